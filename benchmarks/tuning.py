@@ -41,8 +41,8 @@ import passkit as pk  # noqa: E402  (after the path)
 from passkit.graph.node import Entry  # noqa: E402
 from passkit.plan.evaluator import Evaluator, ranked  # noqa: E402
 from passkit.program.planning import planned  # noqa: E402
+from passkit.tuning.jobs import jobs  # noqa: E402
 from passkit.tuning.measure import Answer, measure  # noqa: E402
-from passkit.tuning.wanted import jobs  # noqa: E402
 
 o = pk.ops
 

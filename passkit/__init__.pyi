@@ -109,6 +109,8 @@ from passkit.program.executable import (
 )
 from passkit.program.compiler import (
     compile as compile,
+)
+from passkit.program.inspection import (
     explain as explain,
     templates as templates,
 )

@@ -21,7 +21,7 @@ from passkit.errors import PasskitError
 from passkit.graph.graph import Graph
 from passkit.plan.target import Target, cpu
 from passkit.plan.target import target_of as named
-from passkit.program import placement
+from passkit.program import planner
 from passkit.program.executable import Executable
 from passkit.program.planning import DEFAULT_PIPELINE
 from passkit.runtime.feeds import bind_sizes
@@ -120,12 +120,12 @@ def _must_feed_alike(plan: Graph, graph: Graph) -> None:
 @contextmanager
 def continued(plans: Mapping[int, Graph]) -> Iterator[None]:
     """In it the plan of a graph, by its id, is gone on with, and not made again."""
-    usual = placement.planned_or_apart
+    usual = planner.plan_graph
 
     def planned(graph: Graph) -> Graph:
         return usual(plans.get(id(graph), graph))
 
-    with patch.object(placement, "planned_or_apart", planned):
+    with patch.object(planner, "plan_graph", planned):
         yield
 
 

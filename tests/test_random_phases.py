@@ -33,8 +33,8 @@ def short_chunks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     phased._recipe.cache_clear()
     for name, few in (("ROW", 64), ("COLUMN", 16)):
         monkeypatch.setattr(split_reduce, f"{name}_CHUNK", few // 2)
-        monkeypatch.setattr(split_reduce, f"{name}_LENGTH", few)
-        monkeypatch.setattr(split_reduce, f"{name}_LONGEST", few)
+        monkeypatch.setattr(split_reduce, f"MIN_{name}_LENGTH", few)
+        monkeypatch.setattr(split_reduce, f"MIN_FUSED_{name}_LENGTH", few)
     yield
     phased._recipe.cache_clear()
 

@@ -175,7 +175,7 @@ DEMANDS: tuple[Demand, ...] = (
     Demand("substitution and exploration, budgets, memo: tests pass",
            lambda: tests("tests/selection/test_patterns.py")),
     Demand("never slower than the start by its evaluator, reasons, hints, fuel: tests pass",
-           lambda: tests("tests/passes/test_select.py", "tests/passes/test_hints.py",
+           lambda: tests("tests/passes/test_select.py", "tests/passes/test_fusion_hints.py",
                          "tests/reporting/test_bisection.py")),
     Demand("each edge of a graph has a reason with data: tests pass",
            lambda: tests("tests/passes/test_fusion.py", TRAINING, only="edge or reference")),

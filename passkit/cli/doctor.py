@@ -19,8 +19,8 @@ from passkit.cli.answer import Answer
 from passkit.errors import PasskitError, PluginWarning
 from passkit.graph.graph import Graph
 from passkit.graph.node import var
-from passkit.library.profile import profile, write
-from passkit.passes.keywords import TargetName
+from passkit.library.cpu_profile import read_cpu_profile, write_cpu_profile
+from passkit.passes.option_types import TargetName
 from passkit.runtime.native import onednn
 from passkit.runtime.native.cache import KernelCache, cache_folder, trusted_folder
 from passkit.runtime.native.compiler import INSTALL_HINT, cpu_facts, find_compiler
@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> Answer:
     """Try everything; 0 while programs can run at all."""
     if options.calibrate:
-        write(calibrate())
+        write_cpu_profile(calibrate())
         calibrate_gpus()
     checks = [*(check() for check in CHECKS), *check_plugins()]
     rows = [
@@ -64,7 +64,7 @@ def run(options: argparse.Namespace) -> Answer:
 
 def calibrate_gpus() -> None:
     """Measure the CUDA device, if there is one."""
-    from passkit.library import gpu
+    from passkit.library.gpu_profile import write_gpu_profile
     from passkit.runtime.cuda.device import device, named
     from passkit.tuning.gpu_calibration import calibrate_gpu
 
@@ -72,7 +72,7 @@ def calibrate_gpus() -> None:
         own = device()
     except PasskitError:
         return
-    gpu.write(named(own.facts), calibrate_gpu(own))
+    write_gpu_profile(named(own.facts), calibrate_gpu(own))
 
 
 def _attempt(name: str, way_out: str, find: Callable[[], str]) -> Check:
@@ -195,7 +195,7 @@ def check_profile() -> Check:
     way_out = "passkit doctor --calibrate, while the machine has nothing else to do"
 
     def find() -> str:
-        found = profile()
+        found = read_cpu_profile()
         if found is None:
             return ""
         (_, fast), *_, (_, slow) = found.curve
@@ -290,11 +290,11 @@ def check_cuda() -> Check:
 
 def _gpu_profile() -> str:
     """Which numbers plans for the CUDA device go by."""
-    from passkit.library.gpu import measured
+    from passkit.library.gpu_profile import read_gpu_profile
     from passkit.runtime.cuda.device import device, gpu, named
 
     facts = device().facts
-    found = measured(named(facts))
+    found = read_gpu_profile(named(facts))
     if found is None:
         return f"planned by the numbers shipped for {gpu(facts).name}, of data sheets"
     (_, fast), *_, (_, slow) = found.curve

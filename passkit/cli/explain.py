@@ -6,7 +6,7 @@ import argparse
 
 from passkit.cli.answer import Answer
 from passkit.cli.model import add_model_arguments, load, plan_options
-from passkit.program.compiler import explain
+from passkit.program.inspection import explain
 from passkit.reporting.statistics import statistics
 
 

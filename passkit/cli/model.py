@@ -19,7 +19,7 @@ from passkit.frontends import tf_graphdef
 from passkit.graph.graph import Graph
 from passkit.graph.node import Node
 from passkit.passes.context import PassContext
-from passkit.passes.pipeline import parsed
+from passkit.passes.pipeline import parse_passes_arguments
 from passkit.plan.strategy import list_fusions
 from passkit.serial import json
 from passkit.serial.parser import parse
@@ -82,7 +82,7 @@ def plan_options(options: argparse.Namespace) -> dict[str, Any]:
     return {
         "target": options.target,
         "fusion": options.fusion,
-        "passes": parsed(options.passes),
+        "passes": parse_passes_arguments(options.passes),
     }
 
 

@@ -15,7 +15,7 @@ from passkit.cli.model import (
     read_templates,
 )
 from passkit.graph.graph import Graph
-from passkit.program.compiler import templates
+from passkit.program.inspection import templates
 from passkit.program.planning import planned
 from passkit.serial import json
 from passkit.serial.text import to_text

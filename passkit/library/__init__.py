@@ -1,1 +1,1 @@
-"""The performance library: what was measured on this machine, kept on disk for all programs."""
+"""The performance library: measurements of this machine, in the cache folder."""

@@ -1,4 +1,4 @@
-"""What measurements on this machine depend on, beside the kernel: the key of its files."""
+"""The key of this machine's measurements: facts that they depend on, besides the kernel."""
 
 from __future__ import annotations
 
@@ -11,25 +11,26 @@ from passkit.runtime.native.compiler import instruction_set
 from passkit.runtime.native.launcher import num_threads_wanted
 
 
-def device() -> str:
-    """A digest of the CPU's model, its instruction set and the number of threads.
+def device_key() -> str:
+    """Return a digest of the CPU's model, its instruction set and the number of threads.
 
-    The compiler is told by each record: a machine without one takes those of any.
+    The compiler does not count: each record names it, and a machine without a compiler uses the
+    records of any.
     """
     try:
         threads = num_threads_wanted()
     except SettingError:
-        threads = 0  # whatever starts threads says so
+        threads = 0  # whatever starts threads reports the error
     facts = ("cpu", model_name(), instruction_set(), threads)
     return sha256(repr(facts).encode()).hexdigest()[:16]
 
 
 @cache
 def model_name() -> str:
-    """What the CPU calls itself; "" where it does not."""
+    """Return the CPU's model name as the system reports it, "" if it does not."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
-            found = re.search(r"^model name\s*:\s*(.+)$", file.read(1 << 12), re.M)
+            match = re.search(r"^model name\s*:\s*(.+)$", file.read(1 << 12), re.M)
     except OSError:
         return ""
-    return found[1].strip() if found else ""
+    return match[1].strip() if match else ""

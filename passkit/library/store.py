@@ -1,9 +1,9 @@
 """The files of the performance library: one for each device, in the cache folder.
 
-``tuned/DEVICE.jsonl`` has a record a line. Writers append under a lock, each batch by one write
-that begins a line of its own, so that none loses what another one wrote, and one that is killed
-loses nothing that it had finished. What is torn, foreign or stale is read past, and left out when
-a file that has grown too large is written anew: under a temporary name, and renamed.
+``tuned/DEVICE.jsonl`` has one record per line. Writers append under a lock, each batch by one write
+that begins a new line, so that concurrent writers lose nothing, and a writer that is killed loses
+at most its last batch. Lines that are damaged, of another device or stale are skipped, and dropped
+when a file that has grown too large is rewritten: under a temporary name, and renamed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 
 from passkit.errors import CacheError
-from passkit.library.device import device
+from passkit.library.device import device_key
 from passkit.runtime.native.cache import cache_folder_name, put_file, read_private, trusted_folder
 from passkit.runtime.native.compiler import find_compiler
 from passkit.values.memo import Held
@@ -25,128 +25,131 @@ if TYPE_CHECKING:
     from passkit.plan.evaluator import Evaluator, Record
 
 FOLDER = "tuned"
+"""The folder of the library inside the cache folder."""
 _WRITING = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
 """Links are not followed, and a FIFO without a reader is an error instead of an endless wait."""
-LIMIT = 8 << 20
-"""Bytes that a file may have: some ten thousand records."""
+MAX_FILE_BYTES = 8 << 20
+"""The size at which a file is rewritten: some ten thousand records."""
 
 
 class Snapshot(NamedTuple):
-    """What the library had at one moment. ``digest`` is that of its bytes, "" of none."""
+    """The library of this device at one moment: its bytes and their digest, "" if it is empty."""
 
     digest: str
     data: bytes
 
     @property
     def evaluator(self) -> Evaluator:
-        """What answers from it; equal snapshots share one."""
-        return _evaluator(self.digest, device(), _compiler(), Held(self.data))
+        """The evaluator of these records; equal snapshots share one."""
+        return _evaluator(self.digest, device_key(), _compiler(), Held(self.data))
 
     def records(self) -> list[Record]:
-        """Its records that hold for this device and compiler."""
+        """Return the records that hold for this device and compiler."""
         return _records(self.data)
 
 
-NOTHING = Snapshot("", b"")
+EMPTY = Snapshot("", b"")
 
 
 def snapshot() -> Snapshot:
-    """The library as it is now; an unchanged file is not read again.
+    """Return the library as it is now; an unchanged file is not read again.
 
-    Raises: CacheError when others may write to the cache folder.
+    Raises: CacheError if other users may write to the cache folder.
     """
     folder = cache_folder_name()
     try:
         facts = os.stat(_path(folder))
     except OSError:
-        return NOTHING
+        return EMPTY
     trusted_folder(folder)
     return _snapshot(_path(folder), facts.st_ino, facts.st_size, facts.st_mtime_ns)
 
 
 @lru_cache(maxsize=4)
 def _snapshot(path: str, *facts: int) -> Snapshot:
+    """Return the snapshot of a file; ``facts`` identify its contents."""
     try:
-        data = read_private(path, 2 * LIMIT)
+        data = read_private(path, 2 * MAX_FILE_BYTES)
     except OSError:
-        return NOTHING
-    return Snapshot(sha256(data).hexdigest(), data) if data else NOTHING
+        return EMPTY
+    return Snapshot(sha256(data).hexdigest(), data) if data else EMPTY
 
 
 @lru_cache(maxsize=4)
 def _evaluator(digest: str, device: str, compiler: str | None, held: Held[bytes]) -> Evaluator:
-    from passkit.plan.evaluator import Evaluator  # a warm start finds its plan, and asks nobody
+    from passkit.plan.evaluator import Evaluator  # a warm start does not evaluate plans
 
     return Evaluator(_records(held.value), digest)
 
 
 def _records(data: bytes) -> list[Record]:
-    from passkit.library.lines import read
+    from passkit.library.record_lines import read_records  # a warm start reads none
 
-    return read(data.split(b"\n"), device(), _compiler())
+    return read_records(data.split(b"\n"), device_key(), _compiler())
 
 
 def _compiler() -> str | None:
-    found = find_compiler()
-    return found.fingerprint if found else None
+    """Return the fingerprint of the C++ compiler, None without a compiler."""
+    compiler = find_compiler()
+    return compiler.fingerprint if compiler else None
 
 
 def add(records: Sequence[Record]) -> None:
-    """Write records behind those that are there, all of them or, where it fails, none.
+    """Append records to the library: all of them or, if that fails, none.
 
-    Raises: CacheError when the cache folder is not to be trusted, or cannot be written.
+    Raises: CacheError if the cache folder is not to be trusted, or cannot be written.
     """
-    from passkit.library.lines import written
+    from passkit.library.record_lines import record_line
 
     if not records:
         return
-    here, compiler = device(), _compiler() or ""
-    text = "".join(f"\n{written(r, here, compiler)}\n" for r in records)
-    with writing() as folder:
+    device, compiler = device_key(), _compiler() or ""
+    text = "".join(f"\n{record_line(r, device, compiler)}\n" for r in records)
+    with lock_folder() as folder:
         path = _path(folder)
         handle = os.open(path, _WRITING | os.O_APPEND, 0o600)
         try:
-            _write(handle, text.encode())
+            _write_all(handle, text.encode())
             size = os.fstat(handle).st_size
         finally:
             os.close(handle)
-        if size > LIMIT:
+        if size > MAX_FILE_BYTES:
             _shrink(path)
 
 
-def _write(handle: int, data: bytes) -> None:
-    """All of it; one call writes it as a rule."""
+def _write_all(handle: int, data: bytes) -> None:
+    """Write all bytes; one call usually does."""
     while data:
         data = data[os.write(handle, data) :]
 
 
 def _shrink(path: str) -> None:
-    """Write the file anew with one line for each template, the newest, to half the limit."""
-    from passkit.library.lines import read, written
+    """Rewrite the file with the newest line of each template, to at most half the limit."""
+    from passkit.library.record_lines import read_records, record_line
     from passkit.plan.evaluator import merged
 
     lines = read_private(path).split(b"\n")
-    here, compiler = device(), _compiler() or ""
-    kept: list[str] = []
+    device, compiler = device_key(), _compiler() or ""
+    newest: list[str] = []
     size = 0
-    for one in reversed(merged(read(lines, here, _compiler())).values()):
-        line = written(one, here, compiler)
+    for record in reversed(merged(read_records(lines, device, _compiler())).values()):
+        line = record_line(record, device, compiler)
         size += len(line) + 1
-        if size > LIMIT // 2:
+        if size > MAX_FILE_BYTES // 2:
             break
-        kept.append(line)
-    put_file(path, "".join(f"{line}\n" for line in reversed(kept)).encode())
+        newest.append(line)
+    put_file(path, "".join(f"{line}\n" for line in reversed(newest)).encode())
 
 
 @contextmanager
-def writing() -> Iterator[str]:
-    """The cache folder, and nobody else writes there what was measured on this device meanwhile.
+def lock_folder() -> Iterator[str]:
+    """Lock this device's measurements for writing, and yield the cache folder.
 
-    The system ends the lock of the dead.
+    The system releases the lock of a process that ends.
 
-    Raises: CacheError when the folder is not to be trusted, or cannot be written.
+    Raises: CacheError if the folder is not to be trusted, or cannot be written.
     """
-    import fcntl  # of systems that run kernels
+    import fcntl  # only systems that run kernels have it
 
     folder = cache_folder_name()
     try:
@@ -169,25 +172,29 @@ def writing() -> Iterator[str]:
 
 
 def _path(folder: str) -> str:
-    return os.path.join(folder, FOLDER, f"{device()}.jsonl")
+    """Return the path of this device's file in a cache folder."""
+    return os.path.join(folder, FOLDER, f"{device_key()}.jsonl")
 
 
-class Content(NamedTuple):
-    """What the library's folder has: records for this device, and bytes for all."""
+class LibraryContent(NamedTuple):
+    """The number of records for this device, and the bytes of all devices' files."""
 
     records: int
     nbytes: int
 
 
-def content() -> Content:
-    """How much there is."""
-    found = snapshot()
-    records = len(found.evaluator) if found.data else 0
-    return Content(records, sum(size for _, size in _files()))
+def content() -> LibraryContent:
+    """Return how much the library holds.
+
+    Raises: CacheError if other users may write to the cache folder.
+    """
+    current = snapshot()
+    records = len(current.evaluator) if current.data else 0
+    return LibraryContent(records, sum(size for _, size in _files()))
 
 
 def clear() -> int:
-    """Remove what was measured, for every device; the number of bytes that were freed."""
+    """Remove the measurements of all devices, and return the number of bytes freed."""
     freed = 0
     for path, size in [*_files()]:
         try:
@@ -199,11 +206,11 @@ def clear() -> int:
 
 
 def _files() -> Iterable[tuple[str, int]]:
-    """The files that hold something, whichever device wrote them; locks stay where they are."""
+    """Yield path and size of each file of measurements, of any device; locks do not count."""
     try:
-        found = [*os.scandir(os.path.join(cache_folder_name(), FOLDER))]
+        items = [*os.scandir(os.path.join(cache_folder_name(), FOLDER))]
     except OSError:
         return
-    for item in found:
+    for item in items:
         if item.name.endswith((".jsonl", ".json")) and item.is_file(follow_symlinks=False):
             yield item.path, item.stat(follow_symlinks=False).st_size

@@ -1,8 +1,8 @@
-"""Running passes, and enforcing what they declare.
+"""Run passes, and enforce their declarations.
 
-Source: NNVM's ApplyPasses, with its contract enforced: names resolve before anything runs, implied
-passes whose annotations are missing are run, attributes of operators are checked, what was promised
-is verified, and what a change of the graph made stale is dropped.
+Source: NNVM's ApplyPasses, with its contract enforced. All names are resolved before anything runs.
+Implied passes whose annotations are missing are run, operator attributes are checked, results are
+compared with the declarations, and annotations that a change of the graph makes stale are dropped.
 """
 
 from __future__ import annotations
@@ -16,88 +16,101 @@ from passkit.errors import PassError, RegistryError
 from passkit.graph import registry
 from passkit.graph.graph import UNREAD, Annotation, Graph
 from passkit.graph.node import CONSTANT, Entry, Node
-from passkit.passes import hints
 from passkit.passes.base import Pass, find_pass, provider
 from passkit.passes.context import PassContext, current
+from passkit.passes.fusion_hints import HINTED, pin_hinted_names
 from passkit.values import arguments
 from passkit.values.gc_control import seldom
 
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from passkit.passes.keywords import PlanOptions
+    from passkit.passes.option_types import PlanOptions
 
-MOST_REPEATS = 8
-"""How often one implied pass may run for one other pass, before both are said to disagree."""
+MAX_REPEATS = 8
+"""How often one implied pass may run for one other pass, before they are found to conflict."""
 
-OWN = ("options", "timing", "shape_guards", hints.HINTED, UNREAD)
-"""Annotations that speak of no node or entry, and so outlive any change of the graph."""
+GRAPH_ANNOTATIONS = ("options", "timing", "shape_guards", HINTED, UNREAD)
+"""Annotations that refer to no node or entry, and so outlive any change of the graph."""
 
 
 def ApplyPasses(  # noqa: N802  (NNVM's name, which users know)
     graph: Graph, passes: str | Pass | Iterable[str | Pass], **options: Unpack[PlanOptions]
 ) -> Graph:
-    """The graph that ``passes``, given by name or as passes, make of ``graph`` one after another.
+    """Return the graph after passes, applied one after another.
 
-    ``options`` are those of `PassContext`; what they leave open is taken from the context in force,
-    then from what the graph was planned with. The graph given is not changed. Implied passes
-    (InferShape, Expand, …) are run on the way, where what they provide is needed and missing.
+    Implied passes (InferShape, Expand, …) are run in between, where a pass depends on what they
+    provide and it is missing. Disabled passes are skipped.
 
-    Raises: RegistryError on an unknown pass, before any ran; SettingError on an unknown option;
-    PassError when an annotation is missing that a transformation must provide, when a pass breaks
-    its contract, and when the graph was planned for another target.
+    Args:
+        graph: The graph, which is not changed.
+        passes: The name of a pass, a Pass, or a sequence of them.
+        **options: Options of `PassContext`. Those not given are taken from the context in force,
+            then from what the graph was planned with.
+
+    Raises:
+        RegistryError: A pass is not registered; before any pass runs.
+        SettingError: An option is unknown or has a wrong value.
+        PassError: An annotation is missing that no implied pass provides, a pass breaks its
+            declaration, or the graph was planned for another target.
     """
     if not isinstance(graph, Graph):
         raise PassError(f"passes work on a Graph, got {type(graph).__name__}; pk.Graph([y])")
-    given: Sequence[str | Pass] = [passes] if isinstance(passes, (str, Pass)) else ()
-    if not given:
+    sequence: Sequence[str | Pass] = [passes] if isinstance(passes, (str, Pass)) else ()
+    if not sequence:
         need = "the name of a pass, a Pass, or a sequence of them"
-        given = arguments.sequence("ApplyPasses: passes", passes, object, need)
+        sequence = arguments.sequence("ApplyPasses: passes", passes, object, need)
     context = (current() or PassContext()).with_options(**options)
-    resolved = [_resolve(p) for p in given]
-    graph, context = hints.pinned(graph, context)
-    run = _Run(context, resolved)
+    resolved = [_resolve(p) for p in sequence]
+    graph, context = pin_hinted_names(graph, context)
+    runner = _PassRunner(context, resolved)
     with context, seldom():
-        graph = run.all(graph)
+        graph = runner.run_all(graph)
     if context.times is not None:
         graph = graph.with_attrs(timing=context.times)
     return graph
 
 
-def _resolve(what: str | Pass) -> Pass:
-    if isinstance(what, Pass):
-        return what
-    if not isinstance(what, str):
+def _resolve(value: str | Pass) -> Pass:
+    """Return a pass given by name or as a Pass. Raises: RegistryError, PassError."""
+    if isinstance(value, Pass):
+        return value
+    if not isinstance(value, str):
         raise PassError(
-            f"a pass is given by name or as a Pass, got {type(what).__name__}; "
+            f"a pass is given by name or as a Pass, got {type(value).__name__}; "
             f"register_pass makes one of a function"
         )
-    return find_pass(what)
+    return find_pass(value)
 
 
-class _Run:
-    """One walk through a list of passes: what ran, what was dropped, what it is bound to."""
+class _PassRunner:
+    """Runs a list of passes, and remembers which pass dropped which annotation."""
 
     def __init__(self, context: PassContext, passes: Sequence[Pass]) -> None:
         self.context = context
         self.passes = passes
-        self.done: list[str] = []
-        self.dropped: dict[str, str] = {}
+        self.completed: list[str] = []
+        self.dropped_by: dict[str, str] = {}
+        """By annotation: the name of the pass that dropped it."""
         self.inherited: tuple[object, PassContext] = None, context
+        """The options recorded in a planned graph, and the context that inherits from them."""
 
-    def all(self, graph: Graph) -> Graph:
-        """The graph after all passes; those that are disabled are skipped."""
+    def run_all(self, graph: Graph) -> Graph:
+        """Return the graph after all passes; those that are disabled are skipped."""
         for each in self.passes:
             if each.name in self.context.disabled:
                 continue
-            graph = self.ready(graph, each)
-            graph = self.one(graph, each)
+            graph = self.with_dependencies(graph, each)
+            graph = self.run(graph, each)
             self.dump(graph, each)
         return graph
 
-    def ready(self, graph: Graph, wanting: Pass) -> Graph:
-        """The graph with every annotation that a pass depends on; implied passes are run."""
-        stack = [wanting]
+    def with_dependencies(self, graph: Graph, dependent: Pass) -> Graph:
+        """Return the graph with every annotation that a pass depends on, after implied passes.
+
+        Raises: PassError if an annotation is missing that no implied pass provides.
+        """
+        stack = [dependent]
         runs: Counter[str] = Counter()
         while stack:
             top = stack[-1]
@@ -105,17 +118,17 @@ class _Run:
             if missing is None:
                 stack.pop()
                 if stack:
-                    graph = self.one(graph, top)
+                    graph = self.run(graph, top)
                     runs[top.name] += 1
                 continue
             source = provider(missing, top.name)
             if source.name in self.context.disabled or not source.implied:
-                raise PassError(self.way_out(top, missing, source))
-            if runs[source.name] == MOST_REPEATS:
+                raise PassError(self.missing_message(top, missing, source))
+            if runs[source.name] == MAX_REPEATS:
                 raise PassError(
-                    f"{source.name} ran {MOST_REPEATS} times for {wanting.name}, and "
-                    f"{self.dropped.get(missing, 'another pass')} dropped '{missing}' each time; "
-                    f"let it preserve '{missing}'"
+                    f"{source.name} ran {MAX_REPEATS} times for {dependent.name}, and "
+                    f"{self.dropped_by.get(missing, 'another pass')} dropped '{missing}' each "
+                    f"time; let it preserve '{missing}'"
                 )
             if source in stack:
                 cycle = ", ".join(p.name for p in stack[stack.index(source) :])
@@ -123,33 +136,36 @@ class _Run:
             stack.append(source)
         return graph
 
-    def way_out(self, wanting: Pass, missing: str, source: Pass) -> str:
-        """The message for an annotation that the user must have provided."""
-        lacks = f"{wanting.name} depends on graph attribute '{missing}', which is not set"
+    def missing_message(self, dependent: Pass, missing: str, source: Pass) -> str:
+        """Return the message for a missing annotation that only the user can provide."""
+        lacks = f"{dependent.name} depends on graph attribute '{missing}', which is not set"
         if source.name in self.context.disabled:
             return f"{lacks}: its provider {source.name} is disabled; enable {source.name}"
-        if missing in self.dropped:
-            by = self.dropped[missing]
+        if missing in self.dropped_by:
+            by = self.dropped_by[missing]
             return f"{lacks}: {by} changed the graph and dropped it; run {source.name} after {by}"
         return f"{lacks}; run {source.name} first"
 
-    def one(self, graph: Graph, each: Pass) -> Graph:
-        """The graph after one pass whose dependences are met, its promises verified."""
+    def run(self, graph: Graph, each: Pass) -> Graph:
+        """Return the graph after a pass whose dependencies are met; check its declaration."""
         check_op_attributes(graph, each)
-        context = self.bound(graph, each)
+        context = self.context_for(graph, each)
         try:
             with context, context.timed(each.name):
                 out = each.body(graph, context) if each.takes_context else each.body(graph)
         except Exception as error:
-            after = f", after {', '.join(self.done)}" if self.done else ""
+            after = f", after {', '.join(self.completed)}" if self.completed else ""
             error.add_note(f"in pass {each.name}{after}")
             raise
-        self.done.append(each.name)
-        verify(graph, each, out)
-        return self.cleaned(graph, each, out, context)
+        self.completed.append(each.name)
+        check_result(graph, each, out)
+        return self.with_valid_annotations(graph, each, out, context)
 
-    def bound(self, graph: Graph, each: Pass) -> PassContext:
-        """The context for one pass: a planned graph keeps its target, and what nobody gave."""
+    def context_for(self, graph: Graph, each: Pass) -> PassContext:
+        """Return the context of a pass: options that nobody gave are those of a planned graph.
+
+        Raises: PassError if the pass depends on the target and the graph is planned for another.
+        """
         recorded: Any = graph.attrs.get("options")
         if recorded is None:
             return self.context
@@ -158,24 +174,26 @@ class _Run:
         context = self.inherited[1]
         if each.target_dependent and context.target != recorded["target"]:
             raise PassError(
-                f"{each.name} is to plan for target '{context.target.name}', and the graph is "
+                f"{each.name} would plan for target '{context.target.name}', but the graph was "
                 f"planned for '{recorded['target'].name}' by {recorded['by']}; start from the "
                 f"graph as it was before {recorded['by']}"
             )
         return context
 
-    def cleaned(self, before: Graph, each: Pass, out: Graph, context: PassContext) -> Graph:
-        """What a pass returned, without what its change made stale, with the options it used."""
+    def with_valid_annotations(
+        self, before: Graph, each: Pass, out: Graph, context: PassContext
+    ) -> Graph:
+        """Return the result of a pass without stale annotations, with the options it used."""
         attrs = dict(out.attrs)
-        same = out.outputs == before.outputs and out.updates == before.updates
-        kept = [n for n in each.preserves if not isinstance(before.attrs.get(n), Annotation)]
-        if each.changes_graph and not (each.implied and same):
-            keep = {*each.provides, *each.preserves, *OWN}
+        is_same = out.outputs == before.outputs and out.updates == before.updates
+        facts = [n for n in each.preserves if not isinstance(before.attrs.get(n), Annotation)]
+        if each.changes_graph and not (each.implied and is_same):
+            valid = {*each.provides, *each.preserves, *GRAPH_ANNOTATIONS}
             for name in [*attrs, *before.attrs]:
-                if name not in keep:
-                    self.dropped[name] = each.name
-            attrs = {k: v for k, v in attrs.items() if k in keep}
-        for name in (*OWN, *kept):
+                if name not in valid:
+                    self.dropped_by[name] = each.name
+            attrs = {k: v for k, v in attrs.items() if k in valid}
+        for name in (*GRAPH_ANNOTATIONS, *facts):
             if name in before.attrs:
                 attrs.setdefault(name, before.attrs[name])
         if each.target_dependent:
@@ -186,10 +204,10 @@ class _Run:
                 "numerics": context.numerics,
                 "by": by,
             }
-            if attrs.get("options") != options:  # the same object tells that nothing changed
+            if attrs.get("options") != options:  # `context_for` compares by identity
                 attrs["options"] = MappingProxyType(options)
         for name in attrs:
-            self.dropped.pop(name, None)
+            self.dropped_by.pop(name, None)
         if attrs != dict(out.attrs):
             out = out.without_attrs().with_attrs(**attrs)
         return out.fed_as(before)
@@ -207,7 +225,7 @@ class _Run:
 
 
 def check_op_attributes(graph: Graph, each: Pass) -> None:
-    """Check that every operator has the attributes that a pass needs; constants are exempt.
+    """Check that every operator has the attributes that a pass depends on, except constants.
 
     Raises: PassError listing the operators that lack one.
     """
@@ -228,11 +246,11 @@ def check_op_attributes(graph: Graph, each: Pass) -> None:
             )
 
 
-def verify(before: Graph, each: Pass, out: Graph) -> None:
-    """Check what a pass returned against what it declares.
+def check_result(before: Graph, each: Pass, out: Graph) -> None:
+    """Check the result of a pass against its declaration.
 
-    Raises: PassError when it returned no graph, lacks what it provides, changed the graph without
-    saying so, or has annotations of another graph.
+    Raises: PassError if it is no graph, lacks a provided annotation, changed without a declaration,
+        or has annotations of another graph.
     """
     if not isinstance(out, Graph):
         raise PassError(
@@ -244,20 +262,20 @@ def verify(before: Graph, each: Pass, out: Graph) -> None:
             f"{each.name} declares that it provides {', '.join(map(repr, missing))} and did not; "
             f"return graph.with_attrs({missing[0]}=…)"
         )
-    same = out.outputs == before.outputs and out.updates == before.updates
-    if not same and not each.changes_graph:
+    is_same = out.outputs == before.outputs and out.updates == before.updates
+    if not is_same and not each.changes_graph:
         raise PassError(
             f"{each.name} changed the graph without declaring it; register it with "
             f"changes_graph=True"
         )
     for name in {*each.provides, *each.preserves}:
-        found = out.attrs.get(name)
-        if isinstance(found, Annotation) and not (same and found is before.attrs.get(name)):
-            check_annotation(out, each, found)
+        value = out.attrs.get(name)
+        if isinstance(value, Annotation) and not (is_same and value is before.attrs.get(name)):
+            check_annotation(out, each, value)
 
 
 def _as_graph(value: object) -> str:
-    """How a pass makes a graph of what it returned instead."""
+    """Return advice on how to make a graph from the value that a pass returned instead."""
     if value is None:
         return "end it with return graph, or return graph.with_attrs(…) to add annotations"
     values = value if isinstance(value, (list, tuple)) else [value]
@@ -274,14 +292,14 @@ def _as_graph(value: object) -> str:
 
 
 def check_annotation(graph: Graph, each: Pass, annotation: Annotation) -> None:
-    """Check that an annotation speaks of this graph's nodes and entries only.
+    """Check that the keys of an annotation are nodes and entries of this graph.
 
-    Raises: PassError naming a foreign one.
+    Raises: PassError naming a node of another graph.
     """
-    here = set(graph.nodes)
+    nodes = set(graph.nodes)
     for key in annotation:
         node = key.node if isinstance(key, Entry) else key
-        if isinstance(node, Node) and node not in here:
+        if isinstance(node, Node) and node not in nodes:
             raise PassError(
                 f"{each.name} left '{annotation.name}' with {node.where}, which is not in the "
                 f"graph it returned; remap the annotation, or do not preserve it"

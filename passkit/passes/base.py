@@ -1,8 +1,8 @@
-"""What a pass is: a function from graph to graph whose reads and writes are declared.
+"""Passes and their registry.
 
-The registry of passes is here; `passkit.passes.apply` runs them and enforces what they declare.
-A pass is a file, a function and a test of one name, so a pass is found by its name: the file of
-``InferShape`` is ``infer_shape.py``, and it is read when somebody first asks for it.
+`passkit.passes.apply` runs passes and enforces their declarations. The file of a pass is named like
+the pass: that of ``InferShape`` is ``infer_shape.py``, and it is imported when the pass is first
+looked up.
 """
 
 from __future__ import annotations
@@ -32,16 +32,24 @@ def _names(value: str | tuple[str, ...] | list[str]) -> tuple[str, ...]:
 
 @frozen(eq=False)
 class Pass:
-    """A function from graph to graph, with what it reads and writes declared.
+    """A function from graph to graph, with a declaration of what it reads and writes.
 
-    ``body`` takes a Graph and, if it has a second parameter, the PassContext; it returns a Graph.
-    ``depends`` and ``provides`` are annotations of the graph, ``depends_op`` attributes that every
-    operator in it must have. A pass with ``changes_graph`` makes new nodes: annotations that it
-    neither provides nor ``preserves`` are dropped; of those that it preserves it remaps each
-    `Annotation` by itself, while facts such as "expanded" are kept for it. An ``implied`` pass is
-    run for whoever depends on what it provides and does not find it: analyses, and transformations
-    that keep the meaning of a graph, such as Expand. A ``required`` pass cannot be disabled. A
-    ``target_dependent`` pass binds its graph to the target.
+    Attributes:
+        name: The name of the pass, unique.
+        body: Takes a Graph and, if it has a second parameter, the PassContext; returns a Graph.
+        depends: Annotations of the graph that must be set before the pass runs.
+        provides: Annotations that the pass sets.
+        depends_op: Attributes that every operator of the graph must have.
+        changes_graph: Whether it creates nodes. Annotations that it neither provides nor preserves
+            are then dropped.
+        target_dependent: Whether its result depends on the target, to which it binds the graph.
+        preserves: Annotations that stay valid. The pass remaps each `Annotation` to the new nodes
+            itself, while facts such as "expanded" are copied for it.
+        implied: Whether it is run automatically if a pass depends on what it provides: analyses,
+            and transformations that keep the meaning of a graph, such as Expand.
+        required: Whether it cannot be disabled.
+        place: Where it was registered, as file and line; "" if it is not registered.
+        takes_context: Whether ``body`` has a second parameter.
     """
 
     name: str
@@ -68,8 +76,8 @@ class Pass:
         return (self.body.__doc__ or "").strip().partition("\n")[0]
 
     def __call__(self, graph: Graph, **options: Any) -> Graph:
-        """The graph that this pass makes of ``graph``, with its contract enforced."""
-        from passkit.passes.apply import ApplyPasses  # it runs passes, so it stands above them
+        """Return the graph after this pass; as `ApplyPasses` of this pass alone."""
+        from passkit.passes.apply import ApplyPasses  # which imports this module
 
         return ApplyPasses(graph, self, **options)
 
@@ -78,9 +86,9 @@ _passes: dict[str, Pass] = {}
 _LISTS = frozenset({"depends", "provides", "depends_op", "preserves"})
 
 
-def _check_arguments(given: dict[str, Any]) -> None:
+def _check_arguments(values: dict[str, Any]) -> None:
     """Check the arguments of `register_pass`: a name, lists of names, and flags."""
-    for key, value in given.items():
+    for key, value in values.items():
         where = f"register_pass: {key}"
         if key == "name":
             arguments.name(where, value, "CountNodes")
@@ -102,11 +110,27 @@ def register_pass(
     implied: bool = False,
     required: bool = False,
 ) -> Callable[[Body], Pass]:
-    """Make the decorated function the pass called ``name``; the fields are those of `Pass`.
+    """Return a decorator that registers a function as a pass.
 
     Registering from the same place again replaces the pass, so that a notebook cell can re-run.
 
-    Raises: RegistryError when the name was registered at another place.
+    Args:
+        name: The name of the pass.
+        depends: Annotations of the graph that must be set before the pass runs.
+        provides: Annotations that the pass sets.
+        depends_op: Attributes that every operator of the graph must have.
+        changes_graph: Whether it creates nodes.
+        target_dependent: Whether its result depends on the target.
+        preserves: Annotations that stay valid although the graph changes.
+        implied: Whether it is run automatically if another pass depends on what it provides.
+        required: Whether it cannot be disabled.
+
+    Returns: A decorator of a function that takes a Graph and, if it has a second parameter, the
+        PassContext, and returns a Graph. Its result is the `Pass`.
+
+    Raises:
+        RegistryError: The name was registered at another place.
+        ArgumentError: An argument or the decorated function has a wrong type.
     """
     _check_arguments(dict(locals()))
     place = calling_place()
@@ -115,7 +139,7 @@ def register_pass(
         need = "a function from Graph to Graph"
         if not callable(body) or isinstance(body, type):
             arguments.refuse(f"register_pass({name!r}): the body", body, need)
-        made = Pass(
+        new = Pass(
             name,
             body,
             depends,
@@ -137,14 +161,14 @@ def register_pass(
                     f"pass {name} is registered at {old.place} and now at {place}; "
                     f"give one of them another name"
                 )
-            _passes[name] = made
-        return made
+            _passes[name] = new
+        return new
 
     return register
 
 
 def find_pass(name: str) -> Pass:
-    """A registered pass by its name.
+    """Return a registered pass by its name.
 
     Raises: RegistryError with the nearest name.
     """
@@ -152,48 +176,52 @@ def find_pass(name: str) -> Pass:
         _load(name)
     if name not in _passes:
         ask_hooks("pass", name)
-    found = _passes.get(name)
-    if found is None:
+    registered = _passes.get(name)
+    if registered is None:
         raise RegistryError(f"pass {name!r} is not registered; {nearest(name, list_passes())}")
-    return found
+    return registered
 
 
 def list_passes() -> list[str]:
-    """The names of all passes, sorted."""
-    for file in _files():
-        import_module(file)
+    """Return the names of all passes, sorted."""
+    for module in _modules():
+        import_module(module)
     return sorted(_passes)
 
 
 def providers(annotation: str) -> list[Pass]:
-    """The passes that provide an annotation, by name."""
-    found = [p for p in list(_passes.values()) if annotation in p.provides]
-    if not found:
-        found = [p for p in map(find_pass, list_passes()) if annotation in p.provides]
-    return sorted(found, key=lambda p: p.name)
+    """Return the passes that provide an annotation, sorted by name."""
+    matching = [p for p in list(_passes.values()) if annotation in p.provides]
+    if not matching:
+        matching = [p for p in map(find_pass, list_passes()) if annotation in p.provides]
+    return sorted(matching, key=lambda p: p.name)
 
 
-def provider(annotation: str, wanted_by: str) -> Pass:
-    """The pass to run for an annotation that is not set; an implied one before others.
+def provider(annotation: str, dependent: str) -> Pass:
+    """Return the pass to run for an annotation that is not set: an implied one, if there is any.
 
-    Raises: PassError when no pass provides it.
+    ``dependent`` is the name of the pass that depends on the annotation.
+
+    Raises: PassError if no pass provides the annotation.
     """
-    found = providers(annotation)
-    if not found:
-        known = {a for n in list_passes() for a in find_pass(n).provides}
+    candidates = providers(annotation)
+    if not candidates:
+        annotations = {a for n in list_passes() for a in find_pass(n).provides}
         raise PassError(
-            f"{wanted_by} depends on graph attribute '{annotation}', which is not set, and no pass "
-            f"provides it; {nearest(annotation, known)}"
+            f"{dependent} depends on graph attribute '{annotation}', which is not set, and no pass "
+            f"provides it; {nearest(annotation, annotations)}"
         )
-    return min(found, key=lambda p: (not p.implied, p.name))
+    return min(candidates, key=lambda p: (not p.implied, p.name))
 
 
-def _files() -> list[str]:
+def _modules() -> list[str]:
+    """Return the names of the modules in which passes may be defined."""
     package = import_module("passkit.passes")
     return [f"passkit.passes.{m.name}" for m in pkgutil.iter_modules(package.__path__)]
 
 
 def _load(name: str) -> None:
-    for file in _files():
-        if file.rpartition(".")[2].replace("_", "") == name.lower():
-            import_module(file)
+    """Import the module that is named like a pass, if there is one."""
+    for module in _modules():
+        if module.rpartition(".")[2].replace("_", "") == name.lower():
+            import_module(module)

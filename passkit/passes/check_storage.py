@@ -1,7 +1,7 @@
-"""A check of memory plans that shares nothing with the planner: it runs the bytes.
+"""Check a memory plan by simulating it; shares no code with the planner.
 
-Every byte range remembers which value it holds. Nodes run in order: each must find its inputs, and
-what it writes replaces what was there.
+Each range of bytes remembers which value it holds. Nodes run in order: each must find its inputs
+intact, and its outputs replace what their bytes held.
 """
 
 from __future__ import annotations
@@ -14,112 +14,141 @@ from passkit.graph.node import CONSTANT, Entry, Node
 from passkit.plan.storage import Home, Storage, StoragePlan, identities, leaves, sharing
 from passkit.values.size import evaluate, numel
 
-Range = tuple[Storage | None, int, int]
+ByteRange = tuple[Storage | None, int, int]
+"""A buffer, first byte and end; None is the arena."""
 
 
 def check_storage(graph: Graph, plan: StoragePlan, sizes: Mapping[str, int] | None = None) -> int:
-    """Check a plan for a graph at some sizes; the bytes of its arena.
+    """Check a memory plan of a graph for some sizes.
 
-    Raises: PassError naming the first value that is lost before it is read, written over while it
-    is read, or not where the caller will look for it.
+    Args:
+        graph: The graph, with shapes and dtypes.
+        plan: The plan.
+        sizes: The values of all unknown sizes.
+
+    Returns: The bytes of the arena.
+
+    Raises: PassError naming the first value that is lost before it is read, overwritten while it is
+        read, or not where the caller will read it.
     """
-    run = _Run(graph, plan, sizes or {})
+    simulation = _Simulation(graph, plan, sizes or {})
     for node in graph.nodes:
         if node.op is None or node.op is CONSTANT:
-            run.write(node.entries[0], node.entries[0])
+            simulation.write(node.entries[0], node.entries[0])
         else:
-            run.node(node)
+            simulation.run(node)
     for copy in plan.copies:
-        run.copy(copy.entry, copy.source, copy.target, evaluate(copy.nbytes, sizes or {}))
-    run.results()
-    return run.arena
+        nbytes = evaluate(copy.nbytes, sizes or {})
+        simulation.copy(copy.entry, copy.source, copy.target, nbytes)
+    simulation.check_results()
+    return simulation.arena
 
 
-class _Run:
-    """What each range of bytes holds now."""
+class _Simulation:
+    """The values that ranges of bytes hold, while the nodes of a graph run.
+
+    Attributes:
+        contents: By buffer: ranges with the entry whose value they hold.
+        value_of: By entry: the entry whose value it has; another one for an alias.
+    """
 
     def __init__(self, graph: Graph, plan: StoragePlan, sizes: Mapping[str, int]) -> None:
-        self.graph, self.plan, self.sizes = graph, plan, sizes
+        self.graph = graph
+        self.plan = plan
+        self.sizes = sizes
         self.offsets, self.arena = plan.bind(sizes)
-        self.held: dict[Storage | None, list[tuple[int, int, Entry]]] = {}
-        self.content: dict[Entry, Entry] = {}
-        self.leaves = {place: n for n, place in leaves(graph).items()}
+        self.contents: dict[Storage | None, list[tuple[int, int, Entry]]] = {}
+        self.value_of: dict[Entry, Entry] = {}
+        self.leaves = {storage: n for n, storage in leaves(graph).items()}
 
     def nbytes(self, entry: Entry) -> int:
-        """The bytes of an entry at these sizes."""
+        """Return the bytes of an entry at these sizes."""
         shape, dtype = self.graph.shape(entry), self.graph.dtype(entry)
         return evaluate(numel(shape), self.sizes) * dtype.nbytes
 
-    def range(self, place: Storage, nbytes: int) -> Range:
-        """Bytes of a buffer; all slots are one buffer, the arena."""
-        if place.home is not Home.ARENA:
-            return place, 0, nbytes
-        start = self.offsets[place.index]
+    def byte_range(self, storage: Storage, nbytes: int) -> ByteRange:
+        """Return the range of a storage; all slots are ranges of one buffer, the arena.
+
+        Raises: PassError if it ends after the arena.
+        """
+        if storage.home is not Home.ARENA:
+            return storage, 0, nbytes
+        start = self.offsets[storage.index]
         if start + nbytes > self.arena:
-            raise PassError(f"{place} of {nbytes} bytes ends after the arena's {self.arena} bytes")
+            raise PassError(
+                f"{storage} of {nbytes} bytes ends after the arena's {self.arena} bytes"
+            )
         return None, start, start + nbytes
 
-    def at(self, entry: Entry) -> Range:
-        """The bytes of an entry."""
-        return self.range(self.plan[entry], self.nbytes(entry))
+    def range_of(self, entry: Entry) -> ByteRange:
+        """Return the range of an entry."""
+        return self.byte_range(self.plan[entry], self.nbytes(entry))
 
-    def read(self, entry: Entry, place: Range, reader: str) -> None:
-        """Check that a range holds an entry's value."""
-        buffer, start, end = place
-        wanted = self.content[entry]
-        if start == end or (start, end, wanted) in self.held.get(buffer, ()):
+    def read(self, entry: Entry, byte_range: ByteRange, reader: str) -> None:
+        """Check that a range holds an entry's value. Raises: PassError naming the reader."""
+        buffer, start, end = byte_range
+        value = self.value_of[entry]
+        if start == end or (start, end, value) in self.contents.get(buffer, ()):
             return
-        found = [e.name for a, b, e in self.held.get(buffer, ()) if a < end and start < b]
+        overlapping = [e.name for a, b, e in self.contents.get(buffer, ()) if a < end and start < b]
         raise PassError(
             f"{reader} reads {entry.name} at bytes {start} to {end} of {buffer or 'the arena'}, "
-            f"which hold {' and '.join(found) or 'nothing'}"
+            f"which hold {' and '.join(overlapping) or 'nothing'}"
         )
 
-    def write(self, entry: Entry, content: Entry) -> None:
-        """Let an entry's bytes hold a value."""
-        self.content[entry] = content
-        place = self.plan[entry]
-        node = self.leaves.get(place)
-        written = entry.node.op is not None and entry.node.op is not CONSTANT
-        if not written and node is not entry.node:
-            raise PassError(f"{entry.node.where} must have a buffer of its own, and is in {place}")
-        if written and place.home in (Home.INPUT, Home.CONSTANT):
-            raise PassError(f"{entry.node.where} is written into {place}, which is not ours")
-        self.put(self.at(entry), content)
+    def write(self, entry: Entry, value: Entry) -> None:
+        """Store a value in the bytes of an entry.
 
-    def put(self, place: Range, content: Entry) -> None:
-        """Let a range hold a value; what it overlaps is gone."""
-        buffer, start, end = place
-        kept = [h for h in self.held.get(buffer, ()) if h[0] >= end or h[1] <= start]
-        self.held[buffer] = [*kept, (start, end, content)]
+        Raises: PassError if a variable or constant has no buffer of its own, or another node is
+            written into an input or constant.
+        """
+        self.value_of[entry] = value
+        storage = self.plan[entry]
+        is_computed = entry.node.op is not None and entry.node.op is not CONSTANT
+        if not is_computed and self.leaves.get(storage) is not entry.node:
+            raise PassError(
+                f"{entry.node.where} must have a buffer of its own, and is in {storage}"
+            )
+        if is_computed and storage.home in (Home.INPUT, Home.CONSTANT):
+            raise PassError(f"{entry.node.where} is written into {storage}, which is not ours")
+        self.put(self.range_of(entry), value)
 
-    def node(self, node: Node) -> None:
-        """Run a node: find its inputs, then write its results."""
+    def put(self, byte_range: ByteRange, value: Entry) -> None:
+        """Store a value in a range; values that it overlaps are lost."""
+        buffer, start, end = byte_range
+        intact = [c for c in self.contents.get(buffer, ()) if c[0] >= end or c[1] <= start]
+        self.contents[buffer] = [*intact, (start, end, value)]
+
+    def run(self, node: Node) -> None:
+        """Run a node: read its inputs, then write its outputs. Raises: PassError."""
         for entry in node.inputs:
-            self.read(entry, self.at(entry), node.where)
-        same = {o: i for i, o in identities(node)}
+            self.read(entry, self.range_of(entry), node.where)
+        source_of = {o: i for i, o in identities(node)}
         written: list[Entry] = []
         for entry in node.entries:
-            source = node.inputs[same[entry.index]] if entry.index in same else None
-            if source is not None and self.at(source) == self.at(entry):
-                self.content[entry] = self.content[source]
+            source = node.inputs[source_of[entry.index]] if entry.index in source_of else None
+            if source is not None and self.range_of(source) == self.range_of(entry):
+                self.value_of[entry] = self.value_of[source]
                 continue
             for k, other in enumerate(node.inputs):
-                self.check_over(node, k, other, entry)
+                self.check_in_place(node, k, other, entry)
             for other in written:
-                if _meet(self.at(other), self.at(entry)):
+                if _overlap(self.range_of(other), self.range_of(entry)):
                     raise PassError(f"{other.name} and {entry.name} of {node.where} share bytes")
             written.append(entry)
         for entry in written:
             self.write(entry, entry)
 
-    def check_over(self, node: Node, k: int, source: Entry, entry: Entry) -> None:
-        """Check that a result lies over an input only element by element."""
-        if not _meet(self.at(source), self.at(entry)):
+    def check_in_place(self, node: Node, k: int, source: Entry, entry: Entry) -> None:
+        """Check that an output overwrites input ``k`` only element by element.
+
+        Raises: PassError naming both, with the number and dtype of their elements.
+        """
+        if not _overlap(self.range_of(source), self.range_of(entry)):
             return
         a, b = self.graph.dtype(source), self.graph.dtype(entry)
         counts = [evaluate(numel(self.graph.shape(e)), self.sizes) for e in (source, entry)]
-        fits = self.at(source) == self.at(entry) and a.nbytes == b.nbytes
+        fits = self.range_of(source) == self.range_of(entry) and a.nbytes == b.nbytes
         if not fits or counts[0] != counts[1] or (k, entry.index) not in sharing(self.graph, node):
             raise PassError(
                 f"{node.where} writes {entry.name} over its input {source.name}, which it still "
@@ -127,23 +156,23 @@ class _Run:
             )
 
     def copy(self, entry: Entry, source: Storage, target: Storage, nbytes: int) -> None:
-        """Copy a value from one buffer to another."""
-        place = self.range(source, nbytes)
-        self.read(entry, place, f"the copy to {target}")
-        self.put(self.range(target, nbytes), self.content[entry])
+        """Copy the value of an entry from one storage to another. Raises: PassError."""
+        self.read(entry, self.byte_range(source, nbytes), f"the copy to {target}")
+        self.put(self.byte_range(target, nbytes), self.value_of[entry])
 
-    def results(self) -> None:
-        """Check that outputs and state hold what the caller expects."""
+    def check_results(self) -> None:
+        """Check that outputs and state hold the values that the caller reads. Raises: PassError."""
         for k, entry in enumerate(self.graph.outputs):
-            place = Storage(Home.OUTPUT, k)
-            self.read(entry, self.range(place, self.nbytes(entry)), f"the caller of output {k}")
-        new = dict(self.graph.updates)
+            storage = Storage(Home.OUTPUT, k)
+            byte_range = self.byte_range(storage, self.nbytes(entry))
+            self.read(entry, byte_range, f"the caller of output {k}")
+        updates = dict(self.graph.updates)
         for k, node in enumerate(self.graph.states):
-            entry = new.get(node, node.entries[0])
-            place = Storage(Home.STATE, k)
-            reader = f"the next call's '{node.name}'"
-            self.read(entry, self.range(place, self.nbytes(entry)), reader)
+            entry = updates.get(node, node.entries[0])
+            storage = Storage(Home.STATE, k)
+            byte_range = self.byte_range(storage, self.nbytes(entry))
+            self.read(entry, byte_range, f"the next call's '{node.name}'")
 
 
-def _meet(a: Range, b: Range) -> bool:
+def _overlap(a: ByteRange, b: ByteRange) -> bool:
     return a[0] == b[0] and a[1] < b[2] and b[1] < a[2]

@@ -1,4 +1,4 @@
-"""CodeGen: each fused node's group becomes a kernel AST, and its text in the target's dialect."""
+"""CodeGen: lower each group to a kernel AST, and print it in the target's dialect."""
 
 from __future__ import annotations
 
@@ -35,44 +35,47 @@ from passkit.space.space import Infeasible
 from passkit.values.memo import Held
 from passkit.values.size import Extent, numel, substitute
 
-USUAL_REACH = Reach()
+DEFAULT_REACH = Reach()
 FORMAT = 1
-"""Part of every key: raised when the meaning of a kernel's arguments changes."""
+"""A part of every key, increased when the meaning of a kernel's arguments changes."""
 
 
 @register_pass("CodeGen", depends=("subgraph",), provides=("kernel",), target_dependent=True)
 def codegen(graph: Graph, context: PassContext) -> Graph:
-    """Annotate each fused node with its `Kernel`, and what brings one of its own.
+    """Annotate each fused node with its `Kernel`, and so each operator that brings its own kernel.
 
-    Obeys the annotations of SchedulePlan and SharedMemPlan; without them it takes default plans.
+    The annotations of SchedulePlan and SharedMemPlan are used; without them, default plans.
+
+    Raises: ScheduleError if templates were given and SchedulePlan has not run, or if a group has no
+        schedule on the target.
     """
     schedules, shared = graph.attrs.get("schedule"), graph.attrs.get("shared")
     if schedules is None and context.templates:
         names = ", ".join(name for name, _ in context.templates)
         raise ScheduleError(f"SchedulePlan obeys templates, here of {names}; run it before CodeGen")
-    kernels = {}
-    places = storage_plan(graph) if dialect_of(context.target.dialect).aliased else None
+    target = context.target
+    kernels: dict[Node, Kernel] = {}
+    storage = storage_plan(graph) if dialect_of(target.dialect).aliased else None
     for node, group in groups_of(graph).items():
-        schedule = schedules[node] if schedules is not None else _default(group, context.target)
+        schedule = schedules[node] if schedules is not None else _default_schedule(group, target)
         plan = shared[node] if shared is not None else plan_shared(group, schedule)
-        met = frozenset[int]() if places is None else _aliased(node, places)
-        target = context.target
+        aliased = frozenset[int]() if storage is None else _aliased_positions(node, storage)
         reach = Reach(target.access, target.simd, target.shuffles)
-        kernels[node] = make_kernel(group, schedule, plan, target.dialect, met, reach)
+        kernels[node] = make_kernel(group, schedule, plan, target.dialect, aliased, reach)
     for node in graph.nodes:
-        made = own_kernel(graph, node, context.target.dialect)
-        if made is not None:
-            kernels[node] = made
-    if context.target.dialect != "cxx":  # whose tile is the work of one thread
-        kernels = {n: _of_blocks(k, context.target) for n, k in kernels.items()}
+        kernel = operator_kernel(graph, node, target.dialect)
+        if kernel is not None:
+            kernels[node] = kernel
+    if target.dialect != "cxx":  # on the CPU a tile is the work of one thread
+        kernels = {n: _with_block(k, target) for n, k in kernels.items()}
     return graph.with_attrs(kernel=Annotation("kernel", kernels))
 
 
-def _of_blocks(kernel: Kernel, target: Target) -> Kernel:
-    """The kernel with the threads of a block, and the scratch of all rows that it has at a time.
+def _with_block(kernel: Kernel, target: Target) -> Kernel:
+    """Return the kernel with its threads per block, and the scratch of all rows of a block.
 
-    Where sizes are known and rows need more than is usual, a block has fewer of them; a launch
-    looks again. Source: `passkit.runtime.cuda.figures`.
+    If the scratch of a block's rows is known to exceed the usual limit, a block has fewer rows; a
+    launch checks again. Source: `passkit.runtime.cuda.figures`.
     """
     if not dialect_of(kernel.dialect).scratch_of_row or not has_rows(kernel.ast):
         return evolve(kernel, block=target.block)
@@ -86,18 +89,19 @@ def _of_blocks(kernel: Kernel, target: Target) -> Kernel:
     return evolve(kernel, block=rows * lanes, shared_nbytes=nbytes)
 
 
-def _default(group: Group, target: Target) -> Schedule:
+def _default_schedule(group: Group, target: Target) -> Schedule:
+    """Return the planner's schedule of a group. Raises: ScheduleError if there is none."""
     plan = plan_group(group, target)
     if isinstance(plan, Infeasible):
         raise ScheduleError(f"{group} has no schedule on {target.name}: {plan.reason}")
     return plan
 
 
-def _aliased(node: Node, places: StoragePlan) -> frozenset[int]:
-    """The positions of a node's inputs and results, counted through, that have one place."""
+def _aliased_positions(node: Node, storage: StoragePlan) -> frozenset[int]:
+    """Return the positions, among all inputs and then outputs, of those that share storage."""
     entries = (*node.inputs, *node.entries)
-    both = {places[e] for e in node.inputs} & {places[e] for e in node.entries}
-    return frozenset(k for k, e in enumerate(entries) if places[e] in both)
+    shared = {storage[e] for e in node.inputs} & {storage[e] for e in node.entries}
+    return frozenset(k for k, e in enumerate(entries) if storage[e] in shared)
 
 
 def make_kernel(
@@ -106,12 +110,18 @@ def make_kernel(
     shared: SharedPlan,
     dialect: str,
     aliased: frozenset[int] = frozenset(),
-    reach: Reach = USUAL_REACH,
+    reach: Reach = DEFAULT_REACH,
 ) -> Kernel:
-    """The kernel of one group. Equal groups, schedules and dialects give one text and key.
+    """Return the kernel of a group; equal groups, schedules and dialects give equal text and key.
 
-    Where a dialect says that buffers are apart, those at the positions ``aliased`` are not. A
-    lane of the device can do what is in its ``reach``.
+    Args:
+        group: The group.
+        schedule: How its loops run.
+        shared: The scratch arrays of a tile.
+        dialect: The name of the language to print.
+        aliased: Positions of inputs and outputs that share memory; dialects declare that all other
+            buffers do not overlap.
+        reach: The vector accesses and shuffles that the device has.
     """
     return _kernel(group.key, schedule, shared, dialect, aliased, reach, Held(group))
 
@@ -126,19 +136,21 @@ def _kernel(
     reach: Reach,
     held: Held[Group],
 ) -> Kernel:
+    """Return the kernel of ``held.value``, cached by the group's key."""
     group = held.value
     raw, tiles = lower(group, schedule, shared)
     ast, sizes = pool_sizes(raw)
-    spoken = dialect_of(dialect).for_lanes(reach)
+    printer = dialect_of(dialect).for_lanes(reach)
     ops = tuple(n.op.name for n in group.ops if n.op is not None)
-    met = frozenset(ast.params[k].name for k in aliased)
-    name, digest, text = _named(print_kernel(ast, "KERNEL", spoken, met), ops[-1], dialect)
+    aliased_names = frozenset(ast.params[k].name for k in aliased)
+    text = print_kernel(ast, "KERNEL", printer, aliased_names)
+    name, digest, source = _named(text, ops[-1], dialect)
     check_hazards(ast, name, sizes)
     return Kernel(
         name=name,
         key=digest,
         ast=ast,
-        source=text,
+        source=source,
         grid=tiles,
         block=1,
         shared_nbytes=_scratch_nbytes(raw),
@@ -150,10 +162,10 @@ def _kernel(
     )
 
 
-def own_kernel(graph: Graph, node: Node, dialect: str) -> Kernel | None:
-    """The kernel that an operator's FKernel brings for a dialect, if there is one."""
-    made = own_kernel_of(node, dialect)
-    if made is None:
+def operator_kernel(graph: Graph, node: Node, dialect: str) -> Kernel | None:
+    """Return the kernel that an operator's FKernel gives for a dialect, None without one."""
+    own = own_kernel_of(node, dialect)
+    if own is None:
         return None
     assert node.op is not None
     sides = (("x", node.inputs), ("y", node.entries))
@@ -162,23 +174,23 @@ def own_kernel(graph: Graph, node: Node, dialect: str) -> Kernel | None:
         for side, entries in sides
         for k, e in enumerate(entries)
     ]
-    name, digest, text = _named(made.source, node.op.name, dialect)
+    name, digest, source = _named(own.source, node.op.name, dialect)
     return Kernel(
         name=name,
         key=digest,
-        ast=KernelAST(tuple(params), tuple(f"n{k}" for k in range(len(made.sizes))), (), ()),
-        source=text,
-        grid=made.grid,
+        ast=KernelAST(tuple(params), tuple(f"n{k}" for k in range(len(own.sizes))), (), ()),
+        source=source,
+        grid=own.grid,
         block=1,
         shared_nbytes=0,
-        sizes=made.sizes,
+        sizes=own.sizes,
         ops=(node.op.name,),
         dialect=dialect,
     )
 
 
 def _named(text: str, op: str, dialect: str) -> tuple[str, str, str]:
-    """Name, key and text of a kernel whose function is called KERNEL."""
+    """Return name, key and final text of a kernel whose function is called KERNEL in ``text``."""
     digest = hashlib.sha256(f"{FORMAT} {dialect}\n{text}".encode()).hexdigest()
     stem = "".join(c if c.isascii() and c.isalnum() else "_" for c in op)
     name = f"{stem}_{digest[:8]}"
@@ -188,9 +200,9 @@ def _named(text: str, op: str, dialect: str) -> tuple[str, str, str]:
 def _scratch_nbytes(
     ast: KernelAST, rows: int = 1, values: Mapping[str, Extent] | None = None
 ) -> Extent:
-    """What a tile's arrays take, and behind them those of its rows, so many at a time.
+    """Return the scratch bytes of a tile: its own arrays, followed by those of ``rows`` rows.
 
-    ``values`` are the sizes of the AST by their names, where its own are asked for.
+    ``values`` are the values of the sizes of the AST, by name; by default they stay symbols.
     """
     total: Extent = 0
     for of_row in (False, True):

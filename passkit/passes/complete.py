@@ -1,7 +1,8 @@
-"""Complete: a graph whose entries carry the shapes and dtypes that inference found.
+"""Complete: give the entries of a graph the shapes and dtypes that inference found.
 
-Operators' rules read ``entry.shape``, which is what was known when a node was made. Where inference
-found more, variables are made anew with it, and all that depends on them.
+Operators' rules read ``entry.shape``, which was set when the node was created. Where inference
+knows more, variables are created anew with their inferred shape and dtype, and so are all nodes
+that depend on them.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node
 from passkit.graph.op import FCodeGen
 from passkit.passes.base import register_pass
-from passkit.passes.infer_shape import find_shapes, infer_shape, with_values
+from passkit.passes.infer_shape import infer_graph_shapes, infer_shape, with_values
 from passkit.passes.infer_type import infer_type
 from passkit.values.size import substitute
 
@@ -34,58 +35,60 @@ from passkit.values.size import substitute
     implied=True,
 )
 def complete(graph: Graph) -> Graph:
-    """Give every entry its shape and dtype; a graph whose entries have them stays as it is.
+    """Give every entry its shape and dtype; a graph whose entries have them is returned as it is.
 
     x: f32[?]; y: f32[2,3]; z = add(x, y)    becomes    x: f32[2,3]; y: f32[2,3]; z = add(x, y)
 
-    Raises: ShapeError or DTypeError naming the variables that must be given one.
+    Raises: ShapeError or DTypeError naming the variables whose shape or dtype must be given.
     """
     shapes, dtypes = graph.attrs["shape"], graph.attrs["dtype"]
-    _demand(graph, "shape", [e for e, s in shapes.items() if s is None], ShapeError)
-    _demand(graph, "dtype", [e for e, d in dtypes.items() if d is None], DTypeError)
+    _require_known(graph, "shape", [e for e, s in shapes.items() if s is None], ShapeError)
+    _require_known(graph, "dtype", [e for e, d in dtypes.items() if d is None], DTypeError)
     if all(e.shape == s and e.dtype is dtypes[e] for e, s in shapes.items()):
         return graph.with_attrs(complete=True)
-    _, guards, values = find_shapes(graph)
+    _, guards, values = infer_graph_shapes(graph)
 
-    def change(node: Node) -> Sequence[Entry] | None:
+    def with_inferred(node: Node) -> Sequence[Entry] | None:
         if node.op is not None:
             return with_values(node, values).entries
         entry = node.entries[0]
         if entry.shape == shapes[entry] and entry.dtype is dtypes[entry]:
             return None
-        found = {"shape": shapes[entry], "dtype": dtypes[entry]}
-        return Node(None, (), {**node.params, **found}, node.name).entries
+        params = {**node.params, "shape": shapes[entry], "dtype": dtypes[entry]}
+        return Node(None, (), params, node.name).entries
 
-    out = graph.transform(change)
+    out = graph.transform(with_inferred)
     entries = [e for n in out.nodes for e in n.entries]
-    _demand(out, "shape", [e for e in entries if e.shape is None], ShapeError)
-    _demand(out, "dtype", [e for e in entries if e.dtype is None], DTypeError)
-    left = [
-        guard
-        for a, b, where in guards
-        if (guard := (substitute(a, values), substitute(b, values), where))[0] != guard[1]
-    ]
-    out = out.with_attrs(complete=True, shape_guards=tuple(left))
+    _require_known(out, "shape", [e for e in entries if e.shape is None], ShapeError)
+    _require_known(out, "dtype", [e for e in entries if e.dtype is None], DTypeError)
+    substituted = [(substitute(a, values), substitute(b, values), where) for a, b, where in guards]
+    unsolved = tuple((a, b, where) for a, b, where in substituted if a != b)
+    out = out.with_attrs(complete=True, shape_guards=unsolved)
     return infer_type(infer_shape(out))
 
 
-def _demand(graph: Graph, what: str, unknown: list[Entry], error: type[PasskitError]) -> None:
-    """Raise what says how to make unknown shapes or dtypes known."""
+def _require_known(
+    graph: Graph, fact: str, unknown: list[Entry], error: type[PasskitError]
+) -> None:
+    """Raise ``error`` with a way out if there are entries of unknown shape or dtype.
+
+    ``fact`` is "shape" or "dtype".
+    """
     if not unknown:
         return
-    lacking = {e.node for e in unknown}
-    variables = [n.name for n in graph.nodes if n in lacking and n.is_variable]
+    unknown_nodes = {e.node for e in unknown}
+    variables = [n.name for n in graph.nodes if n in unknown_nodes and n.is_variable]
     if variables:
         names = ", ".join(map(repr, variables[:8])) + (", …" if len(variables) > 8 else "")
-        example = "(None, 8)" if what == "shape" else "…, dtype='float32'"
+        example = "(None, 8)" if fact == "shape" else "…, dtype='float32'"
         raise error(
-            f"{len(unknown)} value(s) have no {what}; give a {what} to the variable(s) {names}: "
+            f"{len(unknown)} value(s) have no {fact}; give a {fact} to the variable(s) {names}: "
             f"pk.var({variables[0]!r}, {example})"
         )
-    node = next(n for n in graph.nodes if n in lacking)
+    node = next(n for n in graph.nodes if n in unknown_nodes)
     assert node.op is not None
-    rule = "FInferShape" if what == "shape" else "FInferType"
+    rule = "FInferShape" if fact == "shape" else "FInferType"
     way_out = f"set_attr({rule!r}, …) on op {node.op.name} gives the rule"
-    if what == "shape" and FCodeGen.get(node.op.name) is not None:
+    if fact == "shape" and FCodeGen.get(node.op.name) is not None:
         way_out += "; that of an elementwise operator follows from its TOpPattern, ELEMWISE"
-    raise error(f"the {what} of {node.where} does not follow from its inputs; {way_out}")
+    raise error(f"the {fact} of {node.where} does not follow from its inputs; {way_out}")

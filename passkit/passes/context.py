@@ -1,4 +1,4 @@
-"""The settings that passes run under: target, fusion, numerics, and what to record on the way."""
+"""The settings that passes run under, such as target, fusion strategy and numerics."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from passkit.passes.base import Pass
 from passkit.passes.options import (
     DEFAULTS,
     OPTIONS,
-    SETTLE,
+    PARSERS,
     Dump,
     Fuel,
     NodeName,
     NodeNames,
-    named_target,
+    resolve_target,
 )
 from passkit.passes.pipeline import Pipeline
 from passkit.passes.timing import Timing
@@ -34,25 +34,37 @@ from passkit.templating.template import Template
 if TYPE_CHECKING:
     from typing import Literal
 
-    from passkit.passes.keywords import FusionName, TargetName
+    from passkit.passes.option_types import FusionName, TargetName
 
 
 @frozen(init=False, eq=False)
 class PassContext:
     """The settings of passes; a ``with`` block puts them in force, and blocks nest.
 
-    What is not given is taken from the context in force when this one is made, else it has its
-    default. ``target`` is a Target or its name ("cpu"), ``fusion`` a strategy that was registered
-    with `register_fusion`, or its name ("stitch"), ``numerics`` "strict" or "fast". ``disabled``
-    names passes to skip. ``dump`` is a folder for the graph after each pass, as text and picture;
-    ``timing`` collects `times`. ``fuel`` is the number of optional decisions (fusions, rewrites)
-    that may be taken. ``keep_together`` and ``keep_apart`` are lists of lists of nodes that Fusion
-    must, or must not, put in one group; ``no_fuse`` nodes stay alone. Nodes are given by name, or
-    as nodes or entries. ``templates`` has by the name of a group, or of an operator in it, how its
-    loops are dealt out. ``evaluator`` answers what groups cost: an `Evaluator`, or "model"; by
-    default what was measured here. ``passes`` are those of a compilation, in order, by name or as
-    `Pass`; or those to add to the default ones, by their place:
-    ``{"after Simplify": ["Mine"], "before Fusion": [other]}``.
+    Options that are not given are taken from the context in force when this one is created, else
+    they have their defaults.
+
+    Args:
+        target: A Target or its name; "cpu" by default.
+        fusion: A strategy that was registered with `register_fusion`, or its name; "stitch" by
+            default.
+        numerics: "strict" (default) or "fast".
+        disabled: Names of passes to skip.
+        dump: A folder for the graph after each pass, as text and picture.
+        timing: Whether to record the seconds of passes, in ``times``.
+        fuel: The number of optional decisions (fusions, rewrites) that may be taken; any by
+            default.
+        keep_together: Lists of nodes that Fusion must put in one group. Nodes are given by name, or
+            as nodes or entries.
+        keep_apart: Lists of nodes that Fusion must not put in one group.
+        no_fuse: Nodes that form groups of their own.
+        templates: By the name of a group, or of an operator in it, how its loops are tiled.
+        evaluator: Estimates the seconds of groups: an `Evaluator`, or "model"; by default what was
+            measured on this machine, else the cost model.
+        passes: The passes of a compilation, in order, by name or as `Pass`; or those to add to the
+            default ones, by their position: ``{"after Simplify": ["Mine"], "before Fusion": [p]}``.
+
+    Raises: SettingError if an option has a wrong value; RegistryError for an unknown name.
 
     >>> with PassContext(fusion="nnvm"):
     ...     inner = PassContext(numerics="fast")
@@ -74,6 +86,7 @@ class PassContext:
     dump: Dump | None
     fuel: Fuel
     given: frozenset[str]
+    """The options that were given, here or in an outer context."""
 
     def __init__(
         self,
@@ -93,7 +106,7 @@ class PassContext:
         passes: Iterable[str | Pass] | Mapping[str, Any] | None = None,
     ) -> None:
         outer = current()
-        own = {
+        options = {
             "target": target,
             "fusion": fusion,
             "numerics": numerics,
@@ -108,50 +121,51 @@ class PassContext:
             "evaluator": evaluator,
             "passes": passes,
         }
-        self._settle(outer, {k: v for k, v in own.items() if v is not None})
+        self._set_fields(outer, {k: v for k, v in options.items() if v is not None})
 
-    def _settle(self, outer: PassContext | None, own: Mapping[str, Any]) -> None:
-        fields: dict[str, Any] = {
-            k: getattr(outer, k) if outer else v for k, v in DEFAULTS.items()
-        }
-        fields["target"] = outer.target if outer else named_target("cpu")
+    def _set_fields(self, outer: PassContext | None, options: Mapping[str, Any]) -> None:
+        """Set all fields, from checked options, else from ``outer``, else to their defaults."""
+        fields: dict[str, Any] = {k: getattr(outer, k) if outer else v for k, v in DEFAULTS.items()}
+        fields["target"] = outer.target if outer else resolve_target("cpu")
         fields["fuel"] = outer.fuel if outer else Fuel(None)
-        for key, value in own.items():
-            fields["times" if key == "timing" else key] = SETTLE[key](value)
-        fields["given"] = frozenset(own) | (outer.given if outer else frozenset())
+        for key, value in options.items():
+            fields["times" if key == "timing" else key] = PARSERS[key](value)
+        fields["given"] = frozenset(options) | (outer.given if outer else frozenset())
         for key, value in fields.items():
             object.__setattr__(self, key, value)
 
     def with_options(self, **options: Any) -> PassContext:
-        """This context with some options changed; timing, dump and fuel go on.
+        """Return this context with some options changed; it shares timing, dump and fuel.
 
-        Raises: SettingError on an unknown option, with the nearest.
+        An option that is None stays as it is.
+
+        Raises: SettingError for an unknown option, with the nearest, or a wrong value.
         """
         for key in options:
             if key not in OPTIONS:
                 raise SettingError(f"passes have no option {key!r}; {nearest(key, OPTIONS)}")
-        made = object.__new__(PassContext)
-        made._settle(self, {k: v for k, v in options.items() if v is not None})
-        return made
+        changed = object.__new__(PassContext)
+        changed._set_fields(self, {k: v for k, v in options.items() if v is not None})
+        return changed
 
     def inheriting(self, recorded: Mapping[str, Any]) -> PassContext:
-        """This context, with ``recorded`` standing in for options that nobody gave."""
+        """Return this context with ``recorded`` values for options that nobody gave."""
         missing = {k: v for k, v in recorded.items() if k in OPTIONS and k not in self.given}
         return self.with_options(**missing) if missing else self
 
-    def spend(self, what: str) -> bool:
-        """Whether the optional decision ``what`` may be taken; uses up one unit of fuel."""
-        return self.fuel.spend(what)
+    def spend(self, decision: str) -> bool:
+        """Use up one unit of fuel for an optional decision; return whether it may be taken."""
+        return self.fuel.spend(decision)
 
     @contextmanager
     def timed(self, name: str) -> Iterator[None]:
-        """Count the block's seconds under ``name`` in `times`, inside what is being timed."""
+        """Record the seconds of the block under ``name`` in ``times``, nested as blocks nest."""
         if self.times is None:
             yield
             return
         timing = Timing(name)
         parent = _timing.get()
-        inside = parent is not None and parent[0] is self.times
+        is_nested = parent is not None and parent[0] is self.times
         token = _timing.set((self.times, timing))
         timing.start = perf_counter()
         try:
@@ -159,7 +173,7 @@ class PassContext:
         finally:
             timing.seconds = perf_counter() - timing.start
             _timing.reset(token)
-            if inside and parent is not None:
+            if is_nested and parent is not None:
                 parent[1].children.append(timing)
             else:
                 self.times.children.append(timing)
@@ -178,11 +192,11 @@ _stack: ContextVar[tuple[PassContext, ...]] = ContextVar("passkit_context", defa
 
 
 def current() -> PassContext | None:
-    """The context in force here: the innermost ``with`` block's."""
+    """Return the context of the innermost ``with`` block in force, None outside of any."""
     stack = _stack.get()
     return stack[-1] if stack else None
 
 
 def evaluator_of(context: PassContext) -> Any:
-    """What answers costs in a context: its evaluator, else what was measured on this machine."""
+    """Return the evaluator of a context, by default that of this machine's measurements."""
     return snapshot().evaluator if context.evaluator is None else context.evaluator

@@ -1,8 +1,8 @@
-"""Expand: composites become the primitives that they are made of.
+"""Expand: replace composite operators by the primitive operators that define them.
 
-A softmax written as exp, sum and division fuses with what stands before and after it; as one
-operator no kernel could compute it. So Fusion depends on "expanded", and so may a user's pass that
-reads only primitives: Expand is implied, as InferShape is.
+A softmax written as exp, sum and division fuses with its producers and users; as one operator, no
+kernel could compute it. So Fusion depends on "expanded", and a user's pass that reads only
+primitives may, too. Expand is implied, like InferShape.
 """
 
 from __future__ import annotations
@@ -33,12 +33,21 @@ from passkit.plan.strategy import find_fusion
 from passkit.values.dtype import DType, float32, is_narrow
 
 RUNS_ITSELF: tuple[Table, ...] = (
-    *(FCodeGen, FElement, FReduce, FScan, FContract, FCompute, TLibraryCall),
+    FCodeGen,
+    FElement,
+    FReduce,
+    FScan,
+    FContract,
+    FCompute,
+    TLibraryCall,
 )
 """Attributes by which an operator runs without being expanded."""
 
-DEPTH = 64
-"""How often composites may stand within composites."""
+MAX_DEPTH = 64
+"""How deep composites may be nested in the expansions of composites."""
+
+NONE = "none"
+"""The value of the annotation "expanded" if no composite is left."""
 
 
 @register_pass(
@@ -53,70 +62,70 @@ DEPTH = 64
 def expand(graph: Graph, context: PassContext) -> Graph:
     """Replace every composite by its FExpand, until none is left.
 
-    With a strategy that does not want them expanded, such as "nnvm", only those that cannot run
-    otherwise. A composite of floats of 16 bits that would round in between is expanded in float32
-    and rounded once at its end. A contraction of floats of 16 bits becomes one of float32, for
-    which there are libraries, between casts that fuse. The annotation "expanded" says which
+    Under a fusion strategy that keeps composites, such as "nnvm", only those are expanded that
+    cannot run otherwise. A composite of 16-bit floats whose parts would round in between is
+    expanded in float32 and rounded once at its end. A contraction of 16-bit floats becomes one of
+    float32, which libraries compute, between casts that fuse. The annotation "expanded" tells which
     composites may be left.
 
     y = softmax(x)    becomes    e = exp(sub(x, reduce_max(x))); y = div(e, reduce_sum(e))
 
-    Raises: PassError when FExpand gives other results than the operator declares, or never ends.
+    Raises: PassError if FExpand gives a shape or dtype that the operator does not declare, or does
+        not terminate.
     """
-    every = find_fusion(context.fusion).expands
-    for _ in range(DEPTH):
-        old = set(graph.nodes)
+    expands_all = find_fusion(context.fusion).expands
+    for _ in range(MAX_DEPTH):
+        existing = set(graph.nodes)
 
-        def change(node: Node, old: set[Node] = old) -> Sequence[Entry] | None:
-            made = expansion(node, old) if is_composite(node, every) else None
-            if made is not None:
-                return made
-            return _replaced(node, _in_float32(node), old) if is_narrow_contraction(node) else None
+        def replace(node: Node, existing: set[Node] = existing) -> Sequence[Entry] | None:
+            if is_composite(node, expands_all):
+                entries = expansion(node, existing)
+                if entries is not None:
+                    return entries
+            if is_narrow_contraction(node):
+                return _replacement(node, _in_float32(node), existing)
+            return None
 
-        rebuilt = graph.transform(change)
+        rebuilt = graph.transform(replace)
         if rebuilt.heads == graph.heads:
-            return graph.with_attrs(expanded=left_by(context))
+            return graph.with_attrs(expanded=composites_left(context))
         graph = rebuilt
-    left = sorted({n.op.name for n in graph.nodes if n.op and is_composite(n, every)})
+    left = {n.op.name for n in graph.nodes if n.op and is_composite(n, expands_all)}
     raise PassError(
-        f"Expand found composites after {DEPTH} rounds: {', '.join(left)}; FExpand must not "
-        f"come back to its own operator"
+        f"Expand found composites after {MAX_DEPTH} iterations: {', '.join(sorted(left))}; FExpand "
+        f"must not come back to its own operator"
     )
 
 
-NONE = "none"
-"""The value of "expanded" where no composite is left."""
-
-
-def left_by(context: PassContext) -> str:
-    """Which composites Expand leaves in a context, as the annotation "expanded" says it."""
+def composites_left(context: PassContext) -> str:
+    """Return the value of "expanded": the composites that Expand keeps in a context."""
     return NONE if find_fusion(context.fusion).expands else f"those that {context.fusion!r} keeps"
 
 
-def is_composite(node: Node, every: bool = True) -> bool:
-    """Whether a node is to be expanded; what writes state is Functionalize's.
+def is_composite(node: Node, expands_all: bool = True) -> bool:
+    """Whether a node is to be expanded. Operators that write state are left to Functionalize.
 
-    Unless ``every`` composite is, those are not that run without it.
+    Unless ``expands_all``, composites that can run without being expanded do not count.
     """
     if node.op is None or node.op.name not in FExpand.rows or TStateful.get(node.op.name):
         return False
-    return every or not any(node.op.name in t.rows for t in RUNS_ITSELF)
+    return expands_all or not any(node.op.name in t.rows for t in RUNS_ITSELF)
 
 
 def is_narrow_contraction(node: Node) -> bool:
-    """Whether a node multiplies and sums floats of 16 bits."""
+    """Whether a node multiplies and sums 16-bit floats."""
     if node.op is None or FContract.get(node.op.name) is None:
         return False
     return any(e.dtype is not None and is_narrow(e.dtype) for e in node.inputs)
 
 
 def _in_float32(node: Node) -> list[Entry]:
-    """The same contraction in float32, rounded once."""
+    """Return the outputs of a contraction computed in float32 and rounded once."""
     assert node.op is not None
     wide = [convert(e, float32) if is_narrow(_dtype(e)) else e for e in node.inputs]
-    made = node.op(*wide, **node.params)
-    results = [made] if isinstance(made, Entry) else list(made)
-    return [convert(e, _dtype(w)) for e, w in zip(results, node.entries, strict=True)]
+    outputs = node.op(*wide, **node.params)
+    entries = [outputs] if isinstance(outputs, Entry) else list(outputs)
+    return [convert(e, _dtype(old)) for e, old in zip(entries, node.entries, strict=True)]
 
 
 def _dtype(entry: Entry) -> DType:
@@ -124,57 +133,68 @@ def _dtype(entry: Entry) -> DType:
     return entry.dtype
 
 
-def expansion(node: Node, old: Collection[Node] = ()) -> Sequence[Entry] | None:
-    """What a composite is made of; the last nodes take its name and its control dependences.
+def expansion(node: Node, existing: Collection[Node] = ()) -> Sequence[Entry] | None:
+    """Return the entries that a composite expands to.
 
-    None when control dependences would be lost, because a result is an input, and where FExpand
-    gives none. ``old`` are nodes that were there before.
+    The nodes of these entries take the composite's name and control dependencies.
+
+    Args:
+        node: The composite.
+        existing: Nodes that were created before the expansion.
+
+    Returns: One entry for each output; None if FExpand gives none, or if control dependencies would
+        be lost because an output is an input.
+
+    Raises: PassError if an entry has a shape or dtype that the operator does not declare.
     """
     assert node.op is not None
     entries = expanded(node, node.inputs)
     if entries is None:
         return None
-    for entry, wanted in zip(entries, node.entries, strict=True):
-        if entry.shape != wanted.shape or entry.dtype is not wanted.dtype:
+    for entry, output in zip(entries, node.entries, strict=True):
+        if entry.shape != output.shape or entry.dtype is not output.dtype:
             raise PassError(
                 f"FExpand of {node.where} gives {entry.dtype}{show_shape(entry.shape)}, and the "
-                f"operator declares {wanted.dtype}{show_shape(wanted.shape)}"
+                f"operator declares {output.dtype}{show_shape(output.shape)}"
             )
-    return _replaced(node, entries, old)
+    return _replacement(node, entries, existing)
 
 
-def _replaced(
-    node: Node, entries: Sequence[Entry], old: Collection[Node]
+def _replacement(
+    node: Node, entries: Sequence[Entry], existing: Collection[Node]
 ) -> Sequence[Entry] | None:
-    """New entries for those of a node: the last of them take its name and control dependences."""
-    fresh = _made(entries, {*old, *(e.node for e in node.inputs)})
-    if node.control and not all(e.node in fresh for e in entries):
+    """Return ``entries`` with the name and control dependencies of the node that they replace.
+
+    None if the node has control dependencies and an entry is not of a new node.
+    """
+    created = _created_nodes(entries, {*existing, *(e.node for e in node.inputs)})
+    if node.control and not all(e.node in created for e in entries):
         return None
     last = {e.node for e in entries}
-    new: dict[Entry, Entry] = {}
-    for inner in fresh:
-        sources = tuple(new.get(e, e) for e in inner.inputs)
-        made = inner
+    replaced: dict[Entry, Entry] = {}
+    for inner in created:
+        inputs = tuple(replaced.get(e, e) for e in inner.inputs)
+        new = inner
         if inner in last and inner.op is not CONSTANT:
             control = dict.fromkeys((*inner.control, *node.control))
-            made = inner.replaced(sources, control, inner.name or node.name)
-        elif sources != inner.inputs:
-            made = inner.replaced(sources)
-        new.update(zip(inner.entries, made.entries, strict=True))
-    return [new.get(e, e) for e in entries]
+            new = inner.replaced(inputs, control, inner.name or node.name)
+        elif inputs != inner.inputs:
+            new = inner.replaced(inputs)
+        replaced.update(zip(inner.entries, new.entries, strict=True))
+    return [replaced.get(e, e) for e in entries]
 
 
-def _made(entries: Iterable[Entry], known: set[Node]) -> dict[Node, None]:
-    """The nodes that an expansion made, in post-order."""
+def _created_nodes(entries: Iterable[Entry], existing: set[Node]) -> dict[Node, None]:
+    """Return the nodes above ``entries`` that are not ``existing``, in post-order."""
     order: dict[Node, None] = {}
     stack = [e.node for e in reversed(list(entries))]
     while stack:
         node = stack[-1]
-        before = [e.node for e in node.inputs if e.node not in order and e.node not in known]
-        if node in known or node in order or not before:
+        pending = [e.node for e in node.inputs if e.node not in order and e.node not in existing]
+        if node in existing or node in order or not pending:
             stack.pop()
-            if node not in known:
+            if node not in existing:
                 order.setdefault(node)
         else:
-            stack += reversed(before)
+            stack += reversed(pending)
     return order

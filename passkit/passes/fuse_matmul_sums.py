@@ -1,7 +1,7 @@
-"""FuseMatmulSums: products of matrices that are only added up become one sum of products.
+"""FuseMatmulSums: replace matrix products that are only added up by one sum of products.
 
-Such are the gradients of a weight that every step of a loop uses. One product after the other is
-added where the result lies, which takes neither memory for each nor kernels that add them.
+The gradients of a weight that every step of a loop uses are such. Each product is accumulated where
+the result lies, which takes neither memory for each product nor kernels that add them.
 """
 
 from __future__ import annotations
@@ -21,11 +21,13 @@ from passkit.passes.fusion.scores import is_small
 from passkit.plan.strategy import find_fusion
 from passkit.values.size import numel
 
-MOST, HELD = 64, 64 << 20
-"""Products of one sum at most, and bytes of their operands: all of them wait for the last one."""
+MAX_PRODUCTS = 64
+"""The most products of one sum."""
+MAX_OPERAND_BYTES = 64 << 20
+"""The most bytes of the operands of one sum: all of them stay alive until the last product."""
 
-Place = tuple[Node, int]
-"""An operand of a node."""
+OperandPosition = tuple[Node, int]
+"""A node and the index of one of its inputs."""
 
 
 @register_pass(
@@ -36,103 +38,126 @@ Place = tuple[Node, int]
     target_dependent=True,
 )
 def fuse_matmul_sums(graph: Graph, context: PassContext) -> Graph:
-    """Join products that are added up, where libraries compute them and the strategy wants that.
+    """Replace sums of matrix products by one operator, where a library of the host computes it.
+
+    Nothing changes under a fusion strategy without ``library_patterns``, or on a device.
 
     y = a @ b + c @ d    becomes    y = matmul_sum(a, b, c, d)
 
-    The sum is rounded as one product is whose steps are those of all.
+    The sum is rounded like one product whose reduction runs over the steps of all products.
     """
     if not find_fusion(context.fusion).library_patterns or context.target.device:
         return graph
-    found = {s.node: s for s in _sums(graph, context)}
-    if not found:
+    sums = {s.node: s for s in _product_sums(graph, context)}
+    if not sums:
         return graph
-    read: dict[Node, tuple[Entry, ...]] = {}
+    rebuilt_inputs: dict[Node, tuple[Entry, ...]] = {}
 
-    def change(node: Node, inputs: tuple[Entry, ...]) -> Sequence[Entry] | None:
-        read[node] = inputs
-        own = found.get(node)
-        if own is None or not context.spend(f"FuseMatmulSums: {node.where}"):
+    def replace(node: Node, inputs: tuple[Entry, ...]) -> Sequence[Entry] | None:
+        rebuilt_inputs[node] = inputs
+        product_sum = sums.get(node)
+        if product_sum is None or not context.spend(f"FuseMatmulSums: {node.where}"):
             return None
-        made = _joined([read[n][k].node for n, k in own.products])
-        assert made is not None
-        if own.other is None:
-            return made.node.replaced(name=node.name).entries
-        n, k = own.other
-        return node.replaced((read[n][k], made)).entries
+        fused = _fused([rebuilt_inputs[n][k].node for n, k in product_sum.products])
+        if fused is None:  # checked on the nodes before they were rebuilt
+            return None
+        if product_sum.addend is None:
+            return fused.node.replaced(name=node.name).entries
+        n, k = product_sum.addend
+        return node.replaced((rebuilt_inputs[n][k], fused)).entries
 
-    return graph.rebuild(change)
+    return graph.rebuild(replace)
 
 
 @frozen(eq=False)
-class _Sum:
-    """A node that adds products up, and at most one ``other`` value; both where they are read."""
+class _ProductSum:
+    """A node that adds up products and at most one other value, the ``addend``."""
 
     node: Node
-    products: tuple[Place, ...]
-    other: Place | None
+    products: tuple[OperandPosition, ...]
+    addend: OperandPosition | None
 
 
-def _sums(graph: Graph, context: PassContext) -> list[_Sum]:
-    """The sums of products of a graph, of which none is part of another."""
+def _product_sums(graph: Graph, context: PassContext) -> list[_ProductSum]:
+    """Return the sums of products of a graph; none is part of another.
+
+    Nodes with control dependencies and nodes in fusion hints are left alone.
+    """
     hints = (*context.keep_together, *context.keep_apart, context.no_fuse)
-    named = {name for names in hints for name in names}
-    open_ = {n for n in graph.nodes if not n.control and graph.names[n] not in named}
-    inside: set[Node] = set()
-    found: list[_Sum] = []
+    hinted = {name for names in hints for name in names}
+    candidates = {n for n in graph.nodes if not n.control and graph.names[n] not in hinted}
+    absorbed: set[Node] = set()
+    sums: list[_ProductSum] = []
     for node in reversed(graph.nodes):
-        if node in inside or node not in open_ or not _adds(node):
+        if node in absorbed or node not in candidates or not _is_addition(node):
             continue
-        leaves, todo = list[Place](), [(node, 1), (node, 0)]
-        while todo:
-            place = todo.pop()
-            entry = place[0].inputs[place[1]]
-            own = entry.node
-            if own in open_ and _adds(own) and _is_passed_on(graph, entry, node):
-                inside.add(own)
-                todo += [(own, 1), (own, 0)]
+        leaves: list[OperandPosition] = []
+        stack: list[OperandPosition] = [(node, 1), (node, 0)]
+        while stack:
+            position = stack.pop()
+            user, index = position
+            entry = user.inputs[index]
+            producer = entry.node
+            is_inner_sum = producer in candidates and _is_addition(producer)
+            if is_inner_sum and _is_read_once(graph, entry, node):
+                absorbed.add(producer)
+                stack += [(producer, 1), (producer, 0)]
             else:
-                leaves.append(place)
-        made = _sum(graph, node, leaves, open_)
-        if made is not None:
-            found.append(made)
-    return found
+                leaves.append(position)
+        product_sum = _product_sum(graph, node, leaves, candidates)
+        if product_sum is not None:
+            sums.append(product_sum)
+    return sums
 
 
-def _adds(node: Node) -> bool:
+def _is_addition(node: Node) -> bool:
     return node.op is not None and TOperator.get(node.op.name) == "+"
 
 
-def _is_passed_on(graph: Graph, entry: Entry, node: Node) -> bool:
-    """Whether a value is read once, and nowhere but in the sum ``node``, which has its shape."""
-    same = graph.shape(entry) == graph.shape(node.entries[0])
-    return same and len(graph.users.get(entry, ())) == 1 and entry not in graph.heads
+def _is_read_once(graph: Graph, entry: Entry, root: Node) -> bool:
+    """Whether one node alone reads an entry, which has the shape of the sum ``root``."""
+    has_same_shape = graph.shape(entry) == graph.shape(root.entries[0])
+    return has_same_shape and len(graph.users.get(entry, ())) == 1 and entry not in graph.heads
 
 
-def _sum(graph: Graph, node: Node, leaves: Sequence[Place], open_: set[Node]) -> _Sum | None:
-    """What a node sums up; None where these are no products, or had better stay apart."""
-    products, others = list[Place](), list[Place]()
+def _product_sum(
+    graph: Graph, node: Node, leaves: Sequence[OperandPosition], candidates: set[Node]
+) -> _ProductSum | None:
+    """Return the sum of products that a node computes from the ``leaves`` of its additions.
+
+    None if there are fewer than two products or several other addends, if the products cannot be
+    fused, exceed a limit, or are so small that kernels are faster.
+    """
+    products: list[OperandPosition] = []
+    addends: list[OperandPosition] = []
     for n, k in leaves:
         entry = n.inputs[k]
-        own = entry.node
-        rule = own.op is not None and own in open_ and FContractSum.get(own.op.name)
-        (products if rule and _is_passed_on(graph, entry, node) else others).append((n, k))
+        op = entry.node.op
+        is_product = op is not None and entry.node in candidates and FContractSum.get(op.name)
+        target = products if is_product and _is_read_once(graph, entry, node) else addends
+        target.append((n, k))
     nodes = [n.inputs[k].node for n, k in products]
-    if not 2 <= len(nodes) <= MOST or len(others) > 1 or _joined(nodes) is None:
+    if not 2 <= len(nodes) <= MAX_PRODUCTS or len(addends) > 1 or _fused(nodes) is None:
         return None
-    held = (_nbytes(graph, e) for e in dict.fromkeys(e for n in nodes for e in n.inputs))
-    if sum(held) > HELD or all(is_small(n, STEPS) for n in nodes):
+    operands = dict.fromkeys(e for n in nodes for e in n.inputs)
+    if sum(_nbytes(graph, e) for e in operands) > MAX_OPERAND_BYTES:
         return None
-    return _Sum(node, tuple(products), others[0] if others else None)
+    if all(is_small(n, STEPS) for n in nodes):
+        return None
+    return _ProductSum(node, tuple(products), addends[0] if addends else None)
 
 
-def _joined(nodes: Sequence[Node]) -> Entry | None:
-    """The sum of the results of nodes of one operator as one node, if there is one."""
+def _fused(nodes: Sequence[Node]) -> Entry | None:
+    """Return the sum of the outputs of product nodes as one operator.
+
+    None if the nodes have different operators, or their FContractSum refuses.
+    """
     if len({n.op for n in nodes}) != 1 or nodes[0].op is None:
         return None
     return rules.entry(FContractSum, nodes[0], rules.call(FContractSum, nodes[0], nodes))
 
 
 def _nbytes(graph: Graph, entry: Entry) -> int:
+    """Return the bytes of an entry, 0 if they are unknown."""
     size = numel(graph.shape(entry))
     return size * graph.dtype(entry).nbytes if isinstance(size, int) else 0

@@ -1,4 +1,4 @@
-"""Gradient: from a graph to the graph of its gradients.
+"""Gradient: replace the outputs of a graph by their gradients.
 
 Source: NNVM's Gradient, whose annotations these are.
 """
@@ -17,19 +17,25 @@ from passkit.passes.base import register_pass
 
 @register_pass("Gradient", depends="grad_xs", changes_graph=True)
 def gradient(graph: Graph) -> Graph:
-    """Replace the outputs by their gradients by ``grad_xs``: entries, variables or their names.
+    """Replace the outputs by their gradients with respect to ``grad_xs``.
 
-    Of the annotations that say how, only ``grad_xs`` must be there: ``grad_ys`` are differentiated
-    (the outputs), weighed by ``grad_ys_out_grad`` (ones); ``grad_aggregate_fun`` sums a list of
-    entries; nodes for which ``grad_mirror_fun`` holds are computed again; ``grad_unconnected`` is
-    "zero" or "error". Updates of state stay.
+    Annotations of the graph are the arguments. All but ``grad_xs`` are optional:
+
+    - ``grad_xs``: entries, variables or their names.
+    - ``grad_ys``: the entries to differentiate, by default the outputs.
+    - ``grad_ys_out_grad``: the gradients of ``grad_ys``, by default ones.
+    - ``grad_aggregate_fun``: sums a list of entries.
+    - ``grad_mirror_fun``: whether a node is recomputed in the backward pass.
+    - ``grad_unconnected``: "zero" or "error", for an x on which no y depends.
+
+    Updates of state are kept.
 
     y = mul(x, x); return y    becomes    return mul(2, x)
 
-    Raises: PassError when an x is no part of the graph.
+    Raises: PassError if a given entry is not part of the graph.
     """
     attrs = graph.attrs
-    found = gradients(
+    results = gradients(
         _entries(graph, attrs.get("grad_ys", graph.outputs)),
         _entries(graph, attrs["grad_xs"]),
         attrs.get("grad_ys_out_grad"),
@@ -37,18 +43,21 @@ def gradient(graph: Graph) -> Graph:
         aggregate=attrs.get("grad_aggregate_fun"),
         recompute=attrs.get("grad_mirror_fun"),
     )
-    return Graph([e for e in found if e is not None], graph.updates)
+    return Graph([e for e in results if e is not None], graph.updates)
 
 
-def _entries(graph: Graph, given: Any) -> list[Entry]:
-    """What is named in an annotation, as entries of the graph."""
+def _entries(graph: Graph, values: Any) -> list[Entry]:
+    """Return the entries of a graph that an annotation lists by name, as nodes or as entries.
+
+    Raises: PassError for a value that is not part of the graph.
+    """
     names = {name: node for node, name in graph.names.items()}
-    single = isinstance(given, (str, Entry, Node)) or not isinstance(given, Sequence)
-    out: list[Entry] = []
-    for what in [given] if single else given:
-        node = names.get(what) if isinstance(what, str) else getattr(what, "node", what)
+    is_single = isinstance(values, (str, Entry, Node)) or not isinstance(values, Sequence)
+    entries: list[Entry] = []
+    for value in [values] if is_single else values:
+        node = names.get(value) if isinstance(value, str) else getattr(value, "node", value)
         if not isinstance(node, Node) or node not in graph.positions:
-            hint = nearest(what, names) if isinstance(what, str) else "give an entry or a name"
-            raise PassError(f"Gradient found no {what!r} in the graph; {hint}")
-        out.append(what if isinstance(what, Entry) else node.entries[0])
-    return out
+            hint = nearest(value, names) if isinstance(value, str) else "give an entry or a name"
+            raise PassError(f"Gradient found no {value!r} in the graph; {hint}")
+        entries.append(value if isinstance(value, Entry) else node.entries[0])
+    return entries

@@ -1,4 +1,4 @@
-"""InferShape: the shape of every entry, from the inputs forward and from the uses backward.
+"""InferShape: infer the shape of every entry, forward from inputs and backward from uses.
 
 Source: NNVM's InferShape. Where NNVM has 0 for a dimension, sizes are symbols here, and two sizes
 that must be equal are unified: the symbol is replaced everywhere, the equality is kept as a guard
@@ -17,115 +17,128 @@ from passkit.graph.infer import broadcast_shapes, collect_guards, infer_shapes, 
 from passkit.graph.node import Entry, Node
 from passkit.graph.op import FInferShapeBack, OpPattern
 from passkit.passes.base import register_pass
-from passkit.passes.spread import Spread
+from passkit.passes.propagation import Propagation
 from passkit.values.size import Extent, Shape, Size, divide_exactly, substitute, symbols_of
 
 Guard = tuple[Extent, Extent, str]
+"""Two sizes that must be equal in every call, and the operator and dimension they come from."""
 
 
 @register_pass("InferShape", provides=("shape", "shape_guards", "shape_num_unknown"), implied=True)
 def infer_shape(graph: Graph) -> Graph:
     """Map each entry to its shape, None where even the rank stays unknown.
 
-    ``shape_guards`` are the equalities of sizes that only a call can check, with where they come
-    from; those that the graph had already are kept. ``shape_num_unknown`` counts entries.
+    The annotation ``shape_guards`` lists the equalities of sizes that only a call can check, with
+    their origin; those that the graph has already are kept. ``shape_num_unknown`` is the number of
+    entries whose shape is unknown.
 
     x: f32[?]; y: f32[2,3]; z = add(exp(x), y)    becomes    shape[x] = (2, 3)
 
-    Raises: ShapeError naming node, operator and shapes that do not fit.
+    Raises: ShapeError naming the node, its operator and the shapes that do not fit.
     """
-    shapes, guards, _ = find_shapes(graph)
+    shapes, guards, _ = infer_graph_shapes(graph)
     unknown = sum(s is None for s in shapes.values())
     return graph.with_attrs(
         shape=Annotation("shape", shapes), shape_guards=tuple(guards), shape_num_unknown=unknown
     )
 
 
-def find_shapes(
+def infer_graph_shapes(
     graph: Graph,
 ) -> tuple[dict[Entry, Shape | None], list[Guard], dict[str, Extent]]:
-    """The shapes of all entries, the equalities that a call must check, and what they settle."""
-    known: dict[Entry, Shape | None] = {e: e.shape for n in graph.nodes for e in n.entries}
-    if None in known.values():
-        _find_ranks(graph, known)
+    """Return the shapes of all entries, the guards of a call, and the symbols that guards solve.
+
+    Raises: ShapeError if shapes do not fit, or if a guard can never hold.
+    """
+    declared: dict[Entry, Shape | None] = {e: e.shape for n in graph.nodes for e in n.entries}
+    if None in declared.values():
+        _infer_ranks(graph, declared)
     guards: dict[Guard, None] = dict.fromkeys(graph.attrs.get("shape_guards", ()))
-    values = solve(guards, {})
+    values = solve_guards(guards, {})
     while True:
-        shapes, found = _forward(graph, known, values)
-        guards |= dict.fromkeys(found)
-        before = len(values)
-        values = solve(guards, values)
-        if len(values) == before:
+        shapes, new_guards = _forward(graph, declared, values)
+        guards |= dict.fromkeys(new_guards)
+        num_solved = len(values)
+        values = solve_guards(guards, values)
+        if len(values) == num_solved:
             return shapes, list(guards), values
 
 
-def _find_ranks(graph: Graph, known: dict[Entry, Shape | None]) -> None:
-    spread = Spread(graph, known)
+def _infer_ranks(graph: Graph, shapes: dict[Entry, Shape | None]) -> None:
+    """Infer unknown shapes from known ones in both directions; update ``shapes`` in place."""
+    propagation = Propagation(graph, shapes)
 
-    def visit(node: Node) -> None:
-        shapes = [known[e] for e in node.inputs]
-        for entry, shape in zip(node.entries, infer_shapes(node, shapes), strict=False):
-            spread.learn(entry, shape)
-        if None in shapes and not joins(node):
-            conclude(node, shapes)
+    def infer(node: Node) -> None:
+        inputs = [shapes[e] for e in node.inputs]
+        for entry, shape in zip(node.entries, infer_shapes(node, inputs), strict=False):
+            propagation.set_fact(entry, shape)
+        if None in inputs and not joins_inputs(node):
+            infer_back(node, inputs)
 
     def guess(node: Node) -> None:
-        if joins(node):
-            conclude(node, [known[e] for e in node.inputs])
+        if joins_inputs(node):
+            infer_back(node, [shapes[e] for e in node.inputs])
 
-    def conclude(node: Node, shapes: Sequence[Shape | None]) -> None:
-        outs = [known[e] for e in node.entries]
-        for entry, shape in zip(node.inputs, _backward(node, shapes, outs), strict=True):
-            spread.learn(entry, shape)
+    def infer_back(node: Node, inputs: Sequence[Shape | None]) -> None:
+        outputs = [shapes[e] for e in node.entries]
+        for entry, shape in zip(node.inputs, _backward(node, inputs, outputs), strict=True):
+            propagation.set_fact(entry, shape)
 
-    spread.settle(visit, guess)
+    propagation.run(infer, guess)
 
 
-def joins(node: Node) -> bool:
-    """Whether a node joins several inputs elementwise: any of them may be broadcast.
+def joins_inputs(node: Node) -> bool:
+    """Whether an operator combines several inputs elementwise, so that any may be broadcast.
 
-    What it says of an input of unknown rank is a guess, so that whatever is certain goes first.
+    The shape that its output implies for an input of unknown rank is a guess only.
     """
     assert node.op is not None
     return node.op.pattern <= OpPattern.BROADCAST and len(node.inputs) > 1
 
 
 def _backward(
-    node: Node, shapes: Sequence[Shape | None], outs: Sequence[Shape | None]
+    node: Node, inputs: Sequence[Shape | None], outputs: Sequence[Shape | None]
 ) -> Sequence[Shape | None]:
+    """Return the shapes of a node's inputs that follow from those of its inputs and outputs."""
     assert node.op is not None
     if FInferShapeBack.get(node.op.name) is not None:
-        return rules.shapes_back(node, shapes, outs)
-    if node.op.pattern is not OpPattern.ELEMWISE and not joins(node):
-        return [None] * len(shapes)
-    # What is joined elementwise has one shape, if nothing says otherwise (NNVM).
-    known = [s for s in shapes if s is not None]
-    whole = outs[0] if outs[0] is not None or not known else broadcast_shapes(node, known)
-    return [whole if s is None else s for s in shapes]
+        return rules.shapes_back(node, inputs, outputs)
+    if node.op.pattern is not OpPattern.ELEMWISE and not joins_inputs(node):
+        return [None] * len(inputs)
+    # Inputs that are combined elementwise have the shape of the output, by default (NNVM).
+    known_shapes = [s for s in inputs if s is not None]
+    result = outputs[0]
+    if result is None and known_shapes:
+        result = broadcast_shapes(node, known_shapes)
+    return [result if s is None else s for s in inputs]
 
 
 def _forward(
-    graph: Graph, known: dict[Entry, Shape | None], values: dict[str, Extent]
+    graph: Graph, declared: dict[Entry, Shape | None], values: dict[str, Extent]
 ) -> tuple[dict[Entry, Shape | None], list[Guard]]:
-    """Shapes by the forward rules alone, with ``values`` put in for symbols."""
+    """Return shapes by forward rules alone, with ``values`` for symbols, and the guards of rules.
+
+    ``declared`` has the shapes that entries were created with or that uses imply.
+    """
     shapes: dict[Entry, Shape | None] = {}
     guards: list[Guard] = []
     for node in graph.nodes:
         if node.op is None:
             entry = node.entries[0]
-            shapes[entry] = put_in(known[entry], values)
+            shapes[entry] = substitute_shape(declared[entry], values)
             continue
         inputs = [shapes[e] for e in node.inputs]
         if all(s is e.shape and _is_static(s) for s, e in zip(inputs, node.inputs, strict=True)):
             for entry in node.entries:
-                shapes[entry] = put_in(known[entry], values)
+                shapes[entry] = substitute_shape(declared[entry], values)
             continue
-        with collect_guards() as found:
-            outs = infer_shapes(with_values(node, values), inputs)
+        with collect_guards() as node_guards:
+            outputs = infer_shapes(with_values(node, values), inputs)
             for k, entry in enumerate(node.entries):
-                told = put_in(known[entry], values)
-                shapes[entry] = _both(entry, outs[k] if k < len(outs) else None, told, found)
-        guards += found
+                inferred = outputs[k] if k < len(outputs) else None
+                expected = substitute_shape(declared[entry], values)
+                shapes[entry] = _unify(entry, inferred, expected, node_guards)
+        guards += node_guards
     return shapes, guards
 
 
@@ -133,34 +146,41 @@ def _is_static(shape: Shape | None) -> bool:
     return shape is not None and all(type(d) is int for d in shape)
 
 
-def put_in(shape: Shape | None, values: dict[str, Extent]) -> Shape | None:
-    """``shape`` with values put in for its symbols."""
+def substitute_shape(shape: Shape | None, values: dict[str, Extent]) -> Shape | None:
+    """Return a shape with ``values`` in place of its symbols."""
     if not values or shape is None or _is_static(shape):
         return shape
     return tuple(substitute(d, values) for d in shape)
 
 
 def with_values(node: Node, values: dict[str, Extent]) -> Node:
-    """``node`` with values put in for symbols in its parameters."""
-    params = {k: _put(v, values) for k, v in node.params.items()} if values else node.params
+    """Return a node with ``values`` in place of the symbols in its parameters."""
+    params = (
+        {k: _substitute_param(v, values) for k, v in node.params.items()} if values else node.params
+    )
     if all(params[k] is v for k, v in node.params.items()):
         return node
     return Node(node.op, node.inputs, params, node.name, node.control)
 
 
-def _put(value: Any, values: dict[str, Extent]) -> Any:
-    """A parameter with values put in; the same object when there are none."""
+def _substitute_param(value: Any, values: dict[str, Extent]) -> Any:
+    """Return a parameter with values in place of symbols; the same object if it has none."""
     if isinstance(value, Size):
-        found = substitute(value, values)
-        return value if found == value else found
+        size = substitute(value, values)
+        return value if size == value else size
     if isinstance(value, tuple):
-        parts = tuple(_put(v, values) for v in value)
+        parts = tuple(_substitute_param(v, values) for v in value)
         return value if all(a is b for a, b in zip(parts, value, strict=True)) else parts
     return value
 
 
-def _both(entry: Entry, a: Shape | None, b: Shape | None, guards: list[Guard]) -> Shape | None:
-    """The shape that two ways of inference agree on."""
+def _unify(entry: Entry, a: Shape | None, b: Shape | None, guards: list[Guard]) -> Shape | None:
+    """Return the shape of an entry that is ``a`` by its inputs and ``b`` by its uses.
+
+    Sizes that may be equal are appended to ``guards``.
+
+    Raises: ShapeError if ranks or known extents differ.
+    """
     if a is None or b is None or a == b:
         return b if a is None else a
     where = entry.node.where
@@ -179,10 +199,10 @@ def _both(entry: Entry, a: Shape | None, b: Shape | None, guards: list[Guard]) -
     return tuple(d if isinstance(d, int) else c for c, d in zip(a, b, strict=True))
 
 
-def solve(guards: Iterable[Guard], values: dict[str, Extent]) -> dict[str, Extent]:
-    """Values for symbols that follow from equalities, as far as they follow by themselves.
+def solve_guards(guards: Iterable[Guard], values: dict[str, Extent]) -> dict[str, Extent]:
+    """Return ``values`` with those of further symbols that follow from equalities, one by one.
 
-    Raises: ShapeError when an equality can never hold.
+    Raises: ShapeError if an equality can never hold.
     """
     values = dict(values)
     for a, b, where in guards:
@@ -190,35 +210,44 @@ def solve(guards: Iterable[Guard], values: dict[str, Extent]) -> dict[str, Exten
         difference = left - right
         if isinstance(difference, int):
             if difference:
-                raise ShapeError(f"{where} must agree, got {_said(a, left)} and {_said(b, right)}")
+                raise ShapeError(
+                    f"{where} must agree, got {_shown(a, left)} and {_shown(b, right)}"
+                )
             continue
-        found = _isolate(difference, where)
-        if found is not None:
-            name, value = found
+        solution = _isolate(difference, where)
+        if solution is not None:
+            name, value = solution
             values = {s: substitute(v, {name: value}) for s, v in values.items()}
             values[name] = value
     return values
 
 
-def _said(size: Extent, value: Extent) -> str:
+def _shown(size: Extent, value: Extent) -> str:
+    """Return a size as text, with its value if that differs."""
     return str(size) if size == value else f"{size} (= {value})"
 
 
 def _isolate(difference: Size, where: str) -> tuple[str, Extent] | None:
-    """The symbol that ``difference == 0`` settles, with its value.
+    """Solve ``difference == 0`` for one symbol; return the symbol and its value, None if none can.
 
-    The last symbol by name that stands alone gives way, so that the choice is the same always.
+    Of the symbols that occur linearly and in one term only, the last by name is solved for, so that
+    the choice is deterministic.
+
+    Raises: ShapeError if the value is not a natural number.
     """
     for name in sorted(difference.symbols, reverse=True):
-        alone = [c for m, c in difference.terms if m == (name,)]
-        rest = difference - Size.symbol(name) * alone[0] if alone else difference
-        if not alone or name in symbols_of([rest]):
+        coefficients = [c for monomial, c in difference.terms if monomial == (name,)]
+        if not coefficients:
             continue
-        value = divide_exactly(-1 * rest, alone[0])
+        coefficient = coefficients[0]
+        rest = difference - Size.symbol(name) * coefficient
+        if name in symbols_of([rest]):
+            continue
+        value = divide_exactly(-1 * rest, coefficient)
         if value is not None and not (isinstance(value, int) and value < 0):
             return name, value
         if isinstance(rest, int):
             raise ShapeError(
-                f"{where} must agree, which needs {name} = {-rest}/{alone[0]}: no such size"
+                f"{where} must agree, which needs {name} = {-rest}/{coefficient}: no such size"
             )
     return None

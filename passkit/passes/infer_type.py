@@ -1,7 +1,7 @@
-"""InferType: the dtype of every entry, from the inputs forward and from the uses backward.
+"""InferType: infer the dtype of every entry, forward from inputs and backward from uses.
 
-Source: NNVM's InferType. An unknown dtype is settled when exactly one fits the operator's rule and
-what is known around it.
+Source: NNVM's InferType. An unknown dtype is inferred if exactly one fits the operator's rule and
+the dtypes around it.
 """
 
 from __future__ import annotations
@@ -11,85 +11,89 @@ from passkit.graph.graph import Annotation, Graph
 from passkit.graph.infer import infer_dtypes
 from passkit.graph.node import Entry, Node
 from passkit.passes.base import register_pass
-from passkit.passes.spread import Spread
+from passkit.passes.propagation import Propagation
 from passkit.values.dtype import DType, dtype_of
 
 CANDIDATES = tuple(
-    map(
-        dtype_of,
-        (
-            "float32",
-            "float64",
-            "float16",
-            "int64",
-            "int32",
-            "int16",
-            "int8",
-            "uint64",
-            "uint32",
-            "uint16",
-            "uint8",
-            "bool",
-            "complex64",
-            "complex128",
-        ),
+    dtype_of(name)
+    for name in (
+        "float32",
+        "float64",
+        "float16",
+        "int64",
+        "int32",
+        "int16",
+        "int8",
+        "uint64",
+        "uint32",
+        "uint16",
+        "uint8",
+        "bool",
+        "complex64",
+        "complex128",
     )
 )
+"""The dtypes that are tried for an unknown one."""
 
 
 @register_pass("InferType", provides=("dtype", "dtype_num_unknown"), implied=True)
 def infer_type(graph: Graph) -> Graph:
-    """Map each entry to its dtype, None where it stays unknown; ``dtype_num_unknown`` counts those.
+    """Map each entry to its dtype, None where it stays unknown.
+
+    The annotation ``dtype_num_unknown`` is the number of entries whose dtype is unknown.
 
     x: ?[4]; y: f64[4]; z = add(x, y)    becomes    dtype[x] = float64
 
-    Raises: DTypeError naming node, operator and dtypes that do not fit.
+    Raises: DTypeError naming the node, its operator and the dtypes that do not fit.
     """
-    known: dict[Entry, DType | None] = {e: e.dtype for n in graph.nodes for e in n.entries}
-    if None in known.values():
-        _find(graph, known)
-    unknown = sum(d is None for d in known.values())
-    return graph.with_attrs(dtype=Annotation("dtype", known), dtype_num_unknown=unknown)
+    dtypes: dict[Entry, DType | None] = {e: e.dtype for n in graph.nodes for e in n.entries}
+    if None in dtypes.values():
+        _infer_unknown(graph, dtypes)
+    num_unknown = sum(d is None for d in dtypes.values())
+    return graph.with_attrs(dtype=Annotation("dtype", dtypes), dtype_num_unknown=num_unknown)
 
 
-def _find(graph: Graph, known: dict[Entry, DType | None]) -> None:
-    spread = Spread(graph, known)
+def _infer_unknown(graph: Graph, dtypes: dict[Entry, DType | None]) -> None:
+    """Infer unknown dtypes from known ones in both directions; update ``dtypes`` in place."""
+    propagation = Propagation(graph, dtypes)
 
-    def visit(node: Node) -> None:
-        dtypes = [known[e] for e in node.inputs]
-        if None in dtypes:
-            found = only_fit(node, dtypes, [known[e] for e in node.entries])
+    def infer(node: Node) -> None:
+        inputs = [dtypes[e] for e in node.inputs]
+        if None in inputs:
+            common = only_fitting_dtype(node, inputs, [dtypes[e] for e in node.entries])
             for entry in node.inputs:
-                spread.learn(entry, found)
-        dtypes = [known[e] for e in node.inputs]
-        for entry, dtype in zip(node.entries, infer_dtypes(node, dtypes), strict=False):
-            spread.learn(entry, dtype)
+                propagation.set_fact(entry, common)
+        inputs = [dtypes[e] for e in node.inputs]
+        for entry, dtype in zip(node.entries, infer_dtypes(node, inputs), strict=False):
+            propagation.set_fact(entry, dtype)
 
-    spread.settle(visit, lambda node: None)
+    propagation.run(infer, lambda node: None)
     for node in graph.nodes:
         if node.op is not None and any(e.dtype is None for e in (*node.inputs, *node.entries)):
-            _check(node, known)
+            _check(node, dtypes)
 
 
-def only_fit(node: Node, dtypes: list[DType | None], outs: list[DType | None]) -> DType | None:
-    """The one dtype that all unknown inputs can have, or None when none or several fit."""
-    fit: list[DType] = []
+def only_fitting_dtype(
+    node: Node, inputs: list[DType | None], outputs: list[DType | None]
+) -> DType | None:
+    """Return the one dtype that all unknown inputs can have, None if none or several fit."""
+    fitting: list[DType] = []
     for candidate in CANDIDATES:
         try:
-            found = infer_dtypes(node, [d or candidate for d in dtypes])
+            inferred = infer_dtypes(node, [d or candidate for d in inputs])
         except DTypeError:
             continue
-        if all(a is None or b is None or a is b for a, b in zip(found, outs, strict=False)):
-            fit.append(candidate)
-    return fit[0] if len(fit) == 1 else None
+        if all(a is None or b is None or a is b for a, b in zip(inferred, outputs, strict=False)):
+            fitting.append(candidate)
+    return fitting[0] if len(fitting) == 1 else None
 
 
-def _check(node: Node, known: dict[Entry, DType | None]) -> None:
-    """Check what was concluded in pieces against the operator's rule."""
-    dtypes = [known[e] for e in node.inputs]
-    for entry, dtype in zip(node.entries, infer_dtypes(node, dtypes), strict=False):
-        if dtype is not None and dtype is not known[entry]:
+def _check(node: Node, dtypes: dict[Entry, DType | None]) -> None:
+    """Check inferred dtypes against the operator's rule. Raises: DTypeError."""
+    inputs = [dtypes[e] for e in node.inputs]
+    for entry, dtype in zip(node.entries, infer_dtypes(node, inputs), strict=False):
+        if dtype is not None and dtype is not dtypes[entry]:
             raise DTypeError(
-                f"{node.where} gives {dtype} by its inputs, and its uses need {known[entry]}; "
-                f"insert pk.ops.cast(…, '{known[entry]}')"
+                f"{node.where} gives {dtype} by its inputs, and its uses need {dtypes[entry]}; "
+                f"insert pk.ops.cast(…, '{dtypes[entry]}')"
             )

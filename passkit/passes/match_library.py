@@ -1,7 +1,7 @@
-"""MatchLibrary: an operator and what it reads become one that a library computes as a whole.
+"""MatchLibrary: replace an operator and its producers by one library call.
 
-Such is the gradient of a filter: a product of matrices of which one is a view of windows, which a
-library of convolutions does not need.
+An example is the gradient of a convolution's filter, written as a matrix product in which one
+operand is a view of windows (im2col). A library of convolutions does not need that view.
 """
 
 from __future__ import annotations
@@ -25,34 +25,35 @@ from passkit.plan.strategy import find_fusion
     target_dependent=True,
 )
 def match_library(graph: Graph, context: PassContext) -> Graph:
-    """Replace operators by one library call each, as their FLibraryPattern says.
+    """Replace operators by one library call each, as their FLibraryPattern specifies.
 
-    Nothing changes for a fusion strategy without ``library_patterns``, or on an OpenCL device.
+    Nothing changes under a fusion strategy without ``library_patterns``, or on an OpenCL device.
+    Operators with control dependencies, and patterns with a node in a fusion hint, are kept.
 
     y = matmul(reshape(windows(x)), reshape(g), transpose_a)  becomes  y = window_products(x, g)
     """
-    wanted = find_fusion(context.fusion).library_patterns
-    if not wanted or context.target.device not in ("", "cuda"):
+    has_library = context.target.device in ("", "cuda")
+    if not find_fusion(context.fusion).library_patterns or not has_library:
         return graph
     hints = (*context.keep_together, *context.keep_apart, context.no_fuse)
-    named = {name for names in hints for name in names}
+    hinted = {name for names in hints for name in names}
 
-    def change(node: Node, inputs: tuple[Entry, ...]) -> Sequence[Entry] | None:
+    def replace(node: Node, inputs: tuple[Entry, ...]) -> Sequence[Entry] | None:
         if node.op is None or FLibraryPattern.get(node.op.name) is None or node.control:
             return None
-        if any(graph.names.get(n) in named for n in _behind(node)):
+        if any(graph.names.get(n) in hinted for n in _nodes_of_pattern(node)):
             return None
-        now = node.replaced(inputs)
-        made = rules.entry(FLibraryPattern, now, rules.call(FLibraryPattern, now, now))
-        if made is None or not context.spend(f"MatchLibrary: {node.where}"):
+        view = node.replaced(inputs)
+        call = rules.entry(FLibraryPattern, view, rules.call(FLibraryPattern, view, view))
+        if call is None or not context.spend(f"MatchLibrary: {node.where}"):
             return None
-        return made.node.replaced(name=node.name).entries
+        return call.node.replaced(name=node.name).entries
 
-    return graph.rebuild(change)
+    return graph.rebuild(replace)
 
 
-def _behind(node: Node) -> Iterator[Node]:
-    """A node, what it reads, and what that reads: a view, and its array in another shape."""
+def _nodes_of_pattern(node: Node) -> Iterator[Node]:
+    """Yield a node, its producers and theirs: patterns have a view of a reshaped array."""
     yield node
     for e in node.inputs:
         yield e.node

@@ -1,8 +1,8 @@
-"""Options of passes: what each may be, and what is made of what a caller gives."""
+"""Options of passes: their defaults, and parsers that check the values given by a user."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -11,9 +11,9 @@ from attrs import define, field
 
 from passkit.errors import ParseError, RegistryError, SettingError
 from passkit.graph.node import Entry, Node
-from passkit.library.profile import calibrated
+from passkit.library.cpu_profile import calibrated
 from passkit.passes.base import find_pass
-from passkit.passes.pipeline import Pipeline, settled
+from passkit.passes.pipeline import Pipeline, parse_pipeline
 from passkit.passes.timing import Timing
 from passkit.plan.evaluator import Evaluator
 from passkit.plan.strategy import fusion_name
@@ -44,99 +44,107 @@ NodeNames = Iterable[str | Node | Entry]
 
 @define(eq=False)
 class Fuel:
-    """How many optional decisions may still be taken; None is no limit."""
+    """The number of optional decisions that may still be taken; None is no limit."""
 
     left: int | None
     spent: list[str] = field(factory=list)
     _lock: Any = field(factory=Lock, repr=False)
 
-    def spend(self, what: str) -> bool:
-        """Take one decision if the fuel allows it, and note what it was."""
+    def spend(self, decision: str) -> bool:
+        """Use up one unit and record the decision; return False if none is left."""
         if self.left is None:
             return True
         with self._lock:
             if self.left <= 0:
                 return False
             self.left -= 1
-            self.spent.append(what)
+            self.spent.append(decision)
             return True
 
 
 @define(eq=False)
 class Dump:
-    """A folder that receives the graph after each pass, numbered."""
+    """A folder for the graph after each pass, in numbered files."""
 
     folder: Path
     count: int = 0
     _lock: Any = field(factory=Lock, repr=False)
 
     def path(self, name: str) -> Path:
-        """The next numbered path for a pass, without a suffix."""
+        """Return the next numbered path for a pass, without a suffix; create the folder."""
         with self._lock:
             number, self.count = self.count, self.count + 1
         self.folder.mkdir(parents=True, exist_ok=True)
         return self.folder / f"{number:03d}_{name}"
 
 
-def _one_of(option: str, known: tuple[str, ...]) -> Any:
-    def check(value: Any) -> str:
-        if not isinstance(value, str) or value not in known:
+def _one_of(option: str, choices: tuple[str, ...]) -> Callable[[Any], str]:
+    """Return a parser of an option that is one of several words."""
+
+    def parse(value: Any) -> str:
+        if not isinstance(value, str) or value not in choices:
             raise SettingError(
-                f"{option} must be one of {', '.join(map(repr, known))}, got {shown(value)}"
+                f"{option} must be one of {', '.join(map(repr, choices))}, got {shown(value)}"
             )
         return str(value)
 
-    return check
+    return parse
 
 
-def _disabled(names: Any) -> tuple[str, ...]:
+def _parse_disabled(names: Any) -> tuple[str, ...]:
+    """Return names of passes that may be disabled. Raises: SettingError."""
     need = "names of passes"
-    found = (names,) if isinstance(names, str) else sequence("disabled", names, str, need)
-    for name in found:
+    disabled = (names,) if isinstance(names, str) else sequence("disabled", names, str, need)
+    for name in disabled:
         try:
             if find_pass(name).required:
                 raise SettingError(f"pass {name} cannot be disabled: later passes rely on it")
         except RegistryError as error:
             raise SettingError(f"disabled: {error}") from None
-    return found
+    return disabled
 
 
-def _fuel(value: Any) -> Fuel:
+def _parse_fuel(value: Any) -> Fuel:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise SettingError(f"fuel must be a number of decisions >= 0, got {value!r}")
     return Fuel(value)
 
 
-def _folder(value: Any) -> Dump:
+def _parse_dump(value: Any) -> Dump:
     folder = path("dump", value, "a folder")
     if folder.exists() and not folder.is_dir():
         raise SettingError(f"dump must be a folder, got the file {str(folder)!r}")
     return Dump(folder)
 
 
-def _timer(value: Any) -> Timing | None:
+def _parse_timing(value: Any) -> Timing | None:
     if not isinstance(value, bool):
         raise SettingError(f"timing must be True or False, got {value!r}")
     return Timing("passes") if value else None
 
 
-def _nodes(option: str) -> Any:
-    def check(value: Any) -> tuple[NodeName, ...]:
+def _nodes(option: str) -> Callable[[Any], tuple[NodeName, ...]]:
+    """Return a parser of an option that is a list of nodes, entries or names."""
+
+    def parse(value: Any) -> tuple[NodeName, ...]:
         if isinstance(value, (str, Node, Entry)):
             value = (value,)
         if not isinstance(value, Iterable):
             raise SettingError(f"{option} must be a list of nodes or names, got {value!r}")
-        found = tuple(v.node if isinstance(v, Entry) else v for v in value)
-        for node in found:
+        nodes = tuple(v.node if isinstance(v, Entry) else v for v in value)
+        for node in nodes:
             if not isinstance(node, (str, Node)):
                 raise SettingError(f"{option} must hold nodes or names of nodes, got {node!r}")
-        return found
+        return nodes
 
-    return check
+    return parse
 
 
-def _groups(option: str) -> Any:
-    def check(value: Any) -> tuple[tuple[NodeName, ...], ...]:
+def _node_groups(option: str) -> Callable[[Any], tuple[tuple[NodeName, ...], ...]]:
+    """Return a parser of an option that is a list of lists of nodes, entries or names."""
+    parse_nodes = _nodes(option)
+
+    def parse(value: Any) -> tuple[tuple[NodeName, ...], ...]:
         groups = list(value) if isinstance(value, Iterable) else [value]
         for group in groups:
             if isinstance(group, (str, Node, Entry)) or not isinstance(group, Iterable):
@@ -144,42 +152,49 @@ def _groups(option: str) -> Any:
                     f"{option} must be a list of lists of nodes, got {group!r} in it; "
                     f"write {option}=[[…]]"
                 )
-        return tuple(_nodes(option)(g) for g in groups)
+        return tuple(parse_nodes(group) for group in groups)
 
-    return check
+    return parse
 
 
-def _templates(value: Any) -> tuple[tuple[str, Template], ...]:
+def _parse_templates(value: Any) -> tuple[tuple[str, Template], ...]:
+    """Return pairs of a name and its parsed template. Raises: SettingError, ParseError."""
     if not isinstance(value, Mapping):
         raise SettingError(f"templates must map names to templates, got {value!r}")
-    found: dict[str, Template] = {}
-    for what, template in value.items():
-        if not isinstance(what, (str, Node, Entry)) or not isinstance(template, (str, Template)):
+    templates: dict[str, Template] = {}
+    for key, template in value.items():
+        if not isinstance(key, (str, Node, Entry)) or not isinstance(template, (str, Template)):
             raise SettingError(
-                f"templates must map names of nodes to templates, got {what!r}: {template!r}"
+                f"templates must map names of nodes to templates, got {key!r}: {template!r}"
             )
-        name = name_of(what.node if isinstance(what, Entry) else what)
+        name = node_name(key.node if isinstance(key, Entry) else key)
         if not name:
             raise SettingError(
-                f"templates go by name, and {what!r} has none; pk.templates(graph) has the names "
+                f"templates go by name, and {key!r} has none; pk.templates(graph) has the names "
                 f"of groups"
             )
-        if name in found:
+        if name in templates:
             raise SettingError(f"templates has two for {name!r}; a group has one")
         try:
-            found[name] = parse_template(template) if isinstance(template, str) else template
+            templates[name] = parse_template(template) if isinstance(template, str) else template
         except ParseError as error:
             raise ParseError(f"templates[{name!r}]: {error}") from None
-    return tuple(found.items())
+    return tuple(templates.items())
 
 
-def named_target(value: Any) -> Target:
-    """A target; a CPU that is given by its name has the numbers that were measured."""
-    found = target_of(value)
-    return found if isinstance(value, Target) else calibrated(found)
+def resolve_target(value: Any) -> Target:
+    """Return a target given by name or as a Target.
+
+    A CPU given by name has the figures measured on this machine.
+
+    Raises: RegistryError for an unknown name; CacheError if other users may write to the folder of
+        the measurements.
+    """
+    target = target_of(value)
+    return target if isinstance(value, Target) else calibrated(target)
 
 
-def _evaluator(value: Any) -> Any:
+def _parse_evaluator(value: Any) -> Any:
     if isinstance(value, str) and value == "model":
         return MODEL
     if not all(callable(getattr(value, name, None)) for name in ("choose", "seconds")):
@@ -191,7 +206,7 @@ def _evaluator(value: Any) -> Any:
 
 
 MODEL = Evaluator()
-"""What answers by the model alone."""
+"""The evaluator without measurements: the cost model."""
 DEFAULTS: dict[str, Any] = {
     "target": None,
     "fusion": "stitch",
@@ -207,23 +222,24 @@ DEFAULTS: dict[str, Any] = {
     "dump": None,
     "fuel": None,
 }
-SETTLE: dict[str, Any] = {
-    "target": named_target,
+PARSERS: dict[str, Callable[[Any], Any]] = {
+    "target": resolve_target,
     "fusion": fusion_name,
     "numerics": _one_of("numerics", NUMERICS),
-    "disabled": _disabled,
-    "dump": _folder,
-    "timing": _timer,
-    "fuel": _fuel,
-    "keep_together": _groups("keep_together"),
-    "keep_apart": _groups("keep_apart"),
+    "disabled": _parse_disabled,
+    "dump": _parse_dump,
+    "timing": _parse_timing,
+    "fuel": _parse_fuel,
+    "keep_together": _node_groups("keep_together"),
+    "keep_apart": _node_groups("keep_apart"),
     "no_fuse": _nodes("no_fuse"),
-    "templates": _templates,
-    "evaluator": _evaluator,
-    "passes": settled,
+    "templates": _parse_templates,
+    "evaluator": _parse_evaluator,
+    "passes": parse_pipeline,
 }
+"""By option: the function that checks a value given by the user, and returns the field's value."""
 
 
-def name_of(what: object) -> str:
-    """The name of a node that a caller names, or gives."""
-    return what if isinstance(what, str) else getattr(what, "name", str(what))
+def node_name(node: object) -> str:
+    """Return the name of a node that is given by its name or itself."""
+    return node if isinstance(node, str) else getattr(node, "name", str(node))

@@ -1,4 +1,4 @@
-"""Pipelines: the passes of a compilation in their order, and where a user's passes join them."""
+"""Pipelines: the passes of a compilation in order, with the positions of a user's passes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DEFAULT_PIPELINE = (
     "RTCGen",
     "PlanMemory",
 )
-"""The passes of a compilation, in order; implied ones are run in between where they are needed."""
+"""The passes of a compilation, in order; implied passes run in between where they are needed."""
 
 STAGES = {
     "Fusion": "subgraph",
@@ -35,7 +35,7 @@ STAGES = {
     "RTCGen": "rtc",
     "PlanMemory": "storage",
 }
-"""The annotation that each pass of the default pipeline leaves; it tells how far a graph is."""
+"""The annotation that each pass of the default pipeline sets; it tells how far a graph has come."""
 OPTIONAL = ("SchedulePlan", "SharedMemPlan")
 """Stages that a list of passes may leave out: CodeGen then takes default plans."""
 FORM = 'passes must be a list of passes, or a mapping such as {"after Simplify": ["Mine"]}'
@@ -45,9 +45,10 @@ _ANCHOR = re.compile(r"\s*(after|before)\s+(\S+)\s*")
 
 @frozen(eq=False)
 class Pipeline:
-    """Passes in order. ``added`` are those of a user's, by where they join the default ones.
+    """Passes in order.
 
-    ``added`` is None where the user gave the whole list.
+    ``added`` has the user's passes by their position in the default pipeline, such as
+    ``after Simplify``. It is None if the user gave the complete list.
     """
 
     passes: tuple[str | Pass, ...] = DEFAULT_PIPELINE
@@ -55,15 +56,18 @@ class Pipeline:
 
     @property
     def is_default(self) -> bool:
-        """Whether nobody changed it."""
+        """Whether these are exactly the default passes."""
         return self.passes == DEFAULT_PIPELINE
 
     def names(self) -> list[str]:
-        """The names of its passes."""
+        """Return the names of the passes."""
         return [p if isinstance(p, str) else p.name for p in self.passes]
 
     def position(self, stage: str) -> int | None:
-        """Where the pass stands that provides what the default pass called ``stage`` does."""
+        """Return the position of the pass that takes the role of a default pass, None without one.
+
+        It is the default pass ``stage`` itself, or a user's that provides the same annotation.
+        """
         for k, each in enumerate(self.passes):
             if each == stage:
                 return k
@@ -71,10 +75,10 @@ class Pipeline:
                 return k
         return None
 
-    def written(self) -> Any:
-        """The pipeline by names, as `settled` reads it and a file can hold it.
+    def as_option(self) -> Any:
+        """Return the value of ``passes=`` for this pipeline, by names, so that a file can hold it.
 
-        Raises: PassError for a pass that cannot be found by its name.
+        Raises: PassError for a pass that is not registered under its name.
         """
         for each in self.passes:
             if isinstance(each, Pass) and _registered(each.name) is not each:
@@ -87,43 +91,48 @@ class Pipeline:
         return {where: [_pass(p).name for p in more] for where, more in self.added.items()}
 
 
-def settled(value: Any) -> Pipeline:
-    """The pipeline that a user asks for by ``passes=``: a list, or passes by where they join.
+def parse_pipeline(value: Any) -> Pipeline:
+    """Return the pipeline for a value of ``passes=``.
 
-    A list is the whole pipeline. Memory is planned last, whether or not the list says so. The keys
-    of a mapping are "after NAME" and "before NAME", NAME a pass of `DEFAULT_PIPELINE`; its values
-    are passes, or lists of them. Passes are given by name or as `Pass`.
+    Args:
+        value: The complete list of passes; or a mapping whose keys are "after NAME" and "before
+            NAME", NAME a pass of `DEFAULT_PIPELINE`, and whose values are passes or lists of them.
+            Passes are given by name or as `Pass`. Memory is planned last, whether or not a list
+            says so.
 
-    Raises: SettingError for another value, an unknown place, and a pass that stands before what it
-    depends on; RegistryError for an unknown pass, with the nearest name.
+    Raises:
+        SettingError: Another value, an unknown position, or a pass before one that it depends on.
+        RegistryError: An unknown pass, with the nearest name.
     """
     if isinstance(value, Pipeline):
         return value
     if isinstance(value, Mapping):
-        made = _joined(value)
+        pipeline = _with_added_passes(value)
     elif isinstance(value, (str, Pass)):
         raise SettingError(f"{FORM}, got {value!r}; write [{value!r}]")
     elif not isinstance(value, Iterable):
         raise SettingError(f"{FORM}, got {value!r}")
     else:
-        given = tuple(_checked(p) for p in value)
-        if not given:
+        passes = tuple(_parse_pass(p) for p in value)
+        if not passes:
             raise SettingError(f"{FORM}, got an empty list")
-        whole = Pipeline(given)
-        last = () if whole.position("PlanMemory") is not None else ("PlanMemory",)
-        made = Pipeline((*given, *last))
-    _check_order(made)
-    return made
+        has_memory_plan = Pipeline(passes).position("PlanMemory") is not None
+        pipeline = Pipeline(passes if has_memory_plan else (*passes, "PlanMemory"))
+    _check_order(pipeline)
+    return pipeline
 
 
-def _joined(value: Mapping[Any, Any]) -> Pipeline:
-    """The default pipeline with a user's passes in their places."""
+def _with_added_passes(value: Mapping[Any, Any]) -> Pipeline:
+    """Return the default pipeline with a user's passes at their positions.
+
+    Raises: SettingError for an unknown position; RegistryError for an unknown pass.
+    """
     added: dict[str, tuple[str | Pass, ...]] = {}
     for where, more in value.items():
         match = _ANCHOR.fullmatch(where) if isinstance(where, str) else None
         if match is None:
             raise SettingError(
-                f'passes: the place of a pass is "after NAME" or "before NAME", got {where!r}'
+                f'passes: the position of a pass is "after NAME" or "before NAME", got {where!r}'
             )
         side, anchor = match.groups()
         if anchor not in DEFAULT_PIPELINE:
@@ -134,33 +143,34 @@ def _joined(value: Mapping[Any, Any]) -> Pipeline:
         several = [more] if isinstance(more, (str, Pass)) else more
         if isinstance(several, Mapping) or not isinstance(several, Iterable):
             raise SettingError(f"passes[{where!r}] must be a list of passes, got {more!r}")
-        added[f"{side} {anchor}"] = tuple(_checked(p) for p in several)
+        added[f"{side} {anchor}"] = tuple(_parse_pass(p) for p in several)
     passes: list[str | Pass] = []
     for name in DEFAULT_PIPELINE:
         passes += (*added.get(f"before {name}", ()), name, *added.get(f"after {name}", ()))
     return Pipeline(tuple(passes), added)
 
 
-def _checked(what: Any) -> str | Pass:
-    """A pass as it was given, which exists. Raises: RegistryError, SettingError."""
-    if isinstance(what, Pass):
-        return what
-    if not isinstance(what, str):
+def _parse_pass(value: Any) -> str | Pass:
+    """Return a Pass, or the name of a registered pass. Raises: RegistryError, SettingError."""
+    if isinstance(value, Pass):
+        return value
+    if not isinstance(value, str):
         raise SettingError(
-            f"passes: a pass is given by name or as a Pass, got {what!r}; register_pass makes one "
+            f"passes: a pass is given by name or as a Pass, got {value!r}; register_pass makes one "
             f"of a function"
         )
     try:
-        return find_pass(what).name
+        return find_pass(value).name
     except RegistryError as error:
         raise RegistryError(f"passes: {error}") from None
 
 
-def _pass(what: str | Pass) -> Pass:
-    return find_pass(what) if isinstance(what, str) else what
+def _pass(value: str | Pass) -> Pass:
+    return find_pass(value) if isinstance(value, str) else value
 
 
 def _registered(name: str) -> Pass | None:
+    """Return the pass that is registered under a name, None without one."""
     try:
         return find_pass(name)
     except RegistryError:
@@ -168,7 +178,10 @@ def _registered(name: str) -> Pass | None:
 
 
 def _check_order(pipeline: Pipeline) -> None:
-    """Check that no pass of a user's stands before the pass that provides what it depends on."""
+    """Check that no user's pass precedes the only passes that provide what it depends on.
+
+    Raises: SettingError naming both passes.
+    """
     resolved = [_pass(p) for p in pipeline.passes]
     for k, each in enumerate(resolved):
         before = {a for p in resolved[:k] for a in p.provides}
@@ -182,8 +195,8 @@ def _check_order(pipeline: Pipeline) -> None:
             )
 
 
-def needed(pipeline: Pipeline, last: str) -> Iterator[str]:
-    """The stages up to ``last``, itself one, that a pipeline must have and has not."""
+def missing_stages(pipeline: Pipeline, last: str) -> Iterator[str]:
+    """Yield the required stages up to and including ``last`` that a pipeline has no pass for."""
     for stage in STAGES if last in STAGES else ():
         if stage not in OPTIONAL and pipeline.position(stage) is None:
             yield stage
@@ -191,11 +204,11 @@ def needed(pipeline: Pipeline, last: str) -> Iterator[str]:
             return
 
 
-def parsed(texts: Sequence[str]) -> list[str] | dict[str, list[str]] | None:
-    """The value of ``passes=`` that texts on the command line stand for; None where there are none.
+def parse_passes_arguments(texts: Sequence[str]) -> list[str] | dict[str, list[str]] | None:
+    """Return the value of ``passes=`` for arguments of the command line, None without any.
 
-    One text may be a whole pipeline, ``Expand,Fusion,CodeGen,RTCGen``; others each have a place,
-    ``after Simplify=Mine,Other``.
+    One text may be a complete pipeline, ``Expand,Fusion,CodeGen,RTCGen``; others have a position
+    each, ``after Simplify=Mine,Other``.
 
     Raises: SettingError for a mixture of both.
     """
@@ -204,13 +217,13 @@ def parsed(texts: Sequence[str]) -> list[str] | dict[str, list[str]] | None:
     lists = [[name.strip() for name in t.rpartition("=")[2].split(",")] for t in texts]
     if len(texts) == 1 and "=" not in texts[0]:
         return lists[0]
-    found: dict[str, list[str]] = {}
+    names_by_position: dict[str, list[str]] = {}
     for text, names in zip(texts, lists, strict=True):
         where, equals, _ = text.rpartition("=")
         if not equals:
             raise SettingError(
-                f"--passes is one list NAME,NAME,… or places such as 'after Simplify=Mine', got "
+                f"--passes is one list NAME,NAME,… or positions such as 'after Simplify=Mine', got "
                 f"{text!r} beside others"
             )
-        found.setdefault(where.strip(), []).extend(names)
-    return found
+        names_by_position.setdefault(where.strip(), []).extend(names)
+    return names_by_position

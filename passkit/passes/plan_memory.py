@@ -1,7 +1,7 @@
-"""PlanMemory: values whose lives do not meet share bytes; results take the place of what dies.
+"""PlanMemory: let values with disjoint live ranges share bytes, and compute outputs in place.
 
 Source: NNVM's PlanMemory (reference counts, in place, best fit within a factor of 16), with sizes
-that may be symbols: a slot has room for the largest value it holds at any time.
+that may be symbols: a slot is as large as the largest value that it holds at any time.
 """
 
 from __future__ import annotations
@@ -16,75 +16,81 @@ from passkit.graph.graph import Annotation, Graph
 from passkit.graph.node import CONSTANT, Entry
 from passkit.graph.op import TLibraryCall
 from passkit.passes.base import register_pass
-from passkit.passes.functionalize import writes
+from passkit.passes.functionalize import writes_state
 from passkit.plan.storage import Copy, Home, Storage, StoragePlan, identities, leaves, sharing
 from passkit.values.size import Extent, Size, evaluate, numel
 
 MATCH = 16
 """A free slot serves a value if their sizes differ by at most this factor (NNVM)."""
 TYPICAL = 1024
-"""The extent that stands for an unknown one when slots are compared; any choice is correct."""
+"""The value of unknown sizes when slots are compared; any choice is correct."""
 
 
 @register_pass("PlanMemory", depends=("complete", "shape", "dtype"), provides="storage")
 def plan_memory(graph: Graph) -> Graph:
-    """Give every entry of a pure graph its bytes, in the order in which nodes stand.
+    """Assign bytes to every entry of a functional graph, whose nodes run in order.
 
-    Results get buffers of their own, which nothing else uses; an intermediate value that a
-    result equals byte for byte is made there. A new value of state is written over the old one
-    where nobody reads that any more, else it is copied at the end.
+    Outputs get buffers of their own, which nothing else uses; a value that an output equals byte
+    for byte is computed there. A new value of state overwrites the old one if nobody reads that any
+    more, else it is copied at the end.
 
     y = exp(x); z = log(y); return sqrt(z)    becomes    y: slot 0; z: slot 0, in place of y
 
-    Raises: PassError when the graph writes state other than by updates.
+    Raises: PassError if an operator of the graph writes state.
     """
     for node in graph.nodes:
-        if writes(node):
+        if writes_state(node):
             raise PassError(
                 f"PlanMemory needs values, and {node.where} writes state; run Functionalize first"
             )
-    return graph.with_attrs(storage=_Planner(graph).plan())
+    return graph.with_attrs(storage=storage_plan(graph))
 
 
 def storage_plan(graph: Graph, share_outputs: bool = False) -> StoragePlan:
-    """The plan for a graph; with ``share_outputs`` results are in the arena too, as NNVM's are."""
-    return _Planner(graph, share_outputs).plan()
+    """Return the memory plan of a graph.
+
+    With ``share_outputs``, outputs are in the arena too, as in NNVM.
+    """
+    return MemoryPlanner(graph, share_outputs).plan()
 
 
 @define(eq=False)
 class _Value:
-    """Bytes with one content over time: an entry, and what is the same byte for byte."""
+    """A content of some bytes: an entry, and the entries that equal it byte for byte.
+
+    Its live range is from position ``start`` to ``last`` in the order of nodes.
+    """
 
     first: Entry
     nbytes: Extent
     start: int
     last: int
-    place: Storage | None = None
+    storage: Storage | None = None
 
 
-class _Planner:
-    """One graph's plan in the making. Time is a node's position; ``end`` is after the last."""
+class MemoryPlanner:
+    """Plans the memory of one graph. Time is a node's position; ``end`` is after the last."""
 
     def __init__(self, graph: Graph, share_outputs: bool = False) -> None:
         self.graph = graph
         self.share_outputs = share_outputs
         self.end = len(graph.nodes)
-        self.value: dict[Entry, _Value] = {}
+        self.values: dict[Entry, _Value] = {}
         self.aliases: dict[Entry, Entry] = {}
         self.inplace: dict[Entry, Entry] = {}
         self.copies: list[Copy] = []
         self.slots = _Slots()
 
     def plan(self) -> StoragePlan:
-        """Where everything lives."""
+        """Return the storage of all values, the copies at the end, and the entries in place."""
         self.find_values()
-        self.place_outputs()
-        late = self.place_updates()
-        self.place_rest()
-        self.copy_updates(late)
-        places = {e: v.place for e, v in self.value.items()}
+        self.assign_outputs()
+        late_updates = self.assign_updates()
+        self.assign_intermediates()
+        self.copy_updates(late_updates)
+        storage = {e: v.storage for e, v in self.values.items()}
         return StoragePlan(
-            Annotation("storage", places),
+            Annotation("storage", storage),
             tuple(tuple(sizes) for sizes in self.slots.sizes),
             tuple(self.copies),
             self.inplace,
@@ -92,30 +98,30 @@ class _Planner:
         )
 
     def find_values(self) -> None:
-        """Which entries are one value, and when each is made and read for the last time."""
-        places = leaves(self.graph)
+        """Find the entries that are one value, and the live range of each value."""
+        storage = leaves(self.graph)
         for now, node in enumerate(self.graph.nodes):
             for entry in node.inputs:
-                self.value[entry].last = now
+                self.values[entry].last = now
             for entry in node.entries:
-                self.value[entry] = _Value(entry, self.nbytes(entry), now, now)
-            if node in places:
-                self.value[node.entries[0]].place = places[node]
+                self.values[entry] = _Value(entry, self.nbytes(entry), now, now)
+            if node in storage:
+                self.values[node.entries[0]].storage = storage[node]
                 continue
             for i, o in identities(node):
                 entry, source = node.entries[o], node.inputs[i]
                 if self.nbytes(entry) == self.nbytes(source):
-                    self.value[entry] = self.value[source]
+                    self.values[entry] = self.values[source]
                     self.aliases[entry] = source
         for entry in self.graph.heads:
-            self.value[entry].last = self.end
+            self.values[entry].last = self.end
         self.keep_sources_for_epilogues()
 
     def keep_sources_for_epilogues(self) -> None:
-        """Keep what a convolution reads until the next node has run, if that reads its result.
+        """Extend the live range of a convolution's operands if the next node reads its output.
 
-        The next kernel may run on each part of the result as soon as that is stored, while other
-        parts of it are still computed from the sources.
+        The next kernel may run on each part of the output as soon as that is stored, while other
+        parts are still computed from the operands.
         """
         order = [n for n in self.graph.nodes if n.op is not None and n.op is not CONSTANT]
         position = {node: now for now, node in enumerate(self.graph.nodes)}
@@ -125,45 +131,53 @@ class _Planner:
                 continue
             if node.entries[0] in following.inputs:
                 for entry in node.inputs:
-                    value = self.value[entry]
+                    value = self.values[entry]
                     value.last = max(value.last, position[following])
 
     def nbytes(self, entry: Entry) -> Extent:
-        """The bytes of an entry, maybe a symbol."""
+        """Return the bytes of an entry, an expression if its size is unknown."""
         return numel(self.graph.shape(entry)) * self.graph.dtype(entry).nbytes
 
-    def place_outputs(self) -> None:
-        """Make each result in a buffer of its own; what has another place already is copied."""
+    def assign_outputs(self) -> None:
+        """Assign a buffer of its own to each output; copy a value that has storage already."""
         if self.share_outputs:
             return
         for k, entry in enumerate(self.graph.outputs):
-            value, target = self.value[entry], Storage(Home.OUTPUT, k)
-            if value.place is None:
-                value.place = target
+            value, target = self.values[entry], Storage(Home.OUTPUT, k)
+            if value.storage is None:
+                value.storage = target
             else:
-                self.copies.append(Copy(entry, value.place, target, value.nbytes))
+                self.copies.append(Copy(entry, value.storage, target, value.nbytes))
 
-    def place_updates(self) -> list[tuple[Entry, Storage]]:
-        """Make new values of state over the old ones where that is safe; the rest is returned."""
+    def assign_updates(self) -> list[tuple[Entry, Storage]]:
+        """Assign the storage of old state to its new values where that is safe.
+
+        Returns: The new values that must be copied at the end, with the storage of the state.
+        """
         late: list[tuple[Entry, Storage]] = []
         for variable, entry in self.graph.updates:
-            old, new = self.value[variable.entries[0]], self.value[entry]
-            assert old.place is not None
-            free = old.last < new.start or (old.last == new.start and self.may_take(old, new.first))
-            if new.place is None and free and old.nbytes == new.nbytes:
-                new.place = old.place
-                self.note(new.first, old)
+            old, new = self.values[variable.entries[0]], self.values[entry]
+            assert old.storage is not None
+            is_free = old.last < new.start or (
+                old.last == new.start and self.may_overwrite(old, new.first)
+            )
+            if new.storage is None and is_free and old.nbytes == new.nbytes:
+                new.storage = old.storage
+                self.record_in_place(new.first, old)
             else:
-                late.append((entry, old.place))
+                late.append((entry, old.storage))
         return late
 
     def copy_updates(self, late: list[tuple[Entry, Storage]]) -> None:
-        """Copy new values of state at the end; old state that others want is saved first."""
+        """Copy new values of state at the end.
+
+        Old state that is itself the source of a copy is saved before it is overwritten.
+        """
         overwritten = {target for _, target in late}
         copies: list[Copy] = []
         for entry, target in late:
-            value = self.value[entry]
-            source = value.place
+            value = self.values[entry]
+            source = value.storage
             assert source is not None
             if source in overwritten:
                 saved = Storage(Home.ARENA, self.slots.take(value.nbytes))
@@ -172,71 +186,80 @@ class _Planner:
             copies.append(Copy(entry, source, target, value.nbytes))
         self.copies += copies
 
-    def place_rest(self) -> None:
-        """Give what is left places in the arena, in the order of nodes."""
-        dying: dict[int, list[_Value]] = {}
-        for value in dict.fromkeys(self.value.values()):
-            if value.place is None:
-                dying.setdefault(value.last, []).append(value)
+    def assign_intermediates(self) -> None:
+        """Assign slots of the arena to the other values, in the order of nodes."""
+        values_by_end: dict[int, list[_Value]] = {}
+        for value in dict.fromkeys(self.values.values()):
+            if value.storage is None:
+                values_by_end.setdefault(value.last, []).append(value)
         for now, node in enumerate(self.graph.nodes):
-            made = [v for e in node.entries if (v := self.value[e]).place is None and v.first is e]
-            ending = [v for v in dying.get(now, ()) if v.start < now]
+            values = [(e, self.values[e]) for e in node.entries]
+            new = [v for e, v in values if v.storage is None and v.first is e]
+            ending = [v for v in values_by_end.get(now, ()) if v.start < now]
             if node.op is not None:
-                self.place_over(made, ending)
-            made.sort(key=lambda v: -typical(v.nbytes))
-            for value in made:
-                if value.place is None:
-                    value.place = Storage(Home.ARENA, self.slots.take(value.nbytes))
-            for value in (*ending, *(v for v in made if v.last == now)):
-                assert value.place is not None
-                self.slots.free(value.place.index)
+                self.assign_in_place(new, ending)
+            new.sort(key=lambda v: -typical(v.nbytes))
+            for value in new:
+                if value.storage is None:
+                    value.storage = Storage(Home.ARENA, self.slots.take(value.nbytes))
+            unread = (v for v in new if v.last == now)
+            for value in (*ending, *unread):
+                assert value.storage is not None
+                self.slots.free(value.storage.index)
 
-    def place_over(self, made: list[_Value], ending: list[_Value]) -> None:
-        """Make results in the place of inputs that end here; those are taken off ``ending``."""
-        for new in made:
+    def assign_in_place(self, new: list[_Value], ending: list[_Value]) -> None:
+        """Assign the storage of inputs that end here to outputs; remove those from ``ending``."""
+        for value in new:
             for old in ending:
-                if old.nbytes == new.nbytes and self.may_take(old, new.first):
-                    new.place = old.place
+                if old.nbytes == value.nbytes and self.may_overwrite(old, value.first):
+                    value.storage = old.storage
                     ending.remove(old)
-                    self.note(new.first, old)
+                    self.record_in_place(value.first, old)
                     break
 
-    def may_take(self, old: _Value, entry: Entry) -> bool:
-        """Whether a node may write ``entry`` over ``old``, which it reads.
+    def may_overwrite(self, old: _Value, entry: Entry) -> bool:
+        """Whether a node may write its output ``entry`` over ``old``, which it reads.
 
         Every read of ``old`` must be of the element that is written next: declared by the
-        operator, with as many elements as the result, so that nothing is broadcast.
+        operator, with as many elements as the output, so that nothing is broadcast.
         """
         node, pairs = entry.node, set(sharing(self.graph, entry.node))
-        reads = [k for k, e in enumerate(node.inputs) if self.value[e] is old]
+        reads = [k for k, e in enumerate(node.inputs) if self.values[e] is old]
         return bool(reads) and all(
-            (k, entry.index) in pairs and self.alike(node.inputs[k], entry) for k in reads
+            (k, entry.index) in pairs and self.have_equal_layout(node.inputs[k], entry)
+            for k in reads
         )
 
-    def alike(self, a: Entry, b: Entry) -> bool:
+    def have_equal_layout(self, a: Entry, b: Entry) -> bool:
         """Whether two entries have as many elements, of as many bytes."""
         graph = self.graph
-        same = graph.dtype(a).nbytes == graph.dtype(b).nbytes
-        return same and numel(graph.shape(a)) == numel(graph.shape(b))
+        has_same_width = graph.dtype(a).nbytes == graph.dtype(b).nbytes
+        return has_same_width and numel(graph.shape(a)) == numel(graph.shape(b))
 
-    def note(self, entry: Entry, old: _Value) -> None:
-        """Note which input's place a result took, if it was an input of its node."""
+    def record_in_place(self, entry: Entry, old: _Value) -> None:
+        """Record which input an output overwrites, if ``old`` is an input of its node."""
         for source in entry.node.inputs:
-            if self.value[source] is old:
+            if self.values[source] is old:
                 self.inplace[entry] = source
                 return
 
 
 class _Slots:
-    """The arena's slots, and which are free: best fit within `MATCH`, else the largest grows."""
+    """The slots of the arena: best fit within `MATCH`, else a new one.
+
+    Attributes:
+        sizes: By slot: the sizes of the values that it must hold.
+        capacity: By slot: its typical bytes.
+        unused: Free slots as pairs of capacity and slot, sorted.
+    """
 
     def __init__(self) -> None:
         self.sizes: list[dict[Extent, None]] = []
-        self.room: list[int] = []
+        self.capacity: list[int] = []
         self.unused: list[tuple[int, int]] = []
 
     def take(self, nbytes: Extent) -> int:
-        """A slot for a value that nobody else uses now."""
+        """Return a free slot for a value, which is in use from now on."""
         need = typical(nbytes)
         k = bisect_left(self.unused, (need, -1))
         if k < len(self.unused) and self.unused[k][0] <= need * MATCH:
@@ -246,29 +269,29 @@ class _Slots:
         else:
             slot = len(self.sizes)
             self.sizes.append({})
-            self.room.append(0)
-        self.room[slot] = max(self.room[slot], need)
-        self.add(slot, nbytes)
+            self.capacity.append(0)
+        self.capacity[slot] = max(self.capacity[slot], need)
+        self._grow(slot, nbytes)
         return slot
 
-    def add(self, slot: int, nbytes: Extent) -> None:
-        """Let a slot have room for ``nbytes``; of known sizes only the largest is kept."""
+    def _grow(self, slot: int, nbytes: Extent) -> None:
+        """Let a slot hold ``nbytes``; of known sizes only the largest is recorded."""
         sizes = self.sizes[slot]
         if isinstance(nbytes, int):
-            known = [s for s in sizes if isinstance(s, int)]
-            if known and max(known) >= nbytes:
+            numbers = [s for s in sizes if isinstance(s, int)]
+            if numbers and max(numbers) >= nbytes:
                 return
-            for size in known:
+            for size in numbers:
                 del sizes[size]
         sizes[nbytes] = None
 
     def free(self, slot: int) -> None:
-        """Let others use a slot."""
-        insort(self.unused, (self.room[slot], slot))
+        """Let other values use a slot."""
+        insort(self.unused, (self.capacity[slot], slot))
 
 
 def typical(size: Extent) -> int:
-    """A number for a size, to compare slots by."""
+    """Return a number for a size, to compare slots by: `TYPICAL` stands for unknown sizes."""
     if isinstance(size, Size):
         return evaluate(size, dict.fromkeys(size.symbols, TYPICAL))
     return size

@@ -1,4 +1,4 @@
-"""RTCGen: kernels become callable at run time, each text compiled once on a machine."""
+"""RTCGen: compile kernels at run time; each text is compiled once on a machine."""
 
 from __future__ import annotations
 
@@ -19,6 +19,36 @@ from passkit.plan.kernel import RTC, Kernel
 from passkit.plan.target import Target
 from passkit.runtime.native.build import KernelText, build
 
+FLAGS = ("-fwrapv",)
+"""Compiler flags of kernels: scalar integers wrap on overflow, like those in vectors."""
+BASIC_FUNCTIONS = frozenset(
+    [
+        "sqrt",
+        "abs",
+        "maximum",
+        "minimum",
+        "floor",
+        "ceil",
+        "trunc",
+        "rint",
+        "fma",
+        "copysign",
+    ]
+)
+"""Functions that the section core.h of the prelude defines for every dtype."""
+INTEGER_FUNCTIONS = frozenset(
+    ["floor_divide", "remainder", "fmod", "cut_divide", "gcd", "whole_power"]
+)
+"""Functions of the section integer.h."""
+BIT_FUNCTIONS = frozenset(["left_shift", "right_shift", "nextafter", "ldexp"])
+"""Functions of the section bits.h."""
+SPECIAL_FUNCTIONS = frozenset(
+    ["cbrt", "hypot", "lgamma", "tgamma", "digamma", "trigamma", "erfinv", "erfcinv"]
+)
+"""Functions of the section special.h."""
+INCOMPLETE_FUNCTIONS = frozenset(["igamma", "igammac", "betainc", "zeta"])
+"""Functions of the section incomplete.h."""
+
 
 @register_pass("RTCGen", depends=("kernel",), provides=("rtc",), target_dependent=True)
 def rtcgen(graph: Graph, context: PassContext) -> Graph:
@@ -26,8 +56,11 @@ def rtcgen(graph: Graph, context: PassContext) -> Graph:
 
     For target "blocks" nothing is compiled: entries run the kernels' ASTs in NumPy.
 
-    Raises: CompilerError with the compiler's text; DeviceError without a device of the target;
-    PassError on a target that does not compile.
+    Raises:
+        CompilerError: The compiler refuses a kernel, with its text.
+        KernelRefusedError: A device refuses a kernel, with the group and its nodes.
+        DeviceError: The target's device is not available.
+        PassError: Nothing compiles for the target.
     """
     if context.target.name == "blocks":
         return graph.with_attrs(rtc=Annotation("rtc", _interpreted(graph)))
@@ -40,27 +73,29 @@ def rtcgen(graph: Graph, context: PassContext) -> Graph:
         error.group = graph.names[node]
         error.nodes = () if group is None else tuple(map(group.called, group.ops))
         raise
-    found = {n: _rtc(k, entries[k.key]) for n, k in kernels.items()}
-    return graph.with_attrs(rtc=Annotation("rtc", found))
+    compiled = {n: _rtc(k, entries[k.key]) for n, k in kernels.items()}
+    return graph.with_attrs(rtc=Annotation("rtc", compiled))
 
 
 def _rtc(kernel: Kernel, entry: Any) -> RTC:
-    """A kernel with what runs it, and what that says of itself."""
-    return RTC(kernel, entry, *(getattr(entry, x, None) for x in ("registers", "spills")))
+    """Return a compiled kernel, with the registers that its entry reports, if it does."""
+    registers = getattr(entry, "registers", None)
+    spills = getattr(entry, "spills", None)
+    return RTC(kernel, entry, registers, spills)
 
 
 def build_kernels(kernels: Iterable[Kernel], target: Target) -> Mapping[str, Any]:
-    """What runs each kernel on a target, by its key; equal ones are built once.
+    """Compile kernels for a target, equal ones once; return their entries by key.
 
-    Raises: CompilerError, DeviceError and PassError as `rtcgen`.
+    Raises: CompilerError, KernelRefusedError, DeviceError and PassError, as `rtcgen`.
     """
-    wanted = {k.key: k for k in kernels}
+    by_key = {k.key: k for k in kernels}
     if target.dialect == "cxx":
-        return build(map(kernel_text, wanted.values()), FLAGS)
+        return build(map(kernel_text, by_key.values()), FLAGS)
     if target.device:
-        from passkit.runtime.device.runtimes import runtime_of  # where somebody needs it
+        from passkit.runtime.device.runtimes import runtime_of  # only targets of devices need it
 
-        return runtime_of(target).build(wanted.values(), target)
+        return runtime_of(target).build(by_key.values(), target)
     raise PassError(
         f"RTCGen compiles for targets 'cpu', 'opencl' and 'cuda', not '{target.name}'; "
         f"stop at CodeGen to read the {target.dialect} text"
@@ -68,43 +103,36 @@ def build_kernels(kernels: Iterable[Kernel], target: Target) -> Mapping[str, Any
 
 
 def _interpreted(graph: Graph) -> dict[Node, RTC]:
-    from passkit.runtime.blocks.entry import blocks_entry  # few programs run so
+    """Return the kernels of a graph with entries that run them in NumPy."""
+    from passkit.runtime.blocks.entry import blocks_entry  # only target "blocks" needs it
 
     return {n: RTC(k, blocks_entry(k)) for n, k in graph.attrs["kernel"].items()}
 
 
-FLAGS = ("-fwrapv",)
-"""What kernels need besides the usual flags: scalar integers wrap as the vector ones do."""
-
-
 def kernel_text(kernel: Kernel) -> KernelText:
-    """What is compiled for a kernel: its source in the prelude's namespace."""
+    """Return the text to compile for a kernel of the CPU: its source and sections of the prelude.
+
+    The compiled text belongs to namespace ``pk``.
+    """
     source = f"namespace pk {{\n{kernel.source}}}\n"
     return KernelText(kernel.key, kernel.name, source, sections_of(kernel.source))
 
 
-CORE = frozenset(
-    [*("sqrt", "abs", "maximum", "minimum", "floor", "ceil", "trunc", "rint"), "fma", "copysign"]
-)
-"""Functions that the prelude's core has for every type."""
-
-WHOLE = frozenset(["floor_divide", "remainder", "fmod", "cut_divide", "gcd", "whole_power"])
-BITS = frozenset(["left_shift", "right_shift", "nextafter", "ldexp"])
-SPECIAL = frozenset(
-    ["cbrt", "hypot", "lgamma", "tgamma", "digamma", "trigamma", "erfinv", "erfcinv"]
-)
-INCOMPLETE = frozenset(["igamma", "igammac", "betainc", "zeta"])
-"""Functions that have sections of their own."""
-
-
 @cache
 def sections_of(source: str) -> tuple[str, ...]:
-    """The sections of the prelude that a kernel's text needs, each after those it needs itself."""
+    """Return the sections of the prelude that a kernel's text needs, each after its own needs."""
     called = set(re.findall(r"\b(\w+)\(", source))
-    functions = {*FUNCTIONS, *VARIANTS} - CORE - WHOLE - BITS - SPECIAL - INCOMPLETE
-    mathematics = bool(called & functions)
-    narrow = re.search(r"\b(half|bfloat)\b", source) is not None
-    wanted = {
+    math_functions = (
+        {*FUNCTIONS, *VARIANTS}
+        - BASIC_FUNCTIONS
+        - INTEGER_FUNCTIONS
+        - BIT_FUNCTIONS
+        - SPECIAL_FUNCTIONS
+        - INCOMPLETE_FUNCTIONS
+    )
+    calls_math = bool(called & math_functions)
+    has_half = re.search(r"\b(half|bfloat)\b", source) is not None
+    is_needed = {
         "core.h": True,
         "divisor.h": "divisor" in source,
         "sums.h": "summing<" in source,
@@ -114,35 +142,38 @@ def sections_of(source: str) -> tuple[str, ...]:
         "strided.h": re.search(r"\bload_(second|back|columns)\b", source) is not None,
         "turn.h": "turn(" in source or "turn_rows<" in source,
         "dot.h": "dot" in called,
-        "mixed_dot.h": "dot" in called and narrow,
+        "mixed_dot.h": "dot" in called and has_half,
         "narrow.h": "columns_apart<" in source or "columns_together<" in source,
         "gather.h": "gather_at(" in source,
         "scatter.h": "scatter<" in source,
         "concat.h": "concat_parts<" in source,
-        "half.h": narrow,
-        "integer.h": bool(called & WHOLE),
-        "bits.h": bool(called & BITS),
+        "half.h": has_half,
+        "integer.h": bool(called & INTEGER_FUNCTIONS),
+        "bits.h": bool(called & BIT_FUNCTIONS),
         "random.h": bool(called & set(WORDS)),
-        "math_f32.h": mathematics and (narrow or "float" in source),
-        "math_f64.h": mathematics and "double" in source,
-        "special.h": bool(called & SPECIAL),
-        "incomplete.h": bool(called & INCOMPLETE),
+        "math_f32.h": calls_math and (has_half or "float" in source),
+        "math_f64.h": calls_math and "double" in source,
+        "special.h": bool(called & SPECIAL_FUNCTIONS),
+        "incomplete.h": bool(called & INCOMPLETE_FUNCTIONS),
     }
-    names = dict.fromkeys(n for k, v in wanted.items() if v for n in (*_needs(PRELUDE / k), k))
-    return tuple(_section(PRELUDE / name) for name in names)
+    names: dict[str, None] = {}
+    for name, needed in is_needed.items():
+        if needed:
+            names.update(dict.fromkeys((*_included_sections(PRELUDE / name), name)))
+    return tuple(_section_text(PRELUDE / name) for name in names)
 
 
 @cache
-def _section(path: Path) -> str:
-    """A section's text; the parts of a unit stand one after the other, so it includes nothing."""
+def _section_text(path: Path) -> str:
+    """Return a section without its includes: a unit has all sections one after the other."""
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     return "".join(x for x in lines if not x.startswith(("#pragma once", '#include "')))
 
 
 @cache
-def _needs(path: Path) -> tuple[str, ...]:
-    """The sections that a section includes, their own needs first."""
-    found: dict[str, None] = {}
+def _included_sections(path: Path) -> tuple[str, ...]:
+    """Return the sections that a section includes, directly or not, each after its own needs."""
+    names: dict[str, None] = {}
     for name in re.findall(r'^#include "(\w+\.h)"', path.read_text(encoding="utf-8"), re.M):
-        found.update(dict.fromkeys((*_needs(path.with_name(name)), name)))
-    return tuple(found)
+        names.update(dict.fromkeys((*_included_sections(path.with_name(name)), name)))
+    return tuple(names)

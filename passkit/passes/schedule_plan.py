@@ -1,4 +1,4 @@
-"""SchedulePlan: how each group runs, as data that CodeGen obeys."""
+"""SchedulePlan: choose a schedule for each group, as data that CodeGen uses."""
 
 from __future__ import annotations
 
@@ -33,116 +33,138 @@ from passkit.values.size import numel
 def schedule_plan(graph: Graph, context: PassContext) -> Graph:
     """Annotate each fused node with its `Schedule`: of its template, else the evaluator's choice.
 
-    A choice that was measured, of another template than the usual one, is an optional decision.
+    A measured choice that differs from the usual template is an optional decision.
 
-    Raises: ScheduleError for a template of no group, or that its group's kernel cannot do; and for
-    a group that no schedule serves, though Fusion makes none of those.
+    Raises: ScheduleError for a template of no group or of several, or that its group's kernel
+        cannot have; and for a group without any schedule, which Fusion does not make.
     """
-    plans, target = {}, context.target
-    given = _given(graph, context)
+    schedules, target = {}, context.target
+    templates = _templates_by_node(graph, context)
     evaluator = evaluator_of(context)
     for node, group in groups_of(graph).items():
-        if node in given:
-            plan = _obeying(node, group, target, *given[node])
+        if node in templates:
+            name, template = templates[node]
+            schedule = _schedule_of_template(node, group, target, name, template)
         else:
-            plan = _planned(node, group, context, evaluator)
+            schedule = _chosen_schedule(node, group, context, evaluator)
         if target.dialect in DEVICES:
-            plan = _kept_near(group, plan, target)
-        plans[node] = _with_stream(graph, node, plan, target)
-    return graph.with_attrs(schedule=Annotation("schedule", plans))
+            schedule = _with_rows_in_shared_memory(group, schedule, target)
+        schedules[node] = _with_streamed_outputs(graph, node, schedule, target)
+    return graph.with_attrs(schedule=Annotation("schedule", schedules))
 
 
-def _given(graph: Graph, context: PassContext) -> dict[Node, tuple[str, Template]]:
-    """By fused node the template that the context has for it, and the name that it goes by there.
+def _templates_by_node(graph: Graph, context: PassContext) -> dict[Node, tuple[str, Template]]:
+    """Return, by fused node, the template given in the context, with the name it was given by.
 
-    Raises: ScheduleError where a name is that of no group, or of several, or a group has two.
+    Raises: ScheduleError if a name is that of no group or of several, or a group has two templates.
     """
-    found: dict[Node, tuple[str, Template]] = {}
+    templates: dict[Node, tuple[str, Template]] = {}
     if not context.templates:
-        return found
-    homes: dict[str, list[Node]] = {}
+        return templates
+    nodes_by_name: dict[str, list[Node]] = {}
     for node, group in graph.attrs["subgraph"].items():
         for name in {group.called(n) for n in group.ops} - {graph.names[node]}:
-            homes.setdefault(name, []).append(node)
-    homes |= {graph.names[node]: [node] for node in graph.attrs["subgraph"]}
+            nodes_by_name.setdefault(name, []).append(node)
+    nodes_by_name |= {graph.names[node]: [node] for node in graph.attrs["subgraph"]}
     for name, template in context.templates:
-        nodes = homes.get(name, [])
+        nodes = nodes_by_name.get(name, [])
         if not nodes:
-            raise ScheduleError(f"templates: no group has {name!r}; {nearest(name, homes)}")
+            hint = nearest(name, nodes_by_name)
+            raise ScheduleError(f"templates: no group has {name!r}; {hint}")
         if len(nodes) > 1:
             several = ", ".join(graph.names[n] for n in nodes)
             raise ScheduleError(f"templates: {name!r} is in several groups; name one: {several}")
-        if nodes[0] in found:
+        if nodes[0] in templates:
             raise ScheduleError(
-                f"templates: {found[nodes[0]][0]!r} and {name!r} are in one group, "
+                f"templates: {templates[nodes[0]][0]!r} and {name!r} are in one group, "
                 f"{graph.names[nodes[0]]}; it has one template"
             )
-        found[nodes[0]] = name, template
-    return found
+        templates[nodes[0]] = name, template
+    return templates
 
 
-def _planned(node: Node, group: Group, context: PassContext, evaluator: Any) -> Schedule:
-    """The schedule of a group. Raises: ScheduleError where there is none."""
+def _chosen_schedule(node: Node, group: Group, context: PassContext, evaluator: Any) -> Schedule:
+    """Return the schedule that the evaluator chooses, or the usual one if the fuel is used up.
+
+    Raises: ScheduleError if the group has no schedule.
+    """
     target = context.target
-    plan: Schedule | Infeasible = evaluator.choose(group, target)
-    if isinstance(plan, Schedule) and plan.source is Source.MEASURED:
+    schedule: Schedule | Infeasible = evaluator.choose(group, target)
+    if isinstance(schedule, Schedule) and schedule.source is Source.MEASURED:
         usual = plan_group(group, target)
-        if isinstance(usual, Schedule) and evolve(usual, source=plan.source) != plan:
-            plan = plan if context.spend(f"tuned {node.label}") else usual
-    if isinstance(plan, Infeasible):
+        if isinstance(usual, Schedule) and evolve(usual, source=schedule.source) != schedule:
+            schedule = schedule if context.spend(f"tuned {node.label}") else usual
+    if isinstance(schedule, Infeasible):
         raise ScheduleError(
-            f"{node.where}: {group} has no schedule on {target.name}: {plan.reason}; "
+            f"{node.where}: {group} has no schedule on {target.name}: {schedule.reason}; "
             f"name one of its operators in no_fuse"
         )
-    return plan
+    return schedule
 
 
-def _obeying(node: Node, group: Group, target: Target, name: str, template: Template) -> Schedule:
-    """The schedule that a template asks for. Raises: ScheduleError with what is possible."""
+def _schedule_of_template(
+    node: Node, group: Group, target: Target, name: str, template: Template
+) -> Schedule:
+    """Return the schedule of a template that was given for ``name``.
+
+    Raises: ScheduleError with the reason if the group cannot have it.
+    """
     try:
-        plan = plan_group(group, target, template)
+        schedule = plan_group(group, target, template)
     except ScheduleError as error:
         raise ScheduleError(f"templates[{name!r}]: {error}") from None
-    if isinstance(plan, Infeasible):
+    if isinstance(schedule, Infeasible):
         raise ScheduleError(
-            f"templates[{name!r}]: {node.where} cannot run so on {target.name}: {plan.reason}"
+            f"templates[{name!r}]: {node.where} cannot run so on {target.name}: {schedule.reason}"
         )
-    return plan
+    return schedule
 
 
-def _kept_near(group: Group, plan: Schedule, target: Target) -> Schedule:
-    """The schedule with rows in shared memory; parts and phases decide for themselves."""
-    if not plan.parts:
-        return kept_near(plan, group.graph, target)
-    pairs = zip(alone(group, plan), plan.parts, strict=True)
-    return evolve(plan, parts=tuple(_kept_near(g, part, target) for g, part in pairs))
+def _with_rows_in_shared_memory(group: Group, schedule: Schedule, target: Target) -> Schedule:
+    """Return the schedule with rows in shared memory where that pays, in each part and phase."""
+    if not schedule.parts:
+        return kept_near(schedule, group.graph, target)
+    pairs = zip(alone(group, schedule), schedule.parts, strict=True)
+    parts = tuple(_with_rows_in_shared_memory(g, part, target) for g, part in pairs)
+    return evolve(schedule, parts=parts)
 
 
-def _with_stream(graph: Graph, node: Node, plan: Schedule, target: Target) -> Schedule:
-    """The schedule of a fused node with outputs streamed; parts and phases decide for themselves.
+def _with_streamed_outputs(
+    graph: Graph, node: Node, schedule: Schedule, target: Target
+) -> Schedule:
+    """Return the schedule of a fused node with large outputs written past the caches.
 
-    What a later phase reads had better stay in the caches.
+    In a schedule of phases this is decided for each phase; a value that a later phase reads is not
+    streamed, but stays in the caches.
     """
     group: Group = node.params["body"]
-    outputs = streamed(graph, node.entries, target)
-    if not plan.parts or not outputs:
-        return with_stream(plan, outputs, target)
-    parts, made = [], parts_by(group, plan)
-    read = set(passed_on(group, made))
-    for own, part in zip(plan.parts, made, strict=True):
-        results = [node.entries[o] for o in part.outputs]
-        found = tuple(k for k in streamed(graph, results, target) if part.outputs[k] not in read)
-        parts.append(own if own.parts else with_stream(own, found, target))
-    return evolve(plan, parts=tuple(parts))
+    outputs = streamed_outputs(graph, node.entries, target)
+    if not schedule.parts or not outputs:
+        return with_stream(schedule, outputs, target)
+    phases = parts_by(group, schedule)
+    read_by_later_phases = set(passed_on(group, phases))
+    parts = []
+    for part, phase in zip(schedule.parts, phases, strict=True):
+        results = [node.entries[o] for o in phase.outputs]
+        streamed = tuple(
+            k
+            for k in streamed_outputs(graph, results, target)
+            if phase.outputs[k] not in read_by_later_phases
+        )
+        parts.append(part if part.parts else with_stream(part, streamed, target))
+    return evolve(schedule, parts=tuple(parts))
 
 
-def streamed(graph: Graph, entries: Sequence[Entry], target: Target) -> tuple[int, ...]:
-    """Which of a kernel's values are only results, and together exceed `stream_bytes`."""
-    found, total = [], 0
-    results = set(graph.outputs)
+def streamed_outputs(graph: Graph, entries: Sequence[Entry], target: Target) -> tuple[int, ...]:
+    """Return the positions of a kernel's outputs that are written past the caches.
+
+    They are outputs of the graph that no node reads, if together they exceed `stream_bytes`.
+    """
+    positions, total = [], 0
+    outputs = set(graph.outputs)
     for k, entry in enumerate(entries):
         size = numel(graph.shape(entry))
-        if entry in results and entry not in graph.users and isinstance(size, int):
-            found.append(k)
+        if entry in outputs and entry not in graph.users and isinstance(size, int):
+            positions.append(k)
             total += size * graph.dtype(entry).nbytes
-    return tuple(found) if total >= target.stream_bytes else ()
+    return tuple(positions) if total >= target.stream_bytes else ()

@@ -1,4 +1,4 @@
-"""SharedMemPlan: the scratch that each stage of a kernel keeps its values in."""
+"""SharedMemPlan: allocate the scratch arrays in which the stages of a kernel keep values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from passkit.sharing.shared import plan_shared
     target_dependent=True,
 )
 def shared_mem_plan(graph: Graph) -> Graph:
-    """Annotate each fused node with its `SharedPlan`: arrays, offsets, bytes of a tile."""
+    """Annotate each fused node with its `SharedPlan`: arrays and offsets, in bytes of a tile."""
     groups, schedules = graph.attrs["subgraph"], graph.attrs["schedule"]
     plans = {n: plan_shared(g, schedules[n]) for n, g in groups.items()}
     return graph.with_attrs(shared=Annotation("shared", plans))

@@ -1,6 +1,7 @@
-"""Simplify: common subexpressions, constants, and exact algebra. Dead code is gone by construction.
+"""Simplify: common subexpression elimination, constant folding and exact algebraic rewrites.
 
-Only what keeps every bit: operators' FSimplify, constants computed by `interpret`, equal nodes.
+All of them keep results bit for bit. Dead code never enters a graph: it consists of what its
+outputs depend on.
 """
 
 from __future__ import annotations
@@ -14,120 +15,135 @@ from passkit.graph.infer import show_shape
 from passkit.graph.node import CONSTANT, Entry, Node
 from passkit.graph.op import FSimplify, TStateful
 from passkit.passes.base import register_pass
+from passkit.passes.constant_folding import can_fold, fold
 from passkit.passes.context import PassContext
-from passkit.passes.cse import node_key
-from passkit.passes.fold import can_fold, fold
+from passkit.passes.node_keys import node_key
 
-ROUNDS = 1000
-"""How often one node may be rewritten before FSimplify is taken to run in circles."""
+MAX_REWRITES = 1000
+"""How often one node may be rewritten, before FSimplify is taken to run in circles."""
 
 
 @register_pass("Simplify", depends="complete", preserves="functional", changes_graph=True)
 def simplify(graph: Graph, context: PassContext) -> Graph:
-    """Merge equal nodes, compute constants, and apply FSimplify until nothing changes.
+    """Merge equal nodes, fold constants, and apply FSimplify until nothing changes.
 
     a = exp(x); b = exp(x); y = add(a, b)    becomes    a = exp(x); y = add(a, a)
 
-    Raises: PassError when FSimplify changes a shape or dtype, or never ends.
+    Raises: PassError if FSimplify changes a shape or dtype, or does not terminate.
     """
-    best = _Best(context.spend)
+    simplifier = _Simplifier(context.spend)
     for node in graph.nodes:
-        best.settle(node)
-    updates = [(v, best.of(e)) for v, e in graph.updates]
-    return Graph([best.of(e) for e in graph.outputs], updates)
+        simplifier.simplify(node)
+    updates = [(v, simplifier.result(e)) for v, e in graph.updates]
+    return Graph([simplifier.result(e) for e in graph.outputs], updates)
 
 
-class _Best:
-    """What stands for each node in the simplified graph: one node for all that are equal.
+class _Simplifier:
+    """Maps nodes to simplified entries; equal nodes are mapped to one.
 
-    A node is settled when its inputs are. A rewritten node waits for what it was rewritten to,
-    which is settled like any other, so that the result is a fixed point.
+    A node is finished when its simplified entries are known. A node that is rewritten waits for the
+    entries that replace it, which are simplified like any others, so that the result is a fixed
+    point.
     """
 
     def __init__(self, spend: Callable[[str], bool]) -> None:
         self.spend = spend
-        self.final: dict[Node, Sequence[Entry]] = {}
-        self.goal: dict[Node, Sequence[Entry]] = {}
-        self.rounds: dict[Node, int] = {}
-        self.equal: dict[Hashable, Node] = {}
-        self.active: dict[Hashable, Node] = {}
-        self.key: dict[Node, Hashable] = {}
+        self.results: dict[Node, Sequence[Entry]] = {}
+        """Finished nodes, with their simplified entries."""
+        self.replacements: dict[Node, Sequence[Entry]] = {}
+        """Rewritten nodes, with the entries that replace them."""
+        self.num_rewrites: dict[Node, int] = {}
+        self.node_by_key: dict[Hashable, Node] = {}
+        """The first finished node with each key."""
+        self.rewriting_by_key: dict[Hashable, Node] = {}
+        """Nodes that FSimplify or folding replaced and that are not finished yet."""
+        self.rewriting_keys: dict[Node, Hashable] = {}
 
-    def of(self, entry: Entry) -> Entry:
-        """What stands for an entry."""
-        return self.final[entry.node][entry.index]
+    def result(self, entry: Entry) -> Entry:
+        """Return the simplified entry for an entry of a finished node."""
+        return self.results[entry.node][entry.index]
 
-    def settle(self, node: Node) -> None:
-        """Find what stands for a node, and for all that comes up on the way."""
+    def simplify(self, node: Node) -> None:
+        """Finish a node, and all nodes that its simplification depends on.
+
+        Raises: PassError if FSimplify gives what uses the rewritten node itself.
+        """
         stack = [node]
         while stack:
             top = stack[-1]
-            if top in self.final:
+            if top in self.results:
                 stack.pop()
                 continue
-            goal = self.goal.get(top)
-            if goal is not None:
-                before = [e.node for e in goal]
+            replacement = self.replacements.get(top)
+            if replacement is not None:
+                dependencies = [e.node for e in replacement]
             else:
-                before = [*(e.node for e in top.inputs), *top.control]
-            waiting = [n for n in before if n not in self.final]
-            if waiting:
-                if any(n in self.goal for n in waiting):
-                    again = next(n for n in waiting if n in self.goal)
+                dependencies = [*(e.node for e in top.inputs), *top.control]
+            unfinished = [n for n in dependencies if n not in self.results]
+            if unfinished:
+                cyclic = next((n for n in unfinished if n in self.replacements), None)
+                if cyclic is not None:
                     raise PassError(
-                        f"FSimplify of {again.where} gives what uses {again.where} itself; it "
+                        f"FSimplify of {cyclic.where} gives what uses {cyclic.where} itself; it "
                         f"must be made from the node's inputs"
                     )
-                stack += reversed(waiting)
-            elif goal is not None:
-                self.final[top] = [self.of(e) for e in goal]
-                if top in self.key:
-                    key = self.key.pop(top)
-                    self.equal[key] = self.active.pop(key)
+                stack += reversed(unfinished)
+            elif replacement is not None:
+                self.results[top] = [self.result(e) for e in replacement]
+                if top in self.rewriting_keys:
+                    key = self.rewriting_keys.pop(top)
+                    self.node_by_key[key] = self.rewriting_by_key.pop(key)
             else:
                 self.step(top)
 
     def step(self, node: Node) -> None:
-        """Settle a node whose inputs are settled, or give it a goal."""
-        inputs = tuple(self.of(e) for e in node.inputs)
-        control = tuple(dict.fromkeys(self.final[c][0].node for c in node.control))
+        """Finish a node whose inputs are finished, or replace it."""
+        inputs = tuple(self.result(e) for e in node.inputs)
+        control = tuple(dict.fromkeys(self.results[c][0].node for c in node.control))
         if inputs != node.inputs or control != node.control:
-            self.aim(node, node.replaced(inputs, control).entries)
+            self.replace(node, node.replaced(inputs, control).entries)
             return
         key = node_key(node)
         if key is None:
-            self.final[node] = node.entries
+            self.results[node] = node.entries
             return
-        twin = self.equal.get(key)
-        if twin is not None and (
+        equal = self.node_by_key.get(key)
+        if equal is not None and (
             node.op is CONSTANT or self.spend(f"Simplify: merge {node.where}")
         ):
-            self.final[node] = self.final[twin]
+            self.results[node] = self.results[equal]
             return
-        # A node that came back to what is being rewritten already is where rewriting ends.
-        found = None if key in self.active else self.rewritten(node)
-        if found is None:
-            self.equal[key] = node
-            self.final[node] = node.entries
+        # A rewrite that leads back to a node being rewritten ends there.
+        rewritten = None if key in self.rewriting_by_key else self.rewrite(node)
+        if rewritten is None:
+            self.node_by_key[key] = node
+            self.results[node] = node.entries
         else:
-            self.active[key], self.key[node] = node, key
-            self.aim(node, found)
+            self.rewriting_by_key[key] = node
+            self.rewriting_keys[node] = key
+            self.replace(node, rewritten)
 
-    def aim(self, node: Node, entries: Sequence[Entry]) -> None:
-        """Let what stands for ``entries`` stand for ``node``."""
-        rounds = self.rounds.get(node, 0) + 1
-        if rounds > ROUNDS:
+    def replace(self, node: Node, entries: Sequence[Entry]) -> None:
+        """Let the result of ``entries``, once simplified, be that of ``node``.
+
+        Raises: PassError after too many rewrites of one node.
+        """
+        count = self.num_rewrites.get(node, 0) + 1
+        if count > MAX_REWRITES:
             raise PassError(
-                f"FSimplify of {node.where} does not come to an end after {ROUNDS} rewrites; it "
-                f"must return None for what it has rewritten itself"
+                f"FSimplify of {node.where} does not come to an end after {MAX_REWRITES} rewrites; "
+                f"it must return None for what it has rewritten itself"
             )
-        self.goal[node] = entries
+        self.replacements[node] = entries
         for entry in entries:
-            if entry.node not in self.final:
-                self.rounds[entry.node] = rounds
+            if entry.node not in self.results:
+                self.num_rewrites[entry.node] = count
 
-    def rewritten(self, node: Node) -> Sequence[Entry] | None:
-        """Simpler entries with the values of a node's results; None when there are none."""
+    def rewrite(self, node: Node) -> Sequence[Entry] | None:
+        """Return simpler entries with the values of a node's outputs, None if there are none.
+
+        Raises: PassError if FSimplify changes the shape or dtype.
+        """
         assert node.op is not None
         if node.control or node.op is CONSTANT or TStateful.get(node.op.name):
             return None
@@ -135,13 +151,13 @@ class _Best:
             return fold(node) if self.spend(f"Simplify: fold {node.where}") else None
         if FSimplify.get(node.op.name) is None:
             return None
-        found = rules.entry(FSimplify, node, rules.call(FSimplify, node, node))
-        if found is None or found is node.entries[0]:
+        simpler = rules.entry(FSimplify, node, rules.call(FSimplify, node, node))
+        output = node.entries[0]
+        if simpler is None or simpler is output:
             return None
-        whole = node.entries[0]
-        if found.shape != whole.shape or found.dtype is not whole.dtype:
+        if simpler.shape != output.shape or simpler.dtype is not output.dtype:
             raise PassError(
-                f"FSimplify of {node.where} gives {found.dtype}{show_shape(found.shape)} for "
-                f"{whole.dtype}{show_shape(whole.shape)}"
+                f"FSimplify of {node.where} gives {simpler.dtype}{show_shape(simpler.shape)} for "
+                f"{output.dtype}{show_shape(output.shape)}"
             )
-        return [found] if self.spend(f"Simplify: rewrite {node.where}") else None
+        return [simpler] if self.spend(f"Simplify: rewrite {node.where}") else None

@@ -1,7 +1,7 @@
-"""SplitReduce: long folds with few results become two, so that all cores share the first.
+"""SplitReduce: split long reductions with few results in two, so that all cores share the first.
 
-What is split depends on the folded axes and on who reads the result, never on how many results
-there are nor on the machine: the bits of a row are the same in any company.
+Whether a reduction is split depends on the reduced axes and on the users of its result, never on
+the number of results nor on the machine: a row has the same bits in any batch.
 """
 
 from __future__ import annotations
@@ -19,16 +19,23 @@ from passkit.passes.context import PassContext
 from passkit.space.partial import JOIN, PARTIAL, split
 from passkit.values.size import Extent, Shape, Size, numel, substitute
 
-ROW_CHUNK, COLUMN_CHUNK = 1 << 15, 128
-"""Elements that one chunk of a result folds: along the lanes, or across them."""
-ROW_LENGTH, COLUMN_LENGTH = 1 << 16, 512
-"""From how many elements on a fold is split whose result nothing broadcasts back."""
-ROW_LONGEST, COLUMN_LONGEST = 1 << 18, 4096
-"""The same where the elements are needed again: splitting parts what would be one kernel."""
+ROW_CHUNK = 1 << 15
+"""The elements that one chunk reduces, if it reduces the innermost axis."""
+COLUMN_CHUNK = 128
+"""The elements that one chunk reduces, if it does not reduce the innermost axis."""
+MIN_ROW_LENGTH = 1 << 16
+"""The least elements of a split reduction of rows, if nothing broadcasts its result back."""
+MIN_COLUMN_LENGTH = 512
+"""As `MIN_ROW_LENGTH`, if it does not reduce the innermost axis."""
+MIN_FUSED_ROW_LENGTH = 1 << 18
+"""As `MIN_ROW_LENGTH`, if the elements are read again: splitting separates what would be one
+kernel."""
+MIN_FUSED_COLUMN_LENGTH = 4096
+"""As `MIN_FUSED_ROW_LENGTH`, if it does not reduce the innermost axis."""
 TYPICAL = 64
-"""What an unknown extent is taken to be where that decides."""
-NEARBY = 64
-"""How many operators before and behind a reduction are looked at."""
+"""The value of unknown extents in these comparisons."""
+MAX_NEARBY = 64
+"""The most operators before and after a reduction that are looked at."""
 
 
 @register_pass(
@@ -39,67 +46,68 @@ NEARBY = 64
     target_dependent=True,
 )
 def split_reduce(graph: Graph, context: PassContext) -> Graph:
-    """Split reductions over many elements into chunks and what joins them.
+    """Split reductions over many elements into partial reductions of chunks and their combination.
+
+    Reductions in the option keep_together are left alone: another kernel would combine the chunks.
 
     y = reduce_sum(x[1000000])    becomes    p = partial(x) [31 sums]; y = join(p)
     """
     if not any(n.op is not None and FReduce.get(n.op.name) is not None for n in graph.nodes):
         return graph
-    # What the caller wants in one kernel stays whole: chunks would be joined by another.
-    whole = {n for names in context.keep_together for n in names}
-    cuts = {
-        n: cut
-        for n in graph.nodes
-        if (cut := chunks_of(graph, n)) is not None and graph.names[n] not in whole
-    }
-    if not cuts:
+    kept_together = {n for names in context.keep_together for n in names}
+    chunks: dict[Node, Chunks] = {}
+    for node in graph.nodes:
+        node_chunks = chunks_of(graph, node)
+        if node_chunks is not None and graph.names[node] not in kept_together:
+            chunks[node] = node_chunks
+    if not chunks:
         return graph
-    made: dict[Node, Chunks] = dict(cuts)
 
-    def change(node: Node, inputs: tuple[Entry, ...]) -> Sequence[Entry] | None:
-        cut = made.get(node)
-        if cut is None or not context.spend(f"SplitReduce: {node.where}"):
+    def replace(node: Node, inputs: tuple[Entry, ...]) -> Sequence[Entry] | None:
+        if node not in chunks or not context.spend(f"SplitReduce: {node.where}"):
             return None
-        return split(node if inputs == node.inputs else node.replaced(inputs), cut).entries
+        reduction = node if inputs == node.inputs else node.replaced(inputs)
+        return split(reduction, chunks[node]).entries
 
-    return graph.rebuild(change)
+    return graph.rebuild(replace)
 
 
 def chunks_of(graph: Graph, node: Node) -> Chunks | None:
-    """How a reduction is split, or None where it had better stay whole."""
-    found = reduce_of(node)
-    if found is None or node.op in (PARTIAL, JOIN):
+    """Return the chunks in which a reduction is split, None if it is better left alone."""
+    reduction = reduce_of(node)
+    if reduction is None or node.op in (PARTIAL, JOIN):
         return None
     shape = graph.shape(node.inputs[0])
-    if 0 in shape or not found.axes:
+    if 0 in shape or not reduction.axes:
         return None
-    last = max((k for k, n in enumerate(shape) if n != 1), default=-1)
-    row = last in found.axes
-    count = _typical(numel(shape[k] for k in found.axes))
-    least = ROW_LENGTH if row else COLUMN_LENGTH
-    if count < least and not _open(shape, found):
+    innermost = max((k for k, n in enumerate(shape) if n != 1), default=-1)
+    is_row = innermost in reduction.axes
+    length = _typical(numel(shape[k] for k in reduction.axes))
+    min_length = MIN_ROW_LENGTH if is_row else MIN_COLUMN_LENGTH
+    if length < min_length and not _has_unknown_extent(shape, reduction):
         return None
-    if len(found.axes) < len(shape) or count < least:
-        longest = ROW_LONGEST if row else COLUMN_LONGEST
-        if count < longest and _is_part(graph, node, shape):
+    if len(reduction.axes) < len(shape) or length < min_length:
+        min_fused_length = MIN_FUSED_ROW_LENGTH if is_row else MIN_FUSED_COLUMN_LENGTH
+        if length < min_fused_length and _elements_are_read_again(graph, node, shape):
             return None
-    return _cut(shape, found, ROW_CHUNK if row else COLUMN_CHUNK)
+    return _outermost_chunks(shape, reduction, ROW_CHUNK if is_row else COLUMN_CHUNK)
 
 
-def _open(shape: Shape, found: Reduce) -> bool:
-    return any(isinstance(shape[k], Size) for k in found.axes)
+def _has_unknown_extent(shape: Shape, reduction: Reduce) -> bool:
+    return any(isinstance(shape[k], Size) for k in reduction.axes)
 
 
 def _typical(extent: Extent) -> int:
+    """Return an extent with `TYPICAL` for unknown sizes."""
     if isinstance(extent, int):
         return extent
     return int(substitute(extent, dict.fromkeys(extent.symbols, TYPICAL)))
 
 
-def _cut(shape: Shape, found: Reduce, elements: int) -> Chunks | None:
-    """The chunks along the outermost axis that has enough steps for them, if one has."""
-    for k in found.axes:
-        inner = [shape[j] for j in found.axes if j != k]
+def _outermost_chunks(shape: Shape, reduction: Reduce, elements: int) -> Chunks | None:
+    """Return chunks of so many elements along the outermost reduced axis that is long enough."""
+    for k in reduction.axes:
+        inner = [shape[j] for j in reduction.axes if j != k]
         if any(isinstance(n, Size) for n in inner):
             continue
         length = max(1, elements // prod(n for n in inner if isinstance(n, int)))
@@ -109,33 +117,37 @@ def _cut(shape: Shape, found: Reduce, elements: int) -> Chunks | None:
     return None
 
 
-def _is_part(graph: Graph, node: Node, shape: Shape) -> bool:
-    """Whether a row goes on after this fold, or has had one before: softmax, variance.
+def _elements_are_read_again(graph: Graph, node: Node, shape: Shape) -> bool:
+    """Whether the reduced elements are used around this reduction, as in softmax and variance.
 
-    Something near that the result goes into has as many elements as are folded, or what is folded
-    comes from another fold of as many.
+    A value nearby that depends on the result then has as many elements as are reduced, or the
+    operand depends on another reduction of as many.
     """
     total = numel(shape)
 
-    def after(n: Node) -> Iterator[Node]:
+    def users(n: Node) -> Iterator[Node]:
         for entry in n.entries:
             yield from graph.users.get(entry, ())
 
-    def folds_as_many(n: Node) -> bool:
-        return reduce_of(n) is not None and numel(graph.shape(n.inputs[0])) == total
+    def producers(n: Node) -> Iterator[Node]:
+        return (e.node for e in n.inputs)
 
-    behind = _near(node, after)
-    if any(numel(graph.shape(e)) == total for n in behind for e in n.entries):
-        return True
-    return any(map(folds_as_many, _near(node, lambda n: (e.node for e in n.inputs))))
+    for user in _nearby(node, users):
+        if any(numel(graph.shape(e)) == total for e in user.entries):
+            return True
+    return any(
+        reduce_of(n) is not None and numel(graph.shape(n.inputs[0])) == total
+        for n in _nearby(node, producers)
+    )
 
 
-def _near(node: Node, step: Callable[[Node], Iterable[Node]]) -> set[Node]:
-    """The first nodes that ``step`` leads to from ``node``, again and again."""
-    seen, todo = set[Node](), [node]
-    while todo and len(seen) < NEARBY:
-        for other in step(todo.pop(0)):
-            if other not in seen:
-                seen.add(other)
-                todo.append(other)
-    return seen
+def _nearby(node: Node, neighbours: Callable[[Node], Iterable[Node]]) -> set[Node]:
+    """Return about `MAX_NEARBY` nodes that ``neighbours`` leads to, breadth first."""
+    nearby: set[Node] = set()
+    queue = [node]
+    while queue and len(nearby) < MAX_NEARBY:
+        for other in neighbours(queue.pop(0)):
+            if other not in nearby:
+                nearby.add(other)
+                queue.append(other)
+    return nearby

@@ -1,4 +1,4 @@
-"""Timing: the seconds that passes take, inside each other."""
+"""Timing: the seconds that passes take, as a tree of passes and what they call."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from attrs import define, field
 
 @define(eq=False)
 class Timing:
-    """Seconds spent in a pass and in what it called, as a tree."""
+    """The seconds of a pass, and of the passes that it ran."""
 
     name: str
     seconds: float = 0.0
@@ -17,7 +17,7 @@ class Timing:
 
     @property
     def self_seconds(self) -> float:
-        """Seconds not spent in children."""
+        """The seconds not spent in children."""
         return self.seconds - sum(c.seconds for c in self.children)
 
     def __str__(self) -> str:

@@ -1,1 +1,1 @@
-"""Programs: from a graph to an executable, on disk and off it."""
+"""Programs: compile a graph to an executable, save it, load it and trace functions."""

@@ -1,4 +1,4 @@
-"""From a graph to what it becomes: its `Executable`, the reasons of its plan, its templates."""
+"""`passkit.compile`: from a graph and options to its `Executable`."""
 
 from __future__ import annotations
 
@@ -8,15 +8,12 @@ from typing import TYPE_CHECKING
 from passkit.graph.graph import Graph, graph_of_argument
 from passkit.graph.node import Entry
 from passkit.program.executable import Executable
-from passkit.values import arguments
 
-# What makes plans is imported where it is used: a warm start finds its plan on disk.
+# The types of options belong to the planner, which a warm start does not import.
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from passkit.passes.keywords import Options
-    from passkit.reasons.explanation import Explanation
-    from passkit.reasons.ranking import Ranking
+    from passkit.passes.option_types import CompileOptions
     from passkit.runtime.state import State
 
 
@@ -24,7 +21,7 @@ def compile(
     graph: Graph | Entry | Sequence[Entry],
     *,
     state: State | None = None,
-    **options: Unpack[Options],
+    **options: Unpack[CompileOptions],
 ) -> Executable:
     """Return the executable of a graph, after those passes of the pipeline that have not run yet.
 
@@ -38,11 +35,11 @@ def compile(
         target: Where kernels run: "cpu" (default), "opencl", "cuda", "interpret" (NumPy, operator
             by operator), "blocks" (NumPy, block by block, with checks), or a `Target`.
         fusion: Which operators share kernels: "none", "nnvm", "xla", "deep", "stitch" (default), or
-            what `register_fusion` returned.
+            the result of `register_fusion`.
         numerics: "strict" (default) or "fast", which may relax the rules of rounding.
         disabled: Names of passes to skip.
         dump: A folder for the graph after each pass, as text and picture.
-        timing: Whether to record what each pass takes, in ``executable.context.times``.
+        timing: Whether to record the seconds of each pass, in ``executable.context.times``.
         fuel: The most optional decisions (fusions, rewrites) that may be taken; by default any
             number.
         keep_together: Lists of nodes that must share a kernel. Nodes are given by name, or as nodes
@@ -50,12 +47,14 @@ def compile(
         keep_apart: Lists of nodes that must not share a kernel.
         no_fuse: Nodes that get a kernel of their own.
         templates: By the name of a group, or of an operator in it: how its loops are tiled, as
-            `pk.templates` writes it.
-        evaluator: What tells the seconds of kernels: "model", or an object with the methods of an
+            `passkit.templates` writes it.
+        evaluator: Estimates the seconds of kernels: "model", or an object with the methods of an
             Evaluator. By default what was measured on this machine, else the cost model.
         passes: The passes that run: all of them as a list, or some that join the default ones,
             ``{"after Simplify": ["Mine"], "before Fusion": [other]}``. Plans made by other passes,
             or by a fusion strategy of yours, are not kept on disk.
+
+    Returns: The executable, which is called with arrays.
 
     Raises:
         SettingError: An option is unknown or has a wrong value; before anything runs.
@@ -72,33 +71,3 @@ def compile(
     """
     graph = graph_of_argument("compile: graph", graph)
     return Executable(graph, options, state)
-
-
-def explain(graph: Graph, name: str | None = None, **options: Unpack[Options]) -> Explanation:
-    """Each edge between two operators: fused, or why not, with data and a way out, as a table.
-
-    A graph without a fusion plan is planned first, under ``options`` as in `compile`. ``name``
-    keeps the edges at one node.
-    """
-    from passkit.program.planning import planned
-    from passkit.reasons.explanation import explain as explained
-
-    graph = graph_of_argument("explain: graph", graph)
-    if name is not None:
-        arguments.text("explain: name", name)
-    return explained(graph, name, lambda g: planned(g, "Fusion", **options))
-
-
-def templates(graph: Graph, name: str | None = None, **options: Unpack[Options]) -> Ranking:
-    """Each group's template, why it has that, and the others that it could have, by the model.
-
-    A graph without schedules is planned first, under ``options`` as in `compile`. ``name`` keeps
-    the group that is called so, or has such an operator.
-    """
-    from passkit.program.planning import planned
-    from passkit.reasons.ranking import rank
-
-    graph = graph_of_argument("templates: graph", graph)
-    if name is not None:
-        arguments.text("templates: name", name)
-    return rank(graph, name, lambda g: planned(g, "SchedulePlan", **options))

@@ -1,7 +1,7 @@
-"""How fast this machine copies: what the speed of a kernel is measured by.
+"""Measure how fast this machine copies memory, to which profiles compare the speed of kernels.
 
 Each size is copied as kernels write: through the caches and past them, on one thread and on all.
-The best of these counts, so that nothing is measured by less than the machine can do.
+The fastest of these counts, so that no kernel is compared with less than the machine can do.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from passkit.runtime.native.build import KernelText, build
 from passkit.runtime.native.launcher import launcher
 
 SIZES = tuple(1 << k for k in range(12, 27, 2))
-"""Bytes that are read in turn: 4 KiB to 64 MiB."""
+"""The bytes that the measured copies read: 4 KiB to 64 MiB."""
 TILE = 8192
-"""Floats that a tile has, as those of most kernels do."""
+"""The floats of a tile, as in most kernels."""
 SOURCE = """extern "C" void {name}(
     void *const *buf, const int64_t *size, int64_t begin, int64_t end, unsigned char *scratch) {{
   const float *const x = (const float *)buf[0];
@@ -43,46 +43,50 @@ SOURCE = """extern "C" void {name}(
 
 @frozen
 class CopySpeed:
-    """What copies of several sizes took: pairs of bytes moved (read and written) and seconds."""
+    """Seconds of copies of several sizes.
+
+    ``points`` are pairs of bytes moved (read and written) and seconds, by increasing bytes.
+    """
 
     points: tuple[tuple[int, float], ...]
 
     def seconds(self, nbytes: int) -> float:
-        """The time in which so many bytes are moved; between sizes, by the nearest two.
+        """Return the seconds in which so many bytes are moved, interpolated between sizes.
 
         >>> speed = CopySpeed(((1000, 1e-6), (4000, 2e-6)))
         >>> [round(speed.seconds(n) * 1e9) for n in (500, 2000, 8000)]
         [1000, 1414, 4000]
         """
-        (low, least), *_, (high, most) = self.points
-        if nbytes <= low:
-            return least
-        if nbytes >= high:
-            return most * nbytes / high
+        (smallest, shortest), *_, (largest, longest) = self.points
+        if nbytes <= smallest:
+            return shortest
+        if nbytes >= largest:
+            return longest * nbytes / largest
         sizes = np.log([n for n, _ in self.points])
         return exp(float(np.interp(log(nbytes), sizes, np.log([s for _, s in self.points]))))
 
     @property
     def bandwidth(self) -> float:
-        """Bytes a second that go to memory and back, past the caches."""
+        """The bytes per second of the largest copy, which goes past the caches."""
         nbytes, seconds = self.points[-1]
         return nbytes / seconds
 
 
 @cache
-def copy_speed(alone: bool = False) -> CopySpeed:
-    """This machine's, measured once in a process, by the launcher and clock that kernels have.
+def copy_speed(single_thread: bool = False) -> CopySpeed:
+    """Measure copies on this machine, once in a process, with the launcher and clock of kernels.
 
-    One thread ``alone`` copies, or as many as copy best.
+    Args:
+        single_thread: Whether to use one thread only; by default as many as copy fastest.
 
-    Raises: CompilerError when nothing here compiles.
+    Raises: CompilerError if there is no C++ compiler.
     """
     kernels = [
         _kernel("copy_through", "store", ""),
         _kernel("copy_past", "stream", "stream_fence();"),
     ]
     entries = build(kernels, FLAGS).values()
-    return CopySpeed(tuple((2 * size, _best(entries, size, alone)) for size in SIZES))
+    return CopySpeed(tuple((2 * size, _best(entries, size, single_thread)) for size in SIZES))
 
 
 def _kernel(name: str, store: str, after: str) -> KernelText:
@@ -90,15 +94,15 @@ def _kernel(name: str, store: str, after: str) -> KernelText:
     return KernelText(name, name, f"namespace pk {{\n{source}}}\n", sections_of(source))
 
 
-def _best(entries: Iterable[int], size: int, alone: bool) -> float:
-    """The seconds of the best way to copy so many bytes."""
+def _best(entries: Iterable[int], size: int, single_thread: bool) -> float:
+    """Return the least seconds, over kernels and threads, of a copy of so many bytes."""
     array = np.ones(size // 4, np.float32)
-    ways = product(entries, (False, True) if size > 4 * TILE and not alone else (False,))
-    return min(_timed(array, entry, shared) for entry, shared in ways)
+    sharing = (False, True) if size > 4 * TILE and not single_thread else (False,)
+    return min(_timed(array, entry, shared) for entry, shared in product(entries, sharing))
 
 
 def _timed(array: Any, entry: int, shared: bool) -> float:
-    """The median seconds of a copy of an array, whose pages and those of the result are there."""
+    """Return the median seconds of a copy; the first run, which maps the pages, does not count."""
     times: list[int] = []
     last = 0
 
@@ -109,15 +113,15 @@ def _timed(array: Any, entry: int, shared: bool) -> float:
     def end(*_: Any) -> None:
         times.append(perf_counter_ns() - last)
 
-    made, kind = launcher(), array.dtype.num
+    native, kind = launcher(), array.dtype.num
     refs, tiles = [("input", 0), ("output", 0)], -(-array.size // TILE)
     rows = [
         ("python", begin, [], []),
         ("launch", entry, tiles, shared, refs, (array.size,)),
         ("python", end, [], []),
     ]
-    bound = made.Bound((array.shape,), [(kind, array.shape)], 0, 0, rows, seconds=0.0)
-    run = made.Program([("x", kind, 1)], 1, lambda _: bound)
+    bound = native.Bound((array.shape,), [(kind, array.shape)], 0, 0, rows, seconds=0.0)
+    run = native.Program([("x", kind, 1)], 1, lambda _: bound)
     for _ in range(max(4, min(30, (1 << 24) // array.nbytes))):
         run((array,))
     return max(median(times[1:]), 1) / 1e9

@@ -1,4 +1,4 @@
-"""What an executable says of itself in numbers: launches, compilations, steps and bytes."""
+"""Counts of a compiled program for `Executable.stats`: launches, compilations, steps and bytes."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from passkit.values.size import Size, evaluate, numel, symbols_of
 
 
 @frozen
-class Counts:
-    """The kernels and steps of a planned graph, at the numbers of its sizes that are known."""
+class ProgramCounts:
+    """Counts the kernels and steps of a planned graph, at the values of its sizes known so far."""
 
     graph: Graph = field(repr=False)
     kernels: Sequence[Kernel]
@@ -23,7 +23,7 @@ class Counts:
     sizes: Mapping[str, int]
 
     def launches(self) -> dict[str, int]:
-        """How many kernels, and what else."""
+        """Return the number of steps of each kind."""
         libraries = sum(isinstance(s, Library) for s in self.steps)
         python = [s for s in self.steps if isinstance(s, Python)]
         return {
@@ -36,35 +36,34 @@ class Counts:
         }
 
     def bytes(self) -> dict[str, int]:
-        """What one run reads and writes, and what its operators would one by one; 0 if unknown.
+        """Return the bytes that one run moves, those of its operators one by one, and of scratch.
 
-        Of scratch, a tile of each kernel has arrays of ``scratch_requested`` bytes, all kernels
-        together; they lie in ``scratch_allocated`` bytes, since arrays share.
+        Arrays of unknown size count 0.
         """
-        known = [k for k in self.kernels if symbols_of(k.sizes) <= set(self.sizes)]
-        pairs = [k.scratch_bytes(self.sizes) for k in known]
+        sized = [k for k in self.kernels if symbols_of(k.sizes) <= set(self.sizes)]
+        scratch = [k.scratch_bytes(self.sizes) for k in sized]
         return {
-            "bytes_read": sum(self.number(r.nbytes) for s in self.steps for r in s.reads),
-            "bytes_written": sum(self.number(r.nbytes) for s in self.steps for r in s.writes),
-            "bytes_unfused": self.unfused(),
-            "scratch_requested": sum(requested for requested, _ in pairs),
-            "scratch_allocated": sum(allocated for _, allocated in pairs),
+            "bytes_read": sum(self._number(r.nbytes) for s in self.steps for r in s.reads),
+            "bytes_written": sum(self._number(r.nbytes) for s in self.steps for r in s.writes),
+            "bytes_unfused": self._bytes_unfused(),
+            "scratch_requested": sum(requested for requested, _ in scratch),
+            "scratch_allocated": sum(allocated for _, allocated in scratch),
         }
 
-    def number(self, size: Any) -> int:
-        """A size's number, 0 where it is not known."""
+    def _number(self, size: Any) -> int:
+        """Return the value of a size, 0 if it is unknown."""
         if isinstance(size, Size):
             return evaluate(size, self.sizes) if size.symbols <= set(self.sizes) else 0
         return int(size)
 
-    def unfused(self) -> int:
-        """Bytes that the operators of the groups would move, each reading and writing memory."""
+    def _bytes_unfused(self) -> int:
+        """Return the bytes that all operators would move if each read and wrote memory."""
         total = 0
         for group in self.graph.attrs.get("subgraph", {}).values():
             for node in group.ops:
                 for e in (*node.inputs, *node.entries):
-                    total += self.number(numel(e.shape)) * e.dtype.nbytes
+                    total += self._number(numel(e.shape)) * e.dtype.nbytes
         for step in self.steps:
             if isinstance(step, Library):
-                total += sum(self.number(r.nbytes) for r in (*step.reads, *step.writes))
+                total += sum(self._number(r.nbytes) for r in (*step.reads, *step.writes))
         return total

@@ -1,52 +1,54 @@
-"""Executables: compiled graphs, which are called with arrays."""
+"""Executables: compiled graphs, which are called with arrays.
+
+An executable takes its table from the plan cache, or has the planner make one (`planner`). A
+`Binder` gives the table the sizes of a call, and a runner of the launcher, of a device or of the
+interpreter checks the feeds and runs it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextvars import Context
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from passkit.errors import CompilerError, FeedError, PassError
+from passkit.errors import CompilerError
 from passkit.graph.graph import Graph
 from passkit.library.store import snapshot
-from passkit.program import plans
-from passkit.runtime.native.build import kernel_digest, stats
+from passkit.program.binder import Binder, CallShapes
+from passkit.program.plan_cache import load_plan, plan_key, planner_is_imported
+from passkit.runtime.native.build import stats
 from passkit.runtime.native.compiler import INSTALL_HINT
-from passkit.runtime.native.feeds import Feeds, InputSpec, make_program
+from passkit.runtime.native.feeds import InputSpec
 from passkit.runtime.native.launcher import prefetch
 from passkit.runtime.state import State
-from passkit.runtime.table import Table
 from passkit.values import arguments
 from passkit.values.dtype import DType
 from passkit.values.lazy import Lazy
-from passkit.values.size import Shape, evaluate, symbols_of
+from passkit.values.size import Extent, Shape
 from passkit.values.warning import warn_user
 
-# What makes plans is imported where it is used: a warm start finds its plan on disk.
+# A warm start finds its plan on disk, so what plans, counts and saves is imported on use.
 if TYPE_CHECKING:
     from pathlib import Path
 
     from passkit.passes.context import PassContext
     from passkit.plan.kernel import Kernel
     from passkit.plan.target import Target
-    from passkit.runtime.assemble import Input
-    from passkit.runtime.device.runtimes import Runtime
+    from passkit.program.planner import Planner
     from passkit.runtime.profile import Profile
     from passkit.runtime.program import Program, Step
 
 notebook: Any = Lazy("passkit.reporting.notebook")
-"""What notebooks show stands above, and is asked for only by them."""
+"""The displays of notebooks, a higher layer."""
 
 
-def _nested(graph: Graph) -> Executable:
-    """The program of a graph that an operator holds, under the options in force.
+class ExecutablePlan(NamedTuple):
+    """The plan of an executable. ``program`` is None if the graph is interpreted."""
 
-    Templates are for the graph around it, and hints for where their nodes are.
-    """
-    from passkit.passes.context import PassContext, current
-    from passkit.passes.hints import within
-
-    return Executable(graph, {"templates": {}, **within(graph, current() or PassContext())})
+    context: PassContext
+    graph: Graph
+    program: Program | None
 
 
 class Signature(NamedTuple):
@@ -56,13 +58,25 @@ class Signature(NamedTuple):
     shape: Shape
     dtype: DType
 
+    @property
+    def spec(self) -> InputSpec:
+        """The check that feeds of this input must pass; a composite size may be any number."""
+        return InputSpec(self.name, self.dtype.numpy, tuple(map(_number_or_name, self.shape)))
+
 
 class Executable:
     """A compiled graph: call it with arrays, by name or as a dict; it returns a list of arrays.
 
     ``exe(x=array)`` or ``exe({"x": array}, out=None)``; ``out`` may list arrays of the results'
     shapes and dtypes, to be written and returned. May be called from several threads. Results are
-    the caller's to keep. Raises: FeedError for feeds that do not fit.
+    the caller's to keep.
+
+    Args:
+        graph: The graph to compile.
+        options: The options of `passkit.compile`, by name.
+        state: The values of the graph's variables, by default a new `State`.
+
+    Raises: FeedError when called with feeds that do not fit; when created, as `passkit.compile`.
     """
 
     # The launcher's callable itself sits in the slot, so that a call runs no Python code: 0.3 us.
@@ -75,12 +89,10 @@ class Executable:
             """Run on arrays."""
             ...
 
-    graph: Graph
-    """The planned graph; where the plan was found on disk, it is made when it is asked for."""
-    context: PassContext
-    target: Target
-    _program: Program | None
-    _device: Runtime | None = None
+    inputs: tuple[Signature, ...]
+    outputs: tuple[Signature, ...]
+    run_positional: Any
+    """Runs on arrays in the order of the inputs; an executable that interprets has none."""
 
     def __init__(
         self, graph: Graph, options: Mapping[str, Any], state: State | None = None
@@ -92,202 +104,134 @@ class Executable:
             arguments.instance("compile: state", state, State, need)
         self.source_graph = graph
         self.state = State.of(graph) if state is None else state.holding(graph)
-        self._variants: dict[tuple[tuple[int, ...], ...], Program] = {}
-        self._newly_compiled = 0
-        self._measured = snapshot()
-        key = plans.plan_key(graph, options, self._measured)
-        table = None
-        if key is not None and not plans.has_planned():
-            table = plans.recall(key, graph, self.state.memory)
-            if table is None:  # a key means target="cpu", and nobody has made a context
-                prefetch()  # at once: the launcher takes as long as planning and the kernels
-        if table is not None:
-            self._options = options
-            self._ready(table)
-            return
-        from passkit.passes.context import PassContext, current
-        from passkit.passes.hints import by_name
-
-        outer = current()
-        from passkit.program.placement import placed
-
-        given = by_name(graph, (outer or PassContext()).with_options(**options))
-        if given.evaluator is None:
-            given = given.with_options(evaluator=self._measured.evaluator)
-        self.context = placed(given, graph)
-        self.target = self.context.target
-        with self.context:
-            self._start(graph, key if outer is None else None)
-
-    if not TYPE_CHECKING:  # other names are no attributes
-
-        def __getattr__(self, name: str) -> Any:
-            """Plan the graph again for attributes that a plan on disk does not hold."""
-            planned = ("graph", "context", "target", "_program")
-            if name not in planned or "_options" not in self.__dict__:
-                raise AttributeError(f"'Executable' object has no attribute {name!r}")
-            Context().run(self._plan_again)  # no context in force here was in force then
-            return self.__dict__[name]
-
-    def _plan_again(self) -> None:
-        from passkit.passes.context import PassContext
-
-        self.context = PassContext(**self._options, evaluator=self._measured.evaluator)
-        self.target = self.context.target
-        with self.context:
-            self._plan(self.source_graph)
-
-    def _start(self, graph: Graph, key: str | None) -> None:
-        before = stats.compiled
-        if self.target.name != "interpret":
-            try:
-                self._compiled(graph, key)
-            except CompilerError as error:
-                if "no C++ compiler" not in str(error):
-                    raise
-                warn_user(f"passkit interprets, because no C++ compiler was found; {INSTALL_HINT}")
-                self._interpreted(graph)
-        else:
-            self._interpreted(graph)
-        self._newly_compiled = stats.compiled - before
-
-    def _plan(self, graph: Graph) -> Program:
-        from passkit.program.placement import planned_or_apart
-        from passkit.runtime.assemble import assemble
-
-        self.graph = planned_or_apart(graph)
-        self._program = assemble(
-            self.graph, self.state, self.target, signature(graph, self.graph), _nested
-        )
-        return self._program
-
-    def _compiled(self, graph: Graph, key: str | None) -> None:
-        if self.target.name == "cpu":
+        self._options = options
+        self._library = snapshot()
+        self._binder: Binder | None = None
+        self._num_compiled = 0
+        key = plan_key(graph, options, self._library)
+        if key is not None and not planner_is_imported():
+            table = load_plan(key, graph, self.state.memory)
+            if table is not None:
+                self._use_binder(Binder(table, self._specialize, self.state))
+                return
+            # At once: compiling the launcher takes as long as planning and compiling the kernels.
+            # The key says that the target is "cpu": without the planner, no context is in force.
             prefetch()
-        program = self._plan(graph)
-        from passkit.program.host_steps import warn_of_interpreted
+        self._planner = self._new_planner()
+        compiled_before = stats.compiled
+        self._compile(self._planner, key)
+        self._num_compiled = stats.compiled - compiled_before
 
-        warn_of_interpreted(self.graph, program, self.target)
-        self._ready(program.table)
-        if key is not None:
-            from passkit.passes.rtcgen import FLAGS, kernel_text
+    def _new_planner(self) -> Planner:
+        from passkit.program.planner import Planner
 
-            kernels = {k.key: kernel_digest(kernel_text(k), FLAGS) for k in self.kernels}
-            plans.keep(key, graph, self.graph, program, kernels)
+        return Planner(self.source_graph, self._options, self._library, self.state, Executable)
 
-    def _ready(self, table: Table) -> None:
-        self._table = table
-        self.inputs = tuple(Signature(n, s, d) for n, d, s in table.inputs)
-        self.outputs = tuple(
-            Signature(n, s, d)
-            for n, (d, s) in zip(_outputs(self.source_graph), table.outputs, strict=True)
-        )
-        specs = [InputSpec(s.name, s.dtype.numpy, tuple(map(_dim, s.shape))) for s in self.inputs]
-        unread = self.source_graph.unread
-        device = self._device_runtime()
-        self._device = device
-        if device is not None:
-            from passkit.runtime.device.front import DeviceProgram
+    @cached_property
+    def _planner(self) -> Planner:
+        """The planner of a warm start. No context was in force then, so none applies here."""
+        return Context().run(self._new_planner)
 
-            self._run: Any = DeviceProgram(
-                specs, self._bind, device.said, device.find, device.make, unread
-            )
-        else:
-            lock = self.state.lock if self.state.memory else None
-            if lock:
-                self.state.pin()
-            self._run = make_program(specs, len(self.outputs), self._bind, lock, unread)
-        self.run_positional = self._run.run_positional
-        object.__setattr__(self, "__call__", self._run)
+    @cached_property
+    def _plan(self) -> ExecutablePlan:
+        """The plan of a warm start, planned again: the plan cache stores only its table."""
+        graph, program = Context().run(self._planner.plan)
+        return ExecutablePlan(self._planner.context, graph, program)
 
-    def _interpreted(self, graph: Graph) -> None:
-        from passkit.passes.apply import ApplyPasses
-        from passkit.program.planning import prepared
-        from passkit.runtime.interpreted import Interpreted
+    def _compile(self, planner: Planner, key: str | None) -> None:
+        """Plan the graph and set its runner; interpret it if there is no C++ compiler.
 
-        names = [graph.names[n] for n in graph.inputs]
-        if not self.context.passes.is_default:  # a user's passes may change what a graph means
-            graph = prepared(graph)
-        self.graph = ApplyPasses(graph, ["InferShape", "InferType"], target="interpret")
-        g = self.graph
-        self._program = None
-        self.inputs = tuple(
-            Signature(g.names[n], g.shape(n.entries[0]), g.dtype(n.entries[0])) for n in g.inputs
-        )
-        self.outputs = tuple(
-            Signature(n, g.shape(e), g.dtype(e))
-            for n, e in zip(_outputs(graph), g.outputs, strict=True)
-        )
-        self._run = Interpreted(graph, self.state, names)
-        object.__setattr__(self, "__call__", self._run)
-
-    def _bind(self, shapes: tuple[tuple[int, ...], ...]) -> Any:
-        """A run is asked for by shapes not seen before: numbers for every size."""
-        table, sizes = self._fitting(shapes)
-        self._shapes, self._sizes = shapes, sizes
-        if self._device is None:
-            return table.bind(shapes, sizes)
-        return self._device.bound(self._program_of(table), sizes, self.state)
-
-    def _fitting(self, shapes: tuple[tuple[int, ...], ...]) -> tuple[Table, dict[str, int]]:
-        """The table that serves these shapes, and the number of every size in it."""
-        sizes = self._table.sizes(shapes)
-        if self._table.broken(sizes) is None:
-            return self._table, sizes
-        return (self._variants.get(shapes) or self._variant(shapes)).table, {}
-
-    def _program_of(self, table: Table) -> Program:
-        """The program whose table it is; a table that was found on disk has one planned anew."""
-        if table is self._table and self._program is not None:
-            return self._program
-        (found,) = (p for p in (self._program, *self._variants.values()) if p and p.table is table)
-        return found
-
-    def _device_runtime(self) -> Runtime | None:
-        """What runs the kernels if the CPU does not; a plan on disk is for the CPU."""
-        if "target" not in self.__dict__ or not self.target.device:
-            return None
-        from passkit.runtime.device.runtimes import runtime_of
-
-        return runtime_of(self.target)
-
-    def _variant(self, shapes: tuple[tuple[int, ...], ...]) -> Program:
-        """A program for shapes whose sizes are not related as planned: planned anew for them.
-
-        Its loops are others than those that templates were given for, so it has its own.
+        The plan is stored under ``key``, if there is one.
         """
-        from passkit.program.placement import planned_or_apart
-        from passkit.program.planning import with_shapes
-        from passkit.runtime.assemble import assemble
+        target = planner.context.target.name
+        if target == "interpret":
+            self._interpret(planner)
+            return
+        try:
+            if target == "cpu":
+                prefetch()
+            graph, program = planner.plan()
+            self._plan = ExecutablePlan(planner.context, graph, program)
+            self._use_binder(planner.binder(program, self._specialize))
+            if key is not None:
+                planner.store(key, graph, program)
+        except CompilerError as error:
+            if "no C++ compiler" not in str(error):
+                raise
+            warn_user(f"passkit interprets, because no C++ compiler was found; {INSTALL_HINT}")
+            self._interpret(planner)
 
-        names = [s.name for s in self.inputs]
-        graph = with_shapes(self.source_graph, dict(zip(names, shapes, strict=True)))
-        with self.context.with_options(templates={}):
-            plan = planned_or_apart(graph)
-            made = assemble(plan, self.state, self.target, signature(graph, plan), _nested)
-        self._variants[shapes] = made
-        return made
+    def _use_binder(self, binder: Binder) -> None:
+        """Set the runner, and inputs and outputs, from the binder of a table."""
+        table = binder.table
+        names = _output_names(self.source_graph)
+        self.inputs = tuple(Signature(name, shape, d) for name, d, shape in table.inputs)
+        self.outputs = tuple(
+            Signature(name, shape, d) for name, (d, shape) in zip(names, table.outputs, strict=True)
+        )
+        runner = binder.runner([s.spec for s in self.inputs], self.source_graph.unread)
+        self._binder = binder
+        self._set_runner(runner)
+        self.run_positional = runner.run_positional
+
+    def _interpret(self, planner: Planner) -> None:
+        """Set the runner, and inputs and outputs, to evaluate the graph in NumPy."""
+        graph, runner = planner.interpreter()
+        self._plan = ExecutablePlan(planner.context, graph, None)
+        self._binder = None
+        self.inputs = tuple(
+            Signature(graph.names[n], graph.shape(n.entries[0]), graph.dtype(n.entries[0]))
+            for n in graph.inputs
+        )
+        self.outputs = tuple(
+            Signature(name, graph.shape(e), graph.dtype(e))
+            for name, e in zip(_output_names(runner.graph), graph.outputs, strict=True)
+        )
+        self._set_runner(runner)
+
+    def _set_runner(self, runner: Any) -> None:
+        self._runner = runner
+        object.__setattr__(self, "__call__", runner)
+
+    def _specialize(self, shapes: CallShapes) -> Program:
+        """Plan the graph for these input shapes, which break a guard of the general plan."""
+        return self._planner.plan_for_shapes([s.name for s in self.inputs], shapes)
+
+    @property
+    def graph(self) -> Graph:
+        """The planned graph. A warm start plans it when it is first read."""
+        return self._plan.graph
+
+    @property
+    def context(self) -> PassContext:
+        """The settings that the graph was planned under."""
+        return self._plan.context if "_plan" in self.__dict__ else self._planner.context
+
+    @property
+    def target(self) -> Target:
+        """Where the kernels run."""
+        return self.context.target
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:
         """The kernels, one for each launch, in order."""
-        found = self.graph.attrs.get("kernel", {})
-        return tuple(found[n] for n in self.graph.nodes if n in found)
+        kernels = self.graph.attrs.get("kernel", {})
+        return tuple(kernels[n] for n in self.graph.nodes if n in kernels)
 
     @property
     def program(self) -> Program | None:
-        """The steps of a run with all that they need; None where it interprets."""
-        return self._program
+        """The steps of a run with all that they need; None if the graph is interpreted."""
+        return self._plan.program
 
     @property
     def sizes(self) -> Mapping[str, int]:
-        """The numbers of unknown sizes in the last call; empty before it."""
-        return dict(getattr(self, "_sizes", {}))
+        """The values of unknown sizes in the last call with new shapes; empty before it."""
+        return {} if self._binder is None else dict(self._binder.last_sizes)
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """The steps of a run."""
-        return () if self._program is None else self._program.steps
+        """The steps of a run; none if the graph is interpreted."""
+        return () if self.program is None else self.program.steps
 
     @property
     def source(self) -> str:
@@ -296,36 +240,42 @@ class Executable:
 
     @property
     def stats(self) -> dict[str, Any]:
-        """Counts: native calls, kernels, compilations, input copies, steps by kind, and bytes.
+        """Counts of launches, compilations, copies, steps by kind, and bytes.
 
-        ``python_calls`` are all steps in Python; of these, ``interpreted_calls`` evaluate an
-        operator in NumPy because it has no kernel, and compiling warned of them.
+        - ``target``: where the kernels run; "interpret" if nothing was compiled.
+        - ``native_calls``: calls of native code so far.
+        - ``compiled``: kernels that were compiled for this executable, and not found in the cache.
+        - ``copies``: inputs that were copied so far, because of their layout.
+        - ``launches``, ``kernels``, ``distinct_kernels``, ``library_calls``: steps of one run.
+        - ``python_calls``: steps in Python; of these, ``interpreted_calls`` evaluate an operator
+          in NumPy because it has no kernel, and compiling warned of them.
+        - ``bytes_read``, ``bytes_written``: bytes of one run at the sizes last bound;
+          ``bytes_unfused`` is what the operators would move one by one. 0 until sizes are known.
+        - ``scratch_requested``: bytes of the scratch arrays of one tile, over all kernels; they
+          share ``scratch_allocated`` bytes.
+        - ``epilogues``: kernels that run as part of a convolution, on the rows just stored.
 
-        Bytes are those that one run reads and writes, at the sizes last bound; ``bytes_unfused`` is
-        what the operators would move one by one. They are 0 until sizes are known. Of scratch, a
-        tile of each kernel has arrays of ``scratch_requested`` bytes, all kernels together; they
-        lie in ``scratch_allocated`` bytes, since arrays share. ``epilogues`` counts the kernels
-        that run as part of a convolution, on the rows that it has just stored. On a device,
-        ``host_steps`` are not run there, ``relaxed`` names the operations that it may compute less
-        exactly than other targets, and the last call moved ``bytes_uploaded`` and
-        ``bytes_downloaded``.
+        On a device there are also ``host_steps``, the steps that do not run there, ``relaxed``, the
+        operations that it may compute less exactly than other targets, and ``bytes_uploaded`` and
+        ``bytes_downloaded``, which the last call moved.
         """
-        from passkit.program.counts import Counts
+        from passkit.program.counts import ProgramCounts
 
-        counts = Counts(self.graph, self.kernels, self.steps, getattr(self, "_sizes", {}))
+        counts = ProgramCounts(self.graph, self.kernels, self.steps, self.sizes)
         launches = counts.launches()
-        on_host = launches["library_calls"] + launches["python_calls"]
-        return {
-            "target": self.target.name if self._program is not None else "interpret",
-            "native_calls": getattr(self._run, "native_calls", 0),
-            "compiled": self._newly_compiled,
-            "copies": getattr(self._run, "copies", 0),
+        stats = {
+            "target": "interpret" if self.program is None else self.target.name,
+            "native_calls": getattr(self._runner, "native_calls", 0),
+            "compiled": self._num_compiled,
+            "copies": getattr(self._runner, "copies", 0),
             **launches,
             **counts.bytes(),
-            "epilogues": self._table.epilogues if "_table" in self.__dict__ else 0,
-            **({} if self._device is None else {"host_steps": on_host}),
-            **({} if self._device is None else self._run.stats(self.kernels)),
+            "epilogues": 0 if self._binder is None else self._binder.table.epilogues,
         }
+        if self._binder is not None and self._binder.on_device:
+            stats["host_steps"] = launches["library_calls"] + launches["python_calls"]
+            stats |= self._runner.stats(self.kernels)
+        return stats
 
     def profile(
         self,
@@ -334,13 +284,13 @@ class Executable:
         copies: bool = True,
         **named: Any,
     ) -> Profile:
-        """Measure each step of a call by itself.
+        """Measure each step of a call separately.
 
         Args:
             feeds: Arrays by the names of inputs, as in a call; ``profile(x=array)`` works too.
-                Without any, random arrays of the shapes of the last call, and before one of
-                64 in place of each unknown size. Inputs that are called like an option of this
-                method can only be given here.
+                By default random arrays of the shapes of the last call, or, before any call, with
+                64 for each unknown size. Inputs that are named like an option of this method can
+                only be given here.
             runs: Number of calls; the seconds of a step are the median over them.
             copies: Whether to compare each step with a copy of as many bytes on this machine.
             **named: Arrays by the names of inputs.
@@ -351,96 +301,45 @@ class Executable:
             PassError: The executable interprets.
             FeedError: Feeds do not fit the inputs.
         """
-        from passkit.runtime.profile import profile_program, random_feeds, unknown
+        from passkit.program.profiling import profile_executable
 
-        if self._program is None:
-            raise PassError(
-                f"{self!r} interprets operator by operator; compile for target 'cpu' to profile it"
-            )
-        inputs = {s.name for s in self.inputs}
-        for option, value in (("runs", runs), ("copies", copies)):
-            if option in inputs and not isinstance(value, int):
-                raise FeedError(
-                    f"profile: {option}={arguments.shown(value)} would be the option of this name; "
-                    f"feed the input in a mapping: profile({{{option!r}: …}})"
-                )
-        runs = arguments.count("profile: runs", runs, 1)
-        arguments.flag("profile: copies", copies)
-        if feeds is None and not named:
-            shapes = getattr(self, "_shapes", None) or tuple(
-                tuple(evaluate(n, dict.fromkeys(symbols_of([n]), 64)) for n in s.shape)
-                for s in self.inputs
-            )
-            feeds = random_feeds([(s.name, s.dtype) for s in self.inputs], shapes)
-        specs = [InputSpec(s.name, s.dtype.numpy, tuple(map(_dim, s.shape))) for s in self.inputs]
-        arrays = Feeds(tuple(specs), self.source_graph.unread).repair(feeds, named)
-        shapes = tuple(a.shape for a in arrays)
-        table, sizes = self._fitting(shapes)
-        program = self._program_of(table)
-        copying = unknown
-        if copies:
-            from passkit.program.copying import copy_speed  # few need it
-
-            copying = copy_speed().seconds
-        if self._device is not None:
-            from passkit.runtime.device.profiled import profile_on_device
-
-            made = self._device.bound(program, sizes, self.state)
-            return profile_on_device(made, arrays, runs, copying)
-        return profile_program(program, sizes, arrays, runs, copying)
+        return profile_executable(self, self._binder, feeds, named, runs, copies)
 
     def save(self, folder: str | Path) -> None:
-        """Write graph, options, state and compiled kernels into a folder, for `pk.load`."""
-        from passkit.program.saved import save  # it loads, so it stands above this
+        """Write graph, options, state and compiled kernels into a folder, for `passkit.load`."""
+        from passkit.program.saved import save
 
         save(self, folder)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled are graph, options, measurements and state, as `save` writes them.
+        """Pickle graph, options, measurements and state, as `save` writes them.
 
-        The kernels are found in the cache, or compiled, where it is unpickled.
+        The kernels are found in the cache, or compiled, where the executable is unpickled.
         """
-        from passkit.program.saved import described, remade  # these load, so they stand above this
+        from passkit.program.saved import describe, restore
 
-        return remade, (described(self), "a pickled executable", self.state)
+        return restore, (describe(self), "a pickled executable", self.state)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        """What a notebook shows."""
+        """Return the display of a notebook, by MIME type."""
         return notebook.executable(self)  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
         return f"Executable({len(self.kernels)} kernels on {self.target.name})"
 
 
-def _dim(size: Any) -> int | str | None:
+def _number_or_name(size: Extent) -> int | str | None:
+    """Return a number, the name of a symbol, or None for a composite expression."""
     if isinstance(size, int):
         return size
     text = str(size)
     return text if text.isidentifier() else None
 
 
-def _outputs(graph: Graph) -> list[str]:
+def _output_names(graph: Graph) -> list[str]:
+    """Return the name of each output: its node's, with ``:k`` for output k of several."""
     names = graph.names
     return [
         names[e.node] if len(e.node.entries) == 1 else f"{names[e.node]}:{e.index}"
         for e in graph.outputs
     ]
-
-
-def signature(graph: Graph, plan: Graph) -> tuple[Input, ...]:
-    """What every input of ``graph`` must be, as declared and as plan.
-
-    The planned graph may lack some of them, and knows more of the shapes of the others.
-    """
-    from passkit.passes.apply import ApplyPasses
-    from passkit.runtime.assemble import Input
-
-    names = [graph.names[n] for n in graph.inputs]
-    if names != [plan.names[n] for n in plan.inputs]:
-        plan = ApplyPasses(graph, "Complete")
-    entries = {plan.names[n]: n.entries[0] for n in plan.inputs}
-    found = []
-    for node, name in zip(graph.inputs, names, strict=True):
-        shape, declared = plan.shape(entries[name]), node.entries[0].shape
-        found.append(Input(name, plan.dtype(entries[name]), declared or shape, shape))
-    return tuple(found)

@@ -1,4 +1,4 @@
-"""Steps of a compiled program that NumPy evaluates, and the warning that says why."""
+"""Steps of a compiled program that NumPy evaluates, and the warning that gives the reasons."""
 
 from __future__ import annotations
 
@@ -10,39 +10,44 @@ from passkit.plan.target import Target
 from passkit.runtime.program import Program, Python, Role
 from passkit.values.warning import warn_user
 
-SHOWN = 4
-"""Operators that a warning explains; it counts the others."""
-UNKNOWN = Opaque("no kernel was made for it")
+MAX_SHOWN = 4
+"""The most operators and reasons that a warning lists; it counts the others."""
+NO_KERNEL = Opaque("no kernel was made for it")
 
 
-def interpreted(graph: Graph, program: Program) -> list[Node]:
-    """The nodes of a planned graph that ``program`` evaluates in NumPy for want of a kernel."""
+def interpreted_nodes(graph: Graph, program: Program) -> list[Node]:
+    """Return the nodes of a planned graph that NumPy evaluates because they have no kernel."""
     by_name = {name: node for node, name in graph.names.items()}
     steps = zip(program.steps, program.names, strict=False)
-    return [by_name[n] for s, n in steps if isinstance(s, Python) and s.role is Role.INTERPRETED]
+    return [
+        by_name[name]
+        for step, name in steps
+        if isinstance(step, Python) and step.role is Role.INTERPRETED
+    ]
 
 
 def warn_of_interpreted(graph: Graph, program: Program, target: Target) -> None:
-    """Warn once of all steps that run in NumPy: which, why, and what to do about it.
+    """Issue one warning of all steps that run in NumPy: which operators, why, and the way out.
 
-    Loops and routines of libraries that are called from Python run so by design, and are left out.
+    Loops, and library routines called from Python, run in Python by design and are left out.
     """
-    nodes = interpreted(graph, program)
+    nodes = interpreted_nodes(graph, program)
     if not nodes:
         return
-    reasons: dict[Opaque, list[str]] = {}
+    names_by_reason: dict[Opaque, list[str]] = {}
     for node in nodes:
-        why = why_opaque(graph, node, target) or UNKNOWN
-        reasons.setdefault(why, []).append(graph.names[node])
-    told = [
-        f"{', '.join(map(repr, names[:SHOWN]))}{', …' if len(names) > SHOWN else ''}: {why.reason}"
-        + (f"; {why.way_out}" if why.way_out else "")
-        for why, names in list(reasons.items())[:SHOWN]
-    ]
-    if len(reasons) > SHOWN:
-        told.append(f"and {len(reasons) - SHOWN} more reason(s)")
+        reason = why_opaque(graph, node, target) or NO_KERNEL
+        names_by_reason.setdefault(reason, []).append(graph.names[node])
+    lines = []
+    for reason, names in list(names_by_reason.items())[:MAX_SHOWN]:
+        shown = ", ".join(map(repr, names[:MAX_SHOWN]))
+        more = ", …" if len(names) > MAX_SHOWN else ""
+        way_out = f"; {reason.way_out}" if reason.way_out else ""
+        lines.append(f"{shown}{more}: {reason.reason}{way_out}")
+    if len(names_by_reason) > MAX_SHOWN:
+        lines.append(f"and {len(names_by_reason) - MAX_SHOWN} more reason(s)")
     count = f"{len(nodes)} step{'s' * (len(nodes) > 1)} of {len(program.steps)}"
-    listed = "\n  ".join(told)
+    listed = "\n  ".join(lines)
     warn_user(
         f"compiled for target '{target.name}', {count} run{'s' * (len(nodes) == 1)} in NumPy, "
         f"operator by operator:\n  {listed}",

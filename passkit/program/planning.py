@@ -1,4 +1,4 @@
-"""A graph taken through the pipeline of a compilation, as far as asked."""
+"""Run the pipeline of a compilation on a graph, entirely or in part."""
 
 from __future__ import annotations
 
@@ -11,21 +11,28 @@ from passkit.graph.node import Entry, Node
 from passkit.passes.apply import ApplyPasses
 from passkit.passes.base import Pass
 from passkit.passes.context import PassContext, current
-from passkit.passes.pipeline import DEFAULT_PIPELINE, STAGES, Pipeline, needed
+from passkit.passes.pipeline import DEFAULT_PIPELINE, STAGES, Pipeline, missing_stages
+from passkit.runtime.feeds import bind_sizes
+from passkit.runtime.interpret import numbers
 
-__all__ = ["DEFAULT_PIPELINE", "planned", "prepared", "with_shapes"]
+__all__ = ["DEFAULT_PIPELINE", "planned", "run_from_fusion", "run_until_fusion", "with_shapes"]
 
 
 def planned(graph: Graph, last: str = DEFAULT_PIPELINE[-1], **options: Any) -> Graph:
-    """The graph after the passes of the pipeline up to ``last``, a pass of the default one.
+    """Return the graph after the passes of the pipeline up to and including ``last``.
 
-    Those that it has been through are not repeated, those that the context disables are skipped.
-    Before RTCGen nothing is compiled, so no device of the target is needed. ``options`` are those
-    of `PassContext`; its ``passes`` say which passes the pipeline has.
+    Passes that the graph has been through are not repeated, and disabled ones are skipped. Before
+    RTCGen nothing is compiled, so the target's device need not be there.
 
-    Raises: PassError when ``last`` is not a pass of the default pipeline, and when passes of a
-    user's would join before what the graph has been through; SettingError when the pipeline lacks
-    a pass that is needed.
+    Args:
+        graph: The graph, at any stage of the pipeline.
+        last: The name of a pass of the default pipeline.
+        **options: Options of `PassContext`; ``passes`` defines the pipeline.
+
+    Raises:
+        PassError: ``last`` is not a pass of the default pipeline, or a pass of the user's would run
+            before passes that the graph has been through.
+        SettingError: The pipeline lacks a required pass.
     """
     if last not in DEFAULT_PIPELINE:
         raise PassError(
@@ -33,81 +40,93 @@ def planned(graph: Graph, last: str = DEFAULT_PIPELINE[-1], **options: Any) -> G
         )
     context = (current() or PassContext()).with_options(**options)
     pipeline = context.passes
-    for stage in needed(pipeline, last):
+    for stage in missing_stages(pipeline, last):
         raise SettingError(
-            f"passes: none of {', '.join(pipeline.names())} provides '{STAGES[stage]}'; "
-            f"add {stage}"
+            f"passes: none of {', '.join(pipeline.names())} provides '{STAGES[stage]}'; add {stage}"
         )
-    done = [pipeline.position(stage) for stage, what in STAGES.items() if what in graph.attrs]
-    start = max((k for k in done if k is not None), default=-1) + 1
-    _check_joined(graph, pipeline, start)
+    completed = [
+        pipeline.position(stage)
+        for stage, annotation in STAGES.items()
+        if annotation in graph.attrs
+    ]
+    start = max((k for k in completed if k is not None), default=-1) + 1
+    _check_user_passes(graph, pipeline, start)
     return _run(graph, context, pipeline.passes[start : _end(pipeline, last)])
 
 
-def prepared(graph: Graph, **options: Any) -> Graph:
-    """The graph after the passes of the pipeline that come before Fusion.
+def run_until_fusion(graph: Graph, **options: Any) -> Graph:
+    """Return the graph after the passes of the pipeline that precede Fusion.
 
-    `finished` goes on from there; ``options`` are those of `PassContext`.
+    `run_from_fusion` continues from there; ``options`` are those of `PassContext`.
     """
     context = (current() or PassContext()).with_options(**options)
-    return _run(graph, context, context.passes.passes[: _fusion(context.passes)])
+    return _run(graph, context, context.passes.passes[: _fusion_position(context.passes)])
 
 
-def finished(graph: Graph, last: str = DEFAULT_PIPELINE[-1]) -> Graph:
-    """Run the rest of the pipeline up to ``last`` on a graph that `prepared` returned."""
+def run_from_fusion(graph: Graph, last: str = DEFAULT_PIPELINE[-1]) -> Graph:
+    """Run the pipeline from Fusion up to ``last`` on a graph that `run_until_fusion` returned."""
     context = current() or PassContext()
     pipeline = context.passes
-    return _run(graph, context, pipeline.passes[_fusion(pipeline) : _end(pipeline, last)])
+    passes = pipeline.passes[_fusion_position(pipeline) : _end(pipeline, last)]
+    return _run(graph, context, passes)
 
 
 def _run(graph: Graph, context: PassContext, passes: tuple[str | Pass, ...]) -> Graph:
-    """The graph after passes, those of them that are optional stages left out if disabled."""
+    """Apply passes under a context, without the disabled ones that no stage requires."""
     skipped = set(context.disabled) - set(STAGES)
     names = [p if isinstance(p, str) else p.name for p in passes]
-    kept = [p for p, name in zip(passes, names, strict=True) if name not in skipped]
+    enabled = [p for p, name in zip(passes, names, strict=True) if name not in skipped]
     with context:
-        return ApplyPasses(graph, kept)
+        return ApplyPasses(graph, enabled)
 
 
-def _check_joined(graph: Graph, pipeline: Pipeline, start: int) -> None:
-    """Check that no pass of a user's is among those that a planned graph has been through.
+def _check_user_passes(graph: Graph, pipeline: Pipeline, start: int) -> None:
+    """Check that no pass of the user's is among the first ``start``, which the graph is past.
 
-    Raises: PassError naming it.
+    Raises: PassError naming the pass.
     """
     for name in pipeline.names()[:start]:
         if name not in DEFAULT_PIPELINE:
             raise PassError(
-                f"passes: {name} is to run before {pipeline.names()[start - 1]}, which {graph!r} "
-                f"has been through; give the graph as it was before"
+                f"passes: {name} must run before {pipeline.names()[start - 1]}, but {graph!r} has "
+                f"already been through {pipeline.names()[start - 1]}; pass the graph as it was "
+                f"before"
             )
 
 
-def _fusion(pipeline: Pipeline) -> int:
-    """The position of the pass that fuses; behind all others where there is none."""
-    found = pipeline.position("Fusion")
-    return len(pipeline.passes) if found is None else found
+def _fusion_position(pipeline: Pipeline) -> int:
+    """Return the position of the pass that fuses; the end of the pipeline if there is none."""
+    position = pipeline.position("Fusion")
+    return len(pipeline.passes) if position is None else position
 
 
 def _end(pipeline: Pipeline, last: str) -> int:
-    """The position behind the pass that stands for ``last``, and what joins right after it."""
-    found = pipeline.position(last)
-    if found is None:  # a list of the user's has nothing like it: what comes before its Fusion
-        return _fusion(pipeline)
-    end = found + 1
+    """Return the position behind the pass that takes the role of ``last``.
+
+    User passes that directly follow it are included. A pipeline without such a pass ends at Fusion.
+    """
+    position = pipeline.position(last)
+    if position is None:
+        return _fusion_position(pipeline)
+    end = position + 1
     while end < len(pipeline.passes) and pipeline.passes[end] not in DEFAULT_PIPELINE:
         end += 1
     return end
 
 
 def with_shapes(graph: Graph, shapes: Mapping[str, tuple[int, ...]]) -> Graph:
-    """The graph with other shapes for some of its inputs; everything else is inferred anew."""
-    from passkit.runtime.feeds import bind_sizes
-    from passkit.runtime.interpret import numbers
+    """Return the graph with known shapes for some inputs; all other shapes are inferred anew.
 
+    Args:
+        graph: The graph before planning.
+        shapes: Shapes by the names of inputs.
+
+    Raises: FeedError if a shape does not fit the declaration of its input.
+    """
     declared = [(graph.names[n], n.entries[0].shape) for n in graph.inputs]
     sizes = bind_sizes((name, s, shapes[name]) for name, s in declared if name in shapes)
 
-    def change(node: Node, inputs: tuple[Entry, ...]) -> tuple[Entry, ...] | None:
+    def set_sizes(node: Node, inputs: tuple[Entry, ...]) -> tuple[Entry, ...] | None:
         if not node.is_variable:
             params = {k: numbers(v, sizes) for k, v in node.params.items()}
             if params == dict(node.params):
@@ -118,4 +137,4 @@ def with_shapes(graph: Graph, shapes: Mapping[str, tuple[int, ...]]) -> Graph:
         params = {**node.params, "shape": tuple(shapes[graph.names[node]])}
         return Node(None, (), params, graph.names[node]).entries
 
-    return graph.rebuild(change)
+    return graph.rebuild(set_sizes)

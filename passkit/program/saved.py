@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from passkit.errors import ModelError
-from passkit.library.lines import read, written
-from passkit.passes.hints import named
+from passkit.library.record_lines import read_records, record_line
+from passkit.passes.fusion_hints import hint_options
 from passkit.passes.rtcgen import FLAGS, kernel_text
 from passkit.plan.evaluator import Evaluator
 from passkit.program.compiler import compile
 from passkit.program.executable import Executable
+from passkit.runtime.native import convolution
 from passkit.runtime.native.build import kernel_digest, library_of, reading_from
 from passkit.runtime.native.cache import KernelCache, trusted_folder
 from passkit.runtime.program import Library
@@ -25,20 +26,20 @@ from passkit.values.arguments import shown
 from passkit.values.lazy import Lazy
 
 FORMAT = 2
+"""The version of the folder's format; executables saved in another one are refused."""
 _root: Any = Lazy("passkit")
-"""The package's root, which has the standard operators imported with what it gives."""
+"""The package's root: its `from_json` registers the standard operators first."""
 SAVED = "saved"
-"""The device and compiler of records in a folder: they were measured wherever it comes from."""
+"""The device and compiler in saved measurements: they apply wherever the executable is loaded."""
+
+_TEXT_FILES = ("options.json", "graph.json", "tuned.jsonl")
+_NAME_OPTIONS = ("target", "fusion", "numerics")
+_LIST_OPTIONS = ("disabled", "no_fuse")
+_GROUP_OPTIONS = ("keep_together", "keep_apart")
 
 
-_TEXTS = ("options.json", "graph.json", "tuned.jsonl")
-_NAMES = ("disabled", "no_fuse")
-_GROUPS = ("keep_together", "keep_apart")
-_WORDS = ("target", "fusion", "numerics")
-
-
-def described(executable: Executable) -> dict[str, str]:
-    """Graph, options and measurements of an executable, as texts by the names of their files."""
+def describe(executable: Executable) -> dict[str, str]:
+    """Return graph, options and measurements of an executable, as texts by the names of files."""
     context = executable.context
     options: dict[str, Any] = {
         "format": FORMAT,
@@ -46,18 +47,18 @@ def described(executable: Executable) -> dict[str, str]:
         "fusion": context.fusion,
         "numerics": context.numerics,
     }
-    options |= named(context)
+    options |= hint_options(context)
     if context.disabled:
         options["disabled"] = list(context.disabled)
     if not context.passes.is_default:
-        options["passes"] = context.passes.written()
+        options["passes"] = context.passes.as_option()
     if context.templates:
         options["templates"] = {name: str(template) for name, template in context.templates}
     measured = ""
     evaluator = context.evaluator
     if isinstance(evaluator, Evaluator):
-        asked = [r for r in evaluator.records if r.group in evaluator.asked]
-        measured = "".join(f"{written(r, SAVED, SAVED)}\n" for r in asked)
+        used = [r for r in evaluator.records if r.group in evaluator.asked]
+        measured = "".join(f"{record_line(r, SAVED, SAVED)}\n" for r in used)
     return {
         "graph.json": to_json(executable.source_graph),
         "options.json": json.dumps(options),
@@ -65,84 +66,99 @@ def described(executable: Executable) -> dict[str, str]:
     }
 
 
-def remade(texts: Mapping[str, str], where: str, state: State | None = None) -> Executable:
-    """The executable that `described` gave texts of; ``where`` is what errors call their origin.
+def restore(texts: Mapping[str, str], origin: str, state: State | None = None) -> Executable:
+    """Compile the executable that `describe` returned texts of.
 
-    Raises: ModelError for options that `described` does not write; ParseError for another graph.
+    Args:
+        texts: The result of `describe`.
+        origin: The name of the source in error messages, such as a folder.
+        state: The values of the variables.
+
+    Raises:
+        ModelError: The options are not such as `describe` writes.
+        ParseError: The graph cannot be read.
     """
-    options = read_options(texts["options.json"], where)
+    options = read_options(texts["options.json"], origin)
     measured = texts["tuned.jsonl"].encode().split(b"\n")
-    evaluator = Evaluator(read(measured, SAVED, SAVED))  # so that it is planned as it was saved
+    evaluator = Evaluator(read_records(measured, SAVED, SAVED))  # to plan it as it was saved
     graph = _root.from_json(texts["graph.json"])
     return compile(graph, evaluator=evaluator, state=state, **options)
 
 
-def read_options(text: str, where: str) -> dict[str, Any]:
-    """The options that JSON text holds, each of its type.
+def read_options(text: str, origin: str) -> dict[str, Any]:
+    """Return the options in a JSON text, after a check of their names and types.
 
-    Raises: ModelError naming an option that is unknown or of another type.
+    Raises: ModelError naming ``origin`` and the option that is unknown or of another type.
     """
     try:
         options = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise _none(where, error) from None
-    found = options.pop("format", None) if isinstance(options, dict) else None
-    if found != FORMAT:
+        raise _not_saved(origin, error) from None
+    version = options.pop("format", None) if isinstance(options, dict) else None
+    if version != FORMAT:
         raise ModelError(
-            f"{where} was saved by another version of passkit, in format {shown(found)} and not "
+            f"{origin} was saved by another version of passkit, in format {shown(version)} and not "
             f"{FORMAT}; save it again"
         )
     for key, value in options.items():
         if not _is_option(key, value):
             raise ModelError(
-                f"the options of {where} must be those that Executable.save writes, got "
+                f"the options of {origin} must be those that Executable.save writes, got "
                 f"{shown(key)}: {shown(value)}"
             )
     return options  # type: ignore[no-any-return]
 
 
-def _none(where: str, error: Exception) -> ModelError:
-    return ModelError(f"{where} holds no saved executable ({error}); exe.save(folder) writes one")
+def _not_saved(origin: str, error: Exception) -> ModelError:
+    """Return the error for a folder that holds no saved executable."""
+    return ModelError(f"{origin} holds no saved executable ({error}); exe.save(folder) writes one")
 
 
 def _is_option(key: str, value: Any) -> bool:
-    """Whether an option of a saved executable is known, and of its type."""
-    if key in _WORDS:
+    """Whether an option is one that `describe` writes, with a value of its type."""
+    if key in _NAME_OPTIONS:
         return isinstance(value, str)
+    if key in _LIST_OPTIONS:
+        return _is_list_of_names(value)
+    if key in _GROUP_OPTIONS:
+        return isinstance(value, list) and all(map(_is_list_of_names, value))
     if key == "passes":
-        return _is_option("no_fuse", value) or (
-            isinstance(value, dict) and all(_is_option("no_fuse", v) for v in value.values())
+        return _is_list_of_names(value) or (
+            isinstance(value, dict) and all(map(_is_list_of_names, value.values()))
         )
     if key == "templates":
         return isinstance(value, dict) and all(isinstance(v, str) for v in value.values())
-    if key in _GROUPS:
-        return isinstance(value, list) and all(_is_option("no_fuse", group) for group in value)
-    return (
-        key in _NAMES and isinstance(value, list) and all(isinstance(name, str) for name in value)
-    )
+    return False
+
+
+def _is_list_of_names(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(name, str) for name in value)
 
 
 def save(executable: Executable, folder: str | Path) -> None:
-    """Write an executable into a folder: `load` makes an equal one, without a compiler.
+    """Write an executable into a folder; `load` restores it without a compiler.
 
-    The kernels in it serve machines with the same instruction set; others compile them again. The
-    launcher, which every program shares, is not in it: it is this user's own on each machine.
+    The kernels serve machines with the same instruction set; others compile them again. The
+    launcher, which all programs share, is not saved: each machine has its user's own.
+
+    Args:
+        executable: The executable.
+        folder: Where to write; created if it is missing.
+
+    Raises: PassError if a pass of the executable is not registered, so that no file can name it.
     """
     folder = arguments.path("Executable.save: folder", folder)
     folder.mkdir(parents=True, exist_ok=True)
-    context = executable.context
-    for name, text in described(executable).items():
+    for name, text in describe(executable).items():
         (folder / name).write_text(text, encoding="utf-8")
     executable.state.save(folder / "state.npz")
-    if context.target.dialect != "cxx":  # a device's kernels are built where it is loaded
+    if executable.target.dialect != "cxx":  # a device's kernels are built where it is loaded
         return
-    kernels = [kernel_digest(kernel_text(k), FLAGS) for k in executable.kernels]
+    keys = [kernel_digest(kernel_text(k), FLAGS) for k in executable.kernels]
     if any(isinstance(s, Library) and s.row[0] == "convolution" for s in executable.steps):
-        from passkit.runtime.native import convolution
-
-        kernels.append(convolution.digest())
+        keys.append(convolution.digest())
     target = KernelCache(trusted_folder(folder / "cache"))
-    for key in kernels:
+    for key in keys:
         library = library_of(key)
         if library is not None:
             # Entries stand beside the libraries, in the cache that this process loaded them from.
@@ -150,28 +166,31 @@ def save(executable: Executable, folder: str | Path) -> None:
 
 
 def load(folder: str | Path) -> Executable:
-    """Make the executable that was saved in a folder, with its state.
+    """Return the executable that was saved in a folder, with its state.
 
     The folder holds machine code, so load only what you trust. The code is mapped into this process
-    once the graph and the state have been read, and only for kernels that the graph needs. It never
-    enters this user's kernel cache, where later processes would run it.
+    once the graph and the state have been read, and only for kernels that the graph needs. It is
+    never copied into this user's kernel cache, where later processes would run it.
+
+    Args:
+        folder: A folder that `Executable.save` wrote.
 
     Raises:
         ModelError: The folder holds no saved executable.
         ParseError: Its graph cannot be read.
         FeedError: Its state does not fit the graph.
-        CacheError: Others may write to its kernels.
+        CacheError: Other users may write to its kernels.
     """
     folder = arguments.path("load: folder", folder)
     texts: dict[str, str] = {}
-    for name in (*_TEXTS, "state.npz"):
+    for name in (*_TEXT_FILES, "state.npz"):
         try:
             if (folder / name).exists() and not (folder / name).is_file():
                 raise OSError(f"{name} is not a regular file")
-            if name in _TEXTS:
+            if name in _TEXT_FILES:
                 texts[name] = (folder / name).read_text(encoding="utf-8")
         except (OSError, ValueError) as error:
-            raise _none(str(folder), error) from error
+            raise _not_saved(str(folder), error) from error
         if name == "options.json":
             read_options(texts[name], str(folder))
     state = State().holding(_root.from_json(texts["graph.json"]))
@@ -179,4 +198,4 @@ def load(folder: str | Path) -> Executable:
     kernels = folder / "cache"
     saved = KernelCache(trusted_folder(kernels)) if os.path.lexists(kernels) else None
     with reading_from(saved):
-        return remade(texts, str(folder), state)
+        return restore(texts, str(folder), state)

@@ -1,15 +1,15 @@
 """`jit`: functions of arrays, traced once for each structure of their arguments, and compiled.
 
-The first trace has the sizes it sees. When one of them changes, that dimension becomes unknown, the
-function is traced once more, and further sizes of it reuse the plan.
+The first trace is made for the shapes of its arrays. When an extent differs in a later call, that
+dimension becomes unknown, the function is traced once more, and any extent of it reuses the plan.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import update_wrapper
-from inspect import signature
-from typing import TYPE_CHECKING, Any
+from inspect import BoundArguments, signature
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -24,16 +24,33 @@ from passkit.values.dtype import dtype_of
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from passkit.passes.keywords import Options
+    from passkit.passes.option_types import CompileOptions
 
-Sizes = tuple[tuple[int | None, ...], ...]
+TraceShapes = tuple[tuple[int | None, ...], ...]
+"""The shape of each array argument of a trace; None is an unknown extent."""
+Pack = Callable[[list[Any]], Any]
+"""Puts the results of an executable into the form that the traced function returns."""
 
 
-def jit(function: Callable[..., Any] | None = None, **options: Unpack[Options]) -> Any:
-    """Make ``function``, which computes with entries, a function of arrays.
+class Trace(NamedTuple):
+    """A compiled trace: the shapes that it serves, the executable, and the form of its results."""
 
-    It may return an entry, or a tuple, list or dict of them; calls return arrays in the same form.
-    Arguments that are no arrays are constants of the trace. ``options`` are those of `compile`.
+    shapes: TraceShapes
+    executable: Executable
+    pack: Pack
+
+
+def jit(function: Callable[..., Any] | None = None, **options: Unpack[CompileOptions]) -> Any:
+    """Return a function of arrays for a ``function`` that computes with entries.
+
+    Args:
+        function: Takes entries, and returns an entry, or a tuple, list or dict of them; calls
+            return arrays in the same form. Arguments that are not arrays are constants of a trace,
+            and must be hashable. Without a function, return a decorator.
+        **options: As for `passkit.compile`.
+
+    Raises: GraphError when called, if an argument is neither an array nor hashable, or if the
+        function returns anything but entries or reads a variable that is not an argument.
 
     >>> import passkit as pk
     >>> @pk.jit(target="interpret")
@@ -46,68 +63,74 @@ def jit(function: Callable[..., Any] | None = None, **options: Unpack[Options]) 
         arguments.function("jit: function", function)
     if function is None:
         return lambda f: jit(f, **options)
-    return Jit(function, options)
+    return JitFunction(function, options)
 
 
-class Jit:
-    """A traced function; ``executables`` are those it was compiled to."""
+class JitFunction:
+    """A function of arrays that `jit` returned.
+
+    ``executables`` holds its traces, by the structure of the arguments: dtypes, which extents are
+    1, and constants.
+    """
 
     def __init__(self, function: Callable[..., Any], options: Mapping[str, Any]) -> None:
-        self.function, self.options = function, options
-        self.executables: dict[Any, tuple[Sizes, Executable, Callable[[list[Any]], Any]]] = {}
+        self.function = function
+        self.options = options
+        self.executables: dict[Any, Trace] = {}
         self._last: Callable[..., Any] | None = None
-        self._pack: Callable[[list[Any]], Any] = list
-        self._one = False
+        self._pack: Pack = list
+        self._is_single = False
         update_wrapper(self, function)
 
     def __call__(self, *args: Any, **named: Any) -> Any:
-        """The function's value for these arrays."""
+        """Return the function's value for these arrays."""
         if self._last is not None and not named:
             try:
                 out = self._last(*args)
-            except FeedError:  # other sizes than those of the trace
+            except FeedError:  # the shapes are not those of the last trace
                 out = NotImplemented
             if out is not NotImplemented:
-                return out[0] if self._one else self._pack(out)
-        return self._general(args, named)
+                return out[0] if self._is_single else self._pack(out)
+        return self._call_traced(args, named)
 
-    def _general(self, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        """Find or make the executable for the structure of the arguments, and run it."""
+    def _call_traced(self, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """Find or compile the trace for the structure of the arguments, and run it."""
         bound = signature(self.function).bind(*args, **named)
         bound.apply_defaults()
-        arrays = {k: v for k, v in _leaves(bound.arguments) if _is_array(v)}
-        constants = {k: v for k, v in _leaves(bound.arguments) if not _is_array(v)}
+        leaves = _leaves(bound.arguments)
+        arrays = {k: v for k, v in leaves if _is_array(v)}
+        constants = {k: v for k, v in leaves if not _is_array(v)}
         key = (
             tuple((k, a.dtype.str, tuple(n == 1 for n in a.shape)) for k, a in arrays.items()),
             tuple((k, _constant_key(k, v)) for k, v in constants.items()),
         )
         shapes = tuple(a.shape for a in arrays.values())
-        known = self.executables.get(key)
-        if known is None or not _covers(known[0], shapes):
-            sizes = shapes if known is None else _widened(known[0], shapes)
-            known = self.executables[key] = self._trace(bound, arrays, sizes)
-        _, executable, pack = known
-        if len(arrays) == len(args) and not named and hasattr(executable, "run_positional"):
-            self._last, self._pack = executable.run_positional, pack
-            self._one = pack is _single
-        return pack(executable(arrays))
+        trace = self.executables.get(key)
+        if trace is None or not _serves(trace.shapes, shapes):
+            traced = shapes if trace is None else _widened(trace.shapes, shapes)
+            trace = self.executables[key] = self._trace(bound, arrays, traced)
+        if len(arrays) == len(args) and not named and hasattr(trace.executable, "run_positional"):
+            self._last = trace.executable.run_positional
+            self._pack = trace.pack
+            self._is_single = trace.pack is _single
+        return trace.pack(trace.executable(arrays))
 
-    def _trace(
-        self, bound: Any, arrays: dict[str, Any], sizes: Sizes
-    ) -> tuple[Sizes, Executable, Callable[[list[Any]], Any]]:
+    def _trace(self, bound: BoundArguments, arrays: dict[str, Any], shapes: TraceShapes) -> Trace:
+        """Call the function with variables in place of arrays, and compile the result.
+
+        Raises: GraphError for a result that is not made of entries, and for a variable that is not
+            an argument.
+        """
         inputs = {
             name: var(name, shape, dtype_of(array.dtype))
-            for (name, array), shape in zip(arrays.items(), sizes, strict=True)
+            for (name, array), shape in zip(arrays.items(), shapes, strict=True)
         }
-        arguments = dict(bound.arguments)
-        for name in arguments:
+        for name, value in list(bound.arguments.items()):
             if name in inputs:
-                arguments[name] = inputs[name]
-            elif isinstance(arguments[name], tuple):
-                arguments[name] = tuple(
-                    inputs.get(f"{name}_{k}", v) for k, v in enumerate(arguments[name])
-                )
-        bound.arguments.update(arguments)
+                bound.arguments[name] = inputs[name]
+            elif isinstance(value, tuple):
+                items = enumerate(value)
+                bound.arguments[name] = tuple(inputs.get(f"{name}_{k}", v) for k, v in items)
         result = self.function(*bound.args, **bound.kwargs)
         entries, pack = _unpacked(result, self.function)
         graph = Graph(entries)
@@ -118,27 +141,28 @@ class Jit:
                 f"none of its arguments; make it one, and call it with an array"
             )
         unused = set(inputs) - {n.name for n in graph.inputs}
-        if unused:
+        if unused:  # they become outputs, so that calls can feed them
             graph = Graph([*entries, *(inputs[n] for n in sorted(unused))])
-            inner, count = pack, len(entries)
-            pack = lambda out: inner(out[:count])  # noqa: E731
-        return sizes, compile(_ordered(graph, list(inputs)), **self.options), pack
+            pack = _without_tail(pack, len(entries))
+        ordered = _with_inputs_in_order(graph, list(inputs))
+        return Trace(shapes, compile(ordered, **self.options), pack)
 
 
-def _ordered(graph: Graph, names: list[str]) -> Graph:
-    """The graph with its inputs in the order of the arguments."""
+def _with_inputs_in_order(graph: Graph, names: list[str]) -> Graph:
+    """Return the graph with its inputs in the order of the arguments."""
     position = {name: k for k, name in enumerate(names)}
     return graph.with_inputs(sorted(graph.inputs, key=lambda n: position[n.name]))
 
 
-def _leaves(arguments: dict[str, Any]) -> list[tuple[str, Any]]:
-    found = []
-    for name, value in arguments.items():
+def _leaves(bound_arguments: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Return the arguments by name, with the items of a tuple as arguments ``name_k``."""
+    leaves = []
+    for name, value in bound_arguments.items():
         if isinstance(value, tuple):
-            found += [(f"{name}_{k}", v) for k, v in enumerate(value)]
+            leaves += [(f"{name}_{k}", v) for k, v in enumerate(value)]
         else:
-            found.append((name, value))
-    return found
+            leaves.append((name, value))
+    return leaves
 
 
 def _is_array(value: Any) -> bool:
@@ -146,6 +170,7 @@ def _is_array(value: Any) -> bool:
 
 
 def _constant_key(name: str, value: Any) -> Any:
+    """Return the type and value of a constant argument. Raises: GraphError if not hashable."""
     try:
         hash(value)
     except TypeError:
@@ -156,19 +181,22 @@ def _constant_key(name: str, value: Any) -> Any:
     return type(value).__name__, value
 
 
-def _covers(sizes: Sizes, shapes: tuple[tuple[int, ...], ...]) -> bool:
+def _serves(traced: TraceShapes, shapes: tuple[tuple[int, ...], ...]) -> bool:
+    """Whether a trace of some shapes serves arrays of others."""
     return all(
-        s is None or s == n
-        for known, shape in zip(sizes, shapes, strict=True)
-        for s, n in zip(known, shape, strict=True)
+        extent is None or extent == n
+        for traced_shape, shape in zip(traced, shapes, strict=True)
+        for extent, n in zip(traced_shape, shape, strict=True)
     )
 
 
-def _widened(sizes: Sizes, shapes: tuple[tuple[int, ...], ...]) -> Sizes:
-    """The sizes with those that changed made unknown."""
+def _widened(traced: TraceShapes, shapes: tuple[tuple[int, ...], ...]) -> TraceShapes:
+    """Return traced shapes in which extents that differ from ``shapes`` are unknown."""
     return tuple(
-        tuple(s if s == n else None for s, n in zip(known, shape, strict=True))
-        for known, shape in zip(sizes, shapes, strict=True)
+        tuple(
+            extent if extent == n else None for extent, n in zip(traced_shape, shape, strict=True)
+        )
+        for traced_shape, shape in zip(traced, shapes, strict=True)
     )
 
 
@@ -176,10 +204,16 @@ def _single(out: list[Any]) -> Any:
     return out[0]
 
 
-def _unpacked(
-    result: Any, function: Callable[..., Any]
-) -> tuple[list[Entry], Callable[[list[Any]], Any]]:
-    """The entries of a result, and how arrays are put in their place."""
+def _without_tail(pack: Pack, count: int) -> Pack:
+    """Return ``pack`` of the first ``count`` results."""
+    return lambda out: pack(out[:count])
+
+
+def _unpacked(result: Any, function: Callable[..., Any]) -> tuple[list[Entry], Pack]:
+    """Return the entries of a traced function's result, and how to put arrays in their place.
+
+    Raises: GraphError for a result that is neither an entry nor a tuple, list or dict.
+    """
     if isinstance(result, Entry):
         return [result], _single
     if isinstance(result, dict):

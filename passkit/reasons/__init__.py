@@ -1,1 +1,1 @@
-"""Reasons: why edges are fused or not, and why a group runs as it does."""
+"""Reasons: why edges are fused or not, and why a group has its template."""

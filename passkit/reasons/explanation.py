@@ -1,4 +1,4 @@
-"""Why each edge was fused or not: the decisions of Fusion as a table that can be searched."""
+"""`passkit.explain`: the decisions of Fusion about each edge, as a table that can be searched."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from passkit.errors import GraphError, PassError, nearest
+from passkit.errors import GraphError, nearest
 from passkit.graph.graph import Graph
 from passkit.plan.group import Decision
 from passkit.values.lazy import Lazy
 from passkit.values.units import table
 
 notebook: Any = Lazy("passkit.reporting.notebook")
-"""What notebooks show stands above, and is asked for only by them."""
+"""The displays of notebooks, a higher layer."""
 
 HEADER = ("producer", "consumer", "fused", "code", "reason", "data", "way out")
 
 
 @frozen(repr=False)
 class Explanation(Sequence[Decision]):
-    """The decisions about a graph's edges; printed, they are an aligned table."""
+    """The decisions about the edges of a graph; printed, an aligned table."""
 
     decisions: tuple[Decision, ...]
     selection: str = ""
-    """How larger kernels were chosen in all, where they were."""
+    """A summary of how kernels were selected, "" if the strategy does not compare any."""
 
     def __len__(self) -> int:
         return len(self.decisions)
@@ -38,31 +38,31 @@ class Explanation(Sequence[Decision]):
 
     @property
     def apart(self) -> Explanation:
-        """The edges that stay apart."""
+        """The edges that are not fused."""
         return evolve(self, decisions=tuple(d for d in self.decisions if not d.fused))
 
     def filter(self, name: str) -> Explanation:
-        """The edges that begin or end at the node called ``name``.
+        """Return the edges that begin or end at the node called ``name``.
 
-        Raises: GraphError with the nearest name when no edge does.
+        Raises: GraphError with the nearest name if there are none.
         """
-        found = tuple(d for d in self.decisions if name in (d.producer, d.consumer))
-        if not found:
+        edges = tuple(d for d in self.decisions if name in (d.producer, d.consumer))
+        if not edges:
             names = {n for d in self.decisions for n in (d.producer, d.consumer)}
             raise GraphError(f"no edge begins or ends at {name!r}; {nearest(name, names)}")
-        return evolve(self, decisions=found)
+        return evolve(self, decisions=edges)
 
     def why(self, producer: str, consumer: str) -> Explanation:
         """Return why two nodes share a kernel, or do not.
 
         Args:
             producer: The name of a node.
-            consumer: The name of another. The order matters only where edges lead both ways.
+            consumer: The name of another. The order matters only if edges lead both ways.
 
-        Returns: The edges between the two. Where none is, the edges of a shortest path between
-            them; where no path is either, one row that says that they are independent.
+        Returns: The edges between the two; if there are none, the edges of a shortest path between
+            them; without a path, one decision that says that they are independent.
 
-        Raises: GraphError with the nearest name for a node that no edge touches.
+        Raises: GraphError with the nearest name for a node without edges.
         """
         edges = tuple(d for d in self.filter(producer) if d.consumer == consumer)
         self.filter(consumer)
@@ -73,33 +73,34 @@ class Explanation(Sequence[Decision]):
                 consumer,
                 False,
                 "independent",
-                "no value leads from one to the other",
+                "neither node depends on the other",
                 {},
-                f"keep_together=[[{producer!r}, {consumer!r}]] packs them where it can",
+                f"keep_together=[[{producer!r}, {consumer!r}]] packs them into one kernel if "
+                f"possible",
             )
             path = (independent,)
         return evolve(self, decisions=path)
 
     def _path(self, start: str, end: str) -> tuple[Decision, ...]:
-        """Return the edges of a shortest path of values between two nodes; none where none is."""
-        after: dict[str, list[Decision]] = {}
+        """Return the edges of a shortest path from one node to another, none without a path."""
+        edges_from: dict[str, list[Decision]] = {}
         for d in self.decisions:
-            after.setdefault(d.producer, []).append(d)
-        came_by: dict[str, Decision] = {}
-        todo = [start]
-        for name in todo:  # which grows
-            for d in after.get(name, ()):
-                if d.consumer not in came_by and d.consumer != start:
-                    came_by[d.consumer] = d
-                    todo.append(d.consumer)
+            edges_from.setdefault(d.producer, []).append(d)
+        edge_to: dict[str, Decision] = {}
+        queue = [start]
+        for name in queue:  # which grows
+            for d in edges_from.get(name, ()):
+                if d.consumer not in edge_to and d.consumer != start:
+                    edge_to[d.consumer] = d
+                    queue.append(d.consumer)
         path: list[Decision] = []
-        while end != start and end in came_by:
-            path.append(came_by[end])
-            end = came_by[end].producer
+        while end != start and end in edge_to:
+            path.append(edge_to[end])
+            end = edge_to[end].producer
         return tuple(reversed(path)) if end == start else ()
 
     def rows(self) -> list[dict[str, object]]:
-        """One mapping for each edge, as JSON can hold it."""
+        """Return one mapping for each edge, as JSON can hold it."""
         return [
             {
                 "producer": d.producer,
@@ -107,19 +108,19 @@ class Explanation(Sequence[Decision]):
                 "fused": d.fused,
                 "code": d.code,
                 "reason": d.reason,
-                "data": {str(k): _plain(v) for k, v in d.data.items()},
+                "data": {str(k): _json_value(v) for k, v in d.data.items()},
                 "way_out": d.way_out,
             }
             for d in self.decisions
         ]
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        """What a notebook shows."""
+        """Return the display of a notebook, by MIME type."""
         return notebook.explanation(self)  # type: ignore[no-any-return]
 
     def __str__(self) -> str:
         if not self.decisions:
-            return "no edge joins two operators"
+            return "there are no edges between operators"
         return table(
             HEADER,
             [
@@ -139,30 +140,30 @@ class Explanation(Sequence[Decision]):
     __repr__ = __str__
 
 
-def _plain(value: object) -> object:
+def _json_value(value: object) -> object:
+    """Return a value as JSON can hold it; other objects as text."""
     if isinstance(value, (bool, int, float, str)) or value is None:
         return value
     if isinstance(value, Mapping):
-        return {str(k): _plain(v) for k, v in value.items()}
+        return {str(k): _json_value(v) for k, v in value.items()}
     if isinstance(value, (tuple, list)):
-        return [_plain(v) for v in value]
+        return [_json_value(v) for v in value]
     return str(value)
 
 
-def explain(
-    graph: Graph, name: str | None = None, fuse: Callable[[Graph], Graph] | None = None
-) -> Explanation:
-    """Each edge between two operators: fused, or the reason why not, with data and a way out.
+def explain(graph: Graph, name: str | None, fuse: Callable[[Graph], Graph]) -> Explanation:
+    """Return the decision about each edge between two operators.
 
-    ``name`` keeps the edges at one node. ``fuse`` is run first on a graph without a fusion plan.
+    Args:
+        graph: The graph.
+        name: The name of a node, to return only its edges; None for all.
+        fuse: Returns the graph with a fusion plan; called if it has none.
 
-    Raises: PassError when there is no plan and nothing to make one.
+    Raises: GraphError with the nearest name if no edge has the name.
     """
-    if "fusion_log" not in graph.attrs and fuse is not None:
-        graph = fuse(graph)
     if "fusion_log" not in graph.attrs:
-        raise PassError(f"{graph!r} has no attribute 'fusion_log', which explain reads; run Fusion")
-    chosen = graph.attrs.get("selection")
-    told = str(chosen) if chosen is not None and chosen.tried else ""
-    found = Explanation(tuple(graph.attrs["fusion_log"]), told)
-    return found if name is None else found.filter(name)
+        graph = fuse(graph)
+    selection = graph.attrs.get("selection")
+    summary = str(selection) if selection is not None and selection.tried else ""
+    explanation = Explanation(tuple(graph.attrs["fusion_log"]), summary)
+    return explanation if name is None else explanation.filter(name)

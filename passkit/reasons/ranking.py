@@ -1,4 +1,4 @@
-"""Why each group runs as it does: its template beside the others that it has, by the model."""
+"""`passkit.templates`: the template of each group, and the others ranked by the cost model."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from attrs import frozen
 
-from passkit.errors import GraphError, PassError, nearest
+from passkit.errors import GraphError, nearest
 from passkit.graph.graph import Graph
 from passkit.lowering.loops import tiles_of
 from passkit.plan.costs import model_seconds
@@ -21,15 +21,27 @@ from passkit.values.size import Extent
 from passkit.values.units import bytes_text, seconds_text
 
 notebook: Any = Lazy("passkit.reporting.notebook")
-"""What notebooks show stands above, and is asked for only by them."""
+"""The displays of notebooks, a higher layer."""
+
+MAX_ALTERNATIVES = 3
+"""The most other templates that are printed for a group."""
 
 
 @frozen
-class Ranked:
-    """A group with its template, how it runs, and the other templates that it could have.
+class RankedGroup:
+    """A group with its template and the other templates that it could have.
 
-    ``seconds`` are the model's, 0 where sizes are unknown. ``others`` are the quickest first.
-    ``measured`` are those of a run where that is why it has this template, else 0.
+    Attributes:
+        name: The name of the group's node.
+        operators: The names of its operators.
+        template: The text of its template.
+        composition: How its stages share a kernel.
+        tiles: The number of tiles.
+        nbytes: The least bytes that its kernel moves.
+        seconds: The estimate of the cost model, 0 if sizes are unknown.
+        source: Whether the template was specified, measured or chosen by the model.
+        others: The other templates, the fastest by the model first.
+        measured: The seconds measured, if they are why it has this template, else 0.
     """
 
     name: str
@@ -45,24 +57,28 @@ class Ranked:
 
     @property
     def why(self) -> str:
-        """Why it has this template."""
+        """The reason why it has this template, a sentence."""
         if self.source is Source.USER:
-            return "it was given"
+            return "it was specified in the option templates"
         if self.source is Source.MEASURED:
-            took = f", at {seconds_text(self.measured)}" if self.measured else ""
-            return f"it was measured as the quickest{took}"
+            at = f", at {seconds_text(self.measured)}" if self.measured else ""
+            return f"it was the fastest when measured{at}"
         if not self.others:
-            return "it is the only one"
+            return "it is the only possible template"
         count = f"{len(self.others)} others" if len(self.others) > 1 else "the other one"
         if not self.seconds:
-            return f"sizes are unknown, so it stands before {count} by its kind"
+            return f"sizes are unknown, so it is preferred to {count} by its kind"
         least = min(v.seconds for v in self.others)
         if self.seconds <= least:
-            return f"the model has it before {count}"
-        return f"{self.composition} is the rule here; the model has one at {_times(self, least)}"
+            return f"the cost model ranks it before {count}"
+        ratio = f"{least / self.seconds:.2f}"
+        return (
+            f"a rule prefers {self.composition} here; the cost model estimates another template at "
+            f"{ratio} times its seconds"
+        )
 
     def as_dict(self) -> dict[str, object]:
-        """As JSON can hold it."""
+        """Return the group as JSON can hold it."""
         return {
             "name": self.name,
             "operators": list(self.operators),
@@ -92,25 +108,17 @@ class Ranked:
             f"  {self.template}",
             f"  {self.composition}, {self.tiles} tiles{size}{time}; {self.why}",
         ]
-        for other in self.others[:RUNNERS_UP]:
+        for other in self.others[:MAX_ALTERNATIVES]:
             time = f"{seconds_text(other.seconds):>8}" if other.seconds else f"{'?':>8}"
             lines.append(f"  {time}  {other.template}")
         return "\n".join(lines)
 
 
-RUNNERS_UP = 3
-"""Others that are shown."""
-
-
-def _times(ranked: Ranked, seconds: float) -> str:
-    return f"{seconds / ranked.seconds:.2f} of its seconds"
-
-
 @frozen(repr=False)
-class Ranking(Sequence[Ranked]):
-    """The groups of a plan in their order; printed, each stands with its runners-up."""
+class Ranking(Sequence[RankedGroup]):
+    """The groups of a plan in order; printed, each with its best other templates."""
 
-    groups: tuple[Ranked, ...]
+    groups: tuple[RankedGroup, ...]
 
     def __len__(self) -> int:
         return len(self.groups)
@@ -118,11 +126,11 @@ class Ranking(Sequence[Ranked]):
     def __getitem__(self, index: Any) -> Any:
         return self.groups[index]
 
-    def __iter__(self) -> Iterator[Ranked]:
+    def __iter__(self) -> Iterator[RankedGroup]:
         return iter(self.groups)
 
     def rows(self) -> list[dict[str, object]]:
-        """One mapping for each group, as JSON can hold it."""
+        """Return one mapping for each group, as JSON can hold it."""
         return [g.as_dict() for g in self.groups]
 
     def __str__(self) -> str:
@@ -131,50 +139,47 @@ class Ranking(Sequence[Ranked]):
     __repr__ = __str__
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        """Return the groups as a table, for notebooks."""
+        """Return the display of a notebook, by MIME type."""
         return notebook.ranking(self)  # type: ignore[no-any-return]
 
 
-def rank(
-    graph: Graph, name: str | None = None, plan: Callable[[Graph], Graph] | None = None
-) -> Ranking:
-    """The groups of a graph with their templates; ``name`` keeps the one that has it.
+def rank(graph: Graph, name: str | None, plan: Callable[[Graph], Graph]) -> Ranking:
+    """Return the groups of a graph with their templates.
 
-    ``plan`` is run first on a graph without schedules. Raises: PassError when there are none and
-    nothing to make them; GraphError when no group has the name, with the nearest.
+    Args:
+        graph: The graph.
+        name: The name of a group, or of an operator in it, to return only this group; None for all.
+        plan: Returns the graph with schedules; called if it has none.
+
+    Raises: GraphError with the nearest name if no group has the name.
     """
-    if "schedule" not in graph.attrs and plan is not None:
-        graph = plan(graph)
     if "schedule" not in graph.attrs:
-        raise PassError(
-            f"{graph!r} has no attribute 'schedule', which templates are read from; run "
-            f"SchedulePlan"
-        )
+        graph = plan(graph)
     target: Target = graph.attrs["options"]["target"]
-    names: set[str] = set()
-    found = []
+    all_names: set[str] = set()
+    groups = []
     for node, group in graph.attrs["subgraph"].items():
-        own = {graph.names[node], *(group.called(n) for n in group.ops)}
-        names |= own
-        if name is None or name in own:
-            found.append(_ranked(graph.names[node], group, graph.attrs["schedule"][node], target))
-    if name is not None and not found:
-        raise GraphError(f"no group has {name!r}; {nearest(name, names)}")
-    return Ranking(tuple(found))
+        names = {graph.names[node], *(group.called(n) for n in group.ops)}
+        all_names |= names
+        if name is None or name in names:
+            schedule = graph.attrs["schedule"][node]
+            groups.append(_ranked_group(graph.names[node], group, schedule, target))
+    if name is not None and not groups:
+        raise GraphError(f"no group has {name!r}; {nearest(name, all_names)}")
+    return Ranking(tuple(groups))
 
 
-def _ranked(name: str, group: Group, schedule: Schedule, target: Target) -> Ranked:
+def _ranked_group(name: str, group: Group, schedule: Schedule, target: Target) -> RankedGroup:
     template = template_of(group, schedule, target)
-    ways = variants(group, target)
-    return Ranked(
-        name,
-        tuple(group.called(n) for n in group.ops),
-        str(template),
-        schedule.composition.value,
-        tiles_of(schedule),
-        least_bytes(group.graph),
-        model_seconds(group, schedule, target),
-        schedule.source,
-        tuple(v for v in ways if v.template != template),
-        schedule.measured,
+    return RankedGroup(
+        name=name,
+        operators=tuple(group.called(n) for n in group.ops),
+        template=str(template),
+        composition=schedule.composition.value,
+        tiles=tiles_of(schedule),
+        nbytes=least_bytes(group.graph),
+        seconds=model_seconds(group, schedule, target),
+        source=schedule.source,
+        others=tuple(v for v in variants(group, target) if v.template != template),
+        measured=schedule.measured,
     )

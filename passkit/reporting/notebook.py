@@ -124,11 +124,11 @@ def profile(shown: Profile) -> Bundle:
 
 def ranking(shown: Ranking) -> Bundle:
     """The groups of a plan as a table: the template of each, its cost, and its runners-up."""
-    from passkit.reasons.ranking import RUNNERS_UP  # loaded where a ranking exists
+    from passkit.reasons.ranking import MAX_ALTERNATIVES  # loaded where a ranking exists
 
     rows = []
     for group in shown:
-        others = group.others[:RUNNERS_UP]
+        others = group.others[:MAX_ALTERNATIVES]
         rows.append(
             (
                 group.name,

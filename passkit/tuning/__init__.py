@@ -1,1 +1,1 @@
-"""Tuning: measures the templates of a graph's groups, and lets the planner know."""
+"""Tuning: measure the templates of groups, and calibrate the cost model, on this machine."""

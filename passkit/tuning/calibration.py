@@ -1,6 +1,6 @@
-"""Calibration: measures the numbers of this CPU that the planner's model uses.
+"""Calibrate the cost model: measure the figures of this CPU that it uses.
 
-By the launcher and the compiler that kernels have. A few seconds, in this process.
+Measurements use the launcher and the compiler of kernels, and take a few seconds in this process.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from passkit.library.profile import Profile
+from passkit.library.cpu_profile import CpuProfile
 from passkit.passes.rtcgen import FLAGS
 from passkit.program.copying import copy_speed
 from passkit.runtime.native.build import KernelText, build
@@ -33,33 +33,37 @@ WORK = """  for (int64_t tile = begin; tile < end; ++tile) {
     ((uint32_t *)buf[1])[16 * tile] = x;
   }
 """
-STEPS, RUNS = 100, 21
-"""Launches in a program, and how often it runs."""
-TURNS = 2000
-"""Of the loop of a tile that works: some microseconds."""
+NUM_LAUNCHES = 100
+"""The launches of a program."""
+RUNS = 21
+"""How often a program of launches runs."""
+ITERATIONS = 2000
+"""The iterations of the loop of a tile that works: some microseconds."""
 LINE = 16
-"""Elements of four bytes in a cache line."""
-HOPS, CHASES = 10_000, 5
-"""Reads of a chase, and how often it runs."""
+"""The elements of four bytes in a cache line."""
+NUM_READS = 10_000
+"""The dependent reads of a pointer chase."""
+CHASE_RUNS = 5
+"""How often a pointer chase runs."""
 SIZES = tuple(1 << k for k in range(14, 26))
-"""Bytes that are chased through: 16 KiB to 32 MiB."""
-LEAST = 1 << 17
-"""Bytes of the shortest copy that counts: others take little more than being measured."""
+"""The bytes of the working sets of pointer chases: 16 KiB to 32 MiB."""
+MIN_COPY_BYTES = 1 << 17
+"""The bytes of the smallest copy that counts: others take little more than being measured."""
 
 
-def calibrate() -> Profile:
-    """The profile of this CPU, as it is now: other work on the machine shows in it.
+def calibrate() -> CpuProfile:
+    """Measure this CPU as it is now: other work on the machine affects the result.
 
-    Raises: CompilerError when nothing here compiles.
+    Raises: CompilerError if there is no C++ compiler.
     """
     kernels = [_kernel("passkit_work", WORK), _kernel("passkit_chase", CHASE)]
     entries = build(kernels, FLAGS)
     work, threads = entries["passkit_work"], num_threads_wanted()
-    alone = _step(work, TURNS, 1, shared=False)
-    return Profile(
+    serial = _launch_seconds(work, ITERATIONS, 1, shared=False)
+    return CpuProfile(
         curve=_curve(),
-        launch=max(_step(work, 0, 1, shared=False), 1e-9),
-        meeting=max(_step(work, TURNS, threads, shared=True) - alone, 1e-9),
+        launch=max(_launch_seconds(work, 0, 1, shared=False), 1e-9),
+        meeting=max(_launch_seconds(work, ITERATIONS, threads, shared=True) - serial, 1e-9),
         latency=tuple(_latencies(entries["passkit_chase"])),
     )
 
@@ -70,41 +74,45 @@ def _kernel(name: str, body: str) -> KernelText:
 
 
 def _curve() -> tuple[tuple[int, float], ...]:
-    """What one thread moves, in bytes and bytes a second, never faster with more of them."""
-    found: list[tuple[int, float]] = []
+    """Return pairs of the bytes that one thread copies and bytes per second, which do not rise."""
+    curve: list[tuple[int, float]] = []
     best = float("inf")
-    for nbytes, seconds in copy_speed(alone=True).points:
-        if nbytes >= LEAST:
+    for nbytes, seconds in copy_speed(single_thread=True).points:
+        if nbytes >= MIN_COPY_BYTES:
             best = min(best, nbytes / seconds)
-            found.append((nbytes, best))
-    return tuple(found)
+            curve.append((nbytes, best))
+    return tuple(curve)
 
 
-def _step(entry: int, turns: int, tiles: int, shared: bool) -> float:
-    """The seconds of one more step of a program."""
-    row = ("launch", entry, tiles, shared, [("input", 0), ("output", 0)], (turns,))
+def _launch_seconds(entry: int, iterations: int, tiles: int, shared: bool) -> float:
+    """Return the seconds of a launch that follows others in a program."""
+    row = ("launch", entry, tiles, shared, [("input", 0), ("output", 0)], (iterations,))
     array = np.ones(4, np.int32)
-    one, many = ([row] * count for count in (1, STEPS + 1))
-    return max(0.0, _seconds(array, many, RUNS) - _seconds(array, one, RUNS)) / STEPS
+    one = _seconds(array, [row], RUNS)
+    many = _seconds(array, [row] * (NUM_LAUNCHES + 1), RUNS)
+    return max(0.0, many - one) / NUM_LAUNCHES
 
 
 def _latencies(entry: int) -> Iterator[tuple[int, float]]:
-    """For each size the seconds of a read that needs the one before."""
+    """Yield, for each size, the seconds of a read whose address depends on the read before."""
     rng = np.random.default_rng(0)
     for nbytes in SIZES:
         lines = nbytes // 4 // LINE
         order = rng.permutation(lines).astype(np.int32)
         chain = np.zeros(nbytes // 4, np.int32)
         chain[order * LINE] = np.roll(order, -1) * LINE
-        row = ("launch", entry, 1, False, [("input", 0), ("output", 0)], (HOPS,))
-        yield nbytes, _seconds(chain, [row], CHASES) / HOPS
+        row = ("launch", entry, 1, False, [("input", 0), ("output", 0)], (NUM_READS,))
+        yield nbytes, _seconds(chain, [row], CHASE_RUNS) / NUM_READS
 
 
 def _seconds(array: Any, rows: list[Any], runs: int) -> float:
-    """The median seconds of a run of a program on an array, with a line of result a thread."""
-    made, kind = launcher(), array.dtype.num
-    bound = made.Bound((array.shape,), [(kind, (MOST_THREADS * LINE,))], 0, 0, rows, seconds=0.0)
-    run = made.Program([("x", kind, 1)], 1, lambda _: bound)
+    """Return the median seconds of a run of a program on an array.
+
+    Its output has a cache line for each thread.
+    """
+    native, kind = launcher(), array.dtype.num
+    bound = native.Bound((array.shape,), [(kind, (MOST_THREADS * LINE,))], 0, 0, rows, seconds=0.0)
+    run = native.Program([("x", kind, 1)], 1, lambda _: bound)
     times = []
     for _ in range(runs + 1):
         begin = perf_counter()

@@ -1,8 +1,8 @@
-"""Measuring: the kernels of one group under several templates, in turns.
+"""Measure the kernels of one group under several templates, in alternation.
 
-A request and its answer are JSON, so that any process can take the one and give the other. What a
-template computes is held against the first one's results, bit by bit: a template must not change
-them.
+A request and its answer are texts of JSON, so that any process can take the one and return the
+other. The outputs of each template are compared with those of the first one, bit by bit: a template
+must not change them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from attrs import frozen
 
-import passkit.ops  # noqa: F401  (a group names operators)
+import passkit.ops  # noqa: F401  (graphs name operators)
 from passkit.errors import PasskitError
 from passkit.graph.graph import Graph
 from passkit.passes.context import PassContext
@@ -32,27 +32,38 @@ from passkit.program.planning import planned
 from passkit.runtime.profile import random_feeds
 from passkit.serial.json import from_json
 
-FEW, SOME, ROUNDS = 5, 12, 52
-"""Rounds in which every template takes part, after which those do that may win, and, from the
-second number on, only the first one and the best."""
-SLOWER = 1.25
-"""How many times the best one's seconds a template may take to stay in."""
-LEAST, LONG, TURNS = 5e-5, 4e-3, 31
-"""Seconds that a sample takes at least; a short kernel runs several times in it. Between the last
-two a round goes on for `LONG` seconds, in so many turns at most, of which the median counts: what
-else the machine does comes and goes, and hits some of them."""
-SETS, MOST_SETS, ROOM = 3, 16, 64 << 20
-"""Sets of inputs that are fed in turns, those whose bits are compared, and the bytes of all."""
-ENOUGH = 4096
-"""Results whose bits are compared at least, if `MOST_SETS` have as many."""
+ROUNDS = 52
+"""The rounds in which templates are run one after another."""
+FIRST_ROUNDS = 5
+"""After so many rounds, templates that are clearly slower than the fastest are dropped."""
+SHORT_ROUNDS = 12
+"""After so many rounds, only the first template and the fastest other continue, in long rounds."""
+MAX_SLOWDOWN = 1.25
+"""Templates that take longer than the fastest by more than this factor are dropped."""
+MIN_SAMPLE_SECONDS = 5e-5
+"""The least seconds of a sample; a short kernel runs several times in it."""
+ROUND_SECONDS = 4e-3
+"""The seconds of a long round, whose median sample counts: the machine's other work affects only
+some of them."""
+MAX_SAMPLES_PER_ROUND = 31
+"""The most samples of a template in a long round."""
+NUM_TIMED_INPUTS = 3
+"""The sets of inputs that are fed in alternation while samples are taken."""
+MAX_INPUTS = 16
+"""The most sets of inputs for which outputs are compared."""
+MAX_INPUT_BYTES = 64 << 20
+"""The most bytes of all sets of inputs."""
+MIN_COMPARED_ELEMENTS = 4096
+"""The least elements of outputs that are compared, if `MAX_INPUTS` sets have as many."""
 OTHER_BITS = "other bits"
+"""The fault of a template whose outputs differ from those of the first template."""
 
 Clock = Callable[[Callable[[], object], int, str], float]
-"""``clock(run, times, template)``: the seconds of one run, found by running so many times."""
+"""``clock(run, times, template)``: the seconds of one run, measured by running ``times`` times."""
 
 
-def wall(run: Callable[[], object], times: int, template: str) -> float:
-    """The clock on the wall."""
+def wall_clock(run: Callable[[], object], times: int, template: str) -> float:
+    """Return the seconds of one run, by `perf_counter`."""
     begin = perf_counter()
     for _ in range(times):
         run()
@@ -61,11 +72,15 @@ def wall(run: Callable[[], object], times: int, template: str) -> float:
 
 @frozen
 class Request:
-    """What to measure: a graph of one group as JSON, input shapes, and texts of templates.
+    """A request to measure the kernel of a group under several templates.
 
-    The first template is the one whose bits count. ``options`` are those of `PassContext`. Where
-    `APART` is among the templates, ``apart`` is the graph of several groups that it stands for,
-    whose last bits may be others.
+    Attributes:
+        graph: The graph of the group as JSON.
+        shapes: The shapes of its inputs.
+        templates: The texts of templates. The outputs of the first one are the reference.
+        options: Options of `PassContext`.
+        apart: If `APART` is among the templates: the graph of several groups that it stands for, as
+            JSON, whose last bits may differ.
     """
 
     graph: str
@@ -75,26 +90,37 @@ class Request:
     apart: str = ""
 
     def text(self) -> str:
-        """As JSON."""
-        return json.dumps(
-            {"graph": self.graph, "shapes": self.shapes, "templates": self.templates,
-             "options": dict(self.options), "apart": self.apart}
-        )  # fmt: skip
+        """Return the request as JSON."""
+        fields = {
+            "graph": self.graph,
+            "shapes": self.shapes,
+            "templates": self.templates,
+            "options": dict(self.options),
+            "apart": self.apart,
+        }
+        return json.dumps(fields)
 
     @staticmethod
     def read(text: str) -> Request:
-        """What `text` wrote."""
-        data = json.loads(text)
-        shapes = tuple(tuple(s) for s in data["shapes"])
-        return Request(data["graph"], shapes, tuple(data["templates"]), data["options"],
-                       data["apart"])
+        """Return the request whose `text` is given."""
+        fields = json.loads(text)
+        return Request(
+            graph=fields["graph"],
+            shapes=tuple(tuple(shape) for shape in fields["shapes"]),
+            templates=tuple(fields["templates"]),
+            options=fields["options"],
+            apart=fields["apart"],
+        )
 
 
 @frozen
 class Answer:
-    """Seconds of single runs by template, and what is wrong with those that must not be taken.
+    """The answer to a request.
 
-    ``beside`` are those of the first template in the same rounds.
+    Attributes:
+        samples: By template: the seconds of single runs.
+        faults: By template that must not be used: what is wrong with it.
+        beside: By template: the samples of the first template in the same rounds.
     """
 
     samples: Mapping[str, tuple[float, ...]]
@@ -102,159 +128,174 @@ class Answer:
     beside: Mapping[str, tuple[float, ...]] = {}
 
     def text(self) -> str:
-        """As JSON."""
-        return json.dumps(
-            {"samples": dict(self.samples), "faults": dict(self.faults),
-             "beside": dict(self.beside)}
-        )  # fmt: skip
+        """Return the answer as JSON."""
+        fields = {
+            "samples": dict(self.samples),
+            "faults": dict(self.faults),
+            "beside": dict(self.beside),
+        }
+        return json.dumps(fields)
 
     @staticmethod
     def read(text: str) -> Answer:
-        """What `text` wrote."""
-        data = json.loads(text)
-        samples, beside = (
-            {k: tuple(v) for k, v in data[what].items()} for what in ("samples", "beside")
-        )
-        return Answer(samples, data["faults"], beside)
+        """Return the answer whose `text` is given."""
+        fields = json.loads(text)
+        samples = {template: tuple(seconds) for template, seconds in fields["samples"].items()}
+        beside = {template: tuple(seconds) for template, seconds in fields["beside"].items()}
+        return Answer(samples, fields["faults"], beside)
 
 
-def measure(request: str, clock: Clock = wall) -> str:
-    """The answer to a request. Nothing is planned by what was measured before."""
-    asked = Request.read(request)
-    with PassContext(**asked.options, evaluator="model"):
-        return _measured(asked, clock).text()
+def measure(request: str, clock: Clock = wall_clock) -> str:
+    """Return the text of the `Answer` to the text of a `Request`.
+
+    Plans do not depend on earlier measurements.
+    """
+    parsed = Request.read(request)
+    with PassContext(**parsed.options, evaluator="model"):
+        return _answer(parsed, clock).text()
 
 
-def _measured(asked: Request, clock: Clock) -> Answer:
-    runs, faults = _compiled(asked)
-    sets = _inputs(asked, runs)
-    usual = asked.templates[0]
-    wanted: list[bytes] | None = None
-    for template, run in [*runs.items()]:
+def _answer(request: Request, clock: Clock) -> Answer:
+    executables, faults = _compiled(request)
+    inputs = _inputs(request, executables)
+    usual = request.templates[0]
+    reference: list[bytes] | None = None
+    for template, executable in [*executables.items()]:
         try:
-            bits = [*_bits(run, sets)]
+            digests = [*_output_digests(executable, inputs)]
         except PasskitError as error:
-            faults[template] = _said(error)
+            faults[template] = _first_line(error)
             continue
         if template == usual:
-            wanted = bits
-        elif wanted is not None and bits != wanted and template != APART:
+            reference = digests
+        elif reference is not None and digests != reference and template != APART:
             faults[template] = OTHER_BITS
-    good = {t: run for t, run in runs.items() if t not in faults}
-    samples = _in_turns(good, sets[:SETS], clock)
-    first = samples.get(usual, ())
-    return Answer(samples, faults, {t: first[: len(own)] for t, own in samples.items() if first})
+    sound = {t: executable for t, executable in executables.items() if t not in faults}
+    samples = _samples(sound, inputs[:NUM_TIMED_INPUTS], clock)
+    usual_samples = samples.get(usual, ())
+    beside = {t: usual_samples[: len(own)] for t, own in samples.items() if usual_samples}
+    return Answer(samples, faults, beside)
 
 
-def _bits(run: Executable, sets: Sequence[Mapping[str, Any]]) -> Iterator[bytes]:
-    """A digest of the results on each set of inputs."""
-    for feeds in sets:
+def _output_digests(executable: Executable, inputs: Sequence[Mapping[str, Any]]) -> Iterator[bytes]:
+    """Yield a digest of the outputs for each set of inputs."""
+    for feeds in inputs:
         sha = sha256()
-        for out in run(feeds):
+        for out in executable(feeds):
             sha.update(np.ascontiguousarray(out).tobytes())
         yield sha.digest()
 
 
-def _compiled(asked: Request) -> tuple[dict[str, Executable], dict[str, str]]:
-    """An executable for each template, and why others have none; kernels are compiled together."""
-    graph = as_plan(from_json(asked.graph))
-    (name,) = (graph.names[n] for n in graph.nodes if n.op is FUSED)
-    ready: dict[str, Graph] = {}
-    faults: dict[str, str] = {}
-    ways = {
-        t: (as_plan(from_json(asked.apart)), {}) if t == APART else (graph, {name: t})
-        for t in asked.templates
-    }
-    for template, (one, templates) in ways.items():
-        try:
-            ready[template] = planned(one, "CodeGen", templates=templates)
-        except PasskitError as error:
-            faults[template] = _said(error)
-    kernels = [k for plan in ready.values() for k in plan.attrs["kernel"].values()]
-    target = PassContext().target
-    with suppress(PasskitError):  # a refused one spoils what it comes with, and later says so
-        build_kernels(kernels, target)
-    runs: dict[str, Executable] = {}
-    for template in ready:
-        try:
-            one, templates = ways[template]
-            runs[template] = compile(one, templates=templates)
-        except PasskitError as error:
-            faults[template] = _said(error)
-    return runs, faults
+def _compiled(request: Request) -> tuple[dict[str, Executable], dict[str, str]]:
+    """Return an executable for each template, and the faults of templates that have none.
 
-
-def _inputs(asked: Request, runs: Mapping[str, Executable]) -> list[dict[str, Any]]:
-    """Sets of random inputs: few where they are large, many where results are small.
-
-    A single sum may have the same bits in two orders by chance, and many do not.
+    All kernels are compiled together.
     """
-    if not runs:
+    graph = as_plan(from_json(request.graph))
+    (name,) = (graph.names[n] for n in graph.nodes if n.op is FUSED)
+    variants: dict[str, tuple[Graph, dict[str, str]]] = {
+        t: (as_plan(from_json(request.apart)), {}) if t == APART else (graph, {name: t})
+        for t in request.templates
+    }
+    plans: dict[str, Graph] = {}
+    faults: dict[str, str] = {}
+    for template, (variant, templates) in variants.items():
+        try:
+            plans[template] = planned(variant, "CodeGen", templates=templates)
+        except PasskitError as error:
+            faults[template] = _first_line(error)
+    kernels = [k for plan in plans.values() for k in plan.attrs["kernel"].values()]
+    target = PassContext().target
+    with suppress(PasskitError):  # if one is refused, each is compiled separately below
+        build_kernels(kernels, target)
+    executables: dict[str, Executable] = {}
+    for template in plans:
+        try:
+            variant, templates = variants[template]
+            executables[template] = compile(variant, templates=templates)
+        except PasskitError as error:
+            faults[template] = _first_line(error)
+    return executables, faults
+
+
+def _inputs(request: Request, executables: Mapping[str, Executable]) -> list[dict[str, Any]]:
+    """Return sets of random inputs: fewer if they are large, more if outputs are small.
+
+    A single sum may have equal bits in two orders by chance, but many sums do not.
+    """
+    if not executables:
         return []
-    run = next(iter(runs.values()))
-    specs = [(s.name, s.dtype) for s in run.inputs]
-    first = random_feeds(specs, asked.shapes)
+    executable = next(iter(executables.values()))
+    specs = [(s.name, s.dtype) for s in executable.inputs]
+    first = random_feeds(specs, request.shapes)
     nbytes = max(1, sum(a.nbytes for a in first.values()))
-    results = max(1, sum(np.size(out) for out in run(first)))
-    count = min(max(SETS, ENOUGH // results), MOST_SETS, max(1, ROOM // nbytes))
-    return [first, *(random_feeds(specs, asked.shapes, seed) for seed in range(1, count))]
+    num_elements = max(1, sum(np.size(out) for out in executable(first)))
+    num_needed = max(NUM_TIMED_INPUTS, MIN_COMPARED_ELEMENTS // num_elements)
+    count = min(num_needed, MAX_INPUTS, max(1, MAX_INPUT_BYTES // nbytes))
+    return [first, *(random_feeds(specs, request.shapes, seed) for seed in range(1, count))]
 
 
-def _in_turns(
-    runs: Mapping[str, Executable], sets: Sequence[Mapping[str, Any]], clock: Clock
+def _samples(
+    executables: Mapping[str, Executable], inputs: Sequence[Mapping[str, Any]], clock: Clock
 ) -> dict[str, tuple[float, ...]]:
-    """Samples of each, taken in rounds; what is clearly slower leaves after a few of them."""
-    calls = {t: [_call(run, feeds) for feeds in sets] for t, run in runs.items()}
-    times = {t: _times(own) for t, own in calls.items()}
-    samples: dict[str, list[float]] = {t: [] for t in runs}
-    racing = list(runs)
-    for turn in range(ROUNDS):
-        if turn in (FEW, SOME):
-            racing = _left(racing, samples, 2 if turn == SOME else len(racing))
-        if not racing or (turn >= FEW and len(racing) < 2):
+    """Return the samples of each template, taken in rounds; slower templates are dropped early."""
+    calls = {t: [_call(e, feeds) for feeds in inputs] for t, e in executables.items()}
+    times = {t: _runs_per_sample(template_calls) for t, template_calls in calls.items()}
+    samples: dict[str, list[float]] = {t: [] for t in executables}
+    racing = list(executables)
+    for number in range(ROUNDS):
+        if number == FIRST_ROUNDS:
+            racing = _fastest(racing, samples, len(racing))
+        elif number == SHORT_ROUNDS:
+            racing = _fastest(racing, samples, 2)
+        if not racing or (number >= FIRST_ROUNDS and len(racing) < 2):
             break
-        again = 1
-        if turn >= SOME:
-            each = max(times[t] * min(samples[t]) for t in racing)
-            again = max(1, min(TURNS, int(LONG / max(each, LEAST))))
-        own: dict[str, list[float]] = {t: [] for t in racing}
-        for _ in range(again):
-            for t in racing[turn % len(racing) :] + racing[: turn % len(racing)]:
-                own[t].append(clock(calls[t][turn % len(sets)], times[t], t))
-        for t, found in own.items():
-            samples[t].append(median(found))
-    return {t: tuple(found) for t, found in samples.items()}
+        num_samples = 1
+        if number >= SHORT_ROUNDS:
+            slowest = max(times[t] * min(samples[t]) for t in racing)
+            fitting = int(ROUND_SECONDS / max(slowest, MIN_SAMPLE_SECONDS))
+            num_samples = max(1, min(MAX_SAMPLES_PER_ROUND, fitting))
+        start = number % len(racing)
+        order = racing[start:] + racing[:start]
+        of_round: dict[str, list[float]] = {t: [] for t in racing}
+        for _ in range(num_samples):
+            for t in order:
+                of_round[t].append(clock(calls[t][number % len(inputs)], times[t], t))
+        for t, seconds in of_round.items():
+            samples[t].append(median(seconds))
+    return {t: tuple(seconds) for t, seconds in samples.items()}
 
 
-def _left(
-    racing: Sequence[str], samples: Mapping[str, Sequence[float]], most: int
+def _fastest(
+    racing: Sequence[str], samples: Mapping[str, Sequence[float]], count: int
 ) -> list[str]:
-    """The first of those that race, and others that may win, so many in all."""
+    """Return the first template and the fastest others, ``count`` in all, without slow ones."""
     if not racing:
         return []
-    middles = {t: median(samples[t]) for t in racing}
-    limit = SLOWER * min(middles.values())
-    others = sorted((t for t in racing[1:] if middles[t] <= limit), key=lambda t: middles[t])
-    return [racing[0], *others[: most - 1]]
+    medians = {t: median(samples[t]) for t in racing}
+    limit = MAX_SLOWDOWN * min(medians.values())
+    others = sorted((t for t in racing[1:] if medians[t] <= limit), key=lambda t: medians[t])
+    return [racing[0], *others[: count - 1]]
 
 
-def _call(run: Executable, feeds: Mapping[str, Any]) -> Callable[[], object]:
-    arrays = [feeds[s.name] for s in run.inputs]
-    positional = run.run_positional
+def _call(executable: Executable, feeds: Mapping[str, Any]) -> Callable[[], object]:
+    """Return a function without arguments that runs an executable on arrays."""
+    arrays = [feeds[s.name] for s in executable.inputs]
+    positional = executable.run_positional
     return lambda: positional(*arrays)
 
 
-def _times(calls: Sequence[Callable[[], object]]) -> int:
-    """How often a sample runs; what runs first is slow, and counts for nothing."""
+def _runs_per_sample(calls: Sequence[Callable[[], object]]) -> int:
+    """Return how often a kernel runs in a sample; the first run is slow and does not count."""
     calls[0]()
     begin = perf_counter()
     for call in calls:
         call()
-    each = (perf_counter() - begin) / len(calls)
-    return max(1, min(1000, int(LEAST / max(each, 1e-9))))
+    seconds = (perf_counter() - begin) / len(calls)
+    return max(1, min(1000, int(MIN_SAMPLE_SECONDS / max(seconds, 1e-9))))
 
 
-def _said(error: PasskitError) -> str:
-    first = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {first[0] if first else ''}"[:200]
-
+def _first_line(error: PasskitError) -> str:
+    """Return the type of an error and the first line of its text, 200 characters at most."""
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0] if lines else ''}"[:200]

@@ -1,8 +1,8 @@
-"""The tuner: compile, list what is unmeasured, measure it, write the library; again until stable.
+"""Tune a graph: compile it, measure the templates of its groups, and repeat until it is stable.
 
 Source: the schedule tuning of FusionStitching (2018) and the kernel tuning of its Algorithm 3
-(2019). Each record is on disk as soon as its group is measured, so whatever ends the tuner, the
-next one goes on from there.
+(2019). Each record is on disk as soon as its group is measured, so that a tuner that was
+interrupted continues where it stopped.
 """
 
 from __future__ import annotations
@@ -22,47 +22,60 @@ from passkit.library.store import add, snapshot
 from passkit.passes.apply import ApplyPasses
 from passkit.passes.context import PassContext, current
 from passkit.passes.fusion.rivals import rivals
-from passkit.passes.hints import within
-from passkit.passes.keywords import Options
+from passkit.passes.fusion_hints import nested_hint_options
+from passkit.passes.option_types import CompileOptions
 from passkit.plan.evaluator import APART, Evaluator, Record, Sizes, ranked
 from passkit.plan.planner import plan_group
 from passkit.plan.schedule import Schedule, Source
-from passkit.program.planning import planned, prepared
+from passkit.program.planning import planned, run_until_fusion
 from passkit.runtime.feeds import bind_sizes
 from passkit.runtime.native.compiler import INSTALL_HINT, find_compiler
 from passkit.templating.naming import template_of
+from passkit.tuning.executors import MeasuringPool
+from passkit.tuning.jobs import Job, jobs, rival_job, sizes_of
 from passkit.tuning.measure import Answer, Clock
-from passkit.tuning.pool import Pool
-from passkit.tuning.wanted import Job, jobs, rival_job, sizes_of
 from passkit.tuning.workers import DeadError, HungError
 from passkit.values import arguments
 from passkit.values.lazy import Lazy
 from passkit.values.units import seconds_text, table
 
 notebook: Any = Lazy("passkit.reporting.notebook")
-"""What notebooks show stands above, and is asked for only by them."""
+"""The displays of notebooks, a higher layer."""
 
-BUDGET, RIVALS = 8, 4
-"""Templates of a group that are measured, the most promising by the model; and patterns that were
-chosen, the longest ones, and that were not, the nearest to it, each against its units."""
-MOST_ROUNDS = 8
-"""How often a graph is compiled anew at most; it is stable after two as a rule."""
-LIMIT, EACH = 60.0, 20.0
-"""Seconds after which a measurement counts as hung: in all, and more for each template."""
-ANALYSES = ("Complete", "InferShape", "InferType")
-"""What a graph has been through when Fusion gets it."""
+BUDGET = 8
+"""The templates of a group that are measured: the fastest by the cost model."""
+RIVALS = 4
+"""The patterns that are compared with their units: of those chosen the slowest, and of those not
+chosen the nearest to being so."""
+MAX_ITERATIONS = 8
+"""How often a graph is compiled anew at most; it is usually stable after two iterations."""
+BASE_LIMIT = 60.0
+"""The seconds after which a measurement counts as hung, besides `TEMPLATE_LIMIT`."""
+TEMPLATE_LIMIT = 20.0
+"""The seconds that each template adds to the limit."""
 GRACE = 5.0
-"""Seconds after that in which an executor may say so itself."""
+"""The seconds after the limit in which an executor may report the failure itself."""
+ANALYSES = ("Complete", "InferShape", "InferType")
+"""The passes that precede Fusion besides those of the pipeline."""
 
 Report = Callable[[str, int, int], None]
-"""``report(what, done, total)``: what is measured next, and how many groups of a round are done."""
+"""``report(operators, done, total)``: the group that is measured next, and the number of groups of
+this iteration that are done."""
 
 
 @frozen
 class Tuned:
-    """A group after tuning: its usual template and the one that it has now, with their seconds.
+    """A group after tuning.
 
-    Seconds are 0 where nothing was measured. ``faults`` are those of templates, by their texts.
+    Attributes:
+        name: The name of its node.
+        operators: The labels of its operators.
+        usual: The template that it has without measurements.
+        template: The template that it has now.
+        before: The seconds of the usual template, 0 if it was not measured.
+        after: The seconds of the template, 0 if it was not measured.
+        measured: The number of its templates that were measured.
+        faults: By template that must not be used: what is wrong with it.
     """
 
     name: str
@@ -76,7 +89,7 @@ class Tuned:
 
     @property
     def gain(self) -> float:
-        """How many times longer the usual template takes; 1 where it is the one that was taken."""
+        """The seconds of the usual template relative to those of the template; 1 if unknown."""
         return self.before / self.after if self.before and self.after else 1.0
 
 
@@ -85,11 +98,13 @@ HEADER = ("kernel", "operators", "usual", "tuned", "gain", "template")
 
 @frozen(repr=False)
 class Tuning:
-    """The groups of a plan after tuning, in its order, and remarks on what went wrong.
+    """The groups of a plan after tuning; printed, a table.
 
-    Printed, it is a table of the groups.
-
-    ``measured`` are the measurements of this run: templates of groups at some sizes.
+    Attributes:
+        groups: The groups, in order.
+        measured: The number of measurements of this run: templates of groups at some sizes.
+        rounds: How often the graph was compiled anew.
+        remarks: What went wrong.
     """
 
     groups: tuple[Tuned, ...]
@@ -99,12 +114,12 @@ class Tuning:
 
     @property
     def changed(self) -> int:
-        """Groups that have another template than the usual one."""
+        """The number of groups that have another template than the usual one."""
         return sum(g.template != g.usual for g in self.groups)
 
     @property
     def summary(self) -> str:
-        """How much was measured, and how many kernels have another template now."""
+        """A sentence with the numbers of measurements and of changed kernels."""
         return (
             f"{self.measured} templates measured; {self.changed} of {len(self.groups)} kernels "
             f"have another"
@@ -130,14 +145,26 @@ class Tuning:
 
     def __str__(self) -> str:
         rows = self.rows()
-        return "\n".join([*([table(HEADER, rows)] if rows else []), *self._notes, self.summary])
+        lines = [table(HEADER, rows)] if rows else []
+        return "\n".join([*lines, *self._notes, self.summary])
 
     __repr__ = __str__
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        """Return the groups as a table, for notebooks."""
-        found = notebook.listing(str(self), HEADER, self.rows(), [*self._notes, self.summary])
-        return found  # type: ignore[no-any-return]
+        """Return the display of a notebook, by MIME type."""
+        lines = [*self._notes, self.summary]
+        return notebook.listing(str(self), HEADER, self.rows(), lines)  # type: ignore[no-any-return]
+
+
+@frozen
+class TuningLimits:
+    """How much `tune` measures; it documents the fields."""
+
+    budget: int
+    rivals: int
+    at_once: int
+    again: bool
+    operators: bool
 
 
 def tune(
@@ -152,21 +179,33 @@ def tune(
     again: bool = False,
     operators: bool = False,
     report: Report | None = None,
-    **options: Unpack[Options],
+    **options: Unpack[CompileOptions],
 ) -> Tuning:
-    """Measure the templates of a graph's groups on this machine; later compilations know them.
+    """Measure the templates of a graph's groups on this machine, for use by later compilations.
 
-    ``shapes`` of inputs give numbers to unknown sizes. Kernels run in processes of their own, or
-    wherever ``executor`` runs functions, ``at_once`` at a time; ``clock`` is one of your own, which
-    such an executor must be able to take along. Of each group the ``budget`` most promising
-    templates are measured, those that are not yet, or all of them ``again``; with ``operators``
-    each operator by itself, too, so that what fusing gains is known. As many as ``rivals`` patterns
-    with a stitched kernel that were chosen, and that nearly were, are measured beside their units,
-    so that the next plan chooses by that. ``report`` is told how far it is. ``options`` are those
-    of `PassContext`; the target must be "cpu".
+    Args:
+        graph: The graph, or its outputs.
+        shapes: Shapes of inputs by name, which give values to unknown sizes; by default 64 each.
+        executor: Runs the measurements; by default worker processes do.
+        clock: Measures the seconds of a run, see `passkit.tuning.measure.Clock`; by default the
+            wall clock. It needs an executor to which it can be sent.
+        budget: The most templates of a group, the fastest by the cost model.
+        rivals: How many patterns with a stitched kernel, chosen or nearly so, are compared with
+            their units in separate kernels, so that the next plan chooses by that.
+        at_once: The number of measurements at the same time.
+        again: Whether to measure what has been measured.
+        operators: Whether to measure each operator in a kernel of its own as well, which tells
+            the gain of fusion.
+        report: Called with the progress.
+        **options: Options of `passkit.compile`; the target must be "cpu".
 
-    Raises: SettingError for options that do not fit; FeedError for shapes of no input;
-    CompilerError without a compiler; CacheError when the library cannot be written.
+    Returns: The groups with their templates; printed, a table.
+
+    Raises:
+        SettingError: An option has a wrong value.
+        FeedError: A shape is given for no input.
+        CompilerError: There is no C++ compiler.
+        CacheError: The performance library cannot be written.
     """
     graph = graph_of_argument("tune: graph", graph)
     shapes = arguments.mapping("tune: shapes", shapes, "a mapping of input names to shapes")
@@ -179,11 +218,9 @@ def tune(
     if clock is not None:
         arguments.function("tune: clock", clock)
     context = (current() or PassContext()).with_options(**options)
-    _check(context, executor, clock, {"budget": budget, "at_once": at_once})
-    if type(rivals) is not int or rivals < 0:
-        raise SettingError(f"tune needs rivals of at least 0, got {rivals!r}")
-    pool = Pool(executor, clock)
-    limits = budget, rivals, at_once, again, operators
+    limits = TuningLimits(budget, rivals, at_once, again, operators)
+    _check(context, executor, clock, limits)
+    pool = MeasuringPool(executor, clock)
     try:
         sizes = _sizes(graph, shapes)
         return _Tuner(graph, context, sizes, limits, pool, report or (lambda *_: None)).run()
@@ -192,31 +229,33 @@ def tune(
 
 
 def _check(
-    context: PassContext, executor: Executor | None, clock: Clock | None, counts: Mapping[str, int]
+    context: PassContext, executor: Executor | None, clock: Clock | None, limits: TuningLimits
 ) -> None:
+    """Check options of `tune`. Raises: SettingError; CompilerError without a compiler."""
     if context.target.name != "cpu":
         raise SettingError(
             f"tune measures kernels of target 'cpu', got {context.target.name!r}; leave it out"
         )
     if context.evaluator is not None:
         raise SettingError(
-            f"tune asks what was measured on this machine, got evaluator="
+            f"tune uses what was measured on this machine, got evaluator="
             f"{context.evaluator!r}; leave it out"
         )
     if clock is not None and executor is None:
         raise SettingError(
-            f"a worker process has the clock on the wall, not {clock!r}; give an executor that "
+            f"a worker process uses the wall clock, not {clock!r}; give an executor that "
             f"runs functions in this process, such as ThreadPoolExecutor(1)"
         )
-    for name, value in counts.items():
-        if type(value) is not int or value < 1:
-            raise SettingError(f"tune needs {name} of at least 1, got {value!r}")
+    for name, least in (("budget", 1), ("at_once", 1), ("rivals", 0)):
+        value = getattr(limits, name)
+        if type(value) is not int or value < least:
+            raise SettingError(f"tune needs {name} of at least {least}, got {value!r}")
     if find_compiler() is None:
         raise CompilerError(f"tune compiles kernels, and no C++ compiler was found; {INSTALL_HINT}")
 
 
 def _sizes(graph: Graph, shapes: Mapping[str, Sequence[int]]) -> dict[str, int]:
-    """The numbers of unknown sizes. Raises: FeedError for a shape of no input."""
+    """Return the values of unknown sizes. Raises: FeedError for a shape of no input."""
     declared = {graph.names[n]: n.entries[0].shape for n in graph.inputs}
     for name in shapes:
         if name not in declared:
@@ -226,82 +265,86 @@ def _sizes(graph: Graph, shapes: Mapping[str, Sequence[int]]) -> dict[str, int]:
 
 @frozen
 class _Task:
-    """Templates of a job that are measured together, and how often that has failed.
+    """Templates of a job that are measured together.
 
-    One that is ``sure`` measures again what was the quickest of many, by a process of its own: so
-    that it was no luck, nor where its arrays happened to lie.
+    Attributes:
+        job: The job.
+        templates: The usual template, and others.
+        failures: How often the measurement has failed.
+        is_confirmation: Whether the fastest template is measured once more, in a new process, to
+            exclude luck and the position of its arrays in memory.
     """
 
     job: Job
     templates: tuple[str, ...]
-    failed: int = 0
-    sure: bool = False
+    failures: int = 0
+    is_confirmation: bool = False
 
 
 class _Tuner:
-    """One graph under one context, and what was done so far."""
+    """Tunes one graph under one context."""
 
     def __init__(
         self,
         graph: Graph,
         context: PassContext,
         sizes: Mapping[str, int],
-        limits: tuple[int, int, int, bool, bool],
-        pool: Pool,
+        limits: TuningLimits,
+        pool: MeasuringPool,
         report: Report,
     ) -> None:
-        self.graph, self.context, self.sizes = graph, context, sizes
-        self.budget, self.rivals, self.at_once, self.again, self.operators = limits
-        self.pool, self.report = pool, report
-        self.measured = 0
+        self.graph = graph
+        self.context = context
+        self.sizes = sizes
+        self.limits = limits
+        self.pool = pool
+        self.report = report
+        self.num_measured = 0
         self.refused: set[tuple[str, Sizes, bool]] = set()
+        """Keys of jobs that cannot be measured."""
         self.remarks: list[str] = []
 
     def run(self) -> Tuning:
-        """Rounds until nothing is unmeasured."""
-        rounds = 0
-        while rounds < MOST_ROUNDS:
-            left = [*self.wanted(self.again and rounds == 0)]
-            if not left:
+        """Measure and plan again until there is nothing to measure."""
+        iterations = 0
+        while iterations < MAX_ITERATIONS:
+            pending = [*self.pending_jobs(self.limits.again and iterations == 0)]
+            if not pending:
                 break
-            rounds += 1
-            self.measure(left)
+            iterations += 1
+            self.measure(pending)
         evaluator = snapshot().evaluator
-        groups = (g for p in self.plans(evaluator) for g in _tuned(p, evaluator, self.sizes))
-        return Tuning(tuple(groups), self.measured, rounds, tuple(self.remarks))
+        groups = [g for p in self.plans(evaluator) for g in _tuned(p, evaluator, self.sizes)]
+        return Tuning(tuple(groups), self.num_measured, iterations, tuple(self.remarks))
 
-    def wanted(self, again: bool) -> Iterator[Job]:
-        """What is not measured: of the plan all groups, of operators by themselves the usual way.
-
-        And of complex patterns how they do beside their units. What cannot be measured is not tried
-        again.
-        """
-        seen = set(self.refused)
+    def pending_jobs(self, again: bool) -> Iterator[Job]:
+        """Yield the distinct jobs of the current plan that can be measured."""
+        visited = set(self.refused)
         for job in self.all_jobs(again):
-            mark = job.group.key, job.sizes, bool(job.request.apart)
-            if mark not in seen:
-                seen.add(mark)
+            key = job.group.key, job.sizes, bool(job.request.apart)
+            if key not in visited:
+                visited.add(key)
                 yield job
 
     def all_jobs(self, again: bool) -> Iterator[Job]:
-        """The same, with what was refused, or met before."""
+        """Yield the jobs of the plan's groups, of single operators, and of rival patterns."""
         evaluator = snapshot().evaluator
         options = {"target": "cpu", "numerics": self.context.numerics}
-        for fusion in (None, "none") if self.operators else (None,):
-            budget = self.budget if fusion is None else 1
+        for fusion in (None, "none") if self.limits.operators else (None,):
+            budget = self.limits.budget if fusion is None else 1
             for plan in self.plans(evaluator, fusion):
                 yield from jobs(plan, evaluator, self.sizes, budget, options, again)
-        if self.rivals and self.context.fusion == "stitch":
+        if self.limits.rivals and self.context.fusion == "stitch":
             for graph, context in self.graphs(evaluator):
                 with context:
-                    before = ApplyPasses(prepared(graph), ANALYSES)
-                    for rival in rivals(before, context, self.rivals):
+                    before_fusion = ApplyPasses(run_until_fusion(graph), ANALYSES)
+                    for rival in rivals(before_fusion, context, self.limits.rivals):
                         job = rival_job(rival, evaluator, context.target, options, again)
                         if job is not None:
                             yield job
 
     def plans(self, evaluator: Evaluator, fusion: str | None = None) -> Iterator[Graph]:
-        """The graph as it is planned now, and those that operators such as loops hold."""
+        """Yield the current plans of the graph and of the graphs that its operators hold."""
         for graph, context in self.graphs(evaluator, fusion):
             with context:
                 yield planned(graph, "SchedulePlan")
@@ -309,131 +352,132 @@ class _Tuner:
     def graphs(
         self, evaluator: Evaluator, fusion: str | None = None
     ) -> Iterator[tuple[Graph, PassContext]]:
-        """The graph, and those inside that its plan still holds, with what they are planned by."""
-        todo = deque([(self.graph, self.context.with_options(evaluator=evaluator, fusion=fusion))])
-        while todo:
-            graph, context = todo.popleft()
+        """Yield the graph and the graphs that operators of its plan hold, each with its context."""
+        context = self.context.with_options(evaluator=evaluator, fusion=fusion)
+        queue = deque([(self.graph, context)])
+        while queue:
+            graph, context = queue.popleft()
             yield graph, context
             with context:
                 plan = planned(graph, "SchedulePlan")
             for node in plan.nodes:
-                for inner in (v for v in node.params.values() if isinstance(v, Graph)):
-                    hints = within(inner, context)
-                    todo.append((inner, context.with_options(templates={}, **hints)))
+                for nested in (v for v in node.params.values() if isinstance(v, Graph)):
+                    hints = nested_hint_options(nested, context)
+                    queue.append((nested, context.with_options(templates={}, **hints)))
 
-    def measure(self, found: Sequence[Job]) -> None:
-        """Measure what is missing; what a task finds is written when it ends."""
-        add([record for job in found for record in job.by_model()])
-        todo = deque(_Task(job, job.request.templates) for job in found)
-        flights: dict[Future[str], tuple[_Task, float]] = {}
-        while todo or flights:
-            self.report_on(found, [*todo, *(task for task, _ in flights.values())])
-            while todo and len(flights) < self.at_once:
-                task = todo.popleft()
+    def measure(self, pending: Sequence[Job]) -> None:
+        """Measure jobs; write the records of each task when it ends."""
+        add([record for job in pending for record in job.model_records()])
+        queue = deque(_Task(job, job.request.templates) for job in pending)
+        running: dict[Future[str], tuple[_Task, float]] = {}
+        """Futures with their task and the time when they are overdue."""
+        while queue or running:
+            self.report_progress(pending, [*queue, *(task for task, _ in running.values())])
+            while queue and len(running) < self.limits.at_once:
+                task = queue.popleft()
                 request = evolve(task.job.request, templates=task.templates).text()
-                limit = LIMIT + EACH * len(task.templates)
-                future = self.pool.submit(request, limit, anew=task.sure and not flights)
-                flights[future] = task, monotonic() + limit + GRACE
-            due = min(due for _, due in flights.values())
-            done, _ = wait(flights, max(0.0, due - monotonic()), FIRST_COMPLETED)
-            late = [f for f, (_, due) in flights.items() if due <= monotonic()]
-            for future in done or late:
-                task, _ = flights.pop(future)
-                todo.extendleft(reversed(self.ended(task, future)))
-        self.report_on(found, [])
+                limit = BASE_LIMIT + TEMPLATE_LIMIT * len(task.templates)
+                new_process = task.is_confirmation and not running
+                future = self.pool.submit(request, limit, new_process)
+                running[future] = task, monotonic() + limit + GRACE
+            next_deadline = min(deadline for _, deadline in running.values())
+            done, _ = wait(running, max(0.0, next_deadline - monotonic()), FIRST_COMPLETED)
+            overdue = [f for f, (_, deadline) in running.items() if deadline <= monotonic()]
+            for future in done or overdue:
+                task, _ = running.pop(future)
+                queue.extendleft(reversed(self.finish(task, future)))
+        self.report_progress(pending, [])
 
-    def report_on(self, found: Sequence[Job], tasks: Sequence[_Task]) -> None:
-        """Tell how many groups are done, and which is next."""
+    def report_progress(self, pending: Sequence[Job], tasks: Sequence[_Task]) -> None:
+        """Report how many jobs are done, and which is next; ``tasks`` are those left."""
         waiting = dict.fromkeys(task.job for task in tasks)
-        now = next((j.operators for j in found if j in waiting), "")
-        self.report(now, len(found) - len(waiting), len(found))
+        operators = next((job.operators for job in pending if job in waiting), "")
+        self.report(operators, len(pending) - len(waiting), len(pending))
 
-    def ended(self, task: _Task, future: Future[str]) -> list[_Task]:
-        """Write what a task found; what has to be tried again is returned."""
+    def finish(self, task: _Task, future: Future[str]) -> list[_Task]:
+        """Write the records of a task that has ended, and return tasks to run after it."""
         try:
             answer = Answer.read(future.result(timeout=0))
         except HungError:
-            return self.failed(task, "hung")
+            return self.retry(task, "hung")
         except DeadError:
-            return self.failed(task, "crashed")
+            return self.retry(task, "crashed")
         except TimeoutError:
-            self.remarks.append(self.pool.give_up("an executor gave no answer in time"))
-            return self.failed(task, "hung")
+            self.remarks.append(self.pool.fall_back("an executor gave no answer in time"))
+            return self.retry(task, "hung")
         except BrokenExecutor as error:
-            self.remarks.append(self.pool.give_up(f"the pool of an executor broke: {error}"))
-            return self.failed(task, "crashed")
-        except Exception as error:  # noqa: BLE001, RUF100  (of whatever the executor has run)
+            self.remarks.append(self.pool.fall_back(f"the pool of an executor broke: {error}"))
+            return self.retry(task, "crashed")
+        except Exception as error:  # noqa: BLE001, RUF100  (a user's executor may raise anything)
             job = task.job
             self.refused.add((job.group.key, job.sizes, bool(job.request.apart)))
             self.remarks.append(f"{job.operators}: not measured: {error}")
             return []
-        self.keep(task.job, answer, count=not task.sure)
-        if task.sure or not answer.beside:
+        self.write_records(task.job, answer, count=not task.is_confirmation)
+        if task.is_confirmation or not answer.beside:
             return []
         usual = task.templates[0]
-        known = snapshot().evaluator.known(task.job.group, task.job.sizes)
+        records = snapshot().evaluator.known(task.job.group, task.job.sizes)
         if task.job.request.apart:
-            return self.doubted(task, known.get(APART))
-        best = ranked(usual, [known])[0]
+            return self.confirm_rival(task, records.get(APART))
+        best = ranked(usual, [records])[0]
         if best == usual or best not in answer.samples:
             return []
-        return [_Task(task.job, (usual, best), sure=True)]
+        return [_Task(task.job, (usual, best), is_confirmation=True)]
 
-    def doubted(self, task: _Task, units: Record | None) -> list[_Task]:
-        """Once more, where a pattern did otherwise than the plan has it."""
+    def confirm_rival(self, task: _Task, units: Record | None) -> list[_Task]:
+        """Return the task once more if its measurement contradicts the current plan."""
         share = None if units is None else units.fused_share
         if share is None or (share < 1.0) == task.job.chosen:
             return []
-        return [evolve(task, sure=True)]
+        return [evolve(task, is_confirmation=True)]
 
-    def failed(self, task: _Task, fault: str) -> list[_Task]:
-        """Smaller tasks, to find the template that it was; that one is marked.
+    def retry(self, task: _Task, fault: str) -> list[_Task]:
+        """Return smaller tasks that find the template at fault; record the fault of a single one.
 
-        The usual template is first tried alone, then each other one beside it, and by itself if the
-        usual one is at fault. All of them twice: something else may have ended it.
+        The usual template is first measured alone, then each other one together with it, and by
+        itself if the usual one is at fault. Each is tried twice, since something else may have
+        ended it.
         """
         usual, *others = task.templates
         job = task.job
-        known = snapshot().evaluator.known(job.group, job.sizes).get(usual)
-        tried = known is not None and known.source is Source.MEASURED
-        if len(others) > 1 or (others and not tried):
+        record = snapshot().evaluator.known(job.group, job.sizes).get(usual)
+        is_measured = record is not None and record.source is Source.MEASURED
+        if len(others) > 1 or (others and not is_measured):
             pairs = [_Task(job, (usual, t)) for t in others]
-            return pairs if tried else [_Task(job, (usual,)), *pairs]
-        if others and known is not None and known.fault:
+            return pairs if is_measured else [_Task(job, (usual,)), *pairs]
+        if others and record is not None and record.fault:
             return [_Task(job, tuple(others))]
-        if not task.failed:
-            return [evolve(task, failed=1)]
+        if not task.failures:
+            return [evolve(task, failures=1)]
         self.remarks.append(f"{job.operators}: {task.templates[-1]} {fault}")
-        self.keep(job, Answer({}, {task.templates[-1]: fault}))
+        self.write_records(job, Answer({}, {task.templates[-1]: fault}))
         return []
 
-    def keep(self, job: Job, answer: Answer, count: bool = True) -> None:
-        """Write the records of an answer."""
-        texts = [*dict.fromkeys([*answer.samples, *answer.faults])]
-        records: list[Record] = [job.record(t, answer) for t in texts]
-        self.measured += len(records) if count else 0
+    def write_records(self, job: Job, answer: Answer, count: bool = True) -> None:
+        """Write the records of an answer; ``count`` them as measurements of this run."""
+        templates = [*dict.fromkeys([*answer.samples, *answer.faults])]
+        records: list[Record] = [job.record(t, answer) for t in templates]
+        self.num_measured += len(records) if count else 0
         add(records)
 
 
-def _tuned(
-    plan: Graph, evaluator: Evaluator, sizes: Mapping[str, int]
-) -> Iterable[Tuned]:
-    """What the groups of a plan have become."""
+def _tuned(plan: Graph, evaluator: Evaluator, sizes: Mapping[str, int]) -> Iterable[Tuned]:
+    """Yield the groups of a plan with their usual and present templates."""
     target = plan.attrs["options"]["target"]
     for node, group in plan.attrs["subgraph"].items():
-        known = evaluator.known(group, sizes_of(group, sizes))
+        records = evaluator.known(group, sizes_of(group, sizes))
         default = plan_group(group, target)
         assert isinstance(default, Schedule)
         usual = str(template_of(group, default, target))
-        now = str(template_of(group, plan.attrs["schedule"][node], target))
-        before, after = (known[t].seconds if t in known else 0.0 for t in (usual, now))
+        template = str(template_of(group, plan.attrs["schedule"][node], target))
         yield Tuned(
             name=plan.names[node],
             operators=", ".join(n.label for n in group.ops),
             usual=usual,
-            template=now,
-            before=before,
-            after=after,
-            measured=sum(r.source is Source.MEASURED for t, r in known.items() if t != APART),
-            faults={t: r.fault for t, r in known.items() if r.fault and t != APART},
+            template=template,
+            before=records[usual].seconds if usual in records else 0.0,
+            after=records[template].seconds if template in records else 0.0,
+            measured=sum(r.source is Source.MEASURED for t, r in records.items() if t != APART),
+            faults={t: r.fault for t, r in records.items() if r.fault and t != APART},
         )

@@ -1,6 +1,6 @@
-"""A worker process: functions to call come in as lines of JSON, what they return goes out so.
+"""A worker process: it reads calls as lines of JSON, and writes their results as lines of JSON.
 
-It ends with its input, and, whatever it is doing, with the process that started it.
+It ends when its input ends, and when the process that started it does, whatever it is doing.
 """
 
 from __future__ import annotations
@@ -12,28 +12,28 @@ import threading
 import time
 from importlib import import_module
 
-LOOK = 0.5
-"""Seconds between two looks whether the process that started this one is still there."""
+POLL_SECONDS = 0.5
+"""The seconds between two checks whether the process that started this one still runs."""
 
 
 def main() -> None:
-    """Answer until there is nothing more to read."""
+    """Answer calls until the input ends."""
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # what kernels and compilers print is no answer
+    os.dup2(2, 1)  # kernels and compilers may print to standard output
     for line in sys.stdin:
         task = json.loads(line)
         module, name = task["function"].split(":")
         try:
             answer = {"value": getattr(import_module(module), name)(*task["arguments"])}
-        except Exception as error:  # noqa: BLE001, RUF100  (whoever asked decides)
+        except Exception as error:  # noqa: BLE001, RUF100  (the caller handles it)
             answer = {"error": f"{type(error).__name__}: {error}"}
         out.write(json.dumps(answer) + "\n")
         out.flush()
 
 
 def _end_with(parent: int) -> None:
+    """End this process when ``parent`` is no longer its parent."""
     while os.getppid() == parent:
-        time.sleep(LOOK)
+        time.sleep(POLL_SECONDS)
     os._exit(1)
-

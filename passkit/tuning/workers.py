@@ -1,7 +1,7 @@
-"""Workers: an Executor of processes that may crash or hang, one at a time and by themselves.
+"""Workers: an Executor of processes that may crash or hang without affecting other calls.
 
-Another Executor's pool is broken by one process that ends, and does not tell what it was doing.
-Here the call that it was doing fails, and the next one gets a new process.
+`ProcessPoolExecutor` breaks if one process ends, and does not tell which call caused that. Here
+only the call that the process was running fails, and the next one gets a new process.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from passkit.tuning import worker
 
 T = TypeVar("T")
 
+
 class WorkerError(PasskitError, RuntimeError):
-    """A worker process could not do what it was to do."""
+    """A call in a worker process failed."""
 
 
 class DeadError(WorkerError):
@@ -29,62 +30,74 @@ class DeadError(WorkerError):
 
 
 class HungError(WorkerError):
-    """A worker process took longer than it was given."""
+    """A worker process exceeded its time limit."""
 
 
 class Workers(Executor):
-    """``count`` processes. Functions are those of modules, arguments and results are JSON's.
+    """An executor of ``count`` processes.
 
-    A call that takes longer than ``limit`` seconds is ended with its process, and raises
-    `HungError`; one whose process ends otherwise raises `DeadError` with how it ended, and one that
-    raises, `WorkerError` with what.
+    Functions must be defined in modules; arguments and results must be values of JSON.
+
+    Args:
+        count: The number of processes.
+        limit: The most seconds of a call, by default any. A call that takes longer is ended
+            together with its process.
+
+    Futures raise:
+        HungError: The call exceeded its limit.
+        DeadError: The process ended, with its signal or code.
+        WorkerError: The function raised, with its error.
     """
 
     def __init__(self, count: int = 1, limit: float | None = None) -> None:
         self.limit = limit
         self._threads = ThreadPoolExecutor(count, "passkit-worker")
-        self._own = threading.local()
-        self._all: set[_Process] = set()
+        self._local = threading.local()
+        self._processes: set[_Process] = set()
 
     @property
     def pids(self) -> list[int]:
-        """The processes that run now."""
-        return [p.pid for p in [*self._all] if p.runs]
+        """The numbers of the processes that run now."""
+        return [p.pid for p in [*self._processes] if p.is_running]
 
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
-        """Call a function in a process; only arguments by position can be sent."""
+        """Call a function in a process.
+
+        Raises: TypeError for arguments by name, which are not sent.
+        """
         if kwargs:
             raise TypeError(f"Workers send arguments by position, got {', '.join(kwargs)}")
         task = {"function": f"{fn.__module__}:{fn.__qualname__}", "arguments": args}
-        return self._threads.submit(self._do, json.dumps(task))
+        return self._threads.submit(self._call, json.dumps(task))
 
-    def _do(self, task: str) -> Any:
-        process: _Process | None = getattr(self._own, "process", None)
-        if process is None or not process.runs:
-            process = self._own.process = _Process()
-            self._all.add(process)
+    def _call(self, task: str) -> Any:
+        """Call a function in this thread's process, in a new one if that has ended."""
+        process: _Process | None = getattr(self._local, "process", None)
+        if process is None or not process.is_running:
+            process = self._local.process = _Process()
+            self._processes.add(process)
         try:
             answer = process.ask(task, self.limit)
         except (DeadError, HungError):
-            self._all.discard(process)
+            self._processes.discard(process)
             raise
         if "error" in answer:
             raise WorkerError(f"a worker could not do it: {answer['error']}")
         return answer["value"]
 
     def renew(self) -> None:
-        """End the processes that wait for calls: the next ones get new ones. None must be busy."""
-        for process in [*self._all]:
+        """End all processes, so that the next calls get new ones. No call must be running."""
+        for process in [*self._processes]:
             process.end()
-        self._all.clear()
+        self._processes.clear()
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """End the processes, at once where nobody waits."""
+        """End the processes; unless ``wait``, at once."""
         if not wait:
-            for process in [*self._all]:
+            for process in [*self._processes]:
                 process.end()
         self._threads.shutdown(wait, cancel_futures=cancel_futures)
-        for process in [*self._all]:
+        for process in [*self._processes]:
             process.end()
 
 
@@ -92,29 +105,36 @@ class _Process:
     """A worker process and the pipe to it."""
 
     def __init__(self) -> None:
-        # It finds modules where this process does, a checkout that is not installed among them.
+        # It finds modules where this process does, such as in a checkout that is not installed.
         text = f"import sys; sys.path[:] = {sys.path!r}; from {worker.__name__} import main; main()"
         self._popen = subprocess.Popen(
-            [sys.executable, "-c", text], text=True, encoding="utf-8",
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+            [sys.executable, "-c", text],
+            text=True,
+            encoding="utf-8",
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
 
     @property
     def pid(self) -> int:
-        """Its number."""
+        """The number of the process."""
         return self._popen.pid
 
     @property
-    def runs(self) -> bool:
-        """Whether it has not ended."""
+    def is_running(self) -> bool:
+        """Whether the process has not ended."""
         return self._popen.poll() is None
 
     def ask(self, task: str, limit: float | None) -> Any:
-        """What it answers. Raises: DeadError, HungError."""
-        late = threading.Event()
+        """Send a call, and return the answer within ``limit`` seconds.
+
+        Raises: HungError after the limit; DeadError if the process ends.
+        """
+        timed_out = threading.Event()
 
         def end() -> None:
-            late.set()
+            timed_out.set()
             self._popen.kill()
 
         timer = threading.Timer(limit, end) if limit is not None else None
@@ -134,19 +154,20 @@ class _Process:
         if line.endswith("\n"):
             return json.loads(line)
         self.end()
-        if late.is_set():
+        if timed_out.is_set():
             raise HungError(f"a worker gave no answer in {limit:g} s, and was ended")
         raise DeadError(f"a worker ended with {_ending(self._popen.returncode)}")
 
     def end(self) -> None:
-        """End it now."""
+        """End the process at once, and close the pipes."""
         self._popen.kill()
         self._popen.wait()
         for pipe in (self._popen.stdin, self._popen.stdout):
             if pipe is not None:
-                with suppress(OSError):  # what was still to be sent has nowhere to go
+                with suppress(OSError):  # there may be unsent data
                     pipe.close()
 
 
 def _ending(code: int | None) -> str:
+    """Return how a process ended, from its return code."""
     return f"signal {-code}" if code is not None and code < 0 else f"code {code}"

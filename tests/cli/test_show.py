@@ -195,7 +195,7 @@ def test_templates(capsys: Capture, tmp_path: Path) -> None:
     assert text.startswith("t: e, t\n  reduce_sum_1[GRID_/27-WARP_27,CTA];\n  row, 3 tiles, 75")
     assert group["template"] == "reduce_sum_1[GRID_/27-WARP_27,CTA];" and group["others"]
     assert group["others"][0]["template"] in text
-    assert "row, 32 tiles" in given and "it was given" in given
+    assert "row, 32 tiles" in given and "it was specified in the option templates" in given
 
 
 @pytest.mark.parametrize("setting, message", [

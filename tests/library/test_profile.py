@@ -13,40 +13,46 @@ import passkit as pk
 from passkit.cli import doctor, main
 from passkit.errors import CacheError
 from passkit.library import store
-from passkit.library.device import device
-from passkit.library.profile import Profile, calibrated, digest, profile, write
+from passkit.library.cpu_profile import (
+    CpuProfile,
+    calibrated,
+    cpu_profile_digest,
+    read_cpu_profile,
+    write_cpu_profile,
+)
+from passkit.library.device import device_key
 from passkit.plan.target import cpu, target_of
-from passkit.program import plans
+from passkit.program.plan_cache import plan_key
 from passkit.tuning import calibration
 
-ONE = Profile(((1 << 17, 8e10), (1 << 27, 5e9)), 1e-8, 3e-7, ((1 << 15, 1e-9), (1 << 25, 9e-8)))
+ONE = CpuProfile(((1 << 17, 8e10), (1 << 27, 5e9)), 1e-8, 3e-7, ((1 << 15, 1e-9), (1 << 25, 9e-8)))
 
 
 def test_it_comes_back_and_plans_go_by_it(fresh_cache: Path) -> None:
     """For the CPU by its name only; a plan on disk is another one then."""
     graph = pk.Graph([pk.ops.exp(pk.var("x", (3,)))])
-    key = plans.plan_key(graph, {})
-    assert profile() is None and digest() == "" and calibrated(cpu()) is cpu()
-    write(ONE)
+    key = plan_key(graph, {})
+    assert read_cpu_profile() is None and cpu_profile_digest() == "" and calibrated(cpu()) is cpu()
+    write_cpu_profile(ONE)
 
-    assert profile() == ONE
+    assert read_cpu_profile() == ONE
     target = pk.PassContext().target
     assert (target.curve, target.launch, target.meeting) == (ONE.curve, 1e-8, 3e-7)
     assert pk.PassContext(target="cpu").target == target
     assert target.moving(1 << 27) == pytest.approx((1 << 27) / 5e9)
     assert pk.PassContext(target=cpu()).target == cpu()
     assert pk.PassContext(target="blocks").target == target_of("blocks")
-    assert plans.plan_key(graph, {}) != key
+    assert plan_key(graph, {}) != key
     before = pk.ApplyPasses(graph, ["Fusion", "SchedulePlan"], target=cpu())
     after = pk.ApplyPasses(graph, ["Fusion", "SchedulePlan"])
     (usual,), (now,) = (g.attrs["schedule"].values() for g in (before, after))
     assert now == evolve(usual, seconds=now.seconds)
-    assert store.content().nbytes == store.clear() > 0 and profile() is None
+    assert store.content().nbytes == store.clear() > 0 and read_cpu_profile() is None
 
 
 def test_what_is_no_profile(fresh_cache: Path) -> None:
     """Torn, foreign and stale files, and numbers that mean nothing."""
-    write(ONE)
+    write_cpu_profile(ONE)
     (path,) = (fresh_cache / "tuned").glob("*.json")
     good = json.loads(path.read_text())
     bad = [
@@ -56,11 +62,11 @@ def test_what_is_no_profile(fresh_cache: Path) -> None:
     ]  # fmt: skip
     for text in ["", "[]", "{", path.read_text()[:-9], *(json.dumps(good | b) for b in bad)]:
         path.write_text(text)
-        assert profile() is None, text
-    write(ONE)
+        assert read_cpu_profile() is None, text
+    write_cpu_profile(ONE)
     fresh_cache.chmod(0o777)
     with pytest.raises(CacheError, match=f"{fresh_cache} has mode 0777: others may write"):
-        profile()
+        read_cpu_profile()
 
 
 def test_it_is_measured(
@@ -68,7 +74,7 @@ def test_it_is_measured(
 ) -> None:
     """The doctor measures when asked, and tells whether somebody did; here of small sizes."""
     monkeypatch.setattr(calibration, "SIZES", (1 << 14, 1 << 15))
-    monkeypatch.setattr(calibration, "LEAST", 0)
+    monkeypatch.setattr(calibration, "MIN_COPY_BYTES", 0)
     monkeypatch.setattr("passkit.program.copying.SIZES", (1 << 12, 1 << 14))
     monkeypatch.setattr(doctor, "CHECKS", (doctor.check_profile, doctor.check_cpu))
     calibration.copy_speed.cache_clear()
@@ -79,9 +85,9 @@ def test_it_is_measured(
     (told, _) = json.loads(capsys.readouterr().out)
 
     assert told["works"] and "GB/s in the caches" in told["found"]
-    found = profile()
+    found = read_cpu_profile()
     assert found is not None and found.meeting > 0 < found.launch < 1e-4
     assert [n for n, _ in found.curve] == [1 << 13, 1 << 15]
     assert found.curve[0][1] >= found.curve[1][1] > 1e8
     assert [n for n, _ in found.latency] == [1 << 14, 1 << 15]
-    assert os.listdir(fresh_cache / "tuned").count(f"{device()}.json") == 1
+    assert os.listdir(fresh_cache / "tuned").count(f"{device_key()}.json") == 1

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from passkit.errors import CacheError
-from passkit.library import lines, store
-from passkit.library.device import device
+from passkit.library import record_lines, store
+from passkit.library.device import device_key
 from passkit.plan.evaluator import MOST_SAMPLES, Record
 from passkit.plan.schedule import Source
 from passkit.runtime.native.compiler import find_compiler
@@ -26,13 +26,13 @@ ONE = Record(KEY, "exp_1[GRID,CTA];", SIZES, Source.MEASURED, TIMES, 3e-6, "", "
 
 def file_of(folder: Path) -> Path:
     """This device's file."""
-    return folder / "tuned" / f"{device()}.jsonl"
+    return folder / "tuned" / f"{device_key()}.jsonl"
 
 
 def test_records_come_back(fresh_cache: Path) -> None:
     """As they were written, in a folder of this user's alone."""
     other = Record(KEY, "exp_1[GRID];", model=5e-6, fault="other bits")
-    assert store.snapshot() == store.NOTHING
+    assert store.snapshot() == store.EMPTY
     store.add([])
     assert not file_of(fresh_cache).exists()
     store.add([ONE, other])
@@ -50,7 +50,9 @@ def test_records_come_back(fresh_cache: Path) -> None:
 def test_what_is_no_record(fresh_cache: Path) -> None:
     """Torn, foreign and stale lines are read past, and hurt no line beside them."""
     compiler = find_compiler()
-    good = json.loads(lines.written(ONE, device(), compiler.fingerprint if compiler else ""))
+    good = json.loads(
+        record_lines.record_line(ONE, device_key(), compiler.fingerprint if compiler else "")
+    )
     bad = [
         {"device": "another"}, {"version": "0:0"}, {"compiler": "another"}, {"group": "../x"},
         {"template": 7}, {"source": "guessed"}, {"samples": ["1"]}, {"samples": [-1.0]},
@@ -79,7 +81,7 @@ def test_without_a_compiler_those_of_any_count(
     assert store.snapshot().records() == [ONE]
     assert store.snapshot().digest == digest
     monkeypatch.setenv("PASSKIT_THREADS", "1")
-    assert store.snapshot() == store.NOTHING
+    assert store.snapshot() == store.EMPTY
 
 
 def test_two_writers_lose_nothing(fresh_cache: Path) -> None:
@@ -95,9 +97,7 @@ def test_two_writers_lose_nothing(fresh_cache: Path) -> None:
     environ = os.environ | {"PYTHONPATH": str(ROOT)}
     file_of(fresh_cache).parent.mkdir(mode=0o700)
     writers = [
-        subprocess.Popen(
-            [sys.executable, "-c", text, name, str(file_of(fresh_cache))], env=environ
-        )
+        subprocess.Popen([sys.executable, "-c", text, name, str(file_of(fresh_cache))], env=environ)
         for name in "ab"
     ]
     assert [w.wait() for w in writers] == [0, 0]
@@ -108,7 +108,7 @@ def test_two_writers_lose_nothing(fresh_cache: Path) -> None:
 
 def test_the_file_is_bounded(fresh_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that has grown too large is written anew: a line for each template, the newest."""
-    monkeypatch.setattr(store, "LIMIT", 8000)
+    monkeypatch.setattr(store, "MAX_FILE_BYTES", 8000)
     for k in range(60):
         store.add([Record(KEY, f"t{k % 40}", (), Source.MEASURED, (1.0,) * 20)])
 

@@ -228,7 +228,7 @@ def test_the_first_pass_for_a_target_binds_the_graph() -> None:
     )
     assert pk.ApplyPasses(out, TestLater).attrs["options"] == options
     with pytest.raises(
-        pk.PassError, match="target 'cpu', and the graph is planned for 'cuda' by T"
+        pk.PassError, match="target 'cpu', but the graph was planned for 'cuda' by T"
     ):
         pk.ApplyPasses(out, TestLater, target="cpu")
 

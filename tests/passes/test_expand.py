@@ -173,7 +173,7 @@ def test_an_expansion_that_never_ends_is_found() -> None:
     forever = pk.register_op("test_forever")
     forever.set_attr("FInferShape", lambda node, s: s)
     forever.set_attr("FExpand", lambda node, x: ops.neg(forever(x)))
-    with pytest.raises(pk.PassError, match="after 64 rounds: test_forever; FExpand must not"):
+    with pytest.raises(pk.PassError, match="after 64 iterations: test_forever; FExpand must not"):
         pk.ApplyPasses(pk.Graph([forever(pk.var("x", (3,)))]), "Expand")
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import passkit as pk
-from passkit.program import plans
+from passkit.program import executable
 from tests.planned import feeds_of
 from tests.teams import team_of
 
@@ -105,7 +105,7 @@ def test_a_program_of_the_plan_cache(
     graph = pk.parse(HEAD + f"return add({PAIRS})")
     feeds = feeds_of(graph, rng)
     (wanted,) = pk.compile(graph)(feeds)
-    monkeypatch.setattr(plans, "has_planned", lambda: False)
+    monkeypatch.setattr(executable, "planner_is_imported", lambda: False)
     exe = pk.compile(graph)
 
     assert exe(feeds)[0].tobytes() == wanted.tobytes()

@@ -6,7 +6,7 @@ import pytest
 
 import passkit as pk
 from passkit.passes import infer_shape
-from passkit.passes.infer_shape import find_shapes, solve
+from passkit.passes.infer_shape import infer_graph_shapes, solve_guards
 from passkit.values.size import Extent, Size
 
 n, m = Size.symbol("n"), Size.symbol("m")
@@ -167,7 +167,7 @@ def test_equalities_are_solved(
     guards: list[tuple[Extent, Extent]], found: dict[str, Extent]
 ) -> None:
     """Symbols that stand alone in an equality get a value; products and quotients wait."""
-    assert solve([(a, b, "here") for a, b in guards], {}) == found
+    assert solve_guards([(a, b, "here") for a, b in guards], {}) == found
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_equalities_that_cannot_hold_raise(
 ) -> None:
     """A contradiction is found before any call."""
     with pytest.raises(pk.ShapeError, match=message):
-        solve([(a, b, "here") for a, b in guards], {})
+        solve_guards([(a, b, "here") for a, b in guards], {})
 
 
 @pytest.mark.parametrize("shape", [(4, 8), ("n", 8), None])
@@ -202,7 +202,7 @@ def test_inference_is_linear(
     y = x = pk.var("x", shape)
     for k in range(3000):
         y = pk.ops.exp(y) if k % 2 else y + x
-    found, _, _ = find_shapes(pk.Graph([y + pk.var("z", (4, 8))]))
+    found, _, _ = infer_graph_shapes(pk.Graph([y + pk.var("z", (4, 8))]))
 
     assert set(found.values()) == {(4, 8)}
     assert len(asked) <= 4 * 3001

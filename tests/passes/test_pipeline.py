@@ -11,8 +11,8 @@ import pytest
 import passkit as pk
 from passkit.cli import main
 from passkit.frontends import tf_graphdef, tinyflow
-from passkit.passes.pipeline import DEFAULT_PIPELINE, parsed, settled
-from passkit.program import plans
+from passkit.passes.pipeline import DEFAULT_PIPELINE, parse_passes_arguments, parse_pipeline
+from passkit.program.plan_cache import plan_key
 from passkit.program.planning import planned
 
 RAN: list[str] = []
@@ -69,7 +69,7 @@ def test_a_graph_is_not_taken_through_them_twice() -> None:
     assert RAN == ["TestPipelineSwap"]
     assert pk.compile(fused, passes={"after Fusion": []}).kernels[0].ops == ("exp", "relu")
     with pytest.raises(
-        pk.PassError, match="TestPipelineSwap is to run before RTCGen, which Graph.* has been"
+        pk.PassError, match="TestPipelineSwap must run before RTCGen, but Graph.* has already been"
     ):
         pk.compile(fused, passes=whole)
     looked = planned(graph(), "Fusion", passes={"after Fusion": [look]})
@@ -82,7 +82,7 @@ def test_a_graph_is_not_taken_through_them_twice() -> None:
     ([], "passes must be a list .* got an empty list"),
     (["Fuson"], "passes: pass 'Fuson' is not registered; did you mean 'Fusion'"),
     ([3], "passes: a pass is given by name or as a Pass, got 3; register_pass makes"),
-    ({"Simplify": ["Fusion"]}, "the place of a pass is \"after NAME\" or .* got 'Simplify'"),
+    ({"Simplify": ["Fusion"]}, "the position of a pass is \"after NAME\" or .* got 'Simplify'"),
     ({"after Simplfy": []}, "'after Simplfy' names no pass of the default .* mean 'Simplify'"),
     ({"after Fusion": ["TestPipelineLok"]}, "pass 'TestPipelineLok' is not .*'TestPipelineLook'"),
     ({"after Fusion": 3}, r"passes\['after Fusion'\] must be a list of passes, got 3"),
@@ -107,9 +107,9 @@ def test_a_pipeline_has_what_is_asked_of_it() -> None:
 
 def test_plans_of_own_passes_are_not_kept() -> None:
     """What a function does cannot be read off a file; the default pipeline has a key as ever."""
-    assert plans.plan_key(graph(), {"fusion": "stitch"}) is not None
-    assert plans.plan_key(graph(), {"passes": {"after Simplify": [swap]}}) is None
-    assert plans.plan_key(graph(), {"fusion": "test_pipeline_strategy"}) is None
+    assert plan_key(graph(), {"fusion": "stitch"}) is not None
+    assert plan_key(graph(), {"passes": {"after Simplify": [swap]}}) is None
+    assert plan_key(graph(), {"fusion": "test_pipeline_strategy"}) is None
 
 
 def test_a_saved_executable_names_its_passes(tmp_path: Path) -> None:
@@ -119,7 +119,9 @@ def test_a_saved_executable_names_its_passes(tmp_path: Path) -> None:
     pk.compile(graph(), passes=["TestPipelineSwap", "Fusion", "CodeGen", "RTCGen"]).save(tmp_path)
 
     assert pk.load(tmp_path / "a").kernels[0].ops == pk.load(tmp_path).kernels[0].ops
-    assert settled({"before Fusion": swap}).written() == {"before Fusion": ["TestPipelineSwap"]}
+    assert parse_pipeline({"before Fusion": swap}).as_option() == {
+        "before Fusion": ["TestPipelineSwap"]
+    }
     with pytest.raises(pk.PassError, match="TestPipelineLoose is not registered, so a file cannot"):
         pk.compile(graph(), passes={"after Simplify": LOOSE}).save(tmp_path)
 
@@ -142,9 +144,7 @@ def test_frontends_take_passes() -> None:
         tf_graphdef.Session(model, passes={"after Fuson": []})
 
 
-def test_passes_on_the_command_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_passes_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A list, or places; both reach what is planned, and mistakes end with exit code 1."""
     model = tmp_path / "model.txt"
     model.write_text(pk.to_text(graph()))
@@ -153,6 +153,6 @@ def test_passes_on_the_command_line(
         assert "tanh" in capsys.readouterr().out
     assert main(["explain", str(model), "--passes", "after Simplfy=TestPipelineSwap"]) == 1
     assert "did you mean 'Simplify'?" in capsys.readouterr().err
-    assert parsed(["after A=B,C", "after A = D"]) == {"after A": ["B", "C", "D"]}
+    assert parse_passes_arguments(["after A=B,C", "after A = D"]) == {"after A": ["B", "C", "D"]}
     with pytest.raises(pk.SettingError, match="--passes is one list NAME,.* got 'Fusion' beside"):
-        parsed(["after A=B", "Fusion"])
+        parse_passes_arguments(["after A=B", "Fusion"])

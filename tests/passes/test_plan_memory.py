@@ -285,15 +285,15 @@ def test_random_graphs_have_sound_plans(symbolic: bool, rng: np.random.Generator
 
 def test_a_planted_bug_is_found(monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator) -> None:
     """A planner that frees values one reader too early is caught within a few graphs."""
-    read = plan_memory._Planner.find_values
+    read = plan_memory.MemoryPlanner.find_values
 
-    def too_early(self: plan_memory._Planner) -> None:
+    def too_early(self: plan_memory.MemoryPlanner) -> None:
         read(self)
-        for value in set(self.value.values()):
+        for value in set(self.values.values()):
             if value.last < self.end:
                 value.last = max(value.start, value.last - 1)
 
-    monkeypatch.setattr(plan_memory._Planner, "find_values", too_early)
+    monkeypatch.setattr(plan_memory.MemoryPlanner, "find_values", too_early)
     with pytest.raises(pk.PassError, match=r"reads \w+ at bytes|over its input \w+"):
         for _ in range(50):
             plan(random_graph(rng, Counter()))
@@ -303,6 +303,6 @@ def test_any_pair_in_place_is_found(
     monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
 ) -> None:
     """A planner that writes over broadcast inputs is caught, too."""
-    monkeypatch.setattr(plan_memory._Planner, "alike", lambda self, a, b: True)
+    monkeypatch.setattr(plan_memory.MemoryPlanner, "have_equal_layout", lambda self, a, b: True)
     with pytest.raises(pk.PassError, match="over its input exp, .* 8 elements of float32 over 4"):
         plan(of_two_dtypes())

@@ -15,7 +15,7 @@ import pytest
 import passkit as pk
 from passkit.graph.infer import code_dtypes
 from passkit.graph.node import Node
-from passkit.program import plans
+from passkit.program.plan_cache import decode_value, encode_value, plan_key
 from passkit.runtime.native import launcher
 from passkit.runtime.native.cache import KernelCache, open_cache
 from passkit.values import dtype
@@ -181,19 +181,19 @@ def test_what_was_measured_has_its_own_plan(folder: Path) -> None:
 def test_what_has_no_key() -> None:
     """Other targets, objects as options and annotated graphs."""
     graph = pk.Graph([pk.ops.exp(pk.var("x", (3,)))])
-    assert plans.plan_key(graph, {"fusion": None}) == plans.plan_key(graph, {})
-    assert plans.plan_key(graph, {"fusion": "none"}) not in (None, plans.plan_key(graph, {}))
-    assert plans.plan_key(graph, {"target": "interpret"}) is None
-    assert plans.plan_key(graph, {"no_fuse": ["exp"]}) is None
-    assert plans.plan_key(pk.ApplyPasses(graph, "InferShape"), {}) is None
+    assert plan_key(graph, {"fusion": None}) == plan_key(graph, {})
+    assert plan_key(graph, {"fusion": "none"}) not in (None, plan_key(graph, {}))
+    assert plan_key(graph, {"target": "interpret"}) is None
+    assert plan_key(graph, {"no_fuse": ["exp"]}) is None
+    assert plan_key(pk.ApplyPasses(graph, "InferShape"), {}) is None
 
 
 def test_sizes_survive() -> None:
     """Sizes, sums and quotients are read as they were written."""
     n, m = Size.symbol("n"), Size.symbol("m")
     value = (3, n, n * m + 1, (n + 2) // 3, "text", (n // m, ()))
-    assert plans._read(json.loads(json.dumps(plans._plain(value)))) == value
-    assert isinstance(plans._read(plans._plain(Quotient(n, 2))), Quotient)
+    assert decode_value(json.loads(json.dumps(encode_value(value)))) == value
+    assert isinstance(decode_value(encode_value(Quotient(n, 2))), Quotient)
 
 
 def test_a_dtype_and_an_executable_say_what_they_are_not() -> None:

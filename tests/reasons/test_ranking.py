@@ -1,52 +1,57 @@
-"""Why a group runs as it does: its template beside the others."""
+"""Ranking: the template of a group, the reason for it, and the other templates."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 from attrs import evolve
 
 import passkit as pk
-from passkit.plan.schedule import Source
-from passkit.reasons.ranking import Ranked, rank
-from passkit.templating.template import parse_template
-
-
-def ranked(text: str, name: str | None = None) -> Ranked:
-    """The only group of a graph in text, or the one of a name."""
-    (found,) = pk.templates(pk.parse(text), name)
-    return found  # type: ignore[no-any-return]
-
 
 SUMS = "x: f32[4096, 300]; e = exp(x); t = reduce_sum(e, axis=1); return t"
 
 
-def test_what_is_told() -> None:
-    """Operators by their names, tiles, bytes, seconds, and others that could be."""
-    found = ranked(SUMS)
-
-    assert (found.name, found.operators, found.composition) == ("t", ("e", "t"), "row")
-    assert parse_template(found.template) and found.source is Source.MODEL
-    assert found.nbytes == 4096 * 301 * 4 and found.seconds > 0
-    assert found.as_dict()["others"] and len(found.as_dict()) == 11
-    assert str(found).count("reduce_sum_1[") == 4
+def ranked(text: str, name: str | None = None, **options: Any) -> Any:
+    """The only group of a graph in text, or the one of a name."""
+    (group,) = pk.templates(pk.parse(text), name, **options)
+    return group
 
 
-def test_why() -> None:
-    """It was given, is alone, is the quickest, is the rule, or nobody knows."""
-    found = ranked(SUMS)
-    others = found.others
+def test_a_group_lists_operators_costs_and_other_templates() -> None:
+    """A group has the names of its operators, tiles, bytes, seconds and other templates."""
+    group = ranked(SUMS)
 
-    assert evolve(found, source=Source.USER).why == "it was given"
-    assert evolve(found, others=()).why == "it is the only one"
-    assert evolve(found, seconds=0.0).why.startswith("sizes are unknown, so it stands before")
-    assert evolve(found, seconds=1e-9).why == f"the model has it before {len(others)} others"
-    assert evolve(found, seconds=1e-9, others=others[:1]).why.endswith("before the other one")
-    slow = evolve(found, seconds=2 * others[0].seconds)
-    assert slow.why == "row is the rule here; the model has one at 0.50 of its seconds"
+    assert (group.name, group.operators, group.composition) == ("t", ("e", "t"), "row")
+    assert group.source.value == "model"
+    assert group.nbytes == 4096 * 301 * 4 and group.seconds > 0
+    assert group.as_dict()["others"] and len(group.as_dict()) == 11
+    assert str(group).count("reduce_sum_1[") == 4
+    assert ranked(SUMS, templates={"t": group.template}).template == group.template
 
 
-def test_by_name() -> None:
-    """The group of an operator; an unknown name offers the nearest."""
+def test_the_reason_for_a_template_is_a_sentence() -> None:
+    """A template was specified, is the only one, is ranked first, or follows a rule."""
+    group = ranked(SUMS)
+    others = group.others
+    specified = ranked(SUMS, templates={"t": str(others[0].template)})
+
+    assert specified.why == "it was specified in the option templates"
+    assert evolve(group, others=()).why == "it is the only possible template"
+    unknown = evolve(group, seconds=0.0).why
+    assert unknown == f"sizes are unknown, so it is preferred to {len(others)} others by its kind"
+    fastest = evolve(group, seconds=1e-9)
+    assert fastest.why == f"the cost model ranks it before {len(others)} others"
+    assert evolve(fastest, others=others[:1]).why.endswith("before the other one")
+    slow = evolve(group, seconds=2 * others[0].seconds)
+    assert slow.why == (
+        "a rule prefers row here; the cost model estimates another template at 0.50 times its "
+        "seconds"
+    )
+
+
+def test_a_group_is_found_by_the_name_of_an_operator() -> None:
+    """The name of an operator selects its group; an unknown name offers the nearest."""
     two = f"{SUMS.removesuffix('return t')} b = matmul(x, x, transpose_b=true); "
     two += "m = reduce_max(b, axis=1); return t, m"
 
@@ -56,13 +61,7 @@ def test_by_name() -> None:
         pk.templates(pk.parse(two), "T")
 
 
-def test_without_schedules() -> None:
-    """Ranking reads what SchedulePlan left."""
-    with pytest.raises(pk.PassError, match=r"Graph\(.* has no attribute 'schedule', which t"):
-        rank(pk.parse(SUMS))
-
-
-def test_nothing_to_rank() -> None:
+def test_a_graph_of_library_calls_has_no_groups() -> None:
     """A graph of a library's product has no group."""
     assert str(pk.templates(pk.parse("x: f32[99, 99]; return matmul(x, x)"))) == (
         "no operators are fused"

@@ -15,7 +15,7 @@ from tests.planned import agrees, feeds_of
 
 def program(text: str) -> Program:
     """The program of a graph in text."""
-    made = pk.compile(pk.parse(text))._program
+    made = pk.compile(pk.parse(text)).program
     assert made is not None
     return made
 

@@ -300,13 +300,13 @@ def test_planner_state_is_not_imported(name: str) -> None:
 
 def test_planner_state_is_all_that_passes_provide() -> None:
     """The list of annotations left out has those of every pass."""
-    from passkit.passes.apply import OWN
+    from passkit.passes.apply import GRAPH_ANNOTATIONS
     from passkit.passes.base import find_pass, list_passes
     from passkit.serial.json import LEFT_OUT
 
     passes = [find_pass(n) for n in list_passes()]
     own = {a for p in passes if p.body.__module__.startswith("passkit.") for a in p.provides}
-    assert own | {*OWN} - {"unread"} <= LEFT_OUT
+    assert own | {*GRAPH_ANNOTATIONS} - {"unread"} <= LEFT_OUT
 
 
 def test_long_names_are_shortened_in_messages() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 import passkit as pk
 from passkit.cli import doctor
-from passkit.library import gpu
+from passkit.library.gpu_profile import read_gpu_profile
 from passkit.plan.target import MIB, target_of
 from passkit.runtime.cuda.device import device, named, profiled, settled
 from passkit.tuning.gpu_calibration import calibrate_gpu
@@ -28,7 +28,7 @@ def test_by_an_injected_clock(fresh_cache: Path) -> None:
         doctor.calibrate_gpus()
         target = settled(target_of("cuda"))
         assert "GB/s, a launch 5 us" in doctor._gpu_profile().replace("µs", "us")
-        own = gpu.measured(named(facts))
+        own = read_gpu_profile(named(facts))
 
     assert [n for n, _ in found.curve] == [2 * MIB, 4 * MIB, 8 * MIB, 16 * MIB, 32 * MIB]
     assert [speed for _, speed in found.curve] == pytest.approx([2e12] * 5, rel=0.01)
@@ -40,7 +40,7 @@ def test_by_an_injected_clock(fresh_cache: Path) -> None:
     good = path.read_text()
     for torn in (good[:40], good.replace("Fake", "Other"), json.dumps({"format": 1})):
         path.write_text(torn)
-        assert gpu.measured(named(facts)) is None
+        assert read_gpu_profile(named(facts)) is None
 
 
 def test_without_a_device(fresh_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -219,7 +219,7 @@ def test_what_does_not_fit(softmax: pk.Graph, monkeypatch: pytest.MonkeyPatch) -
         tune(softmax, target="cuda")
     with pytest.raises(SettingError, match="asks what was measured .* got evaluator=<passkit"):
         tune(softmax, evaluator="model")
-    with pytest.raises(SettingError, match="has the clock on the wall, not <function"):
+    with pytest.raises(SettingError, match="uses the wall clock, not <function"):
         tune(softmax, clock=favour(""))
     for option in ("budget", "at_once"):
         with pytest.raises(SettingError, match=f"needs {option} of at least 1, got 0"):

@@ -62,7 +62,7 @@ USE = '''
 import sys, warnings
 import numpy as np
 import passkit as pk
-from passkit.program.plans import plan_key
+from passkit.program.plan_cache import plan_key
 
 x = pk.var("x", (4,))
 standard = pk.Graph([pk.ops.softmax(x)])

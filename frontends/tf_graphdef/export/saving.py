@@ -16,7 +16,7 @@ from passkit.frontends.tf_graphdef.proto import short
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node
 from passkit.passes import ApplyPasses
-from passkit.passes.functionalize import writes
+from passkit.passes.functionalize import writes_state
 from passkit.passes.fusion.flatten import flatten
 
 _SHOWN = 50
@@ -55,7 +55,7 @@ def graph_def(graph: Graph) -> Any:
 
 def _checked(graph: Graph) -> Graph:
     """The graph. Raises: ModelError when it updates state, which no frozen model can."""
-    names = {n.inputs[0].node.label for n in graph.nodes if writes(n)}
+    names = {n.inputs[0].node.label for n in graph.nodes if writes_state(n)}
     names |= {v.label for v, _ in graph.updates}
     if names:
         shown = ", ".join(short(n) for n in sorted(names)[:3]) + (", …" if len(names) > 3 else "")

@@ -27,7 +27,7 @@ from passkit.passes.fusion.draft import (
 )
 from passkit.passes.fusion.limits import Limits
 from passkit.passes.fusion.partition import Opaque, Partition, why_opaque
-from passkit.passes.hints import together
+from passkit.passes.fusion_hints import keep_together_names
 from passkit.plan.group import Decision
 from passkit.plan.schedule import is_expensive
 from passkit.space.reads import written_out
@@ -40,7 +40,7 @@ def greedy(graph: Graph, context: PassContext) -> Partition:
     for node in graph.nodes:
         run.visit(node)
     run.pair()
-    for names in together(context):
+    for names in keep_together_names(context):
         run.gather(names)
     return run.partition()
 

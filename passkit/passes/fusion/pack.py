@@ -16,7 +16,7 @@ from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node
 from passkit.passes.context import PassContext
 from passkit.passes.fusion.draft import Misfit
-from passkit.passes.hints import together
+from passkit.passes.fusion_hints import keep_together_names
 from passkit.plan.group import FUSED, Decision, Group, Kind, fused_node
 from passkit.plan.planner import plan_group
 from passkit.plan.schedule import Schedule
@@ -29,7 +29,7 @@ def pack(
 ) -> tuple[Graph, list[Decision]]:
     """The contracted graph with kernels packed: where the caller wants that, and where it pays."""
     run = _Packing(graph, context)
-    for names in together(context):
+    for names in keep_together_names(context):
         run.gather(names)
     run.look()
     decisions = [*(d for d in log if not run.together(d)), *run.log]

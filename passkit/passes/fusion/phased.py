@@ -18,7 +18,7 @@ from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.lowering.loops import tiles_of
 from passkit.passes.context import PassContext
-from passkit.passes.options import name_of
+from passkit.passes.options import node_name
 from passkit.passes.split_reduce import chunks_of
 from passkit.plan.closing import reads_of_part
 from passkit.plan.costs import model_seconds
@@ -57,7 +57,7 @@ def with_phases(graph: Graph, context: PassContext) -> Graph:
 
     These become further results of their nodes, which nobody reads.
     """
-    wanted = [{name_of(n) for n in names} for names in context.keep_together]
+    wanted = [{node_name(n) for n in names} for names in context.keep_together]
 
     def change(node: Node, inputs: tuple[Entry, ...]) -> Sequence[Entry] | None:
         if node.op is not FUSED:

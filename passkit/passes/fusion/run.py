@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from passkit.errors import PassError
 from passkit.graph.graph import Annotation, Graph
-from passkit.passes import hints
 from passkit.passes.base import register_pass
 from passkit.passes.context import PassContext
-from passkit.passes.expand import NONE, left_by
+from passkit.passes.expand import NONE, composites_left
 from passkit.passes.fusion.checked import partition_of
 from passkit.passes.fusion.contract import contract
 from passkit.passes.fusion.flatten import flatten
 from passkit.passes.fusion.pack import pack
 from passkit.passes.fusion.phased import with_phases
 from passkit.passes.fusion.views import without_views
+from passkit.passes.fusion_hints import check_hint_names
 from passkit.plan.group import FUSED
 from passkit.plan.strategy import find_fusion
 
@@ -37,14 +37,14 @@ def fusion(graph: Graph, context: PassContext) -> Graph:
     Raises: PassError for a partition that is none, and for a graph whose composites were expanded
     for another strategy.
     """
-    if graph.attrs["expanded"] not in (NONE, left_by(context)):
+    if graph.attrs["expanded"] not in (NONE, composites_left(context)):
         raise PassError(
             f"Fusion is to plan by {context.fusion!r}, and the graph was expanded but for "
             f"{graph.attrs['expanded']}; start from the graph as it was before Expand"
         )
     if any(n.op is FUSED for n in graph.nodes):
         graph = flatten(graph)
-    hints.check(graph, context)
+    check_hint_names(graph, context)
     partition = partition_of(graph, find_fusion(context.fusion), context)
     partition = without_views(graph, partition)
     fused, log = contract(graph, partition), partition.log

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from attrs import define, evolve, field, frozen
 
 from passkit.errors import DeviceError, MissingDependencyError
-from passkit.library.gpu import measured
+from passkit.library.gpu_profile import read_gpu_profile
 from passkit.plan.gpus import Gpu, gpu_of
 from passkit.plan.target import KIB, Target, target_of
 from passkit.runtime.cuda.bindings import BindingsDriver
@@ -244,7 +244,7 @@ def profiled(target: Target, facts: Facts) -> Target:
 
     Raises: CacheError when others may write to the cache folder.
     """
-    found, known = measured(named(facts)), gpu(facts).numbers(target)
+    found, known = read_gpu_profile(named(facts)), gpu(facts).numbers(target)
     return known if found is None else evolve(known, curve=found.curve, launch=found.launch)
 
 

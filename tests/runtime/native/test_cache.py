@@ -13,8 +13,9 @@ import platformdirs
 import pytest
 
 from passkit.errors import CacheError
-from passkit.library import profile, store
-from passkit.library.device import device
+from passkit.library import store
+from passkit.library.cpu_profile import read_cpu_profile
+from passkit.library.device import device_key
 from passkit.runtime.native import cache as module
 from passkit.runtime.native.cache import KernelCache, cache_folder, open_cache, trusted_folder
 
@@ -311,10 +312,10 @@ def test_a_fifo_in_the_place_of_a_lock_is_an_error(
 ) -> None:
     """Whoever writes measurements does not wait for a reader that never comes."""
     (trusted_folder(fresh_cache) / "tuned").mkdir(mode=0o700)
-    os.mkfifo(fresh_cache / "tuned" / f"{device()}.jsonl.lock")
+    os.mkfifo(fresh_cache / "tuned" / f"{device_key()}.jsonl.lock")
 
     wanted = pytest.raises(CacheError, match=f"cannot write what was measured to {fresh_cache}")
-    with wanted, store.writing():
+    with wanted, store.lock_folder():
         pass
 
 
@@ -323,9 +324,9 @@ def test_measurements_and_profiles_are_read_from_files_only(kind: str, fresh_cac
     """Links and FIFOs in the place of records and of a CPU's profile are no measurements."""
     folder = trusted_folder(fresh_cache) / "tuned"
     folder.mkdir(mode=0o700)
-    for name in (f"{device()}.jsonl", f"{device()}.json"):
+    for name in (f"{device_key()}.jsonl", f"{device_key()}.json"):
         path = folder / name
         os.mkfifo(path) if kind == "fifo" else path.symlink_to("/dev/zero")
 
-    assert store.snapshot() == store.NOTHING
-    assert profile.profile() is None
+    assert store.snapshot() == store.EMPTY
+    assert read_cpu_profile() is None

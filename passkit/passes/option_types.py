@@ -19,11 +19,11 @@ from passkit.templating.template import Template
 TargetName = Literal["cpu", "opencl", "cuda", "interpret", "blocks"]
 FusionName = Literal["none", "nnvm", "xla", "deep", "stitch"]
 NodeLike = str | Node | Entry
-"""A node, by its name, itself or one of its results."""
+"""A node, by its name, itself or one of its outputs."""
 
 
 class PlanOptions(TypedDict, total=False):
-    """The options of `passkit.compile`, which documents them, but for ``passes``."""
+    """The options of `passkit.compile`, which documents them, except ``passes``."""
 
     target: TargetName | Target | None
     fusion: FusionName | Strategy | None
@@ -39,7 +39,7 @@ class PlanOptions(TypedDict, total=False):
     evaluator: Any
 
 
-class Options(PlanOptions, total=False):
-    """The options of `passkit.compile`."""
+class CompileOptions(PlanOptions, total=False):
+    """The options of `passkit.compile`, which documents them."""
 
     passes: Iterable[str | Pass] | Mapping[str, Iterable[str | Pass] | str | Pass] | None

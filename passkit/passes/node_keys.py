@@ -1,4 +1,4 @@
-"""When two nodes compute the same: keys that are equal only then."""
+"""Keys for common subexpression elimination: equal keys mean that two nodes compute the same."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from passkit.values.size import Size
 
 
 def node_key(node: Node) -> Hashable | None:
-    """What equal nodes share: operator, inputs, control dependences and parameters.
+    """Return the key of a node: its operator, inputs, control dependencies and parameters.
 
-    None for a variable and for an operator with state, which is like no other.
+    None for a variable and for an operator with state, which equal no other node.
     """
     if node.op is None or TStateful.get(node.op.name):
         return None
@@ -28,15 +28,15 @@ def node_key(node: Node) -> Hashable | None:
 
 
 def value_key(value: Any) -> Hashable:
-    """A key of a parameter: equal for equal bits of equal types, and else by identity.
+    """Return the key of a parameter: equal for equal bits of equal types, else by identity.
 
     >>> value_key(0.0) == value_key(-0.0), value_key(1) == value_key(True), value_key((1, 2))
     (False, False, ('tuple', (('int', '1'), ('int', '2'))))
     """
     if isinstance(value, (np.ndarray, np.generic)):
         data = np.ascontiguousarray(value).tobytes()
-        short = data if len(data) <= 64 else hashlib.sha256(data).digest()
-        return "array", str(value.dtype), value.shape, short
+        content = data if len(data) <= 64 else hashlib.sha256(data).digest()
+        return "array", str(value.dtype), value.shape, content
     if value is None or isinstance(value, (bool, int, str, bytes, float, complex)):
         # The repr of a float has its sign and all its bits; 1, 1.0 and True stay apart.
         return type(value).__name__, repr(value)
@@ -46,17 +46,17 @@ def value_key(value: Any) -> Hashable:
         return "mapping", tuple(sorted((str(k), value_key(v)) for k, v in value.items()))
     if isinstance(value, (DType, Size)):
         return type(value).__name__, str(value)
-    return _Same(value)
+    return _IdentityKey(value)
 
 
-class _Same:
-    """A key that only the same object has; sorts last."""
+class _IdentityKey:
+    """A key that equals only that of the same object."""
 
     def __init__(self, value: object) -> None:
         self.value = value
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.value is other.value
+        return isinstance(other, _IdentityKey) and self.value is other.value
 
     def __hash__(self) -> int:
         return id(self.value)

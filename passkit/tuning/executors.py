@@ -1,4 +1,4 @@
-"""Pools: who measures, an executor that somebody gave or processes of our own."""
+"""Where measurements run: in a user's executor, or in worker processes."""
 
 from __future__ import annotations
 
@@ -9,21 +9,26 @@ from passkit.tuning.measure import Clock, measure
 from passkit.tuning.workers import Workers
 
 
-class Pool:
-    """Who measures: the executor that was given, else worker processes."""
+class MeasuringPool:
+    """Runs measurements in the executor given by the user, else in worker processes."""
 
     def __init__(self, executor: Executor | None, clock: Clock | None) -> None:
         self.workers: Workers | None = Workers() if executor is None else None
         self.executor = executor
         self.clock = clock
 
-    def submit(self, request: str, limit: float, anew: bool = False) -> Future[str]:
-        """Measure what a request says, in so many seconds at most where that can be ended.
+    def submit(self, request: str, limit: float, new_process: bool = False) -> Future[str]:
+        """Submit the measurement of a request, and return the future of its answer.
 
-        Where that is possible, by a process that has measured nothing before.
+        Only worker processes observe the other arguments.
+
+        Args:
+            request: The text of a `Request`.
+            limit: Seconds after which the measurement is ended.
+            new_process: Whether to use a process that has measured nothing before.
         """
         if self.workers is not None:
-            if anew:
+            if new_process:
                 self.workers.renew()
             self.workers.limit = limit
             return self.workers.submit(measure, request)
@@ -32,16 +37,18 @@ class Pool:
             return self.executor.submit(measure, request)
         return self.executor.submit(measure, request, self.clock)
 
-    def give_up(self, why: str) -> str:
-        """Take worker processes from now on; a remark that says so.
+    def fall_back(self, reason: str) -> str:
+        """Use worker processes from now on, and return a remark that says so.
 
-        Raises: SettingError where they cannot have the clock.
+        Raises: SettingError if there is a clock, which cannot be sent to worker processes.
         """
         if self.clock is not None:
-            raise SettingError(f"{why}, and worker processes cannot have the clock {self.clock!r}")
+            raise SettingError(
+                f"{reason}, and worker processes cannot have the clock {self.clock!r}"
+            )
         if self.workers is None:
             self.workers = Workers()
-        return f"{why}; what was left was measured by worker processes"
+        return f"{reason}; what was left was measured by worker processes"
 
     def close(self) -> None:
         """End the worker processes."""

@@ -1,9 +1,9 @@
-"""Facts spread over a graph, each node asked only when it may know more."""
+"""Facts propagation over a graph, each node asked only when it may know more."""
 
 from __future__ import annotations
 
 import passkit as pk
-from passkit.passes.spread import Spread
+from passkit.passes.propagation import Propagation
 
 ops = pk.ops
 
@@ -17,14 +17,14 @@ def test_facts_reach_everything_once() -> None:
     graph = pk.Graph([y])
     known: dict[pk.Entry, int | None] = {e: None for v in graph.nodes for e in v.entries}
     known[y] = 7
-    spread = Spread(graph, known)
+    propagation = Propagation(graph, known)
     visits: list[pk.Node] = []
 
     def visit(node: pk.Node) -> None:
         visits.append(node)
-        spread.learn(node.inputs[0], known[node.entries[0]])
+        propagation.set_fact(node.inputs[0], known[node.entries[0]])
 
-    spread.settle(visit, lambda node: None)
+    propagation.run(visit, lambda node: None)
 
     assert set(known.values()) == {7}
     assert len(visits) <= 2 * 100
@@ -37,18 +37,18 @@ def test_guesses_come_last() -> None:
     graph = pk.Graph([y])
     known: dict[pk.Entry, str | None] = {e: None for v in graph.nodes for e in v.entries}
     known[a] = "sure"
-    spread = Spread(graph, known)
+    propagation = Propagation(graph, known)
 
     def visit(node: pk.Node) -> None:
         if len(node.inputs) == 1:
-            spread.learn(node.entries[0], known[node.inputs[0]])
-            spread.learn(node.inputs[0], known[node.entries[0]])
+            propagation.set_fact(node.entries[0], known[node.inputs[0]])
+            propagation.set_fact(node.inputs[0], known[node.entries[0]])
 
     def guess(node: pk.Node) -> None:
         if len(node.inputs) == 2:
-            spread.learn(node.inputs[1], "guess")
+            propagation.set_fact(node.inputs[1], "guess")
 
-    spread.settle(visit, guess)
+    propagation.run(visit, guess)
 
     assert known[a] == known[y.node.inputs[0]] == "sure"
     assert known[b] == known[y.node.inputs[1]] == "guess"
@@ -59,9 +59,9 @@ def test_what_is_known_stays() -> None:
     """A fact is learnt once; later ones do not replace it."""
     x = pk.var("x", None)
     known: dict[pk.Entry, int | None] = {x: None}
-    spread = Spread(pk.Graph([x]), known)
-    spread.learn(x, None)
-    spread.learn(x, 1)
-    spread.learn(x, 2)
+    propagation = Propagation(pk.Graph([x]), known)
+    propagation.set_fact(x, None)
+    propagation.set_fact(x, 1)
+    propagation.set_fact(x, 2)
 
     assert known[x] == 1

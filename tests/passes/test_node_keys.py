@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import passkit as pk
-from passkit.passes.cse import node_key, value_key
+from passkit.passes.node_keys import node_key, value_key
 
 
 def f(x: Any) -> Any:

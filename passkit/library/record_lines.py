@@ -1,0 +1,110 @@
+"""Records of the performance library as lines of JSON.
+
+Lines that are damaged, or of another device, compiler or version, are skipped when they are read.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from math import isfinite
+from typing import Any
+
+from passkit.plan.evaluator import MOST_SAMPLES, Record
+from passkit.plan.schedule import Source
+from passkit.values.lazy import Lazy
+
+FORMAT = 1
+"""The version of the format. Lines of another one, or of another version of passkit, are stale."""
+MAX_LINE_LENGTH = 1 << 16
+"""The most characters of a line."""
+_root: Any = Lazy("passkit")
+"""The package's root, which has the version; a layer above all others."""
+_KEY = re.compile(r"[0-9a-f]{64}")
+
+
+def version() -> str:
+    """Return the versions of the format and of passkit, which decide what a record means."""
+    return f"{FORMAT}:{_root.__version__}"
+
+
+def record_line(record: Record, device: str, compiler: str) -> str:
+    """Return a record as one line, without the line end.
+
+    Args:
+        record: The record.
+        device: The key of the device that it was measured on.
+        compiler: The fingerprint of the compiler of its kernels.
+    """
+    data: dict[str, Any] = {
+        "version": version(),
+        "device": device,
+        "compiler": compiler,
+        "group": record.group,
+        "template": record.template,
+        "source": record.source.value,
+        "samples": [float(f"{s:.4g}") for s in record.samples],
+        "model": record.model,
+    }
+    if record.beside:
+        data["beside"] = [float(f"{s:.4g}") for s in record.beside]
+    if record.sizes:
+        data["sizes"] = dict(record.sizes)
+    if record.fault:
+        data["fault"] = record.fault
+    if record.operators:
+        data["operators"] = record.operators
+    return json.dumps(data, separators=(",", ":"))
+
+
+def read_records(lines: Iterable[bytes], device: str, compiler: str | None) -> list[Record]:
+    """Return the records of a device, with kernels of one compiler, or, if None, of any."""
+    records = (_read_record(line, device, compiler) for line in lines)
+    return [record for record in records if record is not None]
+
+
+def _read_record(line: bytes, device: str, compiler: str | None) -> Record | None:
+    """Return the record in a line, None if the line is to be skipped."""
+    if not line or len(line) > MAX_LINE_LENGTH:
+        return None
+    try:
+        data = json.loads(line)
+        sizes = data.get("sizes", {})
+        samples = data.get("samples", [])[-MOST_SAMPLES:]
+        beside = data.get("beside", [])[-MOST_SAMPLES:]
+        record = Record(
+            group=data["group"],
+            template=data["template"],
+            sizes=tuple(sorted(sizes.items())),
+            source=Source(data["source"]),
+            samples=tuple(map(float, samples)),
+            model=float(data["model"]),
+            fault=data.get("fault", ""),
+            operators=data.get("operators", ""),
+            beside=tuple(map(float, beside)),
+        )
+        texts = (record.template, record.fault, record.operators)
+        is_valid = (
+            data["version"] == version()
+            and data["device"] == device
+            and compiler in (None, data["compiler"])
+            and _KEY.fullmatch(record.group) is not None
+            and all(isinstance(text, str) for text in texts)
+            and all(map(_is_seconds, (*samples, *beside, data["model"])))
+            and all(type(n) is int and n >= 0 for n in sizes.values())
+        )
+    except (
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        OverflowError,
+        RecursionError,
+    ):
+        return None
+    return record if is_valid else None
+
+
+def _is_seconds(value: Any) -> bool:
+    return type(value) in (int, float) and isfinite(value) and value >= 0

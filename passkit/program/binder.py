@@ -1,0 +1,75 @@
+"""Bind a compiled table to the shapes of a call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from passkit.runtime.native.feeds import InputSpec, make_program
+from passkit.runtime.state import State
+from passkit.runtime.table import Table
+
+if TYPE_CHECKING:
+    from passkit.runtime.program import Program
+
+CallShapes = tuple[tuple[int, ...], ...]
+"""The shape of each input of a call, in order."""
+
+
+class Binder:
+    """Binds a table to the shapes of calls; runners call `bind` once for shapes new to them.
+
+    A plan relies on guards, such as "these two unknown sizes are equal". Shapes that break a guard
+    get a program of their own, which ``specialize`` plans for them alone.
+
+    Args:
+        table: The table of the general program.
+        specialize: Returns the program for shapes that break a guard of the table.
+        state: The variables that runs of the program read and write.
+    """
+
+    on_device = False
+
+    def __init__(
+        self, table: Table, specialize: Callable[[CallShapes], Program], state: State
+    ) -> None:
+        self.table = table
+        self.specialize = specialize
+        self.state = state
+        self.specialized: dict[CallShapes, Program] = {}
+        self.last_shapes: CallShapes | None = None
+        self.last_sizes: dict[str, int] = {}
+
+    def runner(self, inputs: Sequence[InputSpec], unread: tuple[str, ...]) -> Any:
+        """Return the callable that checks feeds and runs the program, for any fitting shapes.
+
+        A call may also feed the names in ``unread``. Calls that use variables run one at a time.
+        """
+        lock = self.state.lock if self.state.memory else None
+        if lock:
+            self.state.pin()
+        return make_program(inputs, len(self.table.outputs), self.bind, lock, unread)
+
+    def bind(self, shapes: CallShapes) -> Any:
+        """Return the launcher's `Bound` for these shapes, with a number for every size.
+
+        Raises: FeedError if a shape does not fit its input.
+        """
+        program, sizes = self.fit(shapes)
+        self.last_shapes, self.last_sizes = shapes, sizes
+        return (self.table if program is None else program.table).bind(shapes, sizes)
+
+    def fit(self, shapes: CallShapes) -> tuple[Program | None, dict[str, int]]:
+        """Return the program planned for these shapes alone, and the values of its sizes.
+
+        The program is None if the general table serves the shapes.
+
+        Raises: FeedError if a shape does not fit its input.
+        """
+        sizes = self.table.sizes(shapes)
+        if self.table.broken(sizes) is None:
+            return None, sizes
+        program = self.specialized.get(shapes)
+        if program is None:
+            program = self.specialized[shapes] = self.specialize(shapes)
+        return program, {}

@@ -1,0 +1,55 @@
+"""`passkit.explain` and `passkit.templates`: why a graph is compiled the way it is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from passkit.graph.graph import Graph, graph_of_argument
+from passkit.program.planning import planned
+from passkit.reasons import explanation, ranking
+from passkit.values import arguments
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from passkit.passes.option_types import CompileOptions
+
+
+def explain(
+    graph: Graph, name: str | None = None, **options: Unpack[CompileOptions]
+) -> explanation.Explanation:
+    """Return, for each edge between two operators, whether it is fused, and the reason.
+
+    Args:
+        graph: The graph. If it has no fusion plan, it is planned first, under ``options``.
+        name: The name of a node, to return only the edges at this node.
+        **options: As for `passkit.compile`.
+
+    Returns: A sequence of decisions, each with its reason, figures and a way out; printed, a table.
+
+    Raises: GraphError if no node has this name; else as `passkit.compile`.
+    """
+    graph = graph_of_argument("explain: graph", graph)
+    if name is not None:
+        arguments.text("explain: name", name)
+    return explanation.explain(graph, name, lambda g: planned(g, "Fusion", **options))
+
+
+def templates(
+    graph: Graph, name: str | None = None, **options: Unpack[CompileOptions]
+) -> ranking.Ranking:
+    """Return, for each group, its template, why it was chosen, and the possible others.
+
+    Args:
+        graph: The graph. If it has no schedules, it is planned first, under ``options``.
+        name: The name of a group, or of an operator in it, to return only this group.
+        **options: As for `passkit.compile`.
+
+    Returns: A sequence of groups with their templates, ranked by the cost model; printed, a table.
+
+    Raises: GraphError if no group has this name; else as `passkit.compile`.
+    """
+    graph = graph_of_argument("templates: graph", graph)
+    if name is not None:
+        arguments.text("templates: name", name)
+    return ranking.rank(graph, name, lambda g: planned(g, "SchedulePlan", **options))

@@ -1,0 +1,219 @@
+"""The plan cache: find the plan that an earlier process stored, without importing the planner.
+
+A plan is a `Table` as JSON, preceded by its own digest, in which kernels are named by their keys in
+the kernel cache. Its file is named by a key: the digest of the graph, the options, what was
+measured on this machine, and passkit's own source files. `passkit.program.plan_writer` stores
+plans. No plan is kept of a graph with an operator, a pass or a fusion strategy of the user's own,
+since no file tells what their functions do; such a graph is planned in each process.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from base64 import b64decode
+from collections.abc import Mapping
+from functools import lru_cache
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+
+from passkit.graph import registry
+from passkit.graph.graph import Graph, digest
+from passkit.graph.node import CONSTANT
+from passkit.library.cpu_profile import cpu_profile_digest
+from passkit.library.store import Snapshot, snapshot
+from passkit.plan.strategy import BUILT_IN
+from passkit.runtime.native import build, launcher
+from passkit.runtime.native.cache import KernelCache, open_cache, read_private
+from passkit.runtime.native.compiler import instruction_set
+from passkit.runtime.table import Table
+from passkit.values.dtype import dtype_of
+from passkit.values.size import Quotient, Size
+
+FORMAT = 5
+"""The version of the plan file's format; other versions are planned again."""
+PLANNER = "passkit.passes"
+"""The package that is imported once a process has planned anything or created a `PassContext`."""
+KEYED_OPTIONS = frozenset({"target", "fusion", "numerics"})
+"""The options that a key may depend on; a graph compiled with any other option is not cached."""
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_INSTALLED_OPS = os.path.join(_PACKAGE, "ops")
+_OPS = (
+    _INSTALLED_OPS
+    if os.path.isdir(_INSTALLED_OPS)
+    else os.path.join(os.path.dirname(_PACKAGE), "ops")
+)
+
+
+def planner_is_imported() -> bool:
+    """Whether this process has imported the planner; it then plans instead of reading files."""
+    return PLANNER in sys.modules
+
+
+def plan_key(
+    graph: Graph, options: Mapping[str, Any], library: Snapshot | None = None
+) -> str | None:
+    """Return the name under which the plan of a graph is stored.
+
+    Args:
+        graph: The graph as the user gave it.
+        options: The options of `passkit.compile`; None means the default.
+        library: The measurements that the planner reads, by default those on disk now.
+
+    Returns: The key, or None if plans of this graph under these options are not stored.
+    """
+    options = {name: value for name, value in options.items() if value is not None}
+    if any(not isinstance(value, str) for value in options.values()):
+        return None
+    if graph.attrs or not KEYED_OPTIONS.issuperset(options):
+        return None
+    if options.get("target", "cpu") != "cpu" or options.get("fusion", "stitch") not in BUILT_IN:
+        return None
+    if not _has_only_bundled_operators(graph):
+        return None
+    library = snapshot() if library is None else library
+    facts = (
+        FORMAT,
+        digest(graph),
+        ([graph.names[n] for n in graph.inputs], [n.name for n in graph.states]),
+        sorted(options.items()),
+        _source_files(),
+        instruction_set(),
+        (library.digest, cpu_profile_digest()),
+    )
+    return sha256(repr(facts).encode()).hexdigest()
+
+
+def _has_only_bundled_operators(graph: Graph) -> bool:
+    """Whether passkit's own files define every operator of a graph, and nobody changed one."""
+    bundled: set[str] = set()
+    foreign: set[str] = set()
+    for table in registry.tables():
+        for name, row in table.rows.items():
+            (bundled if row.place.startswith((_PACKAGE, _OPS)) else foreign).add(name)
+    return not foreign & (bundled | {n.op.name for n in graph.nodes if n.op is not None})
+
+
+@lru_cache(maxsize=1)
+def _source_files() -> list[tuple[str, int, int]]:
+    """Return name, size and modification time of each source file of passkit.
+
+    Read once: a file that changes later is not the code that this process runs.
+    """
+    files = []
+    folders = [_PACKAGE, _OPS]
+    while folders:
+        for item in os.scandir(folders.pop()):
+            if item.name.endswith((".py", ".h", ".c", ".cpp")):
+                facts = item.stat()
+                files.append((item.name, facts.st_size, facts.st_mtime_ns))
+            elif "." not in item.name and item.name != "__pycache__" and item.is_dir():
+                folders.append(item.path)
+    return sorted(files)
+
+
+def load_plan(key: str, graph: Graph, state: Mapping[str, Any]) -> Table | None:
+    """Read the plan stored under a key.
+
+    Args:
+        key: The result of `plan_key`.
+        graph: The graph of that key, which holds the constants that a plan refers to.
+        state: The arrays of the graph's variables, by name.
+
+    Returns: The table to run, or None if no intact plan is stored or a kernel is not in the cache.
+    """
+    cache = open_cache()
+    try:
+        checksum, _, body = read_private(plan_path(cache, key)).partition(b"\n")
+        if sha256(body).hexdigest().encode() != checksum:
+            return None
+        plan = json.loads(body)
+    except (OSError, ValueError, RecursionError):
+        return None
+    if plan["format"] != FORMAT:
+        return None
+    addresses = build.recall(plan["kernels"])
+    if addresses is None:
+        return None
+    constants = _read_constants(plan, graph)
+    return Table(
+        tuple((name, dtype_of(d), decode_value(s)) for name, d, s in plan["inputs"]),
+        tuple((dtype_of(d), decode_value(s)) for d, s in plan["outputs"]),
+        tuple(None if r is None else _link(decode_value(r), addresses) for r in plan["rows"]),
+        decode_value(plan["guards"]),
+        decode_value(plan["slots"]),
+        (*constants, *(state[name] for name in plan["states"])),
+        plan["parallel"],
+    )
+
+
+def _read_constants(plan: Mapping[str, Any], graph: Graph) -> list[Any]:
+    """Return the arrays of a plan's constants: decoded, taken from the graph, or computed.
+
+    `passkit.program.plan_writer.encode_constants` describes the encoding.
+    """
+    source = constant_arrays(graph) if plan["constants"] else []
+    computed: list[Any] = []
+    if plan["recipe"] is not None:
+        from passkit.runtime.interpret import interpret  # most plans have no folded constants
+        from passkit.serial.json import from_json
+
+        recipe = from_json(plan["recipe"])
+        feeds = {n.name: source[int(n.name.removeprefix("c"))] for n in recipe.inputs}
+        computed = interpret(recipe, feeds)
+    arrays = []
+    for dtype, shape, origin in plan["constants"]:
+        if isinstance(origin, str):
+            array = np.frombuffer(b64decode(origin), dtype_of(dtype).numpy)
+        else:
+            array = computed[origin[0]] if isinstance(origin, list) else source[origin]
+            array = np.ascontiguousarray(array)
+        arrays.append(array.reshape(shape))
+    return arrays
+
+
+def constant_arrays(graph: Graph) -> list[Any]:
+    """Return the arrays of a graph's constants, in the order of its nodes, which the key pins."""
+    return [n.params["value"] for n in graph.nodes if n.op is CONSTANT]
+
+
+def plan_path(cache: KernelCache, key: str) -> str:
+    """Return the path of the plan file of a key."""
+    return os.path.join(cache.name, "plans", f"{key}.plan")
+
+
+def _link(row: Any, addresses: Mapping[str, int]) -> Any:
+    """Return a row of the table with the addresses of kernels in place of their keys."""
+    if row[0] == "launch":
+        return ("launch", addresses[row[1]], *row[2:])
+    if row[0] in ("gemm", "gemm_sum"):
+        address = launcher.builtin(row[1] if row[0] == "gemm" else f"{row[1]}_sum")
+        return (*row[:2], address, *row[3:])
+    if row[0] in ("convolution", "window_products"):
+        return (row[0], addresses[row[1]], *row[2:])
+    return row
+
+
+def encode_value(value: Any) -> Any:
+    """Return a value of a table as JSON can hold it: tuples become lists, sizes become objects."""
+    if isinstance(value, Size):
+        return {"size": [[[encode_value(a) for a in m], c] for m, c in value.terms]}
+    if isinstance(value, Quotient):
+        return {"over": [encode_value(value.numerator), encode_value(value.denominator)]}
+    if isinstance(value, (tuple, list)):
+        return [encode_value(v) for v in value]
+    return value
+
+
+def decode_value(value: Any) -> Any:
+    """Return the value that `encode_value` encoded."""
+    if isinstance(value, list):
+        return tuple(decode_value(v) for v in value)
+    if isinstance(value, dict):
+        if "over" in value:
+            return Quotient(*(decode_value(v) for v in value["over"]))
+        return Size({tuple(decode_value(a) for a in m): c for m, c in value["size"]})
+    return value

@@ -1,0 +1,190 @@
+"""Store plans in the plan cache, which `passkit.program.plan_cache` reads."""
+
+from __future__ import annotations
+
+import json
+import os
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+
+from passkit.errors import CacheError
+from passkit.graph.graph import Graph
+from passkit.graph.node import CONSTANT, Entry, Node, var
+from passkit.passes.constant_folding import origin_of, origins
+from passkit.passes.rtcgen import FLAGS, kernel_text
+from passkit.program.plan_cache import FORMAT, constant_arrays, encode_value, plan_path
+from passkit.runtime.native import convolution
+from passkit.runtime.native.build import kernel_digest
+from passkit.runtime.native.cache import open_cache, put_file, trusted_folder
+from passkit.runtime.program import Program
+from passkit.runtime.table import Row
+from passkit.serial.json import to_json
+from passkit.values.dtype import dtype_of
+
+MAX_CONSTANT_BYTES = 1 << 16
+"""The most bytes of constants that a plan file holds. It refers to constants of the source graph,
+such as weights, by number, and stores large folded ones as the expressions that compute them."""
+MAX_FOLDED_BYTES = 4 << 10
+"""The largest folded constant that a plan file holds; it has the expressions of larger ones."""
+
+
+def store_plan(key: str, source: Graph, planned: Graph, program: Program) -> None:
+    """Write the plan of a program into the cache; do nothing if a part of it cannot be written.
+
+    Args:
+        key: The result of `passkit.program.plan_cache.plan_key`.
+        source: The graph before planning.
+        planned: The planned graph, which has the annotation "kernel".
+        program: The program of the planned graph.
+    """
+    table = program.table
+    states = [n.name for n in planned.states]
+    encoded = encode_constants(table.constants[: len(table.constants) - len(states)], source)
+    if encoded is None:
+        return
+    constants, recipe = encoded
+    kernels = planned.attrs.get("kernel", {})
+    digests = {
+        kernels[n].key: kernel_digest(kernel_text(kernels[n]), FLAGS)
+        for n in planned.nodes
+        if n in kernels
+    }
+    libraries: set[str] = set()
+    rows: list[Any] = []
+    for step, row in zip(program.steps, table.rows, strict=True):
+        if row is not None and row[0] == "python":
+            return
+        if row is not None and row[0] == "launch":
+            row = ("launch", digests[step.kernel.key], *row[2:])  # type: ignore[union-attr]
+        elif row is not None:
+            row = _without_address(row, libraries)
+        rows.append(encode_value(row))
+    plan = {
+        "format": FORMAT,
+        "rows": rows,
+        "kernels": sorted({*digests.values(), *libraries}),
+        "states": states,
+        "inputs": [(name, dtype.name, encode_value(s)) for name, dtype, s in table.inputs],
+        "outputs": [(dtype.name, encode_value(s)) for dtype, s in table.outputs],
+        "guards": encode_value(table.guards),
+        "slots": encode_value(table.slots),
+        "parallel": table.parallel,
+        "constants": constants,
+        "recipe": recipe,
+    }
+    _write(key, json.dumps(plan).encode())
+
+
+def _without_address(row: Row, libraries: set[str]) -> Row:
+    """Return the row of a library call with a key in place of its address.
+
+    The key of the convolution library, which the plan needs in the kernel cache, is added to
+    ``libraries``.
+    """
+    if row[0] in ("gemm", "gemm_sum"):
+        return (*row[:2], None, *row[3:])
+    if row[0] in ("convolution", "window_products"):
+        library = convolution.digest()
+        libraries.add(library)
+        return (row[0], library, *row[2:])
+    return row
+
+
+def _write(key: str, body: bytes) -> None:
+    """Write a plan file; a failure is ignored, because the kernel cache has reported its own."""
+    cache = open_cache()
+    try:
+        path = plan_path(cache, key)
+        trusted_folder(cache.name)
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        put_file(path, sha256(body).hexdigest().encode() + b"\n" + body)
+    except (CacheError, OSError):
+        pass
+
+
+def encode_constants(
+    constants: Sequence[Any], source: Graph
+) -> tuple[list[Any], str | None] | None:
+    """Return the entries of a plan file for constants, and the recipe of those that were folded.
+
+    An entry is the dtype, the shape, and the origin: the number of a constant of ``source``, the
+    bytes as text, or ``[k]`` for output k of the recipe. The recipe is a graph as JSON, whose
+    variable ``c7`` stands for constant 7 of ``source``.
+
+    Returns: None if constants that were not folded are larger than `MAX_CONSTANT_BYTES` together.
+    """
+    numbers = {_content_key(a): k for k, a in enumerate(constant_arrays(source))}
+    entries: list[Any] = []
+    derived: list[Entry] = []
+    bytes_left = MAX_CONSTANT_BYTES
+    for array in constants:
+        origin: int | str | list[int] | None = numbers.get(_content_key(array))
+        if origin is None and array.nbytes > MAX_FOLDED_BYTES:
+            expression = _folded_expression(array)
+            if expression is not None:
+                origin = [len(derived)]
+                derived.append(expression)
+        if origin is None:
+            bytes_left -= array.nbytes
+            if bytes_left < 0:
+                return None
+            origin = b64encode(array.tobytes()).decode()
+        entries.append((dtype_of(array.dtype).name, array.shape, origin))
+    if not derived:
+        return entries, None
+    recipe = _recipe(derived, numbers)
+    return None if recipe is None else (entries, recipe)
+
+
+def _folded_expression(array: Any) -> Entry | None:
+    """Return the entry that constant folding replaced by an array of these bytes, if any."""
+    candidates = [
+        (folded, entry)
+        for folded, entry in origins()
+        if folded.nbytes == array.nbytes and folded.dtype == array.dtype
+    ]
+    key = _content_key(array) if candidates else None
+    return next((entry for folded, entry in candidates if _content_key(folded) == key), None)
+
+
+def _recipe(derived: Sequence[Entry], numbers: Mapping[tuple[str, bytes], int]) -> str | None:
+    """Return the graph that computes entries from constants of the source, as JSON.
+
+    None if it needs other large constants, which are neither in the source nor folded.
+    """
+    bytes_left = MAX_CONSTANT_BYTES
+    variables: dict[int, Entry] = {}
+
+    def replace_constant(node: Node) -> Sequence[Entry] | None:
+        nonlocal bytes_left
+        if node.op is not CONSTANT:
+            return None
+        array = node.params["value"]
+        number = numbers.get(_content_key(array))
+        if number is not None:
+            if number not in variables:
+                variables[number] = var(f"c{number}", array.shape, dtype_of(array.dtype))
+            return [variables[number]]
+        origin = origin_of(array)
+        if origin is not None:
+            return [origin]
+        bytes_left -= array.nbytes
+        return None
+
+    graph = Graph(list(derived))
+    while True:
+        rebuilt = graph.transform(replace_constant)
+        if bytes_left < 0:
+            return None
+        if rebuilt.heads == graph.heads:
+            return to_json(graph)
+        graph, bytes_left = rebuilt, MAX_CONSTANT_BYTES
+
+
+def _content_key(array: Any) -> tuple[str, bytes]:
+    """Return the dtype and a digest of the elements of an array; its shape does not count."""
+    return str(array.dtype), sha256(np.ascontiguousarray(array).tobytes()).digest()

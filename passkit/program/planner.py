@@ -1,0 +1,174 @@
+"""The planner of an executable: from a graph and options to a planned graph and its program.
+
+A warm start runs a table from the plan cache and does not import this module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from passkit.graph.graph import Graph
+from passkit.library.store import Snapshot
+from passkit.passes.apply import ApplyPasses
+from passkit.passes.context import PassContext, current
+from passkit.passes.fusion_hints import nested_hint_options, with_hints_by_name
+from passkit.program.binder import Binder, CallShapes
+from passkit.program.host_steps import warn_of_interpreted
+from passkit.program.planning import planned, run_until_fusion, with_shapes
+from passkit.runtime.assemble import Input, assemble
+from passkit.runtime.interpreted import Interpreted
+from passkit.runtime.program import Program
+from passkit.runtime.state import State
+from passkit.values.lazy import Lazy
+
+# Only targets of devices need it.
+if TYPE_CHECKING:
+    from passkit.program import on_device
+else:
+    on_device = Lazy("passkit.program.on_device")
+
+Compile = Callable[[Graph, Mapping[str, Any]], Callable[..., list[Any]]]
+"""Compiles a graph under options, for the graphs that operators such as loops hold."""
+
+
+class Planner:
+    """Plans a graph under one context: once as given, and again for shapes that break its guards.
+
+    Args:
+        source: The graph as the user gave it.
+        options: The options of `passkit.compile`, by name.
+        library: The measurements that tell the costs of kernels, unless an evaluator is given.
+        state: The values of the graph's variables.
+        compile_nested: Compiles the graphs that operators of ``source`` hold.
+
+    Raises:
+        SettingError: An option is unknown or has a wrong value.
+        DeviceError: The target's device is not available.
+    """
+
+    def __init__(
+        self,
+        source: Graph,
+        options: Mapping[str, Any],
+        library: Snapshot,
+        state: State,
+        compile_nested: Compile,
+    ) -> None:
+        self.source = source
+        self.state = state
+        self.compile_nested = compile_nested
+        self.has_outer_context = current() is not None
+        self.context = planning_context(source, options, library)
+
+    def plan(self) -> tuple[Graph, Program]:
+        """Return the planned graph and its program; warn of steps that NumPy interprets.
+
+        Raises: CompilerError if a kernel does not compile, or if there is no C++ compiler.
+        """
+        with self.context:
+            graph = plan_graph(self.source)
+            program = self._assemble(self.source, graph)
+        warn_of_interpreted(graph, program, self.context.target)
+        return graph, program
+
+    def store(self, key: str, graph: Graph, program: Program) -> None:
+        """Store the result of `plan` in the plan cache, under a key from `plan_key`.
+
+        Do nothing if it was planned within a context: the key does not tell its options.
+        """
+        from passkit.program.plan_writer import store_plan  # it imports the code generator
+
+        if not self.has_outer_context:
+            store_plan(key, self.source, graph, program)
+
+    def binder(self, program: Program, specialize: Callable[[CallShapes], Program]) -> Binder:
+        """Return what binds the program to shapes, on the device of the target if it has one."""
+        if self.context.target.device:
+            return on_device.DeviceBinder(program, specialize, self.state)
+        return Binder(program.table, specialize, self.state)
+
+    def plan_for_shapes(self, names: list[str], shapes: CallShapes) -> Program:
+        """Plan the source graph for known input shapes.
+
+        Templates do not apply: they were specified for the loops of the general plan.
+        """
+        graph = with_shapes(self.source, dict(zip(names, shapes, strict=True)))
+        with self.context.with_options(templates={}):
+            return self._assemble(graph, plan_graph(graph))
+
+    def interpreter(self) -> tuple[Graph, Interpreted]:
+        """Return the graph with shapes and dtypes, and the runner that evaluates it in NumPy."""
+        names = [self.source.names[n] for n in self.source.inputs]
+        with self.context:
+            # A user's passes may change what a graph computes.
+            graph = self.source if self.context.passes.is_default else run_until_fusion(self.source)
+            typed = ApplyPasses(graph, ["InferShape", "InferType"], target="interpret")
+        return typed, Interpreted(graph, self.state, names)
+
+    def _assemble(self, source: Graph, graph: Graph) -> Program:
+        """Return the program of a planned graph; the context must be in force."""
+        return assemble(
+            graph,
+            self.state,
+            self.context.target,
+            declared_inputs(source, graph),
+            self._compile_nested_graph,
+        )
+
+    def _compile_nested_graph(self, graph: Graph) -> Callable[..., list[Any]]:
+        """Compile a graph that an operator holds, under the context in force.
+
+        Templates are for the outer graph, and hints for the graph that has their nodes.
+        """
+        options = {"templates": {}, **nested_hint_options(graph, current() or PassContext())}
+        return self.compile_nested(graph, options)
+
+
+def planning_context(graph: Graph, options: Mapping[str, Any], library: Snapshot) -> PassContext:
+    """Return the settings to plan a graph under.
+
+    Options come from ``options``, else from the context in force. For a planned graph, options that
+    nobody gave are those it was planned under. The evaluator is that of the measurements in
+    ``library`` unless one is given, and the target of a device has the limits of this machine's.
+
+    Raises:
+        SettingError: An option is unknown or has a wrong value.
+        DeviceError: The target's device is not available.
+    """
+    context = with_hints_by_name(graph, (current() or PassContext()).with_options(**options))
+    if context.evaluator is None:
+        context = context.with_options(evaluator=library.evaluator)
+    if "options" in graph.attrs:
+        return context.inheriting(graph.attrs["options"])
+    if context.target.device:
+        return on_device.with_device_limits(context)
+    return context
+
+
+def plan_graph(graph: Graph) -> Graph:
+    """Return the graph after the entire pipeline, under the context in force.
+
+    Raises: KernelRefusedError if a device refuses the kernel of a single operator.
+    """
+    context = current() or PassContext()
+    if context.target.device:
+        return on_device.plan_for_device(graph, context)
+    return planned(graph)
+
+
+def declared_inputs(source: Graph, planned_graph: Graph) -> tuple[Input, ...]:
+    """Return each input of the source graph: its shape as declared and as the plan relies on.
+
+    The planned graph may lack some inputs, and knows more of the shapes of the others.
+    """
+    names = [source.names[n] for n in source.inputs]
+    if names != [planned_graph.names[n] for n in planned_graph.inputs]:
+        planned_graph = ApplyPasses(source, "Complete")
+    entries = {planned_graph.names[n]: n.entries[0] for n in planned_graph.inputs}
+    inputs = []
+    for node, name in zip(source.inputs, names, strict=True):
+        entry = entries[name]
+        shape, declared = planned_graph.shape(entry), node.entries[0].shape
+        inputs.append(Input(name, planned_graph.dtype(entry), declared or shape, shape))
+    return tuple(inputs)

@@ -1,0 +1,231 @@
+"""Tuning jobs: the groups of a plan with the templates that are worth measuring and are not yet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from attrs import evolve, frozen
+
+from passkit.graph.graph import Graph
+from passkit.graph.node import Node, var
+from passkit.passes.fusion.rivals import Rival
+from passkit.plan.costs import model_seconds
+from passkit.plan.evaluator import APART, Evaluator, Record, Sizes
+from passkit.plan.group import Group, fused_node
+from passkit.plan.planner import plan_group
+from passkit.plan.schedule import Schedule, Source
+from passkit.plan.single import single
+from passkit.plan.target import Target
+from passkit.plan.variants import Variant, variants
+from passkit.serial.json import to_json
+from passkit.templating.naming import template_of
+from passkit.tuning.measure import Answer, Request
+from passkit.values.size import evaluate, numel
+
+DEFAULT_SIZE = 64
+"""The value of a size that the user did not specify."""
+LARGE_FACTOR = 32
+"""The number of elements at the larger sizes of a group, relative to the specified ones."""
+MAX_LARGE_BYTES = 64 << 20
+"""The most bytes of inputs and outputs at the larger sizes."""
+
+
+@frozen(eq=False)
+class Job:
+    """A group with the templates to measure at some sizes.
+
+    Attributes:
+        group: The group.
+        name: The name of its node.
+        operators: The labels of its operators.
+        sizes: The values of its unknown sizes.
+        request: The request for the measurement.
+        candidates: The possible templates within the budget, the usual one first.
+        beyond_budget: Further templates.
+        apart_seconds: For a rival pattern: the seconds of its units in separate kernels, by the
+            cost model.
+        chosen: For a rival pattern: whether the current plan has it as one kernel.
+    """
+
+    group: Group
+    name: str
+    operators: str
+    sizes: Sizes
+    request: Request
+    candidates: tuple[Variant, ...]
+    beyond_budget: tuple[Variant, ...]
+    apart_seconds: float = 0.0
+    chosen: bool = True
+
+    def record(self, template: str, answer: Answer) -> Record:
+        """Return the record of a template in an answer."""
+        estimates = {str(v.template): v.seconds for v in self.candidates}
+        return Record(
+            group=self.group.key,
+            template=template,
+            sizes=self.sizes,
+            source=Source.MEASURED,
+            samples=answer.samples.get(template, ()),
+            model=estimates.get(template, self.apart_seconds),
+            fault=answer.faults.get(template, ""),
+            operators=self.operators,
+            beside=answer.beside.get(template, ()),
+        )
+
+    def model_records(self) -> list[Record]:
+        """Return records with the cost model's estimates of templates beyond the budget."""
+        return [
+            Record(
+                group=self.group.key,
+                template=str(v.template),
+                sizes=self.sizes,
+                source=Source.MODEL,
+                model=v.seconds,
+                operators=self.operators,
+            )
+            for v in self.beyond_budget
+        ]
+
+
+def jobs(
+    plan: Graph,
+    evaluator: Evaluator,
+    sizes: Mapping[str, int],
+    budget: int,
+    options: Mapping[str, str],
+    again: bool = False,
+) -> Iterator[Job]:
+    """Yield a job for each distinct group of a plan that has templates to measure.
+
+    Args:
+        plan: A graph with groups.
+        evaluator: The measurements so far.
+        sizes: The values of unknown sizes, by default `DEFAULT_SIZE`. For a group of unknown sizes,
+            only templates that reduce in the order of the usual one are measured: outputs must be
+            the same bit for bit at all sizes, and only some sizes are tried.
+        budget: The most templates of a group.
+        options: The options of requests.
+        again: Whether to measure what has been measured.
+    """
+    target: Target = plan.attrs["options"]["target"]
+    visited: set[tuple[str, Sizes]] = set()
+    for node, group in plan.attrs["subgraph"].items():
+        for group_sizes in sizes_to_measure(group, sizes_of(group, sizes)):
+            if (group.key, group_sizes) in visited:
+                continue
+            visited.add((group.key, group_sizes))
+            candidates = variants(group, target)
+            if group_sizes:
+                usual_order = _reduction_order(candidates[0].schedule)
+                candidates = tuple(
+                    v for v in candidates if _reduction_order(v.schedule) == usual_order
+                )
+            records = {} if again else evaluator.known(group, group_sizes)
+            within_budget = [str(v.template) for v in candidates[:budget]]
+            missing = [t for t in within_budget if not _is_measured(records.get(t))]
+            if missing:
+                fastest = _fastest_template(records)
+                texts = [str(candidates[0].template), *([fastest] if fastest else []), *missing]
+                templates = tuple(dict.fromkeys(texts))
+                yield Job(
+                    group=group,
+                    name=plan.names[node],
+                    operators=", ".join(n.label for n in group.ops),
+                    sizes=group_sizes,
+                    request=_request(group, group_sizes, templates, options),
+                    candidates=candidates[:budget],
+                    beyond_budget=tuple(
+                        v for v in candidates[budget:] if str(v.template) not in records
+                    ),
+                )
+
+
+def rival_job(
+    rival: Rival, evaluator: Evaluator, target: Target, options: Mapping[str, str], again: bool
+) -> Job | None:
+    """Return a job that compares a pattern in one kernel with its units in separate kernels.
+
+    None if that was measured, unless ``again``.
+    """
+    group = rival.group
+    if not again and _is_measured(evaluator.known(group).get(APART)):
+        return None
+    plan = plan_group(group, target)
+    assert isinstance(plan, Schedule)
+    usual = Variant(template_of(group, plan, target), plan, model_seconds(group, plan, target))
+    variables = {n: _var(k, n) for k, n in enumerate(group.inputs)}
+    apart = rival.apart.rebuild(
+        lambda node, inputs: variables[node].node.entries if node in variables else None
+    )
+    request = _request(group, (), (str(usual.template), APART), options)
+    return Job(
+        group=group,
+        name=rival.names[-1],
+        operators=", ".join(n.label for n in group.ops),
+        sizes=(),
+        request=evolve(request, apart=to_json(apart)),
+        candidates=(usual,),
+        beyond_budget=(),
+        apart_seconds=rival.seconds,
+        chosen=rival.chosen,
+    )
+
+
+def _reduction_order(schedule: Schedule) -> tuple[object, ...]:
+    """Return what the order of reductions depends on: how each part maps iterations to lanes."""
+    if schedule.stitching is not None:
+        parts = schedule.stitching.parts
+        return tuple((p.nodes, p.schedule and _reduction_order(p.schedule)) for p in parts)
+    return schedule.composition, *map(_reduction_order, schedule.parts)
+
+
+def _is_measured(record: Record | None) -> bool:
+    """Whether a template was measured, or has a fault."""
+    return record is not None and record.source is Source.MEASURED
+
+
+def _fastest_template(records: Mapping[str, Record]) -> str | None:
+    """Return the fastest template measured before, which is compared with the new ones."""
+    measured = [r for r in records.values() if r.measured]
+    return min(measured, key=lambda r: (r.seconds, r.template)).template if measured else None
+
+
+def sizes_of(group: Group, sizes: Mapping[str, int]) -> Sizes:
+    """Return the values of a group's unknown sizes, `DEFAULT_SIZE` if not specified."""
+    return tuple((name, sizes.get(name, DEFAULT_SIZE)) for name in sorted(group.sizes))
+
+
+def sizes_to_measure(group: Group, sizes: Sizes) -> list[Sizes]:
+    """Return the sizes to measure a group at: if some are unknown, larger ones as well.
+
+    One kernel serves all sizes, and what is fast for few elements may not be so for many.
+    """
+    factor = round(LARGE_FACTOR ** (1 / max(1, len(sizes))))
+    larger = tuple((name, n * factor) for name, n in sizes)
+    if not sizes or _nbytes(group, larger) > MAX_LARGE_BYTES:
+        return [sizes]
+    return [sizes, larger]
+
+
+def _nbytes(group: Group, sizes: Sizes) -> int:
+    """Return the bytes of inputs and outputs at some sizes."""
+    entries = [*(n.entries[0] for n in group.inputs), *group.graph.outputs]
+    values = dict(sizes)
+    return sum(evaluate(numel(e.shape or ()), values) * e.dtype.nbytes for e in entries if e.dtype)
+
+
+def _request(
+    group: Group, sizes: Sizes, templates: tuple[str, ...], options: Mapping[str, str]
+) -> Request:
+    inputs = tuple(_var(k, n) for k, n in enumerate(group.inputs))
+    graph = single(fused_node(group, inputs, "group"), inputs)
+    declared = [n.entries[0].shape or () for n in graph.inputs]
+    shapes = tuple(tuple(evaluate(d, dict(sizes)) for d in shape) for shape in declared)
+    return Request(to_json(graph), shapes, templates, options)
+
+
+def _var(number: int, node: Node) -> Any:
+    """Return the variable for input ``number`` of a group."""
+    entry = node.entries[0]
+    return var(f"x{number}", entry.shape, entry.dtype)
