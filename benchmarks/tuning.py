@@ -42,7 +42,7 @@ from passkit.graph.node import Entry  # noqa: E402
 from passkit.plan.evaluator import Evaluator, ranked  # noqa: E402
 from passkit.program.planning import planned  # noqa: E402
 from passkit.tuning.jobs import jobs  # noqa: E402
-from passkit.tuning.measure import Answer, measure  # noqa: E402
+from passkit.tuning.measure import MeasureAnswer, measure  # noqa: E402
 
 o = pk.ops
 
@@ -159,7 +159,7 @@ def way_back(name: str, budget: int) -> Iterator[Way]:
         own = job.request.templates
         if len(own) > 1:
             turned = evolve(job.request, templates=own[::-1])
-            answer = Answer.read(measure(turned.text()))
+            answer = MeasureAnswer.read(measure(turned.text()))
             records = {t: job.record(t, answer) for t in answer.samples}
             taken = ranked(own[-1], [records])[0]
             share = records[taken].share or float("nan")  # the worst by the model does not run

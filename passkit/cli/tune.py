@@ -18,7 +18,7 @@ from passkit.cli.model import (
     plan_options,
 )
 from passkit.errors import SettingError
-from passkit.tuning.tuner import BUDGET, RIVALS, Report, Tuned, tune
+from passkit.tuning.tuner import BUDGET, RIVALS, ProgressReport, Tuned, tune
 from passkit.values.terminal import is_terminal
 
 
@@ -106,7 +106,7 @@ def executor_of(name: str | None) -> Iterator[Executor | None]:
 
 
 @contextmanager
-def _progress() -> Iterator[Report]:
+def _progress() -> Iterator[ProgressReport]:
     """A bar on standard error where somebody watches."""
     if not is_terminal(sys.stderr):
         yield lambda what, done, total: None

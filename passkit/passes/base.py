@@ -21,7 +21,7 @@ from passkit.graph.registry import calling_place
 from passkit.values import arguments
 from passkit.values.named import ask_hooks
 
-Body = Callable[..., Graph]
+PassBody = Callable[..., Graph]
 _lock = Lock()
 
 
@@ -53,7 +53,7 @@ class Pass:
     """
 
     name: str
-    body: Body = field(repr=False)
+    body: PassBody = field(repr=False)
     depends: tuple[str, ...] = field(default=(), converter=_names)
     provides: tuple[str, ...] = field(default=(), converter=_names)
     depends_op: tuple[str, ...] = field(default=(), converter=_names)
@@ -109,7 +109,7 @@ def register_pass(
     preserves: str | tuple[str, ...] = (),
     implied: bool = False,
     required: bool = False,
-) -> Callable[[Body], Pass]:
+) -> Callable[[PassBody], Pass]:
     """Return a decorator that registers a function as a pass.
 
     Registering from the same place again replaces the pass, so that a notebook cell can re-run.
@@ -135,7 +135,7 @@ def register_pass(
     _check_arguments(dict(locals()))
     place = calling_place()
 
-    def register(body: Body) -> Pass:
+    def register(body: PassBody) -> Pass:
         need = "a function from Graph to Graph"
         if not callable(body) or isinstance(body, type):
             arguments.refuse(f"register_pass({name!r}): the body", body, need)

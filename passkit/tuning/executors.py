@@ -5,14 +5,14 @@ from __future__ import annotations
 from concurrent.futures import Executor, Future
 
 from passkit.errors import SettingError
-from passkit.tuning.measure import Clock, measure
+from passkit.tuning.measure import RunClock, measure
 from passkit.tuning.workers import Workers
 
 
 class MeasuringPool:
     """Runs measurements in the executor given by the user, else in worker processes."""
 
-    def __init__(self, executor: Executor | None, clock: Clock | None) -> None:
+    def __init__(self, executor: Executor | None, clock: RunClock | None) -> None:
         self.workers: Workers | None = Workers() if executor is None else None
         self.executor = executor
         self.clock = clock

@@ -20,7 +20,7 @@ from passkit.plan.target import Target
 from passkit.plan.variants import Variant, variants
 from passkit.serial.json import to_json
 from passkit.templating.naming import template_of
-from passkit.tuning.measure import Answer, Request
+from passkit.tuning.measure import MeasureAnswer, Request
 from passkit.values.size import evaluate, numel
 
 DEFAULT_SIZE = 64
@@ -58,7 +58,7 @@ class Job:
     apart_seconds: float = 0.0
     chosen: bool = True
 
-    def record(self, template: str, answer: Answer) -> Record:
+    def record(self, template: str, answer: MeasureAnswer) -> Record:
         """Return the record of a template in an answer."""
         estimates = {str(v.template): v.seconds for v in self.candidates}
         return Record(

@@ -58,7 +58,7 @@ MIN_COMPARED_ELEMENTS = 4096
 OTHER_BITS = "other bits"
 """The fault of a template whose outputs differ from those of the first template."""
 
-Clock = Callable[[Callable[[], object], int, str], float]
+RunClock = Callable[[Callable[[], object], int, str], float]
 """``clock(run, times, template)``: the seconds of one run, measured by running ``times`` times."""
 
 
@@ -114,7 +114,7 @@ class Request:
 
 
 @frozen
-class Answer:
+class MeasureAnswer:
     """The answer to a request.
 
     Attributes:
@@ -137,16 +137,16 @@ class Answer:
         return json.dumps(fields)
 
     @staticmethod
-    def read(text: str) -> Answer:
+    def read(text: str) -> MeasureAnswer:
         """Return the answer whose `text` is given."""
         fields = json.loads(text)
         samples = {template: tuple(seconds) for template, seconds in fields["samples"].items()}
         beside = {template: tuple(seconds) for template, seconds in fields["beside"].items()}
-        return Answer(samples, fields["faults"], beside)
+        return MeasureAnswer(samples, fields["faults"], beside)
 
 
-def measure(request: str, clock: Clock = wall_clock) -> str:
-    """Return the text of the `Answer` to the text of a `Request`.
+def measure(request: str, clock: RunClock = wall_clock) -> str:
+    """Return the text of the `MeasureAnswer` to the text of a `Request`.
 
     Plans do not depend on earlier measurements.
     """
@@ -155,7 +155,7 @@ def measure(request: str, clock: Clock = wall_clock) -> str:
         return _answer(parsed, clock).text()
 
 
-def _answer(request: Request, clock: Clock) -> Answer:
+def _answer(request: Request, clock: RunClock) -> MeasureAnswer:
     executables, faults = _compiled(request)
     inputs = _inputs(request, executables)
     usual = request.templates[0]
@@ -174,7 +174,7 @@ def _answer(request: Request, clock: Clock) -> Answer:
     samples = _samples(sound, inputs[:NUM_TIMED_INPUTS], clock)
     usual_samples = samples.get(usual, ())
     beside = {t: usual_samples[: len(own)] for t, own in samples.items() if usual_samples}
-    return Answer(samples, faults, beside)
+    return MeasureAnswer(samples, faults, beside)
 
 
 def _output_digests(executable: Executable, inputs: Sequence[Mapping[str, Any]]) -> Iterator[bytes]:
@@ -236,7 +236,7 @@ def _inputs(request: Request, executables: Mapping[str, Executable]) -> list[dic
 
 
 def _samples(
-    executables: Mapping[str, Executable], inputs: Sequence[Mapping[str, Any]], clock: Clock
+    executables: Mapping[str, Executable], inputs: Sequence[Mapping[str, Any]], clock: RunClock
 ) -> dict[str, tuple[float, ...]]:
     """Return the samples of each template, taken in rounds; slower templates are dropped early."""
     calls = {t: [_call(e, feeds) for feeds in inputs] for t, e in executables.items()}

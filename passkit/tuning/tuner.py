@@ -33,7 +33,7 @@ from passkit.runtime.native.compiler import INSTALL_HINT, find_compiler
 from passkit.templating.naming import template_of
 from passkit.tuning.executors import MeasuringPool
 from passkit.tuning.jobs import Job, jobs, rival_job, sizes_of
-from passkit.tuning.measure import Answer, Clock
+from passkit.tuning.measure import MeasureAnswer, RunClock
 from passkit.tuning.workers import DeadError, HungError
 from passkit.values import arguments
 from passkit.values.lazy import Lazy
@@ -58,7 +58,7 @@ GRACE = 5.0
 ANALYSES = ("Complete", "InferShape", "InferType")
 """The passes that precede Fusion besides those of the pipeline."""
 
-Report = Callable[[str, int, int], None]
+ProgressReport = Callable[[str, int, int], None]
 """``report(operators, done, total)``: the group that is measured next, and the number of groups of
 this iteration that are done."""
 
@@ -172,13 +172,13 @@ def tune(
     *,
     shapes: Mapping[str, Sequence[int]] | None = None,
     executor: Executor | None = None,
-    clock: Clock | None = None,
+    clock: RunClock | None = None,
     budget: int = BUDGET,
     rivals: int = RIVALS,
     at_once: int = 1,
     again: bool = False,
     operators: bool = False,
-    report: Report | None = None,
+    report: ProgressReport | None = None,
     **options: Unpack[CompileOptions],
 ) -> Tuning:
     """Measure the templates of a graph's groups on this machine, for use by later compilations.
@@ -187,7 +187,7 @@ def tune(
         graph: The graph, or its outputs.
         shapes: Shapes of inputs by name, which give values to unknown sizes; by default 64 each.
         executor: Runs the measurements; by default worker processes do.
-        clock: Measures the seconds of a run, see `passkit.tuning.measure.Clock`; by default the
+        clock: Measures the seconds of a run, see `passkit.tuning.measure.RunClock`; by default the
             wall clock. It needs an executor to which it can be sent.
         budget: The most templates of a group, the fastest by the cost model.
         rivals: How many patterns with a stitched kernel, chosen or nearly so, are compared with
@@ -229,7 +229,7 @@ def tune(
 
 
 def _check(
-    context: PassContext, executor: Executor | None, clock: Clock | None, limits: TuningLimits
+    context: PassContext, executor: Executor | None, clock: RunClock | None, limits: TuningLimits
 ) -> None:
     """Check options of `tune`. Raises: SettingError; CompilerError without a compiler."""
     if context.target.name != "cpu":
@@ -291,7 +291,7 @@ class _Tuner:
         sizes: Mapping[str, int],
         limits: TuningLimits,
         pool: MeasuringPool,
-        report: Report,
+        report: ProgressReport,
     ) -> None:
         self.graph = graph
         self.context = context
@@ -389,7 +389,7 @@ class _Tuner:
         self.report_progress(pending, [])
 
     def report_progress(self, pending: Sequence[Job], tasks: Sequence[_Task]) -> None:
-        """Report how many jobs are done, and which is next; ``tasks`` are those left."""
+        """ProgressReport how many jobs are done, and which is next; ``tasks`` are those left."""
         waiting = dict.fromkeys(task.job for task in tasks)
         operators = next((job.operators for job in pending if job in waiting), "")
         self.report(operators, len(pending) - len(waiting), len(pending))
@@ -397,7 +397,7 @@ class _Tuner:
     def finish(self, task: _Task, future: Future[str]) -> list[_Task]:
         """Write the records of a task that has ended, and return tasks to run after it."""
         try:
-            answer = Answer.read(future.result(timeout=0))
+            answer = MeasureAnswer.read(future.result(timeout=0))
         except HungError:
             return self.retry(task, "hung")
         except DeadError:
@@ -451,10 +451,10 @@ class _Tuner:
         if not task.failures:
             return [evolve(task, failures=1)]
         self.remarks.append(f"{job.operators}: {task.templates[-1]} {fault}")
-        self.write_records(job, Answer({}, {task.templates[-1]: fault}))
+        self.write_records(job, MeasureAnswer({}, {task.templates[-1]: fault}))
         return []
 
-    def write_records(self, job: Job, answer: Answer, count: bool = True) -> None:
+    def write_records(self, job: Job, answer: MeasureAnswer, count: bool = True) -> None:
         """Write the records of an answer; ``count`` them as measurements of this run."""
         templates = [*dict.fromkeys([*answer.samples, *answer.faults])]
         records: list[Record] = [job.record(t, answer) for t in templates]

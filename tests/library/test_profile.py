@@ -1,4 +1,4 @@
-"""Profiles: what was measured of the CPU, where it is kept, and what plans by it."""
+"""The profile of the CPU: its file, its use by plans, and its measurement."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from passkit.tuning import calibration
 ONE = CpuProfile(((1 << 17, 8e10), (1 << 27, 5e9)), 1e-8, 3e-7, ((1 << 15, 1e-9), (1 << 25, 9e-8)))
 
 
-def test_it_comes_back_and_plans_go_by_it(fresh_cache: Path) -> None:
-    """For the CPU by its name only; a plan on disk is another one then."""
+def test_plans_use_a_written_profile(fresh_cache: Path) -> None:
+    """A profile applies to the CPU given by name, and changes the key of the plan cache."""
     graph = pk.Graph([pk.ops.exp(pk.var("x", (3,)))])
     key = plan_key(graph, {})
     assert read_cpu_profile() is None and cpu_profile_digest() == "" and calibrated(cpu()) is cpu()
@@ -50,8 +50,8 @@ def test_it_comes_back_and_plans_go_by_it(fresh_cache: Path) -> None:
     assert store.content().nbytes == store.clear() > 0 and read_cpu_profile() is None
 
 
-def test_what_is_no_profile(fresh_cache: Path) -> None:
-    """Torn, foreign and stale files, and numbers that mean nothing."""
+def test_damaged_profiles_are_ignored(fresh_cache: Path) -> None:
+    """Damaged, foreign and stale files, and implausible figures, are no profile."""
     write_cpu_profile(ONE)
     (path,) = (fresh_cache / "tuned").glob("*.json")
     good = json.loads(path.read_text())
@@ -69,10 +69,10 @@ def test_what_is_no_profile(fresh_cache: Path) -> None:
         read_cpu_profile()
 
 
-def test_it_is_measured(
+def test_doctor_measures_a_profile(
     fresh_cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The doctor measures when asked, and tells whether somebody did; here of small sizes."""
+    """`passkit doctor --calibrate` measures a profile, and later runs report it."""
     monkeypatch.setattr(calibration, "SIZES", (1 << 14, 1 << 15))
     monkeypatch.setattr(calibration, "MIN_COPY_BYTES", 0)
     monkeypatch.setattr("passkit.program.copying.SIZES", (1 << 12, 1 << 14))

@@ -1,4 +1,4 @@
-"""The library on disk: no record is lost, and what is no record of this device is nothing."""
+"""The performance library on disk: no record is lost, and damaged lines are skipped."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def file_of(folder: Path) -> Path:
     return folder / "tuned" / f"{device_key()}.jsonl"
 
 
-def test_records_come_back(fresh_cache: Path) -> None:
-    """As they were written, in a folder of this user's alone."""
+def test_records_are_read_as_written(fresh_cache: Path) -> None:
+    """Records are read as they were written, from a folder that only this user reads."""
     other = Record(KEY, "exp_1[GRID];", model=5e-6, fault="other bits")
     assert store.snapshot() == store.EMPTY
     store.add([])
@@ -47,8 +47,8 @@ def test_records_come_back(fresh_cache: Path) -> None:
     assert store.clear() > 100 and store.content() == (0, 0)
 
 
-def test_what_is_no_record(fresh_cache: Path) -> None:
-    """Torn, foreign and stale lines are read past, and hurt no line beside them."""
+def test_damaged_lines_are_skipped(fresh_cache: Path) -> None:
+    """Damaged, foreign and stale lines are skipped, and affect no other line."""
     compiler = find_compiler()
     good = json.loads(
         record_lines.record_line(ONE, device_key(), compiler.fingerprint if compiler else "")
@@ -70,10 +70,10 @@ def test_what_is_no_record(fresh_cache: Path) -> None:
     assert len(store.snapshot().evaluator) == 1
 
 
-def test_without_a_compiler_those_of_any_count(
+def test_without_a_compiler_records_of_any_are_read(
     fresh_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A warm start needs none, and its plan is the same."""
+    """A warm start needs no compiler, and has the same plan."""
     store.add([ONE])
     digest = store.snapshot().digest
     monkeypatch.setenv("PASSKIT_CXX", "/nonexistent/c++")
@@ -85,7 +85,7 @@ def test_without_a_compiler_those_of_any_count(
 
 
 def test_two_writers_lose_nothing(fresh_cache: Path) -> None:
-    """Two processes write at once, and what one of them left torn spoils nothing."""
+    """Two processes write at once, and a damaged line of one loses no record."""
     text = (
         "import sys\nfrom passkit.plan.evaluator import Record\nfrom passkit.library import store\n"
         "from passkit.plan.schedule import Source\n"
@@ -107,7 +107,7 @@ def test_two_writers_lose_nothing(fresh_cache: Path) -> None:
 
 
 def test_the_file_is_bounded(fresh_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that has grown too large is written anew: a line for each template, the newest."""
+    """A file that has grown too large is rewritten with the newest line of each template."""
     monkeypatch.setattr(store, "MAX_FILE_BYTES", 8000)
     for k in range(60):
         store.add([Record(KEY, f"t{k % 40}", (), Source.MEASURED, (1.0,) * 20)])
@@ -120,8 +120,8 @@ def test_the_file_is_bounded(fresh_cache: Path, monkeypatch: pytest.MonkeyPatch)
     assert [p.name for p in path.parent.iterdir() if p.name.startswith(".new")] == []
 
 
-def test_a_folder_that_others_may_write(fresh_cache: Path) -> None:
-    """Plans that run would be made by them."""
+def test_a_folder_that_others_may_write_is_refused(fresh_cache: Path) -> None:
+    """Records of other users would change the plans that run."""
     store.add([ONE])
     fresh_cache.chmod(0o777)
     with pytest.raises(CacheError, match="others may write"):
@@ -130,8 +130,8 @@ def test_a_folder_that_others_may_write(fresh_cache: Path) -> None:
         store.add([ONE])
 
 
-def test_a_folder_that_cannot_be_written(fresh_cache: Path) -> None:
-    """It is said where, and what to do."""
+def test_a_folder_that_cannot_be_written_is_an_error(fresh_cache: Path) -> None:
+    """The error has the folder and the way out."""
     (fresh_cache / "tuned").write_text("")
     with pytest.raises(CacheError, match=f"what was measured to {fresh_cache} .* PASSKIT_CACHE"):
         store.add([ONE])

@@ -1,4 +1,4 @@
-"""Random graphs with everything that a memory plan must get right."""
+"""Random graphs with every case that a memory plan must handle."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The contract of passes, enforced: names, dependences, promises, targets, and what is stale."""
+"""ApplyPasses: names, dependencies, declarations, targets and stale annotations."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ def test_names_resolve_before_anything_runs() -> None:
     assert ran == []
 
 
-def test_what_is_no_pass_is_refused() -> None:
-    """A plain function must be registered first."""
+def test_a_plain_function_is_refused() -> None:
+    """A function must be registered before it can be applied."""
     with pytest.raises(pk.PassError, match="by name or as a Pass, got function"):
         pk.ApplyPasses(graph_of_exp(), [lambda g: g])  # type: ignore[list-item]
     with pytest.raises(pk.PassError, match="passes work on a Graph, got Entry"):
@@ -82,7 +82,7 @@ def test_what_is_no_pass_is_refused() -> None:
 
 
 def test_missing_analyses_are_run() -> None:
-    """A pass that depends on shapes gets them."""
+    """A pass that depends on shapes has InferShape run for it."""
 
     @register_pass("TestRanks", depends=("shape", "dtype"), provides="ranks")
     def ranks(graph: pk.Graph) -> pk.Graph:
@@ -94,8 +94,8 @@ def test_missing_analyses_are_run() -> None:
     assert set(out.attrs) >= {"shape", "dtype"}
 
 
-def test_missing_transformations_raise() -> None:
-    """Annotation, pass and provider are named; nothing is guessed."""
+def test_a_missing_transformation_is_an_error() -> None:
+    """The error names annotation, pass and provider; nothing is run instead."""
     with pytest.raises(
         pk.PassError,
         match="TestSecond depends on graph attribute 'testfirst', which is not set; run TestFirst",
@@ -103,16 +103,16 @@ def test_missing_transformations_raise() -> None:
         pk.ApplyPasses(graph_of_exp(), "TestSecond")
 
 
-def test_a_dropped_annotation_is_told_as_such() -> None:
-    """If a pass in between changed the graph, the message says which."""
+def test_the_error_names_the_pass_that_dropped_an_annotation() -> None:
+    """If a pass in between changed the graph, the error names it."""
     with pytest.raises(
         pk.PassError, match="TestNegate changed the graph and dropped it; run TestF"
     ):
         pk.ApplyPasses(graph_of_exp(), [TestFirst, negate, TestSecond])
 
 
-def test_analyses_in_a_circle_are_found() -> None:
-    """Two analyses that need each other are an error, not a loop."""
+def test_analyses_that_depend_on_each_other_are_an_error() -> None:
+    """Two implied passes that depend on each other are an error, not an endless loop."""
     with pytest.raises(pk.PassError, match="in a circle: TestCircle, TestRound"):
         pk.ApplyPasses(graph_of_exp(), "TestCircle")
 
@@ -138,8 +138,8 @@ def test_an_undeclared_operator_attribute_is_an_error() -> None:
         pk.ApplyPasses(graph_of_exp(), strict)
 
 
-def test_promises_are_verified() -> None:
-    """A pass must provide what it declares."""
+def test_a_pass_must_provide_what_it_declares() -> None:
+    """An annotation that a pass declares and does not set is an error."""
     silent = register_pass("TestSilent", provides=("a", "b"))(lambda g: g.with_attrs(a=1))
     with pytest.raises(pk.PassError, match="TestSilent declares that it provides 'b' and did not"):
         pk.ApplyPasses(graph_of_exp(), silent)
@@ -156,8 +156,8 @@ def test_promises_are_verified() -> None:
         (lambda g: 3, r"got 3; return graph.with_attrs\(…\) adds annotations"),
     ],
 )
-def test_a_pass_returns_a_graph(make: Any, match: str) -> None:
-    """What a pass returns instead is shown, with how to make a graph of it."""
+def test_a_result_that_is_no_graph_is_refused(make: Any, match: str) -> None:
+    """The error shows the value that a pass returned, and how to make a graph of it."""
     odd = register_pass("TestOdd")(lambda graph: make(graph))
     with pytest.raises(pk.PassError, match=f"TestOdd must return a Graph, {match}"):
         pk.ApplyPasses(graph_of_exp(), odd)
@@ -170,8 +170,8 @@ def test_an_undeclared_change_is_an_error() -> None:
         pk.ApplyPasses(graph_of_exp(), sneaky)
 
 
-def test_a_change_drops_what_it_does_not_provide_or_remap() -> None:
-    """After a change nothing of the old structure can be read."""
+def test_a_change_drops_stale_annotations() -> None:
+    """After a change, annotations that the pass neither provides nor preserves are gone."""
     graph = pk.ApplyPasses(graph_of_exp(), ["InferShape", TestFirst]).with_attrs(kept=7)
     out = pk.ApplyPasses(graph, negate)
 
@@ -193,15 +193,15 @@ def test_a_preserved_annotation_must_be_remapped() -> None:
         pk.ApplyPasses(graph.with_attrs(kept=old), forgets)
 
 
-def test_annotations_of_another_graph_raise() -> None:
-    """Reading an annotation for a node that it does not know is an error, not another's value."""
+def test_an_annotation_of_another_graph_is_an_error() -> None:
+    """Reading an annotation for a foreign node is an error, not the value of another node."""
     shapes = pk.ApplyPasses(graph_of_exp(), "InferShape").attrs["shape"]
     with pytest.raises(pk.PassError, match=r"annotation 'shape' has nothing for Entry\(z"):
         shapes[pk.var("z", (3,))]
 
 
-def test_errors_tell_which_pass_failed_after_which() -> None:
-    """A note says in which pass an error arose, and what had run."""
+def test_a_note_names_the_failing_pass_and_those_before_it() -> None:
+    """A note of the error names the pass in which it arose, and the passes before it."""
 
     @register_pass("TestFails")
     def fails(graph: pk.Graph) -> pk.Graph:
@@ -217,7 +217,7 @@ def test_errors_tell_which_pass_failed_after_which() -> None:
 
 
 def test_the_first_pass_for_a_target_binds_the_graph() -> None:
-    """Target and options are recorded; later passes take them over unless told otherwise."""
+    """Target and options are recorded; later passes inherit them unless others are given."""
     out = pk.ApplyPasses(graph_of_exp(), TestOnCpu, target="cuda", fusion="xla")
     options = out.attrs["options"]
 
@@ -285,7 +285,7 @@ def test_timing_is_kept_with_the_graph() -> None:
 
 
 def test_a_pass_called_inside_a_pass_is_its_child() -> None:
-    """The tree of times follows calls."""
+    """The tree of times follows nested calls of passes."""
 
     @register_pass("TestCalls")
     def calls(graph: pk.Graph) -> pk.Graph:
@@ -300,7 +300,7 @@ def test_a_pass_called_inside_a_pass_is_its_child() -> None:
 
 
 def test_dumps_are_numbered_text_and_pictures(tmp_path: Path) -> None:
-    """Each pass that was asked for leaves the graph as text and picture; analyses do not."""
+    """Each pass of the list leaves the graph as text and picture; implied analyses do not."""
     pk.ApplyPasses(graph_of_exp(), ["Simplify", negate], dump=tmp_path)
 
     names = sorted(p.name for p in tmp_path.iterdir())
@@ -312,7 +312,7 @@ def test_dumps_are_numbered_text_and_pictures(tmp_path: Path) -> None:
 def test_a_dump_without_a_renderer_is_laid_out_simply(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where nothing can draw, the picture is plain and says so."""
+    """Without Graphviz, the picture is laid out simply and says so."""
     monkeypatch.setattr("passkit.viz.renderers.renderers", lambda: iter(()))
     pk.ApplyPasses(graph_of_exp(), "Simplify", dump=tmp_path)
 
@@ -335,7 +335,7 @@ def test_context_is_in_force_inside_a_pass() -> None:
 
 
 def test_inputs_keep_their_order() -> None:
-    """A call that gives arrays in a row means the same ones before a pass and behind it."""
+    """Positional arrays mean the same inputs before and after a pass."""
     x, y = pk.var("x", (4,)), pk.var("y", (4,))
     graph = pk.Graph([x - y, pk.ops.zeros_like(y)])
     feeds = [np.full(4, 5, np.float32), np.ones(4, np.float32)]
@@ -349,8 +349,8 @@ def test_inputs_keep_their_order() -> None:
     assert [e.node.name for e in fused.inputs] == ["y", "x"]  # what that guards against
 
 
-def test_inputs_of_a_pass_come_last() -> None:
-    """One that reads something new has it behind what it had; what is gone is fed no more."""
+def test_new_inputs_of_a_pass_come_last() -> None:
+    """An input that a pass adds follows the others; one that it removes is not fed any more."""
 
     @register_pass("TestScaled", changes_graph=True)
     def scaled(graph: pk.Graph) -> pk.Graph:
@@ -371,8 +371,8 @@ def test_inputs_of_a_pass_come_last() -> None:
 
 
 @pytest.mark.parametrize("target", ["cpu", "blocks", "interpret"])
-def test_inputs_of_one_name(target: str) -> None:
-    """They are numbered in their order, which no pass changes: by name too each is itself."""
+def test_inputs_of_one_name_are_numbered(target: str) -> None:
+    """Inputs of one name are numbered in their order, which no pass changes."""
     x, again = pk.var("x", (4,)), pk.var("x", (4,))
     run = pk.compile(pk.Graph([x - again, pk.ops.zeros_like(again)]), target=target)
     five, one = np.full(4, 5, np.float32), np.ones(4, np.float32)
@@ -380,8 +380,8 @@ def test_inputs_of_one_name(target: str) -> None:
     assert run([five, one])[0].tolist() == run({"x": five, "x_1": one})[0].tolist() == [4] * 4
 
 
-def test_an_operator_takes_no_name_from_an_input() -> None:
-    """One of an input's name gets another, though it comes first."""
+def test_an_input_keeps_its_name_before_an_operator() -> None:
+    """An operator with the name of an input is renamed, even if it comes first."""
     first = pk.ops.exp(pk.var("a", (2,)), name="x")
     graph = pk.Graph([first + pk.var("x", (2,))])
 
@@ -389,8 +389,8 @@ def test_an_operator_takes_no_name_from_an_input() -> None:
     assert [i.name for i in pk.compile(graph).inputs] == ["a", "x"]
 
 
-def test_inputs_of_one_name_that_passes_make_anew() -> None:
-    """Nodes that stand for others have their places."""
+def test_replaced_inputs_of_one_name_keep_their_positions() -> None:
+    """Nodes that replace inputs of one name take their positions."""
     one, two, other = (pk.var("x", (2,)) for _ in range(3))
     graph = pk.Graph([one - two * other]).with_inputs([other.node, one.node, two.node])
 
@@ -402,8 +402,8 @@ def test_inputs_of_one_name_that_passes_make_anew() -> None:
     assert [made.names[n] for n in made.inputs] == ["x", "x_1", "x_2"]
 
 
-def test_an_implied_transformation_runs_for_whoever_depends_on_it() -> None:
-    """A pass sees primitives and values instead of state; what a pass preserves stays known."""
+def test_implied_transformations_run_for_a_dependent_pass() -> None:
+    """A pass sees primitives and no state if it depends on that; preserved facts stay set."""
     seen: list[str] = []
 
     @register_pass("TestReadsPrimitives", depends=("functional", "expanded"))
@@ -425,7 +425,7 @@ def test_an_implied_transformation_runs_for_whoever_depends_on_it() -> None:
 
 
 def test_passes_that_undo_each_other_are_named() -> None:
-    """Two implied passes of which each drops what the other provides end with an error."""
+    """Two implied passes that each drop what the other provides end with an error."""
 
     def body(name: str) -> Any:
         def run(graph: pk.Graph) -> pk.Graph:

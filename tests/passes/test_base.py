@@ -1,4 +1,4 @@
-"""Passes as declared things: registering, finding, naming."""
+"""The registry of passes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_a_registered_function_becomes_a_pass() -> None:
     assert count.doc == "How many nodes there are."
 
 
-def test_the_same_place_replaces() -> None:
+def test_registering_again_from_the_same_place_replaces_the_pass() -> None:
     """A notebook cell that runs again registers its pass again."""
     made = [register_pass("TestAgain")(keep) for _ in range(2)]
 
@@ -51,8 +51,8 @@ def test_two_places_clash_and_are_named() -> None:
     assert str(e.value).count("test_base.py:") == 2
 
 
-def test_a_name_of_the_project_is_taken_before_its_file_is_read() -> None:
-    """A pass of one's own cannot take the name of a shipped one that nobody has used yet."""
+def test_names_of_bundled_passes_are_reserved() -> None:
+    """A user's pass cannot take the name of a bundled pass that has not been imported yet."""
     with pytest.raises(
         pk.RegistryError, match=r"pass InferShape is registered at .*infer_shape.py"
     ):
@@ -60,15 +60,15 @@ def test_a_name_of_the_project_is_taken_before_its_file_is_read() -> None:
 
 
 def test_an_unknown_pass_offers_the_nearest() -> None:
-    """A misspelt name is answered with the one that was meant."""
+    """The error for a misspelt name has the nearest name."""
     with pytest.raises(
         pk.RegistryError, match="'InferShap' is not registered; did you mean 'InferShape'"
     ):
         find_pass("InferShap")
 
 
-def test_every_pass_of_the_project_is_found_by_its_file() -> None:
-    """A pass is a file of one name, so that asking for it reads that file only."""
+def test_bundled_passes_are_imported_from_the_file_of_their_name() -> None:
+    """Looking up a pass imports the file that is named like it."""
     folder = Path(pk.__file__).parent / "passes"
     for name in ("InferShape", "InferType", "Simplify", "PlanMemory", "Functionalize", "Expand"):
         place = find_pass(name).place
@@ -78,7 +78,7 @@ def test_every_pass_of_the_project_is_found_by_its_file() -> None:
 
 
 def test_a_body_with_two_parameters_gets_the_context() -> None:
-    """Only a pass that asks for the settings is given them."""
+    """A body with a second parameter is called with the context."""
     seen: list[str] = []
 
     def body(graph: pk.Graph, context: pk.PassContext) -> pk.Graph:
@@ -108,14 +108,14 @@ def test_an_analysis_is_preferred_as_provider() -> None:
     assert provider("test_colour", "Painting") is analysis
 
 
-def test_an_annotation_of_nobody_is_an_error() -> None:
-    """What no pass provides is named, with the nearest that some pass does."""
+def test_an_annotation_without_a_provider_is_an_error() -> None:
+    """The error names an annotation that no pass provides, and the nearest that one does."""
     with pytest.raises(pk.PassError, match=r"Painting depends on graph attribute 'shap'.*'shape'"):
         provider("shap", "Painting")
 
 
-def test_a_file_named_after_a_pass_is_needed_for_nothing_else() -> None:
-    """Finding a pass that somebody registered by hand reads no files."""
+def test_a_registered_pass_needs_no_file() -> None:
+    """A pass that was registered is found without a file of its name."""
     register_pass("TestByHand")(keep)
 
     assert importlib.util.find_spec("passkit.passes.testbyhand") is None
@@ -123,8 +123,8 @@ def test_a_file_named_after_a_pass_is_needed_for_nothing_else() -> None:
 
 
 @pytest.mark.parametrize("body", [lambda: None, lambda graph, context, more: graph])
-def test_bodies_of_other_parameters(body: Any) -> None:
-    """A pass or strategy that cannot be called with a graph is refused where it is registered."""
+def test_a_body_that_cannot_take_a_graph_is_refused(body: Any) -> None:
+    """A pass or strategy that cannot be called with a graph is refused when it is registered."""
     shape = r"a function of a graph, or of a graph and the PassContext, got one of \(.*\)"
     with pytest.raises(pk.ArgumentError, match=f"Pass TestParameters: body must be {shape}"):
         register_pass("TestParameters")(body)
@@ -133,7 +133,7 @@ def test_bodies_of_other_parameters(body: Any) -> None:
     assert "TestParameters" not in list_passes()
 
 
-def test_bodies_of_optional_parameters() -> None:
-    """Defaults and variadic parameters are no obstacle."""
+def test_a_body_may_have_optional_parameters() -> None:
+    """Parameters with defaults and variadic parameters are accepted."""
     assert not register_pass("TestVariadic")(lambda *graphs: graphs[0]).takes_context
     assert register_pass("TestDefault")(lambda graph, context, n=3: graph).takes_context

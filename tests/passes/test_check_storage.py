@@ -1,4 +1,4 @@
-"""The checker of memory plans finds every kind of planted mistake."""
+"""The checker of memory plans detects planted mistakes of every kind."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def graph() -> tuple[pk.Graph, dict[str, pk.Entry]]:
 
 
 def test_a_sound_plan_passes() -> None:
-    """The planner's own plan has nothing wrong; the arena's bytes are returned."""
+    """A plan of PlanMemory passes the check, which returns the bytes of the arena."""
     out, _ = graph()
 
     assert check_storage(out, out.attrs["storage"]) == out.attrs["storage"].bind({})[1] > 0
@@ -73,7 +73,7 @@ def test_a_sound_plan_passes() -> None:
     ],
 )
 def test_a_misplaced_value_is_found(change: Change, message: str) -> None:
-    """Every way of putting a value where it does not belong is told apart."""
+    """The error tells how a value is misplaced."""
     out, entries = graph()
     plan = change(out.attrs["storage"], entries)
     if message == "never":  # s is read for the last time by k itself, element by element
@@ -100,7 +100,7 @@ def test_a_slot_that_is_too_small_is_found() -> None:
 
 
 def test_a_forgotten_copy_is_found() -> None:
-    """State and results must be there at the end."""
+    """New values of state and outputs must be in place at the end."""
     x = pk.var("x", (4,))
     twice = pk.ApplyPasses(pk.Graph([x, x]), "PlanMemory")
 
@@ -117,7 +117,7 @@ def test_a_forgotten_copy_is_found() -> None:
 
 
 def test_copies_in_the_wrong_order_are_found() -> None:
-    """A swap of two states needs its saved values first."""
+    """Swapping two states without saving the old values is an error."""
     a, b = (pk.state(s, np.ones(4, "float32")) for s in "ab")
     out = pk.ApplyPasses(pk.Graph([], [(a.node, b), (b.node, a)]), "PlanMemory")
     plan = out.attrs["storage"]
@@ -127,8 +127,8 @@ def test_copies_in_the_wrong_order_are_found() -> None:
         check_storage(out, evolve(plan, copies=plan.copies[::-1][1:] + plan.copies[:1]))
 
 
-def test_results_of_one_node_must_not_meet() -> None:
-    """Two results in one slot are found although nobody reads the second."""
+def test_outputs_of_one_node_must_not_overlap() -> None:
+    """Two outputs in one slot are an error although nobody reads the second."""
     op = pk.register_op("test_check_two", num_outputs=2)
     op.set_attr("FInferShape", lambda node, s: (s, s))
     op.set_attr("FInferType", lambda node, d: (d, d))

@@ -1,4 +1,4 @@
-"""CodeGen: groups in, kernels out; what it refuses, and that equal groups have equal kernels."""
+"""CodeGen: kernels of groups, their keys, and the errors of groups without a kernel."""
 
 from __future__ import annotations
 
@@ -21,14 +21,18 @@ from passkit.values.size import Size
 from tests.passes.test_schedule_plan import SOFTMAX, only, scheduled
 from tests.planned import agrees, feeds_of
 
-FIVE = ["x: f32[9]; return add(exp(x), x)", SOFTMAX.format("9, 300", 1),
-        SOFTMAX.format("30, 9", 0), "x: f32[3]; y: f32[4]; return concat(neg(x), neg(y), axis=0)",
-        "x: f32[n, 5]; return transpose(reduce_sum(x, axis=1, keepdims=true))"]
+FIVE = [
+    "x: f32[9]; return add(exp(x), x)",
+    SOFTMAX.format("9, 300", 1),
+    SOFTMAX.format("30, 9", 0),
+    "x: f32[3]; y: f32[4]; return concat(neg(x), neg(y), axis=0)",
+    "x: f32[n, 5]; return transpose(reduce_sum(x, axis=1, keepdims=true))",
+]
 
 
 @pytest.mark.parametrize("text", FIVE)
-def test_default_schedules(text: str, rng: Any) -> None:
-    """``Fusion, CodeGen, RTCGen`` alone give the kernels that the whole ladder gives."""
+def test_default_schedules_equal_those_of_the_pipeline(text: str, rng: Any) -> None:
+    """The passes Fusion, CodeGen and RTCGen alone give the kernels of the entire pipeline."""
     graph = pk.parse(text)
     short = pk.ApplyPasses(planned(graph, "Simplify"), ["Fusion", "CodeGen", "RTCGen"])
     whole = planned(graph, "RTCGen")
@@ -40,53 +44,72 @@ def test_default_schedules(text: str, rng: Any) -> None:
     agrees(graph, feeds, pk.compile(pk.ApplyPasses(graph, ["Fusion", "CodeGen", "RTCGen"]))(feeds))
 
 
-def test_what_a_kernel_says() -> None:
-    """Name, key, grid, sizes, scratch, operators and text."""
-    (kernel,) = planned(pk.parse("x: f32[n]; return add(exp(x), 1)"), "CodeGen").attrs[
-        "kernel"].values()
+def test_a_kernel_has_name_key_grid_and_text() -> None:
+    """A kernel has name, key, grid, sizes, scratch, operators and text."""
+    (kernel,) = (
+        planned(pk.parse("x: f32[n]; return add(exp(x), 1)"), "CodeGen").attrs["kernel"].values()
+    )
 
     assert kernel.name.startswith("add_") and kernel.name in kernel.source == str(kernel)
     assert (kernel.ops, kernel.dialect, kernel.shared_nbytes) == (("exp", "add"), "cxx", 0)
     assert isinstance(kernel.grid, Size) and kernel.sizes[0] == Size.symbol("n")
 
 
-@pytest.mark.parametrize("one, another, same", [
-    ("a: f32[90]; b = exp(a); return b", "x: f32[90]; y = exp(x); return y", True),
-    ("a: f32[90]; return exp(a)", "a: f32[190]; return exp(a)", True),
-    ("a: f32[90]; return exp(a)", "a: f32[n, m]; return exp(a)", True),
-    ("a: f32[90]; return exp(a)", "a: f64[90]; return exp(a)", False),
-    ("a: f32[90]; return mul(a, 2.0)", "a: f32[90]; return mul(a, 3.0)", False),
-    ("a: f32[90]; return mul(a, 0.0)", "a: f32[90]; return mul(a, -0.0)", False),
-    ("a: f32[90]; b: f32[90]; return sub(a, b)", "a: f32[90]; b: f32[90]; return sub(b, a)", True),
-])
-def test_keys(one: str, another: str, same: bool) -> None:
-    """A key names structure, dtypes and literals: never names, nor sizes that are arguments."""
-    a, b = ([k.key for k in planned(pk.parse(t), "CodeGen").attrs["kernel"].values()]
-            for t in (one, another))
+@pytest.mark.parametrize(
+    "one, another, same",
+    [
+        ("a: f32[90]; b = exp(a); return b", "x: f32[90]; y = exp(x); return y", True),
+        ("a: f32[90]; return exp(a)", "a: f32[190]; return exp(a)", True),
+        ("a: f32[90]; return exp(a)", "a: f32[n, m]; return exp(a)", True),
+        ("a: f32[90]; return exp(a)", "a: f64[90]; return exp(a)", False),
+        ("a: f32[90]; return mul(a, 2.0)", "a: f32[90]; return mul(a, 3.0)", False),
+        ("a: f32[90]; return mul(a, 0.0)", "a: f32[90]; return mul(a, -0.0)", False),
+        (
+            "a: f32[90]; b: f32[90]; return sub(a, b)",
+            "a: f32[90]; b: f32[90]; return sub(b, a)",
+            True,
+        ),
+    ],
+)
+def test_keys_depend_on_structure_and_not_on_names(one: str, another: str, same: bool) -> None:
+    """A key depends on structure, dtypes and literals, not on names or sizes that are arguments."""
+    a, b = (
+        [k.key for k in planned(pk.parse(t), "CodeGen").attrs["kernel"].values()]
+        for t in (one, another)
+    )
 
     assert (a == b) is same
 
 
 def test_keys_are_the_same_in_every_process() -> None:
     """Another hash seed gives the same texts."""
-    program = (f"import passkit as pk; from passkit.program.planning import planned\n"
-               f"for t in {FIVE!r}:\n  for k in planned(pk.parse(t), 'CodeGen').attrs['kernel']"
-               f".values(): print(k.key)")
-    said = [subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
-                           check=True, env={**os.environ, "PYTHONHASHSEED": seed}).stdout
-            for seed in ("1", "2")]
+    program = (
+        f"import passkit as pk; from passkit.program.planning import planned\n"
+        f"for t in {FIVE!r}:\n  for k in planned(pk.parse(t), 'CodeGen').attrs['kernel']"
+        f".values(): print(k.key)"
+    )
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", program],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+        ).stdout
+        for seed in ("1", "2")
+    ]
 
     assert said[0] == said[1] != ""
 
 
-def test_codegen_needs_groups() -> None:
-    """Without Fusion there is nothing to print."""
+def test_codegen_without_fusion_is_an_error() -> None:
+    """Without Fusion there are no groups to print."""
     with pytest.raises(PassError, match="CodeGen depends on graph attribute 'subgraph'.*Fusion"):
         pk.ApplyPasses(pk.parse("x: f32[2]; return exp(x)"), "CodeGen")
 
 
-def test_groups_that_are_no_kernel() -> None:
-    """Lowering says what of a group has no place in its space."""
+def test_a_group_without_a_common_iteration_space_is_refused() -> None:
+    """Lowering names the operator that does not fit the iteration space of its group."""
     text = "x: f32[4, 5]; e = exp(x); return reduce_sum(e, axis=1), reduce_sum(e, axis=0)"
     group = Group(pk.parse(text), Kind.REDUCTION)
     with pytest.raises(CodeGenError, match="Group.* cannot be one kernel: reduce_sum has 5 el"):
@@ -103,8 +126,8 @@ def lowered(group: Group) -> Any:
     return lower(group, only(scheduled("x: f32[4]; return exp(x)")), SharedPlan((), (), 0))
 
 
-def test_operators_that_kernels_refuse() -> None:
-    """No code, several results, and code of another dtype than the type rule says."""
+def test_an_operator_with_wrong_code_is_refused() -> None:
+    """No code, several results, and code of another dtype than the type rule are errors."""
     silent = pk.register_op("test_codegen_silent", num_inputs=1)
     wrong = pk.register_op("test_codegen_wrong", num_inputs=1)
     for op in (silent, wrong):
@@ -127,8 +150,8 @@ def test_operators_that_kernels_refuse() -> None:
         element(of(silent).ops[0], (), [])
 
 
-def test_your_own_operator_in_a_kernel(rng: Any) -> None:
-    """FCodeGen, FElement and FReduce of one's own fuse with the others."""
+def test_user_operators_fuse_with_others(rng: Any) -> None:
+    """A user's FCodeGen, FElement and FReduce fuse with other operators."""
     swish = pk.register_op("test_codegen_swish", num_inputs=1)
     swish.set_attr("FCodeGen", lambda node, x: x / (1.0 + pk.ast.exp(-x)))
     swish.set_attr("TOpPattern", pk.OpPattern.ELEMWISE)

@@ -1,4 +1,4 @@
-"""Graphs whose entries carry what inference found."""
+"""Complete: entries carry inferred shapes and dtypes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from passkit.values.size import Size
 
 
 def test_entries_get_their_shapes_and_dtypes() -> None:
-    """What was inferred is what rules of operators read from entries."""
+    """Entries carry the inferred shapes and dtypes, which rules of operators read."""
     y = pk.ops.exp(pk.var("x", None, None)) + pk.var("y", (2, 3), "float64")
     out = pk.ApplyPasses(pk.Graph([y]), "Complete")
 
@@ -20,8 +20,8 @@ def test_entries_get_their_shapes_and_dtypes() -> None:
     assert [v.name for v in out.inputs] == ["x", "y"]
 
 
-def test_text_before_and_after() -> None:
-    """The rewrite, as text: an input of any rank has the rank that its use needs."""
+def test_an_input_of_any_rank_gets_the_rank_of_its_use() -> None:
+    """An input of unknown rank gets the shape that its user implies."""
     before = pk.parse("x: f32[...]; y: f32[2, 3]; e = exp(x); z = add(e, y); return z")
 
     assert pk.to_text(pk.ApplyPasses(before, "Complete")).splitlines() == [
@@ -34,7 +34,7 @@ def test_text_before_and_after() -> None:
 
 
 def test_a_complete_graph_is_kept() -> None:
-    """Where entries know everything, nodes and annotations stay."""
+    """If entries have shapes and dtypes, nodes and annotations stay."""
     graph = pk.Graph([pk.ops.exp(pk.var("x", ("n", 3)))]).with_attrs(mine=1)
     out = pk.ApplyPasses(graph, "Complete")
 
@@ -42,8 +42,8 @@ def test_a_complete_graph_is_kept() -> None:
     assert out.attrs["mine"] == 1
 
 
-def test_settled_sizes_leave_no_guard() -> None:
-    """A size that had to be 8 is 8 in the variable itself; what is open stays a guard."""
+def test_solved_sizes_leave_no_guard() -> None:
+    """A size that must be 8 is 8 in the variable; unsolved equalities stay guards."""
     n, m = Size.symbol("n"), Size.symbol("m")
     x, y, z = pk.var("x", ("n",)), pk.var("y", (8,)), pk.var("z", (m * 2,))
     out = pk.ApplyPasses(pk.Graph([x + y, z + pk.var("w", (n * 3,))]), "Complete")
@@ -53,8 +53,8 @@ def test_settled_sizes_leave_no_guard() -> None:
     assert out.inputs[2].entries[0].shape == (24,)
 
 
-def test_settled_sizes_in_parameters() -> None:
-    """A parameter that was written with a size has its number, so that nothing asks for it."""
+def test_solved_sizes_replace_symbols_in_parameters() -> None:
+    """A parameter with a symbol gets its value."""
     x = pk.var("x", ("n", 3))
     flat = pk.ops.reshape(x, shape=(Size.symbol("n") * 3,))
     out = pk.ApplyPasses(pk.Graph([flat, x + pk.var("y", (8, 3))]), "Complete")
@@ -64,8 +64,8 @@ def test_settled_sizes_in_parameters() -> None:
     assert out.attrs["shape_guards"] == ()
 
 
-def test_a_result_known_only_by_its_uses() -> None:
-    """An operator without a rule does not become complete because its user has one."""
+def test_an_operator_without_a_rule_stays_incomplete() -> None:
+    """A shape that only users imply does not replace a missing rule."""
     op = pk.register_op("test_no_rule_either")
     y = op(pk.var("x", (2, 3)), name="o")
 
@@ -73,8 +73,8 @@ def test_a_result_known_only_by_its_uses() -> None:
         pk.ApplyPasses(pk.Graph([y + pk.var("z", (2, 3))]), "Complete")
 
 
-def test_control_dependences_follow() -> None:
-    """What must run before is the completed node, so that no old node is left in the graph."""
+def test_control_dependencies_refer_to_completed_nodes() -> None:
+    """A control dependency refers to the completed node, so that no old node stays in the graph."""
     x, y = pk.var("x", None), pk.var("y", (2, 3))
     e = pk.ops.exp(x, name="e")
     z = pk.ops.reshape(pk.ops.tanh(x) + y, shape=(6,), control=[e.node])
@@ -84,8 +84,8 @@ def test_control_dependences_follow() -> None:
     assert len(out.inputs) == 2
 
 
-def test_the_meaning_stays() -> None:
-    """Completing changes no value."""
+def test_completing_changes_no_value() -> None:
+    """The completed graph computes the same values."""
     x, y = pk.var("x", None), pk.var("y", (2, 3))
     graph = pk.Graph([pk.ops.exp(x) + y])
     feeds = {"x": np.ones((2, 3), "float32"), "y": np.ones((2, 3), "float32")}
@@ -96,7 +96,7 @@ def test_the_meaning_stays() -> None:
 
 
 def test_variables_without_a_shape_are_named() -> None:
-    """A pass that needs shapes says which variables must be given one."""
+    """The error names the variables whose shape must be given."""
     y = pk.ops.exp(pk.var("x", None)) + pk.ops.exp(pk.var("w", None))
 
     with pytest.raises(
@@ -106,13 +106,13 @@ def test_variables_without_a_shape_are_named() -> None:
 
 
 def test_variables_without_a_dtype_are_named() -> None:
-    """The same for dtypes."""
+    """The error names the variables whose dtype must be given."""
     with pytest.raises(pk.DTypeError, match=r"2 value\(s\) have no dtype; .* variable\(s\) 'x'"):
         pk.ApplyPasses(pk.Graph([pk.ops.exp(pk.var("x", (3,), None))]), "Complete")
 
 
 def test_an_operator_without_a_rule_is_named() -> None:
-    """Where variables are known, the operator lacks a rule."""
+    """If all variables have shapes, the error names the operator without a rule."""
     op = pk.register_op("test_no_shape_rule")
 
     with pytest.raises(pk.ShapeError, match=r"shape of test_no_shape_rule 'o' .*\('FInferShape'"):

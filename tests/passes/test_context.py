@@ -1,4 +1,4 @@
-"""The settings of passes: defaults, nesting, checks, fuel and timing."""
+"""PassContext: defaults, nesting, checks, fuel and timing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from passkit.passes.timing import Timing
 from passkit.plan.target import cpu
 
 
-def test_the_defaults() -> None:
+def test_defaults_of_options() -> None:
     """The CPU, stitched, strict; nothing disabled, dumped, timed or limited."""
     context = PassContext()
 
@@ -42,7 +42,7 @@ def test_one_context_can_be_entered_twice() -> None:
 
 
 def test_threads_have_contexts_of_their_own() -> None:
-    """What one thread puts in force, another does not see."""
+    """A context in force in one thread is not in force in another."""
     with PassContext(fusion="nnvm"), ThreadPoolExecutor(1) as pool:
         found = pool.submit(lambda: PassContext().fusion).result()
 
@@ -78,8 +78,8 @@ def test_wrong_settings_say_what_is_right(options: dict[str, object], message: s
         PassContext(**options)  # type: ignore[arg-type]
 
 
-def test_templates_are_read_at_once() -> None:
-    """What is wrong with the text is said with the name that it is for."""
+def test_templates_are_parsed_when_given() -> None:
+    """The error for a wrong template has the name that it is given for."""
     with pytest.raises(pk.ParseError, match=r"templates\['y'\]: template, column 6: expected"):
         PassContext(templates={"y": "a[CTA"})
 
@@ -109,7 +109,7 @@ def test_fuel_is_used_up() -> None:
     assert all(PassContext().spend(w) for w in "abc")
 
 
-def test_inheriting_respects_what_was_given() -> None:
+def test_inheriting_keeps_given_options() -> None:
     """Recorded options stand in only for those that nobody gave."""
     recorded = {"target": "cuda", "fusion": "xla"}
 
@@ -119,7 +119,7 @@ def test_inheriting_respects_what_was_given() -> None:
 
 
 def test_times_make_a_tree() -> None:
-    """What is timed inside something else is its child; the text has one line for each."""
+    """A timed block inside another is its child; the text has one line for each."""
     context = PassContext(timing=True)
     with context.timed("a"):
         with context.timed("b"):
@@ -137,7 +137,7 @@ def test_times_make_a_tree() -> None:
 
 
 def test_self_seconds_leave_out_children() -> None:
-    """Seconds of a tree add up."""
+    """The own seconds of a node are those not spent in children."""
     tree = Timing("all", 3.0, [Timing("a", 1.0), Timing("b", 0.5)])
 
     assert tree.self_seconds == 1.5

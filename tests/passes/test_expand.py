@@ -1,4 +1,4 @@
-"""Composites become primitives."""
+"""Expand: composite operators become primitives."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def names(graph: pk.Graph) -> list[str]:
 
 
 def test_a_softmax_is_made_of_primitives() -> None:
-    """What was one operator is five, and means the same."""
+    """A softmax becomes five operators that compute the same values."""
     graph = pk.Graph([ops.softmax(pk.var("x", (2, 5)), name="s")])
     out = pk.ApplyPasses(graph, "Expand")
     x = np.linspace(-3, 3, 10, dtype="float32").reshape(2, 5)
@@ -28,8 +28,8 @@ def test_a_softmax_is_made_of_primitives() -> None:
     )
 
 
-def test_text_before_and_after() -> None:
-    """The rewrite, as text; the result keeps its name."""
+def test_the_last_primitive_has_the_name_of_the_composite() -> None:
+    """The text shows the expansion, whose last node has the composite's name."""
     before = pk.parse("x: f32[2, 3]; y = softmax(x); return y")
 
     assert pk.to_text(pk.ApplyPasses(before, "Expand")).splitlines() == [
@@ -55,8 +55,8 @@ def test_composites_of_composites() -> None:
     assert names(pk.ApplyPasses(pk.Graph([outer(pk.var("x", (3,)))]), "Expand")) == ["add", "add"]
 
 
-def test_nnvm_leaves_composites_alone() -> None:
-    """With fusion="nnvm" only what cannot run otherwise is expanded."""
+def test_strategy_nnvm_keeps_composites() -> None:
+    """With fusion="nnvm" only composites that cannot run otherwise are expanded."""
     graph = pk.Graph([ops.softmax(ops.linear(pk.var("x", (2, 5)), num_hidden=3))])
     runs = pk.register_op("test_runs_itself")
     runs.set_attr("FInferShape", lambda node, s: s)
@@ -70,14 +70,14 @@ def test_nnvm_leaves_composites_alone() -> None:
 
 
 def test_a_graph_of_primitives_stays_as_it_is() -> None:
-    """Nothing to expand, no new nodes."""
+    """A graph without composites keeps its nodes."""
     graph = pk.Graph([ops.exp(pk.var("x", (3,)))])
 
     assert pk.ApplyPasses(graph, "Expand").outputs == graph.outputs
 
 
-def test_control_dependences_follow() -> None:
-    """The last node of the expansion waits for what the composite waited for (D3)."""
+def test_the_last_primitive_has_the_control_dependencies() -> None:
+    """The last node of the expansion has the composite's control dependencies (D3)."""
     x = pk.var("x", (2, 5))
     e = ops.exp(x, name="e")
     out = pk.ApplyPasses(pk.Graph([ops.softmax(x, control=[e.node])]), "Expand")
@@ -85,8 +85,8 @@ def test_control_dependences_follow() -> None:
     assert out.outputs[0].node.control == (e.node,)
 
 
-def test_control_dependences_are_expanded_too() -> None:
-    """What is waited for is the expanded node, not the composite that it was."""
+def test_control_dependencies_refer_to_expanded_nodes() -> None:
+    """A control dependency on a composite becomes one on its expansion."""
     x = pk.var("x", (2, 5))
     before = ops.softmax(x, name="before")
     after = ops.gelu(x, control=[before.node])
@@ -96,8 +96,8 @@ def test_control_dependences_are_expanded_too() -> None:
     assert [c.name for c in out.outputs[0].node.control] == ["before"]
 
 
-def test_control_dependences_are_not_lost() -> None:
-    """A composite that is its input stays when something must run before it."""
+def test_a_composite_stays_if_control_dependencies_would_be_lost() -> None:
+    """A composite that is its input stays if it has control dependencies."""
     same = pk.register_op("test_same")
     same.set_attr("FInferShape", lambda node, s: s)
     same.set_attr("FExpand", lambda node, x: x)
@@ -109,8 +109,8 @@ def test_control_dependences_are_not_lost() -> None:
     assert names(kept) == ["exp", "test_same"]
 
 
-def test_results_that_use_each_other_are_made_once() -> None:
-    """Of two results one may be made from the other; both take the name, neither is doubled."""
+def test_outputs_that_share_nodes_are_expanded_once() -> None:
+    """Of two outputs one may depend on the other; both take the name, and no node is duplicated."""
     pair = pk.register_op("test_pair", num_outputs=2)
     pair.set_attr("FInferShape", lambda node, s: (s, s))
 
@@ -131,7 +131,7 @@ def test_results_that_use_each_other_are_made_once() -> None:
 
 
 def test_writes_of_state_are_not_expanded() -> None:
-    """What writes state is Functionalize's; expanding it would lose the write."""
+    """Operators that write state are left to Functionalize; expanding would lose the write."""
     a = pk.state("a", np.ones(3, "float32"))
 
     assert names(pk.ApplyPasses(pk.Graph([ops.assign(a, ops.exp(a))]), "Expand")) == [
@@ -141,15 +141,15 @@ def test_writes_of_state_are_not_expanded() -> None:
 
 
 def test_shapes_are_known_before_expanding() -> None:
-    """FExpand reads shapes from entries, also those that only inference finds."""
+    """FExpand reads shapes from entries, including inferred ones."""
     x = pk.var("x", None)
     graph = pk.Graph([ops.softmax(ops.exp(x) + pk.var("y", (2, 5)))])
 
     assert "softmax" not in names(pk.ApplyPasses(graph, "Expand"))
 
 
-def test_an_expansion_keeps_its_promises() -> None:
-    """The number of results, their shapes and dtypes are compared with what the op declares."""
+def test_an_expansion_must_have_the_declared_outputs() -> None:
+    """Number, shapes and dtypes of outputs are compared with those the operator declares."""
     x = pk.var("x", (3, 1))
     many = pk.register_op("test_expands_to_two")
     many.set_attr("FInferShape", lambda node, s: s)
@@ -168,8 +168,8 @@ def test_an_expansion_keeps_its_promises() -> None:
         pk.ApplyPasses(pk.Graph([flat(x)]), "Expand")
 
 
-def test_an_expansion_that_never_ends_is_found() -> None:
-    """An operator that expands to itself is named."""
+def test_an_endless_expansion_is_an_error() -> None:
+    """The error names an operator that expands to itself."""
     forever = pk.register_op("test_forever")
     forever.set_attr("FInferShape", lambda node, s: s)
     forever.set_attr("FExpand", lambda node, x: ops.neg(forever(x)))
@@ -179,7 +179,7 @@ def test_an_expansion_that_never_ends_is_found() -> None:
 
 @pytest.mark.parametrize("fusion", ["stitch", "nnvm"])
 def test_products_of_16_bits_are_float32(fusion: str) -> None:
-    """Between casts: a library takes them, and the casts are kernels' work; rounded once."""
+    """A contraction of 16-bit floats becomes one of float32 between casts, rounded once."""
     x, y = pk.var("x", ("n", 5), "bfloat16"), pk.var("y", (7, 5), "bfloat16")
     e = ops.exp(pk.var("z", ()))
     product = ops.matmul(x, y, transpose_b=True, name="p", control=[e.node])

@@ -1,4 +1,4 @@
-"""Reads and writes of state become values, in program order."""
+"""Functionalize: reads and writes of state become values, in program order."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def check(graph: pk.Graph) -> pk.Graph:
     return out
 
 
-def test_a_pure_graph_stays_as_it_is() -> None:
-    """Nothing to do, nothing done."""
+def test_a_graph_without_writes_is_unchanged() -> None:
+    """A graph without writes keeps its nodes."""
     graph = pk.Graph([ops.exp(pk.var("x", (3,)))])
 
     assert pk.ApplyPasses(graph, "Functionalize").outputs == graph.outputs
@@ -46,8 +46,8 @@ def test_a_write_becomes_an_update() -> None:
     assert out.updates == ((a.node, out.outputs[0]),)
 
 
-def test_text_before_and_after() -> None:
-    """The rewrite, as text: the write becomes an update, the control edge goes."""
+def test_a_write_becomes_an_update_and_its_control_edge_goes() -> None:
+    """The text shows an update in place of a write, and no control dependency."""
     before = pk.parse(
         "state a: f32[2] = [1, 2]; zero: f32[2] = [0, 0]; e = exp(a); w = assign(a, zero)\n"
         "y = add(e, zero) after(w); return y"
@@ -84,7 +84,7 @@ def test_a_read_after_a_write_sees_it() -> None:
     assert run(check(pk.Graph([y]))) == ([4.0], 2.0)
 
 
-def test_writes_follow_each_other() -> None:
+def test_each_write_sees_the_one_before() -> None:
     """Each write sees the one before; the last one stays."""
     a = counter()
     first = ops.assign(a, a + 1.0)
@@ -135,14 +135,14 @@ def test_functionalizing_twice_changes_nothing() -> None:
 
 
 def test_a_write_of_the_same_value_is_no_update() -> None:
-    """assign(a, a) leaves nothing to do."""
+    """assign(a, a) leaves no update."""
     a = counter()
 
     assert pk.ApplyPasses(pk.Graph([ops.assign(a, a)]), "Functionalize").updates == ()
 
 
 def test_only_state_can_be_written() -> None:
-    """An operator of one's own that writes an input or a result is refused."""
+    """An operator of the user's that writes an input or a result is refused."""
     poke = pk.register_op("test_poke")
     poke.set_attr("TStateful", True)
     poke.set_attr("FExpand", lambda node, x: ops.neg(x))
@@ -154,8 +154,8 @@ def test_only_state_can_be_written() -> None:
         pk.ApplyPasses(pk.Graph([poke(ops.exp(x, name="e"))]), "Functionalize")
 
 
-def test_an_operator_of_ones_own_writes_what_it_expands_to() -> None:
-    """TStateful and FExpand make an operator that writes; no name is known to the pass."""
+def test_a_user_operator_writes_its_expansion() -> None:
+    """Any operator with TStateful and FExpand writes the value of its expansion."""
     double = pk.register_op("test_double_in_place")
     double.set_attr("TStateful", True)
     double.set_attr("FInferShape", lambda node, s: s)

@@ -1,4 +1,4 @@
-"""FuseMatmulSums: which products become one sum, what it gives, and what keeps them apart."""
+"""FuseMatmulSums: sums of matrix products become one operator."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ APART = [
 
 
 @pytest.mark.parametrize("text, wanted", [*JOINED, *APART])
-def test_what_is_summed(text: str, wanted: str) -> None:
-    """Products that libraries compute, all alike, each read by nothing but the sum."""
+def test_sums_of_matrix_products_are_found(text: str, wanted: str) -> None:
+    """Products of one kind are fused if only the sum reads them."""
     assert names(text) == wanted
 
 
-def test_hints_fuel_and_other_strategies() -> None:
-    """Whoever names a part keeps it; no other strategy has sums of products, nor has a device."""
+def test_hints_fuel_strategy_and_target_keep_products() -> None:
+    """Products in hints are kept, without fuel, by other strategies and on devices."""
     text = f"return add({PAIRS})"
 
     assert names(text, fuel=0) == "matmul matmul add"
@@ -61,8 +61,8 @@ def test_hints_fuel_and_other_strategies() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["f32", "f64"])
-def test_values_bits_and_new_sizes(dtype: str, rng: np.random.Generator) -> None:
-    """One launch for any number of steps; the bits do not depend on threads."""
+def test_a_fused_sum_has_right_values_at_all_sizes(dtype: str, rng: np.random.Generator) -> None:
+    """One launch serves any number of steps; the bits do not depend on threads."""
     text = (HEAD + f"return add(add({PAIRS}), b)").replace("300", "n").replace("f32", dtype)
     graph = pk.parse(text)
     exe, seen = pk.compile(graph), set()
@@ -98,7 +98,7 @@ def test_gradients_of_a_shared_weight(rng: np.random.Generator) -> None:
     np.testing.assert_allclose(exe(feeds)[0], pk.interpret(graph, feeds)[0], rtol=1e-3, atol=1e-3)
 
 
-def test_a_program_of_the_plan_cache(
+def test_a_cached_plan_has_a_fused_sum(
     rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A sum is written to the plan cache and linked to the library that this process has."""
@@ -120,7 +120,7 @@ BAD = [
 
 
 @pytest.mark.parametrize("text, message", BAD)
-def test_what_is_no_sum_of_products(text: str, message: str) -> None:
-    """Operands come in pairs of matrices that fit."""
+def test_operands_that_are_no_pairs_of_matrices_are_refused(text: str, message: str) -> None:
+    """Operands must be pairs of matrices that fit."""
     with pytest.raises(pk.ShapeError, match=message):
         pk.ApplyPasses(pk.parse(HEAD + text), "InferShape")

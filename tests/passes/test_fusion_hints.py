@@ -1,4 +1,4 @@
-"""Hints find the nodes that they speak of, whatever passes made of them, or say that none is."""
+"""Fusion hints refer to their nodes, whatever passes change, or are errors."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ def groups(graph: pk.Graph, **hints: Any) -> list[int]:
 
 
 @pytest.mark.parametrize("what", [EXP, EXP.node, "exp"], ids=["entry", "node", "name"])
-def test_a_node_is_given_in_three_ways(what: Any) -> None:
-    """As an entry, as a node, or by the name that it has in the graph."""
+def test_a_hint_may_be_an_entry_a_node_or_a_name(what: Any) -> None:
+    """A node is given as an entry, as a node, or by its name in the graph."""
     assert groups(GRAPH) == [3]
     assert groups(GRAPH, no_fuse=[what]) == [1, 2]
     assert groups(GRAPH, keep_apart=[[what, SCALED]]) == [1, 2]
     assert len(pk.compile(GRAPH, no_fuse=[what]).kernels) == 2
 
 
-def test_hints_in_force() -> None:
-    """Nodes that a context in force names are found too."""
+def test_hints_of_a_context_in_force_apply() -> None:
+    """Hints of a context in force refer to nodes of the graph."""
     with pk.PassContext(no_fuse=[EXP]):
         assert groups(GRAPH) == [1, 2]
         assert len(pk.compile(GRAPH).kernels) == 2
@@ -42,14 +42,14 @@ def test_hints_in_force() -> None:
 
 @pytest.mark.parametrize("what", [SOFT, "softmax"], ids=["entry", "name"])
 def test_the_last_operator_of_a_composite_stands_for_it(what: Any) -> None:
-    """What a composite becomes goes by its name at the end."""
+    """A hint about a composite applies to the last operator of its expansion."""
     graph = pk.Graph([SOFT + 1.0])
     assert groups(graph, no_fuse=[what]) == [1, 1, 4]
     log = planned(graph, "Fusion", no_fuse=[what]).attrs["fusion_log"]
     assert {(d.producer, d.consumer) for d in log if d.code == "no_fuse"} >= {("softmax", "add")}
 
 
-def test_numbers_of_names_move_and_hints_stay() -> None:
+def test_hints_survive_renumbering_of_names() -> None:
     """The second of two equal names is the same node when the first is gone."""
     first, second = pk.ops.exp(X), pk.ops.exp(-X)
     graph = pk.Graph([first * 0.0 + pk.ops.exp(X), second + 1.0])
@@ -61,15 +61,15 @@ def test_numbers_of_names_move_and_hints_stay() -> None:
         assert len(groups) == 4
 
 
-def test_nodes_that_passes_take_away_need_no_hint() -> None:
-    """A hint about what is folded into a constant is met by that."""
+def test_hints_about_folded_nodes_are_ignored() -> None:
+    """A hint about a node that is folded into a constant has no effect."""
     folded = pk.ops.exp(pk.constant(np.float32(1)))
     graph = pk.Graph([X * folded])
     assert groups(graph, no_fuse=[folded], keep_together=[[folded, "mul"]]) == [1]
 
 
-def test_other_shapes_are_planned_with_the_same_hints() -> None:
-    """A size that is 1 in a call asks for another plan: its nodes are others, by equal names."""
+def test_plans_for_specific_shapes_obey_the_same_hints() -> None:
+    """A size that is 1 in a call requires another plan, for which the same hints apply."""
     y = pk.var("y", ("m", 512))
     total = pk.ops.exp(X + y)
     exe = pk.compile(pk.Graph([total + 1.0]), no_fuse=[total])
@@ -82,8 +82,8 @@ def test_other_shapes_are_planned_with_the_same_hints() -> None:
     assert len(exe.profile(x=x, y=x[:1], runs=1, copies=False).rows) == 3
 
 
-def test_graphs_inside() -> None:
-    """A hint may speak of a node of a loop's body, where the loop's own graph has none such."""
+def test_hints_apply_to_nested_graphs() -> None:
+    """A hint may name a node of a loop's body that the outer graph does not have."""
     count, total = pk.var(f"{STATE}0", (), "int32"), pk.var(f"{STATE}1", ("n",))
     body = pk.Graph([count + 1, pk.ops.exp(total) * 0.5])
     begin = [pk.var("i", (), "int32"), pk.var("x", ("n",))]
@@ -96,14 +96,14 @@ def test_graphs_inside() -> None:
 
 @pytest.mark.parametrize("option", ["no_fuse", "keep_together", "keep_apart"])
 @pytest.mark.parametrize("fusion", ["stitch", "nnvm", "none"])
-def test_names_of_nothing(option: str, fusion: str) -> None:
-    """A name that no node has or had is told, with the nearest."""
+def test_a_hint_without_a_node_is_an_error(option: str, fusion: str) -> None:
+    """The error for a name that no node has or had offers the nearest."""
     hints: Any = ["exq"] if option == "no_fuse" else [["exq", "mul"]]
     with pytest.raises(SettingError, match=f"{option}: the graph has no node 'exq'.*'exp'"):
         planned(GRAPH, "Fusion", fusion=fusion, **{option: hints})
 
 
-def test_nodes_of_another_graph() -> None:
-    """A node without a name means nothing in a graph that it is not in."""
+def test_an_unnamed_node_of_another_graph_is_an_error() -> None:
+    """A node without a name must be in the graph."""
     with pytest.raises(SettingError, match="no_fuse has tanh, which is not in the graph"):
         pk.compile(GRAPH, no_fuse=[pk.ops.tanh(X)])

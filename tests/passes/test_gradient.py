@@ -12,7 +12,7 @@ FEEDS = {"x": np.array([1.0, 2.0, 3.0]), "w": np.array([4.0, 5.0, 6.0])}
 
 
 def test_outputs_become_gradients() -> None:
-    """By name, of the graph's outputs."""
+    """Outputs are replaced by their gradients by a variable given by name."""
     found = pk.ApplyPasses(GRAPH.with_attrs(grad_xs=["x", "w"]), "Gradient")
 
     dx, dw = pk.interpret(found, FEEDS)
@@ -21,8 +21,8 @@ def test_outputs_become_gradients() -> None:
     assert "grad_xs" not in found.attrs
 
 
-def test_annotations_say_how() -> None:
-    """What is differentiated, its weights, how sums are made, what is computed again."""
+def test_annotations_are_the_arguments() -> None:
+    """Annotations give differentiated entries, their gradients, the sum and recomputed nodes."""
     y = GRAPH.outputs[0]
     square = y.node.inputs[0]
     graph = GRAPH.with_attrs(
@@ -37,8 +37,8 @@ def test_annotations_say_how() -> None:
     np.testing.assert_array_equal(dx, [2 * 8.0 + 2, 2 * 20.0 + 4, 2 * 36.0 + 6])
 
 
-def test_updates_stay() -> None:
-    """A graph that writes state does so still."""
+def test_updates_of_state_are_kept() -> None:
+    """The graph of gradients has the updates of the graph."""
     a = pk.state("a", np.ones(2))
     x = pk.var("x", (2,), "float64")
     pure = pk.ApplyPasses(pk.Graph([a * x, pk.ops.assign(a, x)]), "Functionalize")
@@ -50,8 +50,8 @@ def test_updates_stay() -> None:
     np.testing.assert_array_equal(state["a"], [3.0, 4.0])
 
 
-def test_what_is_refused() -> None:
-    """An x that is not there, and a graph that says nothing."""
+def test_an_unknown_or_missing_x_is_refused() -> None:
+    """An x that is not in the graph, and a graph without grad_xs, are errors."""
     with pytest.raises(pk.PassError, match="found no 'v' in the graph; known: mul, w, x, y"):
         pk.ApplyPasses(GRAPH.with_attrs(grad_xs="v"), "Gradient")
     with pytest.raises(pk.PassError, match="found no Entry.z.* in the graph; give an entry or"):

@@ -33,24 +33,24 @@ def annotations(text: str, *names: str) -> list[str]:
     return [found[name] for name in names]
 
 
-def test_text_in_shapes_out() -> None:
-    """Forward through a product and a reduction, backward through a sum."""
+def test_shapes_flow_forward_and_backward() -> None:
+    """Shapes follow forward through a product and a reduction, backward through a sum."""
     text = "x: f32[n, 4]; w: f32[4, 8]; b: f32[...]; m = matmul(x, w); r = reduce_sum(m, axis=1)"
     found = annotations(f"{text}; y = add(r, b); return y", "m", "r", "b", "y")
 
     assert found == ["(n, 8)", "(n,)", "(n,)", "(n,)"]
 
 
-def test_a_known_result_tells_its_only_input() -> None:
-    """Backward through a chain of elementwise operators."""
+def test_an_output_implies_the_shape_of_a_single_input() -> None:
+    """Shapes follow backward through a chain of elementwise operators."""
     x = pk.var("x", None)
     y = pk.ops.exp(pk.ops.tanh(x)) + pk.var("y", ("n", 4))
 
     assert shapes(y)["x"] == (n, 4)
 
 
-def test_a_layer_tells_its_weights() -> None:
-    """linear(num_hidden) infers weight and bias that nobody declared (NNVM)."""
+def test_a_layer_implies_the_shapes_of_its_weights() -> None:
+    """linear(num_hidden) implies the shapes of an undeclared weight and bias (NNVM)."""
     y = pk.ops.linear(pk.var("x", (8, 20)), num_hidden=5, no_bias=False, name="fc")
 
     found = shapes(y)
@@ -59,7 +59,7 @@ def test_a_layer_tells_its_weights() -> None:
 
 
 def test_unknown_shapes_are_counted() -> None:
-    """What cannot be known stays None, and is counted."""
+    """A shape that does not follow stays None, and is counted."""
     x, y = pk.var("x", None), pk.var("y", (2,))
     graph = pk.ApplyPasses(pk.Graph([pk.ops.exp(x), pk.ops.exp(y)]), "InferShape")
 
@@ -67,8 +67,8 @@ def test_unknown_shapes_are_counted() -> None:
     assert list(graph.attrs["shape"].values()) == [None, None, (2,), (2,)]
 
 
-def test_sizes_that_meet_are_unified() -> None:
-    """n + 8 makes n an 8 everywhere, also where it was used before, and keeps the guard."""
+def test_equal_sizes_are_unified() -> None:
+    """n + 8 gives n the value 8 everywhere, and keeps the guard."""
     x = pk.var("x", ("n", 3))
     e = pk.ops.exp(x, name="e")
     graph = pk.ApplyPasses(pk.Graph([e, x + pk.var("y", (8, 3))]), "InferShape")
@@ -77,8 +77,8 @@ def test_sizes_that_meet_are_unified() -> None:
     assert graph.attrs["shape_guards"] == ((n, 8, "add: dimension 0"),)
 
 
-def test_symbols_that_meet_are_one() -> None:
-    """Of two unknown sizes one stands for both."""
+def test_equal_symbols_are_unified() -> None:
+    """One of two equal unknown sizes replaces the other."""
     x, y = pk.var("x", ("n",)), pk.var("y", ("m",))
 
     found = shapes(pk.ops.add(x, y, name="z"))
@@ -94,7 +94,7 @@ def test_unification_goes_on_until_nothing_changes() -> None:
 
 
 def test_static_graphs_have_no_guards() -> None:
-    """Nothing is left to a call when every size is known."""
+    """A graph of known sizes leaves nothing for a call to check."""
     graph = pk.ApplyPasses(pk.Graph([pk.var("x", (3,)) + pk.var("y", (3,))]), "InferShape")
 
     assert graph.attrs["shape_guards"] == ()
@@ -120,8 +120,8 @@ def test_shapes_of_both_directions_must_agree() -> None:
         shapes(y, pk.ops.add(x, pk.var("z", (4,)), name="s"))
 
 
-def test_a_result_cannot_have_two_shapes() -> None:
-    """What inputs say and what uses say is compared, with both shapes in the message."""
+def test_a_conflict_of_inputs_and_uses_is_an_error() -> None:
+    """The error has the shape implied by inputs and that implied by uses."""
     odd = pk.register_op("test_halves")
     odd.set_attr("FInferShape", lambda node, s: None if s is None else (s[0] // 2, *s[1:]))
     odd.set_attr("FInferShapeBack", lambda node, shapes, outs: [(4, 3)])
@@ -137,8 +137,8 @@ def test_a_result_cannot_have_two_shapes() -> None:
         shapes(user(y))
 
 
-def test_a_backward_rule_answers_for_every_input() -> None:
-    """FInferShapeBack with a wrong number of shapes is named."""
+def test_a_backward_rule_must_return_a_shape_for_each_input() -> None:
+    """FInferShapeBack with a wrong number of shapes is an error."""
     bad = pk.register_op("test_bad_back")
     bad.set_attr("FInferShapeBack", lambda node, shapes, outs: [(2,), (2,)])
 
@@ -166,7 +166,7 @@ def test_a_backward_rule_answers_for_every_input() -> None:
 def test_equalities_are_solved(
     guards: list[tuple[Extent, Extent]], found: dict[str, Extent]
 ) -> None:
-    """Symbols that stand alone in an equality get a value; products and quotients wait."""
+    """Symbols that occur linearly in an equality get a value; products and quotients do not."""
     assert solve_guards([(a, b, "here") for a, b in guards], {}) == found
 
 
@@ -178,10 +178,8 @@ def test_equalities_are_solved(
         ([(n + 9, 2)], r"here must agree, which needs n = -7/1: no such size"),
     ],
 )
-def test_equalities_that_cannot_hold_raise(
-    guards: list[tuple[Extent, Extent]], message: str
-) -> None:
-    """A contradiction is found before any call."""
+def test_a_contradiction_is_an_error(guards: list[tuple[Extent, Extent]], message: str) -> None:
+    """An equality that can never hold is an error before any call."""
     with pytest.raises(pk.ShapeError, match=message):
         solve_guards([(a, b, "here") for a, b in guards], {})
 
@@ -190,7 +188,7 @@ def test_equalities_that_cannot_hold_raise(
 def test_inference_is_linear(
     shape: tuple[int | str, ...] | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each operator is asked a few times at most, however long the chain is."""
+    """Each operator's rule is called a few times at most, in a long chain as well."""
     asked: list[pk.Node] = []
     rule = infer_shape.infer_shapes
 

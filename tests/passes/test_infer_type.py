@@ -13,8 +13,8 @@ def dtypes(*outputs: pk.Entry) -> dict[str, str]:
     return {v.name: str(graph.attrs["dtype"][v.entries[0]]) for v in graph.nodes if v.name}
 
 
-def test_operators_share_one_dtype() -> None:
-    """An unknown input has the dtype of the one it meets."""
+def test_an_unknown_operand_has_the_dtype_of_the_others() -> None:
+    """An unknown operand has the dtype of the known one."""
     x, y = pk.var("x", (3,), None), pk.var("y", (3,), "float64")
 
     assert dtypes(pk.ops.add(pk.ops.exp(x, name="e"), y, name="z")) == dict.fromkeys(
@@ -22,16 +22,16 @@ def test_operators_share_one_dtype() -> None:
     )
 
 
-def test_a_choice_knows_its_condition() -> None:
-    """where(c, x, y) needs a bool and two of one dtype."""
+def test_where_needs_a_bool_condition() -> None:
+    """where(c, x, y) implies a bool, and two operands of one dtype."""
     c, x = pk.var("c", (3,), None), pk.var("x", (3,), "int32")
     y = pk.ops.where(pk.ops.less(x, x), c, x)
 
     assert dtypes(y)["c"] == "int32"
 
 
-def test_what_fits_several_stays_unknown() -> None:
-    """The result of a comparison or a cast says nothing of what was compared or cast."""
+def test_an_ambiguous_dtype_stays_unknown() -> None:
+    """The result of a comparison or a cast does not imply the dtype of its operands."""
     x = pk.var("x", (3,), None)
     graph = pk.Graph([pk.ops.less(x, x), pk.ops.cast(x, dtype="float32")])
     out = pk.ApplyPasses(graph, "InferType")
@@ -40,15 +40,15 @@ def test_what_fits_several_stays_unknown() -> None:
     assert out.attrs["dtype_num_unknown"] >= 1
 
 
-def test_known_dtypes_are_taken_as_they_are() -> None:
-    """Where nothing is unknown nothing is asked."""
+def test_rules_are_not_called_for_known_dtypes() -> None:
+    """If no dtype is unknown, no rule is called."""
     x = pk.var("x", (3,), "float16")
 
     assert dtypes(pk.ops.exp(x, name="e")) == {"x": "float16", "e": "float16"}
 
 
-def test_conclusions_must_agree() -> None:
-    """An unknown dtype that two operators want differently is an error with both."""
+def test_conflicting_uses_are_an_error() -> None:
+    """The error has both dtypes that two users require."""
     x = pk.var("x", (3,), None)
     a = pk.ops.add(x, pk.var("a", (3,), "float32"), name="p")
     b = pk.ops.add(x, pk.var("b", (3,), "float64"), name="q")
@@ -57,8 +57,8 @@ def test_conclusions_must_agree() -> None:
         dtypes(a, b)
 
 
-def test_a_result_cannot_have_two_dtypes() -> None:
-    """What a rule gives is compared with what the uses concluded."""
+def test_a_conflict_of_rule_and_uses_is_an_error() -> None:
+    """The dtype of a rule is compared with that implied by the uses."""
     lone = pk.register_op("test_only_f32", num_inputs=2)
     lone.set_attr("FInferType", lambda node, a, b: pk.ops.exp(pk.var("v", (), "float32")).dtype)
     x = pk.var("x", (3,), None)

@@ -40,13 +40,13 @@ def names(text: str, dtype: str = "f32", **options: Any) -> str:
     (f"h: f32[144, 5]; {LARGE} return matmul(l, h, transpose_a=true)", "windows matmul"),
     (f"h: f32[28, 5]; {OTHER} return matmul(l, h, transpose_a=true)", "windows matmul"),
 ])  # fmt: skip
-def test_what_becomes_a_whole(text: str, wanted: str) -> None:
-    """Windows in float32, one below the other and transposed; not a tap alone, nor other rows."""
+def test_products_of_windows_become_library_calls(text: str, wanted: str) -> None:
+    """Transposed products of float32 windows match; a single tap and other rows do not."""
     assert names(text) == wanted
 
 
-def test_hints_fuel_and_other_strategies() -> None:
-    """A named product stays; other strategies and OpenCL match no library patterns."""
+def test_hints_strategy_and_target_keep_products() -> None:
+    """Products in hints stay; other strategies and OpenCL match no patterns."""
     text = f"{VIEW}return {PRODUCT}"
 
     assert names(text, target="cuda") == "window_products"
@@ -68,7 +68,7 @@ GEOMETRIES = [
 def test_sums_are_right_and_their_bits_do_not_depend_on_threads(
     ways: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By oneDNN where it is installed, by windows in BLAS, and by loops without either."""
+    """Values are right with oneDNN, with windows in BLAS, and with loops."""
     if ways != "library":
         monkeypatch.setattr(filters, "library", lambda: None)
     if ways == "loops":
@@ -93,8 +93,8 @@ def test_sums_are_right_and_their_bits_do_not_depend_on_threads(
     filters._table.cache_clear()
 
 
-def test_no_images_add_up_to_zeros() -> None:
-    """Whatever was in the result's place."""
+def test_a_gradient_over_no_images_is_zero() -> None:
+    """The result is zero, whatever was in its memory."""
     x, y = pk.var("x", (0, 9, 10, 16)), pk.var("y", (0, 7, 8, 24))
     exe = pk.compile(pk.Graph([pk.ops.window_products(x, y, window=(3, 3))]))
     feeds = {v.node.name: np.ones(v.shape, "f4") for v in (x, y)}
@@ -105,8 +105,8 @@ def test_no_images_add_up_to_zeros() -> None:
     assert not out.any()
 
 
-def test_work_decides_about_parts() -> None:
-    """Images are shared out; few large ones by their lines; small work is one part."""
+def test_work_is_divided_by_images_or_lines() -> None:
+    """Images are divided among threads, few large ones by lines; small work is one part."""
 
     def parts(batch: int, side: int, channels: int) -> list[tuple[int, ...]]:
         plane = (1, side, side)
@@ -121,10 +121,10 @@ def test_work_decides_about_parts() -> None:
 
 
 @pytest.mark.skipif(onednn.library() is None, reason="onednn-cpu-gomp is not installed")
-def test_what_the_library_refuses_is_computed_all_the_same(
+def test_a_failure_of_the_library_falls_back(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """A failure is told once, and the result is right."""
+    """A failure is reported once, and the result is right."""
     made = filters._table.__wrapped__
 
     def broken(c: Geometry) -> Any:
@@ -147,7 +147,7 @@ def test_what_the_library_refuses_is_computed_all_the_same(
     ("return window_products(x, g, window=(3,))", r"int >= 1 as window, or 2, .* got \(3,\)"),
     ("return window_products(x, g, window=(2, 3))", "windows of spatial axis 0.* got 8 and 7"),
 ])  # fmt: skip
-def test_wrong_shapes_are_named(text: str, message: str) -> None:
-    """A window that has not an axis for each, and results of another number."""
+def test_windows_and_results_that_do_not_fit_are_errors(text: str, message: str) -> None:
+    """A window without an extent for each axis, and a wrong number of results, are errors."""
     with pytest.raises(pk.PasskitError, match=message):
         pk.ApplyPasses(pk.parse(HEAD + text), "InferShape")

@@ -30,7 +30,7 @@ def f(x: Any) -> Any:
     ],
 )
 def test_different_values_have_different_keys(values: tuple[Any, ...]) -> None:
-    """Sign, type, dtype, order and identity of functions count."""
+    """Sign, type, dtype, order and the identity of functions distinguish keys."""
     assert len({value_key(v) for v in values}) == len(values)
 
 
@@ -46,12 +46,12 @@ def test_different_values_have_different_keys(values: tuple[Any, ...]) -> None:
     ],
 )
 def test_equal_values_have_equal_keys(a: Any, b: Any) -> None:
-    """The same bits of the same type are the same."""
+    """Equal bits of one type have equal keys."""
     assert value_key(a) == value_key(b)
 
 
 def test_variables_and_writes_have_no_key() -> None:
-    """What is like no other is not merged."""
+    """Variables and operators that write state equal no other node."""
     a = pk.state("a", np.ones(3, "float32"))
 
     assert node_key(a.node) is None

@@ -46,8 +46,8 @@ def graph() -> pk.Graph:
     ["TestPipelineSwap", "Fusion", "CodeGen", "RTCGen"],
     [swap, *DEFAULT_PIPELINE],
 ])  # fmt: skip
-def test_passes_join_a_compilation(passes: Any) -> None:
-    """By name or as passes, in their place or as the whole pipeline, in any target."""
+def test_user_passes_run_in_a_compilation(passes: Any) -> None:
+    """Passes given by name or as objects, by position or as a list, run for every target."""
     x = np.linspace(-1, 1, 32, dtype=np.float32).reshape(4, 8)
     for target in ("cpu", "interpret"):
         run = pk.compile(graph(), passes=passes, target=target)
@@ -59,8 +59,8 @@ def test_passes_join_a_compilation(passes: Any) -> None:
     np.testing.assert_allclose(traced(x), np.tanh(x), rtol=1e-5)
 
 
-def test_a_graph_is_not_taken_through_them_twice() -> None:
-    """A pass runs once in a compilation, and what has been through Fusion goes on from there."""
+def test_a_pass_runs_once_in_a_compilation() -> None:
+    """A graph that is fused already continues after Fusion."""
     RAN.clear()
     pk.compile(graph(), passes={"after Simplify": [swap]})
     whole = ["TestPipelineSwap", "Fusion", "CodeGen", "RTCGen"]
@@ -90,13 +90,13 @@ def test_a_graph_is_not_taken_through_them_twice() -> None:
     (["Fusion", "RTCGen", "CodeGen"], "RTCGen depends on 'kernel', which CodeGen provides later"),
 ])  # fmt: skip
 def test_passes_are_checked_before_any_runs(passes: Any, message: str) -> None:
-    """Another value, an unknown name or place, and a wrong order are refused by the option."""
+    """Wrong values, unknown names and positions, and a wrong order are errors of the option."""
     with pytest.raises(pk.PasskitError, match=message):
         pk.PassContext(passes=passes)
 
 
-def test_a_pipeline_has_what_is_asked_of_it() -> None:
-    """A list without CodeGen explains, and makes no executable."""
+def test_a_pipeline_without_a_required_pass_is_an_error() -> None:
+    """A list without CodeGen can be explained, but makes no executable."""
     listed = ["Expand", "Fusion"]
     assert len(pk.explain(graph(), passes=listed)) == 1
     with pytest.raises(pk.SettingError, match="none of Expand, Fusion, .* 'kernel'; add CodeGen"):
@@ -105,15 +105,15 @@ def test_a_pipeline_has_what_is_asked_of_it() -> None:
         planned(graph(), "Fuson")
 
 
-def test_plans_of_own_passes_are_not_kept() -> None:
-    """What a function does cannot be read off a file; the default pipeline has a key as ever."""
+def test_plans_of_user_passes_are_not_cached() -> None:
+    """Only the default pipeline has a key of the plan cache."""
     assert plan_key(graph(), {"fusion": "stitch"}) is not None
     assert plan_key(graph(), {"passes": {"after Simplify": [swap]}}) is None
     assert plan_key(graph(), {"fusion": "test_pipeline_strategy"}) is None
 
 
 def test_a_saved_executable_names_its_passes(tmp_path: Path) -> None:
-    """It is planned by them where it is loaded; one without a registered name is refused."""
+    """A loaded executable is planned with the same passes; unregistered ones are refused."""
     run = pk.compile(graph(), passes={"after Simplify": [swap]})
     run.save(tmp_path / "a")
     pk.compile(graph(), passes=["TestPipelineSwap", "Fusion", "CodeGen", "RTCGen"]).save(tmp_path)
@@ -127,7 +127,7 @@ def test_a_saved_executable_names_its_passes(tmp_path: Path) -> None:
 
 
 def test_frontends_take_passes() -> None:
-    """Sessions of TensorFlow 1 and of tinyflow compile with them, and check them at once."""
+    """Sessions of TensorFlow 1 and of tinyflow compile with passes, and check them at once."""
     tf = tinyflow
     passes = {"after Functionalize": ["TestPipelineSwap"]}
     with tf.Graph().as_default():
@@ -145,7 +145,7 @@ def test_frontends_take_passes() -> None:
 
 
 def test_passes_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A list, or places; both reach what is planned, and mistakes end with exit code 1."""
+    """A list or positions of passes apply, and mistakes end with exit code 1."""
     model = tmp_path / "model.txt"
     model.write_text(pk.to_text(graph()))
     for passes in ("after Simplify=TestPipelineSwap", "TestPipelineSwap,Fusion,CodeGen"):

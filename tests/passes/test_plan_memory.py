@@ -62,7 +62,7 @@ def test_bytes_of_elements_count() -> None:
 
 
 def test_results_have_buffers_of_their_own() -> None:
-    """A result is the caller's: nothing shares its bytes."""
+    """Nothing shares the bytes of an output."""
     e = ops.exp(pk.var("x", (4,)), name="e")
     found = plan(pk.Graph([ops.tanh(e), e, ops.sqrt(ops.tanh(e))]))
 
@@ -71,7 +71,7 @@ def test_results_have_buffers_of_their_own() -> None:
 
 
 def test_a_result_that_is_an_input_is_copied() -> None:
-    """The caller gets an array of its own, also twice the same."""
+    """The caller gets an array of its own, also if an input is returned twice."""
     x = pk.var("x", (4,))
     e = ops.exp(x)
     found = plan(pk.Graph([x, e, e, ops.reshape(e, shape=(2, 2)), pk.constant(np.ones(3))]))
@@ -85,7 +85,7 @@ def test_a_result_that_is_an_input_is_copied() -> None:
 
 
 def test_a_reshape_is_an_alias() -> None:
-    """It has the bytes of its input, wherever these are, and lives as long."""
+    """A reshape shares the bytes of its input, whose live range includes its own."""
     x = pk.var("x", (2, 3))
     r = ops.reshape(x, shape=(6,))
     e = ops.exp(r)
@@ -98,7 +98,7 @@ def test_a_reshape_is_an_alias() -> None:
 
 
 def test_a_broadcast_input_is_not_overwritten() -> None:
-    """Only an input with as many elements as the result gives its place to it."""
+    """Only an input with as many elements as the output is overwritten."""
     x, row = pk.var("x", (3, 4)), ops.exp(pk.var("r", (1, 4)))
     found = plan(pk.Graph([ops.tanh(ops.add(x, row))]))
 
@@ -121,8 +121,8 @@ def test_equal_bytes_are_not_enough() -> None:
     assert found.inplace == {}
 
 
-def test_one_value_read_twice() -> None:
-    """x * x may take the place of x: both reads are of the element that is written."""
+def test_a_value_that_one_node_reads_twice_is_overwritten() -> None:
+    """x * x may overwrite x: both reads are of the element that is written."""
     e = ops.exp(pk.var("x", (4,)))
     square = ops.mul(e, e)
     found = plan(pk.Graph([ops.tanh(square)]))
@@ -130,8 +130,8 @@ def test_one_value_read_twice() -> None:
     assert found.inplace == {square: e}
 
 
-def test_what_is_read_again_is_not_overwritten() -> None:
-    """A value gives up its place only to its last reader."""
+def test_a_value_with_later_readers_is_not_overwritten() -> None:
+    """Only the last reader of a value may overwrite it."""
     e = ops.exp(pk.var("x", (4,)))
     t = ops.tanh(e)
     found = plan(pk.Graph([ops.mul(ops.sqrt(t), e)]))
@@ -140,7 +140,7 @@ def test_what_is_read_again_is_not_overwritten() -> None:
 
 
 def test_the_largest_result_chooses_first() -> None:
-    """Of several results the largest gets the best slot, so that no slot grows for nothing."""
+    """The largest of several outputs takes the best slot, so that no slot grows needlessly."""
     op = pk.register_op("test_small_large", num_outputs=2)
     op.set_attr("FInferShape", lambda node, s: ((1,), s))
     op.set_attr("FInferType", lambda node, d: (d, d))
@@ -152,8 +152,8 @@ def test_the_largest_result_chooses_first() -> None:
     assert found.bind({})[1] <= 3 * 64 * 64 * 4
 
 
-def test_unused_results_have_room() -> None:
-    """A result that nobody reads is written nevertheless, and not over something that lives."""
+def test_unused_results_have_memory() -> None:
+    """An unread output is written to memory that no live value has."""
     op = pk.register_op("test_two_out", num_outputs=2)
     op.set_attr("FInferShape", lambda node, s: (s, s))
     op.set_attr("FInferType", lambda node, d: (d, d))
@@ -175,7 +175,7 @@ def test_state_is_updated_in_place() -> None:
 
 
 def test_state_that_is_read_later_is_updated_last() -> None:
-    """The old value is kept until its last reader is done."""
+    """The old value is kept until its last reader has run."""
     a, x = pk.state("a", np.ones(4, "float32")), pk.var("x", (4,))
     new = ops.add(a, x)
     found = plan(pk.Graph([ops.mul(ops.exp(new), a)], [(a.node, new)]))
@@ -193,7 +193,7 @@ def test_state_is_not_overwritten_while_it_is_transposed() -> None:
 
 
 def test_state_read_before_may_be_overwritten_by_anything() -> None:
-    """When all readers are done, a product is made in the state's own buffer."""
+    """After the last reader, a product is computed in the state's own buffer."""
     a = pk.state("a", np.ones((4, 4), "float32"))
     e = ops.exp(a)
     new = ops.matmul(e, e)
@@ -225,7 +225,7 @@ def test_a_result_and_new_state_are_two_arrays() -> None:
 
 
 def test_sizes_may_be_unknown() -> None:
-    """A slot has room for the largest of its values; bytes are known when sizes are."""
+    """A slot holds the largest of its values; its bytes are known when sizes are."""
     n, m = Size.symbol("n"), Size.symbol("m")
     x, y = pk.var("x", (n, 4)), pk.var("y", (m, 4))
     a = ops.reduce_sum(ops.exp(x), axis=0)
@@ -263,7 +263,7 @@ def test_writes_of_state_must_be_values() -> None:
 
 @pytest.mark.parametrize("symbolic", [False, True])
 def test_random_graphs_have_sound_plans(symbolic: bool, rng: np.random.Generator) -> None:
-    """An independent checker runs the bytes of 300 random graphs, at several sizes."""
+    """An independent checker simulates 300 random graphs, at several sizes."""
     seen: Counter[str] = Counter()
     for _ in range(150):
         graph = random_graph(rng, seen, symbolic)

@@ -1,4 +1,4 @@
-"""Facts propagation over a graph, each node asked only when it may know more."""
+"""Propagation of facts over a graph."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ ops = pk.ops
 
 
 def test_facts_reach_everything_once() -> None:
-    """From one known entry a chain becomes known, with two visits a node at most."""
+    """From one known entry a chain is inferred, with two visits of a node at most."""
     x = pk.var("x", None)
     y = x
     for _ in range(100):
@@ -31,7 +31,7 @@ def test_facts_reach_everything_once() -> None:
 
 
 def test_guesses_come_last() -> None:
-    """What can be concluded is concluded before anything is guessed; one guess goes on."""
+    """Everything that can be inferred is inferred before a guess, and again after it."""
     a, b = pk.var("a", None), pk.var("b", None)
     y = ops.add(ops.exp(a), ops.exp(b))
     graph = pk.Graph([y])
@@ -55,8 +55,8 @@ def test_guesses_come_last() -> None:
     assert known[y] is None
 
 
-def test_what_is_known_stays() -> None:
-    """A fact is learnt once; later ones do not replace it."""
+def test_a_fact_is_set_once() -> None:
+    """Later facts do not replace the first."""
     x = pk.var("x", None)
     known: dict[pk.Entry, int | None] = {x: None}
     propagation = Propagation(pk.Graph([x]), known)

@@ -76,8 +76,8 @@ def arena(graph: pk.Graph) -> int:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_no_kernel_stores_all_pairs(case: Callable[[int, int], Entries]) -> None:
-    """Of 4,000 by 4,000 elements no kernel reads or writes a value, and nothing reserves memory."""
+def test_no_kernel_stores_the_matrix_of_pairs(case: Callable[[int, int], Entries]) -> None:
+    """No kernel stores the matrix of 4,000 by 4,000 elements, and no memory is reserved for it."""
     fused = planned(pk.Graph(case(4000, 4000)), "Fusion")
 
     for group in fused.attrs["subgraph"].values():
@@ -88,8 +88,8 @@ def test_no_kernel_stores_all_pairs(case: Callable[[int, int], Entries]) -> None
     assert selection is None or selection.peaks[1] < 2 << 20
 
 
-def test_values(rng: Any) -> None:
-    """Results agree with the interpreter, and do not depend on what else a graph computes."""
+def test_recomputed_values_are_right(rng: Any) -> None:
+    """Results agree with the interpreter, and do not depend on the rest of the graph."""
     cases = rows_and_columns, gradient, gradient_of_logsumexp
     graphs = [pk.Graph(case(150, 130)) for case in cases]
     alone = [pk.Graph([e]) for e in rows_and_columns(150, 130)]
@@ -114,8 +114,8 @@ def stored(entries: Entries, **options: Any) -> int:
     return sum(e.shape == (4000, 4000) for e in results)
 
 
-def test_what_is_stored_all_the_same() -> None:
-    """A result; what large operands make; what hints hold; all where there is no cost model."""
+def test_values_that_are_not_recomputed() -> None:
+    """Outputs, values with large operands or in hints, and all without a cost model, are stored."""
     x, _, d = pairwise(4000, 4000)
     f = o.exp(-(d * d))
     both = [o.sum(f, axis=1), o.sum(f, axis=0)]
@@ -130,7 +130,7 @@ def test_what_is_stored_all_the_same() -> None:
     assert stored(both, no_fuse=["exp"]) == 2
 
 
-def test_fuel() -> None:
+def test_recomputation_takes_fuel() -> None:
     """A value that is computed again takes fuel."""
     with pk.PassContext(fuel=100) as context:
         stored(rows_and_columns(4000, 4000))
@@ -141,7 +141,7 @@ def test_fuel() -> None:
 
 
 def test_memory_and_time_decide() -> None:
-    """Sines of sines are dearer than storage; unless a byte at the peak counts for more."""
+    """Sines of sines cost more than storing them, unless a byte of peak memory counts for more."""
     _, _, d = pairwise(4000, 4000)
     f = d
     for _ in range(8):
@@ -153,8 +153,8 @@ def test_memory_and_time_decide() -> None:
     assert stored(both, target=scarce) == 0
 
 
-def test_explanations() -> None:
-    """Edges to copies are fused, for so many bytes; the edges that they leave are not."""
+def test_recomputation_is_explained() -> None:
+    """Edges to copies are fused, with the bytes saved; the edges that they replace are not."""
     fused = planned(pk.Graph(rows_and_columns(4000, 4000)), "Fusion")
     (edge,) = pk.explain(fused).why("exp", "partial")
 

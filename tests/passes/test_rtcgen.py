@@ -34,41 +34,50 @@ def test_nothing_is_compiled_twice() -> None:
     assert (stats.compiled, stats.processes) == before
 
 
-@pytest.mark.parametrize("body, sections", [
-    ("add(x, x)", {"core"}),
-    ("exp(x)", {"core", "math_f32"}),
-    ("div(x, reduce_sum(x))", {"core", "divisor"}),
-    ("exp(cast(x, dtype=dtype(f64)))", {"core", "math_f32", "math_f64"}),
-])
-def test_only_the_prelude_that_is_needed(body: str, sections: set[str]) -> None:
-    """A kernel is compiled behind the sections that it calls, and no others."""
+@pytest.mark.parametrize(
+    "body, sections",
+    [
+        ("add(x, x)", {"core"}),
+        ("exp(x)", {"core", "math_f32"}),
+        ("div(x, reduce_sum(x))", {"core", "divisor"}),
+        ("exp(cast(x, dtype=dtype(f64)))", {"core", "math_f32", "math_f64"}),
+    ],
+)
+def test_kernels_include_the_needed_sections_only(body: str, sections: set[str]) -> None:
+    """A kernel is compiled with the sections of the prelude that it calls, and no others."""
     (kernel,) = planned(pk.parse(f"x: f32[90]; return {body}"), "CodeGen").attrs["kernel"].values()
-    marks = {"core": "choose_lanes(", "divisor": "struct divisor {", "math_f32": "to eighths",
-             "math_f64": "// exp(x) = (1 + small) 2^n"}
+    marks = {
+        "core": "choose_lanes(",
+        "divisor": "struct divisor {",
+        "math_f32": "to eighths",
+        "math_f64": "// exp(x) = (1 + small) 2^n",
+    }
     text = "".join(sections_of(kernel.source))
 
     assert {name for name, mark in marks.items() if mark in text} == sections
 
 
 def test_other_targets_are_printed_only() -> None:
-    """A target whose dialect nobody compiles here says where to stop."""
+    """The error for a target that nothing compiles names the pass to stop at."""
     with pytest.raises(PassError, match="'opencl' and 'cuda', not 'mine'; .* to read the c text"):
         build_kernels([], Target("mine", "c", 1, 1 << 15))
 
 
-def test_a_kernel_that_the_compiler_refuses() -> None:
+def test_a_compiler_error_has_the_text_of_the_kernel() -> None:
     """The compiler's own words are shown, with the kernel's text."""
     from attrs import evolve
 
     graph = planned(pk.parse("x: f32[9]; return exp(x)"), "CodeGen")
-    broken: Any = {n: evolve(k, key="broken", source=k.source.replace("exp(", "exq("))
-                   for n, k in graph.attrs["kernel"].items()}
+    broken: Any = {
+        n: evolve(k, key="broken", source=k.source.replace("exp(", "exq("))
+        for n, k in graph.attrs["kernel"].items()
+    }
 
     with pytest.raises(CompilerError, match="(?s)refused exp_.*exq"):
         pk.ApplyPasses(graph.with_attrs(kernel=Annotation("kernel", broken)), "RTCGen")
 
 
-def test_the_text_that_is_compiled() -> None:
+def test_the_compiled_text_has_the_namespace_and_name() -> None:
     """A kernel stands in the prelude's namespace under its own name."""
     (kernel,) = planned(pk.parse("x: f32[9]; return exp(x)"), "CodeGen").attrs["kernel"].values()
     text = kernel_text(kernel)

@@ -49,29 +49,36 @@ def rescheduled(text: str, change: Callable[[Schedule], Schedule]) -> pk.Graph:
     return graph.with_attrs(schedule=Annotation("schedule", changed))
 
 
-@pytest.mark.parametrize("text, composition, stages", [
-    ("x: f32[n]; return add(exp(x), x)", Composition.THREAD, 1),
-    ("x: f32[40, 50]; return transpose(neg(x))", Composition.BLOCK, 1),
-    (SOFTMAX.format("9, 300", 1), Composition.ROW, 3),
-    (SOFTMAX.format("9, 30", 1), Composition.SHORT, 3),
-    (SOFTMAX.format("30, 9", 0), Composition.COLUMN, 3),
-    (SOFTMAX.format("5, 30, 9", 1), Composition.COLUMN, 3),
-    (SOFTMAX.format("n, m", 1), Composition.ROW, 3),
-    ("x: f32[9, 300]; return reduce_sum(exp(x), axis=1)", Composition.ROW, 1),
-])
-def test_text_in_schedule_out(text: str, composition: Composition, stages: int) -> None:
-    """Lanes run along the row where it is folded, else across rows; a stage for each fold."""
+@pytest.mark.parametrize(
+    "text, composition, stages",
+    [
+        ("x: f32[n]; return add(exp(x), x)", Composition.THREAD, 1),
+        ("x: f32[40, 50]; return transpose(neg(x))", Composition.BLOCK, 1),
+        (SOFTMAX.format("9, 300", 1), Composition.ROW, 3),
+        (SOFTMAX.format("9, 30", 1), Composition.SHORT, 3),
+        (SOFTMAX.format("30, 9", 0), Composition.COLUMN, 3),
+        (SOFTMAX.format("5, 30, 9", 1), Composition.COLUMN, 3),
+        (SOFTMAX.format("n, m", 1), Composition.ROW, 3),
+        ("x: f32[9, 300]; return reduce_sum(exp(x), axis=1)", Composition.ROW, 1),
+    ],
+)
+def test_schedules_of_rows_and_columns(text: str, composition: Composition, stages: int) -> None:
+    """Vector lanes run along a reduced row, else across rows; each reduction is a stage."""
     plan = only(scheduled(text))
 
     assert (plan.composition, len(plan.stages), plan.source) == (composition, stages, Source.MODEL)
     assert str(plan).startswith(composition.value)
 
 
-def test_costly_values_are_kept_and_cheap_ones_repeated() -> None:
-    """A softmax keeps its exponential in the result's buffer; a difference is computed again."""
+def test_expensive_values_are_kept_and_cheap_ones_recomputed() -> None:
+    """A softmax keeps its exponential in the output's buffer; a difference is recomputed."""
     kept = only(scheduled(SOFTMAX.format("9, 300", 1))).kept
-    cheap = only(scheduled("x: f32[9, 300]; d = sub(x, reduce_mean(x, axis=1, keepdims=true));"
-                           "return div(d, reduce_max(d, axis=1, keepdims=true))")).kept
+    cheap = only(
+        scheduled(
+            "x: f32[9, 300]; d = sub(x, reduce_mean(x, axis=1, keepdims=true));"
+            "return div(d, reduce_max(d, axis=1, keepdims=true))"
+        )
+    ).kept
 
     assert [(k.place, k.output) for k in kept] == [(Place.GLOBAL, 0)]
     assert cheap == ()
@@ -112,8 +119,8 @@ CHANGES: list[tuple[str, Callable[[Schedule], Schedule]]] = [
 
 
 @pytest.mark.parametrize("text, change", CHANGES)
-def test_codegen_obeys_the_entry(text: str, change: Any, rng: Any) -> None:
-    """Another entry gives another kernel, or other numbers for it, and the same results."""
+def test_codegen_uses_the_annotation(text: str, change: Any, rng: Any) -> None:
+    """Another schedule gives another kernel or other numbers, and the same results."""
     graph = pk.parse(text)
     plain, changed = pk.compile(graph), pk.compile(rescheduled(text, change))
     (a,), (b,) = plain.kernels, changed.kernels
@@ -127,7 +134,7 @@ def test_codegen_obeys_the_entry(text: str, change: Any, rng: Any) -> None:
 
 
 def test_large_results_are_streamed() -> None:
-    """From the target's number of bytes on, a result goes past the caches."""
+    """From the target's number of bytes on, an output is written past the caches."""
     text, target = "x: f32[900]; return neg(x)", evolve(cpu(), stream_bytes=3600)
 
     assert only(scheduled(text, target=target)).stream == (0,)
@@ -135,10 +142,11 @@ def test_large_results_are_streamed() -> None:
     assert only(scheduled(text.replace("900", "n"), target=target)).stream == ()
 
 
-def test_seconds_of_the_model() -> None:
-    """Costly operators cost more, unknown sizes nothing."""
+def test_expensive_operators_cost_more() -> None:
+    """Expensive operators cost more, and unknown sizes nothing."""
     light, heavy = (
-        only(scheduled(f"x: f32[99999]; return {y}")) for y in ("neg(x)", "erf(exp(sin(x)))"))
+        only(scheduled(f"x: f32[99999]; return {y}")) for y in ("neg(x)", "erf(exp(sin(x)))")
+    )
 
     assert 0 < light.seconds < heavy.seconds
     assert only(scheduled("x: f32[n]; return neg(x)")).seconds == 0
@@ -155,22 +163,24 @@ def test_a_plan_is_a_function_of_the_group() -> None:
 
 def impossible() -> pk.Graph:
     """A graph that somebody fused by hand, though no kernel computes its convolution."""
-    graph = planned(pk.parse("x: f32[1, 4, 4, 2]; w: f32[3, 3, 2, 2]; a = exp(x);"
-                             "b = conv2d(a, w); return b"), "Simplify")
+    graph = planned(
+        pk.parse("x: f32[1, 4, 4, 2]; w: f32[3, 3, 2, 2]; a = exp(x);b = conv2d(a, w); return b"),
+        "Simplify",
+    )
     fused = contract(graph, Partition(groups=[[n for n in graph.nodes if not is_free(n)]]))
     group = {n: n.params["body"] for n in fused.nodes if n.op is not None}
     return fused.with_attrs(subgraph=Annotation("subgraph", group))
 
 
-def test_groups_without_a_schedule() -> None:
-    """A group that no kernel can compute is refused by name, with the reason and the way out."""
+def test_a_group_without_a_schedule_is_an_error() -> None:
+    """The error names the group, the reason and the way out."""
     with pytest.raises(ScheduleError, match="Group.* on cpu: a library computes convolution; name"):
         pk.ApplyPasses(impossible(), "SchedulePlan")
     with pytest.raises(ScheduleError, match="exp, .* no schedule on cpu: a library computes conv"):
         pk.ApplyPasses(impossible(), "CodeGen")
 
 
-def test_the_schedule_of_another_group() -> None:
+def test_a_schedule_of_another_group_is_refused() -> None:
     """CodeGen refuses a schedule that was made for other axes."""
     other = only(scheduled("x: f32[3, 40]; return transpose(x)"))
     graph = rescheduled("x: f32[9]; return exp(x)", lambda plan: other)
@@ -179,8 +189,8 @@ def test_the_schedule_of_another_group() -> None:
         pk.ApplyPasses(graph, "CodeGen")
 
 
-def test_kept_in_place_of_row_values(rng: Any) -> None:
-    """A value kept for a second fold, with no result of its size, lies in scratch."""
+def test_a_value_kept_for_a_second_reduction_is_in_scratch(rng: Any) -> None:
+    """A value that a second reduction reads, and no output's buffer fits, is in scratch."""
     exe, graph = pk.compile(pk.parse(VARIANCE)), pk.parse(VARIANCE)
     feeds = feeds_of(graph, rng)
 
@@ -194,7 +204,7 @@ def test_kept_in_place_of_row_values(rng: Any) -> None:
 
 
 def test_templates_are_obeyed_by_name(rng: Any) -> None:
-    """By the group's name or an operator's; results stay as they were, tiles do not."""
+    """A template applies by the group's or an operator's name; it changes tiles, not results."""
     text = "x: f32[64, 300]; e = exp(x); t = reduce_sum(e, axis=1); return t"
     graph, template = pk.parse(text), "reduce_sum_1[GRID_32-WARP_2,CTA];"
     feeds = feeds_of(graph, rng)
@@ -211,35 +221,47 @@ TWO = "x: f32[64, 300]; a = reduce_sum(exp(x), axis=1); b = matmul(x, x, transpo
 TWO += "c = reduce_max(b, axis=1); return a, c"
 
 
-@pytest.mark.parametrize("templates, message", [
-    ({"e": "reduce_sum_1[GRID,CTA];"}, "no group has 'e'; known: a, "),
-    ({"b": "reduce_sum_1[GRID,CTA];"}, "no group has 'b'; "),
-    ({"a": "reduce_sum_1[GRID,CTA];", "exp": "reduce_sum_1[GRID,CTA];"},
-     "'a' and 'exp' are in one group, a; it has one template"),
-    ({"a": "reduce_sum_1[GRID];"}, r"templates\['a'\]: reduce_sum_1 has 2 loops, \[64, 300\]"),
-    ({"a": "reduce_sum_1[CTA,WARP];"}, r"templates\['a'\]: .*a.* cannot run so on cpu: no kernel"),
-])
-def test_templates_that_do_not_fit(templates: dict[str, str], message: str) -> None:
-    """A name of no group, two for one group, other loops, what no kernel does."""
+@pytest.mark.parametrize(
+    "templates, message",
+    [
+        ({"e": "reduce_sum_1[GRID,CTA];"}, "no group has 'e'; known: a, "),
+        ({"b": "reduce_sum_1[GRID,CTA];"}, "no group has 'b'; "),
+        (
+            {"a": "reduce_sum_1[GRID,CTA];", "exp": "reduce_sum_1[GRID,CTA];"},
+            "'a' and 'exp' are in one group, a; it has one template",
+        ),
+        ({"a": "reduce_sum_1[GRID];"}, r"templates\['a'\]: reduce_sum_1 has 2 loops, \[64, 300\]"),
+        (
+            {"a": "reduce_sum_1[CTA,WARP];"},
+            r"templates\['a'\]: .*a.* cannot run so on cpu: no kernel",
+        ),
+    ],
+)
+def test_templates_that_do_not_fit_are_errors(templates: dict[str, str], message: str) -> None:
+    """An unknown name, two for one group, other loops and impossible kernels are errors."""
     with pytest.raises(ScheduleError, match=message):
         scheduled(TWO, templates=templates)
 
 
-def test_templates_of_an_operator_in_several_groups() -> None:
-    """What was copied into two groups names neither."""
-    graph = planned(pk.parse("x: f32[64, 300]; s = neg(x); a = exp(s); b = tanh(s); return a, b"),
-                    "Simplify")
+def test_a_template_for_an_operator_in_several_groups_is_an_error() -> None:
+    """The name of an operator that was copied into two groups is ambiguous."""
+    graph = planned(
+        pk.parse("x: f32[64, 300]; s = neg(x); a = exp(s); b = tanh(s); return a, b"), "Simplify"
+    )
     a, b = (e.node for e in graph.outputs)
     s = a.inputs[0].node
     fused = contract(graph, Partition(groups=[[a], [b]], clones=[[s], [s]]))
     group = {n: n.params["body"] for n in fused.nodes if n.op is not None}
     with pytest.raises(ScheduleError, match="'s' is in several groups; name one: a, b"):
-        pk.ApplyPasses(fused.with_attrs(subgraph=Annotation("subgraph", group)), "SchedulePlan",
-                       templates={"s": "exp_1[CTA];"})
+        pk.ApplyPasses(
+            fused.with_attrs(subgraph=Annotation("subgraph", group)),
+            "SchedulePlan",
+            templates={"s": "exp_1[CTA];"},
+        )
 
 
 def test_templates_need_schedule_plan() -> None:
-    """CodeGen alone takes default plans, and says so rather than to leave a template out."""
+    """CodeGen alone refuses templates, instead of ignoring them."""
     fused = planned(pk.parse("x: f32[9]; y = exp(x); return y"), "Fusion")
     with pytest.raises(ScheduleError, match="here of y; run it before CodeGen"):
         pk.ApplyPasses(fused, "CodeGen", templates={"y": "exp_1[CTA];"})

@@ -23,20 +23,24 @@ def shared(text: str) -> SharedPlan:
     return found  # type: ignore[no-any-return]
 
 
-@pytest.mark.parametrize("text, arrays", [
-    ("x: f32[900]; return exp(x)", []),
-    (SOFTMAX.format("9, 300", 1), []),
-    (VARIANCE, [300]),
-    (SOFTMAX.format("30, 900", 0), [128, 128]),
-    (SOFTMAX.format("30, 90", 0), [90, 90]),
-])
-def test_text_in_arrays_out(text: str, arrays: list[int]) -> None:
-    """Rows keep what has no other place; columns have one element for each lane and total."""
+@pytest.mark.parametrize(
+    "text, arrays",
+    [
+        ("x: f32[900]; return exp(x)", []),
+        (SOFTMAX.format("9, 300", 1), []),
+        (VARIANCE, [300]),
+        (SOFTMAX.format("30, 900", 0), [128, 128]),
+        (SOFTMAX.format("30, 90", 0), [90, 90]),
+    ],
+)
+def test_scratch_arrays_of_rows_and_columns(text: str, arrays: list[int]) -> None:
+    """Rows keep values without other storage; columns have an element for each lane and total."""
     assert [a.extent for a in shared(text).arrays] == arrays
 
 
-@pytest.mark.parametrize("text", [VARIANCE, SOFTMAX.format("30, 900", 0),
-                                  SOFTMAX.format("9, 30", 1)])
+@pytest.mark.parametrize(
+    "text", [VARIANCE, SOFTMAX.format("30, 900", 0), SOFTMAX.format("9, 30", 1)]
+)
 def test_arrays_lie_apart(text: str) -> None:
     """Arrays are aligned, follow each other, and the total covers them."""
     plan = shared(text)
@@ -47,7 +51,7 @@ def test_arrays_lie_apart(text: str) -> None:
     assert plan.nbytes <= cpu().scratch
 
 
-def test_unknown_sizes() -> None:
+def test_scratch_of_unknown_sizes_is_an_expression() -> None:
     """The scratch of a row of unknown length is an expression of it."""
     plan = shared(VARIANCE.replace("7, 300", "n, m"))
 
@@ -55,7 +59,7 @@ def test_unknown_sizes() -> None:
     assert [evaluate(plan.nbytes, {"m": m}) for m in (1, 16, 17, 300)] == [64, 64, 128, 1216]
 
 
-def test_the_kernel_asks_for_it() -> None:
+def test_the_scratch_of_a_kernel_is_that_of_the_plan() -> None:
     """A kernel's scratch is what the plan says."""
     for text in (VARIANCE, SOFTMAX.format("30, 900", 0), SOFTMAX.format("9, 30", 1)):
         graph = planned(pk.parse(text), "CodeGen")
@@ -65,8 +69,8 @@ def test_the_kernel_asks_for_it() -> None:
         assert [b.extent for b in places] == [a.extent for a in plan.arrays]
 
 
-def test_codegen_needs_it() -> None:
-    """A plan without the array that a schedule asks for is refused; so is its absence."""
+def test_codegen_refuses_a_plan_without_a_needed_array() -> None:
+    """A missing array, and a missing plan, are errors."""
     graph = planned(pk.parse(VARIANCE), "SharedMemPlan")
     empty = {n: SharedPlan((), (), 0) for n in graph.attrs["shared"]}
 
@@ -76,7 +80,7 @@ def test_codegen_needs_it() -> None:
         pk.ApplyPasses(planned(pk.parse(VARIANCE), "Fusion"), "SharedMemPlan")
 
 
-def test_groups_share_a_plan() -> None:
+def test_every_fused_node_has_a_plan() -> None:
     """Every fused node has an entry."""
     text: Any = "x: f32[4, 4]; a = exp(x); b = matmul(a, a); return reduce_sum(exp(b), axis=0)"
     graph = planned(pk.parse(text), "SharedMemPlan")

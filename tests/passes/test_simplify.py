@@ -31,8 +31,8 @@ def test_equal_nodes_are_merged() -> None:
     assert out.outputs[0] is out.outputs[1]
 
 
-def test_text_before_and_after() -> None:
-    """The rewrite, as text: equal subexpressions, a constant, and two transposes."""
+def test_equal_nodes_constants_and_transposes_are_simplified() -> None:
+    """The text shows equal subexpressions, a constant and two transposes simplified."""
     before = pk.parse(
         "x: f32[2, 3]; c: f32[2] = [1, 2]; d = add(c, c); u = transpose(x); t = transpose(u)\n"
         "a = exp(x); b = exp(t); y = add(a, b); return y, d"
@@ -54,8 +54,8 @@ def test_different_parameters_stay_apart() -> None:
     assert len(names(simplify(ops.reduce_sum(x, axis=0), ops.reduce_sum(x, axis=1)))) == 2
 
 
-def test_different_control_dependences_stay_apart() -> None:
-    """Nodes that wait for different things are different."""
+def test_different_control_dependencies_stay_apart() -> None:
+    """Nodes with different control dependencies are not merged."""
     x = pk.var("x", (3,))
     t = ops.tanh(x)
     out = simplify(ops.exp(x), ops.exp(x, control=[t.node]))
@@ -81,8 +81,8 @@ def test_equal_constants_are_merged() -> None:
     assert out.outputs[0] is out.outputs[2] and out.outputs[0] is not out.outputs[1]
 
 
-def test_constants_are_computed() -> None:
-    """What depends on constants only is a constant, and has the value that running it has."""
+def test_constant_expressions_are_folded() -> None:
+    """An operator of constants becomes a constant with the value of running it."""
     c = pk.constant(np.array([1.0, 2.0], "float32"), name="c")
     y = ops.exp(c + c, name="y")
     out = simplify(y)
@@ -107,8 +107,8 @@ def test_several_results_are_folded() -> None:
     assert [float(e.node.params["value"][0]) for e in out.outputs] == [2.0, 0.0]
 
 
-def test_spreading_a_constant_is_left_to_the_kernel() -> None:
-    """A broadcast of a scalar is not made into an array that must be read from memory."""
+def test_a_broadcast_of_a_constant_is_not_folded() -> None:
+    """A broadcast of a scalar does not become an array that must be read from memory."""
     c = pk.constant(np.float32(2.0))
     big = ops.broadcast_to(c, shape=(64, 1024))
     small = ops.broadcast_to(c, shape=(8,))
@@ -122,7 +122,7 @@ def test_spreading_a_constant_is_left_to_the_kernel() -> None:
 
 
 def test_large_values_are_not_folded() -> None:
-    """A value beyond 64 MiB is made when the graph runs."""
+    """A value beyond 64 MiB is computed when the graph runs."""
     c = pk.constant(np.ones((9000, 1), "float32"))
     big = ops.matmul(c, ops.transpose(c))  # 324 MB
 
@@ -130,14 +130,14 @@ def test_large_values_are_not_folded() -> None:
 
 
 def test_transposed_weights_are_folded() -> None:
-    """Moving a constant around is done once."""
+    """A transposed constant is transposed once."""
     w = pk.constant(np.arange(6, dtype="float32").reshape(2, 3))
     out = simplify(ops.matmul(pk.var("x", (4, 3)), ops.transpose(w)))
 
     assert names(out) == ["constant", "matmul"]
 
 
-def test_sizes_of_a_call_are_not_folded() -> None:
+def test_values_of_unknown_size_are_not_folded() -> None:
     """A value with a size that only a call knows stays."""
     c = pk.constant(np.float32(2.0))
     x = pk.var("x", ("n",))
@@ -146,7 +146,7 @@ def test_sizes_of_a_call_are_not_folded() -> None:
     assert "broadcast_to" in names(simplify(y))
 
 
-def test_algebra_goes_on_until_nothing_changes() -> None:
+def test_rewrites_repeat_until_nothing_changes() -> None:
     """Rewriting one node lets its users be rewritten, and new nodes too."""
     x = pk.var("x", (2, 3, 4))
     y = x
@@ -158,7 +158,7 @@ def test_algebra_goes_on_until_nothing_changes() -> None:
     assert out.outputs == (x,)
 
 
-def test_only_what_keeps_every_bit() -> None:
+def test_inexact_rewrites_are_not_applied() -> None:
     """x + 0 is not x (-0.0), and x * 0 is not 0 (NaN)."""
     x = pk.var("x", (3,))
     out = simplify(x + 0.0, x * 0.0, x - x)
@@ -185,8 +185,8 @@ def test_updates_are_simplified_too() -> None:
     assert out.updates == ((a.node, out.outputs[0]),)
 
 
-def test_fuel_limits_what_is_done() -> None:
-    """With fuel 1 one rewrite is done and noted; with 0 none."""
+def test_fuel_limits_rewrites() -> None:
+    """With fuel 1 one rewrite is done and recorded; with 0 none."""
     x = pk.var("x", (3,))
     graph = pk.Graph([ops.exp(x, name="a"), ops.exp(x, name="b"), ops.exp(x, name="c")])
     with pk.PassContext(fuel=1) as context:
@@ -201,7 +201,7 @@ def test_fuel_limits_what_is_done() -> None:
     assert names(simplify(t, fuel=0)) == ["transpose", "transpose"]
 
 
-def test_control_dependences_stop_algebra() -> None:
+def test_nodes_with_control_dependencies_are_not_rewritten() -> None:
     """A node that must wait for another is not replaced by something that does not."""
     x = pk.var("x", (2, 3))
     e = ops.exp(x)
@@ -221,7 +221,7 @@ def flip(name: str, to: str) -> pk.Op:
     return op
 
 
-def test_algebra_that_turns_around_ends() -> None:
+def test_rewrites_that_return_to_a_node_end() -> None:
     """a -> b -> a ends at an a, and the graph stays right."""
     a, _ = flip("test_heads", "test_tails"), flip("test_tails", "test_heads")
     out = simplify(a(a(pk.var("x", (3,)))))
@@ -230,8 +230,8 @@ def test_algebra_that_turns_around_ends() -> None:
     assert set(names(out)) <= {"test_heads", "test_tails"}
 
 
-def test_algebra_that_grows_for_ever_is_found() -> None:
-    """FSimplify that makes ever new nodes is named, instead of running on."""
+def test_endless_rewrites_are_an_error() -> None:
+    """The error names an operator whose FSimplify gives ever new nodes."""
     grow = pk.register_op("test_grow", params={"n": 0})
     grow.set_attr("FInferShape", lambda node, s: s)
     grow.set_attr("FSimplify", lambda node: grow(node.inputs[0], n=node.params["n"] + 1))
@@ -240,8 +240,8 @@ def test_algebra_that_grows_for_ever_is_found() -> None:
         simplify(grow(pk.var("x", (3,))))
 
 
-def test_algebra_that_uses_the_node_itself_is_found() -> None:
-    """y -> neg(y) has no end either."""
+def test_a_rewrite_that_uses_the_node_itself_is_an_error() -> None:
+    """y -> neg(y) is an error."""
     selfish = pk.register_op("test_selfish")
     selfish.set_attr("FInferShape", lambda node, s: s)
     selfish.set_attr("FSimplify", lambda node: ops.neg(node.entries[0]))
@@ -252,8 +252,8 @@ def test_algebra_that_uses_the_node_itself_is_found() -> None:
         simplify(selfish(pk.var("x", (3,)), name="s"))
 
 
-def test_algebra_keeps_shapes_and_dtypes() -> None:
-    """An FSimplify that changes the type of a value is refused, with both types."""
+def test_a_rewrite_must_keep_shape_and_dtype() -> None:
+    """An FSimplify that changes shape or dtype is an error with both."""
     squash = pk.register_op("test_squash")
     squash.set_attr("FInferShape", lambda node, s: s)
     squash.set_attr("FSimplify", lambda node: ops.reshape(node.inputs[0], shape=(6,)))

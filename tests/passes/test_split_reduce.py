@@ -1,4 +1,4 @@
-"""SplitReduce: what is split and what stays whole; the same bits in any company."""
+"""SplitReduce: long reductions are split; results have the same bits in any batch."""
 
 from __future__ import annotations
 
@@ -28,8 +28,10 @@ SPLIT = [
     ("x: f32[4096, 1024]; return reduce_max(x, axis=0)", "partial join"),
     ("x: f32[n, 7]; return reduce_mean(exp(x), axis=0)", "exp partial join"),
     ("x: f32[2, 500000]; return reduce_any(less(x, 0), axis=(0, 1))", "less partial join"),
-    ("x: f32[8, 9000, 4]; return reduce_variance(x, axis=(0, 1))",
-     "partial join sub mul partial join"),
+    (
+        "x: f32[8, 9000, 4]; return reduce_variance(x, axis=(0, 1))",
+        "partial join sub mul partial join",
+    ),
 ]
 WHOLE = [
     ("x: f32[60000]; return reduce_sum(x)", "reduce_sum"),
@@ -43,13 +45,13 @@ WHOLE = [
 
 
 @pytest.mark.parametrize("text, wanted", [*SPLIT, *WHOLE])
-def test_what_is_split(text: str, wanted: str) -> None:
-    """Long folds, but no row that is needed again and fits the caches."""
+def test_long_reductions_are_split(text: str, wanted: str) -> None:
+    """Long reductions are split, except those of rows that are read again and fit the caches."""
     assert names(text) == wanted
 
 
-def test_again_and_without() -> None:
-    """Halves are not split again; the pass can be disabled, and fuel stops it."""
+def test_partial_reductions_are_not_split_again() -> None:
+    """Partial reductions are not split; the pass can be disabled, and needs fuel."""
     text = SPLIT[0][0]
     once = pk.ApplyPasses(pk.parse(text), "SplitReduce")
 
@@ -59,8 +61,8 @@ def test_again_and_without() -> None:
     assert len(plan(text, disabled=["SplitReduce"]).attrs["kernel"]) == 1
 
 
-def test_halves_can_be_stored() -> None:
-    """Text and JSON know which reduction they are halves of; the interpreter what they mean."""
+def test_split_reductions_can_be_serialized() -> None:
+    """Text and JSON hold the reduction that was split; the interpreter runs it."""
     graph = pk.ApplyPasses(pk.parse("x: f32[n, 3]; return reduce_mean(x, axis=0)"), "SplitReduce")
     x = np.random.default_rng(0).normal(size=(700, 3)).astype("float32")
     (wanted,) = pk.interpret(graph, {"x": x})
@@ -71,7 +73,7 @@ def test_halves_can_be_stored() -> None:
 
 
 def test_producers_and_readers_fuse() -> None:
-    """What is folded is computed in the first kernel, what becomes of the result in the second."""
+    """Producers are computed in the first kernel, users of the result in the second."""
     text = (
         "x: f32[5000, 40]; b: f32[40]; y = mul(add(x, b), x); s = reduce_sum(y, axis=0);"
         "t = reduce_sum(x, axis=0); return sqrt(add(mul(s, s), t))"
@@ -79,7 +81,8 @@ def test_producers_and_readers_fuse() -> None:
     kernels = plan(text).attrs["kernel"].values()
 
     assert [sorted(k.ops) for k in kernels] == [
-        ["add", "mul", "partial", "partial"], ["add", "join", "join", "mul", "sqrt"]
+        ["add", "mul", "partial", "partial"],
+        ["add", "join", "join", "mul", "sqrt"],
     ]
 
 
@@ -93,13 +96,15 @@ CASES: list[tuple[str, dict[str, int]]] = [
     ("x: f32[3, 70000]; return exp(reduce_mean(x, axis=1, keepdims=true))", {}),
     ("x: f32[600, 5, 40]; b: f32[5, 1]; return reduce_sum(mul(x, b), axis=(0, 2))", {}),
     ("x: f64[600, 7]; return reduce_prod(mul(x, 1.5), axis=0)", {}),
-    ("x: f32[600, 7]; return reduce_all(less(x, 9.0), axis=0), reduce_any(less(x, -4.0), axis=0)",
-     {}),
+    (
+        "x: f32[600, 7]; return reduce_all(less(x, 9.0), axis=0), reduce_any(less(x, -4.0), axis=0)",
+        {},
+    ),
 ]
 
 
-def test_results() -> None:
-    """They are those of the whole reduction, whatever is left for the last chunk."""
+def test_split_reductions_have_the_same_values() -> None:
+    """Values equal those of one reduction, whatever the length of the last chunk."""
     rng = np.random.default_rng(1)
     graphs = [pk.parse(text) for text, _ in CASES]
     prebuild(graphs)
@@ -112,8 +117,8 @@ def test_results() -> None:
         agrees(graph, feeds, pk.compile(graph)(feeds))
 
 
-def test_nothing_to_fold() -> None:
-    """No chunk is a sum of nothing; a reduction without an identity says so as ever."""
+def test_empty_reductions() -> None:
+    """No chunk is empty; an empty reduction without an identity element is an error."""
     x = pk.var("x", ("n",))
     exe = pk.compile(pk.Graph([ops.reduce_sum(x), ops.reduce_mean(x)]))
 
@@ -133,16 +138,22 @@ def test_sums_are_accurate() -> None:
     assert np.abs(many / (float(tenth) * (1 << 16)) - 1).max() < 5e-7
 
 
-def test_the_same_bits_in_any_company() -> None:
-    """Not the threads, nor how many rows or columns there are, change a bit of one."""
+def test_bits_do_not_depend_on_threads_or_batch() -> None:
+    """Neither threads nor the number of rows or columns change a bit of a result."""
     rng = np.random.default_rng(2)
     rows, columns = rng.normal(size=(9, 70001)), rng.normal(size=(3001, 530))
     a = pk.var("a", ("r", rows.shape[1]))
     b = pk.var("b", (columns.shape[0], "c"))
-    exe = pk.compile(pk.Graph([
-        ops.reduce_sum(a, axis=1), ops.reduce_mean(ops.exp(b), axis=0), ops.softmax(b, axis=0),
-        ops.reduce_sum(a),
-    ]))
+    exe = pk.compile(
+        pk.Graph(
+            [
+                ops.reduce_sum(a, axis=1),
+                ops.reduce_mean(ops.exp(b), axis=0),
+                ops.softmax(b, axis=0),
+                ops.reduce_sum(a),
+            ]
+        )
+    )
     found = []
     for threads in (1, 2, 4):
         with team_of(threads):
@@ -155,10 +166,16 @@ def test_the_same_bits_in_any_company() -> None:
     assert (found[0][1][:19] == few[1]).all() and (found[0][2][:, :19] == few[2]).all()
 
 
-@pytest.mark.parametrize("value, turns, asked", [
-    ("exp(x)", ["4"], 1), ("add(x, b)", ["4"], 1), ("mul(x, r)", ["4"], 1), ("mul(x, y)", [], 0),
-])
-def test_how_long_columns_are_read(value: str, turns: list[str], asked: int) -> None:
+@pytest.mark.parametrize(
+    "value, turns, asked",
+    [
+        ("exp(x)", ["4"], 1),
+        ("add(x, b)", ["4"], 1),
+        ("mul(x, r)", ["4"], 1),
+        ("mul(x, y)", [], 0),
+    ],
+)
+def test_long_columns_are_read_row_by_row(value: str, turns: list[str], asked: int) -> None:
     """A few rows of one array at a time, the next of which are asked for; several row by row.
 
     What each row, or each column, has once counts for nothing.
@@ -170,15 +187,18 @@ def test_how_long_columns_are_read(value: str, turns: list[str], asked: int) -> 
     assert partial.source.count("prefetch(") == asked
 
 
-@pytest.mark.parametrize("given, results, width, tiles", [
-    ("f32[8192, 2048]", "reduce_sum(x, axis=0)", 2048, 64),  # all of a row
-    ("f32[4096, 9000]", "reduce_sum(x, axis=0)", 4096, 96),
-    ("f64[4096, 9000]", "reduce_sum(x, axis=0)", 2048, 160),  # as many bytes
-    ("f32[1024, 4096]", "reduce_sum(x, axis=0)", 1024, 32),  # tiles enough for many threads
-    ("f32[4096, 4096]", "reduce_sum(x, axis=0), reduce_max(x, axis=0)", 2048, 64),  # for both
-    ("f32[n, 4096]", "reduce_sum(x, axis=0)", 2048, None),
-])
-def test_how_much_of_a_row_a_tile_reads(
+@pytest.mark.parametrize(
+    "given, results, width, tiles",
+    [
+        ("f32[8192, 2048]", "reduce_sum(x, axis=0)", 2048, 64),  # all of a row
+        ("f32[4096, 9000]", "reduce_sum(x, axis=0)", 4096, 96),
+        ("f64[4096, 9000]", "reduce_sum(x, axis=0)", 2048, 160),  # as many bytes
+        ("f32[1024, 4096]", "reduce_sum(x, axis=0)", 1024, 32),  # tiles enough for many threads
+        ("f32[4096, 4096]", "reduce_sum(x, axis=0), reduce_max(x, axis=0)", 2048, 64),  # for both
+        ("f32[n, 4096]", "reduce_sum(x, axis=0)", 2048, None),
+    ],
+)
+def test_tiles_of_rows_fit_the_first_cache(
     given: str, results: str, width: int, tiles: int | None
 ) -> None:
     """As much as a core's first cache has sums of, if there are tiles enough; to the same bits."""

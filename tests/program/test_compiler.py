@@ -1,4 +1,4 @@
-"""Executables: every way to call one, at every size, from several threads, and what they refuse."""
+"""Executables: calls, sizes, threads, and errors."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def pair(rng: Any, n: int) -> dict[str, Any]:
     return {k: rng.normal(size=(n, 4)).astype(np.float32) for k in "xy"}
 
 
-def test_ways_to_call(rng: Any) -> None:
-    """By name, as a dict, with ``out``: the same bits, and ``out`` is what comes back."""
+def test_calls_by_name_dict_and_out(rng: Any) -> None:
+    """Feeds by name, as a dict and with ``out`` give the same bits; ``out`` is returned."""
     run, feeds = exe(), pair(rng, 9)
     wanted = [a.tobytes() for a in run(feeds)]
     out = [np.empty((9, 4), np.float32), np.empty(9, np.float32)]
@@ -48,12 +48,14 @@ def test_ways_to_call(rng: Any) -> None:
         run(feeds, out=[out[0], np.empty(8, np.float32)])
 
 
-def test_what_it_says_of_itself() -> None:
-    """Names, shapes and dtypes of inputs and outputs; counts; text; target."""
+def test_signatures_counts_and_text() -> None:
+    """An executable has names, shapes and dtypes of inputs and outputs, counts, and its text."""
     run = exe()
 
     assert [(s.name, [str(n) for n in s.shape], s.dtype.name) for s in run.inputs] == [
-        ("x", ["n", "4"], "float32"), ("y", ["n", "4"], "float32")]
+        ("x", ["n", "4"], "float32"),
+        ("y", ["n", "4"], "float32"),
+    ]
     assert [s.name for s in run.outputs] == ["e", "reduce_sum"]
     assert run.source == run.kernels[0].source == str(run.kernels[0])
     assert repr(run) == "Executable(1 kernels on cpu)"
@@ -64,7 +66,7 @@ def test_what_it_says_of_itself() -> None:
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 15, 16, 17, 63, 64, 65, 1000])
-def test_unknown_sizes(n: int, rng: Any) -> None:
+def test_one_executable_serves_all_sizes(n: int, rng: Any) -> None:
     """One executable serves all sizes, zero included, without compiling."""
     run, feeds = exe(), pair(rng, n)
     before = stats.compiled
@@ -73,19 +75,31 @@ def test_unknown_sizes(n: int, rng: Any) -> None:
     assert stats.compiled == before
 
 
-@pytest.mark.parametrize("feeds, message", [
-    ({"x": np.ones((3, 4)), "y": np.ones((3, 4), np.float32)},
-     r"input 'x' needs float32\[n, 4\], got float64\[3, 4\]; x.astype\('float32'\)"),
-    ({"x": np.ones((3, 5), np.float32), "y": np.ones((3, 4), np.float32)},
-     r"input 'x' needs float32\[n, 4\], got float32\[3, 5\]; axis 1 must be 4"),
-    ({"x": np.ones((3, 4), np.float32), "y": np.ones((2, 4), np.float32)},
-     r"input 'y' needs float32\[n, 4\], got float32\[2, 4\]; n is 3 in 'x'"),
-    ({"x": np.ones(4, np.float32), "y": np.ones((2, 4), np.float32)}, "reshape it to 2 dimensions"),
-    ({"x": np.ones((3, 4), np.float32)}, "input 'y' is missing"),
-    ({"x": 1, "y": 2, "z": 3}, "there is no input 'z'"),
-])
-def test_feeds_that_do_not_fit(feeds: dict[str, Any], message: str) -> None:
-    """Wrong dtypes, sizes, ranks and names are refused, with the way out."""
+@pytest.mark.parametrize(
+    "feeds, message",
+    [
+        (
+            {"x": np.ones((3, 4)), "y": np.ones((3, 4), np.float32)},
+            r"input 'x' needs float32\[n, 4\], got float64\[3, 4\]; x.astype\('float32'\)",
+        ),
+        (
+            {"x": np.ones((3, 5), np.float32), "y": np.ones((3, 4), np.float32)},
+            r"input 'x' needs float32\[n, 4\], got float32\[3, 5\]; axis 1 must be 4",
+        ),
+        (
+            {"x": np.ones((3, 4), np.float32), "y": np.ones((2, 4), np.float32)},
+            r"input 'y' needs float32\[n, 4\], got float32\[2, 4\]; n is 3 in 'x'",
+        ),
+        (
+            {"x": np.ones(4, np.float32), "y": np.ones((2, 4), np.float32)},
+            "reshape it to 2 dimensions",
+        ),
+        ({"x": np.ones((3, 4), np.float32)}, "input 'y' is missing"),
+        ({"x": 1, "y": 2, "z": 3}, "there is no input 'z'"),
+    ],
+)
+def test_feeds_that_do_not_fit_are_errors(feeds: dict[str, Any], message: str) -> None:
+    """Wrong dtypes, sizes, ranks and names are errors with a way out."""
     with pytest.raises(FeedError, match=message):
         exe()(feeds)
 
@@ -102,7 +116,7 @@ def test_strided_feeds_are_copied_and_counted(rng: Any) -> None:
 
 
 def test_results_are_the_callers_to_keep(rng: Any) -> None:
-    """A kept result, or a view of one, never changes; dropped memory is used again."""
+    """A kept result, or a view of one, never changes; freed memory is used again."""
     run = exe("x: f32[n]; return mul(x, 2.0)")
     kept = []
     for k in range(12):
@@ -127,8 +141,8 @@ def test_two_threads_one_executable(rng: Any) -> None:
         list(pool.map(work, range(4)))
 
 
-def test_threads_that_write_state() -> None:
-    """Calls that update a state take turns: none is lost."""
+def test_calls_that_write_state_run_one_at_a_time() -> None:
+    """Of calls that update a state, none is lost."""
     run = exe("state w: f32[3] = [0, 0, 0]; s = assign(w, add(w, 1)); return s")
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda _: run(), range(400)))
@@ -137,7 +151,7 @@ def test_threads_that_write_state() -> None:
 
 
 def test_state_stays_in_place() -> None:
-    """A state's memory is where it was; the next call reads what this one wrote."""
+    """The array of a state stays; the next call reads what the last one wrote."""
     run = exe("state w: f32[3] = [1, 2, 3]; x: f32[3]; s = assign(w, mul(w, x)); return s")
     array = run.state.arrays["w"]
     (first,), (second,) = (run(x=np.full(3, 2, np.float32)) for _ in range(2))
@@ -146,8 +160,8 @@ def test_state_stays_in_place() -> None:
     assert first.tolist() == [2, 4, 6] and second.tolist() == array.tolist() == [4, 8, 12]
 
 
-def test_sizes_that_are_not_as_planned(rng: Any) -> None:
-    """Where n and m were taken for equal, feeds of n=1 are planned anew, and broadcast."""
+def test_shapes_that_break_a_guard_are_planned_anew(rng: Any) -> None:
+    """If the plan takes n and m to be equal, feeds of n=1 are planned anew, and broadcast."""
     text = "x: f32[n, 4]; y: f32[m, 4]; return add(x, exp(y))"
     run, graph = exe(text), pk.parse(text)
     for n, m in ((5, 5), (1, 5), (5, 1), (1, 1), (5, 5), (1, 7)):
@@ -157,14 +171,14 @@ def test_sizes_that_are_not_as_planned(rng: Any) -> None:
         run(feeds_of(graph, rng, n=5, m=3))
 
 
-def test_shapes_made_known() -> None:
+def test_with_shapes_gives_inputs_known_shapes() -> None:
     """`with_shapes` gives inputs other shapes, and infers the rest anew."""
     graph = with_shapes(pk.parse("x: f32[n, m]; return reshape(x, shape=(m, n))"), {"x": (2, 3)})
 
     assert pk.ApplyPasses(graph, "InferShape").shape(graph.outputs[0]) == (3, 2)
 
 
-def test_steps_of_every_kind(rng: Any) -> None:
+def test_a_program_has_steps_of_every_kind(rng: Any) -> None:
     """Kernels, library calls, NumPy and copies make one program."""
     op = pk.register_op("test_compiler_sorted", num_inputs=1)
     op.set_attr("FCompute", lambda node, x: np.sort(x, axis=-1))
@@ -181,15 +195,15 @@ def test_steps_of_every_kind(rng: Any) -> None:
     assert all(str(s) for s in run.steps)
 
 
-def test_a_graph_of_entries_and_of_one() -> None:
+def test_an_entry_a_list_or_a_graph_can_be_compiled() -> None:
     """An entry, a list of entries or a graph can be compiled."""
     x = pk.var("x", (2,), "float32")
     for what in (x + 1, [x + 1], pk.Graph([x + 1])):
         assert pk.compile(what)(x=np.zeros(2, np.float32))[0].tolist() == [1, 1]
 
 
-def test_interpreting(rng: Any) -> None:
-    """The target ``interpret`` gives the same from the same calls, and has no profile."""
+def test_the_interpreter_takes_the_same_calls(rng: Any) -> None:
+    """The target ``interpret`` gives the same results for the same calls, and has no profile."""
     run, feeds = exe(target="interpret"), pair(rng, 3)
     out = [np.empty((3, 4), np.float32), np.empty(3, np.float32)]
 
@@ -200,10 +214,10 @@ def test_interpreting(rng: Any) -> None:
         run.profile()
 
 
-def test_no_compiler_and_an_empty_cache(
+def test_without_a_compiler_the_graph_is_interpreted(
     fresh_cache: Any, monkeypatch: pytest.MonkeyPatch, rng: Any
 ) -> None:
-    """Without a compiler it interprets, after one warning that says what to install."""
+    """Without a compiler, one warning says what to install, and the graph is interpreted."""
     monkeypatch.setenv("PASSKIT_CXX", "/nonexistent")
     text = TEXT.replace("exp(", "tanh(").replace("mul(e, y)", "mul(e, 0.40625)")
     with warnings.catch_warnings(record=True) as caught:
@@ -213,7 +227,8 @@ def test_no_compiler_and_an_empty_cache(
         agrees(pk.parse(text), feeds, run(feeds))
 
     assert [str(w.message) for w in caught] == [
-        f"passkit interprets, because no C++ compiler was found; {native.INSTALL_HINT}"]
+        f"passkit interprets, because no C++ compiler was found; {native.INSTALL_HINT}"
+    ]
     assert caught[0].filename == __file__
     assert run.stats["target"] == "interpret"
 
@@ -233,9 +248,12 @@ def test_narrower_vectors(
 ) -> None:
     """The same text on narrower vectors gives the same bits."""
     graph = pk.parse(MANY)
-    feeds = {"x": rng.normal(size=(23, 37)).astype(np.float32), "y": rng.normal(size=(23, 37)),
-             "k": rng.integers(-9, 9, (23, 37), np.int32),
-             "z": rng.normal(size=(23, 40)).astype(np.float32)}
+    feeds = {
+        "x": rng.normal(size=(23, 37)).astype(np.float32),
+        "y": rng.normal(size=(23, 37)),
+        "k": rng.integers(-9, 9, (23, 37), np.int32),
+        "z": rng.normal(size=(23, 40)).astype(np.float32),
+    }
     wide = pk.compile(graph)(feeds)
     usual = native.kernel_flags()
     for module in (native, __import__("passkit.runtime.native.build", fromlist=["x"])):
@@ -255,21 +273,21 @@ def test_threads_do_not_change_bits(rng: Any) -> None:
     assert serial(feeds)[0].tobytes() == shared(feeds)[0].tobytes()
 
 
-def test_options_are_checked() -> None:
-    """An unknown option offers the nearest."""
+def test_an_unknown_option_offers_the_nearest() -> None:
+    """An unknown option is an error with the nearest name."""
     with pytest.raises(pk.SettingError, match="no option 'fusoin'; did you mean 'fusion'"):
         exe(fusoin="nnvm")
 
 
-def test_explain() -> None:
-    """A graph that is not planned yet is planned for it; a name keeps its edges."""
+def test_explain_plans_a_graph() -> None:
+    """A graph without a plan is planned; a name selects edges."""
     found = pk.explain(pk.parse(TEXT), "mul")
 
     assert {(d.producer, d.consumer) for d in found} == {("e", "mul"), ("mul", "reduce_sum")}
 
 
-def test_the_cache_is_used_by_keys(tmp_path: Any) -> None:
-    """A cache of one's own receives what is built."""
+def test_kernels_are_built_into_a_given_cache(tmp_path: Any) -> None:
+    """A cache given to `build` receives the kernels."""
     from passkit.passes.rtcgen import FLAGS, kernel_text
 
     kernels = [kernel_text(k) for k in exe("x: f32[9]; return sub(x, 0.71875)").kernels]
@@ -279,7 +297,7 @@ def test_the_cache_is_used_by_keys(tmp_path: Any) -> None:
     assert cache.info().kernels == 1
 
 
-def test_an_input_that_a_pass_took_away() -> None:
+def test_an_input_that_a_pass_removed_is_not_fed() -> None:
     """Nobody feeds it, so what its sizes must equal is not asked."""
     x, y = pk.var("x", ("n",)), pk.var("y", ("m",))
     graph = pk.Graph([pk.ops.where(np.array(True), x, x + y)])

@@ -1,4 +1,4 @@
-"""How fast the machine copies: measured once, and read between the measured sizes."""
+"""The measured speed of copies on this machine."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from itertools import pairwise
 from passkit.program.copying import SIZES, CopySpeed, copy_speed
 
 
-def test_the_measure() -> None:
-    """More bytes take longer from a few on, at a rate that a machine can have; asked once."""
+def test_copies_are_measured_once() -> None:
+    """More bytes take longer, at a plausible rate; the result is cached."""
     speed = copy_speed()
     moved = [n for n, _ in speed.points]
 
@@ -18,8 +18,8 @@ def test_the_measure() -> None:
     assert copy_speed() is speed
 
 
-def test_between_the_sizes() -> None:
-    """Time grows with bytes, and beyond the largest in proportion."""
+def test_seconds_are_interpolated_between_sizes() -> None:
+    """Seconds grow with bytes, and beyond the largest size in proportion."""
     speed = CopySpeed(((1000, 1e-6), (4000, 2e-6), (16000, 8e-6)))
     times = [speed.seconds(n) for n in (1, 1000, 1500, 4000, 9000, 16000, 32000)]
 

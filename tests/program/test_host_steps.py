@@ -1,4 +1,4 @@
-"""Steps that run in Python: those for want of a kernel are counted and warned of."""
+"""Steps without a kernel run in NumPy, are counted, and are warned of."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ SUMS.set_attr("FCompute", lambda node, x: np.cumsum(x, axis=-1, dtype=x.dtype))
 SUMS.set_attr("FInferShape", lambda node, shape: shape)
 
 
-def test_a_step_without_a_kernel_is_warned_of() -> None:
-    """One warning names each operator, why it has no kernel, what to do, and the caller's line."""
+def test_steps_without_a_kernel_are_reported() -> None:
+    """One warning has each operator, the reason and way out, and names the caller's line."""
     x, z = pk.var("x", (4, 8)), pk.var("z", (3,), "complex64")
     results = [SUMS(pk.ops.exp(x), name="sums"), pk.ops.mul(z, z, name="square")]
     with pytest.warns(pk.InterpretedWarning) as caught:
@@ -34,16 +34,16 @@ def test_a_step_without_a_kernel_is_warned_of() -> None:
     assert edge.code == "opaque" and edge.way_out.startswith("set FCodeGen on test_host_steps_su")
 
 
-def test_a_library_without_this_dtype_is_warned_of() -> None:
-    """A product of whole numbers that "nnvm" keeps whole runs in NumPy: no library has one."""
+def test_a_product_of_integers_is_reported() -> None:
+    """An integer product that "nnvm" leaves to a library runs in NumPy, as no library has one."""
     a = pk.var("a", (3, 3), "int32")
     reason = "'p': no library computes matmul of int32; cast it to float32, or"
     with pytest.warns(pk.InterpretedWarning, match=reason):
         pk.compile([pk.ops.matmul(a, a, name="p")], fusion="nnvm")
 
 
-def test_one_line_is_warned_once() -> None:
-    """Python shows a warning once for a line; so a loop that compiles is told once."""
+def test_one_line_is_warned_of_once() -> None:
+    """Python shows one warning for a line, so a loop that compiles is warned of once."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
         for _ in range(3):
@@ -53,7 +53,7 @@ def test_one_line_is_warned_once() -> None:
 
 
 def test_python_by_design_is_no_warning() -> None:
-    """Loops, and operators with THostLibrary such as sorts, run in Python as is meant."""
+    """Loops, and operators with THostLibrary such as sorts, run in Python without a warning."""
     op = pk.register_op("test_host_steps_library", num_inputs=1)
     op.set_attr("FCompute", lambda node, x: x[..., ::-1].copy())
     op.set_attr("FInferShape", lambda node, shape: shape)

@@ -1,4 +1,4 @@
-"""Plans on disk: a new process runs what another one planned, and nothing that is not the same."""
+"""The plan cache: a new process runs the plan of another one if all facts are the same."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def plan_files(folder: Path) -> list[Path]:
 
 @pytest.mark.parametrize("program", [GELU, MODEL, WEIGHTS], ids=["gelu", "model", "weights"])
 def test_a_new_process_plans_nothing(folder: Path, program: dict[str, str]) -> None:
-    """It has the same bits, plans only when the plan is looked at, and needs no compiler."""
+    """A second process has the same bits, plans only to show the plan, and needs no compiler."""
     first = run(folder, program)
     second = run(folder, program, PASSKIT_CXX="/nonexistent", PYTHONHASHSEED="7")
 
@@ -102,7 +102,7 @@ def test_a_new_process_plans_nothing(folder: Path, program: dict[str, str]) -> N
 
 
 def test_constants_that_were_folded_are_computed_again(folder: Path) -> None:
-    """A plan has the expressions of large folded constants, so it stays small and still serves."""
+    """A plan has the expressions of large folded constants, so that its file stays small."""
     first = run(folder, FOLDED)
     (plan,) = plan_files(folder)
     second = run(folder, FOLDED, PASSKIT_CXX="/nonexistent")
@@ -112,8 +112,8 @@ def test_constants_that_were_folded_are_computed_again(folder: Path) -> None:
     assert second["bits"] == first["bits"] != run(folder, WEIGHTS)["bits"]
 
 
-def test_constants_that_were_folded_twice(folder: Path) -> None:
-    """An expression reaches back to the graph's own constants, shared ones once."""
+def test_expressions_of_folded_constants_reach_the_source(folder: Path) -> None:
+    """An expression refers to constants of the source graph, and shares them."""
     text = """pk.Graph((lambda w, x: [pk.ops.matmul(x, pk.ops.exp(w) * w),
     pk.ops.matmul(x, pk.ops.transpose(pk.ops.exp(w)) - 1)])(pk.constant(
     np.sin(np.arange(25600, dtype=np.float32)).reshape(160, 160)), pk.var("x", ("n", 160))))"""
@@ -128,8 +128,8 @@ DAMAGES = (lambda b: b[:-20], lambda b: b[:80] + b"9" + b[81:], lambda b: b"")
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_torn_plan_is_no_plan(folder: Path, damage: Any) -> None:
-    """It is made again, and replaced."""
+def test_a_damaged_plan_is_planned_again(folder: Path, damage: Any) -> None:
+    """A damaged plan file is ignored and replaced."""
     bits = run(folder, GELU)["bits"]
     (plan,) = plan_files(folder)
     plan.write_bytes(damage(plan.read_bytes()))
@@ -138,8 +138,8 @@ def test_a_torn_plan_is_no_plan(folder: Path, damage: Any) -> None:
     assert run(folder, GELU)["light"]
 
 
-def test_a_plan_without_its_kernels_is_no_plan(folder: Path) -> None:
-    """Kernels that were thrown away are compiled again."""
+def test_a_plan_without_its_kernels_is_planned_again(folder: Path) -> None:
+    """Kernels that were removed from the cache are compiled again."""
     bits = run(folder, GELU)["bits"]
     for path in (folder / "libraries").iterdir():
         path.unlink()
@@ -147,8 +147,8 @@ def test_a_plan_without_its_kernels_is_no_plan(folder: Path) -> None:
     assert (again["light"], again["bits"], again["compiled"]) == (False, bits, 1)
 
 
-def test_operators_of_the_users_own_are_planned(folder: Path) -> None:
-    """What a function of the user's does is not in the key, so such graphs have none."""
+def test_graphs_with_user_operators_are_not_cached(folder: Path) -> None:
+    """A key cannot cover a user's function, so such graphs are planned in each process."""
     run(folder, GELU)
     changed = """pk.get_op("erf").set_attr("FCodeGen", lambda node, x: x * 0.0, plevel=11)"""
     other = run(folder, GELU, changed)
@@ -166,8 +166,8 @@ store.add([Record(group.key, str(other.template), (), Source.MEASURED, (1e-9,))]
 """.replace("GRAPH", "pk.parse('x: f32[640, 40]; return erf(x)')")
 
 
-def test_what_was_measured_has_its_own_plan(folder: Path) -> None:
-    """A plan is a function of it, too, and is found again without reading a record."""
+def test_measurements_are_part_of_the_key(folder: Path) -> None:
+    """New measurements lead to another plan, which is found again without reading records."""
     feeds = "{'x': np.linspace(-3, 3, 25600, dtype=np.float32).reshape(640, 40)}"
     program = {"graph": "x: f32[640, 40]; return erf(x)", "feeds": feeds}
     first = run(folder, program)
@@ -178,8 +178,8 @@ def test_what_was_measured_has_its_own_plan(folder: Path) -> None:
     assert len({p.read_bytes()[64:] for p in plan_files(folder)}) == 2
 
 
-def test_what_has_no_key() -> None:
-    """Other targets, objects as options and annotated graphs."""
+def test_graphs_without_a_key() -> None:
+    """Other targets, objects as options and annotated graphs have no key."""
     graph = pk.Graph([pk.ops.exp(pk.var("x", (3,)))])
     assert plan_key(graph, {"fusion": None}) == plan_key(graph, {})
     assert plan_key(graph, {"fusion": "none"}) not in (None, plan_key(graph, {}))
@@ -188,16 +188,16 @@ def test_what_has_no_key() -> None:
     assert plan_key(pk.ApplyPasses(graph, "InferShape"), {}) is None
 
 
-def test_sizes_survive() -> None:
-    """Sizes, sums and quotients are read as they were written."""
+def test_sizes_are_decoded_as_encoded() -> None:
+    """Sizes, sums and quotients are decoded as they were encoded."""
     n, m = Size.symbol("n"), Size.symbol("m")
     value = (3, n, n * m + 1, (n + 2) // 3, "text", (n // m, ()))
     assert decode_value(json.loads(json.dumps(encode_value(value)))) == value
     assert isinstance(decode_value(encode_value(Quotient(n, 2))), Quotient)
 
 
-def test_a_dtype_and_an_executable_say_what_they_are_not() -> None:
-    """A DType does not change; an executable has no attribute that nobody defined."""
+def test_wrong_attributes_of_a_dtype_and_an_executable() -> None:
+    """A DType is immutable; an unknown attribute of an executable is an error."""
     with pytest.raises(AttributeError, match="a DType is immutable; cannot set 'name'"):
         dtype.float32.name = "other"
     exe = pk.compile(pk.Graph([pk.ops.exp(pk.var("x", (3,)))]), target="interpret")
@@ -207,7 +207,7 @@ def test_a_dtype_and_an_executable_say_what_they_are_not() -> None:
 
 @pytest.mark.parametrize("name", [n for n in pk.list_ops() if not n.startswith("test_")])
 def test_the_dtype_that_code_has_is_the_one_inferred(name: str) -> None:
-    """Operators whose result type stands in a table have the type of their code."""
+    """The type rule of an operator gives the dtype of its code."""
     op = pk.get_op(name)
     if not op.has_attr("FCodeGen") or op.num_inputs < 1:
         return
@@ -222,7 +222,7 @@ def test_the_dtype_that_code_has_is_the_one_inferred(name: str) -> None:
 
 
 def test_constants_and_state_are_in_a_plan(folder: Path) -> None:
-    """Values that the graph holds, and variables by their names."""
+    """A plan holds the values of constants, and the names of variables."""
     program = {
         "graph": "",
         "feeds": "dict(x=np.ones((2, 3), np.float32))",

@@ -1,4 +1,4 @@
-"""Executables on disk."""
+"""Saving and loading of executables."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def saved(folder: Path) -> tuple[Any, Any]:
     return x, exe(x=x)[0]
 
 
-def test_it_comes_back(tmp_path: Path) -> None:
-    """Graph, options and state are those it had."""
+def test_a_loaded_executable_equals_the_saved_one(tmp_path: Path) -> None:
+    """Graph, options and state are those of the saved executable."""
     x, wanted = saved(tmp_path)
     exe = pk.load(tmp_path)
 
@@ -47,8 +47,8 @@ def test_it_comes_back(tmp_path: Path) -> None:
     assert exe(x=x)[0].tobytes() == wanted.tobytes()
 
 
-def test_hints_come_back(tmp_path: Path) -> None:
-    """What the caller wanted together or apart is so again, and a pass that was left out."""
+def test_hints_and_disabled_passes_are_saved(tmp_path: Path) -> None:
+    """Hints and disabled passes apply to the loaded executable."""
     x = pk.var("x", ("n", 64))
     total = pk.ops.reduce_sum(pk.ops.exp(x))
     y, z = x / total, pk.ops.tanh(x) + 1.0
@@ -65,8 +65,8 @@ def test_hints_come_back(tmp_path: Path) -> None:
         assert one.tobytes() == other.tobytes()
 
 
-def test_what_was_measured_comes_along(tmp_path: Path, fresh_cache: Path) -> None:
-    """It is planned as it was saved, whatever is known of kernels where it is loaded."""
+def test_measurements_are_saved(tmp_path: Path, fresh_cache: Path) -> None:
+    """The loaded executable is planned with the saved measurements, and no others."""
     graph = pk.parse("x: f32[512, 64]; return softmax(x)")
     (ranked,) = pk.templates(graph)
     best = str(ranked.others[0].template)
@@ -80,22 +80,31 @@ def test_what_was_measured_comes_along(tmp_path: Path, fresh_cache: Path) -> Non
     assert str(template_of(group, plan, cpu())) == best != ranked.template
 
 
-def test_another_machine_without_a_compiler(tmp_path: Path) -> None:
+def test_loading_needs_no_compiler(tmp_path: Path) -> None:
     """A process that has a launcher and no compiler loads it: equal bits, nothing compiled.
 
     The loaded kernels stay out of its cache.
     """
     x, wanted = saved(tmp_path / "exe")
     np.save(tmp_path / "x.npy", x)
-    program = ("import numpy as np, passkit as pk, sys, warnings; warnings.simplefilter('error')\n"
-               "exe = pk.load(sys.argv[1]); y = exe(x=np.load(sys.argv[2]))[0]\n"
-               "print(exe.stats['compiled'], exe.stats['target'], y.tobytes().hex())")
+    program = (
+        "import numpy as np, passkit as pk, sys, warnings; warnings.simplefilter('error')\n"
+        "exe = pk.load(sys.argv[1]); y = exe(x=np.load(sys.argv[2]))[0]\n"
+        "print(exe.stats['compiled'], exe.stats['target'], y.tobytes().hex())"
+    )
     own = KernelCache(tmp_path / "cache")
     KernelCache(Path(launcher().__file__).parents[1]).copy_to(own, [cache_key()])
-    env = {**os.environ, "PASSKIT_CACHE_DIR": str(tmp_path / "cache"),
-           "PASSKIT_CXX": "/nonexistent"}
-    said = subprocess.run([sys.executable, "-c", program, str(tmp_path / "exe"),
-                           str(tmp_path / "x.npy")], env=env, capture_output=True, text=True)
+    env = {
+        **os.environ,
+        "PASSKIT_CACHE_DIR": str(tmp_path / "cache"),
+        "PASSKIT_CXX": "/nonexistent",
+    }
+    said = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "exe"), str(tmp_path / "x.npy")],
+        env=env,
+        capture_output=True,
+        text=True,
+    )
 
     assert said.stdout.split() == ["0", "cpu", wanted.tobytes().hex()], said.stderr
     assert own.info().kernels == 1, "the launcher"
@@ -112,7 +121,7 @@ extern "C" void unused() {}
 def test_a_refused_program_leaves_no_machine_code(
     tmp_path: Path, fresh_cache: Path, broken: str
 ) -> None:
-    """Nothing of it runs, and nothing enters the user's cache: no kernel and no launcher."""
+    """If loading fails, no code of the folder runs or enters the user's cache."""
     build.forget()
     folder, mark = tmp_path / "exe", tmp_path / "ran"
     saved(folder)
@@ -151,8 +160,8 @@ def test_a_refused_program_leaves_no_machine_code(
 
 
 @pytest.mark.parametrize("name", ["options.json", "graph.json", "tuned.jsonl", "state.npz"])
-def test_files_that_nobody_writes_are_not_waited_for(tmp_path: Path, name: str) -> None:
-    """A FIFO in the place of a file of a saved program is refused at once."""
+def test_a_fifo_in_place_of_a_file_is_refused(tmp_path: Path, name: str) -> None:
+    """A FIFO in place of a file of a saved executable is refused at once."""
     saved(tmp_path)
     (tmp_path / name).unlink()
     os.mkfifo(tmp_path / name)
@@ -161,8 +170,8 @@ def test_files_that_nobody_writes_are_not_waited_for(tmp_path: Path, name: str) 
         pk.load(tmp_path)
 
 
-def test_folders_that_hold_none(tmp_path: Path) -> None:
-    """Another folder, damaged options and another version are told."""
+def test_folders_without_an_executable_are_errors(tmp_path: Path) -> None:
+    """Another folder, damaged options and another version are errors."""
     with pytest.raises(ModelError, match=r"holds no saved executable \(.*options.json.*\); exe.sa"):
         pk.load(tmp_path)
     (tmp_path / "options.json").write_text("{")
@@ -176,7 +185,7 @@ def test_folders_that_hold_none(tmp_path: Path) -> None:
 
 
 def test_machine_code_that_others_may_write_is_refused(tmp_path: Path) -> None:
-    """A folder whose kernels anybody could have changed is not trusted."""
+    """A folder whose kernels other users may change is not trusted."""
     saved(tmp_path)
     (tmp_path / "cache").chmod(0o777)
 
@@ -184,18 +193,21 @@ def test_machine_code_that_others_may_write_is_refused(tmp_path: Path) -> None:
         pk.load(tmp_path)
 
 
-@pytest.mark.parametrize("change, message", [
-    ({"dump": "folder"}, "got 'dump': 'folder'"),
-    ({"state": {}}, r"got 'state': \{\}"),
-    ({"fusion": ["nnvm"]}, r"got 'fusion': \['nnvm'\]"),
-    ({"keep_together": ["a"]}, r"got 'keep_together': \['a'\]"),
-    ({"templates": {"a": 1}}, r"got 'templates': \{'a': 1\}"),
-    ({"format": [1]}, r"in format \[1\] and not 2"),
-])
-def test_options_that_were_tampered_with(
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"dump": "folder"}, "got 'dump': 'folder'"),
+        ({"state": {}}, r"got 'state': \{\}"),
+        ({"fusion": ["nnvm"]}, r"got 'fusion': \['nnvm'\]"),
+        ({"keep_together": ["a"]}, r"got 'keep_together': \['a'\]"),
+        ({"templates": {"a": 1}}, r"got 'templates': \{'a': 1\}"),
+        ({"format": [1]}, r"in format \[1\] and not 2"),
+    ],
+)
+def test_unknown_options_are_refused(
     change: dict[str, Any], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Only options that are saved are read back, each of its type; nothing else happens."""
+    """Only options that `save` writes are read, each of its type; nothing else happens."""
     monkeypatch.chdir(tmp_path)
     pk.compile(pk.parse("x: f32[2]; return x"), target="interpret").save(tmp_path)
     options = json.loads((tmp_path / "options.json").read_text())
@@ -207,8 +219,8 @@ def test_options_that_were_tampered_with(
     assert sorted(tmp_path.rglob("*")) == files
 
 
-def test_options_that_are_no_json(tmp_path: Path) -> None:
-    """Text that is no JSON is refused with what is wrong in it."""
+def test_options_that_are_not_json_are_refused(tmp_path: Path) -> None:
+    """The error has the position in the text."""
     pk.compile(pk.parse("x: f32[2]; return x"), target="interpret").save(tmp_path)
     (tmp_path / "options.json").write_text("{")
 

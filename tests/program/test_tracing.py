@@ -1,4 +1,4 @@
-"""``jit``: one trace for each structure of arguments; further sizes reuse the plan."""
+"""``jit``: one trace for each structure of arguments."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def array(*shape: int) -> Any:
     return np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
 
 
-def test_a_function_of_arrays() -> None:
-    """It is called like the function it was made of, and keeps its name."""
+def test_jit_keeps_calls_and_name() -> None:
+    """A jitted function is called like the traced function, and keeps its name."""
 
     @pk.jit
     def scaled(x: Any, y: Any, factor: float = 2.0) -> Any:
@@ -33,8 +33,10 @@ def test_a_function_of_arrays() -> None:
     assert len(scaled.executables) == 2
 
 
-@pytest.mark.parametrize("result", [
-    lambda x: x, lambda x: (x + 1, x), lambda x: [x + 1], lambda x: {"a": x + 1, "b": -x}])
+@pytest.mark.parametrize(
+    "result",
+    [lambda x: x, lambda x: (x + 1, x), lambda x: [x + 1], lambda x: {"a": x + 1, "b": -x}],
+)
 def test_results_come_in_the_same_form(result: Any) -> None:
     """An array, or a tuple, list or dict of them, also on the second, fast call."""
     f = pk.jit(result)
@@ -43,15 +45,21 @@ def test_results_come_in_the_same_form(result: Any) -> None:
     for _ in range(2):
         found = f(array(4))
         assert type(found) is type(wanted)
-        pairs = [(found, wanted)] if isinstance(wanted, np.ndarray) else list(
-            zip(found.values(), wanted.values(), strict=True) if isinstance(wanted, dict)
-            else zip(found, wanted, strict=True))
+        pairs = (
+            [(found, wanted)]
+            if isinstance(wanted, np.ndarray)
+            else list(
+                zip(found.values(), wanted.values(), strict=True)
+                if isinstance(wanted, dict)
+                else zip(found, wanted, strict=True)
+            )
+        )
         for a, b in pairs:
             np.testing.assert_array_equal(a, b)
 
 
-def test_structures() -> None:
-    """The first sizes are known, the next makes them unknown; then nothing is traced again."""
+def test_a_changed_extent_becomes_unknown() -> None:
+    """The first trace has known extents, the next an unknown one; then nothing is traced again."""
     traced = []
 
     @pk.jit
@@ -60,8 +68,9 @@ def test_structures() -> None:
         return pk.ops.reduce_sum(pk.ops.exp(x) * x, axis=1)
 
     for n in (4, 4, 5, 6, 999, 4):
-        np.testing.assert_allclose(f(array(n, 3) / 100), (np.exp(array(n, 3) / 100)
-                                                          * array(n, 3) / 100).sum(1), rtol=1e-5)
+        np.testing.assert_allclose(
+            f(array(n, 3) / 100), (np.exp(array(n, 3) / 100) * array(n, 3) / 100).sum(1), rtol=1e-5
+        )
     assert len(traced) == 2 and traced[0] == (4, 3) and traced[1][1] == 3
     f(array(2, 5))
     assert len(traced) == 3
@@ -69,23 +78,23 @@ def test_structures() -> None:
     assert len(traced) == 4
 
 
-def test_broadcasting_is_a_structure() -> None:
-    """An extent of 1 broadcasts, and so is traced by itself."""
+def test_an_extent_of_one_is_traced_separately() -> None:
+    """An extent of 1 broadcasts, and so has a trace of its own."""
     f = pk.jit(lambda x, y: x + y)
 
     for a, b in ((3, 3), (4, 4), (1, 4), (4, 1), (1, 1), (5, 5), (1, 6)):
         np.testing.assert_array_equal(f(array(a, 2), array(b, 2)), array(a, 2) + array(b, 2))
 
 
-def test_sequences_of_arrays() -> None:
-    """A tuple of arrays is an argument; one that is not used is accepted."""
+def test_tuples_of_arrays_and_unused_arguments() -> None:
+    """A tuple of arrays is an argument; an unused argument is accepted."""
     f = pk.jit(lambda pair, unused: pair[0] - pair[1])
 
     np.testing.assert_array_equal(f((array(3) * 2, array(3)), array(7)), array(3))
     np.testing.assert_array_equal(f((array(4) * 2, array(4)), array(1)), array(4))
 
 
-def test_options_and_threads() -> None:
+def test_jit_takes_options_and_threads() -> None:
     """Options are those of compile; calls may come from several threads."""
     f = pk.jit(lambda x: pk.ops.exp(x), target="interpret")
     assert next(iter(f.executables.values()), None) is None
@@ -97,16 +106,16 @@ def test_options_and_threads() -> None:
             np.testing.assert_array_equal(y, array(n + 1) * 3)
 
 
-def test_what_cannot_be_traced() -> None:
-    """Arguments that are neither arrays nor hashable, and results that are no entries."""
+def test_arguments_and_results_that_cannot_be_traced() -> None:
+    """Unhashable arguments, and results that are not entries, are errors."""
     with pytest.raises(GraphError, match="argument 'x' of a jitted function must be .* got list"):
         pk.jit(lambda x: x)([1, 2])
     with pytest.raises(GraphError, match="<lambda> must return an Entry, .* got str"):
         pk.jit(lambda x: "x")(array(3))
 
 
-def test_inputs_in_the_order_of_arguments() -> None:
-    """A traced graph has its inputs in the order of the arguments, and no others."""
+def test_graph_inputs_can_be_reordered() -> None:
+    """`with_inputs` reorders the inputs of a graph, and refuses others."""
     graph = pk.parse("x: f32[2]; y: f32[2]; return sub(x, y)")
     x, y = graph.inputs
 
@@ -116,8 +125,8 @@ def test_inputs_in_the_order_of_arguments() -> None:
 
 
 @pytest.mark.parametrize("target", ["cpu", "blocks", "interpret"])
-def test_arguments_in_another_order_than_they_are_read(target: str) -> None:
-    """Wherever it runs, an argument is what the caller gave in its place."""
+def test_arguments_keep_their_order(target: str) -> None:
+    """Positional arguments are matched in order, for every target."""
     found = pk.jit(lambda x, y: y - x, target=target)(array(3), array(3) + 1)
 
     assert found.tolist() == [1, 1, 1]

@@ -1,4 +1,4 @@
-"""Calibration of a CUDA device by its events, and what plans make of it."""
+"""Calibration of a CUDA device, and its use by plans."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from passkit.tuning.gpu_calibration import calibrate_gpu
 from tests.emulator.fake import FakeDriver, faked
 
 
-def test_by_an_injected_clock(fresh_cache: Path) -> None:
-    """2 TB/s and 5 us a launch are found, kept, and planned by; what is torn is not."""
+def test_calibration_with_an_injected_clock(fresh_cache: Path) -> None:
+    """2 TB/s and 5 us per launch are measured, stored and used by plans; damaged files are not."""
     driver = FakeDriver()
     driver.seconds_a_byte, driver.seconds_a_launch = 1e-12, 5e-6
     with faked(driver):
@@ -43,7 +43,9 @@ def test_by_an_injected_clock(fresh_cache: Path) -> None:
         assert read_gpu_profile(named(facts)) is None
 
 
-def test_without_a_device(fresh_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_device_nothing_is_measured(
+    fresh_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Nothing is measured, and nothing is said."""
 
     def none() -> None:
@@ -54,8 +56,8 @@ def test_without_a_device(fresh_cache: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert not list(fresh_cache.rglob("cuda-*.json"))
 
 
-def test_occupancy_is_told() -> None:
-    """Of each kernel that was bound, by its registers, threads and shared memory."""
+def test_occupancy_is_in_the_stats() -> None:
+    """Stats have the occupancy of each kernel, from its registers, threads and shared memory."""
     with faked():
         exe = pk.compile(pk.Graph([pk.ops.exp(pk.var("x", (8,)))]), target="cuda")
         exe(x=[1.0] * 8)

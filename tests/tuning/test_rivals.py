@@ -1,4 +1,4 @@
-"""Rivals: patterns are measured beside their units, and the next plan chooses by that."""
+"""Rivals: patterns are compared with their units, and the next plan uses the result."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from passkit.plan.evaluator import APART, Evaluator, Record
 from passkit.plan.group import FUSED
 from passkit.plan.schedule import Source
 from passkit.serial.json import from_json
-from passkit.tuning.measure import Answer, Request
+from passkit.tuning.measure import MeasureAnswer, Request
 from passkit.tuning.tuner import tune
 from passkit.tuning.workers import DeadError
 from tests.passes.test_select import attention, fused, kernels
@@ -45,7 +45,7 @@ class Told(Executor):
         self.count = 0
 
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Answer now."""
+        """MeasureAnswer now."""
         request, self.count = Request.read(args[0]), self.count + 1
         usual, *rest = request.templates
         seconds = dict.fromkeys(request.templates, 2e-6)
@@ -59,7 +59,7 @@ class Told(Executor):
         if self.bad and any((t == APART) == (self.bad == APART) for t in request.templates):
             future.set_exception(DeadError("signal 11"))
             return future
-        future.set_result(Answer(samples, {}, beside).text())
+        future.set_result(MeasureAnswer(samples, {}, beside).text())
         return future
 
 
@@ -75,8 +75,8 @@ def operators(graph: pk.Graph) -> dict[str, str]:
     return {g.key: " ".join(n.op.name for n in g.ops) for g in groups}
 
 
-def test_every_rival_is_chosen_that_a_clock_favours(graph: pk.Graph, fresh_cache: Path) -> None:
-    """The one of them, whichever it is; without any all stays apart. Nothing is measured twice."""
+def test_the_fastest_rival_is_chosen(graph: pk.Graph, fresh_cache: Path) -> None:
+    """The pattern that the clock favours is chosen, if any; nothing is measured twice."""
 
     def tune_by(told: Told) -> list[str]:
         found = tune(graph, executor=told, budget=1)
@@ -100,10 +100,8 @@ def test_every_rival_is_chosen_that_a_clock_favours(graph: pk.Graph, fresh_cache
     assert next(iter(fused(graph, evaluator="model").attrs["subgraph"].values())).key == usual
 
 
-def test_where_the_clock_sees_no_difference_the_model_decides(
-    graph: pk.Graph, fresh_cache: Path
-) -> None:
-    """And what is as quick is not measured again; without rivals only what was chosen is."""
+def test_without_a_difference_the_model_decides(graph: pk.Graph, fresh_cache: Path) -> None:
+    """Equal patterns are not measured again; with rivals=0 none are measured."""
     (usual,) = operators(graph)
     told = Told(equal=True)
     tune(graph, executor=told, budget=1, rivals=0)
@@ -117,8 +115,8 @@ def test_where_the_clock_sees_no_difference_the_model_decides(
         tune(graph, rivals=-1)
 
 
-def test_what_turns_out_otherwise_is_measured_again(graph: pk.Graph, fresh_cache: Path) -> None:
-    """By a process of its own, so that it was no luck: what was chosen, and was the slower."""
+def test_a_contradiction_of_the_plan_is_confirmed(graph: pk.Graph, fresh_cache: Path) -> None:
+    """A chosen pattern that is slower is measured again in a new process."""
     told = Told()
     tune(graph, executor=told, budget=1)
     (usual,) = {g.key for g in fused(graph, evaluator="model").attrs["subgraph"].values()}
@@ -130,8 +128,8 @@ def test_what_turns_out_otherwise_is_measured_again(graph: pk.Graph, fresh_cache
     assert len(units.samples) == 2 * SAMPLES and units.fused_share == 2.0
 
 
-def test_what_crashes_is_not_chosen(graph: pk.Graph, fresh_cache: Path) -> None:
-    """Neither of both is tried again; a plan whose only kernels crash is not taken any more."""
+def test_a_pattern_that_crashes_is_not_chosen(graph: pk.Graph, fresh_cache: Path) -> None:
+    """A crash is not tried again; a plan whose kernels crash is not chosen."""
     (usual,) = operators(graph)
     for bad, plan in ((APART, [usual]), ("kernels", [])):
         store.clear()
@@ -144,8 +142,8 @@ def test_what_crashes_is_not_chosen(graph: pk.Graph, fresh_cache: Path) -> None:
         assert tune(graph, executor=idle, budget=1).measured == idle.count == 0
 
 
-def test_both_are_run(fresh_cache: Path) -> None:
-    """By real kernels, whose results are right; templates of the group are ranked without it."""
+def test_rivals_are_measured_with_real_kernels(fresh_cache: Path) -> None:
+    """Real kernels of both are run, and results are right."""
     graph = attention(4, 17, 32)
     executor = Inline()
 
@@ -166,8 +164,8 @@ def test_both_are_run(fresh_cache: Path) -> None:
     agrees(graph, feeds, pk.compile(graph)(feeds))
 
 
-def test_shares_need_the_clock_to_be_sure() -> None:
-    """In both halves of the rounds, and in most of them; else nobody can say."""
+def test_a_share_needs_a_consistent_difference() -> None:
+    """A share needs the same sign in both halves of the rounds, and in most rounds."""
 
     def share(units: tuple[float, ...], fused: tuple[float, ...]) -> float | None:
         return Record("0" * 64, APART, (), Source.MEASURED, units, 3.0, beside=fused).fused_share

@@ -1,4 +1,4 @@
-"""The tuner: it takes what is quickest, measures nothing twice, and outlives what it measures."""
+"""The tuner: it takes the fastest template, measures nothing twice, and survives crashes."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ def texts_of(graph: pk.Graph) -> list[str]:
     return [found.template, *(str(v.template) for v in found.others)]
 
 
-def test_every_favourite_is_taken(fresh_cache: Path) -> None:
-    """The one that the clock favours, whichever it is; results are the same bit for bit."""
+def test_the_fastest_template_is_taken(fresh_cache: Path) -> None:
+    """The template that the clock favours is taken; results are the same bit for bit."""
     graph = pk.parse("x: f32[999, 301]; return reduce_sum(exp(x), axis=1)")
     feeds = {"x": np.random.default_rng(1).standard_normal((999, 301)).astype(np.float32)}
     (right,) = pk.compile(graph, evaluator="model")(feeds)
@@ -95,7 +95,7 @@ def test_every_favourite_is_taken(fresh_cache: Path) -> None:
         assert (group.template, found.measured, found.rounds) == (favourite, len(texts), 1)
         assert (group.gain, group.faults) == (1.0 if favourite == texts[0] else 2.0, {})
         (shown,) = pk.templates(graph)
-        assert shown.template == favourite and "measured as the quickest" in shown.why
+        assert shown.template == favourite and "fastest when measured" in shown.why
         (after,) = pk.compile(graph)(feeds)
         assert after.tobytes() == right.tobytes()
         again = pk.tune(graph, executor=executor, clock=favour(favourite), budget=ALL)
@@ -104,8 +104,8 @@ def test_every_favourite_is_taken(fresh_cache: Path) -> None:
     assert found.changed == 1
 
 
-def test_a_budget(softmax: pk.Graph, fresh_cache: Path) -> None:
-    """The most promising are measured, others are noted by the model, and measured later."""
+def test_templates_within_the_budget_are_measured(softmax: pk.Graph, fresh_cache: Path) -> None:
+    """Others are recorded with the model's estimate, and measured with a larger budget."""
     texts = texts_of(softmax)
     executor = Inline()
     first = pk.tune(softmax, executor=executor, clock=favour(texts[1]), budget=3)
@@ -121,7 +121,7 @@ def test_a_budget(softmax: pk.Graph, fresh_cache: Path) -> None:
 
 
 def test_a_crash_marks_the_template(softmax: pk.Graph, fresh_cache: Path) -> None:
-    """Not the run, nor the others; the usual one may be it, too, or one may hang."""
+    """A crash or hang is recorded as a fault of its template, the usual one included."""
     texts = texts_of(softmax)[:4]
     for bad, error in ((texts[0], DeadError("x")), (texts[2], HungError("x"))):
         store.clear()
@@ -135,8 +135,8 @@ def test_a_crash_marks_the_template(softmax: pk.Graph, fresh_cache: Path) -> Non
         assert pk.tune(softmax, executor=executor, clock=favour(texts[3]), budget=4).measured == 0
 
 
-def test_a_crash_that_does_not_come_again(softmax: pk.Graph, fresh_cache: Path) -> None:
-    """Such as a process that somebody ended: everything is measured after all."""
+def test_a_crash_that_does_not_repeat_is_no_fault(softmax: pk.Graph, fresh_cache: Path) -> None:
+    """If a process was ended from outside, everything is measured after all."""
     left = [DeadError("x"), DeadError("y")]
     executor = Inline(lambda r: left.pop() if left else None)
     found = pk.tune(softmax, executor=executor, clock=favour(""), budget=3)
@@ -145,8 +145,8 @@ def test_a_crash_that_does_not_come_again(softmax: pk.Graph, fresh_cache: Path) 
     assert found.remarks == ()
 
 
-def test_other_bits_are_not_taken(fresh_cache: Path) -> None:
-    """Rows of 96 have sums of other bits with a row at a time, so those templates are not taken."""
+def test_templates_with_other_bits_are_not_taken(fresh_cache: Path) -> None:
+    """Templates that sum in another order give other bits, and are not taken."""
     graph = pk.parse("x: f32[64, 96]; m = reduce_mean(x, axis=1, keepdims=true); return sub(x, m)")
     (ranked,) = pk.templates(graph, evaluator="model")
     rows = [str(v.template) for v in ranked.others if v.schedule.composition.value == "row"]
@@ -157,8 +157,8 @@ def test_other_bits_are_not_taken(fresh_cache: Path) -> None:
     assert found.groups[0].template == ranked.template
 
 
-def test_unknown_sizes(fresh_cache: Path) -> None:
-    """They are measured at the sizes given and at larger ones, and folds keep their order."""
+def test_unknown_sizes_are_measured_at_two_sizes(fresh_cache: Path) -> None:
+    """Groups are measured at the given and at larger sizes; reductions keep their order."""
     graph = pk.parse("x: f32[n, 96]; return sub(x, reduce_mean(x, axis=1, keepdims=true))")
     executor = Inline()
     found = pk.tune(graph, executor=executor, clock=favour(""), shapes={"x": (5, 96)})
@@ -169,8 +169,8 @@ def test_unknown_sizes(fresh_cache: Path) -> None:
         tune(graph, shapes={"y": (1,)})
 
 
-def test_a_size_that_a_groups_inputs_do_not_tell(fresh_cache: Path) -> None:
-    """The second half of a split sum reads one row for 128 of n: an array (n, 0) says n."""
+def test_sizes_that_inputs_do_not_have_are_passed(fresh_cache: Path) -> None:
+    """A split sum's second half reads one row for 128 of n: an array (n, 0) gives n."""
     executor = Inline()
     graph = pk.parse("x: f32[n, 40]; return reduce_sum(x, axis=0)")
     found = pk.tune(graph, executor=executor, clock=favour(""), shapes={"x": (300, 40)}, budget=1)
@@ -181,8 +181,8 @@ def test_a_size_that_a_groups_inputs_do_not_tell(fresh_cache: Path) -> None:
     assert found.remarks == ()
 
 
-def test_loops_and_single_operators(fresh_cache: Path) -> None:
-    """What a loop holds is tuned with the graph around it; operators count by themselves."""
+def test_loop_bodies_and_single_operators_are_tuned(fresh_cache: Path) -> None:
+    """Nested graphs are tuned with the outer graph; with operators=True each operator as well."""
     inside = pk.var(f"{STATE}0", (64, 40))
     condition = pk.Graph([pk.ops.reduce_max(inside) < 9.0])
     body = pk.Graph([pk.ops.abs(inside * 2.0 + 1.0)])
@@ -199,8 +199,8 @@ def test_loops_and_single_operators(fresh_cache: Path) -> None:
     assert pk.tune(graph, executor=executor, budget=1, clock=favour("")).measured == 0
 
 
-def test_a_pool_that_breaks(short: pk.Graph, fresh_cache: Path) -> None:
-    """The rest is measured by worker processes; a clock of one's own cannot come along."""
+def test_a_broken_executor_falls_back_to_workers(short: pk.Graph, fresh_cache: Path) -> None:
+    """Worker processes measure the rest; a clock of the user's cannot be sent to them."""
     executor = Inline(lambda r: BrokenExecutor("ended abruptly"))
     found = pk.tune(short, executor=executor, budget=1)
 
@@ -213,11 +213,13 @@ def test_a_pool_that_breaks(short: pk.Graph, fresh_cache: Path) -> None:
     assert left.measured == 0 and "not measured: no such operator here" in left.remarks[0]
 
 
-def test_what_does_not_fit(softmax: pk.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Options that mean nothing, and a machine that compiles nothing."""
+def test_options_that_do_not_fit_are_errors(
+    softmax: pk.Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wrong options, and a machine without a compiler, are errors."""
     with pytest.raises(SettingError, match="kernels of target 'cpu', got 'cuda'"):
         tune(softmax, target="cuda")
-    with pytest.raises(SettingError, match="asks what was measured .* got evaluator=<passkit"):
+    with pytest.raises(SettingError, match="uses what was measured .* got evaluator=<passkit"):
         tune(softmax, evaluator="model")
     with pytest.raises(SettingError, match="uses the wall clock, not <function"):
         tune(softmax, clock=favour(""))
@@ -229,8 +231,8 @@ def test_what_does_not_fit(softmax: pk.Graph, monkeypatch: pytest.MonkeyPatch) -
         tune(softmax)
 
 
-def test_a_worker_that_is_killed(short: pk.Graph, fresh_cache: Path) -> None:
-    """By `kill -9` while it measures: all templates are measured in the end, none is marked."""
+def test_a_killed_worker_loses_nothing(short: pk.Graph, fresh_cache: Path) -> None:
+    """After `kill -9` of a worker all templates are measured, and none has a fault."""
     workers = Workers()
     killed: list[int] = []
 
@@ -254,8 +256,8 @@ def test_a_worker_that_is_killed(short: pk.Graph, fresh_cache: Path) -> None:
     assert all(r.seconds > 0 for r in store.snapshot().records() if r.samples)
 
 
-def test_a_tuner_that_is_killed(tmp_path: Path, fresh_cache: Path) -> None:
-    """By `kill -9` after its first record: that one is there, and the next tuner goes on."""
+def test_a_killed_tuner_can_be_continued(tmp_path: Path, fresh_cache: Path) -> None:
+    """After `kill -9` of a tuner its records are kept, and the next tuner continues."""
     model = tmp_path / "model.txt"
     model.write_text("""x: f32[64, 40]; y: f32[90]
         return abs(x), reduce_max(x, axis=0), neg(y), reduce_min(y, axis=0)""")

@@ -1,4 +1,4 @@
-"""Workers: what crashes, hangs or raises is told, and the next call finds a new process."""
+"""Workers: a crash, hang or error affects its own call only."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 from passkit.tuning.workers import DeadError, HungError, WorkerError, Workers
 
 
-def test_what_becomes_of_calls() -> None:
-    """Answers, crashes, signals, errors and hangs, each of its own call."""
+def test_each_call_fails_alone() -> None:
+    """Results, crashes, signals, errors and timeouts are those of their own call."""
     workers = Workers(limit=20.0)
     try:
         assert workers.submit(math.hypot, 3.0, 4.0).result() == 5.0
