@@ -56,10 +56,17 @@ def test_damaged_profiles_are_ignored(fresh_cache: Path) -> None:
     (path,) = (fresh_cache / "tuned").glob("*.json")
     good = json.loads(path.read_text())
     bad = [
-        {"device": "another"}, {"format": 0}, {"curve": []}, {"curve": [[2, 1.0], [1, 1.0]]},
-        {"launch": "x"}, {"curve": [[1, 0.0]]}, {"curve": [[float("inf"), 1.0]]},
-        {"meeting": -1.0}, {"launch": float("inf")}, {"latency": [[1]]},
-    ]  # fmt: skip
+        {"device": "another"},
+        {"format": 0},
+        {"curve": []},
+        {"curve": [[2, 1.0], [1, 1.0]]},
+        {"launch": "x"},
+        {"curve": [[1, 0.0]]},
+        {"curve": [[float("inf"), 1.0]]},
+        {"meeting": -1.0},
+        {"launch": float("inf")},
+        {"latency": [[1]]},
+    ]
     for text in ["", "[]", "{", path.read_text()[:-9], *(json.dumps(good | b) for b in bad)]:
         path.write_text(text)
         assert read_cpu_profile() is None, text
@@ -82,12 +89,12 @@ def test_doctor_measures_a_profile(
     assert "numbers as shipped" in capsys.readouterr().out
     assert main(["doctor", "--calibrate", "--json"]) == 0
     calibration.copy_speed.cache_clear()
-    (told, _) = json.loads(capsys.readouterr().out)
+    (reported, _) = json.loads(capsys.readouterr().out)
 
-    assert told["works"] and "GB/s in the caches" in told["found"]
-    found = read_cpu_profile()
-    assert found is not None and found.meeting > 0 < found.launch < 1e-4
-    assert [n for n, _ in found.curve] == [1 << 13, 1 << 15]
-    assert found.curve[0][1] >= found.curve[1][1] > 1e8
-    assert [n for n, _ in found.latency] == [1 << 14, 1 << 15]
+    assert reported["works"] and "GB/s in the caches" in reported["found"]
+    result = read_cpu_profile()
+    assert result is not None and result.meeting > 0 < result.launch < 1e-4
+    assert [n for n, _ in result.curve] == [1 << 13, 1 << 15]
+    assert result.curve[0][1] >= result.curve[1][1] > 1e8
+    assert [n for n, _ in result.latency] == [1 << 14, 1 << 15]
     assert os.listdir(fresh_cache / "tuned").count(f"{device_key()}.json") == 1

@@ -36,14 +36,14 @@ def test_records_are_read_as_written(fresh_cache: Path) -> None:
     store.add([])
     assert not file_of(fresh_cache).exists()
     store.add([ONE, other])
-    found = store.snapshot()
+    result = store.snapshot()
 
-    assert found.records() == [ONE, other]
-    assert found.evaluator is store.snapshot().evaluator and found.digest
+    assert result.records() == [ONE, other]
+    assert result.evaluator is store.snapshot().evaluator and result.digest
     assert store.content().records == 2 and store.content().nbytes > 100
     assert file_of(fresh_cache).stat().st_mode & 0o077 == 0
     store.add([ONE])
-    assert store.snapshot().digest != found.digest
+    assert store.snapshot().digest != result.digest
     assert store.clear() > 100 and store.content() == (0, 0)
 
 
@@ -54,11 +54,22 @@ def test_damaged_lines_are_skipped(fresh_cache: Path) -> None:
         record_lines.record_line(ONE, device_key(), compiler.fingerprint if compiler else "")
     )
     bad = [
-        {"device": "another"}, {"version": "0:0"}, {"compiler": "another"}, {"group": "../x"},
-        {"template": 7}, {"source": "guessed"}, {"samples": ["1"]}, {"samples": [-1.0]},
-        {"samples": [float("nan")]}, {"model": None}, {"sizes": {"n": "8"}}, {"sizes": [8]},
-        {"fault": 1}, {"operators": []}, {"beside": [None]},
-    ]  # fmt: skip
+        {"device": "another"},
+        {"version": "0:0"},
+        {"compiler": "another"},
+        {"group": "../x"},
+        {"template": 7},
+        {"source": "guessed"},
+        {"samples": ["1"]},
+        {"samples": [-1.0]},
+        {"samples": [float("nan")]},
+        {"model": None},
+        {"sizes": {"n": "8"}},
+        {"sizes": [8]},
+        {"fault": 1},
+        {"operators": []},
+        {"beside": [None]},
+    ]
     texts = [json.dumps(good | change) for change in bad]
     texts += ["7", "null", "[" * 9999, "", "{", "\0\xff", json.dumps(good)[:-9], "x" * (1 << 17)]
     path = file_of(fresh_cache)
@@ -102,8 +113,8 @@ def test_two_writers_lose_nothing(fresh_cache: Path) -> None:
     ]
     assert [w.wait() for w in writers] == [0, 0]
 
-    found = {(r.group[0], r.template) for r in store.snapshot().records()}
-    assert found == {(name, str(k)) for name in "ab" for k in range(80)}
+    result = {(r.group[0], r.template) for r in store.snapshot().records()}
+    assert result == {(name, str(k)) for name in "ab" for k in range(80)}
 
 
 def test_the_file_is_bounded(fresh_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,9 +125,9 @@ def test_the_file_is_bounded(fresh_cache: Path, monkeypatch: pytest.MonkeyPatch)
 
     path = file_of(fresh_cache)
     assert path.stat().st_size < 8000
-    found = store.snapshot().records()
-    assert found[-1].template == "t19" and len(found) > 5
-    assert max(len(r.samples) for r in found) <= MOST_SAMPLES
+    result = store.snapshot().records()
+    assert result[-1].template == "t19" and len(result) > 5
+    assert max(len(r.samples) for r in result) <= MOST_SAMPLES
     assert [p.name for p in path.parent.iterdir() if p.name.startswith(".new")] == []
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 
 import passkit as pk
-from passkit.values.size import Extent, Size, numel
+from passkit.values.size import Extent, numel
 
 ops = pk.ops
 
@@ -18,7 +18,7 @@ pair.set_attr("TOpPattern", pk.OpPattern.BROADCAST)
 
 def random_graph(rng: np.random.Generator, seen: Counter[str], symbolic: bool = False) -> pk.Graph:
     """A graph of up to 25 operators; ``seen`` counts what it has."""
-    n: Extent = Size.symbol("n") if symbolic else int(rng.integers(0, 6))
+    n: Extent = pk.Size.symbol("n") if symbolic else int(rng.integers(0, 6))
     values = [pk.var("x", (n, 4)), pk.var("r", (4,)), pk.constant(np.ones((1, 4), "float32"))]
     states = [pk.state(f"s{k}", np.ones((2, 4), "float32")) for k in range(int(rng.integers(0, 3)))]
     values += states

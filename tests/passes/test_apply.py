@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import passkit as pk
-from passkit.graph.node import Node
-from passkit.passes.base import find_pass, register_pass
+from passkit.passes.base import find_pass
 from passkit.program.planning import DEFAULT_PIPELINE
 
 
@@ -25,7 +24,7 @@ def note(name: str, value: Any = True, **declared: Any) -> pk.Pass:
     def body(graph: pk.Graph) -> pk.Graph:
         return graph.with_attrs(**{name.lower(): value})
 
-    return register_pass(name, provides=(name.lower(),), **declared)(body)
+    return pk.register_pass(name, provides=(name.lower(),), **declared)(body)
 
 
 TestFirst = note("TestFirst")
@@ -36,7 +35,7 @@ TestCircle = note("TestCircle", depends="testround", implied=True)
 TestRound = note("TestRound", depends="testcircle", implied=True)
 
 
-@register_pass("TestNegate", changes_graph=True, preserves=("kept",))
+@pk.register_pass("TestNegate", changes_graph=True, preserves=("kept",))
 def negate(graph: pk.Graph) -> pk.Graph:
     """y -> -y."""
     return pk.Graph([pk.ops.neg(e) for e in graph.outputs], attrs=graph.attrs)
@@ -63,7 +62,7 @@ def test_names_resolve_before_anything_runs() -> None:
     """An unknown name fails although a pass before it could have run."""
     ran: list[int] = []
 
-    @register_pass("TestRuns")
+    @pk.register_pass("TestRuns")
     def runs(graph: pk.Graph) -> pk.Graph:
         ran.append(1)
         return graph
@@ -84,7 +83,7 @@ def test_a_plain_function_is_refused() -> None:
 def test_missing_analyses_are_run() -> None:
     """A pass that depends on shapes has InferShape run for it."""
 
-    @register_pass("TestRanks", depends=("shape", "dtype"), provides="ranks")
+    @pk.register_pass("TestRanks", depends=("shape", "dtype"), provides="ranks")
     def ranks(graph: pk.Graph) -> pk.Graph:
         return graph.with_attrs(ranks=[len(graph.attrs["shape"][e]) for e in graph.outputs])
 
@@ -140,7 +139,7 @@ def test_an_undeclared_operator_attribute_is_an_error() -> None:
 
 def test_a_pass_must_provide_what_it_declares() -> None:
     """An annotation that a pass declares and does not set is an error."""
-    silent = register_pass("TestSilent", provides=("a", "b"))(lambda g: g.with_attrs(a=1))
+    silent = pk.register_pass("TestSilent", provides=("a", "b"))(lambda g: g.with_attrs(a=1))
     with pytest.raises(pk.PassError, match="TestSilent declares that it provides 'b' and did not"):
         pk.ApplyPasses(graph_of_exp(), silent)
 
@@ -158,14 +157,14 @@ def test_a_pass_must_provide_what_it_declares() -> None:
 )
 def test_a_result_that_is_no_graph_is_refused(make: Any, match: str) -> None:
     """The error shows the value that a pass returned, and how to make a graph of it."""
-    odd = register_pass("TestOdd")(lambda graph: make(graph))
+    odd = pk.register_pass("TestOdd")(lambda graph: make(graph))
     with pytest.raises(pk.PassError, match=f"TestOdd must return a Graph, {match}"):
         pk.ApplyPasses(graph_of_exp(), odd)
 
 
 def test_an_undeclared_change_is_an_error() -> None:
     """A pass that makes new nodes must say so, else stale annotations would stay."""
-    sneaky = register_pass("TestSneaky")(negate.body)
+    sneaky = pk.register_pass("TestSneaky")(negate.body)
     with pytest.raises(pk.PassError, match="TestSneaky changed the graph without declaring it"):
         pk.ApplyPasses(graph_of_exp(), sneaky)
 
@@ -184,7 +183,7 @@ def test_a_preserved_annotation_must_be_remapped() -> None:
     graph = graph_of_exp()
     old = pk.Annotation("kept", {graph.outputs[0].node: 1})
 
-    @register_pass("TestForgets", changes_graph=True, preserves=("kept",))
+    @pk.register_pass("TestForgets", changes_graph=True, preserves=("kept",))
     def forgets(graph: pk.Graph) -> pk.Graph:
         x = graph.inputs[0].entries[0]
         return pk.Graph([pk.ops.tanh(x)], attrs=graph.attrs)
@@ -203,7 +202,7 @@ def test_an_annotation_of_another_graph_is_an_error() -> None:
 def test_a_note_names_the_failing_pass_and_those_before_it() -> None:
     """A note of the error names the pass in which it arose, and the passes before it."""
 
-    @register_pass("TestFails")
+    @pk.register_pass("TestFails")
     def fails(graph: pk.Graph) -> pk.Graph:
         raise ZeroDivisionError("oh")
 
@@ -287,7 +286,7 @@ def test_timing_is_kept_with_the_graph() -> None:
 def test_a_pass_called_inside_a_pass_is_its_child() -> None:
     """The tree of times follows nested calls of passes."""
 
-    @register_pass("TestCalls")
+    @pk.register_pass("TestCalls")
     def calls(graph: pk.Graph) -> pk.Graph:
         return pk.ApplyPasses(graph, "TestFirst")
 
@@ -321,16 +320,16 @@ def test_a_dump_without_a_renderer_is_laid_out_simply(
 
 def test_context_is_in_force_inside_a_pass() -> None:
     """A context made inside a pass has the options that the pass was run with."""
-    seen: list[str] = []
+    visited: list[str] = []
 
-    @register_pass("TestSeesContext")
+    @pk.register_pass("TestSeesContext")
     def sees(graph: pk.Graph) -> pk.Graph:
-        seen.append(pk.PassContext().numerics)
+        visited.append(pk.PassContext().numerics)
         return graph
 
     pk.ApplyPasses(graph_of_exp(), sees, numerics="fast")
 
-    assert seen == ["fast"]
+    assert visited == ["fast"]
     assert find_pass("TestSeesContext") is sees
 
 
@@ -340,23 +339,23 @@ def test_inputs_keep_their_order() -> None:
     graph = pk.Graph([x - y, pk.ops.zeros_like(y)])
     feeds = [np.full(4, 5, np.float32), np.ones(4, np.float32)]
     for count in range(1, len(DEFAULT_PIPELINE) + 1):
-        made = pk.ApplyPasses(graph, DEFAULT_PIPELINE[:count])
+        created = pk.ApplyPasses(graph, DEFAULT_PIPELINE[:count])
 
-        assert [n.name for n in made.inputs] == ["x", "y"]
-        assert pk.compile(made, target="interpret")(feeds)[0].tolist() == [4] * 4
-        assert pk.compile(made)(feeds)[0].tolist() == [4] * 4
-    fused = next(n for n in made.nodes if n.op is not None)
+        assert [n.name for n in created.inputs] == ["x", "y"]
+        assert pk.compile(created, target="interpret")(feeds)[0].tolist() == [4] * 4
+        assert pk.compile(created)(feeds)[0].tolist() == [4] * 4
+    fused = next(n for n in created.nodes if n.op is not None)
     assert [e.node.name for e in fused.inputs] == ["y", "x"]  # what that guards against
 
 
 def test_new_inputs_of_a_pass_come_last() -> None:
     """An input that a pass adds follows the others; one that it removes is not fed any more."""
 
-    @register_pass("TestScaled", changes_graph=True)
+    @pk.register_pass("TestScaled", changes_graph=True)
     def scaled(graph: pk.Graph) -> pk.Graph:
         return pk.Graph([pk.var("z", (2,)) * graph.outputs[0]])
 
-    @register_pass("TestAlike", changes_graph=True)
+    @pk.register_pass("TestAlike", changes_graph=True)
     def alike(graph: pk.Graph) -> pk.Graph:
         return pk.Graph([pk.var("x", (2,)) * graph.outputs[0]])
 
@@ -364,9 +363,9 @@ def test_new_inputs_of_a_pass_come_last() -> None:
     graph = pk.Graph([w + (y - x)]).with_inputs([x.node, y.node, w.node])
 
     assert [n.name for n in pk.ApplyPasses(graph, scaled).inputs] == ["x", "y", "w", "z"]
-    made = pk.ApplyPasses(graph, alike)
-    assert [made.names[n] for n in made.inputs] == ["x", "y", "w", "x_1"]
-    assert made.inputs[0] is x.node
+    created = pk.ApplyPasses(graph, alike)
+    assert [created.names[n] for n in created.inputs] == ["x", "y", "w", "x_1"]
+    assert created.inputs[0] is x.node
     assert [n.name for n in pk.Graph([y - x]).fed_as(graph).inputs] == ["x", "y"]
 
 
@@ -394,24 +393,24 @@ def test_replaced_inputs_of_one_name_keep_their_positions() -> None:
     one, two, other = (pk.var("x", (2,)) for _ in range(3))
     graph = pk.Graph([one - two * other]).with_inputs([other.node, one.node, two.node])
 
-    def anew(node: Node, inputs: Any) -> Any:
-        return None if node.op else Node(None, (), {**node.params, "n": 1}, node.name).entries
+    def anew(node: pk.Node, inputs: Any) -> Any:
+        return None if node.op else pk.Node(None, (), {**node.params, "n": 1}, node.name).entries
 
-    made, new = graph.rebuilt(anew)
-    assert made.inputs == tuple(new[e].node for e in (other, one, two))
-    assert [made.names[n] for n in made.inputs] == ["x", "x_1", "x_2"]
+    created, new = graph.rebuilt(anew)
+    assert created.inputs == tuple(new[e].node for e in (other, one, two))
+    assert [created.names[n] for n in created.inputs] == ["x", "x_1", "x_2"]
 
 
 def test_implied_transformations_run_for_a_dependent_pass() -> None:
     """A pass sees primitives and no state if it depends on that; preserved facts stay set."""
-    seen: list[str] = []
+    visited: list[str] = []
 
-    @register_pass("TestReadsPrimitives", depends=("functional", "expanded"))
+    @pk.register_pass("TestReadsPrimitives", depends=("functional", "expanded"))
     def reads(graph: pk.Graph) -> pk.Graph:
-        seen.extend(n.op.name for n in graph.nodes if n.op is not None)
+        visited.extend(n.op.name for n in graph.nodes if n.op is not None)
         return graph
 
-    @register_pass("TestKeepsPrimitives", changes_graph=True, preserves="expanded")
+    @pk.register_pass("TestKeepsPrimitives", changes_graph=True, preserves="expanded")
     def keeps(graph: pk.Graph) -> pk.Graph:
         return pk.Graph([pk.ops.neg(e) for e in graph.outputs], graph.updates)
 
@@ -419,7 +418,7 @@ def test_implied_transformations_run_for_a_dependent_pass() -> None:
     graph = pk.Graph([pk.ops.softmax(x + s), pk.ops.assign(s, x)])
     out = pk.ApplyPasses(graph, reads)
 
-    assert seen == ["add", "reduce_max", "sub", "exp", "reduce_sum", "div"] and out.updates
+    assert visited == ["add", "reduce_max", "sub", "exp", "reduce_sum", "div"] and out.updates
     again = pk.ApplyPasses(out, keeps)
     assert "expanded" in again.attrs and "functional" not in again.attrs
 
@@ -435,9 +434,9 @@ def test_passes_that_undo_each_other_are_named() -> None:
         return run
 
     for name in ("TestUndoOne", "TestUndoTwo"):
-        register_pass(name, provides=name.lower(), changes_graph=True, implied=True)(body(name))
+        pk.register_pass(name, provides=name.lower(), changes_graph=True, implied=True)(body(name))
 
-    @register_pass("TestNeedsBoth", depends=("testundoone", "testundotwo"))
+    @pk.register_pass("TestNeedsBoth", depends=("testundoone", "testundotwo"))
     def both(graph: pk.Graph) -> pk.Graph:
         return graph
 

@@ -13,11 +13,10 @@ import pytest
 import passkit as pk
 from passkit.errors import CodeGenError, PassError
 from passkit.lowering import lower
-from passkit.plan.group import Group, Kind
+from passkit.plan.group import Kind
 from passkit.program.planning import planned
 from passkit.sharing.shared import SharedPlan
 from passkit.space.reads import element
-from passkit.values.size import Size
 from tests.passes.test_schedule_plan import SOFTMAX, only, scheduled
 from tests.planned import agrees, feeds_of
 
@@ -52,7 +51,7 @@ def test_a_kernel_has_name_key_grid_and_text() -> None:
 
     assert kernel.name.startswith("add_") and kernel.name in kernel.source == str(kernel)
     assert (kernel.ops, kernel.dialect, kernel.shared_nbytes) == (("exp", "add"), "cxx", 0)
-    assert isinstance(kernel.grid, Size) and kernel.sizes[0] == Size.symbol("n")
+    assert isinstance(kernel.grid, pk.Size) and kernel.sizes[0] == pk.Size.symbol("n")
 
 
 @pytest.mark.parametrize(
@@ -88,7 +87,7 @@ def test_keys_are_the_same_in_every_process() -> None:
         f"for t in {FIVE!r}:\n  for k in planned(pk.parse(t), 'CodeGen').attrs['kernel']"
         f".values(): print(k.key)"
     )
-    said = [
+    output = [
         subprocess.run(
             [sys.executable, "-c", program],
             capture_output=True,
@@ -99,7 +98,7 @@ def test_keys_are_the_same_in_every_process() -> None:
         for seed in ("1", "2")
     ]
 
-    assert said[0] == said[1] != ""
+    assert output[0] == output[1] != ""
 
 
 def test_codegen_without_fusion_is_an_error() -> None:
@@ -111,17 +110,17 @@ def test_codegen_without_fusion_is_an_error() -> None:
 def test_a_group_without_a_common_iteration_space_is_refused() -> None:
     """Lowering names the operator that does not fit the iteration space of its group."""
     text = "x: f32[4, 5]; e = exp(x); return reduce_sum(e, axis=1), reduce_sum(e, axis=0)"
-    group = Group(pk.parse(text), Kind.REDUCTION)
+    group = pk.Group(pk.parse(text), Kind.REDUCTION)
     with pytest.raises(CodeGenError, match="Group.* cannot be one kernel: reduce_sum has 5 el"):
         lower(group, only(scheduled("x: f32[9]; return exp(x)")), SharedPlan((), (), 0))
 
 
-def of(op: pk.Op) -> Group:
+def of(op: pk.Op) -> pk.Group:
     """A group of one operator, made by hand."""
-    return Group(pk.Graph([op(pk.var("x", (4,), "float32")).node.entries[0]]), Kind.ELEMWISE)
+    return pk.Group(pk.Graph([op(pk.var("x", (4,), "float32")).node.entries[0]]), Kind.ELEMWISE)
 
 
-def lowered(group: Group) -> Any:
+def lowered(group: pk.Group) -> Any:
     """The kernel of a group with the schedule of an elementwise one."""
     return lower(group, only(scheduled("x: f32[4]; return exp(x)")), SharedPlan((), (), 0))
 
@@ -138,7 +137,7 @@ def test_an_operator_with_wrong_code_is_refused() -> None:
     both.set_attr("FInferShape", lambda node, s: (s, s))
     both.set_attr("FInferType", lambda node, t: (t, t))
     both.set_attr("FCodeGen", lambda node, x: (x, x))
-    two = Group(pk.Graph([both(pk.var("x", (4,), "float32"))[0]]), Kind.ELEMWISE)
+    two = pk.Group(pk.Graph([both(pk.var("x", (4,), "float32"))[0]]), Kind.ELEMWISE)
 
     with pytest.raises(CodeGenError, match="test_codegen_silent.* has no code: set FCodeGen"):
         lowered(of(silent))

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import passkit as pk
-from passkit.values.size import Size
 
 
 def test_entries_get_their_shapes_and_dtypes() -> None:
@@ -44,7 +43,7 @@ def test_a_complete_graph_is_kept() -> None:
 
 def test_solved_sizes_leave_no_guard() -> None:
     """A size that must be 8 is 8 in the variable; unsolved equalities stay guards."""
-    n, m = Size.symbol("n"), Size.symbol("m")
+    n, m = pk.Size.symbol("n"), pk.Size.symbol("m")
     x, y, z = pk.var("x", ("n",)), pk.var("y", (8,)), pk.var("z", (m * 2,))
     out = pk.ApplyPasses(pk.Graph([x + y, z + pk.var("w", (n * 3,))]), "Complete")
 
@@ -56,7 +55,7 @@ def test_solved_sizes_leave_no_guard() -> None:
 def test_solved_sizes_replace_symbols_in_parameters() -> None:
     """A parameter with a symbol gets its value."""
     x = pk.var("x", ("n", 3))
-    flat = pk.ops.reshape(x, shape=(Size.symbol("n") * 3,))
+    flat = pk.ops.reshape(x, shape=(pk.Size.symbol("n") * 3,))
     out = pk.ApplyPasses(pk.Graph([flat, x + pk.var("y", (8, 3))]), "Complete")
 
     assert out.outputs[0].node.params["shape"] == (24,)

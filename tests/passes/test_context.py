@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 import passkit as pk
-from passkit.passes.context import PassContext, current
+from passkit.passes.context import current
 from passkit.passes.timing import Timing
 from passkit.plan.target import cpu
 
 
 def test_defaults_of_options() -> None:
     """The CPU, stitched, strict; nothing disabled, dumped, timed or limited."""
-    context = PassContext()
+    context = pk.PassContext()
 
     assert (context.target, context.fusion, context.numerics) == (cpu(), "stitch", "strict")
     assert (context.disabled, context.keep_together, context.no_fuse) == ((), (), ())
@@ -25,7 +25,7 @@ def test_defaults_of_options() -> None:
 
 def test_blocks_nest() -> None:
     """An inner context keeps what it does not change, and the outer one comes back."""
-    with PassContext(fusion="nnvm", fuel=3) as outer, PassContext(numerics="fast") as inner:
+    with pk.PassContext(fusion="nnvm", fuel=3) as outer, pk.PassContext(numerics="fast") as inner:
         assert current() is inner
         assert (inner.fusion, inner.numerics, inner.fuel) == ("nnvm", "fast", outer.fuel)
         assert inner.given == {"fusion", "numerics", "fuel"}
@@ -34,7 +34,7 @@ def test_blocks_nest() -> None:
 
 def test_one_context_can_be_entered_twice() -> None:
     """A context is a value; entering it again inside itself is fine."""
-    context = PassContext(fusion="none")
+    context = pk.PassContext(fusion="none")
     with context, context:
         pass
 
@@ -43,10 +43,10 @@ def test_one_context_can_be_entered_twice() -> None:
 
 def test_threads_have_contexts_of_their_own() -> None:
     """A context in force in one thread is not in force in another."""
-    with PassContext(fusion="nnvm"), ThreadPoolExecutor(1) as pool:
-        found = pool.submit(lambda: PassContext().fusion).result()
+    with pk.PassContext(fusion="nnvm"), ThreadPoolExecutor(1) as pool:
+        result = pool.submit(lambda: pk.PassContext().fusion).result()
 
-    assert found == "stitch"
+    assert result == "stitch"
 
 
 @pytest.mark.parametrize(
@@ -75,25 +75,25 @@ def test_threads_have_contexts_of_their_own() -> None:
 def test_wrong_settings_say_what_is_right(options: dict[str, object], message: str) -> None:
     """Every setting is checked when it is made, not when it is used."""
     with pytest.raises(pk.SettingError, match=message):
-        PassContext(**options)  # type: ignore[arg-type]
+        pk.PassContext(**options)  # type: ignore[arg-type]
 
 
 def test_templates_are_parsed_when_given() -> None:
     """The error for a wrong template has the name that it is given for."""
     with pytest.raises(pk.ParseError, match=r"templates\['y'\]: template, column 6: expected"):
-        PassContext(templates={"y": "a[CTA"})
+        pk.PassContext(templates={"y": "a[CTA"})
 
 
 def test_an_unknown_option_offers_the_nearest() -> None:
     """Options given to passes by keyword are those of PassContext."""
     with pytest.raises(pk.SettingError, match="no option 'fusoin'; did you mean 'fusion'"):
-        PassContext().with_options(fusoin="nnvm")
+        pk.PassContext().with_options(fusoin="nnvm")
 
 
 def test_nodes_are_given_in_any_form() -> None:
     """Names, nodes and entries all name nodes."""
     x = pk.ops.exp(pk.var("x", (3,)))
-    context = PassContext(keep_together=[["a", x]], keep_apart=[[x.node, "b"]], no_fuse=x)
+    context = pk.PassContext(keep_together=[["a", x]], keep_apart=[[x.node, "b"]], no_fuse=x)
 
     assert context.keep_together == (("a", x.node),)
     assert context.keep_apart == ((x.node, "b"),)
@@ -102,25 +102,25 @@ def test_nodes_are_given_in_any_form() -> None:
 
 def test_fuel_is_used_up() -> None:
     """With fuel 2 two decisions are taken and noted, the third is not."""
-    context = PassContext(fuel=2)
+    context = pk.PassContext(fuel=2)
 
     assert [context.spend(w) for w in "abc"] == [True, True, False]
     assert context.fuel.spent == ["a", "b"]
-    assert all(PassContext().spend(w) for w in "abc")
+    assert all(pk.PassContext().spend(w) for w in "abc")
 
 
 def test_inheriting_keeps_given_options() -> None:
     """Recorded options stand in only for those that nobody gave."""
     recorded = {"target": "cuda", "fusion": "xla"}
 
-    found = PassContext(fusion="none").inheriting(recorded)
+    result = pk.PassContext(fusion="none").inheriting(recorded)
 
-    assert (found.target.name, found.fusion) == ("cuda", "none")
+    assert (result.target.name, result.fusion) == ("cuda", "none")
 
 
 def test_times_make_a_tree() -> None:
     """A timed block inside another is its child; the text has one line for each."""
-    context = PassContext(timing=True)
+    context = pk.PassContext(timing=True)
     with context.timed("a"):
         with context.timed("b"):
             pass
@@ -146,7 +146,7 @@ def test_self_seconds_leave_out_children() -> None:
 
 def test_no_times_without_timing() -> None:
     """Timing costs nothing and records nothing unless it is asked for."""
-    context = PassContext()
+    context = pk.PassContext()
     with context.timed("a"):
         pass
 
@@ -155,7 +155,7 @@ def test_no_times_without_timing() -> None:
 
 def test_dump_paths_are_numbered(tmp_path: Path) -> None:
     """Files in a dump folder sort in the order in which passes ran."""
-    context = PassContext(dump=tmp_path / "new")
+    context = pk.PassContext(dump=tmp_path / "new")
 
     assert context.dump is not None
     assert [context.dump.path(n).name for n in ("B", "A")] == ["000_B", "001_A"]

@@ -62,11 +62,11 @@ def test_strategy_nnvm_keeps_composites() -> None:
     runs.set_attr("FInferShape", lambda node, s: s)
     runs.set_attr("FExpand", lambda node, x: ops.add(x, x))
     runs.set_attr("FCompute", lambda node, x: x + x)
-    own = pk.Graph([runs(pk.var("x", (3,)))])
+    local = pk.Graph([runs(pk.var("x", (3,)))])
 
     assert "linear" not in names(pk.ApplyPasses(graph, "Expand", fusion="nnvm"))
-    assert names(pk.ApplyPasses(own, "Expand", fusion="nnvm")) == ["test_runs_itself"]
-    assert names(pk.ApplyPasses(own, "Expand")) == ["add"]
+    assert names(pk.ApplyPasses(local, "Expand", fusion="nnvm")) == ["test_runs_itself"]
+    assert names(pk.ApplyPasses(local, "Expand")) == ["add"]
 
 
 def test_a_graph_of_primitives_stays_as_it_is() -> None:

@@ -187,10 +187,10 @@ def test_random_programs_keep_their_meaning(rng: np.random.Generator) -> None:
         out = pk.ApplyPasses(graph, ["Functionalize", "Simplify"])
         left: dict[str, np.ndarray] = {}
         right: dict[str, np.ndarray] = {}
-        for got, wanted in zip(
+        for got, expected in zip(
             pk.interpret(out, {}, left), pk.interpret(graph, {}, right), strict=True
         ):
-            np.testing.assert_array_equal(got, wanted)
+            np.testing.assert_array_equal(got, expected)
         for name in {*left, *right} & {v.name for v, _ in out.updates}:
             np.testing.assert_array_equal(left[name], right[name])
     assert written > 60

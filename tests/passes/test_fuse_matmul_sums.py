@@ -35,17 +35,21 @@ APART = [
     ("p = matmul(x, u, transpose_a=true); return add(p, p)", "matmul add"),
     (f"s = add({PAIRS}); return add(exp(b), add(s, b)), s", "exp matmul_sum add add"),
     (f"{BOTH}; return add(p, q), q", "matmul matmul add"),
-    ("return add(matmul(x, u, transpose_a=true), matmul(b, matmul(v, v, transpose_a=true)))",
-     "matmul matmul matmul add"),
-    ("k: f32[90, 9]; l: f32[9, 70]; return add(matmul(k, l), matmul(exp(k), l))",
-     "matmul exp matmul add"),
-]  # fmt: skip
+    (
+        "return add(matmul(x, u, transpose_a=true), matmul(b, matmul(v, v, transpose_a=true)))",
+        "matmul matmul matmul add",
+    ),
+    (
+        "k: f32[90, 9]; l: f32[9, 70]; return add(matmul(k, l), matmul(exp(k), l))",
+        "matmul exp matmul add",
+    ),
+]
 
 
-@pytest.mark.parametrize("text, wanted", [*JOINED, *APART])
-def test_sums_of_matrix_products_are_found(text: str, wanted: str) -> None:
+@pytest.mark.parametrize("text, expected", [*JOINED, *APART])
+def test_sums_of_matrix_products_are_found(text: str, expected: str) -> None:
     """Products of one kind are fused if only the sum reads them."""
-    assert names(text) == wanted
+    assert names(text) == expected
 
 
 def test_hints_fuel_strategy_and_target_keep_products() -> None:
@@ -65,20 +69,20 @@ def test_a_fused_sum_has_right_values_at_all_sizes(dtype: str, rng: np.random.Ge
     """One launch serves any number of steps; the bits do not depend on threads."""
     text = (HEAD + f"return add(add({PAIRS}), b)").replace("300", "n").replace("f32", dtype)
     graph = pk.parse(text)
-    exe, seen = pk.compile(graph), set()
+    exe, visited = pk.compile(graph), set()
     for n in (300, 17, 0):
         shapes = {"x": (n, 90), "u": (n, 70), "y": (40, 90), "v": (40, 70), "b": (90, 70)}
         real = np.float32 if dtype == "f32" else np.float64
         feeds = {k: rng.standard_normal(s).astype(real) for k, s in shapes.items()}
-        (found,) = exe(feeds)
-        wanted = feeds["x"].T @ feeds["u"] + feeds["y"].T @ feeds["v"] + feeds["b"]
+        (result,) = exe(feeds)
+        expected = feeds["x"].T @ feeds["u"] + feeds["y"].T @ feeds["v"] + feeds["b"]
 
-        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-4)
     for threads in (1, 2, 4):
         with team_of(threads):
-            seen.add(exe(feeds)[0].tobytes())
+            visited.add(exe(feeds)[0].tobytes())
 
-    assert len(seen) == 1
+    assert len(visited) == 1
     assert "2 products" in str(exe.steps[0])
 
 
@@ -104,11 +108,11 @@ def test_a_cached_plan_has_a_fused_sum(
     """A sum is written to the plan cache and linked to the library that this process has."""
     graph = pk.parse(HEAD + f"return add({PAIRS})")
     feeds = feeds_of(graph, rng)
-    (wanted,) = pk.compile(graph)(feeds)
+    (expected,) = pk.compile(graph)(feeds)
     monkeypatch.setattr(executable, "planner_is_imported", lambda: False)
     exe = pk.compile(graph)
 
-    assert exe(feeds)[0].tobytes() == wanted.tobytes()
+    assert exe(feeds)[0].tobytes() == expected.tobytes()
 
 
 BAD = [

@@ -13,12 +13,12 @@ FEEDS = {"x": np.array([1.0, 2.0, 3.0]), "w": np.array([4.0, 5.0, 6.0])}
 
 def test_outputs_become_gradients() -> None:
     """Outputs are replaced by their gradients by a variable given by name."""
-    found = pk.ApplyPasses(GRAPH.with_attrs(grad_xs=["x", "w"]), "Gradient")
+    result = pk.ApplyPasses(GRAPH.with_attrs(grad_xs=["x", "w"]), "Gradient")
 
-    dx, dw = pk.interpret(found, FEEDS)
+    dx, dw = pk.interpret(result, FEEDS)
     np.testing.assert_array_equal(dx, [8.0, 20.0, 36.0])
     np.testing.assert_array_equal(dw, [1.0, 4.0, 9.0])
-    assert "grad_xs" not in found.attrs
+    assert "grad_xs" not in result.attrs
 
 
 def test_annotations_are_the_arguments() -> None:
@@ -42,10 +42,10 @@ def test_updates_of_state_are_kept() -> None:
     a = pk.state("a", np.ones(2))
     x = pk.var("x", (2,), "float64")
     pure = pk.ApplyPasses(pk.Graph([a * x, pk.ops.assign(a, x)]), "Functionalize")
-    found = pk.ApplyPasses(pure.with_attrs(grad_xs="x", grad_ys=pure.outputs[0]), "Gradient")
+    result = pk.ApplyPasses(pure.with_attrs(grad_xs="x", grad_ys=pure.outputs[0]), "Gradient")
     state: dict[str, object] = {}
 
-    (dx,) = pk.interpret(found, {"x": np.array([3.0, 4.0])}, state)
+    (dx,) = pk.interpret(result, {"x": np.array([3.0, 4.0])}, state)
     np.testing.assert_array_equal(dx, [1.0, 1.0])
     np.testing.assert_array_equal(state["a"], [3.0, 4.0])
 

@@ -7,9 +7,9 @@ import pytest
 import passkit as pk
 from passkit.passes import infer_shape
 from passkit.passes.infer_shape import infer_graph_shapes, solve_guards
-from passkit.values.size import Extent, Size
+from passkit.values.size import Extent
 
-n, m = Size.symbol("n"), Size.symbol("m")
+n, m = pk.Size.symbol("n"), pk.Size.symbol("m")
 
 
 def shapes(*outputs: pk.Entry) -> dict[str, object]:
@@ -27,18 +27,18 @@ def test_shapes_flow_backward() -> None:
 
 
 def annotations(text: str, *names: str) -> list[str]:
-    """What InferShape finds for some names of a graph in text."""
+    """The shapes that InferShape infers for some names of a graph in text, as text."""
     graph = pk.ApplyPasses(pk.parse(text), "InferShape")
-    found = {graph.names[e.node]: str(s) for e, s in graph.attrs["shape"].items()}
-    return [found[name] for name in names]
+    result = {graph.names[e.node]: str(s) for e, s in graph.attrs["shape"].items()}
+    return [result[name] for name in names]
 
 
 def test_shapes_flow_forward_and_backward() -> None:
     """Shapes follow forward through a product and a reduction, backward through a sum."""
     text = "x: f32[n, 4]; w: f32[4, 8]; b: f32[...]; m = matmul(x, w); r = reduce_sum(m, axis=1)"
-    found = annotations(f"{text}; y = add(r, b); return y", "m", "r", "b", "y")
+    result = annotations(f"{text}; y = add(r, b); return y", "m", "r", "b", "y")
 
-    assert found == ["(n, 8)", "(n,)", "(n,)", "(n,)"]
+    assert result == ["(n, 8)", "(n,)", "(n,)", "(n,)"]
 
 
 def test_an_output_implies_the_shape_of_a_single_input() -> None:
@@ -53,9 +53,9 @@ def test_a_layer_implies_the_shapes_of_its_weights() -> None:
     """linear(num_hidden) implies the shapes of an undeclared weight and bias (NNVM)."""
     y = pk.ops.linear(pk.var("x", (8, 20)), num_hidden=5, no_bias=False, name="fc")
 
-    found = shapes(y)
+    result = shapes(y)
 
-    assert (found["fc_weight"], found["fc_bias"], found["fc"]) == ((5, 20), (5,), (8, 5))
+    assert (result["fc_weight"], result["fc_bias"], result["fc"]) == ((5, 20), (5,), (8, 5))
 
 
 def test_unknown_shapes_are_counted() -> None:
@@ -81,9 +81,9 @@ def test_equal_symbols_are_unified() -> None:
     """One of two equal unknown sizes replaces the other."""
     x, y = pk.var("x", ("n",)), pk.var("y", ("m",))
 
-    found = shapes(pk.ops.add(x, y, name="z"))
+    result = shapes(pk.ops.add(x, y, name="z"))
 
-    assert found["x"] == found["y"] == found["z"] == (m,)
+    assert result["x"] == result["y"] == result["z"] == (m,)
 
 
 def test_unification_goes_on_until_nothing_changes() -> None:
@@ -102,7 +102,7 @@ def test_static_graphs_have_no_guards() -> None:
 
 def test_guards_outlive_changes_of_the_graph() -> None:
     """A guard of a node that is rewritten or fused away must still be checked by a call."""
-    x, y = pk.var("x", (Size.symbol("n") * 2,)), pk.var("y", (Size.symbol("m") * 3,))
+    x, y = pk.var("x", (pk.Size.symbol("n") * 2,)), pk.var("y", (pk.Size.symbol("m") * 3,))
     graph = pk.ApplyPasses(pk.Graph([x + y]), ["InferShape", "Simplify", "InferShape"])
 
     assert [(a, b) for a, b, _ in graph.attrs["shape_guards"]] == [(n * 2, m * 3)]
@@ -149,7 +149,7 @@ def test_a_backward_rule_must_return_a_shape_for_each_input() -> None:
 
 
 @pytest.mark.parametrize(
-    ("guards", "found"),
+    ("guards", "result"),
     [
         ([(n, 8)], {"n": 8}),
         ([(n, m)], {"n": m}),
@@ -164,10 +164,10 @@ def test_a_backward_rule_must_return_a_shape_for_each_input() -> None:
     ],
 )
 def test_equalities_are_solved(
-    guards: list[tuple[Extent, Extent]], found: dict[str, Extent]
+    guards: list[tuple[Extent, Extent]], result: dict[str, Extent]
 ) -> None:
     """Symbols that occur linearly in an equality get a value; products and quotients do not."""
-    assert solve_guards([(a, b, "here") for a, b in guards], {}) == found
+    assert solve_guards([(a, b, "here") for a, b in guards], {}) == result
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_inference_is_linear(
     y = x = pk.var("x", shape)
     for k in range(3000):
         y = pk.ops.exp(y) if k % 2 else y + x
-    found, _, _ = infer_graph_shapes(pk.Graph([y + pk.var("z", (4, 8))]))
+    result, _, _ = infer_graph_shapes(pk.Graph([y + pk.var("z", (4, 8))]))
 
-    assert set(found.values()) == {(4, 8)}
+    assert set(result.values()) == {(4, 8)}
     assert len(asked) <= 4 * 3001

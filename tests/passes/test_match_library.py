@@ -28,21 +28,26 @@ def names(text: str, dtype: str = "f32", **options: Any) -> str:
     return " ".join(kept)
 
 
-@pytest.mark.parametrize("text, wanted", [
-    (f"{VIEW}return {PRODUCT}", "window_products"),
-    (f"{VIEW}return exp({PRODUCT})", "window_products exp"),
-    (f"{VIEW}u = exp(g); return matmul(l, reshape(u, shape=(84, 5)), transpose_a=true)",
-     "exp window_products"),
-    (f"h: f32[84, 5]; {VIEW}return matmul(l, h, transpose_a=true)", "window_products"),
-    (f"{VIEW}return matmul(l, l, transpose_a=true)", "windows window_products"),
-    (f"f: f32[27, 5]; {VIEW}return matmul(l, f)", "windows matmul"),
-    (VIEW.replace("3)", "3), fill=\"least\"", 1) + f"return {PRODUCT}", "windows matmul"),
-    (f"h: f32[144, 5]; {LARGE} return matmul(l, h, transpose_a=true)", "windows matmul"),
-    (f"h: f32[28, 5]; {OTHER} return matmul(l, h, transpose_a=true)", "windows matmul"),
-])  # fmt: skip
-def test_products_of_windows_become_library_calls(text: str, wanted: str) -> None:
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        (f"{VIEW}return {PRODUCT}", "window_products"),
+        (f"{VIEW}return exp({PRODUCT})", "window_products exp"),
+        (
+            f"{VIEW}u = exp(g); return matmul(l, reshape(u, shape=(84, 5)), transpose_a=true)",
+            "exp window_products",
+        ),
+        (f"h: f32[84, 5]; {VIEW}return matmul(l, h, transpose_a=true)", "window_products"),
+        (f"{VIEW}return matmul(l, l, transpose_a=true)", "windows window_products"),
+        (f"f: f32[27, 5]; {VIEW}return matmul(l, f)", "windows matmul"),
+        (VIEW.replace("3)", '3), fill="least"', 1) + f"return {PRODUCT}", "windows matmul"),
+        (f"h: f32[144, 5]; {LARGE} return matmul(l, h, transpose_a=true)", "windows matmul"),
+        (f"h: f32[28, 5]; {OTHER} return matmul(l, h, transpose_a=true)", "windows matmul"),
+    ],
+)
+def test_products_of_windows_become_library_calls(text: str, expected: str) -> None:
     """Transposed products of float32 windows match; a single tap and other rows do not."""
-    assert names(text) == wanted
+    assert names(text) == expected
 
 
 def test_hints_strategy_and_target_keep_products() -> None:
@@ -82,14 +87,14 @@ def test_sums_are_right_and_their_bits_do_not_depend_on_threads(
         y = pk.var(f"y{k}", result)
         graphs.append(pk.ops.window_products(x, y, window=window, **params))
         feeds |= {v.node.name: rng.normal(size=v.shape).astype("f4") for v in (x, y)}
-    exe, seen = pk.compile(pk.Graph(graphs)), set()
+    exe, visited = pk.compile(pk.Graph(graphs)), set()
     for threads in (1, 2):
         with team_of(threads):
-            found = exe(feeds)
-        seen.add(b"".join(a.tobytes() for a in found))
-    for array, wanted in zip(found, pk.interpret(pk.Graph(graphs), feeds), strict=True):
-        assert np.abs(array - wanted).max() <= 3e-6 * np.abs(wanted).max()
-    assert len(seen) == 1
+            outcome = exe(feeds)
+        visited.add(b"".join(a.tobytes() for a in outcome))
+    for array, expected in zip(outcome, pk.interpret(pk.Graph(graphs), feeds), strict=True):
+        assert np.abs(array - expected).max() <= 3e-6 * np.abs(expected).max()
+    assert len(visited) == 1
     filters._table.cache_clear()
 
 
@@ -110,8 +115,9 @@ def test_work_is_divided_by_images_or_lines() -> None:
 
     def parts(batch: int, side: int, channels: int) -> list[tuple[int, ...]]:
         plane = (1, side, side)
-        c = Geometry(batch, plane, channels, channels, (1, 3, 3), plane, (1, 1, 1), (0, 1, 1),
-                     (1, 1, 1), 1)  # fmt: skip
+        c = Geometry(
+            batch, plane, channels, channels, (1, 3, 3), plane, (1, 1, 1), (0, 1, 1), (1, 1, 1), 1
+        )
         return [tuple(p) for p in filters.parts_of(c)]
 
     assert parts(1, 8, 16) == [(0, 1, 0, 8)]
@@ -125,10 +131,10 @@ def test_a_failure_of_the_library_falls_back(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """A failure is reported once, and the result is right."""
-    made = filters._table.__wrapped__
+    created = filters._table.__wrapped__
 
     def broken(c: Geometry) -> Any:
-        table, scratch = made(c)
+        table, scratch = created(c)
         table[9] = 0  # the first part's primitive
         return table, scratch
 
@@ -137,16 +143,19 @@ def test_a_failure_of_the_library_falls_back(
     graph = pk.Graph([pk.ops.window_products(x, y, window=(3, 3))])
     rng = np.random.default_rng(6)
     feeds = {v.node.name: rng.normal(size=v.shape).astype("f4") for v in (x, y)}
-    (found,), (wanted,) = pk.compile(graph)(feeds), pk.interpret(graph, feeds)
+    (outcome,), (expected,) = pk.compile(graph)(feeds), pk.interpret(graph, feeds)
 
-    assert np.abs(found - wanted).max() <= 3e-6 * np.abs(wanted).max()
+    assert np.abs(outcome - expected).max() <= 3e-6 * np.abs(expected).max()
     assert capfd.readouterr().err.count("oneDNN failed with status") == 1
 
 
-@pytest.mark.parametrize("text, message", [
-    ("return window_products(x, g, window=(3,))", r"int >= 1 as window, or 2, .* got \(3,\)"),
-    ("return window_products(x, g, window=(2, 3))", "windows of spatial axis 0.* got 8 and 7"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("return window_products(x, g, window=(3,))", r"int >= 1 as window, or 2, .* got \(3,\)"),
+        ("return window_products(x, g, window=(2, 3))", "windows of spatial axis 0.* got 8 and 7"),
+    ],
+)
 def test_windows_and_results_that_do_not_fit_are_errors(text: str, message: str) -> None:
     """A window without an extent for each axis, and a wrong number of results, are errors."""
     with pytest.raises(pk.PasskitError, match=message):

@@ -39,13 +39,16 @@ def graph() -> pk.Graph:
     return pk.Graph([pk.ops.relu(pk.ops.exp(pk.var("x", (4, 8))), name="y")])
 
 
-@pytest.mark.parametrize("passes", [
-    {"after Simplify": ["TestPipelineSwap"]},
-    {"before Fusion": swap},
-    {"after Functionalize": [swap], "before SchedulePlan": "TestPipelineLook"},
-    ["TestPipelineSwap", "Fusion", "CodeGen", "RTCGen"],
-    [swap, *DEFAULT_PIPELINE],
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "passes",
+    [
+        {"after Simplify": ["TestPipelineSwap"]},
+        {"before Fusion": swap},
+        {"after Functionalize": [swap], "before SchedulePlan": "TestPipelineLook"},
+        ["TestPipelineSwap", "Fusion", "CodeGen", "RTCGen"],
+        [swap, *DEFAULT_PIPELINE],
+    ],
+)
 def test_user_passes_run_in_a_compilation(passes: Any) -> None:
     """Passes given by name or as objects, by position or as a list, run for every target."""
     x = np.linspace(-1, 1, 32, dtype=np.float32).reshape(4, 8)
@@ -76,19 +79,31 @@ def test_a_pass_runs_once_in_a_compilation() -> None:
     assert looked.attrs["test_pipeline_look"] == 1
 
 
-@pytest.mark.parametrize("passes, message", [
-    ("Fusion", r"passes must be a list of passes, .* got 'Fusion'; write \['Fusion'\]"),
-    (7, "passes must be a list of passes, or a mapping such as .* got 7"),
-    ([], "passes must be a list .* got an empty list"),
-    (["Fuson"], "passes: pass 'Fuson' is not registered; did you mean 'Fusion'"),
-    ([3], "passes: a pass is given by name or as a Pass, got 3; register_pass makes"),
-    ({"Simplify": ["Fusion"]}, "the position of a pass is \"after NAME\" or .* got 'Simplify'"),
-    ({"after Simplfy": []}, "'after Simplfy' names no pass of the default .* mean 'Simplify'"),
-    ({"after Fusion": ["TestPipelineLok"]}, "pass 'TestPipelineLok' is not .*'TestPipelineLook'"),
-    ({"after Fusion": 3}, r"passes\['after Fusion'\] must be a list of passes, got 3"),
-    ({"after Simplify": [look]}, "Look depends on 'subgraph', which Fusion provides later; place"),
-    (["Fusion", "RTCGen", "CodeGen"], "RTCGen depends on 'kernel', which CodeGen provides later"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "passes, message",
+    [
+        ("Fusion", r"passes must be a list of passes, .* got 'Fusion'; write \['Fusion'\]"),
+        (7, "passes must be a list of passes, or a mapping such as .* got 7"),
+        ([], "passes must be a list .* got an empty list"),
+        (["Fuson"], "passes: pass 'Fuson' is not registered; did you mean 'Fusion'"),
+        ([3], "passes: a pass is given by name or as a Pass, got 3; register_pass makes"),
+        ({"Simplify": ["Fusion"]}, "the position of a pass is \"after NAME\" or .* got 'Simplify'"),
+        ({"after Simplfy": []}, "'after Simplfy' names no pass of the default .* mean 'Simplify'"),
+        (
+            {"after Fusion": ["TestPipelineLok"]},
+            "pass 'TestPipelineLok' is not .*'TestPipelineLook'",
+        ),
+        ({"after Fusion": 3}, r"passes\['after Fusion'\] must be a list of passes, got 3"),
+        (
+            {"after Simplify": [look]},
+            "Look depends on 'subgraph', which Fusion provides later; place",
+        ),
+        (
+            ["Fusion", "RTCGen", "CodeGen"],
+            "RTCGen depends on 'kernel', which CodeGen provides later",
+        ),
+    ],
+)
 def test_passes_are_checked_before_any_runs(passes: Any, message: str) -> None:
     """Wrong values, unknown names and positions, and a wrong order are errors of the option."""
     with pytest.raises(pk.PasskitError, match=message):
@@ -135,8 +150,8 @@ def test_frontends_take_passes() -> None:
         y = tf.exp(x)
         config = tf.ConfigProto(passes=passes)
         for session in (tf.Session(passes=passes), tf.Session("cpu", config=config)):
-            found = session.run(y, {x: np.ones(3, np.float32)})
-            np.testing.assert_allclose(found, np.tanh(np.ones(3)), rtol=1e-6)
+            result = session.run(y, {x: np.ones(3, np.float32)})
+            np.testing.assert_allclose(result, np.tanh(np.ones(3)), rtol=1e-6)
     with pytest.raises(pk.RegistryError, match="pass 'TestPipelineSwop' is not .*TestPipelineSwap"):
         tf.Session(passes=["TestPipelineSwop"])
     model = Path(__file__).parents[2] / "examples/models/digits.pb"

@@ -12,7 +12,6 @@ from passkit.passes import plan_memory
 from passkit.passes.check_storage import check_storage
 from passkit.passes.plan_memory import storage_plan, typical
 from passkit.plan.storage import Home, StoragePlan
-from passkit.values.size import Size
 from tests.passes.storage_graphs import random_graph
 
 ops = pk.ops
@@ -28,15 +27,15 @@ def plan(graph: pk.Graph) -> StoragePlan:
 def nnvm(*outputs: pk.Entry) -> tuple[list[int], list[int], int]:
     """NNVM's storage ids, in-place indices, and bytes of the arena; results are in it too."""
     graph = pk.ApplyPasses(pk.Graph(outputs), "Complete")
-    found = storage_plan(graph, share_outputs=True)
+    result = storage_plan(graph, share_outputs=True)
     ids, taken = [], []
     for node in graph.nodes:
         for entry in node.entries:
-            place = found[entry]
+            place = result[entry]
             ids.append(place.index if place.home is Home.ARENA else -1)
-            source = found.inplace.get(entry)
+            source = result.inplace.get(entry)
             taken.append(-1 if source is None else node.inputs.index(source))
-    return ids, taken, found.bind({})[1]
+    return ids, taken, result.bind({})[1]
 
 
 def test_a_chain_lives_in_one_slot() -> None:
@@ -64,19 +63,19 @@ def test_bytes_of_elements_count() -> None:
 def test_results_have_buffers_of_their_own() -> None:
     """Nothing shares the bytes of an output."""
     e = ops.exp(pk.var("x", (4,)), name="e")
-    found = plan(pk.Graph([ops.tanh(e), e, ops.sqrt(ops.tanh(e))]))
+    result = plan(pk.Graph([ops.tanh(e), e, ops.sqrt(ops.tanh(e))]))
 
-    assert str(found[e]) == "output 1"
-    assert len(found.slots) == 1
+    assert str(result[e]) == "output 1"
+    assert len(result.slots) == 1
 
 
 def test_a_result_that_is_an_input_is_copied() -> None:
     """The caller gets an array of its own, also if an input is returned twice."""
     x = pk.var("x", (4,))
     e = ops.exp(x)
-    found = plan(pk.Graph([x, e, e, ops.reshape(e, shape=(2, 2)), pk.constant(np.ones(3))]))
+    result = plan(pk.Graph([x, e, e, ops.reshape(e, shape=(2, 2)), pk.constant(np.ones(3))]))
 
-    assert [f"{c.source} -> {c.target}, {c.nbytes}" for c in found.copies] == [
+    assert [f"{c.source} -> {c.target}, {c.nbytes}" for c in result.copies] == [
         "input 0 -> output 0, 16",
         "output 1 -> output 2, 16",
         "output 1 -> output 3, 16",
@@ -90,19 +89,23 @@ def test_a_reshape_is_an_alias() -> None:
     r = ops.reshape(x, shape=(6,))
     e = ops.exp(r)
     back = ops.reshape(e, shape=(2, 3))
-    found = plan(pk.Graph([back]))
+    result = plan(pk.Graph([back]))
 
-    assert found.aliases == {r: x, back: e}
-    assert (str(found[r]), str(found[e]), str(found[back])) == ("input 0", "output 0", "output 0")
-    assert found.slots == ()
+    assert result.aliases == {r: x, back: e}
+    assert (str(result[r]), str(result[e]), str(result[back])) == (
+        "input 0",
+        "output 0",
+        "output 0",
+    )
+    assert result.slots == ()
 
 
 def test_a_broadcast_input_is_not_overwritten() -> None:
     """Only an input with as many elements as the output is overwritten."""
     x, row = pk.var("x", (3, 4)), ops.exp(pk.var("r", (1, 4)))
-    found = plan(pk.Graph([ops.tanh(ops.add(x, row))]))
+    result = plan(pk.Graph([ops.tanh(ops.add(x, row))]))
 
-    assert len(found.slots) == 2 and found.inplace == {}
+    assert len(result.slots) == 2 and result.inplace == {}
 
 
 def of_two_dtypes() -> pk.Graph:
@@ -116,27 +119,27 @@ def of_two_dtypes() -> pk.Graph:
 
 def test_equal_bytes_are_not_enough() -> None:
     """A row of doubles has the bytes of two rows of floats, but is read twice."""
-    found = plan(of_two_dtypes())
+    result = plan(of_two_dtypes())
 
-    assert found.inplace == {}
+    assert result.inplace == {}
 
 
 def test_a_value_that_one_node_reads_twice_is_overwritten() -> None:
     """x * x may overwrite x: both reads are of the element that is written."""
     e = ops.exp(pk.var("x", (4,)))
     square = ops.mul(e, e)
-    found = plan(pk.Graph([ops.tanh(square)]))
+    result = plan(pk.Graph([ops.tanh(square)]))
 
-    assert found.inplace == {square: e}
+    assert result.inplace == {square: e}
 
 
 def test_a_value_with_later_readers_is_not_overwritten() -> None:
     """Only the last reader of a value may overwrite it."""
     e = ops.exp(pk.var("x", (4,)))
     t = ops.tanh(e)
-    found = plan(pk.Graph([ops.mul(ops.sqrt(t), e)]))
+    result = plan(pk.Graph([ops.mul(ops.sqrt(t), e)]))
 
-    assert t not in found.inplace
+    assert t not in result.inplace
 
 
 def test_the_largest_result_chooses_first() -> None:
@@ -147,9 +150,9 @@ def test_the_largest_result_chooses_first() -> None:
     a = ops.tanh(ops.transpose(ops.exp(pk.var("x", (64, 64)))))
     small, large = op(ops.reduce_sum(a))
     wide = op(ops.transpose(a))[1]
-    found = plan(pk.Graph([ops.neg(small), ops.neg(large), ops.neg(wide)]))
+    result = plan(pk.Graph([ops.neg(small), ops.neg(large), ops.neg(wide)]))
 
-    assert found.bind({})[1] <= 3 * 64 * 64 * 4
+    assert result.bind({})[1] <= 3 * 64 * 64 * 4
 
 
 def test_unused_results_have_memory() -> None:
@@ -159,37 +162,37 @@ def test_unused_results_have_memory() -> None:
     op.set_attr("FInferType", lambda node, d: (d, d))
     e = ops.exp(pk.var("x", (4,)))
     a, _ = op(e)
-    found = plan(pk.Graph([ops.mul(a, e)]))
+    result = plan(pk.Graph([ops.mul(a, e)]))
 
-    assert len(found.slots) == 3
+    assert len(result.slots) == 3
 
 
 def test_state_is_updated_in_place() -> None:
     """a <- a + x writes over a, when nobody reads the old a any more."""
     a, x = pk.state("a", np.ones(4, "float32")), pk.var("x", (4,))
     new = ops.add(a, x)
-    found = plan(pk.Graph([ops.exp(new)], [(a.node, new)]))
+    result = plan(pk.Graph([ops.exp(new)], [(a.node, new)]))
 
-    assert str(found[new]) == "state 0"
-    assert found.copies == () and found.inplace == {new: a}
+    assert str(result[new]) == "state 0"
+    assert result.copies == () and result.inplace == {new: a}
 
 
 def test_state_that_is_read_later_is_updated_last() -> None:
     """The old value is kept until its last reader has run."""
     a, x = pk.state("a", np.ones(4, "float32")), pk.var("x", (4,))
     new = ops.add(a, x)
-    found = plan(pk.Graph([ops.mul(ops.exp(new), a)], [(a.node, new)]))
+    result = plan(pk.Graph([ops.mul(ops.exp(new), a)], [(a.node, new)]))
 
-    assert str(found[new]) == "arena 0"
-    assert [str(c.target) for c in found.copies] == ["state 0"]
+    assert str(result[new]) == "arena 0"
+    assert [str(c.target) for c in result.copies] == ["state 0"]
 
 
 def test_state_is_not_overwritten_while_it_is_transposed() -> None:
     """Only an elementwise reader may be the writer."""
     a = pk.state("a", np.ones((4, 4), "float32"))
-    found = plan(pk.Graph([], [(a.node, ops.transpose(a))]))
+    result = plan(pk.Graph([], [(a.node, ops.transpose(a))]))
 
-    assert [str(c.target) for c in found.copies] == ["state 0"]
+    assert [str(c.target) for c in result.copies] == ["state 0"]
 
 
 def test_state_read_before_may_be_overwritten_by_anything() -> None:
@@ -197,17 +200,17 @@ def test_state_read_before_may_be_overwritten_by_anything() -> None:
     a = pk.state("a", np.ones((4, 4), "float32"))
     e = ops.exp(a)
     new = ops.matmul(e, e)
-    found = plan(pk.Graph([], [(a.node, new)]))
+    result = plan(pk.Graph([], [(a.node, new)]))
 
-    assert str(found[new]) == "state 0" and found.copies == ()
+    assert str(result[new]) == "state 0" and result.copies == ()
 
 
 def test_states_are_swapped() -> None:
     """a <- b and b <- a: the old values are saved before either is written."""
     a, b = (pk.state(s, np.ones(4, "float32")) for s in "ab")
-    found = plan(pk.Graph([], [(a.node, b), (b.node, a)]))
+    result = plan(pk.Graph([], [(a.node, b), (b.node, a)]))
 
-    assert [f"{c.source} -> {c.target}" for c in found.copies] == [
+    assert [f"{c.source} -> {c.target}" for c in result.copies] == [
         "state 0 -> arena 0",
         "state 1 -> arena 1",
         "arena 0 -> state 1",
@@ -216,26 +219,26 @@ def test_states_are_swapped() -> None:
 
 
 def test_a_result_and_new_state_are_two_arrays() -> None:
-    """What the caller keeps is not what the next call changes."""
+    """An output and new state of one value have separate buffers."""
     a = pk.state("a", np.ones(4, "float32"))
     new = ops.add(a, 1.0)
-    found = plan(pk.Graph([new], [(a.node, new)]))
+    result = plan(pk.Graph([new], [(a.node, new)]))
 
-    assert [f"{c.source} -> {c.target}" for c in found.copies] == ["output 0 -> state 0"]
+    assert [f"{c.source} -> {c.target}" for c in result.copies] == ["output 0 -> state 0"]
 
 
 def test_sizes_may_be_unknown() -> None:
     """A slot holds the largest of its values; its bytes are known when sizes are."""
-    n, m = Size.symbol("n"), Size.symbol("m")
+    n, m = pk.Size.symbol("n"), pk.Size.symbol("m")
     x, y = pk.var("x", (n, 4)), pk.var("y", (m, 4))
     a = ops.reduce_sum(ops.exp(x), axis=0)
     b = ops.reduce_sum(ops.exp(y), axis=0)
     graph = pk.ApplyPasses(pk.Graph([a + b]), "PlanMemory")
-    found = graph.attrs["storage"]
+    result = graph.attrs["storage"]
 
-    small, large = (check_storage(graph, found, {"n": 3, "m": k}) for k in (2, 50))
+    small, large = (check_storage(graph, result, {"n": 3, "m": k}) for k in (2, 50))
     assert (small, large) == (3 * 64, 832 + 2 * 64)
-    assert {s for slot in found.slots for s in slot} >= {n * 16, m * 16}
+    assert {s for slot in result.slots for s in slot} >= {n * 16, m * 16}
 
 
 def test_slots_of_unlike_sizes_are_not_shared() -> None:
@@ -243,14 +246,14 @@ def test_slots_of_unlike_sizes_are_not_shared() -> None:
     big = ops.transpose(ops.exp(pk.var("x", (64, 64))))
     small = ops.transpose(ops.exp(pk.var("y", (2, 2))))
     late = ops.exp(ops.reduce_sum(big)) * ops.exp(small)
-    found = plan(pk.Graph([ops.neg(late)]))
+    result = plan(pk.Graph([ops.neg(late)]))
 
-    assert max(len(slot) for slot in found.slots) == 1
+    assert max(len(slot) for slot in result.slots) == 1
 
 
 def test_typical_sizes_compare_slots() -> None:
     """An unknown extent counts as 1024."""
-    assert typical(Size.symbol("n") * 4) == 4096
+    assert typical(pk.Size.symbol("n") * 4) == 4096
     assert typical(7) == 7
 
 
@@ -264,23 +267,23 @@ def test_writes_of_state_must_be_values() -> None:
 @pytest.mark.parametrize("symbolic", [False, True])
 def test_random_graphs_have_sound_plans(symbolic: bool, rng: np.random.Generator) -> None:
     """An independent checker simulates 300 random graphs, at several sizes."""
-    seen: Counter[str] = Counter()
+    visited: Counter[str] = Counter()
     for _ in range(150):
-        graph = random_graph(rng, seen, symbolic)
+        graph = random_graph(rng, visited, symbolic)
         out = pk.ApplyPasses(graph, "PlanMemory")
-        found = out.attrs["storage"]
+        result = out.attrs["storage"]
         for n in (0, 1, 7) if symbolic else (0,):
-            check_storage(out, found, {"n": n})
-        seen["in place"] += len(found.inplace)
-        seen["alias"] += len(found.aliases)
-        seen["copy"] += len(found.copies)
-        seen["state in place"] += any(
-            found[e].home is Home.STATE for _, e in out.updates if not e.node.is_variable
+            check_storage(out, result, {"n": n})
+        visited["in place"] += len(result.inplace)
+        visited["alias"] += len(result.aliases)
+        visited["copy"] += len(result.copies)
+        visited["state in place"] += any(
+            result[e].home is Home.STATE for _, e in out.updates if not e.node.is_variable
         )
-        shared = Counter(found[e].index for e in found.places if found[e].home is Home.ARENA)
-        seen["shared slot"] += any(count > 1 for count in shared.values())
-    print(dict(seen))
-    assert min(seen.values()) > 0 and len(seen) == 17
+        shared = Counter(result[e].index for e in result.places if result[e].home is Home.ARENA)
+        visited["shared slot"] += any(count > 1 for count in shared.values())
+    print(dict(visited))
+    assert min(visited.values()) > 0 and len(visited) == 17
 
 
 def test_a_planted_bug_is_found(monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator) -> None:

@@ -15,18 +15,18 @@ def test_facts_reach_everything_once() -> None:
     for _ in range(100):
         y = ops.exp(y)
     graph = pk.Graph([y])
-    known: dict[pk.Entry, int | None] = {e: None for v in graph.nodes for e in v.entries}
-    known[y] = 7
-    propagation = Propagation(graph, known)
+    facts: dict[pk.Entry, int | None] = {e: None for v in graph.nodes for e in v.entries}
+    facts[y] = 7
+    propagation = Propagation(graph, facts)
     visits: list[pk.Node] = []
 
     def visit(node: pk.Node) -> None:
         visits.append(node)
-        propagation.set_fact(node.inputs[0], known[node.entries[0]])
+        propagation.set_fact(node.inputs[0], facts[node.entries[0]])
 
     propagation.run(visit, lambda node: None)
 
-    assert set(known.values()) == {7}
+    assert set(facts.values()) == {7}
     assert len(visits) <= 2 * 100
 
 
@@ -35,14 +35,14 @@ def test_guesses_come_last() -> None:
     a, b = pk.var("a", None), pk.var("b", None)
     y = ops.add(ops.exp(a), ops.exp(b))
     graph = pk.Graph([y])
-    known: dict[pk.Entry, str | None] = {e: None for v in graph.nodes for e in v.entries}
-    known[a] = "sure"
-    propagation = Propagation(graph, known)
+    facts: dict[pk.Entry, str | None] = {e: None for v in graph.nodes for e in v.entries}
+    facts[a] = "sure"
+    propagation = Propagation(graph, facts)
 
     def visit(node: pk.Node) -> None:
         if len(node.inputs) == 1:
-            propagation.set_fact(node.entries[0], known[node.inputs[0]])
-            propagation.set_fact(node.inputs[0], known[node.entries[0]])
+            propagation.set_fact(node.entries[0], facts[node.inputs[0]])
+            propagation.set_fact(node.inputs[0], facts[node.entries[0]])
 
     def guess(node: pk.Node) -> None:
         if len(node.inputs) == 2:
@@ -50,18 +50,18 @@ def test_guesses_come_last() -> None:
 
     propagation.run(visit, guess)
 
-    assert known[a] == known[y.node.inputs[0]] == "sure"
-    assert known[b] == known[y.node.inputs[1]] == "guess"
-    assert known[y] is None
+    assert facts[a] == facts[y.node.inputs[0]] == "sure"
+    assert facts[b] == facts[y.node.inputs[1]] == "guess"
+    assert facts[y] is None
 
 
 def test_a_fact_is_set_once() -> None:
     """Later facts do not replace the first."""
     x = pk.var("x", None)
-    known: dict[pk.Entry, int | None] = {x: None}
-    propagation = Propagation(pk.Graph([x]), known)
+    facts: dict[pk.Entry, int | None] = {x: None}
+    propagation = Propagation(pk.Graph([x]), facts)
     propagation.set_fact(x, None)
     propagation.set_fact(x, 1)
     propagation.set_fact(x, 2)
 
-    assert known[x] == 1
+    assert facts[x] == 1

@@ -97,11 +97,11 @@ def test_recomputed_values_are_right(rng: Any) -> None:
     feeds = {"x": rng.standard_normal(150, "f4"), "y": rng.standard_normal(130, "f4")}
     results = [exe(feeds) for exe in exes]
 
-    for graph, exe, found in zip(graphs, exes, results, strict=False):
+    for graph, exe, result in zip(graphs, exes, results, strict=False):
         assert max(k.ast.params[-1].extent for k in exe.kernels) < 150 * 130
-        for a, b in zip(found, pk.interpret(graph, feeds), strict=True):
+        for a, b in zip(result, pk.interpret(graph, feeds), strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4)
-        for a, b in zip(found, exe(feeds), strict=True):
+        for a, b in zip(result, exe(feeds), strict=True):
             assert a.tobytes() == b.tobytes()
     for one, (single,) in zip(results[0], results[len(cases) :], strict=True):
         assert one.tobytes() == single.tobytes()

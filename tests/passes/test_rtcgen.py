@@ -8,9 +8,7 @@ import pytest
 
 import passkit as pk
 from passkit.errors import CompilerError, PassError
-from passkit.graph.graph import Annotation
 from passkit.passes.rtcgen import build_kernels, kernel_text, sections_of
-from passkit.plan.target import Target
 from passkit.program.planning import planned
 from passkit.runtime.native.build import stats
 
@@ -60,7 +58,7 @@ def test_kernels_include_the_needed_sections_only(body: str, sections: set[str])
 def test_other_targets_are_printed_only() -> None:
     """The error for a target that nothing compiles names the pass to stop at."""
     with pytest.raises(PassError, match="'opencl' and 'cuda', not 'mine'; .* to read the c text"):
-        build_kernels([], Target("mine", "c", 1, 1 << 15))
+        build_kernels([], pk.Target("mine", "c", 1, 1 << 15))
 
 
 def test_a_compiler_error_has_the_text_of_the_kernel() -> None:
@@ -74,7 +72,7 @@ def test_a_compiler_error_has_the_text_of_the_kernel() -> None:
     }
 
     with pytest.raises(CompilerError, match="(?s)refused exp_.*exq"):
-        pk.ApplyPasses(graph.with_attrs(kernel=Annotation("kernel", broken)), "RTCGen")
+        pk.ApplyPasses(graph.with_attrs(kernel=pk.Annotation("kernel", broken)), "RTCGen")
 
 
 def test_the_compiled_text_has_the_namespace_and_name() -> None:

@@ -12,11 +12,10 @@ from attrs import evolve
 import passkit as pk
 from passkit.ast.stage import Place
 from passkit.errors import ScheduleError
-from passkit.graph.graph import Annotation
 from passkit.passes.fusion.contract import contract
 from passkit.passes.fusion.partition import Partition
 from passkit.plan.planner import plan_group
-from passkit.plan.schedule import Schedule, Source
+from passkit.plan.schedule import Source
 from passkit.plan.target import cpu
 from passkit.program.planning import planned
 from passkit.space.space import is_free
@@ -36,17 +35,17 @@ def scheduled(text: str, **options: Any) -> pk.Graph:
     return planned(pk.parse(text), "SchedulePlan", **options)
 
 
-def only(graph: pk.Graph) -> Schedule:
+def only(graph: pk.Graph) -> pk.Schedule:
     """The schedule of the only group."""
-    (found,) = graph.attrs["schedule"].values()
-    return found  # type: ignore[no-any-return]
+    (result,) = graph.attrs["schedule"].values()
+    return result  # type: ignore[no-any-return]
 
 
-def rescheduled(text: str, change: Callable[[Schedule], Schedule]) -> pk.Graph:
+def rescheduled(text: str, change: Callable[[pk.Schedule], pk.Schedule]) -> pk.Graph:
     """The graph with its schedules changed."""
     graph = scheduled(text)
     changed = {n: change(s) for n, s in graph.attrs["schedule"].items()}
-    return graph.with_attrs(schedule=Annotation("schedule", changed))
+    return graph.with_attrs(schedule=pk.Annotation("schedule", changed))
 
 
 @pytest.mark.parametrize(
@@ -84,27 +83,27 @@ def test_expensive_values_are_kept_and_cheap_ones_recomputed() -> None:
     assert cheap == ()
 
 
-def chunked(plan: Schedule) -> Schedule:
+def chunked(plan: pk.Schedule) -> pk.Schedule:
     """Smaller tiles."""
     return evolve(plan, split=evolve(plan.split, chunk=2))
 
 
-def narrowed(plan: Schedule) -> Schedule:
+def narrowed(plan: pk.Schedule) -> pk.Schedule:
     """Tiles of fewer lanes."""
     return evolve(plan, width=48)
 
 
-def moved(plan: Schedule) -> Schedule:
-    """What lies in a result's buffer lies in scratch."""
+def moved(plan: pk.Schedule) -> pk.Schedule:
+    """The schedule with values that are kept in an output's buffer kept in scratch."""
     return evolve(plan, kept=tuple(evolve(k, place=Place.SHARED, output=-1) for k in plan.kept))
 
 
-def streaming(plan: Schedule) -> Schedule:
+def streaming(plan: pk.Schedule) -> pk.Schedule:
     """The result goes past the caches."""
     return evolve(plan, stream=(0,))
 
 
-CHANGES: list[tuple[str, Callable[[Schedule], Schedule]]] = [
+CHANGES: list[tuple[str, Callable[[pk.Schedule], pk.Schedule]]] = [
     (SOFTMAX.format("9, 300", 1), chunked),
     (SOFTMAX.format("9, 300", 1), moved),
     (SOFTMAX.format("30, 900", 0), narrowed),
@@ -169,7 +168,7 @@ def impossible() -> pk.Graph:
     )
     fused = contract(graph, Partition(groups=[[n for n in graph.nodes if not is_free(n)]]))
     group = {n: n.params["body"] for n in fused.nodes if n.op is not None}
-    return fused.with_attrs(subgraph=Annotation("subgraph", group))
+    return fused.with_attrs(subgraph=pk.Annotation("subgraph", group))
 
 
 def test_a_group_without_a_schedule_is_an_error() -> None:
@@ -254,7 +253,7 @@ def test_a_template_for_an_operator_in_several_groups_is_an_error() -> None:
     group = {n: n.params["body"] for n in fused.nodes if n.op is not None}
     with pytest.raises(ScheduleError, match="'s' is in several groups; name one: a, b"):
         pk.ApplyPasses(
-            fused.with_attrs(subgraph=Annotation("subgraph", group)),
+            fused.with_attrs(subgraph=pk.Annotation("subgraph", group)),
             "SchedulePlan",
             templates={"s": "exp_1[CTA];"},
         )

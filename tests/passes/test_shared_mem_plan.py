@@ -9,18 +9,17 @@ import pytest
 import passkit as pk
 from passkit.ast.stage import Place
 from passkit.errors import PassError
-from passkit.graph.graph import Annotation
 from passkit.plan.target import cpu
 from passkit.program.planning import planned
 from passkit.sharing.shared import ALIGN, SharedPlan
-from passkit.values.size import Size, evaluate
+from passkit.values.size import evaluate
 from tests.passes.test_schedule_plan import SOFTMAX, VARIANCE
 
 
 def shared(text: str) -> SharedPlan:
     """The scratch of the only group."""
-    (found,) = planned(pk.parse(text), "SharedMemPlan").attrs["shared"].values()
-    return found  # type: ignore[no-any-return]
+    (result,) = planned(pk.parse(text), "SharedMemPlan").attrs["shared"].values()
+    return result  # type: ignore[no-any-return]
 
 
 @pytest.mark.parametrize(
@@ -55,7 +54,7 @@ def test_scratch_of_unknown_sizes_is_an_expression() -> None:
     """The scratch of a row of unknown length is an expression of it."""
     plan = shared(VARIANCE.replace("7, 300", "n, m"))
 
-    assert isinstance(plan.nbytes, Size)
+    assert isinstance(plan.nbytes, pk.Size)
     assert [evaluate(plan.nbytes, {"m": m}) for m in (1, 16, 17, 300)] == [64, 64, 128, 1216]
 
 
@@ -75,7 +74,7 @@ def test_codegen_refuses_a_plan_without_a_needed_array() -> None:
     empty = {n: SharedPlan((), (), 0) for n in graph.attrs["shared"]}
 
     with pytest.raises(pk.CodeGenError, match="Group.*erf.* needs scratch for its value .*, and"):
-        pk.ApplyPasses(graph.with_attrs(shared=Annotation("shared", empty)), "CodeGen")
+        pk.ApplyPasses(graph.with_attrs(shared=pk.Annotation("shared", empty)), "CodeGen")
     with pytest.raises(PassError, match="SharedMemPlan depends on graph attribute 'schedule'"):
         pk.ApplyPasses(planned(pk.parse(VARIANCE), "Fusion"), "SharedMemPlan")
 

@@ -304,7 +304,7 @@ def test_random_graphs_keep_every_bit(rng: np.random.Generator) -> None:
         out = pk.ApplyPasses(graph, "Simplify")
         feeds = {"x": rng.normal(size=(2, 3)).astype("float32")} if graph.inputs else {}
         kept = feeds if out.inputs else {}
-        for got, wanted in zip(pk.interpret(out, kept), pk.interpret(graph, feeds), strict=True):
-            assert got.tobytes() == wanted.tobytes()
+        for got, expected in zip(pk.interpret(out, kept), pk.interpret(graph, feeds), strict=True):
+            assert got.tobytes() == expected.tobytes()
         before, after = before + len(graph.nodes), after + len(out.nodes)
     assert after < 0.9 * before

@@ -44,10 +44,10 @@ WHOLE = [
 ]
 
 
-@pytest.mark.parametrize("text, wanted", [*SPLIT, *WHOLE])
-def test_long_reductions_are_split(text: str, wanted: str) -> None:
+@pytest.mark.parametrize("text, expected", [*SPLIT, *WHOLE])
+def test_long_reductions_are_split(text: str, expected: str) -> None:
     """Long reductions are split, except those of rows that are read again and fit the caches."""
-    assert names(text) == wanted
+    assert names(text) == expected
 
 
 def test_partial_reductions_are_not_split_again() -> None:
@@ -65,11 +65,11 @@ def test_split_reductions_can_be_serialized() -> None:
     """Text and JSON hold the reduction that was split; the interpreter runs it."""
     graph = pk.ApplyPasses(pk.parse("x: f32[n, 3]; return reduce_mean(x, axis=0)"), "SplitReduce")
     x = np.random.default_rng(0).normal(size=(700, 3)).astype("float32")
-    (wanted,) = pk.interpret(graph, {"x": x})
+    (expected,) = pk.interpret(graph, {"x": x})
 
-    np.testing.assert_allclose(wanted, x.mean(0, dtype="float64"), rtol=1e-6)
+    np.testing.assert_allclose(expected, x.mean(0, dtype="float64"), rtol=1e-6)
     for again in (pk.from_json(pk.to_json(graph)), pk.parse(pk.to_text(graph))):
-        assert (pk.interpret(again, {"x": x})[0] == wanted).all()
+        assert (pk.interpret(again, {"x": x})[0] == expected).all()
 
 
 def test_producers_and_readers_fuse() -> None:
@@ -97,7 +97,8 @@ CASES: list[tuple[str, dict[str, int]]] = [
     ("x: f32[600, 5, 40]; b: f32[5, 1]; return reduce_sum(mul(x, b), axis=(0, 2))", {}),
     ("x: f64[600, 7]; return reduce_prod(mul(x, 1.5), axis=0)", {}),
     (
-        "x: f32[600, 7]; return reduce_all(less(x, 9.0), axis=0), reduce_any(less(x, -4.0), axis=0)",
+        """x: f32[600, 7]; a = reduce_all(less(x, 9.0), axis=0)
+        return a, reduce_any(less(x, -4.0), axis=0)""",
         {},
     ),
 ]
@@ -154,16 +155,16 @@ def test_bits_do_not_depend_on_threads_or_batch() -> None:
             ]
         )
     )
-    found = []
+    result = []
     for threads in (1, 2, 4):
         with team_of(threads):
-            found.append(exe(a=rows.astype("float32"), b=columns.astype("float32")))
+            result.append(exe(a=rows.astype("float32"), b=columns.astype("float32")))
     few = exe(a=rows[:2].astype("float32"), b=columns[:, :19].astype("float32"))
 
-    for other in found[1:]:
-        assert all(map(np.array_equal, found[0], other))
-    assert (found[0][0][:2] == few[0]).all()
-    assert (found[0][1][:19] == few[1]).all() and (found[0][2][:, :19] == few[2]).all()
+    for other in result[1:]:
+        assert all(map(np.array_equal, result[0], other))
+    assert (result[0][0][:2] == few[0]).all()
+    assert (result[0][1][:19] == few[1]).all() and (result[0][2][:, :19] == few[2]).all()
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ from attrs import evolve
 import passkit as pk
 from passkit.errors import FeedError, PassError
 from passkit.plan.target import cpu
-from passkit.program.executable import Executable
 from passkit.program.planning import with_shapes
 from passkit.runtime.native import compiler as native
 from passkit.runtime.native.build import build, stats
@@ -24,7 +23,7 @@ from tests.planned import agrees, feeds_of
 TEXT = "x: f32[n, 4]; y: f32[n, 4]; e = exp(sub(x, y)); return e, reduce_sum(mul(e, y), axis=1)"
 
 
-def exe(text: str = TEXT, **options: Any) -> Executable:
+def exe(text: str = TEXT, **options: Any) -> pk.Executable:
     """The executable of a graph in text."""
     return pk.compile(pk.parse(text), **options)
 
@@ -37,13 +36,13 @@ def pair(rng: Any, n: int) -> dict[str, Any]:
 def test_calls_by_name_dict_and_out(rng: Any) -> None:
     """Feeds by name, as a dict and with ``out`` give the same bits; ``out`` is returned."""
     run, feeds = exe(), pair(rng, 9)
-    wanted = [a.tobytes() for a in run(feeds)]
+    expected = [a.tobytes() for a in run(feeds)]
     out = [np.empty((9, 4), np.float32), np.empty(9, np.float32)]
 
-    assert [a.tobytes() for a in run(**feeds)] == wanted
-    assert [a.tobytes() for a in run({"x": feeds["x"]}, y=feeds["y"])] == wanted
-    found = run(feeds, out=out)
-    assert found[0] is out[0] and [a.tobytes() for a in out] == wanted
+    assert [a.tobytes() for a in run(**feeds)] == expected
+    assert [a.tobytes() for a in run({"x": feeds["x"]}, y=feeds["y"])] == expected
+    result = run(feeds, out=out)
+    assert result[0] is out[0] and [a.tobytes() for a in out] == expected
     with pytest.raises(FeedError, match=r"out\[1\] needs a plain float32\[9\], got float32\[8\]"):
         run(feeds, out=[out[0], np.empty(8, np.float32)])
 
@@ -132,9 +131,9 @@ def test_two_threads_one_executable(rng: Any) -> None:
     run, graph = exe(), pk.parse(TEXT)
 
     def work(seed: int) -> None:
-        own = np.random.default_rng(seed)
-        for n in own.integers(1, 3000, 40):
-            feeds = pair(own, int(n))
+        local = np.random.default_rng(seed)
+        for n in local.integers(1, 3000, 40):
+            feeds = pair(local, int(n))
             agrees(graph, feeds, run(feeds))
 
     with ThreadPoolExecutor(4) as pool:
@@ -281,9 +280,9 @@ def test_an_unknown_option_offers_the_nearest() -> None:
 
 def test_explain_plans_a_graph() -> None:
     """A graph without a plan is planned; a name selects edges."""
-    found = pk.explain(pk.parse(TEXT), "mul")
+    result = pk.explain(pk.parse(TEXT), "mul")
 
-    assert {(d.producer, d.consumer) for d in found} == {("e", "mul"), ("mul", "reduce_sum")}
+    assert {(d.producer, d.consumer) for d in result} == {("e", "mul"), ("mul", "reduce_sum")}
 
 
 def test_kernels_are_built_into_a_given_cache(tmp_path: Any) -> None:

@@ -67,6 +67,6 @@ def test_python_by_design_is_no_warning() -> None:
         run = pk.compile([rounds[0], pk.ops.sort(x), pk.ops.inv(x), op(x)])
 
     assert run.stats["interpreted_calls"] == 0 and run.stats["python_calls"] == 4
-    found: list[Any] = run(x=np.eye(4, dtype=np.float32))
-    assert found[0].sum() == 128 and found[3][0, 3] == 1
+    result: list[Any] = run(x=np.eye(4, dtype=np.float32))
+    assert result[0].sum() == 128 and result[3][0, 3] == 1
     assert {d.way_out for d in pk.explain(run.graph)} <= {""}

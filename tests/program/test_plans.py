@@ -14,12 +14,11 @@ import pytest
 
 import passkit as pk
 from passkit.graph.infer import code_dtypes
-from passkit.graph.node import Node
 from passkit.program.plan_cache import decode_value, encode_value, plan_key
 from passkit.runtime.native import launcher
 from passkit.runtime.native.cache import KernelCache, open_cache
 from passkit.values import dtype
-from passkit.values.size import Quotient, Size
+from passkit.values.size import Quotient
 from tests.raised import ROOT
 
 PROGRAM = """
@@ -66,20 +65,20 @@ FOLDED = WEIGHTS | {"graph": WEIGHTS["graph"].replace("constant(", "ops.exp(")}
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A cache of its own, with nothing but the launcher, which takes a second to compile."""
-    own = tmp_path / "cache"
+    local = tmp_path / "cache"
     launcher.launcher()
-    assert open_cache().copy_to(KernelCache(own), [launcher.cache_key()]) == 1
-    return own
+    assert open_cache().copy_to(KernelCache(local), [launcher.cache_key()]) == 1
+    return local
 
 
 def run(folder: Path, program: dict[str, str], before: str = "", **more: str) -> dict[str, Any]:
-    """What the program says in a new process."""
+    """The JSON that the program prints in a new process."""
     environ = os.environ | {"PASSKIT_CACHE_DIR": str(folder), "PYTHONPATH": str(ROOT)} | more
     text = PROGRAM.format(before=before, **program)
     done = subprocess.run([sys.executable, "-c", text], env=environ, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result
 
 
 def plan_files(folder: Path) -> list[Path]:
@@ -190,7 +189,7 @@ def test_graphs_without_a_key() -> None:
 
 def test_sizes_are_decoded_as_encoded() -> None:
     """Sizes, sums and quotients are decoded as they were encoded."""
-    n, m = Size.symbol("n"), Size.symbol("m")
+    n, m = pk.Size.symbol("n"), pk.Size.symbol("m")
     value = (3, n, n * m + 1, (n + 2) // 3, "text", (n // m, ()))
     assert decode_value(json.loads(json.dumps(encode_value(value)))) == value
     assert isinstance(decode_value(encode_value(Quotient(n, 2))), Quotient)
@@ -217,7 +216,7 @@ def test_the_dtype_that_code_has_is_the_one_inferred(name: str) -> None:
             node = op(*shapes).node
         except pk.PasskitError:
             continue  # an operator need not take every type
-        assert isinstance(node, Node)
+        assert isinstance(node, pk.Node)
         assert (node.entries[0].dtype,) == code_dtypes(node, *(e.dtype for e in node.inputs))
 
 

@@ -39,12 +39,12 @@ def saved(folder: Path) -> tuple[Any, Any]:
 
 def test_a_loaded_executable_equals_the_saved_one(tmp_path: Path) -> None:
     """Graph, options and state are those of the saved executable."""
-    x, wanted = saved(tmp_path)
+    x, expected = saved(tmp_path)
     exe = pk.load(tmp_path)
 
     assert exe.context.fusion == "nnvm"
     assert exe.state["w"].tolist() == [2, 3, 4]
-    assert exe(x=x)[0].tobytes() == wanted.tobytes()
+    assert exe(x=x)[0].tobytes() == expected.tobytes()
 
 
 def test_hints_and_disabled_passes_are_saved(tmp_path: Path) -> None:
@@ -85,29 +85,29 @@ def test_loading_needs_no_compiler(tmp_path: Path) -> None:
 
     The loaded kernels stay out of its cache.
     """
-    x, wanted = saved(tmp_path / "exe")
+    x, expected = saved(tmp_path / "exe")
     np.save(tmp_path / "x.npy", x)
     program = (
         "import numpy as np, passkit as pk, sys, warnings; warnings.simplefilter('error')\n"
         "exe = pk.load(sys.argv[1]); y = exe(x=np.load(sys.argv[2]))[0]\n"
         "print(exe.stats['compiled'], exe.stats['target'], y.tobytes().hex())"
     )
-    own = KernelCache(tmp_path / "cache")
-    KernelCache(Path(launcher().__file__).parents[1]).copy_to(own, [cache_key()])
+    local = KernelCache(tmp_path / "cache")
+    KernelCache(Path(launcher().__file__).parents[1]).copy_to(local, [cache_key()])
     env = {
         **os.environ,
         "PASSKIT_CACHE_DIR": str(tmp_path / "cache"),
         "PASSKIT_CXX": "/nonexistent",
     }
-    said = subprocess.run(
+    output = subprocess.run(
         [sys.executable, "-c", program, str(tmp_path / "exe"), str(tmp_path / "x.npy")],
         env=env,
         capture_output=True,
         text=True,
     )
 
-    assert said.stdout.split() == ["0", "cpu", wanted.tobytes().hex()], said.stderr
-    assert own.info().kernels == 1, "the launcher"
+    assert output.stdout.split() == ["0", "cpu", expected.tobytes().hex()], output.stderr
+    assert local.info().kernels == 1, "the launcher"
 
 
 PLANTED = """

@@ -40,18 +40,18 @@ def test_jit_keeps_calls_and_name() -> None:
 def test_results_come_in_the_same_form(result: Any) -> None:
     """An array, or a tuple, list or dict of them, also on the second, fast call."""
     f = pk.jit(result)
-    wanted = result(array(4))
+    expected = result(array(4))
 
     for _ in range(2):
-        found = f(array(4))
-        assert type(found) is type(wanted)
+        outcome = f(array(4))
+        assert type(outcome) is type(expected)
         pairs = (
-            [(found, wanted)]
-            if isinstance(wanted, np.ndarray)
+            [(outcome, expected)]
+            if isinstance(expected, np.ndarray)
             else list(
-                zip(found.values(), wanted.values(), strict=True)
-                if isinstance(wanted, dict)
-                else zip(found, wanted, strict=True)
+                zip(outcome.values(), expected.values(), strict=True)
+                if isinstance(expected, dict)
+                else zip(outcome, expected, strict=True)
             )
         )
         for a, b in pairs:
@@ -127,6 +127,6 @@ def test_graph_inputs_can_be_reordered() -> None:
 @pytest.mark.parametrize("target", ["cpu", "blocks", "interpret"])
 def test_arguments_keep_their_order(target: str) -> None:
     """Positional arguments are matched in order, for every target."""
-    found = pk.jit(lambda x, y: y - x, target=target)(array(3), array(3) + 1)
+    outcome = pk.jit(lambda x, y: y - x, target=target)(array(3), array(3) + 1)
 
-    assert found.tolist() == [1, 1, 1]
+    assert outcome.tolist() == [1, 1, 1]

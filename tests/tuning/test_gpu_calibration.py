@@ -24,17 +24,17 @@ def test_calibration_with_an_injected_clock(fresh_cache: Path) -> None:
         facts = device().facts
         shipped = profiled(target_of("cuda"), facts)
         assert "shipped for Fake" in doctor._gpu_profile()
-        found = calibrate_gpu(device())
+        result = calibrate_gpu(device())
         doctor.calibrate_gpus()
         target = settled(target_of("cuda"))
         assert "GB/s, a launch 5 us" in doctor._gpu_profile().replace("µs", "us")
-        own = read_gpu_profile(named(facts))
+        local = read_gpu_profile(named(facts))
 
-    assert [n for n, _ in found.curve] == [2 * MIB, 4 * MIB, 8 * MIB, 16 * MIB, 32 * MIB]
-    assert [speed for _, speed in found.curve] == pytest.approx([2e12] * 5, rel=0.01)
-    assert found.launch == pytest.approx(5e-6, rel=1e-3)
-    assert own is not None and (target.curve, target.launch) == own
-    assert own.launch == pytest.approx(found.launch)
+    assert [n for n, _ in result.curve] == [2 * MIB, 4 * MIB, 8 * MIB, 16 * MIB, 32 * MIB]
+    assert [speed for _, speed in result.curve] == pytest.approx([2e12] * 5, rel=0.01)
+    assert result.launch == pytest.approx(5e-6, rel=1e-3)
+    assert local is not None and (target.curve, target.launch) == local
+    assert local.launch == pytest.approx(result.launch)
     assert (shipped.curve, shipped.light) != (target.curve, 0) and shipped.light == target.light
     (path,) = (fresh_cache / "tuned").glob("cuda-*.json")
     good = path.read_text()
@@ -61,6 +61,6 @@ def test_occupancy_is_in_the_stats() -> None:
     with faked():
         exe = pk.compile(pk.Graph([pk.ops.exp(pk.var("x", (8,)))]), target="cuda")
         exe(x=[1.0] * 8)
-        told = exe.stats["occupancy"]
+        reported = exe.stats["occupancy"]
 
-    assert told == {exe.kernels[0].name: 1.0}
+    assert reported == {exe.kernels[0].name: 1.0}

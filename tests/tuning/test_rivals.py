@@ -11,14 +11,11 @@ import pytest
 
 import passkit as pk
 from passkit.errors import SettingError
-from passkit.graph.graph import Graph
 from passkit.library import store
 from passkit.plan.evaluator import APART, Evaluator, Record
 from passkit.plan.group import FUSED
 from passkit.plan.schedule import Source
-from passkit.serial.json import from_json
 from passkit.tuning.measure import MeasureAnswer, Request
-from passkit.tuning.tuner import tune
 from passkit.tuning.workers import DeadError
 from tests.passes.test_select import attention, fused, kernels
 from tests.planned import agrees, feeds_of
@@ -29,14 +26,15 @@ SAMPLES = 40
 
 def in_one(request: Request) -> str:
     """The key of the group that a request is about."""
-    (node,) = (n for n in from_json(request.graph).nodes if n.op is FUSED)
+    (node,) = (n for n in pk.from_json(request.graph).nodes if n.op is FUSED)
     return str(node.params["body"].key)
 
 
-class Told(Executor):
-    """Measures nothing: groups in ``quick`` take half of what their units do, others twice that.
+class ScriptedExecutor(Executor):
+    """An executor with made-up answers: groups in ``quick`` take half as long as their units.
 
-    Where these are ``bad``, or kernels of groups, whoever runs them ends.
+    Other groups take twice as long, or the same if ``equal``. If ``bad`` is `APART`, measurements
+    of units fail; if it is another text, those of groups do.
     """
 
     def __init__(self, *quick: str, equal: bool = False, bad: str = "") -> None:
@@ -78,53 +76,53 @@ def operators(graph: pk.Graph) -> dict[str, str]:
 def test_the_fastest_rival_is_chosen(graph: pk.Graph, fresh_cache: Path) -> None:
     """The pattern that the clock favours is chosen, if any; nothing is measured twice."""
 
-    def tune_by(told: Told) -> list[str]:
-        found = tune(graph, executor=told, budget=1)
-        assert (found.measured == 0) is (told.count == 0)
-        return told.pairs
+    def tune_by(executor: ScriptedExecutor) -> list[str]:
+        result = pk.tune(graph, executor=executor, budget=1)
+        assert (result.measured == 0) is (executor.count == 0)
+        return executor.pairs
 
     (usual,) = operators(graph)
-    pairs = tune_by(Told())
+    pairs = tune_by(ScriptedExecutor())
     assert usual == pairs[0] and len(set(pairs)) == 3
     assert kernels(fused(graph)) == ["mul add reduce_max sub exp reduce_sum div"]
     for k in set(pairs):
         store.clear()
-        tune_by(Told(k))
+        tune_by(ScriptedExecutor(k))
         plan = fused(graph)
 
         assert [g.key for g in plan.attrs["subgraph"].values() if g.key in pairs] == [k]
         assert "3 patterns were measured" in str(plan.attrs["selection"])
-        said = [d.reason for d in plan.attrs["fusion_log"] if "matmul" in d.producer + d.consumer]
-        assert any("as measured" in reason for reason in said)
-    assert tune_by(Told(k)) == []
+        output = [d.reason for d in plan.attrs["fusion_log"] if "matmul" in d.producer + d.consumer]
+        assert any("as measured" in reason for reason in output)
+    assert tune_by(ScriptedExecutor(k)) == []
     assert next(iter(fused(graph, evaluator="model").attrs["subgraph"].values())).key == usual
 
 
 def test_without_a_difference_the_model_decides(graph: pk.Graph, fresh_cache: Path) -> None:
     """Equal patterns are not measured again; with rivals=0 none are measured."""
     (usual,) = operators(graph)
-    told = Told(equal=True)
-    tune(graph, executor=told, budget=1, rivals=0)
-    assert told.pairs == []
-    tune(graph, executor=told, budget=1, rivals=1)
+    executor = ScriptedExecutor(equal=True)
+    pk.tune(graph, executor=executor, budget=1, rivals=0)
+    assert executor.pairs == []
+    pk.tune(graph, executor=executor, budget=1, rivals=1)
 
-    assert [*operators(graph)] == [usual] and len(told.pairs) == 2
+    assert [*operators(graph)] == [usual] and len(executor.pairs) == 2
     assert fused(graph).attrs["selection"].measured == 0
-    assert tune(graph, executor=told, budget=1, rivals=1).measured == 0
+    assert pk.tune(graph, executor=executor, budget=1, rivals=1).measured == 0
     with pytest.raises(SettingError, match="needs rivals of at least 0, got -1"):
-        tune(graph, rivals=-1)
+        pk.tune(graph, rivals=-1)
 
 
 def test_a_contradiction_of_the_plan_is_confirmed(graph: pk.Graph, fresh_cache: Path) -> None:
     """A chosen pattern that is slower is measured again in a new process."""
-    told = Told()
-    tune(graph, executor=told, budget=1)
+    executor = ScriptedExecutor()
+    pk.tune(graph, executor=executor, budget=1)
     (usual,) = {g.key for g in fused(graph, evaluator="model").attrs["subgraph"].values()}
 
-    assert told.pairs.count(usual) == 2
-    assert all(told.pairs.count(k) == 1 for k in set(told.pairs) - {usual})
-    known = store.snapshot().evaluator.records
-    (units,) = [r for r in known if r.template == APART and r.group == usual]
+    assert executor.pairs.count(usual) == 2
+    assert all(executor.pairs.count(k) == 1 for k in set(executor.pairs) - {usual})
+    facts = store.snapshot().evaluator.records
+    (units,) = [r for r in facts if r.template == APART and r.group == usual]
     assert len(units.samples) == 2 * SAMPLES and units.fused_share == 2.0
 
 
@@ -133,13 +131,13 @@ def test_a_pattern_that_crashes_is_not_chosen(graph: pk.Graph, fresh_cache: Path
     (usual,) = operators(graph)
     for bad, plan in ((APART, [usual]), ("kernels", [])):
         store.clear()
-        tune(graph, executor=Told(usual, bad=bad), budget=1)
+        pk.tune(graph, executor=ScriptedExecutor(usual, bad=bad), budget=1)
 
         assert [k for k in operators(graph) if k == usual] == plan
         faults = {r.template == APART for r in store.snapshot().evaluator.records if r.fault}
         assert faults == {bad == APART}
-        idle = Told(usual)
-        assert tune(graph, executor=idle, budget=1).measured == idle.count == 0
+        idle = ScriptedExecutor(usual)
+        assert pk.tune(graph, executor=idle, budget=1).measured == idle.count == 0
 
 
 def test_rivals_are_measured_with_real_kernels(fresh_cache: Path) -> None:
@@ -151,15 +149,15 @@ def test_rivals_are_measured_with_real_kernels(fresh_cache: Path) -> None:
         run()
         return 9e-6 if template == APART else 1e-6
 
-    found = tune(graph, executor=executor, clock=clock, budget=1, rivals=1)
+    result = pk.tune(graph, executor=executor, clock=clock, budget=1, rivals=1)
     plan = fused(graph)
     (pair, *_) = [r for r in executor.requests if r.apart]
-    units = from_json(pair.apart)
+    units = pk.from_json(pair.apart)
 
     assert pair.templates[1:] == (APART,) and units.inputs[0].name == "x0"
-    assert isinstance(units, Graph) and sum(n.op is not None for n in units.nodes) > 1
-    assert plan.attrs["selection"].chosen == 1 and "apart" not in found.groups[0].template
-    assert not any(g.faults for g in found.groups)
+    assert isinstance(units, pk.Graph) and sum(n.op is not None for n in units.nodes) > 1
+    assert plan.attrs["selection"].chosen == 1 and "apart" not in result.groups[0].template
+    assert not any(g.faults for g in result.groups)
     feeds = feeds_of(graph, np.random.default_rng(0))
     agrees(graph, feeds, pk.compile(graph)(feeds))
 
@@ -175,6 +173,6 @@ def test_a_share_needs_a_consistent_difference() -> None:
     assert share((2.0,) * 4, (1.97,) * 4) is None
     assert share((2.0,) * 4, (1.0, 1.0, 3.0, 3.0)) is None
     assert share((2.0,) * 4, ()) is None
-    known = Evaluator([Record("0" * 64, APART, (), Source.MEASURED, (2.0,), 3.0, beside=(1.0,))])
-    assert known.compares and known.slowness == 1.5 and known.scale == 1.0
+    facts = Evaluator([Record("0" * 64, APART, (), Source.MEASURED, (2.0,), 3.0, beside=(1.0,))])
+    assert facts.compares and facts.slowness == 1.5 and facts.scale == 1.0
     assert not Evaluator().compares and Evaluator().slowness == 1.0

@@ -21,7 +21,7 @@ from passkit.errors import CompilerError, FeedError, SettingError
 from passkit.library import store
 from passkit.runtime.loop import STATE, while_loop
 from passkit.tuning.measure import Request
-from passkit.tuning.tuner import Tuning, tune
+from passkit.tuning.tuner import Tuning
 from passkit.tuning.workers import DeadError, HungError, Workers
 from tests.raised import ROOT
 
@@ -75,8 +75,8 @@ def short() -> pk.Graph:
 
 def texts_of(graph: pk.Graph) -> list[str]:
     """All templates of its only group."""
-    (found,) = pk.templates(graph, evaluator="model")
-    return [found.template, *(str(v.template) for v in found.others)]
+    (result,) = pk.templates(graph, evaluator="model")
+    return [result.template, *(str(v.template) for v in result.others)]
 
 
 def test_the_fastest_template_is_taken(fresh_cache: Path) -> None:
@@ -89,10 +89,10 @@ def test_the_fastest_template_is_taken(fresh_cache: Path) -> None:
     for favourite in texts:
         store.clear()
         executor = Inline()
-        found = pk.tune(graph, executor=executor, clock=favour(favourite), budget=ALL)
-        (group,) = found.groups
+        result = pk.tune(graph, executor=executor, clock=favour(favourite), budget=ALL)
+        (group,) = result.groups
 
-        assert (group.template, found.measured, found.rounds) == (favourite, len(texts), 1)
+        assert (group.template, result.measured, result.rounds) == (favourite, len(texts), 1)
         assert (group.gain, group.faults) == (1.0 if favourite == texts[0] else 2.0, {})
         (shown,) = pk.templates(graph)
         assert shown.template == favourite and "fastest when measured" in shown.why
@@ -101,7 +101,7 @@ def test_the_fastest_template_is_taken(fresh_cache: Path) -> None:
         again = pk.tune(graph, executor=executor, clock=favour(favourite), budget=ALL)
         assert (again.measured, again.rounds) == (0, 0)
         assert len(executor.requests) == 1 + (favourite != texts[0])
-    assert found.changed == 1
+    assert result.changed == 1
 
 
 def test_templates_within_the_budget_are_measured(softmax: pk.Graph, fresh_cache: Path) -> None:
@@ -126,12 +126,12 @@ def test_a_crash_marks_the_template(softmax: pk.Graph, fresh_cache: Path) -> Non
     for bad, error in ((texts[0], DeadError("x")), (texts[2], HungError("x"))):
         store.clear()
         executor = Inline(lambda r, bad=bad, error=error: error if bad in r.templates else None)
-        found = pk.tune(softmax, executor=executor, clock=favour(texts[3]), budget=4)
+        result = pk.tune(softmax, executor=executor, clock=favour(texts[3]), budget=4)
         fault = "crashed" if bad is texts[0] else "hung"
 
-        assert found.groups[0].faults == {bad: fault}
-        assert found.groups[0].template == texts[3]
-        assert f"{bad} {fault}" in found.remarks[0]
+        assert result.groups[0].faults == {bad: fault}
+        assert result.groups[0].template == texts[3]
+        assert f"{bad} {fault}" in result.remarks[0]
         assert pk.tune(softmax, executor=executor, clock=favour(texts[3]), budget=4).measured == 0
 
 
@@ -139,10 +139,10 @@ def test_a_crash_that_does_not_repeat_is_no_fault(softmax: pk.Graph, fresh_cache
     """If a process was ended from outside, everything is measured after all."""
     left = [DeadError("x"), DeadError("y")]
     executor = Inline(lambda r: left.pop() if left else None)
-    found = pk.tune(softmax, executor=executor, clock=favour(""), budget=3)
+    result = pk.tune(softmax, executor=executor, clock=favour(""), budget=3)
 
-    assert (found.groups[0].faults, found.groups[0].measured) == ({}, 3)
-    assert found.remarks == ()
+    assert (result.groups[0].faults, result.groups[0].measured) == ({}, 3)
+    assert result.remarks == ()
 
 
 def test_templates_with_other_bits_are_not_taken(fresh_cache: Path) -> None:
@@ -151,34 +151,38 @@ def test_templates_with_other_bits_are_not_taken(fresh_cache: Path) -> None:
     (ranked,) = pk.templates(graph, evaluator="model")
     rows = [str(v.template) for v in ranked.others if v.schedule.composition.value == "row"]
     assert rows
-    found = pk.tune(graph, executor=Inline(), clock=favour(rows[0]), budget=ALL)
+    result = pk.tune(graph, executor=Inline(), clock=favour(rows[0]), budget=ALL)
 
-    assert found.groups[0].faults == dict.fromkeys(rows, "other bits")
-    assert found.groups[0].template == ranked.template
+    assert result.groups[0].faults == dict.fromkeys(rows, "other bits")
+    assert result.groups[0].template == ranked.template
 
 
 def test_unknown_sizes_are_measured_at_two_sizes(fresh_cache: Path) -> None:
     """Groups are measured at the given and at larger sizes; reductions keep their order."""
     graph = pk.parse("x: f32[n, 96]; return sub(x, reduce_mean(x, axis=1, keepdims=true))")
     executor = Inline()
-    found = pk.tune(graph, executor=executor, clock=favour(""), shapes={"x": (5, 96)})
+    result = pk.tune(graph, executor=executor, clock=favour(""), shapes={"x": (5, 96)})
 
     assert [r.shapes for r in executor.requests] == [((5, 96),), ((160, 96),)]
-    assert found.groups[0].faults == {} and found.groups[0].before == 2e-6
+    assert result.groups[0].faults == {} and result.groups[0].before == 2e-6
     with pytest.raises(FeedError, match="there is no input 'y'; known: x"):
-        tune(graph, shapes={"y": (1,)})
+        pk.tune(graph, shapes={"y": (1,)})
 
 
 def test_sizes_that_inputs_do_not_have_are_passed(fresh_cache: Path) -> None:
     """A split sum's second half reads one row for 128 of n: an array (n, 0) gives n."""
     executor = Inline()
     graph = pk.parse("x: f32[n, 40]; return reduce_sum(x, axis=0)")
-    found = pk.tune(graph, executor=executor, clock=favour(""), shapes={"x": (300, 40)}, budget=1)
+    result = pk.tune(graph, executor=executor, clock=favour(""), shapes={"x": (300, 40)}, budget=1)
 
     assert [r.shapes for r in executor.requests] == [
-        ((300, 40),), ((9600, 40),), ((3, 40), (300, 0)), ((75, 40), (9600, 0))]  # fmt: skip
-    assert [(g.operators, g.before) for g in found.groups] == [("partial", 2e-6), ("join", 2e-6)]
-    assert found.remarks == ()
+        ((300, 40),),
+        ((9600, 40),),
+        ((3, 40), (300, 0)),
+        ((75, 40), (9600, 0)),
+    ]
+    assert [(g.operators, g.before) for g in result.groups] == [("partial", 2e-6), ("join", 2e-6)]
+    assert result.remarks == ()
 
 
 def test_loop_bodies_and_single_operators_are_tuned(fresh_cache: Path) -> None:
@@ -189,23 +193,23 @@ def test_loop_bodies_and_single_operators_are_tuned(fresh_cache: Path) -> None:
     (y,) = while_loop(condition, body, [pk.var("x", (64, 40))], [], "loop")
     executor = Inline()
     graph = pk.Graph([pk.ops.abs(y + 1.0)])
-    found = pk.tune(graph, executor=executor, clock=favour(""), budget=1, operators=True)
+    result = pk.tune(graph, executor=executor, clock=favour(""), budget=1, operators=True)
 
-    names = [g.operators for g in found.groups]
+    names = [g.operators for g in result.groups]
     assert names == ["add, abs", "reduce_max, less", "mul, add, abs"]
-    assert found.rounds == 1 and found.measured == len(executor.requests)
-    known = {r.operators for r in store.snapshot().records()}
-    assert {"less", "abs", "mul", "add"} <= known
+    assert result.rounds == 1 and result.measured == len(executor.requests)
+    facts = {r.operators for r in store.snapshot().records()}
+    assert {"less", "abs", "mul", "add"} <= facts
     assert pk.tune(graph, executor=executor, budget=1, clock=favour("")).measured == 0
 
 
 def test_a_broken_executor_falls_back_to_workers(short: pk.Graph, fresh_cache: Path) -> None:
     """Worker processes measure the rest; a clock of the user's cannot be sent to them."""
     executor = Inline(lambda r: BrokenExecutor("ended abruptly"))
-    found = pk.tune(short, executor=executor, budget=1)
+    result = pk.tune(short, executor=executor, budget=1)
 
-    assert found.measured == 1 and found.groups[0].before > 0
-    assert "the pool of an executor broke: ended abruptly" in found.remarks[0]
+    assert result.measured == 1 and result.groups[0].before > 0
+    assert "the pool of an executor broke: ended abruptly" in result.remarks[0]
     with pytest.raises(SettingError, match="ended abruptly, and worker processes cannot have the"):
         pk.tune(short, executor=executor, clock=favour(""), budget=2)
     refused = Inline(lambda r: ValueError("no such operator here"))
@@ -218,17 +222,17 @@ def test_options_that_do_not_fit_are_errors(
 ) -> None:
     """Wrong options, and a machine without a compiler, are errors."""
     with pytest.raises(SettingError, match="kernels of target 'cpu', got 'cuda'"):
-        tune(softmax, target="cuda")
+        pk.tune(softmax, target="cuda")
     with pytest.raises(SettingError, match="uses what was measured .* got evaluator=<passkit"):
-        tune(softmax, evaluator="model")
+        pk.tune(softmax, evaluator="model")
     with pytest.raises(SettingError, match="uses the wall clock, not <function"):
-        tune(softmax, clock=favour(""))
+        pk.tune(softmax, clock=favour(""))
     for option in ("budget", "at_once"):
         with pytest.raises(SettingError, match=f"needs {option} of at least 1, got 0"):
-            tune(softmax, **{option: 0})
+            pk.tune(softmax, **{option: 0})
     monkeypatch.setenv("PASSKIT_CXX", "/nonexistent/c++")
     with pytest.raises(CompilerError, match="no C\\+\\+ compiler was found; install"):
-        tune(softmax)
+        pk.tune(softmax)
 
 
 def test_a_killed_worker_loses_nothing(short: pk.Graph, fresh_cache: Path) -> None:
@@ -246,13 +250,13 @@ def test_a_killed_worker_loses_nothing(short: pk.Graph, fresh_cache: Path) -> No
     thread = threading.Thread(target=kill)
     thread.start()
     try:
-        found = pk.tune(short, executor=workers, budget=2)
+        result = pk.tune(short, executor=workers, budget=2)
     finally:
         thread.join()
         workers.shutdown(wait=False)
 
     assert killed and workers.pids == []
-    assert (found.groups[0].measured, found.groups[0].faults) == (2, {})
+    assert (result.groups[0].measured, result.groups[0].faults) == (2, {})
     assert all(r.seconds > 0 for r in store.snapshot().records() if r.samples)
 
 
@@ -270,9 +274,9 @@ def test_a_killed_tuner_can_be_continued(tmp_path: Path, fresh_cache: Path) -> N
         tuner.kill()
     before = store.snapshot().records()
     executor = Inline()
-    found = tune(pk.parse(model.read_text()), executor=executor, budget=1, fusion="none")
+    result = pk.tune(pk.parse(model.read_text()), executor=executor, budget=1, fusion="none")
 
-    assert 1 <= len(before) <= len(found.groups) == 4
+    assert 1 <= len(before) <= len(result.groups) == 4
     assert {r.group for r in before if r.samples} <= {r.group for r in store.snapshot().records()}
-    assert len(executor.requests) == found.measured == 4 - sum(bool(r.samples) for r in before)
-    assert isinstance(found, Tuning)
+    assert len(executor.requests) == result.measured == 4 - sum(bool(r.samples) for r in before)
+    assert isinstance(result, Tuning)
