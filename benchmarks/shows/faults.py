@@ -153,7 +153,7 @@ DEMANDS = [
         "21. warm starts of networks with folded constants; checksums by a library",
         passing(
             "tests/program/test_plans.py::test_constants_that_were_folded_are_computed_again",
-            "tests/program/test_plans.py::test_constants_that_were_folded_twice",
+            "tests/program/test_plans.py::test_expressions_of_folded_constants_reach_the_source",
             f"{GRAPHDEF}/test_crc32c.py",
         ),
     ),
