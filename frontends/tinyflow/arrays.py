@@ -200,13 +200,13 @@ def split(
     sizes = require_shape(entry, "split")
     count = axis_length("split", sizes, split_axis)
     if is_count:
-        each = divide_exactly(count, int(sizes_argument)) if sizes_argument > 0 else None
-        if each is None:
+        part_length = divide_exactly(count, int(sizes_argument)) if sizes_argument > 0 else None
+        if part_length is None:
             raise ShapeError(
                 f"split needs a length that {sizes_argument} divides, got {count} along axis "
                 f"{axis} of {format_shape(sizes)}"
             )
-        parts: list[Any] = [each] * int(sizes_argument)
+        parts: list[Any] = [part_length] * int(sizes_argument)
     else:
         parts = list(require_ints("split", "num_or_size_splits", sizes_argument))
     if -1 in parts and isinstance(count, int):

@@ -11,7 +11,7 @@ from passkit.frontends.tinyflow import arrays, creation, elementwise, random_ops
 from passkit.frontends.tinyflow.argument_checks import require_float, require_int
 from passkit.frontends.tinyflow.dtypes import as_dtype
 from passkit.frontends.tinyflow.missing_names import missing_name_handler
-from passkit.frontends.tinyflow.reductions import FUNCTIONS as FOLDS
+from passkit.frontends.tinyflow.reductions import FUNCTIONS as REDUCTIONS
 from passkit.frontends.tinyflow.reductions import moments
 from passkit.frontends.tinyflow.shapes import format_shape, parse_shape, require_shape
 from passkit.frontends.tinyflow.tensors import Tensor, call_operator, convert_to_tensor
@@ -45,8 +45,8 @@ def flip_left_right(image: Any) -> Tensor:
     Args:
         image: An image of shape (height, width, channels), or a batch of images.
     """
-    x, rows = _require_images("flip_left_right", image)
-    return arrays.reverse(x, [rows + 1])
+    x, row_axis = _require_images("flip_left_right", image)
+    return arrays.reverse(x, [row_axis + 1])
 
 
 def flip_up_down(image: Any) -> Tensor:
@@ -55,8 +55,8 @@ def flip_up_down(image: Any) -> Tensor:
     Args:
         image: An image of shape (height, width, channels), or a batch of images.
     """
-    x, rows = _require_images("flip_up_down", image)
-    return arrays.reverse(x, [rows])
+    x, row_axis = _require_images("flip_up_down", image)
+    return arrays.reverse(x, [row_axis])
 
 
 def random_flip_left_right(image: Any, seed: int | None = None) -> Tensor:
@@ -66,8 +66,8 @@ def random_flip_left_right(image: Any, seed: int | None = None) -> Tensor:
         image: An image of shape (height, width, channels), or a batch of images.
         seed: Makes the draws the same in every process, as `tf.set_random_seed` does.
     """
-    x, rows = _require_images("random_flip_left_right", image)
-    shape = [require_shape(x.entry)[0], 1, 1, 1] if rows else []
+    x, row_axis = _require_images("random_flip_left_right", image)
+    shape = [require_shape(x.entry)[0], 1, 1, 1] if row_axis else []
     is_flipped = random_ops.random_uniform(shape, seed=seed) < 0.5
     return elementwise.where(is_flipped, flip_left_right(x), x)
 
@@ -79,8 +79,10 @@ def transpose_image(image: Any, name: str | None = None) -> Tensor:
         image: An image of shape (height, width, channels), or a batch of images.
         name: The name of the result.
     """
-    x, rows = _require_images("transpose_image", image)
-    return arrays.transpose(x, [*range(rows), rows + 1, rows, rows + 2], name or "transpose_image")
+    x, row_axis = _require_images("transpose_image", image)
+    return arrays.transpose(
+        x, [*range(row_axis), row_axis + 1, row_axis, row_axis + 2], name or "transpose_image"
+    )
 
 
 def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
@@ -90,10 +92,10 @@ def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
         images: An image of shape (height, width, channels), or a batch of images.
         name: The name of the result.
     """
-    x, rows = _require_images("rgb_to_grayscale", images)
+    x, row_axis = _require_images("rgb_to_grayscale", images)
     shades = creation.constant(np.array(GREY, np.float32))
     each = convert_image_dtype(x, "float32") * shades
-    grey = FOLDS["reduce_sum"](each, rows + 2, True)
+    grey = REDUCTIONS["reduce_sum"](each, row_axis + 2, True)
     return convert_image_dtype(grey, x.dtype, name=name or "rgb_to_grayscale")
 
 
@@ -104,8 +106,8 @@ def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
         images: An image of shape (height, width, channels), or a batch of images.
         name: The name of the result.
     """
-    x, rows = _require_images("grayscale_to_rgb", images)
-    return arrays.tile(x, [*(1 for _ in range(rows + 2)), 3], name or "grayscale_to_rgb")
+    x, row_axis = _require_images("grayscale_to_rgb", images)
+    return arrays.tile(x, [*(1 for _ in range(row_axis + 2)), 3], name or "grayscale_to_rgb")
 
 
 def convert_image_dtype(
@@ -163,9 +165,9 @@ def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
         images: An image of shape (height, width, channels), or a batch of images.
         contrast_factor: The factor.
     """
-    x, rows = _require_images("adjust_contrast", images)
+    x, row_axis = _require_images("adjust_contrast", images)
     floats = convert_image_dtype(x, "float32")
-    mean = FOLDS["reduce_mean"](floats, [rows, rows + 1], True)
+    mean = REDUCTIONS["reduce_mean"](floats, [row_axis, row_axis + 1], True)
     return convert_image_dtype((floats - mean) * contrast_factor + mean, x.dtype, saturate=True)
 
 
@@ -178,19 +180,19 @@ def per_image_standardization(image: Any) -> Tensor:
     Args:
         image: An image of shape (height, width, channels), or a batch of images.
     """
-    x, rows = _require_images("per_image_standardization", image)
+    x, row_axis = _require_images("per_image_standardization", image)
     floats = x if x.dtype.is_float else elementwise.to_float(x)
-    axes = [rows, rows + 1, rows + 2]
+    axes = [row_axis, row_axis + 1, row_axis + 2]
     mean, variance = moments(floats, axes, keep_dims=True)
-    count = FOLDS["reduce_sum"](creation.ones_like(floats), axes, True)
+    count = REDUCTIONS["reduce_sum"](creation.ones_like(floats), axes, True)
     min_deviation = elementwise.FUNCTIONS["rsqrt"](count)
     deviation = elementwise.FUNCTIONS["sqrt"](variance)
     return (floats - mean) / elementwise.FUNCTIONS["maximum"](deviation, min_deviation)
 
 
-def _static_size(function: str, x: Tensor, rows: int) -> tuple[int, int]:
+def _static_size(function: str, x: Tensor, row_axis: int) -> tuple[int, int]:
     """Return height and width. Raises: ShapeError if one is unknown."""
-    sizes = require_shape(x.entry)[rows : rows + 2]
+    sizes = require_shape(x.entry)[row_axis : row_axis + 2]
     if not all(isinstance(n, int) for n in sizes):
         raise ShapeError(f"{function} needs images of known height and width, got {x!r}")
     return int(sizes[0]), int(sizes[1])
@@ -211,8 +213,8 @@ def crop_to_bounding_box(
     Raises:
         ShapeError: If the part does not lie inside the image, or the image's size is unknown.
     """
-    x, rows = _require_images("crop_to_bounding_box", image)
-    height, width = _static_size("crop_to_bounding_box", x, rows)
+    x, row_axis = _require_images("crop_to_bounding_box", image)
+    height, width = _static_size("crop_to_bounding_box", x, row_axis)
     top, left, h, w = (
         require_int("crop_to_bounding_box", "an offset or a size", n)
         for n in (offset_height, offset_width, target_height, target_width)
@@ -222,7 +224,7 @@ def crop_to_bounding_box(
             f"crop_to_bounding_box needs a part of images {format_shape((height, width))}, got "
             f"{format_shape((h, w))} at {format_shape((top, left))}"
         )
-    at = (slice(None),) * rows
+    at = (slice(None),) * row_axis
     return x[(*at, slice(top, top + h), slice(left, left + w))]
 
 
@@ -241,8 +243,8 @@ def pad_to_bounding_box(
     Raises:
         ShapeError: If the image does not fit, or its size is unknown.
     """
-    x, rows = _require_images("pad_to_bounding_box", image)
-    height, width = _static_size("pad_to_bounding_box", x, rows)
+    x, row_axis = _require_images("pad_to_bounding_box", image)
+    height, width = _static_size("pad_to_bounding_box", x, row_axis)
     below = target_height - offset_height - height
     right = target_width - offset_width - width
     if min(offset_height, offset_width, below, right) < 0:
@@ -251,7 +253,7 @@ def pad_to_bounding_box(
             f"{format_shape((offset_height, offset_width))}, got "
             f"{format_shape((target_height, target_width))}"
         )
-    around = [[0, 0]] * rows + [[offset_height, below], [offset_width, right], [0, 0]]
+    around = [[0, 0]] * row_axis + [[offset_height, below], [offset_width, right], [0, 0]]
     return arrays.pad(x, around)
 
 
@@ -266,8 +268,8 @@ def resize_image_with_crop_or_pad(image: Any, target_height: int, target_width: 
     Raises:
         ShapeError: If the image's size is unknown.
     """
-    x, rows = _require_images("resize_image_with_crop_or_pad", image)
-    height, width = _static_size("resize_image_with_crop_or_pad", x, rows)
+    x, row_axis = _require_images("resize_image_with_crop_or_pad", image)
+    height, width = _static_size("resize_image_with_crop_or_pad", x, row_axis)
     h, w = min(height, target_height), min(width, target_width)
     x = crop_to_bounding_box(x, (height - h) // 2, (width - w) // 2, h, w)
     top, left = (target_height - h) // 2, (target_width - w) // 2
@@ -288,20 +290,20 @@ def central_crop(image: Any, central_fraction: float) -> Tensor:
     part = require_float("central_crop", "central_fraction", central_fraction)
     if not 0 < part <= 1:
         raise SettingError(f"central_crop needs a fraction above 0 and up to 1, got {part}")
-    x, rows = _require_images("central_crop", image)
-    height, width = _static_size("central_crop", x, rows)
+    x, row_axis = _require_images("central_crop", image)
+    height, width = _static_size("central_crop", x, row_axis)
     top, left = (int((n - n * part) / 2) for n in (height, width))
     return crop_to_bounding_box(x, top, left, height - 2 * top, width - 2 * left)
 
 
 def _resize(op: str, images: Any, size: Any, name: str, flags: dict[str, bool]) -> Tensor:
     """Resize images with an operator of passkit; a single image as a batch of one."""
-    x, rows = _require_images(name, images)
-    entry = x.entry if rows else make("expand_dims", x.entry, axis=0)
+    x, row_axis = _require_images(name, images)
+    entry = x.entry if row_axis else make("expand_dims", x.entry, axis=0)
     if op != "resize_nearest" and entry.dtype is not None and entry.dtype.name != "float32":
         entry = make("cast", entry, dtype="float32")
     resized = call_operator(op, name, name, entry, size=parse_shape(size, name), **flags)
-    return resized if rows else arrays.squeeze(resized, 0)
+    return resized if row_axis else arrays.squeeze(resized, 0)
 
 
 def resize_bilinear(
@@ -377,11 +379,11 @@ def resize_images(
     """
     if method not in RESIZE_OPERATORS:
         raise SettingError(f"resize_images needs a method of tf.image.ResizeMethod, got {method!r}")
-    x, rows = _require_images("resize_images", images)
+    x, row_axis = _require_images("resize_images", images)
     new_size: Any = parse_shape(size, "resize_images")
-    height, width = require_shape(x.entry)[rows : rows + 2]
+    height, width = require_shape(x.entry)[row_axis : row_axis + 2]
     if preserve_aspect_ratio:
-        height, width = _static_size("resize_images", x, rows)
+        height, width = _static_size("resize_images", x, row_axis)
         scale = min(new_size[0] / height, new_size[1] / width)
         new_size = (round(height * scale), round(width * scale))
     if (height, width) == tuple(new_size):

@@ -230,7 +230,7 @@ class variance_scaling_initializer:  # noqa: N801 – TensorFlow's name
             return random_ops.random_uniform(sizes, -limit, limit, kind, self.seed)
         if self.distribution == "untruncated_normal":
             return random_ops.random_normal(sizes, 0.0, sqrt(variance), kind, self.seed)
-        # What is cut off lowers the deviation of a normal distribution to this part.
+        # Truncation lowers the deviation of a normal distribution by this factor.
         return random_ops.truncated_normal(
             sizes, 0.0, sqrt(variance) / 0.87962566103423978, kind, self.seed
         )

@@ -15,12 +15,12 @@ from passkit.frontends.tinyflow.deferred_calls import is_unranked
 from passkit.frontends.tinyflow.graphs import GraphKeys, get_default_graph
 from passkit.frontends.tinyflow.missing_names import missing_name_handler
 from passkit.frontends.tinyflow.nn import losses as entropies
-from passkit.frontends.tinyflow.reductions import FUNCTIONS as FOLDS
+from passkit.frontends.tinyflow.reductions import FUNCTIONS as REDUCTIONS
 from passkit.frontends.tinyflow.scopes import name_scope
 from passkit.frontends.tinyflow.shapes import format_shape, require_shape
 from passkit.frontends.tinyflow.tensors import Tensor, convert_to_tensor
 
-OF = elementwise.FUNCTIONS
+MATH = elementwise.FUNCTIONS
 DEFAULT_REDUCTION = "weighted_sum_by_nonzero_weights"
 """The default reduction: the sum, divided by the number of elements whose weight is not 0."""
 
@@ -50,15 +50,15 @@ class Reduction:
 
 
 def _reduce_sum(x: Any) -> Tensor:
-    return FOLDS["reduce_sum"](x)
+    return REDUCTIONS["reduce_sum"](x)
 
 
 def _divide_or_zero(total: Tensor, count: Tensor) -> Tensor:
     """Return total / count; 0 where the count is 0."""
     one = creation.ones_like(count)
-    safe = elementwise.where(OF["equal"](count, 0), one, count)
+    safe = elementwise.where(MATH["equal"](count, 0), one, count)
     return elementwise.where(
-        OF["equal"](count, 0), creation.zeros_like(total), OF["multiply"](total, 1.0) / safe
+        MATH["equal"](count, 0), creation.zeros_like(total), MATH["multiply"](total, 1.0) / safe
     )
 
 
@@ -97,7 +97,9 @@ def compute_weighted_loss(
             loss = weighted
         else:
             weights_of_all = creation.ones_like(element_losses) * scale
-            has_weight = elementwise.cast(OF["not_equal"](weights_of_all, 0), element_losses.dtype)
+            has_weight = elementwise.cast(
+                MATH["not_equal"](weights_of_all, 0), element_losses.dtype
+            )
             counts = {
                 Reduction.MEAN: weights_of_all,
                 Reduction.SUM_OVER_BATCH_SIZE: creation.ones_like(element_losses),
@@ -212,7 +214,7 @@ def mean_squared_error(
     """
     with name_scope(scope, "mean_squared_error"):
         y, x = labels_and_predictions("mean_squared_error", labels, predictions)
-        each = OF["squared_difference"](x, y)
+        each = MATH["squared_difference"](x, y)
         return compute_weighted_loss(each, weights, None, loss_collection, reduction)
 
 
@@ -245,7 +247,7 @@ def huber_loss(
     with name_scope(scope, "huber_loss"):
         y, x = labels_and_predictions("huber_loss", labels, predictions)
         far, most = abs(x - y), require_float("huber_loss", "delta", delta)
-        near = OF["minimum"](far, most)
+        near = MATH["minimum"](far, most)
         each = near * near * 0.5 + (far - near) * most
         return compute_weighted_loss(each, weights, None, loss_collection, reduction)
 
@@ -303,7 +305,7 @@ def log_loss(
     with name_scope(scope, "log_loss"):
         y, x = labels_and_predictions("log_loss", labels, predictions)
         least = require_float("log_loss", "epsilon", epsilon)
-        each = -(y * OF["log"](x + least)) - (1.0 - y) * OF["log"](1.0 - x + least)
+        each = -(y * MATH["log"](x + least)) - (1.0 - y) * MATH["log"](1.0 - x + least)
         return compute_weighted_loss(each, weights, None, loss_collection, reduction)
 
 
@@ -337,7 +339,7 @@ def cosine_distance(
         raise SettingError("cosine_distance needs an axis along which vectors lie, got None")
     with name_scope(scope, "cosine_distance_loss"):
         y, x = labels_and_predictions("cosine_distance", labels, predictions)
-        each = 1.0 - FOLDS["reduce_sum"](x * y, along, True)
+        each = 1.0 - REDUCTIONS["reduce_sum"](x * y, along, True)
         return compute_weighted_loss(each, weights, None, loss_collection, reduction)
 
 
@@ -365,11 +367,11 @@ def mean_pairwise_squared_error(
         axes = list(range(1, len(require_shape(x.entry, "mean_pairwise_squared_error"))))
         scale = elementwise.cast(convert_to_tensor(weights), x.dtype)
         error = x - y
-        present = elementwise.cast(OF["not_equal"](creation.ones_like(error) * scale, 0), x.dtype)
-        count = FOLDS["reduce_sum"](present, axes, True)
-        squares = FOLDS["reduce_sum"](error * error, axes, True)
-        total = FOLDS["reduce_sum"](error, axes, True)
-        pairs = OF["maximum"](count - 1.0, 0.0)
+        present = elementwise.cast(MATH["not_equal"](creation.ones_like(error) * scale, 0), x.dtype)
+        count = REDUCTIONS["reduce_sum"](present, axes, True)
+        squares = REDUCTIONS["reduce_sum"](error * error, axes, True)
+        total = REDUCTIONS["reduce_sum"](error, axes, True)
+        pairs = MATH["maximum"](count - 1.0, 0.0)
         example_losses = 2.0 * _divide_or_zero(squares, pairs) - 2.0 * _divide_or_zero(
             total * total, count * pairs
         )

@@ -10,13 +10,13 @@ from typing import Any
 from passkit.frontends.tinyflow import creation, elementwise, losses
 from passkit.frontends.tinyflow.graphs import GraphKeys, get_default_graph
 from passkit.frontends.tinyflow.missing_names import missing_name_handler
-from passkit.frontends.tinyflow.reductions import FUNCTIONS as FOLDS
+from passkit.frontends.tinyflow.reductions import FUNCTIONS as REDUCTIONS
 from passkit.frontends.tinyflow.scopes import variable_scope
 from passkit.frontends.tinyflow.tensors import Tensor, as_tensor, convert_to_tensor, unique_name
 from passkit.frontends.tinyflow.variables import Variable, assign_add
 from passkit.ops.helpers import make
 
-OF = elementwise.FUNCTIONS
+MATH = elementwise.FUNCTIONS
 Metric = tuple[Tensor, Tensor]
 
 
@@ -44,7 +44,7 @@ def _weighted_sums(values: Tensor, weights: Any) -> tuple[Tensor, Tensor]:
     """Return the sum of the values times their weights, and the sum of the weights."""
     ones = creation.ones_like(values)
     scale = ones if weights is None else ones * elementwise.to_float(convert_to_tensor(weights))
-    return FOLDS["reduce_sum"](values * scale), FOLDS["reduce_sum"](scale)
+    return REDUCTIONS["reduce_sum"](values * scale), REDUCTIONS["reduce_sum"](scale)
 
 
 def mean(
@@ -96,7 +96,7 @@ def accuracy(
         The value, and the update, which returns the new value.
     """
     x, y = convert_to_tensor(predictions), convert_to_tensor(labels)
-    right = OF["equal"](elementwise.cast(x, y.dtype), y)
+    right = MATH["equal"](elementwise.cast(x, y.dtype), y)
     return mean(right, weights, metrics_collections, updates_collections, name or "accuracy")
 
 
@@ -125,7 +125,7 @@ def mean_squared_error(
         ShapeError: If the shapes of labels and predictions differ.
     """
     y, x = losses.labels_and_predictions("mean_squared_error", labels, predictions)
-    each = OF["squared_difference"](x, y)
+    each = MATH["squared_difference"](x, y)
     name = name or "mean_squared_error"
     return mean(each, weights, metrics_collections, updates_collections, name)
 
@@ -186,7 +186,7 @@ def root_mean_squared_error(
     mean_square = mean_squared_error(
         labels, predictions, weights, name=name or "root_mean_squared_error"
     )
-    value, update = (OF["sqrt"](part) for part in mean_square)
+    value, update = (MATH["sqrt"](part) for part in mean_square)
     return _add_to_collections((value, update), metrics_collections, updates_collections)
 
 
@@ -203,19 +203,19 @@ def _true_positive_ratio(
         base: 0 for the fraction of true labels, 1 for that of positive predictions.
     """
     y, x = (elementwise.cast(convert_to_tensor(t), "bool") for t in (labels, predictions))
-    both = elementwise.to_float(OF["logical_and"](y, x))
+    both = elementwise.to_float(MATH["logical_and"](y, x))
     missed = elementwise.to_float(
-        OF["logical_and"](y, OF["logical_not"](x))
+        MATH["logical_and"](y, MATH["logical_not"](x))
         if base == 0
-        else OF["logical_and"](OF["logical_not"](y), x)
+        else MATH["logical_and"](MATH["logical_not"](y), x)
     )
     with variable_scope(name, name):
         hits, others = _create_counter("true_positives"), _create_counter("others")
         hits_after = assign_add(hits, _weighted_sums(both, weights)[0])
         others_after = assign_add(others, _weighted_sums(missed, weights)[0])
         return (
-            _divide_or_zero(hits, OF["add"](hits, others), "value"),
-            _divide_or_zero(hits_after, OF["add"](hits_after, others_after), "update_op"),
+            _divide_or_zero(hits, MATH["add"](hits, others), "value"),
+            _divide_or_zero(hits_after, MATH["add"](hits_after, others_after), "update_op"),
         )
 
 

@@ -16,14 +16,14 @@ from passkit.frontends.tinyflow.initializers import fans
 from passkit.frontends.tinyflow.layers import common
 from passkit.frontends.tinyflow.missing_names import missing_name_handler
 from passkit.frontends.tinyflow.nn import convolutions, losses
-from passkit.frontends.tinyflow.reductions import FUNCTIONS as FOLDS
+from passkit.frontends.tinyflow.reductions import FUNCTIONS as REDUCTIONS
 from passkit.frontends.tinyflow.scopes import get_variable, name_scope, variable_scope
 from passkit.frontends.tinyflow.shapes import parse_shape, require_shape
 from passkit.frontends.tinyflow.tensors import Tensor, convert_to_tensor
 
 relu_ = elementwise.ACTIVATIONS["relu"]
 ZEROS = initializers.zeros_initializer()
-IN_COLLECTIONS = "tf.add_to_collection puts variables into others"
+NO_COLLECTIONS = "tf.add_to_collection puts variables into others"
 xavier_initializer = initializers.glorot_uniform_initializer
 xavier_initializer_conv2d = initializers.glorot_uniform_initializer
 
@@ -72,8 +72,8 @@ def l1_regularizer(scale: float, scope: str | None = None) -> Callable[[Any], Te
         scale: The factor; with 0 the function returns None.
         scope: The name scope of the loss.
     """
-    length = FOLDS["reduce_sum"]
-    return _regularizer("l1_regularizer", scale, scope, lambda w: length(abs(w)))
+    reduce_sum = REDUCTIONS["reduce_sum"]
+    return _regularizer("l1_regularizer", scale, scope, lambda w: reduce_sum(abs(w)))
 
 
 def l2_regularizer(scale: float, scope: str | None = None) -> Callable[[Any], Tensor | None]:
@@ -92,13 +92,13 @@ def _regularizer(
     """Return a function that returns a loss of variables times a factor; None for the factor 0."""
     factor = require_float(name, "scale", scale)
 
-    def weigh(weights: Any) -> Tensor | None:
+    def regularize(weights: Any) -> Tensor | None:
         if not factor:
             return None
         with name_scope(scope, name):
             return loss(convert_to_tensor(weights)) * factor
 
-    return weigh
+    return regularize
 
 
 def _finish_layer(
@@ -126,7 +126,7 @@ def _finish_layer(
     return output
 
 
-@reject_arguments(IN_COLLECTIONS, "variables_collections")
+@reject_arguments(NO_COLLECTIONS, "variables_collections")
 def fully_connected(
     inputs: Any,
     num_outputs: int,
@@ -190,7 +190,7 @@ def fully_connected(
         )
 
 
-@reject_arguments(IN_COLLECTIONS, "variables_collections")
+@reject_arguments(NO_COLLECTIONS, "variables_collections")
 def convolution2d(
     inputs: Any,
     num_outputs: int,
@@ -339,7 +339,7 @@ def dropout(
     return _finish_layer(out, None, None, None, None, True, None, outputs_collections)
 
 
-@reject_arguments(IN_COLLECTIONS, "variables_collections", "updates_collections")
+@reject_arguments(NO_COLLECTIONS, "variables_collections", "updates_collections")
 def batch_norm(
     inputs: Any,
     decay: float = 0.999,

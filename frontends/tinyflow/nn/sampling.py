@@ -56,8 +56,8 @@ def dropout(
         SettingError: If both or none are given, or the probability of keeping is 0 or out of range.
     """
     if (keep_prob is None) == (rate is None):
-        probability = "neither" if rate is None else f"both: {keep_prob} and {rate}"
-        raise SettingError(f"dropout needs rate or keep_prob, 1 - rate, got {probability}")
+        problem = "neither" if rate is None else f"both: {keep_prob} and {rate}"
+        raise SettingError(f"dropout needs rate or keep_prob, 1 - rate, got {problem}")
     probability = keep_prob if rate is None else rate
     tensor = convert_to_tensor(x)
     if isinstance(probability, Tensor):
@@ -131,7 +131,7 @@ def embedding_lookup(
     return call_operator("clip_by_norm", "embedding_lookup", name, rows, clip_norm=limit, axis=axes)
 
 
-# classes drawn by their rank
+# the log-uniform candidate sampler
 
 
 def _class_probability(classes: Entry, range_max: int) -> Entry:

@@ -48,10 +48,10 @@ def scalar(
             f"summary.scalar '{name}' needs a scalar, got {value!r}; summary.histogram takes any"
         )
 
-    def written(tag: str, number: Any) -> Any:
+    def encode(tag: str, number: Any) -> Any:
         return Summary(value=[{"tag": tag, "simple_value": float(number)}]).SerializeToString()
 
-    return _create_summary(name, value, collections, family, written)
+    return _create_summary(name, value, collections, family, encode)
 
 
 def histogram(
@@ -69,12 +69,12 @@ def histogram(
         GraphError: In a run, if an element is not finite.
     """
 
-    def written(tag: str, array: Any) -> Any:
+    def encode(tag: str, array: Any) -> Any:
         return Summary(
             value=[{"tag": tag, "histo": _encode_histogram(tag, array)}]
         ).SerializeToString()
 
-    return _create_summary(name, convert_to_tensor(values), collections, family, written)
+    return _create_summary(name, convert_to_tensor(values), collections, family, encode)
 
 
 def _encode_histogram(tag: str, array: Any) -> dict[str, Any]:
@@ -102,13 +102,21 @@ def _encode_histogram(tag: str, array: Any) -> dict[str, Any]:
 
 
 def _create_summary(
-    name: str, value: Tensor, collections: Sequence[str] | None, family: str | None, written: Any
+    name: str, value: Tensor, collections: Sequence[str] | None, family: str | None, encode: Any
 ) -> Tensor:
-    """Create a summary tensor, and add it to collections."""
+    """Create a summary tensor, and add it to collections.
+
+    Args:
+        name: The tag.
+        value: The tensor to fetch.
+        collections: The collections to add the summary to.
+        family: The prefix of the tag.
+        encode: Takes the tag and the value of the tensor, and returns the message's bytes.
+    """
     clean = name.replace(":", "_").replace(" ", "_")
     tag = unique_name(f"{family}/{clean}" if family else clean, "summary")
     graph = get_default_graph()
-    summary = HostTensor([value], lambda array: written(tag, array), tag, graph)
+    summary = HostTensor([value], lambda array: encode(tag, array), tag, graph)
     for key in [GraphKeys.SUMMARIES] if collections is None else collections:
         graph.add_to_collection(key, summary)
     return summary

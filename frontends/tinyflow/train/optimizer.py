@@ -136,16 +136,16 @@ class Optimizer(ABC):
             slots = [self.begin(v) for _, v in pairs]
         with name_scope(name, self.name):
             shared = self.prepare()
-            writes_done: list[Any] = []
+            operations: list[Any] = []
             for (gradient, variable), variable_slots in zip(pairs, slots, strict=True):
                 new_value, writes = self.update(gradient, variable, variable_slots, shared)
                 if variable.constraint is not None:
                     new_value = variable.constraint(new_value)
-                writes_done += [*writes, assign(variable, new_value)]
-            writes_done += self.finish()
+                operations += [*writes, assign(variable, new_value)]
+            operations += self.finish()
             if global_step is not None:
-                writes_done.append(assign_add(global_step, 1))
-            return group(*writes_done)
+                operations.append(assign_add(global_step, 1))
+            return group(*operations)
 
     def begin(self, variable: Variable) -> tuple[Variable, ...]:
         """Create the slots of a variable: variables that the rule reads and writes."""

@@ -5,13 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from passkit.frontends.tinyflow.missing_names import ALTERNATIVES
-from tests.frontends.tinyflow import (
-    layer_cases,
-    loss_image_and_control_cases,
-    math_cases,
-    nn_cases,
-    program_cases,
-)
+from tests.frontends.tinyflow.all_cases import CASES
 from tests.frontends.tinyflow.surface import (
     CallCase,
     CombinedValue,
@@ -21,13 +15,6 @@ from tests.frontends.tinyflow.surface import (
 )
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "tinyflow.md"
-CASES = {
-    **math_cases.CASES,
-    **nn_cases.CASES,
-    **layer_cases.CASES,
-    **program_cases.CASES,
-    **loss_image_and_control_cases.CASES,
-}
 HEAD = """\
 # tinyflow: TensorFlow 1's names
 

@@ -10,13 +10,7 @@ import pytest
 
 from passkit.errors import PasskitError
 from passkit.frontends import tinyflow as tf
-from tests.frontends.tinyflow import (
-    layer_cases,
-    loss_image_and_control_cases,
-    math_cases,
-    nn_cases,
-    program_cases,
-)
+from tests.frontends.tinyflow.all_cases import CASES
 from tests.frontends.tinyflow.page import PAGE, page
 from tests.frontends.tinyflow.surface import (
     SIGNATURES,
@@ -27,14 +21,6 @@ from tests.frontends.tinyflow.surface import (
     parameters,
     resolve_name,
 )
-
-CASES = {
-    **math_cases.CASES,
-    **nn_cases.CASES,
-    **layer_cases.CASES,
-    **program_cases.CASES,
-    **loss_image_and_control_cases.CASES,
-}
 
 
 def test_cases_cover_all_documented_names() -> None:
