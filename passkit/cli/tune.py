@@ -18,7 +18,8 @@ from passkit.cli.model import (
     plan_options,
 )
 from passkit.errors import SettingError
-from passkit.tuning.tuner import BUDGET, RIVALS, ProgressReport, Tuned, tune
+from passkit.tuning.results import Tuned
+from passkit.tuning.tuner import BUDGET, RIVALS, ProgressReport, tune
 from passkit.values.terminal import is_terminal
 
 

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from time import monotonic
-from typing import Any, Unpack
+from typing import Unpack
 
 from attrs import evolve, frozen
 
@@ -34,13 +34,9 @@ from passkit.templating.naming import template_of
 from passkit.tuning.executors import MeasuringPool
 from passkit.tuning.jobs import Job, jobs, rival_job, sizes_of
 from passkit.tuning.measure import MeasureAnswer, RunClock
+from passkit.tuning.results import Tuned, Tuning
 from passkit.tuning.workers import DeadError, HungError
 from passkit.values import arguments
-from passkit.values.lazy import Lazy
-from passkit.values.units import seconds_text, table
-
-notebook: Any = Lazy("passkit.reporting.notebook")
-"""The displays of notebooks, a higher layer."""
 
 BUDGET = 8
 """The templates of a group that are measured: the fastest by the cost model."""
@@ -61,99 +57,6 @@ ANALYSES = ("Complete", "InferShape", "InferType")
 ProgressReport = Callable[[str, int, int], None]
 """``report(operators, done, total)``: the group that is measured next, and the number of groups of
 this iteration that are done."""
-
-
-@frozen
-class Tuned:
-    """A group after tuning.
-
-    Attributes:
-        name: The name of its node.
-        operators: The labels of its operators.
-        usual: The template that it has without measurements.
-        template: The template that it has now.
-        before: The seconds of the usual template, 0 if it was not measured.
-        after: The seconds of the template, 0 if it was not measured.
-        measured: The number of its templates that were measured.
-        faults: By template that must not be used: what is wrong with it.
-    """
-
-    name: str
-    operators: str
-    usual: str
-    template: str
-    before: float
-    after: float
-    measured: int
-    faults: Mapping[str, str]
-
-    @property
-    def gain(self) -> float:
-        """The seconds of the usual template relative to those of the template; 1 if unknown."""
-        return self.before / self.after if self.before and self.after else 1.0
-
-
-HEADER = ("kernel", "operators", "usual", "tuned", "gain", "template")
-
-
-@frozen(repr=False)
-class Tuning:
-    """The groups of a plan after tuning; printed, a table.
-
-    Attributes:
-        groups: The groups, in order.
-        measured: The number of measurements of this run: templates of groups at some sizes.
-        rounds: How often the graph was compiled anew.
-        remarks: What went wrong.
-    """
-
-    groups: tuple[Tuned, ...]
-    measured: int
-    rounds: int
-    remarks: tuple[str, ...] = ()
-
-    @property
-    def changed(self) -> int:
-        """The number of groups that have another template than the usual one."""
-        return sum(g.template != g.usual for g in self.groups)
-
-    @property
-    def summary(self) -> str:
-        """A sentence with the numbers of measurements and of changed kernels."""
-        return (
-            f"{self.measured} templates measured; {self.changed} of {len(self.groups)} kernels "
-            f"have another"
-        )
-
-    @property
-    def _notes(self) -> list[str]:
-        return [f"remark: {r}" for r in self.remarks]
-
-    def rows(self) -> list[tuple[str, ...]]:
-        """Return the groups as rows of texts under HEADER."""
-        return [
-            (
-                g.name,
-                g.operators,
-                seconds_text(g.before) if g.before else "?",
-                seconds_text(g.after) if g.after else "?",
-                f"{g.gain:.2f}" if g.template != g.usual else "",
-                g.template if g.template != g.usual else "as before",
-            )
-            for g in self.groups
-        ]
-
-    def __str__(self) -> str:
-        rows = self.rows()
-        lines = [table(HEADER, rows)] if rows else []
-        return "\n".join([*lines, *self._notes, self.summary])
-
-    __repr__ = __str__
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        """Return the display of a notebook, by MIME type."""
-        lines = [*self._notes, self.summary]
-        return notebook.listing(str(self), HEADER, self.rows(), lines)  # type: ignore[no-any-return]
 
 
 @frozen

@@ -11,7 +11,7 @@ import pytest
 
 from passkit.cli import main, tune
 from passkit.errors import SettingError
-from passkit.tuning.tuner import Tuned, Tuning
+from passkit.tuning.results import Tuned, Tuning
 
 Capture = pytest.CaptureFixture[str]
 THREADS = "concurrent.futures:ThreadPoolExecutor"

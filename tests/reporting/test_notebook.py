@@ -15,7 +15,7 @@ import passkit as pk
 from passkit.plan.group import Decision
 from passkit.reasons.explanation import Explanation
 from passkit.runtime.profile import Profile, Row
-from passkit.tuning.tuner import Tuned, Tuning
+from passkit.tuning.results import Tuned, Tuning
 from passkit.viz import renderers
 
 NAME = "<script>alert(1)</script>"

@@ -21,7 +21,7 @@ from passkit.errors import CompilerError, FeedError, SettingError
 from passkit.library import store
 from passkit.runtime.loop import STATE, while_loop
 from passkit.tuning.measure import Request
-from passkit.tuning.tuner import Tuning
+from passkit.tuning.results import Tuning
 from passkit.tuning.workers import DeadError, HungError, Workers
 from tests.raised import ROOT
 
