@@ -1,8 +1,7 @@
-"""Array functions: reshape, slice, join, gather, pad, multiply and clip tensors."""
+"""Array functions: reshape, split, join, slice, gather, pad, tile and mask tensors."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -14,7 +13,6 @@ from passkit.frontends.tinyflow.argument_checks import (
     axis_length,
     reject_arguments,
     renamed_argument,
-    require_float,
     require_int_rows,
     require_ints,
 )
@@ -411,169 +409,3 @@ def sequence_mask(
         mask if mask_dtype.name == "bool" else get_op("cast")(mask, dtype=mask_dtype.name),
         full_name,
     )
-
-
-@reject_arguments(
-    "a product of real matrices", "adjoint_a", "adjoint_b", "a_is_sparse", "b_is_sparse"
-)
-@reject_arguments("a product has the dtype of its factors", "output_type", "grad_a", "grad_b")
-def matmul(
-    a: Any,
-    b: Any,
-    transpose_a: bool = False,
-    transpose_b: bool = False,
-    adjoint_a: bool = False,
-    adjoint_b: bool = False,
-    a_is_sparse: bool = False,
-    b_is_sparse: bool = False,
-    output_type: Any = None,
-    grad_a: bool = False,
-    grad_b: bool = False,
-    name: str | None = None,
-) -> Tensor:
-    """Multiply matrices, or batches of them.
-
-    Args:
-        a: A tensor of shape (…, m, k). Beside a matrix, a tensor of unknown rank is taken as a
-            matrix.
-        b: A tensor of shape (…, k, n).
-        transpose_a: Whether the last two axes of ``a`` are exchanged first.
-        transpose_b: Whether the last two axes of ``b`` are exchanged first.
-        adjoint_a: Unsupported; only the default is accepted.
-        adjoint_b: Unsupported; only the default is accepted.
-        a_is_sparse: Unsupported; only the default is accepted.
-        b_is_sparse: Unsupported; only the default is accepted.
-        output_type: Unsupported; only the default is accepted.
-        grad_a: Unsupported; only the default is accepted.
-        grad_b: Unsupported; only the default is accepted.
-        name: The name of the result.
-
-    Returns:
-        A tensor of shape (…, m, n).
-
-    Raises:
-        ShapeError: If the inner lengths differ.
-    """
-    operands = [convert_to_tensor(v) for v in (a, b)]
-    params = {"transpose_a": transpose_a, "transpose_b": transpose_b}
-    ranks = [None if is_unranked(s) else len(require_shape(s.entry)) for s in operands]
-    if None in ranks and 2 in ranks:  # beside a matrix, TensorFlow takes the other for one, too
-        full_name = unique_name(name, "MatMul")
-        transposed = (transpose_a, transpose_b)
-        sizes = [
-            runtime_size(full_name, k)
-            if ranks[k] is None
-            else require_shape(s.entry)[k ^ transposed[k]]
-            for k, s in enumerate(operands)
-        ]
-        arguments = {"a": operands[0], "b": operands[1], **params}
-        return defer_call(matmul, arguments, [(tuple(sizes), operands[0].dtype)], full_name)[0]
-    return call_operator("matmul", "MatMul", name, *(s.entry for s in operands), **params)
-
-
-def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
-    """Contract axes of two tensors.
-
-    Args:
-        a: A tensor.
-        b: A tensor.
-        axes: The number of last axes of ``a`` and first axes of ``b``, or the axes of each.
-        name: The name of the result.
-    """
-    parsed_axes = (
-        axes
-        if isinstance(axes, int)
-        else tuple((n,) if isinstance(n, int) else tuple(n) for n in axes)
-    )
-    return call_operator("tensordot", "Tensordot", name, as_entry(a), as_entry(b), axes=parsed_axes)
-
-
-def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
-    """Compute a sum of products in Einstein notation, as `np.einsum` does.
-
-    Args:
-        equation: Such as "ij,jk->ik".
-        *inputs: The tensors.
-        **kwargs: Only ``name``, the name of the result.
-
-    Raises:
-        SettingError: For another keyword.
-    """
-    unknown = [k for k in kwargs if k != "name"]
-    if unknown:
-        raise SettingError(f"einsum takes the keyword name, got {unknown[0]!r}")
-    name = kwargs.get("name")
-    return call_operator("einsum", "einsum", name, *map(as_entry, inputs), equation=equation)
-
-
-def clip_by_value(
-    t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None
-) -> Tensor:
-    """Limit the elements to a range.
-
-    Args:
-        t: A tensor.
-        clip_value_min: The smallest value, a number or a tensor.
-        clip_value_max: The largest value, a number or a tensor.
-        name: The name of the result.
-    """
-    entry = as_entry(t)
-    low, high = (as_operand(v, entry.dtype) for v in (clip_value_min, clip_value_max))
-    return call_operator("clip", "clip_by_value", name, entry, low, high)
-
-
-def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Tensor:
-    """Scale a tensor down to an L2 norm of at most ``clip_norm``.
-
-    Args:
-        t: A tensor.
-        clip_norm: A number.
-        axes: The axes over which the norm is taken; all by default.
-        name: The name of the result.
-    """
-    params = {
-        "clip_norm": require_float("clip_by_norm", "clip_norm", clip_norm),
-        "axis": parse_axes(axes),
-    }
-    return call_operator("clip_by_norm", "clip_by_norm", name, as_entry(t), **params)
-
-
-def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor:
-    """Return the L2 norm of all elements of several tensors.
-
-    Args:
-        t_list: Tensors; None is left out.
-        name: The name of the result.
-    """
-    entries = [as_entry(t) for t in t_list if t is not None]
-    return call_operator("global_norm", "global_norm", name, *entries)
-
-
-def clip_by_global_norm(
-    t_list: Sequence[Any], clip_norm: Any, use_norm: Any = None, name: str | None = None
-) -> tuple[list[Tensor | None], Tensor]:
-    """Scale tensors down together to a global norm of at most ``clip_norm``.
-
-    Args:
-        t_list: Tensors; None stays None.
-        clip_norm: A number.
-        use_norm: The global norm, if it is computed already.
-        name: The name of the result.
-
-    Returns:
-        The tensors, and their global norm before.
-    """
-    limit = require_float("clip_by_global_norm", "clip_norm", clip_norm)
-    norm = global_norm(t_list) if use_norm is None else convert_to_tensor(use_norm)
-    full_name = unique_name(name, "clip_by_global_norm")
-    clipped = [
-        None
-        if t is None
-        else as_tensor(
-            get_op("scale_by_global_norm")(norm.entry, as_entry(t), clip_norm=limit),
-            full_name,
-            index=k,
-        )
-        for k, t in enumerate(t_list)
-    ]
-    return clipped, norm

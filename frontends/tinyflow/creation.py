@@ -218,7 +218,7 @@ def fill(dims: Any, value: Any, name: str | None = None, layout: Any = None) -> 
     )
 
 
-@reject_arguments("it is always folded", "optimize")
+@reject_arguments("the shape is always a constant if it is known", "optimize")
 def zeros_like(
     tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True
 ) -> Tensor:
@@ -233,7 +233,7 @@ def zeros_like(
     return _filled_like("zeros_like", tensor, dtype, name)
 
 
-@reject_arguments("it is always folded", "optimize")
+@reject_arguments("the shape is always a constant if it is known", "optimize")
 def ones_like(
     tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True
 ) -> Tensor:

@@ -191,7 +191,7 @@ class FeedShapeFamily:
         )
 
     def generalize(self, shapes: ShapesByKey) -> dict[Any, Shape] | None:
-        """Add shapes, and return shapes with free sizes where those seen so far differ.
+        """Add shapes, and return shapes with free sizes where those so far differ.
 
         Returns:
             The shapes by key of feed_dict; None for the first feed, and if `is_exact`.
@@ -209,7 +209,7 @@ class FeedShapeFamily:
 
 
 def _common_or_free_size(column: tuple[int, ...], names: dict[tuple[int, ...], Size]) -> int | Size:
-    """Return the extent that all feeds share, or one symbol for all extents that vary alike."""
+    """Return the extent that all feeds share, or one symbol for extents that vary equally."""
     if len(set(column)) == 1:
         return column[0]
     return names.setdefault(column, Size.symbol(f"fed.{len(names)}"))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from passkit.errors import SettingError, ShapeError
-from passkit.frontends.tinyflow import arrays, creation, elementwise, random_ops
+from passkit.frontends.tinyflow import arrays, clipping, creation, elementwise, random_ops
 from passkit.frontends.tinyflow.argument_checks import require_float, require_int
 from passkit.frontends.tinyflow.dtypes import as_dtype
 from passkit.frontends.tinyflow.missing_names import missing_name_handler
@@ -143,7 +143,7 @@ def convert_image_dtype(
     bounds = np.iinfo(target_dtype.numpy)
     scaled = x * (bounds.max + 0.5)
     if saturate:
-        scaled = arrays.clip_by_value(scaled, float(bounds.min), float(bounds.max))
+        scaled = clipping.clip_by_value(scaled, float(bounds.min), float(bounds.max))
     return elementwise.cast(scaled, target_dtype, full_name)
 
 

@@ -14,7 +14,7 @@ ALTERNATIVES = {
     "tf.initializers": "tf.zeros_initializer, tf.glorot_uniform_initializer and their like",
     "tf.enable_eager_execution": "build a graph and run it in a tf.Session",
     "tf.GradientTape": "tf.gradients",
-    "tf.function": "session.run compiles what it is asked for",
+    "tf.function": "session.run compiles its fetches",
     "tf.py_func": "run, compute in NumPy, and feed",
     "tf.app": "call your main function",
     "tf.flags": "argparse",

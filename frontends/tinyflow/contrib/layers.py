@@ -8,7 +8,7 @@ from math import sqrt
 from typing import Any
 
 from passkit.errors import SettingError
-from passkit.frontends.tinyflow import arrays, elementwise, initializers, random_ops
+from passkit.frontends.tinyflow import arrays, elementwise, initializers, linear_algebra, random_ops
 from passkit.frontends.tinyflow import layers as plain_layers
 from passkit.frontends.tinyflow.argument_checks import reject_arguments, require_float, require_int
 from passkit.frontends.tinyflow.graphs import get_default_graph
@@ -174,7 +174,7 @@ def fully_connected(
         weights = get_variable(
             "weights", [width, units], x.dtype, weights_initializer, weights_regularizer, trainable
         )
-        out = arrays.matmul(common.flatten_to_matrix(x), weights)
+        out = linear_algebra.matmul(common.flatten_to_matrix(x), weights)
         sizes = require_shape(x.entry)
         if len(sizes) != 2:
             out = arrays.reshape(out, [*sizes[:-1], units])

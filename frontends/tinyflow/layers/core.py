@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from passkit.frontends.tinyflow import arrays
+from passkit.frontends.tinyflow import arrays, linear_algebra
 from passkit.frontends.tinyflow.argument_checks import axis_length, require_int
 from passkit.frontends.tinyflow.graphs import get_default_graph
 from passkit.frontends.tinyflow.layers.common import (
@@ -81,7 +81,7 @@ def dense(
     biases = VariableSpec(bias_initializer, bias_regularizer, bias_constraint, trainable)
     with variable_scope(name, "dense", reuse=reuse):
         kernel = weights.get("kernel", [width, units], x.dtype)
-        output = arrays.matmul(flatten_to_matrix(x), kernel)
+        output = linear_algebra.matmul(flatten_to_matrix(x), kernel)
         output = add_bias(output, biases if use_bias else None, units)
         sizes = require_shape(x.entry)
         if len(sizes) != 2:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from passkit.errors import SettingError, ShapeError
-from passkit.frontends.tinyflow import arrays, creation, elementwise
+from passkit.frontends.tinyflow import arrays, clipping, creation, elementwise, linear_algebra
 from passkit.frontends.tinyflow.argument_checks import reject_arguments, require_float, require_int
 from passkit.frontends.tinyflow.dtypes import as_dtype
 from passkit.frontends.tinyflow.initializers import constant_initializer, zeros_initializer
@@ -164,7 +164,7 @@ class BasicRNNCell(LayerCell):
         width = int(x.shape[1]) + self.units
         kernel = self.weights("kernel", [width, self.units], x.dtype)
         bias = self.weights("bias", [self.units], x.dtype, zeros_initializer())
-        h = self.activation(arrays.matmul(arrays.concat([x, state], 1), kernel) + bias)
+        h = self.activation(linear_algebra.matmul(arrays.concat([x, state], 1), kernel) + bias)
         return h, h
 
 
@@ -218,7 +218,7 @@ class BasicLSTMCell(LayerCell):
         width = int(x.shape[1]) + self.units
         kernel = self.weights("kernel", [width, 4 * self.units], x.dtype)
         bias = self.weights("bias", [4 * self.units], x.dtype, zeros_initializer())
-        z = arrays.matmul(arrays.concat([x, h], 1), kernel) + bias
+        z = linear_algebra.matmul(arrays.concat([x, h], 1), kernel) + bias
         i, j, f, o = arrays.split(z, 4, 1)
         forget_gate = f + self.forget_bias if self.forget_bias else f
         new_c = c * sigmoid(forget_gate) + sigmoid(i) * self.activation(j)
@@ -297,7 +297,9 @@ class LSTMCell(LayerCell):
         width = int(x.shape[1]) + self.output_size
         kernel = self.weights("kernel", [width, 4 * n], x.dtype, self.initializer)
         bias = self.weights("bias", [4 * n], x.dtype, zeros_initializer())
-        i, j, f, o = arrays.split(arrays.matmul(arrays.concat([x, h], 1), kernel) + bias, 4, 1)
+        i, j, f, o = arrays.split(
+            linear_algebra.matmul(arrays.concat([x, h], 1), kernel) + bias, 4, 1
+        )
         f = f + self.forget_bias if self.forget_bias else f
         if self.peepholes:
             peephole_weights = [
@@ -312,7 +314,7 @@ class LSTMCell(LayerCell):
             projection = self.weights(
                 "projection/kernel", [n, self.projected], x.dtype, self.initializer
             )
-            new_h = _clip(arrays.matmul(new_h, projection), self.clips[1])
+            new_h = _clip(linear_algebra.matmul(new_h, projection), self.clips[1])
         return new_h, LSTMStateTuple(new_c, new_h) if self.tuples else arrays.concat(
             [new_c, new_h], 1
         )
@@ -320,7 +322,7 @@ class LSTMCell(LayerCell):
 
 def _clip(x: Tensor, limit: float | None) -> Tensor:
     """Limit ``x`` to -limit … limit; None for no limit."""
-    return x if limit is None else arrays.clip_by_value(x, -limit, limit)
+    return x if limit is None else clipping.clip_by_value(x, -limit, limit)
 
 
 class GRUCell(LayerCell):
@@ -369,14 +371,15 @@ class GRUCell(LayerCell):
         ones = self.biases or constant_initializer(1.0)
         kernel = self.weights("gates/kernel", [width, 2 * n], x.dtype, self.kernels)
         bias = self.weights("gates/bias", [2 * n], x.dtype, ones)
-        gates = sigmoid(arrays.matmul(arrays.concat([x, state], 1), kernel) + bias)
+        gates = sigmoid(linear_algebra.matmul(arrays.concat([x, state], 1), kernel) + bias)
         r, u = arrays.split(gates, 2, 1)
         candidate_kernel = self.weights("candidate/kernel", [width, n], x.dtype, self.kernels)
         candidate_bias = self.weights(
             "candidate/bias", [n], x.dtype, self.biases or zeros_initializer()
         )
         candidate = self.activation(
-            arrays.matmul(arrays.concat([x, r * state], 1), candidate_kernel) + candidate_bias
+            linear_algebra.matmul(arrays.concat([x, r * state], 1), candidate_kernel)
+            + candidate_bias
         )
         h = u * state + (1 - u) * candidate
         return h, h

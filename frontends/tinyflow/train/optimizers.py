@@ -11,7 +11,7 @@ from typing import Any
 from passkit.errors import GraphError
 from passkit.frontends.tinyflow import creation, elementwise
 from passkit.frontends.tinyflow.argument_checks import reject_arguments
-from passkit.frontends.tinyflow.arrays import clip_by_value
+from passkit.frontends.tinyflow.clipping import clip_by_value
 from passkit.frontends.tinyflow.graphs import get_default_graph
 from passkit.frontends.tinyflow.tensors import Tensor, as_tensor
 from passkit.frontends.tinyflow.train.optimizer import Optimizer, hyperparameter, one_minus

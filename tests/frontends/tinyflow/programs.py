@@ -350,7 +350,7 @@ def pictures(tf: Any) -> Arrays:
     """Call tf.image with one image, with a batch, and with bytes."""
     one = tf.constant(np.abs(drawn(31, 5, 6, 3)) * 0.3)
     many = tf.constant(drawn(32, 2, 4, 5, 3))
-    whole = tf.constant((np.abs(drawn(33, 5, 6, 3)) * 80).astype(np.uint8))
+    byte_image = tf.constant((np.abs(drawn(33, 5, 6, 3)) * 80).astype(np.uint8))
     image = tf.image
     fetches = {
         "left": image.flip_left_right(one),
@@ -371,9 +371,9 @@ def pictures(tf: Any) -> Arrays:
         "resized": image.resize_images(one, [8, 4]),
         "shaped": image.resize_images(one, [10, 9], preserve_aspect_ratio=True),
         "area": image.resize_images(many, [2, 2], method=image.ResizeMethod.AREA),
-        "floats": image.convert_image_dtype(whole, tf.float32),
+        "floats": image.convert_image_dtype(byte_image, tf.float32),
         "bytes": image.convert_image_dtype(one, tf.uint8, saturate=True),
-        "bright_bytes": image.adjust_brightness(whole, 0.1),
+        "bright_bytes": image.adjust_brightness(byte_image, 0.1),
     }
     with tf.Session() as session:
         return dict(session.run(fetches))

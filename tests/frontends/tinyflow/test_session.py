@@ -264,7 +264,7 @@ def test_feeds_of_one_rank_share_a_compiled_program():
         feeds = {x: np.ones((1, 3)), y: np.ones((1, 1))}
         assert s.run(out, feeds) == 3
         assert s.executable(out, feeds) not in programs
-        for n in (2, 4, 6, 4):  # the length of a half is no size that a plan could leave free
+        for n in (2, 4, 6, 4):  # half a length is no symbol, so each length is compiled separately
             assert [h.shape for h in s.run(halves, {x: np.ones((n, 3))})] == [(n // 2, 3)] * 2
         with pytest.raises(ShapeError, match="needs a length that 2 divides, got 3"):
             s.run(halves, {x: np.ones((3, 3))})

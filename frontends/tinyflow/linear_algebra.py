@@ -1,0 +1,118 @@
+"""Products of matrices and tensors: matmul, tensordot and einsum."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from passkit.errors import SettingError
+from passkit.frontends.tinyflow.argument_checks import (
+    reject_arguments,
+)
+from passkit.frontends.tinyflow.deferred_calls import (
+    defer_call,
+    is_unranked,
+    runtime_size,
+)
+from passkit.frontends.tinyflow.shapes import (
+    require_shape,
+)
+from passkit.frontends.tinyflow.tensors import (
+    Tensor,
+    as_entry,
+    call_operator,
+    convert_to_tensor,
+    unique_name,
+)
+
+
+@reject_arguments(
+    "a product of real matrices", "adjoint_a", "adjoint_b", "a_is_sparse", "b_is_sparse"
+)
+@reject_arguments("a product has the dtype of its factors", "output_type", "grad_a", "grad_b")
+def matmul(
+    a: Any,
+    b: Any,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    adjoint_a: bool = False,
+    adjoint_b: bool = False,
+    a_is_sparse: bool = False,
+    b_is_sparse: bool = False,
+    output_type: Any = None,
+    grad_a: bool = False,
+    grad_b: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """Multiply matrices, or batches of them.
+
+    Args:
+        a: A tensor of shape (…, m, k). Beside a matrix, a tensor of unknown rank is taken as a
+            matrix.
+        b: A tensor of shape (…, k, n).
+        transpose_a: Whether the last two axes of ``a`` are exchanged first.
+        transpose_b: Whether the last two axes of ``b`` are exchanged first.
+        adjoint_a: Unsupported; only the default is accepted.
+        adjoint_b: Unsupported; only the default is accepted.
+        a_is_sparse: Unsupported; only the default is accepted.
+        b_is_sparse: Unsupported; only the default is accepted.
+        output_type: Unsupported; only the default is accepted.
+        grad_a: Unsupported; only the default is accepted.
+        grad_b: Unsupported; only the default is accepted.
+        name: The name of the result.
+
+    Returns:
+        A tensor of shape (…, m, n).
+
+    Raises:
+        ShapeError: If the inner lengths differ.
+    """
+    operands = [convert_to_tensor(v) for v in (a, b)]
+    params = {"transpose_a": transpose_a, "transpose_b": transpose_b}
+    ranks = [None if is_unranked(s) else len(require_shape(s.entry)) for s in operands]
+    if None in ranks and 2 in ranks:  # beside a matrix, TensorFlow takes the other for one, too
+        full_name = unique_name(name, "MatMul")
+        transposed = (transpose_a, transpose_b)
+        sizes = [
+            runtime_size(full_name, k)
+            if ranks[k] is None
+            else require_shape(s.entry)[k ^ transposed[k]]
+            for k, s in enumerate(operands)
+        ]
+        arguments = {"a": operands[0], "b": operands[1], **params}
+        return defer_call(matmul, arguments, [(tuple(sizes), operands[0].dtype)], full_name)[0]
+    return call_operator("matmul", "MatMul", name, *(s.entry for s in operands), **params)
+
+
+def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
+    """Contract axes of two tensors.
+
+    Args:
+        a: A tensor.
+        b: A tensor.
+        axes: The number of last axes of ``a`` and first axes of ``b``, or the axes of each.
+        name: The name of the result.
+    """
+    parsed_axes = (
+        axes
+        if isinstance(axes, int)
+        else tuple((n,) if isinstance(n, int) else tuple(n) for n in axes)
+    )
+    return call_operator("tensordot", "Tensordot", name, as_entry(a), as_entry(b), axes=parsed_axes)
+
+
+def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
+    """Compute a sum of products in Einstein notation, as `np.einsum` does.
+
+    Args:
+        equation: Such as "ij,jk->ik".
+        *inputs: The tensors.
+        **kwargs: Only ``name``, the name of the result.
+
+    Raises:
+        SettingError: For another keyword.
+    """
+    unknown = [k for k in kwargs if k != "name"]
+    if unknown:
+        raise SettingError(f"einsum takes the keyword name, got {unknown[0]!r}")
+    name = kwargs.get("name")
+    return call_operator("einsum", "einsum", name, *map(as_entry, inputs), equation=equation)
