@@ -21,8 +21,11 @@ LAST = ("parameters",)
 register_later(*(f"{HOME}.{m}" for m in (*(m for m in MODULES if m not in LAST), *LAST)))
 
 FUNCTIONS = {
-    **dict.fromkeys(["unstack", "array_split", "broadcast_arrays", "meshgrid"], "shaping"),
+    "array_split": "movement_composites",
     "assign_index": "assigning",
+    "broadcast_arrays": "movement_composites",
+    "meshgrid": "movement_composites",
+    "unstack": "movement_composites",
 }
 """Functions beside the operators, which have as many results as a call says; and their files."""
 

@@ -11,10 +11,10 @@ from passkit.graph.node import Entry, Node
 from passkit.values.size import Size
 
 from passkit.ops.assigning import assign_index as assign_index
-from passkit.ops.shaping import unstack as unstack
-from passkit.ops.shaping import array_split as array_split
-from passkit.ops.shaping import broadcast_arrays as broadcast_arrays
-from passkit.ops.shaping import meshgrid as meshgrid
+from passkit.ops.movement_composites import array_split as array_split
+from passkit.ops.movement_composites import broadcast_arrays as broadcast_arrays
+from passkit.ops.movement_composites import meshgrid as meshgrid
+from passkit.ops.movement_composites import unstack as unstack
 from passkit.ops.slicing import split as split
 
 def Phi(

@@ -20,7 +20,7 @@ from passkit.ops.helpers import (
     normalize_axes,
     parse_extents,
 )
-from passkit.ops.movement import movement
+from passkit.ops.movement import register_movement
 from passkit.values.dtype import float32, is_narrow
 from passkit.values.size import Extent, Shape, Size
 
@@ -169,7 +169,7 @@ def _simplify_unslice(node: Node) -> Entry | None:
     return as_replacement(node, node.inputs[0]) if whole else None
 
 
-unslice = movement(
+unslice = register_movement(
     "unslice",
     {"shape": REQUIRED, "begin": REQUIRED, "step": None},
     "zeros of a shape with x in them, from begin[k] of axis k on, step[k] apart",

@@ -11,8 +11,8 @@ from passkit.graph.node import Entry, Node, as_entry, known_shape
 from passkit.graph.op import REQUIRED, OpPattern
 from passkit.ops.helpers import int_param, make
 from passkit.ops.indices import zeros_of
-from passkit.ops.movement import movement
-from passkit.ops.shaping import move
+from passkit.ops.movement import register_movement
+from passkit.ops.movement_composites import movement_composite
 from passkit.ops.slicing import index, parse_key, slice_params, slice_shape
 from passkit.values.size import Shape
 
@@ -65,7 +65,7 @@ def _assign_gradient(node: Node, dy: Entry) -> list[Entry | None]:
     return [rest, mine]
 
 
-assign = movement(
+assign = register_movement(
     "slice_assign",
     {"begin": REQUIRED, "size": REQUIRED, "step": None},
     "x with the slice of these begin, size and step replaced by a value of its shape",
@@ -84,10 +84,10 @@ def assign_index(x: Any, key: Any, value: Any) -> Entry:
     found = parse_key(entry, key)
     taken = known_shape(index(entry, key))
     whole = make("broadcast_to", _like(value, entry), shape=taken)
-    if found.new:
-        whole = make("squeeze", whole, axis=tuple(found.new))
-    if found.gone:
-        whole = make("expand_dims", whole, axis=tuple(found.gone))
+    if found.new_axes:
+        whole = make("squeeze", whole, axis=tuple(found.new_axes))
+    if found.squeezed_axes:
+        whole = make("expand_dims", whole, axis=tuple(found.squeezed_axes))
     return make(
         "slice_assign", entry, whole, begin=found.begin, size=found.size, step=found.step
     )
@@ -136,7 +136,7 @@ def _strided(node: Node, x: Entry) -> Entry:
     return make("identity", out) if out is x else out
 
 
-move(
+movement_composite(
     "strided_slice",
     ("x",),
     _strided,

@@ -1,4 +1,7 @@
-"""Attention, and what stands around it: softmax under a mask, and masks of what is late."""
+"""Attention operators: softmax under a mask, causal masks, and scaled dot-product attention.
+
+All but ``causal_mask`` are composites of primitives, so their parts fuse with their neighbours.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +23,15 @@ if TYPE_CHECKING:
     from passkit.space.reads import Index, Reader
 
 
-# masks
+# Softmax under a mask.
 
 
-def _mask_type(node: Node, x: DType, mask: DType) -> DType:
+def _masked_softmax_dtype(node: Node, x: DType, mask: DType) -> DType:
+    """Infer the dtype of masked_softmax, that of x.
+
+    Raises:
+        DTypeError: x is not of floats, or the mask is not of bools.
+    """
     check_kinds(node, "f", x)
     if mask is not bool_:
         raise DTypeError(f"{node.where} needs a bool mask, got {mask}; pk.ops.not_equal(mask, 0)")
@@ -31,47 +39,62 @@ def _mask_type(node: Node, x: DType, mask: DType) -> DType:
 
 
 def _masked_softmax(node: Node, x: Entry, mask: Entry) -> Entry:
-    """The largest element is that of those kept; 0 where none is kept, as there is nothing."""
+    """Expand masked_softmax; the maximum is taken over the unmasked elements.
+
+    A row in which every element is masked has no maximum and sums to 0: its result is 0.
+    """
     axis = node.params["axis"]
     normalize_axes(node, len(known_shape(x)), axis)
     if numel(known_shape(x)) == 0:
         return make("where", mask, x, 0.0)
-    top = make("reduce_max", make("where", mask, x, -inf), axis=axis, keepdims=True)
-    some = top > -inf
-    shifted = x - make("where", some, top, 0.0)
-    e = make("where", mask, make("exp", make("where", mask, shifted, 0.0)), 0.0)
-    total = make("reduce_sum", e, axis=axis, keepdims=True)
-    return e / make("where", some, total, 1.0)
+    largest = make("reduce_max", make("where", mask, x, -inf), axis=axis, keepdims=True)
+    any_unmasked = largest > -inf
+    shifted = x - make("where", any_unmasked, largest, 0.0)
+    exponentials = make("where", mask, make("exp", make("where", mask, shifted, 0.0)), 0.0)
+    total = make("reduce_sum", exponentials, axis=axis, keepdims=True)
+    return exponentials / make("where", any_unmasked, total, 1.0)
 
 
 composite(
     "masked_softmax",
-    ["x", "mask"],
-    _masked_softmax,
-    "softmax along axis of the elements where mask is True; the others are 0, all of them too",
-    {"axis": -1},
-    types=_mask_type,
+    inputs=["x", "mask"],
+    expand=_masked_softmax,
+    doc="softmax along axis of the elements where mask is True; the others are 0, all of them too",
+    params={"axis": -1},
+    types=_masked_softmax_dtype,
 )
 composite(
     "softmin",
-    1,
-    lambda node, x: make("softmax", -x, axis=node.params["axis"]),
-    "softmax(-x): the smallest weighs most",
-    {"axis": -1},
+    inputs=1,
+    expand=lambda node, x: make("softmax", -x, axis=node.params["axis"]),
+    doc="softmax(-x): the smallest weighs most",
+    params={"axis": -1},
 )
 
 
-def _below_element(node: Node, index: Index, x: Reader) -> Expr:
-    """Positions count from the end, as those of a cache that has grown do."""
-    rows, columns = known_shape(node.entries[0])[-2:]
-    late = index[-1] - index[-2] > ast.size_of(columns - rows)
-    return ast.where(late, node.params["value"], x(*index))
+# The causal mask.
 
 
-def _below_shape(node: Node, shape: Shape) -> Shape:
+def _causal_mask_shape(node: Node, shape: Shape) -> Shape:
+    """Infer the shape of causal_mask: (…, queries, keys) unchanged.
+
+    Raises:
+        ShapeError: the rank is below 2.
+    """
     if len(shape) < 2:
         raise ShapeError(f"{node.where} needs rank 2 or more, got {show_shape(shape)}")
     return shape
+
+
+def _causal_mask_element(node: Node, index: Index, x: Reader) -> Expr:
+    """Return an element of causal_mask.
+
+    Positions are counted from the end, as the last query and the last key belong together: a cache
+    of earlier keys has more keys than there are queries.
+    """
+    queries, keys = known_shape(node.entries[0])[-2:]
+    is_later = index[-1] - index[-2] > ast.size_of(keys - queries)
+    return ast.where(is_later, node.params["value"], x(*index))
 
 
 causal_mask = register_op(
@@ -81,9 +104,9 @@ causal_mask = register_op(
     doc="scores (…, queries, keys) with value where a key is later than the query; the last of "
     "both are at one time",
 )
-causal_mask.set_attr("FInferShape", _below_shape)
+causal_mask.set_attr("FInferShape", _causal_mask_shape)
 causal_mask.set_attr("FInferType", common_dtype("f"))
-causal_mask.set_attr("FElement", _below_element)
+causal_mask.set_attr("FElement", _causal_mask_element)
 causal_mask.set_attr("TOpPattern", OpPattern.INJECTIVE)
 causal_mask.set_attr("TOpCost", "light")
 causal_mask.set_attr(
@@ -91,14 +114,21 @@ causal_mask.set_attr(
 )
 
 
-# attention
+# Scaled dot-product attention.
 
 
-def _attention_names(params: Any) -> list[str]:
-    return ["query", "key", "value", *["mask"] * bool(params["masked"])]
+def _attention_inputs(params: Any) -> list[str]:
+    """Return the input names; there is a mask if the parameter ``masked`` is True."""
+    names = ["query", "key", "value"]
+    return [*names, "mask"] if params["masked"] else names
 
 
-def _attention_type(node: Node, *dtypes: DType) -> DType:
+def _attention_dtype(node: Node, *dtypes: DType) -> DType:
+    """Infer the dtype of attention: that of query, key and value.
+
+    Raises:
+        DTypeError: they differ or are not floats, or the mask is of neither bools nor their dtype.
+    """
     out = same_dtype_rule(node, *dtypes[:3])
     check_kinds(node, "f", out)
     if len(dtypes) > 3 and dtypes[3] not in (bool_, out):
@@ -106,30 +136,38 @@ def _attention_type(node: Node, *dtypes: DType) -> DType:
     return out
 
 
-def _attention(node: Node, q: Entry, k: Entry, v: Entry, *rest: Entry) -> Entry:
-    """Source: Vaswani and others, Attention Is All You Need, equation 1."""
-    shape = known_shape(q)
+def _attention(node: Node, query: Entry, key: Entry, value: Entry, *mask: Entry) -> Entry:
+    """Expand attention: softmax(scale * query @ key.T + mask) @ value.
+
+    Source: Vaswani and others, Attention Is All You Need, equation 1.
+    """
+    shape = known_shape(query)
     if len(shape) < 2:
         raise ShapeError(f"{node.where} needs queries of rank 2 or more, got {show_shape(shape)}")
-    q = q * _scale(node, shape[-1])
-    scores = make("matmul", q, k, transpose_b=True)
+    query = query * _score_scale(node, shape[-1])
+    scores = make("matmul", query, key, transpose_b=True)
     if node.params["causal"]:
         scores = make("causal_mask", scores)
-    if rest and rest[0].dtype is bool_:
-        weights = make("masked_softmax", *_hidden(node, scores, rest[0]))
+    if mask and mask[0].dtype is bool_:
+        weights = make("masked_softmax", scores, _joint_mask(node, scores, mask[0]))
     else:
-        weights = make("softmax", scores + rest[0] if rest else scores)
-    return make("matmul", weights, v)
+        weights = make("softmax", scores + mask[0] if mask else scores)
+    return make("matmul", weights, value)
 
 
-def _hidden(node: Node, scores: Entry, mask: Entry) -> tuple[Entry, Entry]:
-    """Scores and a mask of theirs, in which what is late is hidden too."""
+def _joint_mask(node: Node, scores: Entry, mask: Entry) -> Entry:
+    """Return the bool mask, which with ``causal`` is also False for keys later than the query."""
     if not node.params["causal"]:
-        return scores, mask
-    return scores, make("logical_and", mask, scores > -inf)
+        return mask
+    return make("logical_and", mask, scores > -inf)
 
 
-def _scale(node: Node, depth: Extent) -> float:
+def _score_scale(node: Node, depth: Extent) -> float:
+    """Return the factor of the scores: the parameter ``scale``, or 1/sqrt(depth).
+
+    Raises:
+        ShapeError: neither a scale nor the length of a query is known.
+    """
     if node.params["scale"] is not None:
         return float(number_param(node, "scale"))
     if not isinstance(depth, int):
@@ -139,11 +177,11 @@ def _scale(node: Node, depth: Extent) -> float:
 
 composite(
     "scaled_dot_product_attention",
-    -1,
-    _attention,
-    "softmax(scale * query @ key.T + mask) @ value over the last two axes; a bool mask is True "
+    inputs=-1,
+    expand=_attention,
+    doc="softmax(scale * query @ key.T + mask) @ value over the last two axes; a bool mask is True "
     "where a key is seen; scale is 1/sqrt(length of a query)",
-    {"masked": False, "causal": False, "scale": None},
-    types=_attention_type,
-    FListInputNames=_attention_names,
+    params={"masked": False, "causal": False, "scale": None},
+    types=_attention_dtype,
+    FListInputNames=_attention_inputs,
 )

@@ -10,8 +10,8 @@ from passkit.graph.infer import show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import REQUIRED
 from passkit.ops.helpers import make, parse_extents
-from passkit.ops.padding import Widths, widths_of
-from passkit.ops.shaping import move
+from passkit.ops.movement_composites import movement_composite
+from passkit.ops.padding import PadWidths, parse_pad_widths
 from passkit.values.size import Extent, divide_exactly
 
 LAYOUTS = ("NHWC", "NCHW")
@@ -70,13 +70,13 @@ def _depth_to_space(node: Node, x: Entry) -> Entry:
 
 
 _PARAMS = {"block_size": REQUIRED, "data_format": "NHWC"}
-move("space_to_depth", ("x",), _space_to_depth,
+movement_composite("space_to_depth", ("x",), _space_to_depth,
      "blocks of block_size × block_size points become channels", _PARAMS)
-move("depth_to_space", ("x",), _depth_to_space,
+movement_composite("depth_to_space", ("x",), _depth_to_space,
      "channels become blocks of block_size × block_size points", _PARAMS)
 
 
-def _batch_blocks(node: Node, x: Entry, what: str) -> tuple[tuple[int, ...], Widths]:
+def _batch_blocks(node: Node, x: Entry, what: str) -> tuple[tuple[int, ...], PadWidths]:
     """The blocks of the axes after the first, and what is put around them or cut."""
     blocks = parse_extents(node, node.params["block_shape"], "block_shape")
     if any(not isinstance(b, int) or b < 1 for b in blocks) or len(blocks) >= x.ndim:
@@ -85,7 +85,7 @@ def _batch_blocks(node: Node, x: Entry, what: str) -> tuple[tuple[int, ...], Wid
             f"{show_shape(blocks)}"
         )
     known = tuple(b for b in blocks if isinstance(b, int))
-    return known, widths_of(node, len(known), node.params[what], what)
+    return known, parse_pad_widths(node, len(known), node.params[what], what)
 
 
 def _space_to_batch(node: Node, x: Entry) -> Entry:
@@ -123,9 +123,9 @@ def _batch_to_space(node: Node, x: Entry) -> Entry:
     return make("pad_with", whole, pad_width=((0, 0), *back, *((0, 0),) * rest))
 
 
-move("space_to_batch", ("x",), _space_to_batch,
+movement_composite("space_to_batch", ("x",), _space_to_batch,
      "the axes after the first are padded, and the points of their blocks become images of their "
      "own", {"block_shape": REQUIRED, "paddings": 0}, aliases="space_to_batch_nd")
-move("batch_to_space", ("x",), _batch_to_space,
+movement_composite("batch_to_space", ("x",), _batch_to_space,
      "images become the points of blocks of the axes after the first, which are cropped",
      {"block_shape": REQUIRED, "crops": 0}, aliases="batch_to_space_nd")

@@ -1,8 +1,8 @@
-"""The kernel of a concat of many inputs: a loop over a table of parts.
+"""The kernel of a concat of many inputs: a loop over a table of the inputs' pointers.
 
 A fused concat selects among its inputs by nested conditions, so its text grows with their number,
-and a C++ compiler takes more than linear time for it. The text here has constant size in C++, and
-grows by one parameter an input in CUDA C and OpenCL C.
+and the time of a C++ compiler grows faster than that. The text of this kernel has constant size in
+C++, and grows by one parameter for each input in CUDA C and OpenCL C.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ if TYPE_CHECKING:
     from passkit.plan.kernel import OwnKernel
 
 FUSED_INPUTS = 16
-"""The most inputs of a concat that fuses with its producers and consumers."""
+"""The largest number of inputs of a concat that fuses with its producers and consumers."""
 
 KERNEL_PARAMETERS = {"cuda": 480, "opencl": 120}
-"""The most kernel parameters, of 8 bytes each: CUDA has 4 KiB, OpenCL guarantees 1 KiB.
+"""The largest number of kernel parameters, of 8 bytes: CUDA has 4 KiB, OpenCL guarantees 1 KiB.
 
 Source: CUDA C++ programming guide, function parameters; OpenCL 1.2,
 CL_DEVICE_MAX_PARAMETER_SIZE.
 """
 
 TILES = {"cxx": 32, "cuda": 1024, "opencl": 256}
-"""Tiles that threads or blocks share."""
+"""Number of tiles that threads or blocks work on."""
 
-CXX = (
+CXX_TEMPLATE = (
     'extern "C" void KERNEL(void *const *buf, const int64_t *size, int64_t begin, '
     "int64_t end, unsigned char *) {{\n"
     "  concat_parts<{type}>(buf, size, begin, end);\n"
     "}}\n"
 )
 
-DEVICE = """\
+DEVICE_TEMPLATE = """\
 // Blocks go through the parts in turn; the threads of all blocks share the elements of a part.
 {kernel} KERNEL({parameters}) {{
   {pointer} part[] = {{{parts}}};
@@ -54,7 +54,7 @@ DEVICE = """\
 }}
 """
 
-SPELLINGS = {
+DIALECT_WORDS = {
     "cuda": {
         "kernel": 'extern "C" __global__ void',
         "global": "",
@@ -70,14 +70,19 @@ SPELLINGS = {
         "threads": "get_global_size(0)",
     },
 }
-"""The parts of `DEVICE` that CUDA C and OpenCL C spell differently."""
+"""The words of `DEVICE_TEMPLATE` that differ in CUDA C and OpenCL C."""
 
 
 def concat_kernel(node: Node, dialect: str) -> OwnKernel | None:
-    """Return the kernel of a concat of more than `FUSED_INPUTS` inputs; FKernel of ``concat``.
+    """Return the kernel of a concat of more than `FUSED_INPUTS` inputs, the FKernel of ``concat``.
 
-    Returns: None for fewer inputs, for complex elements, and where a device kernel cannot have so
-    many parameters.
+    Args:
+        node: a node of ``concat``.
+        dialect: the language of the kernel: "cxx", "cuda" or "opencl".
+
+    Returns:
+        None for fewer inputs, for complex elements, for other dialects, and where a device kernel
+        cannot have so many parameters.
     """
     count = len(node.inputs)
     dtype = node.entries[0].dtype
@@ -94,28 +99,34 @@ def concat_kernel(node: Node, dialect: str) -> OwnKernel | None:
     outer = numel(shapes[0][:axis])
     tiles = TILES[dialect]
     if dialect == "cxx":
-        text = CXX.format(type=f"uint{8 * dtype.nbytes}_t")
+        text = CXX_TEMPLATE.format(type=f"uint{8 * dtype.nbytes}_t")
         return OwnKernel(text, (count, outer, *lengths, tiles), tiles)
     return OwnKernel(_device_text(dialect, 8 * dtype.nbytes, count), (outer, *lengths), tiles)
 
 
 def _device_text(dialect: str, bits: int, count: int) -> str:
-    """Return the kernel of ``count`` parts in CUDA C or OpenCL C, for elements of so many bits."""
-    spelling = SPELLINGS[dialect]
+    """Return the text of the kernel of ``count`` inputs in CUDA C or OpenCL C.
+
+    Args:
+        dialect: "cuda" or "opencl".
+        bits: size of an element.
+        count: number of inputs.
+    """
+    words = DIALECT_WORDS[dialect]
     opencl_types = {8: "uchar", 16: "ushort", 32: "uint", 64: "ulong"}
     element = opencl_types[bits] if dialect == "opencl" else f"uint{bits}_t"
-    pointer = f"{spelling['global']}const {element} *"
+    pointer = f"{words['global']}const {element} *"
     parts = [f"x{k}" for k in range(count)]
     lengths = [f"n{k}" for k in range(count)]
     parameters = [
         *(f"{pointer}{part}" for part in parts),
-        f"{spelling['global']}{element} *y",
-        *(f"const {spelling['int64']} {size}" for size in ("outer", *lengths)),
+        f"{words['global']}{element} *y",
+        *(f"const {words['int64']} {size}" for size in ("outer", *lengths)),
     ]
     if dialect == "opencl":  # every launch passes two blocks of local memory
         parameters += ["__local ulong2 *scratch", "__local ulong2 *joined"]
-    return DEVICE.format(
-        **spelling,
+    return DEVICE_TEMPLATE.format(
+        **words,
         parameters=", ".join(parameters),
         pointer=pointer + "const",
         parts=", ".join(parts),

@@ -1,11 +1,13 @@
-"""Contractions: sums of products over named axes, as transposes around products of matrices.
+"""Contractions: einsum, tensordot, dot and their relatives, and products of several matrices.
 
-Where nothing is summed, an elementwise product does, which fuses.
+They expand to transposes and reshapes around ``matmul``. Where no axis is summed they expand to an
+elementwise product, which fuses.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from passkit.errors import GraphError, ShapeError
 from passkit.graph.infer import agree, show_shape
@@ -13,30 +15,150 @@ from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import REQUIRED
 from passkit.ops.composites import composite
 from passkit.ops.helpers import common_dtype, int_param, make, normalize_axis
-from passkit.ops.subscripts import Subscripts, parsed
 from passkit.values.size import Extent, Size, numel
 
 NUMBERS = common_dtype("iuf")
+"""The FInferType of contractions: integers or floats, all of one dtype."""
+
+ASSUMED_EXTENT = 64
+"""The extent that cost estimates assume where the size is unknown."""
+
+ELLIPSIS_LABELS = "".join(chr(c) for c in range(0x100, 0x180))
+"""Labels for the axes that an ellipsis stands for."""
 
 
-class _Operand:
-    """An entry and the labels of its axes."""
+# Einsum equations.
+
+
+class Subscripts(NamedTuple):
+    """A parsed einsum equation, with one label for each axis.
+
+    Axes with a label in ``broadcast`` may have length 1 beside another length.
+    """
+
+    inputs: tuple[str, ...]
+    output: str
+    broadcast: str
+
+
+def parse_equation(node: Node, equation: object, ranks: Sequence[int]) -> Subscripts:
+    """Parse an einsum equation such as ``"ij,jk->ik"`` or ``"...ij,...j"``.
+
+    Without '->' the output has the axes of the ellipsis, then in alphabetical order the labels that
+    occur once.
+
+    Args:
+        node: the node to name in errors.
+        equation: the parameter of einsum.
+        ranks: the rank of each operand.
+
+    Raises:
+        GraphError: the equation is no text, malformed, or does not fit the ranks.
+    """
+
+    def error(reason: str) -> GraphError:
+        return GraphError(f"{node.where} cannot read the equation {equation!r}: {reason}")
+
+    if not isinstance(equation, str):
+        raise GraphError(
+            f"{node.where} needs a text such as 'ij,jk->ik' as equation, got {equation!r}"
+        )
+    left, arrow, right = equation.replace(" ", "").partition("->")
+    terms = left.split(",")
+    if len(terms) != len(ranks):
+        raise error(f"it has {len(terms)} operands, and {len(ranks)} are given")
+    ellipsis_ranks = [
+        rank - _label_count(term) for term, rank in zip(terms, ranks, strict=True) if "..." in term
+    ]
+    ellipsis_rank = max([*ellipsis_ranks, 0])
+    inputs = []
+    for term, rank in zip(terms, ranks, strict=True):
+        unlabelled = rank - _label_count(term)
+        if unlabelled < 0 or (unlabelled and "..." not in term):
+            raise error(f"{term!r} names {_label_count(term)} axes of an operand that has {rank}")
+        labels = ELLIPSIS_LABELS[ellipsis_rank - unlabelled : ellipsis_rank]
+        inputs.append(term.replace("...", labels, 1))
+    if not arrow:
+        letters = "".join(t.replace("...", "") for t in terms)
+        once = sorted(c for c in set(letters) if letters.count(c) == 1)
+        right = ("..." if "..." in left else "") + "".join(once)
+    output = right.replace("...", ELLIPSIS_LABELS[:ellipsis_rank], 1)
+    for text in (*inputs, output):
+        invalid = next((c for c in text if not c.isalpha()), None)
+        if invalid is not None:
+            raise error(f"{invalid!r} is no letter")
+    for c in output:
+        if output.count(c) > 1:
+            raise error(f"{c!r} stands twice in the result")
+        if not any(c in term for term in inputs):
+            raise error(f"{c!r} of the result is in no operand")
+    if ellipsis_rank and "..." not in right:
+        raise error("the result lacks the ellipsis of the operands")
+    return Subscripts(tuple(inputs), output, ELLIPSIS_LABELS[:ellipsis_rank])
+
+
+def _label_count(term: str) -> int:
+    """Return the number of labels of an operand, without the ellipsis."""
+    return len(term.replace("...", "", 1))
+
+
+def _check_extents(node: Node, subscripts: Subscripts, entries: Sequence[Entry]) -> None:
+    """Check that axes with one label have one extent. Raises: ShapeError naming the label."""
+    extents: dict[str, Extent] = {}
+    for labels, entry in zip(subscripts.inputs, entries, strict=True):
+        for c, n in zip(labels, known_shape(entry), strict=True):
+            if n == 1 and c in subscripts.broadcast:
+                continue
+            extents[c] = agree(node, extents[c], n, f"label {c!r}") if c in extents else n
+
+
+# Einsum as products of pairs of operands.
+
+
+class LabelledOperand:
+    """An operand of einsum: an entry and a label for each of its axes."""
 
     def __init__(self, entry: Entry, labels: str) -> None:
-        self.entry, self.labels = entry, labels
+        self.entry = entry
+        self.labels = labels
 
     def extent(self, label: str) -> Extent:
+        """Return the extent of the axis with a label."""
         return known_shape(self.entry)[self.labels.index(label)]
 
-    def ordered(self, labels: str) -> Entry:
-        """The entry with its axes in this order."""
+    def transposed(self, labels: str) -> Entry:
+        """Return the entry with its axes in the order of ``labels``, which are all of its own."""
         if labels == self.labels:
             return self.entry
         return make("transpose", self.entry, axes=tuple(self.labels.index(c) for c in labels))
 
+    def aligned(self, labels: str) -> Entry:
+        """Return the entry with an axis for each of ``labels``, of length 1 where it has none."""
+        own_labels = "".join(c for c in labels if c in self.labels)
+        extents = [self.extent(c) if c in own_labels else 1 for c in labels]
+        return make("reshape", self.transposed(own_labels), shape=tuple(extents))
 
-def _diagonal(operand: _Operand) -> _Operand:
-    """Labels that stand twice become one: the elements where both indices are equal."""
+    def as_matrices(self, batch: str, rows: str, columns: str) -> tuple[Entry, bool]:
+        """Return the operand with shape (*batch, rows, columns), and whether it is transposed.
+
+        An operand whose rows and columns are swapped in memory is returned as (*batch, columns,
+        rows): a matrix product reads it transposed, so that no copy is needed.
+        """
+        flip = self.labels == batch + columns + rows and self.labels != batch + rows + columns
+        first, second = (columns, rows) if flip else (rows, columns)
+        entry = self.transposed(batch + first + second)
+        shape = known_shape(entry)
+        end = len(batch) + len(first)
+        matrix_shape = (*shape[: len(batch)], numel(shape[len(batch) : end]), numel(shape[end:]))
+        return make("reshape", entry, shape=matrix_shape), flip
+
+
+def _merge_repeated_labels(operand: LabelledOperand) -> LabelledOperand:
+    """Replace two axes with the same label by one: take the diagonal.
+
+    Raises:
+        ShapeError: the extent of such an axis is unknown.
+    """
     entry, labels = operand.entry, operand.labels
     while len(set(labels)) < len(labels):
         label = next(c for c in labels if labels.count(c) > 1)
@@ -51,123 +173,104 @@ def _diagonal(operand: _Operand) -> _Operand:
                 f"got {n}"
             )
         flat = make("reshape", moved, shape=(*shape[:-2], n * n))
-        begin, size = (0,) * (len(shape) - 1), (*shape[:-2], n)
-        step = (*(1,) * (len(shape) - 2), n + 1)
-        entry = make("slice", flat, begin=begin, size=size, step=step)
+        ones = (1,) * (len(shape) - 2)
+        begin = (0,) * (len(shape) - 1)
+        entry = make("slice", flat, begin=begin, size=(*shape[:-2], n), step=(*ones, n + 1))
         labels = "".join(labels[k] for k in rest) + label
-    return _Operand(entry, labels)
+    return LabelledOperand(entry, labels)
 
 
-def _summed(operand: _Operand, kept: str) -> _Operand:
-    """Labels that nothing else asks for are summed."""
-    gone = tuple(k for k, c in enumerate(operand.labels) if c not in kept)
-    if not gone:
+def _sum_unused_labels(operand: LabelledOperand, used: str) -> LabelledOperand:
+    """Sum the operand over the axes whose label is not in ``used``."""
+    summed_axes = tuple(k for k, c in enumerate(operand.labels) if c not in used)
+    if not summed_axes:
         return operand
-    labels = "".join(c for c in operand.labels if c in kept)
-    return _Operand(make("reduce_sum", operand.entry, axis=gone), labels)
+    labels = "".join(c for c in operand.labels if c in used)
+    return LabelledOperand(make("reduce_sum", operand.entry, axis=summed_axes), labels)
 
 
-def _joined(a: _Operand, b: _Operand, kept: str) -> _Operand:
-    """The product of two operands, summed over labels that are not kept."""
-    inner = "".join(c for c in a.labels if c in b.labels and c not in kept)
-    batch = "".join(c for c in a.labels if c in b.labels and c in kept)
+def _contract_pair(a: LabelledOperand, b: LabelledOperand, used: str) -> LabelledOperand:
+    """Return the product of two operands, summed over common labels that are not in ``used``."""
+    inner = "".join(c for c in a.labels if c in b.labels and c not in used)
+    batch = "".join(c for c in a.labels if c in b.labels and c in used)
     rows = "".join(c for c in a.labels if c not in b.labels)
     columns = "".join(c for c in b.labels if c not in a.labels)
+    labels = batch + rows + columns
     if not inner:
-        return _Operand(
-            _spread(a, batch + rows + columns) * _spread(b, batch + rows + columns),
-            batch + rows + columns,
-        )
-    left, flip_a = _matrix(a, batch, rows, inner)
-    right, flip_b = _matrix(b, batch, inner, columns)
+        return LabelledOperand(a.aligned(labels) * b.aligned(labels), labels)
+    left, flip_a = a.as_matrices(batch, rows, inner)
+    right, flip_b = b.as_matrices(batch, inner, columns)
     out = make("matmul", left, right, transpose_a=flip_a, transpose_b=flip_b)
-    lead = known_shape(out)[: len(batch)]
-    shape = (*lead, *(a.extent(c) for c in rows), *(b.extent(c) for c in columns))
-    return _Operand(make("reshape", out, shape=shape), batch + rows + columns)
+    batch_shape = known_shape(out)[: len(batch)]
+    shape = (*batch_shape, *(a.extent(c) for c in rows), *(b.extent(c) for c in columns))
+    return LabelledOperand(make("reshape", out, shape=shape), labels)
 
 
-def _spread(operand: _Operand, labels: str) -> Entry:
-    """The operand with axes of length 1 where it has none of the labels."""
-    own = "".join(c for c in labels if c in operand.labels)
-    extents = [operand.extent(c) if c in own else 1 for c in labels]
-    return make("reshape", operand.ordered(own), shape=tuple(extents))
-
-
-def _matrix(operand: _Operand, batch: str, rows: str, columns: str) -> tuple[Entry, bool]:
-    """The operand as (*batch, rows, columns), and whether it lies transposed: no copy is made."""
-    flip = operand.labels == batch + columns + rows and operand.labels != batch + rows + columns
-    first, second = (columns, rows) if flip else (rows, columns)
-    entry = operand.ordered(batch + first + second)
-    shape = known_shape(entry)
-    cut = len(batch) + len(first)
-    return make(
-        "reshape", entry, shape=(*shape[: len(batch)], numel(shape[len(batch) : cut]),
-                                 numel(shape[cut:])),
-    ), flip  # fmt: skip
-
-
-def _cheapest(operands: Sequence[_Operand], wanted: str) -> tuple[int, int]:
-    """The pair whose product is smallest: joined first. Unknown extents count as 64."""
-    best, pair = None, (0, 1)
+def _cheapest_pair(operands: Sequence[LabelledOperand], output: str) -> tuple[int, int]:
+    """Return the indices of the two operands with the smallest product, to be contracted next."""
+    smallest, pair = None, (0, 1)
     for j in range(len(operands)):
         for i in range(j):
-            kept = _kept(operands, (i, j), wanted)
-            labels = {*operands[i].labels, *operands[j].labels} & set(kept)
+            used = _used_labels(operands, (i, j), output)
+            labels = {*operands[i].labels, *operands[j].labels} & set(used)
             size = 1
             for c in labels:
                 owner = operands[i] if c in operands[i].labels else operands[j]
                 n = owner.extent(c)
-                size *= 64 if isinstance(n, Size) else n
-            if best is None or size < best:
-                best, pair = size, (i, j)
+                size *= ASSUMED_EXTENT if isinstance(n, Size) else n
+            if smallest is None or size < smallest:
+                smallest, pair = size, (i, j)
     return pair
 
 
-def _kept(operands: Sequence[_Operand], pair: tuple[int, int], wanted: str) -> str:
-    """The labels that the result or another operand asks for."""
+def _used_labels(operands: Sequence[LabelledOperand], pair: tuple[int, int], output: str) -> str:
+    """Return the labels of the output and of the operands outside ``pair``."""
     others = [o.labels for k, o in enumerate(operands) if k not in pair]
-    return wanted + "".join(others)
-
-
-def _checked(node: Node, found: Subscripts, entries: Sequence[Entry]) -> None:
-    """Extents of a label agree. Raises: ShapeError naming it."""
-    extents: dict[str, Extent] = {}
-    for labels, entry in zip(found.inputs, entries, strict=True):
-        for c, n in zip(labels, known_shape(entry), strict=True):
-            if n == 1 and c in found.broadcast:
-                continue
-            extents[c] = agree(node, extents[c], n, f"label {c!r}") if c in extents else n
+    return output + "".join(others)
 
 
 def _einsum(node: Node, *entries: Entry) -> Entry:
-    """Source: numpy.einsum; operands are joined in pairs, that with the smallest product first."""
-    shapes = [known_shape(e) for e in entries]
-    found = parsed(node, node.params["equation"], [len(s) for s in shapes])
-    _checked(node, found, entries)
+    """Expand einsum: contract pairs of operands, the pair with the smallest product first.
+
+    Source: numpy.einsum.
+    """
+    ranks = [len(known_shape(e)) for e in entries]
+    subscripts = parse_equation(node, node.params["equation"], ranks)
+    _check_extents(node, subscripts, entries)
     operands = [
-        _diagonal(_Operand(e, labels)) for e, labels in zip(entries, found.inputs, strict=True)
+        _merge_repeated_labels(LabelledOperand(entry, labels))
+        for entry, labels in zip(entries, subscripts.inputs, strict=True)
     ]
+    output = subscripts.output
     for k, operand in enumerate(operands):
-        operands[k] = _summed(operand, _kept(operands, (k, k), found.output))
+        operands[k] = _sum_unused_labels(operand, _used_labels(operands, (k, k), output))
     while len(operands) > 1:
-        i, j = _cheapest(operands, found.output)
-        joined = _joined(operands[i], operands[j], _kept(operands, (i, j), found.output))
-        operands = [o for k, o in enumerate(operands) if k not in (i, j)] + [joined]
-    return operands[0].ordered(found.output)
+        i, j = _cheapest_pair(operands, output)
+        product = _contract_pair(operands[i], operands[j], _used_labels(operands, (i, j), output))
+        operands = [o for k, o in enumerate(operands) if k not in (i, j)] + [product]
+    return operands[0].transposed(output)
 
 
 composite(
     "einsum",
-    -1,
-    _einsum,
-    "the sums of products that an equation such as 'ij,jk->ik' describes",
-    {"equation": REQUIRED},
+    inputs=-1,
+    expand=_einsum,
+    doc="the sums of products that an equation such as 'ij,jk->ik' describes",
+    params={"equation": REQUIRED},
     types=NUMBERS,
 )
 
 
+# Products of two arrays over given axes.
+
+
 def _tensordot(node: Node, a: Entry, b: Entry) -> Entry:
-    """Source: numpy.tensordot."""
+    """Expand tensordot to an einsum. Source: numpy.tensordot.
+
+    Raises:
+        ShapeError: there are more axes to sum than an operand has, or extents differ.
+        GraphError: ``axes`` is neither a number nor as many axes of a as of b.
+    """
     rank_a, rank_b = len(known_shape(a)), len(known_shape(b))
     axes = node.params["axes"]
     if type(axes) is int:
@@ -187,25 +290,16 @@ def _tensordot(node: Node, a: Entry, b: Entry) -> Entry:
         left = tuple(normalize_axis(node, rank_a, k, "axes") for k in sides[0])
         right = tuple(normalize_axis(node, rank_b, k, "axes") for k in sides[1])
     letters = [chr(ord("a") + k) for k in range(rank_a + rank_b)]
-    names_a, names_b = letters[:rank_a], letters[rank_a:]
+    labels_a, labels_b = letters[:rank_a], letters[rank_a:]
     for i, j in zip(left, right, strict=True):
-        names_b[j] = names_a[i]
-    out = [c for c in (*names_a, *names_b) if (c in names_a) != (c in names_b)]
-    equation = f"{''.join(names_a)},{''.join(names_b)}->{''.join(out)}"
+        labels_b[j] = labels_a[i]
+    out = [c for c in (*labels_a, *labels_b) if (c in labels_a) != (c in labels_b)]
+    equation = f"{''.join(labels_a)},{''.join(labels_b)}->{''.join(out)}"
     return make("einsum", a, b, equation=equation)
 
 
-composite(
-    "tensordot",
-    2,
-    _tensordot,
-    "sums of products over the last axes of a and the first of b, or over the axes given for each",
-    {"axes": 2},
-    types=NUMBERS,
-)
-
-
 def _vecdot(node: Node, a: Entry, b: Entry) -> Entry:
+    """Expand vecdot; ``axis`` counts from the end, as both operands broadcast."""
     rank = min(len(known_shape(a)), len(known_shape(b)))
     axis = node.params["axis"]
     if type(axis) is not int or not -rank <= axis < 0:
@@ -214,13 +308,8 @@ def _vecdot(node: Node, a: Entry, b: Entry) -> Entry:
     return make("reduce_sum", a * b, axis=axis)
 
 
-composite(
-    "vecdot", 2, _vecdot, "the sum of products along axis, counted from the end", {"axis": -1},
-    types=NUMBERS,
-)  # fmt: skip
-
-
 def _inner(node: Node, a: Entry, b: Entry) -> Entry:
+    """Expand inner: sum over the last axes. Source: numpy.inner; scalars multiply."""
     rank_a, rank_b = len(known_shape(a)), len(known_shape(b))
     if not rank_a or not rank_b:
         return a * b
@@ -228,64 +317,104 @@ def _inner(node: Node, a: Entry, b: Entry) -> Entry:
 
 
 def _dot(node: Node, a: Entry, b: Entry) -> Entry:
-    """Source: numpy.dot: the last axis of a, and the last but one of b."""
+    """Expand dot: sum over the last axis of a and the last but one of b. Source: numpy.dot."""
     rank_a, rank_b = len(known_shape(a)), len(known_shape(b))
     if not rank_a or not rank_b:
         return a * b
     return make("tensordot", a, b, axes=((rank_a - 1,), (max(rank_b - 2, 0),)))
 
 
-composite("inner", 2, _inner, "sums of products over the last axes", types=NUMBERS)
-composite(
-    "dot", 2, _dot, "sums of products over the last axis of a and the last but one of b",
-    types=NUMBERS,
-)  # fmt: skip
-composite(
-    "matvec", 2, lambda node, a, v: make("einsum", a, v, equation="...ij,...j->...i"),
-    "matrices times vectors", types=NUMBERS,
-)  # fmt: skip
-composite(
-    "vecmat", 2, lambda node, v, a: make("einsum", v, a, equation="...i,...ij->...j"),
-    "vectors times matrices", types=NUMBERS,
-)  # fmt: skip
-
-
 def _bilinear(node: Node, a: Entry, b: Entry, weight: Entry) -> Entry:
     return make("einsum", a, weight, b, equation="...i,kij,...j->...k")
 
 
-composite(
-    "bilinear", ["a", "b", "weight"], _bilinear,
-    "(…, i), (…, j), (k, i, j) -> (…, k): a form of a and b for each k",
-)  # fmt: skip
-
-
 def _cross(node: Node, a: Entry, b: Entry) -> Entry:
+    """Expand cross: the cross product of vectors of three elements along an axis."""
     axis = node.params["axis"]
-    parts = []
+    components = []
     for x in (a, b):
         shape = known_shape(x)
         k = normalize_axis(node, len(shape), axis)
         agree(node, shape[k], 3, "the axis of vectors in space")
-        parts.append(_thirds(x, k))
-    (a0, a1, a2), (b0, b1, b2) = parts
+        components.append(_vector_components(x, k))
+    (a0, a1, a2), (b0, b1, b2) = components
     return make("concat", a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0, axis=axis)
 
 
-def _thirds(x: Entry, axis: int) -> list[Entry]:
+def _vector_components(x: Entry, axis: int) -> list[Entry]:
+    """Return three slices of length 1 along ``axis``."""
     shape = known_shape(x)
     size = tuple(1 if k == axis else n for k, n in enumerate(shape))
-    return [
-        make("slice", x, begin=tuple(i if k == axis else 0 for k in range(len(shape))), size=size)
-        for i in range(3)
-    ]
+    begins = [tuple(i if k == axis else 0 for k in range(len(shape))) for i in range(3)]
+    return [make("slice", x, begin=begin, size=size) for begin in begins]
 
 
-composite("cross", 2, _cross, "the vector at right angles to both", {"axis": -1},
-          types=common_dtype("if"))  # fmt: skip
+composite(
+    "tensordot",
+    inputs=2,
+    expand=_tensordot,
+    doc="sums of products over the last axes of a and the first of b, or over the axes given for "
+    "each",
+    params={"axes": 2},
+    types=NUMBERS,
+)
+composite(
+    "vecdot",
+    inputs=2,
+    expand=_vecdot,
+    doc="the sum of products along axis, counted from the end",
+    params={"axis": -1},
+    types=NUMBERS,
+)
+composite(
+    "inner",
+    inputs=2,
+    expand=_inner,
+    doc="sums of products over the last axes",
+    types=NUMBERS,
+)
+composite(
+    "dot",
+    inputs=2,
+    expand=_dot,
+    doc="sums of products over the last axis of a and the last but one of b",
+    types=NUMBERS,
+)
+composite(
+    "matvec",
+    inputs=2,
+    expand=lambda node, a, v: make("einsum", a, v, equation="...ij,...j->...i"),
+    doc="matrices times vectors",
+    types=NUMBERS,
+)
+composite(
+    "vecmat",
+    inputs=2,
+    expand=lambda node, v, a: make("einsum", v, a, equation="...i,...ij->...j"),
+    doc="vectors times matrices",
+    types=NUMBERS,
+)
+composite(
+    "bilinear",
+    inputs=["a", "b", "weight"],
+    expand=_bilinear,
+    doc="(…, i), (…, j), (k, i, j) -> (…, k): a form of a and b for each k",
+)
+composite(
+    "cross",
+    inputs=2,
+    expand=_cross,
+    doc="the vector at right angles to both",
+    params={"axis": -1},
+    types=common_dtype("if"),
+)
 
 
-def _power(node: Node, x: Entry) -> Entry:
+# Products of several matrices.
+
+
+def _matrix_power(node: Node, x: Entry) -> Entry:
+    """Expand matrix_power by repeated squaring; a negative power inverts first."""
     n, shape = int_param(node, "n", GraphError), known_shape(x)
     if len(shape) < 2:
         raise ShapeError(f"{node.where} needs square matrices, got {show_shape(shape)}")
@@ -304,12 +433,11 @@ def _power(node: Node, x: Entry) -> Entry:
     return out
 
 
-composite("matrix_power", 1, _power, "x times itself, n times; its inverse where n < 0",
-          {"n": REQUIRED})  # fmt: skip
+def _multi_dot(node: Node, *matrices: Entry) -> Entry:
+    """Expand multi_dot; the first and last operands may be vectors, a row and a column.
 
-
-def _chain(node: Node, *matrices: Entry) -> Entry:
-    """Source: Cormen et al., Introduction to Algorithms, section 14.2; vectors at the ends."""
+    Source: Cormen et al., Introduction to Algorithms, section 14.2.
+    """
     if len(matrices) < 2:
         raise GraphError(f"{node.where} needs at least two inputs, got {len(matrices)}")
     ranks = [len(known_shape(e)) for e in matrices]
@@ -322,18 +450,41 @@ def _chain(node: Node, *matrices: Entry) -> Entry:
         chain[0] = make("expand_dims", chain[0], axis=0)
     if ranks[-1] == 1:
         chain[-1] = make("expand_dims", chain[-1], axis=1)
-    out = _best(chain)
-    gone = (0,) * (ranks[0] == 1) + (1,) * (ranks[-1] == 1)
-    return make("squeeze", out, axis=gone) if gone else out
+    out = _multiply_chain(chain)
+    vector_axes = (0,) * (ranks[0] == 1) + (1,) * (ranks[-1] == 1)
+    return make("squeeze", out, axis=vector_axes) if vector_axes else out
 
 
-def _best(chain: list[Entry]) -> Entry:
-    """The product in the order that multiplies least; unknown extents count as 64."""
+def _multiply_chain(chain: list[Entry]) -> Entry:
+    """Return the product of matrices in the order with the fewest scalar multiplications."""
     extents = [known_shape(chain[0])[0], *(known_shape(e)[1] for e in chain)]
-    sizes = [64 if isinstance(n, Size) else n for n in extents]
-    count = len(chain)
+    split = _best_splits([ASSUMED_EXTENT if isinstance(n, Size) else n for n in extents])
+    last = len(chain) - 1
+    products: dict[tuple[int, int], Entry] = {(i, i): e for i, e in enumerate(chain)}
+    pending = [(0, last)]
+    while pending:
+        i, j = pending[-1]
+        if (i, j) in products:
+            pending.pop()
+            continue
+        operands = (i, split[i, j]), (split[i, j] + 1, j)
+        missing = [p for p in operands if p not in products]
+        if missing:
+            pending += missing
+        else:
+            products[i, j] = make("matmul", products[operands[0]], products[operands[1]])
+    return products[0, last]
+
+
+def _best_splits(sizes: list[int]) -> dict[tuple[int, int], int]:
+    """Return for matrices i to j of a chain the last matrix of the left factor.
+
+    Args:
+        sizes: matrix k has ``sizes[k]`` rows and ``sizes[k + 1]`` columns.
+    """
+    count = len(sizes) - 1
     cost = {(i, i): 0 for i in range(count)}
-    cut: dict[tuple[int, int], int] = {}
+    split: dict[tuple[int, int], int] = {}
     for length in range(2, count + 1):
         for i in range(count - length + 1):
             j = i + length - 1
@@ -341,22 +492,21 @@ def _best(chain: list[Entry]) -> Entry:
                 (cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k)
                 for k in range(i, j)
             ]
-            cost[i, j], cut[i, j] = min(options)
-    made: dict[tuple[int, int], Entry] = {(i, i): e for i, e in enumerate(chain)}
-    todo = [(0, count - 1)]
-    while todo:
-        i, j = todo[-1]
-        if (i, j) in made:
-            todo.pop()
-            continue
-        parts = (i, cut[i, j]), (cut[i, j] + 1, j)
-        missing = [p for p in parts if p not in made]
-        if missing:
-            todo += missing
-        else:
-            made[i, j] = make("matmul", made[parts[0]], made[parts[1]])
-    return made[0, count - 1]
+            cost[i, j], split[i, j] = min(options)
+    return split
 
 
-composite("multi_dot", -1, _chain, "the product of all inputs, in the cheapest order",
-          types=NUMBERS)  # fmt: skip
+composite(
+    "matrix_power",
+    inputs=1,
+    expand=_matrix_power,
+    doc="x times itself, n times; its inverse where n < 0",
+    params={"n": REQUIRED},
+)
+composite(
+    "multi_dot",
+    inputs=-1,
+    expand=_multi_dot,
+    doc="the product of all inputs, in the cheapest order",
+    types=NUMBERS,
+)

@@ -1,11 +1,12 @@
-"""Reads at indices that are data: rows of a table, elements along an axis, points.
+"""Gathers: reads at indices that are data, of slices, elements along an axis, and points.
 
-They are index maps whose indices are read too, so they fuse with what computes the indices and
-with what is done to the result. `passkit.ops.indices` says what an index out of range reads.
+They are index maps whose indices are read, too, so they fuse with the computation of the indices
+and with what uses the result. `passkit.ops.indices` describes indices that are out of range.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from passkit import ast
@@ -17,11 +18,11 @@ from passkit.ops.composites import composite
 from passkit.ops.helpers import add_aliases, count_param, make, normalize_axis
 from passkit.ops.indices import (
     check_indices,
-    indexed_type,
-    inside,
-    mode_of,
-    need_elements,
-    position,
+    check_nonempty,
+    clipped_position,
+    index_mode,
+    indexed_dtype,
+    is_inside,
     zeros_of,
 )
 from passkit.values.dtype import DType, bool_, int64
@@ -36,47 +37,75 @@ else:
     reads = Lazy("passkit.space.reads")
 
 
-def lookup(name: str, params: dict[str, Any], doc: str, second: str = "indices") -> Op:
-    """Register an operator that reads its first input where its second says."""
+def register_gather(
+    name: str, params: dict[str, Any], doc: str, second_input: str = "indices"
+) -> Op:
+    """Register an operator that reads its first input at positions that its second input says.
+
+    Args:
+        name: the operator's name.
+        params: the parameters and their defaults.
+        doc: the operator's documentation.
+        second_input: name of the second input.
+
+    Returns:
+        The operator, which still needs FInferShape and FElement.
+    """
     op = register_op(name, num_inputs=2, params=params, doc=doc)
-    op.set_attr("FListInputNames", lambda params: ["x", second])
-    op.set_attr("FInferType", indexed_type)
+    op.set_attr("FListInputNames", lambda params: ["x", second_input])
+    op.set_attr("FInferType", indexed_dtype)
     op.set_attr("TOpPattern", OpPattern.INJECTIVE)
     op.set_attr("TOpCost", "light")
     return op
 
 
-def _found(node: Node, read: Reader, at: list[tuple[Expr, Extent]], where: Any) -> Expr:
-    """What ``read`` has at ``where(positions)``; 0 where mode is "zero" and an index is outside."""
-    placed = [position(i, n) for i, n in at]
-    value = read(*where([p for p, _ in placed]))
-    if mode_of(node) == "clip":
+def _read_indexed(
+    node: Node,
+    read: Reader,
+    indices: list[tuple[Expr, Extent]],
+    full_index: Callable[[list[Expr]], Any],
+) -> Expr:
+    """Return the element at indices; 0 in mode "zero" if one is out of range.
+
+    Args:
+        node: gives the mode.
+        read: reads the input.
+        indices: each index with the length of its axis.
+        full_index: returns an index into the input from the positions that the indices refer to.
+    """
+    positions = [clipped_position(i, n) for i, n in indices]
+    value = read(*full_index([p for p, _ in positions]))
+    if index_mode(node) == "clip":
         return value
-    there = inside(placed[0][1], at[0][1])
-    for (_, front), (_, n) in zip(placed[1:], at[1:], strict=True):
-        there = there & inside(front, n)
-    return ast.where(there, value, ast.const(0, value.dtype))
+    all_inside = is_inside(positions[0][1], indices[0][1])
+    for (_, from_front), (_, n) in zip(positions[1:], indices[1:], strict=True):
+        all_inside = all_inside & is_inside(from_front, n)
+    return ast.where(all_inside, value, ast.const(0, value.dtype))
 
 
-# gather: whole slices along an axis
+# gather: slices along an axis.
 
 
-def _gather_axes(node: Node, rank: int, indices: int) -> tuple[int, int]:
-    """The axis, and the number of leading axes that both inputs share."""
+def _gather_axes(node: Node, rank: int, index_rank: int) -> tuple[int, int]:
+    """Return the axis, and the number of leading axes that both inputs share.
+
+    Raises:
+        ShapeError: ``batch_dims`` exceeds the axis or the rank of the indices.
+    """
     axis, batch = normalize_axis(node, rank, node.params["axis"]), node.params["batch_dims"]
-    if not isinstance(batch, int) or not 0 <= batch <= min(axis, indices):
+    if not isinstance(batch, int) or not 0 <= batch <= min(axis, index_rank):
         raise ShapeError(
-            f"{node.where} needs batch_dims from 0 to {min(axis, indices)}, so that axis {axis} "
+            f"{node.where} needs batch_dims from 0 to {min(axis, index_rank)}, so that axis {axis} "
             f"comes after those that both inputs share, got {batch!r}"
         )
     return axis, batch
 
 
 def _gather_shape(node: Node, shape: Shape, indices: Shape) -> Shape:
-    """The input's shape with the indices' in place of the axis."""
+    """Infer the shape: that of the input with the axes of the indices in place of the axis."""
     axis, batch = _gather_axes(node, len(shape), len(indices))
-    mode_of(node)
-    need_elements(node, shape[axis], indices, f"axis {axis}")
+    index_mode(node)
+    check_nonempty(node, shape[axis], indices, f"axis {axis}")
     shared = [agree(node, shape[k], indices[k], f"dimension {k}") for k in range(batch)]
     return (*shared, *shape[batch:axis], *indices[batch:], *shape[axis + 1 :])
 
@@ -86,7 +115,9 @@ def _gather_element(node: Node, index: Index, read: Reader, read_index: Reader) 
     axis, batch = _gather_axes(node, len(shape), len(indices))
     end = axis + len(indices) - batch
     i = read_index(*index[:batch], *index[axis:end])
-    return _found(node, read, [(i, shape[axis])], lambda p: (*index[:axis], *p, *index[end:]))
+    return _read_indexed(
+        node, read, [(i, shape[axis])], lambda position: (*index[:axis], *position, *index[end:])
+    )
 
 
 def _gather_gradient(node: Node, dy: Entry) -> list[Entry | None]:
@@ -94,10 +125,10 @@ def _gather_gradient(node: Node, dy: Entry) -> list[Entry | None]:
     return [make("index_add", zeros_of(x), indices, dy, **node.params), None]
 
 
-gather = lookup(
+gather = register_gather(
     "gather",
-    {"axis": 0, "batch_dims": 0, "mode": "clip"},
-    "the slices of x along axis that indices name; the first batch_dims axes go together",
+    params={"axis": 0, "batch_dims": 0, "mode": "clip"},
+    doc="the slices of x along axis that indices name; the first batch_dims axes go together",
 )
 gather.set_attr("FInferShape", _gather_shape)
 gather.set_attr("FElement", _gather_element)
@@ -106,6 +137,7 @@ add_aliases(gather, "embedding_lookup")
 
 
 def _take(node: Node, x: Entry, indices: Entry) -> Entry:
+    """Expand take to a gather, of the flattened input if there is no axis. Source: numpy.take."""
     axis, mode = node.params["axis"], node.params["mode"]
     if axis is None:
         return make("gather", make("reshape", x, shape=(-1,)), indices, mode=mode)
@@ -114,63 +146,78 @@ def _take(node: Node, x: Entry, indices: Entry) -> Entry:
 
 composite(
     "take",
-    ("x", "indices"),
-    _take,
-    "the slices of x along axis that indices name; without an axis, elements of x in order",
-    {"axis": None, "mode": "clip"},
-    types=indexed_type,
+    inputs=["x", "indices"],
+    expand=_take,
+    doc="the slices of x along axis that indices name; without an axis, elements of x in order",
+    params={"axis": None, "mode": "clip"},
+    types=indexed_dtype,
     TOpCost="light",
 )
 
 
-# take_along_axis: one index an element
+# take_along_axis: one index for each element.
 
 
-def _along_shape(node: Node, shape: Shape, indices: Shape) -> Shape:
-    """The indices' shape; the other dimensions broadcast. Raises: ShapeError for other ranks."""
+def _take_along_axis_shape(node: Node, shape: Shape, indices: Shape) -> Shape:
+    """Infer the shape: the length of the indices along the axis, other axes broadcast.
+
+    Raises:
+        ShapeError: the ranks differ, or other axes do not broadcast.
+    """
     axis = normalize_axis(node, len(shape), node.params["axis"])
-    mode_of(node)
+    index_mode(node)
     if len(indices) != len(shape):
         raise ShapeError(
             f"{node.where} needs indices of rank {len(shape)}, as x has, got {show_shape(indices)}"
         )
-    need_elements(node, shape[axis], indices, f"axis {axis}")
-    rest = [(*s[:axis], 1, *s[axis + 1 :]) for s in (shape, indices)]
-    out = broadcast_shapes(node, rest)
+    check_nonempty(node, shape[axis], indices, f"axis {axis}")
+    other_axes = [(*s[:axis], 1, *s[axis + 1 :]) for s in (shape, indices)]
+    out = broadcast_shapes(node, other_axes)
     return (*out[:axis], indices[axis], *out[axis + 1 :])
 
 
-def _along_element(node: Node, index: Index, read: Reader, read_index: Reader) -> Expr:
+def _take_along_axis_element(node: Node, index: Index, read: Reader, read_index: Reader) -> Expr:
     shape, indices = (known_shape(e) for e in node.inputs)
     axis = normalize_axis(node, len(shape), node.params["axis"])
     i = read_index(*reads.aligned(index, indices))
-    here = reads.aligned(index, shape)
-    at = [(i, shape[axis])]
-    return _found(node, read, at, lambda p: (*here[:axis], *p, *here[axis + 1 :]))
+    aligned = reads.aligned(index, shape)
+    return _read_indexed(
+        node,
+        read,
+        [(i, shape[axis])],
+        lambda position: (*aligned[:axis], *position, *aligned[axis + 1 :]),
+    )
 
 
-def _along_gradient(node: Node, dy: Entry) -> list[Entry | None]:
+def _take_along_axis_gradient(node: Node, dy: Entry) -> list[Entry | None]:
     x, indices = node.inputs
     return [make("add_along_axis", zeros_of(x), indices, dy, **node.params), None]
 
 
-along = lookup(
+take_along_axis = register_gather(
     "take_along_axis",
-    {"axis": -1, "mode": "clip"},
-    "for each element of indices that of x at this position of the axis",
+    params={"axis": -1, "mode": "clip"},
+    doc="for each element of indices that of x at this position of the axis",
 )
-along.set_attr("FInferShape", _along_shape)
-along.set_attr("FElement", _along_element)
-along.set_attr("FGradient", _along_gradient)
+take_along_axis.set_attr("FInferShape", _take_along_axis_shape)
+take_along_axis.set_attr("FElement", _take_along_axis_element)
+take_along_axis.set_attr("FGradient", _take_along_axis_gradient)
 
 
-# gather_nd: points, or slices, by coordinates
+# gather_nd: elements, or slices, by coordinates.
 
 
 def point_axes(node: Node, shape: Shape, indices: Shape) -> tuple[int, int]:
-    """The number of shared leading axes, and of coordinates of a point.
+    """Return the number of shared leading axes, and the number of coordinates of a point.
 
-    Raises: ShapeError where x has fewer axes, or the number of coordinates is not known.
+    Args:
+        node: a node with or without a parameter ``batch_dims``.
+        shape: shape of the array that points refer to.
+        indices: shape of the indices, whose last axis holds the coordinates.
+
+    Raises:
+        ShapeError: there are more coordinates than axes, their number is unknown, or
+            ``batch_dims`` is invalid.
     """
     batch = node.params.get("batch_dims", 0)
     if not isinstance(batch, int) or not 0 <= batch < max(len(indices), 1):
@@ -188,132 +235,155 @@ def point_axes(node: Node, shape: Shape, indices: Shape) -> tuple[int, int]:
     return batch, count
 
 
-def _points_shape(node: Node, shape: Shape, indices: Shape) -> Shape:
+def _gather_nd_shape(node: Node, shape: Shape, indices: Shape) -> Shape:
+    """Infer the shape: that of the points, then the axes that coordinates leave."""
     batch, count = point_axes(node, shape, indices)
-    mode_of(node)
+    index_mode(node)
     for k in range(batch, batch + count):
-        need_elements(node, shape[k], indices[:-1], f"axis {k}")
+        check_nonempty(node, shape[k], indices[:-1], f"axis {k}")
     shared = [agree(node, shape[k], indices[k], f"dimension {k}") for k in range(batch)]
     return (*shared, *indices[batch:-1], *shape[batch + count :])
 
 
-def _points_element(node: Node, index: Index, read: Reader, read_index: Reader) -> Expr:
+def _gather_nd_element(node: Node, index: Index, read: Reader, read_index: Reader) -> Expr:
     shape, indices = (known_shape(e) for e in node.inputs)
     batch, count = point_axes(node, shape, indices)
-    lead = len(indices) - 1
-    at = [
-        (read_index(*index[:lead], ast.size_of(k)), shape[batch + k]) for k in range(count)
+    end = len(indices) - 1
+    coordinates = [
+        (read_index(*index[:end], ast.size_of(k)), shape[batch + k]) for k in range(count)
     ]
-    if not at:
-        return read(*index[:batch], *index[lead:])
-    return _found(node, read, at, lambda p: (*index[:batch], *p, *index[lead:]))
+    if not coordinates:
+        return read(*index[:batch], *index[end:])
+    return _read_indexed(
+        node, read, coordinates, lambda point: (*index[:batch], *point, *index[end:])
+    )
 
 
-def _points_gradient(node: Node, dy: Entry) -> list[Entry | None]:
+def _gather_nd_gradient(node: Node, dy: Entry) -> list[Entry | None]:
     x, indices = node.inputs
     return [make("tensor_scatter_nd_add", zeros_of(x), indices, dy, **node.params), None]
 
 
-points = lookup(
+gather_nd = register_gather(
     "gather_nd",
-    {"batch_dims": 0, "mode": "clip"},
-    "the elements, or slices, of x whose coordinates are the last axis of indices",
+    params={"batch_dims": 0, "mode": "clip"},
+    doc="the elements, or slices, of x whose coordinates are the last axis of indices",
 )
-points.set_attr("FInferShape", _points_shape)
-points.set_attr("FElement", _points_element)
-points.set_attr("FGradient", _points_gradient)
+gather_nd.set_attr("FInferShape", _gather_nd_shape)
+gather_nd.set_attr("FElement", _gather_nd_element)
+gather_nd.set_attr("FGradient", _gather_nd_gradient)
 
 
-# reverse_sequence, sequence_mask
+# Sequences of different lengths: reverse_sequence and sequence_mask.
 
 
-def _lengths_shape(node: Node, shape: Shape, lengths: Shape) -> Shape:
-    """The input's shape. Raises: ShapeError when there is not one length for each batch."""
-    axis, batch = (normalize_axis(node, len(shape), node.params[k]) for k in ("axis", "batch_axis"))
-    if axis == batch or len(lengths) != 1:
+def _reverse_sequence_axes(node: Node, rank: int) -> tuple[int, int]:
+    """Return the parameters ``axis`` and ``batch_axis`` as axes from 0 to below the rank."""
+    axis = normalize_axis(node, rank, node.params["axis"])
+    batch_axis = normalize_axis(node, rank, node.params["batch_axis"])
+    return axis, batch_axis
+
+
+def _reverse_sequence_shape(node: Node, shape: Shape, lengths: Shape) -> Shape:
+    """Infer the shape, that of the input.
+
+    Raises:
+        ShapeError: there is not one length for each element of ``batch_axis``, or both axes are
+            equal.
+    """
+    axis, batch_axis = _reverse_sequence_axes(node, len(shape))
+    if axis == batch_axis or len(lengths) != 1:
         raise ShapeError(
-            f"{node.where} needs one length for each element of batch_axis {batch}, an axis other "
-            f"than {axis}, got lengths {show_shape(lengths)} for {show_shape(shape)}"
+            f"{node.where} needs one length for each element of batch_axis {batch_axis}, an axis "
+            f"other than {axis}, got lengths {show_shape(lengths)} for {show_shape(shape)}"
         )
-    agree(node, shape[batch], lengths[0], "the number of lengths")
+    agree(node, shape[batch_axis], lengths[0], "the number of lengths")
     return shape
 
 
-def _reverse_element(node: Node, index: Index, read: Reader, read_length: Reader) -> Expr:
+def _reverse_sequence_element(node: Node, index: Index, read: Reader, read_length: Reader) -> Expr:
     shape = known_shape(node.inputs[0])
-    axis, batch = (normalize_axis(node, len(shape), node.params[k]) for k in ("axis", "batch_axis"))
-    length = ast.minimum(ast.cast(read_length(index[batch]), "int64"), ast.size_of(shape[axis]))
+    axis, batch_axis = _reverse_sequence_axes(node, len(shape))
+    length = ast.cast(read_length(index[batch_axis]), "int64")
+    length = ast.minimum(length, ast.size_of(shape[axis]))
     i = index[axis]
-    at = ast.where(i < length, length - 1 - i, i)
-    bounded = ast.minimum(ast.maximum(at, 0), ast.size_of(shape[axis] - 1))
-    return read(*index[:axis], bounded, *index[axis + 1 :])
+    reversed_position = ast.where(i < length, length - 1 - i, i)
+    # Clamp, so that the range of the index is known whatever the length says.
+    position = ast.minimum(ast.maximum(reversed_position, 0), ast.size_of(shape[axis] - 1))
+    return read(*index[:axis], position, *index[axis + 1 :])
 
 
-reverse = lookup(
+reverse_sequence = register_gather(
     "reverse_sequence",
-    {"axis": 1, "batch_axis": 0},
-    "x with the first lengths[b] elements of axis reversed, for each b of batch_axis",
-    "lengths",
+    params={"axis": 1, "batch_axis": 0},
+    doc="x with the first lengths[b] elements of axis reversed, for each b of batch_axis",
+    second_input="lengths",
 )
-reverse.set_attr("FInferShape", _lengths_shape)
-reverse.set_attr("FElement", _reverse_element)
-reverse.set_attr(
+reverse_sequence.set_attr("FInferShape", _reverse_sequence_shape)
+reverse_sequence.set_attr("FElement", _reverse_sequence_element)
+reverse_sequence.set_attr(
     "FGradient",
     lambda node, dy: [make("reverse_sequence", dy, node.inputs[1], **node.params), None],
 )
 
 
-def _mask_shape(node: Node, lengths: Shape) -> Shape:
+def _sequence_mask_shape(node: Node, lengths: Shape) -> Shape:
     return (*lengths, count_param(node, "maxlen"))
 
 
-def _mask_type(node: Node, lengths: DType) -> DType:
+def _sequence_mask_dtype(node: Node, lengths: DType) -> DType:
     check_indices(node, lengths, "lengths")
     return bool_
 
 
-def _mask_element(node: Node, index: Index, read: Reader) -> Expr:
+def _sequence_mask_element(node: Node, index: Index, read: Reader) -> Expr:
     return index[-1] < ast.cast(read(*index[:-1]), "int64")
 
 
-mask = register_op(
+sequence_mask = register_op(
     "sequence_mask",
     num_inputs=1,
     params={"maxlen": REQUIRED},
     doc="whether a position below maxlen comes before each of the lengths, in a new last axis",
 )
-mask.set_attr("FInferShape", _mask_shape)
-mask.set_attr("FInferType", _mask_type)
-mask.set_attr("FElement", _mask_element)
-mask.set_attr("TOpPattern", OpPattern.INJECTIVE)
-mask.set_attr("TOpCost", "light")
+sequence_mask.set_attr("FInferShape", _sequence_mask_shape)
+sequence_mask.set_attr("FInferType", _sequence_mask_dtype)
+sequence_mask.set_attr("FElement", _sequence_mask_element)
+sequence_mask.set_attr("TOpPattern", OpPattern.INJECTIVE)
+sequence_mask.set_attr("TOpCost", "light")
 
-def _permutation_type(node: Node, x: DType) -> DType:
+
+# invert_permutation.
+
+
+def _invert_permutation_dtype(node: Node, x: DType) -> DType:
     check_indices(node, x, "x")
     return int64
 
 
-def _permutation_shape(node: Node, shape: Shape) -> Shape:
+def _invert_permutation_shape(node: Node, shape: Shape) -> Shape:
+    """Infer the shape, that of the input. Raises: ShapeError if it is no vector."""
     if len(shape) != 1:
         raise ShapeError(f"{node.where} needs a vector, got {show_shape(shape)}")
     return shape
 
 
-def _inverse(node: Node, x: Entry) -> Entry:
-    """Each number's place, written where the number points."""
+def _invert_permutation(node: Node, x: Entry) -> Entry:
+    """Expand invert_permutation: scatter the position of each number to the number's position."""
     count = known_shape(x)[0]
-    places = make("arange", start=0, stop=count, dtype="int64")
-    places = make("reshape", places, shape=(1, 1, count, 1))
+    positions = make("arange", start=0, stop=count, dtype="int64")
+    positions = make("reshape", positions, shape=(1, 1, count, 1))
     rows = make("reshape", make("cast", x, dtype="int64"), shape=(1, count))
-    out = make("scatter_rows", make("zeros_like", places), rows, places, kind="update")
+    zeros = make("zeros_like", positions)
+    out = make("scatter_rows", zeros, rows, positions, kind="update")
     return make("reshape", out, shape=(count,))
 
 
 composite(
     "invert_permutation",
-    ("x",),
-    _inverse,
-    "the permutation that undoes x, which tells where each number stands",
-    shape=_permutation_shape,
-    types=_permutation_type,
+    inputs=["x"],
+    expand=_invert_permutation,
+    doc="the permutation that undoes x, which tells where each number stands",
+    shape=_invert_permutation_shape,
+    types=_invert_permutation_dtype,
 )

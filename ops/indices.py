@@ -1,8 +1,8 @@
-"""Indices that are data: where they point, in kernels and in NumPy.
+"""Indices that are data: how they are interpreted, in kernels and in NumPy.
 
-An index below 0 counts from the end. What is out of range after that is, by ``mode``, the nearest
-element ("clip"), or nothing: it reads 0 and what is written there is dropped ("zero"). Nothing
-outside of an array is ever touched.
+An index below 0 counts from the end. An index that is out of range is handled by the parameter
+``mode``: "clip" takes the nearest element; "zero" reads 0 and drops writes. Memory outside of an
+array is never touched.
 """
 
 from __future__ import annotations
@@ -22,56 +22,79 @@ from passkit.values.size import Extent, Shape, numel
 if TYPE_CHECKING:
     from passkit.ast import Expr
 
-MODES = ("clip", "zero")
+INDEX_MODES = ("clip", "zero")
+"""The values of the parameter ``mode``."""
 
 
-def mode_of(node: Node) -> str:
-    """The parameter ``mode``. Raises: GraphError for one that there is not."""
+def index_mode(node: Node) -> str:
+    """Return the parameter ``mode``. Raises: GraphError if it is unknown."""
     mode = node.params["mode"]
-    if mode not in MODES:
-        raise GraphError(f"{node.where} has no mode {mode!r}; {nearest(str(mode), MODES)}")
+    if mode not in INDEX_MODES:
+        raise GraphError(f"{node.where} has no mode {mode!r}; {nearest(str(mode), INDEX_MODES)}")
     return str(mode)
 
 
-def check_indices(node: Node, dtype: DType, what: str = "indices") -> None:
-    """Make sure that indices are integers. Raises: DTypeError."""
+def check_indices(node: Node, dtype: DType, name: str = "indices") -> None:
+    """Check that an input has integers; ``name`` names it in errors.
+
+    Raises:
+        DTypeError: the dtype is something else.
+    """
     if not dtype.is_integer:
         raise DTypeError(
-            f"{node.where} needs integers as {what}, got {dtype}; pk.ops.cast(x, 'int64')"
+            f"{node.where} needs integers as {name}, got {dtype}; pk.ops.cast(x, 'int64')"
         )
 
 
-def indexed_type(node: Node, x: DType, indices: DType, *rest: DType) -> DType:
-    """The dtype of the first input; the second are integers, the rest like the first."""
+def indexed_dtype(node: Node, x: DType, indices: DType, *others: DType) -> DType:
+    """Infer the dtype of an operator on (x, indices, …): that of x and all others.
+
+    Raises:
+        DTypeError: indices are no integers, or an other input has another dtype than x.
+    """
     check_indices(node, indices)
-    return same_dtype_rule(node, x, *rest)
+    return same_dtype_rule(node, x, *others)
 
 
-def need_elements(node: Node, n: Extent, indices: Shape, what: str) -> None:
-    """Make sure that there is something to point at, unless nothing points."""
+def check_nonempty(node: Node, n: Extent, indices: Shape, axis_name: str) -> None:
+    """Check that an axis has elements to read, unless there are no indices.
+
+    Args:
+        node: the node to name in errors.
+        n: length of the axis.
+        indices: shape of the indices.
+        axis_name: the axis to name in errors.
+
+    Raises:
+        ShapeError: the axis is empty.
+    """
     if numel(indices) != 0:
-        demand(node, n, 1, f"{what} must have an element to read")
+        demand(node, n, 1, f"{axis_name} must have an element to read")
 
 
-def position(i: Expr, n: Extent) -> tuple[Expr, Expr]:
-    """The position below ``n`` that index ``i`` points at, and ``i`` counted from the front."""
+def clipped_position(i: Expr, n: Extent) -> tuple[Expr, Expr]:
+    """Return the position that index ``i`` of an axis of length ``n`` refers to.
+
+    Returns:
+        The nearest valid position, and the position counted from the front, which may be invalid.
+    """
     i = ast.cast(i, "int64")
-    front = ast.where(i < 0, i + ast.size_of(n), i)
-    return ast.minimum(ast.maximum(front, 0), ast.size_of(n - 1)), front
+    from_front = ast.where(i < 0, i + ast.size_of(n), i)
+    return ast.minimum(ast.maximum(from_front, 0), ast.size_of(n - 1)), from_front
 
 
-def inside(front: Expr, n: Extent) -> Expr:
-    """Whether an index counted from the front points at an element."""
-    return (front >= 0) & (front < ast.size_of(n))
+def is_inside(from_front: Expr, n: Extent) -> Expr:
+    """Return whether a position counted from the front is valid for an axis of length ``n``."""
+    return (from_front >= 0) & (from_front < ast.size_of(n))
 
 
-def positions(indices: Any, n: int) -> tuple[Any, Any]:
-    """`position` for an array of indices, and whether each points at an element."""
+def clipped_positions(indices: Any, n: int) -> tuple[Any, Any]:
+    """Return `clipped_position` for an array of indices, and whether each index is valid."""
     i = np.asarray(indices).astype(np.int64)
-    front = np.where(i < 0, i + n, i)
-    return np.clip(front, 0, max(n - 1, 0)), (front >= 0) & (front < n)
+    from_front = np.where(i < 0, i + n, i)
+    return np.clip(from_front, 0, max(n - 1, 0)), (from_front >= 0) & (from_front < n)
 
 
 def zeros_of(x: Entry) -> Entry:
-    """Zeros of the shape and dtype of ``x``."""
+    """Return zeros of the shape and dtype of ``x``."""
     return make("zeros_like", x)

@@ -1,7 +1,8 @@
-"""Layouts: where channels lie, and dtypes in which sums are taken.
+"""Data formats (channels first or last) and casts, which operators on images share.
 
-Operators compute with channels last. With channels first an input is transposed there and the
-result back, which fuses with what stands around: between two such operators nothing is left of it.
+Operators compute with channels last. With channels first the input is transposed to channels last
+and the result back. The transposes fuse with the neighbours, and those between two such operators
+cancel out.
 """
 
 from __future__ import annotations
@@ -15,66 +16,91 @@ from passkit.ops.helpers import make
 from passkit.values.dtype import dtype_of
 from passkit.values.size import numel
 
-FIRST = {1: ("NCW", "NCL"), 2: ("NCHW",), 3: ("NCDHW",)}
-LAST = {1: ("NWC", "NLC"), 2: ("NHWC",), 3: ("NDHWC",)}
+FIRST = {
+    1: ("NCW", "NCL"),
+    2: ("NCHW",),
+    3: ("NCDHW",),
+}
+"""Data formats with channels first, by the number of spatial axes."""
+
+LAST = {
+    1: ("NWC", "NLC"),
+    2: ("NHWC",),
+    3: ("NDHWC",),
+}
+"""Data formats with channels last, by the number of spatial axes."""
 
 
 def channels_first(node: Node, count: int) -> bool:
-    """Whether data_format says so. Raises: GraphError for one that means nothing here."""
-    given = node.params["data_format"]
-    if given in (*FIRST[count], "channels_first"):
+    """Return whether the parameter ``data_format`` puts channels first.
+
+    Args:
+        node: a node with this parameter.
+        count: number of spatial axes.
+
+    Raises:
+        GraphError: the format is none for this number of axes.
+    """
+    data_format = node.params["data_format"]
+    if data_format in (*FIRST[count], "channels_first"):
         return True
-    if given in (*LAST[count], "channels_last"):
+    if data_format in (*LAST[count], "channels_last"):
         return False
     raise GraphError(
         f"{node.where} needs {LAST[count][0]!r} or {FIRST[count][0]!r} as data_format, got "
-        f"{given!r}"
+        f"{data_format!r}"
     )
 
 
 def to_last(x: Entry, first: bool) -> Entry:
-    """``x`` with channels last."""
+    """Return ``x`` with channels last; ``first`` says whether they are first."""
     rank = len(known_shape(x))
     return make("transpose", x, axes=(0, *range(2, rank), 1)) if first else x
 
 
 def from_last(x: Entry, first: bool) -> Entry:
-    """``x``, whose channels are last, as a node's data_format has them."""
+    """Return ``x``, which has channels last, with channels first if ``first`` is True."""
     rank = len(known_shape(x))
     return make("transpose", x, axes=(0, rank - 1, *range(1, rank - 1))) if first else x
 
 
 def by_channel(x: Entry, first: bool) -> tuple[Entry, Callable[[Entry], Entry]]:
-    """``x`` with channels last, and what undoes that, for an operator on each channel by itself.
+    """Prepare the input of an operator that computes each channel independently.
 
-    Where channels come first each plane becomes an image of one channel: nothing is transposed. But
-    what a transposition gives, such as a convolution's, is taken as it lies in memory.
+    With channels first each plane becomes an image with one channel, so that nothing is transposed.
+    But if ``x`` is a transpose, such as that behind a convolution, it is transposed back, which
+    cancels out.
+
+    Args:
+        x: an image.
+        first: whether its channels are first.
+
+    Returns:
+        The image with channels last, and a function that converts a result back.
     """
-    turned = x.node.op is not None and x.node.op.name == "transpose"
-    if not first or turned:
+    is_transposed = x.node.op is not None and x.node.op.name == "transpose"
+    if not first or is_transposed:
         return to_last(x, first), lambda y: from_last(y, first)
     batch, channels, *size = known_shape(x)
     planes = make("reshape", x, shape=(numel((batch, channels)), *size, 1))
-    return planes, lambda y: make(
-        "reshape", y, shape=(batch, channels, *known_shape(y)[1:-1])
-    )
+    return planes, lambda y: make("reshape", y, shape=(batch, channels, *known_shape(y)[1:-1]))
 
 
 def wide(x: Entry) -> Entry:
-    """Floats of 16 bits as float32, in which their products are added."""
-    narrow = x.dtype is not None and x.dtype.is_float and x.dtype.nbytes == 2
-    return make("cast", x, dtype="float32") if narrow else x
+    """Return floats of 16 bits as float32, in which they are accumulated; others unchanged."""
+    is_narrow = x.dtype is not None and x.dtype.is_float and x.dtype.nbytes == 2
+    return make("cast", x, dtype="float32") if is_narrow else x
 
 
 def as_dtype(x: Entry, like: Entry) -> Entry:
-    """``x`` in the dtype of ``like``."""
+    """Return ``x`` cast to the dtype of ``like``; unchanged if that is unknown."""
     if like.dtype is None or x.dtype is like.dtype:
         return x
     return make("cast", x, dtype=dtype_of(like.dtype).name)
 
 
 def ranked(node: Node, x: Entry, count: int) -> None:
-    """Check that ``x`` has ``count`` spatial axes. Raises: ShapeError where it has others."""
+    """Check that ``x`` has ``count`` spatial axes. Raises: ShapeError if it has not."""
     if len(known_shape(x)) != count + 2:
         raise ShapeError(
             f"{node.where} needs an input of rank {count + 2}, got {show_shape(known_shape(x))}"

@@ -1,9 +1,15 @@
-"""Products of matrices: contractions that libraries run and kernels take up as epilogues."""
+"""Matrix products: ``matmul``, sums of products ``matmul_sum``, and fully connected layers.
+
+Floats are multiplied by libraries or by generated kernels with epilogues.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from passkit import ast
 from passkit.errors import ShapeError
@@ -17,6 +23,13 @@ from passkit.values.size import Shape, numel
 if TYPE_CHECKING:
     from passkit.ast import Contract
 
+LIBRARY_DTYPES = ("float32", "float64")
+"""The dtypes for which libraries have matrix products."""
+
+
+# matmul.
+
+
 matmul = register_op(
     "matmul",
     num_inputs=2,
@@ -25,8 +38,12 @@ matmul = register_op(
 )
 
 
-def _contract(node: Node, a: Shape, b: Shape) -> Contract:
-    """Batch and extents of a product. Raises: ShapeError when the inner extents differ."""
+def _matmul_contract(node: Node, a: Shape, b: Shape) -> Contract:
+    """Return batch and extents of a product of shapes (…, m, k) and (…, k, n).
+
+    Raises:
+        ShapeError: a rank is below 2, the inner extents differ, or the batches do not broadcast.
+    """
     if len(a) < 2 or len(b) < 2:
         raise ShapeError(
             f"{node.where} needs matrices of rank 2 or more, got {show_shapes((a, b))}; "
@@ -46,24 +63,19 @@ def _contract(node: Node, a: Shape, b: Shape) -> Contract:
 
 
 def _matmul_shape(node: Node, a: Shape, b: Shape) -> Shape:
-    """Shapes: (…, m, k), (…, k, n) -> (…, m, n)."""
-    found = _contract(node, a, b)
-    return (*found.batch, found.m, found.n)
+    """Infer the shape (…, m, n) from (…, m, k) and (…, k, n)."""
+    contract = _matmul_contract(node, a, b)
+    return (*contract.batch, contract.m, contract.n)
 
 
-matmul.set_attr("FInferShape", _matmul_shape)
-matmul.set_attr("FInferType", common_dtype("iuf"))
-matmul.set_attr("FContract", lambda node: _contract(node, *map(known_shape, node.inputs)))
-matmul.set_attr("TOpPattern", OpPattern.CONTRACT)
-matmul.set_attr("TOpCost", "expensive")
-matmul.set_attr("TLibraryCall", "gemm")
-matmul.set_attr("TOperator", "@")
+def _expand_integer_matmul(node: Node, a: Entry, b: Entry) -> Entry | None:
+    """Expand a product of integers, for which there is no library, to a sum of products.
 
+    The sum vectorizes along the columns of the result, or, where b is transposed, along the axis
+    that is summed, which is the contiguous one of b then.
 
-def _whole_product(node: Node, a: Entry, b: Entry) -> Entry | None:
-    """Integers, for which there is no library, as sums of products: lanes along the columns.
-
-    A transposed b is read along its rows instead, which are what is summed.
+    Returns:
+        None for floats, which are not expanded.
     """
     assert a.dtype is not None
     if not a.dtype.is_integer:
@@ -77,13 +89,10 @@ def _whole_product(node: Node, a: Entry, b: Entry) -> Entry | None:
     return make("reduce_sum", rows * columns, axis=axis)
 
 
-matmul.set_attr("FExpand", _whole_product)
-
-
-def _at(x: Any, y: Any) -> Entry:
-    """``x @ y`` in Python: vectors count as a row on the left and a column on the right."""
+def _matmul_operator(x: Any, y: Any) -> Entry:
+    """Implement ``x @ y``: a vector is a row on the left and a column on the right."""
     a, b = promote_operands("@", (x, y))
-    if a.shape is None or b.shape is None:  # as in a pattern: taken to be matrices
+    if a.shape is None or b.shape is None:  # as in a pattern: assumed to be matrices
         return matmul(a, b)  # type: ignore[no-any-return]
     row, column = len(known_shape(a)) == 1, len(known_shape(b)) == 1
     expand, squeeze = get_op("expand_dims"), get_op("squeeze")
@@ -95,78 +104,188 @@ def _at(x: Any, y: Any) -> Entry:
     return out  # type: ignore[no-any-return]
 
 
-matmul.set_attr("FOperator", _at)
-
-
 def _product(a: Entry, b: Entry, flip_a: bool, flip_b: bool) -> Entry:
     return make("matmul", a, b, transpose_a=flip_a, transpose_b=flip_b)
 
 
 def matmul_gradient(node: Node, dy: Entry) -> list[Entry]:
-    """By the left operand ``dy bᵀ``, by the right one ``aᵀ dy``; batches that broadcast add up."""
+    """Return the gradients of a matmul node: ``dy bᵀ`` for a and ``aᵀ dy`` for b.
+
+    Where batches were broadcast, the gradient pass sums the result to the operand's shape. Where b
+    has no batch, a single product over all rows of the batch sums its gradient already.
+
+    Args:
+        node: a node of ``matmul``.
+        dy: the gradient of its result.
+    """
     (a, b), flip_a, flip_b = node.inputs, node.params["transpose_a"], node.params["transpose_b"]
     da = _product(b, dy, flip_b, True) if flip_a else _product(dy, b, False, not flip_b)
     rank = len(known_shape(a))
     if len(known_shape(b)) == 2 and rank > 2 and not flip_a:
-        a, dy = _rows(a), _rows(dy)  # one product sums over the batch
+        a, dy = _as_rows(a), _as_rows(dy)
     db = _product(dy, a, True, flip_a) if flip_b else _product(a, dy, not flip_a, False)
     return [da, db]
 
 
-def _rows(x: Entry) -> Entry:
+def _as_rows(x: Entry) -> Entry:
+    """Return ``x`` as a matrix: all axes but the last become one."""
     shape = known_shape(x)
     return make("reshape", x, shape=(numel(shape[:-1]), shape[-1]))
 
 
-matmul.set_attr("FGradient", matmul_gradient)
+def _contract_sum(nodes: Sequence[Node]) -> Entry | None:
+    """Return the sum of matmul nodes as one ``matmul_sum``.
 
-LIBRARIES = ("float32", "float64")
-"""The dtypes of which libraries have products."""
-
-
-def _summed(nodes: Sequence[Node]) -> Entry | None:
-    """The sum of products as one operator; None where no library serves them all alike."""
+    Returns:
+        None where an operand is no matrix, the transposes differ, or no library has the dtype.
+    """
     first = nodes[0]
     for node in nodes:
         dtype = node.entries[0].dtype
-        plain = all(len(known_shape(e)) == 2 for e in node.inputs)
-        if not plain or node.params != first.params or dtype is None or dtype.name not in LIBRARIES:
+        if any(len(known_shape(e)) != 2 for e in node.inputs) or node.params != first.params:
+            return None
+        if dtype is None or dtype.name not in LIBRARY_DTYPES:
             return None
     return make("matmul_sum", *(e for n in nodes for e in n.inputs), **first.params)
 
 
-def _whole(node: Node) -> Entry | None:
-    """The gradient of a filter: windows one below the other, transposed, times a matrix."""
+def _match_window_products(node: Node) -> Entry | None:
+    """Rewrite the gradient of a convolution's filter to ``window_products``.
+
+    The pattern is a product of float32 matrices, of which the left one is transposed and is a view
+    of windows with one window a row.
+
+    Returns:
+        The rewritten result, or None where the node does not match.
+    """
     left, right = (e.node for e in node.inputs)
     dtype, flips = node.entries[0].dtype, (node.params["transpose_a"], node.params["transpose_b"])
     if flips != (True, False) or dtype is None or dtype.name != "float32":
         return None
-    view = left.inputs[0].node if _is(left, "reshape") else left
-    if view is left or not _is(view, "windows") or view.params["fill"] != 0:
+    view = left.inputs[0].node if _is_op(left, "reshape") else left
+    if view is left or not _is_op(view, "windows") or view.params["fill"] != 0:
         return None
-    shape, out = known_shape(view.entries[0]), known_shape(node.entries[0])
-    front = len(known_shape(view.inputs[0])) - 1
-    rows, window = known_shape(left.entries[0]), shape[front:-1]
-    if not all(isinstance(n, int) for n in (*shape, *rows, *out)) or numel(window) == 1:
+    shape, out_shape = known_shape(view.entries[0]), known_shape(node.entries[0])
+    front = len(known_shape(view.inputs[0])) - 1  # (batch, *result) come before (*window, channels)
+    left_shape, window = known_shape(left.entries[0]), shape[front:-1]
+    if not all(isinstance(n, int) for n in (*shape, *left_shape, *out_shape)):
         return None
-    if rows != (numel(shape[:front]), numel(shape[front:])):
+    if numel(window) == 1 or left_shape != (numel(shape[:front]), numel(shape[front:])):
         return None
-    over, given = (*shape[:front], out[-1]), node.inputs[1]
-    if _is(right, "reshape") and known_shape(right.inputs[0]) == over:
-        given = right.inputs[0]
+    factor_shape, factor = (*shape[:front], out_shape[-1]), node.inputs[1]
+    if _is_op(right, "reshape") and known_shape(right.inputs[0]) == factor_shape:
+        factor = right.inputs[0]
     else:
-        given = make("reshape", given, shape=over)
+        factor = make("reshape", factor, shape=factor_shape)
     params = {k: view.params[k] for k in ("strides", "padding", "dilations")}
-    made = make("window_products", view.inputs[0], given, window=window, **params)
-    return make("reshape", made, shape=out)
+    product = make("window_products", view.inputs[0], factor, window=window, **params)
+    return make("reshape", product, shape=out_shape)
 
 
-def _is(node: Node, name: str) -> bool:
+def _is_op(node: Node, name: str) -> bool:
     return node.op is not None and node.op.name == name
 
 
-matmul.set_attr("FContractSum", _summed)
-matmul.set_attr("FLibraryPattern", _whole)
+matmul.set_attr("FInferShape", _matmul_shape)
+matmul.set_attr("FInferType", common_dtype("iuf"))
+matmul.set_attr("FContract", lambda node: _matmul_contract(node, *map(known_shape, node.inputs)))
+matmul.set_attr("FExpand", _expand_integer_matmul)
+matmul.set_attr("FOperator", _matmul_operator)
+matmul.set_attr("FGradient", matmul_gradient)
+matmul.set_attr("FContractSum", _contract_sum)
+matmul.set_attr("FLibraryPattern", _match_window_products)
+matmul.set_attr("TOpPattern", OpPattern.CONTRACT)
+matmul.set_attr("TOpCost", "expensive")
+matmul.set_attr("TLibraryCall", "gemm")
+matmul.set_attr("TOperator", "@")
+
+
+# matmul_sum: the gradient of a weight that the iterations of a loop share is such a sum.
+
+
+matmul_sum = register_op(
+    "matmul_sum",
+    num_inputs=-1,
+    params={"transpose_a": False, "transpose_b": False},
+    doc="the sum of products of matrices, of pairs of operands: a1 @ b1 + a2 @ b2 + …",
+)
+
+
+def _operand_pairs(node: Node, operands: Sequence[Any]) -> list[tuple[Any, Any]]:
+    """Return operands as (left, right) pairs. Raises: ShapeError if their number is odd or 0."""
+    if not operands or len(operands) % 2:
+        raise ShapeError(
+            f"{node.where} needs pairs of matrices, got {len(operands)} operands; give a right "
+            f"one for each left one"
+        )
+    return list(zip(operands[::2], operands[1::2], strict=True))
+
+
+def _matmul_sum_shape(node: Node, *shapes: Shape) -> Shape:
+    """Infer the shape (m, n) from the pairs (m, k1), (k1, n), then (m, k2), (k2, n) and so on."""
+    flip_a, flip_b = node.params["transpose_a"], node.params["transpose_b"]
+    rows = columns = None
+    for a, b in _operand_pairs(node, shapes):
+        if len(a) != 2 or len(b) != 2:
+            raise ShapeError(
+                f"{node.where} needs matrices of rank 2, got {show_shapes((a, b))}; reshape them"
+            )
+        (m, k), (k_b, n) = a[:: -1 if flip_a else 1], b[:: -1 if flip_b else 1]
+        agree(node, k, k_b, "the inner dimension")
+        rows = m if rows is None else agree(node, rows, m, "the number of rows")
+        columns = n if columns is None else agree(node, columns, n, "the number of columns")
+    assert rows is not None and columns is not None
+    return rows, columns
+
+
+def _compute_matmul_sum(node: Node, *arrays: Any) -> Any:
+    """Compute the sum with NumPy in float64, rounded once."""
+    flip_a, flip_b = node.params["transpose_a"], node.params["transpose_b"]
+    wide = [np.asarray(x, np.float64) for x in arrays]
+    pairs = [(a.T if flip_a else a, b.T if flip_b else b) for a, b in _operand_pairs(node, wide)]
+    total: Any = sum(a @ b for a, b in pairs)
+    return total.astype(arrays[0].dtype)
+
+
+def _matmul_sum_gradient(node: Node, dy: Entry) -> list[Entry]:
+    gradients: list[Entry] = []
+    for a, b in _operand_pairs(node, node.inputs):
+        gradients += matmul_gradient(matmul(a, b, **node.params).node, dy)
+    return gradients
+
+
+def sum_of_matmuls(node: Node, *operands: Entry) -> Entry:
+    """Return a ``matmul_sum`` as products and additions, each of which rounds.
+
+    Args:
+        node: a node of ``matmul_sum``, whose parameters the products get.
+        operands: left and right matrices in turn.
+    """
+    products = [matmul(a, b, **node.params) for a, b in _operand_pairs(node, operands)]
+    total: Entry = reduce(get_op("add"), products)
+    return total
+
+
+def _expand_matmul_sum(node: Node, *operands: Entry) -> Entry | None:
+    """Expand a sum of products of a dtype that libraries do not have; None for others."""
+    dtype = operands[0].dtype
+    if dtype is None or dtype.name in LIBRARY_DTYPES:
+        return None
+    return sum_of_matmuls(node, *operands)
+
+
+matmul_sum.set_attr("FExpand", _expand_matmul_sum)
+matmul_sum.set_attr("FInferShape", _matmul_sum_shape)
+matmul_sum.set_attr("FInferType", common_dtype("f"))
+matmul_sum.set_attr("FCompute", _compute_matmul_sum)
+matmul_sum.set_attr("FGradient", _matmul_sum_gradient)
+matmul_sum.set_attr("TOpPattern", OpPattern.OPAQUE)
+matmul_sum.set_attr("TOpCost", "expensive")
+matmul_sum.set_attr("TLibraryCall", "gemm_sum")
+
+
+# linear: a fully connected layer.
+
 
 linear = register_op(
     "linear",
@@ -174,66 +293,75 @@ linear = register_op(
     params={"num_hidden": None, "no_bias": False},
     doc="data times the transpose of weight, plus bias: a fully connected layer",
 )
-linear.set_attr(
-    "FListInputNames",
-    lambda params: ["data", "weight"] if params["no_bias"] else ["data", "weight", "bias"],
-)
 
 
-def _num_hidden(node: Node, shapes: Sequence[Shape | None]) -> Any:
-    """Rows of the weight, from the parameter or the weight itself."""
-    given, weight = node.params["num_hidden"], shapes[1]
-    if given is not None and (isinstance(given, bool) or not isinstance(given, int) or given < 0):
-        raise ShapeError(f"{node.where} needs an int >= 0 as num_hidden, got {given!r}")
+def _linear_inputs(params: Any) -> list[str]:
+    """Return the input names; there is no bias with ``no_bias``."""
+    return ["data", "weight"] if params["no_bias"] else ["data", "weight", "bias"]
+
+
+def _hidden_units(node: Node, weight: Shape | None) -> Any:
+    """Return the number of rows of the weight, from ``num_hidden`` or the weight's shape, or None.
+
+    Raises:
+        ShapeError: ``num_hidden`` is no int >= 0, or the weight has another shape.
+    """
+    units = node.params["num_hidden"]
+    if units is not None and (isinstance(units, bool) or not isinstance(units, int) or units < 0):
+        raise ShapeError(f"{node.where} needs an int >= 0 as num_hidden, got {units!r}")
     if weight is None:
-        return given
+        return units
     if len(weight) != 2:
         raise ShapeError(
             f"{node.where} needs a weight of rank 2, got {show_shape(weight)}; reshape it to "
             f"(num_hidden, inputs)"
         )
-    return weight[0] if given is None else agree(node, given, weight[0], "num_hidden")
+    return weight[0] if units is None else agree(node, units, weight[0], "num_hidden")
 
 
 def _linear_shape(node: Node, *shapes: Shape | None) -> Shape | None:
-    """Shapes: (…, k), (n, k), (n,) -> (…, n)."""
-    wanted = 2 if node.params["no_bias"] else 3
-    if len(shapes) != wanted:
-        raise ShapeError(f"{node.where} takes {wanted} inputs, got {len(shapes)}")
+    """Infer the shape (…, n) from (…, k), (n, k), (n,); None while data or n is unknown."""
+    input_count = 2 if node.params["no_bias"] else 3
+    if len(shapes) != input_count:
+        raise ShapeError(f"{node.where} takes {input_count} inputs, got {len(shapes)}")
     data, weight = shapes[:2]
-    hidden = _num_hidden(node, shapes)
+    units = _hidden_units(node, weight)
     if data is None:
         return None
     if not data:
         raise ShapeError(f"{node.where} needs data of rank 1 or more, got (); insert expand_dims")
     if weight is not None:
         agree(node, data[-1], weight[1], "the last dimension of data and weight")
-    if wanted == 3 and shapes[2] is not None and hidden is not None:
+    if input_count == 3 and shapes[2] is not None and units is not None:
         if len(shapes[2]) != 1:
             raise ShapeError(f"{node.where} needs a bias of rank 1, got {show_shape(shapes[2])}")
-        agree(node, hidden, shapes[2][0], "num_hidden and the length of bias")
-    return None if hidden is None else (*data[:-1], hidden)
+        agree(node, units, shapes[2][0], "num_hidden and the length of bias")
+    return None if units is None else (*data[:-1], units)
 
 
 def _linear_back(
     node: Node, shapes: Sequence[Shape | None], outs: Sequence[Shape | None]
 ) -> list[Shape | None]:
-    """Weight and bias follow from data and num_hidden, data from weight and result."""
-    found = list(shapes)
-    data, weight = found[:2]
-    hidden = _num_hidden(node, shapes)
-    if hidden is None and outs[0]:
-        hidden = outs[0][-1]
+    """Infer missing input shapes.
+
+    Weight and bias follow from data and num_hidden, data from weight and result.
+    """
+    inferred = list(shapes)
+    data, weight = inferred[:2]
+    units = _hidden_units(node, weight)
+    if units is None and outs[0]:
+        units = outs[0][-1]
     if data is None and outs[0] and weight is not None:
-        found[0] = (*outs[0][:-1], weight[1])
-    if weight is None and data and hidden is not None:
-        found[1] = (hidden, data[-1])
-    if len(found) == 3 and found[2] is None and hidden is not None:
-        found[2] = (hidden,)
-    return found
+        inferred[0] = (*outs[0][:-1], weight[1])
+    if weight is None and data and units is not None:
+        inferred[1] = (units, data[-1])
+    if len(inferred) == 3 and inferred[2] is None and units is not None:
+        inferred[2] = (units,)
+    return inferred
 
 
-def _linear_expand(node: Node, data: Entry, weight: Entry, *bias: Entry) -> Entry:
+def _expand_linear(node: Node, data: Entry, weight: Entry, *bias: Entry) -> Entry:
+    """Expand linear: data @ weight.T + bias; a vector of data is a row."""
     rank = len(known_shape(data))
     if rank == 1:
         data = get_op("expand_dims")(data, axis=0)
@@ -243,9 +371,10 @@ def _linear_expand(node: Node, data: Entry, weight: Entry, *bias: Entry) -> Entr
     return get_op("add")(out, bias[0]) if bias else out
 
 
-_linear_shape.__dict__["partial"] = True  # the weight's shape may be what is asked for
+_linear_shape.__dict__["partial"] = True  # the weight's shape may be inferred backwards
+linear.set_attr("FListInputNames", _linear_inputs)
 linear.set_attr("FInferShape", _linear_shape)
 linear.set_attr("FInferShapeBack", _linear_back)
 linear.set_attr("FInferType", common_dtype("f"))
-linear.set_attr("FExpand", _linear_expand)
+linear.set_attr("FExpand", _expand_linear)
 linear.set_attr("TOpCost", "expensive")

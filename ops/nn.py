@@ -1,4 +1,7 @@
-"""Composites of neural networks, by primitives, so that they fuse with their neighbours."""
+"""Softmax, logsumexp, variance, layer norm and activations, as composites of primitives.
+
+They expand to primitives, so they fuse with their neighbours.
+"""
 
 from __future__ import annotations
 
@@ -13,40 +16,22 @@ from passkit.ops.helpers import first_shape, make, normalize_axes
 from passkit.ops.reduce import nonempty_shape, reduced_shape, spread
 from passkit.values.size import Shape, numel
 
+# Softmax and reductions.
 
-def _axes_kept(node: Node, shape: Shape) -> Shape:
-    """The input's shape, once the axes are checked."""
+
+def _softmax_shape(node: Node, shape: Shape) -> Shape:
+    """Infer the shape, that of the input; check the parameter ``axis``."""
     normalize_axes(node, len(shape), node.params["axis"])
     return shape
 
 
 def _softmax(node: Node, x: Entry) -> Entry:
-    """Source: exp(x - max(x)) / sum(exp(x - max(x))), which cannot overflow."""
+    """Expand softmax as exp(x - max(x)) / sum(exp(x - max(x))), which cannot overflow."""
     if numel(known_shape(x)) == 0:
         return x
     axis = node.params["axis"]
-    e = make("exp", x - make("reduce_max", x, axis=axis, keepdims=True))
-    return e / make("reduce_sum", e, axis=axis, keepdims=True)
-
-
-def _log_softmax(node: Node, x: Entry) -> Entry:
-    if numel(known_shape(x)) == 0:
-        return x
-    axis = node.params["axis"]
-    d = x - make("reduce_max", x, axis=axis, keepdims=True)
-    total = make("reduce_sum", make("exp", d), axis=axis, keepdims=True)
-    return d - make("log", total)
-
-
-def _logsumexp(node: Node, x: Entry) -> Entry:
-    """Where the largest element is infinite, nothing is subtracted: inf - inf is NaN."""
-    axis, keepdims = node.params["axis"], node.params["keepdims"]
-    top = make("reduce_max", x, axis=axis, keepdims=True)
-    shift = make("where", make("abs", top) < inf, top, 0.0)
-    total = make("reduce_sum", make("exp", x - shift), axis=axis, keepdims=keepdims)
-    if not keepdims:
-        shift = make("reshape", shift, shape=known_shape(total))
-    return make("log", total) + shift
+    exponentials = make("exp", x - make("reduce_max", x, axis=axis, keepdims=True))
+    return exponentials / make("reduce_sum", exponentials, axis=axis, keepdims=True)
 
 
 def _softmax_gradient(node: Node, dy: Entry) -> list[Entry]:
@@ -55,35 +40,91 @@ def _softmax_gradient(node: Node, dy: Entry) -> list[Entry]:
     return [(dy - total) * y]
 
 
+def _log_softmax(node: Node, x: Entry) -> Entry:
+    """Expand log_softmax as d - log(sum(exp(d))) with d = x - max(x)."""
+    if numel(known_shape(x)) == 0:
+        return x
+    axis = node.params["axis"]
+    shifted = x - make("reduce_max", x, axis=axis, keepdims=True)
+    total = make("reduce_sum", make("exp", shifted), axis=axis, keepdims=True)
+    return shifted - make("log", total)
+
+
 def _log_softmax_gradient(node: Node, dy: Entry) -> list[Entry]:
     total = make("reduce_sum", dy, axis=node.params["axis"], keepdims=True)
     return [dy - make("exp", node.entries[0]) * total]
 
 
+def _logsumexp(node: Node, x: Entry) -> Entry:
+    """Expand logsumexp as log(sum(exp(x - max(x)))) + max(x).
+
+    An infinite maximum is not subtracted, since inf - inf is NaN.
+    """
+    axis, keepdims = node.params["axis"], node.params["keepdims"]
+    largest = make("reduce_max", x, axis=axis, keepdims=True)
+    shift = make("where", make("abs", largest) < inf, largest, 0.0)
+    total = make("reduce_sum", make("exp", x - shift), axis=axis, keepdims=keepdims)
+    if not keepdims:
+        shift = make("reshape", shift, shape=known_shape(total))
+    return make("log", total) + shift
+
+
 def _logsumexp_gradient(node: Node, dy: Entry) -> list[Entry]:
-    share = make("exp", node.inputs[0] - spread(node, node.entries[0]))
-    return [spread(node, dy) * share]
+    softmax = make("exp", node.inputs[0] - spread(node, node.entries[0]))
+    return [spread(node, dy) * softmax]
 
 
 def _variance(node: Node, x: Entry) -> Entry:
-    """The mean of squared distances to the mean: two folds, but no cancellation."""
+    """Expand reduce_variance as the mean squared deviation: two reductions, no cancellation."""
     axis = node.params["axis"]
-    d = x - make("reduce_mean", x, axis=axis, keepdims=True)
-    return make("reduce_mean", d * d, axis=axis, keepdims=node.params["keepdims"])
+    deviation = x - make("reduce_mean", x, axis=axis, keepdims=True)
+    return make("reduce_mean", deviation * deviation, axis=axis, keepdims=node.params["keepdims"])
 
 
-def _gelu(node: Node, x: Entry) -> Entry:
-    """Source: Hendrycks and Gimpel, Gaussian Error Linear Units, section 2."""
-    form = node.params["approximate"]
-    if form == "tanh":
-        inner = (x + x * x * x * 0.044715) * sqrt(2 / pi)
-        return x * 0.5 * (make("tanh", inner) + 1.0)
-    if form == "sigmoid":
-        return x * make("sigmoid", x * 1.702)
-    return x * 0.5 * (make("erf", x * sqrt(0.5)) + 1.0)
+composite(
+    "softmax",
+    inputs=1,
+    expand=_softmax,
+    doc="exp(x) divided by its sum along axis",
+    params={"axis": -1},
+    shape=_softmax_shape,
+    FGradient=_softmax_gradient,
+)
+composite(
+    "log_softmax",
+    inputs=1,
+    expand=_log_softmax,
+    doc="the logarithm of softmax",
+    params={"axis": -1},
+    shape=_softmax_shape,
+    FGradient=_log_softmax_gradient,
+)
+composite(
+    "logsumexp",
+    inputs=1,
+    expand=_logsumexp,
+    doc="log(reduce_sum(exp(x)))",
+    params={"axis": None, "keepdims": False},
+    shape=nonempty_shape,
+    aliases="reduce_logsumexp",
+    FGradient=_logsumexp_gradient,
+)
+composite(
+    "reduce_variance",
+    inputs=1,
+    expand=_variance,
+    doc="the mean squared distance to the mean",
+    params={"axis": None, "keepdims": False},
+    shape=reduced_shape,
+    aliases="variance",
+)
+
+
+# Activations.
 
 
 def _gelu_shape(node: Node, shape: Shape) -> Shape:
+    """Infer the shape, that of the input; check the parameter ``approximate``."""
     if node.params["approximate"] not in ("none", "tanh", "sigmoid"):
         raise GraphError(
             f"{node.where} needs 'none', 'tanh' or 'sigmoid' as approximate, got "
@@ -92,124 +133,109 @@ def _gelu_shape(node: Node, shape: Shape) -> Shape:
     return shape
 
 
-AXIS = {"axis": -1}
-FOLD = {"axis": None, "keepdims": False}
+def _gelu(node: Node, x: Entry) -> Entry:
+    """Expand gelu. Source: Hendrycks and Gimpel, Gaussian Error Linear Units, section 2."""
+    approximation = node.params["approximate"]
+    if approximation == "tanh":
+        inner = (x + x * x * x * 0.044715) * sqrt(2 / pi)
+        return x * 0.5 * (make("tanh", inner) + 1.0)
+    if approximation == "sigmoid":
+        return x * make("sigmoid", x * 1.702)
+    return x * 0.5 * (make("erf", x * sqrt(0.5)) + 1.0)
+
 
 composite(
-    "softmax",
-    1,
-    _softmax,
-    "exp(x) divided by its sum along axis",
-    AXIS,
-    shape=_axes_kept,
-    FGradient=_softmax_gradient,
-)
-composite(
-    "log_softmax",
-    1,
-    _log_softmax,
-    "the logarithm of softmax",
-    AXIS,
-    shape=_axes_kept,
-    FGradient=_log_softmax_gradient,
-)
-composite(
-    "logsumexp",
-    1,
-    _logsumexp,
-    "log(reduce_sum(exp(x)))",
-    FOLD,
-    shape=nonempty_shape,
-    aliases="reduce_logsumexp",
-    FGradient=_logsumexp_gradient,
-)
-composite(
-    "reduce_variance",
-    1,
-    _variance,
-    "the mean squared distance to the mean",
-    FOLD,
-    shape=reduced_shape,
-    aliases="variance",
-)
-composite(
     "gelu",
-    1,
-    _gelu,
-    "x times the normal distribution function",
-    {"approximate": "none"},
+    inputs=1,
+    expand=_gelu,
+    doc="x times the normal distribution function",
+    params={"approximate": "none"},
     shape=_gelu_shape,
 )
 composite(
     "silu",
-    1,
-    lambda node, x: x * make("sigmoid", x),
-    "x * sigmoid(x)",
+    inputs=1,
+    expand=lambda node, x: x * make("sigmoid", x),
+    doc="x * sigmoid(x)",
     shape=first_shape,
 )
 
 
-def _names(params: Any) -> list[str]:
-    """data, then gamma and beta as far as they are wanted."""
-    return ["data", *["gamma"] * bool(params["scale"]), *["beta"] * bool(params["center"])]
+# Layer norm.
 
 
-def _normalised(node: Node, shape: Shape) -> Shape:
-    """The extents of the normalised axes: the shape of gamma and beta."""
+def _layer_norm_inputs(params: Any) -> list[str]:
+    """Return the input names: data, gamma with ``scale``, and beta with ``center``."""
+    names = ["data"]
+    if params["scale"]:
+        names.append("gamma")
+    if params["center"]:
+        names.append("beta")
+    return names
+
+
+def _normalized_shape(node: Node, shape: Shape) -> Shape:
+    """Return the extents of the normalized axes, which gamma and beta have as their shape."""
     return tuple(shape[k] for k in normalize_axes(node, len(shape), node.params["axis"]))
 
 
-def _layer_norm_shape(node: Node, data: Shape | None, *rest: Shape | None) -> Shape | None:
-    if len(rest) + 1 != len(_names(node.params)):
-        raise ShapeError(
-            f"{node.where} takes {', '.join(_names(node.params))}, got {len(rest) + 1} inputs"
-        )
+def _layer_norm_shape(node: Node, data: Shape | None, *vectors: Shape | None) -> Shape | None:
+    """Infer the shape, that of the data.
+
+    Raises:
+        ShapeError: there are more or fewer inputs, or gamma or beta has another shape.
+    """
+    names = _layer_norm_inputs(node.params)
+    if len(vectors) + 1 != len(names):
+        raise ShapeError(f"{node.where} takes {', '.join(names)}, got {len(vectors) + 1} inputs")
     if data is None:
         return None
-    wanted = _normalised(node, data)
-    for name, s in zip(_names(node.params)[1:], rest, strict=True):
-        if s is None:
+    expected = _normalized_shape(node, data)
+    for name, shape in zip(names[1:], vectors, strict=True):
+        if shape is None:
             continue
-        if len(s) != len(wanted):
+        if len(shape) != len(expected):
             raise ShapeError(
-                f"{node.where} needs {name} of shape {show_shape(wanted)}, got {show_shape(s)}"
+                f"{node.where} needs {name} of shape {show_shape(expected)}, got "
+                f"{show_shape(shape)}"
             )
-        for a, b in zip(s, wanted, strict=True):
+        for a, b in zip(shape, expected, strict=True):
             agree(node, a, b, f"the lengths of {name} and of the normalised axes")
     return data
 
 
 def _layer_norm_back(node: Node, shapes: Any, outs: Any) -> list[Shape | None]:
+    """Infer the shapes of inputs: data from the output, gamma and beta from the data."""
     data = shapes[0] if shapes[0] is not None else outs[0]
     if data is None:
         return list(shapes)
-    wanted = _normalised(node, data)
-    return [data, *(wanted if s is None else s for s in shapes[1:])]
+    expected = _normalized_shape(node, data)
+    return [data, *(expected if s is None else s for s in shapes[1:])]
 
 
-def _layer_norm(node: Node, x: Entry, *rest: Entry) -> Entry:
-    """Source: Ba, Kiros and Hinton, Layer Normalization, equation 4."""
+def _layer_norm(node: Node, x: Entry, *vectors: Entry) -> Entry:
+    """Expand layer_norm. Source: Ba, Kiros and Hinton, Layer Normalization, equation 4."""
     shape = known_shape(x)
     axes = normalize_axes(node, len(shape), node.params["axis"])
-    d = x - make("reduce_mean", x, axis=axes, keepdims=True)
-    variance = make("reduce_mean", d * d, axis=axes, keepdims=True)
-    out = d * make("rsqrt", variance + node.params["epsilon"])
+    deviation = x - make("reduce_mean", x, axis=axes, keepdims=True)
+    variance = make("reduce_mean", deviation * deviation, axis=axes, keepdims=True)
+    out = deviation * make("rsqrt", variance + node.params["epsilon"])
     trailing = axes == tuple(range(len(shape) - len(axes), len(shape)))
-    aligned = tuple(n if k in axes else 1 for k, n in enumerate(shape))
-    for name, value in zip(_names(node.params)[1:], rest, strict=True):
-        spread = value if trailing else make("reshape", value, shape=aligned)
-        out = out * spread if name == "gamma" else out + spread
+    aligned_shape = tuple(n if k in axes else 1 for k, n in enumerate(shape))
+    for name, value in zip(_layer_norm_inputs(node.params)[1:], vectors, strict=True):
+        aligned = value if trailing else make("reshape", value, shape=aligned_shape)
+        out = out * aligned if name == "gamma" else out + aligned
     return out
 
 
-_layer_norm_shape.__dict__["partial"] = True  # gamma and beta may be what is asked for
+_layer_norm_shape.__dict__["partial"] = True  # shapes of gamma and beta may be inferred backwards
 composite(
     "layer_norm",
-    -1,
-    _layer_norm,
-    "x with mean 0 and variance 1 along axis, times gamma, plus beta",
-    {"axis": -1, "epsilon": 1e-5, "scale": True, "center": True},
+    inputs=-1,
+    expand=_layer_norm,
+    doc="x with mean 0 and variance 1 along axis, times gamma, plus beta",
+    params={"axis": -1, "epsilon": 1e-5, "scale": True, "center": True},
     shape=_layer_norm_shape,
-    FListInputNames=_names,
+    FListInputNames=_layer_norm_inputs,
     FInferShapeBack=_layer_norm_back,
 )

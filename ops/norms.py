@@ -1,7 +1,8 @@
-"""Norms: values with mean 0 or length 1 over some axes, times gamma, plus beta, as far as wanted.
+"""Normalization: batch, instance, group and RMS norms, and scaling by the length of a vector.
 
-As for `layer_norm`, parameters ``scale`` and ``center`` say whether there are inputs gamma and
-beta; those that a call leaves out become variables.
+``layer_norm`` is in `passkit.ops.nn`. As there, the parameters ``scale`` and ``center`` of
+``rms_norm``, ``instance_norm`` and ``group_norm`` say whether there are inputs gamma and beta;
+those that a call leaves out become variables.
 """
 
 from __future__ import annotations
@@ -14,81 +15,125 @@ from passkit.graph.infer import agree, show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.ops.composites import composite
 from passkit.ops.helpers import common_dtype, make, normalize_axes, normalize_axis
+from passkit.ops.layouts import as_dtype, wide
 from passkit.values.dtype import DType
-from passkit.values.size import Shape, divide_exactly
+from passkit.values.size import Extent, Shape, divide_exactly, numel
+
+AxesRule = Callable[[Node, Shape], tuple[int, ...]]
+"""Returns the axes of the data, of the given shape, along which gamma and beta lie."""
 
 
-def names_of(params: Mapping[str, Any]) -> list[str]:
-    """data, then gamma and beta as far as they are wanted."""
-    beta = params.get("center", False)
-    return ["data", *["gamma"] * bool(params["scale"]), *["beta"] * bool(beta)]
+# Norms with optional inputs gamma and beta.
 
 
-def affine(node: Node, out: Entry, rest: tuple[Entry, ...], axes: tuple[int, ...]) -> Entry:
-    """``out`` times gamma, plus beta, which lie along ``axes`` of it."""
-    shape = known_shape(out)
+def input_names(params: Mapping[str, Any]) -> list[str]:
+    """Return the input names of a norm: data, then gamma and beta if the parameters ask for them.
+
+    Args:
+        params: ``scale`` asks for gamma, ``center``, which may be missing, for beta.
+    """
+    names = ["data"]
+    if params["scale"]:
+        names.append("gamma")
+    if params.get("center", False):
+        names.append("beta")
+    return names
+
+
+def apply_gamma_and_beta(
+    node: Node, normalized: Entry, vectors: tuple[Entry, ...], axes: tuple[int, ...]
+) -> Entry:
+    """Return ``normalized`` times gamma plus beta.
+
+    Args:
+        node: a node of a norm; its parameters say which of the two there are.
+        normalized: data of any shape.
+        vectors: gamma and beta, as far as there are any; their axes are ``axes`` of the data.
+        axes: axes of the data, sorted.
+    """
+    shape = known_shape(normalized)
     trailing = axes == tuple(range(len(shape) - len(axes), len(shape)))
-    aligned = tuple(n if k in axes else 1 for k, n in enumerate(shape))
-    for name, value in zip(names_of(node.params)[1:], rest, strict=True):
-        spread = value if trailing else make("reshape", value, shape=aligned)
-        out = out * spread if name == "gamma" else out + spread
-    return out
+    aligned_shape = tuple(n if k in axes else 1 for k, n in enumerate(shape))
+    for name, value in zip(input_names(node.params)[1:], vectors, strict=True):
+        aligned = value if trailing else make("reshape", value, shape=aligned_shape)
+        normalized = normalized * aligned if name == "gamma" else normalized + aligned
+    return normalized
 
 
-Axes = Callable[[Node, Shape], tuple[int, ...]]
+def register_norm(
+    name: str, expand: Any, axes: AxesRule, doc: str, params: Mapping[str, Any]
+) -> None:
+    """Register a composite that normalizes data, with optional inputs gamma and beta.
 
+    Args:
+        name: the operator's name.
+        expand: called as ``expand(node, data)``, returns the normalized data without gamma, beta.
+        axes: returns the axes of the data that gamma and beta have the lengths of.
+        doc: the operator's documentation.
+        params: the parameters and their defaults; ``scale``, and ``center`` if there is a beta.
+    """
 
-def norm(name: str, expand: Any, axes: Axes, doc: str, params: Mapping[str, Any]) -> None:
-    """Register a norm; gamma and beta have the lengths of ``axes(node, shape)`` of the data."""
-
-    def infer_shape(node: Node, data: Shape | None, *rest: Shape | None) -> Shape | None:
-        names = names_of(node.params)
-        if len(rest) + 1 != len(names):
-            raise ShapeError(f"{node.where} takes {', '.join(names)}, got {len(rest) + 1} inputs")
+    def infer_shape(node: Node, data: Shape | None, *vectors: Shape | None) -> Shape | None:
+        names = input_names(node.params)
+        if len(vectors) + 1 != len(names):
+            raise ShapeError(
+                f"{node.where} takes {', '.join(names)}, got {len(vectors) + 1} inputs"
+            )
         if data is None:
             return None
-        wanted = tuple(data[k] for k in axes(node, data))
-        for which, s in zip(names[1:], rest, strict=True):
-            if s is not None and len(s) != len(wanted):
+        expected = tuple(data[k] for k in axes(node, data))
+        for vector_name, shape in zip(names[1:], vectors, strict=True):
+            if shape is not None and len(shape) != len(expected):
                 raise ShapeError(
-                    f"{node.where} needs {which} of shape {show_shape(wanted)}, got {show_shape(s)}"
+                    f"{node.where} needs {vector_name} of shape {show_shape(expected)}, got "
+                    f"{show_shape(shape)}"
                 )
-            for a, b in zip(s or (), wanted, strict=False):
-                agree(node, a, b, f"the lengths of {which} and of the axes it lies along")
+            for a, b in zip(shape or (), expected, strict=False):
+                agree(node, a, b, f"the lengths of {vector_name} and of the axes it lies along")
         return data
 
     def infer_back(node: Node, shapes: Any, outs: Any) -> list[Shape | None]:
         data = shapes[0] if shapes[0] is not None else outs[0]
         if data is None:
             return list(shapes)
-        wanted = tuple(data[k] for k in axes(node, data))
-        return [data, *(wanted if s is None else s for s in shapes[1:])]
+        expected = tuple(data[k] for k in axes(node, data))
+        return [data, *(expected if s is None else s for s in shapes[1:])]
 
-    infer_shape.__dict__["partial"] = True  # gamma and beta may be what is asked for
+    def expand_affine(node: Node, x: Entry, *vectors: Entry) -> Entry:
+        normalized = expand(node, x)
+        return apply_gamma_and_beta(node, normalized, vectors, axes(node, known_shape(x)))
+
+    infer_shape.__dict__["partial"] = True  # shapes of gamma and beta may be inferred backwards
     composite(
         name,
-        -1,
-        lambda node, x, *rest: affine(node, expand(node, x), rest, axes(node, known_shape(x))),
-        doc,
-        params,
+        inputs=-1,
+        expand=expand_affine,
+        doc=doc,
+        params=params,
         shape=infer_shape,
-        FListInputNames=names_of,
+        FListInputNames=input_names,
         FInferShapeBack=infer_back,
     )
 
 
-def standardised(x: Entry, axes: tuple[int, ...], epsilon: float) -> Entry:
-    """Mean 0 and variance 1 along ``axes``."""
-    d = x - make("reduce_mean", x, axis=axes, keepdims=True)
-    return d * make("rsqrt", make("reduce_mean", d * d, axis=axes, keepdims=True) + epsilon)
+def standardize(x: Entry, axes: tuple[int, ...], epsilon: float) -> Entry:
+    """Return ``x`` with mean 0 and variance 1 along ``axes``; epsilon is added to the variance."""
+    deviation = x - make("reduce_mean", x, axis=axes, keepdims=True)
+    variance = make("reduce_mean", deviation * deviation, axis=axes, keepdims=True)
+    return deviation * make("rsqrt", variance + epsilon)
 
 
-def _along_axis(node: Node, shape: Shape) -> tuple[int, ...]:
+def _normalized_axes(node: Node, shape: Shape) -> tuple[int, ...]:
+    """Return the parameter ``axis`` as sorted axes."""
     return normalize_axes(node, len(shape), node.params["axis"])
 
 
-def _channel(node: Node, shape: Shape) -> tuple[int, ...]:
-    """The channels; the first axis is that of the examples, so it cannot be they."""
+def _channel_axis(node: Node, shape: Shape) -> tuple[int, ...]:
+    """Return the parameter ``channel_axis`` as a tuple of one axis.
+
+    Raises:
+        ShapeError: it is axis 0, which is that of the examples, or no axis.
+    """
     axis = normalize_axis(node, len(shape), node.params["channel_axis"], "channel_axis")
     if axis == 0:
         raise ShapeError(
@@ -98,74 +143,223 @@ def _channel(node: Node, shape: Shape) -> tuple[int, ...]:
     return (axis,)
 
 
-def _rms(node: Node, x: Entry) -> Entry:
-    """Source: Zhang and Sennrich, Root Mean Square Layer Normalization, equation 4."""
-    axes = _along_axis(node, known_shape(x))
-    mean = make("reduce_mean", x * x, axis=axes, keepdims=True)
-    return x * make("rsqrt", mean + node.params["epsilon"])
-
-
-def _instance(node: Node, x: Entry) -> Entry:
-    """Source: Ulyanov, Vedaldi and Lempitsky, Instance Normalization, equation 2."""
-    shape = known_shape(x)
-    (channel,) = _channel(node, shape)
-    axes = tuple(k for k in range(1, len(shape)) if k != channel)
-    return standardised(x, axes, node.params["epsilon"])
-
-
-def _group(node: Node, x: Entry) -> Entry:
-    """Source: Wu and He, Group Normalization, equation 7: channels c of a group are neighbours."""
-    shape = known_shape(x)
-    (channel,) = _channel(node, shape)
-    each = divide_exactly(shape[channel], groups := node.params["groups"])
-    assert each is not None
-    split = (*shape[:channel], groups, each, *shape[channel + 1 :])
-    axes = tuple(k for k in range(1, len(split)) if k != channel)
-    out = standardised(make("reshape", x, shape=split), axes, node.params["epsilon"])
-    return make("reshape", out, shape=shape)
-
-
-def _grouped(node: Node, shape: Shape) -> tuple[int, ...]:
-    """The channels, once the groups are known to divide them."""
-    (channel,) = _channel(node, shape)
+def _divided_channel_axis(node: Node, shape: Shape) -> tuple[int, ...]:
+    """Return `_channel_axis`, after checking that ``groups`` divides the number of channels."""
+    (channel,) = _channel_axis(node, shape)
     groups = node.params["groups"]
-    fits = isinstance(groups, int) and not isinstance(groups, bool) and groups > 0
-    if not fits or divide_exactly(shape[channel], groups) is None:
+    is_positive = isinstance(groups, int) and not isinstance(groups, bool) and groups > 0
+    if not is_positive or divide_exactly(shape[channel], groups) is None:
         raise ShapeError(
             f"{node.where} needs groups that divide {shape[channel]} channels, got {groups!r}"
         )
     return (channel,)
 
 
-AFFINE = {"scale": True, "center": True}
-norm(
+def _rms_norm(node: Node, x: Entry) -> Entry:
+    """Source: Zhang and Sennrich, Root Mean Square Layer Normalization, equation 4."""
+    axes = _normalized_axes(node, known_shape(x))
+    mean_square = make("reduce_mean", x * x, axis=axes, keepdims=True)
+    return x * make("rsqrt", mean_square + node.params["epsilon"])
+
+
+def _instance_norm(node: Node, x: Entry) -> Entry:
+    """Source: Ulyanov, Vedaldi and Lempitsky, Instance Normalization, equation 2."""
+    shape = known_shape(x)
+    (channel,) = _channel_axis(node, shape)
+    axes = tuple(k for k in range(1, len(shape)) if k != channel)
+    return standardize(x, axes, node.params["epsilon"])
+
+
+def _group_norm(node: Node, x: Entry) -> Entry:
+    """Source: Wu and He, Group Normalization, equation 7: groups are of neighbouring channels."""
+    shape = known_shape(x)
+    (channel,) = _channel_axis(node, shape)
+    groups = node.params["groups"]
+    group_size = divide_exactly(shape[channel], groups)
+    assert group_size is not None
+    split_shape = (*shape[:channel], groups, group_size, *shape[channel + 1 :])
+    axes = tuple(k for k in range(1, len(split_shape)) if k != channel)
+    out = standardize(make("reshape", x, shape=split_shape), axes, node.params["epsilon"])
+    return make("reshape", out, shape=shape)
+
+
+register_norm(
     "rms_norm",
-    _rms,
-    _along_axis,
-    "x divided by the root of its mean square along axis, times gamma",
-    {"axis": -1, "epsilon": 1e-6, "scale": True},
+    expand=_rms_norm,
+    axes=_normalized_axes,
+    doc="x divided by the root of its mean square along axis, times gamma",
+    params={"axis": -1, "epsilon": 1e-6, "scale": True},
 )
-norm(
+register_norm(
     "instance_norm",
-    _instance,
-    _channel,
-    "each channel of each example with mean 0 and variance 1, times gamma, plus beta",
-    {"channel_axis": -1, "epsilon": 1e-5, **AFFINE},
+    expand=_instance_norm,
+    axes=_channel_axis,
+    doc="each channel of each example with mean 0 and variance 1, times gamma, plus beta",
+    params={"channel_axis": -1, "epsilon": 1e-5, "scale": True, "center": True},
 )
-norm(
+register_norm(
     "group_norm",
-    _group,
-    _grouped,
-    "each group of channels of each example with mean 0 and variance 1, times gamma, plus beta",
-    {"groups": 32, "channel_axis": -1, "epsilon": 1e-5, **AFFINE},
+    expand=_group_norm,
+    axes=_divided_channel_axis,
+    doc="each group of channels of each example with mean 0 and variance 1, times gamma, plus beta",
+    params={"groups": 32, "channel_axis": -1, "epsilon": 1e-5, "scale": True, "center": True},
 )
 
 
-# lengths
+# Batch normalization: inference, training with the statistics of the batch, TensorFlow's form.
+
+
+def _check_channel_vectors(node: Node, x: Shape, *vectors: Shape) -> int:
+    """Return the channel axis of ``x``.
+
+    Raises:
+        ShapeError: a vector of scales or statistics does not have an element for each channel.
+    """
+    axis = normalize_axis(node, len(x), node.params["axis"])
+    for k, shape in enumerate(vectors):
+        if len(shape) != 1:
+            raise ShapeError(
+                f"{node.where} needs a vector with an element for each channel as input {k + 1}, "
+                f"got {show_shape(shape)}"
+            )
+        agree(node, x[axis], shape[0], "channels of the data and of its statistics")
+    return axis
+
+
+def _align_vector(v: Entry, rank: int, axis: int) -> Entry:
+    """Return the vector ``v`` reshaped to broadcast along ``axis`` of data of a rank."""
+    shape = tuple(known_shape(v)[0] if k == axis else 1 for k in range(rank))
+    return make("reshape", v, shape=shape)
+
+
+def _scale_and_shift(x: Entry, mean: Entry, factor: Entry, offset: Entry, axis: int) -> Entry:
+    """Return (x - mean) * factor + offset, for vectors along ``axis``.
+
+    The mean is subtracted first: to fold it into the offset would cancel where it is large.
+    """
+    rank = len(known_shape(x))
+    m, f, o = (_align_vector(v, rank, axis) for v in (mean, factor, offset))
+    return (x - m) * f + o
+
+
+def _batch_norm(node: Node, *inputs: Entry) -> Entry:
+    """Expand batch_norm: (x - mean) * factor + offset, factor = scale / sqrt(variance + epsilon).
+
+    The factor is a vector, so that the data needs one multiplication and two additions.
+    """
+    shapes = [known_shape(e) for e in inputs]
+    axis = _check_channel_vectors(node, shapes[0], *shapes[1:])
+    x, scale, offset, mean, variance = map(wide, inputs)
+    factor = scale * make("rsqrt", variance + node.params["epsilon"])
+    return as_dtype(_scale_and_shift(x, mean, factor, offset, axis), inputs[0])
+
+
+def _batch_norm_training(node: Node, *inputs: Entry) -> tuple[Entry, ...]:
+    """Expand batch_norm_training. Source: Ioffe and Szegedy 2015, Batch Normalization.
+
+    Running statistics become ``running * momentum + batch * (1 - momentum)``. The running variance
+    is updated with the unbiased variance of the batch.
+    """
+    shapes = [known_shape(e) for e in inputs]
+    axis = _check_channel_vectors(node, shapes[0], *shapes[1:])
+    x, scale, offset, *running = map(wide, inputs)
+    mean, variance = _batch_statistics(inputs[0], axis)
+    factor = scale * make("rsqrt", variance + node.params["epsilon"])
+    y = as_dtype(_scale_and_shift(x, mean, factor, offset, axis), inputs[0])
+    count = numel([n for k, n in enumerate(shapes[0]) if k != axis])
+    unbiased = variance * _bessel_correction(count, variance)
+    momentum = float(node.params["momentum"])
+    updated = [
+        old * momentum + new * (1.0 - momentum) if momentum else new
+        for old, new in zip(running, (mean, unbiased), strict=True)
+    ]
+    return y, *(as_dtype(e, inputs[3]) for e in updated)
+
+
+def _batch_statistics(data: Entry, axis: int) -> tuple[Entry, Entry]:
+    """Return mean and variance of each channel, two vectors, in one pass over the data.
+
+    Moments are taken of the difference to the channel's first element, so that little cancels.
+    """
+    shape = known_shape(data)
+    axes = tuple(k for k in range(len(shape)) if k != axis)
+    size = tuple(n if k == axis else 1 for k, n in enumerate(shape))
+    first = wide(make("slice", data, begin=(0,) * len(shape), size=size))
+    difference = wide(data) - first
+    mean_difference = make("reduce_mean", difference, axis=axes)
+    mean_square = make("reduce_mean", difference * difference, axis=axes)
+    variance = mean_square - mean_difference * mean_difference
+    mean = mean_difference + make("reshape", first, shape=(shape[axis],))
+    return mean, make("maximum", variance, 0.0)
+
+
+def _bessel_correction(count: Extent, like: Entry) -> Any:
+    """Return n / (n - 1), the ratio of unbiased to biased variance; 1 for a single element.
+
+    Args:
+        count: n, the number of elements of a channel.
+        like: the shape and dtype of the result, where ``count`` is a size that a call decides.
+    """
+    if isinstance(count, int):
+        return count / max(count - 1, 1)
+    reciprocal = make("div_by_size", make("ones_like", like), size=count)
+    return make("where", reciprocal < 1.0, 1.0 / (1.0 - reciprocal), 1.0)
+
+
+composite(
+    "batch_norm",
+    inputs=["input", "scale", "offset", "mean", "variance"],
+    expand=_batch_norm,
+    doc="(input - mean) / sqrt(variance + epsilon) * scale + offset, for each channel",
+    params={"epsilon": 1e-3, "axis": -1},
+    aliases="batch_normalization_inference",
+)
+composite(
+    "batch_norm_training",
+    inputs=["input", "scale", "offset", "running_mean", "running_variance"],
+    expand=_batch_norm_training,
+    doc="batch_norm with the statistics of the batch; results: y, and the running statistics moved",
+    params={"epsilon": 1e-3, "axis": -1, "momentum": 0.99},
+    results=3,
+)
+
+
+def _fused_batch_norm(node: Node, *inputs: Entry) -> tuple[Entry, ...]:
+    """Expand fused_batch_norm: y, and the statistics of the batch or, in inference, the given ones.
+
+    Source: tf.nn.fused_batch_norm.
+    """
+    axis = 1 if node.params["data_format"] == "NCHW" else len(known_shape(inputs[0])) - 1
+    epsilon = node.params["epsilon"]
+    if not node.params["is_training"]:
+        y = make("batch_norm", *inputs, epsilon=epsilon, axis=axis)
+        return y, make("identity", inputs[3]), make("identity", inputs[4])
+    momentum = 1.0 - node.params["exponential_avg_factor"]
+    return tuple(
+        make("batch_norm_training", *inputs, epsilon=epsilon, axis=axis, momentum=momentum)
+    )
+
+
+composite(
+    "fused_batch_norm",
+    inputs=["x", "scale", "offset", "mean", "variance"],
+    expand=_fused_batch_norm,
+    doc="batch_norm with the parameters of TensorFlow; results: y, mean, variance",
+    params={
+        "epsilon": 1e-3,
+        "data_format": "NHWC",
+        "is_training": True,
+        "exponential_avg_factor": 1.0,
+    },
+    results=3,
+)
+
+
+# Lengths of vectors: L2 normalization and clipping.
 
 
 def _l2_normalize(node: Node, x: Entry) -> Entry:
-    """Source: TensorFlow's l2_normalize: epsilon is below the sum of squares."""
+    """Expand l2_normalize. Source: tf.math.l2_normalize: the sum of squares is epsilon or more."""
     axes = normalize_axes(node, len(known_shape(x)), node.params["axis"])
     total = make("reduce_sum", x * x, axis=axes, keepdims=True)
     epsilon = float(node.params["epsilon"])
@@ -175,63 +369,65 @@ def _l2_normalize(node: Node, x: Entry) -> Entry:
 
 
 def _clip_by_norm(node: Node, x: Entry) -> Entry:
-    """Shorter vectors stay, bit by bit."""
+    """Expand clip_by_norm; vectors that are short enough keep their bits."""
     axes = normalize_axes(node, len(known_shape(x)), node.params["axis"])
-    most = float(node.params["clip_norm"])
+    limit = float(node.params["clip_norm"])
     total = make("reduce_sum", x * x, axis=axes, keepdims=True)
-    over = total > most * most
-    factor = make("rsqrt", make("where", over, total, 1.0)) * most
-    return make("where", over, x * factor, x)
+    too_long = total > limit * limit
+    factor = make("rsqrt", make("where", too_long, total, 1.0)) * limit
+    return make("where", too_long, x * factor, x)
 
 
-def _squares(xs: tuple[Entry, ...]) -> Entry:
-    total = make("reduce_sum", xs[0] * xs[0])
-    for x in xs[1:]:
-        total = total + make("reduce_sum", x * x)
-    return total
-
-
-def _some_floats(node: Node, *dtypes: DType) -> DType:
+def _global_norm_dtype(node: Node, *dtypes: DType) -> DType:
+    """Infer the dtype of global_norm. Raises: ShapeError if there are no inputs."""
     if not dtypes:
         raise ShapeError(f"{node.where} needs one input or more, got {len(dtypes)}")
     return common_dtype("f")(node, *dtypes)  # type: ignore[no-any-return]
 
 
 def _global_norm(node: Node, *xs: Entry) -> Entry:
-    return make("sqrt", _squares(xs))
+    """Expand global_norm: the root of the sum of squares of all inputs."""
+    total = make("reduce_sum", xs[0] * xs[0])
+    for x in xs[1:]:
+        total = total + make("reduce_sum", x * x)
+    return make("sqrt", total)
 
 
-def _clip_by_global_norm(node: Node, norm: Entry, x: Entry) -> Entry:
-    """Source: Pascanu, Mikolov and Bengio, On the Difficulty of Training RNNs, algorithm 1."""
-    most = float(node.params["clip_norm"])
-    return x * (most / make("maximum", norm, most))
+def _scale_by_global_norm(node: Node, norm: Entry, x: Entry) -> Entry:
+    """Expand scale_by_global_norm: x * clip_norm / max(norm, clip_norm).
+
+    Source: Pascanu, Mikolov and Bengio, On the Difficulty of Training RNNs, algorithm 1.
+    """
+    limit = float(node.params["clip_norm"])
+    return x * (limit / make("maximum", norm, limit))
 
 
 composite(
     "l2_normalize",
-    1,
-    _l2_normalize,
-    "x divided by its length along axis; a sum of squares below epsilon counts as epsilon",
-    {"axis": -1, "epsilon": 1e-12},
+    inputs=1,
+    expand=_l2_normalize,
+    doc="x divided by its length along axis; a sum of squares below epsilon counts as epsilon",
+    params={"axis": -1, "epsilon": 1e-12},
 )
 composite(
     "clip_by_norm",
-    1,
-    _clip_by_norm,
-    "x, shortened to length clip_norm along axis where it is longer",
-    {"clip_norm": 1.0, "axis": None},
+    inputs=1,
+    expand=_clip_by_norm,
+    doc="x, shortened to length clip_norm along axis where it is longer",
+    params={"clip_norm": 1.0, "axis": None},
 )
 composite(
     "global_norm",
-    -1,
-    _global_norm,
-    "the length of all inputs as one vector",
-    types=_some_floats,
+    inputs=-1,
+    expand=_global_norm,
+    doc="the length of all inputs as one vector",
+    types=_global_norm_dtype,
 )
 composite(
     "scale_by_global_norm",
-    ["norm", "x"],
-    _clip_by_global_norm,
-    "x times clip_norm / norm where that is below 1; global_norm gives the norm of all gradients",
-    {"clip_norm": 1.0},
+    inputs=["norm", "x"],
+    expand=_scale_by_global_norm,
+    doc="x times clip_norm / norm where that is below 1; global_norm gives the norm of all "
+    "gradients",
+    params={"clip_norm": 1.0},
 )

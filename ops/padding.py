@@ -1,4 +1,8 @@
-"""More around an array, or less: padding by constants, by its own elements, shifting, cropping."""
+"""Padding, shifting and cropping of arrays.
+
+``pad_with``, padding by a constant, is an index map; the others expand to it, to slices and to
+concatenations of parts of the input.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +14,8 @@ from passkit.graph.infer import demand, show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import REQUIRED, OpPattern, register_op
 from passkit.ops.helpers import int_param, make, normalize_axis, parse_extents
+from passkit.ops.movement_composites import movement_composite, slice_axis
 from passkit.ops.ranges import check_number
-from passkit.ops.shaping import move, part
 from passkit.values.dtype import DType
 from passkit.values.size import Extent, Shape
 
@@ -19,35 +23,54 @@ if TYPE_CHECKING:
     from passkit.ast import Expr
     from passkit.space.reads import Index, Reader
 
-Widths = tuple[tuple[Extent, Extent], ...]
-MODES = ("constant", "edge", "reflect", "symmetric", "wrap")
+PadWidths = tuple[tuple[Extent, Extent], ...]
+"""(before, after) for each axis; negative widths cut."""
+
+PAD_MODES = ("constant", "edge", "reflect", "symmetric", "wrap")
+"""The modes of ``pad``, as in numpy.pad."""
 
 
-def widths_of(node: Node, rank: int, given: Any, what: str = "pad_width") -> Widths:
-    """(before, after) of each axis, from an int, a pair for all axes, or a pair for each.
+def parse_pad_widths(node: Node, rank: int, pad_width: Any, name: str = "pad_width") -> PadWidths:
+    """Return widths of padding as (before, after) for each axis.
 
-    Raises: ShapeError for anything else.
+    Args:
+        node: the node to name in errors.
+        rank: number of axes.
+        pad_width: an int, a pair for all axes, or a pair for each axis.
+        name: the parameter to name in errors.
+
+    Raises:
+        ShapeError: ``pad_width`` is anything else.
     """
-    if not isinstance(given, tuple):
-        given = ((given, given),)
-    if all(not isinstance(w, tuple) for w in given):
-        given = (given if len(given) == 2 else (*given, *given),)
-    pairs = given * rank if len(given) == 1 else given
+    if not isinstance(pad_width, tuple):
+        pad_width = ((pad_width, pad_width),)
+    if all(not isinstance(w, tuple) for w in pad_width):
+        pad_width = (pad_width if len(pad_width) == 2 else (*pad_width, *pad_width),)
+    pairs = pad_width * rank if len(pad_width) == 1 else pad_width
     if len(pairs) != rank or any(not isinstance(w, tuple) or len(w) != 2 for w in pairs):
         raise ShapeError(
-            f"{node.where} needs an int, a pair, or a pair for each of {rank} axes as {what}, got "
-            f"{node.params[what]}"
+            f"{node.where} needs an int, a pair, or a pair for each of {rank} axes as {name}, got "
+            f"{node.params[name]}"
         )
-    return tuple((a, b) for a, b in (parse_extents(node, w, what) for w in pairs))
+    return tuple((a, b) for a, b in (parse_extents(node, w, name) for w in pairs))
 
 
-def _with_shape(node: Node, shape: Shape) -> Shape:
-    """Longer by what stands before and after; shorter where that is negative.
+# pad_with: padding by a constant.
 
-    Raises: ShapeError when more is cut than there is.
+
+def _pad_widths(node: Node, shape: Shape) -> PadWidths:
+    """Return the parameter ``pad_width`` for an input of a shape."""
+    return parse_pad_widths(node, len(shape), node.params["pad_width"])
+
+
+def _pad_with_shape(node: Node, shape: Shape) -> Shape:
+    """Infer the shape: each axis is longer by its two widths.
+
+    Raises:
+        ShapeError: negative widths cut more than there is.
     """
     out: list[Extent] = []
-    for k, (n, (a, b)) in enumerate(zip(shape, _widths(node, shape), strict=True)):
+    for k, (n, (a, b)) in enumerate(zip(shape, _pad_widths(node, shape), strict=True)):
         for cut in (-w for w in (a, b) if isinstance(w, int) and w < 0):
             demand(node, n, cut, f"axis {k} must be as long as what is cut")
         total = n + a + b
@@ -57,35 +80,34 @@ def _with_shape(node: Node, shape: Shape) -> Shape:
     return tuple(out)
 
 
-def _widths(node: Node, shape: Shape) -> Widths:
-    return widths_of(node, len(shape), node.params["pad_width"])
-
-
-def _with_type(node: Node, x: DType) -> DType:
+def _pad_with_dtype(node: Node, x: DType) -> DType:
+    """Infer the dtype, that of the input, which must be able to hold the constant."""
     check_number(node, node.params["value"], x)
     return x
 
 
-def _with_element(node: Node, index: Index, read: Reader) -> Expr:
+def _pad_with_element(node: Node, index: Index, read: Reader) -> Expr:
+    """Return the input's element at the shifted index, or the constant outside of the input."""
     shape = known_shape(node.inputs[0])
-    at: list[Expr] = []
-    there: Expr | None = None
-    for i, n, (a, b) in zip(index, shape, _widths(node, shape), strict=True):
-        moved = i if a == 0 else i - ast.size_of(a)
-        at.append(moved)
-        for wide, test in ((a, moved >= 0), (b, moved < ast.size_of(n))):
-            if not isinstance(wide, int) or wide > 0:
-                there = test if there is None else there & test
-    value = read(*at)
-    if there is None:
+    positions: list[Expr] = []
+    is_inside: Expr | None = None
+    for i, n, (a, b) in zip(index, shape, _pad_widths(node, shape), strict=True):
+        position = i if a == 0 else i - ast.size_of(a)
+        positions.append(position)
+        for width, test in ((a, position >= 0), (b, position < ast.size_of(n))):
+            if not isinstance(width, int) or width > 0:
+                is_inside = test if is_inside is None else is_inside & test
+    value = read(*positions)
+    if is_inside is None:
         return value
-    return ast.where(there, value, ast.const(node.params["value"], value.dtype))
+    return ast.where(is_inside, value, ast.const(node.params["value"], value.dtype))
 
 
-def _with_gradient(node: Node, dy: Entry) -> list[Entry | None]:
+def _pad_with_gradient(node: Node, dy: Entry) -> list[Entry | None]:
+    """Cut the padding off dy."""
     shape = known_shape(node.inputs[0])
-    back = tuple((-a, -b) for a, b in _widths(node, shape))
-    return [make("pad_with", dy, pad_width=back)]
+    widths = tuple((-a, -b) for a, b in _pad_widths(node, shape))
+    return [make("pad_with", dy, pad_width=widths)]
 
 
 pad_with = register_op(
@@ -94,67 +116,86 @@ pad_with = register_op(
     params={"pad_width": REQUIRED, "value": 0},
     doc="x with a value around it: (before, after) for each axis, negative numbers cut",
 )
-pad_with.set_attr("FInferShape", _with_shape)
-pad_with.set_attr("FInferType", _with_type)
-pad_with.set_attr("FElement", _with_element)
-pad_with.set_attr("FGradient", _with_gradient)
+pad_with.set_attr("FInferShape", _pad_with_shape)
+pad_with.set_attr("FInferType", _pad_with_dtype)
+pad_with.set_attr("FElement", _pad_with_element)
+pad_with.set_attr("FGradient", _pad_with_gradient)
 pad_with.set_attr("TOpPattern", OpPattern.INJECTIVE)
 pad_with.set_attr("TOpCost", "light")
 
 
+# pad: padding by a constant or by elements of the input.
+
+
 def _pad(node: Node, x: Entry) -> Entry:
+    """Expand pad, axis by axis unless the padding is constant."""
     mode = node.params["mode"].lower()
-    if mode not in MODES:
-        raise GraphError(f"{node.where} has no mode {mode!r}; {nearest(mode, MODES)}")
-    widths = widths_of(node, x.ndim, node.params["pad_width"])
+    if mode not in PAD_MODES:
+        raise GraphError(f"{node.where} has no mode {mode!r}; {nearest(mode, PAD_MODES)}")
+    widths = parse_pad_widths(node, x.ndim, node.params["pad_width"])
     if mode == "constant":
         return make("pad_with", x, pad_width=widths, value=node.params["constant_values"])
-    for axis, (a, b) in enumerate(widths):
-        x = _surrounded(node, x, axis, a, b, mode)
+    for axis, (before, after) in enumerate(widths):
+        x = _pad_axis(node, x, axis, before, after, mode)
     return x
 
 
-def _surrounded(node: Node, x: Entry, axis: int, a: Extent, b: Extent, mode: str) -> Entry:
-    """``x`` between parts of itself along one axis."""
+def _pad_axis(node: Node, x: Entry, axis: int, before: Extent, after: Extent, mode: str) -> Entry:
+    """Return ``x`` padded along one axis by parts of itself.
+
+    Raises:
+        ShapeError: a width is negative, or larger than the mode can take from the axis.
+    """
     n = known_shape(x)[axis]
-    for wide in (a, b):
-        if isinstance(wide, int) and wide < 0:
-            raise ShapeError(f"{node.where} in mode {mode!r} needs widths >= 0, got {wide}")
-        least = wide + 1 if mode == "reflect" else 1 if mode == "edge" else wide
-        if wide != 0:
-            demand(node, n, least, f"axis {axis} must be long enough to be padded by {mode}")
-    begins: tuple[Extent, Extent]
+    for width in (before, after):
+        if isinstance(width, int) and width < 0:
+            raise ShapeError(f"{node.where} in mode {mode!r} needs widths >= 0, got {width}")
+        needed = width + 1 if mode == "reflect" else 1 if mode == "edge" else width
+        if width != 0:
+            demand(node, n, needed, f"axis {axis} must be long enough to be padded by {mode}")
     if mode == "edge":
-        pieces = [_edge(x, axis, 0, a), x, _edge(x, axis, n - 1, b)]
+        parts = [_repeat_edge(x, axis, 0, before), x, _repeat_edge(x, axis, n - 1, after)]
     else:
-        begins = {"reflect": (1, n - b - 1), "symmetric": (0, n - b), "wrap": (n - a, 0)}[mode]
-        sides = [part(x, axis, begin, w) for begin, w in zip(begins, (a, b), strict=True)]
+        begins: tuple[Extent, Extent] = {
+            "reflect": (1, n - after - 1),
+            "symmetric": (0, n - after),
+            "wrap": (n - before, 0),
+        }[mode]
+        sides = [
+            slice_axis(x, axis, begin, width)
+            for begin, width in zip(begins, (before, after), strict=True)
+        ]
         if mode != "wrap":
             sides = [make("flip", side, axis=axis) for side in sides]
-        pieces = [sides[0], x, sides[1]]
-    kept = [p for p, w in zip(pieces, (a, 1, b), strict=True) if w != 0]
-    return make("concat", *kept, axis=axis) if len(kept) > 1 else make("identity", x)
+        parts = [sides[0], x, sides[1]]
+    nonempty = [p for p, w in zip(parts, (before, 1, after), strict=True) if w != 0]
+    return make("concat", *nonempty, axis=axis) if len(nonempty) > 1 else make("identity", x)
 
 
-def _edge(x: Entry, axis: int, at: Extent, count: Extent) -> Entry:
+def _repeat_edge(x: Entry, axis: int, position: Extent, count: Extent) -> Entry:
+    """Return ``count`` copies of the slice at a position along an axis."""
     shape = known_shape(x)
-    one = part(x, axis, at if count != 0 else 0, 1 if count != 0 else 0)
-    return make("broadcast_to", one, shape=(*shape[:axis], count, *shape[axis + 1 :]))
+    edge = slice_axis(x, axis, position if count != 0 else 0, 1 if count != 0 else 0)
+    return make("broadcast_to", edge, shape=(*shape[:axis], count, *shape[axis + 1 :]))
 
 
-move(
+movement_composite(
     "pad",
-    ("x",),
-    _pad,
-    "x with more around it: (before, after) for each axis; mode constant, edge, reflect, symmetric "
-    "or wrap. Negative widths cut, in mode constant. As in TensorFlow, reflect takes up to n - 1 "
-    "elements, symmetric and wrap up to n",
-    {"pad_width": REQUIRED, "mode": "constant", "constant_values": 0},
+    inputs=["x"],
+    expand=_pad,
+    doc="x with more around it: (before, after) for each axis; mode constant, edge, reflect, "
+    "symmetric or wrap. Negative widths cut, in mode constant. As in TensorFlow, reflect takes up "
+    "to n - 1 elements, symmetric and wrap up to n",
+    params={"pad_width": REQUIRED, "mode": "constant", "constant_values": 0},
     aliases="mirror_pad",
 )
 
 
+# shift and crop.
+
+
 def _shift(node: Node, x: Entry) -> Entry:
+    """Expand shift: padding at one end, cut off at the other."""
     shift, axis = int_param(node, "shift"), normalize_axis(node, x.ndim, node.params["axis"])
     n = known_shape(x)[axis]
     if isinstance(n, int):
@@ -163,33 +204,45 @@ def _shift(node: Node, x: Entry) -> Entry:
     return make("pad_with", x, pad_width=widths, value=node.params["fill_value"])
 
 
-move("shift", ("x",), _shift,
-     "x moved along axis by a number of elements; fill_value comes in where there is nothing",
-     {"shift": REQUIRED, "axis": -1, "fill_value": 0})
-
-
 def _crop(node: Node, x: Entry) -> Entry:
+    """Expand crop to a slice.
+
+    Raises:
+        ShapeError: there are not as many offsets as sizes, or more than axes.
+    """
     begin = parse_extents(node, node.params["offsets"], "offsets")
     size = parse_extents(node, node.params["size"], "size")
-    lead = x.ndim - len(begin)
-    if lead < 0 or len(begin) != len(size):
+    uncropped = x.ndim - len(begin)
+    if uncropped < 0 or len(begin) != len(size):
         raise ShapeError(
             f"{node.where} needs as many offsets as sizes, at most {x.ndim}, got "
             f"{show_shape(begin)} and {show_shape(size)}"
         )
     shape = known_shape(x)
-    first = 1 if node.params["channels_last"] and lead else 0
-    rest: tuple[Extent, ...] = (0,) * first
-    front = lead - first
+    channels = 1 if node.params["channels_last"] and uncropped else 0
+    front = uncropped - channels
+    zeros_front: tuple[Extent, ...] = (0,) * front
+    zeros_back: tuple[Extent, ...] = (0,) * channels
     return make(
         "slice",
         x,
-        begin=(*(0,) * front, *begin, *rest),
-        size=(*shape[:front], *size, *shape[len(shape) - first :]),
+        begin=(*zeros_front, *begin, *zeros_back),
+        size=(*shape[:front], *size, *shape[len(shape) - channels :]),
     )
 
 
-move("crop", ("x",), _crop,
-     "the part of x of a size from offsets on, along the axes in front of the channels, or the last"
-     " ones without channels_last",
-     {"offsets": REQUIRED, "size": REQUIRED, "channels_last": True})
+movement_composite(
+    "shift",
+    inputs=["x"],
+    expand=_shift,
+    doc="x moved along axis by a number of elements; fill_value comes in where there is nothing",
+    params={"shift": REQUIRED, "axis": -1, "fill_value": 0},
+)
+movement_composite(
+    "crop",
+    inputs=["x"],
+    expand=_crop,
+    doc="the part of x of a size from offsets on, along the axes in front of the channels, or the "
+    "last ones without channels_last",
+    params={"offsets": REQUIRED, "size": REQUIRED, "channels_last": True},
+)

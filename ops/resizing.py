@@ -1,8 +1,8 @@
-"""Images resized: which pixels a new one is made of, as TensorFlow's resize operators have it.
+"""Resizing of images: nearest, bilinear, bicubic and area, as TensorFlow's operators compute them.
 
-Sizes are known when the graph is made, so rows and columns and their weights are constants.
-Source: TensorFlow's resize_nearest_neighbor, resize_bilinear, resize_bicubic and resize_area; where
-new pixels lie is computed in float32 as there.
+Sizes are known when the graph is built, so positions of pixels and their weights are constants.
+Source: TensorFlow's resize_nearest_neighbor, resize_bilinear, resize_bicubic and resize_area.
+Positions of new pixels are computed in float32 as there.
 """
 
 from __future__ import annotations
@@ -17,18 +17,26 @@ from passkit.graph.node import Entry, Node, constant, known_shape
 from passkit.graph.op import REQUIRED
 from passkit.ops.composites import composite
 from passkit.ops.helpers import common_dtype, make, normalize_axes, parse_extents
-from passkit.values.dtype import DType
 
-PARAMS = {
+RESIZE_PARAMS = {
     "size": REQUIRED,
     "align_corners": False,
     "half_pixel_centers": True,
     "axes": (1, 2),
 }
+"""The parameters of resize operators, with their defaults."""
+
+CUBIC_STEPS = 1024
+"""Bicubic weights are rounded to so many fractions of a pixel, as in TensorFlow's table of them."""
 
 
-def _lengths(node: Node, x: Entry) -> list[tuple[int, int, int]]:
-    """Each axis to resize, with its old and its new length. Raises: ShapeError."""
+def _resized_axes(node: Node, x: Entry) -> list[tuple[int, int, int]]:
+    """Return (axis, old length, new length) for each axis to resize.
+
+    Raises:
+        GraphError: corners are aligned and centers are half pixels.
+        ShapeError: there is not a size for each axis, or a length is unknown or 0.
+    """
     shape = known_shape(x)
     axes = normalize_axes(node, len(shape), node.params["axes"], "axes")
     size = parse_extents(node, node.params["size"], "size")
@@ -38,7 +46,7 @@ def _lengths(node: Node, x: Entry) -> list[tuple[int, int, int]]:
         )
     if len(size) != len(axes):
         raise ShapeError(f"{node.where} needs a size for each of axes {axes}, got {size}")
-    found = []
+    resized = []
     for axis, new in zip(axes, size, strict=True):
         old = shape[axis]
         if not isinstance(old, int) or not isinstance(new, int) or old < 1 or new < 0:
@@ -46,149 +54,178 @@ def _lengths(node: Node, x: Entry) -> list[tuple[int, int, int]]:
                 f"{node.where} needs known lengths, at least 1 to read from, got {old} and {new} "
                 f"at axis {axis}"
             )
-        found.append((axis, old, new))
-    return found
+        resized.append((axis, old, new))
+    return resized
 
 
-def centers(old: int, new: int, align_corners: bool, half_pixel: bool) -> Any:
-    """Where the new pixels lie between the old ones, and the distance of two."""
+def pixel_positions(old: int, new: int, align_corners: bool, half_pixel: bool) -> Any:
+    """Return the positions of new pixels in the old axis, float32, in units of old pixels.
+
+    Args:
+        old: old length of the axis.
+        new: new length of the axis.
+        align_corners: whether the first and last pixels keep their positions.
+        half_pixel: whether a pixel is at its center, half a pixel from its edge, else at its edge.
+    """
     aligned = align_corners and new > 1
     scale = np.float32((old - 1) / (new - 1) if aligned else old / max(new, 1))
-    at = np.arange(new, dtype=np.float32)
-    return (at + np.float32(0.5)) * scale if half_pixel else at * scale
+    numbers = np.arange(new, dtype=np.float32)
+    return (numbers + np.float32(0.5)) * scale if half_pixel else numbers * scale
 
 
-def _nearest(node: Node, x: Entry) -> Entry:
+def _interpolation_positions(node: Node, old: int, new: int) -> Any:
+    """Return positions of new pixels between the centers of old ones."""
     align, half = node.params["align_corners"], node.params["half_pixel_centers"]
-    for axis, old, new in _lengths(node, x):
-        at = centers(old, new, align, half)
-        near = np.floor(at + np.float32(0.5)) if align else np.floor(at)
-        x = make("gather", x, constant(np.minimum(near, old - 1).astype(np.int64)), axis=axis)
+    return pixel_positions(old, new, align, half) - np.float32(0.5 if half else 0)
+
+
+def _align_weights(weights: Any, x: Entry, axis: int) -> Any:
+    """Return weights along an axis, reshaped to broadcast with ``x``."""
+    trailing = (1,) * (x.ndim - axis - 1)
+    return weights.reshape((len(weights), *trailing))
+
+
+def _resize_nearest(node: Node, x: Entry) -> Entry:
+    align, half = node.params["align_corners"], node.params["half_pixel_centers"]
+    for axis, old, new in _resized_axes(node, x):
+        positions = pixel_positions(old, new, align, half)
+        rounded = np.floor(positions + np.float32(0.5)) if align else np.floor(positions)
+        indices = np.minimum(rounded, old - 1).astype(np.int64)
+        x = make("gather", x, constant(indices), axis=axis)
     return x
 
 
-def _bilinear(node: Node, x: Entry) -> Entry:
-    """Columns first, then rows, each between two neighbours."""
-    align, half = node.params["align_corners"], node.params["half_pixel_centers"]
+def _resize_bilinear(node: Node, x: Entry) -> Entry:
+    """Expand resize_bilinear: columns, then rows, each interpolated between two neighbours."""
     dtype = x.dtype
-    for axis, old, new in reversed(_lengths(node, x)):
-        at = centers(old, new, align, half) - np.float32(0.5 if half else 0)
-        low = np.floor(at)
-        weight = (at - low).reshape((new, *(1,) * (x.ndim - axis - 1)))
+    for axis, old, new in reversed(_resized_axes(node, x)):
+        positions = _interpolation_positions(node, old, new)
+        low = np.floor(positions)
+        weights = _align_weights(positions - low, x, axis)
         first = constant(np.maximum(low, 0).astype(np.int64))
-        second = constant(np.minimum(np.ceil(at), old - 1).astype(np.int64))
+        second = constant(np.minimum(np.ceil(positions), old - 1).astype(np.int64))
         a, b = (make("gather", x, i, axis=axis) for i in (first, second))
-        x = a + (b - a) * constant(weight, dtype)
+        x = a + (b - a) * constant(weights, dtype)
     return x
 
 
-_STEPS = 1024
-"""Distances to four pixels are rounded to so many steps, as in TensorFlow's table of weights."""
+def cubic_weights(positions: Any, old: int, half_pixel: bool) -> tuple[Any, Any]:
+    """Return the four old pixels that each new one is a sum of, and their weights: (new, 4) each.
 
+    Source: Keys 1981, Cubic Convolution Interpolation, with a = -1/2, and weights of pixels outside
+    distributed to the others; without half-pixel centers a = -3/4, and the pixels at the edge are
+    repeated.
 
-def cubic(old: int, new: int, align_corners: bool, half_pixel: bool) -> tuple[Any, Any]:
-    """The four old pixels that each new one is made of, and their weights: (new, 4) each.
-
-    Source: Keys 1981 with a = -1/2 and weights of pixels outside shared out among the others; the
-    older kinds have a = -3/4 and repeat the pixels at the edge.
+    Args:
+        positions: positions of new pixels between the centers of old ones.
+        old: old length of the axis.
+        half_pixel: whether pixels have half-pixel centers.
     """
     a = -0.5 if half_pixel else -0.75
-    x = np.arange(_STEPS + 1) / _STEPS
+    x = np.arange(CUBIC_STEPS + 1) / CUBIC_STEPS
     near = ((a + 2) * x - (a + 3)) * x * x + 1
     far = ((a * (x + 1) - 5 * a) * (x + 1) + 8 * a) * (x + 1) - 4 * a
-    at = centers(old, new, align_corners, half_pixel) - np.float32(0.5 if half_pixel else 0)
-    low = np.floor(at)
-    step = np.rint((at - low) * np.float32(_STEPS)).astype(np.int64)
+    low = np.floor(positions)
+    step = np.rint((positions - low) * np.float32(CUBIC_STEPS)).astype(np.int64)
     pixels = low.astype(np.int64)[:, None] + np.arange(-1, 3)
-    weights = np.stack([far[step], near[step], near[_STEPS - step], far[_STEPS - step]], 1)
-    inside = np.clip(pixels, 0, old - 1)
+    opposite = CUBIC_STEPS - step
+    weights = np.stack([far[step], near[step], near[opposite], far[opposite]], 1)
+    clipped = np.clip(pixels, 0, old - 1)
     if half_pixel:
-        weights = np.where(inside == pixels, weights, 0)
+        weights = np.where(clipped == pixels, weights, 0)
         weights = weights / weights.sum(1, keepdims=True)
-    return inside, weights
+    return clipped, weights
 
 
-def _bicubic(node: Node, x: Entry) -> Entry:
-    """Columns first, then rows, each of four neighbours."""
-    align, half = node.params["align_corners"], node.params["half_pixel_centers"]
+def _resize_bicubic(node: Node, x: Entry) -> Entry:
+    """Expand resize_bicubic: columns, then rows, each a weighted sum of four neighbours."""
+    half = node.params["half_pixel_centers"]
     dtype = x.dtype
-    for axis, old, new in reversed(_lengths(node, x)):
-        pixels, weights = cubic(old, new, align, half)
-        parts = []
+    for axis, old, new in reversed(_resized_axes(node, x)):
+        pixels, weights = cubic_weights(_interpolation_positions(node, old, new), old, half)
+        terms = []
         for k in range(4):
-            taken = make("gather", x, constant(np.ascontiguousarray(pixels[:, k])), axis=axis)
-            weight = weights[:, k].reshape((new, *(1,) * (x.ndim - axis - 1)))
-            parts.append(taken * constant(weight, dtype))
-        x = parts[0] + parts[1] + parts[2] + parts[3]
+            column = constant(np.ascontiguousarray(pixels[:, k]))
+            neighbour = make("gather", x, column, axis=axis)
+            terms.append(neighbour * constant(_align_weights(weights[:, k], x, axis), dtype))
+        x = terms[0] + terms[1] + terms[2] + terms[3]
     return x
 
 
-def shares(old: int, new: int, align_corners: bool) -> Any:
-    """(new, old): which part of each old pixel lies under each new one, as parts of the latter."""
+def area_weights(old: int, new: int, align_corners: bool) -> Any:
+    """Return the share of each old pixel in the mean of each new one, (new, old).
+
+    Args:
+        old: old length of the axis.
+        new: new length of the axis.
+        align_corners: whether the first and last pixels keep their positions.
+    """
     aligned = align_corners and new > 1
     scale = (old - 1) / (new - 1) if aligned else old / max(new, 1)
-    out = np.zeros((new, old))
+    weights = np.zeros((new, old))
     if scale == 0:
-        out[:, 0] = 1
-        return out
+        weights[:, 0] = 1
+        return weights
     for k in range(new):
         low, high = k * scale, (k + 1) * scale
         for pixel in range(int(np.floor(low)), int(np.ceil(high))):
-            part = min(pixel + 1, high) - max(pixel, low)
-            out[k, min(pixel, old - 1)] += part / scale
-    return out
+            overlap = min(pixel + 1, high) - max(pixel, low)
+            weights[k, min(pixel, old - 1)] += overlap / scale
+    return weights
 
 
-def _area(node: Node, x: Entry) -> Entry:
-    """Columns first, then rows: products with the shares of each old pixel."""
-    for axis, old, new in reversed(_lengths(node, x)):
-        x = weighed(x, axis, shares(old, new, node.params["align_corners"]))
+def _resize_area(node: Node, x: Entry) -> Entry:
+    """Expand resize_area: columns, then rows, each a product with the shares of old pixels."""
+    for axis, old, new in reversed(_resized_axes(node, x)):
+        x = weigh_axis(x, axis, area_weights(old, new, node.params["align_corners"]))
     return x
 
 
-def weighed(x: Entry, axis: int, weights: Any) -> Entry:
-    """``x`` with new elements along axis, each a sum of the old ones by a row of ``weights``."""
+def weigh_axis(x: Entry, axis: int, weights: Any) -> Entry:
+    """Return ``x`` with each vector along an axis multiplied by a matrix.
+
+    Args:
+        x: an entry.
+        axis: an axis of it.
+        weights: an array (new length, old length), which is cast to the dtype of x.
+    """
     moved = make("moveaxis", x, source=axis, destination=-1)
     out = make("matmul", moved, constant(weights, x.dtype), transpose_b=True)
     return make("moveaxis", out, source=-1, destination=axis)
 
 
-def _any(node: Node, x: DType) -> DType:
-    return same_dtype_rule(node, x)
-
-
 composite(
     "resize_nearest",
-    ("x",),
-    _nearest,
-    "images, NHWC, of another size: the nearest pixel; the two flags as in TensorFlow",
-    PARAMS,
-    types=_any,
+    inputs=["x"],
+    expand=_resize_nearest,
+    doc="images, NHWC, of another size: the nearest pixel; the two flags as in TensorFlow",
+    params=RESIZE_PARAMS,
+    types=same_dtype_rule,
     aliases="resize_nearest_neighbor",
     TOpCost="light",
 )
 composite(
     "resize_bilinear",
-    ("x",),
-    _bilinear,
-    "images, NHWC, of another size: between the four nearest pixels; flags as in TensorFlow",
-    PARAMS,
+    inputs=["x"],
+    expand=_resize_bilinear,
+    doc="images, NHWC, of another size: between the four nearest pixels; flags as in TensorFlow",
+    params=RESIZE_PARAMS,
     types=common_dtype("f"),
     TOpCost="light",
 )
 composite(
     "resize_bicubic",
-    ("x",),
-    _bicubic,
-    "images, NHWC, of another size: between the sixteen nearest pixels; flags as in TensorFlow",
-    PARAMS,
+    inputs=["x"],
+    expand=_resize_bicubic,
+    doc="images, NHWC, of another size: between the sixteen nearest pixels; flags as in TensorFlow",
+    params=RESIZE_PARAMS,
     types=common_dtype("f"),
 )
 composite(
     "resize_area",
-    ("x",),
-    _area,
-    "images, NHWC, of another size: the mean of what lies under each new pixel",
-    {"size": REQUIRED, "align_corners": False, "axes": (1, 2)},
+    inputs=["x"],
+    expand=_resize_area,
+    doc="images, NHWC, of another size: the mean of what lies under each new pixel",
+    params={"size": REQUIRED, "align_corners": False, "axes": (1, 2)},
     types=common_dtype("f"),
 )

@@ -1,9 +1,9 @@
-"""Writes at indices that are data: updates into an array.
+"""Scatters: updates written into an array at indices that are data.
 
-They expand to `scatter_rows`, a kernel, and to where the indices point, which fuses. Updates that
-meet at one element are taken in their order, so results repeat; "update" keeps the
-last. Sums of 16-bit floats are made in float32. An index below 0 counts from the end; what is out
-of range then is dropped, or goes to the nearest element in mode "clip".
+They expand to the kernel `scatter_rows` and to the computation of row numbers, which fuses. Updates
+that meet at one element are applied in their order, so results are reproducible; "update" keeps the
+last. Floats of 16 bits are accumulated in float32. `passkit.ops.indices` describes indices that are
+out of range.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from attrs import frozen
 
 from passkit.errors import ShapeError
 from passkit.graph.call import convert
@@ -21,89 +22,109 @@ from passkit.graph.op import REQUIRED, Op, OpPattern, register_op
 from passkit.ops.composites import composite
 from passkit.ops.gathering import point_axes
 from passkit.ops.helpers import add_aliases, check_kinds, make, normalize_axis, parse_extents
-from passkit.ops.indices import check_indices, indexed_type, mode_of, positions, zeros_of
-from passkit.ops.scattered_rows import FOLDS
+from passkit.ops.indices import (
+    check_indices,
+    clipped_positions,
+    index_mode,
+    indexed_dtype,
+    zeros_of,
+)
+from passkit.ops.scatter_rows import COMBINE
 from passkit.values.dtype import DType, dtype_of, float32, is_narrow
 from passkit.values.size import Shape, numel
 
 Array = Any
 
-SUMS = ("add", "sub", "mul")
-"""What of 16-bit floats is made in float32."""
+ACCUMULATING = ("add", "sub", "mul")
+"""Kinds of updates that floats of 16 bits accumulate in float32 for."""
 
-GATHERS = {
-    "index": "gather",
-    "along_axis": "take_along_axis",
-    "nd": "gather_nd",
-}
-"""What reads the elements that a kind of scatter writes."""
+BOOL_KINDS = {"add": "max", "mul": "min"}
+"""The kinds of updates that sums and products of bools are computed by."""
 
 
-def _written(node: Node, kind: str, x: Array, at: tuple[Array, ...], updates: Array) -> Array:
-    """``x`` with updates at advanced index ``at``."""
-    narrow = dtype_of(x.dtype).is_float and x.dtype.itemsize < 4
-    out = x.astype(np.float32) if narrow and kind in SUMS else np.array(x)
+# Where updates go, in NumPy: an advanced index and the updates that are not dropped.
+
+
+def _keep_valid(
+    node: Node, valid: Array, index: tuple[Array, ...], updates: Array
+) -> tuple[Any, Array]:
+    """Return index and updates without those whose index is out of range, unless mode is "clip"."""
+    if index_mode(node) == "clip" or valid.all():
+        return index, updates
+    return tuple(np.broadcast_to(a, valid.shape)[valid] for a in index), updates[valid]
+
+
+def _slice_index(node: Node, x: Array, indices: Array, updates: Array) -> Any:
+    """Return index and updates for slices along ``axis``; ``batch_dims`` axes are shared."""
+    axis, batch = normalize_axis(node, x.ndim, node.params["axis"]), node.params["batch_dims"]
+    positions, valid = clipped_positions(indices, x.shape[axis])
+    inner = x.shape[batch:axis]
+    ones = (1,) * len(inner)
+    aligned_shape = (*positions.shape[:batch], *ones, *positions.shape[batch:])
+    shape = (*positions.shape[:batch], *inner, *positions.shape[batch:])
+    positions, valid = (
+        np.broadcast_to(a.reshape(aligned_shape), shape) for a in (positions, valid)
+    )
+    grid = _open_grid(shape, len(shape))[:axis]
+    return _keep_valid(node, valid, (*grid, positions), updates)
+
+
+def _element_index(node: Node, x: Array, indices: Array, updates: Array) -> Any:
+    """Return index and updates for single elements along ``axis``.
+
+    Where another axis of x has length 1 and the updates are longer, they meet.
+    """
+    axis = normalize_axis(node, x.ndim, node.params["axis"])
+    positions, valid = clipped_positions(indices, x.shape[axis])
+    shape = updates.shape
+    positions, valid = (np.broadcast_to(a, shape) for a in (positions, valid))
+    lengths = [n if m != 1 else 1 for n, m in zip(shape, x.shape, strict=True)]
+    grid = _open_grid(lengths, x.ndim)
+    grid[axis] = positions
+    return _keep_valid(node, valid, tuple(grid), updates)
+
+
+def _point_index(node: Node, x: Array, indices: Array, updates: Array) -> Any:
+    """Return index and updates for points, or slices, by the last axis of the indices."""
+    batch, count = point_axes(node, x.shape, indices.shape)
+    points = indices.shape[:-1]
+    valid = np.ones(points, bool)
+    grid = _open_grid(points[:batch], len(points))
+    for k in range(count):
+        positions, k_valid = clipped_positions(indices[..., k], x.shape[batch + k])
+        grid.append(positions)
+        valid = valid & k_valid
+    if not grid:  # without coordinates each update is for all of x
+        index = (np.zeros((*points, 1), np.int64),)
+        return _keep_valid(node, valid[..., None], index, updates[..., None])
+    return _keep_valid(node, valid, tuple(grid), updates)
+
+
+def _open_grid(lengths: Any, rank: int) -> list[Array]:
+    """Return numbers 0, 1, … along each axis, which broadcast together to ``rank`` axes."""
+    grid = []
+    for k, n in enumerate(lengths):
+        trailing = (1,) * (rank - k - 1)
+        grid.append(np.arange(n).reshape(-1, *trailing))
+    return grid
+
+
+def _write(kind: str, x: Array, index: tuple[Array, ...], updates: Array) -> Array:
+    """Return ``x`` with updates at an advanced index."""
+    is_narrow_float = dtype_of(x.dtype).is_float and x.dtype.itemsize < 4
+    accumulate = is_narrow_float and kind in ACCUMULATING
+    out = x.astype(np.float32) if accumulate else np.array(x)
     if kind == "update":
-        out[at] = updates
+        out[index] = updates
     else:
-        FOLDS[kind].at(out, at, updates.astype(out.dtype))
+        COMBINE[kind].at(out, index, updates.astype(out.dtype))
     return out.astype(x.dtype)
 
 
-def _kept(node: Node, there: Array, at: tuple[Array, ...], updates: Array) -> tuple[Any, Array]:
-    """Index and updates without those that are dropped."""
-    if mode_of(node) == "clip" or there.all():
-        return at, updates
-    return tuple(np.broadcast_to(a, there.shape)[there] for a in at), updates[there]
+# The shape that updates must have.
 
 
-# Three ways to say where: along an axis whole slices, along an axis single elements, points.
-
-
-def _index_at(node: Node, x: Array, indices: Array, updates: Array) -> Any:
-    """Slices along axis; the first batch_dims axes go together."""
-    axis, batch = normalize_axis(node, x.ndim, node.params["axis"]), node.params["batch_dims"]
-    place, there = positions(indices, x.shape[axis])
-    inner = x.shape[batch:axis]
-    wide = (*place.shape[:batch], *(1,) * len(inner), *place.shape[batch:])
-    shape = (*place.shape[:batch], *inner, *place.shape[batch:])
-    place, there = (np.broadcast_to(a.reshape(wide), shape) for a in (place, there))
-    grid = [np.arange(n).reshape(-1, *(1,) * (place.ndim - k - 1)) for k, n in enumerate(shape)]
-    return _kept(node, there, (*grid[:axis], place), updates)
-
-
-def _along_axis_at(node: Node, x: Array, indices: Array, updates: Array) -> Any:
-    """Single elements along axis; where x has length 1 beside it, updates meet."""
-    axis = normalize_axis(node, x.ndim, node.params["axis"])
-    place, there = positions(indices, x.shape[axis])
-    shape = updates.shape
-    place, there = (np.broadcast_to(a, shape) for a in (place, there))
-    grid = [
-        np.arange(n if m != 1 else 1).reshape(-1, *(1,) * (x.ndim - k - 1))
-        for k, (n, m) in enumerate(zip(shape, x.shape, strict=True))
-    ]
-    grid[axis] = place
-    return _kept(node, there, tuple(grid), updates)
-
-
-def _nd_at(node: Node, x: Array, indices: Array, updates: Array) -> Any:
-    """Points, or slices, by coordinates in the last axis of indices."""
-    batch, count = point_axes(node, x.shape, indices.shape)
-    lead = indices.shape[:-1]
-    there = np.ones(lead, bool)
-    grid = [
-        np.arange(n).reshape(-1, *(1,) * (len(lead) - k - 1)) for k, n in enumerate(lead[:batch])
-    ]
-    for k in range(count):
-        place, here = positions(indices[..., k], x.shape[batch + k])
-        grid.append(place)
-        there = there & here
-    if not grid:  # no coordinates: each update is for all of x
-        return _kept(node, there[..., None], (np.zeros((*lead, 1), np.int64),), updates[..., None])
-    return _kept(node, there, tuple(grid), updates)
-
-
-def _index_shape(node: Node, x: Shape, indices: Shape) -> Shape:
+def _slice_updates_shape(node: Node, x: Shape, indices: Shape) -> Shape:
     axis, batch = normalize_axis(node, len(x), node.params["axis"]), node.params["batch_dims"]
     if not isinstance(batch, int) or not 0 <= batch <= min(axis, len(indices)):
         raise ShapeError(
@@ -112,283 +133,393 @@ def _index_shape(node: Node, x: Shape, indices: Shape) -> Shape:
     return (*x[:axis], *indices[batch:], *x[axis + 1 :])
 
 
-def _along_axis_shape(node: Node, x: Shape, indices: Shape) -> Shape:
+def _element_updates_shape(node: Node, x: Shape, indices: Shape) -> Shape:
     axis = normalize_axis(node, len(x), node.params["axis"])
     if len(indices) != len(x):
         raise ShapeError(
             f"{node.where} needs indices of rank {len(x)}, as x has, got {show_shape(indices)}"
         )
-    rest = [(*s[:axis], 1, *s[axis + 1 :]) for s in (x, indices)]
-    out = broadcast_shapes(node, rest)
+    other_axes = [(*s[:axis], 1, *s[axis + 1 :]) for s in (x, indices)]
+    out = broadcast_shapes(node, other_axes)
     return (*out[:axis], indices[axis], *out[axis + 1 :])
 
 
-def _nd_shape(node: Node, x: Shape, indices: Shape) -> Shape:
+def _point_updates_shape(node: Node, x: Shape, indices: Shape) -> Shape:
     batch, count = point_axes(node, x, indices)
     return (*indices[:-1], *x[batch + count :])
 
 
-# The same as rows of (a, b, n, c).
+# Arguments of scatter_rows: x as (a, b, n, c), and the row of each update, (a, m).
 
 
-def _index_rows(node: Node, x: Entry, indices: Entry, updates: Entry) -> tuple[Shape, Entry]:
-    shape, given = known_shape(x), known_shape(indices)
+def _slice_rows(node: Node, x: Entry, indices: Entry, updates: Entry) -> tuple[Shape, Entry]:
+    """Return the shape for x and row numbers of slices along ``axis``."""
+    shape, index_shape = known_shape(x), known_shape(indices)
     axis, batch = normalize_axis(node, len(shape), node.params["axis"]), node.params["batch_dims"]
-    parts = (shape[:batch], shape[batch:axis], shape[axis : axis + 1], shape[axis + 1 :])
-    rows = make("rows_of_points", make("expand_dims", indices, axis=-1), shape=(shape[axis],),
-                mode=mode_of(node))  # fmt: skip
-    count = numel(given[batch:])
-    wide = tuple(map(numel, parts))
-    return wide, make("reshape", rows, shape=(wide[0], count))
+    groups = (shape[:batch], shape[batch:axis], shape[axis : axis + 1], shape[axis + 1 :])
+    rows = make(
+        "rows_of_points",
+        make("expand_dims", indices, axis=-1),
+        shape=(shape[axis],),
+        mode=index_mode(node),
+    )
+    count = numel(index_shape[batch:])
+    rows_shape = tuple(map(numel, groups))
+    return rows_shape, make("reshape", rows, shape=(rows_shape[0], count))
 
 
-def _along_axis_rows(node: Node, x: Entry, indices: Entry, updates: Entry) -> tuple[Shape, Entry]:
-    shape, wanted = known_shape(x), known_shape(updates)
-    rows = make("rows_along_axis", indices, shape=shape, updates=wanted,
-                axis=node.params["axis"], mode=mode_of(node))  # fmt: skip
-    return (1, 1, numel(shape), 1), make("reshape", rows, shape=(1, numel(wanted)))
+def _element_rows(node: Node, x: Entry, indices: Entry, updates: Entry) -> tuple[Shape, Entry]:
+    """Return the shape for x and row numbers of single elements along ``axis``."""
+    shape, updates_shape = known_shape(x), known_shape(updates)
+    rows = make(
+        "rows_along_axis",
+        indices,
+        shape=shape,
+        updates=updates_shape,
+        axis=node.params["axis"],
+        mode=index_mode(node),
+    )
+    return (1, 1, numel(shape), 1), make("reshape", rows, shape=(1, numel(updates_shape)))
 
 
-def _nd_rows(node: Node, x: Entry, indices: Entry, updates: Entry) -> tuple[Shape, Entry]:
-    shape, given = known_shape(x), known_shape(indices)
-    batch, count = point_axes(node, shape, given)
-    points = shape[batch : batch + count]
-    rows = make("rows_of_points", indices, shape=points, mode=mode_of(node))
-    wide = (numel(shape[:batch]), 1, numel(points), numel(shape[batch + count :]))
-    return wide, make("reshape", rows, shape=(wide[0], numel(given[batch:-1])))
+def _point_rows(node: Node, x: Entry, indices: Entry, updates: Entry) -> tuple[Shape, Entry]:
+    """Return the shape for x and row numbers of points."""
+    shape, index_shape = known_shape(x), known_shape(indices)
+    batch, count = point_axes(node, shape, index_shape)
+    point_shape = shape[batch : batch + count]
+    rows = make("rows_of_points", indices, shape=point_shape, mode=index_mode(node))
+    rows_shape = (numel(shape[:batch]), 1, numel(point_shape), numel(shape[batch + count :]))
+    return rows_shape, make("reshape", rows, shape=(rows_shape[0], numel(index_shape[batch:-1])))
 
 
-ROWS: dict[str, Callable[..., tuple[Shape, Entry]]] = {
-    "index": _index_rows,
-    "along_axis": _along_axis_rows,
-    "nd": _nd_rows,
-}
-"""For each way: x as (a, b, n, c), and the row of each update."""
+@frozen
+class Addressing:
+    """A way in which indices address parts of an array.
 
-TRUTH = {"add": "max", "mul": "min"}
-"""What sums and products of bools are."""
+    Attributes:
+        params: parameters of scatters, with their defaults.
+        numpy_index: returns an advanced index of NumPy and the updates that are not dropped.
+        updates_shape: returns the shape that updates must have.
+        rows: returns the shape of x for ``scatter_rows`` and the row of each update.
+        gather: name of the operator that reads the parts.
+        scatter: name of the operators that write the parts, with the kind of update to fill in.
+    """
 
-
-def _by_rows(way: str, kind: str) -> Callable[..., Entry]:
-    def expand(node: Node, x: Entry, indices: Entry, updates: Entry) -> Entry:
-        assert x.dtype is not None
-        wide, rows = ROWS[way](node, x, indices, updates)
-        named = TRUTH.get(kind, kind) if x.dtype.kind == "b" else kind
-        narrow = is_narrow(x.dtype) and kind != "update"
-        old, new = (convert(e, float32) if narrow else e for e in (x, updates))
-        out = make(
-            "scatter_rows", make("reshape", old, shape=wide), rows,
-            make("reshape", new, shape=(*wide[:2], known_shape(rows)[1], wide[3])), kind=named,
-        )  # fmt: skip
-        return make("reshape", convert(out, x.dtype) if narrow else out, shape=known_shape(x))
-
-    return expand
+    params: dict[str, Any]
+    numpy_index: Callable[..., Any]
+    updates_shape: Callable[..., Shape]
+    rows: Callable[..., tuple[Shape, Entry]]
+    gather: str
+    scatter: str
 
 
-def _joined_type(kind: str) -> Callable[..., DType]:
-    """Bools have no differences."""
+SLICES = Addressing(
+    params={"axis": 0, "batch_dims": 0, "mode": "zero"},
+    numpy_index=_slice_index,
+    updates_shape=_slice_updates_shape,
+    rows=_slice_rows,
+    gather="gather",
+    scatter="index_{kind}",
+)
+ELEMENTS = Addressing(
+    params={"axis": -1, "mode": "zero"},
+    numpy_index=_element_index,
+    updates_shape=_element_updates_shape,
+    rows=_element_rows,
+    gather="take_along_axis",
+    scatter="{kind}_along_axis",
+)
+POINTS = Addressing(
+    params={"batch_dims": 0, "mode": "zero"},
+    numpy_index=_point_index,
+    updates_shape=_point_updates_shape,
+    rows=_point_rows,
+    gather="gather_nd",
+    scatter="tensor_scatter_nd_{kind}",
+)
 
-    def infer_type(node: Node, x: DType, indices: DType, updates: DType) -> DType:
-        if kind == "sub":
-            check_kinds(node, "iufc", x)
-        return indexed_type(node, x, indices, updates)
 
-    return infer_type
+# Registration.
 
 
-WAYS: dict[str, tuple[Callable[..., Any], Callable[..., Shape], dict[str, Any]]] = {
-    "index": (_index_at, _index_shape, {"axis": 0, "batch_dims": 0, "mode": "zero"}),
-    "along_axis": (_along_axis_at, _along_axis_shape, {"axis": -1, "mode": "zero"}),
-    "nd": (_nd_at, _nd_shape, {"batch_dims": 0, "mode": "zero"}),
-}
-"""For each way: where in NumPy, the shape of updates, parameters."""
+def register_scatter(
+    name: str,
+    addressing: Addressing,
+    kind: str,
+    doc: str,
+    gradient: Callable[..., list[Entry | None]],
+    aliases: str = "",
+) -> Op:
+    """Register an operator that combines updates with parts of its first input.
 
+    Args:
+        name: the operator's name.
+        addressing: how indices address the parts.
+        kind: how an element and an update are combined, one of `scatter_rows`'s kinds.
+        doc: the operator's documentation.
+        gradient: the operator's FGradient.
+        aliases: further names, separated by spaces.
+    """
 
-def scatter(name: str, way: str, kind: str, doc: str, aliases: str = "") -> Op:
-    """Register an operator that joins updates to x where indices say."""
-    place, needs, params = WAYS[way]
-
-    def shape(node: Node, x: Shape, indices: Shape, updates: Shape) -> Shape:
-        """The input's shape. Raises: ShapeError when there is not one update for each index."""
-        mode_of(node)
-        wanted = needs(node, x, indices)
-        if len(wanted) != len(updates):
+    def infer_shape(node: Node, x: Shape, indices: Shape, updates: Shape) -> Shape:
+        index_mode(node)
+        expected = addressing.updates_shape(node, x, indices)
+        if len(expected) != len(updates):
             raise ShapeError(
-                f"{node.where} needs updates of shape {show_shape(wanted)}, got "
+                f"{node.where} needs updates of shape {show_shape(expected)}, got "
                 f"{show_shape(updates)}"
             )
-        for k, (n, m) in enumerate(zip(wanted, updates, strict=True)):
+        for k, (n, m) in enumerate(zip(expected, updates, strict=True)):
             agree(node, n, m, f"dimension {k} of the updates")
         return x
 
-    def compute(node: Node, x: Array, indices: Array, updates: Array) -> Array:
-        if not x.size or not updates.size:
-            return np.array(x)
-        flat = way == "nd" and point_axes(node, x.shape, indices.shape) == (0, 0)
-        at, rest = place(node, x, indices, updates)
-        if flat:
-            return _written(node, kind, x[None], at, rest.reshape(at[0].shape + x.shape))[0]
-        return _written(node, kind, x, at, rest)
+    def infer_dtype(node: Node, x: DType, indices: DType, updates: DType) -> DType:
+        if kind == "sub":
+            check_kinds(node, "iufc", x)
+        return indexed_dtype(node, x, indices, updates)
 
-    op = register_op(name, num_inputs=3, params=params, doc=doc)
+    op = register_op(name, num_inputs=3, params=addressing.params, doc=doc)
     op.set_attr("FListInputNames", lambda params: ["x", "indices", "updates"])
-    op.set_attr("FInferShape", shape)
-    op.set_attr("FInferType", _joined_type(kind))
-    op.set_attr("FCompute", compute)
-    op.set_attr("FExpand", _by_rows(way, kind))
-    op.set_attr("FGradient", GRADIENTS[kind](way))
+    op.set_attr("FInferShape", infer_shape)
+    op.set_attr("FInferType", infer_dtype)
+    op.set_attr("FCompute", _compute_scatter(addressing, kind))
+    op.set_attr("FExpand", _expand_scatter(addressing, kind))
+    op.set_attr("FGradient", gradient)
     op.set_attr("TOpPattern", OpPattern.OPAQUE)
     add_aliases(op, aliases)
     return op
 
 
-# Gradients: the matching gather reads what each update has become.
+def _compute_scatter(addressing: Addressing, kind: str) -> Callable[..., Array]:
+    """Return the FCompute of a scatter: NumPy's advanced indexing."""
+
+    def compute(node: Node, x: Array, indices: Array, updates: Array) -> Array:
+        if not x.size or not updates.size:
+            return np.array(x)
+        index, valid_updates = addressing.numpy_index(node, x, indices, updates)
+        if addressing is POINTS and point_axes(node, x.shape, indices.shape) == (0, 0):
+            shape = index[0].shape + x.shape
+            return _write(kind, x[None], index, valid_updates.reshape(shape))[0]
+        return _write(kind, x, index, valid_updates)
+
+    return compute
 
 
-def _read(node: Node, way: str, x: Entry) -> Entry:
-    """What updates read of ``x``: zeros of nothing, where all of them were dropped."""
+def _expand_scatter(addressing: Addressing, kind: str) -> Callable[..., Entry]:
+    """Return the FExpand of a scatter: ``scatter_rows`` on reshaped inputs."""
+
+    def expand(node: Node, x: Entry, indices: Entry, updates: Entry) -> Entry:
+        assert x.dtype is not None
+        shape, rows = addressing.rows(node, x, indices, updates)
+        row_kind = BOOL_KINDS.get(kind, kind) if x.dtype.kind == "b" else kind
+        in_float32 = is_narrow(x.dtype) and kind != "update"
+        old, new = (convert(e, float32) if in_float32 else e for e in (x, updates))
+        updates_shape = (*shape[:2], known_shape(rows)[1], shape[3])
+        out = make(
+            "scatter_rows",
+            make("reshape", old, shape=shape),
+            rows,
+            make("reshape", new, shape=updates_shape),
+            kind=row_kind,
+        )
+        out = convert(out, x.dtype) if in_float32 else out
+        return make("reshape", out, shape=known_shape(x))
+
+    return expand
+
+
+# Gradients: the gather of the same addressing reads the elements that updates went to.
+
+
+def _read(node: Node, addressing: Addressing, x: Entry) -> Entry:
+    """Return the elements of ``x`` that the updates of a scatter go to.
+
+    Where x is empty, all updates were dropped: the elements are zeros.
+    """
     if numel(known_shape(x)) == 0:
         assert x.dtype is not None
         return make("cast", zeros_of(node.inputs[2]), dtype=x.dtype.name)
-    return make(GATHERS[way], x, node.inputs[1], **node.params)
+    return make(addressing.gather, x, node.inputs[1], **node.params)
 
 
-def _again(node: Node, way: str, kind: str, x: Entry, updates: Entry) -> Entry:
-    name = f"tensor_scatter_nd_{kind}" if way == "nd" else f"{way}_{kind}"
-    name = {"along_axis_add": "add_along_axis", "along_axis_update": "put_along_axis"}.get(
-        name, name
-    )
-    return make(name, x, node.inputs[1], updates, **node.params)
+def _scatter_like(node: Node, addressing: Addressing, kind: str, x: Entry, updates: Entry) -> Entry:
+    """Return a scatter of another kind at the indices of ``node``."""
+    name = "put_along_axis" if addressing is ELEMENTS and kind == "update" else addressing.scatter
+    return make(name.format(kind=kind), x, node.inputs[1], updates, **node.params)
 
 
-def _of_sum(sign: int) -> Callable[[str], Callable[..., list[Entry | None]]]:
-    def of(way: str) -> Callable[..., list[Entry | None]]:
-        def gradient(node: Node, dy: Entry) -> list[Entry | None]:
-            mine = _read(node, way, dy)
-            return [dy, None, mine if sign > 0 else make("neg", mine)]
-
-        return gradient
-
-    return of
-
-
-def _of_update(way: str) -> Callable[..., list[Entry | None]]:
-    """What stays takes dy; of updates that meet the last does."""
-
+def _add_gradient(addressing: Addressing) -> Callable[..., list[Entry | None]]:
     def gradient(node: Node, dy: Entry) -> list[Entry | None]:
-        x, _, updates = node.inputs
-        rest = _again(node, way, "update", dy, zeros_of(updates))
-        shape = known_shape(updates)
-        flat = make("arange", numel(shape), None, dtype="int64")
-        number = make("reshape", flat, shape=shape)
-        last = _again(node, way, "update", make("cast", zeros_of(x), dtype="int64"), number)
-        mine = make("equal", _read(node, way, last), number)
-        seen = _read(node, way, dy)
-        return [rest, None, make("where", mine, seen, zeros_of(seen))]
+        return [dy, None, _read(node, addressing, dy)]
 
     return gradient
 
 
-def _of_product(way: str) -> Callable[..., list[Entry | None]]:
-    """dy times all other factors of an element; zeros among them are counted, not divided by."""
+def _sub_gradient(addressing: Addressing) -> Callable[..., list[Entry | None]]:
+    def gradient(node: Node, dy: Entry) -> list[Entry | None]:
+        return [dy, None, make("neg", _read(node, addressing, dy))]
+
+    return gradient
+
+
+def _update_gradient(addressing: Addressing) -> Callable[..., list[Entry | None]]:
+    """Return the FGradient of "update".
+
+    Elements that are not replaced pass dy on, and so does the last of several updates that meet.
+    """
+
+    def gradient(node: Node, dy: Entry) -> list[Entry | None]:
+        x, _, updates = node.inputs
+        dx = _scatter_like(node, addressing, "update", dy, zeros_of(updates))
+        shape = known_shape(updates)
+        flat = make("arange", numel(shape), None, dtype="int64")
+        number = make("reshape", flat, shape=shape)
+        zeros = make("cast", zeros_of(x), dtype="int64")
+        last = _scatter_like(node, addressing, "update", zeros, number)
+        is_last = make("equal", _read(node, addressing, last), number)
+        dy_read = _read(node, addressing, dy)
+        return [dx, None, make("where", is_last, dy_read, zeros_of(dy_read))]
+
+    return gradient
+
+
+def _mul_gradient(addressing: Addressing) -> Callable[..., list[Entry | None]]:
+    """Return the FGradient of "mul": dy times the product of all other factors of an element.
+
+    It is the product of all factors that are not zero, divided by the factor, or 0 where another
+    factor is zero: zeros are counted, so that nothing is divided by zero.
+    """
 
     def gradient(node: Node, dy: Entry) -> list[Entry | None]:
         x, _, updates = node.inputs
         assert x.dtype is not None
-        one, kind = [make("full_like", e, fill_value=1) for e in (x, updates)], x.dtype.name
-        none = [make("equal", e, zeros_of(e)) for e in (x, updates)]
-        some = [make("where", n, o, e) for n, o, e in zip(none, one, (x, updates), strict=True)]
-        rest = _again(node, way, "mul", *some)
-        zeros = _again(node, way, "add", *(make("cast", n, dtype=kind) for n in none))
-
-        def others(is_zero: Entry, factor: Entry, rest: Entry, zeros: Entry) -> Entry:
-            single = make("where", make("equal", zeros, make("ones_like", zeros)), rest,
-                          zeros_of(rest))  # fmt: skip
-            whole = make("where", make("equal", zeros, zeros_of(zeros)), make("div", rest, factor),
-                         zeros_of(rest))  # fmt: skip
-            return make("where", is_zero, single, whole)
-
-        seen = [_read(node, way, e) for e in (rest, zeros, dy)]
-        return [
-            make("mul", dy, others(none[0], some[0], rest, zeros)),
-            None,
-            make("mul", seen[2], others(none[1], some[1], seen[0], seen[1])),
-        ]
+        factors, dtype = (x, updates), x.dtype.name
+        ones = [make("full_like", e, fill_value=1) for e in factors]
+        are_zero = [make("equal", e, zeros_of(e)) for e in factors]
+        nonzero = [make("where", z, o, e) for z, o, e in zip(are_zero, ones, factors, strict=True)]
+        product = _scatter_like(node, addressing, "mul", *nonzero)
+        zero_flags = (make("cast", z, dtype=dtype) for z in are_zero)
+        zero_count = _scatter_like(node, addressing, "add", *zero_flags)
+        read_product, read_count, read_dy = (
+            _read(node, addressing, e) for e in (product, zero_count, dy)
+        )
+        x_others = _product_of_others(are_zero[0], nonzero[0], product, zero_count)
+        dx = make("mul", dy, x_others)
+        updates_others = _product_of_others(are_zero[1], nonzero[1], read_product, read_count)
+        return [dx, None, make("mul", read_dy, updates_others)]
 
     return gradient
 
 
-def _of_extreme(way: str) -> Callable[..., list[Entry | None]]:
-    """All that equal the result share dy alike."""
+def _product_of_others(is_zero: Entry, factor: Entry, product: Entry, zero_count: Entry) -> Entry:
+    """Return the product of all factors but one.
+
+    Args:
+        is_zero: whether the factor is zero.
+        factor: the factor, or 1 if it is zero.
+        product: the product of all factors that are not zero.
+        zero_count: the number of factors that are zero.
+    """
+    is_only_zero = make("equal", zero_count, make("ones_like", zero_count))
+    if_zero = make("where", is_only_zero, product, zeros_of(product))
+    no_zeros = make("equal", zero_count, zeros_of(zero_count))
+    if_not_zero = make("where", no_zeros, make("div", product, factor), zeros_of(product))
+    return make("where", is_zero, if_zero, if_not_zero)
+
+
+def _extreme_gradient(addressing: Addressing) -> Callable[..., list[Entry | None]]:
+    """Return the FGradient of "min" and "max": all that equal the result share dy equally."""
 
     def gradient(node: Node, dy: Entry) -> list[Entry | None]:
         x, _, updates = node.inputs
         out = node.entries[0]
-        kind = dy.dtype.name if dy.dtype is not None else "float32"
-        kept = make("cast", make("equal", x, out), dtype=kind)
-        won = make("cast", make("equal", updates, _read(node, way, out)), dtype=kind)
-        share = make("div", dy, _again(node, way, "add", kept, won))
-        return [
-            make("mul", share, kept),
-            None,
-            make("mul", _read(node, way, share), won),
-        ]
+        dtype = dy.dtype.name if dy.dtype is not None else "float32"
+        x_equals = make("cast", make("equal", x, out), dtype=dtype)
+        read_out = _read(node, addressing, out)
+        updates_equal = make("cast", make("equal", updates, read_out), dtype=dtype)
+        count = _scatter_like(node, addressing, "add", x_equals, updates_equal)
+        share = make("div", dy, count)
+        dx = make("mul", share, x_equals)
+        return [dx, None, make("mul", _read(node, addressing, share), updates_equal)]
 
     return gradient
 
 
-GRADIENTS: dict[str, Callable[[str], Callable[..., list[Entry | None]]]] = {
-    "add": _of_sum(1),
-    "sub": _of_sum(-1),
-    "mul": _of_product,
-    "update": _of_update,
-    "min": _of_extreme,
-    "max": _of_extreme,
+@frozen
+class UpdateKind:
+    """A kind of update, as operators document it, and its gradient for an addressing."""
+
+    wording: str
+    gradient: Callable[[Addressing], Callable[..., list[Entry | None]]]
+
+
+UPDATE_KINDS = {
+    "update": UpdateKind(wording="replaced by", gradient=_update_gradient),
+    "add": UpdateKind(wording="plus", gradient=_add_gradient),
+    "sub": UpdateKind(wording="minus", gradient=_sub_gradient),
+    "mul": UpdateKind(wording="times", gradient=_mul_gradient),
+    "min": UpdateKind(wording="at most", gradient=_extreme_gradient),
+    "max": UpdateKind(wording="at least", gradient=_extreme_gradient),
 }
-
-JOINED = {
-    "update": "replaced by",
-    "add": "plus",
-    "sub": "minus",
-    "mul": "times",
-    "min": "at most",
-    "max": "at least",
-}
-for _kind, _word in JOINED.items():
-    scatter(
-        f"index_{_kind}", "index", _kind,
-        f"the slices of x along axis that indices name, {_word} updates", f"scatter_{_kind}",
+for _kind, _update in UPDATE_KINDS.items():
+    register_scatter(
+        f"index_{_kind}",
+        addressing=SLICES,
+        kind=_kind,
+        doc=f"the slices of x along axis that indices name, {_update.wording} updates",
+        gradient=_update.gradient(SLICES),
+        aliases=f"scatter_{_kind}",
     )
-    scatter(
-        f"tensor_scatter_nd_{_kind}", "nd", _kind,
-        f"the elements, or slices, of x at the coordinates in indices, {_word} updates",
-        f"tensor_scatter_{_kind}",
+    register_scatter(
+        f"tensor_scatter_nd_{_kind}",
+        addressing=POINTS,
+        kind=_kind,
+        doc=f"the elements, or slices, of x at the coordinates in indices, {_update.wording} "
+        "updates",
+        gradient=_update.gradient(POINTS),
+        aliases=f"tensor_scatter_{_kind}",
     )
-scatter("put_along_axis", "along_axis", "update",
-        "for each element of indices that of x at this position of the axis, replaced by updates")
-scatter("add_along_axis", "along_axis", "add",
-        "for each element of indices that of x at this position of the axis, plus updates")
+register_scatter(
+    "put_along_axis",
+    addressing=ELEMENTS,
+    kind="update",
+    doc="for each element of indices that of x at this position of the axis, replaced by updates",
+    gradient=_update_gradient(ELEMENTS),
+)
+register_scatter(
+    "add_along_axis",
+    addressing=ELEMENTS,
+    kind="add",
+    doc="for each element of indices that of x at this position of the axis, plus updates",
+    gradient=_add_gradient(ELEMENTS),
+)
 
 
-# Into zeros.
+# scatter_nd: into zeros.
 
 
-def _updates_type(node: Node, indices: DType, updates: DType) -> DType:
+def full_of(shape: Shape, value: Any, like: Entry) -> Entry:
+    """Return an array of ``value`` of a shape, in the dtype of ``like``."""
+    assert like.dtype is not None
+    return make("full", shape=shape, fill_value=value, dtype=like.dtype.name)
+
+
+def _scatter_nd_dtype(node: Node, indices: DType, updates: DType) -> DType:
     check_indices(node, indices)
     return updates
 
 
 def _scatter_nd(node: Node, indices: Entry, updates: Entry) -> Entry:
     shape = parse_extents(node, node.params["shape"], "shape")
-    return make("tensor_scatter_nd_add", filled(shape, 0, updates), indices, updates)
+    return make("tensor_scatter_nd_add", full_of(shape, 0, updates), indices, updates)
 
 
-def filled(shape: Shape, value: Any, like: Entry) -> Entry:
-    """An array of ``value`` in the dtype of ``like``."""
-    assert like.dtype is not None
-    return make("full", shape=shape, fill_value=value, dtype=like.dtype.name)
-
-
-composite("scatter_nd", ("indices", "updates"), _scatter_nd,
-          "zeros of a shape, plus updates at the coordinates in indices", {"shape": REQUIRED},
-          types=_updates_type, TOpCost="light")
+composite(
+    "scatter_nd",
+    inputs=["indices", "updates"],
+    expand=_scatter_nd,
+    doc="zeros of a shape, plus updates at the coordinates in indices",
+    params={"shape": REQUIRED},
+    types=_scatter_nd_dtype,
+    TOpCost="light",
+)

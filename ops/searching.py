@@ -1,43 +1,235 @@
-"""Searching: sorted numbers halved again and again, members, what is not 0.
+"""Searches: positions of extremes, of values and of nonzero elements, and counts of values.
 
-NaN counts as the largest number. Where the length of what is searched is unknown, NumPy searches.
-What has a shape that only the data tells (`argwhere`, `flatnonzero`) asks for a ``size``: the
-result is cut to it, or filled up.
+Results are integers or bools without gradients. NaN counts as the largest number. Where the shape
+of a result depends on the data, as for `argwhere`, a parameter ``size`` says it: the result is cut
+to it, or filled up.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from passkit.errors import GraphError, ShapeError, nearest
 from passkit.graph.infer import show_shape
-from passkit.graph.node import Entry, Node, known_shape
+from passkit.graph.node import Entry, Node, constant, known_shape
 from passkit.graph.op import REQUIRED
 from passkit.ops.composites import composite
-from passkit.ops.helpers import check_kinds, count_param, make
+from passkit.ops.helpers import check_kinds, common_dtype, count_param, make, normalize_axes
 from passkit.ops.ranges import check_number
-from passkit.ops.sorting import flat_gradient, giving, searching
+from passkit.ops.reduce import nonempty_shape, reduced_shape
+from passkit.ops.sorting import no_gradient, register_numpy_op, result_dtype
 from passkit.values.dtype import DType, bool_, dtype_of, int64
 from passkit.values.size import Extent, Shape, numel
 
 Array = Any
 
+
+# argmax, argmin, count_nonzero: ``axis`` is None (all axes), an int or a tuple, which counts as one
+# flattened axis.
+
+
+def flat_positions(x: Entry, axes: tuple[int, ...]) -> Entry:
+    """Return the position of each element of ``x`` in the flattened ``axes``.
+
+    Args:
+        x: an entry.
+        axes: sorted axes of it.
+
+    Returns:
+        int32 or int64 numbers, in a shape that broadcasts to that of x.
+    """
+    shape = known_shape(x)
+    count = numel(shape[k] for k in axes)
+    dtype = "int32" if isinstance(count, int) and count < 1 << 31 else "int64"
+    stride: Extent = 1
+    total: Entry | None = None
+    for k in reversed(axes):
+        numbers = make("arange", start=0, stop=shape[k], dtype=dtype)
+        trailing = (1,) * (len(shape) - 1 - k)
+        numbers = make("reshape", numbers, shape=(shape[k], *trailing))
+        if total is not None:
+            numbers = numbers * _stride_factor(stride, dtype) + total
+        total, stride = numbers, stride * shape[k]
+    return make("full", shape=(), fill_value=0, dtype=dtype) if total is None else total
+
+
+def _stride_factor(stride: Extent, dtype: str) -> Any:
+    """Return a stride as a factor; an unknown one is computed as the maximum of a range."""
+    if isinstance(stride, int):
+        return stride
+    return make("reduce_max", make("arange", start=0, stop=stride + 1, dtype=dtype))
+
+
+def _expand_arg_extreme(reduction: str) -> Callable[[Node, Entry], Entry]:
+    """Return the FExpand of argmax or argmin.
+
+    The result is the smallest position whose element equals the extreme, or is NaN: the extreme is
+    NaN then.
+
+    Args:
+        reduction: the operator that computes the extreme.
+    """
+
+    def expand(node: Node, x: Entry) -> Entry:
+        axes = normalize_axes(node, len(known_shape(x)), node.params["axis"])
+        assert x.dtype is not None
+        if x.dtype.kind == "b":
+            x = make("cast", x, dtype="int32")
+        is_extreme = make("equal", x, make(reduction, x, axis=axes, keepdims=True))
+        if x.dtype is not None and x.dtype.is_float:
+            is_extreme = make("logical_or", is_extreme, make("isnan", x))
+        positions = flat_positions(x, axes)
+        assert positions.dtype is not None
+        no_position = int(np.iinfo(positions.dtype.numpy).max)
+        candidates = make("where", is_extreme, positions, no_position)
+        first = make("reduce_min", candidates, axis=axes, keepdims=node.params["keepdims"])
+        return make("cast", first, dtype="int64")
+
+    return expand
+
+
+def _count_nonzero(node: Node, x: Entry) -> Entry:
+    is_nonzero = make("cast", make("not_equal", x, make("zeros_like", x)), dtype="int64")
+    return make("reduce_sum", is_nonzero, **node.params)
+
+
+composite(
+    "argmax",
+    inputs=1,
+    expand=_expand_arg_extreme("reduce_max"),
+    doc="where the largest element is, the first of equal ones, or the first NaN; int64",
+    params={"axis": None, "keepdims": False},
+    shape=nonempty_shape,
+    types=common_dtype("biuf", int64),
+    aliases="arg_max",
+    FGradient=no_gradient,
+)
+composite(
+    "argmin",
+    inputs=1,
+    expand=_expand_arg_extreme("reduce_min"),
+    doc="where the smallest element is, the first of equal ones, or the first NaN; int64",
+    params={"axis": None, "keepdims": False},
+    shape=nonempty_shape,
+    types=common_dtype("biuf", int64),
+    aliases="arg_min",
+    FGradient=no_gradient,
+)
+composite(
+    "count_nonzero",
+    inputs=1,
+    expand=_count_nonzero,
+    doc="how many elements are not 0; int64",
+    params={"axis": None, "keepdims": False},
+    shape=reduced_shape,
+    types=common_dtype("biuf", int64),
+    FGradient=no_gradient,
+)
+
+
+# bincount and histogram: a scatter of ones.
+
+
+def _positive_param(node: Node, name: str) -> int:
+    """Return the parameter ``name``. Raises: ShapeError if it is no int of at least 1."""
+    count = count_param(node, name)
+    if not isinstance(count, int) or count < 1:
+        raise ShapeError(f"{node.where} needs an int of at least 1 as {name}, got {count!r}")
+    return count
+
+
+def _count_values(values: Entry, length: int) -> Entry:
+    """Return how often each number below ``length`` occurs in int64 values; others are ignored."""
+    count = numel(known_shape(values))
+    ones = make("full", shape=(1, 1, count, 1), fill_value=1, dtype="int64")
+    zeros = make("full", shape=(1, 1, length, 1), fill_value=0, dtype="int64")
+    out = make("scatter_rows", zeros, make("reshape", values, shape=(1, count)), ones)
+    return make("reshape", out, shape=(length,))
+
+
+def _bincount(node: Node, x: Entry) -> Entry:
+    return _count_values(make("cast", x, dtype="int64"), _positive_param(node, "length"))
+
+
+def _bincount_dtype(node: Node, dtype: DType) -> DType:
+    check_kinds(node, "iu", dtype)
+    return int64
+
+
+def _histogram_range(node: Node) -> tuple[float, float]:
+    """Return the parameter ``range``. Raises: ShapeError if it is no (low, high), low < high."""
+    value = node.params["range"]
+    is_pair = isinstance(value, tuple) and len(value) == 2
+    is_pair = is_pair and all(isinstance(v, (int, float)) for v in value)
+    if not is_pair or not value[0] < value[1]:
+        raise ShapeError(f"{node.where} needs (low, high) with low < high as range, got {value!r}")
+    return value  # type: ignore[no-any-return]
+
+
+def _histogram_shape(node: Node, shape: Shape) -> Shape:
+    _histogram_range(node)
+    return (_positive_param(node, "bins"),)
+
+
+def _histogram(node: Node, x: Entry) -> Entry:
+    """Expand histogram to a search for the bin of each element.
+
+    Source: numpy.histogram with equal bins, of which the last includes its upper end.
+    """
+    bins, (low, high) = _positive_param(node, "bins"), _histogram_range(node)
+    values = make("cast", x, dtype="float64")
+    edges = constant(np.linspace(low, high, bins + 1))
+    edges_below = make("searchsorted", edges, values, side="right")
+    is_upper_end = make("equal", values, make("full_like", values, fill_value=high))
+    last_bin = make("full_like", edges_below, fill_value=bins)
+    bin_number = make("where", is_upper_end, last_bin, edges_below)
+    return _count_values(bin_number - 1, bins)
+
+
+composite(
+    "bincount",
+    inputs=1,
+    expand=_bincount,
+    doc="how often 0 … length-1 occur; others do not count",
+    params={"length": 1},
+    shape=lambda node, shape: (_positive_param(node, "length"),),
+    types=_bincount_dtype,
+    FGradient=no_gradient,
+)
+composite(
+    "histogram",
+    inputs=1,
+    expand=_histogram,
+    doc="how many elements lie in each of equal bins over range; others do not count",
+    params={"bins": 10, "range": (0.0, 1.0)},
+    shape=_histogram_shape,
+    types=common_dtype("biuf", int64),
+    FGradient=no_gradient,
+)
+
+
+# searchsorted and digitize: binary search.
+
 SIDES = ("left", "right")
-
-FEW = 64
-"""So many numbers are compared one by one; more are sorted."""
+"""The values of the parameter ``side`` of searchsorted."""
 
 
-def _search_shape(node: Node, sequence: Shape, values: Shape) -> Shape:
-    """The values' shape. Raises: ShapeError when the leading axes differ."""
+def _searchsorted_shape(node: Node, sequence: Shape, values: Shape) -> Shape:
+    """Infer the shape, that of the values.
+
+    Raises:
+        ShapeError: the sequence is neither a vector nor a vector for each row of the values.
+        GraphError: the parameter ``side`` is unknown.
+    """
     side = node.params["side"]
     if side not in SIDES:
         raise GraphError(f"{node.where} has no side {side!r}; {nearest(side, SIDES)}")
-    rows = len(sequence) == len(values) > 1 and sequence[:-1] == values[:-1]
-    if len(sequence) != 1 and not rows:
+    has_rows = len(sequence) == len(values) > 1 and sequence[:-1] == values[:-1]
+    if len(sequence) != 1 and not has_rows:
         raise ShapeError(
             f"{node.where} needs a vector, or a vector for each row of the values, got "
             f"{show_shape(sequence)} for {show_shape(values)}"
@@ -45,165 +237,217 @@ def _search_shape(node: Node, sequence: Shape, values: Shape) -> Shape:
     return values
 
 
-def _search(node: Node, sequence: Array, values: Array) -> Array:
+def _compute_searchsorted(node: Node, sequence: Array, values: Array) -> Array:
+    """Compute searchsorted with NumPy, row by row if there is a sequence for each row."""
     side = node.params["side"]
-    if dtype_of(sequence.dtype).name == "bfloat16":  # where NaN has no place
+    if dtype_of(sequence.dtype).name == "bfloat16":  # NumPy has no order of NaN for it
         sequence, values = sequence.astype(np.float32), values.astype(np.float32)
     if sequence.ndim == 1:
         return np.asarray(np.searchsorted(sequence, values, side), np.int64)
     count = math.prod(sequence.shape[:-1])
-    rows = sequence.reshape(count, sequence.shape[-1])
-    wanted = values.reshape(count, values.shape[-1])
-    found = [np.searchsorted(r, v, side) for r, v in zip(rows, wanted, strict=True)]
-    return np.asarray(found, np.int64).reshape(values.shape)
+    sequence_rows = sequence.reshape(count, sequence.shape[-1])
+    value_rows = values.reshape(count, values.shape[-1])
+    positions = [
+        np.searchsorted(s, v, side) for s, v in zip(sequence_rows, value_rows, strict=True)
+    ]
+    return np.asarray(positions, np.int64).reshape(values.shape)
 
 
-def _halving(node: Node, sequence: Entry, values: Entry) -> Entry | None:
-    """As many steps as the length has bits: each asks whether so many more come before a value."""
+def _expand_searchsorted(node: Node, sequence: Entry, values: Entry) -> Entry | None:
+    """Expand to an unrolled binary search, with a step for each bit of the length.
+
+    A step tests whether so many more elements come before the value.
+
+    Returns:
+        None for a sequence of unknown length and for complex numbers, where NumPy searches.
+    """
     n = known_shape(sequence)[-1]
     assert values.dtype is not None
     if not isinstance(n, int) or values.dtype.kind == "c":
         return None
-    found = make("full_like", make("cast", values, dtype="int64"), fill_value=0)
-    vector = len(known_shape(sequence)) == 1
+    position = make("full_like", make("cast", values, dtype="int64"), fill_value=0)
+    is_vector = len(known_shape(sequence)) == 1
     for bit in reversed(range(n.bit_length())):
-        more = found + (1 << bit)
-        if vector:
-            seen = make("take", sequence, more - 1, axis=0)
+        advanced = position + (1 << bit)
+        if is_vector:
+            element = make("take", sequence, advanced - 1, axis=0)
         else:
-            seen = make("take_along_axis", sequence, more - 1, axis=-1)
-        fits = make("less_equal", more, make("full_like", more, fill_value=n))
-        before = _before(seen, values, node.params["side"] == "right")
-        found = make("where", make("logical_and", fits, before), more, found)
-    return found
+            element = make("take_along_axis", sequence, advanced - 1, axis=-1)
+        in_range = make("less_equal", advanced, make("full_like", advanced, fill_value=n))
+        is_before = _comes_before(element, values, node.params["side"] == "right")
+        position = make("where", make("logical_and", in_range, is_before), advanced, position)
+    return position
 
 
-def _before(seen: Entry, value: Entry, equal: bool) -> Entry:
-    """Whether what is seen comes before a value, or, if ``equal``, is as large."""
+def _comes_before(element: Entry, value: Entry, or_equal: bool) -> Entry:
+    """Return whether an element is less than a value, or equal if ``or_equal``; NaN is largest."""
     dtype = value.dtype
     assert dtype is not None
     if dtype.kind == "b":
-        seen, value = (make("cast", e, dtype="uint8") for e in (seen, value))
-    out = make("less_equal" if equal else "less", seen, value)
+        element, value = (make("cast", e, dtype="uint8") for e in (element, value))
+    is_before = make("less_equal" if or_equal else "less", element, value)
     if not dtype.is_float:
-        return out
-    last = make("isnan", value)
-    if not equal:
-        last = make("logical_and", last, make("logical_not", make("isnan", seen)))
-    return make("logical_or", out, last)
-
-
-search = searching(
-    "searchsorted",
-    ["sorted_sequence", "values"],
-    _search,
-    "where each value would be put into the sorted numbers: before equal ones, or after them with "
-    "side 'right'",
-    {"side": "left"},
-)
-search.set_attr("FInferShape", _search_shape)
-search.set_attr("FInferType", giving(int64))
-search.set_attr("FExpand", _halving)
-search.set_attr("FGradient", flat_gradient)
+        return is_before
+    before_nan = make("isnan", value)
+    if not or_equal:
+        before_nan = make("logical_and", before_nan, make("logical_not", make("isnan", element)))
+    return make("logical_or", is_before, before_nan)
 
 
 def _digitize(node: Node, x: Entry, bins: Entry) -> Entry:
     return make("searchsorted", bins, x, side="left" if node.params["right"] else "right")
 
 
-composite("digitize", ("x", "bins"), _digitize,
-          "the bin of each element: how many of the rising bins are at most it, or below it with "
-          "right", {"right": False},
-          types=giving(int64),
-          FGradient=flat_gradient, aliases="bucketize")
+searchsorted = register_numpy_op(
+    "searchsorted",
+    inputs=["sorted_sequence", "values"],
+    compute=_compute_searchsorted,
+    doc="where each value would be put into the sorted numbers: before equal ones, or after them "
+    "with side 'right'",
+    params={"side": "left"},
+)
+searchsorted.set_attr("FInferShape", _searchsorted_shape)
+searchsorted.set_attr("FInferType", result_dtype(int64))
+searchsorted.set_attr("FExpand", _expand_searchsorted)
+searchsorted.set_attr("FGradient", no_gradient)
+composite(
+    "digitize",
+    inputs=["x", "bins"],
+    expand=_digitize,
+    doc="the bin of each element: how many of the rising bins are at most it, or below it with "
+    "right",
+    params={"right": False},
+    types=result_dtype(int64),
+    FGradient=no_gradient,
+    aliases="bucketize",
+)
 
 
-def _member(node: Node, x: Entry, test: Entry) -> Entry | None:
-    """Compared with each of a few; of many the next one in order tells."""
+# isin.
+
+MAX_COMPARED = 64
+"""The most elements of a set that each element is compared with; a larger set is sorted."""
+
+
+def _expand_isin(node: Node, x: Entry, test: Entry) -> Entry | None:
+    """Expand to comparisons with all elements of a small set, or to a search in a large one.
+
+    Returns:
+        None for a set of unknown size and for complex numbers, where NumPy computes isin.
+    """
     assert x.dtype is not None
     count = numel(known_shape(test))
     if not isinstance(count, int) or x.dtype.kind == "c":
         return None
     flat = make("reshape", test, shape=(count,))
-    if count <= FEW:
-        same = make("equal", make("expand_dims", x, axis=-1), flat)
-        found = make("reduce_any", same, axis=-1)
+    if count <= MAX_COMPARED:
+        equal = make("equal", make("expand_dims", x, axis=-1), flat)
+        is_member = make("reduce_any", equal, axis=-1)
     else:
-        rising = make("sort", flat)
-        near = make("take", rising, make("searchsorted", rising, x), axis=0)
-        found = make("equal", near, x)
-    return make("logical_not", found) if node.params["invert"] else found
+        ordered = make("sort", flat)
+        candidate = make("take", ordered, make("searchsorted", ordered, x), axis=0)
+        is_member = make("equal", candidate, x)
+    return make("logical_not", is_member) if node.params["invert"] else is_member
 
 
-member = searching(
+isin = register_numpy_op(
     "isin",
-    ["x", "test"],
-    lambda node, x, test: np.isin(x, test, invert=node.params["invert"]),
-    "whether each element of x is among those of test, or is not with invert",
-    {"invert": False},
+    inputs=["x", "test"],
+    compute=lambda node, x, test: np.isin(x, test, invert=node.params["invert"]),
+    doc="whether each element of x is among those of test, or is not with invert",
+    params={"invert": False},
 )
-member.set_attr("FInferShape", lambda node, shape, test: shape)
-member.set_attr("FInferType", giving(bool_))
-member.set_attr("FExpand", _member)
-member.set_attr("FGradient", flat_gradient)
+isin.set_attr("FInferShape", lambda node, shape, test: shape)
+isin.set_attr("FInferType", result_dtype(bool_))
+isin.set_attr("FExpand", _expand_isin)
+isin.set_attr("FGradient", no_gradient)
 
 
-# Where elements are not 0: their places, moved up by how many stand before them.
+# argwhere and flatnonzero: a scatter to the number of nonzero elements before each.
 
 
-def _moved_up(node: Node, x: Entry, what: Entry, width: Extent) -> Entry:
-    """The rows of ``what``, one an element, of the first ``size`` elements that are not 0."""
+def _compact_nonzero(node: Node, x: Entry, rows: Entry, width: Extent) -> Entry:
+    """Return the rows that belong to the first ``size`` elements of ``x`` that are not 0.
+
+    Args:
+        node: gives ``size``, and ``fill_value`` for the rows behind them.
+        x: an entry.
+        rows: int64 numbers, a row for each element of x.
+        width: length of a row.
+
+    Returns:
+        (1, 1, size, width).
+    """
     count, size = numel(known_shape(x)), count_param(node, "size")
     flat = make("reshape", x, shape=(count,))
-    there = make("not_equal", flat, make("zeros_like", flat))
-    one = make("cast", there, dtype="int64")
-    place = make("cumsum", one, axis=0) - one
-    rows = make("where", there, place, make("full_like", place, fill_value=-1))
-    fill = make("full", shape=(1, 1, size, width), fill_value=node.params["fill_value"],
-                dtype="int64")  # fmt: skip
+    is_nonzero = make("not_equal", flat, make("zeros_like", flat))
+    one = make("cast", is_nonzero, dtype="int64")
+    position = make("cumsum", one, axis=0) - one
+    dropped = make("full_like", position, fill_value=-1)
+    targets = make("where", is_nonzero, position, dropped)
+    fill = make(
+        "full",
+        shape=(1, 1, size, width),
+        fill_value=node.params["fill_value"],
+        dtype="int64",
+    )
     return make(
-        "scatter_rows", fill, make("reshape", rows, shape=(1, count)),
-        make("reshape", what, shape=(1, 1, count, width)), kind="update",
-    )  # fmt: skip
+        "scatter_rows",
+        fill,
+        make("reshape", targets, shape=(1, count)),
+        make("reshape", rows, shape=(1, 1, count, width)),
+        kind="update",
+    )
 
 
 def _argwhere(node: Node, x: Entry) -> Entry:
+    """Expand argwhere: compact the coordinates of nonzero elements."""
     shape, size = known_shape(x), count_param(node, "size")
     rank = len(shape)
     if rank == 0:
         return make("full", shape=(size, 0), fill_value=0, dtype="int64")
-    steps = [make("arange", start=0, stop=n, dtype="int64") for n in shape]
-    steps = [
-        make("broadcast_to", make("reshape", s, shape=(n, *(1,) * (rank - 1 - k))), shape=shape)
-        for k, (s, n) in enumerate(zip(steps, shape, strict=True))
-    ]
-    out = _moved_up(node, x, make("stack", *steps, axis=-1), rank)
+    numbers = [make("arange", start=0, stop=n, dtype="int64") for n in shape]
+    coordinates = []
+    for k, n in enumerate(shape):
+        trailing = (1,) * (rank - 1 - k)
+        aligned = make("reshape", numbers[k], shape=(n, *trailing))
+        coordinates.append(make("broadcast_to", aligned, shape=shape))
+    out = _compact_nonzero(node, x, make("stack", *coordinates, axis=-1), rank)
     return make("reshape", out, shape=(size, rank))
 
 
 def _flatnonzero(node: Node, x: Entry) -> Entry:
+    """Expand flatnonzero: compact the row-major positions of nonzero elements."""
     count, size = numel(known_shape(x)), count_param(node, "size")
-    out = _moved_up(node, x, make("arange", start=0, stop=count, dtype="int64"), 1)
+    out = _compact_nonzero(node, x, make("arange", start=0, stop=count, dtype="int64"), 1)
     return make("reshape", out, shape=(size,))
 
 
-def _where_type(node: Node, x: DType) -> DType:
+def _nonzero_dtype(node: Node, x: DType) -> DType:
+    """Infer the dtype, int64, which must be able to hold the parameter ``fill_value``."""
     check_kinds(node, "biuf", x)
     check_number(node, node.params["fill_value"], int64)
     return int64
 
 
 composite(
-    "argwhere", 1, _argwhere,
-    "the coordinates of the first size elements that are not 0, in row-major order; fill_value "
-    "behind them", {"size": REQUIRED, "fill_value": -1},
-    shape=lambda node, shape: (count_param(node, "size"), len(shape)), types=_where_type,
-    FGradient=flat_gradient,
-)  # fmt: skip
+    "argwhere",
+    inputs=1,
+    expand=_argwhere,
+    doc="the coordinates of the first size elements that are not 0, in row-major order; fill_value "
+    "behind them",
+    params={"size": REQUIRED, "fill_value": -1},
+    shape=lambda node, shape: (count_param(node, "size"), len(shape)),
+    types=_nonzero_dtype,
+    FGradient=no_gradient,
+)
 composite(
-    "flatnonzero", 1, _flatnonzero,
-    "the row-major places of the first size elements that are not 0; fill_value behind them",
-    {"size": REQUIRED, "fill_value": -1},
-    shape=lambda node, shape: (count_param(node, "size"),), types=_where_type,
-    FGradient=flat_gradient,
-)  # fmt: skip
+    "flatnonzero",
+    inputs=1,
+    expand=_flatnonzero,
+    doc="the row-major places of the first size elements that are not 0; fill_value behind them",
+    params={"size": REQUIRED, "fill_value": -1},
+    shape=lambda node, shape: (count_param(node, "size"),),
+    types=_nonzero_dtype,
+    FGradient=no_gradient,
+)

@@ -1,7 +1,7 @@
-"""Sorting: NumPy steps, stable, with NaN as the largest number.
+"""Sorting operators, which NumPy's routines compute: sort, argsort, top_k, unique.
 
-What has a shape that only the data tells (`unique`) asks for a ``size``: the result is cut to it,
-or filled up.
+Sorts are stable, with NaN as the largest number. Where the shape of a result depends on the data,
+as for `unique`, a parameter ``size`` says it: the result is cut to it, or filled up.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ from passkit.values.size import Shape
 Array = Any
 
 
-def searching(
+# Shared by all operators that NumPy computes.
+
+
+def register_numpy_op(
     name: str,
     inputs: list[str],
     compute: Callable[..., Any],
@@ -31,7 +34,19 @@ def searching(
     params: dict[str, Any] | None = None,
     results: int = 1,
 ) -> Op:
-    """Register an operator that NumPy's routines run."""
+    """Register an operator that NumPy's routines compute on every target.
+
+    Args:
+        name: the operator's name.
+        inputs: names of the inputs.
+        compute: the operator's FCompute.
+        doc: the operator's documentation.
+        params: the parameters and their defaults.
+        results: number of results.
+
+    Returns:
+        The operator, which still needs FInferShape and FInferType.
+    """
     op = register_op(name, len(inputs), results, params, doc)
     op.set_attr("FListInputNames", lambda params: inputs)
     op.set_attr("FCompute", compute)
@@ -40,8 +55,12 @@ def searching(
     return op
 
 
-def giving(result: DType) -> Callable[..., DType]:
-    """The FInferType of an operator whose inputs share a dtype and that gives ``result``."""
+def result_dtype(result: DType) -> Callable[..., DType]:
+    """Return the FInferType of an operator with a fixed result dtype, whose inputs share a dtype.
+
+    Args:
+        result: the dtype of the result.
+    """
 
     def infer_type(node: Node, *dtypes: DType) -> DType:
         same_dtype_rule(node, *dtypes)
@@ -50,9 +69,12 @@ def giving(result: DType) -> Callable[..., DType]:
     return infer_type
 
 
-def flat_gradient(node: Node, *dy: Entry | None) -> list[Entry | None]:
-    """Whole numbers do not move with what they were found by."""
+def no_gradient(node: Node, *dy: Entry | None) -> list[Entry | None]:
+    """Return None for each input, as integers and bools have no gradient."""
     return [None] * len(node.inputs)
+
+
+# sort and argsort.
 
 
 def _axis(node: Node, rank: int) -> int:
@@ -60,62 +82,67 @@ def _axis(node: Node, rank: int) -> int:
 
 
 def _sorted_shape(node: Node, shape: Shape) -> Shape:
-    """The input's shape, once the axis is checked."""
+    """Infer the shape, that of the input; check the parameter ``axis``."""
     _axis(node, len(shape))
     return shape
 
 
-def _order(x: Array, axis: int, descending: bool) -> Array:
-    """Where the sorted elements stand in x; of equal ones the first comes first."""
+def _argsort(x: Array, axis: int, descending: bool) -> Array:
+    """Return the positions of the sorted elements in x; of equal ones the first comes first."""
     if dtype_of(x.dtype).is_float and x.dtype.itemsize < 4:
-        x = x.astype(np.float32)  # so that NaN has its place in bfloat16 too
+        x = x.astype(np.float32)  # NumPy does not sort NaN of bfloat16 to the end
     if not descending:
         return np.argsort(x, axis, kind="stable")
     backwards = np.argsort(np.flip(x, axis), axis, kind="stable")
     return x.shape[axis] - 1 - np.flip(backwards, axis)
 
 
-def _order_of(node: Node, x: Array) -> Array:
-    return _order(x, _axis(node, x.ndim), node.params["descending"])
+def _compute_argsort(node: Node, x: Array) -> Array:
+    return _argsort(x, _axis(node, x.ndim), node.params["descending"]).astype(np.int64)
+
+
+def _compute_sort(node: Node, x: Array) -> Array:
+    axis = _axis(node, x.ndim)
+    return np.take_along_axis(x, _argsort(x, axis, node.params["descending"]), axis)
 
 
 def _sort_gradient(node: Node, dy: Entry) -> list[Entry | None]:
-    """dy taken back to where the elements came from, by the inverse of their order."""
+    """Return dy in the order of the input, by the inverse permutation."""
     axis = node.params["axis"]
     order = make("argsort", node.inputs[0], axis=axis, descending=node.params["descending"])
-    back = make("argsort", order, axis=axis)
-    return [make("take_along_axis", dy, back, axis=axis)]
+    inverse = make("argsort", order, axis=axis)
+    return [make("take_along_axis", dy, inverse, axis=axis)]
 
 
-_PARAMS = {"axis": -1, "descending": False}
-sort = searching(
+sort = register_numpy_op(
     "sort",
-    ["x"],
-    lambda node, x: np.take_along_axis(x, _order_of(node, x), _axis(node, x.ndim)),
-    "the elements along axis in order; NaN counts as the largest; equal ones, such as -0.0 and "
+    inputs=["x"],
+    compute=_compute_sort,
+    doc="the elements along axis in order; NaN counts as the largest; equal ones, such as -0.0 and "
     "0.0, stay in theirs, as in numpy.sort(kind='stable')",
-    _PARAMS,
+    params={"axis": -1, "descending": False},
 )
 sort.set_attr("FInferShape", _sorted_shape)
 sort.set_attr("FInferType", same_dtype_rule)
 sort.set_attr("FGradient", _sort_gradient)
 
-argsort = searching(
+argsort = register_numpy_op(
     "argsort",
-    ["x"],
-    lambda node, x: _order_of(node, x).astype(np.int64),
-    "the positions of the elements along axis in their order; equal ones stay in theirs",
-    _PARAMS,
+    inputs=["x"],
+    compute=_compute_argsort,
+    doc="the positions of the elements along axis in their order; equal ones stay in theirs",
+    params={"axis": -1, "descending": False},
 )
 argsort.set_attr("FInferShape", _sorted_shape)
-argsort.set_attr("FInferType", giving(int64))
-argsort.set_attr("FGradient", flat_gradient)
+argsort.set_attr("FInferType", result_dtype(int64))
+argsort.set_attr("FGradient", no_gradient)
 
 
-# top_k
+# top_k.
 
 
-def _top_shape(node: Node, shape: Shape) -> tuple[Shape, Shape]:
+def _top_k_shape(node: Node, shape: Shape) -> tuple[Shape, Shape]:
+    """Infer the shapes of values and positions. Raises: ShapeError if there are less than k."""
     k = count_param(node, "k")
     axis = _axis(node, len(shape))
     demand(node, shape[axis], k, f"axis {axis} must have k elements")
@@ -123,41 +150,42 @@ def _top_shape(node: Node, shape: Shape) -> tuple[Shape, Shape]:
     return out, out
 
 
-def _top(node: Node, x: Array) -> tuple[Array, Array]:
+def _compute_top_k(node: Node, x: Array) -> tuple[Array, Array]:
     axis = _axis(node, x.ndim)
-    best = np.take(_order(x, axis, True), np.arange(node.params["k"]), axis)
-    return np.take_along_axis(x, best, axis), best.astype(np.int32)
+    positions = np.take(_argsort(x, axis, True), np.arange(node.params["k"]), axis)
+    return np.take_along_axis(x, positions, axis), positions.astype(np.int32)
 
 
-def _top_gradient(node: Node, dy: Entry | None, *_: Any) -> list[Entry | None]:
+def _top_k_gradient(node: Node, dy: Entry | None, *_: Any) -> list[Entry | None]:
+    """Add dy to zeros at the positions of the largest elements."""
     if dy is None:
         return [None]
     x, axis = node.inputs[0], node.params["axis"]
     return [make("add_along_axis", zeros_of(x), node.entries[1], dy, axis=axis)]
 
 
-top_k = searching(
+top_k = register_numpy_op(
     "top_k",
-    ["x"],
-    _top,
-    "the k largest elements along axis, largest first, and their positions as int32; of equal ones "
-    "the first",
-    {"k": 1, "axis": -1},
+    inputs=["x"],
+    compute=_compute_top_k,
+    doc="the k largest elements along axis, largest first, and their positions as int32; of equal "
+    "ones the first",
+    params={"k": 1, "axis": -1},
     results=2,
 )
-top_k.set_attr("FInferShape", _top_shape)
+top_k.set_attr("FInferShape", _top_k_shape)
 top_k.set_attr("FInferType", lambda node, x: (x, int32))
-top_k.set_attr("FGradient", _top_gradient)
+top_k.set_attr("FGradient", _top_k_gradient)
 
 
-# Shapes that only the data tells: cut or filled up to a size.
+# unique: the first ``size`` distinct elements.
 
 
-def _sized(node: Node, found: Array, fill: Any) -> Array:
-    """The first ``size`` rows, with rows of ``fill`` behind."""
+def _fit_to_size(node: Node, rows: Array, fill: Any) -> Array:
+    """Return the first ``size`` rows, followed by rows of ``fill`` if there are fewer."""
     size = int(node.params["size"])
-    out = np.full((size, *found.shape[1:]), fill, found.dtype)
-    out[: min(size, len(found))] = found[:size]
+    out = np.full((size, *rows.shape[1:]), fill, rows.dtype)
+    out[: min(size, len(rows))] = rows[:size]
     return out
 
 
@@ -165,35 +193,35 @@ def _unique_shape(node: Node, shape: Shape) -> tuple[Shape, Shape]:
     return (count_param(node, "size"),), (count_param(node, "size"),)
 
 
-def _unique(node: Node, x: Array) -> tuple[Array, Array]:
+def _compute_unique(node: Node, x: Array) -> tuple[Array, Array]:
     values, counts = np.unique(x, return_counts=True)
-    return _sized(node, values, 0), _sized(node, counts.astype(np.int64), 0)
+    return _fit_to_size(node, values, 0), _fit_to_size(node, counts.astype(np.int64), 0)
 
 
 def _unique_gradient(node: Node, dy: Entry | None, *_: Any) -> list[Entry | None]:
-    """What is equal shares the gradient of its value alike."""
+    """Return the gradient: elements that are equal share that of their value equally."""
     if dy is None:
         return [None]
     x = node.inputs[0]
     values, counts = node.entries
     zero = make("full_like", counts, fill_value=0)
-    used = make("greater", counts, zero)
-    many = make("maximum", counts, make("full_like", counts, fill_value=1))
+    is_used = make("greater", counts, zero)
+    at_least_one = make("maximum", counts, make("full_like", counts, fill_value=1))
     assert dy.dtype is not None
-    share = make("div", dy, make("cast", many, dtype=dy.dtype.name))
-    share = make("where", used, share, zeros_of(share))
+    share = make("div", dy, make("cast", at_least_one, dtype=dy.dtype.name))
+    share = make("where", is_used, share, zeros_of(share))
     flat = make("reshape", x, shape=(-1,))
-    same = make("equal", make("expand_dims", flat, axis=1), make("expand_dims", values, axis=0))
-    each = make("where", same, make("expand_dims", share, axis=0), zeros_of(share))
-    return [make("reshape", make("reduce_sum", each, axis=1), shape=known_shape(x))]
+    equal = make("equal", make("expand_dims", flat, axis=1), make("expand_dims", values, axis=0))
+    shares = make("where", equal, make("expand_dims", share, axis=0), zeros_of(share))
+    return [make("reshape", make("reduce_sum", shares, axis=1), shape=known_shape(x))]
 
 
-unique = searching(
+unique = register_numpy_op(
     "unique",
-    ["x"],
-    _unique,
-    "the first size different elements in order, and how often each occurs; zeros behind them",
-    {"size": REQUIRED},
+    inputs=["x"],
+    compute=_compute_unique,
+    doc="the first size different elements in order, and how often each occurs; zeros behind them",
+    params={"size": REQUIRED},
     results=2,
 )
 unique.set_attr("FInferShape", _unique_shape)
@@ -201,33 +229,33 @@ unique.set_attr("FInferType", lambda node, x: (x, int64))
 unique.set_attr("FGradient", _unique_gradient)
 
 
-# Where equal elements were first.
+# first_positions: where equal elements occur first.
 
 
-def _vector_shape(node: Node, shape: Shape) -> Shape:
-    """The input's shape. Raises: ShapeError for what is no vector."""
+def _first_positions_shape(node: Node, shape: Shape) -> Shape:
+    """Infer the shape, that of the input. Raises: ShapeError if it is no vector."""
     if len(shape) != 1:
         raise ShapeError(f"{node.where} needs a vector, got {show_shape(shape)}; reshape it")
     return shape
 
 
-def _first(node: Node, x: Array) -> Array:
-    _, first, each = np.unique(x, return_index=True, return_inverse=True)
-    return first[each.reshape(-1)].astype(np.int64)
-
-
-def _positions_type(node: Node, x: DType) -> DType:
-    """Positions. Raises: DTypeError for what is no integers."""
+def _first_positions_dtype(node: Node, x: DType) -> DType:
+    """Infer the dtype, int64. Raises: DTypeError if the elements are no integers."""
     check_indices(node, x, "elements")
     return int64
 
 
-first_positions = searching(
+def _compute_first_positions(node: Node, x: Array) -> Array:
+    _, first, inverse = np.unique(x, return_index=True, return_inverse=True)
+    return first[inverse.reshape(-1)].astype(np.int64)
+
+
+first_positions = register_numpy_op(
     "first_positions",
-    ["x"],
-    _first,
-    "for each of a vector of integers the position of the first one that equals it",
+    inputs=["x"],
+    compute=_compute_first_positions,
+    doc="for each of a vector of integers the position of the first one that equals it",
 )
-first_positions.set_attr("FInferShape", _vector_shape)
-first_positions.set_attr("FInferType", _positions_type)
-first_positions.set_attr("FGradient", flat_gradient)
+first_positions.set_attr("FInferShape", _first_positions_shape)
+first_positions.set_attr("FInferType", _first_positions_dtype)
+first_positions.set_attr("FGradient", no_gradient)

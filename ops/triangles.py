@@ -1,4 +1,4 @@
-"""Triangles and diagonals of matrices, which are the last two axes unless axes are named."""
+"""Triangles and diagonals of matrices, in the last two axes unless a parameter names axes."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from passkit.graph.infer import show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import Op, OpPattern
 from passkit.ops.helpers import int_param, make, normalize_axis
-from passkit.ops.movement import movement
-from passkit.ops.shaping import move
+from passkit.ops.movement import register_movement
+from passkit.ops.movement_composites import movement_composite
 from passkit.values.size import Extent, Shape
 
 if TYPE_CHECKING:
@@ -20,7 +20,11 @@ if TYPE_CHECKING:
     from passkit.space.reads import Index, Reader
 
 
-def _matrix_shape(node: Node, shape: Shape) -> Shape:
+# Triangles.
+
+
+def _triangle_shape(node: Node, shape: Shape) -> Shape:
+    """Infer the shape, that of the input. Raises: ShapeError if the rank is below 2."""
     if len(shape) < 2:
         raise ShapeError(
             f"{node.where} needs matrices in the last two axes, got {show_shape(shape)}"
@@ -29,27 +33,34 @@ def _matrix_shape(node: Node, shape: Shape) -> Shape:
     return shape
 
 
-def triangle(name: str, keep: Callable[[Expr, int], Expr], doc: str) -> Op:
-    """Register an operator that keeps elements by their diagonal and puts 0 elsewhere."""
+def register_triangle(name: str, is_in_triangle: Callable[[Expr, int], Expr], doc: str) -> Op:
+    """Register an operator that replaces elements outside of a triangle by zeros.
+
+    Args:
+        name: the operator's name.
+        is_in_triangle: whether diagonal d (column minus row) belongs to the triangle, for the
+            parameter ``k``.
+        doc: the operator's documentation.
+    """
 
     def element(node: Node, index: Index, read: Reader) -> Expr:
         value = read(*index)
         zero = ast.const(0, value.dtype)
-        return ast.where(keep(index[-1] - index[-2], int_param(node, "k")), value, zero)
+        diagonal = index[-1] - index[-2]
+        return ast.where(is_in_triangle(diagonal, int_param(node, "k")), value, zero)
 
-    op = movement(name, {"k": 0}, doc, OpPattern.INJECTIVE)
-    op.set_attr("FInferShape", _matrix_shape)
+    op = register_movement(name, params={"k": 0}, doc=doc, pattern=OpPattern.INJECTIVE)
+    op.set_attr("FInferShape", _triangle_shape)
     op.set_attr("FElement", element)
     op.set_attr("FGradient", lambda node, dy: [make(name, dy, k=node.params["k"])])
     return op
 
 
-triangle("tril", lambda d, k: d <= k, "x with zeros above its k-th diagonal")
-triangle("triu", lambda d, k: d >= k, "x with zeros below its k-th diagonal")
-
-
 def _band_part(node: Node, x: Entry) -> Entry:
-    """Source: TensorFlow's matrix_band_part: a negative number keeps the whole triangle."""
+    """Expand band_part to triangles; a negative number of diagonals keeps all on its side.
+
+    Source: tf.linalg.band_part.
+    """
     low, high = int_param(node, "num_lower"), int_param(node, "num_upper")
     if low >= 0:
         x = make("triu", x, k=-low)
@@ -58,15 +69,32 @@ def _band_part(node: Node, x: Entry) -> Entry:
     return make("identity", x) if low < 0 and high < 0 else x
 
 
-move("band_part", ("x",), _band_part,
-     "x with zeros outside of num_lower diagonals below and num_upper above; a negative number "
-     "keeps all on its side", {"num_lower": -1, "num_upper": -1}, aliases="matrix_band_part")
+register_triangle(
+    "tril",
+    is_in_triangle=lambda d, k: d <= k,
+    doc="x with zeros above its k-th diagonal",
+)
+register_triangle(
+    "triu",
+    is_in_triangle=lambda d, k: d >= k,
+    doc="x with zeros below its k-th diagonal",
+)
+movement_composite(
+    "band_part",
+    inputs=["x"],
+    expand=_band_part,
+    doc="x with zeros outside of num_lower diagonals below and num_upper above; a negative number "
+    "keeps all on its side",
+    params={"num_lower": -1, "num_upper": -1},
+    aliases="matrix_band_part",
+)
 
 
-# Diagonals.
+# diagonal: from matrices to their diagonals.
 
 
-def _pair(node: Node, rank: int) -> tuple[int, int]:
+def _matrix_axes(node: Node, rank: int) -> tuple[int, int]:
+    """Return ``axis1`` and ``axis2`` from 0 to below the rank. Raises: ShapeError if equal."""
     a, b = (normalize_axis(node, rank, node.params[k], k) for k in ("axis1", "axis2"))
     if a == b:
         raise ShapeError(f"{node.where} needs two axes, got axis {a} twice")
@@ -74,7 +102,12 @@ def _pair(node: Node, rank: int) -> tuple[int, int]:
 
 
 def _diagonal_shape(node: Node, shape: Shape) -> Shape:
-    a, b = _pair(node, len(shape))
+    """Infer the shape: the other axes, then the length of the diagonal.
+
+    Raises:
+        ShapeError: it is unknown which of the two axes is shorter.
+    """
+    a, b = _matrix_axes(node, len(shape))
     k = int_param(node, "offset")
     n, m = shape[a] - max(-k, 0), shape[b] - max(k, 0)
     if isinstance(n, int) and isinstance(m, int):
@@ -90,63 +123,71 @@ def _diagonal_shape(node: Node, shape: Shape) -> Shape:
 
 
 def _diagonal_element(node: Node, index: Index, read: Reader) -> Expr:
-    a, b = _pair(node, len(index) + 1)
+    a, b = _matrix_axes(node, len(index) + 1)
     k = int_param(node, "offset")
     rest = iter(index[:-1])
-    at = {a: index[-1] + max(-k, 0), b: index[-1] + max(k, 0)}
-    return read(*(at[j] if j in at else next(rest) for j in range(len(index) + 1)))
+    positions = {a: index[-1] + max(-k, 0), b: index[-1] + max(k, 0)}
+    return read(*(positions[j] if j in positions else next(rest) for j in range(len(index) + 1)))
 
 
 def _diagonal_gradient(node: Node, dy: Entry) -> list[Entry | None]:
-    """A matrix with dy on its diagonal, cut to the input's, its axes back in their places."""
+    """Return matrices with dy on their diagonal, with the shape and axes of the input."""
     shape = known_shape(node.inputs[0])
-    a, b = _pair(node, len(shape))
-    built = make("diag_embed", dy, offset=int_param(node, "offset"))
-    side = known_shape(built)[-1]
+    a, b = _matrix_axes(node, len(shape))
+    square = make("diag_embed", dy, offset=int_param(node, "offset"))
+    side = known_shape(square)[-1]
     widths = ((0, 0),) * (len(shape) - 2) + ((0, shape[a] - side), (0, shape[b] - side))
-    whole = make("pad_with", built, pad_width=widths)
-    return [make("moveaxis", whole, source=(-2, -1), destination=(a, b))]
+    matrices = make("pad_with", square, pad_width=widths)
+    return [make("moveaxis", matrices, source=(-2, -1), destination=(a, b))]
 
 
-diagonal = movement(
+diagonal = register_movement(
     "diagonal",
-    {"offset": 0, "axis1": -2, "axis2": -1},
-    "the diagonal of each matrix, as the last axis; above the main one if offset is positive",
-    OpPattern.INJECTIVE,
+    params={"offset": 0, "axis1": -2, "axis2": -1},
+    doc="the diagonal of each matrix, as the last axis; above the main one if offset is positive",
+    pattern=OpPattern.INJECTIVE,
 )
 diagonal.set_attr("FInferShape", _diagonal_shape)
 diagonal.set_attr("FElement", _diagonal_element)
 diagonal.set_attr("FGradient", _diagonal_gradient)
 
 
-def _embed_shape(node: Node, shape: Shape) -> Shape:
+# diag_embed: from vectors to matrices with them on a diagonal.
+
+
+def _diag_embed_shape(node: Node, shape: Shape) -> Shape:
+    """Infer the shape: square matrices. Raises: ShapeError if the input is a scalar."""
     if not shape:
         raise ShapeError(f"{node.where} needs vectors in the last axis, got a scalar")
     side = shape[-1] + abs(int_param(node, "offset"))
     return (*shape[:-1], side, side)
 
 
-def _embed_element(node: Node, index: Index, read: Reader) -> Expr:
+def _diag_embed_element(node: Node, index: Index, read: Reader) -> Expr:
     k = int_param(node, "offset")
     value = read(*index[:-2], index[-2] - max(-k, 0) if k < 0 else index[-2])
     zero = ast.const(0, value.dtype)
     return ast.where(ast.equal(index[-1] - index[-2], k), value, zero)
 
 
-embed = movement(
+diag_embed = register_movement(
     "diag_embed",
-    {"offset": 0},
-    "square matrices with the last axis of x on a diagonal and zeros elsewhere",
-    OpPattern.INJECTIVE,
+    params={"offset": 0},
+    doc="square matrices with the last axis of x on a diagonal and zeros elsewhere",
+    pattern=OpPattern.INJECTIVE,
 )
-embed.set_attr("FInferShape", _embed_shape)
-embed.set_attr("FElement", _embed_element)
-embed.set_attr(
+diag_embed.set_attr("FInferShape", _diag_embed_shape)
+diag_embed.set_attr("FElement", _diag_embed_element)
+diag_embed.set_attr(
     "FGradient", lambda node, dy: [make("diagonal", dy, offset=node.params["offset"])]
 )
 
 
+# diag and trace.
+
+
 def _diag(node: Node, x: Entry) -> Entry:
+    """Expand diag. Raises: ShapeError if the input is neither a vector nor a matrix."""
     if x.ndim not in (1, 2):
         raise ShapeError(
             f"{node.where} needs a vector or a matrix, got {show_shape(known_shape(x))}; "
@@ -160,7 +201,17 @@ def _trace(node: Node, x: Entry) -> Entry:
     return make("reduce_sum", make("diagonal", x, **params), axis=-1)
 
 
-move("diag", ("x",), _diag, "the k-th diagonal of a matrix, or a matrix with x as its diagonal",
-     {"k": 0})
-move("trace", ("x",), _trace, "the sum of the diagonal of each matrix",
-     {"offset": 0, "axis1": -2, "axis2": -1})
+movement_composite(
+    "diag",
+    inputs=["x"],
+    expand=_diag,
+    doc="the k-th diagonal of a matrix, or a matrix with x as its diagonal",
+    params={"k": 0},
+)
+movement_composite(
+    "trace",
+    inputs=["x"],
+    expand=_trace,
+    doc="the sum of the diagonal of each matrix",
+    params={"offset": 0, "axis1": -2, "axis2": -1},
+)

@@ -17,7 +17,7 @@ from passkit.graph.graph import Graph
 from passkit.graph.narrow import expanded
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import FCodeGen, FCompute, FContract, FElement, FExpand, FReduce
-from passkit.ops.product_sums import added
+from passkit.ops.linalg import sum_of_matmuls
 from passkit.runtime.interpret import array_shape, compute, concrete
 from passkit.space.reads import Reader, element
 from passkit.values.dtype import dtype_of, int64
@@ -162,7 +162,7 @@ def _expanded(node: Node, inputs: Sequence[Value]) -> list[Value]:
     operands = [n.entries[0] for n in variables]
     heads = expanded(node, operands)
     if heads is None:  # a library adds products up where they lie: rounded as often as these are
-        heads = (added(node, *operands),)
+        heads = (sum_of_matmuls(node, *operands),)
     values = {n.entries[0]: v for n, v in zip(variables, inputs, strict=True)}
     for inner in Graph(heads).nodes:
         if not inner.is_variable:

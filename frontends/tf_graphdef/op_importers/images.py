@@ -17,7 +17,7 @@ from passkit.frontends.tf_graphdef.value import Call, Value
 from passkit.graph.infer import show_shape
 from passkit.graph.node import Entry, constant
 from passkit.ops.layouts import as_dtype, wide
-from passkit.ops.resizing import weighed
+from passkit.ops.resizing import weigh_axis
 from passkit.values.dtype import dtype_of
 from passkit.values.size import Size
 
@@ -195,7 +195,7 @@ def _scale_and_translate(
         assert isinstance(old, int)
         call.budget.take(8 * old * new, call.where)
         anti = call.attr("antialias", "b", True)
-        out = weighed(out, 1 + k, weights_of(kernel, old, new, factors[k], moves[k], anti))
+        out = weigh_axis(out, 1 + k, weights_of(kernel, old, new, factors[k], moves[k], anti))
     return out
 
 

@@ -11,7 +11,7 @@ from passkit.frontends.tf_graphdef.export.table import Call, Result, row
 from passkit.frontends.tf_graphdef.export.writer import INT32, Tensor
 from passkit.graph.op import get_op
 from passkit.ops.helpers import make
-from passkit.ops.product_sums import added
+from passkit.ops.linalg import sum_of_matmuls
 
 
 @row("matmul")
@@ -28,7 +28,7 @@ def _matmul(call: Call, a: Tensor, b: Tensor) -> Result:
 
 @row("matmul_sum")
 def _matmul_sum(call: Call, *operands: Tensor) -> Result:
-    return call.expanded(lambda *x: added(call.node, *x), *operands)
+    return call.expanded(lambda *x: sum_of_matmuls(call.node, *x), *operands)
 
 
 def _with_vectors(call: Call, a: Tensor, b: Tensor) -> Result:

@@ -8,10 +8,9 @@ from passkit.frontends.tf_graphdef.export.kernels import computed_as
 from passkit.frontends.tf_graphdef.export.table import Call, Result, row
 from passkit.frontends.tf_graphdef.export.writer import FLOAT32, INT32, Tensor
 from passkit.graph.node import Node
-from passkit.ops.convolve import window_of
-from passkit.ops.products_of_windows import by_view
-from passkit.ops.window_padding import each
-from passkit.ops.windowed import Windows, windows_of
+from passkit.ops.convolution import filter_window
+from passkit.ops.convolution_gradients import window_products_as_matmul
+from passkit.ops.window_geometry import WindowGeometry, per_axis, window_geometry
 from passkit.values.size import Extent, Shape
 
 _LAYOUT = {2: "NHWC", 3: "NDHWC"}
@@ -36,8 +35,8 @@ def _padded(call: Call, x: Tensor) -> Tensor:
 def _convolution(call: Call, x: Tensor, filters: Tensor) -> Result:
     """One spatial axis is the second of two; padding in numbers is written before."""
     size = call.shape()[1:-1]
-    window = window_of(call.node, call.shape(1), len(size))
-    found = windows_of(call.node, size, window)
+    window = filter_window(call.node, call.shape(1), len(size))
+    found = window_geometry(call.node, size, window)
     given = call.params["padding"]
     padding = given if given in ("SAME", "VALID") else "VALID"
     whole = x if padding == given else _padded(call, x)
@@ -54,11 +53,11 @@ def _convolution(call: Call, x: Tensor, filters: Tensor) -> Result:
 
 @row("window_products")
 def _window_products(call: Call, x: Tensor, y: Tensor) -> Result:
-    return call.expanded(lambda *operands: by_view(call.node, *operands), x, y)
+    return call.expanded(lambda *operands: window_products_as_matmul(call.node, *operands), x, y)
 
 
 def _plane(
-    call: Call, x: Tensor, filters: Tensor, found: Windows, padding: str, last: bool
+    call: Call, x: Tensor, filters: Tensor, found: WindowGeometry, padding: str, last: bool
 ) -> Tensor:
     """In two spatial axes; a filter for each channel by itself is a depthwise convolution."""
     strides = (1,) * (2 - len(found.stride)) + found.stride
@@ -77,7 +76,7 @@ def _plane(
     return call.scope.op("Conv2D", x, filters, last=last, use_cudnn_on_gpu=True, **attrs)
 
 
-def _volume(call: Call, x: Tensor, filters: Tensor, found: Windows, padding: str) -> Result:
+def _volume(call: Call, x: Tensor, filters: Tensor, found: WindowGeometry, padding: str) -> Result:
     if call.params["groups"] != 1 or found.dilation != (1, 1, 1):
         return None
     return call.result(
@@ -91,15 +90,15 @@ def _pool(call: Call, x: Tensor, op: str) -> Result:
     node, first = call.node, call.params["data_format"] in ("NCHW", "channels_first")
     shape = call.shape()
     size = shape[2:] if first else shape[1:-1]
-    window = each(node, "window", 2)
-    strides = window if call.params["strides"] is None else each(node, "strides", 2)
+    window = per_axis(node, "window", 2)
+    strides = window if call.params["strides"] is None else per_axis(node, "strides", 2)
     padding = call.params["padding"]
-    if computed_as(op, x.dtype) is None or each(node, "dilations", 2) != (1, 1):
+    if computed_as(op, x.dtype) is None or per_axis(node, "dilations", 2) != (1, 1):
         return None
     if call.params.get("count_include_pad"):
         return None
     if padding not in ("SAME", "VALID"):
-        if not windows_of(node, size, window, strides).inside:
+        if not window_geometry(node, size, window, strides).reads_no_padding:
             return None
         padding = "VALID"
     if padding == "SAME" and any(w < s for w, s in zip(window, strides, strict=True)):

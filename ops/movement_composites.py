@@ -1,0 +1,494 @@
+"""Movement operators that expand to primitives: flips, rolls, repetitions, stacks and products.
+
+They expand to `transpose`, `reshape`, `broadcast_to`, `concat` and `slice`, so that they fuse and
+have gradients. ``unstack``, ``array_split``, ``broadcast_arrays`` and ``meshgrid`` are functions
+instead of operators, as the number of their results depends on the call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from passkit.errors import ShapeError
+from passkit.graph.infer import broadcast_shapes, same_dtype_rule, show_shape
+from passkit.graph.node import Entry, Node, as_entry, known_shape
+from passkit.graph.op import REQUIRED, Op
+from passkit.ops.composites import composite, expanded_shape
+from passkit.ops.helpers import int_param, make, normalize_axes, normalize_axis, parse_extents
+from passkit.values.size import Extent, Shape, Size, numel
+
+
+def movement_composite(
+    name: str,
+    inputs: int | Sequence[str],
+    expand: Callable[..., Any],
+    doc: str,
+    params: dict[str, Any] | None = None,
+    **attributes: Any,
+) -> Op:
+    """Register a composite that moves elements of any dtype, at low cost.
+
+    Args:
+        name: the operator's name.
+        inputs: number of inputs, -1 for any, or their names.
+        expand: the operator's FExpand.
+        doc: the operator's documentation.
+        params: the parameters and their defaults.
+        attributes: further arguments of `composite`.
+    """
+    attributes.setdefault("types", same_dtype_rule)
+    return composite(name, inputs, expand, doc, params, TOpCost="light", **attributes)
+
+
+def distinct_axes(node: Node, rank: int, axes: Any, name: str) -> tuple[int, ...]:
+    """Return axes as ints from 0 to below ``rank``, in the order in which they are listed.
+
+    Args:
+        node: the node to name in errors.
+        rank: number of axes.
+        axes: one int or a tuple of ints; negative ones count from the end.
+        name: the parameter to name in errors.
+
+    Raises:
+        ShapeError: an axis is no int, out of range, or listed twice.
+    """
+    listed = axes if isinstance(axes, tuple) else (axes,)
+    normalize_axes(node, rank, listed, name)
+    return tuple(normalize_axis(node, rank, a, name) for a in listed)
+
+
+def slice_axis(x: Entry, axis: int, begin: Extent, size: Extent) -> Entry:
+    """Return ``size`` elements of ``x`` along an axis, from ``begin`` on."""
+    shape = known_shape(x)
+    begins = tuple(begin if k == axis else 0 for k in range(len(shape)))
+    return make("slice", x, begin=begins, size=(*shape[:axis], size, *shape[axis + 1 :]))
+
+
+# Permutations and flips of axes.
+
+
+def _moveaxis(node: Node, x: Entry) -> Entry:
+    """Expand moveaxis to a transpose.
+
+    Raises:
+        ShapeError: there are not as many axes in source as in destination.
+    """
+    rank = x.ndim
+    source = distinct_axes(node, rank, node.params["source"], "source")
+    target = distinct_axes(node, rank, node.params["destination"], "destination")
+    if len(source) != len(target):
+        raise ShapeError(
+            f"{node.where} needs as many axes in source as in destination, got {source} and "
+            f"{target}"
+        )
+    order = [k for k in range(rank) if k not in source]
+    for position, axis in sorted(zip(target, source, strict=True)):
+        order.insert(position, axis)
+    return make("transpose", x, axes=tuple(order))
+
+
+def _swapaxes(node: Node, x: Entry) -> Entry:
+    order = list(range(x.ndim))
+    a, b = (normalize_axis(node, x.ndim, node.params[k], k) for k in ("axis1", "axis2"))
+    order[a], order[b] = order[b], order[a]
+    return make("transpose", x, axes=tuple(order))
+
+
+def _matrix_transpose(node: Node, x: Entry) -> Entry:
+    if x.ndim < 2:
+        raise ShapeError(
+            f"{node.where} needs matrices in the last two axes, got {show_shape(known_shape(x))}"
+        )
+    return make("transpose", x, axes=(*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
+
+
+def _rot90(node: Node, x: Entry) -> Entry:
+    """Expand rot90 to two flips, or to a flip and a transpose. Source: numpy.rot90."""
+    axes = distinct_axes(node, x.ndim, node.params["axes"], "axes")
+    if len(axes) != 2:
+        raise ShapeError(f"{node.where} needs two axes to turn, got {node.params['axes']}")
+    quarter_turns = int_param(node, "k") % 4
+    first, last = axes
+    if quarter_turns == 0:
+        return make("identity", x)
+    if quarter_turns == 2:
+        return make("flip", x, axis=axes)
+    if quarter_turns == 1:
+        return make("swapaxes", make("flip", x, axis=last), axis1=first, axis2=last)
+    return make("flip", make("swapaxes", x, axis1=first, axis2=last), axis=last)
+
+
+def _flip(node: Node, x: Entry) -> Entry:
+    """Expand flip to a slice with steps of -1."""
+    shape = known_shape(x)
+    axes = normalize_axes(node, len(shape), node.params["axis"])
+    begin = [n - 1 if k in axes and n != 0 else 0 for k, n in enumerate(shape)]
+    step = [-1 if k in axes else 1 for k in range(len(shape))]
+    return make("slice", x, begin=tuple(begin), size=shape, step=tuple(step))
+
+
+movement_composite(
+    "moveaxis",
+    inputs=["x"],
+    expand=_moveaxis,
+    doc="x with the axes source at the places destination",
+    params={"source": REQUIRED, "destination": REQUIRED},
+)
+movement_composite(
+    "swapaxes",
+    inputs=["x"],
+    expand=_swapaxes,
+    doc="x with two axes swapped",
+    params={"axis1": REQUIRED, "axis2": REQUIRED},
+)
+movement_composite(
+    "matrix_transpose",
+    inputs=["x"],
+    expand=_matrix_transpose,
+    doc="x with its last two axes swapped",
+)
+movement_composite(
+    "rot90",
+    inputs=["x"],
+    expand=_rot90,
+    doc="x turned k times by 90 degrees, from the first axis to the second",
+    params={"k": 1, "axes": (0, 1)},
+)
+movement_composite(
+    "flip",
+    inputs=["x"],
+    expand=_flip,
+    doc="x with the elements along axis, or all axes, in reverse order",
+    params={"axis": None},
+    aliases="reverse",
+)
+
+
+# roll, tile, repeat.
+
+
+def _roll(node: Node, x: Entry) -> Entry:
+    """Expand roll, axis by axis, or along the row-major order if there is no axis.
+
+    Raises:
+        ShapeError: there is not a shift for each axis, or a shift is no int.
+    """
+    shape, axis, shift = known_shape(x), node.params["axis"], node.params["shift"]
+    if axis is None:
+        if isinstance(shift, tuple):
+            raise ShapeError(f"{node.where} without an axis needs one shift, got {shift}")
+        flat = make("reshape", x, shape=(-1,) if numel(shape) != 0 else (0,))
+        return make("reshape", _roll_axis(node, flat, shift, 0), shape=shape)
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    shifts = shift if isinstance(shift, tuple) else (shift,) * len(axes)
+    if len(shifts) != len(axes):
+        raise ShapeError(f"{node.where} needs a shift for each axis of {axes}, got {shifts}")
+    for a, s in zip(axes, shifts, strict=True):
+        x = _roll_axis(node, x, s, normalize_axis(node, len(shape), a))
+    return x
+
+
+def _roll_axis(node: Node, x: Entry, shift: Any, axis: int) -> Entry:
+    """Return ``x`` rolled by ``shift`` along one axis: two slices, swapped."""
+    n = known_shape(x)[axis]
+    if isinstance(shift, bool) or not isinstance(shift, int):
+        raise ShapeError(f"{node.where} needs ints as shift, got {shift!r}")
+    # An unknown length is assumed to be at least the shift: the slices check it at the call.
+    cut: Extent = -shift if shift <= 0 else n - shift
+    if isinstance(n, int):
+        cut = -shift % n if n else 0
+    if cut == 0 or (isinstance(n, Size) and shift == 0):
+        return make("identity", x)
+    return make("concat", slice_axis(x, axis, cut, n - cut), slice_axis(x, axis, 0, cut), axis=axis)
+
+
+def _tile(node: Node, x: Entry) -> Entry:
+    """Expand tile: give each axis a new one in front of it, broadcast that, and join the two.
+
+    Raises:
+        ShapeError: a repetition is negative.
+    """
+    repeats = parse_extents(node, node.params["repetitions"], "repetitions")
+    if any(isinstance(r, int) and r < 0 for r in repeats):
+        raise ShapeError(f"{node.where} needs repetitions >= 0, got {show_shape(repeats)}")
+    shape = known_shape(x)
+    rank = max(len(shape), len(repeats))
+    missing_axes: Shape = (1,) * (rank - len(shape))
+    missing_repeats: Shape = (1,) * (rank - len(repeats))
+    shape = (*missing_axes, *shape)
+    repeats = (*missing_repeats, *repeats)
+    split = [(1, n) if r != 1 else (n,) for r, n in zip(repeats, shape, strict=True)]
+    broadcast = [(r, n) if r != 1 else (n,) for r, n in zip(repeats, shape, strict=True)]
+    out = tuple(r * n for r, n in zip(repeats, shape, strict=True))
+    return _broadcast_split_axes(x, split, broadcast, out)
+
+
+def _broadcast_split_axes(
+    x: Entry, split: Sequence[Shape], broadcast: Sequence[Shape], out: Shape
+) -> Entry:
+    """Return ``x`` reshaped, broadcast and reshaped again.
+
+    Args:
+        x: an entry.
+        split: the axes that each axis of x is split into.
+        broadcast: the extents that these are broadcast to.
+        out: the shape of the result.
+    """
+    separate = make("reshape", x, shape=tuple(n for axes in split for n in axes))
+    stretched = make("broadcast_to", separate, shape=tuple(n for axes in broadcast for n in axes))
+    return make("reshape", stretched, shape=out)
+
+
+def _repeat(node: Node, x: Entry) -> Entry:
+    """Expand repeat: a broadcast for one number of repeats, a gather for one for each element.
+
+    Raises:
+        ShapeError: repeats are negative or no ints, or there are as many as neither 1 nor elements.
+    """
+    axis, repeats = node.params["axis"], node.params["repeats"]
+    if axis is None:
+        x = make("reshape", x, shape=(-1,) if numel(known_shape(x)) != 0 else (0,))
+        axis = 0
+    shape = known_shape(x)
+    axis = normalize_axis(node, len(shape), axis)
+    n = shape[axis]
+    counts = repeats if isinstance(repeats, tuple) else (repeats,)
+    if any(isinstance(c, bool) or not isinstance(c, int) or c < 0 for c in counts):
+        raise ShapeError(f"{node.where} needs ints >= 0 as repeats, got {repeats!r}")
+    if len(counts) == 1:
+        split = [(m, 1) if k == axis else (m,) for k, m in enumerate(shape)]
+        broadcast = [(m, counts[0]) if k == axis else (m,) for k, m in enumerate(shape)]
+        out = tuple(m * counts[0] if k == axis else m for k, m in enumerate(shape))
+        return _broadcast_split_axes(x, split, broadcast, out)
+    if n != len(counts):
+        raise ShapeError(
+            f"{node.where} needs one number, or one for each of the {n} elements of axis {axis}, "
+            f"got {len(counts)}"
+        )
+    indices = np.repeat(np.arange(len(counts), dtype=np.int64), counts)
+    return make("gather", x, as_entry(indices), axis=axis)
+
+
+movement_composite(
+    "roll",
+    inputs=["x"],
+    expand=_roll,
+    doc="x shifted along axis, or in its row-major order, around the end",
+    params={"shift": REQUIRED, "axis": None},
+)
+movement_composite(
+    "tile",
+    inputs=["x"],
+    expand=_tile,
+    doc="x repeated as a whole along each axis, aligned at the last",
+    params={"repetitions": REQUIRED},
+)
+movement_composite(
+    "repeat",
+    inputs=["x"],
+    expand=_repeat,
+    doc="each element along axis, or of x in order, repeats times: an int, or one for each",
+    params={"repeats": REQUIRED, "axis": None},
+)
+
+
+# stack, flatten, atleast_1d to 3d, outer, kron.
+
+
+def _stack_shape(node: Node, *shapes: Shape) -> Any:
+    """Infer the shape with a new axis. Raises: ShapeError if there are no inputs."""
+    if not shapes:
+        raise ShapeError(f"{node.where} needs at least one input, got {len(shapes)}")
+    return expanded_shape(node, *shapes)
+
+
+def _stack(node: Node, *xs: Entry) -> Entry:
+    """Expand stack to a concat of inputs with a new axis. Raises: ShapeError if ranks differ."""
+    axis = normalize_axis(node, xs[0].ndim + 1, node.params["axis"])
+    for x in xs:
+        if x.ndim != xs[0].ndim:
+            raise ShapeError(
+                f"{node.where} needs inputs of one shape, got "
+                f"{show_shape(known_shape(xs[0]))} and {show_shape(known_shape(x))}"
+            )
+    return make("concat", *(make("expand_dims", x, axis=axis) for x in xs), axis=axis)
+
+
+def _expand_at_least(rank: int) -> Callable[..., Entry]:
+    """Return the FExpand that adds axes up to a rank as NumPy does: a third one at the end."""
+
+    def expand(node: Node, x: Entry) -> Entry:
+        missing = rank - x.ndim
+        if missing <= 0:
+            return make("identity", x)
+        if rank < 3 or x.ndim == 0:
+            return make("expand_dims", x, axis=tuple(range(missing)))
+        return make("expand_dims", x, axis=(2,) if x.ndim == 2 else (0, 2))
+
+    return expand
+
+
+def _outer(node: Node, x: Entry, y: Entry) -> Entry:
+    left, right = (make("reshape", e, shape=s) for e, s in ((x, (-1, 1)), (y, (1, -1))))
+    return make("mul", left, right)
+
+
+def _kron(node: Node, x: Entry, y: Entry) -> Entry:
+    """Expand kron: axes of x and y alternate, are multiplied with broadcasting, and joined."""
+    rank = max(x.ndim, y.ndim)
+    shapes = []
+    for entry in (x, y):
+        missing_axes: Shape = (1,) * (rank - entry.ndim)
+        shapes.append((*missing_axes, *known_shape(entry)))
+    a, b = shapes
+    left = make("reshape", x, shape=tuple(m for n in a for m in (n, 1)))
+    right = make("reshape", y, shape=tuple(m for n in b for m in (1, n)))
+    out = tuple(n * m for n, m in zip(a, b, strict=True))
+    return make("reshape", make("mul", left, right), shape=out)
+
+
+movement_composite(
+    "stack",
+    inputs=-1,
+    expand=_stack,
+    doc="the inputs side by side along a new axis",
+    params={"axis": 0},
+    shape=_stack_shape,
+    aliases="pack",
+)
+movement_composite(
+    "flatten",
+    inputs=["x"],
+    expand=lambda node, x: make("reshape", x, shape=(numel(known_shape(x)),)),
+    doc="the elements of x in row-major order",
+    aliases="ravel",
+)
+for _rank in (1, 2, 3):
+    movement_composite(
+        f"atleast_{_rank}d",
+        inputs=["x"],
+        expand=_expand_at_least(_rank),
+        doc=f"x with axes put in up to rank {_rank}",
+    )
+movement_composite(
+    "outer",
+    inputs=["x", "y"],
+    expand=_outer,
+    doc="every element of x times every one of y",
+)
+movement_composite(
+    "kron",
+    inputs=["x", "y"],
+    expand=_kron,
+    doc="the Kronecker product: every element of x times all of y",
+)
+
+
+# Functions whose number of results depends on the call.
+
+
+def unstack(x: Any, axis: int = 0) -> tuple[Entry, ...]:
+    """Return the slices of ``x`` along an axis, without that axis.
+
+    Args:
+        x: an entry or array.
+        axis: the axis, whose length must be known.
+
+    Raises:
+        ShapeError: the axis is out of range, or its length is unknown.
+    """
+    entry = as_entry(x)
+    shape = known_shape(entry)
+    axis = _checked_axis("unstack", shape, axis)
+    n = shape[axis]
+    if isinstance(n, Size):
+        raise ShapeError(f"unstack needs to know the length of axis {axis}, got {n}; use slice")
+    return tuple(make("squeeze", slice_axis(entry, axis, k, 1), axis=axis) for k in range(n))
+
+
+def array_split(x: Any, indices_or_sections: int | Sequence[int], axis: int = 0) -> Any:
+    """Return parts of ``x`` along an axis, as numpy.array_split does.
+
+    Args:
+        x: an entry or array.
+        indices_or_sections: the number of parts, of which the first ones may be longer by one, or
+            the positions to cut at.
+        axis: the axis, whose length must be known.
+
+    Raises:
+        ShapeError: the axis is out of range, its length unknown, or the number of parts below 1.
+    """
+    entry = as_entry(x)
+    shape = known_shape(entry)
+    axis = _checked_axis("array_split", shape, axis)
+    n = shape[axis]
+    if isinstance(n, Size):
+        raise ShapeError(f"array_split needs to know the length of axis {axis}, got {n}; use slice")
+    if isinstance(indices_or_sections, int):
+        count = indices_or_sections
+        if count < 1:
+            raise ShapeError(f"array_split needs at least one part, got {count}")
+        sizes = [n // count + (k < n % count) for k in range(count)]
+        starts = [sum(sizes[:k]) for k in range(count)]
+        stops = [a + b for a, b in zip(starts, sizes, strict=True)]
+    else:
+        cuts = [slice(None, c).indices(n)[1] for c in indices_or_sections]
+        starts, stops = [0, *cuts], [*cuts, n]
+    return tuple(
+        slice_axis(entry, axis, a, max(b - a, 0)) for a, b in zip(starts, stops, strict=True)
+    )
+
+
+def broadcast_arrays(*arrays: Any) -> tuple[Entry, ...]:
+    """Return entries or arrays, broadcast to their common shape.
+
+    Raises:
+        ShapeError: they do not broadcast together.
+    """
+    entries = [as_entry(a) for a in arrays]
+    if not entries:
+        return ()
+    shape = broadcast_shapes(entries[0].node, [known_shape(e) for e in entries])
+    return tuple(make("broadcast_to", e, shape=shape) for e in entries)
+
+
+def meshgrid(*arrays: Any, indexing: str = "xy") -> tuple[Entry, ...]:
+    """Return the coordinates of a grid from vectors, as numpy.meshgrid does.
+
+    Args:
+        arrays: vectors or scalars.
+        indexing: "ij": vector k lies along axis k of the results; "xy": the first two are swapped.
+
+    Raises:
+        ShapeError: an array has a rank above 1, or ``indexing`` is something else.
+    """
+    entries = [as_entry(a) for a in arrays]
+    if indexing not in ("xy", "ij"):
+        raise ShapeError(f"meshgrid needs 'xy' or 'ij' as indexing, got {indexing!r}")
+    for e in entries:
+        if e.ndim > 1:
+            raise ShapeError(f"meshgrid needs vectors, got {show_shape(known_shape(e))}")
+    rank = len(entries)
+    axes = list(range(rank))
+    if indexing == "xy" and rank > 1:
+        axes[:2] = [1, 0]
+    lengths: list[Extent] = [1] * rank
+    for e, axis in zip(entries, axes, strict=True):
+        lengths[axis] = numel(known_shape(e))
+    grids = []
+    for e, axis in zip(entries, axes, strict=True):
+        aligned_shape = tuple(lengths[axis] if k == axis else 1 for k in range(rank))
+        aligned = make("reshape", e, shape=aligned_shape)
+        grids.append(make("broadcast_to", aligned, shape=tuple(lengths)))
+    return tuple(grids)
+
+
+def _checked_axis(function: str, shape: Shape, axis: Any) -> int:
+    """Return an axis as an int from 0 on. Raises: ShapeError, naming ``function``, if invalid."""
+    rank = len(shape)
+    if isinstance(axis, bool) or not isinstance(axis, int) or not -rank <= axis < rank:
+        raise ShapeError(f"{function}: axis {axis!r} is out of range for {show_shape(shape)}")
+    return axis % rank

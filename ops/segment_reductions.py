@@ -1,0 +1,137 @@
+"""Segment reductions: rows with equal ids are reduced to one, whatever the order of the ids.
+
+They expand to scatters. An id that is negative or too large is ignored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from passkit.errors import ShapeError
+from passkit.graph.infer import agree, show_shape
+from passkit.graph.node import Entry, Node, known_shape
+from passkit.graph.op import REQUIRED
+from passkit.ops.composites import composite
+from passkit.ops.helpers import check_kinds, count_param, make
+from passkit.ops.indices import indexed_dtype
+from passkit.ops.reduce import highest, lowest
+from passkit.ops.scattering import full_of
+from passkit.values.dtype import DType
+from passkit.values.size import Shape, numel
+
+
+def _rows_and_ids(node: Node, x: Entry, ids: Entry) -> tuple[Entry, Entry, Shape]:
+    """Return the rows of x, the id of each row, and the shape of the result.
+
+    The ids' axes are the first ones of x, which are flattened. Negative ids are replaced by one
+    that is too large, since a scatter would count them from the end.
+
+    Raises:
+        ShapeError: the ids have another shape than the first axes of x.
+    """
+    count = count_param(node, "num_segments")
+    id_shape = known_shape(ids)
+    shape = known_shape(x)
+    if len(id_shape) > len(shape):
+        raise ShapeError(
+            f"{node.where} needs ids for the first axes of x, got {show_shape(id_shape)} for "
+            f"{show_shape(shape)}"
+        )
+    for k, n in enumerate(id_shape):
+        agree(node, shape[k], n, f"dimension {k} of x and ids")
+    row_shape = shape[len(id_shape) :]
+    rows = make("reshape", x, shape=(numel(id_shape), *row_shape))
+    ids64 = make("cast", ids, dtype="int64")
+    too_large = make("full_like", ids64, fill_value=np.iinfo(np.int64).max)
+    is_negative = make("less", ids64, make("full_like", ids64, fill_value=0))
+    row_ids = make("where", is_negative, too_large, ids64)
+    return rows, make("reshape", row_ids, shape=(numel(id_shape),)), (count, *row_shape)
+
+
+def _expand_segments(kind: str, initial: Callable[[DType], Any]) -> Callable[..., Entry]:
+    """Return the FExpand of a segment reduction.
+
+    Args:
+        kind: the kind of scatter that combines rows.
+        initial: returns the result for a segment without rows, for a dtype.
+    """
+
+    def expand(node: Node, x: Entry, ids: Entry) -> Entry:
+        rows, row_ids, shape = _rows_and_ids(node, x, ids)
+        assert x.dtype is not None
+        return make(f"index_{kind}", full_of(shape, initial(x.dtype), x), row_ids, rows)
+
+    return expand
+
+
+def _expand_segment_mean(divisor: Callable[[Entry], Entry]) -> Callable[..., Entry]:
+    """Return the FExpand of sums of segments, divided by a function of their numbers of rows.
+
+    Args:
+        divisor: returns the divisor from the number of rows, which is 1 for a segment without rows.
+    """
+
+    def expand(node: Node, x: Entry, ids: Entry) -> Entry:
+        rows, row_ids, shape = _rows_and_ids(node, x, ids)
+        total = make("index_add", full_of(shape, 0, x), row_ids, rows)
+        ones = full_of((known_shape(rows)[0],), 1, x)
+        count = make("index_add", full_of(shape[:1], 0, x), row_ids, ones)
+        divisors = divisor(make("maximum", count, make("full_like", count, fill_value=1)))
+        trailing = (1,) * (len(shape) - 1)
+        return make("div", total, make("reshape", divisors, shape=(shape[0], *trailing)))
+
+    return expand
+
+
+def _segment_dtype(node: Node, x: DType, ids: DType) -> DType:
+    check_kinds(node, "iuf", x)
+    return indexed_dtype(node, x, ids)
+
+
+def _register_segment_reduction(name: str, expand: Callable[..., Entry], doc: str) -> None:
+    """Register a segment reduction; its alias is TensorFlow's name unsorted_…."""
+    composite(
+        name,
+        inputs=["x", "segment_ids"],
+        expand=expand,
+        doc=doc,
+        params={"num_segments": REQUIRED},
+        types=_segment_dtype,
+        aliases=f"unsorted_{name}",
+    )
+
+
+_OF_ROWS = "of the rows of x with each id below num_segments; negative ids take no part"
+_register_segment_reduction(
+    "segment_sum",
+    expand=_expand_segments("add", initial=lambda dtype: 0),
+    doc=f"the sum {_OF_ROWS}",
+)
+_register_segment_reduction(
+    "segment_prod",
+    expand=_expand_segments("mul", initial=lambda dtype: 1),
+    doc=f"the product {_OF_ROWS}; of none 1",
+)
+_register_segment_reduction(
+    "segment_max",
+    expand=_expand_segments("max", initial=lowest),
+    doc=f"the largest {_OF_ROWS}; of none the lowest",
+)
+_register_segment_reduction(
+    "segment_min",
+    expand=_expand_segments("min", initial=highest),
+    doc=f"the smallest {_OF_ROWS}; of none the highest",
+)
+_register_segment_reduction(
+    "segment_mean",
+    expand=_expand_segment_mean(divisor=lambda count: count),
+    doc=f"the mean {_OF_ROWS}; of none 0",
+)
+_register_segment_reduction(
+    "segment_sqrt_n",
+    expand=_expand_segment_mean(divisor=lambda count: make("sqrt", count)),
+    doc=f"the sum {_OF_ROWS}, over the root of their number; of none 0",
+)

@@ -1,0 +1,298 @@
+"""Views of windows, which convolutions, pools and their gradients read.
+
+The views are index maps, so no array with the elements of all windows is written: they fuse with
+the reduction that follows. `passkit.ops.window_geometry` describes the parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from passkit import ast
+from passkit.errors import ShapeError
+from passkit.graph.infer import show_shape
+from passkit.graph.node import Entry, Node, known_shape
+from passkit.graph.op import REQUIRED, OpPattern
+from passkit.ops.composites import composite
+from passkit.ops.helpers import common_dtype, make, parse_extents
+from passkit.ops.movement import register_movement
+from passkit.ops.reduce import lowest
+from passkit.ops.window_geometry import (
+    WINDOW_PARAMS,
+    WindowGeometry,
+    absorb_padding,
+    check_window_count,
+    per_axis,
+    spatial_sizes,
+    window_geometry,
+)
+from passkit.values.size import Extent, Shape, Size, numel
+
+if TYPE_CHECKING:
+    from passkit.ast import Expr
+    from passkit.space.reads import Index, Reader
+
+
+def _window_params(node: Node) -> dict[str, Any]:
+    """Return the parameters of a node that position windows."""
+    return {k: node.params[k] for k in WINDOW_PARAMS}
+
+
+def _known_window(node: Node, window: Shape) -> tuple[int, ...]:
+    """Return the extents of a window as ints. Raises: ShapeError if one is unknown."""
+    if any(isinstance(n, Size) for n in window):
+        raise ShapeError(f"{node.where} needs a window of known size, got {show_shape(window)}")
+    return tuple(int(n) for n in window)
+
+
+# windows: from elements to windows.
+
+
+def _view_geometry(node: Node, shape: Shape) -> WindowGeometry:
+    """Return the geometry of a node with a parameter ``window`` over an input of a shape."""
+    size = spatial_sizes(node, shape)
+    return window_geometry(node, size, per_axis(node, "window", len(size)))
+
+
+def _windows_shape(node: Node, shape: Shape) -> Shape:
+    """Infer the shape (batch, *result, *window, channels)."""
+    geometry = _view_geometry(node, shape)
+    return (shape[0], *geometry.result, *geometry.window, shape[-1])
+
+
+def fill_value(node: Node) -> Any:
+    """Return the value of padding in the dtype of a node's input.
+
+    It is the parameter ``fill``, 0 without one. "least" is the lowest value of the dtype, which
+    never is the maximum of a window unless all elements are as low.
+    """
+    dtype = node.inputs[0].dtype
+    assert dtype is not None
+    value = node.params.get("fill", 0)
+    if value == "least":
+        value = lowest(dtype) if dtype.kind != "b" else False
+    return dtype.numpy.type(value)
+
+
+def _windows_element(node: Node, index: Index, read: Reader) -> Expr:
+    """Return x[n, o * stride + k * dilation - before, c], or the fill outside of x."""
+    geometry = _view_geometry(node, known_shape(node.inputs[0]))
+    return _element_under_window(node, geometry, index, read, ())
+
+
+def _element_under_window(
+    node: Node, geometry: WindowGeometry, index: Index, read: Reader, window_index: Index
+) -> Expr:
+    """Return the element that a position of a window covers, or the fill where that is padding.
+
+    Args:
+        node: gives the fill and the dtype.
+        geometry: positions of the windows.
+        index: an index into (batch, *result, *window, channels).
+        read: reads the input.
+        window_index: further indices of the input, between those of the spatial axes and channels.
+    """
+    count = len(geometry.size)
+    positions: list[Expr] = []
+    is_inside: Expr | None = None
+    for k in range(count):
+        o, tap = index[1 + k], index[1 + count + k]
+        position = _scaled(o, geometry.stride[k]) + _scaled(tap, geometry.dilation[k])
+        if geometry.before[k]:
+            position = position - ast.size_of(geometry.before[k])
+        positions.append(position)
+        if geometry.before[k]:
+            test = position >= ast.size_of(0)
+            is_inside = test if is_inside is None else is_inside & test
+        if geometry.after[k] != 0:
+            test = position < ast.size_of(geometry.size[k])
+            is_inside = test if is_inside is None else is_inside & test
+    value = read(index[0], *positions, *window_index, index[-1])
+    if is_inside is None:
+        return value
+    dtype = node.inputs[0].dtype
+    assert dtype is not None
+    return ast.where(is_inside, value, ast.const(fill_value(node), dtype))
+
+
+def _scaled(index: Expr, factor: int) -> Expr:
+    return index if factor == 1 else index * ast.size_of(factor)
+
+
+def _windows_simplify(node: Node) -> Entry | None:
+    """Absorb padding of the input."""
+    window = per_axis(node, "window", len(known_shape(node.inputs[0])) - 2)
+    return absorb_padding(node, window, fill_value(node))
+
+
+def _windows_gradient(node: Node, dy: Entry) -> list[Entry]:
+    size = known_shape(node.inputs[0])[1:-1]
+    return [sum_windows_back(dy, size, **_window_params(node))]
+
+
+windows = register_movement(
+    "windows",
+    params={"window": REQUIRED, **WINDOW_PARAMS, "fill": 0},
+    doc="(batch, *size, channels) -> (batch, *result, *window, channels): what each window covers",
+    pattern=OpPattern.INJECTIVE,
+)
+windows.set_attr("FInferShape", _windows_shape)
+windows.set_attr("FElement", _windows_element)
+windows.set_attr("FSimplify", _windows_simplify)
+windows.set_attr("FGradient", _windows_gradient)
+
+
+# windows_back: from windows to the elements they cover.
+
+
+def _windows_back_shape(node: Node, shape: Shape) -> Shape:
+    """Infer the shape (batch, *size, *window, channels) from (batch, *result, *window, channels).
+
+    Raises:
+        ShapeError: ``size`` is no tuple, or there are other windows than it has.
+    """
+    given_size = node.params["size"]
+    if not isinstance(given_size, tuple):
+        raise ShapeError(f"{node.where} needs a tuple as size, got {given_size!r}")
+    size = parse_extents(node, given_size, "size")
+    count = len(size)
+    if not count or len(shape) != 2 * count + 2:
+        raise ShapeError(
+            f"{node.where} needs (batch, *result, *window, channels) for {count} spatial axes, got "
+            f"{show_shape(shape)}"
+        )
+    geometry = window_geometry(node, size, _known_window(node, shape[1 + count : -1]))
+    check_window_count(node, geometry, shape[1 : 1 + count])
+    return (shape[0], *size, *shape[1 + count :])
+
+
+def _windows_back_element(node: Node, index: Index, read: Reader) -> Expr:
+    """Return w[n, (p + before - k * dilation) / stride, k, c] where that is a window, else 0.
+
+    Quotients and remainders are taken of p + before and of k * dilation, which are not negative:
+    where axes are split by strides and positions of windows are unrolled, most of them are folded.
+    """
+    shape = known_shape(node.inputs[0])
+    count = len(node.params["size"])
+    window = _known_window(node, shape[1 + count : -1])
+    geometry = window_geometry(node, node.params["size"], window)
+    window_numbers: list[Expr] = []
+    tests: list[Expr] = []
+    for k in range(count):
+        stride = ast.size_of(geometry.stride[k])
+        position = index[1 + k] + ast.size_of(geometry.before[k])
+        offset = index[1 + count + k] * ast.size_of(geometry.dilation[k])
+        if geometry.stride[k] != 1:
+            tests.append(ast.equal(position % stride, offset % stride))
+            position, offset = position // stride, offset // stride
+        number = position - offset
+        tests += [number >= ast.size_of(0), number < ast.size_of(shape[1 + k])]
+        window_numbers.append(number)
+    is_window = tests[0]
+    for test in tests[1:]:
+        is_window = is_window & test
+    dtype = node.inputs[0].dtype
+    assert dtype is not None
+    value = read(index[0], *window_numbers, *index[1 + count :])
+    return ast.where(is_window, value, ast.const(0, dtype))
+
+
+def _windows_back_gradient(node: Node, dy: Entry) -> list[Entry]:
+    """Gather the elements again: each position of a window was read at most once."""
+    return [make("windows_taken", dy, **_window_params(node))]
+
+
+windows_back = register_movement(
+    "windows_back",
+    params={"size": REQUIRED, **WINDOW_PARAMS},
+    doc="(batch, *result, *window, channels) -> (batch, *size, *window, channels): what each "
+    "element gets from each place of a window, to be summed over the window",
+    pattern=OpPattern.INJECTIVE,
+)
+windows_back.set_attr("FInferShape", _windows_back_shape)
+windows_back.set_attr("FElement", _windows_back_element)
+windows_back.set_attr("FGradient", _windows_back_gradient)
+
+
+def sum_windows_back(dy: Entry, size: Sequence[Extent], **params: Any) -> Entry:
+    """Return the sum of overlapping windows at their positions, the adjoint of ``windows``.
+
+    Args:
+        dy: windows, (batch, *result, *window, channels).
+        size: extents of the spatial axes of the result (batch, *size, channels).
+        params: strides, padding and dilations.
+    """
+    count = len(size)
+    elements = make("windows_back", dy, size=tuple(size), **params)
+    return make("reduce_sum", elements, axis=tuple(range(1 + count, 1 + 2 * count)))
+
+
+# windows_taken: the gradient of windows_back.
+
+
+def _windows_taken_geometry(node: Node, shape: Shape) -> WindowGeometry:
+    """Return the geometry of windows over (batch, *size, *window, channels).
+
+    Raises:
+        ShapeError: the shape has another rank.
+    """
+    count = (len(shape) - 2) // 2
+    if len(shape) != 2 * count + 2 or not 1 <= count <= 3:
+        raise ShapeError(
+            f"{node.where} needs (batch, *size, *window, channels), got {show_shape(shape)}"
+        )
+    window = _known_window(node, shape[1 + count : -1])
+    return window_geometry(node, shape[1 : 1 + count], window)
+
+
+def _windows_taken_shape(node: Node, shape: Shape) -> Shape:
+    """Infer the shape (batch, *result, *window, channels)."""
+    geometry = _windows_taken_geometry(node, shape)
+    return (shape[0], *geometry.result, *shape[1 + len(geometry.size) :])
+
+
+def _windows_taken_element(node: Node, index: Index, read: Reader) -> Expr:
+    geometry = _windows_taken_geometry(node, known_shape(node.inputs[0]))
+    window_index = index[1 + len(geometry.size) : -1]
+    return _element_under_window(node, geometry, index, read, window_index)
+
+
+def _windows_taken_gradient(node: Node, dy: Entry) -> list[Entry]:
+    count = (len(known_shape(dy)) - 2) // 2
+    size = known_shape(node.inputs[0])[1 : 1 + count]
+    return [make("windows_back", dy, size=size, **_window_params(node))]
+
+
+windows_taken = register_movement(
+    "windows_taken",
+    params=WINDOW_PARAMS,
+    doc="(batch, *size, *window, channels) -> (batch, *result, *window, channels): what "
+    "windows_back has put at a size, at its windows again",
+    pattern=OpPattern.INJECTIVE,
+)
+windows_taken.set_attr("FInferShape", _windows_taken_shape)
+windows_taken.set_attr("FElement", _windows_taken_element)
+windows_taken.set_attr("FGradient", _windows_taken_gradient)
+
+
+# extract_patches.
+
+
+def _extract_patches(node: Node, x: Entry) -> Entry:
+    """Expand extract_patches: a view of windows, each flattened with its channels."""
+    view = make("windows", x, window=node.params["window"], **_window_params(node))
+    shape = known_shape(view)
+    count = len(known_shape(x)) - 2
+    return make("reshape", view, shape=(*shape[: 1 + count], numel(shape[1 + count :])))
+
+
+composite(
+    "extract_patches",
+    inputs=1,
+    expand=_extract_patches,
+    doc="(batch, *size, channels) -> (batch, *result, window * channels): each window as one row",
+    params={"window": REQUIRED, **WINDOW_PARAMS},
+    types=common_dtype("biuf"),
+    aliases="extract_image_patches",
+)
