@@ -29,9 +29,14 @@ calls(
 
 
 def transposed(
-    x: Array, f: Array, strides: Any = 1, padding: Any = 0, output_shape: Any = None,
-    output_padding: Any = 0, **more: Any,
-) -> Array:  # fmt: skip
+    x: Array,
+    f: Array,
+    strides: Any = 1,
+    padding: Any = 0,
+    output_shape: Any = None,
+    output_padding: Any = 0,
+    **more: Any,
+) -> Array:
     """Back to the input of a convolution, at the size that the parameters say."""
     count = x.ndim - 2
     window, dilations = f.shape[:-2], windowed.many(more.get("dilations", 1), count)
@@ -145,8 +150,9 @@ def dilate(x: Array, factors: Any, padding: Any) -> Array:
     out = np.zeros(size, x.dtype)
     out[tuple(slice(None, None, f) for f in factors)] = x
     for k, (low, high) in enumerate(padding):
-        out = np.pad(out, [(max(low, 0), max(high, 0)) if j == k else (0, 0)
-                           for j in range(x.ndim)])  # fmt: skip
+        out = np.pad(
+            out, [(max(low, 0), max(high, 0)) if j == k else (0, 0) for j in range(x.ndim)]
+        )
         cut = slice(max(-low, 0), out.shape[k] - max(-high, 0))
         out = out[(slice(None),) * k + (cut,)]
     return out
@@ -203,6 +209,8 @@ def patches(x: Array, window: Any, **where: Any) -> Array:
 
 
 calls(
-    "extract_patches", patches, [call((2, 6, 5, 3), window=3, strides=2, padding="SAME")],
+    "extract_patches",
+    patches,
+    [call((2, 6, 5, 3), window=3, strides=2, padding="SAME")],
     kinds="biuf",
-)  # fmt: skip
+)

@@ -51,9 +51,7 @@ def _along(x: Array, i: Array, axis: int = -1, mode: str = "clip") -> Array:
 
 def _points(x: Array, i: Array, batch_dims: int = 0, mode: str = "clip") -> Array:
     if batch_dims:
-        return np.stack(
-            [_points(a, b, batch_dims - 1, mode) for a, b in zip(x, i, strict=True)]
-        )
+        return np.stack([_points(a, b, batch_dims - 1, mode) for a, b in zip(x, i, strict=True)])
     if not i.shape[-1]:
         return np.broadcast_to(x, (*i.shape[:-1], *x.shape))
     found = [place(i[..., k], x.shape[k]) for k in range(i.shape[-1])]
@@ -81,8 +79,16 @@ calls(
     ],
     kinds=ALL,
 )
-calls("take", _take, [call((5, 3), indices(2, 4)), call((5, 3), indices(4), axis=-1),
-                      call((4,), indices(3, dtype="int8"), mode="zero")], kinds=ALL)
+calls(
+    "take",
+    _take,
+    [
+        call((5, 3), indices(2, 4)),
+        call((5, 3), indices(4), axis=-1),
+        call((4,), indices(3, dtype="int8"), mode="zero"),
+    ],
+    kinds=ALL,
+)
 calls(
     "take_along_axis",
     _along,
@@ -117,11 +123,21 @@ def _reverse(x: Array, lengths: Array, axis: int = 1, batch_axis: int = 0) -> Ar
     return out
 
 
-calls("reverse_sequence", _reverse,
-      [call((4, 7), np.array([0, 3, 7, 99])),
-       call((7, 3, 2), np.array([2, -4], np.int32), axis=0, batch_axis=2)], kinds=ALL)
-calls("sequence_mask", lambda x, maxlen: np.arange(maxlen) < x[..., None],
-      [call((4,), maxlen=7), call((2, 3), maxlen=0)], kinds="iu")
+calls(
+    "reverse_sequence",
+    _reverse,
+    [
+        call((4, 7), np.array([0, 3, 7, 99])),
+        call((7, 3, 2), np.array([2, -4], np.int32), axis=0, batch_axis=2),
+    ],
+    kinds=ALL,
+)
+calls(
+    "sequence_mask",
+    lambda x, maxlen: np.arange(maxlen) < x[..., None],
+    [call((4,), maxlen=7), call((2, 3), maxlen=0)],
+    kinds="iu",
+)
 calls("invert_permutation", np.argsort, [call(np.array([2, 0, 3, 1]))], kinds="i")
 
 
@@ -131,15 +147,19 @@ calls("invert_permutation", np.argsort, [call(np.array([2, 0, 3, 1]))], kinds="i
 def _join(kind: str, old: Array, new: Array) -> Array:
     """What an element becomes; sums of 16-bit floats are references in double already."""
     return {
-        "update": lambda: new, "add": lambda: old + new, "sub": lambda: old - new,
+        "update": lambda: new,
+        "add": lambda: old + new,
+        "sub": lambda: old - new,
         "mul": lambda: old * new,
-        "min": lambda: np.minimum(old, new), "max": lambda: np.maximum(old, new),
+        "min": lambda: np.minimum(old, new),
+        "max": lambda: np.maximum(old, new),
     }[kind]()
 
 
 def _index(kind: str) -> Any:
-    def run(x: Array, i: Array, u: Array, axis: int = 0, batch_dims: int = 0,
-            mode: str = "zero") -> Array:
+    def run(
+        x: Array, i: Array, u: Array, axis: int = 0, batch_dims: int = 0, mode: str = "zero"
+    ) -> Array:
         if batch_dims:
             triples = zip(x, i, u, strict=True)
             return np.stack([run(a, b, c, axis - 1, batch_dims - 1, mode) for a, b, c in triples])
@@ -189,27 +209,43 @@ def _at_axis(kind: str) -> Any:
 
 for _kind in ("update", "add", "sub", "mul", "min", "max"):
     calls(
-        f"index_{_kind}", _index(_kind),
-        [call((5, 3), indices(7), (7, 3)), call((5,), indices(2, 3), (2, 3), mode="clip"),
-         call((2, 4, 3), indices(2, 5), (2, 5, 3), axis=1, batch_dims=1),
-         call((3, 4, 2), indices(3), (3, 3, 2), axis=1),
-         call((40, 1030), indices(9, low=-40, high=40), (9, 1030)),
-         call((40, 37), indices(900, low=-50, high=40), (900, 37)),
-         call((3, 2), np.zeros((0,), np.int32), (0, 2))],
-        kinds="iuf" if _kind == "sub" else "biuf", slack=8,
+        f"index_{_kind}",
+        _index(_kind),
+        [
+            call((5, 3), indices(7), (7, 3)),
+            call((5,), indices(2, 3), (2, 3), mode="clip"),
+            call((2, 4, 3), indices(2, 5), (2, 5, 3), axis=1, batch_dims=1),
+            call((3, 4, 2), indices(3), (3, 3, 2), axis=1),
+            call((40, 1030), indices(9, low=-40, high=40), (9, 1030)),
+            call((40, 37), indices(900, low=-50, high=40), (900, 37)),
+            call((3, 2), np.zeros((0,), np.int32), (0, 2)),
+        ],
+        kinds="iuf" if _kind == "sub" else "biuf",
+        slack=8,
     )
     calls(
-        f"tensor_scatter_nd_{_kind}", _nd(_kind),
-        [call((5, 3), indices(6, 2), (6,)), call((5, 3), indices(2, 3, 1), (2, 3, 3), mode="clip"),
-         call((2, 4, 3), indices(2, 5, 1), (2, 5, 3), batch_dims=1),
-         call((3,), np.zeros((2, 0), np.int64), (2, 3))],
-        kinds="iuf" if _kind == "sub" else "biuf", slack=4,
+        f"tensor_scatter_nd_{_kind}",
+        _nd(_kind),
+        [
+            call((5, 3), indices(6, 2), (6,)),
+            call((5, 3), indices(2, 3, 1), (2, 3, 3), mode="clip"),
+            call((2, 4, 3), indices(2, 5, 1), (2, 5, 3), batch_dims=1),
+            call((3,), np.zeros((2, 0), np.int64), (2, 3)),
+        ],
+        kinds="iuf" if _kind == "sub" else "biuf",
+        slack=4,
     )
 for _name, _kind in (("put_along_axis", "update"), ("add_along_axis", "add")):
-    calls(_name, _at_axis(_kind),
-          [call((5, 4), indices(5, 3), (5, 3)), call((4, 3), indices(6, 3), (6, 3), axis=0,
-                                                     mode="clip")],
-          kinds="iuf", slack=4)
+    calls(
+        _name,
+        _at_axis(_kind),
+        [
+            call((5, 4), indices(5, 3), (5, 3)),
+            call((4, 3), indices(6, 3), (6, 3), axis=0, mode="clip"),
+        ],
+        kinds="iuf",
+        slack=4,
+    )
 
 
 def _scatter_nd(i: Array, u: Array, shape: tuple[int, ...]) -> Array:
@@ -221,7 +257,7 @@ calls("scatter_nd", _scatter_nd, [call(indices(6, 1), (6, 3), shape=(5, 3))], ki
 
 def _segments(fold: Any, empty: Any) -> Any:
     def run(x: Array, ids: Array, num_segments: int) -> Array:
-        rows = x.reshape(ids.size, *x.shape[ids.ndim:])
+        rows = x.reshape(ids.size, *x.shape[ids.ndim :])
         out = []
         for k in range(num_segments):
             mine = rows[ids.reshape(-1) == k]
@@ -246,14 +282,23 @@ def _over_root(rows: Array, axis: int) -> Array:
 
 _IDS = indices(8, low=-2, high=5)
 for _name, _fold, _empty in (
-    ("segment_sum", np.sum, lambda d: 0), ("segment_max", np.max, _least),
-    ("segment_min", np.min, _most), ("segment_prod", np.prod, lambda d: 1),
-    ("segment_mean", np.mean, lambda d: 0), ("segment_sqrt_n", _over_root, lambda d: 0),
+    ("segment_sum", np.sum, lambda d: 0),
+    ("segment_max", np.max, _least),
+    ("segment_min", np.min, _most),
+    ("segment_prod", np.prod, lambda d: 1),
+    ("segment_mean", np.mean, lambda d: 0),
+    ("segment_sqrt_n", _over_root, lambda d: 0),
 ):
-    calls(_name, _segments(_fold, _empty),
-          [call((8, 3), _IDS, num_segments=4),
-           call((2, 4, 3), indices(2, 4, low=0, high=3, dtype="int32"), num_segments=5)],
-          kinds="f" if _name in ("segment_mean", "segment_sqrt_n") else "iuf", slack=8)
+    calls(
+        _name,
+        _segments(_fold, _empty),
+        [
+            call((8, 3), _IDS, num_segments=4),
+            call((2, 4, 3), indices(2, 4, low=0, high=3, dtype="int32"), num_segments=5),
+        ],
+        kinds="f" if _name in ("segment_mean", "segment_sqrt_n") else "iuf",
+        slack=8,
+    )
 
 
 # What scatters consist of.
@@ -269,8 +314,13 @@ def _rows(x: Array, rows: Array, updates: Array, kind: str = "add") -> Array:
 
 
 for _kind in ("update", "add", "sub", "mul", "min", "max"):
-    calls("scatter_rows", _rows,
-          [call((2, 3, 5, 4), indices(2, 7), (2, 3, 7, 4), kind=_kind)], kinds="iuw", slack=4)
+    calls(
+        "scatter_rows",
+        _rows,
+        [call((2, 3, 5, 4), indices(2, 7), (2, 3, 7, 4), kind=_kind)],
+        kinds="iuw",
+        slack=4,
+    )
 
 
 def _numbers(i: Array, shape: tuple[int, ...], mode: str = "zero") -> Array:
@@ -280,13 +330,17 @@ def _numbers(i: Array, shape: tuple[int, ...], mode: str = "zero") -> Array:
     return np.where(there | (mode == "clip"), at, -1)
 
 
-calls("rows_of_points", _numbers,
-      [call(indices(7, 2), shape=(5, 3)), call(indices(2, 3, 1), shape=(4,), mode="clip")],
-      kinds="i")
+calls(
+    "rows_of_points",
+    _numbers,
+    [call(indices(7, 2), shape=(5, 3)), call(indices(2, 3, 1), shape=(4,), mode="clip")],
+    kinds="i",
+)
 
 
-def _places(i: Array, shape: tuple[int, ...], updates: tuple[int, ...], axis: int = -1,
-            mode: str = "zero") -> Array:
+def _places(
+    i: Array, shape: tuple[int, ...], updates: tuple[int, ...], axis: int = -1, mode: str = "zero"
+) -> Array:
     grid = list(np.meshgrid(*map(np.arange, updates), indexing="ij"))
     grid = [g * (n > 1) for g, n in zip(grid, shape, strict=True)]
     grid[axis] = np.broadcast_to(i, updates)
@@ -295,6 +349,12 @@ def _places(i: Array, shape: tuple[int, ...], updates: tuple[int, ...], axis: in
     return np.where(there | (mode == "clip"), np.ravel_multi_index(grid, shape), -1)
 
 
-calls("rows_along_axis", _places,
-      [call(indices(5, 3), shape=(5, 4), updates=(5, 3)),
-       call(indices(6, 1), shape=(4, 3), updates=(6, 3), axis=0, mode="clip")], kinds="i")
+calls(
+    "rows_along_axis",
+    _places,
+    [
+        call(indices(5, 3), shape=(5, 4), updates=(5, 3)),
+        call(indices(6, 1), shape=(4, 3), updates=(6, 3), axis=0, mode="clip"),
+    ],
+    kinds="i",
+)

@@ -157,15 +157,16 @@ def cholesky(x: Array, upper: bool = False) -> Array:
 ROUGH = 200
 """Units of rounding that factors and inverses may be off: conditions are near 4."""
 
-calls("cholesky", cholesky, [call(definite(2, 4, 4)), call(definite(3, 3), upper=True)],
-      slack=ROUGH)  # fmt: skip
+calls(
+    "cholesky", cholesky, [call(definite(2, 4, 4)), call(definite(3, 3), upper=True)], slack=ROUGH
+)
 calls("det", np.linalg.det, [call(square(2, 4, 4)), call((0, 0))], slack=ROUGH)
 calls("inv", np.linalg.inv, [call(square(2, 4, 4))], slack=ROUGH)
 calls("slogdet", lambda x: tuple(np.linalg.slogdet(x)), [call(square(2, 4, 4))], slack=ROUGH)
-calls("eigh", lambda x: tuple(np.linalg.eigh(symmetric(x))), [call(definite(2, 4, 4))],
-      slack=ROUGH)  # fmt: skip
-calls("eigvalsh", lambda x: np.linalg.eigvalsh(symmetric(x)), [call(definite(2, 4, 4))],
-      slack=ROUGH)  # fmt: skip
+calls("eigh", lambda x: tuple(np.linalg.eigh(symmetric(x))), [call(definite(2, 4, 4))], slack=ROUGH)
+calls(
+    "eigvalsh", lambda x: np.linalg.eigvalsh(symmetric(x)), [call(definite(2, 4, 4))], slack=ROUGH
+)
 calls("qr", lambda x: tuple(np.linalg.qr(x)), [call(square(2, 5, 3))], slack=ROUGH)
 calls(
     "svd",
@@ -203,12 +204,19 @@ def strong(*shape: int) -> Any:
 calls(
     "solve",
     solve,
-    [call(square(4, 4), (4,)), call(square(2, 3, 3), (1, 3, 2)), call(square(3, 3), (3, 2),
-                                                                       adjoint=True)],
+    [
+        call(square(4, 4), (4,)),
+        call(square(2, 3, 3), (1, 3, 2)),
+        call(square(3, 3), (3, 2), adjoint=True),
+    ],
     slack=ROUGH,
-)  # fmt: skip
-calls("matrix_solve", solve, [call(square(2, 4, 4), (2, 4, 3)),
-                              call(square(3, 3), (3, 2), adjoint=True)], slack=ROUGH)  # fmt: skip
+)
+calls(
+    "matrix_solve",
+    solve,
+    [call(square(2, 4, 4), (2, 4, 3)), call(square(3, 3), (3, 2), adjoint=True)],
+    slack=ROUGH,
+)
 calls(
     "triangular_solve",
     triangle,
@@ -218,13 +226,19 @@ calls(
 calls(
     "matrix_triangular_solve",
     triangle,
-    [call(strong(2, 4, 4), (2, 4, 3)), call(strong(3, 3), (3, 2), adjoint=True),
-     call(strong(3, 3), (3, 2), lower=False)],
+    [
+        call(strong(2, 4, 4), (2, 4, 3)),
+        call(strong(3, 3), (3, 2), adjoint=True),
+        call(strong(3, 3), (3, 2), lower=False),
+    ],
     slack=ROUGH,
-)  # fmt: skip
-calls("lstsq", lambda a, b: np.linalg.lstsq(a, b)[0], [call(square(5, 3), (5, 2)),
-                                                       call(square(5, 3), (5,))],
-      slack=ROUGH)  # fmt: skip
+)
+calls(
+    "lstsq",
+    lambda a, b: np.linalg.lstsq(a, b)[0],
+    [call(square(5, 3), (5, 2)), call(square(5, 3), (5,))],
+    slack=ROUGH,
+)
 calls(
     "matrix_norm",
     lambda x, ord=None, keepdims=False: np.linalg.matrix_norm(
@@ -253,5 +267,9 @@ def expm(x: Array) -> Array:
     return out.astype(np.float64)
 
 
-calls("expm", expm, [call(square(2, 3, 3)), call(lambda rng, dtype: 2 * definite(3, 3)(
-    rng, dtype))], slack=ROUGH)  # fmt: skip
+calls(
+    "expm",
+    expm,
+    [call(square(2, 3, 3)), call(lambda rng, dtype: 2 * definite(3, 3)(rng, dtype))],
+    slack=ROUGH,
+)

@@ -63,8 +63,12 @@ for _name, _reference in (
     calls(_name, _reference, [call((5, 7), axis=-1), call((3, 7, 2), axis=1)], slack=40)
 calls("softmax", lambda x, axis: softmax(x, axis), [call((3, 4, 5), axis=(0, 2))], slack=40)
 reduction("logsumexp", lambda x, **k: special.logsumexp(x, **k), slack=16, empty=False)
-calls("reduce_variance", lambda x, axis=None, keepdims=False: np.var(x, axis, keepdims=keepdims),
-      [call((5, 40)), call((5, 40), axis=0), call((3, 4, 5), axis=(0, 2), keepdims=True)], slack=16)
+calls(
+    "reduce_variance",
+    lambda x, axis=None, keepdims=False: np.var(x, axis, keepdims=keepdims),
+    [call((5, 40)), call((5, 40), axis=0), call((3, 4, 5), axis=(0, 2), keepdims=True)],
+    slack=16,
+)
 
 
 def masked_softmax(x: Array, seen: Array, axis: int) -> Array:
@@ -74,8 +78,12 @@ def masked_softmax(x: Array, seen: Array, axis: int) -> Array:
     return e / np.where(total == 0, 1, total)
 
 
-calls("masked_softmax", masked_softmax, [call((5, 7), mask(5, 7), axis=-1),
-                                         call((3, 4, 5), mask(4, 5), axis=1)], slack=40)
+calls(
+    "masked_softmax",
+    masked_softmax,
+    [call((5, 7), mask(5, 7), axis=-1), call((3, 4, 5), mask(4, 5), axis=1)],
+    slack=40,
+)
 
 # activations that are composites
 
@@ -85,8 +93,12 @@ GELU: dict[str, Any] = {
     "sigmoid": lambda x: x * special.expit(1.702 * x),
 }
 for _form, _gelu in GELU.items():
-    calls("gelu", lambda x, approximate: GELU[approximate](x),
-          [call((33,), approximate=_form), call((0, 3), approximate=_form)], slack=4)
+    calls(
+        "gelu",
+        lambda x, approximate: GELU[approximate](x),
+        [call((33,), approximate=_form), call((0, 3), approximate=_form)],
+        slack=4,
+    )
 elementwise("silu", lambda x: x * special.expit(x), between(-8, 8), ulps=16, special=False)
 
 
@@ -102,8 +114,12 @@ for _name, _gate in (
     ("geglu", lambda a, b: a * special.ndtr(a) * b),
     ("swiglu", lambda a, b: a * special.expit(a) * b),
 ):
-    calls(_name, lambda x, axis=-1, gate=_gate: gate(*halves(x, axis)),
-          [call((3, 8)), call((4, 3, 2), axis=0)], slack=8)
+    calls(
+        _name,
+        lambda x, axis=-1, gate=_gate: gate(*halves(x, axis)),
+        [call((3, 8)), call((4, 3, 2), axis=0)],
+        slack=8,
+    )
 
 # norms
 
@@ -126,11 +142,22 @@ def layer_norm(x: Array, gamma: Array, beta: Array, axis: Any, epsilon: float = 
     return out * spread(gamma, x.ndim, axes) + spread(beta, x.ndim, axes)
 
 
-calls("layer_norm", layer_norm, [call((4, 9), (9,), (9,), axis=-1),
-                                 call((3, 4, 5), (4, 5), (4, 5), axis=(1, 2), epsilon=1e-3),
-                                 call((3, 4, 5), (4,), (4,), axis=1)], slack=40)
-calls("layer_norm", lambda x, **k: standard(x, -1, 1e-5), [call((4, 9), scale=False, center=False)],
-      slack=40)
+calls(
+    "layer_norm",
+    layer_norm,
+    [
+        call((4, 9), (9,), (9,), axis=-1),
+        call((3, 4, 5), (4, 5), (4, 5), axis=(1, 2), epsilon=1e-3),
+        call((3, 4, 5), (4,), (4,), axis=1),
+    ],
+    slack=40,
+)
+calls(
+    "layer_norm",
+    lambda x, **k: standard(x, -1, 1e-5),
+    [call((4, 9), scale=False, center=False)],
+    slack=40,
+)
 
 
 def rms_norm(x: Array, *gamma: Array, axis: int = -1, epsilon: float = 1e-6, **more: Any) -> Array:
@@ -139,8 +166,12 @@ def rms_norm(x: Array, *gamma: Array, axis: int = -1, epsilon: float = 1e-6, **m
     return out * spread(gamma[0], x.ndim, (axis % x.ndim,)) if gamma else out
 
 
-calls("rms_norm", rms_norm, [call((4, 9), (9,)), call((3, 4, 5), (4,), axis=1),
-                             call((4, 9), scale=False, epsilon=0.1)], slack=40)
+calls(
+    "rms_norm",
+    rms_norm,
+    [call((4, 9), (9,)), call((3, 4, 5), (4,), axis=1), call((4, 9), scale=False, epsilon=0.1)],
+    slack=40,
+)
 
 
 def group_norm(x: Array, *rest: Array, groups: int, channel_axis: int = -1, **more: Any) -> Array:
@@ -154,17 +185,32 @@ def group_norm(x: Array, *rest: Array, groups: int, channel_axis: int = -1, **mo
     return np.moveaxis(out, -1, channel_axis)
 
 
-calls("group_norm", group_norm, [call((2, 3, 5, 6), (6,), (6,), groups=3),
-                                 call((2, 6, 5), (6,), (6,), groups=2, channel_axis=1),
-                                 call((2, 6, 5), groups=6, channel_axis=1, scale=False,
-                                      center=False)], slack=60)
-calls("instance_norm",
-      lambda x, *rest, channel_axis=-1, **k: group_norm(
-          x, *rest, groups=x.shape[channel_axis], channel_axis=channel_axis),
-      [call((2, 3, 5, 6), (6,), (6,)), call((2, 6, 5), (6,), (6,), channel_axis=1)], slack=60)
-calls("l2_normalize", lambda x, axis=-1, epsilon=1e-12: x / np.sqrt(
-    np.maximum((x * x).sum(axis, keepdims=True), epsilon)),
-    [call((4, 9)), call((3, 4, 5), axis=(0, 2)), call((4, 9), epsilon=40.0)], slack=16)
+calls(
+    "group_norm",
+    group_norm,
+    [
+        call((2, 3, 5, 6), (6,), (6,), groups=3),
+        call((2, 6, 5), (6,), (6,), groups=2, channel_axis=1),
+        call((2, 6, 5), groups=6, channel_axis=1, scale=False, center=False),
+    ],
+    slack=60,
+)
+calls(
+    "instance_norm",
+    lambda x, *rest, channel_axis=-1, **k: group_norm(
+        x, *rest, groups=x.shape[channel_axis], channel_axis=channel_axis
+    ),
+    [call((2, 3, 5, 6), (6,), (6,)), call((2, 6, 5), (6,), (6,), channel_axis=1)],
+    slack=60,
+)
+calls(
+    "l2_normalize",
+    lambda x, axis=-1, epsilon=1e-12: (
+        x / np.sqrt(np.maximum((x * x).sum(axis, keepdims=True), epsilon))
+    ),
+    [call((4, 9)), call((3, 4, 5), axis=(0, 2)), call((4, 9), epsilon=40.0)],
+    slack=16,
+)
 
 
 def clip_by_norm(x: Array, clip_norm: float = 1.0, axis: Any = None) -> Array:
@@ -174,11 +220,21 @@ def clip_by_norm(x: Array, clip_norm: float = 1.0, axis: Any = None) -> Array:
 
 
 calls("clip_by_norm", clip_by_norm, [call((4, 9)), call((4, 3), axis=-1, clip_norm=3.0)], slack=16)
-calls("global_norm", lambda *xs: np.sqrt(sum((x * x).sum() for x in xs)),
-      [call((4, 9), (3,), ()), call((5,))], slack=16)
-calls("scale_by_global_norm", lambda norm, x, clip_norm=1.0: x * min(1, clip_norm / norm),
-      [call(lambda rng, dtype: np.asarray(2.5, dtype.numpy), (4, 9)),
-       call(lambda rng, dtype: np.asarray(0.5, dtype.numpy), (4, 9), clip_norm=0.7)], slack=8)
+calls(
+    "global_norm",
+    lambda *xs: np.sqrt(sum((x * x).sum() for x in xs)),
+    [call((4, 9), (3,), ()), call((5,))],
+    slack=16,
+)
+calls(
+    "scale_by_global_norm",
+    lambda norm, x, clip_norm=1.0: x * min(1, clip_norm / norm),
+    [
+        call(lambda rng, dtype: np.asarray(2.5, dtype.numpy), (4, 9)),
+        call(lambda rng, dtype: np.asarray(0.5, dtype.numpy), (4, 9), clip_norm=0.7),
+    ],
+    slack=8,
+)
 
 # losses
 
@@ -204,25 +260,53 @@ LOSSES: dict[str, tuple[Any, dict[str, Any]]] = {
     "poisson_loss": (lambda a, b: np.exp(b) - a * b, {}),
 }
 for _name, (_element, _params) in LOSSES.items():
-    calls(_name, folded(_element), [call((5, 7), (5, 7), **_params),
-                                    call((3, 4), (4,), reduction="none", **_params),
-                                    call((6,), (6,), reduction="sum", **_params)], slack=16)
+    calls(
+        _name,
+        folded(_element),
+        [
+            call((5, 7), (5, 7), **_params),
+            call((3, 4), (4,), reduction="none", **_params),
+            call((6,), (6,), reduction="sum", **_params),
+        ],
+        slack=16,
+    )
 for _name, _power in (("hinge_loss", 1), ("squared_hinge_loss", 2)):
-    calls(_name, folded(lambda a, b, power=_power: np.maximum(1 - a * b, 0) ** power),
-          [call(signs(5, 7), (5, 7)), call(signs(4), (4,), reduction="none")], slack=16)
-calls("binary_cross_entropy",
-      folded(lambda a, p: -(a * np.log(p) + (1 - a) * np.log1p(-p))),
-      [call(probabilities(5, 7), probabilities(5, 7)),
-       call(probabilities(4), probabilities(4), reduction="none")], slack=16)
-calls("kl_divergence", folded(lambda a, p: special.rel_entr(a, p)),
-      [call(probabilities(5, 7), probabilities(5, 7), reduction="none"),
-       call(probabilities(5, 7), probabilities(5, 7), reduction="sum")], slack=32)
-calls("sigmoid_cross_entropy_with_logits",
-      lambda a, x: np.maximum(x, 0) - x * a + np.log1p(np.exp(-np.abs(x))),
-      [call(probabilities(5, 7), (5, 7)), call(probabilities(), ())], slack=8)
-calls("softmax_cross_entropy_with_logits",
-      lambda a, x, axis=-1: -(a * special.log_softmax(x, axis)).sum(axis),
-      [call(shares(5, 7), (5, 7)), call(shares(3, 4, 5), (3, 4, 5), axis=1)], slack=32)
+    calls(
+        _name,
+        folded(lambda a, b, power=_power: np.maximum(1 - a * b, 0) ** power),
+        [call(signs(5, 7), (5, 7)), call(signs(4), (4,), reduction="none")],
+        slack=16,
+    )
+calls(
+    "binary_cross_entropy",
+    folded(lambda a, p: -(a * np.log(p) + (1 - a) * np.log1p(-p))),
+    [
+        call(probabilities(5, 7), probabilities(5, 7)),
+        call(probabilities(4), probabilities(4), reduction="none"),
+    ],
+    slack=16,
+)
+calls(
+    "kl_divergence",
+    folded(lambda a, p: special.rel_entr(a, p)),
+    [
+        call(probabilities(5, 7), probabilities(5, 7), reduction="none"),
+        call(probabilities(5, 7), probabilities(5, 7), reduction="sum"),
+    ],
+    slack=32,
+)
+calls(
+    "sigmoid_cross_entropy_with_logits",
+    lambda a, x: np.maximum(x, 0) - x * a + np.log1p(np.exp(-np.abs(x))),
+    [call(probabilities(5, 7), (5, 7)), call(probabilities(), ())],
+    slack=8,
+)
+calls(
+    "softmax_cross_entropy_with_logits",
+    lambda a, x, axis=-1: -(a * special.log_softmax(x, axis)).sum(axis),
+    [call(shares(5, 7), (5, 7)), call(shares(3, 4, 5), (3, 4, 5), axis=1)],
+    slack=32,
+)
 
 
 def picked(x: Array, chosen: Array, axis: int) -> Array:
@@ -230,26 +314,40 @@ def picked(x: Array, chosen: Array, axis: int) -> Array:
     return np.take_along_axis(x, np.expand_dims(chosen.astype(np.int64), axis), axis).squeeze(axis)
 
 
-calls("sparse_softmax_cross_entropy_with_logits",
-      lambda a, x, axis=-1: -picked(special.log_softmax(x, axis), a, axis),
-      [call(labels(5, classes=7), (5, 7)), call(labels(3, 5, classes=4), (3, 4, 5), axis=1)],
-      slack=32)
-calls("nll_loss",
-      lambda a, x, axis=-1, reduction="mean": FOLDS[reduction](-picked(x, a, axis)),
-      [call(labels(5, classes=7), (5, 7)),
-       call(labels(3, 5, classes=4), (3, 4, 5), axis=1, reduction="none")], slack=16)
+calls(
+    "sparse_softmax_cross_entropy_with_logits",
+    lambda a, x, axis=-1: -picked(special.log_softmax(x, axis), a, axis),
+    [call(labels(5, classes=7), (5, 7)), call(labels(3, 5, classes=4), (3, 4, 5), axis=1)],
+    slack=32,
+)
+calls(
+    "nll_loss",
+    lambda a, x, axis=-1, reduction="mean": FOLDS[reduction](-picked(x, a, axis)),
+    [
+        call(labels(5, classes=7), (5, 7)),
+        call(labels(3, 5, classes=4), (3, 4, 5), axis=1, reduction="none"),
+    ],
+    slack=16,
+)
 
 
 def pick_label(x: Array, chosen: Array, axis: int = -1) -> Array:
     """All but what is chosen becomes 0."""
-    place = np.arange(x.shape[axis]).reshape([-1 if k == axis % x.ndim else 1
-                                              for k in range(x.ndim)])
+    place = np.arange(x.shape[axis]).reshape(
+        [-1 if k == axis % x.ndim else 1 for k in range(x.ndim)]
+    )
     return np.where(place == np.expand_dims(chosen, axis), x, 0)
 
 
-calls("pick_label", pick_label, [
-    call((5, 7), labels(5, classes=9)), call((3, 4, 5), labels(3, 5, classes=4), axis=1),
-    call((2, 3), lambda rng, dtype: np.array([-1, 2], np.int64))])
+calls(
+    "pick_label",
+    pick_label,
+    [
+        call((5, 7), labels(5, classes=9)),
+        call((3, 4, 5), labels(3, 5, classes=4), axis=1),
+        call((2, 3), lambda rng, dtype: np.array([-1, 2], np.int64)),
+    ],
+)
 
 
 def cosine(a: Array, b: Array, axis: int = -1, epsilon: float = 1e-8) -> Array:
@@ -258,11 +356,18 @@ def cosine(a: Array, b: Array, axis: int = -1, epsilon: float = 1e-8) -> Array:
     return (a * b).sum(axis) / np.where(lengths == 0, 1, lengths)
 
 
-calls("cosine_similarity", cosine, [call((5, 7), (5, 7)), call((3, 4, 5), (3, 4, 5), axis=1)],
-      slack=16)
-calls("label_smoothing",
-      lambda a, smoothing=0.1, axis=-1: a * (1 - smoothing) + smoothing / a.shape[axis],
-      [call(shares(5, 7)), call(shares(3, 4), axis=0, smoothing=0.3)], slack=4)
+calls(
+    "cosine_similarity",
+    cosine,
+    [call((5, 7), (5, 7)), call((3, 4, 5), (3, 4, 5), axis=1)],
+    slack=16,
+)
+calls(
+    "label_smoothing",
+    lambda a, smoothing=0.1, axis=-1: a * (1 - smoothing) + smoothing / a.shape[axis],
+    [call(shares(5, 7)), call(shares(3, 4), axis=0, smoothing=0.3)],
+    slack=4,
+)
 
 # attention
 
@@ -273,12 +378,14 @@ def causal(x: Array, value: float = -np.inf) -> Array:
     return np.where(np.arange(columns) - np.arange(rows)[:, None] > columns - rows, value, x)
 
 
-calls("causal_mask", causal, [call((5, 5), value=0.0), call((2, 3, 5), value=-1.0),
-                              call((2, 5, 3), value=-9.0)])
+calls(
+    "causal_mask",
+    causal,
+    [call((5, 5), value=0.0), call((2, 3, 5), value=-1.0), call((2, 5, 3), value=-9.0)],
+)
 
 
-def attention(q: Array, k: Array, v: Array, *seen: Array, scale: Any = None,
-              **more: Any) -> Array:
+def attention(q: Array, k: Array, v: Array, *seen: Array, scale: Any = None, **more: Any) -> Array:
     """Source: Vaswani and others, equation 1."""
     x = q @ np.swapaxes(k, -1, -2) * (q.shape[-1] ** -0.5 if scale is None else scale)
     x = causal(x) if more.get("causal") else x
@@ -289,12 +396,17 @@ def attention(q: Array, k: Array, v: Array, *seen: Array, scale: Any = None,
     return weights @ v
 
 
-calls("scaled_dot_product_attention", attention, [
-    call((2, 3, 4), (2, 5, 4), (2, 5, 6)),
-    call((3, 4), (5, 4), (5, 6), causal=True, scale=0.3),
-    call((3, 4), (5, 4), (5, 6), (3, 5), masked=True),
-    call((2, 5, 4), (2, 5, 4), (2, 5, 6), mask(5, 5), masked=True, causal=True),
-], slack=60)
+calls(
+    "scaled_dot_product_attention",
+    attention,
+    [
+        call((2, 3, 4), (2, 5, 4), (2, 5, 6)),
+        call((3, 4), (5, 4), (5, 6), causal=True, scale=0.3),
+        call((3, 4), (5, 4), (5, 6), (3, 5), masked=True),
+        call((2, 5, 4), (2, 5, 4), (2, 5, 6), mask(5, 5), masked=True, causal=True),
+    ],
+    slack=60,
+)
 
 
 def partners(x: Array, interleaved: bool = False) -> Array:
@@ -321,9 +433,12 @@ def rotary(x: Array, interleaved: bool = False, **more: Any) -> Array:
 
 PLACES = [call((5, 6)), call((2, 5, 8), offset=3, base=100.0, interleaved=True)]
 calls("rotate_half", partners, [call((5, 6)), call((2, 5, 8), interleaved=True)])
-calls("rotary_wave",
-      lambda x, sine=False, **k: np.sin(turns(x, **k)) if sine else np.cos(turns(x, **k)),
-      [*PLACES, call((5, 6), sine=True)], slack=8)
+calls(
+    "rotary_wave",
+    lambda x, sine=False, **k: np.sin(turns(x, **k)) if sine else np.cos(turns(x, **k)),
+    [*PLACES, call((5, 6), sine=True)],
+    slack=8,
+)
 calls("rotary_embedding", rotary, PLACES, slack=16)
 
 
@@ -352,16 +467,24 @@ def simple_rnn(x: Array, h: Array, w: Array, u: Array, b: Array, activation: str
     return np.tanh(z) if activation == "tanh" else np.maximum(z, 0)
 
 
-def lstm(x: Array, h: Array, c: Array, w: Array, u: Array, b: Array,
-         forget_bias: float = 0.0) -> tuple[Array, Array]:
+def lstm(
+    x: Array, h: Array, c: Array, w: Array, u: Array, b: Array, forget_bias: float = 0.0
+) -> tuple[Array, Array]:
     """One step, gates i f c o."""
     i, f, g, o = np.split(x @ w + h @ u + b, 4, 1)
     new = sigmoid(f + forget_bias) * c + sigmoid(i) * np.tanh(g)
     return sigmoid(o) * np.tanh(new), new
 
 
-def block(x: Array, c: Array, h: Array, w: Array, b: Array, forget_bias: float = 1.0,
-          cell_clip: float = -1.0) -> tuple[Array, ...]:
+def block(
+    x: Array,
+    c: Array,
+    h: Array,
+    w: Array,
+    b: Array,
+    forget_bias: float = 1.0,
+    cell_clip: float = -1.0,
+) -> tuple[Array, ...]:
     """One step, gates i c f o, as TensorFlow's documentation of LSTMBlockCell has it."""
     i, ci, f, o = np.split(np.concatenate([x, h], 1) @ w + b, 4, 1)
     i, ci, f, o = sigmoid(i), np.tanh(ci), sigmoid(f + forget_bias), sigmoid(o)
@@ -380,15 +503,39 @@ def gru(x: Array, h: Array, w: Array, u: Array, b: Array, reset_after: bool = Tr
     return z * h + (1 - z) * np.tanh(a[:, 2 * n :] + last)
 
 
-calls("simple_rnn_cell", simple_rnn, [
-    call((3, 4), (3, 5), (4, 5), (5, 5), (5,)),
-    call((3, 4), (3, 5), (4, 5), (5, 5), (5,), activation="relu")], slack=60)
-calls("lstm_cell", lstm, [
-    call((3, 4), (3, 5), (3, 5), (4, 20), (5, 20), (20,)),
-    call((3, 4), (3, 5), (3, 5), (4, 20), (5, 20), (20,), forget_bias=1.0)], slack=60)
-calls("lstm_block_cell", block, [
-    call((3, 4), (3, 5), (3, 5), (9, 20), (20,)),
-    call((3, 4), (3, 5), (3, 5), (9, 20), (20,), forget_bias=0.0, cell_clip=0.8)], slack=60)
-calls("gru_cell", gru, [
-    call((3, 4), (3, 5), (4, 15), (5, 15), (2, 15)),
-    call((3, 4), (3, 5), (4, 15), (5, 15), (15,), reset_after=False)], slack=60)
+calls(
+    "simple_rnn_cell",
+    simple_rnn,
+    [
+        call((3, 4), (3, 5), (4, 5), (5, 5), (5,)),
+        call((3, 4), (3, 5), (4, 5), (5, 5), (5,), activation="relu"),
+    ],
+    slack=60,
+)
+calls(
+    "lstm_cell",
+    lstm,
+    [
+        call((3, 4), (3, 5), (3, 5), (4, 20), (5, 20), (20,)),
+        call((3, 4), (3, 5), (3, 5), (4, 20), (5, 20), (20,), forget_bias=1.0),
+    ],
+    slack=60,
+)
+calls(
+    "lstm_block_cell",
+    block,
+    [
+        call((3, 4), (3, 5), (3, 5), (9, 20), (20,)),
+        call((3, 4), (3, 5), (3, 5), (9, 20), (20,), forget_bias=0.0, cell_clip=0.8),
+    ],
+    slack=60,
+)
+calls(
+    "gru_cell",
+    gru,
+    [
+        call((3, 4), (3, 5), (4, 15), (5, 15), (2, 15)),
+        call((3, 4), (3, 5), (4, 15), (5, 15), (15,), reset_after=False),
+    ],
+    slack=60,
+)

@@ -93,18 +93,29 @@ def along(v: Array, x: Array, axis: int) -> Array:
 
 
 def batch_norm(
-    x: Array, scale: Array, offset: Array, mean: Array, variance: Array, epsilon: float = 1e-3,
+    x: Array,
+    scale: Array,
+    offset: Array,
+    mean: Array,
+    variance: Array,
+    epsilon: float = 1e-3,
     axis: int = -1,
-) -> Array:  # fmt: skip
+) -> Array:
     """Source: the definition."""
     scale, offset, mean, variance = (along(v, x, axis) for v in (scale, offset, mean, variance))
     return (x - mean) / np.sqrt(variance + epsilon) * scale + offset
 
 
 def training(
-    x: Array, scale: Array, offset: Array, mean: Array, variance: Array, epsilon: float = 1e-3,
-    axis: int = -1, momentum: float = 0.99,
-) -> tuple[Array, ...]:  # fmt: skip
+    x: Array,
+    scale: Array,
+    offset: Array,
+    mean: Array,
+    variance: Array,
+    epsilon: float = 1e-3,
+    axis: int = -1,
+    momentum: float = 0.99,
+) -> tuple[Array, ...]:
     """Statistics of the batch; running ones move, with the variance of a sample."""
     axes = tuple(k for k in range(x.ndim) if k != axis % x.ndim)
     own, spread = x.mean(axes), x.var(axes)
@@ -115,9 +126,16 @@ def training(
 
 
 def fused(
-    x: Array, scale: Array, offset: Array, mean: Array, variance: Array, epsilon: float = 1e-3,
-    data_format: str = "NHWC", is_training: bool = True, exponential_avg_factor: float = 1.0,
-) -> tuple[Array, ...]:  # fmt: skip
+    x: Array,
+    scale: Array,
+    offset: Array,
+    mean: Array,
+    variance: Array,
+    epsilon: float = 1e-3,
+    data_format: str = "NHWC",
+    is_training: bool = True,
+    exponential_avg_factor: float = 1.0,
+) -> tuple[Array, ...]:
     """Source: tf.nn.fused_batch_norm."""
     axis = 1 if data_format == "NCHW" else -1
     if not is_training:

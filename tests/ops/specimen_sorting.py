@@ -53,6 +53,7 @@ calls("top_k", _top, [call(ties, k=4)], kinds="iu")
 
 def rising(*shape: int) -> Any:
     """Sorted numbers along the last axis."""
+
     def make(rng: Any, dtype: Any) -> Array:
         return np.sort(rng.integers(0, 20, shape), -1).astype(dtype.numpy)
 
@@ -70,17 +71,38 @@ def _search(a: Array, v: Array, side: str = "left") -> Array:
     return np.stack([_search(x, y, side) for x, y in zip(a, v, strict=True)])
 
 
-calls("searchsorted", _search,
-      [call(rising(9), (4, 3)), call(rising(3, 5), (3, 4), side="right"), call(rising(4), ()),
-       call(rising(300), (70,)), call(rising(0), (3,))],
-      kinds="iuf")
-calls("searchsorted", _search,
-      [call(unsure, unsure), call(unsure, unsure, side="right")], kinds="f")
-calls("digitize", lambda x, b, right=False: np.asarray(np.digitize(x, b, right), np.int64),
-      [call((4, 3), rising(5)), call(rising(6), rising(6), right=True)], kinds="iuf")
-calls("isin", np.isin, [call((4, 3), (5,)), call(rising(7), rising(2, 3), invert=True),
-                       call(rising(30), rising(70)), call(rising(5), rising(0))],
-      kinds="iuf")
+calls(
+    "searchsorted",
+    _search,
+    [
+        call(rising(9), (4, 3)),
+        call(rising(3, 5), (3, 4), side="right"),
+        call(rising(4), ()),
+        call(rising(300), (70,)),
+        call(rising(0), (3,)),
+    ],
+    kinds="iuf",
+)
+calls(
+    "searchsorted", _search, [call(unsure, unsure), call(unsure, unsure, side="right")], kinds="f"
+)
+calls(
+    "digitize",
+    lambda x, b, right=False: np.asarray(np.digitize(x, b, right), np.int64),
+    [call((4, 3), rising(5)), call(rising(6), rising(6), right=True)],
+    kinds="iuf",
+)
+calls(
+    "isin",
+    np.isin,
+    [
+        call((4, 3), (5,)),
+        call(rising(7), rising(2, 3), invert=True),
+        call(rising(30), rising(70)),
+        call(rising(5), rising(0)),
+    ],
+    kinds="iuf",
+)
 calls("isin", np.isin, [call(unsure, unsure)], kinds="f")
 
 
@@ -92,9 +114,12 @@ def _argwhere(x: Array, size: int, fill_value: int = -1) -> Array:
 
 
 calls("argwhere", _argwhere, [call((3, 4), size=9), call((5,), size=2, fill_value=7)], kinds="biuf")
-calls("flatnonzero",
-      lambda x, size, fill_value=-1: _argwhere(x.reshape(-1), size, fill_value)[:, 0],
-      [call((3, 4), size=9), call((5,), size=2, fill_value=7)], kinds="biuf")
+calls(
+    "flatnonzero",
+    lambda x, size, fill_value=-1: _argwhere(x.reshape(-1), size, fill_value)[:, 0],
+    [call((3, 4), size=9), call((5,), size=2, fill_value=7)],
+    kinds="biuf",
+)
 
 
 def _unique(x: Array, size: int) -> tuple[Array, Array]:
@@ -106,6 +131,9 @@ def _unique(x: Array, size: int) -> tuple[Array, Array]:
 
 
 calls("unique", _unique, [call((3, 4), size=12), call(rising(9), size=4)], kinds="iuf")
-calls("first_positions",
-      lambda x: np.array([list(x).index(e) for e in x], np.int64),
-      [call(np.array([3, 1, 3, 0, 1, 3])), call(np.array([7]))], kinds="i")
+calls(
+    "first_positions",
+    lambda x: np.array([list(x).index(e) for e in x], np.int64),
+    [call(np.array([3, 1, 3, 0, 1, 3])), call(np.array([7]))],
+    kinds="i",
+)

@@ -29,8 +29,15 @@ def reference(a: Any, b: Any) -> Any:
 
 
 SHAPES = [
-    ((2, 3), (3, 4)), ((1, 1), (1, 1)), ((17, 33), (33, 9)), ((0, 3), (3, 2)), ((2, 0), (0, 3)),
-    ((5, 2, 3), (5, 3, 4)), ((5, 2, 3), (3, 4)), ((1, 2, 3), (5, 3, 4)), ((2, 1, 2, 3), (3, 3, 1)),
+    ((2, 3), (3, 4)),
+    ((1, 1), (1, 1)),
+    ((17, 33), (33, 9)),
+    ((0, 3), (3, 2)),
+    ((2, 0), (0, 3)),
+    ((5, 2, 3), (5, 3, 4)),
+    ((5, 2, 3), (3, 4)),
+    ((1, 2, 3), (5, 3, 4)),
+    ((2, 1, 2, 3), (3, 3, 1)),
 ]
 
 
@@ -44,18 +51,31 @@ def cases() -> Iterator[Case]:
             yield case(
                 f"matmul {flip_a} {flip_b}",
                 lambda p, q, f=flip_a, g=flip_b: ops.matmul(p, q, transpose_a=f, transpose_b=g),
-                lambda p, q, a=a, b=b: reference(a, b), x, y, rtol=1e-5,
+                lambda p, q, a=a, b=b: reference(a, b),
+                x,
+                y,
+                rtol=1e-5,
             )
     for s, t in [((3,), (3, 4)), ((2, 3), (3,)), ((3,), (3,)), ((5, 2, 3), (3,))]:
         yield case("x @ y", lambda p, q: p @ q, reference, filled(*s), filled(*t), rtol=1e-5)
     for s in [(4, 3), (3,), (2, 4, 3), (0, 3)]:
         yield case(
-            "linear", lambda x, w, b: ops.linear(x, w, b),
+            "linear",
+            lambda x, w, b: ops.linear(x, w, b),
             lambda x, w, b: (x.astype(np.float64) @ w.T + b).astype(np.float32),
-            filled(*s), filled(5, 3), filled(5), rtol=1e-5,
+            filled(*s),
+            filled(5, 3),
+            filled(5),
+            rtol=1e-5,
         )
-    yield case("no bias", lambda x, w: ops.linear(x, w, no_bias=True),
-               lambda x, w: reference(x, w.T), filled(4, 3), filled(5, 3), rtol=1e-5)
+    yield case(
+        "no bias",
+        lambda x, w: ops.linear(x, w, no_bias=True),
+        lambda x, w: reference(x, w.T),
+        filled(4, 3),
+        filled(5, 3),
+        rtol=1e-5,
+    )
 
 
 def test_products() -> None:
@@ -99,7 +119,9 @@ def test_data_follows_from_weight_and_result() -> None:
     out = ops.linear(pk.var("x", None), pk.var("w", (5, 3)), pk.var("b", None))
 
     assert FInferShapeBack.get("linear")(out.node, [None, (5, 3), None], [(8, 5)]) == [
-        (8, 3), (5, 3), (5,)
+        (8, 3),
+        (5, 3),
+        (5,),
     ]
 
 

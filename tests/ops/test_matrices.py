@@ -34,30 +34,48 @@ def einsum(equation: Any) -> Any:
         (einsum("ab1,acd->a"), GraphError, r"'1' is no letter"),
         (einsum("...c,...d->cd"), GraphError, r"the result lacks the ellipsis"),
         (einsum("abc,abc->a"), ShapeError, r"label 'b'.*3.*4|label 'b'.*4.*3"),
-        (lambda: ops.einsum(pk.var("n", (None, None)), equation="ii->i"), ShapeError,
-         r"extent of 'i', which stands twice in 'ii', got"),
+        (
+            lambda: ops.einsum(pk.var("n", (None, None)), equation="ii->i"),
+            ShapeError,
+            r"extent of 'i', which stands twice in 'ii', got",
+        ),
         (lambda: ops.tensordot(A, B, axes=4), ShapeError, r"at most 3 axes to sum, got 4"),
-        (lambda: ops.tensordot(A, B, axes=((0, 1), (0,))), GraphError,
-         r"as axes, got \(\(0, 1\), \(0,\)\)"),
+        (
+            lambda: ops.tensordot(A, B, axes=((0, 1), (0,))),
+            GraphError,
+            r"as axes, got \(\(0, 1\), \(0,\)\)",
+        ),
         (lambda: ops.vecdot(A, A, axis=0), ShapeError, r"an axis from -3 to -1, got 0"),
         (lambda: ops.matrix_power(SQUARE, n=0.5), GraphError, r"an int as n, got 0.5"),
-        (lambda: ops.matrix_power(pk.var("v", (3,)), n=2), ShapeError,
-         r"square matrices, got \(3,\)"),
+        (
+            lambda: ops.matrix_power(pk.var("v", (3,)), n=2),
+            ShapeError,
+            r"square matrices, got \(3,\)",
+        ),
         (lambda: ops.multi_dot(SQUARE), GraphError, r"at least two inputs, got 1"),
         (lambda: ops.multi_dot(SQUARE, A), ShapeError, r"ranks \[2, 3\]"),
         (lambda: ops.inv(pk.var("v", (3,))), ShapeError, r"last two axes, got \(3,\)"),
         (lambda: ops.inv(A), ShapeError, r"square matrices, got \(2, 3, 4\)"),
         (lambda: ops.svdvals(OPEN), ShapeError, r"which of o.0 rows and 3 columns are fewer"),
         (lambda: ops.qr(A, mode="raw"), GraphError, r"'reduced' or 'complete' as mode, got 'raw'"),
-        (lambda: ops.matrix_solve(SQUARE, pk.var("c", (2, 3, 1))), ShapeError,
-         r"equal batches, got \(3, 3\) and \(2, 3, 1\)"),
+        (
+            lambda: ops.matrix_solve(SQUARE, pk.var("c", (2, 3, 1))),
+            ShapeError,
+            r"equal batches, got \(3, 3\) and \(2, 3, 1\)",
+        ),
         (lambda: ops.matrix_norm(A, ord=3), GraphError, r"inf and -inf as ord, got 3"),
-        (lambda: pk.gradients([ops.qr(A)[0]], [A]), GraphError,
-         r"got 3 rows, 4 columns and mode 'reduced'"),
-        (lambda: pk.gradients([ops.svd(A, full_matrices=True)[0]], [A]), GraphError,
-         r"full_matrices=False, got 3 rows and 4 columns"),
+        (
+            lambda: pk.gradients([ops.qr(A)[0]], [A]),
+            GraphError,
+            r"got 3 rows, 4 columns and mode 'reduced'",
+        ),
+        (
+            lambda: pk.gradients([ops.svd(A, full_matrices=True)[0]], [A]),
+            GraphError,
+            r"full_matrices=False, got 3 rows and 4 columns",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_does_not_fit_is_refused(build: Any, error: Any, message: str) -> None:
     """Equations, shapes and parameters, with what was found."""
     with pytest.raises(error, match=message):

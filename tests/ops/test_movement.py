@@ -25,37 +25,71 @@ def iota(*shape: int) -> Any:
 # name: our spelling, NumPy's, shapes of the inputs
 ROWS: list[tuple[str, Function, Function, list[tuple[int, ...]]]] = [
     *[
-        (f"reshape {list(s)}->{list(t)}", lambda x, t=t: ops.reshape(x, t),
-         lambda x, t=t: x.reshape(t), [s])
+        (
+            f"reshape {list(s)}->{list(t)}",
+            lambda x, t=t: ops.reshape(x, t),
+            lambda x, t=t: x.reshape(t),
+            [s],
+        )
         for s, t in [
-            ((), (1, 1)), ((1,), ()), ((6,), (2, 3)), ((2, 3), (3, 2)), ((4, 6), (6, 4)),
-            ((2, 3, 4), (6, 4)), ((2, 3, 4), (2, 12)), ((6, 4), (2, 3, 2, 2)), ((0, 3), (5, 0)),
-            ((2, 1, 3), (3, 1, 2)), ((1, 5), (5, 1)), ((2, 3, 4), (-1, 3)), ((24,), (2, -1, 1)),
+            ((), (1, 1)),
+            ((1,), ()),
+            ((6,), (2, 3)),
+            ((2, 3), (3, 2)),
+            ((4, 6), (6, 4)),
+            ((2, 3, 4), (6, 4)),
+            ((2, 3, 4), (2, 12)),
+            ((6, 4), (2, 3, 2, 2)),
+            ((0, 3), (5, 0)),
+            ((2, 1, 3), (3, 1, 2)),
+            ((1, 5), (5, 1)),
+            ((2, 3, 4), (-1, 3)),
+            ((24,), (2, -1, 1)),
         ]
     ],
     *[
-        (f"expand_dims {a}", lambda x, a=a: ops.expand_dims(x, a),
-         lambda x, a=a: np.expand_dims(x, a), [(2, 3)])
+        (
+            f"expand_dims {a}",
+            lambda x, a=a: ops.expand_dims(x, a),
+            lambda x, a=a: np.expand_dims(x, a),
+            [(2, 3)],
+        )
         for a in [0, 1, 2, -1, (0, 2), (1, -1)]
     ],
     ("squeeze", lambda x: ops.squeeze(x), np.squeeze, [(1, 3, 1, 2)]),
     ("squeeze 0", lambda x: ops.squeeze(x, 0), lambda x: np.squeeze(x, 0), [(1, 3, 1)]),
     ("squeeze -1", lambda x: ops.squeeze(x, (-1,)), lambda x: np.squeeze(x, -1), [(0, 1)]),
     *[
-        (f"transpose {a}", lambda x, a=a: ops.transpose(x, a), lambda x, a=a: np.transpose(x, a),
-         [(2, 3, 4)])
+        (
+            f"transpose {a}",
+            lambda x, a=a: ops.transpose(x, a),
+            lambda x, a=a: np.transpose(x, a),
+            [(2, 3, 4)],
+        )
         for a in [None, (0, 1, 2), (2, 0, 1), (1, 0, 2), (-1, 0, 1)]
     ],
     ("transpose scalar", lambda x: ops.transpose(x), np.transpose, [()]),
     *[
-        (f"broadcast {list(s)}->{list(t)}", lambda x, t=t: ops.broadcast_to(x, t),
-         lambda x, t=t: np.broadcast_to(x, t), [s])
+        (
+            f"broadcast {list(s)}->{list(t)}",
+            lambda x, t=t: ops.broadcast_to(x, t),
+            lambda x, t=t: np.broadcast_to(x, t),
+            [s],
+        )
         for s, t in [((), (3,)), ((3,), (2, 3)), ((2, 1), (2, 5)), ((1, 1), (2, 0)), ((4,), (4,))]
     ],
-    ("concat 0", lambda x, y: ops.concat(x, y), lambda x, y: np.concatenate([x, y]),
-     [(2, 3), (1, 3)]),
-    ("concat -1", lambda x, y, z: ops.concat([x, y, z], axis=-1),
-     lambda x, y, z: np.concatenate([x, y, z], -1), [(2, 3), (2, 0), (2, 4)]),
+    (
+        "concat 0",
+        lambda x, y: ops.concat(x, y),
+        lambda x, y: np.concatenate([x, y]),
+        [(2, 3), (1, 3)],
+    ),
+    (
+        "concat -1",
+        lambda x, y, z: ops.concat([x, y, z], axis=-1),
+        lambda x, y, z: np.concatenate([x, y, z], -1),
+        [(2, 3), (2, 0), (2, 4)],
+    ),
     ("concat of one", lambda x: ops.concat(x, axis=1), lambda x: x, [(2, 3)]),
     ("slice", lambda x: ops.slice(x, (1, 2), (2, -1)), lambda x: x[1:3, 2:], [(4, 5)]),
     ("slice by 2", lambda x: ops.slice(x, (3,), (2,), (-2,)), lambda x: x[3::-2][:2], [(5,)]),
@@ -64,9 +98,24 @@ ROWS: list[tuple[str, Function, Function, list[tuple[int, ...]]]] = [
     ("split sizes", lambda x: ops.split(x, [1, 3])[1], lambda x: x[1:], [(4, 2)]),
 ]
 KEYS: list[Any] = [
-    0, -1, slice(None), slice(1, 3), slice(None, None, 2), slice(None, None, -1), slice(3, 0, -2),
-    slice(-2, None), slice(5, 2), slice(100), (..., 0), (0, ..., -1), (slice(None), 1), (None, 0),
-    (slice(1, None), None, ..., None), (0, 0, 0), (Ellipsis,), (slice(0, 2), None, 1, slice(None)),
+    0,
+    -1,
+    slice(None),
+    slice(1, 3),
+    slice(None, None, 2),
+    slice(None, None, -1),
+    slice(3, 0, -2),
+    slice(-2, None),
+    slice(5, 2),
+    slice(100),
+    (..., 0),
+    (0, ..., -1),
+    (slice(None), 1),
+    (None, 0),
+    (slice(1, None), None, ..., None),
+    (0, 0, 0),
+    (Ellipsis,),
+    (slice(0, 2), None, 1, slice(None)),
     np.int64(1),
 ]
 
@@ -113,13 +162,29 @@ def test_unknown_sizes() -> None:
     """Sizes that only a call brings flow through reshape, slices and concat."""
     x = pk.var("x", (None, "n"))
     rows, n = x.shape
-    outs = [ops.reshape(x, (n, rows)), ops.reshape(x, (-1,)), x[1:], x[-1], x[::-1, :2],
-            ops.concat(x, x, axis=1), x[:, ::2], ops.broadcast_to(x, (3, rows, n))]
+    outs = [
+        ops.reshape(x, (n, rows)),
+        ops.reshape(x, (-1,)),
+        x[1:],
+        x[-1],
+        x[::-1, :2],
+        ops.concat(x, x, axis=1),
+        x[:, ::2],
+        ops.broadcast_to(x, (3, rows, n)),
+    ]
     a = iota(3, 4)
     found = pk.interpret(pk.Graph(outs), {"x": a})
 
-    wanted = [a.reshape(4, 3), a.reshape(-1), a[1:], a[-1], a[::-1, :2],
-              np.concatenate([a, a], 1), a[:, ::2], np.broadcast_to(a, (3, 3, 4))]
+    wanted = [
+        a.reshape(4, 3),
+        a.reshape(-1),
+        a[1:],
+        a[-1],
+        a[::-1, :2],
+        np.concatenate([a, a], 1),
+        a[:, ::2],
+        np.broadcast_to(a, (3, 3, 4)),
+    ]
     for f, w in zip(found, wanted, strict=True):
         np.testing.assert_array_equal(f, w)
 
@@ -155,8 +220,10 @@ BAD: list[tuple[Function, str]] = [
     (lambda x: ops.searchsorted(pk.var("s", ()), x), r"a vector, or .* got \(\) for \(2, 3\)"),
     (lambda x: ops.invert_permutation(ops.cast(x, "int32")), r"needs a vector, got \(2, 3\)"),
     (lambda x: ops.rotary_embedding(x[:, :2], offset=(1,)), r"one int or size as offset, got \(1,"),
-    (lambda x: ops.rows_along_axis(ops.cast(x, "int32"), shape=(2, 3), updates=(4,)),
-     r"got \(4,\) for \(2, 3\) and \(2, 3\)"),
+    (
+        lambda x: ops.rows_along_axis(ops.cast(x, "int32"), shape=(2, 3), updates=(4,)),
+        r"got \(4,\) for \(2, 3\) and \(2, 3\)",
+    ),
     (lambda x: x[::0], "the step of an index of x must not be 0"),
     (lambda x: ops.split(x, 4), "axis 0 of length 2 does not fall into 4 equal parts"),
     (lambda x: ops.split(x, [1, 2]), r"sizes \(1, 2\) add up to 3, but axis 0 has length 2"),

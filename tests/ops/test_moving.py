@@ -43,9 +43,17 @@ def test_functions_of_several_results() -> None:
     assert ops.broadcast_arrays() == ()
 
 
-@pytest.mark.parametrize("key", [
-    (0,), (slice(None), 2), (slice(None, None, -2), ...), (..., None, slice(1, 3)), (1, 2), (),
-])
+@pytest.mark.parametrize(
+    "key",
+    [
+        (0,),
+        (slice(None), 2),
+        (slice(None, None, -2), ...),
+        (..., None, slice(1, 3)),
+        (1, 2),
+        (),
+    ],
+)
 def test_assignment_by_index(key: Any) -> None:
     """assign_index gives what NumPy's assignment leaves, with values stretched."""
     a = np.arange(12, dtype=np.float32).reshape(3, 4)
@@ -67,16 +75,24 @@ def test_hostile_indices_stay_inside(end: bool, rng: Any) -> None:
     """Whatever an index says, nothing outside of an array is touched; both modes are total."""
     x, v = pk.var("x", (None, None)), pk.var("v", (None,))
     i, j = pk.var("i", (None,), "int64"), pk.var("j", (None, 2), "int32")
-    outs = [ops.gather(x, i) * 2, ops.gather(v, i), ops.gather(x, i, axis=1, mode="zero"),
-            ops.gather_nd(x, j), ops.flip(x, axis=1) + x[:, ::-1], ops.transpose(x)[::2, ::2]]
+    outs = [
+        ops.gather(x, i) * 2,
+        ops.gather(v, i),
+        ops.gather(x, i, axis=1, mode="zero"),
+        ops.gather_nd(x, j),
+        ops.flip(x, axis=1) + x[:, ::-1],
+        ops.transpose(x)[::2, ::2],
+    ]
     graph = pk.Graph(outs)
     exe = pk.compile(graph)
     for n in (1, 3, 17, 33):
         hostile = rng.integers(-(2**62), 2**62, n)
         hostile[: n // 2] = rng.integers(-2 * n, 2 * n, n // 2)
         feeds = {
-            "x": rng.random((n, n + 2), dtype=np.float32), "v": rng.random(n, dtype=np.float32),
-            "i": hostile, "j": rng.integers(-(2**31), 2**31, (n, 2)).astype(np.int32),
+            "x": rng.random((n, n + 2), dtype=np.float32),
+            "v": rng.random(n, dtype=np.float32),
+            "i": hostile,
+            "j": rng.integers(-(2**31), 2**31, (n, 2)).astype(np.int32),
         }
         managers = {k: fenced(a, end) for k, a in feeds.items()}
         found = exe({k: m.__enter__() for k, m in managers.items()})
@@ -94,9 +110,7 @@ def test_gathers_fuse() -> None:
     a = np.random.default_rng(0).normal(size=(50, 33)).astype(np.float32)
     b = np.arange(9, dtype=np.int32)
 
-    np.testing.assert_array_equal(
-        exe(x=a, i=b)[0], np.maximum((a * 2 + 1)[b * 2 + 1], 0) - 1
-    )
+    np.testing.assert_array_equal(exe(x=a, i=b)[0], np.maximum((a * 2 + 1)[b * 2 + 1], 0) - 1)
     assert len(exe.kernels) == 1 and "gather_at" not in exe.source
 
 
@@ -125,9 +139,7 @@ def test_lanes_are_cut_where_a_choice_changes(rng: Any) -> None:
         a, b = (rng.random((3, k), dtype=np.float32) for k in (n, m))
         found = exe(x=a, y=b)
         np.testing.assert_array_equal(found[0], np.concatenate([a, b], 1) * 2)
-        np.testing.assert_array_equal(
-            found[1], np.pad(a, ((0, 0), (3, 5)), constant_values=1) + 1
-        )
+        np.testing.assert_array_equal(found[1], np.pad(a, ((0, 0), (3, 5)), constant_values=1) + 1)
     assert "_cut0" in exe.source and "select(" not in exe.source
 
 
@@ -159,8 +171,10 @@ BAD: list[tuple[Function, str]] = [
     (lambda x: ops.full((-1,), 0), r"full needs extents >= 0, got \(-1,\)"),
     (lambda x: ops.arange("a"), "arange needs a number as stop, got 'a'"),
     (lambda x: ops.arange(0, 3, 0), "arange needs a step other than 0"),
-    (lambda x: ops.arange(0, pk.var("u", (None,)).shape[0], 2),
-     r"up to the size u.0 needs .*step 2"),
+    (
+        lambda x: ops.arange(0, pk.var("u", (None,)).shape[0], 2),
+        r"up to the size u.0 needs .*step 2",
+    ),
     (lambda x: ops.linspace(0, 1, -1), "linspace needs num >= 0, got -1"),
     (lambda x: ops.one_hot(I32, -2), "one_hot needs depth >= 0, got -2"),
     (lambda x: ops.tril(x, 0.5), "tril needs an int as k, got 0.5"),
@@ -171,37 +185,55 @@ BAD: list[tuple[Function, str]] = [
     (lambda x: ops.diag(ops.expand_dims(x, 0)), r"a vector or a matrix, got \(1, 2, 3\)"),
     (lambda x: ops.space_to_depth(x, 0), "needs an int >= 1 as block_size, got 0"),
     (lambda x: ops.space_to_depth(x, 2), r"four axes, NHWC, got \(2, 3\)"),
-    (lambda x: ops.space_to_depth(ops.full((1, 3, 4, 1), 0), 2),
-     "height to be a multiple of 2, got 3"),
+    (
+        lambda x: ops.space_to_depth(ops.full((1, 3, 4, 1), 0), 2),
+        "height to be a multiple of 2, got 3",
+    ),
     (lambda x: ops.space_to_batch(x, (0,)), r"up to 1 ints >= 1 as block_shape, got \(0,\)"),
-    (lambda x: ops.resize_nearest(x, (2,), axes=(0, 1)),
-     r"a size for each of axes \(0, 1\), got \(2,\)"),
-    (lambda x: ops.resize_bilinear(pk.var("u", (None, 2)), (2, 2), axes=(0, 1)),
-     "at least 1 to read from, got u.0 and 2 at axis 0"),
-    (lambda x: ops.slice_assign(x, x[0], (0, 0), (1, 3)),
-     r"shape \(1, 3\), that of the slice, got \(3,\)"),
-    (lambda x: ops.strided_slice(x, (0,), (1,), begin_mask="1"),
-     "strided_slice needs an int as begin_mask, got '1'"),
+    (
+        lambda x: ops.resize_nearest(x, (2,), axes=(0, 1)),
+        r"a size for each of axes \(0, 1\), got \(2,\)",
+    ),
+    (
+        lambda x: ops.resize_bilinear(pk.var("u", (None, 2)), (2, 2), axes=(0, 1)),
+        "at least 1 to read from, got u.0 and 2 at axis 0",
+    ),
+    (
+        lambda x: ops.slice_assign(x, x[0], (0, 0), (1, 3)),
+        r"shape \(1, 3\), that of the slice, got \(3,\)",
+    ),
+    (
+        lambda x: ops.strided_slice(x, (0,), (1,), begin_mask="1"),
+        "strided_slice needs an int as begin_mask, got '1'",
+    ),
     (lambda x: ops.average(x, x[0, :2]), r"cannot stretch the weights \(2,\) to \(2, 3\)"),
     (lambda x: ops.arange(float("nan")), "arange needs a number as stop, got nan"),
     (lambda x: ops.eye(3, k=0.5), "eye needs an int as k, got 0.5"),
-    (lambda x: ops.strided_slice(x, (0,), (1, 2)),
-     r"of one length, got \(0,\), \(1, 2\) and \(1,\)"),
+    (
+        lambda x: ops.strided_slice(x, (0,), (1, 2)),
+        r"of one length, got \(0,\), \(1, 2\) and \(1,\)",
+    ),
     (lambda x: ops.gather(x, I32, batch_dims=2), "batch_dims from 0 to 0, so that axis 0 .* got 2"),
     (lambda x: ops.take_along_axis(x, I32), r"indices of rank 2, as x has, got \(2,\)"),
     (lambda x: ops.gather_nd(x, I32, batch_dims=4), "batch_dims from 0 to 0, got 4"),
     (lambda x: ops.gather_nd(x, np.int64(3)), "gather_nd needs indices with an axis of"),
-    (lambda x: ops.gather_nd(x, np.zeros((2, 5), int)),
-     r"0 to 2 coordinates .* got \(2, 5\) for \(2, 3\)"),
+    (
+        lambda x: ops.gather_nd(x, np.zeros((2, 5), int)),
+        r"0 to 2 coordinates .* got \(2, 5\) for \(2, 3\)",
+    ),
     (lambda x: ops.gather(x[:0], I32), "axis 0 must have an element to read, got 0"),
-    (lambda x: ops.reverse_sequence(x, I32, axis=0),
-     r"batch_axis 0, an axis other than 0, got lengths"),
+    (
+        lambda x: ops.reverse_sequence(x, I32, axis=0),
+        r"batch_axis 0, an axis other than 0, got lengths",
+    ),
     (lambda x: ops.sequence_mask(I32, -1), "sequence_mask needs maxlen >= 0, got -1"),
     (lambda x: ops.index_add(x, I32, F, batch_dims=3), "batch_dims from 0 to 0, got 3"),
     (lambda x: ops.index_add(x, I32, F[0]), r"updates of shape \(2, 3\), got \(3,\)"),
     (lambda x: ops.put_along_axis(x, I32, F), r"indices of rank 2, as x has, got \(2,\)"),
-    (lambda x: ops.segment_sum(x[0], np.zeros((2, 3), int), 2),
-     r"first axes of x, got \(2, 3\) for \(3,\)"),
+    (
+        lambda x: ops.segment_sum(x[0], np.zeros((2, 3), int), 2),
+        r"first axes of x, got \(2, 3\) for \(3,\)",
+    ),
     (lambda x: ops.top_k(x, -1), "top_k needs k >= 0, got -1"),
     (lambda x: ops.top_k(x, 4), "axis 1 must have k elements, got 3 for at least 4"),
     (lambda x: ops.searchsorted(x, F[:1]), r"each row of the values, got \(2, 3\) for \(1, 3\)"),
@@ -219,29 +251,50 @@ def test_shapes_that_are_refused(build: Function, message: str) -> None:
 OTHER: list[tuple[type, Function, str]] = [
     (pk.DTypeError, lambda x: ops.gather(x, F), "needs integers as indices, got float32"),
     (pk.DTypeError, lambda x: ops.full((2,), "a"), "full needs a number, got 'a'"),
-    (pk.DTypeError, lambda x: ops.pad(ops.cast(x, "int8"), 1, constant_values=300),
-     "of int8 cannot hold 300"),
+    (
+        pk.DTypeError,
+        lambda x: ops.pad(ops.cast(x, "int8"), 1, constant_values=300),
+        "of int8 cannot hold 300",
+    ),
     (pk.DTypeError, lambda x: ops.arange(0, 3, 0.5, "int32"), r"start and step, got 0 and 0\.5"),
-    (pk.GraphError, lambda x: ops.gather(x, I32, mode="clib"),
-     "has no mode 'clib'; did you mean 'clip'"),
-    (pk.GraphError, lambda x: ops.pad(x, 1, mode="edgy"),
-     "has no mode 'edgy'; did you mean 'edge'"),
+    (
+        pk.GraphError,
+        lambda x: ops.gather(x, I32, mode="clib"),
+        "has no mode 'clib'; did you mean 'clip'",
+    ),
+    (
+        pk.GraphError,
+        lambda x: ops.pad(x, 1, mode="edgy"),
+        "has no mode 'edgy'; did you mean 'edge'",
+    ),
     (pk.GraphError, lambda x: ops.space_to_depth(x, 2, "NHCW"), "has no data_format 'NHCW'"),
     (pk.GraphError, lambda x: ops.searchsorted(x[0], x, "lift"), "has no side 'lift'; did you"),
     (pk.GraphError, lambda x: ops.sized_by(), "sized_by needs at least one input, got none"),
     (pk.GraphError, lambda x: ops.linspace((), 1), r"linspace needs a number as start, got \(\)"),
     (pk.GraphError, lambda x: ops.pinv(x, rtol=-1), "a number >= 0 as rtol, or None, got -1"),
     (pk.GraphError, lambda x: ops.l2_normalize(x, epsilon=-1), "needs epsilon >= 0, got -1.0"),
-    (pk.GraphError, lambda x: ops.nan_to_num(x, posinf="no"),
-     "a number as posinf, or None, got 'no'"),
-    (pk.GraphError, lambda x: ops.random_words(np.int64(3), (2,), stream="a"),
-     "random_words needs an int as stream, got 'a'"),
+    (
+        pk.GraphError,
+        lambda x: ops.nan_to_num(x, posinf="no"),
+        "a number as posinf, or None, got 'no'",
+    ),
+    (
+        pk.GraphError,
+        lambda x: ops.random_words(np.int64(3), (2,), stream="a"),
+        "random_words needs an int as stream, got 'a'",
+    ),
     (pk.GraphError, lambda x: ops.matrix_power(x, 1.5), "matrix_power needs an int as n, got 1.5"),
-    (pk.DTypeError, lambda x: ops.argwhere(x, 2, fill_value=float("inf")),
-     "argwhere of int64 cannot hold inf"),
+    (
+        pk.DTypeError,
+        lambda x: ops.argwhere(x, 2, fill_value=float("inf")),
+        "argwhere of int64 cannot hold inf",
+    ),
     (pk.GraphError, lambda x: ops.argwhere(x), "argwhere needs the parameter 'size'"),
-    (pk.GraphError, lambda x: ops.resize_nearest(x, (1, 1), align_corners=True, axes=(0, 1)),
-     "resize_nearest cannot align corners and have half-pixel centers"),
+    (
+        pk.GraphError,
+        lambda x: ops.resize_nearest(x, (1, 1), align_corners=True, axes=(0, 1)),
+        "resize_nearest cannot align corners and have half-pixel centers",
+    ),
 ]
 
 

@@ -51,21 +51,50 @@ def cases() -> Iterator[Case]:
     for dtype in (np.float32, np.float64):
         for a in (-1, 0, 1, (0, 2)):
             x = values(3, 4, 5, dtype=dtype)
-            yield case(f"softmax {a}", lambda x, a=a: ops.softmax(x, axis=a),
-                       in_double(lambda x, a=a: softmax(x, a)), x, rtol=1e-6)
-            yield case(f"log_softmax {a}", lambda x, a=a: ops.log_softmax(x, axis=a),
-                       in_double(lambda x, a=a: np.log(softmax(x, a))), x, rtol=1e-6)
-            yield case(f"variance {a}", lambda x, a=a: ops.reduce_variance(x, a),
-                       in_double(lambda x, a=a: np.var(x, axis=a)), x, rtol=1e-6)
+            yield case(
+                f"softmax {a}",
+                lambda x, a=a: ops.softmax(x, axis=a),
+                in_double(lambda x, a=a: softmax(x, a)),
+                x,
+                rtol=1e-6,
+            )
+            yield case(
+                f"log_softmax {a}",
+                lambda x, a=a: ops.log_softmax(x, axis=a),
+                in_double(lambda x, a=a: np.log(softmax(x, a))),
+                x,
+                rtol=1e-6,
+            )
+            yield case(
+                f"variance {a}",
+                lambda x, a=a: ops.reduce_variance(x, a),
+                in_double(lambda x, a=a: np.var(x, axis=a)),
+                x,
+                rtol=1e-6,
+            )
         for a, keep in ((None, False), (1, False), ((0, 1), True)):
-            yield case(f"logsumexp {a}", lambda x, a=a, k=keep: ops.logsumexp(x, a, k),
-                       in_double(lambda x, a=a, k=keep: np.log(
-                           np.exp(x).sum(axis=a, keepdims=k))), values(3, 4), rtol=1e-6)
+            yield case(
+                f"logsumexp {a}",
+                lambda x, a=a, k=keep: ops.logsumexp(x, a, k),
+                in_double(lambda x, a=a, k=keep: np.log(np.exp(x).sum(axis=a, keepdims=k))),
+                values(3, 4),
+                rtol=1e-6,
+            )
         for form, reference in GELU.items():
-            yield case(f"gelu {form}", lambda x, f=form: ops.gelu(x, approximate=f),
-                       in_double(reference), values(33, dtype=dtype), rtol=1e-6)
-        yield case("silu", ops.silu, in_double(lambda x: x / (1 + np.exp(-x))),
-                   values(7, dtype=dtype), rtol=1e-6)
+            yield case(
+                f"gelu {form}",
+                lambda x, f=form: ops.gelu(x, approximate=f),
+                in_double(reference),
+                values(33, dtype=dtype),
+                rtol=1e-6,
+            )
+        yield case(
+            "silu",
+            ops.silu,
+            in_double(lambda x: x / (1 + np.exp(-x))),
+            values(7, dtype=dtype),
+            rtol=1e-6,
+        )
     x = values(3, 4, 5)
     for axis in (-1, 1, 0, (1, 2)):
         axes = axis if isinstance(axis, tuple) else (axis,)
@@ -75,10 +104,21 @@ def cases() -> Iterator[Case]:
         yield case(
             f"layer_norm {axis}",
             lambda x, g, b, a=axis: ops.layer_norm(x, g, b, axis=a),
-            in_double(lambda x, g, b, a=axes, s=spread: layer_norm(x, a) * g.reshape(s)
-                      + b.reshape(s)), x, g, b, rtol=2e-6)
-    yield case("plain", lambda x: ops.layer_norm(x, scale=False, center=False),
-               in_double(lambda x: layer_norm(x, -1)), x, rtol=2e-6)
+            in_double(
+                lambda x, g, b, a=axes, s=spread: layer_norm(x, a) * g.reshape(s) + b.reshape(s)
+            ),
+            x,
+            g,
+            b,
+            rtol=2e-6,
+        )
+    yield case(
+        "plain",
+        lambda x: ops.layer_norm(x, scale=False, center=False),
+        in_double(lambda x: layer_norm(x, -1)),
+        x,
+        rtol=2e-6,
+    )
 
 
 def test_composites() -> None:
@@ -150,11 +190,17 @@ BAD: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: ops.gelu(x(), approximate=None), pk.GraphError, "needs a str as approximate, got Non"),
     (lambda: ops.softmax(pk.var("i", (2,), "int32")), pk.DTypeError, "softmax needs floats, got i"),
     (lambda: ops.layer_norm(x(), x(), x()), pk.ShapeError, r"gamma of shape \(3,\), got \(2, 3\)"),
-    (lambda: ops.layer_norm(x(), np.ones(2, np.float32), np.ones(3, np.float32)), pk.ShapeError,
-     "the lengths of gamma and of the normalised axes must agree, got 2 and 3"),
+    (
+        lambda: ops.layer_norm(x(), np.ones(2, np.float32), np.ones(3, np.float32)),
+        pk.ShapeError,
+        "the lengths of gamma and of the normalised axes must agree, got 2 and 3",
+    ),
     (lambda: ops.layer_norm(x(), epsilon="small"), pk.GraphError, "a float as epsilon, got 'small"),
-    (lambda: pk.Node(pk.get_op("layer_norm"), [x()], pk.get_op("layer_norm").params), pk.ShapeError,
-     "layer_norm takes data, gamma, beta, got 1 inputs"),
+    (
+        lambda: pk.Node(pk.get_op("layer_norm"), [x()], pk.get_op("layer_norm").params),
+        pk.ShapeError,
+        "layer_norm takes data, gamma, beta, got 1 inputs",
+    ),
 ]
 
 

@@ -65,8 +65,11 @@ def test_products_of_zeros_have_gradients() -> None:
     x, at, u = pk.var("x", (3,)), pk.var("at", (4,), "int64"), pk.var("u", (4,))
     y = pk.ops.index_mul(x, at, u)
     graph = pk.Graph(pk.gradients(pk.ops.reduce_sum(y), [x, u]))
-    feeds = {"x": np.array([2, 3, 0], "f4"), "u": np.array([5, 0, 7, 0], "f4"),
-             "at": np.array([0, 1, 1, 2])}
+    feeds = {
+        "x": np.array([2, 3, 0], "f4"),
+        "u": np.array([5, 0, 7, 0], "f4"),
+        "at": np.array([0, 1, 1, 2]),
+    }
 
     for found in (pk.compile(graph)(feeds), pk.interpret(graph, feeds)):
         assert [a.tolist() for a in found] == [[5, 0, 0], [2, 21, 0, 0]]

@@ -44,7 +44,8 @@ TAKEN: dict[str, tuple[str, list[str]]] = {
         ["y = convolution(x, f, padding=((1, 1), (1, 2)))"],
     ),
     "SAME, which is of the padded size": (
-        TWO + pad(NO, (1, 1), (0, 1), NO)
+        TWO
+        + pad(NO, (1, 1), (0, 1), NO)
         + 'y = convolution(p, f, padding="SAME", strides=2); return y',
         ["y = convolution(x, f, strides=2, padding=((1, 2), (0, 2)))"],
     ),
@@ -66,16 +67,22 @@ TAKEN: dict[str, tuple[str, list[str]]] = {
         ],
     ),
     "in front of a transpose": (
-        "x: f32[2, 4, 8]; f: f32[3, 4, 6]; " + pad(NO, NO, (1, 1))
+        "x: f32[2, 4, 8]; f: f32[3, 4, 6]; "
+        + pad(NO, NO, (1, 1))
         + "t = transpose(p, axes=(0, 2, 1)); y = convolution(t, f); return y",
-        ["transpose = transpose(x, axes=(0, 2, 1))",
-         "y = convolution(transpose, f, padding=((1, 1),))"],
+        [
+            "transpose = transpose(x, axes=(0, 2, 1))",
+            "y = convolution(transpose, f, padding=((1, 1),))",
+        ],
     ),
     "in front of a new axis": (
-        "x: f32[2, 8]; f: f32[3, 1, 6]; " + pad(NO, (2, 0))
+        "x: f32[2, 8]; f: f32[3, 1, 6]; "
+        + pad(NO, (2, 0))
         + "t = expand_dims(p, axis=-1); y = convolution(t, f); return y",
-        ["expand_dims = expand_dims(x, axis=-1)",
-         "y = convolution(expand_dims, f, padding=((2, 0),))"],
+        [
+            "expand_dims = expand_dims(x, axis=-1)",
+            "y = convolution(expand_dims, f, padding=((2, 0),))",
+        ],
     ),
     "zeros that an average counts": (
         ONE + pad(NO, (1, 1), NO) + "y = windows(p, window=3, padding=((0, 1),)); return y",
@@ -86,11 +93,12 @@ TAKEN: dict[str, tuple[str, list[str]]] = {
         ["y = windows(x, window=3, padding=((1, 1),), fill=0.5)"],
     ),
     "images of a filter's gradient": (
-        "x: f32[2, 8, 4]; g: f32[2, 8, 6]; " + pad(NO, (1, 1), NO)
+        "x: f32[2, 8, 4]; g: f32[2, 8, 6]; "
+        + pad(NO, (1, 1), NO)
         + "y = window_products(p, g, window=3); return y",
         ["y = window_products(x, g, window=3, padding=((1, 1),))"],
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", TAKEN)
@@ -104,17 +112,21 @@ def test_windows_take_padding_over(case: str) -> None:
 PARTLY: dict[str, tuple[str, str, str]] = {
     "batch and channels": (
         "x: f32[1, 8, 2]; f: f32[3, 4, 6]; " + pad((1, 0), (1, 1), (2, 0)),
-        "((1, 0), (0, 0), (2, 0))", "((1, 1),)",
+        "((1, 0), (0, 0), (2, 0))",
+        "((1, 1),)",
     ),
     "an end of which a window would see nothing else": (
-        ONE + pad(NO, (3, 2), NO), "((0, 0), (3, 0), (0, 0))", "((0, 2),)"
+        ONE + pad(NO, (3, 2), NO),
+        "((0, 0), (3, 0), (0, 0))",
+        "((0, 2),)",
     ),
     "an end that is cut": (ONE + pad(NO, (-1, 2), NO), "((0, 0), (-1, 0), (0, 0))", "((0, 2),)"),
     "a width that a call decides": (
         "x: f32[2, n, 4]; f: f32[3, 4, 6]; " + pad(NO, ("n", 1), NO),
-        "((0, 0), (n, 0), (0, 0))", "((0, 1),)",
+        "((0, 0), (n, 0), (0, 0))",
+        "((0, 1),)",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", PARTLY)
@@ -133,16 +145,18 @@ def test_what_windows_cannot_pad_stays_in_front(case: str) -> None:
     [
         ONE + pad(NO, (1, 1), NO, value=1) + "y = convolution(p, f); return y",
         ONE + pad(NO, (1, 1), NO, value=-0.0) + "y = convolution(p, f); return y",
-        "x: f64[2, 8, 4]; f: f64[3, 4, 6]; " + pad(NO, (1, 1), NO, value=1e-60)
+        "x: f64[2, 8, 4]; f: f64[3, 4, 6]; "
+        + pad(NO, (1, 1), NO, value=1e-60)
         + "y = convolution(p, f); return y",
         ONE + pad(NO, (1, 1), NO) + 'y = windows(p, window=3, padding=1, fill="least"); return y',
         ONE + pad(NO, (1, 1), NO, value=-0.0) + "y = windows(p, window=3, padding=1); return y",
         ONE.replace("3, 4", "1, 4") + pad(NO, (1, 1), NO) + "y = convolution(p, f); return y",
         ONE.replace("3, 4", "0, 4") + pad(NO, (1, 1), NO) + "y = convolution(p, f); return y",
-        "f: f32[3, 4, 6]; x: f32[1, 8, 4]; " + pad((1, 1), NO, NO, source="f")
+        "f: f32[3, 4, 6]; x: f32[1, 8, 4]; "
+        + pad((1, 1), NO, NO, source="f")
         + "y = convolution(x, p); return y",
     ],
-)  # fmt: skip
+)
 def test_other_padding_stays(text: str) -> None:
     """Other numbers than a convolution pads with, other zeros, and windows of one element."""
     before = [line for line in pk.to_text(pk.parse(text)).splitlines() if " = " in line]
@@ -221,10 +235,13 @@ def test_a_padded_convolution_of_a_model_is_two_steps() -> None:
     widths = const("widths", np.int32([[0, 0], [0, 1], [0, 1], [0, 0]]))
     filters = const("f", np.random.default_rng(0).normal(size=(3, 3, 8, 1)).astype(np.float32))
     data = model(
-        placeholder("x", 1, 8, 8, 8), node("Relu6", "r", "x"), widths, filters,
+        placeholder("x", 1, 8, 8, 8),
+        node("Relu6", "r", "x"),
+        widths,
+        filters,
         node("Pad", "p", "r", "widths"),
         node("DepthwiseConv2dNative", "y", "p", "f", strides=[1, 2, 2, 1], padding="VALID"),
-    )  # fmt: skip
+    )
     graph = tf_graphdef.load(data, outputs=["y"])
     exe = pk.compile(graph)
 
