@@ -1,4 +1,4 @@
-"""Specimens of convolutions and of the windows they are made of, against plain loops."""
+"""Specimens of convolutions, their gradients and views of windows, against plain loops."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def transposed(
     output_padding: Any = 0,
     **more: Any,
 ) -> Array:
-    """Back to the input of a convolution, at the size that the parameters say."""
+    """Return the transposed convolution, at the size that the parameters say."""
     count = x.ndim - 2
-    window, dilations = f.shape[:-2], windowed.many(more.get("dilations", 1), count)
-    strides, extra = windowed.many(strides, count), windowed.many(output_padding, count)
+    window, dilations = f.shape[:-2], windowed.per_axis(more.get("dilations", 1), count)
+    strides, extra = windowed.per_axis(strides, count), windowed.per_axis(output_padding, count)
     size = []
     for k in range(count):
         reach = (window[k] - 1) * dilations[k] + 1
@@ -51,26 +51,33 @@ def transposed(
         else:
             low, high = (0, 0) if padding == "VALID" else (padding, padding)
             size.append((x.shape[1 + k] - 1) * strides[k] + reach - low - high + extra[k])
-    return windowed.to_input(f, x, size, strides=strides, padding=padding, **more)
+    return windowed.input_gradient(f, x, size, strides=strides, padding=padding, **more)
 
 
-named = windowed.channels_last(windowed.convolution)
-back = windowed.channels_last(transposed)
-calls("conv1d", named, [call((2, 3, 9), (4, 3, 2), padding="SAME", data_format="NCW")], slack=8)
+convolution = windowed.channels_last(windowed.convolution)
+transposed_convolution = windowed.channels_last(transposed)
+calls(
+    "conv1d", convolution, [call((2, 3, 9), (4, 3, 2), padding="SAME", data_format="NCW")], slack=8
+)
 calls(
     "conv2d",
-    named,
+    convolution,
     [
         call((2, 7, 6, 3), (3, 3, 3, 5), padding="VALID"),
         call((2, 3, 7, 6), (3, 3, 3, 5), padding="SAME", strides=2, data_format="NCHW"),
     ],
     slack=8,
 )
-calls("conv3d", named, [call((1, 3, 5, 4, 2), (2, 2, 3, 2, 3), padding=1)], slack=8)
-calls("conv1d_transpose", back, [call((2, 5, 3), (3, 2, 3), strides=2, padding="SAME")], slack=8)
+calls("conv3d", convolution, [call((1, 3, 5, 4, 2), (2, 2, 3, 2, 3), padding=1)], slack=8)
+calls(
+    "conv1d_transpose",
+    transposed_convolution,
+    [call((2, 5, 3), (3, 2, 3), strides=2, padding="SAME")],
+    slack=8,
+)
 calls(
     "conv2d_transpose",
-    back,
+    transposed_convolution,
     [
         call((1, 4, 3, 2), (3, 3, 5, 2), strides=2, padding="SAME"),
         call((1, 4, 3, 2), (2, 3, 5, 2), strides=3, padding="VALID"),
@@ -80,11 +87,16 @@ calls(
     ],
     slack=8,
 )
-calls("conv3d_transpose", back, [call((1, 2, 3, 2, 2), (2, 2, 1, 3, 2), strides=2)], slack=8)
+calls(
+    "conv3d_transpose",
+    transposed_convolution,
+    [call((1, 2, 3, 2, 2), (2, 2, 1, 3, 2), strides=2)],
+    slack=8,
+)
 
 
 def depthwise(x: Array, f: Array, **where: Any) -> Array:
-    """Each channel by itself, with its filters."""
+    """Return the convolution of each channel with its filters."""
     parts = [
         windowed.convolution(x[..., c : c + 1], f[:, :, c : c + 1], **where)
         for c in range(x.shape[-1])
@@ -108,36 +120,36 @@ calls(
     [call((2, 6, 5, 3), (3, 3, 3, 2), (1, 1, 6, 4), padding="SAME")],
     slack=40,
 )
-PLACED = [
+GEOMETRIES = [
     {"strides": (2, 1), "padding": "SAME", "groups": 2},
     {"strides": 3, "padding": ((1, 0), (0, 2)), "dilations": (1, 2)},
     {"padding": 2},
 ]
 calls(
     "convolution_backprop_input",
-    windowed.to_input,
+    windowed.input_gradient,
     [
-        call((3, 2, 2, 6), (2, 4, 6, 6), size=(7, 6), **PLACED[0]),
-        call((3, 2, 3, 2), (1, 3, 3, 2), size=(8, 7), **PLACED[1]),
-        call((2, 2, 3, 2), (1, 8, 9, 2), size=(5, 6), **PLACED[2]),
+        call((3, 2, 2, 6), (2, 4, 6, 6), size=(7, 6), **GEOMETRIES[0]),
+        call((3, 2, 3, 2), (1, 3, 3, 2), size=(8, 7), **GEOMETRIES[1]),
+        call((2, 2, 3, 2), (1, 8, 9, 2), size=(5, 6), **GEOMETRIES[2]),
     ],
     slack=8,
 )
 calls(
     "convolution_backprop_filter",
-    windowed.to_filter,
+    windowed.filter_gradient,
     [
-        call((2, 7, 6, 4), (2, 4, 6, 6), window=(3, 2), **PLACED[0]),
-        call((1, 8, 7, 3), (1, 3, 3, 2), window=(3, 2), **PLACED[1]),
+        call((2, 7, 6, 4), (2, 4, 6, 6), window=(3, 2), **GEOMETRIES[0]),
+        call((1, 8, 7, 3), (1, 3, 3, 2), window=(3, 2), **GEOMETRIES[1]),
     ],
     slack=8,
 )
 calls(
     "window_products",
-    windowed.to_filter,
+    windowed.filter_gradient,
     [
         call((2, 7, 6, 2), (2, 4, 6, 3), window=(3, 2), strides=(2, 1), padding="SAME"),
-        call((1, 8, 7, 3), (1, 3, 3, 2), window=(3, 2), **PLACED[1]),
+        call((1, 8, 7, 3), (1, 3, 3, 2), window=(3, 2), **GEOMETRIES[1]),
         call((9, 6, 2), (9, 4, 3), window=(3,)),
     ],
     slack=8,
@@ -145,7 +157,7 @@ calls(
 
 
 def dilate(x: Array, factors: Any, padding: Any) -> Array:
-    """Elements a factor apart, then padding, which may cut off."""
+    """Return the elements a factor apart, then padded; negative padding cuts."""
     size = [(n - 1) * f + 1 if n else 0 for n, f in zip(x.shape, factors, strict=True)]
     out = np.zeros(size, x.dtype)
     out[tuple(slice(None, None, f) for f in factors)] = x
@@ -203,7 +215,7 @@ calls(
 
 
 def patches(x: Array, window: Any, **where: Any) -> Array:
-    """Each window as one row."""
+    """Return each window as one row."""
     view = windowed.windows(x, window, **where)
     return view.reshape(*view.shape[: x.ndim - 1], -1)
 

@@ -1,4 +1,4 @@
-"""Specimens of operators whose indices are data: gathers, scatters, segments."""
+"""Specimens of operators whose indices are data: gathers, scatters, segment reductions."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ ALL = "biuf"
 
 
 def indices(*shape: int, low: int = -6, high: int = 6, dtype: str = "int64") -> Any:
-    """Drawn indices, some of them out of range."""
+    """Return a function that draws indices, some of them out of range."""
     return lambda rng, _: rng.integers(low, high, shape).astype(dtype)
 
 
-def place(i: Array, n: int) -> tuple[Array, Array]:
-    """Where each index points, and whether it points at an element."""
+def clipped(i: Array, n: int) -> tuple[Array, Array]:
+    """Return the clipped position of each index, and whether the index is in range."""
     front = np.where(i < 0, i.astype(np.int64) + n, i)
     return np.clip(front, 0, n - 1).astype(np.int64), (front >= 0) & (front < n)
 
 
 def _take(x: Array, i: Array, axis: int | None = None, mode: str = "clip") -> Array:
     n = x.size if axis is None else x.shape[axis]
-    at, there = place(i, n)
+    at, there = clipped(i, n)
     out = np.take(x, at, axis)
     if mode == "clip":
         return out
@@ -44,7 +44,7 @@ def _gather(x: Array, i: Array, axis: int = 0, batch_dims: int = 0, mode: str = 
 
 
 def _along(x: Array, i: Array, axis: int = -1, mode: str = "clip") -> Array:
-    at, there = place(i, x.shape[axis])
+    at, there = clipped(i, x.shape[axis])
     out = np.take_along_axis(x, at, axis)
     return out if mode == "clip" else np.where(there, out, x.dtype.type(0))
 
@@ -54,11 +54,11 @@ def _points(x: Array, i: Array, batch_dims: int = 0, mode: str = "clip") -> Arra
         return np.stack([_points(a, b, batch_dims - 1, mode) for a, b in zip(x, i, strict=True)])
     if not i.shape[-1]:
         return np.broadcast_to(x, (*i.shape[:-1], *x.shape))
-    found = [place(i[..., k], x.shape[k]) for k in range(i.shape[-1])]
-    out = x[tuple(at for at, _ in found)]
+    positions = [clipped(i[..., k], x.shape[k]) for k in range(i.shape[-1])]
+    out = x[tuple(at for at, _ in positions)]
     if mode == "clip":
         return out
-    there = np.all([t for _, t in found], axis=0)
+    there = np.all([t for _, t in positions], axis=0)
     wide = there.reshape(there.shape + (1,) * (out.ndim - there.ndim))
     return np.where(wide, out, x.dtype.type(0))
 
@@ -141,11 +141,11 @@ calls(
 calls("invert_permutation", np.argsort, [call(np.array([2, 0, 3, 1]))], kinds="i")
 
 
-# Scatters: one update after the other, in Python.
+# Scatters: one update after the other.
 
 
-def _join(kind: str, old: Array, new: Array) -> Array:
-    """What an element becomes; sums of 16-bit floats are references in double already."""
+def _combine(kind: str, old: Array, new: Array) -> Array:
+    """Return an element after an update; sums of 16-bit floats are computed in float64 anyway."""
     return {
         "update": lambda: new,
         "add": lambda: old + new,
@@ -166,10 +166,10 @@ def _index(kind: str) -> Any:
         out = np.moveaxis(x, axis, 0).copy()
         axes = tuple(range(axis, axis + i.ndim))
         rows = np.moveaxis(u, axes, range(i.ndim)).reshape(-1, *out.shape[1:])
-        at, there = place(i.reshape(-1), x.shape[axis])
+        at, there = clipped(i.reshape(-1), x.shape[axis])
         for a, t, row in zip(at, there, rows, strict=True):
             if t or mode == "clip":
-                out[a] = _join(kind, out[a], row)
+                out[a] = _combine(kind, out[a], row)
         return np.moveaxis(out, 0, axis)
 
     return run
@@ -184,10 +184,10 @@ def _nd(kind: str) -> Any:
         points = i.reshape(int(np.prod(i.shape[:-1])), k)
         rows = u.reshape(len(points), *x.shape[k:])
         for point, row in zip(points, rows, strict=True):
-            found = [place(p, n) for p, n in zip(point, x.shape, strict=False)]
-            if mode == "clip" or all(t for _, t in found):
-                at = tuple(int(p) for p, _ in found)
-                out[at] = _join(kind, out[at], row)
+            positions = [clipped(p, n) for p, n in zip(point, x.shape, strict=False)]
+            if mode == "clip" or all(t for _, t in positions):
+                at = tuple(int(p) for p, _ in positions)
+                out[at] = _combine(kind, out[at], row)
         return out
 
     return run
@@ -197,11 +197,11 @@ def _at_axis(kind: str) -> Any:
     def run(x: Array, i: Array, u: Array, axis: int = -1, mode: str = "zero") -> Array:
         out = np.moveaxis(x, axis, -1).copy()
         index, new = (np.moveaxis(a, axis, -1) for a in (np.broadcast_to(i, u.shape), u))
-        at, there = place(index, out.shape[-1])
+        at, there = clipped(index, out.shape[-1])
         for k in np.ndindex(index.shape):
             if there[k] or mode == "clip":
                 point = (*k[:-1], at[k])
-                out[point] = _join(kind, out[point], new[k])
+                out[point] = _combine(kind, out[point], new[k])
         return np.moveaxis(out, -1, axis)
 
     return run
@@ -255,14 +255,14 @@ def _scatter_nd(i: Array, u: Array, shape: tuple[int, ...]) -> Array:
 calls("scatter_nd", _scatter_nd, [call(indices(6, 1), (6, 3), shape=(5, 3))], kinds="iuf", slack=4)
 
 
-def _segments(fold: Any, empty: Any) -> Any:
+def _segments(reduction: Any, empty: Any) -> Any:
     def run(x: Array, ids: Array, num_segments: int) -> Array:
         rows = x.reshape(ids.size, *x.shape[ids.ndim :])
         out = []
         for k in range(num_segments):
-            mine = rows[ids.reshape(-1) == k]
-            none = np.full(rows.shape[1:], empty(x.dtype), x.dtype)
-            out.append(fold(mine, axis=0).astype(x.dtype) if len(mine) else none)
+            members = rows[ids.reshape(-1) == k]
+            initial = np.full(rows.shape[1:], empty(x.dtype), x.dtype)
+            out.append(reduction(members, axis=0).astype(x.dtype) if len(members) else initial)
         return np.stack(out)
 
     return run
@@ -281,7 +281,7 @@ def _over_root(rows: Array, axis: int) -> Array:
 
 
 _IDS = indices(8, low=-2, high=5)
-for _name, _fold, _empty in (
+for _name, _reduction, _empty in (
     ("segment_sum", np.sum, lambda d: 0),
     ("segment_max", np.max, _least),
     ("segment_min", np.min, _most),
@@ -291,7 +291,7 @@ for _name, _fold, _empty in (
 ):
     calls(
         _name,
-        _segments(_fold, _empty),
+        _segments(_reduction, _empty),
         [
             call((8, 3), _IDS, num_segments=4),
             call((2, 4, 3), indices(2, 4, low=0, high=3, dtype="int32"), num_segments=5),
@@ -301,7 +301,7 @@ for _name, _fold, _empty in (
     )
 
 
-# What scatters consist of.
+# The operators that scatters expand to.
 
 
 def _rows(x: Array, rows: Array, updates: Array, kind: str = "add") -> Array:
@@ -309,7 +309,7 @@ def _rows(x: Array, rows: Array, updates: Array, kind: str = "add") -> Array:
     for a, k in np.ndindex(rows.shape):
         if 0 <= rows[a, k] < x.shape[2]:
             row = out[a, :, rows[a, k]]
-            out[a, :, rows[a, k]] = _join(kind, row, updates[a, :, k])
+            out[a, :, rows[a, k]] = _combine(kind, row, updates[a, :, k])
     return out
 
 
@@ -324,9 +324,9 @@ for _kind in ("update", "add", "sub", "mul", "min", "max"):
 
 
 def _numbers(i: Array, shape: tuple[int, ...], mode: str = "zero") -> Array:
-    found = [place(i[..., k], n) for k, n in enumerate(shape)]
-    at = np.ravel_multi_index([p for p, _ in found], shape)
-    there = np.all([t for _, t in found], axis=0)
+    positions = [clipped(i[..., k], n) for k, n in enumerate(shape)]
+    at = np.ravel_multi_index([p for p, _ in positions], shape)
+    there = np.all([t for _, t in positions], axis=0)
     return np.where(there | (mode == "clip"), at, -1)
 
 
@@ -344,7 +344,7 @@ def _places(
     grid = list(np.meshgrid(*map(np.arange, updates), indexing="ij"))
     grid = [g * (n > 1) for g, n in zip(grid, shape, strict=True)]
     grid[axis] = np.broadcast_to(i, updates)
-    at, there = place(grid[axis], shape[axis])
+    at, there = clipped(grid[axis], shape[axis])
     grid[axis] = at
     return np.where(there | (mode == "clip"), np.ravel_multi_index(grid, shape), -1)
 

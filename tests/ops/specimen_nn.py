@@ -45,12 +45,12 @@ def signs(*shape: int) -> Any:
 def mask(*shape: int) -> Any:
     """True or False; the first row has nothing."""
 
-    def made(rng: Any, dtype: Any) -> Array:
-        found = rng.random(shape) < 0.6
-        found[..., 0, :] = False
-        return found
+    def draw(rng: Any, dtype: Any) -> Array:
+        unmasked = rng.random(shape) < 0.6
+        unmasked[..., 0, :] = False
+        return unmasked
 
-    return made
+    return draw
 
 
 # softmax and its like
@@ -373,7 +373,7 @@ calls(
 
 
 def causal(x: Array, value: float = -np.inf) -> Array:
-    """What is later than the query has another value."""
+    """Return scores with another value for keys later than the query."""
     rows, columns = x.shape[-2:]
     return np.where(np.arange(columns) - np.arange(rows)[:, None] > columns - rows, value, x)
 

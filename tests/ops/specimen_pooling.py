@@ -1,4 +1,4 @@
-"""Specimens of pools and of batch normalisation."""
+"""Specimens of pools and of batch normalization."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Array = Any
 
 @windowed.channels_last
 def max_pool(x: Array, window: Any, strides: Any = None, **where: Any) -> Array:
-    """The largest of each window, element by element."""
+    """Return the maximum of each window."""
     strides = window if strides is None else strides
     view = windowed.windows(x, window, "least", strides=strides, **where)
     count = x.ndim - 2
@@ -25,7 +25,7 @@ def max_pool(x: Array, window: Any, strides: Any = None, **where: Any) -> Array:
 def avg_pool(
     x: Array, window: Any, strides: Any = None, count_include_pad: bool = False, **where: Any
 ) -> Array:
-    """The mean of what lies inside, or of the window."""
+    """Return the mean of the elements of each window, with or without padding."""
     strides = window if strides is None else strides
     count = x.ndim - 2
     taps = tuple(range(1 + count, 1 + 2 * count))
@@ -34,39 +34,39 @@ def avg_pool(
     return total / ones.sum(taps)
 
 
-SPREAD = [
+IMAGES = [
     call((2, 7, 6, 3), window=3, strides=2, padding="SAME"),
     call((2, 3, 7, 6), window=(3, 2), padding=1, data_format="NCHW"),
 ]
 calls("max_pool1d", max_pool, [call((2, 9, 3), window=2)], kinds="iuf")
-calls("max_pool2d", max_pool, [*SPREAD, call((1, 20, 20, 19), window=2)], kinds="iuf")
+calls("max_pool2d", max_pool, [*IMAGES, call((1, 20, 20, 19), window=2)], kinds="iuf")
 calls("max_pool3d", max_pool, [call((1, 4, 5, 4, 2), window=2, strides=1)], kinds="iuf")
 calls("avg_pool1d", avg_pool, [call((2, 9, 3), window=2, padding=1)], slack=8)
 padded = call((2, 7, 6, 3), window=3, padding=1, strides=2, count_include_pad=True)
-calls("avg_pool2d", avg_pool, [*SPREAD, padded], slack=8)
+calls("avg_pool2d", avg_pool, [*IMAGES, padded], slack=8)
 calls("avg_pool3d", avg_pool, [call((1, 4, 5, 4, 2), window=(2, 1, 2))], slack=8)
 
 
-def over_all(fold: Any) -> Any:
-    """A fold over the spatial axes."""
+def global_pool(reduction: Any) -> Any:
+    """Return a reference that reduces the spatial axes."""
 
     def run(x: Array, data_format: str = "channels_last", keepdims: bool = False) -> Array:
         first = data_format == "NCHW"
         axes = tuple(range(2, x.ndim)) if first else tuple(range(1, x.ndim - 1))
-        return fold(x, axis=axes, keepdims=keepdims)
+        return reduction(x, axis=axes, keepdims=keepdims)
 
     return run
 
 
 GLOBAL = [call((2, 4, 5, 3)), call((2, 3, 4, 5), data_format="NCHW", keepdims=True)]
-calls("global_max_pool", over_all(np.max), GLOBAL, kinds="iuf")
-calls("global_avg_pool", over_all(np.mean), GLOBAL, slack=8)
+calls("global_max_pool", global_pool(np.max), GLOBAL, kinds="iuf")
+calls("global_avg_pool", global_pool(np.mean), GLOBAL, slack=8)
 
 
 def local_response(
     x: Array, depth_radius: int = 5, bias: float = 1, alpha: float = 1, beta: float = 0.5
 ) -> Array:
-    """Source: the definition, channel by channel."""
+    """Return the value by definition, channel by channel."""
     out = np.empty_like(x)
     for c in range(x.shape[-1]):
         near = x[..., max(0, c - depth_radius) : c + depth_radius + 1]
@@ -83,12 +83,12 @@ calls(
 
 
 def above_zero(*shape: int) -> Any:
-    """Drawn positive: variances."""
+    """Return a function that draws positive numbers, such as variances."""
     return lambda rng, dtype: cast(positive(rng, shape), dtype)
 
 
 def along(v: Array, x: Array, axis: int) -> Array:
-    """A vector as it broadcasts along an axis."""
+    """Return a vector, reshaped to broadcast along an axis of ``x``."""
     return v.reshape([-1 if k == axis % x.ndim else 1 for k in range(x.ndim)])
 
 
@@ -101,7 +101,7 @@ def batch_norm(
     epsilon: float = 1e-3,
     axis: int = -1,
 ) -> Array:
-    """Source: the definition."""
+    """Return the value by definition."""
     scale, offset, mean, variance = (along(v, x, axis) for v in (scale, offset, mean, variance))
     return (x - mean) / np.sqrt(variance + epsilon) * scale + offset
 
@@ -116,12 +116,15 @@ def training(
     axis: int = -1,
     momentum: float = 0.99,
 ) -> tuple[Array, ...]:
-    """Statistics of the batch; running ones move, with the variance of a sample."""
+    """Return y and updated running statistics; the variance for these is unbiased."""
     axes = tuple(k for k in range(x.ndim) if k != axis % x.ndim)
-    own, spread = x.mean(axes), x.var(axes)
-    y = batch_norm(x, scale, offset, own, spread, epsilon, axis)
-    sample = x.var(axes, ddof=1)
-    moved = (mean * momentum + own * (1 - momentum), variance * momentum + sample * (1 - momentum))
+    batch_mean, batch_variance = x.mean(axes), x.var(axes)
+    y = batch_norm(x, scale, offset, batch_mean, batch_variance, epsilon, axis)
+    unbiased = x.var(axes, ddof=1)
+    moved = (
+        mean * momentum + batch_mean * (1 - momentum),
+        variance * momentum + unbiased * (1 - momentum),
+    )
     return y, *moved
 
 
@@ -136,7 +139,7 @@ def fused(
     is_training: bool = True,
     exponential_avg_factor: float = 1.0,
 ) -> tuple[Array, ...]:
-    """Source: tf.nn.fused_batch_norm."""
+    """Return the results of tf.nn.fused_batch_norm."""
     axis = 1 if data_format == "NCHW" else -1
     if not is_training:
         return batch_norm(x, scale, offset, mean, variance, epsilon, axis), mean, variance
@@ -145,7 +148,7 @@ def fused(
 
 
 def inputs(shape: tuple[int, ...], channels: int) -> tuple[Any, ...]:
-    """Data, scale, offset, mean and variance."""
+    """Return data, scale, offset, mean and variance to call an operator with."""
     return shape, (channels,), (channels,), (channels,), above_zero(channels)
 
 

@@ -12,7 +12,7 @@ Array = Any
 
 
 def _order(x: Array, axis: int = -1, descending: bool = False) -> Array:
-    """Stable both ways: of equal elements the first comes first; NaN is the largest."""
+    """Return the stable order, ascending or descending; NaN is the largest."""
     x = np.moveaxis(x, axis, -1)
     out = np.zeros(x.shape, np.int64)
     for at in np.ndindex(x.shape[:-1]):
@@ -35,7 +35,7 @@ def _top(x: Array, k: int = 1, axis: int = -1) -> tuple[Array, Array]:
 
 
 def ties(rng: Any, dtype: Any) -> Array:
-    """Rows with equal elements, and NaN where there is one."""
+    """Return rows with equal elements, and with NaN for floats."""
     out = rng.integers(0, 4, (3, 9)).astype(dtype.numpy)
     if dtype.is_float:
         out[1, 4] = np.nan
@@ -52,7 +52,7 @@ calls("top_k", _top, [call(ties, k=4)], kinds="iu")
 
 
 def rising(*shape: int) -> Any:
-    """Sorted numbers along the last axis."""
+    """Return a function that draws numbers sorted along the last axis."""
 
     def make(rng: Any, dtype: Any) -> Array:
         return np.sort(rng.integers(0, 20, shape), -1).astype(dtype.numpy)
@@ -60,8 +60,8 @@ def rising(*shape: int) -> Any:
     return make
 
 
-def unsure(rng: Any, dtype: Any) -> Array:
-    """Sorted numbers with infinities, zeros of both signs and NaN at the end."""
+def with_infinities(rng: Any, dtype: Any) -> Array:
+    """Return sorted numbers with infinities, zeros of both signs, and NaN at the end."""
     return np.array([-np.inf, -1, -0.0, 0.0, 0.0, 2, np.inf, np.nan, np.nan]).astype(dtype.numpy)
 
 
@@ -84,7 +84,10 @@ calls(
     kinds="iuf",
 )
 calls(
-    "searchsorted", _search, [call(unsure, unsure), call(unsure, unsure, side="right")], kinds="f"
+    "searchsorted",
+    _search,
+    [call(with_infinities, with_infinities), call(with_infinities, with_infinities, side="right")],
+    kinds="f",
 )
 calls(
     "digitize",
@@ -103,13 +106,13 @@ calls(
     ],
     kinds="iuf",
 )
-calls("isin", np.isin, [call(unsure, unsure)], kinds="f")
+calls("isin", np.isin, [call(with_infinities, with_infinities)], kinds="f")
 
 
 def _argwhere(x: Array, size: int, fill_value: int = -1) -> Array:
-    found = np.argwhere(x)
+    coordinates = np.argwhere(x)
     out = np.full((size, x.ndim), fill_value, np.int64)
-    out[: min(size, len(found))] = found[:size]
+    out[: min(size, len(coordinates))] = coordinates[:size]
     return out
 
 

@@ -1,4 +1,4 @@
-"""What contractions and linear algebra refuse, and how products are computed."""
+"""Contractions and decompositions: errors, and how products are computed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SQUARE, OPEN = pk.var("s", (3, 3)), pk.var("o", (None, 3))
 
 
 def einsum(equation: Any) -> Any:
-    """On A and B."""
+    """Return a function that calls einsum on A and B."""
     return lambda: ops.einsum(A, B, equation=equation)
 
 
@@ -76,14 +76,14 @@ def einsum(equation: Any) -> Any:
         ),
     ],
 )
-def test_what_does_not_fit_is_refused(build: Any, error: Any, message: str) -> None:
-    """Equations, shapes and parameters, with what was found."""
+def test_invalid_calls_raise(build: Any, error: Any, message: str) -> None:
+    """An invalid equation, shape or parameter raises an error that shows it."""
     with pytest.raises(error, match=message):
         build()
 
 
-def test_a_matrix_that_has_no_answer_is_an_error_of_its_feed() -> None:
-    """NumPy's reason is in the message."""
+def test_a_singular_matrix_raises_a_feed_error() -> None:
+    """The error for the inverse of a singular matrix gives NumPy's reason."""
     graph = pk.Graph([ops.inv(SQUARE)])
 
     with pytest.raises(FeedError, match="that it was given: Singular matrix"):
@@ -92,33 +92,33 @@ def test_a_matrix_that_has_no_answer_is_an_error_of_its_feed() -> None:
 
 @pytest.mark.parametrize("name", ["svd", "svdvals", "pinv", "matrix_rank"])
 @pytest.mark.parametrize("wrong", [-np.inf, np.nan])
-def test_no_singular_values(name: str, wrong: float) -> None:
-    """LAPACK looks for those of this matrix for ever."""
+def test_singular_values_of_nan_and_infinity_raise(name: str, wrong: float) -> None:
+    """A matrix with NaN or infinity raises an error; LAPACK does not terminate for this one."""
     x = np.array([[wrong, -0.867, 0.945], [-0.186, 1.109, -1.75], [-1.98, 0.36, -0.81]], np.float32)
-    found = getattr(ops, name)(SQUARE)
-    graph = pk.Graph([found] if isinstance(found, pk.Entry) else list(found))
+    result = getattr(ops, name)(SQUARE)
+    graph = pk.Graph([result] if isinstance(result, pk.Entry) else list(result))
 
     with pytest.raises(FeedError, match=f"it was given: it holds {wrong}, and has no singular"):
         pk.interpret(graph, {"s": x})
 
 
-def test_batches_become_as_few_axes_as_steps_allow() -> None:
-    """Extents and steps of a, b and c; the last axis is one launch."""
+def test_axes_of_a_batch_merge_where_strides_allow() -> None:
+    """Each axis has an extent and the strides of a, b and c; the last axis is one launch."""
     assert batch_axes((2, 3), (2, 3), 4, 5, 6) == [(6, 4, 5, 6)]
     assert batch_axes((2, 1), (1, 3), 4, 5, 6) == [(2, 4, 0, 18), (3, 0, 5, 6)]
     assert batch_axes((2, 3), (1, 1), 4, 5, 6) == [(6, 4, 0, 6)]
     assert batch_axes((1,), (1,), 4, 5, 6) == [(1, 0, 0, 0)]
 
 
-def test_operands_that_lie_transposed_are_not_copied() -> None:
-    """The library reads them as they are."""
+def test_transposed_operands_are_not_copied() -> None:
+    """An einsum of transposed operands is one library call, which reads them transposed."""
     exe = pk.compile(ops.einsum(A, B, equation="bij,bki->bjk"))
 
     assert [type(s).__name__ for s in exe.steps] == ["Library"]
 
 
-def test_the_equation_stands_first_or_is_named() -> None:
-    """As in every library, operands one by one or as one sequence; but not twice."""
+def test_the_equation_is_the_first_argument_or_a_parameter() -> None:
+    """Einsum takes the equation first or by name, and operands as arguments or a sequence."""
     named = ops.einsum(A, B, equation="bij,bki->bjk").node
     for node in (ops.einsum("bij,bki->bjk", A, B).node, ops.einsum("bij,bki->bjk", [A, B]).node):
         assert [node.params, node.inputs] == [named.params, named.inputs]
@@ -126,8 +126,8 @@ def test_the_equation_stands_first_or_is_named() -> None:
         ops.einsum("ij,jk", A, B, equation="ij,jk")
 
 
-def test_the_smallest_product_comes_first() -> None:
-    """A chain is multiplied from the end where that costs less."""
+def test_the_smallest_product_is_computed_first() -> None:
+    """A chain of matrices is multiplied from the end where that costs less."""
     chain = [pk.var(c, s) for c, s in zip("abc", [(50, 60), (60, 70), (70, 1)], strict=True)]
     for entry in (ops.multi_dot(*chain), ops.einsum(*chain, equation="ij,jk,kl->il")):
         texts = [str(s) for s in pk.compile(entry).steps if "library" in str(s)]

@@ -1,4 +1,4 @@
-"""Movement, gathers, scatters, sorting: functions beside the operators, what fuses, what is not."""
+"""Movement, gathers, scatters and sorting: functions with several results, kernels, errors."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Function = Callable[..., Any]
 
 
 def run(*outputs: Any, **feeds: Any) -> list[Any]:
-    """What the interpreter gives."""
+    """Return the interpreter's results."""
     return pk.interpret(pk.Graph(list(outputs)), feeds)
 
 
-def test_functions_of_several_results() -> None:
-    """unstack, array_split, broadcast_arrays and meshgrid give what NumPy gives."""
+def test_functions_with_several_results_agree_with_numpy() -> None:
+    """unstack, array_split, broadcast_arrays and meshgrid give what NumPy's give."""
     a = np.arange(12, dtype=np.float32).reshape(3, 4)
     v, w = np.arange(3, dtype=np.float32), np.arange(2, dtype=np.float32)
     x, y, z = pk.var("x", (3, 4)), pk.var("y", (3,)), pk.var("z", (2,))
@@ -36,10 +36,10 @@ def test_functions_of_several_results() -> None:
         (ops.meshgrid(y, z), np.meshgrid(v, w)),
         (ops.meshgrid(y, z, indexing="ij"), np.meshgrid(v, w, indexing="ij")),
     ]
-    for ours, numpys in pairs:
-        given = {n.name: feeds[n.name] for n in pk.Graph(list(ours)).inputs}
-        for found, wanted in zip(run(*ours, **given), numpys, strict=True):
-            np.testing.assert_array_equal(found, wanted)
+    for entries, arrays in pairs:
+        graph_feeds = {n.name: feeds[n.name] for n in pk.Graph(list(entries)).inputs}
+        for result, expected in zip(run(*entries, **graph_feeds), arrays, strict=True):
+            np.testing.assert_array_equal(result, expected)
     assert ops.broadcast_arrays() == ()
 
 
@@ -54,25 +54,25 @@ def test_functions_of_several_results() -> None:
         (),
     ],
 )
-def test_assignment_by_index(key: Any) -> None:
-    """assign_index gives what NumPy's assignment leaves, with values stretched."""
+def test_assign_index_agrees_with_numpy(key: Any) -> None:
+    """assign_index gives the array after NumPy's assignment, of a number and of an array."""
     a = np.arange(12, dtype=np.float32).reshape(3, 4)
-    wanted, x = a.copy(), pk.var("x", (3, 4))
-    wanted[key] = 7
+    with_number, x = a.copy(), pk.var("x", (3, 4))
+    with_number[key] = 7
     shape = a[key].shape
     value = np.arange(int(np.prod(shape)), dtype=np.float32).reshape(shape)
-    other = a.copy()
-    other[key] = value
+    with_array = a.copy()
+    with_array[key] = value
 
-    found = run(ops.assign_index(x, key, 7), ops.assign_index(x, key, value), x=a)
+    results = run(ops.assign_index(x, key, 7), ops.assign_index(x, key, value), x=a)
 
-    np.testing.assert_array_equal(found[0], wanted)
-    np.testing.assert_array_equal(found[1], other)
+    np.testing.assert_array_equal(results[0], with_number)
+    np.testing.assert_array_equal(results[1], with_array)
 
 
 @pytest.mark.parametrize("end", [True, False], ids=["end", "begin"])
-def test_hostile_indices_stay_inside(end: bool, rng: Any) -> None:
-    """Whatever an index says, nothing outside of an array is touched; both modes are total."""
+def test_arbitrary_indices_read_inside_of_arrays(end: bool, rng: Any) -> None:
+    """No index, of whatever value, makes a gather touch memory outside of an array."""
     x, v = pk.var("x", (None, None)), pk.var("v", (None,))
     i, j = pk.var("i", (None,), "int64"), pk.var("j", (None, 2), "int32")
     outs = [
@@ -86,24 +86,24 @@ def test_hostile_indices_stay_inside(end: bool, rng: Any) -> None:
     graph = pk.Graph(outs)
     exe = pk.compile(graph)
     for n in (1, 3, 17, 33):
-        hostile = rng.integers(-(2**62), 2**62, n)
-        hostile[: n // 2] = rng.integers(-2 * n, 2 * n, n // 2)
+        indices = rng.integers(-(2**62), 2**62, n)
+        indices[: n // 2] = rng.integers(-2 * n, 2 * n, n // 2)
         feeds = {
             "x": rng.random((n, n + 2), dtype=np.float32),
             "v": rng.random(n, dtype=np.float32),
-            "i": hostile,
+            "i": indices,
             "j": rng.integers(-(2**31), 2**31, (n, 2)).astype(np.int32),
         }
         managers = {k: fenced(a, end) for k, a in feeds.items()}
-        found = exe({k: m.__enter__() for k, m in managers.items()})
-        for a, b in zip(found, pk.interpret(graph, feeds), strict=True):
+        results = exe({k: m.__enter__() for k, m in managers.items()})
+        for a, b in zip(results, pk.interpret(graph, feeds), strict=True):
             np.testing.assert_array_equal(a, b)
         for m in managers.values():
             m.__exit__(None, None, None)
 
 
-def test_gathers_fuse() -> None:
-    """What computes indices, what is read and what follows are one kernel."""
+def test_a_gather_fuses_with_its_neighbours() -> None:
+    """The producers of both inputs of a gather and its consumers are one kernel with it."""
     x, i = pk.var("x", (50, 33)), pk.var("i", (None,), "int32")
     y = ops.relu(ops.gather(x * 2 + 1, i * 2 + 1)) - 1
     exe = pk.compile(pk.Graph([y]))
@@ -114,37 +114,39 @@ def test_gathers_fuse() -> None:
     assert len(exe.kernels) == 1 and "gather_at" not in exe.source
 
 
-def test_turned_blocks(rng: Any) -> None:
-    """Inputs across the lanes are turned in blocks; every size and dtype is right."""
+def test_transposes_copy_blocks(rng: Any) -> None:
+    """Kernels read inputs across the vector lanes by transposing blocks, for all sizes."""
     for dtype in ("float32", "float64", "int8", "int16", "bool"):
         x, y = pk.var("x", (None, None, None), dtype), pk.var("y", (None, None), dtype)
-        turned = ops.transpose(y)
-        flipped = ops.where(ops.equal(turned, turned), turned, y[0, 0])
-        exe = pk.compile(pk.Graph([ops.transpose(x, (0, 2, 1)), flipped]))
+        transposed = ops.transpose(y)
+        chosen = ops.where(ops.equal(transposed, transposed), transposed, y[0, 0])
+        exe = pk.compile(pk.Graph([ops.transpose(x, (0, 2, 1)), chosen]))
         assert "turn_rows<" in exe.source
         for n, m in ((1, 1), (3, 50), (16, 16), (64, 33), (300, 70)):
             a = (rng.integers(0, 100, (2, n, m)) % 7).astype(dtype)
             b = (rng.integers(0, 100, (m, n)) % 5).astype(dtype)
-            found = exe(x=a, y=b)
-            np.testing.assert_array_equal(found[0], a.transpose(0, 2, 1))
-            np.testing.assert_array_equal(found[1], b.T)
+            results = exe(x=a, y=b)
+            np.testing.assert_array_equal(results[0], a.transpose(0, 2, 1))
+            np.testing.assert_array_equal(results[1], b.T)
 
 
-def test_lanes_are_cut_where_a_choice_changes(rng: Any) -> None:
-    """Each part of a concatenation or padding along the lanes is a loop of its own."""
+def test_vector_loops_split_where_a_selection_changes(rng: Any) -> None:
+    """Each part of a concatenation or padding along the vector lanes is a loop without a select."""
     x, y = pk.var("x", (None, None)), pk.var("y", (None, None))
     outs = [ops.concat(x, y, axis=1) * 2, ops.pad(x, ((0, 0), (3, 5)), constant_values=1) + 1]
     exe = pk.compile(pk.Graph(outs))
     for n, m in ((0, 4), (5, 0), (1, 1), (40, 7), (16, 32), (300, 200)):
         a, b = (rng.random((3, k), dtype=np.float32) for k in (n, m))
-        found = exe(x=a, y=b)
-        np.testing.assert_array_equal(found[0], np.concatenate([a, b], 1) * 2)
-        np.testing.assert_array_equal(found[1], np.pad(a, ((0, 0), (3, 5)), constant_values=1) + 1)
+        results = exe(x=a, y=b)
+        np.testing.assert_array_equal(results[0], np.concatenate([a, b], 1) * 2)
+        np.testing.assert_array_equal(
+            results[1], np.pad(a, ((0, 0), (3, 5)), constant_values=1) + 1
+        )
     assert "_cut0" in exe.source and "select(" not in exe.source
 
 
 I32, F = np.zeros((2,), np.int32), np.zeros((2, 3), np.float32)
-BAD: list[tuple[Function, str]] = [
+SHAPE_ERRORS: list[tuple[Function, str]] = [
     (lambda x: ops.moveaxis(x, (0, 1), (0,)), r"as many axes in source .*got \(0, 1\) and \(0,\)"),
     (lambda x: ops.matrix_transpose(x[0]), r"matrices in the last two axes, got \(3,\)"),
     (lambda x: ops.rot90(x, axes=(0,)), r"needs two axes to turn, got \(0,\)"),
@@ -241,14 +243,14 @@ BAD: list[tuple[Function, str]] = [
 ]
 
 
-@pytest.mark.parametrize("build, message", BAD)
-def test_shapes_that_are_refused(build: Function, message: str) -> None:
-    """What does not fit is refused when the node is made, with what was given."""
+@pytest.mark.parametrize("build, message", SHAPE_ERRORS)
+def test_invalid_shapes_and_parameters_raise(build: Function, message: str) -> None:
+    """The call that builds a node raises a ShapeError with the shape or parameter it got."""
     with pytest.raises(pk.ShapeError, match=message):
         build(pk.var("x", (2, 3)))
 
 
-OTHER: list[tuple[type, Function, str]] = [
+OTHER_ERRORS: list[tuple[type, Function, str]] = [
     (pk.DTypeError, lambda x: ops.gather(x, F), "needs integers as indices, got float32"),
     (pk.DTypeError, lambda x: ops.full((2,), "a"), "full needs a number, got 'a'"),
     (
@@ -298,8 +300,10 @@ OTHER: list[tuple[type, Function, str]] = [
 ]
 
 
-@pytest.mark.parametrize("error, build, message", OTHER)
-def test_what_else_is_refused(error: type[Exception], build: Function, message: str) -> None:
-    """Dtypes and words that do not fit are refused too."""
+@pytest.mark.parametrize("error, build, message", OTHER_ERRORS)
+def test_invalid_dtypes_and_words_raise(
+    error: type[Exception], build: Function, message: str
+) -> None:
+    """Dtypes, numbers and words that an operator does not take raise an error."""
     with pytest.raises(error, match=message):
         build(pk.var("x", (2, 3)))

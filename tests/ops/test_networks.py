@@ -1,4 +1,4 @@
-"""Losses, norms, cells and attention: their kernels, their corners, and what they refuse."""
+"""Losses, norms, recurrent cells and attention: number of kernels, corner cases, errors."""
 
 from __future__ import annotations
 
@@ -9,31 +9,30 @@ import numpy as np
 import pytest
 
 import passkit as pk
-from passkit.graph.op import FInferShapeBack
 from tests.planned import plan
 
 ops = pk.ops
 
 
 def var(*shape: Any, dtype: str = "float32", name: str = "x") -> Any:
-    """An input."""
+    """Return a variable."""
     return pk.var(name, shape, dtype)
 
 
 def weights(gates: int, units: int = 16, inputs: int = 8) -> list[Any]:
-    """Kernel and recurrent kernel of a cell."""
+    """Return the kernel and the recurrent kernel of a cell."""
     return [var(inputs, gates * units, name="w"), var(units, gates * units, name="u")]
 
 
 def cell(name: str, gates: int, *bias: int, states: int = 1, **params: Any) -> Any:
-    """A cell's first result, and the others."""
+    """Return the results of a recurrent cell on variables."""
     state = [var("b", 16, name=f"h{k}") for k in range(states)]
     out = pk.get_op(name)(var("b", 8), *state, *weights(gates), var(*bias, name="bias"), **params)
     return out if isinstance(out, tuple) else (out,)
 
 
 LABELS = var("b", dtype="int32", name="labels")
-KERNELS: dict[str, tuple[Callable[[], Any], int]] = {
+KERNEL_COUNTS: dict[str, tuple[Callable[[], Any], int]] = {
     "simple_rnn_cell": (lambda: cell("simple_rnn_cell", 1, 16), 1),
     "lstm_cell": (lambda: cell("lstm_cell", 4, 64, states=2), 1),
     "lstm_block_cell": (
@@ -90,25 +89,25 @@ KERNELS: dict[str, tuple[Callable[[], Any], int]] = {
 }
 
 
-@pytest.mark.parametrize("name", KERNELS)
-def test_how_many_kernels(name: str) -> None:
-    """Beside its products of matrices, a composite is one kernel, or as few as can be."""
-    build, wanted = KERNELS[name]
+@pytest.mark.parametrize("name", KERNEL_COUNTS)
+def test_composites_are_few_kernels(name: str) -> None:
+    """Apart from its matrix products, a composite is one kernel, or as few as possible."""
+    build, kernel_count = KERNEL_COUNTS[name]
     planned = plan(pk.Graph(build()))
     kernels = [k.ops for k in planned.attrs["kernel"].values()]
-    left = {n.op.name for n in planned.nodes if n.op is not None} - {"fused", "constant"}
+    other_ops = {n.op.name for n in planned.nodes if n.op is not None} - {"fused", "constant"}
 
-    assert len(kernels) == wanted, kernels
-    assert left <= {"matmul", "matmul_sum"}
+    assert len(kernels) == kernel_count, kernels
+    assert other_ops <= {"matmul", "matmul_sum"}
 
 
 def run(*outs: Any, **feeds: Any) -> list[Any]:
-    """Interpreted."""
+    """Return the interpreter's results."""
     return pk.interpret(pk.Graph(outs), feeds)
 
 
-def test_cross_entropies_of_large_logits() -> None:
-    """Nothing overflows, and a class that cannot be is worth nothing where no label is."""
+def test_cross_entropies_of_large_logits_are_finite() -> None:
+    """Large logits do not overflow, and a logit of -inf adds nothing where the label is 0."""
     x = np.array([[1e4, -1e4, 0], [-np.inf, 0, 0]], np.float32)
     t = np.array([[0, 1, 0], [0, 0.5, 0.5]], np.float32)
     dense, sparse, sigmoid = run(
@@ -122,59 +121,64 @@ def test_cross_entropies_of_large_logits() -> None:
     np.testing.assert_array_equal(sigmoid, [1e4, 1e4])
 
 
-def test_labels_that_are_no_class() -> None:
-    """They are worth 0, whichever side they are off."""
+def test_labels_out_of_range_have_a_loss_of_zero() -> None:
+    """The cross entropy of a label below 0 or above the number of classes is 0."""
     x = np.zeros((3, 4), np.float32)
-    (found,) = run(ops.sparse_softmax_cross_entropy_with_logits(np.array([-1, 4, 0]), x))
+    (losses,) = run(ops.sparse_softmax_cross_entropy_with_logits(np.array([-1, 4, 0]), x))
 
-    np.testing.assert_allclose(found, [0, 0, np.log(4)], rtol=1e-6)
+    np.testing.assert_allclose(losses, [0, 0, np.log(4)], rtol=1e-6)
 
 
-def test_what_is_worth_nothing() -> None:
-    """A label of 0 adds nothing to a divergence, whatever its prediction; late keys have -inf."""
+def test_zero_labels_and_later_keys() -> None:
+    """A label of 0 adds nothing to a divergence; scores of keys later than the query are -inf."""
     t, p = np.float32([0, 0.5, 0.5]), np.float32([0.3, 0, 0.5])
-    found, late = run(
+    divergences, scores = run(
         ops.kl_divergence(t, p, reduction="none"), ops.causal_mask(np.zeros((2, 3), np.float32))
     )
 
-    np.testing.assert_array_equal(found, [0, np.inf, 0])
-    np.testing.assert_array_equal(late, [[0, 0, -np.inf], [0, 0, 0]])
+    np.testing.assert_array_equal(divergences, [0, np.inf, 0])
+    np.testing.assert_array_equal(scores, [[0, 0, -np.inf], [0, 0, 0]])
 
 
-def test_lengths_of_nothing() -> None:
-    """A zero vector has no direction: it stays 0, and is similar to nothing."""
+def test_zero_vectors_stay_zero() -> None:
+    """Normalizing or clipping a zero vector gives 0, and its cosine similarity is 0."""
     zero, some = np.zeros((2, 3), np.float32), np.ones((2, 3), np.float32)
-    for found in run(
+    for result in run(
         ops.l2_normalize(zero), ops.cosine_similarity(zero, some), ops.clip_by_norm(zero)
     ):
-        assert (found == 0).all()
+        assert (result == 0).all()
 
 
-def test_all_hidden() -> None:
-    """Attention that sees no key gives 0, not NaN."""
+def test_attention_to_no_key_is_zero() -> None:
+    """A query whose mask hides every key gets 0, not NaN."""
     x = np.ones((3, 4), np.float32)
     seen = np.array([[True, False, True], [False, False, False], [True, True, True]])
-    (found,) = run(ops.scaled_dot_product_attention(x, x, x, seen, masked=True))
+    (result,) = run(ops.scaled_dot_product_attention(x, x, x, seen, masked=True))
 
-    np.testing.assert_allclose(found[:, 0], [1, 0, 1], rtol=1e-6)
+    np.testing.assert_allclose(result[:, 0], [1, 0, 1], rtol=1e-6)
 
 
-def test_names_and_missing_inputs() -> None:
-    """Gamma and beta that are left out become variables; losses take their inputs by name."""
+def test_missing_gamma_and_beta_become_variables() -> None:
+    """Gamma and beta that are left out become variables, whose shapes follow from the data."""
     out = ops.group_norm(var(2, 5, 6), groups=3, name="gn")
-    shapes = FInferShapeBack.get("group_norm")(out.node, [(2, 5, 6), None, None], [None])
-    x, t = var(3), var(3, name="t")
-    (a,) = run(
-        ops.huber_loss(predictions=x, labels=t), x=np.float32([1, 2, 3]), t=np.float32([1, 0, 0])
-    )
+    graph = pk.ApplyPasses(pk.Graph([out]), ["InferShape"])
+    shapes = [graph.attrs["shape"][e] for e in out.node.inputs]
 
     assert [e.node.name for e in out.node.inputs] == ["x", "gn_gamma", "gn_beta"]
     assert shapes == [(2, 5, 6), (6,), (6,)]
-    assert a == np.float32((1.5 + 2.5) / 3)
 
 
-i32 = {"dtype": "int32"}
-BAD: list[tuple[Callable[[], Any], type[Exception], str]] = [
+def test_losses_take_inputs_by_name() -> None:
+    """Predictions and labels may be given in any order by name."""
+    x, t = var(3), var(3, name="t")
+    loss = ops.huber_loss(predictions=x, labels=t)
+    (mean,) = run(loss, x=np.float32([1, 2, 3]), t=np.float32([1, 0, 0]))
+
+    assert mean == np.float32((1.5 + 2.5) / 3)
+
+
+INT32 = {"dtype": "int32"}
+ERRORS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: ops.mean_squared_error(var(3), var(3), reduction="max"), pk.GraphError, "got 'max'"),
     (lambda: ops.huber_loss(var(3), var(3), delta=0.0), pk.GraphError, "delta above 0, got 0.0"),
     (
@@ -182,7 +186,7 @@ BAD: list[tuple[Callable[[], Any], type[Exception], str]] = [
         pk.ShapeError,
         r"one shape, got \(3,\) and \(2, 3\)",
     ),
-    (lambda: ops.nll_loss(var(2, **i32), var(2, 3, 4)), pk.ShapeError, r"\(2, 3\), got \(2,\)"),
+    (lambda: ops.nll_loss(var(2, **INT32), var(2, 3, 4)), pk.ShapeError, r"\(2, 3\), got \(2,\)"),
     (lambda: ops.nll_loss(var(2), var(2, 3)), pk.DTypeError, "integer labels, got float32"),
     (lambda: ops.label_smoothing(var(3), smoothing=2.0), pk.GraphError, "0 to 1, got 2.0"),
     (lambda: ops.group_norm(var(2, 6), groups=4), pk.ShapeError, "divide 6 channels, got 4"),
@@ -208,7 +212,7 @@ BAD: list[tuple[Callable[[], Any], type[Exception], str]] = [
     ),
     (
         lambda: ops.scaled_dot_product_attention(
-            var(2, 3), var(2, 3), var(2, 3), var(2, 2, **i32), masked=True
+            var(2, 3), var(2, 3), var(2, 3), var(2, 2, **INT32), masked=True
         ),
         pk.DTypeError,
         "bool or float32, got int32",
@@ -276,8 +280,10 @@ BAD: list[tuple[Callable[[], Any], type[Exception], str]] = [
 ]
 
 
-@pytest.mark.parametrize("build, error, message", BAD)
-def test_what_is_refused(build: Callable[[], Any], error: type[Exception], message: str) -> None:
-    """Parameters and shapes that do not fit are refused when the node is made."""
+@pytest.mark.parametrize("build, error, message", ERRORS)
+def test_invalid_calls_raise(
+    build: Callable[[], Any], error: type[Exception], message: str
+) -> None:
+    """The call that builds a node raises an error with the parameter or shape it got."""
     with pytest.raises(error, match=message):
         build()

@@ -1,4 +1,4 @@
-"""Composites of neural networks against NumPy in float64, and that they are primitives."""
+"""Softmax, layer norm and other composites against NumPy in float64, and their expansions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import passkit as pk
-from passkit.graph.op import FExpand, FInferShapeBack
 from tests.ops.harness import TARGETS, Case, case, check
 
 ops = pk.ops
@@ -18,13 +17,13 @@ erf = np.vectorize(math.erf, otypes=[np.float64])
 
 
 def softmax(x: Any, axis: Any) -> Any:
-    """Source: the definition, in float64."""
+    """Return the value by definition, in float64."""
     e = np.exp(x - x.max(axis=axis, keepdims=True))
     return e / e.sum(axis=axis, keepdims=True)
 
 
 def layer_norm(x: Any, axes: Any) -> Any:
-    """Source: the definition, in float64."""
+    """Return the value by definition, in float64."""
     d = x - x.mean(axis=axes, keepdims=True)
     return d / np.sqrt((d * d).mean(axis=axes, keepdims=True) + 1e-5)
 
@@ -37,17 +36,17 @@ GELU: dict[str, Callable[[Any], Any]] = {
 
 
 def values(*shape: int, dtype: Any = np.float32) -> Any:
-    """Ordinary values."""
+    """Return normally distributed values."""
     return (np.random.default_rng(3).normal(size=shape) * 3).astype(dtype)
 
 
 def in_double(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``function`` in float64, rounded to the dtype of the input."""
+    """Return ``function`` computed in float64 and rounded to the dtype of its first argument."""
     return lambda x, *rest: np.asarray(function(x.astype(np.float64), *rest)).astype(x.dtype)
 
 
 def cases() -> Iterator[Case]:
-    """Every composite, over the axes where they differ."""
+    """Yield a case for each composite, along different axes."""
     for dtype in (np.float32, np.float64):
         for a in (-1, 0, 1, (0, 2)):
             x = values(3, 4, 5, dtype=dtype)
@@ -121,48 +120,48 @@ def cases() -> Iterator[Case]:
     )
 
 
-def test_composites() -> None:
-    """A composite means what its definition gives in float64."""
+def test_composites_match_their_definitions() -> None:
+    """The interpreter gives the definition of each composite, computed in float64."""
     check("interpret", list(cases()))
 
 
 @pytest.mark.parametrize("target", [t for t in TARGETS if t != "interpret"])
 @pytest.mark.usefixtures("quick_kernels")
-def test_natively(target: str) -> None:
-    """A target runs all cases, in one graph."""
+def test_compiled_composites_match_their_definitions(target: str) -> None:
+    """One compiled graph of all cases gives their definitions."""
     check(target, list(cases()))
 
 
-def test_logsumexp_of_infinities() -> None:
-    """The largest may be infinite: nothing is subtracted then."""
+def test_logsumexp_of_infinities_is_not_nan() -> None:
+    """An infinite maximum is not subtracted: inf - inf would be NaN."""
     x = np.array([[-np.inf, -np.inf], [np.inf, 1], [np.nan, 1], [0, -np.inf]], np.float32)
-    wanted = np.array([-np.inf, np.inf, np.nan, 0], np.float32)
+    expected = np.array([-np.inf, np.inf, np.nan, 0], np.float32)
 
-    infinities = case("infinities", lambda e: ops.logsumexp(e, axis=1), lambda _: wanted, x)
+    infinities = case("infinities", lambda e: ops.logsumexp(e, axis=1), lambda _: expected, x)
     check("interpret", [infinities])
 
 
 def test_softmax_is_five_primitives() -> None:
     """Softmax expands to max, sub, exp, sum, div, so that it fuses with its neighbours."""
     out = ops.softmax(pk.var("x", (2, 3)))
-    made = FExpand.get("softmax")(out.node, *out.node.inputs)
-    names = [n.op.name for n in pk.Graph([made]).nodes if n.op is not None]
+    graph = pk.ApplyPasses(pk.Graph([out]), ["Expand"])
+    names = [n.op.name for n in graph.nodes if n.op is not None]
 
     assert names == ["reduce_max", "sub", "exp", "reduce_sum", "div"]
 
 
 @pytest.mark.parametrize("name", ["softmax", "log_softmax", "softmin", "masked_softmax"])
-def test_softmax_of_nothing_is_empty(name: str) -> None:
-    """Nothing of an empty axis overflows: no largest element is asked for."""
+def test_softmax_of_an_empty_axis_is_empty(name: str) -> None:
+    """An empty axis has no maximum, and the result is empty."""
     none = np.zeros((4, 0), np.float32)
     mask = [none.astype(bool)] if name == "masked_softmax" else []
-    made = pk.get_op(name)(pk.constant(none), *mask, axis=-1)
+    result = pk.get_op(name)(pk.constant(none), *mask, axis=-1)
 
-    assert pk.compile(made)()[0].shape == (4, 0)
+    assert pk.compile(result)()[0].shape == (4, 0)
 
 
-def test_a_mask_of_nothing_broadcasts_and_must_fit() -> None:
-    """As one of something: the result may be wider than x, and what does not fit is refused."""
+def test_an_empty_mask_broadcasts() -> None:
+    """The result of an empty masked softmax has the broadcast shape; masks that don't fit raise."""
     x = pk.var("x", (1, 0))
 
     assert ops.masked_softmax(x, pk.var("m", (4, 0), "bool")).shape == (4, 0)
@@ -170,21 +169,22 @@ def test_a_mask_of_nothing_broadcasts_and_must_fit() -> None:
         ops.masked_softmax(pk.var("x", (0, 3)), pk.var("m", (7,), "bool"))
 
 
-def test_gamma_and_beta_are_made() -> None:
-    """Missing inputs become variables, whose shapes follow from the data."""
+def test_missing_gamma_and_beta_become_variables() -> None:
+    """Gamma and beta that are left out become variables, whose shapes follow from the data."""
     out = ops.layer_norm(pk.var("x", (2, 3)), name="ln")
-    found = FInferShapeBack.get("layer_norm")(out.node, [(2, 3), None, None], [None])
+    graph = pk.ApplyPasses(pk.Graph([out]), ["InferShape"])
+    shapes = [graph.attrs["shape"][e] for e in out.node.inputs]
 
     assert [e.node.name for e in out.node.inputs] == ["x", "ln_gamma", "ln_beta"]
-    assert found == [(2, 3), (3,), (3,)]
+    assert shapes == [(2, 3), (3,), (3,)]
 
 
 def x() -> Any:
-    """An input of two axes."""
+    """Return a variable of two axes."""
     return pk.var("x", (2, 3))
 
 
-BAD: list[tuple[Callable[[], Any], type[Exception], str]] = [
+ERRORS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: ops.softmax(x(), axis=2), pk.ShapeError, "softmax: axis 2 is out of range"),
     (lambda: ops.gelu(x(), approximate="erf"), pk.GraphError, "'sigmoid' as approximate, got 'erf"),
     (lambda: ops.gelu(x(), approximate=None), pk.GraphError, "needs a str as approximate, got Non"),
@@ -204,8 +204,10 @@ BAD: list[tuple[Callable[[], Any], type[Exception], str]] = [
 ]
 
 
-@pytest.mark.parametrize("build, error, message", BAD)
-def test_what_is_refused(build: Callable[[], Any], error: type[Exception], message: str) -> None:
-    """Parameters and shapes that do not fit are refused when the node is made."""
+@pytest.mark.parametrize("build, error, message", ERRORS)
+def test_invalid_calls_raise(
+    build: Callable[[], Any], error: type[Exception], message: str
+) -> None:
+    """The call that builds a node raises an error with the parameter or shape it got."""
     with pytest.raises(error, match=message):
         build()

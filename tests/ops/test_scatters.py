@@ -1,4 +1,4 @@
-"""Scatters: what their kernels promise beside values, and what they say of bad calls."""
+"""Scatters: reproducibility, work in place, NaN, gradients, and errors."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ RNG = np.random.default_rng(3)
 
 
 @pytest.mark.parametrize("shape", [(3000, 37), (900, 2000), (200_000,)])
-def test_bits_do_not_depend_on_threads(shape: tuple[int, ...]) -> None:
-    """Each row takes its updates in their order, whoever owns it: rows, long rows, elements."""
+def test_bits_do_not_depend_on_the_number_of_threads(shape: tuple[int, ...]) -> None:
+    """Short rows, long rows and single elements take their updates in order with any team size."""
     count = 5000
     x, updates = RNG.normal(size=shape), RNG.normal(size=(count, *shape[1:]))
     at = RNG.integers(-2, 40, count)  # so that many meet
     feeds = {"x": x.astype("f4"), "at": at, "u": updates.astype("f4")}
     entries = [pk.var(k, tuple(None for _ in v.shape), str(v.dtype)) for k, v in feeds.items()]
     run = pk.compile(pk.Graph([pk.ops.index_add(*entries), pk.ops.index_mul(*entries)]))
-    found = []
+    results = []
     for threads in (1, 2, 4):
         with team_of(threads):
-            found.append([a.tobytes() for a in run(feeds)])
-    wanted = pk.interpret(pk.Graph(pk.ops.index_add(*entries)), feeds)[0]
+            results.append([a.tobytes() for a in run(feeds)])
+    expected = pk.interpret(pk.Graph(pk.ops.index_add(*entries)), feeds)[0]
 
-    assert found[0] == found[1] == found[2]
-    assert found[0][0] == wanted.tobytes()
+    assert results[0] == results[1] == results[2]
+    assert results[0][0] == expected.tobytes()
     assert run.stats["python_calls"] == 0
 
 
-def test_a_scatter_writes_over_what_it_reads() -> None:
-    """Into a value that nobody else wants the updates go in place; into an input they do not."""
+def test_a_scatter_into_a_temporary_works_in_place() -> None:
+    """Updates are written into a temporary without other users, but not into a graph's input."""
     x, at, u = pk.var("x", (50, 8)), pk.var("at", (7,), "int64"), pk.var("u", (7, 8))
     run = pk.compile(pk.Graph([pk.ops.index_add(x * 2.0, at, u) + 1.0]))
     feeds = {"x": np.ones((50, 8), "f4"), "at": np.arange(7), "u": np.ones((7, 8), "f4")}
@@ -48,20 +48,20 @@ def test_a_scatter_writes_over_what_it_reads() -> None:
     assert feeds["x"].sum() == 400
 
 
-def test_extremes_keep_nan() -> None:
-    """As NumPy's maximum: NaN on either side wins."""
+def test_extremes_propagate_nan() -> None:
+    """The maximum and minimum of an element and an update are NaN if one of them is."""
     x, at, u = pk.var("x", (40,)), pk.var("at", (40,), "int64"), pk.var("u", (40,))
     a, b = np.full(40, 1.0, "f4"), np.full(40, 2.0, "f4")
     a[::3], b[::4] = np.nan, np.nan
     graph = pk.Graph([pk.ops.index_max(x, at, u), pk.ops.index_min(x, at, u)])
-    found = pk.compile(graph)(x=a, at=np.arange(40), u=b)
+    results = pk.compile(graph)(x=a, at=np.arange(40), u=b)
 
-    np.testing.assert_array_equal(found[0], np.maximum(a, b))
-    np.testing.assert_array_equal(found[1], np.minimum(a, b))
+    np.testing.assert_array_equal(results[0], np.maximum(a, b))
+    np.testing.assert_array_equal(results[1], np.minimum(a, b))
 
 
-def test_products_of_zeros_have_gradients() -> None:
-    """One zero among the factors leaves the product of the others, two leave nothing."""
+def test_gradients_of_products_with_zeros() -> None:
+    """The gradient of a single zero is the product of the other factors; of two zeros, it is 0."""
     x, at, u = pk.var("x", (3,)), pk.var("at", (4,), "int64"), pk.var("u", (4,))
     y = pk.ops.index_mul(x, at, u)
     graph = pk.Graph(pk.gradients(pk.ops.reduce_sum(y), [x, u]))
@@ -71,12 +71,12 @@ def test_products_of_zeros_have_gradients() -> None:
         "at": np.array([0, 1, 1, 2]),
     }
 
-    for found in (pk.compile(graph)(feeds), pk.interpret(graph, feeds)):
-        assert [a.tolist() for a in found] == [[5, 0, 0], [2, 21, 0, 0]]
+    for gradients in (pk.compile(graph)(feeds), pk.interpret(graph, feeds)):
+        assert [a.tolist() for a in gradients] == [[5, 0, 0], [2, 21, 0, 0]]
 
 
-def test_sums_of_bools_are_no_differences() -> None:
-    """A sum of bools is whether any holds; a difference there is not."""
+def test_differences_of_bools_raise() -> None:
+    """A sum of bools is their disjunction, but bools have no difference."""
     x, at = pk.var("x", (4,), "bool"), pk.var("at", (2,), "int64")
     u = pk.var("u", (2,), "bool")
     with pytest.raises(pk.DTypeError, match="index_sub needs .*got bool"):
@@ -100,34 +100,34 @@ ROWS: dict[str, tuple[Any, ...]] = {
         ({"x": ((2, 3, 5, 4), "float16")}, {}, pk.DTypeError, "32 bits or more, got float16"),
     ],
 )
-def test_what_rows_refuse(
+def test_invalid_rows_raise(
     changed: dict[str, Any], params: dict[str, Any], error: type[Exception], message: str
 ) -> None:
-    """Kinds, shapes and dtypes that do not fit are named."""
+    """The error for an invalid kind, shape or dtype shows it."""
     entries = [pk.var(k, *v) for k, v in {**ROWS, **changed}.items()]
     with pytest.raises(error, match=message):
         pk.ops.scatter_rows(*entries, **params)
 
 
-def test_points_have_coordinates() -> None:
-    """As many as the shape has axes."""
+def test_points_with_another_number_of_coordinates_raise() -> None:
+    """A point has a coordinate for each axis of the shape."""
     with pytest.raises(pk.ShapeError, match=r"needs 3 coordinates.*got .4, 2"):
         pk.ops.rows_of_points(pk.var("i", (4, 2), "int64"), shape=(2, 3, 4))
 
 
-def test_searching_where_the_length_is_unknown() -> None:
-    """NumPy searches then: the number of steps is not known when kernels are made."""
+def test_searches_of_unknown_length_run_in_numpy() -> None:
+    """A binary search is unrolled, so that its length must be known; otherwise NumPy searches."""
     a, v = pk.var("a", ("n",)), pk.var("v", (5,))
     run = pk.compile(pk.Graph([pk.ops.searchsorted(a, v), pk.ops.isin(v, a)]))
-    found = run(a=np.arange(4, dtype="f4"), v=np.array([-1, 0, 1.5, 3, 9], "f4"))
+    results = run(a=np.arange(4, dtype="f4"), v=np.array([-1, 0, 1.5, 3, 9], "f4"))
 
-    assert [x.tolist() for x in found] == [[0, 0, 2, 3, 4], [False, True, False, True, False]]
+    assert [x.tolist() for x in results] == [[0, 0, 2, 3, 4], [False, True, False, True, False]]
     assert run.stats["python_calls"] == 2
 
 
 @pytest.mark.parametrize("kind", ["add", "sub", "mul", "min", "max", "update"])
-def test_gradients_of_what_is_scattered_into_nothing(kind: str) -> None:
-    """All updates are dropped, so none has a part in the result."""
+def test_gradients_of_scatters_into_an_empty_array_are_zero(kind: str) -> None:
+    """All updates of an empty array are dropped, so their gradients are 0."""
     x, at, u = pk.var("x", (0, 3)), pk.var("at", (4, 1), "int64"), pk.var("u", (4, 3))
     points = getattr(pk.ops, f"tensor_scatter_nd_{kind}")(x, at, u)
     segments = pk.ops.unsorted_segment_max(u, pk.ops.reshape(at, shape=(-1,)), num_segments=0)
@@ -135,5 +135,5 @@ def test_gradients_of_what_is_scattered_into_nothing(kind: str) -> None:
     feeds = {"x": np.ones((0, 3), "f4"), "at": np.zeros((4, 1), "i8"), "u": np.ones((4, 3), "f4")}
 
     for run in (lambda f: pk.interpret(graph, f), pk.compile(graph)):
-        found = run({n.name: feeds[n.name] for n in graph.inputs})
-        assert [f.tolist() for f in found] == [[], [[0] * 3] * 4, [[0] * 3] * 4]
+        gradients = run({n.name: feeds[n.name] for n in graph.inputs})
+        assert [f.tolist() for f in gradients] == [[], [[0] * 3] * 4, [[0] * 3] * 4]

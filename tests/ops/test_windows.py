@@ -1,4 +1,4 @@
-"""What convolutions, pools and batch norms refuse, and how they are computed."""
+"""Convolutions, pools and batch norms: errors, kernels, gradients and unknown sizes."""
 
 from __future__ import annotations
 
@@ -177,26 +177,26 @@ OPEN = pk.var("o", (2, None, 9, 4))
         ),
     ],
 )
-def test_what_does_not_fit_is_refused(build: Any, error: Any, message: str) -> None:
-    """Shapes and parameters, with what was found."""
+def test_invalid_calls_raise(build: Any, error: Any, message: str) -> None:
+    """The call that builds a node raises an error with the shape or parameter it got."""
     with pytest.raises(error, match=message):
         build()
 
 
-def kinds(entry: Any) -> list[str]:
-    """The kinds of steps that compute an entry."""
+def step_kinds(entry: Any) -> list[str]:
+    """Return the classes of the steps that compute an entry."""
     return [type(s).__name__ for s in pk.compile(entry).steps]
 
 
-def test_what_stands_around_a_pool_is_in_its_kernel() -> None:
-    """A pool is a fold over a view: one kernel with its neighbours."""
+def test_a_pool_fuses_with_its_neighbours() -> None:
+    """A pool, a reduction of a view, is one kernel with its producer and consumer."""
     y = ops.exp(ops.max_pool2d(ops.relu(IMAGE), window=2) * 2.0)
 
-    assert kinds(y) == ["Launch"]
+    assert step_kinds(y) == ["Launch"]
 
 
-def test_a_pool_of_planes_is_one_kernel_that_turns_nothing() -> None:
-    """With channels first the lanes run along rows, whatever stands around."""
+def test_a_pool_with_channels_first_does_not_transpose() -> None:
+    """A pool with channels first is one kernel, vectorized along the rows of images."""
     y = ops.relu(ops.max_pool2d(IMAGE * 2.0, window=2, data_format="NCHW"))
     exe = pk.compile(y)
 
@@ -205,8 +205,8 @@ def test_a_pool_of_planes_is_one_kernel_that_turns_nothing() -> None:
     np.testing.assert_array_equal(exe(feeds)[0], pk.interpret(pk.Graph([y]), feeds)[0])
 
 
-def test_a_pool_behind_a_transposition_takes_channels_last() -> None:
-    """What convolutions leave lies channels last: a pool between two of them turns nothing."""
+def test_a_pool_behind_a_transpose_computes_with_channels_last() -> None:
+    """The transposes around a pool between two convolutions with channels first cancel out."""
     inner = ops.transpose(ops.relu(IMAGE) + 1.0, axes=(0, 3, 1, 2))
     y = ops.max_pool2d(inner, window=2, data_format="NCHW")
     exe = pk.compile(ops.transpose(y, axes=(0, 2, 3, 1)))
@@ -215,8 +215,8 @@ def test_a_pool_behind_a_transposition_takes_channels_last() -> None:
     assert "turn(" not in exe.source and "strided" not in exe.source
 
 
-def test_a_gradient_goes_to_the_first_maximum() -> None:
-    """Of equal elements only one gets it."""
+def test_the_first_maximum_of_a_window_gets_the_gradient() -> None:
+    """Of equal elements in a window only the first gets its gradient."""
     x = pk.var("x", (1, 4, 1))
     (dx,) = pk.gradients([ops.max_pool1d(x, window=2, strides=1)], [x])
     feeds = {"x": np.float32([[[1], [1], [0], [0]]])}
@@ -224,8 +224,8 @@ def test_a_gradient_goes_to_the_first_maximum() -> None:
     assert pk.interpret(pk.Graph([dx]), feeds)[0].ravel().tolist() == [1, 1, 1, 0]
 
 
-def test_unknown_sizes() -> None:
-    """A convolution and a pool serve all sizes with one plan."""
+def test_one_plan_serves_all_sizes() -> None:
+    """A convolution and a pool of unknown sizes are compiled once for all of them."""
     x, f = pk.var("x", (None, None, 5, 2)), pk.var("f", (3, 3, 2, 4))
     y = ops.avg_pool2d(ops.conv2d(x, f, padding="SAME"), window=2)
     exe, graph = pk.compile(y), pk.Graph([y])
@@ -240,7 +240,7 @@ def test_unknown_sizes() -> None:
         )
 
 
-GOING_BACK: list[tuple[str, tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
+GRADIENT_CASES: list[tuple[str, tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
     ("conv2d", (2, 5, 6, 4), (3, 3, 4, 6), {}),
     ("conv2d", (2, 5, 6, 4), (3, 3, 2, 6), {"groups": 2, "strides": 2}),
     ("conv2d", (2, 5, 6, 4), (0, 3, 4, 6), {}),
@@ -249,29 +249,29 @@ GOING_BACK: list[tuple[str, tuple[int, ...], tuple[int, ...], dict[str, Any]]] =
 ]
 
 
-@pytest.mark.parametrize("name, shape, filters, params", GOING_BACK)
-def test_a_gradient_of_unknown_sizes_is_that_of_known_ones(
+@pytest.mark.parametrize("name, shape, filters, params", GRADIENT_CASES)
+def test_gradients_of_unknown_and_known_sizes_agree(
     name: str, shape: tuple[int, ...], filters: tuple[int, ...], params: dict[str, Any]
 ) -> None:
-    """Channels are known by the filter; a batch or a window may be empty."""
+    """The number of channels is known by the filter; a batch or a window may be empty."""
     rng = np.random.default_rng(0)
     feeds = {
         "x": rng.normal(size=shape).astype(np.float32),
         "f": rng.normal(size=filters).astype(np.float32),
     }
 
-    def back(sizes: tuple[int | None, ...]) -> Any:
+    def gradients(sizes: tuple[int | None, ...]) -> Any:
         x, f = pk.var("x", sizes), pk.var("f", filters)
         y = pk.get_op(name)(x, f, **params)
         return pk.compile(pk.gradients(ops.sum(y * y), [x, f]))(feeds)
 
-    for known, unknown in zip(back(shape), back((None,) * 4), strict=True):
-        np.testing.assert_allclose(unknown, known, rtol=1e-5, atol=1e-5)
-    assert [g.shape for g in back(shape)] == [shape, filters]
+    for static, dynamic in zip(gradients(shape), gradients((None,) * 4), strict=True):
+        np.testing.assert_allclose(dynamic, static, rtol=1e-5, atol=1e-5)
+    assert [g.shape for g in gradients(shape)] == [shape, filters]
 
 
-def test_batch_norm_of_inference_is_one_kernel_over_the_data() -> None:
-    """The factor of each channel is computed once, not for each element."""
+def test_batch_norm_computes_the_factors_once() -> None:
+    """The factor of each channel is computed once for each channel, not for each element."""
     vectors = [pk.var(c, (4,)) for c in "abcd"]
     exe = pk.compile(ops.relu(ops.batch_norm(IMAGE, *vectors)))
 

@@ -1,4 +1,4 @@
-"""Convolutions and windows in plain loops: what the library's operators are compared with."""
+"""Reference implementations of convolutions and windows, as plain loops."""
 
 from __future__ import annotations
 
@@ -10,33 +10,36 @@ import numpy as np
 Array = Any
 
 
-def many(value: Any, count: int) -> tuple[Any, ...]:
-    """A number for each axis."""
+def per_axis(value: Any, count: int) -> tuple[Any, ...]:
+    """Return a parameter as a tuple with a number for each axis."""
     return tuple(value) if isinstance(value, (tuple, list)) else (value,) * count
 
 
 def pads(padding: Any, size: Any, window: Any, strides: Any, dilations: Any) -> list[Any]:
-    """Padding as pairs, TensorFlow's SAME among them."""
-    found = []
+    """Return the padding before and after each axis; "SAME" is TensorFlow's."""
+    pairs = []
     for k, n in enumerate(size):
         reach = (window[k] - 1) * dilations[k] + 1
         if padding == "SAME":
             total = max((-(-n // strides[k]) - 1) * strides[k] + reach - n, 0)
-            found.append((total // 2, total - total // 2))
+            pairs.append((total // 2, total - total // 2))
         elif padding == "VALID":
-            found.append((0, 0))
+            pairs.append((0, 0))
         else:
-            pair = many(padding, len(size))[k]
-            found.append(pair if isinstance(pair, tuple) else (pair, pair))
-    return found
+            pair = per_axis(padding, len(size))[k]
+            pairs.append(pair if isinstance(pair, tuple) else (pair, pair))
+    return pairs
 
 
-def places(
+def covered_elements(
     size: Any, window: Any, strides: Any = 1, padding: Any = 0, dilations: Any = 1
 ) -> tuple[tuple[int, ...], Iterator[tuple[Any, Any, Any]]]:
-    """The number of windows, and (window, tap, element or None where that is padding)."""
+    """Return the number of windows along each axis, and what each position of them covers.
+
+    The second result yields (window, position in the window, element or None for padding).
+    """
     count = len(size)
-    window, strides, dilations = (many(v, count) for v in (window, strides, dilations))
+    window, strides, dilations = (per_axis(v, count) for v in (window, strides, dilations))
     around = pads(padding, size, window, strides, dilations)
     result = tuple(
         (n + low + high - (w - 1) * d - 1) // s + 1
@@ -59,24 +62,24 @@ def places(
 
 
 def convolution(x: Array, f: Array, groups: int = 1, **where: Any) -> Array:
-    """One product at a time, summed in double."""
-    result, walk = places(x.shape[1:-1], f.shape[:-2], **where)
+    """Return a convolution, one product at a time, summed in float64."""
+    result, walk = covered_elements(x.shape[1:-1], f.shape[:-2], **where)
     out = np.zeros((x.shape[0], *result, f.shape[-1]))
     own, each = f.shape[-2], f.shape[-1] // groups
     for at, tap, place in walk:
         if place is None:
             continue
         for g in range(groups):
-            seen = x[(slice(None), *place, slice(g * own, (g + 1) * own))]
+            covered = x[(slice(None), *place, slice(g * own, (g + 1) * own))]
             out[(slice(None), *at, slice(g * each, (g + 1) * each))] += (
-                seen @ f[tap][:, g * each : (g + 1) * each]
+                covered @ f[tap][:, g * each : (g + 1) * each]
             )
     return out
 
 
-def to_input(f: Array, dy: Array, size: Any, groups: int = 1, **where: Any) -> Array:
-    """Every product of a convolution goes back to the element it came from."""
-    _, walk = places(size, f.shape[:-2], **where)
+def input_gradient(f: Array, dy: Array, size: Any, groups: int = 1, **where: Any) -> Array:
+    """Return the gradient by the image: each product goes back to the element of its image."""
+    _, walk = covered_elements(size, f.shape[:-2], **where)
     own, each = f.shape[-2], f.shape[-1] // groups
     out = np.zeros((dy.shape[0], *size, own * groups))
     for at, tap, place in walk:
@@ -90,25 +93,25 @@ def to_input(f: Array, dy: Array, size: Any, groups: int = 1, **where: Any) -> A
     return out
 
 
-def to_filter(x: Array, dy: Array, window: Any, groups: int = 1, **where: Any) -> Array:
-    """Every product of a convolution goes back to the element of the filter."""
-    _, walk = places(x.shape[1:-1], window, **where)
+def filter_gradient(x: Array, dy: Array, window: Any, groups: int = 1, **where: Any) -> Array:
+    """Return the gradient by the filter: each product goes back to the element of its filter."""
+    _, walk = covered_elements(x.shape[1:-1], window, **where)
     own, each = x.shape[-1] // groups, dy.shape[-1] // groups
-    out = np.zeros((*many(window, x.ndim - 2), own, each * groups))
+    out = np.zeros((*per_axis(window, x.ndim - 2), own, each * groups))
     for at, tap, place in walk:
         if place is None:
             continue
         for g in range(groups):
-            seen = x[(slice(None), *place, slice(g * own, (g + 1) * own))]
+            covered = x[(slice(None), *place, slice(g * own, (g + 1) * own))]
             part = dy[(slice(None), *at, slice(g * each, (g + 1) * each))]
-            out[tap][:, g * each : (g + 1) * each] += seen.T @ part
+            out[tap][:, g * each : (g + 1) * each] += covered.T @ part
     return out
 
 
 def windows(x: Array, window: Any, fill: Any = 0, **where: Any) -> Array:
-    """What each window covers, as (batch, *result, *window, channels)."""
-    window = many(window, x.ndim - 2)
-    result, walk = places(x.shape[1:-1], window, **where)
+    """Return the elements that windows cover, (batch, *result, *window, channels)."""
+    window = per_axis(window, x.ndim - 2)
+    result, walk = covered_elements(x.shape[1:-1], window, **where)
     least = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min if x.dtype.kind != "b" else 0
     empty = least if fill == "least" else fill
     out = np.full((x.shape[0], *result, *window, x.shape[-1]), empty, x.dtype)
@@ -119,10 +122,10 @@ def windows(x: Array, window: Any, fill: Any = 0, **where: Any) -> Array:
 
 
 def windows_back(w: Array, size: Any, **where: Any) -> Array:
-    """Each place of each window at the element it covers."""
+    """Return windows at the elements they cover, (batch, *size, *window, channels)."""
     count = len(size)
     window = w.shape[1 + count : -1]
-    _, walk = places(size, window, **where)
+    _, walk = covered_elements(size, window, **where)
     out = np.zeros((w.shape[0], *size, *window, w.shape[-1]), w.dtype)
     for at, tap, place in walk:
         if place is not None:
@@ -131,10 +134,10 @@ def windows_back(w: Array, size: Any, **where: Any) -> Array:
 
 
 def windows_taken(v: Array, **where: Any) -> Array:
-    """The elements that windows cover, each at its place of the window."""
+    """Return the elements of (batch, *size, *window, channels) that windows cover."""
     count = (v.ndim - 2) // 2
     window = v.shape[1 + count : -1]
-    result, walk = places(v.shape[1 : 1 + count], window, **where)
+    result, walk = covered_elements(v.shape[1 : 1 + count], window, **where)
     out = np.zeros((v.shape[0], *result, *window, v.shape[-1]), v.dtype)
     for at, tap, place in walk:
         if place is not None:
@@ -143,7 +146,7 @@ def windows_taken(v: Array, **where: Any) -> Array:
 
 
 def channels_last(run: Any) -> Any:
-    """A reference that is given inputs as a data_format says."""
+    """Return a reference with a parameter ``data_format`` from one with channels last."""
 
     def outer(x: Array, *rest: Array, data_format: str = "", **params: Any) -> Array:
         first = data_format in ("NCHW", "NCW", "NCDHW", "channels_first")
