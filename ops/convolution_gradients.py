@@ -19,7 +19,7 @@ from passkit.graph.infer import agree, show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import REQUIRED, OpPattern, register_op
 from passkit.ops.composites import composite
-from passkit.ops.convolution import (
+from passkit.ops.convolutions import (
     CONVOLUTION_PARAMS,
     convolution_contract,
     filter_window,
@@ -37,7 +37,7 @@ from passkit.ops.window_geometry import (
     spatial_sizes,
     window_geometry,
 )
-from passkit.ops.windows import sum_windows_back
+from passkit.ops.window_views import sum_windows_back
 from passkit.values.size import Extent, Shape, numel
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from passkit.ops.composites import composite
 from passkit.ops.helpers import common_dtype, make
 from passkit.ops.layouts import LAST, by_channel, channels_first, from_last, ranked, to_last
 from passkit.ops.window_geometry import WindowGeometry, per_axis, window_geometry
-from passkit.ops.windows import sum_windows_back
+from passkit.ops.window_views import sum_windows_back
 from passkit.values.size import numel
 
 POOL_PARAMS = {"window": REQUIRED, "strides": None, "padding": 0, "dilations": 1}

@@ -8,8 +8,8 @@ from passkit.frontends.tf_graphdef.export.kernels import computed_as
 from passkit.frontends.tf_graphdef.export.table import Call, Result, row
 from passkit.frontends.tf_graphdef.export.writer import FLOAT32, INT32, Tensor
 from passkit.graph.node import Node
-from passkit.ops.convolution import filter_window
 from passkit.ops.convolution_gradients import window_products_as_matmul
+from passkit.ops.convolutions import filter_window
 from passkit.ops.window_geometry import WindowGeometry, per_axis, window_geometry
 from passkit.values.size import Extent, Shape
 
