@@ -1,4 +1,4 @@
-"""Specimens of movement: the same elements at other places, and arrays made from nothing."""
+"""Specimens of movement operators, whose results have the elements of their inputs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from passkit.values.dtype import dtype_of
 from tests.ops.specimens import Call, call, calls
 
 Array = Any
@@ -14,11 +13,11 @@ ALL = "biuf"
 
 
 def moves(name: str, reference: Any, listed: list[Call], kinds: str = ALL) -> None:
-    """An operator that only moves elements: bits stay."""
+    """Register specimens of an operator that moves elements and keeps their bits."""
     calls(name, reference, listed, kinds=kinds)
 
 
-# The operators that others are made of.
+# Primitives.
 
 moves(
     "reshape",
@@ -78,7 +77,7 @@ moves(
     ],
 )
 
-# The order of axes, repetition, several as one.
+# Permutations of axes, repetitions, stacks.
 
 moves(
     "moveaxis",
@@ -365,207 +364,4 @@ moves(
     "batch_to_space",
     _b2s,
     [call((6, 2, 3, 2), block_shape=(2, 3)), call((4, 3, 5), block_shape=(2,), crops=((1, 2),))],
-)
-
-# Images.
-
-
-def _centers(old: int, new: int, align_corners: bool, half_pixel_centers: bool) -> Array:
-    scale = np.float32((old - 1) / (new - 1) if align_corners and new > 1 else old / new)
-    at = np.arange(new, dtype=np.float32)
-    return (at + np.float32(0.5)) * scale if half_pixel_centers else at * scale
-
-
-def _nearest(
-    x: Array, size: Any, align_corners: bool = False, half_pixel_centers: bool = True
-) -> Array:
-    rows, columns = (
-        np.minimum(
-            np.floor(
-                _centers(o, n, align_corners, half_pixel_centers) + np.float32(0.5 * align_corners)
-            ),
-            o - 1,
-        ).astype(int)
-        for o, n in zip(x.shape[1:3], size, strict=True)
-    )
-    return x[:, rows][:, :, columns]
-
-
-def _bilinear(
-    x: Array, size: Any, align_corners: bool = False, half_pixel_centers: bool = True
-) -> Array:
-    for axis, (o, n) in enumerate(zip(x.shape[1:3], size, strict=True), 1):
-        at = _centers(o, n, align_corners, half_pixel_centers) - np.float32(
-            0.5 * half_pixel_centers
-        )
-        low = np.floor(at)
-        weight = (at - low).astype(np.float64).reshape(-1, *(1,) * (x.ndim - axis - 1))
-        a = np.take(x, np.maximum(low, 0).astype(int), axis)
-        b = np.take(x, np.minimum(np.ceil(at), o - 1).astype(int), axis)
-        x = (a + (b - a) * weight).astype(x.dtype)
-    return x
-
-
-_SIZES = [
-    call((2, 3, 4, 5), size=(6, 7)),
-    call((1, 5, 6, 2), size=(2, 3)),
-    call((1, 3, 4, 20), size=(5, 1), align_corners=True, half_pixel_centers=False),
-    call((1, 4, 3, 2), size=(6, 6), half_pixel_centers=False),
-]
-moves("resize_nearest", _nearest, _SIZES)
-calls("resize_bilinear", _bilinear, _SIZES, slack=8)
-
-
-def _weighed(x: Array, size: Any, row_of: Any) -> Array:
-    """``x`` times a matrix along each of the two axes, rounded after each to its dtype."""
-    for axis, (o, n) in ((2, (x.shape[2], size[1])), (1, (x.shape[1], size[0]))):
-        weights = np.array([row_of(k, o, n) for k in range(n)], np.float64).reshape(n, o)
-        x = np.moveaxis(np.moveaxis(x, axis, -1) @ weights.T, -1, axis)
-    return x
-
-
-def _bicubic(
-    x: Array, size: Any, align_corners: bool = False, half_pixel_centers: bool = True
-) -> Array:
-    a = -0.5 if half_pixel_centers else -0.75
-
-    def kernel(d: float) -> float:
-        if d < 1:
-            return ((a + 2) * d - (a + 3)) * d * d + 1
-        return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a if d < 2 else 0.0
-
-    def row(k: int, old: int, new: int) -> Array:
-        at = _centers(old, new, align_corners, half_pixel_centers)[k]
-        at = np.float32(at - np.float32(0.5 * half_pixel_centers))
-        low = int(np.floor(at))
-        part = float(np.rint((at - low) * np.float32(1024))) / 1024
-        out = np.zeros(old)
-        for pixel in range(low - 1, low + 3):
-            if half_pixel_centers and not 0 <= pixel < old:
-                continue
-            out[min(max(pixel, 0), old - 1)] += kernel(abs(low + part - pixel))
-        return out / out.sum()
-
-    return _weighed(x, size, row)
-
-
-def _area(x: Array, size: Any, align_corners: bool = False) -> Array:
-    def row(k: int, old: int, new: int) -> Array:
-        wide = (old - 1) / (new - 1) if align_corners and new > 1 else old / new
-        ends = np.clip([k * wide, (k + 1) * wide], 0, None)
-        edges = np.arange(old + 1.0)
-        edges[-1] = np.inf
-        under = np.minimum(edges[1:], ends[1]) - np.maximum(edges[:-1], ends[0])
-        return np.maximum(under, 0) / wide
-
-    return _weighed(x, size, row)
-
-
-calls("resize_bicubic", _bicubic, _SIZES, slack=40)
-calls(
-    "resize_area",
-    _area,
-    [
-        call((2, 3, 4, 5), size=(6, 7)),
-        call((1, 5, 6, 2), size=(2, 3)),
-        call((1, 3, 4, 20), size=(5, 1), align_corners=True),
-    ],
-    slack=40,
-)
-
-# Made from nothing, and marks of positions.
-
-
-def _of(make: Any) -> Any:
-    """A source whose dtype is a parameter, by name."""
-    return lambda *a, dtype="float32", **k: make(*a, **k).astype(dtype_of(dtype).numpy)
-
-
-def _dtypes(**params: Any) -> list[Call]:
-    return [call(**params, dtype=d) for d in ("float32", "int32", "bool", "float64")]
-
-
-moves("full", _of(np.full), _dtypes(shape=(2, 30), fill_value=1), kinds="f")
-moves("zeros", _of(np.zeros), _dtypes(shape=(2, 3)), kinds="f")
-moves("ones", _of(np.ones), _dtypes(shape=()), kinds="f")
-moves(
-    "full_like",
-    lambda x, fill_value: np.full_like(x, fill_value),
-    [call((2, 30), fill_value=1), call((), fill_value=0)],
-)
-
-
-def _arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Array:
-    first, last = (0, start) if stop is None else (start, stop)
-    whole = not any(isinstance(v, float) for v in (first, last, step))
-    n = max(0, int(np.ceil((last - first) / step)))
-    out = first + np.arange(n) * step
-    return out.astype(dtype or ("int64" if whole else "float64"))
-
-
-moves(
-    "arange",
-    _arange,
-    [
-        call(start=40),
-        call(start=3, stop=30, step=2),
-        call(start=5, stop=-3, step=-2, dtype="int32"),
-        call(start=0.5, stop=3, step=0.25),
-        call(start=7, dtype="float32"),
-        call(start=5, stop=2),
-    ],
-    kinds="f",
-)
-
-
-def _linspace(
-    start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: str = "float32"
-) -> Array:
-    return np.linspace(start, stop, num, endpoint).astype(dtype)
-
-
-calls(
-    "linspace",
-    _linspace,
-    [
-        call(start=0.0, stop=1.0),
-        call(start=-2, stop=5, num=7, endpoint=False),
-        call(start=1.0, stop=2.0, num=1, dtype="float64"),
-        call(start=0.0, stop=1.0, num=0),
-    ],
-    kinds="f",
-    ulps=4,
-)
-
-
-def _eye(n_rows: int, n_cols: int | None = None, k: int = 0, dtype: str = "float32") -> Array:
-    return np.eye(n_rows, n_cols, k, dtype)
-
-
-moves("eye", _eye, [call(n_rows=20), call(n_rows=3, n_cols=5, k=1, dtype="int32")], kinds="f")
-
-
-def _hot(
-    i: Array,
-    depth: int,
-    on_value: Any = 1,
-    off_value: Any = 0,
-    axis: int = -1,
-    dtype: str = "float32",
-) -> Array:
-    hot = np.expand_dims(i.astype(np.int64), axis) == np.arange(depth).reshape(
-        [-1 if k == (axis % (i.ndim + 1)) else 1 for k in range(i.ndim + 1)]
-    )
-    return np.where(hot, on_value, off_value).astype(dtype)
-
-
-moves(
-    "one_hot",
-    _hot,
-    [
-        call((4, 3), depth=20),
-        call((5,), depth=3, axis=0, dtype="int32"),
-        call((2, 3), depth=4, axis=1, on_value=2.5, off_value=-1),
-    ],
-    kinds="iu",
 )
