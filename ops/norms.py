@@ -156,14 +156,14 @@ def _divided_channel_axis(node: Node, shape: Shape) -> tuple[int, ...]:
 
 
 def _rms_norm(node: Node, x: Entry) -> Entry:
-    """Source: Zhang and Sennrich, Root Mean Square Layer Normalization, equation 4."""
+    """Expand rms_norm. Source: Zhang and Sennrich, Root Mean Square Layer Normalization, equation 4."""
     axes = _normalized_axes(node, known_shape(x))
     mean_square = make("reduce_mean", x * x, axis=axes, keepdims=True)
     return x * make("rsqrt", mean_square + node.params["epsilon"])
 
 
 def _instance_norm(node: Node, x: Entry) -> Entry:
-    """Source: Ulyanov, Vedaldi and Lempitsky, Instance Normalization, equation 2."""
+    """Expand instance_norm. Source: Ulyanov, Vedaldi and Lempitsky, Instance Normalization, equation 2."""
     shape = known_shape(x)
     (channel,) = _channel_axis(node, shape)
     axes = tuple(k for k in range(1, len(shape)) if k != channel)
@@ -171,7 +171,10 @@ def _instance_norm(node: Node, x: Entry) -> Entry:
 
 
 def _group_norm(node: Node, x: Entry) -> Entry:
-    """Source: Wu and He, Group Normalization, equation 7: groups are of neighbouring channels."""
+    """Expand group_norm: a group consists of neighbouring channels.
+
+    Source: Wu and He, Group Normalization, equation 7.
+    """
     shape = known_shape(x)
     (channel,) = _channel_axis(node, shape)
     groups = node.params["groups"]
