@@ -156,14 +156,20 @@ def _divided_channel_axis(node: Node, shape: Shape) -> tuple[int, ...]:
 
 
 def _rms_norm(node: Node, x: Entry) -> Entry:
-    """Expand rms_norm. Source: Zhang and Sennrich, Root Mean Square Layer Normalization, equation 4."""
+    """Expand rms_norm: divide by the root of the mean square.
+
+    Source: Zhang and Sennrich, Root Mean Square Layer Normalization, equation 4.
+    """
     axes = _normalized_axes(node, known_shape(x))
     mean_square = make("reduce_mean", x * x, axis=axes, keepdims=True)
     return x * make("rsqrt", mean_square + node.params["epsilon"])
 
 
 def _instance_norm(node: Node, x: Entry) -> Entry:
-    """Expand instance_norm. Source: Ulyanov, Vedaldi and Lempitsky, Instance Normalization, equation 2."""
+    """Expand instance_norm: standardize each channel of each example.
+
+    Source: Ulyanov, Vedaldi and Lempitsky, Instance Normalization, equation 2.
+    """
     shape = known_shape(x)
     (channel,) = _channel_axis(node, shape)
     axes = tuple(k for k in range(1, len(shape)) if k != channel)
