@@ -19,7 +19,7 @@ from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import OpPattern, register_op
 from passkit.ops.composites import composite
 from passkit.ops.helpers import common_dtype, make, parse_extents
-from passkit.ops.layouts import LAST, channels_first, from_last, ranked, to_last
+from passkit.ops.layouts import LAST, channels_first, check_spatial_rank, from_last, to_last
 from passkit.ops.window_geometry import (
     WINDOW_PARAMS,
     WindowGeometry,
@@ -225,7 +225,7 @@ def _expand_conv(count: int) -> Callable[..., Entry]:
     """Return the FExpand of a convolution with ``count`` spatial axes and a data format."""
 
     def expand(node: Node, x: Entry, filters: Entry) -> Entry:
-        ranked(node, x, count)
+        check_spatial_rank(node, x, count)
         first = channels_first(node, count)
         out = make("convolution", to_last(x, first), filters, **convolution_params(node))
         return from_last(out, first)
@@ -237,7 +237,7 @@ def _expand_conv_transpose(count: int) -> Callable[..., Entry]:
     """Return the FExpand of a transposed convolution: the gradient of one by its image."""
 
     def expand(node: Node, x: Entry, filters: Entry) -> Entry:
-        ranked(node, x, count)
+        check_spatial_rank(node, x, count)
         first = channels_first(node, count)
         dy = to_last(x, first)
         window = filter_window(node, known_shape(filters), count)
@@ -314,7 +314,7 @@ def _depthwise_conv2d(node: Node, x: Entry, filters: Entry) -> Entry:
 
     Channel c and multiplier m give filter c * multipliers + m. Source: tf.nn.depthwise_conv2d.
     """
-    ranked(node, x, 2)
+    check_spatial_rank(node, x, 2)
     first = channels_first(node, 2)
     image = to_last(x, first)
     shape = known_shape(filters)

@@ -99,7 +99,7 @@ def as_dtype(x: Entry, like: Entry) -> Entry:
     return make("cast", x, dtype=dtype_of(like.dtype).name)
 
 
-def ranked(node: Node, x: Entry, count: int) -> None:
+def check_spatial_rank(node: Node, x: Entry, count: int) -> None:
     """Check that ``x`` has ``count`` spatial axes. Raises: ShapeError if it has not."""
     if len(known_shape(x)) != count + 2:
         raise ShapeError(

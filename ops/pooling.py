@@ -17,7 +17,14 @@ from passkit.graph.node import Entry, Node, constant, known_shape
 from passkit.graph.op import REQUIRED
 from passkit.ops.composites import composite
 from passkit.ops.helpers import common_dtype, make
-from passkit.ops.layouts import LAST, by_channel, channels_first, from_last, ranked, to_last
+from passkit.ops.layouts import (
+    LAST,
+    by_channel,
+    channels_first,
+    check_spatial_rank,
+    from_last,
+    to_last,
+)
 from passkit.ops.window_geometry import WindowGeometry, per_axis, window_geometry
 from passkit.ops.window_views import sum_windows_back
 from passkit.values.size import numel
@@ -52,7 +59,7 @@ def _expand_max_pool(count: int) -> Callable[..., Entry]:
     """Return the FExpand of a max pool with ``count`` spatial axes."""
 
     def expand(node: Node, x: Entry) -> Entry:
-        ranked(node, x, count)
+        check_spatial_rank(node, x, count)
         image, restore_format = by_channel(x, channels_first(node, count))
         view = make("windows", image, **_window_params(node, count), fill="least")
         return restore_format(make("reduce_max", view, axis=_window_axes(count)))
@@ -68,7 +75,7 @@ def _max_pool_gradient(count: int) -> Callable[..., list[Entry]]:
     """
 
     def gradient(node: Node, dy: Entry) -> list[Entry]:
-        ranked(node, node.inputs[0], count)
+        check_spatial_rank(node, node.inputs[0], count)
         first = channels_first(node, count)
         image = to_last(node.inputs[0], first)
         params = _window_params(node, count)
@@ -95,7 +102,7 @@ def _expand_avg_pool(count: int) -> Callable[..., Entry]:
     """Return the FExpand of an average pool with ``count`` spatial axes."""
 
     def expand(node: Node, x: Entry) -> Entry:
-        ranked(node, x, count)
+        check_spatial_rank(node, x, count)
         image, restore_format = by_channel(x, channels_first(node, count))
         view = make("windows", image, **_window_params(node, count))
         total = make("reduce_sum", view, axis=_window_axes(count))
