@@ -29,7 +29,7 @@ from passkit.ops.indices import (
     indexed_dtype,
     zeros_of,
 )
-from passkit.ops.row_scatters import COMBINE
+from passkit.ops.scatter_kernels import COMBINE
 from passkit.values.dtype import DType, dtype_of, float32, is_narrow
 from passkit.values.size import Shape, numel
 
