@@ -13,7 +13,7 @@ Array = Any
 
 
 def matmul(a: Array, b: Array, transpose_a: bool = False, transpose_b: bool = False) -> Array:
-    """The product in NumPy."""
+    """Return the product of matrices, transposed as the parameters say."""
     a = np.swapaxes(a, -1, -2) if transpose_a else a
     return a @ (np.swapaxes(b, -1, -2) if transpose_b else b)
 
@@ -52,7 +52,7 @@ calls(
 
 
 def einsum(*operands: Array, equation: str) -> Array:
-    """NumPy's."""
+    """Return numpy.einsum with the equation as a parameter."""
     return np.einsum(equation, *operands)
 
 
@@ -115,7 +115,7 @@ calls(
 
 
 def square(*shape: int) -> Any:
-    """Matrices whose singular values are from 1 to 4, all different."""
+    """Return a function that draws matrices with distinct singular values from 1 to 4."""
 
     def draw(rng: np.random.Generator, dtype: Any) -> Array:
         *batch, rows, columns = shape
@@ -131,7 +131,7 @@ def square(*shape: int) -> Any:
 
 
 def definite(*shape: int) -> Any:
-    """Symmetric matrices whose eigenvalues are from 1 to 4, all different."""
+    """Return a function that draws symmetric matrices with distinct eigenvalues from 1 to 4."""
 
     def draw(rng: np.random.Generator, dtype: Any) -> Array:
         out = np.empty(shape)
@@ -144,38 +144,49 @@ def definite(*shape: int) -> Any:
 
 
 def symmetric(x: Array) -> Array:
-    """The mean of a matrix and its transpose."""
+    """Return the mean of a matrix and its transpose."""
     return (x + np.swapaxes(x, -1, -2)) / 2
 
 
 def cholesky(x: Array, upper: bool = False) -> Array:
-    """The lower triangle, or its transpose."""
+    """Return the lower Cholesky factor, or its transpose."""
     low = np.linalg.cholesky(symmetric(x))
     return np.swapaxes(low, -1, -2) if upper else low
 
 
-ROUGH = 200
-"""Units of rounding that factors and inverses may be off: conditions are near 4."""
+FACTOR_SLACK = 200
+"""The error in units of eps that factors and inverses may have: condition numbers are near 4."""
 
 calls(
-    "cholesky", cholesky, [call(definite(2, 4, 4)), call(definite(3, 3), upper=True)], slack=ROUGH
+    "cholesky",
+    cholesky,
+    [call(definite(2, 4, 4)), call(definite(3, 3), upper=True)],
+    slack=FACTOR_SLACK,
 )
-calls("det", np.linalg.det, [call(square(2, 4, 4)), call((0, 0))], slack=ROUGH)
-calls("inv", np.linalg.inv, [call(square(2, 4, 4))], slack=ROUGH)
-calls("slogdet", lambda x: tuple(np.linalg.slogdet(x)), [call(square(2, 4, 4))], slack=ROUGH)
-calls("eigh", lambda x: tuple(np.linalg.eigh(symmetric(x))), [call(definite(2, 4, 4))], slack=ROUGH)
+calls("det", np.linalg.det, [call(square(2, 4, 4)), call((0, 0))], slack=FACTOR_SLACK)
+calls("inv", np.linalg.inv, [call(square(2, 4, 4))], slack=FACTOR_SLACK)
+calls("slogdet", lambda x: tuple(np.linalg.slogdet(x)), [call(square(2, 4, 4))], slack=FACTOR_SLACK)
 calls(
-    "eigvalsh", lambda x: np.linalg.eigvalsh(symmetric(x)), [call(definite(2, 4, 4))], slack=ROUGH
+    "eigh",
+    lambda x: tuple(np.linalg.eigh(symmetric(x))),
+    [call(definite(2, 4, 4))],
+    slack=FACTOR_SLACK,
 )
-calls("qr", lambda x: tuple(np.linalg.qr(x)), [call(square(2, 5, 3))], slack=ROUGH)
+calls(
+    "eigvalsh",
+    lambda x: np.linalg.eigvalsh(symmetric(x)),
+    [call(definite(2, 4, 4))],
+    slack=FACTOR_SLACK,
+)
+calls("qr", lambda x: tuple(np.linalg.qr(x)), [call(square(2, 5, 3))], slack=FACTOR_SLACK)
 calls(
     "svd",
     lambda x: tuple(np.linalg.svd(x, full_matrices=False)),
     [call(square(5, 3)), call(square(2, 3, 4))],
-    slack=ROUGH,
+    slack=FACTOR_SLACK,
 )
-calls("svdvals", np.linalg.svdvals, [call(square(2, 5, 3))], slack=ROUGH)
-calls("pinv", np.linalg.pinv, [call(square(2, 5, 3)), call(square(3, 4))], slack=ROUGH)
+calls("svdvals", np.linalg.svdvals, [call(square(2, 5, 3))], slack=FACTOR_SLACK)
+calls("pinv", np.linalg.pinv, [call(square(2, 5, 3)), call(square(3, 4))], slack=FACTOR_SLACK)
 calls(
     "matrix_rank",
     np.linalg.matrix_rank,
@@ -184,20 +195,20 @@ calls(
 
 
 def solve(a: Array, b: Array, adjoint: bool = False) -> Array:
-    """NumPy's; a vector is a column."""
+    """Return the solution of a linear system; a vector is a column."""
     a = np.swapaxes(a, -1, -2) if adjoint else a
     return np.linalg.solve(a, b)
 
 
-def triangle(a: Array, b: Array, lower: bool = True, adjoint: bool = False) -> Array:
-    """SciPy's, matrix by matrix."""
+def triangular_solve(a: Array, b: Array, lower: bool = True, adjoint: bool = False) -> Array:
+    """Return the solutions of triangular systems, matrix by matrix."""
     if a.ndim == 2:
         return linalg.solve_triangular(a, b, trans=int(adjoint), lower=lower)
-    return np.stack([triangle(x, y, lower, adjoint) for x, y in zip(a, b, strict=True)])
+    return np.stack([triangular_solve(x, y, lower, adjoint) for x, y in zip(a, b, strict=True)])
 
 
-def strong(*shape: int) -> Any:
-    """Matrices with large diagonals."""
+def dominant(*shape: int) -> Any:
+    """Return a function that draws matrices with large diagonals."""
     return lambda rng, dtype: cast(rng.normal(size=shape) / 2 + 3 * np.eye(shape[-1]), dtype)
 
 
@@ -209,35 +220,35 @@ calls(
         call(square(2, 3, 3), (1, 3, 2)),
         call(square(3, 3), (3, 2), adjoint=True),
     ],
-    slack=ROUGH,
+    slack=FACTOR_SLACK,
 )
 calls(
     "matrix_solve",
     solve,
     [call(square(2, 4, 4), (2, 4, 3)), call(square(3, 3), (3, 2), adjoint=True)],
-    slack=ROUGH,
+    slack=FACTOR_SLACK,
 )
 calls(
     "triangular_solve",
-    triangle,
-    [call(strong(4, 4), (4,)), call(strong(3, 3), (3, 2), lower=False, adjoint=True)],
-    slack=ROUGH,
+    triangular_solve,
+    [call(dominant(4, 4), (4,)), call(dominant(3, 3), (3, 2), lower=False, adjoint=True)],
+    slack=FACTOR_SLACK,
 )
 calls(
     "matrix_triangular_solve",
-    triangle,
+    triangular_solve,
     [
-        call(strong(2, 4, 4), (2, 4, 3)),
-        call(strong(3, 3), (3, 2), adjoint=True),
-        call(strong(3, 3), (3, 2), lower=False),
+        call(dominant(2, 4, 4), (2, 4, 3)),
+        call(dominant(3, 3), (3, 2), adjoint=True),
+        call(dominant(3, 3), (3, 2), lower=False),
     ],
-    slack=ROUGH,
+    slack=FACTOR_SLACK,
 )
 calls(
     "lstsq",
     lambda a, b: np.linalg.lstsq(a, b)[0],
     [call(square(5, 3), (5, 2)), call(square(5, 3), (5,))],
-    slack=ROUGH,
+    slack=FACTOR_SLACK,
 )
 calls(
     "matrix_norm",
@@ -245,22 +256,22 @@ calls(
         x, ord="fro" if ord is None else ord, keepdims=keepdims
     ),
     [call(square(2, 4, 3), ord=k, keepdims=k in (2, 1)) for k in (None, "nuc", 2, -2, 1, -np.inf)],
-    slack=ROUGH,
+    slack=FACTOR_SLACK,
 )
 calls(
     "matrix_power",
     lambda x, n: np.linalg.matrix_power(x, n),
     [call(square(2, 3, 3), n=n) for n in (0, 1, 5, -2)],
-    slack=ROUGH,
+    slack=FACTOR_SLACK,
 )
 
 
 def expm(x: Array) -> Array:
-    """The series in long double, of an eighth of the matrix."""
-    part = x.astype(np.longdouble) / 8
+    """Return the matrix exponential: the series of an eighth of the matrix, in long double."""
+    eighth = x.astype(np.longdouble) / 8
     term = out = np.broadcast_to(np.eye(x.shape[-1], dtype=np.longdouble), x.shape)
     for k in range(1, 40):
-        term = term @ part / k
+        term = term @ eighth / k
         out = out + term
     for _ in range(3):
         out = out @ out
@@ -271,5 +282,5 @@ calls(
     "expm",
     expm,
     [call(square(2, 3, 3)), call(lambda rng, dtype: 2 * definite(3, 3)(rng, dtype))],
-    slack=ROUGH,
+    slack=FACTOR_SLACK,
 )

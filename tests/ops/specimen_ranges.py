@@ -13,8 +13,8 @@ from tests.ops.specimens import Call, call, calls
 Array = Any
 
 
-def _of(make: Any) -> Any:
-    """A source whose dtype is a parameter, by name."""
+def _with_dtype(make: Any) -> Any:
+    """Return a reference that casts the result to the dtype that a parameter names."""
     return lambda *a, dtype="float32", **k: make(*a, **k).astype(dtype_of(dtype).numpy)
 
 
@@ -22,9 +22,9 @@ def _dtypes(**params: Any) -> list[Call]:
     return [call(**params, dtype=d) for d in ("float32", "int32", "bool", "float64")]
 
 
-moves("full", _of(np.full), _dtypes(shape=(2, 30), fill_value=1), kinds="f")
-moves("zeros", _of(np.zeros), _dtypes(shape=(2, 3)), kinds="f")
-moves("ones", _of(np.ones), _dtypes(shape=()), kinds="f")
+moves("full", _with_dtype(np.full), _dtypes(shape=(2, 30), fill_value=1), kinds="f")
+moves("zeros", _with_dtype(np.zeros), _dtypes(shape=(2, 3)), kinds="f")
+moves("ones", _with_dtype(np.ones), _dtypes(shape=()), kinds="f")
 moves(
     "full_like",
     lambda x, fill_value: np.full_like(x, fill_value),

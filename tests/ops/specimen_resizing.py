@@ -58,10 +58,10 @@ moves("resize_nearest", _nearest, _SIZES)
 calls("resize_bilinear", _bilinear, _SIZES, slack=8)
 
 
-def _weighed(x: Array, size: Any, row_of: Any) -> Array:
-    """``x`` times a matrix along each of the two axes, rounded after each to its dtype."""
+def _weigh_axes(x: Array, size: Any, weights_of: Any) -> Array:
+    """Return ``x`` times a matrix along each of two axes, rounded after each to its dtype."""
     for axis, (o, n) in ((2, (x.shape[2], size[1])), (1, (x.shape[1], size[0]))):
-        weights = np.array([row_of(k, o, n) for k in range(n)], np.float64).reshape(n, o)
+        weights = np.array([weights_of(k, o, n) for k in range(n)], np.float64).reshape(n, o)
         x = np.moveaxis(np.moveaxis(x, axis, -1) @ weights.T, -1, axis)
     return x
 
@@ -76,7 +76,7 @@ def _bicubic(
             return ((a + 2) * d - (a + 3)) * d * d + 1
         return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a if d < 2 else 0.0
 
-    def row(k: int, old: int, new: int) -> Array:
+    def weights(k: int, old: int, new: int) -> Array:
         at = _centers(old, new, align_corners, half_pixel_centers)[k]
         at = np.float32(at - np.float32(0.5 * half_pixel_centers))
         low = int(np.floor(at))
@@ -88,11 +88,11 @@ def _bicubic(
             out[min(max(pixel, 0), old - 1)] += kernel(abs(low + part - pixel))
         return out / out.sum()
 
-    return _weighed(x, size, row)
+    return _weigh_axes(x, size, weights)
 
 
 def _area(x: Array, size: Any, align_corners: bool = False) -> Array:
-    def row(k: int, old: int, new: int) -> Array:
+    def weights(k: int, old: int, new: int) -> Array:
         wide = (old - 1) / (new - 1) if align_corners and new > 1 else old / new
         ends = np.clip([k * wide, (k + 1) * wide], 0, None)
         edges = np.arange(old + 1.0)
@@ -100,7 +100,7 @@ def _area(x: Array, size: Any, align_corners: bool = False) -> Array:
         under = np.minimum(edges[1:], ends[1]) - np.maximum(edges[:-1], ends[0])
         return np.maximum(under, 0) / wide
 
-    return _weighed(x, size, row)
+    return _weigh_axes(x, size, weights)
 
 
 calls("resize_bicubic", _bicubic, _SIZES, slack=40)
