@@ -13,7 +13,7 @@ import ast
 import re
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -51,6 +51,9 @@ PUBLIC_MODULES = (
 
 LISTS_OF_WORDS = ("tests/vocabulary.py", "tests/test_vocabulary.py")
 """Files that name retired words in order to reject them."""
+
+CLASS_OR_ALIAS = re.compile(r"class (\w+)|(_?[A-Z][a-z]\w*)(?:: TypeAlias)? = \w[\w.]*( \||\[)")
+"""A top-level class, or a type alias such as ``Place = tuple[Node, int]``."""
 
 KINDS = {
     "what": 'docstrings that begin with "What"',
@@ -128,9 +131,10 @@ def duplicate_classes(paths: Iterable[Path]) -> list[Finding]:
         name = path.relative_to(ROOT).as_posix()
         if name.startswith("tests/"):
             continue
-        for node in _parsed(path).body:
-            for defined in _class_or_alias(node):
-                definitions[defined].append((name, node.lineno))
+        for k, line in enumerate(path.read_text().splitlines(), 1):
+            definition = CLASS_OR_ALIAS.match(line)
+            if definition:
+                definitions[definition[1] or definition[2]].append((name, k))
     return [
         Finding("duplicate", name, line, f"{defined}, also in {_others(places, name)}")
         for defined, places in definitions.items()
@@ -141,16 +145,6 @@ def duplicate_classes(paths: Iterable[Path]) -> list[Finding]:
 
 def _others(places: list[tuple[str, int]], name: str) -> str:
     return ", ".join(sorted({other for other, _ in places if other != name}))
-
-
-def _class_or_alias(node: ast.stmt) -> Iterator[str]:
-    """The name of a class, or of a type alias such as ``Place = tuple[Node, int]``."""
-    if isinstance(node, ast.ClassDef):
-        yield node.name
-    if isinstance(node, ast.Assign) and isinstance(node.value, (ast.Subscript, ast.BinOp)):
-        for target in node.targets:
-            if isinstance(target, ast.Name) and re.fullmatch(r"_?[A-Z][a-z]\w*", target.id):
-                yield target.id
 
 
 @cache
@@ -259,16 +253,18 @@ def _internal_imports(tree: ast.Module, name: str) -> Iterator[Finding]:
             yield Finding("internal", name, node.lineno, module)
 
 
-def all_findings() -> list[Finding]:
-    """The findings of all files."""
+def all_findings(is_chosen: Callable[[str], bool] = lambda name: True) -> list[Finding]:
+    """The findings of all files, or of those whose names are chosen."""
     paths = python_files()
-    return [*(f for path in paths for f in findings(path)), *duplicate_classes(paths)]
+    chosen = [path for path in paths if is_chosen(path.relative_to(ROOT).as_posix())]
+    duplicates = [f for f in duplicate_classes(paths) if is_chosen(f.path)]
+    return [f for path in chosen for f in findings(path)] + duplicates
 
 
 def counts() -> dict[str, dict[str, int]]:
     """The number of findings for each folder and kind.
 
-    Kind ``internal`` counts files, ``duplicate`` distinct names, both in the whole project once.
+    Kind ``internal`` counts files, ``duplicate`` distinct names within the folder.
     """
     table: dict[str, Counter[str]] = defaultdict(Counter)
     seen: set[tuple[str, str]] = set()
@@ -285,6 +281,15 @@ def counts() -> dict[str, dict[str, int]]:
         seen.add(key)
         table[row][finding.kind] += 1
     return {row: dict(kinds) for row, kinds in sorted(table.items())}
+
+
+def duplicate_names() -> set[str]:
+    """The names of classes and aliases outside the middle that other modules define, too."""
+    return {
+        finding.text.split(",")[0]
+        for finding in duplicate_classes(python_files())
+        if not is_middle(finding.path)
+    }
 
 
 def as_text(table: dict[str, dict[str, int]]) -> str:
@@ -306,8 +311,8 @@ def main(folders: list[str]) -> int:
     if not folders:
         print(as_text(counts()))
         return 0
-    under = tuple(folder.rstrip("/") for folder in folders)
-    chosen = [f for f in all_findings() if any(f"{f.path}/".startswith(f"{u}/") for u in under)]
+    under = tuple(f"{folder.rstrip('/')}/" for folder in folders)
+    chosen = all_findings(lambda name: f"{name}/".startswith(under))
     print("\n".join(map(str, chosen)) or "nothing found")
     return 1 if chosen else 0
 
