@@ -1,1 +1,1 @@
-"""The ways in: each package here turns programs written elsewhere into graphs."""
+"""Frontends: each package turns programs written for another framework into passkit graphs."""

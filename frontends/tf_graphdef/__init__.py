@@ -1,4 +1,4 @@
-"""TensorFlow models, as GraphDefs and SavedModels, read and written without TensorFlow.
+"""Import and export TensorFlow models (GraphDefs and SavedModels) without TensorFlow.
 
 >>> from passkit.frontends import tf_graphdef
 >>> graph = tf_graphdef.load("examples/models/digits.pb")
@@ -31,19 +31,27 @@ def __getattr__(name: str) -> Any:
 
 
 def save(graph: Any, path: str | PathLike[str] | None = None) -> bytes:
-    """Write ``graph`` as a TensorFlow model; the bytes of its GraphDef.
+    """Write ``graph`` as a TensorFlow model and return the bytes of its GraphDef.
 
-    A `pk.Graph` is written frozen. Tensors and operations of tinyflow, such as the loss, the train
-    op and the initializer, are written with their variables, the writes of these and what orders
-    them: TensorFlow 1 and `Session` train it. A dict of them says what each is called; in a list
-    they keep the names that the program gave.
+    A `pk.Graph` becomes a frozen graph: state variables are written as constants of their initial
+    values. Tensors and operations of tinyflow (such as the loss, the train op and the initializer)
+    are written with their variables, assignments and control dependencies, so that TensorFlow 1 and
+    `Session` can train them.
 
-    A ``.pbtxt`` file gets the text form. Inputs and outputs keep their names, as far as TensorFlow
-    allows them; a second result of one node is called ``name_1``. State variables are written as
-    constants of their initial values. Sizes known only in a call become arithmetic on shapes.
+    Inputs and outputs keep their names as far as TensorFlow allows them; a second result of one
+    node is called ``name_1``. Sizes that are known only at call time become shape arithmetic.
 
-    Raises: ModelError naming each operator that TensorFlow has nothing for, a graph that updates
-    state, and a model of 2 GiB or more.
+    Args:
+        graph: A `pk.Graph`, or a tinyflow tensor or operation, a list of these (which keep the
+            names that the program gave), or a dict of them by the names to write.
+        path: File to write. A ``.pbtxt`` file gets the text form. None writes no file.
+
+    Returns:
+        The serialized GraphDef.
+
+    Raises:
+        ModelError: If operators have no equivalent in TensorFlow (all are named), if the graph
+            updates state, or if the model has 2 GiB or more.
     """
     from passkit.frontends.tf_graphdef.export import save  # who only reads does not pay for it
 
@@ -51,6 +59,8 @@ def save(graph: Any, path: str | PathLike[str] | None = None) -> bytes:
         path = arguments.path("tf_graphdef.save: path", path)
     if isinstance(graph, Graph):
         return save(graph, path)
-    from passkit.frontends.tf_graphdef.training.saving import save_program  # nor does who freezes
+    from passkit.frontends.tf_graphdef.training.program_exporter import (
+        save_program,  # nor does who freezes
+    )
 
     return save_program(graph, path)

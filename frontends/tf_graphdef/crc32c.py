@@ -1,10 +1,10 @@
-"""CRC-32C of whole arrays, as TensorFlow's checkpoints carry it.
+"""CRC-32C of arrays, as TensorFlow's checkpoints store it.
 
-Google's library computes it by the CPU's instructions, at gigabytes a second, where it is
-installed; else NumPy does, many times slower. There a checksum is linear over bits: the bytes are
-cut into lanes that are folded side by side, eight bytes of each at a time, and the lanes' sums are
-put together as if each had been moved to its place by so many bytes of zeros. Source: Castagnoli's
-polynomial; masking as in LevelDB.
+Google's library computes it with CPU instructions at gigabytes per second, where it is installed.
+Otherwise NumPy computes it, many times slower: a CRC is linear over bits, so the data is cut into
+chunks whose registers advance side by side, eight bytes per step. The registers are then combined:
+appending zero bytes to a chunk multiplies its register by a 32 by 32 bit matrix. Sources:
+Castagnoli's polynomial; masking as in LevelDB.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-
-Array = np.ndarray[Any, Any]
+from numpy.typing import NDArray
 
 _POLYNOMIAL = 0x82F63B78
 _LANES = 4096
@@ -25,8 +24,8 @@ _BITS = np.arange(32, dtype=np.uint32)
 
 
 @cache
-def _tables() -> Array:
-    """For each of eight bytes, what it becomes on its way to the end of them."""
+def _tables() -> NDArray[Any]:
+    """Return the slicing-by-8 tables: row k is the register after a byte and k zero bytes."""
     tables = np.zeros((8, 256), np.uint32)
     first = np.arange(256, dtype=np.uint32)
     for _ in range(8):
@@ -37,95 +36,107 @@ def _tables() -> Array:
     return tables
 
 
-def _moved(sums: Array, move: Array) -> Array:
-    """Sums after a run of zero bytes; ``move`` says where each of 32 bits goes."""
-    bits = (sums[:, None] >> _BITS) & 1
-    found: Array = np.bitwise_xor.reduce(bits * move, axis=1)
-    return found
+def _moved(registers: NDArray[Any], matrix: NDArray[Any]) -> NDArray[Any]:
+    """Multiply CRC registers by a bit matrix, which stands for appending a run of zero bytes."""
+    bits = (registers[:, None] >> _BITS) & 1
+    moved: NDArray[Any] = np.bitwise_xor.reduce(bits * matrix, axis=1)
+    return moved
 
 
 @cache
-def _move(power: int) -> Array:
-    """Where each bit goes over ``2**power`` bytes of zeros."""
+def _move(power: int) -> NDArray[Any]:
+    """Return the bit matrix of appending ``2**power`` zero bytes."""
     if power:
-        half = _move(power - 1)
-        return _moved(half, half)
-    one = np.uint32(1) << _BITS
-    found: Array = _tables()[0][one & 255] ^ (one >> 8)
-    return found
+        half_matrix = _move(power - 1)
+        return _moved(half_matrix, half_matrix)
+    bits = np.uint32(1) << _BITS
+    matrix: NDArray[Any] = _tables()[0][bits & 255] ^ (bits >> 8)
+    return matrix
 
 
-def _over(count: int) -> Array:
-    """Where each bit goes over ``count`` bytes of zeros."""
-    found = np.uint32(1) << _BITS
+def _over(count: int) -> NDArray[Any]:
+    """Return the bit matrix of appending ``count`` zero bytes."""
+    matrix = np.uint32(1) << _BITS
     for power in range(count.bit_length()):
         if count >> power & 1:
-            found = _moved(found, _move(power))
-    return found
+            matrix = _moved(matrix, _move(power))
+    return matrix
 
 
-def _folded(words: Array) -> int:
-    """The sum, from 0 on, of words of shape (lanes, steps, 2); lanes are a power of two."""
+def _folded(words: NDArray[Any]) -> int:
+    """Return the register, started at 0, of 8-byte words of shape (chunks, steps, 2).
+
+    The number of chunks must be a power of two.
+    """
     tables = _tables()
-    lanes, steps, _ = words.shape
-    sums = np.zeros(lanes, np.uint32)
+    num_chunks, steps, _ = words.shape
+    registers = np.zeros(num_chunks, np.uint32)
     for step in range(steps):
-        low, high = sums ^ words[:, step, 0], words[:, step, 1]
-        sums = tables[3][high & 255] ^ tables[7][low & 255]
+        low, high = registers ^ words[:, step, 0], words[:, step, 1]
+        registers = tables[3][high & 255] ^ tables[7][low & 255]
         for k in (1, 2, 3):
-            sums ^= tables[3 - k][(high >> 8 * k) & 255] ^ tables[7 - k][(low >> 8 * k) & 255]
-    move = _over(8 * steps)
-    while len(sums) > 1:
-        sums = _moved(sums[::2], move) ^ sums[1::2]
-        move = _moved(move, move)
-    return int(sums[0])
+            registers ^= tables[3 - k][(high >> 8 * k) & 255] ^ tables[7 - k][(low >> 8 * k) & 255]
+    matrix = _over(8 * steps)
+    while len(registers) > 1:
+        registers = _moved(registers[::2], matrix) ^ registers[1::2]
+        matrix = _moved(matrix, matrix)
+    return int(registers[0])
 
 
 def crc32c(data: Any, before: int = 0) -> int:
-    """The checksum of a buffer; ``before`` is that of the bytes in front of it.
+    """Return the CRC-32C of a buffer.
+
+    Args:
+        data: Any contiguous buffer.
+        before: Checksum of the bytes in front of it, to continue a checksum.
+
+    Returns:
+        The checksum as an unsigned 32-bit integer.
 
     >>> hex(crc32c(b"123456789"))
     '0xe3069283'
     """
-    flat = np.frombuffer(data, np.uint8)
+    data_bytes = np.frombuffer(data, np.uint8)
     extend = _library()
     if extend is not None:
-        return extend(before, flat if not flat.flags.writeable else flat.tobytes())
-    return _by_numpy(flat, before)
+        return extend(
+            before, data_bytes if not data_bytes.flags.writeable else data_bytes.tobytes()
+        )
+    return _by_numpy(data_bytes, before)
 
 
 @cache
 def _library() -> Callable[[int, Any], int] | None:
-    """The library's function, unless it is missing or is its own fallback in Python."""
+    """Return google_crc32c.extend; None if it is not installed, or only its Python fallback is."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # it warns of its fallback
             import google_crc32c
     except ImportError:
         return None
-    found: Callable[[int, Any], int] = google_crc32c.extend
-    return found if google_crc32c.implementation == "c" else None
+    extend: Callable[[int, Any], int] = google_crc32c.extend
+    return extend if google_crc32c.implementation == "c" else None
 
 
-def _by_numpy(flat: Array, before: int) -> int:
-    """The checksum of bytes, in lanes."""
-    lanes = 1 << min(max(len(flat) // 64, 1).bit_length() - 1, _LANES.bit_length() - 1)
-    turn = 8 * lanes
-    rest = len(flat) % turn
-    front = np.zeros(turn, np.uint8)  # leading zeros leave a sum of 0 as it is
-    front[turn - rest :] = flat[:rest]
-    total = _folded(front.view("<u4").reshape(lanes, 1, 2)) if rest else 0
-    if len(flat) > rest:
-        body = flat[rest:].view("<u4").reshape(lanes, -1, 2)
-        total = _after(total, len(flat) - rest) ^ _folded(body)
-    return total ^ _after(before ^ _MASK, len(flat)) ^ _MASK
+def _by_numpy(data_bytes: NDArray[Any], before: int) -> int:
+    """Compute the checksum of bytes with NumPy, in chunks of equal length."""
+    num_chunks = 1 << min(max(len(data_bytes) // 64, 1).bit_length() - 1, _LANES.bit_length() - 1)
+    stride = 8 * num_chunks
+    num_leading = len(data_bytes) % stride
+    leading = np.zeros(stride, np.uint8)  # leading zeros leave a sum of 0 as it is
+    leading[stride - num_leading :] = data_bytes[:num_leading]
+    register = _folded(leading.view("<u4").reshape(num_chunks, 1, 2)) if num_leading else 0
+    if len(data_bytes) > num_leading:
+        words = data_bytes[num_leading:].view("<u4").reshape(num_chunks, -1, 2)
+        register = _after(register, len(data_bytes) - num_leading) ^ _folded(words)
+    return register ^ _after(before ^ _MASK, len(data_bytes)) ^ _MASK
 
 
-def _after(total: int, count: int) -> int:
-    """A sum after ``count`` bytes of zeros."""
-    return int(_moved(np.array([total], np.uint32), _over(count))[0])
+def _after(register: int, count: int) -> int:
+    """Return a register after ``count`` zero bytes."""
+    return int(_moved(np.array([register], np.uint32), _over(count))[0])
 
 
 def masked(checksum: int) -> int:
-    """A checksum as it is stored beside the data it is of."""
+    """Return a checksum as LevelDB stores it beside its data."""
     return ((checksum >> 15 | checksum << 17) + 0xA282EAD8) & _MASK

@@ -1,8 +1,7 @@
-"""From a TensorFlow model to a passkit Graph.
+"""Import of TensorFlow models: `load` reads a model and evaluates it symbolically into a Graph.
 
-The model is untrusted: names, edges and sizes are checked before anything is built from them, all
-walks are iterative but for calls of functions, which are counted, and what is kept is accounted
-for in a budget of memory.
+Models are untrusted. Names, edges and sizes are checked before anything is built from them,
+traversals are iterative except for counted function calls, and memory is taken from a budget.
 """
 
 from __future__ import annotations
@@ -14,32 +13,32 @@ import numpy as np
 
 from passkit import ops
 from passkit.errors import ModelError, nearest
-from passkit.frontends.tf_graphdef.body import Body, Ref, graph_body, reference
+from passkit.frontends.tf_graphdef.graph_body import GraphBody, Ref, read_graph_body, reference
+from passkit.frontends.tf_graphdef.imported_value import ImportedValue
 from passkit.frontends.tf_graphdef.inputs import find_inputs
 from passkit.frontends.tf_graphdef.model import Model
-from passkit.frontends.tf_graphdef.opaque import Anything, Opaque
+from passkit.frontends.tf_graphdef.model_source import ModelSource, read_model
+from passkit.frontends.tf_graphdef.non_arrays import AnyValue, NonArray
 from passkit.frontends.tf_graphdef.proto import short
-from passkit.frontends.tf_graphdef.source import Source, read_model
 from passkit.frontends.tf_graphdef.training.tracing import Trainer
-from passkit.frontends.tf_graphdef.value import Value
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, state, var
 from passkit.values import arguments
 from passkit.values.lazy import Lazy
 
 if TYPE_CHECKING:
-    from passkit.frontends.tf_graphdef import host
+    from passkit.frontends.tf_graphdef import host_ops
 else:
-    host = Lazy("passkit.frontends.tf_graphdef.host")  # few models need it
+    host_ops = Lazy("passkit.frontends.tf_graphdef.host_ops")  # few models need it
 
 Dims: TypeAlias = Sequence[int | str | None]
 
 RUN_NUMBER = "run_number"
-"""The input, or the state, that draws differ by from call to call."""
+"""Input or state variable that makes random draws differ between calls."""
 
 
 def load(
-    source: Source,
+    source: ModelSource,
     outputs: Iterable[str] | str | None = None,
     shapes: Mapping[str, Dims] | None = None,
     max_nbytes: int | None = None,
@@ -50,32 +49,41 @@ def load(
     allow_host_ops: Mapping[str, Callable[..., Any]] | None = None,
     targets: Iterable[str] | None = None,
 ) -> Graph:
-    """The graph of a TensorFlow model.
+    """Import a TensorFlow model.
 
-    ``source`` is a ``.pb`` or ``.pbtxt`` file of a GraphDef, a SavedModel folder, the bytes of a
-    GraphDef, a GraphDef object, or a concrete function, tf.function or Keras model of a TensorFlow
-    that is imported.
-    ``signature`` names a signature of a SavedModel, by default ``serving_default``, a method of
-    its object or a function; ``tags`` choose among its graphs.
-    ``outputs`` are names such as ``"Identity:0"``, or those of the signature; by default all of
-    the signature, or the nodes that nobody reads. A placeholder that no output needs is no input
-    of the graph; a call may still feed it, by its name, as in TensorFlow.
-    ``shapes`` make inputs' shapes more precise; a dimension of None or a name stays unknown.
-    ``max_nbytes`` bounds the memory taken: by default 4 times the file and 64 MiB.
-    ``max_rounds`` bounds how far a loop is unrolled.
-    ``allow_host_ops`` gives NumPy functions for operators that passkit does not have. A function
-    takes the arrays; keyword-only parameters take attributes of the node.
-    ``targets`` names nodes to run for what they do, such as a train op, or none, ``()``: all
-    variables are state then, and draws are made from the input ``run_number``, of which each run
-    needs another. `Session` does all that.
+    Without ``targets``, variables are constants, except those that the loaded part assigns. As in
+    TensorFlow, these keep their values between calls: they are state of the graph that starts with
+    the checkpoint's values, and `pk.compile`'s ``state=`` shares it between signatures. Random
+    operators, such as `RandomUniform` of a dropout, draw anew in each call: the graph counts its
+    calls in the state variable ``run_number``, which starts at 0.
 
-    Without ``targets`` variables are constants, but for those that what is loaded assigns. As in
-    TensorFlow these keep what a call leaves in them: they are state of the graph, which begins
-    with the checkpoint's values, and `pk.compile`'s ``state=`` shares it between signatures.
-    Operators that draw, such as `RandomUniform` of a dropout, make other draws in each call: the
-    graph counts its calls in the state variable ``run_number``, which begins at 0.
+    Args:
+        source: A ``.pb`` or ``.pbtxt`` file of a GraphDef, a SavedModel folder, the bytes of a
+            GraphDef, a GraphDef object, or a concrete function, tf.function or Keras model of an
+            imported TensorFlow.
+        outputs: Names of tensors such as ``"Identity:0"``, or outputs of the signature. By default
+            all outputs of the signature, or the nodes that no other node reads. A placeholder that
+            no output needs is no input of the graph; a call may still feed it by name, as in
+            TensorFlow.
+        shapes: Shapes of inputs by name, which refine those of the model. A dimension that is None
+            or a string stays symbolic.
+        max_nbytes: Bound of the memory that reading takes; by default 4 times the file size plus 64
+            MiB.
+        signature: A signature of a SavedModel (default ``serving_default``), a method of its root
+            object, or a function.
+        tags: Tags that select a graph of a SavedModel.
+        max_rounds: Maximal number of iterations for which a loop is unrolled.
+        allow_host_ops: NumPy functions for operators that passkit does not have, by operator. A
+            function takes arrays; keyword-only parameters receive attributes of the node.
+        targets: Nodes to run for their side effects, such as a train op; may be empty, ``()``. All
+            variables are state then, and random draws depend on the input ``run_number``, of which
+            each run needs another value. `Session` does all this.
 
-    Raises: ModelError on anything that is damaged, hostile or not supported.
+    Returns:
+        The graph of the requested outputs.
+
+    Raises:
+        ModelError: If the model is damaged, hostile, or uses what is not supported.
     """
     shapes = arguments.mapping("tf_graphdef.load: shapes", shapes, "a mapping of inputs to shapes")
     for name, names in (("outputs", outputs), ("targets", targets), ("tags", tags)):
@@ -83,98 +91,114 @@ def load(
             where = f"tf_graphdef.load: {name}"
             arguments.sequence(where, names, str, "a name or a sequence of names")
     model = read_model(source, max_nbytes, signature, tags)
-    body = graph_body(model.graph, model.where, model.budget)
-    hosts = host.host_ops(allow_host_ops) if allow_host_ops else {}
+    body = read_graph_body(model.graph, model.where, model.budget)
+    hosts = host_ops.host_ops(allow_host_ops) if allow_host_ops else {}
     inputs = find_inputs(model, body, shapes)
-    ran = [node_number(model, body, t) for t in targets or ()]
-    heads = [] if outputs is None and ran else _outputs(model, body, outputs)
-    number = _run_number(body) if targets is None else var(RUN_NUMBER, (), "int64")
+    target_nodes = [node_number(model, body, t) for t in targets or ()]
+    requested = [] if outputs is None and target_nodes else _outputs(model, body, outputs)
+    run_number = _run_number(body) if targets is None else var(RUN_NUMBER, (), "int64")
     trainer = Trainer(
-        model, body, number, inputs.makers, max_rounds, hosts, all_state=targets is not None
+        model, body, run_number, inputs.factories, max_rounds, hosts, all_state=targets is not None
     )
-    run = trainer.trace(heads, ran, inputs.fed)
-    graph = Graph(_entries(model, heads, run.results), run.updates)
-    if number.node in graph.states:
-        graph = Graph(graph.outputs, [*graph.updates, (number.node, number + 1)])
+    run = trainer.trace(requested, target_nodes, inputs.fed)
+    graph = Graph(_entries(model, requested, run.results), run.updates)
+    if run_number.node in graph.states:
+        graph = Graph(graph.outputs, [*graph.updates, (run_number.node, run_number + 1)])
     names = [*inputs.names, *([] if targets is None else [RUN_NUMBER])]
     return graph.with_unread(names)
 
 
-def _run_number(body: Body) -> Entry:
-    """A state variable that counts the calls, under a name that no node has."""
-    name = RUN_NUMBER
-    while name in body.numbers:
-        name += "_"
-    return state(name, np.int64(0))
+def _run_number(body: GraphBody) -> Entry:
+    """Return a state variable that counts calls, under a name that no node has."""
+    unique_name = RUN_NUMBER
+    while unique_name in body.node_numbers:
+        unique_name += "_"
+    return state(unique_name, np.int64(0))
 
 
 def _entries(
-    model: Model, wanted: Sequence[tuple[str, Ref]], found: Sequence[Anything]
+    model: Model, requested: Sequence[tuple[str, Ref]], results: Sequence[AnyValue]
 ) -> list[Entry]:
-    """Results under their names. Raises: ModelError for what is no array."""
+    """Return the results as entries that carry the output names.
+
+    Raises:
+        ModelError: If a result is not an array.
+    """
     entries = []
-    for (name, _), value in zip(wanted, found, strict=True):
-        entry = array_of(model, name, value).entry
+    for (name, _), value in zip(requested, results, strict=True):
+        entry = require_array(model, name, value).entry
         entries.append(entry if entry.node.name == name else ops.identity(entry, name=name))
     return entries
 
 
-def array_of(model: Model, name: str, value: Anything) -> Value:
-    """A result that is an array. Raises: ModelError for what is none."""
-    if isinstance(value, Opaque):
+def require_array(model: Model, name: str, value: AnyValue) -> ImportedValue:
+    """Return a result if it is an array.
+
+    Raises:
+        ModelError: If it is a handle, a list, a string or the like.
+    """
+    if isinstance(value, NonArray):
         raise ModelError(
-            f"{model.where} cannot return {short(name)}: it is {value.what}, and an array is "
+            f"{model.where} cannot return {short(name)}: it is {value.description}, and an array "
+            f"is "
             f"needed; outputs= chooses others"
         )
     return value
 
 
 def _outputs(
-    model: Model, body: Body, outputs: Iterable[str] | str | None
+    model: Model, body: GraphBody, outputs: Iterable[str] | str | None
 ) -> list[tuple[str, Ref]]:
-    """Name and reference of each result to return.
+    """Return name and reference of each requested output.
 
-    Raises: ModelError for an unknown name, or when there is nothing to return.
+    Raises:
+        ModelError: If a name is unknown, or there is nothing to return.
     """
     if outputs is None and model.outputs:
         return [_output(model, body, name, text) for name, text in model.outputs.items()]
     if outputs is None:
-        hidden = ("NoOp", "Const", "Placeholder", "PlaceholderWithDefault", "Assert")
-        found = [
+        never_outputs = ("NoOp", "Const", "Placeholder", "PlaceholderWithDefault", "Assert")
+        requested = [
             (node.name, (number, 0))
             for number, node in enumerate(body.nodes)
-            if not body.is_read[number] and node.op not in hidden
+            if not body.is_read[number] and node.op not in never_outputs
         ]
-        if not found:
+        if not requested:
             raise ModelError(
-                f"{model.where} has {len(body.nodes)} nodes and no operator that nobody reads; "
+                f"{model.where} has {len(body.nodes)} nodes and no operator whose result is not "
+                f"read; "
                 f"say what to return: outputs=['name:0']"
             )
-        return found
-    found = []
+        return requested
+    requested = []
     for text in [outputs] if isinstance(outputs, str) else outputs:
-        told = str(text)
-        if told in model.outputs:
-            found.append(_output(model, body, told, model.outputs[told]))
+        output_name = str(text)
+        if output_name in model.outputs:
+            requested.append(_output(model, body, output_name, model.outputs[output_name]))
         else:
-            found.append(_output(model, body, None, told))
-    if not found:
+            requested.append(_output(model, body, None, output_name))
+    if not requested:
         raise ModelError(f"{model.where}: outputs={outputs!r} names nothing to return")
-    return found
+    return requested
 
 
-def _output(model: Model, body: Body, called: str | None, text: str) -> tuple[str, Ref]:
+def _output(model: Model, body: GraphBody, public_name: str | None, text: str) -> tuple[str, Ref]:
+    """Resolve one output, under its public name if it has one."""
     name, index = reference(text)
-    return called or name, (node_number(model, body, name, text), index)
+    return public_name or name, (node_number(model, body, name, text), index)
 
 
-def node_number(model: Model, body: Body, name: str, text: str | None = None) -> int:
-    """The number of a node. Raises: ModelError for an unknown name."""
-    if name not in body.numbers:
-        known = [*model.outputs, *body.numbers]
-        what = "to run" if text is None else "to return"
+def node_number(model: Model, body: GraphBody, name: str, text: str | None = None) -> int:
+    """Return the number of a node.
+
+    Raises:
+        ModelError: If there is no node of this name.
+    """
+    if name not in body.node_numbers:
+        candidates = [*model.outputs, *body.node_numbers]
+        purpose = "to run" if text is None else "to return"
         raise ModelError(
-            f"{model.where} has no node {short(text or name)} {what}; "
-            f"{nearest(name[:200], known)}"
+            f"{model.where} has no node {short(text or name)} {purpose}; "
+            f"{nearest(name[:200], candidates)}"
         )
-    return body.numbers[name]
+    return body.node_numbers[name]

@@ -1,4 +1,4 @@
-"""A model as it was read: its graph, the names of what goes in and comes out, and its variables."""
+"""A model as read from its source: graph, names of inputs and outputs, checkpoint."""
 
 from __future__ import annotations
 
@@ -6,28 +6,28 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from attrs import define, evolve, field
+from numpy.typing import NDArray
 
 from passkit.errors import ModelError
-from passkit.frontends.tf_graphdef.opaque import Variable
+from passkit.frontends.tf_graphdef.non_arrays import ModelVariable
 from passkit.frontends.tf_graphdef.proto import Budget, short
-from passkit.frontends.tf_graphdef.value import Array
 
 
 class Checkpoint(Protocol):
-    """Where the values of variables are."""
+    """Access to the values of variables."""
 
-    def find(self, variable: Variable) -> str | None:
-        """What the checkpoint calls a variable, by its own name; None where it has none."""
+    def find(self, variable: ModelVariable) -> str | None:
+        """Return the checkpoint's key of a variable, found by its name; None if there is none."""
 
-    def array(self, key: str) -> Array:
-        """A tensor of the checkpoint."""
+    def array(self, key: str) -> NDArray[Any]:
+        """Return a tensor of the checkpoint."""
 
 
 @define(eq=False)
 class Model:
-    """A GraphDef and what is said about it.
+    """A GraphDef with the names of its inputs and outputs.
 
-    ``inputs`` and ``outputs`` map names that callers use to results of nodes, as a signature does.
+    ``inputs`` and ``outputs`` map names for callers to results of nodes, as a signature does.
     """
 
     graph: Any
@@ -36,17 +36,18 @@ class Model:
     inputs: Mapping[str, str] = field(factory=dict)
     outputs: Mapping[str, str] = field(factory=dict)
     infos: Mapping[str, Any] = field(factory=dict)
-    """The TensorInfo of each input, from a signature: element type and shape."""
+    """TensorInfo (dtype and shape) of each input of a signature."""
     checkpoint: Checkpoint | None = None
     restore: str = ""
     """The node that restores the variables from a checkpoint."""
-    bound: Mapping[str, Variable] = field(factory=dict)
-    """The placeholders that stand for a variable, or for what a function has captured."""
+    bound: Mapping[str, ModelVariable] = field(factory=dict)
+    """Placeholders that stand for a variable or another captured value of a function."""
 
-    def called(self, signature: str | None) -> Model:
-        """The model of one of its functions.
+    def select_function(self, signature: str | None) -> Model:
+        """Return the model of one of its functions; of ``signature=None``, the model itself.
 
-        Raises: ModelError when it has no function of that name.
+        Raises:
+            ModelError: If there is no function of that name.
         """
         if signature is None:
             return self
@@ -56,11 +57,20 @@ class Model:
                 f"{self.where} is a GraphDef with {len(functions)} functions, and none is called "
                 f"{short(signature)}; signature= names one of a SavedModel, or such a function"
             )
-        return calling(self, functions[signature], {})
+        return model_calling(self, functions[signature], {})
 
 
-def calling(model: Model, function: Any, bound: Mapping[int, Variable]) -> Model:
-    """A model whose graph is one call of a function; ``bound`` gives some of its arguments."""
+def model_calling(
+    model: Model, function: Any, bound_variables: Mapping[int, ModelVariable]
+) -> Model:
+    """Return a model whose graph is a single call of a function.
+
+    Args:
+        model: The model that has the function.
+        function: FunctionDef to call.
+        bound_variables: Variables to pass for arguments, by position; the other arguments become
+            inputs.
+    """
     graph = type(model.graph)()
     graph.library.CopyFrom(model.graph.library)
     graph.versions.CopyFrom(model.graph.versions)
@@ -69,47 +79,48 @@ def calling(model: Model, function: Any, bound: Mapping[int, Variable]) -> Model
     for k, argument in enumerate(arguments):
         node = graph.node.add(name=names[k], op="Placeholder")
         node.attr["dtype"].type = argument.type
-        said = function.arg_attr[k].attr if k in function.arg_attr else {}
-        if "_output_shapes" in said and len(said["_output_shapes"].list.shape) == 1:
-            node.attr["shape"].shape.CopyFrom(said["_output_shapes"].list.shape[0])
-    call = graph.node.add(name=_free("call", names), op="PartitionedCall", input=names)
-    call.attr["f"].func.name = function.signature.name
-    outputs = {a.name: f"{call.name}:{k}" for k, a in enumerate(function.signature.output_arg)}
+        attributes = function.arg_attr[k].attr if k in function.arg_attr else {}
+        if "_output_shapes" in attributes and len(attributes["_output_shapes"].list.shape) == 1:
+            node.attr["shape"].shape.CopyFrom(attributes["_output_shapes"].list.shape[0])
+    call_node = graph.node.add(name=_free("call", names), op="PartitionedCall", input=names)
+    call_node.attr["f"].func.name = function.signature.name
+    outputs = {a.name: f"{call_node.name}:{k}" for k, a in enumerate(function.signature.output_arg)}
     return evolve(
         model,
         graph=graph,
-        inputs={n: f"{n}:0" for k, n in enumerate(names) if k not in bound},
+        inputs={n: f"{n}:0" for k, n in enumerate(names) if k not in bound_variables},
         outputs=outputs,
-        bound=distinct({names[k]: variable for k, variable in bound.items()}),
+        bound=uniquify_names({names[k]: variable for k, variable in bound_variables.items()}),
     )
 
 
-def distinct(bound: Mapping[str, Variable]) -> dict[str, Variable]:
-    """Variables of one name are numbered: state is known by its name."""
-    taken: set[str] = set()
-    for variable in bound.values():
+def uniquify_names(bound_variables: Mapping[str, ModelVariable]) -> dict[str, ModelVariable]:
+    """Number variables that share a name, since state is identified by name."""
+    used_names: set[str] = set()
+    for variable in bound_variables.values():
         name, count = variable.name, 0
-        while variable.name in taken:
+        while variable.name in used_names:
             count += 1
             variable.name = f"{name}_{count}"
-        taken.add(variable.name)
-    return dict(bound)
+        used_names.add(variable.name)
+    return dict(bound_variables)
 
 
 def _argument_names(function: Any) -> list[str]:
-    """What the user called the arguments, where that says which is which; else the function."""
+    """Return the user's argument names if they are distinct identifiers, else the function's."""
     names = [a.name for a in function.signature.input_arg]
-    told = [
+    user_names = [
         function.arg_attr[k].attr["_user_specified_name"].s.decode("utf-8", "replace")
         if k in function.arg_attr and "_user_specified_name" in function.arg_attr[k].attr
         else name
         for k, name in enumerate(names)
     ]
-    good = all(n.isidentifier() and n.isascii() for n in told)
-    return told if good and len(set(told)) == len(told) else names
+    are_identifiers = all(n.isidentifier() and n.isascii() for n in user_names)
+    return user_names if are_identifiers and len(set(user_names)) == len(user_names) else names
 
 
-def _free(name: str, taken: list[str]) -> str:
-    while name in taken:
+def _free(name: str, used_names: list[str]) -> str:
+    """Return ``name``, with underscores appended until it is unused."""
+    while name in used_names:
         name += "_"
     return name

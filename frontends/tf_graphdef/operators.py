@@ -1,7 +1,7 @@
-"""The operators as importers call them, with arguments that are read from a model file.
+"""passkit's operators typed as Any, for importers that pass attributes read from files.
 
-Type checkers know nothing of a file's values, so the operators' own stubs would refuse most calls;
-the operators check them when they are called.
+Static types of such attributes are unknown, so the operators' stubs would reject most calls; the
+operators check their arguments at run time.
 """
 
 from __future__ import annotations

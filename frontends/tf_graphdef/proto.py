@@ -1,7 +1,7 @@
-"""TensorFlow's model messages without TensorFlow, and a bound on the memory that reading takes.
+"""TensorFlow's protobuf messages, without TensorFlow, with a bound on the memory of parsing.
 
-The messages live in a descriptor pool of their own, so a TensorFlow in the same process does not
-notice them. ``graph.proto`` says what is in them and how ``graph.binpb`` is made.
+The messages live in a separate descriptor pool, so that TensorFlow in the same process is not
+affected. ``graph.proto`` defines them and says how ``graph.binpb`` is generated.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ for _file in _FILES.file:
 
 
 def message(name: str) -> Any:
-    """The class of one message, such as ``NodeDef``."""
+    """Return the class of a message by name, such as ``NodeDef``."""
     return message_factory.GetMessageClass(_POOL.FindMessageTypeByName(f"{_PACKAGE}.{name}"))
 
 
@@ -41,18 +41,18 @@ DataType = _POOL.FindEnumTypeByName(f"{_PACKAGE}.DataType")
 
 
 def dtype_name(number: int) -> str:
-    """What TensorFlow calls an element type: ``DT_FLOAT`` for 1."""
-    found = DataType.values_by_number.get(number)
-    return found.name if found else f"DataType {number}"
+    """Return TensorFlow's name of an element type, such as ``DT_FLOAT`` for 1."""
+    descriptor = DataType.values_by_number.get(number)
+    return descriptor.name if descriptor else f"DataType {number}"
 
 
 def short(name: str) -> str:
-    """Return a name or path as messages show it: quoted, and without its middle if it is long."""
+    """Quote a name or path for an error message; long ones are shortened in the middle."""
     return repr(name if len(name) <= 80 else f"{name[:37]}…{name[-42:]}")
 
 
-def called(node: Any) -> str:
-    """How messages call a node: its operator and name."""
+def node_label(node: Any) -> str:
+    """Return a node's operator and name for error messages."""
     return f"{short(node.op)[1:-1]} {short(node.name)}"
 
 
@@ -64,7 +64,11 @@ class Budget:
     limit: int
 
     def take(self, nbytes: int, where: str) -> None:
-        """Account for ``nbytes`` before they are allocated. Raises: ModelError past the limit."""
+        """Subtract ``nbytes`` before they are allocated.
+
+        Raises:
+            ModelError: If the limit is exceeded.
+        """
         self.left -= nbytes
         if self.left < 0:
             raise ModelError(
@@ -75,13 +79,17 @@ class Budget:
 
 
 def budget_for(num_bytes: int, max_nbytes: int | None) -> Budget:
-    """The budget of a model of ``num_bytes``; by default 4 times as much and 64 MiB."""
+    """Return a budget of ``max_nbytes``, by default 4 times ``num_bytes`` plus 64 MiB."""
     limit = 4 * num_bytes + (64 << 20) if max_nbytes is None else max_nbytes
     return Budget(limit, limit)
 
 
 def parse(data: bytes, where: str, budget: Budget, kind: str = "GraphDef") -> Any:
-    """The message that ``data`` holds. Raises: ModelError when it is damaged or too large."""
+    """Parse a binary message.
+
+    Raises:
+        ModelError: If the data is damaged, or exceeds the budget or 2 GiB.
+    """
     if len(data) >= 1 << 31:
         raise ModelError(f"{where} must be smaller than 2 GiB, got {len(data):,} bytes")
     budget.take(len(data), where)
@@ -97,28 +105,32 @@ def parse(data: bytes, where: str, budget: Budget, kind: str = "GraphDef") -> An
 
 
 def parse_text(data: bytes, where: str, budget: Budget, kind: str = "GraphDef") -> Any:
-    """The message that text-format ``data`` holds. Raises: ModelError when it is damaged."""
+    """Parse a message in text format.
+
+    Raises:
+        ModelError: If the text is damaged, nested too deeply, or exceeds the budget.
+    """
     budget.take(2 * len(data), where)
     messages = data.count(b"{") + data.count(b"<")
     budget.take(280 * messages + 16 * data.count(b","), f"the {kind} in {where}")
-    found = message(kind)()
+    parsed = message(kind)()
     try:
-        text_format.ParseLines(_lines(data.decode()), found, allow_unknown_field=True)
+        text_format.ParseLines(_lines(data.decode()), parsed, allow_unknown_field=True)
     except (text_format.ParseError, UnicodeDecodeError) as error:
         raise ModelError(f"{where} is not a {kind} in text format: {_plain(error)}") from None
     except RecursionError:
         raise ModelError(f"{where} nests messages too deeply for a {kind}") from None
-    return found
+    return parsed
 
 
 def _plain(error: Exception) -> str:
-    """What a library says, on one line and not too long; it may quote the file."""
+    """Return the text of an exception on one line and shortened, since it may quote the file."""
     text = " ".join(str(error).split())
     return text if len(text) <= 200 and text.isprintable() else short(text)
 
 
 def _lines(text: str) -> Iterator[str]:
-    """The lines of a text, one at a time: a list of short ones would be larger than the text."""
+    """Yield lines one at a time: a list of short lines would take more memory than the text."""
     begin = 0
     while begin < len(text):
         end = text.find("\n", begin)
@@ -128,17 +140,20 @@ def _lines(text: str) -> Iterator[str]:
 
 
 MESSAGE_NBYTES = {"NodeDef": 280, "TensorProto": 140, "TensorShapeProto": 40, "Dim": 40}
-"""About what parsed messages take beyond their strings and lists; 100 is the most of any other."""
+"""Approximate bytes of parsed messages beyond their strings and lists.
+
+Any other takes at most 100.
+"""
 
 STRING_NBYTES = 24
-"""About what one more string takes beyond its bytes."""
+"""Approximate bytes of one more string beyond its characters."""
 
 _NESTING = 100  # protobuf's own limit
 
 
 @frozen
 class _Field:
-    """What one field takes: ``nbytes`` for a message or element; nothing beyond its bytes if 0."""
+    """Memory of a field: ``nbytes`` per message or element; 0 for its encoded bytes only."""
 
     nbytes: int = 0
     message: str = ""
@@ -146,6 +161,7 @@ class _Field:
 
 
 def _layouts() -> dict[str, dict[int, _Field]]:
+    """Return, for each message type, its fields by number."""
     field = descriptor_pb2.FieldDescriptorProto
     sizes = {field.TYPE_BOOL: 1, field.TYPE_INT64: 8, field.TYPE_UINT64: 8}
     fixed = (field.TYPE_FLOAT, field.TYPE_DOUBLE)
@@ -153,15 +169,15 @@ def _layouts() -> dict[str, dict[int, _Field]]:
 
     def visit(prefix: str, kind: Any) -> None:
         name = f"{prefix}.{kind.name}"
-        layouts[name] = found = {}
+        layouts[name] = fields = {}
         for f in kind.field:
             if f.type == field.TYPE_MESSAGE:
                 cost = MESSAGE_NBYTES.get(f.type_name.split(".")[-1], 100)
-                found[f.number] = _Field(cost, message=f.type_name)
+                fields[f.number] = _Field(cost, message=f.type_name)
             elif f.type in (field.TYPE_STRING, field.TYPE_BYTES, *fixed):
-                found[f.number] = _Field()  # as long as in the file
+                fields[f.number] = _Field()  # as long as in the file
             else:
-                found[f.number] = _Field(sizes.get(f.type, 4), is_varint=True)
+                fields[f.number] = _Field(sizes.get(f.type, 4), is_varint=True)
         for nested in kind.nested_type:
             visit(name, nested)
 
@@ -175,19 +191,19 @@ _LAYOUTS = _layouts()
 
 
 def parsed_nbytes(data: bytes, limit: int, kind: str = "GraphDef") -> int:
-    """About the memory that a parsed message takes; the walk ends where it passes ``limit``.
+    """Estimate the memory of a parsed message; stop once the estimate exceeds ``limit``.
 
-    Two bytes of a file can become a message of 140, so each field is looked at before protobuf
-    may read any. A damaged file is walked as far as protobuf would read it.
+    Two bytes of a file can become a message of 140 bytes, so all fields are visited before protobuf
+    parses any. A damaged file is visited as far as protobuf would read it.
     """
     total = 0
-    open_: list[tuple[int, int, dict[int, _Field]]] = []
+    enclosing: list[tuple[int, int, dict[int, _Field]]] = []
     at, end, layout = 0, len(data), _LAYOUTS[f".{_PACKAGE}.{kind}"]
     while total <= limit:
         if at >= end:
-            if not open_:
+            if not enclosing:
                 break
-            at, end, layout = open_.pop()
+            at, end, layout = enclosing.pop()
             continue
         tag, at = varint(data, at, end)
         wire = tag & 7
@@ -204,8 +220,8 @@ def parsed_nbytes(data: bytes, limit: int, kind: str = "GraphDef") -> int:
             field = layout.get(tag >> 3)
             if field is not None and field.message:
                 total += field.nbytes
-                open_.append((at + length, end, layout))
-                if len(open_) > _NESTING:
+                enclosing.append((at + length, end, layout))
+                if len(enclosing) > _NESTING:
                     break
                 end, layout = at + length, _LAYOUTS[field.message]
                 continue
@@ -219,7 +235,11 @@ def parsed_nbytes(data: bytes, limit: int, kind: str = "GraphDef") -> int:
 
 
 def varint(data: bytes, at: int, end: int) -> tuple[int, int]:
-    """The number at ``at`` and where it ends; past ``end`` when it does not."""
+    """Decode a varint at position ``at``.
+
+    Returns:
+        The number and the position behind it; a position past ``end`` if the varint is damaged.
+    """
     value = shift = 0
     while at < end:
         byte = data[at]

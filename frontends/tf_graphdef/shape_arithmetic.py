@@ -1,7 +1,8 @@
-"""Arithmetic on shapes, done when the model is loaded.
+"""Shape arithmetic, folded during import.
 
-TensorFlow computes shapes at run time, from the operator Shape on. passkit computes them here, with
-sizes for the dimensions that are not known yet, so that a Reshape learns what it needs.
+TensorFlow computes shapes at run time, starting from the operator Shape. passkit computes them
+while importing, with symbolic sizes for unknown dimensions, so that operators such as Reshape know
+their parameters.
 """
 
 from __future__ import annotations
@@ -11,45 +12,52 @@ from math import prod
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from passkit.errors import ModelError, PasskitError
+from passkit.frontends.tf_graphdef.imported_value import ImportCall, ImportedValue
 from passkit.frontends.tf_graphdef.proto import short
-from passkit.frontends.tf_graphdef.value import Array, Call, Value
 from passkit.values.size import Extent, Size
 
 SECOND = ("Concat", "Fill", "Split")
-"""Operators whose result has the type of their second input."""
+"""Operators whose result has the dtype of their second input."""
 
 LIMIT = 256
-"""Known values of more elements are data, not shapes."""
+"""Maximal number of elements of a folded value; larger ones are data, not shapes."""
 
 
-def is_shape(value: Value) -> bool:
-    """Whether a value is known, of integers, and small."""
-    known = value.known
-    return known is not None and value.dtype.is_integer and known.size <= LIMIT
+def is_shape(value: ImportedValue) -> bool:
+    """Return whether a value is a small known array of integers or sizes."""
+    array = value.array
+    return array is not None and value.dtype.is_integer and array.size <= LIMIT
 
 
-def fold(call: Call, inputs: Sequence[Value]) -> tuple[Value, ...] | None:
-    """The results of a node that works on shapes; None where it works on data.
+def fold_shapes(
+    call: ImportCall, inputs: Sequence[ImportedValue]
+) -> tuple[ImportedValue, ...] | None:
+    """Fold a node whose inputs are shapes.
 
-    Raises: ModelError when the shapes do not fit the operator.
+    Returns:
+        Its results; None if the node works on data, or cannot be folded.
+
+    Raises:
+        ModelError: If the shapes do not fit the operator.
     """
-    rule = FOLDS.get(call.node.op)
-    if rule is None or not inputs or not all(map(is_shape, inputs)):
+    function = SHAPE_FUNCTIONS.get(call.node.op)
+    if function is None or not inputs or not all(map(is_shape, inputs)):
         return None
     op = call.node.op
-    whole = inputs[1 if op in SECOND and len(inputs) > 1 else 0].dtype
-    dtype = call.dtype("DstT") if op == "Cast" else whole
-    if not dtype.is_integer or sum(v.known.size for v in inputs if v.known is not None) > LIMIT:
+    first_dtype = inputs[1 if op in SECOND and len(inputs) > 1 else 0].dtype
+    dtype = call.dtype("DstT") if op == "Cast" else first_dtype
+    if not dtype.is_integer or sum(v.array.size for v in inputs if v.array is not None) > LIMIT:
         return None
-    arrays = [np.asarray(v.known, dtype=object) for v in inputs]
+    arrays = [np.asarray(v.array, dtype=object) for v in inputs]
     try:
-        found = rule(call, inputs, *arrays)
-        if found is NotImplemented:
+        result = function(call, inputs, *arrays)
+        if result is NotImplemented:
             return None
-        many = found if isinstance(found, tuple) else (found,)
-        return tuple(call.known(dtype, part) for part in many)
+        results = result if isinstance(result, tuple) else (result,)
+        return tuple(call.known_value(dtype, part) for part in results)
     except PasskitError:
         raise
     except (ArithmeticError, IndexError, TypeError, ValueError) as error:
@@ -57,16 +65,18 @@ def fold(call: Call, inputs: Sequence[Value]) -> tuple[Value, ...] | None:
         raise ModelError(f"{call.where} cannot work on the shapes {shown}: {error}") from None
 
 
-def _shown(value: Value) -> str:
-    assert value.known is not None
-    flat = ", ".join(map(str, value.known.ravel()[:8]))
-    return f"[{flat}{', …' if value.known.size > 8 else ''}]"
+def _shown(value: ImportedValue) -> str:
+    """Format a known array for a message, with at most 8 elements."""
+    assert value.array is not None
+    flat = ", ".join(map(str, value.array.ravel()[:8]))
+    return f"[{flat}{', …' if value.array.size > 8 else ''}]"
 
 
-def squeezed(call: Call, x: Value) -> tuple[int, ...]:
-    """The axes that go; without any in the model, those of a length that is 1 for certain.
+def squeeze_axes(call: ImportCall, x: ImportedValue) -> tuple[int, ...]:
+    """Return the axes that Squeeze removes; without an attribute, those of length 1.
 
-    Raises: ModelError when an unknown dimension could be 1.
+    Raises:
+        ModelError: If an unknown dimension could be 1.
     """
     axes = call.integers("squeeze_dims") or call.integers("axis")
     if axes:
@@ -82,8 +92,14 @@ def squeezed(call: Call, x: Value) -> tuple[int, ...]:
     return tuple(axis for axis, extent in enumerate(shape) if extent == 1)
 
 
-def numpy_index(call: Call, begin: Value, end: Value, strides: Value) -> tuple[Any, ...]:
-    """The NumPy index that the masks of a StridedSlice spell out."""
+def numpy_index(
+    call: ImportCall, begin: ImportedValue, end: ImportedValue, strides: ImportedValue
+) -> tuple[Any, ...]:
+    """Convert begin, end, strides and masks of StridedSlice to a NumPy index.
+
+    Raises:
+        ModelError: If the lists differ in length, or there are several ellipses.
+    """
     begins, ends = call.extents(begin, "begin"), call.extents(end, "end")
     steps = call.ints(strides, "strides")
     if not len(begins) == len(ends) == len(steps):
@@ -92,21 +108,21 @@ def numpy_index(call: Call, begin: Value, end: Value, strides: Value) -> tuple[A
             f"{len(ends)} and {len(steps)}"
         )
     masks = {
-        what: call.attr(f"{what}_mask", "i", 0)
-        for what in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")
+        mask_name: call.attr(f"{mask_name}_mask", "i", 0)
+        for mask_name in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")
     }
     index: list[Any] = []
     for k, (first, stop, step) in enumerate(zip(begins, ends, steps, strict=True)):
-        bits = {what for what, mask in masks.items() if mask >> k & 1}
-        if "ellipsis" in bits:
+        set_masks = {mask_name for mask_name, mask in masks.items() if mask >> k & 1}
+        if "ellipsis" in set_masks:
             index.append(Ellipsis)
-        elif "new_axis" in bits:
+        elif "new_axis" in set_masks:
             index.append(None)
-        elif "shrink_axis" in bits:
+        elif "shrink_axis" in set_masks:
             index.append(first)
         else:
-            low = None if "begin" in bits else first
-            index.append(slice(low, None if "end" in bits else stop, step))
+            first_or_none = None if "begin" in set_masks else first
+            index.append(slice(first_or_none, None if "end" in set_masks else stop, step))
     if sum(part is Ellipsis for part in index) > 1:
         raise ModelError(
             f"{call.where} has more than one ellipsis, ellipsis_mask={masks['ellipsis']}"
@@ -114,19 +130,33 @@ def numpy_index(call: Call, begin: Value, end: Value, strides: Value) -> tuple[A
     return tuple(index)
 
 
-def _strided(call: Call, values: Sequence[Value], x: Array, *rest: Array) -> Any:
+def _strided(
+    call: ImportCall, values: Sequence[ImportedValue], x: NDArray[Any], *rest: NDArray[Any]
+) -> Any:
     return x[numpy_index(call, *values[1:])]
 
 
-def _sliced(call: Call, values: Sequence[Value], x: Array, begin: Array, size: Array) -> Any:
-    starts, counts = call.ints(values[1], "begin"), call.ints(values[2], "size")
-    pairs = list(zip(starts, counts, x.shape, strict=True))
+def _sliced(
+    call: ImportCall,
+    values: Sequence[ImportedValue],
+    x: NDArray[Any],
+    begin: NDArray[Any],
+    size: NDArray[Any],
+) -> Any:
+    begins, counts = call.ints(values[1], "begin"), call.ints(values[2], "size")
+    pairs = list(zip(begins, counts, x.shape, strict=True))
     if any(not 0 <= b <= n or not -1 <= count <= n - b for b, count, n in pairs):
-        raise ModelError(f"{call.where} cannot take {counts} from {starts} of the shape {x.shape}")
+        raise ModelError(f"{call.where} cannot take {counts} from {begins} of the shape {x.shape}")
     return x[tuple(slice(b, n if count < 0 else b + count) for b, count, n in pairs)]
 
 
-def _gathered(call: Call, values: Sequence[Value], x: Array, at: Array, *axis: Array) -> Any:
+def _gathered(
+    call: ImportCall,
+    values: Sequence[ImportedValue],
+    x: NDArray[Any],
+    at: NDArray[Any],
+    *axis: NDArray[Any],
+) -> Any:
     if x.ndim != 1:
         return NotImplemented
     if any(not 0 <= k < x.size for k in at.ravel()):
@@ -134,16 +164,18 @@ def _gathered(call: Call, values: Sequence[Value], x: Array, at: Array, *axis: A
     return x[at.astype(np.int64)]
 
 
-def _range(call: Call, values: Sequence[Value], *bounds: Array) -> Any:
-    """Known whole numbers; up to a size, or very many, they are data."""
+def _range(call: ImportCall, values: Sequence[ImportedValue], *bounds: NDArray[Any]) -> Any:
+    """Fold Range of known integers; symbolic or long ranges are data."""
     if any(isinstance(extent, Size) for b in bounds for extent in b.ravel()):
         return NotImplemented
-    found = range(*(call.integer(v, "bounds") for v in values))
-    return list(found) if len(found) <= LIMIT else NotImplemented
+    numbers = range(*(call.integer(v, "bounds") for v in values))
+    return list(numbers) if len(numbers) <= LIMIT else NotImplemented
 
 
-def _extreme(call: Call, values: Sequence[Value], x: Array, y: Array) -> Any:
-    """The larger or smaller of each pair, where it is known which that is."""
+def _extreme(
+    call: ImportCall, values: Sequence[ImportedValue], x: NDArray[Any], y: NDArray[Any]
+) -> Any:
+    """Fold Maximum or Minimum where it is known which element of each pair is larger."""
     larger = call.node.op == "Maximum"
     pairs = np.broadcast(x, y)
     out = np.empty(pairs.shape, dtype=object)
@@ -156,15 +188,15 @@ def _extreme(call: Call, values: Sequence[Value], x: Array, y: Array) -> Any:
 
 
 def _never_less(a: Extent, b: Extent) -> bool:
-    """Whether a >= b for all sizes, 0 among them."""
+    """Return whether a >= b for all values of the sizes, which are at least 0."""
     d = a - b
     if not isinstance(d, Size):
         return d >= 0
     return all(c >= 0 and all(isinstance(n, str) for n in m) for m, c in d.terms)
 
 
-def _parts(call: Call, values: Sequence[Value], *x: Array) -> Any:
-    """The equal parts of Split, whose axis comes first, or those of SplitV."""
+def _parts(call: ImportCall, values: Sequence[ImportedValue], *x: NDArray[Any]) -> Any:
+    """Fold Split, whose axis is the first input, and SplitV."""
     if call.node.op == "Split":
         axis, count = call.integer(values[0], "axis"), call.attr("num_split", "i")
         return tuple(np.split(x[1], count, axis)) if 0 < count <= LIMIT else NotImplemented
@@ -174,51 +206,63 @@ def _parts(call: Call, values: Sequence[Value], *x: Array) -> Any:
     return tuple(np.split(x[0], np.cumsum(sizes)[:-1].tolist(), axis))
 
 
-def _unpacked(call: Call, values: Sequence[Value], x: Array) -> Any:
+def _unpacked(call: ImportCall, values: Sequence[ImportedValue], x: NDArray[Any]) -> Any:
     rows = np.moveaxis(x, call.attr("axis", "i", 0), 0)
     return tuple(rows) if len(rows) == call.attr("num", "i") else NotImplemented
 
 
-def _repeated(call: Call, values: Sequence[Value], x: Array, many: Array) -> Any:
-    times = call.ints(values[1], "multiples")
-    total = x.size * prod(times)
-    return np.tile(x, times) if min(times, default=0) >= 0 and total <= LIMIT else NotImplemented
+def _repeated(
+    call: ImportCall, values: Sequence[ImportedValue], x: NDArray[Any], multiples: NDArray[Any]
+) -> Any:
+    repeats = call.ints(values[1], "multiples")
+    total = x.size * prod(repeats)
+    return (
+        np.tile(x, repeats) if min(repeats, default=0) >= 0 and total <= LIMIT else NotImplemented
+    )
 
 
-def _filled(call: Call, values: Sequence[Value], shape: Array, x: Array) -> Any:
+def _filled(
+    call: ImportCall, values: Sequence[ImportedValue], shape: NDArray[Any], x: NDArray[Any]
+) -> Any:
     if any(isinstance(n, Size) for n in shape.ravel()):
         return NotImplemented
-    wanted = call.ints(values[0], "shape")
-    good = min(wanted, default=0) >= 0 and prod(wanted) <= LIMIT and x.ndim == 0
-    return np.full(wanted, x.item(), dtype=object) if good else NotImplemented
+    dimensions = call.ints(values[0], "shape")
+    is_small = min(dimensions, default=0) >= 0 and prod(dimensions) <= LIMIT and x.ndim == 0
+    return np.full(dimensions, x.item(), dtype=object) if is_small else NotImplemented
 
 
-def _total(call: Call, values: Sequence[Value], x: Array, axes: Array) -> Any:
+def _total(
+    call: ImportCall, values: Sequence[ImportedValue], x: NDArray[Any], axes: NDArray[Any]
+) -> Any:
     keepdims = call.attr("keep_dims", "b", False)
     return np.sum(x, axis=call.ints(values[1], "axes"), keepdims=keepdims)
 
 
-def _remainder(call: Call, values: Sequence[Value], x: Array, y: Array) -> Any:
-    """Of a whole number by itself, or of sizes; 0 has none."""
+def _remainder(
+    call: ImportCall, values: Sequence[ImportedValue], x: NDArray[Any], y: NDArray[Any]
+) -> Any:
+    """Fold FloorMod unless a divisor is 0."""
     return NotImplemented if any(n == 0 for n in y.ravel()) else x - (x // y) * y
 
 
-def _converted(call: Call, values: Sequence[Value], x: Array) -> Any:
-    """Known ints wrap. A size is taken to fit int32 and int64; other types may lose its bits."""
+def _converted(call: ImportCall, values: Sequence[ImportedValue], x: NDArray[Any]) -> Any:
+    """Fold Cast; integers wrap. Sizes are assumed to fit int32 and int64, but no narrower type."""
     sizes = any(isinstance(n, Size) for n in x.ravel())
     return NotImplemented if sizes and call.dtype("DstT").name not in ("int32", "int64") else x
 
 
-def _concatenated(call: Call, values: Sequence[Value], *x: Array) -> Any:
+def _concatenated(call: ImportCall, values: Sequence[ImportedValue], *x: NDArray[Any]) -> Any:
     return np.concatenate(x[:-1], axis=call.integer(values[-1], "axis"))
 
 
-def _product(call: Call, values: Sequence[Value], x: Array, axes: Array) -> Any:
+def _product(
+    call: ImportCall, values: Sequence[ImportedValue], x: NDArray[Any], axes: NDArray[Any]
+) -> Any:
     keepdims = call.attr("keep_dims", "b", False)
     return np.prod(x, axis=call.ints(values[1], "axes"), keepdims=keepdims)
 
 
-FOLDS: dict[str, Callable[..., Any]] = {
+SHAPE_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "Add": lambda call, values, x, y: x + y,
     "AddV2": lambda call, values, x, y: x + y,
     "Cast": _converted,
@@ -239,7 +283,7 @@ FOLDS: dict[str, Callable[..., Any]] = {
     "Range": _range,
     "Reshape": lambda call, values, x, _: x.reshape(call.ints(values[1], "shape")),
     "Slice": _sliced,
-    "Squeeze": lambda call, values, x: np.squeeze(x, squeezed(call, values[0])),
+    "Squeeze": lambda call, values, x: np.squeeze(x, squeeze_axes(call, values[0])),
     "Split": _parts,
     "SplitV": _parts,
     "Square": lambda call, values, x: x * x,
@@ -249,4 +293,4 @@ FOLDS: dict[str, Callable[..., Any]] = {
     "Tile": _repeated,
     "Unpack": _unpacked,
 }
-"""What each operator is on arrays of ints and sizes; NumPy checks the rest."""
+"""For each operator, a function of the call, its inputs, and their arrays of ints and sizes."""

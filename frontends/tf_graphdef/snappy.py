@@ -9,57 +9,71 @@ from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.proto import Budget, varint
 
 
-def decompressed(data: bytes, where: str, budget: Budget) -> bytes:
-    r"""The bytes that a block of Snappy stands for.
+def decompress(data: bytes, where: str, budget: Budget) -> bytes:
+    r"""Decompress a raw Snappy block.
 
     Args:
-        data: The compressed block: its decompressed size, then literals and copies of what was
-            decompressed before them.
-        where: How messages call the block.
-        budget: Pays for the decompressed size before anything is decompressed.
+        data: The compressed block: the decompressed size, then literals and copies of earlier
+            output.
+        where: Name of the block in errors.
+        budget: Memory budget; the decompressed size is taken from it before decompression.
 
-    Raises: ModelError when the block is damaged, or exceeds the budget.
+    Returns:
+        The decompressed bytes.
 
-    >>> decompressed(b"\x06\x04ab\x0e\x02\x00", "a block", Budget(99, 99))
+    Raises:
+        ModelError: If the block is damaged, or exceeds the budget.
+
+    >>> decompress(b"\x06\x04ab\x0e\x02\x00", "a block", Budget(99, 99))
     b'ababab'
     """
-    size, at = varint(data, 0, len(data))
+    size, position = varint(data, 0, len(data))
     budget.take(size, f"{where}, decompressed,")
     out = bytearray()
-    while at < len(data):
-        start, tag = at, data[at]
-        at += 1
-        kind, length = tag & 3, (tag >> 2) + 1
-        if kind == 0:  # a literal: its length, or how many bytes hold the length
+    while position < len(data):
+        start, tag = position, data[position]
+        position += 1
+        tag_type, length = tag & 3, (tag >> 2) + 1
+        if tag_type == 0:  # a literal: its length, or how many bytes hold the length
             if length > 60:
                 extra = length - 60
-                length = int.from_bytes(data[at : at + extra], "little") + 1
-                at += extra
-            literal = data[at : at + length]
-            at += length
-            if at > len(data) or len(out) + length > size:
+                length = int.from_bytes(data[position : position + extra], "little") + 1
+                position += extra
+            literal = data[position : position + length]
+            position += length
+            if position > len(data) or len(out) + length > size:
                 raise _damaged(where, start, f"a literal of {length:,} bytes", len(out), size)
             out += literal
             continue
-        if kind == 1:  # a copy of 4 to 11 bytes, from up to 2047 bytes before
+        if tag_type == 1:  # a copy of 4 to 11 bytes, from up to 2047 bytes before
             length = 4 + (tag >> 2 & 7)
-            offset, at = (tag >> 5) << 8 | int.from_bytes(data[at : at + 1], "little"), at + 1
+            offset, position = (
+                (tag >> 5) << 8 | int.from_bytes(data[position : position + 1], "little"),
+                position + 1,
+            )
         else:  # a copy of up to 64 bytes, from an offset of 2 or 4 bytes
-            width = 2 if kind == 2 else 4
-            offset, at = int.from_bytes(data[at : at + width], "little"), at + width
-        if at > len(data) or not 0 < offset <= len(out) or len(out) + length > size:
+            width = 2 if tag_type == 2 else 4
+            offset, position = (
+                int.from_bytes(data[position : position + width], "little"),
+                position + width,
+            )
+        if position > len(data) or not 0 < offset <= len(out) or len(out) + length > size:
             what = f"a copy of {length} bytes from {offset:,} before"
             raise _damaged(where, start, what, len(out), size)
         first = len(out) - offset
-        part = out[first : first + length]
-        out += (part * -(-length // len(part)))[:length]  # a copy may repeat what it copies
+        repeated = out[first : first + length]
+        out += (repeated * -(-length // len(repeated)))[:length]  # a copy may repeat what it copies
     if len(out) != size:
-        raise _damaged(where, at, "the end", len(out), size)
+        raise _damaged(where, position, "the end", len(out), size)
     return bytes(out)
 
 
-def _damaged(where: str, at: int, what: str, so_far: int, size: int) -> ModelError:
+def _damaged(
+    where: str, position: int, element: str, num_decompressed: int, size: int
+) -> ModelError:
+    """Return the error for a damaged block."""
     return ModelError(
-        f"{where} is no Snappy block: at {at:,} it has {what}, with {so_far:,} of {size:,} bytes "
+        f"{where} is no Snappy block: at {position:,} it has {element}, with {num_decompressed:,} "
+        f"of {size:,} bytes "
         f"decompressed; copy the checkpoint again"
     )

@@ -1,4 +1,4 @@
-"""Arrays and shapes out of TensorFlow's TensorProto and TensorShapeProto."""
+"""Conversion of TensorFlow's TensorProto and TensorShapeProto to arrays and shapes."""
 
 from __future__ import annotations
 
@@ -33,12 +33,16 @@ _TABLE = (
 _NAMES = {number: name for number, name, _ in _TABLE}
 _FIELDS = {number: field for number, _, field in _TABLE}
 NUMBERS = {name: number for number, name, _ in _TABLE}
-"""TensorFlow's number for each element type."""
+"""TensorFlow's DataType number of each dtype name."""
 _MAX_RANK = 64  # NumPy's
 
 
-def dtype_from(number: int, where: str) -> DType:
-    """The element type with TensorFlow's number. Raises: ModelError where passkit has none."""
+def parse_dtype(number: int, where: str) -> DType:
+    """Return the dtype with TensorFlow's DataType number.
+
+    Raises:
+        ModelError: If passkit does not have it.
+    """
     if number not in _NAMES:
         raise ModelError(
             f"{where} has element type {dtype_name(number)}, which passkit does not have; "
@@ -47,8 +51,12 @@ def dtype_from(number: int, where: str) -> DType:
     return dtype_of(_NAMES[number])
 
 
-def shape_from(shape: Any, where: str) -> tuple[int | None, ...] | None:
-    """The dimensions of a TensorShapeProto, None where unknown; None for an unknown rank."""
+def parse_shape(shape: Any, where: str) -> tuple[int | None, ...] | None:
+    """Return the dimensions of a TensorShapeProto, None where unknown; None for an unknown rank.
+
+    Raises:
+        ModelError: If the rank or a dimension is out of range.
+    """
     if shape.unknown_rank:
         return None
     if len(shape.dim) > _MAX_RANK:
@@ -59,16 +67,16 @@ def shape_from(shape: Any, where: str) -> tuple[int | None, ...] | None:
     return tuple(None if size == -1 else size for size in sizes)
 
 
-def array_from(tensor: Any, where: str, budget: Budget) -> np.ndarray[Any, Any]:
-    """The array in a TensorProto; its size is checked before memory is taken.
+def parse_tensor(tensor: Any, where: str, budget: Budget) -> np.ndarray[Any, Any]:
+    """Return the array of a TensorProto; its size is checked before memory is allocated.
 
-    As in TensorFlow, too few elements are filled up with the last one, and none means zeros.
+    As in TensorFlow, missing elements repeat the last one, and a tensor without any is zero.
 
-    Raises: ModelError on a size that does not fit the data, or on values that do not fit the
-    element type.
+    Raises:
+        ModelError: If the size does not fit the data, or values do not fit the dtype.
     """
-    dtype = dtype_from(tensor.dtype, where)
-    sizes = shape_from(tensor.tensor_shape, where)
+    dtype = parse_dtype(tensor.dtype, where)
+    sizes = parse_shape(tensor.tensor_shape, where)
     if sizes is None or None in sizes:
         raise ModelError(f"{where} needs a known shape, got {_shown(sizes)}")
     shape = tuple(size for size in sizes if size is not None)
@@ -85,10 +93,12 @@ def array_from(tensor: Any, where: str, budget: Budget) -> np.ndarray[Any, Any]:
 
 
 def _shown(sizes: tuple[int | None, ...] | None) -> str:
+    """Format a shape for a message."""
     return "an unknown rank" if sizes is None else str(sizes).replace("None", "?")
 
 
 def _from_content(content: bytes, dtype: DType, nbytes: int, where: str) -> np.ndarray[Any, Any]:
+    """Return the array in ``tensor_content``, in little-endian bytes."""
     if len(content) != nbytes:
         raise ModelError(f"{where} needs {nbytes} bytes of {dtype}, got {len(content)}")
     if dtype.kind == "b":
@@ -98,26 +108,27 @@ def _from_content(content: bytes, dtype: DType, nbytes: int, where: str) -> np.n
 
 
 def _from_values(tensor: Any, dtype: DType, count: int, where: str) -> np.ndarray[Any, Any]:
+    """Return the array in the typed list of values, such as ``float_val``."""
     name = _FIELDS[tensor.dtype]
     values = getattr(tensor, name)
-    found = len(values)
+    num_stored = len(values)
     if dtype.kind == "c":
-        if found % 2:
-            raise ModelError(f"{where} needs pairs of numbers in {name}, got {found} numbers")
-        found //= 2
-    if found > count:
-        raise ModelError(f"{where} needs {count} elements, got {found} in {name}")
-    if not found:
+        if num_stored % 2:
+            raise ModelError(f"{where} needs pairs of numbers in {name}, got {num_stored} numbers")
+        num_stored //= 2
+    if num_stored > count:
+        raise ModelError(f"{where} needs {count} elements, got {num_stored} in {name}")
+    if not num_stored:
         return np.zeros(count, dtype.numpy)
-    raw = np.fromiter(values, _raw_type(dtype, name), len(values))
+    stored = np.fromiter(values, _raw_type(dtype, name), len(values))
     array = np.empty(count, dtype.numpy)
-    array[:found] = _narrowed(raw, dtype, name, where)
-    array[found:] = array[found - 1]
+    array[:num_stored] = _narrowed(stored, dtype, name, where)
+    array[num_stored:] = array[num_stored - 1]
     return array
 
 
 def _raw_type(dtype: DType, name: str) -> np.dtype[Any]:
-    """The type that a list of values is read as: what the message holds."""
+    """Return the dtype in which the message stores a list of values."""
     if name in ("int_val", "half_val"):
         return np.dtype(np.int32)
     if dtype.kind == "c":
@@ -126,15 +137,22 @@ def _raw_type(dtype: DType, name: str) -> np.dtype[Any]:
 
 
 def _narrowed(
-    raw: np.ndarray[Any, Any], dtype: DType, name: str, where: str
+    stored: np.ndarray[Any, Any], dtype: DType, name: str, where: str
 ) -> np.ndarray[Any, Any]:
+    """Convert stored values to the dtype.
+
+    Raises:
+        ModelError: If a value is out of range.
+    """
     if dtype.kind == "c":
-        return raw.view(dtype.numpy)
+        return stored.view(dtype.numpy)
     if name not in ("int_val", "half_val"):
-        return raw
-    held = np.dtype(np.uint16) if name == "half_val" else dtype.numpy
-    limits = np.iinfo(held)
-    wrong = (raw < limits.min) | (raw > limits.max)
-    if wrong.any():
-        raise ModelError(f"{where} has {int(raw[wrong][0])} in {name}, which is no {dtype}")
-    return raw.astype(held).view(dtype.numpy)
+        return stored
+    storage_type = np.dtype(np.uint16) if name == "half_val" else dtype.numpy
+    limits = np.iinfo(storage_type)
+    out_of_range = (stored < limits.min) | (stored > limits.max)
+    if out_of_range.any():
+        raise ModelError(
+            f"{where} has {int(stored[out_of_range][0])} in {name}, which is no {dtype}"
+        )
+    return stored.astype(storage_type).view(dtype.numpy)

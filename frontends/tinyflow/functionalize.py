@@ -16,7 +16,7 @@ from attrs import define, field, frozen
 from passkit.frontends.tinyflow.graphs import Graph, VariableWrite
 from passkit.frontends.tinyflow.resolution import has_deferred_calls, resolve_deferred_calls
 from passkit.frontends.tinyflow.variables import Variable
-from passkit.frontends.writes import newest
+from passkit.frontends.variable_writes import latest_writes
 from passkit.graph import graph as core
 from passkit.graph.node import AS_READ, Entry, Node, is_state
 from passkit.graph.op import get_op
@@ -101,7 +101,7 @@ class Functionalizer:
 
     def writes_before(self, node: Node) -> WritesByVariable:
         """Return the writes that the dependencies of ``node`` performed."""
-        return newest(self.writes_after.get(n, NO_WRITES) for n in core.before(node))
+        return latest_writes(self.writes_after.get(n, NO_WRITES) for n in core.before(node))
 
     def read(self, entry: Entry, writes: WritesByVariable) -> Entry:
         """Return the pure value of ``entry``; that of a variable after ``writes``."""

@@ -1,7 +1,4 @@
-"""Importers of control flow: calls, branches and loops.
-
-Importing this package registers them.
-"""
+"""Importers of control flow: calls, branches and loops. Importing this package registers them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Branches: the one that is taken where that is known, else both and a choice of each result."""
+"""Branches: the taken one if the condition is known, else all, with a selection of each result."""
 
 from __future__ import annotations
 
@@ -6,180 +6,207 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from passkit.errors import ModelError
-from passkit.frontends.tf_graphdef.opaque import (
-    Anything,
-    Dead,
-    Handle,
-    Items,
-    Missing,
-    Opaque,
-    Variable,
+from passkit.frontends.tf_graphdef.evaluation import NodeContext, UniformResults
+from passkit.frontends.tf_graphdef.import_state import (
+    assigned_values,
+    context_importer,
+    initial_value,
+    reset_variables,
+)
+from passkit.frontends.tf_graphdef.imported_value import ImportedValue, value_of
+from passkit.frontends.tf_graphdef.non_arrays import (
+    AnyValue,
+    DeadValue,
+    ModelVariable,
+    NonArray,
+    TensorList,
+    UnsupportedResult,
+    VariableHandle,
 )
 from passkit.frontends.tf_graphdef.proto import short
-from passkit.frontends.tf_graphdef.scope import (
-    Every,
-    Site,
-    original,
-    restore_values,
-    structure,
-    variable_values,
-)
-from passkit.frontends.tf_graphdef.value import Value, value_of
 from passkit.graph.infer import show_shape
 from passkit.graph.node import Entry
 from passkit.ops.helpers import make
 
 
-@structure("If", "StatelessIf")
-def _if(site: Site, inputs: Sequence[Anything]) -> Sequence[Anything]:
-    """The first of two branches where the condition holds."""
-    site.needs(inputs, 1, None)
-    branches = [site.call.attr(f"{which}_branch", "func") for which in ("then", "else")]
+@context_importer("If", "StatelessIf")
+def _if(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    """Import a branch on a condition."""
+    ctx.check_count(inputs, 1, None)
+    branches = [ctx.call.attr(f"{which}_branch", "func") for which in ("then", "else")]
     condition = inputs[0]
-    if isinstance(condition, Opaque):
-        return _unknown(site, condition, branches, inputs[1:])
-    truth = known_truth(site, condition)
+    if isinstance(condition, NonArray):
+        return _unknown(ctx, condition, branches, inputs[1:])
+    truth = known_condition(ctx, condition)
     if truth is not None:
-        return _taken(site, branches[0 if truth else 1], inputs[1:])
-    chosen = truth_of(condition)
-    return _either(site, branches, [chosen], inputs[1:])
+        return _taken(ctx, branches[0 if truth else 1], inputs[1:])
+    condition_entry = as_condition(condition)
+    return _either(ctx, branches, [condition_entry], inputs[1:])
 
 
-@structure("Case", "StatelessCase")
-def _case(site: Site, inputs: Sequence[Anything]) -> Sequence[Anything]:
-    """The branch of a number; the last one for a number out of range."""
-    site.needs(inputs, 1, None)
-    branches = list(site.call.attr("branches", "list").func)
+@context_importer("Case", "StatelessCase")
+def _case(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    """Import a branch by index; an index out of range takes the last branch."""
+    ctx.check_count(inputs, 1, None)
+    branches = list(ctx.call.attr("branches", "list").func)
     if not branches:
-        raise ModelError(f"{site.where} needs at least one branch, and has none")
+        raise ModelError(f"{ctx.where} needs at least one branch, and has none")
     index = inputs[0]
-    if isinstance(index, Opaque):
-        return _unknown(site, index, branches, inputs[1:])
-    if index.known is not None and index.known.dtype != object:
-        at = site.call.integer(index, "branch index")
-        return _taken(site, branches[at if 0 <= at < len(branches) else -1], inputs[1:])
-    site.program.budget.take(1000 * len(branches), site.where)
-    chosen = [make("equal", index.entry, _like(index.entry, k)) for k in range(len(branches) - 1)]
-    return _either(site, branches, chosen, inputs[1:])
+    if isinstance(index, NonArray):
+        return _unknown(ctx, index, branches, inputs[1:])
+    if index.array is not None and index.array.dtype != object:
+        position = ctx.call.integer(index, "branch index")
+        return _taken(ctx, branches[position if 0 <= position < len(branches) else -1], inputs[1:])
+    ctx.shared.budget.take(1000 * len(branches), ctx.where)
+    conditions = [
+        make("equal", index.entry, _like(index.entry, k)) for k in range(len(branches) - 1)
+    ]
+    return _either(ctx, branches, conditions, inputs[1:])
 
 
 def _like(entry: Entry, number: int) -> Any:
+    """Return a number in the dtype of an entry."""
     assert entry.dtype is not None
     return entry.dtype.numpy.type(number)
 
 
-def known_truth(site: Site, condition: Value) -> bool | None:
-    """What a condition is, where that is known when the model is loaded.
+def known_condition(ctx: NodeContext, condition: ImportedValue) -> bool | None:
+    """Return a condition that is known during import, else None.
 
-    Raises: ModelError for what is no single value.
+    Raises:
+        ModelError: If it is no single value.
     """
     shape = condition.shape
     if shape is not None and shape != () and condition.dtype.kind == "b":
         raise ModelError(
-            f"{site.where} needs one value as its condition, got {condition.dtype}"
+            f"{ctx.where} needs one value as its condition, got {condition.dtype}"
             f"{show_shape(shape)} from {short(condition.name)}"
         )
-    if condition.known is None or condition.known.dtype == object:
+    if condition.array is None or condition.array.dtype == object:
         return None
-    known = condition.known
-    return bool(known.size) if known.ndim else bool(known)
+    array = condition.array
+    return bool(array.size) if array.ndim else bool(array)
 
 
-def truth_of(condition: Value) -> Entry:
-    """A condition as a boolean; a number holds where it is not zero."""
+def as_condition(condition: ImportedValue) -> Entry:
+    """Return a condition as a boolean entry; a number is true unless zero."""
     entry = condition.entry
     if condition.dtype.kind == "b":
         return entry
-    made: Entry = make("not_equal", entry, _like(entry, 0))
-    return made
+    result: Entry = make("not_equal", entry, _like(entry, 0))
+    return result
 
 
-def _taken(site: Site, branch: Any, inputs: Sequence[Anything]) -> Sequence[Anything]:
-    return site.function(branch.name, branch.attr, inputs, site.call.name)
+def _taken(ctx: NodeContext, branch: Any, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    """Evaluate one branch."""
+    return ctx.call_function(branch.name, branch.attr, inputs, ctx.call.name)
 
 
 def _unknown(
-    site: Site, condition: Opaque, branches: Sequence[Any], inputs: Sequence[Anything]
-) -> Sequence[Anything]:
-    """No result; what else is not supported in the branches is found all the same."""
-    if isinstance(condition, Missing):
+    ctx: NodeContext, condition: NonArray, branches: Sequence[Any], inputs: Sequence[AnyValue]
+) -> Sequence[AnyValue]:
+    """Return the results for a condition that is not available.
+
+    If the condition is unsupported, the branches are evaluated to find further unsupported
+    operators.
+
+    Raises:
+        ModelError: If the condition is no array.
+    """
+    if isinstance(condition, UnsupportedResult):
         for branch in branches:
-            _taken(site, branch, inputs)
-        return Every(Missing(site.call.name))
-    if isinstance(condition, Dead):
-        return Every(Dead(site.call.name))
+            _taken(ctx, branch, inputs)
+        return UniformResults(UnsupportedResult(ctx.call.name))
+    if isinstance(condition, DeadValue):
+        return UniformResults(DeadValue(ctx.call.name))
     raise ModelError(
-        f"{site.where} needs an array as its condition, and {short(condition.name)} is "
-        f"{condition.what}"
+        f"{ctx.where} needs an array as its condition, and {short(condition.name)} is "
+        f"{condition.description}"
     )
 
 
 def _either(
-    site: Site, branches: Sequence[Any], chosen: Sequence[Entry], inputs: Sequence[Anything]
-) -> Sequence[Anything]:
-    """Each result of the branches, chosen when the graph runs: all but the last by a condition."""
-    before = variable_values(site.program)
-    found, after = [], []
+    ctx: NodeContext,
+    branches: Sequence[Any],
+    conditions: Sequence[Entry],
+    inputs: Sequence[AnyValue],
+) -> Sequence[AnyValue]:
+    """Evaluate all branches and select each result at run time; the last branch is the default."""
+    assigned_before = assigned_values(ctx.shared)
+    results_of_branches, assigned_after = [], []
     for k, branch in enumerate(branches):
-        restore_values(before)
-        prefix = f"{site.call.name}/{k}"
-        found.append(site.function(branch.name, branch.attr, inputs, prefix, named=False))
-        after.append(variable_values(site.program))
-    results, values = found[-1], after[-1]
+        reset_variables(assigned_before)
+        prefix = f"{ctx.call.name}/{k}"
+        results_of_branches.append(
+            ctx.call_function(branch.name, branch.attr, inputs, prefix, keep_names=False)
+        )
+        assigned_after.append(assigned_values(ctx.shared))
+    results, values = results_of_branches[-1], assigned_after[-1]
     for condition, branch_results, branch_values in zip(
-        reversed(chosen), reversed(found[:-1]), reversed(after[:-1]), strict=True
+        reversed(conditions),
+        reversed(results_of_branches[:-1]),
+        reversed(assigned_after[:-1]),
+        strict=True,
     ):
         if len(branch_results) != len(results):
             raise ModelError(
-                f"{site.where} has branches with {len(branch_results)} and {len(results)} results"
+                f"{ctx.where} has branches with {len(branch_results)} and {len(results)} results"
             )
         results = [
-            select(site, condition, a, b) for a, b in zip(branch_results, results, strict=True)
+            select(ctx, condition, a, b) for a, b in zip(branch_results, results, strict=True)
         ]
-        values = _joined(site, condition, branch_values, values)
-    restore_values(values)
+        values = _joined(ctx, condition, branch_values, values)
+    reset_variables(values)
     return results
 
 
 def _joined(
-    site: Site,
+    ctx: NodeContext,
     condition: Entry,
-    a: Mapping[Variable, Value | None],
-    b: Mapping[Variable, Value | None],
-) -> dict[Variable, Value | None]:
-    """Variables after two branches: those that one of them changed are chosen as results are."""
-    joined: dict[Variable, Value | None] = {}
+    a: Mapping[ModelVariable, ImportedValue | None],
+    b: Mapping[ModelVariable, ImportedValue | None],
+) -> dict[ModelVariable, ImportedValue | None]:
+    """Return the values of variables after two branches, selected where they differ."""
+    joined: dict[ModelVariable, ImportedValue | None] = {}
     for variable in {**a, **b}:
         first, second = a.get(variable), b.get(variable)
         if first is second:
             joined[variable] = first
         else:
-            one, other = (x or original(site.program, variable) for x in (first, second))
-            chosen = select(site, condition, one, other)
-            joined[variable] = chosen if isinstance(chosen, Value) else None
+            first_value, second_value = (
+                x or initial_value(ctx.shared, variable) for x in (first, second)
+            )
+            chosen = select(ctx, condition, first_value, second_value)
+            joined[variable] = chosen if isinstance(chosen, ImportedValue) else None
     return joined
 
 
-def select(site: Site, condition: Entry, a: Anything, b: Anything) -> Anything:
-    """One of two results, chosen when the graph runs. Raises: ModelError when they do not fit."""
-    if isinstance(a, Missing) or isinstance(b, Missing):
-        return Missing(site.call.name)
-    if isinstance(a, Items) and isinstance(b, Items) and len(a.items) == len(b.items):
+def select(ctx: NodeContext, condition: Entry, a: AnyValue, b: AnyValue) -> AnyValue:
+    """Return one of two results, selected at run time.
+
+    Raises:
+        ModelError: If they are of different kinds, dtypes or shapes.
+    """
+    if isinstance(a, UnsupportedResult) or isinstance(b, UnsupportedResult):
+        return UnsupportedResult(ctx.call.name)
+    if isinstance(a, TensorList) and isinstance(b, TensorList) and len(a.items) == len(b.items):
         pairs = zip(a.items, b.items, strict=True)
         if all((x is None) == (y is None) for x, y in pairs):
             items = [
-                None if x is None or y is None else select(site, condition, x, y)
+                None if x is None or y is None else select(ctx, condition, x, y)
                 for x, y in zip(a.items, b.items, strict=True)
             ]
-            return Items(
-                a.name, tuple(i for i in items if not isinstance(i, Opaque)), a.dtype, a.shape
+            return TensorList(
+                a.name, tuple(i for i in items if not isinstance(i, NonArray)), a.dtype, a.shape
             )
-    if isinstance(a, Handle) and isinstance(b, Handle) and a.variable is b.variable:
+    if isinstance(a, VariableHandle) and isinstance(b, VariableHandle) and a.variable is b.variable:
         return a
-    if isinstance(a, Opaque) or isinstance(b, Opaque):
-        kinds = " and ".join(x.what if isinstance(x, Opaque) else "an array" for x in (a, b))
+    if isinstance(a, NonArray) or isinstance(b, NonArray):
+        kinds = " and ".join(
+            x.description if isinstance(x, NonArray) else "an array" for x in (a, b)
+        )
         raise ModelError(
-            f"{site.where} chooses when the graph runs, and its branches give {kinds}; give load "
+            f"{ctx.where} chooses when the graph runs, and its branches give {kinds}; give load "
             f"what decides as a constant"
         )
     if a is b:
@@ -187,9 +214,9 @@ def select(site: Site, condition: Entry, a: Anything, b: Anything) -> Anything:
     x, y = a.entry, b.entry
     if x.dtype != y.dtype or (x.shape is not None and y.shape is not None and x.shape != y.shape):
         raise ModelError(
-            f"{site.where} chooses when the graph runs, and its branches give "
+            f"{ctx.where} chooses when the graph runs, and its branches give "
             f"{x.dtype}{show_shape(x.shape)} and {y.dtype}{show_shape(y.shape)}; only results of "
             f"one shape can be chosen from"
         )
-    made: Entry = make("where", condition, x, y)
-    return value_of(made)
+    selected: Entry = make("where", condition, x, y)
+    return value_of(selected)

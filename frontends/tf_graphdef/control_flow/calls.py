@@ -1,74 +1,85 @@
-"""Calls of functions, and what passes anything on."""
+"""Importers of function calls, constants, and operators that pass values on."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from passkit.errors import ModelError
-from passkit.frontends.tf_graphdef.opaque import Anything, Dead, Handle, Missing, Opaque, Strings
-from passkit.frontends.tf_graphdef.scope import Every, Site, structure
-from passkit.frontends.tf_graphdef.table import build
+from passkit.frontends.tf_graphdef.evaluation import NodeContext, UniformResults
+from passkit.frontends.tf_graphdef.import_state import context_importer
+from passkit.frontends.tf_graphdef.non_arrays import (
+    AnyValue,
+    DeadValue,
+    NonArray,
+    StringConstant,
+    UnsupportedResult,
+    VariableHandle,
+)
+from passkit.frontends.tf_graphdef.registry import import_node
 
 _STRING = 7  # DT_STRING
 
 
-@structure("PartitionedCall", "StatefulPartitionedCall")
-def _call(site: Site, inputs: Sequence[Anything]) -> Sequence[Anything]:
-    function = site.call.attr("f", "func")
-    return site.function(function.name, function.attr, inputs, site.call.name)
+@context_importer("PartitionedCall", "StatefulPartitionedCall")
+def _call(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    function = ctx.call.attr("f", "func")
+    return ctx.call_function(function.name, function.attr, inputs, ctx.call.name)
 
 
-@structure("Identity", "Snapshot", "StopGradient", "PreventGradient", "PlaceholderWithDefault")
-def _identity(site: Site, inputs: Sequence[Anything]) -> Sequence[Anything]:
-    site.needs(inputs, 1)
+@context_importer(
+    "Identity", "Snapshot", "StopGradient", "PreventGradient", "PlaceholderWithDefault"
+)
+def _identity(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    ctx.check_count(inputs, 1)
     x = inputs[0]
-    return (site.value(x) if isinstance(x, Handle) and x.by_reference else x,)
+    return (ctx.value(x) if isinstance(x, VariableHandle) and x.by_reference else x,)
 
 
-@structure("IdentityN")
-def _identity_n(site: Site, inputs: Sequence[Anything]) -> Sequence[Anything]:
-    return [_identity(site, [x])[0] for x in inputs]
+@context_importer("IdentityN")
+def _identity_n(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    return [_identity(ctx, [x])[0] for x in inputs]
 
 
-@structure("NoOp")
-def _nothing(site: Site, inputs: Sequence[Anything]) -> Sequence[Anything]:
+@context_importer("NoOp")
+def _nothing(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     return ()
 
 
-@structure("Const")
-def _const(site: Site, inputs: Sequence[Anything]) -> Sequence[Anything]:
-    """A constant of arrays stands in the table; one of strings is only passed on."""
-    call = site.call
+@context_importer("Const")
+def _const(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    """Import a constant. Those of strings become a `StringConstant`, which only checkpoints use."""
+    call = ctx.call
     value = call.node.attr["value"].tensor if "value" in call.node.attr else None
     if value is None or value.dtype != _STRING:
-        return build(call, [])
+        return import_node(call, [])
     call.budget.take(sum(64 + len(s) for s in value.string_val), call.where)
-    return (Strings(call.name, tuple(value.string_val)),)
+    return (StringConstant(call.name, tuple(value.string_val)),)
 
 
-def first_opaque(inputs: Sequence[Anything]) -> Opaque | None:
-    """What makes a result out of reach: an operator not supported, or a branch not taken."""
-    for kind in (Missing, Dead):
+def first_unavailable(inputs: Sequence[AnyValue]) -> NonArray | None:
+    """Return an input that is unsupported, else one that is dead, else None."""
+    for kind in (UnsupportedResult, DeadValue):
         for x in inputs:
             if isinstance(x, kind):
                 return x
     return None
 
 
-def unreachable(site: Site, inputs: Sequence[Anything]) -> Sequence[Anything] | None:
-    """The results of a node that has such an input; None where it has none."""
-    found = first_opaque(inputs)
-    return None if found is None else Every(type(found)(site.call.name))
+def unavailable_results(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue] | None:
+    """Return the results of a node that has an unsupported or dead input, else None."""
+    unavailable = first_unavailable(inputs)
+    return None if unavailable is None else UniformResults(type(unavailable)(ctx.call.name))
 
 
-@structure("LoopCond")
-def _passed(site: Site, inputs: Sequence[Anything]) -> Sequence[Anything]:
-    site.needs(inputs, 1)
+@context_importer("LoopCond")
+def _passed(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    ctx.check_count(inputs, 1)
     return tuple(inputs)
 
 
-@structure("Placeholder")
-def _placeholder(site: Site, inputs: Sequence[Anything]) -> Sequence[Anything]:
+@context_importer("Placeholder")
+def _placeholder(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     raise ModelError(
-        f"{site.where} stands in {site.scope.body.where}, and only the model's own graph has inputs"
+        f"{ctx.where} stands in {ctx.evaluation.body.where}, and only the model's own graph has "
+        f"inputs"
     )

@@ -1,4 +1,4 @@
-"""Loops: gone round when the model is loaded, if it is known how often, else when it runs."""
+"""Loops: unrolled during import if the number of iterations is known, else run at run time."""
 
 from __future__ import annotations
 
@@ -6,90 +6,101 @@ from collections.abc import Sequence
 from typing import Any
 
 from passkit.errors import ModelError
-from passkit.frontends.tf_graphdef.control_flow.branches import known_truth
-from passkit.frontends.tf_graphdef.opaque import Anything, Missing, Opaque
-from passkit.frontends.tf_graphdef.proto import short
-from passkit.frontends.tf_graphdef.running_loops import Loop, run_later
-from passkit.frontends.tf_graphdef.scope import (
-    MOST_UNROLLED,
-    Every,
-    Site,
-    restore_values,
-    structure,
-    variable_values,
+from passkit.frontends.tf_graphdef.control_flow.branches import known_condition
+from passkit.frontends.tf_graphdef.evaluation import NodeContext, UniformResults
+from passkit.frontends.tf_graphdef.import_state import (
+    MAX_UNROLLED_NODES,
+    assigned_values,
+    context_importer,
+    reset_variables,
 )
+from passkit.frontends.tf_graphdef.non_arrays import AnyValue, NonArray, UnsupportedResult
+from passkit.frontends.tf_graphdef.proto import short
+from passkit.frontends.tf_graphdef.runtime_loops import LoopFunctions, build_runtime_loop
 
 
-@structure("While", "StatelessWhile")
-def _while(site: Site, inputs: Sequence[Anything]) -> Sequence[Anything]:
-    condition, body = site.call.attr("cond", "func"), site.call.attr("body", "func")
+@context_importer("While", "StatelessWhile")
+def _while(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    condition_function, body_function = ctx.call.attr("cond", "func"), ctx.call.attr("body", "func")
 
-    def goes_on(values: Sequence[Anything], k: int) -> Anything:
-        return _one(site, condition, values, f"{site.call.name}/{k}/cond")
+    def loop_condition(values: Sequence[AnyValue], k: int) -> AnyValue:
+        return _one(ctx, condition_function, values, f"{ctx.call.name}/{k}/cond")
 
-    def next_round(values: Sequence[Anything], k: int) -> Sequence[Anything]:
-        return _called(site, body, values, f"{site.call.name}/{k}")
+    def loop_body(values: Sequence[AnyValue], k: int) -> Sequence[AnyValue]:
+        return _called(ctx, body_function, values, f"{ctx.call.name}/{k}")
 
-    return around(site, Loop(goes_on, next_round, _kept(site, body.name)), inputs)
+    return run_loop(
+        ctx, LoopFunctions(loop_condition, loop_body, _kept(ctx, body_function.name)), inputs
+    )
 
 
-def _kept(site: Site, name: str) -> frozenset[int]:
-    """The arguments that a function returns unchanged, at their own positions."""
-    body = site.program.library.body(name)
-    found = set()
+def _kept(ctx: NodeContext, name: str) -> frozenset[int]:
+    """Return the positions of arguments that a function returns unchanged at the same position."""
+    body = ctx.shared.library.body(name)
+    invariants = set()
     for k, (number, _) in enumerate(body.results):
-        seen = set()
-        while body.nodes[number].op == "Identity" and body.inputs[number] and number not in seen:
-            seen.add(number)
+        visited = set()
+        while body.nodes[number].op == "Identity" and body.inputs[number] and number not in visited:
+            visited.add(number)
             number = body.inputs[number][0][0]
         if number == k < body.num_arguments:
-            found.add(k)
-    return frozenset(found)
+            invariants.add(k)
+    return frozenset(invariants)
 
 
-def _called(site: Site, function: Any, values: Sequence[Anything], prefix: str) -> list[Anything]:
-    return site.function(function.name, function.attr, values, prefix, named=False)
+def _called(
+    ctx: NodeContext, function: Any, values: Sequence[AnyValue], prefix: str
+) -> list[AnyValue]:
+    """Evaluate a function of the loop."""
+    return ctx.call_function(function.name, function.attr, values, prefix, keep_names=False)
 
 
-def _one(site: Site, function: Any, values: Sequence[Anything], prefix: str) -> Anything:
-    found = _called(site, function, values, prefix)
-    if len(found) != 1:
+def _one(ctx: NodeContext, function: Any, values: Sequence[AnyValue], prefix: str) -> AnyValue:
+    """Evaluate a function that must have one result."""
+    results = _called(ctx, function, values, prefix)
+    if len(results) != 1:
         raise ModelError(
-            f"{site.where} needs one result of its condition {short(function.name)}, got "
-            f"{len(found)}"
+            f"{ctx.where} needs one result of its condition {short(function.name)}, got "
+            f"{len(results)}"
         )
-    return found[0]
+    return results[0]
 
 
-def around(site: Site, loop: Loop, inputs: Sequence[Anything]) -> Sequence[Anything]:
-    """The values after a loop's last round.
+def run_loop(
+    ctx: NodeContext, loop: LoopFunctions, inputs: Sequence[AnyValue]
+) -> Sequence[AnyValue]:
+    """Return the values after a loop.
 
-    It is unrolled while its condition is known, and it has neither too many rounds nor too many
-    nodes; else it goes round when the graph runs.
+    The loop is unrolled while its condition is known and neither the number of iterations nor that
+    of nodes exceeds its limit; otherwise it iterates at run time.
     """
-    before, begun = variable_values(site.program), site.program.work.left
-    values: Sequence[Anything] = list(inputs)
-    for k in range(site.program.work.rounds + 1):
-        condition = loop.goes_on(values, k)
-        if isinstance(condition, Opaque):
-            if isinstance(condition, Missing):
-                loop.next_round(values, k)  # what else is not supported is found there
-                return Every(Missing(site.call.name))
+    assigned_before, nodes_before = assigned_values(ctx.shared), ctx.shared.node_budget.left
+    values: Sequence[AnyValue] = list(inputs)
+    for k in range(ctx.shared.node_budget.max_iterations + 1):
+        condition = loop.condition(values, k)
+        if isinstance(condition, NonArray):
+            if isinstance(condition, UnsupportedResult):
+                loop.body(values, k)  # what else is not supported is found there
+                return UniformResults(UnsupportedResult(ctx.call.name))
             raise ModelError(
-                f"{site.where} needs an array as its condition, and {short(condition.name)} is "
-                f"{condition.what}"
+                f"{ctx.where} needs an array as its condition, and {short(condition.name)} is "
+                f"{condition.description}"
             )
-        truth = known_truth(site, condition)
+        truth = known_condition(ctx, condition)
         if truth is False:
             return values
-        made = begun - site.program.work.left
-        if truth is None or k == site.program.work.rounds or made > MOST_UNROLLED:
+        num_built = nodes_before - ctx.shared.node_budget.left
+        if (
+            truth is None
+            or k == ctx.shared.node_budget.max_iterations
+            or num_built > MAX_UNROLLED_NODES
+        ):
             break
-        found = loop.next_round(values, k)
-        if len(found) != len(values):
+        next_values = loop.body(values, k)
+        if len(next_values) != len(values):
             raise ModelError(
-                f"{site.where} has {len(values)} values, and its body gives {len(found)}"
+                f"{ctx.where} has {len(values)} values, and its body gives {len(next_values)}"
             )
-        values = found
-    restore_values(before)
-    return run_later(site, loop, inputs)
+        values = next_values
+    reset_variables(assigned_before)
+    return build_runtime_loop(ctx, loop, inputs)

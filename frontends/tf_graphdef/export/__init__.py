@@ -1,6 +1,6 @@
-"""Passkit graphs as TensorFlow models in GraphDef form, written without TensorFlow."""
+"""Export of passkit graphs as TensorFlow GraphDefs, without TensorFlow."""
 
 from passkit.frontends.tf_graphdef.export import op_exporters as _op_exporters  # noqa: F401 (registers)
-from passkit.frontends.tf_graphdef.export.saving import graph_def, save
+from passkit.frontends.tf_graphdef.export.graph_exporter import graph_def, save
 
 __all__ = ["graph_def", "save"]

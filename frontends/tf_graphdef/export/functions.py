@@ -1,4 +1,4 @@
-"""The functions of kernel expressions in TensorFlow's operators."""
+"""Functions of kernel expressions, written as TensorFlow operators."""
 
 from __future__ import annotations
 
@@ -8,65 +8,94 @@ from typing import Any
 
 import numpy as np
 
-from passkit.frontends.tf_graphdef.export.writer import BOOL, Scope, Tensor
+from passkit.frontends.tf_graphdef.export.graphdef_writer import BOOL, NameScope, NodeOutput
 from passkit.values.dtype import DType, dtype_of
 
-Writer = Callable[..., Tensor]
+FunctionWriter = Callable[..., NodeOutput]
 
 SAME = {
-    **{"exp": "Exp", "expm1": "Expm1", "log": "Log", "log1p": "Log1p", "sin": "Sin", "cos": "Cos"},
-    **{"tan": "Tan", "sinh": "Sinh", "cosh": "Cosh", "tanh": "Tanh", "asin": "Asin"},
-    **{"acos": "Acos", "atan": "Atan", "asinh": "Asinh", "acosh": "Acosh", "atanh": "Atanh"},
-    **{"erfc": "Erfc", "sigmoid": "Sigmoid", "sqrt": "Sqrt", "rsqrt": "Rsqrt"},
-    **{"floor": "Floor", "ceil": "Ceil", "rint": "Rint", "lgamma": "Lgamma", "pow": "Pow"},
-    **{"erfinv": "Erfinv", "atan2": "Atan2", "fmod": "TruncateMod"},
-    **{"nextafter": "NextAfter", "igamma": "Igamma", "igammac": "Igammac"},
-    **{"zeta": "Zeta"},
+    "exp": "Exp",
+    "expm1": "Expm1",
+    "log": "Log",
+    "log1p": "Log1p",
+    "sin": "Sin",
+    "cos": "Cos",
+    "tan": "Tan",
+    "sinh": "Sinh",
+    "cosh": "Cosh",
+    "tanh": "Tanh",
+    "asin": "Asin",
+    "acos": "Acos",
+    "atan": "Atan",
+    "asinh": "Asinh",
+    "acosh": "Acosh",
+    "atanh": "Atanh",
+    "erfc": "Erfc",
+    "sigmoid": "Sigmoid",
+    "sqrt": "Sqrt",
+    "rsqrt": "Rsqrt",
+    "floor": "Floor",
+    "ceil": "Ceil",
+    "rint": "Rint",
+    "lgamma": "Lgamma",
+    "pow": "Pow",
+    "erfinv": "Erfinv",
+    "atan2": "Atan2",
+    "fmod": "TruncateMod",
+    "nextafter": "NextAfter",
+    "igamma": "Igamma",
+    "igammac": "Igammac",
+    "zeta": "Zeta",
 }
-FUNCTIONS: dict[str, Writer] = {}
+"""Functions that are TensorFlow operators of one result."""
+FUNCTIONS: dict[str, FunctionWriter] = {}
 
 
-def _same(op: str) -> Writer:
-    return lambda scope, *x, last: scope.op(op, *x, last=last)
+def _same(op: str) -> FunctionWriter:
+    return lambda scope, *x, is_result: scope.op(op, *x, is_result=is_result)
 
 
 FUNCTIONS |= {name: _same(op) for name, op in SAME.items()}
 
 
-def function(name: str) -> Callable[[Writer], Writer]:
-    """Enter what writes a function of kernel expressions."""
+def function(name: str) -> Callable[[FunctionWriter], FunctionWriter]:
+    """Register the writer of a function of kernel expressions."""
 
-    def enter(write: Writer) -> Writer:
+    def register(write: FunctionWriter) -> FunctionWriter:
         FUNCTIONS[name] = write
         return write
 
-    return enter
+    return register
 
 
-def select(scope: Scope, condition: Tensor, a: Tensor, b: Tensor, last: bool = False) -> Tensor:
-    """``a`` where the condition holds, else ``b``."""
-    return scope.op("SelectV2", condition, a, b, T=a.dtype, out=a.dtype, last=last)
+def select(
+    scope: NameScope, condition: NodeOutput, a: NodeOutput, b: NodeOutput, is_result: bool = False
+) -> NodeOutput:
+    """Write ``a`` where the condition holds, else ``b``."""
+    return scope.op("SelectV2", condition, a, b, T=a.dtype, out=a.dtype, is_result=is_result)
 
 
-def truth(scope: Scope, op: str, a: Tensor, b: Any) -> Tensor:
-    """A comparison with a tensor or a number."""
-    other = b if isinstance(b, Tensor) else scope.const(b, a.dtype)
+def compare(scope: NameScope, op: str, a: NodeOutput, y: Any) -> NodeOutput:
+    """Write a comparison with a tensor or a number."""
+    other = y if isinstance(y, NodeOutput) else scope.const(y, a.dtype)
     return scope.op(op, a, other, out=BOOL)
 
 
-def both(scope: Scope, a: Tensor, b: Tensor) -> Tensor:
-    """Whether two conditions hold."""
+def logical_and(scope: NameScope, a: NodeOutput, b: NodeOutput) -> NodeOutput:
+    """Write the conjunction of two conditions."""
     return scope.op("LogicalAnd", a, b)
 
 
-def either(scope: Scope, a: Tensor, b: Tensor) -> Tensor:
-    """Whether one of two conditions holds."""
+def logical_or(scope: NameScope, a: NodeOutput, b: NodeOutput) -> NodeOutput:
+    """Write the disjunction of two conditions."""
     return scope.op("LogicalOr", a, b)
 
 
-def _scaled(factor: float) -> Writer:
-    def write(scope: Scope, x: Tensor, last: bool) -> Tensor:
-        return scope.op("Mul", scope.op("Log", x), scope.const(factor, x.dtype), last=last)
+def _scaled(factor: float) -> FunctionWriter:
+    def write(scope: NameScope, x: NodeOutput, is_result: bool) -> NodeOutput:
+        return scope.op(
+            "Mul", scope.op("Log", x), scope.const(factor, x.dtype), is_result=is_result
+        )
 
     return write
 
@@ -75,25 +104,30 @@ FUNCTIONS |= {"log2": _scaled(1 / math.log(2)), "log10": _scaled(1 / math.log(10
 
 
 @function("exp2")
-def _exp2(scope: Scope, x: Tensor, last: bool) -> Tensor:
-    return scope.op("Pow", scope.const(2, x.dtype), x, last=last)
+def _exp2(scope: NameScope, x: NodeOutput, is_result: bool) -> NodeOutput:
+    return scope.op("Pow", scope.const(2, x.dtype), x, is_result=is_result)
 
 
 @function("abs")
-def magnitude(scope: Scope, x: Tensor, last: bool = False) -> Tensor:
-    """The magnitude; of unsigned integers they themselves."""
-    return scope.op("Identity" if x.dtype.kind == "u" else "Abs", x, last=last)
+def absolute(scope: NameScope, x: NodeOutput, is_result: bool = False) -> NodeOutput:
+    """Write the absolute value; unsigned integers are passed on."""
+    return scope.op("Identity" if x.dtype.kind == "u" else "Abs", x, is_result=is_result)
 
 
-def _extreme(op: str) -> Writer:
-    """NaN where either is: which TensorFlow's operator gives depends on the order of the two."""
+def _extreme(op: str) -> FunctionWriter:
+    """Return a writer of maximum or minimum that gives NaN if either operand is NaN.
 
-    def write(scope: Scope, a: Tensor, b: Tensor, last: bool) -> Tensor:
-        made = scope.op(op, a, b, last=last and not a.dtype.is_float)
+    TensorFlow's result for NaN depends on the order of the operands.
+    """
+
+    def write(scope: NameScope, a: NodeOutput, b: NodeOutput, is_result: bool) -> NodeOutput:
+        extreme = scope.op(op, a, b, is_result=is_result and not a.dtype.is_float)
         if not a.dtype.is_float:
-            return made
-        unordered = either(scope, truth(scope, "NotEqual", a, a), truth(scope, "NotEqual", b, b))
-        return select(scope, unordered, scope.op("AddV2", a, b), made, last)
+            return extreme
+        has_nan = logical_or(
+            scope, compare(scope, "NotEqual", a, a), compare(scope, "NotEqual", b, b)
+        )
+        return select(scope, has_nan, scope.op("AddV2", a, b), extreme, is_result)
 
     return write
 
@@ -102,149 +136,163 @@ FUNCTIONS |= {"maximum": _extreme("Maximum"), "minimum": _extreme("Minimum")}
 
 
 @function("trunc")
-def truncated(scope: Scope, x: Tensor, last: bool = False) -> Tensor:
-    """Toward zero: TensorFlow has only the roundings down and up."""
+def truncate(scope: NameScope, x: NodeOutput, is_result: bool = False) -> NodeOutput:
+    """Write rounding toward zero, which TensorFlow does not have."""
     up, down = scope.op("Ceil", x), scope.op("Floor", x)
-    return select(scope, truth(scope, "Less", x, 0), up, down, last)
+    return select(scope, compare(scope, "Less", x, 0), up, down, is_result)
 
 
 @function("fma")
-def _fma(scope: Scope, x: Tensor, y: Tensor, z: Tensor, last: bool) -> Tensor:
-    """Exact to the last rounding for float32, whose products fit into a double."""
+def _fma(
+    scope: NameScope, x: NodeOutput, y: NodeOutput, z: NodeOutput, is_result: bool
+) -> NodeOutput:
+    """Write x * y + z in float64, which is exact before the final rounding of float32."""
     wide = dtype_of("float64")
     a, b, c = (scope.cast(t, wide) for t in (x, y, z))
-    made = scope.op("AddV2", scope.op("Mul", a, b), c, last=last and x.dtype is wide)
-    return scope.cast(made, x.dtype, last=last and x.dtype is not wide)
+    total = scope.op("AddV2", scope.op("Mul", a, b), c, is_result=is_result and x.dtype is wide)
+    return scope.cast(total, x.dtype, is_result=is_result and x.dtype is not wide)
 
 
-def is_negative(scope: Scope, x: Tensor) -> Tensor:
-    """Whether the sign bit is set, for -0 too."""
+def is_negative(scope: NameScope, x: NodeOutput) -> NodeOutput:
+    """Write whether the sign bit is set, also for -0."""
     inverse = scope.op("Reciprocal", x)
-    zero = truth(scope, "Equal", x, 0)
-    return either(
+    zero = compare(scope, "Equal", x, 0)
+    return logical_or(
         scope,
-        truth(scope, "Less", x, 0),
-        both(scope, zero, truth(scope, "Less", inverse, 0)),
+        compare(scope, "Less", x, 0),
+        logical_and(scope, zero, compare(scope, "Less", inverse, 0)),
     )
 
 
 @function("copysign")
-def _copysign(scope: Scope, x: Tensor, y: Tensor, last: bool) -> Tensor:
+def _copysign(scope: NameScope, x: NodeOutput, y: NodeOutput, is_result: bool) -> NodeOutput:
     size = scope.op("Abs", x)
-    return select(scope, is_negative(scope, y), scope.op("Neg", size), size, last)
+    return select(scope, is_negative(scope, y), scope.op("Neg", size), size, is_result)
 
 
 @function("cbrt")
-def _cbrt(scope: Scope, x: Tensor, last: bool) -> Tensor:
+def _cbrt(scope: NameScope, x: NodeOutput, is_result: bool) -> NodeOutput:
     root = scope.op("Pow", scope.op("Abs", x), scope.const(1 / 3, x.dtype))
-    return scope.op("Mul", scope.op("Sign", x), root, last=last)
+    return scope.op("Mul", scope.op("Sign", x), root, is_result=is_result)
 
 
 @function("hypot")
-def _hypot(scope: Scope, x: Tensor, y: Tensor, last: bool) -> Tensor:
-    """The larger one scaled, so that squares neither overflow nor vanish."""
+def _hypot(scope: NameScope, x: NodeOutput, y: NodeOutput, is_result: bool) -> NodeOutput:
+    """Write hypot, scaled by the larger operand so that squares neither overflow nor underflow."""
     a, b = scope.op("Abs", x), scope.op("Abs", y)
     large, small = scope.op("Maximum", a, b), scope.op("Minimum", a, b)
     ratio = scope.op("DivNoNan", small, large)
-    rest = scope.op("Sqrt", scope.op("AddV2", scope.op("Square", ratio), scope.const(1, x.dtype)))
-    made = scope.op("Mul", large, rest)
-    unordered = either(scope, truth(scope, "NotEqual", x, x), truth(scope, "NotEqual", y, y))
-    made = select(scope, unordered, scope.op("AddV2", x, y), made)
-    endless = either(scope, truth(scope, "Equal", a, np.inf), truth(scope, "Equal", b, np.inf))
-    return select(scope, endless, scope.const(np.inf, x.dtype), made, last)
+    factor = scope.op("Sqrt", scope.op("AddV2", scope.op("Square", ratio), scope.const(1, x.dtype)))
+    length = scope.op("Mul", large, factor)
+    has_nan = logical_or(scope, compare(scope, "NotEqual", x, x), compare(scope, "NotEqual", y, y))
+    length = select(scope, has_nan, scope.op("AddV2", x, y), length)
+    has_inf = logical_or(
+        scope, compare(scope, "Equal", a, np.inf), compare(scope, "Equal", b, np.inf)
+    )
+    return select(scope, has_inf, scope.const(np.inf, x.dtype), length, is_result)
 
 
 @function("ldexp")
-def _ldexp(scope: Scope, x: Tensor, n: Tensor, last: bool) -> Tensor:
-    """Three factors of a power of two, of which none overflows where the result does not."""
-    most = scope.const(2100 if x.dtype.nbytes == 8 else 300, n.dtype)
-    whole = truncated(
-        scope, scope.op("Maximum", scope.op("Minimum", n, most), scope.op("Neg", most))
+def _ldexp(scope: NameScope, x: NodeOutput, n: NodeOutput, is_result: bool) -> NodeOutput:
+    """Write x * 2**n by three factors, none of which overflows unless the result does."""
+    limit = scope.const(2100 if x.dtype.nbytes == 8 else 300, n.dtype)
+    exponent = truncate(
+        scope, scope.op("Maximum", scope.op("Minimum", n, limit), scope.op("Neg", limit))
     )
-    third = truncated(scope, scope.op("Mul", whole, scope.const(1 / 3, n.dtype)))
-    rest = scope.op("Sub", scope.op("Sub", whole, third), third)
+    third = truncate(scope, scope.op("Mul", exponent, scope.const(1 / 3, n.dtype)))
+    remainder = scope.op("Sub", scope.op("Sub", exponent, third), third)
     two = scope.const(2, x.dtype)
     factor = scope.op("Pow", two, third)
-    made = scope.op("Mul", scope.op("Mul", x, factor), factor)
-    return scope.op("Mul", made, scope.op("Pow", two, rest), last=last)
+    scaled = scope.op("Mul", scope.op("Mul", x, factor), factor)
+    return scope.op("Mul", scaled, scope.op("Pow", two, remainder), is_result=is_result)
 
 
 @function("erf")
-def _erf(scope: Scope, x: Tensor, last: bool) -> Tensor:
-    """TensorFlow's gives NaN for doubles that are infinite."""
+def _erf(scope: NameScope, x: NodeOutput, is_result: bool) -> NodeOutput:
+    """Write erf; TensorFlow's gives NaN for infinite float64."""
     if x.dtype.nbytes < 8:
-        return scope.op("Erf", x, last=last)
-    endless = truth(scope, "Equal", scope.op("Abs", x), np.inf)
-    return select(scope, endless, scope.op("Sign", x), scope.op("Erf", x), last)
+        return scope.op("Erf", x, is_result=is_result)
+    is_inf = compare(scope, "Equal", scope.op("Abs", x), np.inf)
+    return select(scope, is_inf, scope.op("Sign", x), scope.op("Erf", x), is_result)
 
 
 @function("digamma")
-def _digamma(scope: Scope, x: Tensor, last: bool) -> Tensor:
-    """TensorFlow's gives NaN at the pole of 0."""
+def _digamma(scope: NameScope, x: NodeOutput, is_result: bool) -> NodeOutput:
+    """Write digamma; TensorFlow's gives NaN at its pole 0."""
     pole = scope.op("RealDiv", scope.const(-1, x.dtype), x)
-    return select(scope, truth(scope, "Equal", x, 0), pole, scope.op("Digamma", x), last)
+    return select(scope, compare(scope, "Equal", x, 0), pole, scope.op("Digamma", x), is_result)
 
 
 @function("erfcinv")
-def _erfcinv(scope: Scope, x: Tensor, last: bool) -> Tensor:
+def _erfcinv(scope: NameScope, x: NodeOutput, is_result: bool) -> NodeOutput:
     half = scope.op("Mul", x, scope.const(0.5, x.dtype))
     return scope.op(
-        "Mul", scope.op("Ndtri", half), scope.const(-math.sqrt(0.5), x.dtype), last=last
+        "Mul", scope.op("Ndtri", half), scope.const(-math.sqrt(0.5), x.dtype), is_result=is_result
     )
 
 
 @function("tgamma")
-def _tgamma(scope: Scope, x: Tensor, last: bool) -> Tensor:
-    """exp(lgamma(x)), negative where an odd number of the factors x, x + 1, … is."""
+def _tgamma(scope: NameScope, x: NodeOutput, is_result: bool) -> NodeOutput:
+    """Write exp(lgamma(x)) with the sign of gamma."""
     size = scope.op("Exp", scope.op("Lgamma", x))
-    odd = truth(
+    odd = compare(
         scope, "Equal", scope.op("FloorMod", scope.op("Floor", x), scope.const(2, x.dtype)), 1
     )
-    negative = either(scope, both(scope, truth(scope, "Less", x, 0), odd),
-                      both(scope, truth(scope, "Equal", x, 0), is_negative(scope, x)))  # fmt: skip
-    made = select(scope, negative, scope.op("Neg", size), size)
-    pole = both(scope, truth(scope, "Less", x, 0), truth(scope, "Equal", scope.op("Floor", x), x))
-    return select(scope, pole, scope.const(np.nan, x.dtype), made, last)
+    negative = logical_or(
+        scope,
+        logical_and(scope, compare(scope, "Less", x, 0), odd),
+        logical_and(scope, compare(scope, "Equal", x, 0), is_negative(scope, x)),
+    )
+    signed = select(scope, negative, scope.op("Neg", size), size)
+    pole = logical_and(
+        scope, compare(scope, "Less", x, 0), compare(scope, "Equal", scope.op("Floor", x), x)
+    )
+    return select(scope, pole, scope.const(np.nan, x.dtype), signed, is_result)
 
 
 @function("trigamma")
-def _trigamma(scope: Scope, x: Tensor, last: bool) -> Tensor:
-    """By zeta where x is positive, else by its reflection: pi² / sin²(pi x) - trigamma(1 - x)."""
+def _trigamma(scope: NameScope, x: NodeOutput, is_result: bool) -> NodeOutput:
+    """Write trigamma by Polygamma for x >= 0, else by reflection.
+
+    Pi² / sin²(pi x) - trigamma(1 - x).
+    """
     one = scope.const(1, x.dtype)
-    low = truth(scope, "Less", x, 0)
-    at = select(scope, low, scope.op("Sub", one, x), x)
-    found = scope.op("Polygamma", one, at, like="T")
-    whole = scope.op("Rint", x)
+    is_negative_x = compare(scope, "Less", x, 0)
+    argument = select(scope, is_negative_x, scope.op("Sub", one, x), x)
+    positive_side = scope.op("Polygamma", one, argument, like="T")
+    nearest = scope.op("Rint", x)
     sine = scope.op(
-        "Sin", scope.op("Mul", scope.op("Sub", x, whole), scope.const(math.pi, x.dtype))
+        "Sin", scope.op("Mul", scope.op("Sub", x, nearest), scope.const(math.pi, x.dtype))
     )
     ratio = scope.op("RealDiv", scope.const(math.pi, x.dtype), sine)
-    other = scope.op("Sub", scope.op("Square", ratio), found)
-    return select(scope, low, other, found, last)
+    reflected = scope.op("Sub", scope.op("Square", ratio), positive_side)
+    return select(scope, is_negative_x, reflected, positive_side, is_result)
 
 
 @function("betainc")
-def _betainc(scope: Scope, a: Tensor, b: Tensor, x: Tensor, last: bool) -> Tensor:
-    """TensorFlow's does not broadcast, so each is what is chosen of it and of all."""
+def _betainc(
+    scope: NameScope, a: NodeOutput, b: NodeOutput, x: NodeOutput, is_result: bool
+) -> NodeOutput:
+    """Write betainc; TensorFlow's does not broadcast, so the operands are broadcast first."""
     true = scope.const(True, BOOL)
-    every = select(scope, true, a, select(scope, true, b, x))
-    given = [every, select(scope, true, b, every), select(scope, true, x, every)]
-    return scope.op("Betainc", *given, last=last)
+    broadcast = select(scope, true, a, select(scope, true, b, x))
+    operands = [broadcast, select(scope, true, b, broadcast), select(scope, true, x, broadcast)]
+    return scope.op("Betainc", *operands, is_result=is_result)
 
 
-def _shift(op: str, fills: bool) -> Writer:
-    """Total: a count below 0 or of the width moves all bits out."""
+def _shift(op: str, fills: bool) -> FunctionWriter:
+    """Return a writer of shifts in which a negative or too large count shifts all bits out."""
 
-    def write(scope: Scope, x: Tensor, n: Tensor, last: bool) -> Tensor:
+    def write(scope: NameScope, x: NodeOutput, n: NodeOutput, is_result: bool) -> NodeOutput:
         width = 8 * x.dtype.nbytes
-        outside = truth(scope, "GreaterEqual", n, width)
+        out_of_range = compare(scope, "GreaterEqual", n, width)
         if n.dtype.kind == "i":
-            outside = either(scope, outside, truth(scope, "Less", n, 0))
-        count = select(scope, outside, scope.const(0, n.dtype), n)
-        rest = scope.const(0, x.dtype)
+            out_of_range = logical_or(scope, out_of_range, compare(scope, "Less", n, 0))
+        safe_count = select(scope, out_of_range, scope.const(0, n.dtype), n)
+        fill = scope.const(0, x.dtype)
         if fills and x.dtype.kind == "i":
-            rest = select(scope, truth(scope, "Less", x, 0), scope.const(-1, x.dtype), rest)
-        return select(scope, outside, rest, scope.op(op, x, count), last)
+            fill = select(scope, compare(scope, "Less", x, 0), scope.const(-1, x.dtype), fill)
+        return select(scope, out_of_range, fill, scope.op(op, x, safe_count), is_result)
 
     return write
 
@@ -253,18 +301,21 @@ FUNCTIONS |= {"left_shift": _shift("LeftShift", False), "right_shift": _shift("R
 
 
 @function("whole_power")
-def _whole_power(scope: Scope, x: Tensor, n: Tensor, last: bool) -> Tensor:
-    """TensorFlow fails for negative exponents: there 1 / x^n is cut to a whole number."""
-    work = _signed(x.dtype)
-    x_, n_ = scope.cast(x, work), scope.cast(n, work)
-    zero, one = scope.const(0, work), scope.const(1, work)
-    positive = scope.op("Pow", x_, scope.op("Maximum", n_, zero))
+def _whole_power(scope: NameScope, x: NodeOutput, n: NodeOutput, is_result: bool) -> NodeOutput:
+    """Write the power of integers.
+
+    TensorFlow fails for negative exponents, where 1 / x**n is truncated.
+    """
+    work_dtype = _signed(x.dtype)
+    x_, n_ = scope.cast(x, work_dtype), scope.cast(n, work_dtype)
+    zero, one = scope.const(0, work_dtype), scope.const(1, work_dtype)
+    power = scope.op("Pow", x_, scope.op("Maximum", n_, zero))
     if x.dtype.kind == "i":
-        odd = truth(scope, "NotEqual", scope.op("BitwiseAnd", n_, one), 0)
-        unit = truth(scope, "Equal", scope.op("Abs", x_), one)
+        odd = compare(scope, "NotEqual", scope.op("BitwiseAnd", n_, one), 0)
+        unit = compare(scope, "Equal", scope.op("Abs", x_), one)
         inverse = select(scope, unit, select(scope, odd, x_, one), zero)
-        positive = select(scope, truth(scope, "Less", n_, 0), inverse, positive)
-    return scope.cast(positive, x.dtype, last)
+        power = select(scope, compare(scope, "Less", n_, 0), inverse, power)
+    return scope.cast(power, x.dtype, is_result)
 
 
 MULTIPLIERS = 0xD2511F53, 0xCD9E8D57
@@ -272,30 +323,37 @@ STEPS = 0x9E3779B9, 0xBB67AE85
 WORD = 0xFFFFFFFF
 
 
-def philox(scope: Scope, *given: Tensor) -> tuple[Tensor, Tensor]:
-    """The two halves of a block of Philox4x32-10, spelled out in uint64; written once for each.
+def philox(scope: NameScope, *words: NodeOutput) -> tuple[NodeOutput, NodeOutput]:
+    """Write a block of Philox4x32-10 in uint64 arithmetic, once for each counter and key.
 
     Source: Salmon, Moraes, Dror and Shaw, Parallel Random Numbers: As Easy as 1, 2, 3.
+
+    Args:
+        scope: Name scope to write in.
+        words: Counter, stream and key as int64 tensors.
+
+    Returns:
+        The two 64-bit halves of the block as int64 tensors.
     """
-    key = ("philox", *(t.ref for t in given))
+    key = ("philox", *(t.ref for t in words))
     if key in scope.writer.sizes:
-        known: tuple[Tensor, Tensor] = scope.writer.sizes[key]
-        return known
+        cached: tuple[NodeOutput, NodeOutput] = scope.writer.sizes[key]
+        return cached
     wide, plain = dtype_of("uint64"), dtype_of("int64")
 
-    def number(n: int) -> Tensor:
+    def number(n: int) -> NodeOutput:
         return scope.const(n, wide)
 
-    def low(x: Tensor) -> Tensor:
+    def low(x: NodeOutput) -> NodeOutput:
         return scope.op("BitwiseAnd", x, number(WORD))
 
-    def high(x: Tensor) -> Tensor:
+    def high(x: NodeOutput) -> NodeOutput:
         return scope.op("RightShift", x, number(32))
 
-    def mixed(*x: Tensor) -> Tensor:
+    def mixed(*x: NodeOutput) -> NodeOutput:
         return scope.op("BitwiseXor", scope.op("BitwiseXor", x[0], x[1]), x[2])
 
-    counter, stream, secret = (scope.cast(t, wide) for t in given)
+    counter, stream, secret = (scope.cast(t, wide) for t in words)
     a, b, c, d = low(counter), high(counter), low(stream), high(stream)
     k, m = low(secret), high(secret)
     for _ in range(10):
@@ -306,14 +364,14 @@ def philox(scope: Scope, *given: Tensor) -> tuple[Tensor, Tensor]:
     for first, second in ((a, b), (c, d)):
         top = scope.op("LeftShift", second, number(32))
         halves.append(scope.cast(scope.op("BitwiseOr", first, top), plain))
-    scope.writer.sizes[key] = found = (halves[0], halves[1])
-    return found
+    scope.writer.sizes[key] = result = (halves[0], halves[1])
+    return result
 
 
-def _half(k: int) -> Writer:
-    def write(scope: Scope, *x: Tensor, last: bool) -> Tensor:
-        made = philox(scope, *x)[k]
-        return scope.op("Identity", made, last=True) if last else made
+def _half(k: int) -> FunctionWriter:
+    def write(scope: NameScope, *x: NodeOutput, is_result: bool) -> NodeOutput:
+        half_block = philox(scope, *x)[k]
+        return scope.op("Identity", half_block, is_result=True) if is_result else half_block
 
     return write
 
@@ -322,5 +380,5 @@ FUNCTIONS |= {"philox_low": _half(0), "philox_high": _half(1)}
 
 
 def _signed(dtype: DType) -> DType:
-    """A type in which powers wrap as those of ``dtype``."""
+    """Return an integer dtype in which powers wrap like those of ``dtype``."""
     return dtype if dtype.kind == "i" else dtype_of("int64")

@@ -1,50 +1,50 @@
-"""Factors, inverses, determinants and equations of matrices.
+"""Importers of matrix factorizations, inverses, determinants and linear solvers.
 
 Of symmetric matrices TensorFlow reads the lower triangle.
 """
 
 from __future__ import annotations
 
+from passkit.frontends.tf_graphdef.imported_value import ImportCall, ImportedValue
 from passkit.frontends.tf_graphdef.operators import ops
-from passkit.frontends.tf_graphdef.table import Result, row, same_inputs
-from passkit.frontends.tf_graphdef.value import Call, Value
+from passkit.frontends.tf_graphdef.registry import Result, op_importer, register_renamed
 from passkit.graph.node import Entry
 
-same_inputs(1, {"MatrixDeterminant": "det", "LogMatrixDeterminant": "slogdet"})
+register_renamed(1, {"MatrixDeterminant": "det", "LogMatrixDeterminant": "slogdet"})
 
 
 def _symmetric(x: Entry) -> Entry:
-    """The matrices that have the lower triangle of ``x`` on both sides."""
+    """Mirror the lower triangle of ``x``."""
     return ops.tril(x) + ops.matrix_transpose(ops.tril(x, k=-1))  # type: ignore[no-any-return]
 
 
-@row("Cholesky")
-def _cholesky(call: Call, x: Value) -> Result:
+@op_importer("Cholesky")
+def _cholesky(call: ImportCall, x: ImportedValue) -> Result:
     return ops.cholesky(_symmetric(x.entry), name=call.name)
 
 
-@row("SelfAdjointEigV2")
-def _eigh(call: Call, x: Value) -> Result:
-    """Without vectors there are none in the second result."""
+@op_importer("SelfAdjointEigV2")
+def _eigh(call: ImportCall, x: ImportedValue) -> Result:
+    """Import an eigendecomposition; without vectors the second result is empty."""
     values, vectors = ops.eigh(_symmetric(x.entry))
     has_vectors = call.attr("compute_v", "b", True)
     return values, vectors if has_vectors else ops.zeros((0,), dtype=x.dtype.name)
 
 
-@row("MatrixInverse")
-def _inverse(call: Call, x: Value) -> Result:
-    found = ops.inv(x.entry)
-    return ops.matrix_transpose(found) if call.attr("adjoint", "b", False) else found
+@op_importer("MatrixInverse")
+def _inverse(call: ImportCall, x: ImportedValue) -> Result:
+    inverse = ops.inv(x.entry)
+    return ops.matrix_transpose(inverse) if call.attr("adjoint", "b", False) else inverse
 
 
-@row("MatrixSolve")
-def _solve(call: Call, a: Value, b: Value) -> Result:
+@op_importer("MatrixSolve")
+def _solve(call: ImportCall, a: ImportedValue, b: ImportedValue) -> Result:
     adjoint = call.attr("adjoint", "b", False)
     return ops.matrix_solve(a.entry, b.entry, adjoint=adjoint, name=call.name)
 
 
-@row("MatrixTriangularSolve")
-def _triangular_solve(call: Call, a: Value, b: Value) -> Result:
+@op_importer("MatrixTriangularSolve")
+def _triangular_solve(call: ImportCall, a: ImportedValue, b: ImportedValue) -> Result:
     return ops.matrix_triangular_solve(
         a.entry,
         b.entry,
@@ -54,17 +54,17 @@ def _triangular_solve(call: Call, a: Value, b: Value) -> Result:
     )
 
 
-@row("Qr")
-def _qr(call: Call, x: Value) -> Result:
+@op_importer("Qr")
+def _qr(call: ImportCall, x: ImportedValue) -> Result:
     mode = "complete" if call.attr("full_matrices", "b", False) else "reduced"
     return tuple(ops.qr(x.entry, mode=mode))
 
 
-@row("Svd")
-def _svd(call: Call, x: Value) -> Result:
-    """Singular values first, and the right vectors as columns."""
+@op_importer("Svd")
+def _svd(call: ImportCall, x: ImportedValue) -> Result:
+    """Import an SVD, with singular values first and right vectors as columns."""
     if not call.attr("compute_uv", "b", True):
-        none = ops.zeros((0,), dtype=x.dtype.name)
-        return ops.svdvals(x.entry), none, none
+        empty = ops.zeros((0,), dtype=x.dtype.name)
+        return ops.svdvals(x.entry), empty, empty
     u, s, vh = ops.svd(x.entry, full_matrices=call.attr("full_matrices", "b", False))
     return s, u, ops.matrix_transpose(vh)

@@ -1,19 +1,22 @@
-"""Diagonals and bands of matrices.
+"""Importers of matrix diagonals and bands.
 
-A band of several diagonals is kept as rows, the highest first; short ones are aligned left or
-right. What stands where is known when the model is loaded, and becomes a constant of indices.
+A band of several diagonals is stored as rows, the highest diagonal first; shorter ones are aligned
+left or right. Positions are computed during import and become constant gather indices.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from attrs import frozen
+from numpy.typing import NDArray
 
 from passkit.errors import ModelError
+from passkit.frontends.tf_graphdef.imported_value import ImportCall, ImportedValue
 from passkit.frontends.tf_graphdef.operators import ops
 from passkit.frontends.tf_graphdef.proto import short
-from passkit.frontends.tf_graphdef.table import Result, row
-from passkit.frontends.tf_graphdef.value import Array, Call, Value
+from passkit.frontends.tf_graphdef.registry import Result, op_importer
 from passkit.graph.infer import show_shape
 from passkit.graph.node import Entry, as_entry
 from passkit.values.size import Shape, numel
@@ -23,9 +26,10 @@ ALIGNS = (b"LEFT_RIGHT", b"RIGHT_LEFT", b"LEFT_LEFT", b"RIGHT_RIGHT")
 
 @frozen
 class Band:
-    """The diagonals from ``low`` to ``high``, and whether those above and below are left-aligned.
+    """The diagonals from ``low`` to ``high``, with their alignment.
 
-    The main one is on the left if either is.
+    ``upper_left`` and ``lower_left`` say whether those above and below the main one are
+    left-aligned; the main diagonal is if either are.
     """
 
     low: int
@@ -35,43 +39,54 @@ class Band:
 
     @property
     def count(self) -> int:
-        """How many diagonals there are."""
+        """Number of diagonals."""
         return self.high - self.low + 1
 
     def longest(self, rows: int, columns: int) -> int:
-        """The length of the longest diagonal in a matrix of this size."""
+        """Return the length of the longest diagonal of a matrix."""
         return min(rows + min(self.high, 0), columns - max(self.low, 0))
 
-    def places(self, rows: int, columns: int) -> tuple[Array, Array]:
-        """For each element of a matrix where it is in the flat band, and whether it is at all."""
+    def places(self, rows: int, columns: int) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return each matrix element's position in the flat band, and whether it is in the band."""
         i, j = np.indices((rows, columns))
-        d = j - i
-        length = np.minimum(rows + np.minimum(d, 0), columns - np.maximum(d, 0))
-        left = ((d >= 0) & self.upper_left) | ((d <= 0) & self.lower_left)
+        diagonal = j - i
+        length = np.minimum(rows + np.minimum(diagonal, 0), columns - np.maximum(diagonal, 0))
+        is_left_aligned = ((diagonal >= 0) & self.upper_left) | ((diagonal <= 0) & self.lower_left)
         longest = self.longest(rows, columns)
-        at = np.minimum(i, j) + np.where(left, 0, longest - length)
-        inside = (d >= self.low) & (d <= self.high)
-        return np.where(inside, (self.high - d) * longest + at, 0), inside
+        offset_in_diagonal = np.minimum(i, j) + np.where(is_left_aligned, 0, longest - length)
+        is_inside = (diagonal >= self.low) & (diagonal <= self.high)
+        return np.where(
+            is_inside, (self.high - diagonal) * longest + offset_in_diagonal, 0
+        ), is_inside
 
 
-def _band(call: Call, k: Value) -> Band:
-    found = call.ints(k, "k")
-    if len(found) not in (1, 2) or found[0] > found[-1]:
+def _band(call: ImportCall, k: ImportedValue) -> Band:
+    """Return the band that ``k`` and the alignment describe.
+
+    Raises:
+        ModelError: If either is invalid.
+    """
+    bounds = call.ints(k, "k")
+    if len(bounds) not in (1, 2) or bounds[0] > bounds[-1]:
         raise ModelError(f"{call.where} needs k, or a lowest and highest k, got {call.shown(k)}")
-    old = b"LEFT_LEFT" if call.node.op.endswith("V2") else b"RIGHT_LEFT"
-    align = call.attr("align", "s", old)
+    default_align = b"LEFT_LEFT" if call.node.op.endswith("V2") else b"RIGHT_LEFT"
+    align = call.attr("align", "s", default_align)
     if align not in ALIGNS:
-        shown = short(align.decode(errors="replace"))
-        raise ModelError(f"{call.where} needs align to be one of {_ALIGNS}, got {shown}")
+        shown_align = short(align.decode(errors="replace"))
+        raise ModelError(f"{call.where} needs align to be one of {_ALIGNS}, got {shown_align}")
     upper, lower = align.split(b"_")
-    return Band(found[0], found[-1], upper == b"LEFT", lower == b"LEFT")
+    return Band(bounds[0], bounds[-1], upper == b"LEFT", lower == b"LEFT")
 
 
 _ALIGNS = ", ".join(a.decode() for a in ALIGNS)
 
 
-def _sides(call: Call, shape: Shape, band: Band) -> tuple[int, int]:
-    """Rows and columns. Raises: ModelError where they are unknown, or hold no such diagonals."""
+def _sides(call: ImportCall, shape: Shape, band: Band) -> tuple[int, int]:
+    """Return the number of rows and columns.
+
+    Raises:
+        ModelError: If they are unknown, or the matrix does not have the diagonals.
+    """
     rows, columns = shape[-2:] if len(shape) > 1 else (None, None)
     if not isinstance(rows, int) or not isinstance(columns, int):
         raise ModelError(
@@ -87,16 +102,16 @@ def _sides(call: Call, shape: Shape, band: Band) -> tuple[int, int]:
     return rows, columns
 
 
-@row("Diag")
-def _diag(call: Call, x: Value) -> Result:
-    """All axes once more: the element at (i, j) goes to (i, j, i, j)."""
+@op_importer("Diag")
+def _diag(call: ImportCall, x: ImportedValue) -> Result:
+    """Import Diag: element (i, j) moves to (i, j, i, j)."""
     shape = call.shape(x)
-    built = ops.diag_embed(ops.reshape(x.entry, shape=(numel(shape),)))
-    return ops.reshape(built, shape=shape * 2, name=call.name)
+    diagonal_matrix = ops.diag_embed(ops.reshape(x.entry, shape=(numel(shape),)))
+    return ops.reshape(diagonal_matrix, shape=shape * 2, name=call.name)
 
 
-@row("DiagPart")
-def _diag_part(call: Call, x: Value) -> Result:
+@op_importer("DiagPart")
+def _diag_part(call: ImportCall, x: ImportedValue) -> Result:
     shape = call.shape(x)
     half = shape[: len(shape) // 2]
     if len(shape) % 2 or half != shape[len(half) :]:
@@ -105,24 +120,29 @@ def _diag_part(call: Call, x: Value) -> Result:
     return ops.reshape(ops.diagonal(flat), shape=half, name=call.name)
 
 
-@row("MatrixDiag")
-def _matrix_diag(call: Call, x: Value) -> Result:
+@op_importer("MatrixDiag")
+def _matrix_diag(call: ImportCall, x: ImportedValue) -> Result:
     return ops.diag_embed(x.entry, name=call.name)
 
 
-@row("MatrixDiagPart")
-def _matrix_diag_part(call: Call, x: Value) -> Result:
+@op_importer("MatrixDiagPart")
+def _matrix_diag_part(call: ImportCall, x: ImportedValue) -> Result:
     return ops.diagonal(x.entry, name=call.name)
 
 
-@row("MatrixSetDiag")
-def _matrix_set_diag(call: Call, x: Value, diagonal: Value) -> Result:
+@op_importer("MatrixSetDiag")
+def _matrix_set_diag(call: ImportCall, x: ImportedValue, diagonal: ImportedValue) -> Result:
     return _set(call, x, diagonal, Band(0, 0, True, True))
 
 
-@row("MatrixDiagV2", "MatrixDiagV3")
+@op_importer("MatrixDiagV2", "MatrixDiagV3")
 def _matrix_diag_band(
-    call: Call, x: Value, k: Value, num_rows: Value, num_cols: Value, padding: Value
+    call: ImportCall,
+    x: ImportedValue,
+    k: ImportedValue,
+    num_rows: ImportedValue,
+    num_cols: ImportedValue,
+    padding: ImportedValue,
 ) -> Result:
     band, shape = _band(call, k), call.shape(x)
     rows, columns = call.integer(num_rows, "num_rows"), call.integer(num_cols, "num_cols")
@@ -134,54 +154,69 @@ def _matrix_diag_band(
             f"{call.where} needs diagonals of a known length, got {show_shape(shape)}; "
             f"give load the whole shape of its input in shapes="
         )
-    least = longest - min(band.high, 0), longest + max(band.low, 0)
+    min_size = longest - min(band.high, 0), longest + max(band.low, 0)
     if rows == columns == -1:
-        rows = columns = max(least)
-    rows, columns = (least[0] if rows == -1 else rows), (least[1] if columns == -1 else columns)
+        rows = columns = max(min_size)
+    rows, columns = (
+        (min_size[0] if rows == -1 else rows),
+        (min_size[1] if columns == -1 else columns),
+    )
     rows, columns = _sides(call, (rows, columns), band)
     if band.longest(rows, columns) != longest:
         raise ModelError(
             f"{call.where} needs diagonals of length {band.longest(rows, columns)} for {rows} rows "
             f"and {columns} columns, got {show_shape(shape)}"
         )
-    at, inside = band.places(rows, columns)
-    found = ops.gather(_flat(call, x, band), as_entry(at.astype(np.int64)), axis=-1)
-    return ops.where(as_entry(inside), found, padding.entry, name=call.name)
+    positions, is_inside = band.places(rows, columns)
+    gathered = ops.gather(_flat(call, x, band), as_entry(positions.astype(np.int64)), axis=-1)
+    return ops.where(as_entry(is_inside), gathered, padding.entry, name=call.name)
 
 
-@row("MatrixDiagPartV2", "MatrixDiagPartV3")
-def _matrix_band(call: Call, x: Value, k: Value, padding: Value) -> Result:
+@op_importer("MatrixDiagPartV2", "MatrixDiagPartV3")
+def _matrix_band(
+    call: ImportCall, x: ImportedValue, k: ImportedValue, padding: ImportedValue
+) -> Result:
     band, shape = _band(call, k), call.shape(x)
     if band.count == 1:
         return ops.diagonal(x.entry, offset=band.low, name=call.name)
     rows, columns = _sides(call, shape, band)
     longest = band.longest(rows, columns)
-    at, inside = band.places(rows, columns)
-    back = np.zeros(band.count * longest, np.int64)
-    there = np.zeros(back.shape, bool)
-    back[at[inside]] = np.arange(rows * columns).reshape(rows, columns)[inside]
-    there[at[inside]] = True
+    positions, is_inside = band.places(rows, columns)
+    matrix_positions = np.zeros(band.count * longest, np.int64)
+    is_filled = np.zeros(matrix_positions.shape, bool)
+    matrix_positions[positions[is_inside]] = np.arange(rows * columns).reshape(rows, columns)[
+        is_inside
+    ]
+    is_filled[positions[is_inside]] = True
     flat = ops.reshape(x.entry, shape=(*shape[:-2], rows * columns))
-    found = ops.gather(flat, as_entry(back.reshape(band.count, longest)), axis=-1)
-    is_there = as_entry(there.reshape(band.count, longest))
-    return ops.where(is_there, found, padding.entry, name=call.name)
+    gathered = ops.gather(flat, as_entry(matrix_positions.reshape(band.count, longest)), axis=-1)
+    is_there = as_entry(is_filled.reshape(band.count, longest))
+    return ops.where(is_there, gathered, padding.entry, name=call.name)
 
 
-@row("MatrixSetDiagV2", "MatrixSetDiagV3")
-def _matrix_set_band(call: Call, x: Value, diagonal: Value, k: Value) -> Result:
+@op_importer("MatrixSetDiagV2", "MatrixSetDiagV3")
+def _matrix_set_band(
+    call: ImportCall, x: ImportedValue, diagonal: ImportedValue, k: ImportedValue
+) -> Result:
     return _set(call, x, diagonal, _band(call, k))
 
 
-def _set(call: Call, x: Value, diagonal: Value, band: Band) -> Entry:
-    """``x`` with a band of it replaced."""
+def _set(call: ImportCall, x: ImportedValue, diagonal: ImportedValue, band: Band) -> Entry:
+    """Return ``x`` with a band replaced."""
     rows, columns = _sides(call, call.shape(x), band)
-    at, inside = band.places(rows, columns)
-    found = ops.gather(_flat(call, diagonal, band), as_entry(at.astype(np.int64)), axis=-1)
-    return ops.where(as_entry(inside), found, x.entry, name=call.name)  # type: ignore[no-any-return]
+    positions, is_inside = band.places(rows, columns)
+    gathered = ops.gather(
+        _flat(call, diagonal, band), as_entry(positions.astype(np.int64)), axis=-1
+    )
+    return ops.where(as_entry(is_inside), gathered, x.entry, name=call.name)  # type: ignore[no-any-return]
 
 
-def _flat(call: Call, x: Value, band: Band) -> Entry:
-    """The rows of a band one after the other."""
+def _flat(call: ImportCall, x: ImportedValue, band: Band) -> Entry:
+    """Return the rows of a band, one after the other.
+
+    Raises:
+        ModelError: If the number of diagonals differs.
+    """
     shape = call.shape(x)
     if band.count == 1:
         return x.entry
@@ -193,12 +228,15 @@ def _flat(call: Call, x: Value, band: Band) -> Entry:
     return ops.reshape(x.entry, shape=(*shape[:-2], band.count * shape[-1]))  # type: ignore[no-any-return]
 
 
-def _is_zero(value: Value) -> bool:
-    return value.known is not None and value.known.size == 1 and not value.known.any()
+def _is_zero(value: ImportedValue) -> bool:
+    """Return whether a value is a known zero."""
+    return value.array is not None and value.array.size == 1 and not value.array.any()
 
 
-@row("MatrixBandPart")
-def _band_part(call: Call, x: Value, low: Value, high: Value) -> Result:
+@op_importer("MatrixBandPart")
+def _band_part(
+    call: ImportCall, x: ImportedValue, low: ImportedValue, high: ImportedValue
+) -> Result:
     return ops.band_part(
         x.entry,
         num_lower=call.integer(low, "num_lower"),

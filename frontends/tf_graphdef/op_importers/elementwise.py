@@ -1,12 +1,17 @@
-"""Operators that work element by element."""
+"""Importers of elementwise operators."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from passkit import ops
-from passkit.frontends.tf_graphdef.table import NODE_NBYTES, Result, row, same_inputs
-from passkit.frontends.tf_graphdef.value import Call, Value
+from passkit.frontends.tf_graphdef.imported_value import ImportCall, ImportedValue
+from passkit.frontends.tf_graphdef.registry import (
+    NODE_NBYTES,
+    Result,
+    op_importer,
+    register_renamed,
+)
 from passkit.graph.node import constant
 from passkit.values.dtype import dtype_of
 
@@ -63,7 +68,7 @@ ONE_INPUT = {
     "Tanh": "tanh",
     "ZerosLike": "zeros_like",
 }
-"""TensorFlow operators of one input that passkit has under another name."""
+"""passkit's names of TensorFlow operators of one input."""
 
 TWO_INPUTS = {
     "Add": "add",
@@ -101,79 +106,84 @@ TWO_INPUTS = {
     "Xlogy": "xlogy",
     "Zeta": "zeta",
 }
-"""TensorFlow operators of two inputs that passkit has under another name."""
+"""passkit's names of TensorFlow operators of two inputs."""
 
-same_inputs(1, ONE_INPUT)
-same_inputs(2, TWO_INPUTS)
-same_inputs(3, {"Betainc": "betainc", "SelectV2": "where"})
+register_renamed(1, ONE_INPUT)
+register_renamed(2, TWO_INPUTS)
+register_renamed(3, {"Betainc": "betainc", "SelectV2": "where"})
 
 
-@row("Div")
-def _div(call: Call, x: Value, y: Value) -> Result:
-    """For integers it rounds toward zero."""
+@op_importer("Div")
+def _div(call: ImportCall, x: ImportedValue, y: ImportedValue) -> Result:
+    """Import a division, which truncates integers."""
     op = ops.trunc_div if x.dtype.is_integer else ops.div
     return op(x.entry, y.entry, name=call.name)
 
 
-@row("LeftShift", "RightShift")
-def _shift(call: Call, x: Value, n: Value) -> Result:
-    """Counts stop at 0 and at one less than the width, where passkit's move all bits out."""
+@op_importer("LeftShift", "RightShift")
+def _shift(call: ImportCall, x: ImportedValue, n: ImportedValue) -> Result:
+    """Import a shift.
+
+    Counts are clamped to the width as in TensorFlow; passkit shifts all bits out.
+    """
     shift = ops.left_shift if call.node.op == "LeftShift" else ops.right_shift
     return shift(x.entry, ops.clip(n.entry, 0, 8 * x.dtype.nbytes - 1), name=call.name)
 
 
-@row("FloorDiv")
-def _floor_div(call: Call, x: Value, y: Value) -> Result:
+@op_importer("FloorDiv")
+def _floor_div(call: ImportCall, x: ImportedValue, y: ImportedValue) -> Result:
     if x.dtype.is_float:
         return ops.floor(ops.div(x.entry, y.entry), name=call.name)
     return ops.floor_div(x.entry, y.entry, name=call.name)
 
 
-@row("Digamma")
-def _digamma(call: Call, x: Value) -> Result:
-    """NaN at 0 as at all poles, where passkit knows the side."""
+@op_importer("Digamma")
+def _digamma(call: ImportCall, x: ImportedValue) -> Result:
+    """Import digamma, which is NaN at 0 in TensorFlow."""
     return ops.where(ops.equal(x.entry, 0), np.nan, ops.digamma(x.entry), name=call.name)
 
 
-@row("Relu6")
-def _relu6(call: Call, x: Value) -> Result:
+@op_importer("Relu6")
+def _relu6(call: ImportCall, x: ImportedValue) -> Result:
     return ops.minimum(ops.relu(x.entry), 6, name=call.name)
 
 
-@row("LeakyRelu")
-def _leaky_relu(call: Call, x: Value) -> Result:
+@op_importer("LeakyRelu")
+def _leaky_relu(call: ImportCall, x: ImportedValue) -> Result:
     return ops.leaky_relu(x.entry, alpha=call.attr("alpha", "f", 0.2), name=call.name)
 
 
-@row("ApproximateEqual")
-def _approximate_equal(call: Call, x: Value, y: Value) -> Result:
+@op_importer("ApproximateEqual")
+def _approximate_equal(call: ImportCall, x: ImportedValue, y: ImportedValue) -> Result:
     tolerance = call.attr("tolerance", "f", 1e-5)
     return ops.less(ops.abs(x.entry - y.entry), tolerance, name=call.name)
 
 
-@row("Polygamma")
-def _polygamma(call: Call, a: Value, x: Value) -> Result:
-    """By the function itself for one known order up to 20, else by Hurwitz' zeta function."""
-    known = a.known if a.dtype.is_float else None
-    order = float(known.ravel()[0]) if known is not None and known.size == 1 else -1.0
+@op_importer("Polygamma")
+def _polygamma(call: ImportCall, a: ImportedValue, x: ImportedValue) -> Result:
+    """Import polygamma; orders that are not known to be at most 20 use Hurwitz' zeta function."""
+    order_array = a.array if a.dtype.is_float else None
+    order = (
+        float(order_array.ravel()[0]) if order_array is not None and order_array.size == 1 else -1.0
+    )
     if order in range(21):
         return ops.polygamma(x.entry, n=int(order), name=call.name)
     n = a.entry
     odd = ops.equal(ops.mod(n, 2), 1)
-    size = ops.exp(ops.lgamma(n + 1)) * ops.zeta(n + 1, x.entry)
-    whole = ops.logical_and(ops.equal(n, ops.floor(n)), n >= 0)
-    found = ops.where(whole, ops.where(odd, size, -size), np.nan)
-    zero = ops.where(ops.equal(x.entry, 0), np.nan, ops.digamma(x.entry))
-    return ops.where(ops.equal(n, 0), zero, found, name=call.name)
+    magnitude = ops.exp(ops.lgamma(n + 1)) * ops.zeta(n + 1, x.entry)
+    is_whole = ops.logical_and(ops.equal(n, ops.floor(n)), n >= 0)
+    higher_order = ops.where(is_whole, ops.where(odd, magnitude, -magnitude), np.nan)
+    digamma = ops.where(ops.equal(x.entry, 0), np.nan, ops.digamma(x.entry))
+    return ops.where(ops.equal(n, 0), digamma, higher_order, name=call.name)
 
 
-@row("ClipByValue")
-def _clip(call: Call, x: Value, low: Value, high: Value) -> Result:
+@op_importer("ClipByValue")
+def _clip(call: ImportCall, x: ImportedValue, low: ImportedValue, high: ImportedValue) -> Result:
     return ops.maximum(ops.minimum(x.entry, high.entry), low.entry, name=call.name)
 
 
-@row("AddN", "AccumulateNV2")
-def _add_n(call: Call, *values: Value) -> Result:
+@op_importer("AddN", "AccumulateNV2")
+def _add_n(call: ImportCall, *values: ImportedValue) -> Result:
     call.budget.take(NODE_NBYTES * len(values), call.where)
     total = values[0].entry
     for value in values[1:]:
@@ -181,20 +191,22 @@ def _add_n(call: Call, *values: Value) -> Result:
     return total
 
 
-@row("Select")
-def _select(call: Call, condition: Value, x: Value, y: Value) -> Result:
-    """A condition of rank 1 chooses rows: it is aligned at the front, unlike in broadcasting."""
-    chosen, rank = condition.entry, len(call.shape(x))
+@op_importer("Select")
+def _select(
+    call: ImportCall, condition: ImportedValue, x: ImportedValue, y: ImportedValue
+) -> Result:
+    """Import Select; a condition of rank 1 selects rows, unlike in broadcasting."""
+    condition_entry, rank = condition.entry, len(call.shape(x))
     if len(call.shape(condition)) == 1 and rank > 1:
-        chosen = ops.expand_dims(chosen, axis=tuple(range(1, rank)))
-    return ops.where(chosen, x.entry, y.entry, name=call.name)
+        condition_entry = ops.expand_dims(condition_entry, axis=tuple(range(1, rank)))
+    return ops.where(condition_entry, x.entry, y.entry, name=call.name)
 
 
-@row("Bucketize")
-def _bucketize(call: Call, x: Value) -> Result:
-    """How many of the boundaries, which are float32, are at most x."""
+@op_importer("Bucketize")
+def _bucketize(call: ImportCall, x: ImportedValue) -> Result:
+    """Import Bucketize: the number of boundaries, which are float32, that are at most x."""
     bounds = call.floats("boundaries")
-    wide = dtype_of("float64" if x.dtype.name == "float64" else "float32")
-    entry = x.entry if x.dtype is wide else ops.cast(x.entry, dtype=wide.name)
-    found = ops.digitize(entry, constant(bounds, wide))
-    return ops.cast(found, dtype="int32", name=call.name)
+    compare_dtype = dtype_of("float64" if x.dtype.name == "float64" else "float32")
+    entry = x.entry if x.dtype is compare_dtype else ops.cast(x.entry, dtype=compare_dtype.name)
+    buckets = ops.digitize(entry, constant(bounds, compare_dtype))
+    return ops.cast(buckets, dtype="int32", name=call.name)

@@ -1,11 +1,11 @@
-"""Reads and writes at indices that are data."""
+"""Importers of gathers and scatters."""
 
 from __future__ import annotations
 
 from passkit import ops
 from passkit.errors import ModelError
-from passkit.frontends.tf_graphdef.table import Result, row
-from passkit.frontends.tf_graphdef.value import Call, Value
+from passkit.frontends.tf_graphdef.imported_value import ImportCall, ImportedValue
+from passkit.frontends.tf_graphdef.registry import Result, op_importer
 
 SCATTERS = {
     "TensorScatterAdd": "tensor_scatter_nd_add",
@@ -14,42 +14,51 @@ SCATTERS = {
     "TensorScatterSub": "tensor_scatter_nd_sub",
     "TensorScatterUpdate": "tensor_scatter_nd_update",
 }
+"""passkit's names of the scatters into tensors."""
 
 
-@row("Gather")
-def _gather(call: Call, x: Value, indices: Value) -> Result:
+@op_importer("Gather")
+def _gather(call: ImportCall, x: ImportedValue, indices: ImportedValue) -> Result:
     return ops.gather(x.entry, indices.entry, name=call.name)
 
 
-@row("GatherV2")
-def _gather_v2(call: Call, x: Value, indices: Value, axis: Value) -> Result:
-    """The leading axes that both share are counted from the end where they are negative."""
-    shared = call.attr("batch_dims", "i", 0)
-    shared += len(call.shape(indices)) if shared < 0 else 0
-    at = call.integer(axis, "axis")
-    return ops.gather(x.entry, indices.entry, axis=at, batch_dims=shared, name=call.name)
+@op_importer("GatherV2")
+def _gather_v2(
+    call: ImportCall, x: ImportedValue, indices: ImportedValue, axis: ImportedValue
+) -> Result:
+    """Import a gather; negative ``batch_dims`` count from the end."""
+    batch_dims = call.attr("batch_dims", "i", 0)
+    batch_dims += len(call.shape(indices)) if batch_dims < 0 else 0
+    axis_number = call.integer(axis, "axis")
+    return ops.gather(
+        x.entry, indices.entry, axis=axis_number, batch_dims=batch_dims, name=call.name
+    )
 
 
-@row("GatherNd")
-def _gather_nd(call: Call, x: Value, indices: Value) -> Result:
+@op_importer("GatherNd")
+def _gather_nd(call: ImportCall, x: ImportedValue, indices: ImportedValue) -> Result:
     return ops.gather_nd(x.entry, indices.entry, name=call.name)
 
 
-@row("ScatterNd")
-def _scatter_nd(call: Call, indices: Value, updates: Value, shape: Value) -> Result:
-    wanted = tuple(call.extents(shape, "shape"))
+@op_importer("ScatterNd")
+def _scatter_nd(
+    call: ImportCall, indices: ImportedValue, updates: ImportedValue, shape: ImportedValue
+) -> Result:
+    result_shape = tuple(call.extents(shape, "shape"))
     if updates.dtype.kind == "b":
         raise ModelError(f"{call.where} needs numbers to add up, got {updates.dtype}")
-    return ops.scatter_nd(indices.entry, updates.entry, shape=wanted, name=call.name)
+    return ops.scatter_nd(indices.entry, updates.entry, shape=result_shape, name=call.name)
 
 
-@row(*SCATTERS)
-def _tensor_scatter(call: Call, x: Value, indices: Value, updates: Value) -> Result:
+@op_importer(*SCATTERS)
+def _tensor_scatter(
+    call: ImportCall, x: ImportedValue, indices: ImportedValue, updates: ImportedValue
+) -> Result:
     op = getattr(ops, SCATTERS[call.node.op])
     return op(x.entry, indices.entry, updates.entry, name=call.name)
 
 
-@row("InvertPermutation")
-def _invert_permutation(call: Call, x: Value) -> Result:
-    found = ops.invert_permutation(x.entry)
-    return ops.cast(found, dtype=x.dtype.name, name=call.name)
+@op_importer("InvertPermutation")
+def _invert_permutation(call: ImportCall, x: ImportedValue) -> Result:
+    inverse = ops.invert_permutation(x.entry)
+    return ops.cast(inverse, dtype=x.dtype.name, name=call.name)

@@ -1,15 +1,15 @@
-"""Products of matrices, and what is added to them."""
+"""Importers of matrix products and biases."""
 
 from __future__ import annotations
 
 from passkit.errors import ModelError
+from passkit.frontends.tf_graphdef.imported_value import ImportCall, ImportedValue
 from passkit.frontends.tf_graphdef.operators import ops
-from passkit.frontends.tf_graphdef.table import Result, row
-from passkit.frontends.tf_graphdef.value import Call, Value
+from passkit.frontends.tf_graphdef.registry import Result, op_importer
 
 
-@row("MatMul")
-def _matmul(call: Call, a: Value, b: Value) -> Result:
+@op_importer("MatMul")
+def _matmul(call: ImportCall, a: ImportedValue, b: ImportedValue) -> Result:
     return ops.matmul(
         a.entry,
         b.entry,
@@ -19,12 +19,13 @@ def _matmul(call: Call, a: Value, b: Value) -> Result:
     )
 
 
-@row("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3")
-def _batch_matmul(call: Call, a: Value, b: Value) -> Result:
-    """V3 says the type of the result, in which products are summed."""
-    wanted = call.dtype("Tout") if call.node.op == "BatchMatMulV3" else a.dtype
+@op_importer("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3")
+def _batch_matmul(call: ImportCall, a: ImportedValue, b: ImportedValue) -> Result:
+    """Import a batched product; V3 has an attribute for the dtype of the result and of the sums."""
+    result_dtype = call.dtype("Tout") if call.node.op == "BatchMatMulV3" else a.dtype
     left, right = (
-        v.entry if v.dtype is wanted else ops.cast(v.entry, dtype=wanted.name) for v in (a, b)
+        v.entry if v.dtype is result_dtype else ops.cast(v.entry, dtype=result_dtype.name)
+        for v in (a, b)
     )
     return ops.matmul(
         left,
@@ -35,23 +36,23 @@ def _batch_matmul(call: Call, a: Value, b: Value) -> Result:
     )
 
 
-@row("Einsum")
-def _einsum(call: Call, *values: Value) -> Result:
+@op_importer("Einsum")
+def _einsum(call: ImportCall, *values: ImportedValue) -> Result:
     equation = call.attr("equation", "s").decode(errors="replace")
     return ops.einsum(*(v.entry for v in values), equation=equation, name=call.name)
 
 
-@row("Cross")
-def _cross(call: Call, a: Value, b: Value) -> Result:
+@op_importer("Cross")
+def _cross(call: ImportCall, a: ImportedValue, b: ImportedValue) -> Result:
     return ops.cross(a.entry, b.entry, name=call.name)
 
 
-@row("BiasAdd")
-def _bias_add(call: Call, x: Value, bias: Value) -> Result:
-    added, rank = bias.entry, len(call.shape(x))
+@op_importer("BiasAdd")
+def _bias_add(call: ImportCall, x: ImportedValue, bias: ImportedValue) -> Result:
+    bias_entry, rank = bias.entry, len(call.shape(x))
     data_format = call.attr("data_format", "s", b"NHWC")
     if data_format not in (b"NHWC", b"NCHW"):
         raise ModelError(f"{call.where} needs the data_format NHWC or NCHW, got {data_format!r}")
     if data_format == b"NCHW" and rank > 2:
-        added = ops.expand_dims(added, axis=tuple(range(1, rank - 1)))
-    return ops.add(x.entry, added, name=call.name)
+        bias_entry = ops.expand_dims(bias_entry, axis=tuple(range(1, rank - 1)))
+    return ops.add(x.entry, bias_entry, name=call.name)

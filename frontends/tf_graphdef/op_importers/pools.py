@@ -1,7 +1,7 @@
-"""Pools, their gradients, dilations and patches: what is folded, or laid out, under windows.
+"""Importers of pools, their gradients, dilations and patches.
 
-The maximum of a window that holds NaN is NaN, as XLA has it; TensorFlow's own kernels on a CPU pass
-over NaN there, and give the least finite number where all is -inf.
+The maximum of a window that contains NaN is NaN, as in XLA; TensorFlow's CPU kernels ignore NaN
+there, and return the least finite number where all elements are -inf.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from typing import Any
 import numpy as np
 
 from passkit.errors import ModelError
-from passkit.frontends.tf_graphdef.back import flow_back
+from passkit.frontends.tf_graphdef.imported_value import ImportCall, ImportedValue
+from passkit.frontends.tf_graphdef.input_gradient import input_gradient
 from passkit.frontends.tf_graphdef.operators import ops
 from passkit.frontends.tf_graphdef.proto import short
-from passkit.frontends.tf_graphdef.table import Result, row
-from passkit.frontends.tf_graphdef.value import Call, Value
-from passkit.frontends.tf_graphdef.windows import (
-    Windows,
+from passkit.frontends.tf_graphdef.registry import Result, op_importer
+from passkit.frontends.tf_graphdef.window_geometry import (
+    WindowGeometry,
     channels_first,
     inner_shape,
     spatial,
-    windows_of,
+    window_geometry,
 )
 from passkit.graph.infer import show_shape
 from passkit.graph.node import Entry, constant
@@ -32,133 +32,151 @@ from passkit.ops.reduce import lowest
 from passkit.values.size import Shape, Size
 
 
-def _axes(call: Call) -> int:
+def _axes(call: ImportCall) -> int:
+    """Return the number of spatial axes."""
     return 3 if "3D" in call.node.op else 2
 
 
-def _deep(call: Call, ksize: tuple[int, ...], strides: tuple[int, ...]) -> int:
-    """The channels that a window takes together: 1, or all of a pool over depth.
+def _deep(call: ImportCall, ksize: tuple[int, ...], strides: tuple[int, ...]) -> int:
+    """Return the number of channels that a window covers: 1, or all of a pool over depth.
 
-    Raises: ModelError for a pool over depth and space, or one whose windows overlap.
+    Raises:
+        ModelError: If it pools over depth and space, or windows overlap.
     """
     count = _axes(call)
     channel = 1 if channels_first(call, count) else -1
     if len(ksize) != count + 2 or len(strides) != count + 2 or ksize[channel] == 1:
         return 1
-    deep = ksize[channel]
+    num_channels = ksize[channel]
     if any(n != 1 for k, n in enumerate(ksize) if k != channel % len(ksize)):
         raise ModelError(
             f"{call.where} needs a window over space or over channels, got ksize {list(ksize)}"
         )
-    if strides[channel] != deep or any(
+    if strides[channel] != num_channels or any(
         n != 1 for k, n in enumerate(strides) if k != channel % len(ksize)
     ):
         raise ModelError(
             f"{call.where} needs strides equal to its ksize {list(ksize)} over channels, got "
             f"{list(strides)}"
         )
-    return deep
+    return num_channels
 
 
-def _pooled(call: Call, x: Entry, shape: Shape, windows: Windows, window: Any, mean: bool) -> Entry:
-    """The fold over windows of ``x``, channels last."""
+def _pooled(
+    call: ImportCall, x: Entry, shape: Shape, windows: WindowGeometry, window: Any, is_mean: bool
+) -> Entry:
+    """Pool over windows of ``x``, channels last; symbolic padding is added before."""
     count = len(windows.size)
     params = {"window": window, **windows.params, "name": call.name}
-    if not mean:
+    if not is_mean:
         assert x.dtype is not None
         if x.dtype.kind not in "iuf":
             raise ModelError(f"{call.where} needs real numbers to choose from, got {x.dtype}")
         inner = windows.padded(x, lowest(x.dtype))
-        made: Entry = getattr(ops, f"max_pool{count}d")(inner, **params)
-        return made
+        pooled: Entry = getattr(ops, f"max_pool{count}d")(inner, **params)
+        return pooled
     pool = getattr(ops, f"avg_pool{count}d")
     if windows.is_known:
-        averaged: Entry = pool(x, **params)
-        return averaged
+        averages: Entry = pool(x, **params)
+        return averages
     assert x.dtype is not None
     ones = ops.broadcast_to(constant(x.dtype.numpy.type(1)), shape=(1, *windows.size, 1))
     params["count_include_pad"] = True
-    inside = pool(windows.padded(ones), **{**params, "name": ""})
-    whole: Entry = pool(windows.padded(x), **params) / inside
-    return whole
+    counts = pool(windows.padded(ones), **{**params, "name": ""})
+    average: Entry = pool(windows.padded(x), **params) / counts
+    return average
 
 
-def _max_pool(call: Call, x: Value, ksize: tuple[int, ...], strides: tuple[int, ...]) -> Entry:
+def _max_pool(
+    call: ImportCall, x: ImportedValue, ksize: tuple[int, ...], strides: tuple[int, ...]
+) -> Entry:
+    """Return a maximum pool over space or depth."""
     count = _axes(call)
     shape = inner_shape(call, x, count)
     first = channels_first(call, count)
-    deep = _deep(call, ksize, strides)
+    num_channels = _deep(call, ksize, strides)
     inner = to_last(x.entry, first)
-    if deep > 1:
-        if isinstance(shape[-1], Size) or shape[-1] % deep:
+    if num_channels > 1:
+        if isinstance(shape[-1], Size) or shape[-1] % num_channels:
             raise ModelError(
-                f"{call.where} needs channels that its {deep} divide, got {shape[-1]}"
+                f"{call.where} needs channels that its {num_channels} divide, got {shape[-1]}"
             )
-        parts = ops.reshape(inner, shape=(*shape[:-1], shape[-1] // deep, deep))
-        return from_last(ops.reduce_max(parts, axis=-1), first)
+        grouped = ops.reshape(inner, shape=(*shape[:-1], shape[-1] // num_channels, num_channels))
+        return from_last(ops.reduce_max(grouped, axis=-1), first)
     window = spatial(call, "ksize", ksize, count)
-    windows = windows_of(call, shape[1:-1], window, strides)
+    windows = window_geometry(call, shape[1:-1], window, strides)
     return from_last(_pooled(call, inner, shape, windows, window, False), first)
 
 
-def _avg_pool(call: Call, x: Value) -> Entry:
+def _avg_pool(call: ImportCall, x: ImportedValue) -> Entry:
+    """Return an average pool."""
     count = _axes(call)
     shape = inner_shape(call, x, count)
     first = channels_first(call, count)
     window = spatial(call, "ksize", call.integers("ksize"), count)
-    windows = windows_of(call, shape[1:-1], window)
+    windows = window_geometry(call, shape[1:-1], window)
     inner = wide(to_last(x.entry, first))
     return as_dtype(from_last(_pooled(call, inner, shape, windows, window, True), first), x.entry)
 
 
-@row("MaxPool", "MaxPool3D")
-def _max(call: Call, x: Value) -> Result:
+@op_importer("MaxPool", "MaxPool3D")
+def _max(call: ImportCall, x: ImportedValue) -> Result:
     return _max_pool(call, x, call.integers("ksize"), call.integers("strides"))
 
 
-@row("MaxPoolV2")
-def _max_v2(call: Call, x: Value, ksize: Value, strides: Value) -> Result:
+@op_importer("MaxPoolV2")
+def _max_v2(
+    call: ImportCall, x: ImportedValue, ksize: ImportedValue, strides: ImportedValue
+) -> Result:
     return _max_pool(call, x, call.ints(ksize, "ksize"), call.ints(strides, "strides"))
 
 
-@row("AvgPool", "AvgPool3D")
-def _avg(call: Call, x: Value) -> Result:
+@op_importer("AvgPool", "AvgPool3D")
+def _avg(call: ImportCall, x: ImportedValue) -> Result:
     return _avg_pool(call, x)
 
 
 # Gradients: of the pool, by what flows to its result
 
 
-@row("MaxPoolGrad", "MaxPool3DGrad")
-def _max_grad(call: Call, x: Value, y: Value, dy: Value) -> Result:
-    """All of dy goes to the first maximum of each window."""
+@op_importer("MaxPoolGrad", "MaxPool3DGrad")
+def _max_grad(call: ImportCall, x: ImportedValue, y: ImportedValue, dy: ImportedValue) -> Result:
+    """Import the gradient of a maximum pool, which flows to the first maximum of each window."""
     pool = _max_pool(call, x, call.integers("ksize"), call.integers("strides"))
-    return flow_back(pool, x.entry, dy.entry)
+    return input_gradient(pool, x.entry, dy.entry)
 
 
-@row("MaxPoolGradV2")
+@op_importer("MaxPoolGradV2")
 def _max_grad_v2(
-    call: Call, x: Value, y: Value, dy: Value, ksize: Value, strides: Value
+    call: ImportCall,
+    x: ImportedValue,
+    y: ImportedValue,
+    dy: ImportedValue,
+    ksize: ImportedValue,
+    strides: ImportedValue,
 ) -> Result:
     pool = _max_pool(call, x, call.ints(ksize, "ksize"), call.ints(strides, "strides"))
-    return flow_back(pool, x.entry, dy.entry)
+    return input_gradient(pool, x.entry, dy.entry)
 
 
-@row("AvgPoolGrad", "AvgPool3DGrad")
-def _avg_grad(call: Call, shape: Value, dy: Value) -> Result:
-    """The gradient of a pool does not depend on what was pooled: zeros of its shape stand in."""
+@op_importer("AvgPoolGrad", "AvgPool3DGrad")
+def _avg_grad(call: ImportCall, shape: ImportedValue, dy: ImportedValue) -> Result:
+    """Import the gradient of an average pool, which does not depend on the input values."""
     size = tuple(call.extents(shape, "orig_input_shape"))
     zeros = ops.broadcast_to(constant(dy.dtype.numpy.type(0)), shape=size)
-    x = Value(call.name, dy.dtype, made=zeros)
-    return flow_back(_avg_pool(call, x), zeros, dy.entry)
+    x = ImportedValue(call.name, dy.dtype, built_entry=zeros)
+    return input_gradient(_avg_pool(call, x), zeros, dy.entry)
 
 
-@row("MaxPoolWithArgmax")
-def _max_with_argmax(call: Call, x: Value) -> Result:
-    """The places count pixels and channels of one image, or of all with include_batch_in_index."""
+@op_importer("MaxPoolWithArgmax")
+def _max_with_argmax(call: ImportCall, x: ImportedValue) -> Result:
+    """Import a maximum pool with positions.
+
+    They are counted within an image, or within the batch.
+    """
     shape = inner_shape(call, x, 2)
     window = spatial(call, "ksize", call.integers("ksize"), 2)
-    windows = windows_of(call, shape[1:-1], window)
+    windows = window_geometry(call, shape[1:-1], window)
     if any(isinstance(n, Size) for n in shape[1:]):
         raise ModelError(
             f"{call.where} needs images of known size, got {show_shape(shape)}; give load the "
@@ -166,28 +184,30 @@ def _max_with_argmax(call: Call, x: Value) -> Result:
         )
     height, width, channels = (int(n) for n in shape[1:])
     view = ops.windows(x.entry, window=window, **windows.params, fill="least")
-    top = ops.reduce_max(view, axis=(3, 4), keepdims=True)
+    maximum = ops.reduce_max(view, axis=(3, 4), keepdims=True)
     area = prod(window)
-    number = constant(call.positions(area, np.int32).reshape(*window, 1))
-    first = ops.where(ops.equal(view, top), number, np.int32(area))
-    chosen = ops.equal(ops.reduce_min(first, axis=(3, 4), keepdims=True), number)
+    window_position = constant(call.positions(area, np.int32).reshape(*window, 1))
+    first_position = ops.where(ops.equal(view, maximum), window_position, np.int32(area))
+    is_first = ops.equal(
+        ops.reduce_min(first_position, axis=(3, 4), keepdims=True), window_position
+    )
     pixel = constant(call.positions(height * width, np.int64).reshape(1, height, width, 1))
-    under = ops.windows(pixel, window=window, **windows.params)
-    at = ops.reduce_sum(ops.where(chosen, under, np.int64(0)), axis=(3, 4))
-    at = at * np.int64(channels) + constant(call.positions(channels, np.int64))
+    pixel_windows = ops.windows(pixel, window=window, **windows.params)
+    positions = ops.reduce_sum(ops.where(is_first, pixel_windows, np.int64(0)), axis=(3, 4))
+    positions = positions * np.int64(channels) + constant(call.positions(channels, np.int64))
     if call.attr("include_batch_in_index", "b", False):
         images = ops.arange(shape[0], dtype="int64") * np.int64(height * width * channels)
-        at = at + ops.expand_dims(images, axis=(1, 2, 3))
-    target = call.dtype("Targmax").name if "Targmax" in call.node.attr else "int64"
-    return ops.squeeze(top, axis=(3, 4), name=call.name), ops.cast(at, dtype=target)
+        positions = positions + ops.expand_dims(images, axis=(1, 2, 3))
+    index_dtype = call.dtype("Targmax").name if "Targmax" in call.node.attr else "int64"
+    return ops.squeeze(maximum, axis=(3, 4), name=call.name), ops.cast(positions, dtype=index_dtype)
 
 
 # Other folds and layouts of windows
 
 
-@row("Dilation2D")
-def _dilation(call: Call, x: Value, filters: Value) -> Result:
-    """The largest sum of what a window covers and the filter."""
+@op_importer("Dilation2D")
+def _dilation(call: ImportCall, x: ImportedValue, filters: ImportedValue) -> Result:
+    """Import a dilation: the maximum over windows of input plus filter."""
     shape, taps = call.shape(x), call.shape(filters)
     if len(shape) != 4 or len(taps) != 3 or any(isinstance(n, Size) for n in taps):
         raise ModelError(
@@ -203,54 +223,58 @@ def _dilation(call: Call, x: Value, filters: Value) -> Result:
     return as_dtype(ops.reduce_max(view + wide(filters.entry), axis=(3, 4)), x.entry)
 
 
-def _windows_at_rates(call: Call, size: Shape, window: tuple[int, ...]) -> Windows:
-    """Windows whose dilations the model calls rates."""
+def _windows_at_rates(call: ImportCall, size: Shape, window: tuple[int, ...]) -> WindowGeometry:
+    """Return windows whose dilations are the attribute ``rates``."""
     rates = spatial(call, "rates", call.integers("rates"), len(size))
-    reach = tuple((w - 1) * r + 1 for w, r in zip(window, rates, strict=True))
-    found = windows_of(call, size, reach)
-    return Windows(found.size, found.strides, rates, found.around, found.same)
+    extents = tuple((w - 1) * r + 1 for w, r in zip(window, rates, strict=True))
+    windows = window_geometry(call, size, extents)
+    return WindowGeometry(windows.size, windows.strides, rates, windows.padding, windows.same)
 
 
-@row("ExtractImagePatches")
-def _patches(call: Call, x: Value) -> Result:
+@op_importer("ExtractImagePatches")
+def _patches(call: ImportCall, x: ImportedValue) -> Result:
     return _extracted(call, x, 2, _windows_at_rates)
 
 
-@row("ExtractVolumePatches")
-def _volume_patches(call: Call, x: Value) -> Result:
-    return _extracted(call, x, 3, windows_of)
+@op_importer("ExtractVolumePatches")
+def _volume_patches(call: ImportCall, x: ImportedValue) -> Result:
+    return _extracted(call, x, 3, window_geometry)
 
 
-def _extracted(call: Call, x: Value, rank: int, find: Callable[..., Windows]) -> Entry:
+def _extracted(
+    call: ImportCall, x: ImportedValue, rank: int, find_windows: Callable[..., WindowGeometry]
+) -> Entry:
+    """Return the patches under the windows."""
     shape = inner_shape(call, x, rank)
     window = spatial(call, "ksizes", call.integers("ksizes"), rank)
-    windows = find(call, shape[1:-1], window)
-    made: Entry = ops.extract_patches(
+    windows = find_windows(call, shape[1:-1], window)
+    patches: Entry = ops.extract_patches(
         windows.padded(x.entry), window=window, **windows.params, name=call.name
     )
-    return made
+    return patches
 
 
-@row("LRN")
-def _lrn(call: Call, x: Value) -> Result:
+@op_importer("LRN")
+def _lrn(call: ImportCall, x: ImportedValue) -> Result:
     return _normalised(call, x)
 
 
-@row("LRNGrad")
-def _lrn_grad(call: Call, dy: Value, x: Value, y: Value) -> Result:
-    return flow_back(_normalised(call, x), x.entry, dy.entry)
+@op_importer("LRNGrad")
+def _lrn_grad(call: ImportCall, dy: ImportedValue, x: ImportedValue, y: ImportedValue) -> Result:
+    return input_gradient(_normalised(call, x), x.entry, dy.entry)
 
 
-def _normalised(call: Call, x: Value) -> Entry:
+def _normalised(call: ImportCall, x: ImportedValue) -> Entry:
+    """Return a local response normalization."""
     if len(call.shape(x)) != 4:
         raise ModelError(
             f"{call.where} needs {short(x.name)} of rank 4, got {show_shape(call.shape(x))}"
         )
-    made: Entry = ops.local_response_normalization(
+    normalized: Entry = ops.local_response_normalization(
         x.entry,
         depth_radius=call.attr("depth_radius", "i", 5),
         bias=call.attr("bias", "f", 1.0),
         alpha=call.attr("alpha", "f", 1.0),
         beta=call.attr("beta", "f", 0.5),
     )
-    return made
+    return normalized

@@ -1,43 +1,50 @@
-"""Recurrent cells that TensorFlow has as one operator, and blocks of their steps."""
+"""Importers of recurrent cells, and of blocks of their steps."""
 
 from __future__ import annotations
 
 from passkit import ops
 from passkit.errors import ModelError
+from passkit.frontends.tf_graphdef.imported_value import ImportCall, ImportedValue
 from passkit.frontends.tf_graphdef.proto import short
-from passkit.frontends.tf_graphdef.table import NODE_NBYTES, Result, row
-from passkit.frontends.tf_graphdef.value import Call, Value
+from passkit.frontends.tf_graphdef.registry import NODE_NBYTES, Result, op_importer
 from passkit.graph.infer import show_shape
 from passkit.graph.node import Entry
 from passkit.ops.layouts import as_dtype, wide
 from passkit.values.size import Extent, Size
 
 STEP_NBYTES = 60 * NODE_NBYTES
-"""About what one step of a block takes."""
+"""Approximate memory of one step of a block."""
 
 
 def _part(z: Entry, k: int, units: Extent) -> Entry:
-    """The k-th of several gates that lie one after the other."""
-    made: Entry = ops.slice(z, begin=(0, k * units), size=(z.shape[0], units))  # type: ignore[index]
-    return made
+    """Return gate k of the gates that are stored one after the other."""
+    gate: Entry = ops.slice(z, begin=(0, k * units), size=(z.shape[0], units))  # type: ignore[index]
+    return gate
 
 
 class _Lstm:
-    """An LSTM with TensorFlow's weights: (inputs + units, 4 units), and peepholes for i, f, o.
+    """An LSTM cell with TensorFlow's weights (inputs + units, 4 units) and optional peepholes.
 
-    ``order`` says where the gates i, c, f and o lie.
+    ``order`` is the order of the gates i, c, f and o in the weights.
     """
 
-    def __init__(self, call: Call, order: str, w: Value, peep: list[Value], b: Value) -> None:
+    def __init__(
+        self,
+        call: ImportCall,
+        order: str,
+        w: ImportedValue,
+        peep: list[ImportedValue],
+        b: ImportedValue,
+    ) -> None:
         self.w, self.b = wide(w.entry), wide(b.entry)
         self.order = order
         self.clip = call.attr("cell_clip", "f", 3.0 if order == "icfo" else 0.0)
         self.forget = call.attr("forget_bias", "f", 1.0) if order == "icfo" else 0.0
-        holes = [wide(v.entry) for v in peep]
-        self.peep = holes if call.attr("use_peephole", "b", False) else None
+        peepholes = [wide(v.entry) for v in peep]
+        self.peep = peepholes if call.attr("use_peephole", "b", False) else None
 
     def step(self, x: Entry, c: Entry, h: Entry) -> tuple[Entry, ...]:
-        """i, cs, f, o, ci, co and h after one step."""
+        """Return i, cs, f, o, ci, co and h after one step."""
         units = h.shape[1]  # type: ignore[index]
         z = ops.matmul(ops.concat(x, h, axis=1), self.w) + self.b
         gates = {name: _part(z, k, units) for k, name in enumerate(self.order)}
@@ -53,32 +60,41 @@ class _Lstm:
         return i, cs, f, o, ci, co, o * co
 
 
-def _matrices(call: Call, *values: Value) -> None:
+def _matrices(call: ImportCall, *values: ImportedValue) -> None:
+    """Check that inputs are matrices."""
     for v in values:
         if len(call.shape(v)) != 2:
             shape = show_shape(call.shape(v))
             raise ModelError(f"{call.where} needs {short(v.name)} of rank 2, got {shape}")
 
 
-@row("LSTMBlockCell")
+@op_importer("LSTMBlockCell")
 def _lstm_cell(
-    call: Call, x: Value, c: Value, h: Value, w: Value, wci: Value, wcf: Value, wco: Value, b: Value
+    call: ImportCall,
+    x: ImportedValue,
+    c: ImportedValue,
+    h: ImportedValue,
+    w: ImportedValue,
+    wci: ImportedValue,
+    wcf: ImportedValue,
+    wco: ImportedValue,
+    b: ImportedValue,
 ) -> Result:
     _matrices(call, x, c, h, w)
     cell = _Lstm(call, "icfo", w, [wci, wcf, wco], b)
-    made = cell.step(*(wide(v.entry) for v in (x, c, h)))
-    return tuple(as_dtype(e, x.entry) for e in made)
+    results = cell.step(*(wide(v.entry) for v in (x, c, h)))
+    return tuple(as_dtype(e, x.entry) for e in results)
 
 
-@row("LSTMBlockCellGrad")
-def _lstm_cell_grad(call: Call, *inputs: Value) -> Result:
-    """What flows to the state before, to the gates in front of their functions, to the peepholes.
+@op_importer("LSTMBlockCellGrad")
+def _lstm_cell_grad(call: ImportCall, *inputs: ImportedValue) -> Result:
+    """Import the gradient of a cell: of the state, the gates before activation, and the peepholes.
 
-    By what the cell gave, so that no product of matrices is computed again.
+    It uses the results of the forward cell, so that no matrix product is computed again.
     """
     if len(inputs) != 16:
         raise ModelError(f"{call.where} needs 16 inputs, got {len(inputs)}")
-    before, i, cs, f, o, ci, co, dcs, dh = (
+    previous_state, i, cs, f, o, ci, co, dcs, dh = (
         wide(inputs[k].entry) for k in (1, 8, 9, 10, 11, 12, 13, 14, 15)
     )
     peep = [wide(v.entry) for v in inputs[4:7]]
@@ -87,30 +103,36 @@ def _lstm_cell_grad(call: Call, *inputs: Value) -> Result:
     dcs = dcs + (1.0 - co * co) * dh * o
     if has_peep:
         dcs = dcs + do * peep[2]
-    dci, df, di = (1.0 - ci * ci) * dcs * i, f * (1.0 - f) * dcs * before, i * (1.0 - i) * dcs * ci
-    flow = dcs * f
-    holes = [ops.zeros_like(p) for p in peep]
+    dci, df, di = (
+        (1.0 - ci * ci) * dcs * i,
+        f * (1.0 - f) * dcs * previous_state,
+        i * (1.0 - i) * dcs * ci,
+    )
+    state_gradient = dcs * f
+    peephole_gradients = [ops.zeros_like(p) for p in peep]
     if has_peep:
-        flow = flow + di * peep[0] + df * peep[1]
-        holes = [ops.reduce_sum(e, axis=0) for e in (di * before, df * before, do * cs)]
+        state_gradient = state_gradient + di * peep[0] + df * peep[1]
+        peephole_gradients = [
+            ops.reduce_sum(e, axis=0) for e in (di * previous_state, df * previous_state, do * cs)
+        ]
     gates = ops.concat(di, dci, df, do, axis=1)
-    return tuple(as_dtype(e, inputs[0].entry) for e in (flow, gates, *holes))
+    return tuple(as_dtype(e, inputs[0].entry) for e in (state_gradient, gates, *peephole_gradients))
 
 
-@row("BlockLSTM", "BlockLSTMV2")
+@op_importer("BlockLSTM", "BlockLSTMV2")
 def _lstm_block(
-    call: Call,
-    length: Value,
-    x: Value,
-    c: Value,
-    h: Value,
-    w: Value,
-    wci: Value,
-    wcf: Value,
-    wco: Value,
-    b: Value,
+    call: ImportCall,
+    length: ImportedValue,
+    x: ImportedValue,
+    c: ImportedValue,
+    h: ImportedValue,
+    w: ImportedValue,
+    wci: ImportedValue,
+    wcf: ImportedValue,
+    wco: ImportedValue,
+    b: ImportedValue,
 ) -> Result:
-    """One step after the other; the results of steps from ``length`` on are zeros."""
+    """Import a block of steps, unrolled; results from step ``length`` on are zeros."""
     _matrices(call, c, h, w)
     shape = call.shape(x)
     if len(shape) != 3 or isinstance(shape[0], Size):
@@ -121,26 +143,32 @@ def _lstm_block(
     count = max(min(call.integer(length, "seq_len_max"), shape[0]), 0)
     call.budget.take(STEP_NBYTES * count, call.where)
     cell = _Lstm(call, "icfo" if call.node.op == "BlockLSTM" else "ifco", w, [wci, wcf, wco], b)
-    data, state, out = wide(x.entry), wide(c.entry), wide(h.entry)
-    rest = ops.broadcast_to(ops.zeros_like(ops.expand_dims(out, axis=0)), shape=(
-        shape[0] - count, *call.shape(h)
-    ))  # fmt: skip
+    data, state, hidden = wide(x.entry), wide(c.entry), wide(h.entry)
+    padding = ops.broadcast_to(
+        ops.zeros_like(ops.expand_dims(hidden, axis=0)), shape=(shape[0] - count, *call.shape(h))
+    )
     steps: list[tuple[Entry, ...]] = []
     for t in range(count):
-        steps.append(cell.step(data[t], state, out))
-        state, out = steps[-1][1], steps[-1][6]
-    found = []
+        steps.append(cell.step(data[t], state, hidden))
+        state, hidden = steps[-1][1], steps[-1][6]
+    results = []
     for k in range(7):
         rows = [ops.expand_dims(step[k], axis=0) for step in steps]
-        found.append(as_dtype(ops.concat(*rows, rest, axis=0), x.entry))
-    return tuple(found)
+        results.append(as_dtype(ops.concat(*rows, padding, axis=0), x.entry))
+    return tuple(results)
 
 
-@row("GRUBlockCell")
+@op_importer("GRUBlockCell")
 def _gru_cell(
-    call: Call, x: Value, h: Value, w_ru: Value, w_c: Value, b_ru: Value, b_c: Value
+    call: ImportCall,
+    x: ImportedValue,
+    h: ImportedValue,
+    w_ru: ImportedValue,
+    w_c: ImportedValue,
+    b_ru: ImportedValue,
+    b_c: ImportedValue,
 ) -> Result:
-    """r, u, c and the next h; r scales the state before its product."""
+    """Import a GRU cell: r, u, c and the next h; r scales the state before its product."""
     _matrices(call, x, h, w_ru, w_c)
     data, state = wide(x.entry), wide(h.entry)
     units = state.shape[1]  # type: ignore[index]

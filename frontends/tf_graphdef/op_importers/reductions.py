@@ -1,11 +1,11 @@
-"""Reductions over axes, softmax, and cross entropies."""
+"""Importers of reductions over axes, softmax, and cross entropies."""
 
 from __future__ import annotations
 
 from passkit.errors import ModelError
+from passkit.frontends.tf_graphdef.imported_value import ImportCall, ImportedValue
 from passkit.frontends.tf_graphdef.operators import ops
-from passkit.frontends.tf_graphdef.table import Result, row
-from passkit.frontends.tf_graphdef.value import Call, Value
+from passkit.frontends.tf_graphdef.registry import Result, op_importer
 from passkit.graph.node import Entry
 from passkit.values.size import Size, numel
 
@@ -19,28 +19,37 @@ REDUCTIONS = {
     "All": "reduce_all",
     "EuclideanNorm": "reduce_l2",
 }
+"""passkit's names of TensorFlow's reductions."""
 
 
 def _enter_reduction(theirs: str, ours: str) -> None:
-    def reduction(call: Call, x: Value, axes: Value) -> Entry:
-        wanted = call.ints(axes, "axes")
-        keep = call.attr("keep_dims", "b", False)
-        if theirs == "Mean" and x.dtype.is_integer:
-            return _whole_mean(call, x, wanted, keep)
-        made: Entry = getattr(ops, ours)(x.entry, axis=wanted, keepdims=keep, name=call.name)
-        return made
+    """Register the importer of a reduction."""
 
-    row(theirs)(reduction)
+    def reduction(call: ImportCall, x: ImportedValue, axes: ImportedValue) -> Entry:
+        axis_list = call.ints(axes, "axes")
+        keepdims = call.attr("keep_dims", "b", False)
+        if theirs == "Mean" and x.dtype.is_integer:
+            return _whole_mean(call, x, axis_list, keepdims)
+        reduced: Entry = getattr(ops, ours)(
+            x.entry, axis=axis_list, keepdims=keepdims, name=call.name
+        )
+        return reduced
+
+    op_importer(theirs)(reduction)
 
 
 for _theirs, _ours in REDUCTIONS.items():
     _enter_reduction(_theirs, _ours)
 
 
-def _whole_mean(call: Call, x: Value, axes: tuple[int, ...], keep: bool) -> Entry:
-    """Integers have a mean that is rounded toward 0. Raises: ModelError for an unknown count."""
+def _whole_mean(call: ImportCall, x: ImportedValue, axes: tuple[int, ...], keep: bool) -> Entry:
+    """Return a mean of integers, truncated.
+
+    Raises:
+        ModelError: If the number of elements is unknown or 0.
+    """
     shape = call.shape(x)
-    total = ops.reduce_sum(x.entry, axis=axes, keepdims=keep)  # refuses axes that there are not
+    total = ops.reduce_sum(x.entry, axis=axes, keepdims=keep)  # refuses axes out of range
     count = numel(shape[a] for a in axes)
     if isinstance(count, Size) or count == 0:
         raise ModelError(
@@ -50,33 +59,31 @@ def _whole_mean(call: Call, x: Value, axes: tuple[int, ...], keep: bool) -> Entr
     return ops.trunc_div(total, ops.full_like(total, count), name=call.name)  # type: ignore[no-any-return]
 
 
-@row("L2Loss")
-def _l2_loss(call: Call, x: Value) -> Result:
+@op_importer("L2Loss")
+def _l2_loss(call: ImportCall, x: ImportedValue) -> Result:
     return ops.reduce_sum(ops.square(x.entry)) * 0.5
 
 
-@row("Softmax", "LogSoftmax")
-def _softmax(call: Call, x: Value) -> Result:
+@op_importer("Softmax", "LogSoftmax")
+def _softmax(call: ImportCall, x: ImportedValue) -> Result:
     op = ops.softmax if call.node.op == "Softmax" else ops.log_softmax
     return op(x.entry, axis=-1, name=call.name)
 
 
-@row("SoftmaxCrossEntropyWithLogits")
-def _cross_entropy(call: Call, logits: Value, labels: Value) -> Result:
-    """The loss of each row, and its gradient for the logits; both inputs broadcast."""
+@op_importer("SoftmaxCrossEntropyWithLogits")
+def _cross_entropy(call: ImportCall, logits: ImportedValue, labels: ImportedValue) -> Result:
+    """Import the loss of each row, and its gradient for the logits; both inputs broadcast."""
     call.rank(logits, 2)
     call.rank(labels, 2)
-    x, wanted = ops.broadcast_arrays(logits.entry, labels.entry)
-    loss = ops.softmax_cross_entropy_with_logits(wanted, x, name=call.name)
-    return loss, ops.softmax(x) - wanted
+    x, label_rows = ops.broadcast_arrays(logits.entry, labels.entry)
+    loss = ops.softmax_cross_entropy_with_logits(label_rows, x, name=call.name)
+    return loss, ops.softmax(x) - label_rows
 
 
-@row("SparseSoftmaxCrossEntropyWithLogits")
-def _sparse_cross_entropy(call: Call, logits: Value, labels: Value) -> Result:
-    """As above, for labels that are classes; which ones there are is not checked."""
+@op_importer("SparseSoftmaxCrossEntropyWithLogits")
+def _sparse_cross_entropy(call: ImportCall, logits: ImportedValue, labels: ImportedValue) -> Result:
+    """Import the same for labels that are class numbers, whose range is not checked."""
     classes = call.rank(logits, 2)[1]
-    loss = ops.sparse_softmax_cross_entropy_with_logits(
-        labels.entry, logits.entry, name=call.name
-    )
-    wanted = ops.one_hot(labels.entry, depth=classes, dtype=logits.dtype.name)
-    return loss, ops.softmax(logits.entry) - wanted
+    loss = ops.sparse_softmax_cross_entropy_with_logits(labels.entry, logits.entry, name=call.name)
+    one_hot = ops.one_hot(labels.entry, depth=classes, dtype=logits.dtype.name)
+    return loss, ops.softmax(logits.entry) - one_hot

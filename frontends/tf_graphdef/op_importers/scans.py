@@ -1,16 +1,16 @@
-"""Cumulative sums and products."""
+"""Importers of cumulative sums and products."""
 
 from __future__ import annotations
 
 from passkit import ops
-from passkit.frontends.tf_graphdef.table import Result, row
-from passkit.frontends.tf_graphdef.value import Call, Value
+from passkit.frontends.tf_graphdef.imported_value import ImportCall, ImportedValue
+from passkit.frontends.tf_graphdef.registry import Result, op_importer
 
 SCANS = {"Cumsum": "cumsum", "Cumprod": "cumprod", "CumulativeLogsumexp": "logcumsumexp"}
 
 
-@row(*SCANS)
-def _scan(call: Call, x: Value, axis: Value) -> Result:
+@op_importer(*SCANS)
+def _scan(call: ImportCall, x: ImportedValue, axis: ImportedValue) -> Result:
     return getattr(ops, SCANS[call.node.op])(
         x.entry,
         axis=call.integer(axis, "axis"),

@@ -1,6 +1,6 @@
-"""Sums of what has equal ids, and counts of values.
+"""Importers of segment reductions and of counts.
 
-How many segments there are must be known: Segment* and SparseSegment* say it by their last id.
+The number of segments must be known; for Segment* and SparseSegment* it follows from the last id.
 """
 
 from __future__ import annotations
@@ -8,14 +8,14 @@ from __future__ import annotations
 import numpy as np
 
 from passkit.errors import ModelError
+from passkit.frontends.tf_graphdef.imported_value import ImportCall, ImportedValue
 from passkit.frontends.tf_graphdef.operators import ops
-from passkit.frontends.tf_graphdef.table import Result, row
-from passkit.frontends.tf_graphdef.value import Call, Value
+from passkit.frontends.tf_graphdef.registry import Result, op_importer
 from passkit.graph.node import Entry
 from passkit.values.size import Extent
 
 MOST = 1 << 31
-"""More segments are no model's."""
+"""Bound of the number of segments."""
 
 UNSORTED = {
     "UnsortedSegmentMax": "segment_max",
@@ -25,15 +25,22 @@ UNSORTED = {
 }
 
 
-def _count(call: Call, value: Value) -> Extent:
+def _count(call: ImportCall, value: ImportedValue) -> Extent:
+    """Return the number of segments.
+
+    Raises:
+        ModelError: If it is out of range.
+    """
     (count,) = call.extents(value, "number of segments")[:1] or (-1,)
     if isinstance(count, int) and not 0 <= count < MOST:
         raise ModelError(f"{call.where} needs a number of segments from 0 to 2**31, got {count}")
     return count
 
 
-@row(*UNSORTED)
-def _unsorted(call: Call, x: Value, ids: Value, num_segments: Value) -> Result:
+@op_importer(*UNSORTED)
+def _unsorted(
+    call: ImportCall, x: ImportedValue, ids: ImportedValue, num_segments: ImportedValue
+) -> Result:
     op = getattr(ops, UNSORTED[call.node.op])
     count = _count(call, num_segments)
     if call.node.op in ("UnsortedSegmentMax", "UnsortedSegmentMin") and x.dtype.is_float:
@@ -41,50 +48,59 @@ def _unsorted(call: Call, x: Value, ids: Value, num_segments: Value) -> Result:
     return op(x.entry, ids.entry, num_segments=count, name=call.name)
 
 
-def _finite(op: object, x: Value, ids: Value, count: Extent) -> Entry:
-    """Of no element the lowest or highest finite number, where passkit has an infinity."""
+def _finite(op: object, x: ImportedValue, ids: ImportedValue, count: Extent) -> Entry:
+    """Return a segment maximum or minimum.
+
+    Empty segments are the limit of the dtype, not infinite.
+    """
     assert callable(op)
-    found: Entry = op(x.entry, ids.entry, num_segments=count)
-    most = ops.nan_to_num(ops.full_like(found, np.inf))
-    missing = op(ops.zeros_like(x.entry), ids.entry, num_segments=count)
-    end = ops.where(missing > 0, most, -most)
-    return ops.where(ops.isinf(missing), end, found)  # type: ignore[no-any-return]
+    reduced: Entry = op(x.entry, ids.entry, num_segments=count)
+    largest = ops.nan_to_num(ops.full_like(reduced, np.inf))
+    zero_reduced = op(ops.zeros_like(x.entry), ids.entry, num_segments=count)
+    limit = ops.where(zero_reduced > 0, largest, -largest)
+    return ops.where(ops.isinf(zero_reduced), limit, reduced)  # type: ignore[no-any-return]
 
 
-def _last(call: Call, ids: Value) -> int:
-    """How many segments known ids say. Raises: ModelError for others, and unsorted ones."""
-    if ids.known is None or ids.known.dtype.kind not in "iu" or ids.known.ndim != 1:
+def _last(call: ImportCall, ids: ImportedValue) -> int:
+    """Return the number of segments from known ids.
+
+    Raises:
+        ModelError: If ids are not known, or not sorted.
+    """
+    if ids.array is None or ids.array.dtype.kind not in "iu" or ids.array.ndim != 1:
         raise ModelError(
             f"{call.where} needs segment ids that are known when the model is loaded, since the "
             f"last one says how many rows there are, got {call.shown(ids)}; "
             f"UnsortedSegmentSum takes the number as an input"
         )
-    found = ids.known
-    if found.size and ((np.diff(found) < 0).any() or found[0] < 0 or found[-1] >= MOST):
+    known_ids = ids.array
+    if known_ids.size and (
+        (np.diff(known_ids) < 0).any() or known_ids[0] < 0 or known_ids[-1] >= MOST
+    ):
         raise ModelError(
             f"{call.where} needs segment ids that rise from 0 on, got {call.shown(ids)}"
         )
-    return int(found[-1]) + 1 if found.size else 0
+    return int(known_ids[-1]) + 1 if known_ids.size else 0
 
 
-def _folded(call: Call, kind: str, x: Entry, ids: Entry, count: Extent) -> Entry:
-    """``kind`` of each segment; 0 for one without rows, or 1 where that is the product."""
+def _folded(call: ImportCall, kind: str, x: Entry, ids: Entry, count: Extent) -> Entry:
+    """Return a segment reduction; empty segments are 0, or 1 for products."""
     if kind == "SqrtN":
-        total = ops.segment_sum(x, ids, num_segments=count)
+        sums = ops.segment_sum(x, ids, num_segments=count)
         ones = ops.reshape(ops.full_like(ids, 1), shape=(-1, *(1,) * (x.ndim - 1)))
-        each = ops.segment_sum(ops.cast(ones, dtype=str(x.dtype)), ids, num_segments=count)
-        return ops.div(total, ops.sqrt(ops.maximum(each, 1)), name=call.name)  # type: ignore[no-any-return]
+        counts = ops.segment_sum(ops.cast(ones, dtype=str(x.dtype)), ids, num_segments=count)
+        return ops.div(sums, ops.sqrt(ops.maximum(counts, 1)), name=call.name)  # type: ignore[no-any-return]
     if kind in ("Max", "Min"):
-        found = getattr(ops, f"segment_{kind.lower()}")(x, ids, num_segments=count)
-        rows = ops.segment_sum(ops.full_like(ids, 1), ids, num_segments=count)
-        empty = ops.equal(ops.reshape(rows, shape=(-1, *(1,) * (x.ndim - 1))), 0)
-        return ops.where(empty, ops.zeros_like(found), found, name=call.name)  # type: ignore[no-any-return]
+        reduced = getattr(ops, f"segment_{kind.lower()}")(x, ids, num_segments=count)
+        row_counts = ops.segment_sum(ops.full_like(ids, 1), ids, num_segments=count)
+        is_empty = ops.equal(ops.reshape(row_counts, shape=(-1, *(1,) * (x.ndim - 1))), 0)
+        return ops.where(is_empty, ops.zeros_like(reduced), reduced, name=call.name)  # type: ignore[no-any-return]
     op = getattr(ops, f"segment_{kind.lower()}")
     return op(x, ids, num_segments=count, name=call.name)  # type: ignore[no-any-return]
 
 
-@row(*(f"Segment{kind}" for kind in ("Max", "Mean", "Min", "Prod", "Sum")))
-def _segment(call: Call, x: Value, ids: Value) -> Result:
+@op_importer(*(f"Segment{kind}" for kind in ("Max", "Mean", "Min", "Prod", "Sum")))
+def _segment(call: ImportCall, x: ImportedValue, ids: ImportedValue) -> Result:
     kind = call.node.op.removeprefix("Segment")
     count = _last(call, ids)
     if kind == "Mean" and x.dtype.is_integer:
@@ -92,25 +108,33 @@ def _segment(call: Call, x: Value, ids: Value) -> Result:
     return _folded(call, kind, x.entry, ids.entry, count)
 
 
-@row(*(f"SparseSegment{kind}" for kind in ("Mean", "SqrtN", "Sum")))
-def _sparse(call: Call, x: Value, indices: Value, ids: Value) -> Result:
+@op_importer(*(f"SparseSegment{kind}" for kind in ("Mean", "SqrtN", "Sum")))
+def _sparse(
+    call: ImportCall, x: ImportedValue, indices: ImportedValue, ids: ImportedValue
+) -> Result:
     kind = call.node.op.removeprefix("SparseSegment")
     rows = ops.gather(x.entry, indices.entry)
     return _folded(call, kind, rows, ids.entry, _last(call, ids))
 
 
-@row(*(f"SparseSegment{kind}WithNumSegments" for kind in ("Mean", "SqrtN", "Sum")))
+@op_importer(*(f"SparseSegment{kind}WithNumSegments" for kind in ("Mean", "SqrtN", "Sum")))
 def _sparse_counted(
-    call: Call, x: Value, indices: Value, ids: Value, num_segments: Value
+    call: ImportCall,
+    x: ImportedValue,
+    indices: ImportedValue,
+    ids: ImportedValue,
+    num_segments: ImportedValue,
 ) -> Result:
     kind = call.node.op.removeprefix("SparseSegment").removesuffix("WithNumSegments")
     rows = ops.gather(x.entry, indices.entry)
     return _folded(call, kind, rows, ids.entry, _count(call, num_segments))
 
 
-@row("Bincount", "DenseBincount")
-def _bincount(call: Call, x: Value, size: Value, weights: Value) -> Result:
-    """How often, or with which weight in all, each number below size occurs, in each row."""
+@op_importer("Bincount", "DenseBincount")
+def _bincount(
+    call: ImportCall, x: ImportedValue, size: ImportedValue, weights: ImportedValue
+) -> Result:
+    """Import a count or sum of weights of each number below size, in each row."""
     shape = call.shape(x)
     length = _count(call, size)
     has_weights = 0 not in call.shape(weights)
@@ -118,46 +142,53 @@ def _bincount(call: Call, x: Value, size: Value, weights: Value) -> Result:
     if len(shape) > 2 or (len(shape) == 2 and call.node.op == "Bincount"):
         raise ModelError(f"{call.where} needs a vector, or rows of them, got rank {len(shape)}")
     if call.attr("binary_output", "b", False):
-        hit = ops.one_hot(x.entry, depth=length, dtype="bool", on_value=True, off_value=False)
-        return ops.cast(ops.reduce_any(hit, axis=-2), dtype=dtype, name=call.name)
-    each = weights.entry if has_weights else ops.cast(ops.full_like(x.entry, 1), dtype=dtype)
+        is_value = ops.one_hot(x.entry, depth=length, dtype="bool", on_value=True, off_value=False)
+        return ops.cast(ops.reduce_any(is_value, axis=-2), dtype=dtype, name=call.name)
+    weight_entries = (
+        weights.entry if has_weights else ops.cast(ops.full_like(x.entry, 1), dtype=dtype)
+    )
     if len(shape) < 2:
-        flat, each = (ops.reshape(e, shape=(-1,)) for e in (x.entry, each))
-        return ops.segment_sum(each, flat, num_segments=length, name=call.name)
+        flat, weight_entries = (ops.reshape(e, shape=(-1,)) for e in (x.entry, weight_entries))
+        return ops.segment_sum(weight_entries, flat, num_segments=length, name=call.name)
     rows = ops.reshape(ops.arange(0, shape[0], dtype="int64"), shape=(-1, 1))
-    wide = ops.cast(x.entry, dtype="int64")
-    inside = ops.logical_and(wide >= 0, wide < length)
-    ids = ops.where(inside, rows * length + wide, -1)
-    total = ops.segment_sum(each, ids, num_segments=shape[0] * length)
-    return ops.reshape(total, shape=(shape[0], length), name=call.name)
+    values = ops.cast(x.entry, dtype="int64")
+    in_range = ops.logical_and(values >= 0, values < length)
+    ids = ops.where(in_range, rows * length + values, -1)
+    sums = ops.segment_sum(weight_entries, ids, num_segments=shape[0] * length)
+    return ops.reshape(sums, shape=(shape[0], length), name=call.name)
 
 
-@row("InTopK")
-def _in_top_k_attribute(call: Call, predictions: Value, targets: Value) -> Result:
+@op_importer("InTopK")
+def _in_top_k_attribute(
+    call: ImportCall, predictions: ImportedValue, targets: ImportedValue
+) -> Result:
     return _in_top(call, predictions, targets, call.attr("k", "i"))
 
 
-@row("InTopKV2")
-def _in_top_k(call: Call, predictions: Value, targets: Value, k: Value) -> Result:
+@op_importer("InTopKV2")
+def _in_top_k(
+    call: ImportCall, predictions: ImportedValue, targets: ImportedValue, k: ImportedValue
+) -> Result:
     return _in_top(call, predictions, targets, call.integer(k, "k"))
 
 
-def _in_top(call: Call, predictions: Value, targets: Value, k: int) -> Entry:
-    """Whether fewer than k classes beat the target; a row with infinities or NaN says no."""
+def _in_top(call: ImportCall, predictions: ImportedValue, targets: ImportedValue, k: int) -> Entry:
+    """Return whether fewer than k classes beat the target.
+
+    False for rows with infinities or NaN.
+    """
     classes = call.rank(predictions, 2)[1]
-    x, wanted = predictions.entry, ops.cast(targets.entry, dtype="int64")
-    at = ops.expand_dims(wanted, axis=1)
-    mine = ops.take_along_axis(x, at, axis=1)
-    better = ops.reduce_sum(ops.cast(x > mine, dtype="int32"), axis=1)
-    good = ops.reduce_all(ops.isfinite(x), axis=1)
-    there = ops.logical_and(wanted >= 0, ops.less(wanted, _as_data(classes)))
-    return ops.logical_and(ops.logical_and(better < k, good), there, name=call.name)  # type: ignore[no-any-return]
+    x, target_ids = predictions.entry, ops.cast(targets.entry, dtype="int64")
+    column = ops.expand_dims(target_ids, axis=1)
+    target_score = ops.take_along_axis(x, column, axis=1)
+    num_better = ops.reduce_sum(ops.cast(x > target_score, dtype="int32"), axis=1)
+    is_finite = ops.reduce_all(ops.isfinite(x), axis=1)
+    in_range = ops.logical_and(target_ids >= 0, ops.less(target_ids, _as_data(classes)))
+    return ops.logical_and(ops.logical_and(num_better < k, is_finite), in_range, name=call.name)  # type: ignore[no-any-return]
 
 
 def _as_data(n: Extent) -> Entry:
-    """An extent as a number that is computed with."""
+    """Return an extent as an entry."""
     if isinstance(n, int):
         return ops.full((), n, dtype="int64")  # type: ignore[no-any-return]
     return ops.reduce_max(ops.arange(0, n + 1, dtype="int64"))  # type: ignore[no-any-return]
-
-

@@ -1,18 +1,18 @@
-"""Slices: their reading, and what is written into them."""
+"""Importers of slices, and of writes into slices."""
 
 from __future__ import annotations
 
 from passkit import ops
 from passkit.errors import ModelError
+from passkit.frontends.tf_graphdef.imported_value import ImportCall, ImportedValue
+from passkit.frontends.tf_graphdef.registry import Result, op_importer
 from passkit.frontends.tf_graphdef.shape_arithmetic import numpy_index
-from passkit.frontends.tf_graphdef.table import Result, row
-from passkit.frontends.tf_graphdef.tensor import shape_from
-from passkit.frontends.tf_graphdef.value import Call, Value
+from passkit.frontends.tf_graphdef.tensor import parse_shape
 from passkit.graph.infer import show_shape
 
 
-@row("Slice")
-def _slice(call: Call, x: Value, begin: Value, size: Value) -> Result:
+@op_importer("Slice")
+def _slice(call: ImportCall, x: ImportedValue, begin: ImportedValue, size: ImportedValue) -> Result:
     return ops.slice(
         x.entry,
         begin=tuple(call.extents(begin, "begin")),
@@ -21,49 +21,71 @@ def _slice(call: Call, x: Value, begin: Value, size: Value) -> Result:
     )
 
 
-@row("StridedSlice")
-def _strided_slice(call: Call, x: Value, begin: Value, end: Value, strides: Value) -> Result:
+@op_importer("StridedSlice")
+def _strided_slice(
+    call: ImportCall,
+    x: ImportedValue,
+    begin: ImportedValue,
+    end: ImportedValue,
+    strides: ImportedValue,
+) -> Result:
     call.shape(x)
     return x.entry[numpy_index(call, begin, end, strides)]
 
 
-@row("StridedSliceGrad")
+@op_importer("StridedSliceGrad")
 def _strided_slice_grad(
-    call: Call, shape: Value, begin: Value, end: Value, strides: Value, dy: Value
+    call: ImportCall,
+    shape: ImportedValue,
+    begin: ImportedValue,
+    end: ImportedValue,
+    strides: ImportedValue,
+    dy: ImportedValue,
 ) -> Result:
-    """Zeros of a shape, with dy in a slice of them."""
-    wanted = tuple(call.extents(shape, "shape"))
-    zeros = ops.zeros(wanted, dtype=dy.dtype.name)
+    """Import the gradient of a slice: zeros with dy written into the slice."""
+    result_shape = tuple(call.extents(shape, "shape"))
+    zeros = ops.zeros(result_shape, dtype=dy.dtype.name)
     return ops.assign_index(zeros, numpy_index(call, begin, end, strides), dy.entry)
 
 
-@row("TensorStridedSliceUpdate")
+@op_importer("TensorStridedSliceUpdate")
 def _strided_slice_update(
-    call: Call, x: Value, begin: Value, end: Value, strides: Value, value: Value
+    call: ImportCall,
+    x: ImportedValue,
+    begin: ImportedValue,
+    end: ImportedValue,
+    strides: ImportedValue,
+    value: ImportedValue,
 ) -> Result:
     call.shape(x)
     return ops.assign_index(x.entry, numpy_index(call, begin, end, strides), value.entry)
 
 
 def _shown(shape: tuple[int | None, ...]) -> str:
+    """Format a shape for a message."""
     return "(" + ", ".join("?" if n is None else str(n) for n in shape) + ")"
 
 
-@row("EnsureShape")
-def _ensure_shape(call: Call, x: Value) -> Result:
-    """Sizes that the input leaves open become those of the model; a call checks them."""
-    wanted = shape_from(call.attr("shape", "shape"), call.where)
-    found = call.shape(x)
-    if wanted is None:
+@op_importer("EnsureShape")
+def _ensure_shape(call: ImportCall, x: ImportedValue) -> Result:
+    """Import EnsureShape: unknown extents of the input become those of the attribute.
+
+    Raises:
+        ModelError: If they contradict each other.
+    """
+    declared = parse_shape(call.attr("shape", "shape"), call.where)
+    input_shape = call.shape(x)
+    if declared is None:
         return x
-    fits = len(wanted) == len(found) and all(
-        n is None or n == m or not isinstance(m, int) for n, m in zip(wanted, found, strict=True)
+    is_compatible = len(declared) == len(input_shape) and all(
+        n is None or n == m or not isinstance(m, int)
+        for n, m in zip(declared, input_shape, strict=True)
     )
-    if not fits:
+    if not is_compatible:
         raise ModelError(
-            f"{call.where} needs the shape {_shown(wanted)}, got {show_shape(found)}"
+            f"{call.where} needs the shape {_shown(declared)}, got {show_shape(input_shape)}"
         )
-    shape = tuple(m if n is None else n for n, m in zip(wanted, found, strict=True))
-    if shape == found:
+    shape = tuple(m if n is None else n for n, m in zip(declared, input_shape, strict=True))
+    if shape == input_shape:
         return x
     return ops.reshape(x.entry, shape=shape, name=call.name)

@@ -1,7 +1,6 @@
-"""Importers of resources: variables, tensor lists and arrays, and optimizer updates.
+"""Importers of variables, tensor lists and arrays, draws, and optimizer updates.
 
 Importing this package registers them.
-
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Models that are trained: variables are state of the graph, and train ops are its updates."""
+"""Training of TensorFlow 1 models: variables are state of the graph, and train ops its updates."""

@@ -1,4 +1,4 @@
-"""Checkpoints that TensorFlow wrote, for the variables of a model that is trained."""
+"""Restoring of TensorFlow's checkpoints into the variables of a model that is trained."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
+from numpy.typing import NDArray
+
 from passkit.errors import ModelError, nearest
-from passkit.frontends.tf_graphdef.body import Body
-from passkit.frontends.tf_graphdef.library import Library
+from passkit.frontends.tf_graphdef.function_library import FunctionLibrary
+from passkit.frontends.tf_graphdef.graph_body import GraphBody
+from passkit.frontends.tf_graphdef.imported_value import ImportCall
 from passkit.frontends.tf_graphdef.model import Model
-from passkit.frontends.tf_graphdef.opaque import Variable
+from passkit.frontends.tf_graphdef.non_arrays import ModelVariable
 from passkit.frontends.tf_graphdef.proto import budget_for, short
-from passkit.frontends.tf_graphdef.resources.variables import VARIABLES, declared
-from passkit.frontends.tf_graphdef.restoring import Restorer
-from passkit.frontends.tf_graphdef.saved_model import Weights
-from passkit.frontends.tf_graphdef.training.variables import States
-from passkit.frontends.tf_graphdef.value import Array, Call
+from passkit.frontends.tf_graphdef.resources.variables import VARIABLE_OPS, declared_variable
+from passkit.frontends.tf_graphdef.saved_model import CheckpointWeights
+from passkit.frontends.tf_graphdef.training.variable_states import VariableStates
+from passkit.frontends.tf_graphdef.variable_restorer import VariableRestorer
 from passkit.graph.infer import show_shape
 from passkit.graph.node import Entry
 
@@ -26,46 +28,67 @@ _MOST_SHOWN = 8
 
 def restored(
     model: Model,
-    body: Body,
+    body: GraphBody,
     prefix: str | PathLike[str],
     variables: Iterable[str] | Mapping[str, str] | None,
     max_nbytes: int | None,
-) -> list[tuple[Entry, Array]]:
-    """Each variable as state of a graph, and its value.
+) -> list[tuple[Entry, NDArray[Any]]]:
+    """Read the values of variables from a checkpoint.
 
-    Raises: ModelError naming all that do not fit, and files that are missing or damaged.
+    Args:
+        model: The model.
+        body: Its nodes.
+        prefix: Path of the checkpoint, as Saver.save returned it.
+        variables: Names of the variables to read, or a map from names in the checkpoint to these;
+            None for all.
+        max_nbytes: Bound of the memory that reading takes.
+
+    Returns:
+        Each variable as a state entry, with its value.
+
+    Raises:
+        ModelError: If values are missing or do not fit (all are named), or files are damaged.
     """
-    chosen = _chosen(model, _declared(model, body), variables)
+    selected = _chosen(model, _declared(model, body), variables)
     path = Path(fspath(prefix).removesuffix(".index"))
     weights = _opened(path, max_nbytes)
-    states = States(model, Restorer(model, body, Library((), model.where, model.budget)))
-    found, wrong = [], []
-    for name, variable in chosen:
-        key = weights.find(Variable(name, variable.dtype, variable.shape))
+    states = VariableStates(
+        model, VariableRestorer(model, body, FunctionLibrary((), model.where, model.budget))
+    )
+    values, mismatches = [], []
+    for name, variable in selected:
+        key = weights.find(ModelVariable(name, variable.dtype, variable.shape))
         if key is None:
-            known = nearest(name[:200], weights.names())
-            wrong.append(f"{short(name)} is not there ({known})")
+            suggestion = nearest(name[:200], weights.names())
+            mismatches.append(f"{short(name)} is not there ({suggestion})")
             continue
         entry, array = states.value(variable).entry, weights.array(key)
-        wanted = entry.shape
-        if array.dtype != variable.dtype.numpy or array.shape != wanted:
-            wrong.append(
+        shape = entry.shape
+        if array.dtype != variable.dtype.numpy or array.shape != shape:
+            mismatches.append(
                 f"{short(name)} is {array.dtype}{show_shape(array.shape)}, and the graph's "
-                f"variable is {variable.dtype}{show_shape(wanted)}"
+                f"variable is {variable.dtype}{show_shape(shape)}"
             )
-        found.append((entry, array))
-    if wrong:
-        more = f"; and {len(wrong) - _MOST_SHOWN} more" if len(wrong) > _MOST_SHOWN else ""
+        values.append((entry, array))
+    if mismatches:
+        more = (
+            f"; and {len(mismatches) - _MOST_SHOWN} more" if len(mismatches) > _MOST_SHOWN else ""
+        )
         raise ModelError(
-            f"the checkpoint {short(str(path))} does not fit {len(wrong)} of the {len(chosen)} "
-            f"variables to restore: {'; '.join(wrong[:_MOST_SHOWN])}{more}; restore(prefix, "
+            f"the checkpoint {short(str(path))} does not fit {len(mismatches)} of the "
+            f"{len(selected)} "
+            f"variables to restore: {'; '.join(mismatches[:_MOST_SHOWN])}{more}; restore(prefix, "
             f"variables=[...]) takes some, a dict says which name in the checkpoint is whose"
         )
-    return found
+    return values
 
 
-def _opened(path: Path, max_nbytes: int | None) -> Weights:
-    """The checkpoint of a path. Raises: ModelError for a folder that cannot be looked into."""
+def _opened(path: Path, max_nbytes: int | None) -> CheckpointWeights:
+    """Open the checkpoint of a path.
+
+    Raises:
+        ModelError: If its folder cannot be read.
+    """
     try:
         size = sum(p.stat().st_size for p in path.parent.iterdir() if _is_of(p.name, path.name))
     except OSError as error:
@@ -73,46 +96,48 @@ def _opened(path: Path, max_nbytes: int | None) -> Weights:
             f"{short(str(path.parent))} cannot be read: {error.strerror}; restore needs the path "
             f"that Saver.save returned"
         ) from None
-    return Weights(path, budget_for(size, max_nbytes))
+    return CheckpointWeights(path, budget_for(size, max_nbytes))
 
 
 def _is_of(name: str, prefix: str) -> bool:
-    """Whether a file is one of a checkpoint's."""
+    """Return whether a file belongs to a checkpoint."""
     return name == f"{prefix}.index" or name.startswith(f"{prefix}.data-")
 
 
-def _declared(model: Model, body: Body) -> dict[str, Variable]:
-    """The variables of the model's own graph, by name."""
-    found: dict[str, Variable] = {}
+def _declared(model: Model, body: GraphBody) -> dict[str, ModelVariable]:
+    """Return the variables of the model's own graph by name."""
+    variables: dict[str, ModelVariable] = {}
     for node in body.nodes:
-        if node.op in VARIABLES:
-            variable = declared(Call(node, node.name, model.budget))
-            found.setdefault(variable.name, variable)
-    return found
+        if node.op in VARIABLE_OPS:
+            variable = declared_variable(ImportCall(node, node.name, model.budget))
+            variables.setdefault(variable.name, variable)
+    return variables
 
 
 def _chosen(
     model: Model,
-    there: Mapping[str, Variable],
+    declared: Mapping[str, ModelVariable],
     variables: Iterable[str] | Mapping[str, str] | None,
-) -> list[tuple[str, Variable]]:
-    """Names in the checkpoint, and the variables that they are of.
+) -> list[tuple[str, ModelVariable]]:
+    """Return pairs of names in the checkpoint and variables of the graph.
 
-    Raises: ModelError for a variable that the graph does not have, and where there is none.
+    Raises:
+        ModelError: If a variable does not exist, or none is selected.
     """
     if variables is None:
-        names: list[tuple[str, Any]] = [(n, n) for n in there]
+        names: list[tuple[str, Any]] = [(n, n) for n in declared]
     elif isinstance(variables, Mapping):
         names = list(variables.items())
     else:
         names = [(n, n) for n in ([variables] if isinstance(variables, str) else variables)]
     for _, name in names:
-        if name not in there:
-            shown = nearest(str(name)[:200], [n[:200] for n in there])
+        if name not in declared:
+            shown = nearest(str(name)[:200], [n[:200] for n in declared])
             raise ModelError(f"{model.where} has no variable {short(str(name))}; {shown}")
     if not names:
         raise ModelError(
-            f"{model.where} has {len(there)} variables, and none is to be restored; restore needs "
+            f"{model.where} has {len(declared)} variables, and none is to be restored; restore "
+            f"needs "
             f"one at least"
         )
-    return [(str(key), there[name]) for key, name in names]
+    return [(str(key), declared[name]) for key, name in names]

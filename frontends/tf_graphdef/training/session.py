@@ -1,4 +1,4 @@
-"""Sessions of models that TensorFlow 1 wrote: names are fetched and fed, as in its own."""
+"""Sessions that run and train TensorFlow 1 models; tensors are fetched and fed by name."""
 
 from __future__ import annotations
 
@@ -10,47 +10,56 @@ from typing import Any
 import numpy as np
 
 from passkit.errors import FeedError, nearest
-from passkit.frontends.tf_graphdef.body import Ref, graph_body, reference
-from passkit.frontends.tf_graphdef.importer import array_of, node_number
+from passkit.frontends.tf_graphdef.graph_body import Ref, read_graph_body, reference
+from passkit.frontends.tf_graphdef.imported_value import ImportCall, ImportedValue, value_of
+from passkit.frontends.tf_graphdef.importer import node_number, require_array
 from passkit.frontends.tf_graphdef.inputs import Dims
-from passkit.frontends.tf_graphdef.opaque import Variable
-from passkit.frontends.tf_graphdef.proto import called
-from passkit.frontends.tf_graphdef.source import Source, read_model
-from passkit.frontends.tf_graphdef.tensor import dtype_from, shape_from
+from passkit.frontends.tf_graphdef.model_source import ModelSource, read_model
+from passkit.frontends.tf_graphdef.non_arrays import ModelVariable
+from passkit.frontends.tf_graphdef.proto import node_label
+from passkit.frontends.tf_graphdef.tensor import parse_dtype, parse_shape
 from passkit.frontends.tf_graphdef.training.checkpoints import restored
 from passkit.frontends.tf_graphdef.training.tracing import Trainer
-from passkit.frontends.tf_graphdef.value import Call, Value, value_of
 from passkit.frontends.tinyflow import session as tinyflow
 from passkit.frontends.tinyflow.feeds import Feed
 from passkit.frontends.tinyflow.fetches import fetch_key, flatten_fetches
 from passkit.frontends.tinyflow.functionalize import FunctionalRun, variables_read
-from passkit.frontends.tinyflow.graphs import Graph as Program
+from passkit.frontends.tinyflow.graphs import Graph as TinyflowGraph
 from passkit.frontends.tinyflow.session_config import Passes
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, known_shape, var
 from passkit.values.size import Shape
 
 MOST_PLANS = 32
-"""Compiled runs that a session keeps; the one that was not used for longest goes first."""
+"""Maximal number of compiled runs that a session caches; the least recently used one is evicted."""
 
 _PLACEHOLDERS = ("Placeholder", "PlaceholderWithDefault")
 
 
 class Session(tinyflow.Session):
-    """Where a model that TensorFlow 1 wrote is trained: its variables keep their values.
+    """Run and train a model that TensorFlow 1 wrote; its variables keep their values between runs.
 
-    ``source``, ``max_nbytes``, ``tags`` and ``max_rounds`` are those of `load`. Fetches are
-    names, in any structure: ``"loss:0"`` is a tensor, ``"train"`` an operation, which gives None.
-    A run is compiled for the shapes of what is fed; ``shapes`` says which sizes of a placeholder
-    stay unknown, so that one compiled run serves all of them: ``{"x": ("n", 784), "y": ("n",)}``.
-    ``target``, ``fusion``, ``numerics`` and ``passes`` are those of `pk.compile`.
-    ``session.state`` holds the variables by name, and saves and loads them as ``.npz``; `restore`
-    reads TensorFlow's checkpoints.
+    Fetches are names in any structure: ``"loss:0"`` is a tensor, ``"train"`` an operation, which
+    gives None. A run is compiled for the shapes of its feeds. ``session.state`` holds the variables
+    by name, and saves and loads them as ``.npz``; `restore` reads TensorFlow's checkpoints.
+
+    Args:
+        source: The model, as for `load`.
+        shapes: Placeholder shapes with symbolic dimensions, so that one compiled run serves all
+            sizes: ``{"x": ("n", 784), "y": ("n",)}``.
+        max_nbytes: Bound of the memory that reading takes, as for `load`.
+        tags: Tags that select a graph of a SavedModel.
+        max_rounds: Maximal number of iterations for which a loop is unrolled.
+        target: Target of `pk.compile`.
+        fusion: Fusion strategy of `pk.compile`.
+        numerics: Numerics of `pk.compile`.
+        passes: Passes of `pk.compile`.
+        check_numerics: Whether runs check their results for NaN and infinities.
     """
 
     def __init__(
         self,
-        source: Source,
+        source: ModelSource,
         shapes: Mapping[str, Dims] | None = None,
         max_nbytes: int | None = None,
         *,
@@ -64,19 +73,21 @@ class Session(tinyflow.Session):
     ) -> None:
         super().__init__(
             target,
-            Program(),
+            TinyflowGraph(),
             fusion=fusion,
             numerics=numerics,
             passes=passes,
             check_numerics=check_numerics,
         )
         self.model = read_model(source, max_nbytes, None, tags)
-        body = graph_body(self.model.graph, self.model.where, self.model.budget)
+        body = read_graph_body(self.model.graph, self.model.where, self.model.budget)
         self._asked: dict[str, Feed] = {}
         self._shapes = {reference(k)[0]: v for k, v in (shapes or {}).items()}
-        makers = {k: _unfed for k, node in enumerate(body.nodes) if node.op == "Placeholder"}
+        factories = {k: _unfed for k, node in enumerate(body.nodes) if node.op == "Placeholder"}
         number = self.graph.run_number
-        self._trainer = Trainer(self.model, body, number, makers, max_rounds, is_set=self._is_set)
+        self._trainer = Trainer(
+            self.model, body, number, factories, max_rounds, is_set=self._is_set
+        )
         self._compiled_runs: OrderedDict[Any, Any] = OrderedDict()
 
     def restore(
@@ -85,19 +96,22 @@ class Session(tinyflow.Session):
         variables: Iterable[str] | Mapping[str, str] | None = None,
         max_nbytes: int | None = None,
     ) -> None:
-        """Give variables the values of a checkpoint that TensorFlow wrote; all of them or none.
+        """Set variables to the values of a checkpoint that TensorFlow wrote; all of them or none.
 
-        ``prefix`` is the path that TensorFlow's Saver or Checkpoint returned; the files are
-        ``prefix.index`` and ``prefix.data-…``. ``variables`` are names of those to restore, or
-        say for names in the checkpoint what the graph calls them; by default all of the graph's.
+        Args:
+            prefix: Path that TensorFlow's Saver or Checkpoint returned, without ``.index``.
+            variables: Names of the variables to restore, or a map from names in the checkpoint to
+                the graph's names; by default all variables of the graph.
+            max_nbytes: Bound of the memory that reading takes.
 
-        Raises: ModelError naming each variable that the checkpoint lacks, or has in another shape
-        or type, and files that are missing or damaged.
+        Raises:
+            ModelError: If the checkpoint lacks variables or has them in another shape or dtype (all
+                are named), or files are missing or damaged.
         """
-        found = restored(self.model, self._trainer.body, prefix, variables, max_nbytes)
+        values = restored(self.model, self._trainer.body, prefix, variables, max_nbytes)
         with self.state.lock:
-            self.state.holding(Graph([entry for entry, _ in found]))
-            for entry, array in found:
+            self.state.holding(Graph([entry for entry, _ in values]))
+            for entry, array in values:
                 self.state[entry.node.name] = array
 
     def _find_run(self, fetches: Any, feeds: Mapping[Any, Any]) -> Any:
@@ -121,87 +135,97 @@ class Session(tinyflow.Session):
         shapes: Mapping[Any, Shape] = tinyflow.NO_SHAPES,
     ) -> tinyflow.TracedRun:
         structure = flatten_fetches(fetches, self._element)
-        found, nodes = self._fed(feeds)
+        feed_list, nodes = self._fed(feeds)
         refs = [leaf for leaf in structure.leaves if isinstance(leaf, tuple)]
         targets = [leaf for leaf in structure.leaves if isinstance(leaf, int)]
         names = [self._name(ref) for ref in refs]
         self._asked.clear()
         run = self._trainer.trace(list(zip(names, refs, strict=True)), targets, nodes)
         outputs = [
-            array_of(self.model, name, value).entry
+            require_array(self.model, name, value).entry
             for name, value in zip(names, run.results, strict=True)
         ]
-        whole = Graph(outputs, run.updates)
-        selectors, count = [], 0
+        graph = Graph(outputs, run.updates)
+        result_getters, count = [], 0
         for leaf in structure.leaves:
-            selectors.append(tinyflow.fetch_result(count) if isinstance(leaf, tuple) else _nothing)
+            result_getters.append(
+                tinyflow.fetch_result(count) if isinstance(leaf, tuple) else _nothing
+            )
             count += isinstance(leaf, tuple)
-        found += self._asked.values()
-        there = {n.name for n in whole.inputs}
-        found = [f for f in found if f.input.node.name in there]
+        feed_list += self._asked.values()
+        input_names = {n.name for n in graph.inputs}
+        feed_list = [f for f in feed_list if f.input.node.name in input_names]
         pure = FunctionalRun(
-            whole, variables_read(whole), tuple(v.name for v, _ in run.updates), ()
+            graph, variables_read(graph), tuple(v.name for v, _ in run.updates), ()
         )
-        return tinyflow.TracedRun(pure, found, tuple(selectors), structure)
+        return tinyflow.TracedRun(pure, feed_list, tuple(result_getters), structure)
 
     def _name(self, ref: Ref) -> str:
         name = self._trainer.body.nodes[ref[0]].name
         return f"{name}_{ref[1]}" if ref[1] else str(name)
 
     def _element(self, fetch: Any) -> Ref | int | None:
-        """What a name stands for: a result of a node, or with no colon the node."""
+        """Resolve a fetched name to a result of a node, or, without a colon, to the node."""
         if not isinstance(fetch, str):
             return None
         name, index = reference(fetch)
         number = node_number(self.model, self._trainer.body, name)
         return number if name == fetch else (number, index)
 
-    def _fed(self, feeds: Mapping[Any, Any]) -> tuple[list[Feed], dict[int, Sequence[Value]]]:
-        """How each key is fed, and the values of the nodes that are fed.
+    def _fed(
+        self, feeds: Mapping[Any, Any]
+    ) -> tuple[list[Feed], dict[int, Sequence[ImportedValue]]]:
+        """Return the feeds by key, and the values of fed nodes.
 
-        Raises: FeedError for what cannot be fed.
+        Raises:
+            FeedError: If a key cannot be fed.
         """
         body = self._trainer.body
-        found: list[Feed] = []
-        nodes: dict[int, Sequence[Value]] = {}
-        for key, given in feeds.items():
+        feed_list: list[Feed] = []
+        nodes: dict[int, Sequence[ImportedValue]] = {}
+        for key, value in feeds.items():
             name, index = reference(key) if isinstance(key, str) else ("", 0)
-            if name not in body.numbers or index:
-                known = [n.name for n in body.nodes if n.op in _PLACEHOLDERS]
+            if name not in body.node_numbers or index:
+                placeholders = [n.name for n in body.nodes if n.op in _PLACEHOLDERS]
                 raise FeedError(
                     f"feed_dict needs names of placeholders, or of nodes with one result, as "
-                    f"keys, got {key!r}; {nearest(str(key)[:200], known)}"
+                    f"keys, got {key!r}; {nearest(str(key)[:200], placeholders)}"
                 )
-            number = body.numbers[name]
-            entry = self._stand_in(body.nodes[number], given)
+            number = body.node_numbers[name]
+            entry = self._stand_in(body.nodes[number], value)
             nodes[number] = (value_of(entry),)
-            found.append(Feed(key, name, entry, entry, _dtype(entry), known_shape(entry)))
-        return found, nodes
+            feed_list.append(Feed(key, name, entry, entry, _dtype(entry), known_shape(entry)))
+        return feed_list, nodes
 
-    def _stand_in(self, node: Any, given: Any) -> Entry:
-        """The input that a fed node becomes.
+    def _stand_in(self, node: Any, value: Any) -> Entry:
+        """Return the graph input for a fed node.
 
-        Raises: FeedError for a feed whose shape contradicts the placeholder.
+        Raises:
+            FeedError: If the shape contradicts the placeholder.
         """
-        sizes: Dims = np.shape(given)
+        sizes: Dims = np.shape(value)
         if node.op not in _PLACEHOLDERS:
-            return var(node.name, sizes, np.asarray(given).dtype)
-        told = "shape" in node.attr
-        wanted = shape_from(node.attr["shape"].shape, called(node)) if told else None
-        fits = wanted is None or len(wanted) == len(sizes)
-        for n, m in zip(wanted or (), sizes, strict=False):
+            return var(node.name, sizes, np.asarray(value).dtype)
+        has_shape = "shape" in node.attr
+        declared_shape = (
+            parse_shape(node.attr["shape"].shape, node_label(node)) if has_shape else None
+        )
+        fits = declared_shape is None or len(declared_shape) == len(sizes)
+        for n, m in zip(declared_shape or (), sizes, strict=False):
             fits = fits and (n is None or n == m)
         if not fits:
-            shown = "(" + ", ".join("?" if n is None else str(n) for n in wanted or ()) + ")"
+            shown = (
+                "(" + ", ".join("?" if n is None else str(n) for n in declared_shape or ()) + ")"
+            )
             raise FeedError(
-                f"'{node.name}' needs a feed of shape {shown}, got {np.shape(given)}; reshape "
+                f"'{node.name}' needs a feed of shape {shown}, got {np.shape(value)}; reshape "
                 f"the array, or load a model whose placeholder has that shape"
             )
-        dtype = dtype_from(node.attr["dtype"].type, called(node))
+        dtype = parse_dtype(node.attr["dtype"].type, node_label(node))
         return var(node.name, self._shapes.get(node.name, sizes), dtype)
 
-    def _is_set(self, variable: Variable) -> Value:
-        """An input that says whether a variable has a value when a run begins."""
+    def _is_set(self, variable: ModelVariable) -> ImportedValue:
+        """Return an input that says whether a variable has a value when a run begins."""
         name = f"{variable.name}/is_set"
         if name not in self._asked:
             entry = var(name, (), "bool")
@@ -210,15 +234,16 @@ class Session(tinyflow.Session):
 
 
 class _IsSet(Feed):
-    """Feeds whether a variable has a value."""
+    """Feed of whether a variable has a value."""
 
     def array(self, feeds: Mapping[Any, Any]) -> Any:
-        """A boolean."""
+        """Return a boolean."""
         state, name = self.session.state, self.name.removesuffix("/is_set")
         return np.asarray(name in state.arrays and name not in state.unset)
 
 
-def _unfed(call: Call, inputs: Sequence[Any]) -> Value:
+def _unfed(call: ImportCall, inputs: Sequence[Any]) -> ImportedValue:
+    """Raise the error of a placeholder that is not fed."""
     raise FeedError(
         f"placeholder '{call.node.name}' needs a value in feed_dict, got none; "
         f"session.run(fetches, {{'{call.node.name}:0': array}})"

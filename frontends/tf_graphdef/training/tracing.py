@@ -1,4 +1,4 @@
-"""A pure graph of one run: results, and updates of the variables that it writes."""
+"""Tracing of one run of a model to a pure graph: results and variable updates."""
 
 from __future__ import annotations
 
@@ -8,89 +8,97 @@ from typing import Any
 from attrs import field, frozen
 
 from passkit.errors import PasskitError
-from passkit.frontends.tf_graphdef.body import Body, Ref
-from passkit.frontends.tf_graphdef.inputs import Maker
-from passkit.frontends.tf_graphdef.library import (
+from passkit.frontends.tf_graphdef.evaluation import output_names
+from passkit.frontends.tf_graphdef.function_library import (
     APPLIES,
     ASSIGNS,
     SCATTERS,
     SPARSE_APPLIES,
-    Library,
+    FunctionLibrary,
 )
-from passkit.frontends.tf_graphdef.missing import refuse_missing
+from passkit.frontends.tf_graphdef.graph_body import GraphBody, Ref
+from passkit.frontends.tf_graphdef.import_state import (
+    CONTEXT_IMPORTERS,
+    MAX_BUILT_NODES,
+    TRAINING_IMPORTERS,
+    ImportState,
+    NodeBudget,
+    initial_value,
+)
+from passkit.frontends.tf_graphdef.imported_value import ImportedValue
+from passkit.frontends.tf_graphdef.inputs import InputFactory
 from passkit.frontends.tf_graphdef.model import Model
-from passkit.frontends.tf_graphdef.opaque import Anything, Variable
-from passkit.frontends.tf_graphdef.restoring import Restorer
-from passkit.frontends.tf_graphdef.scope import (
-    MOST_CALLED,
-    STRUCTURE,
-    TRAINING,
-    Program,
-    Work,
-    names_behind,
-    original,
-)
-from passkit.frontends.tf_graphdef.training.running import Run
-from passkit.frontends.tf_graphdef.training.variables import States
-from passkit.frontends.tf_graphdef.value import Value
+from passkit.frontends.tf_graphdef.non_arrays import AnyValue, ModelVariable
+from passkit.frontends.tf_graphdef.training.variable_order import OrderedEvaluation
+from passkit.frontends.tf_graphdef.training.variable_states import VariableStates
+from passkit.frontends.tf_graphdef.variable_restorer import VariableRestorer
 from passkit.graph.node import Entry, Node
 
 
 @frozen
-class Traced:
-    """What a run computes: its results, and what it leaves in variables."""
+class TrainingTrace:
+    """Results of a run, and the updates of variables that it makes."""
 
-    results: Sequence[Anything]
+    results: Sequence[AnyValue]
     updates: Sequence[tuple[Node, Entry]]
 
 
 @frozen(eq=False)
 class Trainer:
-    """A model that is trained, and how its runs are traced."""
+    """A model that is trained, from which runs are traced."""
 
     model: Model
-    body: Body
+    body: GraphBody
     run_number: Entry
-    """An input that counts runs, which draws are made from."""
-    inputs: Mapping[int, Maker]
-    """The nodes that are inputs, and what makes them."""
+    """Input or state that counts runs, from which random draws are derived."""
+    inputs: Mapping[int, InputFactory]
+    """Factories of the input nodes."""
     max_rounds: int = 1000
-    hosts: Mapping[str, Any] = field(factory=dict)
-    is_set: Callable[[Variable], Value] | None = None
+    host_ops: Mapping[str, Any] = field(factory=dict)
+    is_set: Callable[[ModelVariable], ImportedValue] | None = None
     all_state: bool = True
-    """Whether every variable is state; else those that a run writes, and the others constants."""
-    library: Library = field(init=False)
-    restorer: Restorer = field(init=False)
+    """Whether every variable is state.
+
+    Otherwise those that a run writes are, others are constants.
+    """
+    library: FunctionLibrary = field(init=False)
+    restorer: VariableRestorer = field(init=False)
 
     @library.default
-    def _changing(self) -> Library:
+    def _changing(self) -> FunctionLibrary:
         functions = self.model.graph.library.function
         changing = ASSIGNS | APPLIES | SPARSE_APPLIES | SCATTERS
-        return Library(functions, self.model.where, self.model.budget, changing)
+        return FunctionLibrary(functions, self.model.where, self.model.budget, changing)
 
     @restorer.default
-    def _reading_the_checkpoint(self) -> Restorer:
+    def _reading_the_checkpoint(self) -> VariableRestorer:
         model = self.model
-        plain = Library(model.graph.library.function, model.where, model.budget)
-        return Restorer(model, self.body, plain)
+        plain = FunctionLibrary(model.graph.library.function, model.where, model.budget)
+        return VariableRestorer(model, self.body, plain)
 
     def trace(
         self,
-        wanted: Sequence[tuple[str, Ref]],
+        outputs: Sequence[tuple[str, Ref]],
         targets: Sequence[int],
-        fed: Mapping[int, Sequence[Anything]] | None = None,
-    ) -> Traced:
-        """The run that gives ``wanted`` results and runs ``targets`` for what they do.
+        fed: Mapping[int, Sequence[AnyValue]] | None = None,
+    ) -> TrainingTrace:
+        """Trace the run that computes ``outputs`` and runs ``targets`` for their side effects.
 
-        ``fed`` nodes have values and are not computed. Which variables a run writes is known once
-        it is traced: it is traced again while one that was taken for a constant is written.
+        Which variables a run writes is known only after tracing. So a run is traced again while a
+        variable that was taken as constant is written.
 
-        Raises: ModelError as `load`.
+        Args:
+            outputs: Names and references of the results.
+            targets: Nodes to run.
+            fed: Values of nodes that are fed and not computed.
+
+        Raises:
+            ModelError: As `load`.
         """
         written: set[str] | None = None if self.all_state else set()
         while True:
-            states = States(self.model, self.restorer, written)
-            traced = self._traced(states, wanted, targets, fed or {})
+            states = VariableStates(self.model, self.restorer, written)
+            traced = self._traced(states, outputs, targets, fed or {})
             names = {v.name for v, _ in traced.updates}
             if written is None or names <= written:
                 return traced
@@ -98,42 +106,43 @@ class Trainer:
 
     def _traced(
         self,
-        states: States,
-        wanted: Sequence[tuple[str, Ref]],
+        states: VariableStates,
+        outputs: Sequence[tuple[str, Ref]],
         targets: Sequence[int],
-        fed: Mapping[int, Sequence[Anything]],
-    ) -> Traced:
+        fed: Mapping[int, Sequence[AnyValue]],
+    ) -> TrainingTrace:
+        """Trace a run once."""
         model, body = self.model, self.body
-        most = MOST_CALLED + len(body.nodes)
-        program = Program(
+        limit = MAX_BUILT_NODES + len(body.nodes)
+        shared = ImportState(
             model.where,
             model.budget,
             self.library,
-            Work(most, most, self.max_rounds),
+            NodeBudget(limit, limit, self.max_rounds),
             states.value,
-            self.hosts,
+            self.host_ops,
             self.inputs,
-            structures={**STRUCTURE, **TRAINING},
+            context_importers={**CONTEXT_IMPORTERS, **TRAINING_IMPORTERS},
             run_number=self.run_number,
             is_set=self.is_set,
         )
         for name, variable in model.bound.items():
-            program.variables[f"{name}:bound"] = variable  # no variable's name has a colon
+            shared.variables[f"{name}:bound"] = variable  # no variable's name has a colon
             variable.value = variable.saved = None
-        scope = Run(program, body, names=names_behind(body, wanted))
-        scope.values.update(fed)
-        refs = [ref for _, ref in wanted]
+        evaluation = OrderedEvaluation(shared, body, names=output_names(body, outputs))
+        evaluation.values.update(fed)
+        refs = [ref for _, ref in outputs]
         try:
-            found = scope.run([*refs, *((k, 0) for k in targets)], targets=len(targets))
+            values = evaluation.run([*refs, *((k, 0) for k in targets)], targets=len(targets))
         except PasskitError:
-            refuse_missing(program)
+            shared.refuse_unsupported()
             raise
-        refuse_missing(program)
-        results = [scope.fetched(k, x) for (k, _), x in zip(refs, found, strict=False)]
+        shared.refuse_unsupported()
+        results = [evaluation.fetched(k, x) for (k, _), x in zip(refs, values, strict=False)]
         updates = []
-        for variable in program.variables.values():
+        for variable in shared.variables.values():
             if variable.value is not None and states.has(variable):
-                before = original(program, variable).entry
-                if variable.value.entry is not before:
-                    updates.append((before.node, variable.value.entry))
-        return Traced(results, updates)
+                state_entry = initial_value(shared, variable).entry
+                if variable.value.entry is not state_entry:
+                    updates.append((state_entry.node, variable.value.entry))
+        return TrainingTrace(results, updates)

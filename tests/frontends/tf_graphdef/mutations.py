@@ -10,9 +10,9 @@ from typing import Any
 
 from attrs import frozen
 
+from passkit.frontends.tf_graphdef.import_state import CONTEXT_IMPORTERS
 from passkit.frontends.tf_graphdef.proto import message
-from passkit.frontends.tf_graphdef.scope import STRUCTURE
-from passkit.frontends.tf_graphdef.table import TABLE
+from passkit.frontends.tf_graphdef.registry import OP_IMPORTERS
 from tests.frontends.tf_graphdef.models import DIGITS
 from tests.frontends.tf_graphdef.reference.case import FIXTURES, stored
 from tests.frontends.tf_graphdef.test_saved_model import SAVED
@@ -34,7 +34,7 @@ TEXTS = (
 )
 _MOST_ADDED = 200_000
 """Bytes that one change may add: how long a file takes to read must not depend on luck."""
-OPS = (*TABLE, *STRUCTURE, "Placeholder", "Odd")
+OPS = (*OP_IMPORTERS, *CONTEXT_IMPORTERS, "Placeholder", "Odd")
 
 
 @frozen

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from passkit.errors import ModelError
-from passkit.frontends.tf_graphdef.bundle import OBJECT_GRAPH, Bundle
+from passkit.frontends.tf_graphdef.checkpoint_bundle import OBJECT_GRAPH, CheckpointBundle
 from passkit.frontends.tf_graphdef.crc32c import crc32c, masked
 from passkit.frontends.tf_graphdef.proto import budget_for, message
 from tests.frontends.tf_graphdef.models import NUMBERS
@@ -69,11 +69,11 @@ def put(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Writes a checkpoint called 'v' and opens it."""
     monkeypatch.chdir(tmp_path)
 
-    def write(index: bytes, *shards: bytes) -> Bundle:
+    def write(index: bytes, *shards: bytes) -> CheckpointBundle:
         Path("v.index").write_bytes(index)
         for k, shard in enumerate(shards):
             Path(f"v.data-{k:05d}-of-{len(shards):05d}").write_bytes(shard)
-        return Bundle(Path("v"), budget_for(len(index) + 1000, None))
+        return CheckpointBundle(Path("v"), budget_for(len(index) + 1000, None))
 
     return write
 
@@ -116,7 +116,9 @@ def test_empty_tensors(put: Any) -> None:
 
 def test_the_graph_of_objects() -> None:
     """A string is found by its length, and checked."""
-    bundle = Bundle(SAVED / "functions" / "variables" / "variables", budget_for(10_000, None))
+    bundle = CheckpointBundle(
+        SAVED / "functions" / "variables" / "variables", budget_for(10_000, None)
+    )
 
     objects = message("TrackableObjectGraph").FromString(bundle.string(OBJECT_GRAPH))
     assert any(a.full_name == "w" for n in objects.nodes for a in n.attributes)
@@ -149,7 +151,7 @@ def test_damaged_indices(put: Any, index: bytes, message: str) -> None:
 
 def test_blocks_that_snappy_compressed() -> None:
     """TensorFlow compresses an index where it is built so; the names in it are found."""
-    bundle = Bundle(SAVED / "served" / "variables" / "variables", budget_for(1000, None))
+    bundle = CheckpointBundle(SAVED / "served" / "variables" / "variables", budget_for(1000, None))
 
     assert list(bundle.keys) == ["a", "b", "n"]
     assert [float(bundle.array(key)) for key in "abn"] == [0.5, 2.0, 0.0]
@@ -207,7 +209,7 @@ def test_what_is_not_there(put: Any) -> None:
     with pytest.raises(ModelError, match="'v.data-00000-of-00001' cannot be read: No such file"):
         bundle.array("w")
     with pytest.raises(ModelError, match="'x.index' cannot be read: No such file"):
-        Bundle(Path("x"), budget_for(0, None))
+        CheckpointBundle(Path("x"), budget_for(0, None))
 
 
 def test_damaged_strings(put: Any) -> None:
@@ -228,4 +230,4 @@ def test_an_index_that_is_no_file(tmp_path: Path) -> None:
     (tmp_path / "x.index").symlink_to("/dev/zero")
 
     with pytest.raises(ModelError, match="must be a regular file, got one of mode 20"):
-        Bundle(tmp_path / "x", budget_for(1000, None))
+        CheckpointBundle(tmp_path / "x", budget_for(1000, None))

@@ -12,7 +12,7 @@ import passkit as pk
 from passkit.errors import PasskitError
 from passkit.frontends import tf_graphdef
 from passkit.frontends.tf_graphdef.proto import GraphDef
-from passkit.frontends.tf_graphdef.table import TABLE
+from passkit.frontends.tf_graphdef.registry import OP_IMPORTERS
 from tests.frontends.tf_graphdef.models import DIGITS, attr
 
 STORED = dict(np.load(DIGITS.with_suffix(".npz")))
@@ -103,7 +103,7 @@ def rewired(rng: random.Random) -> Any:
         keys = sorted(node.attr) or ["T"]
         match rng.randrange(6):
             case 0:
-                node.op = rng.choice([*TABLE, "Placeholder", "NoOp"])
+                node.op = rng.choice([*OP_IMPORTERS, "Placeholder", "NoOp"])
             case 1 if node.input:
                 node.input[rng.randrange(len(node.input))] = rng.choice(graph.node).name
             case 2:

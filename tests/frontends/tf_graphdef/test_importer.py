@@ -255,7 +255,7 @@ def test_a_model_of_nothing_is_an_error() -> None:
     with pytest.raises(ModelError, match="the GraphDef holds no nodes"):
         tf_graphdef.load(model())
     circle = model(node("Neg", "a", "b"), node("Neg", "b", "a"))
-    with pytest.raises(ModelError, match="has 2 nodes and no operator that nobody reads"):
+    with pytest.raises(ModelError, match="has 2 nodes and no operator whose result is not read"):
         tf_graphdef.load(circle)
     with pytest.raises(ModelError, match=r"outputs=\[\] names nothing"):
         tf_graphdef.load(SMALL, outputs=[])

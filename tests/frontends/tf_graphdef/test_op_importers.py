@@ -12,7 +12,7 @@ import passkit as pk
 from passkit.frontends import tf_graphdef
 from passkit.frontends.tf_graphdef.op_importers.reductions import REDUCTIONS
 from passkit.frontends.tf_graphdef.proto import GraphDef
-from passkit.frontends.tf_graphdef.table import TABLE
+from passkit.frontends.tf_graphdef.registry import OP_IMPORTERS
 from passkit.values.dtype import dtype_of, largest_finite
 from tests.frontends.tf_graphdef.models import const, model, node, placeholder
 from tests.frontends.tf_graphdef.reference.case import FIXTURES, stored
@@ -339,7 +339,7 @@ def test_every_row_of_the_table_has_a_case() -> None:
         for node in GraphDef.FromString(case.model).node
     }
 
-    assert not {*TABLE} - with_cases - elsewhere - by_tensorflow
+    assert not {*OP_IMPORTERS} - with_cases - elsewhere - by_tensorflow
 
 
 @pytest.mark.parametrize(

@@ -99,7 +99,14 @@ CASES: dict[str, tuple[list[Any], str]] = {
     "a fused norm's activation": (
         [
             node(
-                "_FusedBatchNormEx", "y", "x", "b", "b", "b", "b", activation_mode="Tanh",
+                "_FusedBatchNormEx",
+                "y",
+                "x",
+                "b",
+                "b",
+                "b",
+                "b",
+                activation_mode="Tanh",
                 is_training=False,
             )
         ],
@@ -197,7 +204,7 @@ CASES: dict[str, tuple[list[Any], str]] = {
             node("Sum", "input", "x", "axes"),
             node("ScaleAndTranslate", "y", "x", "s", "k", "input"),
         ],
-        "needs two known numbers as its translation, .* got what only a call knows",
+        "needs two known numbers as its translation, .* got numbers known only at run time",
     ),
     "colours": ([node("RGBToHSV", "y", "x")], r"three channels in the last axis, got \(x\.0, 5"),
     "contrast": (

@@ -28,112 +28,147 @@ def projected(transforms: Any = EIGHT, size: Any = (4, 4), **how: Any) -> list[A
 
 REFUSED: dict[str, tuple[dict[str, Any], list[Any], str]] = {
     "offset beyond the rank": (
-        X, [const("a", 3), const("s", [2, 2]), node("ConcatOffset", "y", "a", "s", "s")],
+        X,
+        [const("a", 3), const("s", [2, 2]), node("ConcatOffset", "y", "a", "s", "s")],
         r"needs an axis of 's' = \[2, 2\], got 3",
     ),
     "shapes that may not broadcast": (
-        X, [const("s", [4, 3, 5]), node("Shape", "n", "x"), node("BroadcastArgs", "y", "s", "n")],
+        X,
+        [const("s", [4, 3, 5]), node("Shape", "n", "x"), node("BroadcastArgs", "y", "s", "n")],
         r"sizes known to be equal, got 's' = \[4, 3, 5\] and 'n' = \[x\.0, 3, 5\]",
     ),
     "three diagonals": (
-        X, [const("k", [0, 1, 2]), const("p", 0.0), node("MatrixDiagPartV3", "y", "x", "k", "p")],
+        X,
+        [const("k", [0, 1, 2]), const("p", 0.0), node("MatrixDiagPartV3", "y", "x", "k", "p")],
         r"a lowest and highest k, got 'k' = \[0, 1, 2\]",
     ),
     "align": (
-        X, [*BAND, node("MatrixDiagPartV3", "y", "x", "k", "p", align="UP")],
+        X,
+        [*BAND, node("MatrixDiagPartV3", "y", "x", "k", "p", align="UP")],
         "one of LEFT_RIGHT, RIGHT_LEFT, LEFT_LEFT, RIGHT_RIGHT, got 'UP'",
     ),
     "matrices of unknown size": (
-        WIDE, [*BAND, node("MatrixDiagPartV3", "y", "x", "k", "p")],
+        WIDE,
+        [*BAND, node("MatrixDiagPartV3", "y", "x", "k", "p")],
         r"matrices of a known size, got \(x\.0, 3, x\.2\)",
     ),
     "diagonals outside": (
-        X, [const("k", [2, 9]), const("p", 0.0), node("MatrixDiagPartV3", "y", "x", "k", "p")],
+        X,
+        [const("k", [2, 9]), const("p", 0.0), node("MatrixDiagPartV3", "y", "x", "k", "p")],
         "needs diagonals from -2 to 4, got 2 to 9",
     ),
     "axes that do not come twice": (
-        X, [node("DiagPart", "y", "x")], r"needs every axis twice, got \(x\.0, 3, 5\)",
+        X,
+        [node("DiagPart", "y", "x")],
+        r"needs every axis twice, got \(x\.0, 3, 5\)",
     ),
     "diagonals of unknown length": (
-        WIDE, [*BAND, node("MatrixDiagV3", "y", "x", "k", "m", "m", "p")],
+        WIDE,
+        [*BAND, node("MatrixDiagV3", "y", "x", "k", "m", "m", "p")],
         r"diagonals of a known length, got \(x\.0, 3, x\.2\)",
     ),
     "a matrix too small for its diagonals": (
-        X, [*BAND, const("n", 2), node("MatrixDiagV3", "y", "x", "k", "n", "n", "p")],
+        X,
+        [*BAND, const("n", 2), node("MatrixDiagV3", "y", "x", "k", "n", "n", "p")],
         r"diagonals of length 2 for 2 rows and 2 columns, got \(x\.0, 3, 5\)",
     ),
     "a band of another width": (
-        X, [const("k", [0, 1]), node("MatrixSetDiagV3", "y", "x", "x", "k")],
+        X,
+        [const("k", [0, 1]), node("MatrixSetDiagV3", "y", "x", "x", "k")],
         r"2 diagonals in the last axis but one, got \(x\.0, 3, 5\)",
     ),
     "a sum of bools": (
-        X, [const("i", [[0]]), const("u", FLAGS[:1]), const("s", [4]),
-            node("ScatterNd", "y", "i", "u", "s")],
+        X,
+        [
+            const("i", [[0]]),
+            const("u", FLAGS[:1]),
+            const("s", [4]),
+            node("ScatterNd", "y", "i", "u", "s"),
+        ],
         "needs numbers to add up, got bool",
     ),
     "two open sizes": (
-        X, [const("s", [-1, -1]), const("a", 2), node("SplitV", "y", "x", "s", "a", num_split=2)],
+        X,
+        [const("s", [-1, -1]), const("a", 2), node("SplitV", "y", "x", "s", "a", num_split=2)],
         r"at most one -1, got 's' = \[-1, -1\]",
     ),
     "marks that are no bools": (
-        X, [const("k", [1, 0, 1]), node("Reverse", "y", "x", "k")],
+        X,
+        [const("k", [1, 0, 1]), node("Reverse", "y", "x", "k")],
         r"known bools as its axes, got 'k' = \[1, 0, 1\]",
     ),
     "floats that are cut": (
-        X, [node("Cast", "y", "x", DstT=np.dtype("float16"), Truncate=True)],
+        X,
+        [node("Cast", "y", "x", DstT=np.dtype("float16"), Truncate=True)],
         "needs Truncate=False, .* got True for float32 as float16",
     ),
     "bits of another width": (
-        X, [node("Bitcast", "y", "x", type=np.dtype("int64"))],
+        X,
+        [node("Bitcast", "y", "x", type=np.dtype("int64"))],
         "needs a type of 4 bytes, as float32 has, got int64",
     ),
     "paddings of a vector": (
-        X, [const("p", [1, 1]), node("Pad", "y", "x", "p")],
+        X,
+        [const("p", [1, 1]), node("Pad", "y", "x", "p")],
         r"paddings of shape \(axes, 2\), got 'p' = \[1, 1\]",
     ),
     "negative paddings": (
-        X, [const("p", [[0, 0], [0, -1], [0, 0]]), node("Pad", "y", "x", "p")],
+        X,
+        [const("p", [[0, 0], [0, -1], [0, 0]]), node("Pad", "y", "x", "p")],
         r"paddings >= 0 for each of 3 axes, got 'p' = \[0, 0, 0, -1, 0, 0\]",
     ),
     "a mode": (
-        X, [const("p", [[0, 0]] * 3), node("MirrorPad", "y", "x", "p", mode="EDGE")],
+        X,
+        [const("p", [[0, 0]] * 3), node("MirrorPad", "y", "x", "p", mode="EDGE")],
         "mode REFLECT or SYMMETRIC, got 'EDGE'",
     ),
     "a layout": (
-        X, [node("SpaceToDepth", "y", "x", block_size=2, data_format="NCHW_VECT_C")],
+        X,
+        [node("SpaceToDepth", "y", "x", block_size=2, data_format="NCHW_VECT_C")],
         "data_format NHWC or NCHW, got 'NCHW_VECT_C'",
     ),
     "a mean of unknown many": (
-        {"x": ("int32", None, 3)}, [const("k", 0), node("Mean", "y", "x", "k")],
+        {"x": ("int32", None, 3)},
+        [const("k", 0), node("Mean", "y", "x", "k")],
         r"a known number of int32 to take the mean of, got x\.0",
     ),
     "coordinates of data": (
-        X, [node("Where", "y", "x")], "needs to know them .* got 'x', which depends",
+        X,
+        [node("Where", "y", "x")],
+        "needs to know them .* got 'x', which depends",
     ),
     "a negative number of segments": (
-        X, [const("i", [0]), const("n", -4), node("UnsortedSegmentSum", "y", "x", "i", "n")],
+        X,
+        [const("i", [0]), const("n", -4), node("UnsortedSegmentSum", "y", "x", "i", "n")],
         r"segments from 0 to 2\*\*31, got -4",
     ),
     "segments by data": (
-        {"x": ("int32", None)}, [node("SegmentSum", "y", "x", "x")],
+        {"x": ("int32", None)},
+        [node("SegmentSum", "y", "x", "x")],
         "the last one says how many rows there are, got 'x', which depends",
     ),
     "segments that fall": (
-        X, [const("i", [1, 0]), node("SegmentSum", "y", "x", "i")],
+        X,
+        [const("i", [1, 0]), node("SegmentSum", "y", "x", "i")],
         r"ids that rise from 0 on, got 'i' = \[1, 0\]",
     ),
     "a mean of integers": (
-        {"x": ("int32", 2)}, [const("i", [0, 1]), node("SegmentMean", "y", "x", "i")],
+        {"x": ("int32", 2)},
+        [const("i", [0, 1]), node("SegmentMean", "y", "x", "i")],
         "floats to take the mean of, got int32",
     ),
     "counts of rank 3": (
         {"x": ("int32", 2, 2, 2)},
-        [const("n", 4), const("w", np.zeros(0, np.float32)),
-         node("DenseBincount", "y", "x", "n", "w")],
+        [
+            const("n", 4),
+            const("w", np.zeros(0, np.float32)),
+            node("DenseBincount", "y", "x", "n", "w"),
+        ],
         "a vector, or rows of them, got rank 3",
     ),
     "another rank": (
-        X, [const("i", [0]), node("InTopK", "y", "x", "i", k=1)],
+        X,
+        [const("i", [0]), node("InTopK", "y", "x", "i", k=1)],
         r"needs 'x' of rank 2, got \(x\.0, 3, 5\)",
     ),
     "another algorithm": (
@@ -142,63 +177,104 @@ REFUSED: dict[str, tuple[dict[str, Any], list[Any], str]] = {
         r"needs the algorithm Philox, 1, got 'a' = \[2\]",
     ),
     "a shape that is another": (
-        X, [node("EnsureShape", "y", "x", shape=(None, 4, 5))],
+        X,
+        [node("EnsureShape", "y", "x", shape=(None, 4, 5))],
         r"needs the shape \(\?, 4, 5\), got \(x\.0, 3, 5\)",
     ),
     "a range with an unknown start": (
-        X, [node("Size", "n", "x"), const("l", 9), const("d", 1),
-            node("Range", "y", "n", "l", "d")],
+        X,
+        [node("Size", "n", "x"), const("l", 9), const("d", 1), node("Range", "y", "n", "l", "d")],
         r"a known start, and delta 1 up to the unknown size 9, got start 15\*x\.0 and delta 1",
     ),
     "a range up to data": (
-        {"x": ()}, [const("s", 0.0), const("d", 1.0), node("Range", "y", "s", "x", "d")],
+        {"x": ()},
+        [const("s", 0.0), const("d", 1.0), node("Range", "y", "s", "x", "d")],
         r"a delta other than 0, got 's' = \[0\.0\], 'x', which depends .*, 'd' = \[1\.0\]",
     ),
     "a range without end": (
-        {"x": ()}, [const("s", 0.0), const("l", np.float32(np.inf)), const("d", 1.0),
-                    node("Range", "y", "s", "l", "d")],
+        {"x": ()},
+        [
+            const("s", 0.0),
+            const("l", np.float32(np.inf)),
+            const("d", 1.0),
+            node("Range", "y", "s", "l", "d"),
+        ],
         r"needs finite numbers, got 0\.0, inf and 1\.0",
     ),
     "a way to fill that there is none of": (
-        IMAGES, projected(fill_mode="MIRROR"),
+        IMAGES,
+        projected(fill_mode="MIRROR"),
         "needs the fill_mode CONSTANT, NEAREST, REFLECT, WRAP, got 'MIRROR'",
     ),
     "a map of another size": (
-        IMAGES, projected(EIGHT[:, 1:]), r"transforms float32\(count, 8\), got float32\(1, 7\)",
+        IMAGES,
+        projected(EIGHT[:, 1:]),
+        r"transforms float32\(count, 8\), got float32\(1, 7\)",
     ),
     "images of no size": (
-        IMAGES, projected(size=[0, 4]), r"needs an output_shape of 2 ints > 0, got \[0, 4\]",
+        IMAGES,
+        projected(size=[0, 4]),
+        r"needs an output_shape of 2 ints > 0, got \[0, 4\]",
     ),
     "images without a map": (
-        IMAGES, [node("ImageProjectiveTransformV3", "y", "x")], r"needs 4 input\(s\), got 1",
+        IMAGES,
+        [node("ImageProjectiveTransformV3", "y", "x")],
+        r"needs 4 input\(s\), got 1",
     ),
     "a cell without what it gave": (
-        IMAGES, [node("LSTMBlockCellGrad", "y", "x", "x")], "needs 16 inputs, got 2",
+        IMAGES,
+        [node("LSTMBlockCellGrad", "y", "x", "x")],
+        "needs 16 inputs, got 2",
     ),
     "windows of a giant size": (
-        IMAGES, [node("MaxPoolWithArgmax", "y", "x", ksize=[1, 2**20, 3 * 2**20, 1],
-                      strides=[1, 1, 1, 1], padding="SAME")],
+        IMAGES,
+        [
+            node(
+                "MaxPoolWithArgmax",
+                "y",
+                "x",
+                ksize=[1, 2**20, 3 * 2**20, 1],
+                strides=[1, 1, 1, 1],
+                padding="SAME",
+            )
+        ],
         "'y', which counts 3,298,534,883,328 positions, needs 13,194,139,533,312 bytes",
     ),
     "images of a giant size": (
         {"x": (None, 2**20, 2**20, 1)},
-        [node("MaxPoolWithArgmax", "y", "x", ksize=[1, 2, 2, 1], strides=[1, 1, 1, 1],
-              padding="SAME")],
+        [
+            node(
+                "MaxPoolWithArgmax",
+                "y",
+                "x",
+                ksize=[1, 2, 2, 1],
+                strides=[1, 1, 1, 1],
+                padding="SAME",
+            )
+        ],
         "'y', which counts 1,099,511,627,776 positions",
     ),
     "crops of a giant size": (
-        IMAGES, [const("b", np.zeros((1, 4), np.float32)), const("i", [0]),
-                 const("s", [2**30, 2]), node("CropAndResize", "y", "x", "b", "i", "s")],
+        IMAGES,
+        [
+            const("b", np.zeros((1, 4), np.float32)),
+            const("i", [0]),
+            const("s", [2**30, 2]),
+            node("CropAndResize", "y", "x", "b", "i", "s"),
+        ],
         "'y', which counts 1,073,741,824 positions",
     ),
     "projections of a giant size": (
-        IMAGES, projected(size=[4, 2**30]), "'y', which counts 1,073,741,824 positions",
+        IMAGES,
+        projected(size=[4, 2**30]),
+        "'y', which counts 1,073,741,824 positions",
     ),
     "no numbers on a line": (
-        X, [const("s", 0.0), const("n", 0), node("LinSpace", "y", "s", "s", "n")],
+        X,
+        [const("s", 0.0), const("n", 0), node("LinSpace", "y", "s", "s", "n")],
         "needs a num of at least 1, got 0",
     ),
-}  # fmt: skip
+}
 """Inputs, nodes and what the message says of them."""
 
 

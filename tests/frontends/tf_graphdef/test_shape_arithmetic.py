@@ -10,7 +10,7 @@ import pytest
 import passkit as pk
 from passkit.errors import ModelError
 from passkit.frontends import tf_graphdef
-from passkit.frontends.tf_graphdef.value import Value, known_value
+from passkit.frontends.tf_graphdef.imported_value import ImportedValue, known_value
 from passkit.values.dtype import dtype_of
 from passkit.values.size import Size
 from tests.frontends.tf_graphdef.models import const, model, node, placeholder
@@ -201,8 +201,8 @@ def test_integers_wrap_as_their_dtype_does() -> None:
     """2**31 is no int32."""
     value = known_value("k", dtype_of("int32"), [2**31, -(2**31) - 1])
 
-    assert value.known is not None
-    assert value.known.tolist() == [-(2**31), 2**31 - 1]
+    assert value.array is not None
+    assert value.array.tolist() == [-(2**31), 2**31 - 1]
 
 
 def test_large_arrays_are_data() -> None:
@@ -293,4 +293,4 @@ def test_sizes_stay_simple() -> None:
 
 def test_the_shape_of_a_known_value() -> None:
     """A known value has its array's shape before any entry is made for it."""
-    assert Value("k", dtype_of("int32"), known=np.zeros((2, 3), np.int32)).shape == (2, 3)
+    assert ImportedValue("k", dtype_of("int32"), array=np.zeros((2, 3), np.int32)).shape == (2, 3)

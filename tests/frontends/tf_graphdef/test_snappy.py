@@ -7,12 +7,12 @@ import pytest
 
 from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.proto import Budget
-from passkit.frontends.tf_graphdef.snappy import decompressed
+from passkit.frontends.tf_graphdef.snappy import decompress
 
 
 def run(data: bytes, limit: int = 1 << 20) -> bytes:
     """A block, decompressed within a budget."""
-    return decompressed(data, "the block", Budget(limit, limit))
+    return decompress(data, "the block", Budget(limit, limit))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 
 from passkit.errors import DTypeError, ModelError, PasskitError, ShapeError
 from passkit.frontends import tf_graphdef
-from passkit.frontends.tf_graphdef.bundle import Bundle
+from passkit.frontends.tf_graphdef.checkpoint_bundle import CheckpointBundle
 from passkit.frontends.tf_graphdef.proto import budget_for
 from passkit.graph.node import var
 from passkit.ops import first_positions
@@ -141,39 +141,63 @@ def test_known_indices_that_differ_need_no_unique() -> None:
 
 
 REFUSED = [
-    (node("Sum", "t", "u", "axis"), "Sum 't' needs an array, and 'u' is the different elements"),
-    (node("Cast", "t", "many", DstT=np.dtype("float32")), "'many' is how many different elements"),
+    (node("Sum", "t", "u", "axis"), "Sum 't' needs an array, and 'u' is the distinct elements"),
+    (
+        node("Cast", "t", "many", DstT=np.dtype("float32")),
+        "'many' is the number of distinct elements",
+    ),
     (node("Sum", "t", "sum", "axis"), "Sum 't' needs an array, and 'sum' is a row for each"),
     (node("Shape", "t", "sum"), "Shape 't' needs an array, and 'sum' is a row for each"),
-    (node("Size", "t", "u:1"), "Size 't' needs an array, and 'u:1' is the places"),
+    (node("Size", "t", "u:1"), "Size 't' needs an array, and 'u:1' is the positions"),
     (node("Unique", "t", "g"), r"Unique 't' needs a vector of integers.* got float32\(3, 2\)"),
-    (node("UnsortedSegmentSum", "t", "g", "u:1", "size"),
-     r"adds up by 'u:1' \(the places.*'size' \(how many .* same Unique"),
+    (
+        node("UnsortedSegmentSum", "t", "g", "u:1", "size"),
+        r"adds up by 'u:1' \(the positions.*'size' \(the number .* same Unique",
+    ),
     (node("UnsortedSegmentSum", "t", "g", "u:1", "axis"), r"'axis' \(an array\) segments"),
-    (node("StridedSlice", "t", "shape", "one", "two", "one", shrink_axis_mask=1),
-     r"StridedSlice 't' takes \[1:2\] of 'shape', and only element 0"),
-    (node("StridedSlice", "t", "u", "zero", "one", "one"), "needs an array, and 'u' is the diff"),
+    (
+        node("StridedSlice", "t", "shape", "one", "two", "one", shrink_axis_mask=1),
+        r"StridedSlice 't' takes \[1:2\] of 'shape', and only element 0",
+    ),
+    (
+        node("StridedSlice", "t", "u", "zero", "one", "one"),
+        "needs an array, and 'u' is the distinct",
+    ),
     (node("GatherV2", "t", "g", "u", "bad"), "'t' takes from axis 1 at 'u'"),
-    (node("GatherV2", "t", "g", "u:1", "axis"), "needs an array, and 'u:1' is the places"),
+    (node("GatherV2", "t", "g", "u:1", "axis"), "needs an array, and 'u:1' is the positions"),
     (node("Mul", "t", "sum", "g"), r"'t' joins 'sum', .* with 'g' of shape \(3, 2\)"),
-    (node("Mul", "t", "sum", "u"), "Mul 't' needs an array, and 'u' is the different"),
-    (node("Mul", "t", "u", "rate"), "Mul 't' needs an array, and 'u' is the different"),
-    (node("ResourceScatterAdd", "t", "w", "other", "sum"),
-     r"writes 'sum' \(a row for .*\) at 'other' \(the different elements.*same Unique"),
+    (node("Mul", "t", "sum", "u"), "Mul 't' needs an array, and 'u' is the distinct"),
+    (node("Mul", "t", "u", "rate"), "Mul 't' needs an array, and 'u' is the distinct"),
+    (
+        node("ResourceScatterAdd", "t", "w", "other", "sum"),
+        r"writes 'sum' \(a row for .*\) at 'other' \(the distinct elements.*same Unique",
+    ),
     (node("ResourceScatterAdd", "t", "w", "at", "sum"), "needs an array, and 'sum' is a row for"),
-    (node("ResourceScatterAdd", "t", "flat", "u", "sum"),
-     r"changes rows of the variable 'flat', which has the shape \(\) and no rows"),
-    (node("ResourceSparseApplyAdagrad", "t", "w", "a", "rate", "g", "at"),
-     "variable 'w' at 'at', which depends on .* may stand twice; tf.unique and"),
-    (node("ResourceSparseApplyAdagrad", "t", "w", "a", "rate", "g", "twice"),
-     r"variable 'w' at 'twice' = \[1, 1, 2\], where an index may stand twice"),
-    (node("ResourceSparseApplyAdagrad", "t", "w", "a", "rate", "g", "rate"),
-     r"needs a vector of integers as indices of the variable 'w', got float32\(\)"),
-    (node("ResourceSparseApplyAdagrad", "t", "w", "a", "zero", "sum", "u"),
-     r"needs float32\(\) as lr for the variable 'w', got int32\(1,\)"),
-    (node("ResourceSparseApplyAdagrad", "t", "w", "flat", "rate", "sum", "u"),
-     r"changes 'w', float32\(5, 2\), with 'flat', float32\(\)"),
-]  # fmt: skip
+    (
+        node("ResourceScatterAdd", "t", "flat", "u", "sum"),
+        r"changes rows of the variable 'flat', which has the shape \(\) and no rows",
+    ),
+    (
+        node("ResourceSparseApplyAdagrad", "t", "w", "a", "rate", "g", "at"),
+        "variable 'w' at 'at', which depends on .* may stand twice; tf.unique and",
+    ),
+    (
+        node("ResourceSparseApplyAdagrad", "t", "w", "a", "rate", "g", "twice"),
+        r"variable 'w' at 'twice' = \[1, 1, 2\], where an index may stand twice",
+    ),
+    (
+        node("ResourceSparseApplyAdagrad", "t", "w", "a", "rate", "g", "rate"),
+        r"needs a vector of integers as indices of the variable 'w', got float32\(\)",
+    ),
+    (
+        node("ResourceSparseApplyAdagrad", "t", "w", "a", "zero", "sum", "u"),
+        r"needs float32\(\) as lr for the variable 'w', got int32\(1,\)",
+    ),
+    (
+        node("ResourceSparseApplyAdagrad", "t", "w", "flat", "rate", "sum", "u"),
+        r"changes 'w', float32\(5, 2\), with 'flat', float32\(\)",
+    ),
+]
 
 
 @pytest.mark.parametrize(("last", "message"), REFUSED)
@@ -240,9 +264,7 @@ def test_a_checkpoint_of_tensorflow_goes_on_as_tensorflow_left_it() -> None:
 
 def test_some_variables_and_other_names_are_restored() -> None:
     """A list names some; a dict says whose a name in the checkpoint is; objects have names too."""
-    graph = model(
-        _variable("mean", 8), _variable("middle", 8), _variable("x", 4, shared_name="v")
-    )
+    graph = model(_variable("mean", 8), _variable("middle", 8), _variable("x", 4, shared_name="v"))
     session = tf_graphdef.Session(graph, target="interpret")
     after = fixtures()["perceptron"].after
 
@@ -253,7 +275,7 @@ def test_some_variables_and_other_names_are_restored() -> None:
     np.testing.assert_array_equal(session.state["middle"], after["mean"])
 
     keras = SAVED / "dense/variables/variables"
-    bundle = Bundle(keras, budget_for(10_000, None))
+    bundle = CheckpointBundle(keras, budget_for(10_000, None))
     bias = bundle.array("variables/1/.ATTRIBUTES/VARIABLE_VALUE")
     named = tf_graphdef.Session(model(_variable("sequential/dense/bias", *bias.shape)))
     named.restore(keras)

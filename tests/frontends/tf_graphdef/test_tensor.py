@@ -9,7 +9,7 @@ import pytest
 
 from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.proto import Budget, TensorProto, TensorShapeProto, budget_for
-from passkit.frontends.tf_graphdef.tensor import array_from, dtype_from, shape_from
+from passkit.frontends.tf_graphdef.tensor import parse_dtype, parse_shape, parse_tensor
 from passkit.values.dtype import dtype_of
 from tests.frontends.tf_graphdef.models import NUMBERS, tensor
 
@@ -46,7 +46,7 @@ def same(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
 
 def decode(message: Any, budget: Budget | None = None) -> np.ndarray[Any, Any]:
     """The array of a message."""
-    return array_from(message, "Const 'c'", budget or budget_for(0, None))
+    return parse_tensor(message, "Const 'c'", budget or budget_for(0, None))
 
 
 @pytest.mark.parametrize("name", NUMBERS)
@@ -150,7 +150,7 @@ def test_elements_out_of_range_are_an_error(name: str, field: str, value: int) -
 def test_dtypes_without_arithmetic_are_an_error(number: int, name: str) -> None:
     """Strings and resources are not numbers."""
     with pytest.raises(ModelError, match=rf"element type (DataType )?{name}, .* float32"):
-        dtype_from(number, "Const 'c'")
+        parse_dtype(number, "Const 'c'")
 
 
 def shape(*sizes: int) -> Any:
@@ -160,21 +160,21 @@ def shape(*sizes: int) -> Any:
 
 def test_shapes() -> None:
     """-1 is an unknown dimension, and the rank can be unknown too."""
-    assert shape_from(shape(-1, 8, 0), "x") == (None, 8, 0)
-    assert shape_from(TensorShapeProto(unknown_rank=True), "x") is None
+    assert parse_shape(shape(-1, 8, 0), "x") == (None, 8, 0)
+    assert parse_shape(TensorShapeProto(unknown_rank=True), "x") is None
 
 
 @pytest.mark.parametrize("size", [-2, 1 << 48, -(1 << 63), (1 << 63) - 1])
 def test_impossible_dimensions_are_an_error(size: int) -> None:
     """No dimension is negative, or larger than any memory."""
     with pytest.raises(ModelError, match=rf"got \(2, {size}\)"):
-        shape_from(shape(2, size), "Placeholder 'x'")
+        parse_shape(shape(2, size), "Placeholder 'x'")
 
 
 def test_ranks_are_at_most_numpys() -> None:
     """A rank of a thousand is no shape."""
     with pytest.raises(ModelError, match="at most 64, got 1000"):
-        shape_from(shape(*[1] * 1000), "Placeholder 'x'")
+        parse_shape(shape(*[1] * 1000), "Placeholder 'x'")
 
 
 @pytest.mark.parametrize("message", [shape(2, -1), TensorShapeProto(unknown_rank=True)])

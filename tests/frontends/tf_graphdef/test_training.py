@@ -41,8 +41,14 @@ def begun(name: str, **options: Any) -> tuple[tf_graphdef.Session, dict[str, Any
 
 
 NAMES = (
-    *("lenet", "lenet_ref", "perceptron", "logistic", "rules", "rules_ref"),
-    *("embeddings", "embeddings_ref"),
+    "lenet",
+    "lenet_ref",
+    "perceptron",
+    "logistic",
+    "rules",
+    "rules_ref",
+    "embeddings",
+    "embeddings_ref",
 )
 
 
@@ -177,8 +183,18 @@ ADAM = ("one", "one", "one", "one", "one", "one", "two")
             "needs the handle of a variable, and 'two' is an array",
         ),
         (
-            [node("ResourceApplyFtrl", "t", "w", "w", "w", "two", *["one"] * 4,
-                  multiply_linear_by_lr=True)],
+            [
+                node(
+                    "ResourceApplyFtrl",
+                    "t",
+                    "w",
+                    "w",
+                    "w",
+                    "two",
+                    *["one"] * 4,
+                    multiply_linear_by_lr=True,
+                )
+            ],
             "ResourceApplyFtrl 't' has multiply_linear_by_lr = True",
         ),
         (

@@ -1,4 +1,4 @@
-"""The rows of the table, a file for each family; importing this enters them all."""
+"""Exporters of passkit operators, a module for each family. Importing this registers them."""
 
 from __future__ import annotations
 

@@ -1,26 +1,42 @@
-"""Operators that work element by element, under their names in TensorFlow."""
+"""Exporters of elementwise operators."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from passkit.frontends.tf_graphdef.export.expressions import converted, whole
-from passkit.frontends.tf_graphdef.export.functions import FUNCTIONS, magnitude
-from passkit.frontends.tf_graphdef.export.table import Call, Result, row, same_inputs
-from passkit.frontends.tf_graphdef.export.writer import Tensor
+from passkit.frontends.tf_graphdef.export.expressions import cast_saturating, divide_integers
+from passkit.frontends.tf_graphdef.export.functions import FUNCTIONS, absolute
+from passkit.frontends.tf_graphdef.export.graphdef_writer import NodeOutput
+from passkit.frontends.tf_graphdef.export.registry import (
+    ExportCall,
+    Result,
+    op_exporter,
+    register_renamed,
+)
 from passkit.frontends.tf_graphdef.op_importers.elementwise import ONE_INPUT, TWO_INPUTS
 from passkit.values.dtype import bool_, dtype_of
 
 _OLD = ("Add", "Inv", "Mod", "Round")
-"""Names of which TensorFlow has a newer one."""
+"""TensorFlow names that newer ones replace."""
 
 _SPELLED = (
-    *("maximum", "minimum", "pow", "fmod", "trunc_div", "left_shift", "right_shift"),
-    *("mul_no_nan", "xdivy", "xlogy", "xlog1py", "erf", "nextafter"),
+    "maximum",
+    "minimum",
+    "pow",
+    "fmod",
+    "trunc_div",
+    "left_shift",
+    "right_shift",
+    "mul_no_nan",
+    "xdivy",
+    "xlogy",
+    "xlog1py",
+    "erf",
+    "nextafter",
 )
-"""Operators that mean the same in TensorFlow for some element types or values only."""
+"""Operators that TensorFlow's equal only for some element types or values."""
 
-same_inputs(
+register_renamed(
     {
         ours: theirs
         for theirs, ours in {**ONE_INPUT, **TWO_INPUTS}.items()
@@ -28,37 +44,40 @@ same_inputs(
     }
 )
 # The rows below win over these.
-same_inputs({"stop_gradient": "StopGradient", "identity": "Identity"})
+register_renamed({"stop_gradient": "StopGradient", "identity": "Identity"})
 
 
-@row("where")
-def _where(call: Call, condition: Tensor, x: Tensor, y: Tensor) -> Result:
+@op_exporter("where")
+def _where(call: ExportCall, condition: NodeOutput, x: NodeOutput, y: NodeOutput) -> Result:
     return call.result("SelectV2", condition, x, y, T=x.dtype, out=x.dtype)
 
 
-@row("abs")
-def _abs(call: Call, x: Tensor) -> Result:
+@op_exporter("abs")
+def _abs(call: ExportCall, x: NodeOutput) -> Result:
     if x.dtype.kind == "c":
         return call.result("ComplexAbs", x, out=call.dtype, Tout=call.dtype)
-    return magnitude(call.scope, x, last=True)
+    return absolute(call.scope, x, is_result=True)
 
 
-@row("cast")
-def _cast(call: Call, x: Tensor) -> Result:
-    return converted(call.scope, x, call.dtype, last=True)
+@op_exporter("cast")
+def _cast(call: ExportCall, x: NodeOutput) -> Result:
+    return cast_saturating(call.scope, x, call.dtype, is_result=True)
 
 
-@row("floor_div", "mod")
-def _floor_division(call: Call, x: Tensor, y: Tensor) -> Result:
-    """Of integers; TensorFlow fails where a divisor is 0, and of floats it rounds the quotient."""
+@op_exporter("floor_div", "mod")
+def _floor_division(call: ExportCall, x: NodeOutput, y: NodeOutput) -> Result:
+    """Write floor division of integers.
+
+    TensorFlow fails for a divisor 0, and rounds float quotients.
+    """
     if not x.dtype.is_integer:
         return None
     op = "FloorDiv" if call.name == "floor_div" else "FloorMod"
-    return whole(call.scope, op, x, y, last=True)
+    return divide_integers(call.scope, op, x, y, is_result=True)
 
 
-@row("bitwise_and", "bitwise_or", "bitwise_xor")
-def _bits(call: Call, x: Tensor, y: Tensor) -> Result:
+@op_exporter("bitwise_and", "bitwise_or", "bitwise_xor")
+def _bits(call: ExportCall, x: NodeOutput, y: NodeOutput) -> Result:
     name = call.name
     if x.dtype is not bool_:
         op = {"bitwise_and": "BitwiseAnd", "bitwise_or": "BitwiseOr", "bitwise_xor": "BitwiseXor"}
@@ -66,75 +85,83 @@ def _bits(call: Call, x: Tensor, y: Tensor) -> Result:
     return None
 
 
-@row("bitwise_not")
-def _inverted(call: Call, x: Tensor) -> Result:
+@op_exporter("bitwise_not")
+def _inverted(call: ExportCall, x: NodeOutput) -> Result:
     return call.result("Invert", x) if x.dtype is not bool_ else None
 
 
-@row("bitcast")
-def _bitcast(call: Call, x: Tensor) -> Result:
+@op_exporter("bitcast")
+def _bitcast(call: ExportCall, x: NodeOutput) -> Result:
     return call.result("Bitcast", x, out=call.dtype, type=call.dtype)
 
 
-@row("population_count")
-def _count(call: Call, x: Tensor) -> Result:
-    """TensorFlow gives a uint8."""
+@op_exporter("population_count")
+def _count(call: ExportCall, x: NodeOutput) -> Result:
+    """Write a population count, which is uint8 in TensorFlow."""
     byte = dtype_of("uint8")
-    found = call.op("PopulationCount", x, out=byte)
-    return call.scope.cast(found, call.dtype, last=True)
+    count = call.op("PopulationCount", x, out=byte)
+    return call.scope.cast(count, call.dtype, is_result=True)
 
 
-@row("squared_difference")
-def _squared_difference(call: Call, x: Tensor, y: Tensor) -> Result:
+@op_exporter("squared_difference")
+def _squared_difference(call: ExportCall, x: NodeOutput, y: NodeOutput) -> Result:
     return call.result("SquaredDifference", x, y)
 
 
 _OF_FLOATS = {
-    **{"relu": "Relu", "relu6": "Relu6", "elu": "Elu", "selu": "Selu", "leaky_relu": "LeakyRelu"},
-    **{"softsign": "Softsign", "reciprocal": "Reciprocal", "div_no_nan": "DivNoNan"},
-    **{"isnan": "IsNan", "isinf": "IsInf", "isfinite": "IsFinite"},
+    "relu": "Relu",
+    "relu6": "Relu6",
+    "elu": "Elu",
+    "selu": "Selu",
+    "leaky_relu": "LeakyRelu",
+    "softsign": "Softsign",
+    "reciprocal": "Reciprocal",
+    "div_no_nan": "DivNoNan",
+    "isnan": "IsNan",
+    "isinf": "IsInf",
+    "isfinite": "IsFinite",
 }
 
 
-@row(*_OF_FLOATS)
-def _of_floats(call: Call, *x: Tensor) -> Result:
-    """Those that mean the same for floats; slopes are float32 numbers in TensorFlow."""
+@op_exporter(*_OF_FLOATS)
+def _of_floats(call: ExportCall, *x: NodeOutput) -> Result:
+    """Write operators that equal TensorFlow's for floats; slopes are float32 attributes there."""
     name, slope = call.name, call.params.get("alpha", 1.0)
-    rounded = x[0].dtype.nbytes == 8 and float(np.float32(slope)) != slope
-    if not x[0].dtype.is_float or rounded or (name == "elu" and slope != 1.0):
+    loses_precision = x[0].dtype.nbytes == 8 and float(np.float32(slope)) != slope
+    if not x[0].dtype.is_float or loses_precision or (name == "elu" and slope != 1.0):
         return None
-    more = {"alpha": float(slope)} if name == "leaky_relu" else {}
-    return call.result(_OF_FLOATS[name], *x, **more)
+    attrs = {"alpha": float(slope)} if name == "leaky_relu" else {}
+    return call.result(_OF_FLOATS[name], *x, **attrs)
 
 
-@row("erf", "digamma")
-def _function(call: Call, x: Tensor) -> Result:
-    return FUNCTIONS[call.name](call.scope, x, last=True)
+@op_exporter("erf", "digamma")
+def _function(call: ExportCall, x: NodeOutput) -> Result:
+    return FUNCTIONS[call.name](call.scope, x, is_result=True)
 
 
-@row("neg", "sign")
-def _signed(call: Call, x: Tensor) -> Result:
+@op_exporter("neg", "sign")
+def _signed(call: ExportCall, x: NodeOutput) -> Result:
     if x.dtype.kind == "u":
         return None
     return call.result("Neg" if call.name == "neg" else "Sign", x)
 
 
-@row("floor", "ceil", "rint")
-def _rounded(call: Call, x: Tensor) -> Result:
-    """Integers are whole as they are."""
+@op_exporter("floor", "ceil", "rint")
+def _rounded(call: ExportCall, x: NodeOutput) -> Result:
+    """Write a rounding; integers are passed on."""
     op = {"floor": "Floor", "ceil": "Ceil", "rint": "Rint"}[call.name]
     return call.result(op if x.dtype.is_float else "Identity", x)
 
 
-@row("complex")
-def _complex(call: Call, real: Tensor, imaginary: Tensor) -> Result:
+@op_exporter("complex")
+def _complex(call: ExportCall, real: NodeOutput, imaginary: NodeOutput) -> Result:
     return call.result("Complex", real, imaginary, out=call.dtype, Tout=call.dtype)
 
 
-@row("real", "imag", "angle", "conj")
-def _part(call: Call, x: Tensor) -> Result:
+@op_exporter("real", "imag", "angle", "conj")
+def _part(call: ExportCall, x: NodeOutput) -> Result:
     if x.dtype.kind != "c":
         return None
     op = {"real": "Real", "imag": "Imag", "angle": "Angle", "conj": "Conj"}[call.name]
-    more = {} if op == "Conj" else {"Tout": call.dtype}
-    return call.result(op, x, out=call.dtype, **more)
+    attrs = {} if op == "Conj" else {"Tout": call.dtype}
+    return call.result(op, x, out=call.dtype, **attrs)

@@ -1,4 +1,4 @@
-"""Products of matrices, and decompositions."""
+"""Exporters of matrix products and decompositions."""
 
 from __future__ import annotations
 
@@ -6,17 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from passkit.frontends.tf_graphdef.export.kernels import computed_as
-from passkit.frontends.tf_graphdef.export.table import Call, Result, row
-from passkit.frontends.tf_graphdef.export.writer import INT32, Tensor
+from passkit.frontends.tf_graphdef.export.graphdef_writer import INT32, NodeOutput
+from passkit.frontends.tf_graphdef.export.kernel_types import kernel_dtype
+from passkit.frontends.tf_graphdef.export.registry import ExportCall, Result, op_exporter
 from passkit.graph.op import get_op
 from passkit.ops.helpers import make
 from passkit.ops.linalg import sum_of_matmuls
 
 
-@row("matmul")
-def _matmul(call: Call, a: Tensor, b: Tensor) -> Result:
-    """Of 16-bit floats in float32, as passkit does. Vectors become matrices for the product."""
+@op_exporter("matmul")
+def _matmul(call: ExportCall, a: NodeOutput, b: NodeOutput) -> Result:
+    """Write a matrix product.
+
+    16-bit floats are multiplied in float32, and vectors become " "matrices.
+    """
     left, right = call.shape(0), call.shape(1)
     if len(left) < 2 or len(right) < 2:
         return _with_vectors(call, a, b)
@@ -26,12 +29,13 @@ def _matmul(call: Call, a: Tensor, b: Tensor) -> Result:
     return call.result("BatchMatMulV2", a, b, adj_x=flags[0], adj_y=flags[1])
 
 
-@row("matmul_sum")
-def _matmul_sum(call: Call, *operands: Tensor) -> Result:
+@op_exporter("matmul_sum")
+def _matmul_sum(call: ExportCall, *operands: NodeOutput) -> Result:
     return call.expanded(lambda *x: sum_of_matmuls(call.node, *x), *operands)
 
 
-def _with_vectors(call: Call, a: Tensor, b: Tensor) -> Result:
+def _with_vectors(call: ExportCall, a: NodeOutput, b: NodeOutput) -> Result:
+    """Write a product with a vector."""
     left, right = call.shape(0), call.shape(1)
     if len(left) < 2:
         left, a = (1, *left), call.op("ExpandDims", a, call.const(0), Tdim=INT32)
@@ -41,115 +45,130 @@ def _with_vectors(call: Call, a: Tensor, b: Tensor) -> Result:
         "adj_x": bool(call.params["transpose_a"]) and len(call.shape(0)) > 1,
         "adj_y": bool(call.params["transpose_b"]) and len(call.shape(1)) > 1,
     }
-    made = call.op("BatchMatMulV2", a, b, **flags)
-    return call.reshaped(made, call.out, last=True)
+    product = call.op("BatchMatMulV2", a, b, **flags)
+    return call.reshaped(product, call.out, is_result=True)
 
 
-@row("cholesky")
-def _cholesky(call: Call, x: Tensor) -> Result:
+@op_exporter("cholesky")
+def _cholesky(call: ExportCall, x: NodeOutput) -> Result:
     if call.params["upper"]:
         return call.expanded(lambda x: make("matrix_transpose", make("cholesky", x)), x)
     return call.result("Cholesky", x)
 
 
-@row("inv")
-def _inverse(call: Call, x: Tensor) -> Result:
+@op_exporter("inv")
+def _inverse(call: ExportCall, x: NodeOutput) -> Result:
     return call.result("MatrixInverse", x, adjoint=False)
 
 
-@row("det")
-def _determinant(call: Call, x: Tensor) -> Result:
+@op_exporter("det")
+def _determinant(call: ExportCall, x: NodeOutput) -> Result:
     return call.result("MatrixDeterminant", x)
 
 
-@row("matrix_solve")
-def _solve(call: Call, a: Tensor, b: Tensor) -> Result:
+@op_exporter("matrix_solve")
+def _solve(call: ExportCall, a: NodeOutput, b: NodeOutput) -> Result:
     if call.shape(0)[:-2] != call.shape(1)[:-2]:
         return None
     return call.result("MatrixSolve", a, b, adjoint=bool(call.params["adjoint"]))
 
 
-@row("matrix_triangular_solve")
-def _triangular_solve(call: Call, a: Tensor, b: Tensor) -> Result:
+@op_exporter("matrix_triangular_solve")
+def _triangular_solve(call: ExportCall, a: NodeOutput, b: NodeOutput) -> Result:
     flags = {k: bool(call.params[k]) for k in ("lower", "adjoint")}
     return call.result("MatrixTriangularSolve", a, b, **flags)
 
 
-def _several(call: Call, op: str, x: Tensor, count: int, **flags: bool) -> tuple[Tensor, ...]:
-    """The results of a decomposition; narrow floats are taken apart in a wider type."""
-    wide = computed_as(op, x.dtype) or x.dtype
-    given = call.scope.cast(x, wide)
-    made = call.scope.nodes(op, [given], [wide] * count, wide is x.dtype, T=wide, **flags)
-    return tuple(call.scope.cast(t, x.dtype) for t in made)
+def _several(
+    call: ExportCall, op: str, x: NodeOutput, count: int, **flags: bool
+) -> tuple[NodeOutput, ...]:
+    """Write a decomposition of several results.
+
+    Types without a kernel are computed in a wider " "one.
+    """
+    work_dtype = kernel_dtype(op, x.dtype) or x.dtype
+    operand = call.scope.cast(x, work_dtype)
+    results = call.scope.nodes(
+        op, [operand], [work_dtype] * count, work_dtype is x.dtype, T=work_dtype, **flags
+    )
+    return tuple(call.scope.cast(t, x.dtype) for t in results)
 
 
-@row("slogdet")
-def _log_determinant(call: Call, x: Tensor) -> Result:
+@op_exporter("slogdet")
+def _log_determinant(call: ExportCall, x: NodeOutput) -> Result:
     return _several(call, "LogMatrixDeterminant", x, 2)
 
 
-@row("svdvals")
-def _singular_values(call: Call, x: Tensor) -> Result:
+@op_exporter("svdvals")
+def _singular_values(call: ExportCall, x: NodeOutput) -> Result:
     return _several(call, "Svd", x, 3, compute_uv=False, full_matrices=False)[0]
 
 
-@row("svd")
-def _svd(call: Call, x: Tensor) -> Result:
-    """TensorFlow gives V, of which passkit gives the transpose. Vectors are so up to their sign."""
-    whole = bool(call.params["full_matrices"])
-    s, u, v = _several(call, "Svd", x, 3, compute_uv=True, full_matrices=whole)
+@op_exporter("svd")
+def _svd(call: ExportCall, x: NodeOutput) -> Result:
+    """Write an SVD; TensorFlow returns V, passkit its transpose.
+
+    Vectors are unique up to their sign.
+    """
+    full_matrices = bool(call.params["full_matrices"])
+    s, u, v = _several(call, "Svd", x, 3, compute_uv=True, full_matrices=full_matrices)
     rank = len(call.shape())
     order = [*range(rank - 2), rank - 1, rank - 2]
     return u, s, call.op("Transpose", v, call.const(order), Tperm=INT32)
 
 
-@row("eigh")
-def _eigh(call: Call, x: Tensor) -> Result:
-    """Eigenvectors are so up to their sign."""
+@op_exporter("eigh")
+def _eigh(call: ExportCall, x: NodeOutput) -> Result:
+    """Write an eigendecomposition; vectors are unique up to their sign."""
     return _several(call, "SelfAdjointEigV2", x, 2, compute_v=True)
 
 
-@row("qr")
-def _qr(call: Call, x: Tensor) -> Result:
-    """Columns of Q, and rows of R, are so up to their sign."""
+@op_exporter("qr")
+def _qr(call: ExportCall, x: NodeOutput) -> Result:
+    """Write a QR decomposition; columns of Q and rows of R are unique up to their sign."""
     if call.params["mode"] not in ("reduced", "complete"):
         return None
     return _several(call, "Qr", x, 2, full_matrices=call.params["mode"] == "complete")
 
 
-def _least(call: Call, x: Any) -> float:
-    """What counts as zero beside the largest singular value."""
-    most = max(n for n in call.shape()[-2:] if isinstance(n, int))  # the decomposition saw to it
-    given = call.params["rtol"]
-    return float(most * np.finfo(x.dtype.numpy).eps if given is None else given)
+def _least(call: ExportCall, x: Any) -> float:
+    """Return the relative tolerance below which singular values count as zero."""
+    longest = max(n for n in call.shape()[-2:] if isinstance(n, int))  # the decomposition saw to it
+    rtol = call.params["rtol"]
+    return float(longest * np.finfo(x.dtype.numpy).eps if rtol is None else rtol)
 
 
-@row("pinv")
-def _pseudo_inverse(call: Call, x: Tensor) -> Result:
-    """From the singular values: V / s @ U.T, in which those that count as zero have no part."""
+@op_exporter("pinv")
+def _pseudo_inverse(call: ExportCall, x: NodeOutput) -> Result:
+    """Write a pseudoinverse from the SVD.
+
+    V / s @ U.T without the singular values that count as zero.
+    """
     if x.dtype.nbytes == 2 or 0 in call.shape()[-2:]:
         return None
 
     def inverse(x: Any) -> Any:
         u, s, v = get_op("svd")(x)
-        most = make("reduce_max", s, axis=-1, keepdims=True)
-        kept = make("greater", s, most * _least(call, x))
-        part = make("where", kept, 1.0 / make("where", kept, s, 1.0), 0.0)
-        scaled = make("matrix_transpose", v) * make("expand_dims", part, axis=-2)
+        largest = make("reduce_max", s, axis=-1, keepdims=True)
+        is_significant = make("greater", s, largest * _least(call, x))
+        reciprocals = make(
+            "where", is_significant, 1.0 / make("where", is_significant, s, 1.0), 0.0
+        )
+        scaled = make("matrix_transpose", v) * make("expand_dims", reciprocals, axis=-2)
         return make("matmul", scaled, u, transpose_b=True)
 
     return call.expanded(inverse, x)
 
 
-@row("matrix_rank")
-def _matrix_rank(call: Call, x: Tensor) -> Result:
+@op_exporter("matrix_rank")
+def _matrix_rank(call: ExportCall, x: NodeOutput) -> Result:
     if x.dtype.nbytes == 2 or 0 in call.shape()[-2:]:
         return None
 
     def rank(x: Any) -> Any:
         s = make("svdvals", x)
-        most = make("reduce_max", s, axis=-1, keepdims=True)
-        counted = make("cast", make("greater", s, most * _least(call, x)), dtype="int64")
-        return make("reduce_sum", counted, axis=-1)
+        largest = make("reduce_max", s, axis=-1, keepdims=True)
+        is_significant = make("cast", make("greater", s, largest * _least(call, x)), dtype="int64")
+        return make("reduce_sum", is_significant, axis=-1)
 
     return call.expanded(rank, x)

@@ -76,8 +76,11 @@ def test_the_page_is_made_of_the_results() -> None:
     assert PAGE.read_text() == page(results)
     assert set(results["operators"]) - {"digits.pb"} <= set(NAMES)
     assert results["operators"]["digits.pb"]["float32"][:2] == [1, 0]
-    assert not [op for op, cells in results["operators"].items() if op not in CANNOT
-                and not any(good for good, _, _ in cells.values())]  # fmt: skip
+    assert not [
+        op
+        for op, cells in results["operators"].items()
+        if op not in CANNOT and not any(good for good, _, _ in cells.values())
+    ]
 
 
 @pytest.mark.parametrize("path", NETWORKS, ids=lambda path: path.stem)

@@ -11,7 +11,7 @@ import pytest
 import passkit as pk
 from passkit.errors import ModelError
 from passkit.frontends import tf_graphdef
-from passkit.frontends.tf_graphdef.export import graph_def, saving
+from passkit.frontends.tf_graphdef.export import graph_def, graph_exporter
 
 MODELS = Path(__file__).resolve().parents[4] / "examples" / "models"
 
@@ -227,7 +227,7 @@ def test_an_expression_that_says_nothing_is_refused() -> None:
 
 def test_a_model_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """A message of 2 GiB cannot be read again."""
-    monkeypatch.setattr(saving, "_LARGEST", 100)
+    monkeypatch.setattr(graph_exporter, "_LARGEST", 100)
 
     with pytest.raises(ModelError, match=r"would have 73,\d+ bytes"):
         tf_graphdef.save(tf_graphdef.load(MODELS / "digits.pb"))

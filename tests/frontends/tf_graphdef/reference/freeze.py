@@ -37,8 +37,7 @@ def frozen(tf: Any, network: Network) -> Stored:
     constant = convert_variables_to_constants_v2(traced)
     made = constant(*(tf.constant(v) for v in network.inputs.values()))
     outputs = {
-        t.name: np.asarray(v)
-        for t, v in zip(constant.outputs, tf.nest.flatten(made), strict=True)
+        t.name: np.asarray(v) for t, v in zip(constant.outputs, tf.nest.flatten(made), strict=True)
     }
     graph = constant.graph.as_graph_def()
     model = graph.SerializeToString(deterministic=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 import passkit as pk
 from passkit.frontends import tf_graphdef
 from passkit.frontends.tf_graphdef.proto import GraphDef
-from passkit.frontends.tf_graphdef.table import TABLE
+from passkit.frontends.tf_graphdef.registry import OP_IMPORTERS
 from tests.frontends.tf_graphdef.reference.case import (
     FIXTURES,
     NETWORKS,
@@ -73,7 +73,9 @@ def page() -> str:
         f"| {op} | {variant} | {', '.join(good)} | {', '.join(bad)} |"
         for (op, variant), (good, bad) in sorted(cells.items())
     ]
-    head = HEAD.format(operators=len(TABLE), cases=equal + refused, equal=equal, refused=refused)
+    head = HEAD.format(
+        operators=len(OP_IMPORTERS), cases=equal + refused, equal=equal, refused=refused
+    )
     return head + "\n".join(rows) + "\n\n" + _networks()
 
 

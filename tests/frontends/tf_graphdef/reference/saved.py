@@ -23,7 +23,7 @@ import numpy as np
 import passkit as pk
 from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.export import graph_def
-from passkit.frontends.tf_graphdef.export.table import ROWS
+from passkit.frontends.tf_graphdef.export.registry import OP_EXPORTERS
 from passkit.graph.graph import Graph
 from tests.frontends.tf_graphdef.reference.case import FIXTURES, Array, Stored, difference, stored
 
@@ -202,7 +202,9 @@ def measured(python: str) -> dict[str, Any]:
             assert error <= 1, f"{name} is wrong: {error:.3g} of the tolerance"
             worst = max(worst, error)
     return {
-        **{"tensorflow": version, "models": len(cases), "networks": len(whole)},
+        "tensorflow": version,
+        "models": len(cases),
+        "networks": len(whole),
         **{"worst": float(f"{worst:.1g}"), "ways": {op: way(op) for op in found}},
         "operators": found,
     }
@@ -250,7 +252,7 @@ def way(op: str) -> str:
     """How an operator is written."""
     if op in CANNOT or op not in pk.list_ops():  # the model of the example is none
         return ""
-    if op in ROWS:
+    if op in OP_EXPORTERS:
         return "twin"
     found = pk.get_op(op)
     kinds = {"FExpand": "parts", "FCodeGen": "expression", "FElement": "gathers"}

@@ -107,8 +107,9 @@ def logistic(tf: Any, rng: Any) -> dict[str, Any]:
     b = v1.get_variable("b", (), initializer=v1.zeros_initializer())
     z = tf.reshape(x @ w, (-1,)) + b
     losses = tf.nn.sigmoid_cross_entropy_with_logits(labels=y, logits=z)
-    v1.train.GradientDescentOptimizer(0.5).minimize(tf.reduce_mean(losses, name="loss"),
-                                                    name="train")
+    v1.train.GradientDescentOptimizer(0.5).minimize(
+        tf.reduce_mean(losses, name="loss"), name="train"
+    )
     return {"x": rng.standard_normal((16, 6), "f"), "y": rng.integers(0, 2, 16).astype("f")}
 
 
@@ -126,10 +127,10 @@ def rules(tf: Any, rng: Any) -> dict[str, Any]:
         "centered": train.RMSPropOptimizer(0.1, centered=True),
         "adam": train.AdamOptimizer(0.1, name="One"),
         "adadelta": train.AdadeltaOptimizer(1.0, epsilon=0.1),
-        "ftrl": train.FtrlOptimizer(0.3, l1_regularization_strength=0.05,
-                                    l2_regularization_strength=0.02),
-        "shrunk": train.FtrlOptimizer(0.3, name="Two",
-                                      l2_shrinkage_regularization_strength=0.1),
+        "ftrl": train.FtrlOptimizer(
+            0.3, l1_regularization_strength=0.05, l2_regularization_strength=0.02
+        ),
+        "shrunk": train.FtrlOptimizer(0.3, name="Two", l2_shrinkage_regularization_strength=0.1),
     }
     made, parts, start = [], [], v1.random_normal_initializer(0, 1, 7)
     for name, optimizer in optimizers.items():
@@ -161,17 +162,35 @@ def _raw(tf: Any, v1: Any, x: Any, parts: list[Any], start: Any) -> list[Any]:
 
     raw, made = tf.raw_ops, []
     w, (a,), g = new("keras", 1)
-    made.append(raw.ResourceApplyKerasMomentum(
-        var=w, accum=a, lr=0.1, grad=g, momentum=0.9, use_nesterov=True))
+    made.append(
+        raw.ResourceApplyKerasMomentum(
+            var=w, accum=a, lr=0.1, grad=g, momentum=0.9, use_nesterov=True
+        )
+    )
     w, (a,), g = new("adagrad2", 1)
     made.append(raw.ResourceApplyAdagradV2(var=w, accum=a, lr=0.1, epsilon=1e-3, grad=g))
     w, (m, v), g = new("adamax", 2)
-    made.append(raw.ResourceApplyAdaMax(
-        var=w, m=m, v=v, beta1_power=0.9, lr=0.1, beta1=0.9, beta2=0.99, epsilon=1e-7, grad=g))
+    made.append(
+        raw.ResourceApplyAdaMax(
+            var=w, m=m, v=v, beta1_power=0.9, lr=0.1, beta1=0.9, beta2=0.99, epsilon=1e-7, grad=g
+        )
+    )
     w, (m, v), g = new("nadam", 2)
-    made.append(raw.ResourceApplyAdam(
-        var=w, m=m, v=v, beta1_power=0.9, beta2_power=0.99, lr=0.1, beta1=0.9, beta2=0.99,
-        epsilon=1e-7, grad=g, use_nesterov=True))
+    made.append(
+        raw.ResourceApplyAdam(
+            var=w,
+            m=m,
+            v=v,
+            beta1_power=0.9,
+            beta2_power=0.99,
+            lr=0.1,
+            beta1=0.9,
+            beta2=0.99,
+            epsilon=1e-7,
+            grad=g,
+            use_nesterov=True,
+        )
+    )
     return made
 
 
@@ -188,10 +207,10 @@ def embeddings(tf: Any, rng: Any) -> dict[str, Any]:
         "centered": train.RMSPropOptimizer(0.1, centered=True),
         "adam": train.AdamOptimizer(0.1),
         "adadelta": train.AdadeltaOptimizer(1.0, epsilon=0.1),
-        "ftrl": train.FtrlOptimizer(0.3, l1_regularization_strength=0.05,
-                                    l2_regularization_strength=0.02),
-        "shrunk": train.FtrlOptimizer(0.3, name="Two",
-                                      l2_shrinkage_regularization_strength=0.1),
+        "ftrl": train.FtrlOptimizer(
+            0.3, l1_regularization_strength=0.05, l2_regularization_strength=0.02
+        ),
+        "shrunk": train.FtrlOptimizer(0.3, name="Two", l2_shrinkage_regularization_strength=0.1),
     }
     made, parts = [], []
     for k, (name, optimizer) in enumerate(optimizers.items()):
@@ -223,12 +242,23 @@ def _raw_rows(tf: Any, v1: Any, rows: Any, parts: list[Any], start: Any) -> list
         return w, found, g, ids
 
     w, (a,), g, ids = new("keras", "a")
-    made.append(raw.ResourceSparseApplyKerasMomentum(
-        var=w.handle, accum=a.handle, lr=0.1, grad=g, indices=ids, momentum=0.9,
-        use_nesterov=True))
+    made.append(
+        raw.ResourceSparseApplyKerasMomentum(
+            var=w.handle,
+            accum=a.handle,
+            lr=0.1,
+            grad=g,
+            indices=ids,
+            momentum=0.9,
+            use_nesterov=True,
+        )
+    )
     w, (a,), g, ids = new("adagrad2", "a")
-    made.append(raw.ResourceSparseApplyAdagradV2(
-        var=w.handle, accum=a.handle, lr=0.1, epsilon=1e-3, grad=g, indices=ids))
+    made.append(
+        raw.ResourceSparseApplyAdagradV2(
+            var=w.handle, accum=a.handle, lr=0.1, epsilon=1e-3, grad=g, indices=ids
+        )
+    )
     w, (m, v), g, ids = new("lazy", "m", "v")
     first = 0.9 * tf.gather(m, ids) + 0.1 * g
     second = 0.99 * tf.gather(v, ids) + 0.01 * tf.square(g)
@@ -270,8 +300,9 @@ def trained(tf: Any, name: str) -> dict[str, Any]:
             found["losses"] = [session.run(["loss:0", "train"], given)[0] for _ in range(STEPS)]
             after = session.run(variables)
             if name == CHECKPOINT.stem:
-                v1.train.Saver().save(session, str(CHECKPOINT), write_meta_graph=False,
-                                      write_state=False)
+                v1.train.Saver().save(
+                    session, str(CHECKPOINT), write_meta_graph=False, write_state=False
+                )
     for kind, values in (("feed", feeds), ("before", before), ("after", after)):
         found.update({f"{kind}|{k}": v for k, v in values.items()})
     return {f"{name}|{k}": v for k, v in found.items()}

@@ -322,11 +322,15 @@ def compress(index: Path) -> None:
     """Compress the blocks of a table by Snappy, as TensorFlow does where it is built so."""
     import cramjam
 
-    from passkit.frontends.tf_graphdef import bundle
+    from passkit.frontends.tf_graphdef import checkpoint_bundle
     from tests.frontends.tf_graphdef.test_bundle import table
 
     data = index.read_bytes()
-    pairs = list(bundle.table_pairs(data, str(index), bundle.Budget(1 << 20, 1 << 20)))
+    pairs = list(
+        checkpoint_bundle.leveldb_pairs(
+            data, str(index), checkpoint_bundle.Budget(1 << 20, 1 << 20)
+        )
+    )
     index.write_bytes(table(pairs, 1, lambda block: bytes(cramjam.snappy.compress_raw(block))))
 
 

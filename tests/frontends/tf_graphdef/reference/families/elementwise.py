@@ -18,20 +18,96 @@ from tests.frontends.tf_graphdef.reference.drawing import (
 )
 
 ONE = (
-    *("Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Ceil", "Cos", "Cosh", "Digamma"),
-    *("Elu", "Erf", "Erfc", "Erfinv", "Exp", "Expm1", "Floor", "Inv", "Invert", "IsFinite"),
-    *("IsInf", "IsNan", "Lgamma", "Log", "Log1p", "LogicalNot", "Ndtri", "Neg", "OnesLike"),
-    *("PopulationCount", "Reciprocal", "Relu", "Relu6", "Rint", "Round", "Rsqrt", "Selu"),
-    *("Sigmoid", "Sign", "Sin", "Sinh", "Softplus", "Softsign", "Sqrt", "Square", "Tan", "Tanh"),
+    "Abs",
+    "Acos",
+    "Acosh",
+    "Asin",
+    "Asinh",
+    "Atan",
+    "Atanh",
+    "Ceil",
+    "Cos",
+    "Cosh",
+    "Digamma",
+    "Elu",
+    "Erf",
+    "Erfc",
+    "Erfinv",
+    "Exp",
+    "Expm1",
+    "Floor",
+    "Inv",
+    "Invert",
+    "IsFinite",
+    "IsInf",
+    "IsNan",
+    "Lgamma",
+    "Log",
+    "Log1p",
+    "LogicalNot",
+    "Ndtri",
+    "Neg",
+    "OnesLike",
+    "PopulationCount",
+    "Reciprocal",
+    "Relu",
+    "Relu6",
+    "Rint",
+    "Round",
+    "Rsqrt",
+    "Selu",
+    "Sigmoid",
+    "Sign",
+    "Sin",
+    "Sinh",
+    "Softplus",
+    "Softsign",
+    "Sqrt",
+    "Square",
+    "Tan",
+    "Tanh",
     "ZerosLike",
-    *("BesselI0", "BesselI0e", "BesselI1", "BesselI1e"),
+    "BesselI0",
+    "BesselI0e",
+    "BesselI1",
+    "BesselI1e",
 )
 TWO = (
-    *("Add", "AddV2", "Atan2", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Div", "DivNoNan"),
-    *("Equal", "FloorDiv", "FloorMod", "Greater", "GreaterEqual", "LeftShift", "Less"),
-    *("LessEqual", "LogicalAnd", "LogicalOr", "Maximum", "Minimum", "Mod", "Mul", "MulNoNan"),
-    *("NextAfter", "NotEqual", "Pow", "RealDiv", "RightShift", "SquaredDifference", "Sub"),
-    *("TruncateDiv", "TruncateMod", "Xdivy", "Xlog1py", "Xlogy"),
+    "Add",
+    "AddV2",
+    "Atan2",
+    "BitwiseAnd",
+    "BitwiseOr",
+    "BitwiseXor",
+    "Div",
+    "DivNoNan",
+    "Equal",
+    "FloorDiv",
+    "FloorMod",
+    "Greater",
+    "GreaterEqual",
+    "LeftShift",
+    "Less",
+    "LessEqual",
+    "LogicalAnd",
+    "LogicalOr",
+    "Maximum",
+    "Minimum",
+    "Mod",
+    "Mul",
+    "MulNoNan",
+    "NextAfter",
+    "NotEqual",
+    "Pow",
+    "RealDiv",
+    "RightShift",
+    "SquaredDifference",
+    "Sub",
+    "TruncateDiv",
+    "TruncateMod",
+    "Xdivy",
+    "Xlog1py",
+    "Xlogy",
 )
 SLOPES = {
     "dy x": ("EluGrad", "Relu6Grad", "ReluGrad", "SeluGrad", "SoftplusGrad", "SoftsignGrad"),
@@ -219,32 +295,92 @@ def _gammas(tf: Any) -> Iterator[Case]:
     of_two = {"Igamma": tf.math.igamma, "Igammac": tf.math.igammac, "Zeta": tf.math.zeta}
     orders = np.array([0, 1, 2, 3, 4, 7, 1.5, -1, 0])
     for op, f in of_two.items():
-        yield from sweep(tf, op, "arrays", f, lambda d: {
-            "a": positive(d, 1, low=1.1), "x": positive(d, 2, low=1.1)}, WIDE)  # fmt: skip
+        yield from sweep(
+            tf,
+            op,
+            "arrays",
+            f,
+            lambda d: {"a": positive(d, 1, low=1.1), "x": positive(d, 2, low=1.1)},
+            WIDE,
+        )
         yield from sweep(tf, op, "corners", f, corners, WIDE)
-        yield from sweep(tf, op, "broadcast", f, lambda d: {
-            "a": positive(d, 3, 60.0, 2.0)[0], "x": positive(d, 4, 60.0)}, WIDE[:1])  # fmt: skip
+        yield from sweep(
+            tf,
+            op,
+            "broadcast",
+            f,
+            lambda d: {"a": positive(d, 3, 60.0, 2.0)[0], "x": positive(d, 4, 60.0)},
+            WIDE[:1],
+        )
     of_three, of_order = tf.math.betainc, tf.math.polygamma
-    yield from sweep(tf, "Betainc", "arrays", of_three, lambda d: {
-        "a": positive(d, 1), "b": positive(d, 2), "x": positive(d, 3, 1.0, 0.0)},
-        WIDE)  # fmt: skip
-    yield from sweep(tf, "Betainc", "ends", of_three, lambda d: {
-        "a": positive(d, 1), "b": positive(d, 2),
-        "x": np.resize([0, 1, 2, -1], (3, 9)).astype(d)}, WIDE)  # fmt: skip
-    yield from sweep(tf, "Betainc", "large", of_three, lambda d: {
-        "a": positive(d, 1, 300.0), "b": positive(d, 2, 300.0),
-        "x": positive(d, 3, 0.8, 0.2)}, WIDE[1:])  # fmt: skip
-    yield from sweep(tf, "Polygamma", "orders that are data", of_order, lambda d: {
-        "a": np.resize(orders, (3, 9)).astype(d), "x": positive(d, 5, 4.0)}, WIDE)  # fmt: skip
-    yield from sweep(tf, "Polygamma", "a=25", lambda x: of_order(tf.constant(25, x.dtype), x),
-                     lambda d: {"x": positive(d, 5, 4.0, 1.0)}, WIDE[1:])  # fmt: skip
-    yield from sweep(tf, "Polygamma", "below 0", of_order, lambda d: {
-        "a": np.resize([1, 2, 3], (3, 9)).astype(d),
-        "x": positive(d, 6, 0.7, 0.3) - np.floor(positive(d, 5, 4.0))}, WIDE)  # fmt: skip
+    yield from sweep(
+        tf,
+        "Betainc",
+        "arrays",
+        of_three,
+        lambda d: {"a": positive(d, 1), "b": positive(d, 2), "x": positive(d, 3, 1.0, 0.0)},
+        WIDE,
+    )
+    yield from sweep(
+        tf,
+        "Betainc",
+        "ends",
+        of_three,
+        lambda d: {
+            "a": positive(d, 1),
+            "b": positive(d, 2),
+            "x": np.resize([0, 1, 2, -1], (3, 9)).astype(d),
+        },
+        WIDE,
+    )
+    yield from sweep(
+        tf,
+        "Betainc",
+        "large",
+        of_three,
+        lambda d: {
+            "a": positive(d, 1, 300.0),
+            "b": positive(d, 2, 300.0),
+            "x": positive(d, 3, 0.8, 0.2),
+        },
+        WIDE[1:],
+    )
+    yield from sweep(
+        tf,
+        "Polygamma",
+        "orders that are data",
+        of_order,
+        lambda d: {"a": np.resize(orders, (3, 9)).astype(d), "x": positive(d, 5, 4.0)},
+        WIDE,
+    )
+    yield from sweep(
+        tf,
+        "Polygamma",
+        "a=25",
+        lambda x: of_order(tf.constant(25, x.dtype), x),
+        lambda d: {"x": positive(d, 5, 4.0, 1.0)},
+        WIDE[1:],
+    )
+    yield from sweep(
+        tf,
+        "Polygamma",
+        "below 0",
+        of_order,
+        lambda d: {
+            "a": np.resize([1, 2, 3], (3, 9)).astype(d),
+            "x": positive(d, 6, 0.7, 0.3) - np.floor(positive(d, 5, 4.0)),
+        },
+        WIDE,
+    )
     for op in ("CheckNumerics", "CheckNumericsV2"):
         check = getattr(tf.raw_ops, op)
-        yield from sweep(tf, op, "finite", lambda x, f=check: f(tensor=x, message="bad") * 2,
-                         lambda d: {"x": draw(1, (3, 4), d)})  # fmt: skip
+        yield from sweep(
+            tf,
+            op,
+            "finite",
+            lambda x, f=check: f(tensor=x, message="bad") * 2,
+            lambda d: {"x": draw(1, (3, 4), d)},
+        )
 
 
 def _no_nan(x: Array) -> Array:

@@ -61,41 +61,84 @@ def cases(tf: Any) -> Iterator[Case]:
             if activation in ("Tanh", "Sigmoid"):
                 continue
             yield Case(
-                "_FusedConv2D", ",".join([first, *after]),
+                "_FusedConv2D",
+                ",".join([first, *after]),
                 lambda x, names=(first, *after), args=args: made(
-                    tf, "_FusedConv2D", [x, draw(3, 3, 4, 6), *args], num_args=len(args),
-                    fused_ops=list(names), strides=[1, 2, 2, 1], padding="SAME", epsilon=1e-2,
-                    leakyrelu_alpha=0.3, dilations=[1, 1, 1, 1]), {"x": draw(2, 6, 5, 4)},
-            )  # fmt: skip
+                    tf,
+                    "_FusedConv2D",
+                    [x, draw(3, 3, 4, 6), *args],
+                    num_args=len(args),
+                    fused_ops=list(names),
+                    strides=[1, 2, 2, 1],
+                    padding="SAME",
+                    epsilon=1e-2,
+                    leakyrelu_alpha=0.3,
+                    dilations=[1, 1, 1, 1],
+                ),
+                {"x": draw(2, 6, 5, 4)},
+            )
         if activation != "Sigmoid":
             yield Case(
-                "_FusedMatMul", ",".join(["BiasAdd", *after]),
+                "_FusedMatMul",
+                ",".join(["BiasAdd", *after]),
                 lambda x, names=("BiasAdd", *after): made(
-                    tf, "_FusedMatMul", [x, draw(4, 6), bias], num_args=1, fused_ops=list(names),
-                    leakyrelu_alpha=0.3), {"x": draw(3, 4)},
-            )  # fmt: skip
+                    tf,
+                    "_FusedMatMul",
+                    [x, draw(4, 6), bias],
+                    num_args=1,
+                    fused_ops=list(names),
+                    leakyrelu_alpha=0.3,
+                ),
+                {"x": draw(3, 4)},
+            )
     for name in ("GeluApproximate", "GeluExact"):
         yield Case(
-            "_FusedMatMul", f"BiasAdd,{name}", lambda x, n=name: made(
-                tf, "_FusedMatMul", [x, draw(4, 6), bias], num_args=1, fused_ops=["BiasAdd", n]),
+            "_FusedMatMul",
+            f"BiasAdd,{name}",
+            lambda x, n=name: made(
+                tf, "_FusedMatMul", [x, draw(4, 6), bias], num_args=1, fused_ops=["BiasAdd", n]
+            ),
             {"x": draw(3, 4)},
-        )  # fmt: skip
+        )
     yield Case(
-        "_FusedMatMul", "BiasAdd transpose_b=True", lambda x: made(
-            tf, "_FusedMatMul", [x, draw(6, 4), bias], num_args=1, fused_ops=["BiasAdd"],
-            transpose_b=True), {"x": draw(3, 4)},
-    )  # fmt: skip
+        "_FusedMatMul",
+        "BiasAdd transpose_b=True",
+        lambda x: made(
+            tf,
+            "_FusedMatMul",
+            [x, draw(6, 4), bias],
+            num_args=1,
+            fused_ops=["BiasAdd"],
+            transpose_b=True,
+        ),
+        {"x": draw(3, 4)},
+    )
     yield Case(
-        "_FusedDepthwiseConv2dNative", "BiasAdd,Relu6", lambda x: made(
-            tf, "_FusedDepthwiseConv2dNative", [x, draw(3, 3, 3, 2), bias], num_args=1,
-            fused_ops=["BiasAdd", "Relu6"], strides=[1, 2, 2, 1], padding="SAME"),
+        "_FusedDepthwiseConv2dNative",
+        "BiasAdd,Relu6",
+        lambda x: made(
+            tf,
+            "_FusedDepthwiseConv2dNative",
+            [x, draw(3, 3, 3, 2), bias],
+            num_args=1,
+            fused_ops=["BiasAdd", "Relu6"],
+            strides=[1, 2, 2, 1],
+            padding="SAME",
+        ),
         {"x": draw(2, 6, 5, 3)},
-    )  # fmt: skip
+    )
     for training in (False, True):
         yield Case(
-            "_FusedBatchNormEx", f"activation_mode=Relu is_training={training}",
+            "_FusedBatchNormEx",
+            f"activation_mode=Relu is_training={training}",
             lambda x, t=training: made(
-                tf, "_FusedBatchNormEx",
-                [x, *WIDE[:2], *(WIDE[2:] if not t else [WIDE[0][:0]] * 2)], num_side_inputs=0,
-                activation_mode="Relu", is_training=t, epsilon=1e-2), {"x": draw(2, 3, 2, 8)},
-        )  # fmt: skip
+                tf,
+                "_FusedBatchNormEx",
+                [x, *WIDE[:2], *(WIDE[2:] if not t else [WIDE[0][:0]] * 2)],
+                num_side_inputs=0,
+                activation_mode="Relu",
+                is_training=t,
+                epsilon=1e-2,
+            ),
+            {"x": draw(2, 3, 2, 8)},
+        )

@@ -36,11 +36,12 @@ def _resize(tf: Any) -> Iterator[Case]:
                 flags["half_pixel_centers"] = half
             for old, new in SIZES:
                 yield Case(
-                    op, f"align_corners={align} half_pixel_centers={half} "
+                    op,
+                    f"align_corners={align} half_pixel_centers={half} "
                     f"{old[0]}x{old[1]} to {new[0]}x{new[1]}",
                     lambda x, r=raw, n=new, f=flags: r(images=x, size=n, **f),
                     {"x": draw(2, *old, 2)},
-                )  # fmt: skip
+                )
         for dtype in ("uint8", "int32", "int16", "float16", "float64"):
             x = integers(1, 3, 4, 2, dtype=dtype)
             yield Case(op, "4x3 to 5x7", lambda x, r=raw: r(images=x, size=(7, 5)), {"x": x})
@@ -55,15 +56,20 @@ def _resize_grad(tf: Any) -> Iterator[Case]:
             variant += f"{old[0]}x{old[1]} to {new[0]}x{new[1]}"
             dy = draw(2, *new, 2)
             yield Case(
-                "ResizeNearestNeighborGrad", variant, lambda dy, o=old, f=flags: (
-                    raw.ResizeNearestNeighborGrad(grads=dy, size=o, **f)), {"dy": dy},
-            )  # fmt: skip
+                "ResizeNearestNeighborGrad",
+                variant,
+                lambda dy, o=old, f=flags: raw.ResizeNearestNeighborGrad(grads=dy, size=o, **f),
+                {"dy": dy},
+            )
             for op in ("ResizeBilinear", "ResizeBicubic"):
                 yield Case(
-                    f"{op}Grad", variant, lambda dy, x, o=op, f=flags: (
-                        getattr(raw, f"{o}Grad")(grads=dy, original_image=x, **f)),
+                    f"{op}Grad",
+                    variant,
+                    lambda dy, x, o=op, f=flags: getattr(raw, f"{o}Grad")(
+                        grads=dy, original_image=x, **f
+                    ),
                     {"dy": dy, "x": draw(2, *old, 2, seed=1)},
-                )  # fmt: skip
+                )
 
 
 def _public(tf: Any) -> Iterator[Case]:
@@ -75,49 +81,67 @@ def _public(tf: Any) -> Iterator[Case]:
     }
     for method, op in ops.items():
         yield Case(
-            op, "tf.image.resize", lambda x, m=method: tf.image.resize(x, (5, 7), m),
+            op,
+            "tf.image.resize",
+            lambda x, m=method: tf.image.resize(x, (5, 7), m),
             {"x": draw(2, 4, 4, 3)},
-        )  # fmt: skip
+        )
     for method in ("bilinear", "bicubic", "lanczos3", "lanczos5", "gaussian", "mitchellcubic"):
         for size in ((3, 2), (7, 9)):
             yield Case(
-                "ScaleAndTranslate", f"tf.image.resize {method} antialias to {size[0]}x{size[1]}",
+                "ScaleAndTranslate",
+                f"tf.image.resize {method} antialias to {size[0]}x{size[1]}",
                 lambda x, m=method, s=size: tf.image.resize(x, s, m, antialias=True),
                 {"x": draw(1, 5, 6, 2)},
-            )  # fmt: skip
+            )
     yield Case(
-        "ResizeBilinear", "tf.image.resize_with_pad", lambda x: tf.image.resize_with_pad(x, 6, 6),
+        "ResizeBilinear",
+        "tf.image.resize_with_pad",
+        lambda x: tf.image.resize_with_pad(x, 6, 6),
         {"x": draw(2, 4, 8, 1)},
-    )  # fmt: skip
+    )
     yield Case(
-        "ResizeBilinear", "tf.image.resize preserve_aspect_ratio", lambda x: tf.image.resize(
-            x, (6, 6), preserve_aspect_ratio=True), {"x": draw(2, 4, 8, 1)},
-    )  # fmt: skip
+        "ResizeBilinear",
+        "tf.image.resize preserve_aspect_ratio",
+        lambda x: tf.image.resize(x, (6, 6), preserve_aspect_ratio=True),
+        {"x": draw(2, 4, 8, 1)},
+    )
     yield Case(
-        "ConcatV2", "keras UpSampling2D", lambda x: tf.keras.layers.UpSampling2D(2)(x),
+        "ConcatV2",
+        "keras UpSampling2D",
+        lambda x: tf.keras.layers.UpSampling2D(2)(x),
         {"x": draw(2, 3, 4, 2)},
-    )  # fmt: skip
+    )
     yield Case(
-        "ResizeBilinear", "keras UpSampling2D",
+        "ResizeBilinear",
+        "keras UpSampling2D",
         lambda x: tf.keras.layers.UpSampling2D(2, interpolation="bilinear")(x),
         {"x": draw(2, 3, 4, 2)},
-    )  # fmt: skip
+    )
     yield Case(
-        "ResizeBilinear", "size by arithmetic in floats", lambda x: tf.image.resize(
-            x, tf.cast(tf.cast(tf.shape(x)[1:3], tf.float32) * [1.5, 0.6], tf.int32)),
+        "ResizeBilinear",
+        "size by arithmetic in floats",
+        lambda x: tf.image.resize(
+            x, tf.cast(tf.cast(tf.shape(x)[1:3], tf.float32) * [1.5, 0.6], tf.int32)
+        ),
         {"x": draw(2, 4, 5, 2)},
-    )  # fmt: skip
+    )
     yield Case(
-        "ResizeBilinear", "unknown size to 4x4", lambda x: tf.image.resize(x, (4, 4)),
-        {"x": draw(2, 3, 4, 2)}, free_size=True,
-    )  # fmt: skip
+        "ResizeBilinear",
+        "unknown size to 4x4",
+        lambda x: tf.image.resize(x, (4, 4)),
+        {"x": draw(2, 3, 4, 2)},
+        free_size=True,
+    )
     for method in ("nearest", "bilinear"):
         for factors in ((2, 2), (3, 1)):
             yield Case(
-                ops[method], f"unknown size times {factors[0]}x{factors[1]}",
+                ops[method],
+                f"unknown size times {factors[0]}x{factors[1]}",
                 lambda x, m=method, f=factors: tf.image.resize(x, tf.shape(x)[1:3] * f, m),
-                {"x": draw(2, 3, 4, 2)}, free_size=True,
-            )  # fmt: skip
+                {"x": draw(2, 3, 4, 2)},
+                free_size=True,
+            )
 
 
 BOXES = np.array(
@@ -130,19 +154,25 @@ def _crop(tf: Any) -> Iterator[Case]:
     for method in ("bilinear", "nearest"):
         for size in ((3, 4), (1, 1), (7, 2)):
             yield Case(
-                "CropAndResize", f"method={method} crop_size={size[0]}x{size[1]}",
+                "CropAndResize",
+                f"method={method} crop_size={size[0]}x{size[1]}",
                 lambda x, m=method, s=size: tf.image.crop_and_resize(
-                    x, BOXES, [0, 1, 1, 0], s, m, extrapolation_value=2.5), {"x": x},
-            )  # fmt: skip
+                    x, BOXES, [0, 1, 1, 0], s, m, extrapolation_value=2.5
+                ),
+                {"x": x},
+            )
     yield Case(
-        "CropAndResize", "boxes as inputs", lambda x, boxes, at: tf.image.crop_and_resize(
-            x, boxes, at, (3, 3)),
+        "CropAndResize",
+        "boxes as inputs",
+        lambda x, boxes, at: tf.image.crop_and_resize(x, boxes, at, (3, 3)),
         {"x": x, "boxes": BOXES, "at": np.array([1, 0, 1, 1], np.int32)},
-    )  # fmt: skip
+    )
     yield Case(
-        "CropAndResize", "crop_size=3x4", lambda x: tf.image.crop_and_resize(
-            x, BOXES, [0, 0, 0, 0], (3, 4)), {"x": integers(1, 5, 6, 2, dtype="uint8")},
-    )  # fmt: skip
+        "CropAndResize",
+        "crop_size=3x4",
+        lambda x: tf.image.crop_and_resize(x, BOXES, [0, 0, 0, 0], (3, 4)),
+        {"x": integers(1, 5, 6, 2, dtype="uint8")},
+    )
 
 
 def _shades(*shape: int, dtype: str = "float32") -> Array:
@@ -176,9 +206,7 @@ def _projected(tf: Any) -> Iterator[Case]:
             how = {"interpolation": method, "fill_mode": mode}
             yield case(f"{method} {mode}", draw(2, 5, 6, 2), TRANSFORMS, **how)
             yield case(f"{method} {mode} one row", draw(2, 1, 6, 2), TRANSFORMS, **how)
-            yield case(
-                f"{method} {mode} far off", draw(2, 3, 4, 1), TRANSFORMS * 9, (11, 9), **how
-            )
+            yield case(f"{method} {mode} far off", draw(2, 3, 4, 1), TRANSFORMS * 9, (11, 9), **how)
         for dtype in ("uint8", "int32", "int64", "float16", "float64"):
             x = integers(2, 5, 6, 2, dtype=dtype)
             yield case(f"{method} of a type", x, TRANSFORMS, interpolation=method)
@@ -187,11 +215,13 @@ def _projected(tf: Any) -> Iterator[Case]:
         pole = np.array([[1, 0, 0.2, 0, 1, 0.3, -0.25, 0]], np.float32)
         yield case(f"{method} infinitely far", draw(2, 5, 6, 2), pole, interpolation=method)
     yield Case(
-        "ImageProjectiveTransformV2", "BILINEAR", lambda x, at: (
-            tf.raw_ops.ImageProjectiveTransformV2(
-                images=x, transforms=at, output_shape=(4, 9), interpolation="BILINEAR")),
+        "ImageProjectiveTransformV2",
+        "BILINEAR",
+        lambda x, at: tf.raw_ops.ImageProjectiveTransformV2(
+            images=x, transforms=at, output_shape=(4, 9), interpolation="BILINEAR"
+        ),
         {"x": draw(2, 5, 6, 2), "at": TRANSFORMS},
-    )  # fmt: skip
+    )
 
 
 def _colours(tf: Any) -> Iterator[Case]:
@@ -203,37 +233,52 @@ def _colours(tf: Any) -> Iterator[Case]:
             continue
         for amount in (0.3, -0.25, 0.9):
             yield Case(
-                "AdjustHue", f"delta={amount}", lambda x, a=amount: tf.raw_ops.AdjustHue(
-                    images=x, delta=a), x,
-            )  # fmt: skip
+                "AdjustHue",
+                f"delta={amount}",
+                lambda x, a=amount: tf.raw_ops.AdjustHue(images=x, delta=a),
+                x,
+            )
         for amount in (0.0, 0.4, 2.5):
             yield Case(
-                "AdjustSaturation", f"scale={amount}",
-                lambda x, a=amount: tf.raw_ops.AdjustSaturation(images=x, scale=a), x,
-            )  # fmt: skip
+                "AdjustSaturation",
+                f"scale={amount}",
+                lambda x, a=amount: tf.raw_ops.AdjustSaturation(images=x, scale=a),
+                x,
+            )
             yield Case(
-                "AdjustContrastv2", f"contrast_factor={amount}",
-                lambda x, a=amount: tf.raw_ops.AdjustContrastv2(images=x, contrast_factor=a), x,
-            )  # fmt: skip
+                "AdjustContrastv2",
+                f"contrast_factor={amount}",
+                lambda x, a=amount: tf.raw_ops.AdjustContrastv2(images=x, contrast_factor=a),
+                x,
+            )
     x = {"x": _shades(2, 3, 4)}
     yield Case("AdjustHue", "tf.image.adjust_hue", lambda x: tf.image.adjust_hue(x, 0.2), x)
     yield Case(
-        "AdjustSaturation", "tf.image.adjust_saturation",
-        lambda x: tf.image.adjust_saturation(x, 0.7), x,
-    )  # fmt: skip
+        "AdjustSaturation",
+        "tf.image.adjust_saturation",
+        lambda x: tf.image.adjust_saturation(x, 0.7),
+        x,
+    )
     yield Case(
-        "AdjustContrastv2", "tf.image.adjust_contrast", lambda x: tf.image.adjust_contrast(x, 1.5),
+        "AdjustContrastv2",
+        "tf.image.adjust_contrast",
+        lambda x: tf.image.adjust_contrast(x, 1.5),
         {"x": integers(1, 4, 3, 3, dtype="uint8")},
-    )  # fmt: skip
+    )
     yield Case("Mul", "tf.image.rgb_to_yuv", lambda x: tf.image.rgb_to_yuv(x) * 2.0, x)
     yield Case(
-        "Rsqrt", "tf.image.per_image_standardization",
-        lambda x: tf.math.rsqrt(tf.abs(tf.image.per_image_standardization(x)) + 1), x,
-    )  # fmt: skip
+        "Rsqrt",
+        "tf.image.per_image_standardization",
+        lambda x: tf.math.rsqrt(tf.abs(tf.image.per_image_standardization(x)) + 1),
+        x,
+    )
 
 
 def _refused(tf: Any) -> Iterator[Case]:
     yield Case(
-        "NonMaxSuppressionV3", "", lambda x: tf.image.non_max_suppression(x, [0.9, 0.1], 2),
-        {"x": np.array([[0, 0, 1, 1], [0, 0, 0.9, 1]], "f")}, free=False,
-    )  # fmt: skip
+        "NonMaxSuppressionV3",
+        "",
+        lambda x: tf.image.non_max_suppression(x, [0.9, 0.1], 2),
+        {"x": np.array([[0, 0, 1, 1], [0, 0, 0.9, 1]], "f")},
+        free=False,
+    )

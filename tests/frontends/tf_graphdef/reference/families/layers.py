@@ -134,11 +134,30 @@ def _dense(of: Any) -> Iterator[tuple[str, Any, Any]]:
     yield "CategoryEncoding", of.CategoryEncoding(9, "multi_hot"), integers(3, 5) % 9
     yield "Discretization", of.Discretization([-1.0, 0.0, 0.5]), row
     for name in (
-        "celu", "elu", "exponential", "gelu", "glu", "hard_shrink", "hard_sigmoid", "hard_tanh",
-        "leaky_relu", "linear", "log_sigmoid", "log_softmax", "mish", "relu6", "selu", "silu",
-        "soft_shrink", "softplus", "softsign", "sparse_plus", "sparsemax", "squareplus",
+        "celu",
+        "elu",
+        "exponential",
+        "gelu",
+        "glu",
+        "hard_shrink",
+        "hard_sigmoid",
+        "hard_tanh",
+        "leaky_relu",
+        "linear",
+        "log_sigmoid",
+        "log_softmax",
+        "mish",
+        "relu6",
+        "selu",
+        "silu",
+        "soft_shrink",
+        "softplus",
+        "softsign",
+        "sparse_plus",
+        "sparsemax",
+        "squareplus",
         "tanh_shrink",
-    ):  # fmt: skip
+    ):
         yield f"Activation {name}", of.Activation(name), row * 2
 
 

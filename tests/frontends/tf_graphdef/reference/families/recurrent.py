@@ -30,12 +30,17 @@ def _lstm_cell(tf: Any) -> Iterator[Case]:
             given = {"w": W, "b": B, "wci": PEEP[0], "wcf": PEEP[1], "wco": PEEP[2]}
             given = {k: v.astype(dtype) for k, v in given.items()}
             yield Case(
-                "LSTMBlockCell", f"forget_bias={bias} cell_clip={clip} use_peephole={peep}",
+                "LSTMBlockCell",
+                f"forget_bias={bias} cell_clip={clip} use_peephole={peep}",
                 lambda x, c, h, g=given, f=bias, k=clip, p=peep: tf.raw_ops.LSTMBlockCell(
-                    x=x, cs_prev=c, h_prev=h, forget_bias=f, cell_clip=k, use_peephole=p, **g),
-                {"x": draw(2, N, dtype=dtype), "c": draw(2, U, dtype=dtype),
-                 "h": draw(2, U, dtype=dtype, seed=9)},
-            )  # fmt: skip
+                    x=x, cs_prev=c, h_prev=h, forget_bias=f, cell_clip=k, use_peephole=p, **g
+                ),
+                {
+                    "x": draw(2, N, dtype=dtype),
+                    "c": draw(2, U, dtype=dtype),
+                    "h": draw(2, U, dtype=dtype, seed=9),
+                },
+            )
 
 
 def _lstm_cell_grad(tf: Any) -> Iterator[Case]:
@@ -49,13 +54,13 @@ def _lstm_cell_grad(tf: Any) -> Iterator[Case]:
         given = {"w": W, "b": B, "wci": PEEP[0], "wcf": PEEP[1], "wco": PEEP[2]}
         given = {k: v.astype(dtype) for k, v in given.items()}
         inputs = {"x": draw(2, N, dtype=dtype)}
-        inputs |= {
-            k: draw(2, U, dtype=dtype, seed=n) for n, k in enumerate(("c", "h", "dc", "dh"))
-        }
+        inputs |= {k: draw(2, U, dtype=dtype, seed=n) for n, k in enumerate(("c", "h", "dc", "dh"))}
         yield Case(
-            "LSTMBlockCellGrad", f"use_peephole={peep}",
-            lambda *a, p=peep, g=given: function(*a, p, g), inputs,
-        )  # fmt: skip
+            "LSTMBlockCellGrad",
+            f"use_peephole={peep}",
+            lambda *a, p=peep, g=given: function(*a, p, g),
+            inputs,
+        )
 
 
 def _lstm_block(tf: Any) -> Iterator[Case]:
@@ -65,23 +70,44 @@ def _lstm_block(tf: Any) -> Iterator[Case]:
     for length in (5, 3, 1):
         for peep in (False, True):
             yield Case(
-                "BlockLSTM", f"seq_len_max={length} use_peephole={peep}",
+                "BlockLSTM",
+                f"seq_len_max={length} use_peephole={peep}",
                 lambda x, c, h, p=peep, n=length: tf.raw_ops.BlockLSTM(
-                    seq_len_max=tf.constant(n, tf.int64), x=x, cs_prev=c, h_prev=h,
-                    forget_bias=0.5, cell_clip=2.0, use_peephole=p, **given)[1 :: _some(n)],
-                x, free=False,
-            )  # fmt: skip
+                    seq_len_max=tf.constant(n, tf.int64),
+                    x=x,
+                    cs_prev=c,
+                    h_prev=h,
+                    forget_bias=0.5,
+                    cell_clip=2.0,
+                    use_peephole=p,
+                    **given,
+                )[1 :: _some(n)],
+                x,
+                free=False,
+            )
             yield Case(
-                "BlockLSTMV2", f"seq_len_max={length} use_peephole={peep}",
+                "BlockLSTMV2",
+                f"seq_len_max={length} use_peephole={peep}",
                 lambda x, c, h, p=peep, n=length: tf.raw_ops.BlockLSTMV2(
-                    seq_len_max=tf.constant(n, tf.int64), x=x, cs_prev=c, h_prev=h,
-                    use_peephole=p, **given)[1 :: _some(n)], x, free=False,
-            )  # fmt: skip
+                    seq_len_max=tf.constant(n, tf.int64),
+                    x=x,
+                    cs_prev=c,
+                    h_prev=h,
+                    use_peephole=p,
+                    **given,
+                )[1 :: _some(n)],
+                x,
+                free=False,
+            )
     yield Case(
-        "BlockLSTMV2", "unknown length", lambda x, c, h, n: tf.raw_ops.BlockLSTMV2(
-            seq_len_max=n[0], x=x, cs_prev=c, h_prev=h, **given),
-        {**x, "n": np.array([3])}, free=False,
-    )  # fmt: skip
+        "BlockLSTMV2",
+        "unknown length",
+        lambda x, c, h, n: tf.raw_ops.BlockLSTMV2(
+            seq_len_max=n[0], x=x, cs_prev=c, h_prev=h, **given
+        ),
+        {**x, "n": np.array([3])},
+        free=False,
+    )
 
 
 def _some(steps: int) -> int:
@@ -91,10 +117,13 @@ def _some(steps: int) -> int:
 
 def _gru(tf: Any) -> Iterator[Case]:
     yield Case(
-        "GRUBlockCell", "", lambda x, h: tf.raw_ops.GRUBlockCell(
-            x=x, h_prev=h, w_ru=W[:, : 2 * U], w_c=W[:, 2 * U : 3 * U], b_ru=B[: 2 * U],
-            b_c=B[:U]), {"x": draw(2, N), "h": draw(2, U)},
-    )  # fmt: skip
+        "GRUBlockCell",
+        "",
+        lambda x, h: tf.raw_ops.GRUBlockCell(
+            x=x, h_prev=h, w_ru=W[:, : 2 * U], w_c=W[:, 2 * U : 3 * U], b_ru=B[: 2 * U], b_c=B[:U]
+        ),
+        {"x": draw(2, N), "h": draw(2, U)},
+    )
 
 
 def _keras(tf: Any) -> Iterator[Case]:

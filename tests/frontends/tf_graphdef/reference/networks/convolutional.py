@@ -11,9 +11,21 @@ from tests.frontends.tf_graphdef.reference.networks.network import Network, draw
 def networks(tf: Any) -> Iterator[Network]:
     """All of them."""
     for make in (
-        _lenet, _nin, _squeezenet, _inception, _densenet, _resnet_v1, _resnet_v2, _resnext,
-        _mobilenet_v1, _mobilenet_v2, _mobilenet_v3, _efficientnet, _shufflenet, _convnext,
-    ):  # fmt: skip
+        _lenet,
+        _nin,
+        _squeezenet,
+        _inception,
+        _densenet,
+        _resnet_v1,
+        _resnet_v2,
+        _resnext,
+        _mobilenet_v1,
+        _mobilenet_v2,
+        _mobilenet_v3,
+        _efficientnet,
+        _shufflenet,
+        _convnext,
+    ):
         yield make(tf)
 
 

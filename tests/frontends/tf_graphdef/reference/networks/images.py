@@ -11,9 +11,18 @@ from tests.frontends.tf_graphdef.reference.networks.network import Network, draw
 def networks(tf: Any) -> Iterator[Network]:
     """All of them."""
     for make in (
-        _unet, _fcn, _autoencoder, _vae, _keypoints, _pyramid, _super_resolution, _style,
-        _generator, _discriminator, _volumes,
-    ):  # fmt: skip
+        _unet,
+        _fcn,
+        _autoencoder,
+        _vae,
+        _keypoints,
+        _pyramid,
+        _super_resolution,
+        _style,
+        _generator,
+        _discriminator,
+        _volumes,
+    ):
         yield make(tf)
 
 

@@ -16,9 +16,17 @@ from tests.frontends.tf_graphdef.reference.networks.network import (
 def networks(tf: Any) -> Iterator[Network]:
     """All of them."""
     for make in (
-        _wavenet, _tcn, _text_cnn, _lstm, _gru, _bidirectional, _stacked, _attending,
-        _sequence_to_sequence, _quasi_recurrent,
-    ):  # fmt: skip
+        _wavenet,
+        _tcn,
+        _text_cnn,
+        _lstm,
+        _gru,
+        _bidirectional,
+        _stacked,
+        _attending,
+        _sequence_to_sequence,
+        _quasi_recurrent,
+    ):
         yield make(tf)
 
 
@@ -114,9 +122,13 @@ def _sequence_to_sequence(tf: Any) -> Network:
     x = layers.LSTM(4, unroll=True, return_sequences=True)(embed(target), initial_state=[h, c])
     x = layers.Attention()([x, embed(source)])
     return network(
-        tf, "sequence_to_sequence", [source, target], layers.Dense(16, activation="softmax")(x),
-        source=picked(16, 2, 5), target=picked(16, 2, 4, seed=1),
-    )  # fmt: skip
+        tf,
+        "sequence_to_sequence",
+        [source, target],
+        layers.Dense(16, activation="softmax")(x),
+        source=picked(16, 2, 5),
+        target=picked(16, 2, 4, seed=1),
+    )
 
 
 def _quasi_recurrent(tf: Any) -> Network:

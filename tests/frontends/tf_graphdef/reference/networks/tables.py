@@ -17,9 +17,19 @@ from tests.frontends.tf_graphdef.reference.networks.network import (
 def networks(tf: Any) -> Iterator[Network]:
     """All of them."""
     for make in (
-        _mlp, _embedding_bag, _cross, _wide_and_deep, _deepfm, _siamese, _capsules, _experts,
-        _highway, _graph_convolution, _radial, _module,
-    ):  # fmt: skip
+        _mlp,
+        _embedding_bag,
+        _cross,
+        _wide_and_deep,
+        _deepfm,
+        _siamese,
+        _capsules,
+        _experts,
+        _highway,
+        _graph_convolution,
+        _radial,
+        _module,
+    ):
         yield make(tf)
 
 
@@ -38,9 +48,13 @@ def _embedding_bag(tf: Any) -> Network:
     there = ops.cast(ops.not_equal(words, 0), "float32")
     mean = ops.sum(found * ops.expand_dims(there, -1), 1) / (ops.sum(there, 1, keepdims=True) + 1)
     return network(
-        tf, "embedding_bag", [words, weights], layers.Dense(2)(mean),
-        words=picked(20, 4, 8), weights=drawn(4, 8),
-    )  # fmt: skip
+        tf,
+        "embedding_bag",
+        [words, weights],
+        layers.Dense(2)(mean),
+        words=picked(20, 4, 8),
+        weights=drawn(4, 8),
+    )
 
 
 def _cross(tf: Any) -> Network:
@@ -64,9 +78,13 @@ def _wide_and_deep(tf: Any) -> Network:
     deep = layers.Dense(6, activation="relu")(layers.BatchNormalization()(deep))
     out = layers.Dense(1)(layers.Concatenate()([wide, crossed])) + layers.Dense(1)(deep)
     return network(
-        tf, "wide_and_deep", [kind, numbers], ops.sigmoid(out),
-        kind=picked(7, 4, 3), numbers=drawn(4, 4),
-    )  # fmt: skip
+        tf,
+        "wide_and_deep",
+        [kind, numbers],
+        ops.sigmoid(out),
+        kind=picked(7, 4, 3),
+        numbers=drawn(4, 4),
+    )
 
 
 def _deepfm(tf: Any) -> Network:
@@ -74,9 +92,7 @@ def _deepfm(tf: Any) -> Network:
     fields = layers.Input((5,), dtype="int32")
     first = ops.sum(layers.Embedding(30, 1)(fields), axis=(1, 2))
     found = layers.Embedding(30, 4)(fields)
-    second = 0.5 * ops.sum(
-        ops.square(ops.sum(found, 1)) - ops.sum(ops.square(found), 1), axis=1
-    )
+    second = 0.5 * ops.sum(ops.square(ops.sum(found, 1)) - ops.sum(ops.square(found), 1), axis=1)
     deep = layers.Dense(1)(layers.Dense(8, activation="relu")(layers.Flatten()(found)))
     out = ops.sigmoid(first + second + ops.squeeze(deep, 1))
     return network(tf, "deepfm", fields, out, x=picked(30, 4, 5))
@@ -93,9 +109,13 @@ def _siamese(tf: Any) -> Network:
     distance = ops.sqrt(ops.maximum(ops.sum(ops.square(a - b), 1, keepdims=True), 1e-7))
     cosine = layers.Dot(axes=1, normalize=True)([a, b])
     return network(
-        tf, "siamese", [left, right], [distance, cosine],
-        left=drawn(3, 8, 8, 1), right=drawn(3, 8, 8, 1, seed=1),
-    )  # fmt: skip
+        tf,
+        "siamese",
+        [left, right],
+        [distance, cosine],
+        left=drawn(3, 8, 8, 1),
+        right=drawn(3, 8, 8, 1, seed=1),
+    )
 
 
 def _capsules(tf: Any) -> Network:
@@ -150,9 +170,13 @@ def _graph_convolution(tf: Any) -> Network:
     x = ops.relu(ops.matmul(near, layers.Dense(6)(nodes)))
     x = ops.matmul(near, layers.Dense(3)(x))
     return network(
-        tf, "graph_convolution", [nodes, edges], ops.log_softmax(x),
-        nodes=drawn(2, 5, 4), edges=drawn(2, 5, 5),
-    )  # fmt: skip
+        tf,
+        "graph_convolution",
+        [nodes, edges],
+        ops.log_softmax(x),
+        nodes=drawn(2, 5, 4),
+        edges=drawn(2, 5, 5),
+    )
 
 
 def _radial(tf: Any) -> Network:

@@ -1,0 +1,104 @@
+"""Constant folding during import.
+
+Results that may decide a loop, a branch or a shape (integers, booleans and scalar floats) are
+computed at once if their inputs are small constants. Other floats are data and left to run. Where
+an importer needs such a value all the same, for example the scale factors of an image operator,
+`constant_array` computes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from passkit.frontends.tf_graphdef.imported_value import ImportCall, ImportedValue
+from passkit.frontends.tf_graphdef.shape_arithmetic import LIMIT
+from passkit.graph.graph import Graph
+from passkit.graph.node import CONSTANT, Entry, Node
+from passkit.values.lazy import Lazy
+from passkit.values.size import numel
+
+if TYPE_CHECKING:
+    from passkit.runtime import interpret as runtime
+else:
+    runtime = Lazy("passkit.runtime.interpret")
+
+MOST_NODES = 200
+"""Maximal number of nodes behind a constant: arithmetic on sizes and factors is small."""
+
+
+def fold_constants(
+    call: ImportCall, inputs: Sequence[ImportedValue], results: Sequence[ImportedValue]
+) -> Sequence[ImportedValue]:
+    """Return the results of a node as known arrays if its inputs are small known arrays."""
+    if not inputs or not all(map(_is_known, inputs)) or not all(map(_may_decide, results)):
+        return results
+    entries = [r.built_entry for r in results if r.built_entry is not None]
+    if not entries:
+        return results
+    arrays = iter(_computed(entries))
+    return [
+        r if r.built_entry is None else ImportedValue(call.name, r.dtype, array=next(arrays))
+        for r in results
+    ]
+
+
+def constant_array(value: ImportedValue) -> NDArray[Any] | None:
+    """Return the array that a value always has; None if it depends on an input, or is large."""
+    if value.array is not None:
+        return None if value.array.dtype == object else value.array
+    assert value.built_entry is not None
+    if not _is_small(value.built_entry) or not _is_constant(value.built_entry.node):
+        return None
+    return _computed([value.built_entry])[0]
+
+
+def _is_constant(node: Node) -> bool:
+    """Return whether a node is computed from constants by few nodes with small results."""
+    pending, visited = [node], {node}
+    while pending:
+        current = pending.pop()
+        if current.op is None or not all(map(_is_small, current.entries)):
+            return False
+        producers = {e.node for e in current.inputs} - visited
+        visited |= producers
+        pending += producers
+        if len(visited) > MOST_NODES:
+            return False
+    return True
+
+
+def _computed(entries: Sequence[Entry]) -> list[NDArray[Any]]:
+    """Evaluate entries that depend on constants only; a single node needs no Graph."""
+    node = entries[0].node
+    producers = [e.node for e in node.inputs]
+    if len(entries) == 1 == len(node.entries) and all(n.op is CONSTANT for n in producers):
+        with np.errstate(all="ignore"):
+            return [np.array(runtime.compute(node, [n.params["value"] for n in producers], {})[0])]
+    return runtime.interpret(Graph(entries))
+
+
+def _is_known(value: ImportedValue) -> bool:
+    """Return whether a value is a known array of few elements, without symbolic sizes."""
+    array = value.array
+    return array is not None and array.dtype != object and array.size <= LIMIT
+
+
+def _may_decide(value: ImportedValue) -> bool:
+    """Return whether a result is small enough, and of a type, to decide control flow."""
+    if value.built_entry is None:
+        return True
+    return _is_small(value.built_entry) and (
+        not value.built_entry.shape or value.dtype.kind in "biu"
+    )
+
+
+def _is_small(entry: Entry) -> bool:
+    """Return whether an entry has a known size of at most `LIMIT` elements."""
+    if entry.shape is None:
+        return False
+    count = numel(entry.shape)
+    return isinstance(count, int) and count <= LIMIT

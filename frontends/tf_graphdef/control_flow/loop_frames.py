@@ -1,0 +1,299 @@
+"""Control flow of TensorFlow 1: Switch and Merge of branches, and loops between Enter and Exit.
+
+A Switch with a known condition has one live result; nodes that read the dead one are not computed.
+Otherwise both results are live, and the Merge behind them selects at run time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from attrs import frozen
+
+from passkit.errors import ModelError
+from passkit.frontends.tf_graphdef.control_flow.branches import (
+    as_condition,
+    known_condition,
+    select,
+)
+from passkit.frontends.tf_graphdef.control_flow.calls import unavailable_results
+from passkit.frontends.tf_graphdef.control_flow.loops import run_loop
+from passkit.frontends.tf_graphdef.evaluation import BodyEvaluation, NodeContext, UniformResults
+from passkit.frontends.tf_graphdef.graph_body import (
+    GraphBody,
+    Ref,
+    reachable_nodes,
+    topological_order,
+)
+from passkit.frontends.tf_graphdef.import_state import MAX_CALL_DEPTH, context_importer
+from passkit.frontends.tf_graphdef.imported_value import value_of
+from passkit.frontends.tf_graphdef.non_arrays import (
+    AnyValue,
+    DeadValue,
+    UnsupportedResult,
+    VariableHandle,
+)
+from passkit.frontends.tf_graphdef.proto import node_label, short
+from passkit.frontends.tf_graphdef.runtime_loops import LoopFunctions
+from passkit.ops.helpers import make
+from passkit.values.dtype import dtype_of
+
+_LOOKS_PER_NODE = 50
+"""Number of nodes visited for a Merge that counts as one built node."""
+
+_DEEPEST = 64
+_FREE: Mapping[Ref, int] = {}
+"""Conditions of a node that always has a value."""
+
+
+@context_importer("Switch", "RefSwitch")
+def _switch(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    """Import Switch: the value on the side of the condition, a dead value on the other side."""
+    ctx.check_count(inputs, 2)
+    if (unavailable := unavailable_results(ctx, inputs)) is not None:
+        return unavailable
+    value = inputs[0]
+    if isinstance(value, VariableHandle) and value.by_reference and ctx.call.node.op == "Switch":
+        value = ctx.value(value)
+    truth = known_condition(ctx, ctx.value(inputs[1]))
+    dead_value = DeadValue(ctx.call.name)
+    return (value if truth is not True else dead_value, value if truth is not False else dead_value)
+
+
+@context_importer("Merge", "RefMerge")
+def _merge(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    """Import Merge: the live value and its position; of two live values the selected one."""
+    ctx.check_count(inputs, 1, None)
+    live = [(k, x) for k, x in enumerate(inputs) if not isinstance(x, DeadValue)]
+    if not live:
+        return UniformResults(DeadValue(ctx.call.name))
+    if any(isinstance(x, UnsupportedResult) for _, x in live):
+        return UniformResults(UnsupportedResult(ctx.call.name))
+    if len(live) == 1:
+        k, value = live[0]
+        return value, ctx.call.known_value(dtype_of("int32"), k)
+    if len(live) > 2:
+        raise ModelError(
+            f"{ctx.where} merges {len(live)} values that may all come; at most two can be "
+            f"chosen from"
+        )
+    (first_position, a), (second_position, b) = live
+    refs = ctx.evaluation.body.inputs[ctx.number]
+    ref, is_first = _condition(ctx, refs[first_position], refs[second_position])
+    condition = as_condition(ctx.value(ctx.evaluation.result(ref)))
+    selected = select(ctx, condition, a, b) if is_first else select(ctx, condition, b, a)
+    if_true, if_false = (
+        (first_position, second_position) if is_first else (second_position, first_position)
+    )
+    position_entries = [
+        make("full", shape=(), fill_value=k, dtype="int32") for k in (if_true, if_false)
+    ]
+    return selected, value_of(make("where", condition, *position_entries))
+
+
+def _condition(ctx: NodeContext, a: Ref, b: Ref) -> tuple[Ref, int]:
+    """Return the condition that decides between two values, and its value for the first one.
+
+    Raises:
+        ModelError: If no Switch leads to both.
+    """
+    body = ctx.evaluation.body
+    heads = [a[0], b[0]]
+    reachable = reachable_nodes(body, heads, body.conditions, control=True)
+    for k, number in enumerate(topological_order(body, heads, reachable, body.conditions)):
+        body.conditions[number] = _context_of(body, number)
+        if k % _LOOKS_PER_NODE == 0:
+            ctx.shared.node_budget.take(ctx.where)
+    conditions_a, conditions_b = _context(body, a), _context(body, b)
+    for condition, side in conditions_a.items():
+        if conditions_b.get(condition) == 1 - side:
+            return condition, side
+    raise ModelError(
+        f"{ctx.where} merges values, of which one is selected at run time, and no Switch "
+        f"leads to both"
+    )
+
+
+def _context(body: GraphBody, ref: Ref) -> Mapping[Ref, int]:
+    """Return the conditions under which a result is live, and the value of each."""
+    number, index = ref
+    conditions = body.conditions[number]
+    if body.nodes[number].op in ("Switch", "RefSwitch") and len(body.inputs[number]) == 2:
+        return {**conditions, body.inputs[number][1]: index}
+    return conditions
+
+
+def _context_of(body: GraphBody, number: int) -> Mapping[Ref, int]:
+    """Return the conditions of all inputs of a node; a Merge drops those that it decides."""
+    refs = [ref for ref in body.inputs[number] if ref[0] in body.conditions]
+    input_conditions = [_context(body, ref) for ref in refs]
+    input_conditions += [
+        body.conditions[k] for k in body.control_inputs[number] if k in body.conditions
+    ]
+    input_conditions = [c for c in input_conditions if c]
+    if not input_conditions:
+        return _FREE
+    if body.nodes[number].op.removeprefix("Ref") == "Merge":
+        first_conditions, *other_conditions = (
+            input_conditions if len(input_conditions) == len(body.inputs[number]) else [_FREE]
+        )
+        return {
+            c: s
+            for c, s in first_conditions.items()
+            if all(r.get(c) == s for r in other_conditions)
+        }
+    all_same = all(c is input_conditions[0] for c in input_conditions)
+    merged = (
+        input_conditions[0]
+        if all_same
+        else {c: s for conditions in input_conditions for c, s in conditions.items()}
+    )
+    if len(merged) > _DEEPEST:
+        raise ModelError(
+            f"{node_label(body.nodes[number])} of {body.where} depends on {len(merged)} "
+            f"conditions, "
+            f"and at most {_DEEPEST} inside one another are supported"
+        )
+    return merged
+
+
+@context_importer("Enter", "RefEnter", "NextIteration", "RefNextIteration")
+def _passed(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    ctx.check_count(inputs, 1)
+    return tuple(inputs)
+
+
+@frozen(eq=False)
+class _Frame:
+    """The nodes of a TensorFlow 1 loop."""
+
+    loop_enters: tuple[int, ...]
+    """Enter nodes of loop variables, in the order of ``merges``, then those of invariants."""
+    merges: tuple[int, ...]
+    next_refs: tuple[Ref, ...]
+    """Results that the loop variables take in the next iteration."""
+    condition: Ref
+
+
+@context_importer("Exit", "RefExit")
+def _exit(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    """Import Exit: a final value of a loop. The first Exit runs the loop."""
+    evaluation, body = ctx.evaluation, ctx.evaluation.body
+    name = body.loop_name(ctx.number)
+    if name not in evaluation.loop_results:
+        _check_depth(ctx, name)
+        frame = _frame(ctx, name)
+        initial_values = [evaluation.result((k, 0)) for k in frame.loop_enters]
+        if (unavailable := unavailable_results(ctx, initial_values)) is not None:
+            return unavailable
+        final_values = run_loop(ctx, _loop(evaluation, frame, name), initial_values)
+        evaluation.loop_results[name] = dict(
+            zip(frame.merges, _listed(final_values, frame), strict=False)
+        )
+    merge = body.inputs[body.inputs[ctx.number][0][0]][0][0]
+    if merge not in evaluation.loop_results[name]:
+        raise ModelError(
+            f"{ctx.where} leaves the loop {short(name.decode('utf-8', 'replace'))}, "
+            f"and {short(body.nodes[merge].name)} is no loop variable of it"
+        )
+    return (evaluation.loop_results[name][merge],)
+
+
+def _check_depth(ctx: NodeContext, name: bytes) -> None:
+    """Check that a loop is not part of itself, and not nested too deeply."""
+    enclosing: BodyEvaluation | None = ctx.evaluation
+    depth = len(ctx.evaluation.call_stack)
+    while enclosing is not None:
+        depth += 1
+        if enclosing.loop_name == name or depth > MAX_CALL_DEPTH:
+            shown = short(name.decode("utf-8", "replace"))
+            reason = (
+                "a part of itself" if enclosing.loop_name == name else f"over {MAX_CALL_DEPTH} deep"
+            )
+            raise ModelError(f"{ctx.where} leaves the loop {shown}, which is {reason}")
+        enclosing = enclosing.outer
+
+
+def _listed(final_values: Sequence[AnyValue], frame: _Frame) -> list[AnyValue]:
+    """Return the final values of the loop variables, also of a loop that was not computed."""
+    return [final_values[k] for k in range(len(frame.merges))]
+
+
+def _frame(ctx: NodeContext, name: bytes) -> _Frame:
+    """Find the nodes of a loop by its frame name.
+
+    Raises:
+        ModelError: If it is no loop in the form that TensorFlow builds.
+    """
+    body = ctx.evaluation.body
+    entrances = body.loop_enters.get(name, [])
+    merges, next_refs, condition = [], [], None
+    readers = _readers(body)
+    for enter in entrances:
+        for merge in readers.get(enter, ()):
+            if len(body.inputs[merge]) != 2 or "Merge" not in body.nodes[merge].op:
+                continue
+            switches = [k for k in readers.get(merge, ()) if "Switch" in body.nodes[k].op]
+            if "NextIteration" in body.nodes[body.inputs[merge][1][0]].op and switches:
+                merges.append((enter, merge))
+                next_refs.append(body.inputs[merge][1])
+                condition = body.inputs[switches[0]][-1]
+                break
+    if condition is None or body.nodes[condition[0]].op != "LoopCond":
+        shown = short(name.decode("utf-8", "replace"))
+        raise ModelError(
+            f"{ctx.where} leaves the loop {shown} of {len(entrances)} entrances, which has no "
+            f"LoopCond that says when; a loop needs Enter, Merge, LoopCond, Switch and "
+            f"NextIteration"
+        )
+    loop_variable_enters = {enter for enter, _ in merges}
+    invariant_enters = [k for k in entrances if k not in loop_variable_enters]
+    return _Frame(
+        (*(enter for enter, _ in merges), *invariant_enters),
+        tuple(merge for _, merge in merges),
+        tuple(next_refs),
+        condition,
+    )
+
+
+def _readers(body: GraphBody) -> dict[int, list[int]]:
+    """Return the Merge and Switch nodes by their first input; computed once for each body."""
+    if not body.loop_readers:
+        for number, reads in enumerate(body.inputs):
+            if reads and body.nodes[number].op.removeprefix("Ref") in ("Merge", "Switch"):
+                body.loop_readers.setdefault(reads[0][0], []).append(number)
+    return body.loop_readers
+
+
+def _loop(evaluation: BodyEvaluation, frame: _Frame, name: bytes) -> LoopFunctions:
+    """Return a loop as functions of its values; each iteration evaluates the same nodes."""
+    count = len(frame.merges)
+    iterations: dict[int, BodyEvaluation] = {}
+
+    def begin_iteration(values: Sequence[AnyValue], k: int) -> BodyEvaluation:
+        prefix = f"{evaluation.prefix}{name.decode('utf-8', 'replace')}/{k}/"
+        inner = BodyEvaluation(
+            evaluation.shared,
+            evaluation.body,
+            prefix,
+            evaluation.call_stack,
+            evaluation.attrs,
+            outer=evaluation,
+            loop_name=name,
+        )
+        inner.values.update((m, (v, v)) for m, v in zip(frame.merges, values, strict=False))
+        inner.values.update(
+            (e, (v,)) for e, v in zip(frame.loop_enters[count:], values[count:], strict=True)
+        )
+        iterations.clear()
+        iterations[k] = inner
+        return inner
+
+    def condition(values: Sequence[AnyValue], k: int) -> AnyValue:
+        return begin_iteration(values, k).run([frame.condition], ("condition", name))[0]
+
+    def loop_body(values: Sequence[AnyValue], k: int) -> Sequence[AnyValue]:
+        return [*iterations[k].run(frame.next_refs, ("round", name)), *values[count:]]
+
+    invariants = frozenset(range(count, len(frame.loop_enters)))
+    return LoopFunctions(condition, loop_body, invariants)

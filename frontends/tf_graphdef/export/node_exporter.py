@@ -1,0 +1,116 @@
+"""Export of one operator.
+
+By its exporter, its expansion, its kernel expression, or its " "elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from passkit.ast import Expr, Var
+from passkit.ast.walk import walk
+from passkit.errors import ModelError
+from passkit.frontends.tf_graphdef.export.element_gathers import export_by_element
+from passkit.frontends.tf_graphdef.export.expressions import ExpressionWriter, work_type
+from passkit.frontends.tf_graphdef.export.graphdef_writer import NameScope, NodeOutput
+from passkit.frontends.tf_graphdef.export.registry import OP_EXPORTERS, ExportCall, as_tuple
+from passkit.frontends.tf_graphdef.export.size_arithmetic import SizeSource
+from passkit.graph import rules
+from passkit.graph.graph import post_order
+from passkit.graph.narrow import expanded
+from passkit.graph.node import CONSTANT, Entry, Node
+from passkit.values.size import Shape
+
+
+def export_node(
+    node: Node,
+    inputs: Sequence[NodeOutput],
+    scope: NameScope,
+    size_sources: Mapping[str, SizeSource],
+) -> tuple[NodeOutput, ...]:
+    """Write a node and return its results.
+
+    Args:
+        node: The node to write.
+        inputs: Tensors of its inputs.
+        scope: Name scope of the node.
+        size_sources: Where symbolic sizes can be read.
+
+    Raises:
+        ModelError: If TensorFlow has no equivalent of the operator.
+    """
+    assert node.op is not None
+    call = ExportCall(node, scope, size_sources, _parts)
+    if node.op is CONSTANT:
+        return (scope.writer.constant(node.params["value"], call.dtype, scope.name, scope.name),)
+    if node.op.name in OP_EXPORTERS:
+        result = OP_EXPORTERS[node.op.name](call, *inputs)
+        if result is not None:
+            return as_tuple(result)
+    if node.op.has_attr("FExpand"):
+        return _by_expansion(call, inputs)
+    if node.op.has_attr("FCodeGen"):
+        return _by_code(call, inputs)
+    if node.op.has_attr("FElement"):
+        return export_by_element(call, inputs)
+    raise ModelError(f"TensorFlow has no operator that means {node.op.name}")
+
+
+def _by_expansion(call: ExportCall, inputs: Sequence[NodeOutput]) -> tuple[NodeOutput, ...]:
+    """Write a composite by its expansion."""
+    assert call.node.op is not None
+    shapes = [e.shape for e in call.node.inputs]
+    return _parts(call, call.scope, lambda *x: expanded(call.node, x), shapes, inputs)
+
+
+def _parts(
+    call: ExportCall,
+    scope: NameScope,
+    function: Callable[..., Any],
+    shapes: Sequence[Shape | None],
+    inputs: Sequence[NodeOutput],
+) -> tuple[NodeOutput, ...]:
+    """Write the nodes that a function builds on placeholders.
+
+    The first result gets the scope's name.
+    """
+    stand_ins = [
+        Node(None, (), {"shape": s, "dtype": t.dtype}, f"input {k}").entries[0]
+        for k, (s, t) in enumerate(zip(shapes, inputs, strict=True))
+    ]
+    results = function(*stand_ins)
+    heads = (results,) if isinstance(results, Entry) else tuple(results)
+    values = dict(zip(stand_ins, inputs, strict=True))
+    for part in post_order(e.node for e in heads):
+        if part.op is None:
+            continue
+        inner_scope = scope if part is heads[0].node else scope.inner(part.label)
+        results = export_node(
+            part, [values[e] for e in part.inputs], inner_scope, call.size_sources
+        )
+        values.update(zip(part.entries, results, strict=True))
+    return tuple(values[e] for e in heads)
+
+
+def _by_code(call: ExportCall, inputs: Sequence[NodeOutput]) -> tuple[NodeOutput, ...]:
+    """Write an elementwise operator by its kernel expression."""
+    node, scope = call.node, call.scope
+    variables = [Var(f"x{k}", t.dtype) for k, t in enumerate(inputs)]
+    given: dict[Expr, NodeOutput] = {
+        v: scope.cast(t, work_type(t.dtype)) for v, t in zip(variables, inputs, strict=True)
+    }
+    codes = rules.code(node, *variables)
+    expressions = ExpressionWriter(scope, given, call.size_sources)
+    if len(codes) != 1:
+        return tuple(scope.cast(expressions.write(x), x.dtype) for x in codes)
+    (code,) = codes
+    used_variables = {part for part in walk(code) if isinstance(part, Var)}
+    if len(used_variables) == len(variables):
+        return (expressions.result(code),)
+    value = expressions.write(code)
+    for v, t in zip(variables, inputs, strict=True):
+        if v not in used_variables:  # read for its shape all the same
+            is_equal = scope.op("Equal", t, t)
+            value = scope.op("SelectV2", is_equal, value, value, T=value.dtype)
+    return (scope.cast(value, code.dtype, is_result=True),)

@@ -1,0 +1,141 @@
+"""Registry of op exporters: how each passkit operator is written in TensorFlow's.
+
+An exporter writes a node and the nodes it needs. It returns None, before it has written anything,
+where TensorFlow's operator differs in meaning. Operators without an exporter are written by their
+expansion, their kernel expression, or their element reads. The modules of `op_exporters` register
+exporters with `@op_exporter("name")`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from attrs import field, frozen
+
+from passkit.frontends.tf_graphdef.export import size_arithmetic
+from passkit.frontends.tf_graphdef.export.graphdef_writer import INT32, NameScope, NodeOutput
+from passkit.frontends.tf_graphdef.export.kernel_types import kernel_dtype
+from passkit.graph.node import Node, known_shape
+from passkit.values.dtype import DType
+from passkit.values.size import Extent, Shape
+
+Result: TypeAlias = NodeOutput | tuple[NodeOutput, ...] | None
+"""Tensors that an exporter wrote; None if it cannot write the node."""
+
+
+@frozen(eq=False)
+class ExportCall:
+    """A passkit node that is to be written."""
+
+    node: Node
+    scope: NameScope
+    size_sources: Mapping[str, size_arithmetic.SizeSource]
+    """Where symbolic sizes can be read."""
+    parts: Callable[..., tuple[NodeOutput, ...]] = field(repr=False)
+    """Writes a function of entries: takes call, scope, function, shapes and tensors."""
+
+    @property
+    def name(self) -> str:
+        """The operator's name."""
+        assert self.node.op is not None
+        return self.node.op.name
+
+    @property
+    def params(self) -> Mapping[str, Any]:
+        """The operator's parameters."""
+        return self.node.params
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype of the first result."""
+        dtype = self.node.entries[0].dtype
+        assert dtype is not None
+        return dtype
+
+    @property
+    def out(self) -> Shape:
+        """The shape of the first result."""
+        return known_shape(self.node.entries[0])
+
+    def shape(self, k: int = 0) -> Shape:
+        """Return the shape of an input."""
+        return known_shape(self.node.inputs[k])
+
+    def const(self, value: Any, dtype: DType = INT32) -> NodeOutput:
+        """Write a constant."""
+        return self.scope.const(value, dtype)
+
+    def size(self, n: Extent) -> NodeOutput:
+        """Write an extent as an int64 scalar."""
+        return size_arithmetic.extent_tensor(self.scope, n, self.size_sources)
+
+    def sizes(self, shape: Shape) -> NodeOutput:
+        """Write extents as an int64 vector."""
+        return size_arithmetic.shape_tensor(self.scope, shape, self.size_sources)
+
+    def op(self, op: str, *inputs: NodeOutput, **attrs: Any) -> NodeOutput:
+        """Write an auxiliary node; see `NameScope.op`."""
+        return self.scope.op(op, *inputs, **attrs)
+
+    def result(self, op: str, *inputs: NodeOutput, **attrs: Any) -> NodeOutput:
+        """Write the node of the result, under the operator's name; see `NameScope.op`."""
+        return self.scope.op(op, *inputs, is_result=True, **attrs)
+
+    def expanded(
+        self,
+        function: Callable[..., Any],
+        *inputs: NodeOutput,
+        shapes: Sequence[Shape] | None = None,
+        is_result: bool = True,
+    ) -> tuple[NodeOutput, ...]:
+        """Write a function of passkit operators.
+
+        Args:
+            function: Takes one entry for each input.
+            inputs: Tensors that the entries stand for.
+            shapes: Shapes of the entries, by default those of the node's inputs.
+            is_result: Whether the first result gets the operator's name.
+        """
+        size_sources = [self.shape(k) for k in range(len(inputs))] if shapes is None else shapes
+        scope = self.scope if is_result else self.scope.inner("part")
+        return self.parts(self, scope, function, size_sources, inputs)
+
+    def reshaped(self, x: NodeOutput, shape: Shape, is_result: bool = False) -> NodeOutput:
+        """Write ``x`` in another shape."""
+        shape_operand = size_arithmetic.reshape_operand(self.scope, shape, self.size_sources)
+        return self.scope.op(
+            "Reshape", x, shape_operand, Tshape=shape_operand.dtype, is_result=is_result
+        )
+
+
+OpExporter = Callable[..., Result]
+OP_EXPORTERS: dict[str, OpExporter] = {}
+
+
+def op_exporter(*names: str) -> Callable[[OpExporter], OpExporter]:
+    """Register the decorated function as exporter of one or more passkit operators."""
+
+    def register(function: OpExporter) -> OpExporter:
+        for name in names:
+            OP_EXPORTERS[name] = function
+        return function
+
+    return register
+
+
+def register_renamed(names: Mapping[str, str]) -> None:
+    """Register operators that TensorFlow has under another name, with the same inputs."""
+    for ours, theirs in names.items():
+
+        def write(call: ExportCall, *inputs: NodeOutput, theirs: str = theirs) -> Result:
+            if kernel_dtype(theirs, inputs[0].dtype) is None:
+                return None
+            return call.result(theirs, *inputs, out=call.dtype)
+
+        OP_EXPORTERS[ours] = write
+
+
+def as_tuple(result: NodeOutput | Sequence[NodeOutput]) -> tuple[NodeOutput, ...]:
+    """Return results as a tuple."""
+    return (result,) if isinstance(result, NodeOutput) else tuple(result)

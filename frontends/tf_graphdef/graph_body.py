@@ -1,0 +1,278 @@
+"""Nodes of a graph or a function, indexed by number, with their names and edges checked.
+
+The arguments of a function are nodes too; they precede the others and have the operator `ARGUMENT`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from attrs import define, field
+
+from passkit.errors import ModelError
+from passkit.frontends.tf_graphdef.proto import Budget, NodeDef, node_label, short
+from passkit.frontends.tf_graphdef.result_names import RESULTS
+
+Ref: TypeAlias = tuple[int, int]
+"""One result of a node: the node's number and the index of the result."""
+
+ARGUMENT = "_Arg"
+EXITS = ("Exit", "RefExit")
+_ENTERS = ("Enter", "RefEnter")
+_MERGES = ("Merge", "RefMerge")
+_NEXT = ("NextIteration", "RefNextIteration")
+_NAME = re.compile(r"[A-Za-z0-9._][A-Za-z0-9_.\\/>-]*\Z")  # TensorFlow's, and its own names
+_INDEX_NBYTES = 280
+_EDGE_NBYTES = 100
+"""Approximate bytes of the index per node, and per input of a node."""
+_MOST_INDEX = 10
+"""Maximal number of digits of an index; TensorFlow's indices have 32 bits."""
+
+
+@define(eq=False)
+class GraphBody:
+    """The nodes of one graph or function, with indexes by name and edges by number."""
+
+    where: str
+    nodes: Sequence[Any]
+    producer: int = 0
+    """Version of the GraphDef format that the producer wrote."""
+    node_numbers: dict[str, int] = field(factory=dict)
+    inputs: list[tuple[Ref, ...]] = field(factory=list)
+    control_inputs: list[tuple[int, ...]] = field(factory=list)
+    is_read: bytearray = field(factory=bytearray)
+    """For each node, 1 if an edge of another node refers to it."""
+    num_arguments: int = 0
+    results: tuple[Ref, ...] = ()
+    """The results that a function returns, in order."""
+    effects: tuple[int, ...] = ()
+    """Nodes that a function runs for their side effects."""
+    loop_enters: dict[bytes, list[int]] = field(factory=dict)
+    """For each TensorFlow 1 loop, by frame name, the numbers of its Enter nodes."""
+    all_enters: set[int] = field(factory=set)
+    """The numbers of all Enter nodes."""
+    loop_readers: dict[int, list[int]] = field(factory=dict)
+    """For each node, the Merge and Switch nodes whose first input it is; filled on first use."""
+    conditions: dict[int, Mapping[Ref, int]] = field(factory=dict)
+    """For each node, the Switch conditions under which it has a value.
+
+    Filled on first use by a Merge.
+    """
+    cached_orders: dict[Any, list[int]] = field(factory=dict)
+    """Topological orders that were computed before, by the kind of evaluation."""
+
+    def data_inputs(self, number: int) -> Iterable[int]:
+        """Return the nodes whose results a node needs.
+
+        The NextIteration input of a Merge is left out, since it belongs to the previous iteration.
+        An Exit needs all Enter nodes of its loop.
+        """
+        op = self.nodes[number].op
+        if op in EXITS:
+            loop_name = self.loop_name(number)
+            return [k for k in self.loop_enters.get(loop_name, ()) if k != number]
+        reads = [k for k, _ in self.inputs[number]]
+        if op in _MERGES:
+            return [k for k in reads if self.nodes[k].op not in _NEXT]
+        return reads
+
+    def predecessors(self, number: int) -> Iterable[int]:
+        """Return the nodes that run before a node: its data inputs and its control dependencies."""
+        return [*self.data_inputs(number), *self.control_inputs[number]]
+
+    def loop_name(self, number: int) -> bytes:
+        """Return the frame name of the loop of an Exit, Switch or Merge; empty if there is none."""
+        for _ in ("Exit", "Switch", "Merge"):
+            if not self.inputs[number]:
+                return b""
+            number = self.inputs[number][0][0]
+        return bytes(self.nodes[number].attr["frame_name"].s) if number in self.all_enters else b""
+
+
+def read_graph_body(graph: Any, where: str, budget: Budget) -> GraphBody:
+    """Index the nodes of a GraphDef.
+
+    Raises:
+        ModelError: If a node name is invalid or used twice, or if an edge refers to a missing node.
+    """
+    if not len(graph.node):
+        raise ModelError(f"{where} holds no nodes, so it is no model; it may be another message")
+    body = GraphBody(where, graph.node, graph.versions.producer)
+    _number(body, budget)
+    for node in graph.node:
+        _connect(body, node, budget, lambda text: (*_reference(text), ""))
+    return body
+
+
+def read_function_body(function: Any, budget: Budget) -> GraphBody:
+    """Index the nodes of a FunctionDef.
+
+    Raises:
+        ModelError: As `read_graph_body`, and if a result of the function refers to a missing node.
+    """
+    name = function.signature.name
+    arguments = [NodeDef(name=a.name, op=ARGUMENT) for a in function.signature.input_arg]
+    where = f"the function {short(name)}"
+    body = GraphBody(where, [*arguments, *function.node_def])
+    body.num_arguments = len(arguments)
+    _number(body, budget)
+    for node in body.nodes:
+        _connect(body, node, budget, _inner_reference)
+    results = []
+    for result in function.signature.output_arg:
+        text = function.ret.get(result.name, "") if result.name in function.ret else ""
+        results.append(_resolve(body, text, f"the result {short(result.name)}", _inner_reference))
+    body.results = tuple(results)
+    body.effects = tuple(
+        body.node_numbers[n] for n in function.control_ret.values() if n in body.node_numbers
+    )
+    return body
+
+
+def _number(body: GraphBody, budget: Budget) -> None:
+    """Number the nodes and check their names."""
+    count = len(body.nodes)
+    budget.take(_INDEX_NBYTES * count, f"an index of the {count:,} nodes of {body.where}")
+    body.is_read = bytearray(count)
+    for number, node in enumerate(body.nodes):
+        if not is_name(node.name):
+            raise ModelError(
+                f"node {number} of {body.where} is called {short(node.name)}; a name needs "
+                f"letters, digits and _ . / > - only"
+            )
+        if node.name in body.node_numbers:
+            raise ModelError(
+                f"{body.where} has two nodes called {short(node.name)}, number "
+                f"{body.node_numbers[node.name]} and {number}"
+            )
+        body.node_numbers[node.name] = number
+        if node.op in _ENTERS:
+            body.loop_enters.setdefault(bytes(node.attr["frame_name"].s), []).append(number)
+            body.all_enters.add(number)
+
+
+Reader: TypeAlias = Callable[[str], tuple[str, int, str]]
+"""Splits the text of an edge into the node's name, the index, and the name of the result."""
+
+
+def _connect(body: GraphBody, node: Any, budget: Budget, read: Reader) -> None:
+    """Resolve the data and control inputs of a node."""
+    budget.take(_EDGE_NBYTES * len(node.input), f"the inputs of {node_label(node)}")
+    inputs: list[Ref] = []
+    control: list[int] = []
+    for text in node.input:
+        name = text.removeprefix("^")
+        producer = _resolve(body, name, node_label(node), read, text)
+        body.is_read[producer[0]] = 1
+        if name is not text:
+            control.append(producer[0])
+        else:
+            inputs.append(producer)
+    body.inputs.append(tuple(inputs))
+    body.control_inputs.append(tuple(control))
+
+
+def _resolve(
+    body: GraphBody, text: str, reader: str, read: Reader, shown: str | None = None
+) -> Ref:
+    """Return the node number and result index that the text of an edge refers to."""
+    name, index, result = read(text)
+    number = body.node_numbers.get(name)
+    if number is None:
+        raise ModelError(
+            f"{reader} of {body.where} reads {short(text if shown is None else shown)}, "
+            f"and there is no node of that name"
+        )
+    names = RESULTS.get(body.nodes[number].op)
+    if result and names:
+        if result not in names or index:
+            raise ModelError(
+                f"{reader} of {body.where} reads {short(text)}, and "
+                f"{node_label(body.nodes[number])} has the results {', '.join(names)}"
+            )
+        index = names.index(result)
+    return number, index
+
+
+def _reference(text: str) -> tuple[str, int]:
+    """Split ``name:index``; the index is 0 if there is none."""
+    name, colon, index = text.rpartition(":")
+    if colon and index.isascii() and index.isdigit() and len(index) < _MOST_INDEX:
+        return name, int(index)
+    return text, 0
+
+
+def _inner_reference(text: str) -> tuple[str, int, str]:
+    """Split ``argument`` or ``node:result:index``, the form of edges in functions."""
+    rest, index = _reference(text)
+    name, colon, result = rest.rpartition(":")
+    return (name, index, result) if colon else (rest, index, "")
+
+
+def is_name(text: str) -> bool:
+    """Return whether TensorFlow allows ``text`` as the name of a node."""
+    return bool(_NAME.match(text))
+
+
+def reference(text: str) -> tuple[str, int]:
+    """Split the name of a requested output, such as ``"Identity:0"``, into node name and index."""
+    return _reference(text)
+
+
+def topological_order(
+    body: GraphBody, heads: Sequence[int], selected: Container[int], done: Mapping[int, Any]
+) -> list[int]:
+    """Return the ``selected`` nodes that lead to ``heads``, each after its predecessors.
+
+    Nodes in ``done`` already have results; their predecessors are not visited.
+
+    Raises:
+        ModelError: If the nodes form a cycle; two of its nodes are named.
+    """
+    ordered = []
+    state = bytearray(len(body.nodes))  # 1: begun, 2: done
+    for head in heads:
+        stack = [(head, iter(()) if head in done else iter(body.predecessors(head)))]
+        if state[head]:
+            continue
+        state[head] = 1
+        while stack:
+            number, before = stack[-1]
+            for k in before:
+                if k in done:
+                    continue
+                if state[k] == 1:
+                    raise ModelError(
+                        f"{body.where}: node {short(body.nodes[number].name)} reads "
+                        f"{short(body.nodes[k].name)}, which depends on it: a cycle"
+                    )
+                if not state[k]:
+                    state[k] = 1
+                    stack.append((k, iter(body.predecessors(k))))
+                    break
+            else:
+                state[number] = 2
+                stack.pop()
+                if number in selected and number not in done:
+                    ordered.append(number)
+    return ordered
+
+
+def reachable_nodes(
+    body: GraphBody, heads: Iterable[int], done: Container[int], control: bool = False
+) -> set[int]:
+    """Return ``heads`` and the nodes they depend on, except those in ``done``.
+
+    Control dependencies are followed only if ``control`` is set.
+    """
+    nodes: set[int] = set()
+    pending = list(heads)
+    while pending:
+        number = pending.pop()
+        if number in nodes or number in done:
+            continue
+        nodes.add(number)
+        pending += body.predecessors(number) if control else body.data_inputs(number)
+    return nodes

@@ -1,0 +1,173 @@
+"""Operators that a user supplies as NumPy functions: ``allow_host_ops={"Name": function}``.
+
+The output shapes of such a function are inferred by calling it on arrays of ones: each symbolic
+size is tried with two numbers, and an output dimension that follows one of them is that size.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from attrs import frozen
+
+from passkit.errors import ModelError
+from passkit.frontends.tf_graphdef.imported_value import ImportCall, ImportedValue, value_of
+from passkit.graph.infer import show_shape
+from passkit.graph.node import Node
+from passkit.graph.op import REQUIRED, OpPattern, register_op
+from passkit.values.dtype import DType, dtype_of
+from passkit.values.size import Extent, Size, evaluate, symbols_of
+
+_PROBES = ((31, 37, 41, 43, 47, 53), (59, 61, 67, 71, 73, 79))
+"""Two numbers for each symbolic size, chosen so that no dimension matches them by chance."""
+
+HOST = register_op(
+    "host",
+    num_inputs=-1,
+    num_outputs=-1,
+    params={"function": REQUIRED, "shapes": REQUIRED, "dtypes": REQUIRED},
+    doc="A NumPy function that a user supplied for an operator of a model.",
+)
+HOST.set_attr("FInferShape", lambda node, *shapes: node.params["shapes"])
+HOST.set_attr("FInferType", lambda node, *dtypes: tuple(map(dtype_of, node.params["dtypes"])))
+HOST.set_attr("FCompute", lambda node, *arrays: _checked(node, arrays))
+HOST.set_attr("TOpPattern", OpPattern.OPAQUE)
+
+
+def _checked(node: Node, arrays: Sequence[Any]) -> tuple[Any, ...]:
+    """Run the function and convert its results to the declared dtypes."""
+    results = _listed(node.params["function"](*arrays))
+    dtypes = [dtype_of(d).numpy for d in node.params["dtypes"]]
+    return tuple(np.asarray(x, d) for x, d in zip(results, dtypes, strict=True))
+
+
+def _listed(result: Any) -> list[Any]:
+    """Return results as a list of arrays."""
+    return [np.asarray(x) for x in (result if isinstance(result, (tuple, list)) else (result,))]
+
+
+@frozen(eq=False)
+class HostOp:
+    """A NumPy function for one TensorFlow operator.
+
+    Keyword-only parameters of the function receive the node's attributes of these names.
+    """
+
+    name: str
+    function: Callable[..., Any]
+
+    def results(
+        self, call: ImportCall, inputs: Sequence[ImportedValue]
+    ) -> tuple[ImportedValue, ...]:
+        """Build the node that calls the function and return its results.
+
+        Raises:
+            ModelError: If output shapes cannot be inferred.
+        """
+        bound = self._bound(call)
+        signatures = [(call.shape(x), x.dtype) for x in inputs]
+        symbols = sorted(symbols_of(n for shape, _ in signatures for n in shape))
+        if len(symbols) > len(_PROBES[0]):
+            raise ModelError(
+                f"{call.where} reads {len(symbols)} unknown sizes, and a host function may read "
+                f"{len(_PROBES[0])}; give load the whole shapes of its inputs in shapes="
+            )
+        probes = [dict(zip(symbols, numbers, strict=False)) for numbers in _PROBES]
+        first, second = (self._tried(call, bound, signatures, numbers) for numbers in probes)
+        shapes = tuple(
+            self._shape(call, symbols, probes, (a.shape, b.shape))
+            for a, b in zip(first, second, strict=True)
+        )
+        params = {
+            "function": bound,
+            "shapes": shapes,
+            "dtypes": tuple(dtype_of(x.dtype).name for x in first),
+        }
+        node = Node(HOST, [x.entry for x in inputs], params, call.name)
+        return tuple(map(value_of, node.entries))
+
+    def _bound(self, call: ImportCall) -> Callable[..., Any]:
+        """Return the function with its keyword-only parameters bound to attributes of the node."""
+        attributes = {}
+        for name, parameter in inspect.signature(self.function).parameters.items():
+            if parameter.kind is inspect.Parameter.KEYWORD_ONLY and name in call.node.attr:
+                attributes[name] = _plain(call.node.attr[name])
+
+        def bound(*arrays: Any) -> Any:
+            return self.function(*arrays, **attributes)
+
+        bound.__qualname__ = f"{self.name}.{sorted(attributes.items())}"
+        return bound
+
+    def _tried(
+        self,
+        call: ImportCall,
+        function: Callable[..., Any],
+        signatures: Sequence[tuple[Sequence[Extent], DType]],
+        numbers: Mapping[str, int],
+    ) -> list[Any]:
+        """Call the function on ones, with the given numbers for symbolic sizes."""
+        arrays = []
+        for shape, dtype in signatures:
+            sizes = [evaluate(n, numbers) if isinstance(n, Size) else n for n in shape]
+            call.budget.take(int(np.prod(sizes, dtype=object)) * dtype.nbytes, call.where)
+            arrays.append(np.ones(sizes, dtype.numpy))
+        try:
+            return _listed(function(*arrays))
+        except Exception as error:
+            shown = ", ".join(str(a.shape) for a in arrays)
+            error.add_note(f"{call.where}: the function for {self.name}, tried on ones of {shown}")
+            raise
+
+    def _shape(
+        self,
+        call: ImportCall,
+        symbols: Sequence[str],
+        probes: Sequence[Mapping[str, int]],
+        result_shapes: tuple[tuple[int, ...], tuple[int, ...]],
+    ) -> tuple[Extent, ...]:
+        """Infer the shape of one output from its shapes for both probes."""
+        shape: list[Extent] = []
+        for k, (a, b) in enumerate(zip(*result_shapes, strict=False)):
+            matching_symbols = [s for s in symbols if (probes[0][s], probes[1][s]) == (a, b)]
+            if a != b and not matching_symbols:
+                tried = " and ".join(str(dict(p)) for p in probes)
+                raise ModelError(
+                    f"{call.where}: dimension {k} of what the function for {self.name} returns is "
+                    f"{a} and {b} for {tried}; give load the whole shapes of its inputs in shapes="
+                )
+            shape.append(Size.symbol(matching_symbols[0]) if a != b else a)
+        if len(result_shapes[0]) != len(result_shapes[1]):
+            raise ModelError(
+                f"{call.where}: the function for {self.name} returns "
+                f"{show_shape(result_shapes[0])}, then "
+                f"{show_shape(result_shapes[1])}: its rank must not depend on sizes"
+            )
+        return tuple(shape)
+
+
+def _plain(value: Any) -> Any:
+    """Return an attribute as a Python value: a number, bytes, a shape, or a list."""
+    kind = value.WhichOneof("value")
+    if kind == "list":
+        return [*value.list.i, *value.list.f, *value.list.b, *value.list.s]
+    if kind == "shape":
+        return tuple(d.size for d in value.shape.dim)
+    return getattr(value, kind) if kind else None
+
+
+def host_ops(functions: Mapping[str, Callable[..., Any]] | None) -> dict[str, HostOp]:
+    """Wrap the functions that a user supplies.
+
+    Raises:
+        ModelError: If a value is not callable.
+    """
+    for name, function in (functions or {}).items():
+        if not callable(function):
+            raise ModelError(
+                f"allow_host_ops gives {function!r} for {name}; a function of arrays is needed"
+            )
+    return {name: HostOp(name, function) for name, function in (functions or {}).items()}

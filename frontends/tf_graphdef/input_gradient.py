@@ -1,0 +1,26 @@
+"""Import of gradient operators, such as MaxPoolGrad, by differentiating the forward operator."""
+
+from __future__ import annotations
+
+from passkit.frontends.tf_graphdef.operators import ops
+from passkit.graph.adjoint import gradients
+from passkit.graph.node import Entry
+from passkit.values.size import Size
+
+
+def input_gradient(y: Entry, x: Entry, dy: Entry) -> Entry:
+    """Return the gradient of ``x``, given the gradient ``dy`` of ``y``.
+
+    ``y`` must be computed from ``x``. Symbolic dimensions of ``dy`` and ``y`` are taken to be
+    equal.
+
+    Raises:
+        ShapeError: If known dimensions of ``dy`` and ``y`` differ.
+    """
+    pairs = list(zip(dy.shape or (), y.shape or (), strict=False))
+    needs_reshape = any(n != m and (isinstance(n, Size) or isinstance(m, Size)) for n, m in pairs)
+    contradicts = any(n != m and isinstance(n, int) and isinstance(m, int) for n, m in pairs)
+    gradient = ops.reshape(dy, shape=y.shape) if needs_reshape and not contradicts else dy
+    result = gradients([y], [x], [gradient])[0]
+    assert result is not None
+    return result

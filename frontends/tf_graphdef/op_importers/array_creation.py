@@ -1,0 +1,112 @@
+"""Importers of fills, ranges and one-hot vectors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from passkit.errors import ModelError
+from passkit.frontends.tf_graphdef.imported_value import ImportCall, ImportedValue
+from passkit.frontends.tf_graphdef.operators import ops
+from passkit.frontends.tf_graphdef.registry import Result, op_importer
+from passkit.values.size import Size
+
+
+def _number(value: ImportedValue) -> Any:
+    """Return the number of a known scalar, else None."""
+    array = value.array
+    if array is None or array.dtype == object or array.size != 1:
+        return None
+    return array.astype(np.float64).item() if value.dtype.is_float else array.item()
+
+
+@op_importer("Fill")
+def _fill(call: ImportCall, shape: ImportedValue, x: ImportedValue) -> Result:
+    result_shape = tuple(call.extents(shape, "shape"))
+    return ops.broadcast_to(x.entry, shape=result_shape, name=call.name)
+
+
+@op_importer("Empty")
+def _empty(call: ImportCall, shape: ImportedValue) -> Result:
+    result_shape = tuple(call.extents(shape, "shape"))
+    return ops.zeros(result_shape, dtype=call.dtype("dtype").name, name=call.name)
+
+
+@op_importer("Range")
+def _range(
+    call: ImportCall, start: ImportedValue, limit: ImportedValue, delta: ImportedValue
+) -> Result:
+    """Import a range of known numbers, or of integers up to a symbolic size.
+
+    Raises:
+        ModelError: If the numbers are not known or not finite, or the step is 0.
+    """
+    dtype = start.dtype
+    if dtype.is_integer:
+        (low,), (high,), step = (
+            call.extents(start, "start"),
+            call.extents(limit, "limit"),
+            call.integer(delta, "delta"),
+        )
+        if isinstance(low, Size) or (step != 1 and isinstance(high, Size)):
+            raise ModelError(
+                f"{call.where} needs a known start, and delta 1 up to the unknown size {high}, "
+                f"got start {low} and delta {step}"
+            )
+        if isinstance(high, Size):
+            return ops.arange(low, high, 1, dtype=dtype.name, name=call.name)
+    first, last, step_number = (_number(v) for v in (start, limit, delta))
+    if None in (first, last, step_number) or step_number == 0:
+        raise ModelError(
+            f"{call.where} needs known numbers and a delta other than 0, got "
+            f"{', '.join(call.shown(v) for v in (start, limit, delta))}"
+        )
+    if not np.isfinite((last - first) / step_number):
+        raise ModelError(
+            f"{call.where} needs finite numbers, got {first}, {last} and {step_number}"
+        )
+    return ops.arange(first, last, step_number, dtype=dtype.name, name=call.name)
+
+
+@op_importer("LinSpace")
+def _lin_space(
+    call: ImportCall, start: ImportedValue, stop: ImportedValue, num: ImportedValue
+) -> Result:
+    (count,) = call.extents(num, "num")[:1] or (0,)
+    if isinstance(count, int) and count < 1:
+        raise ModelError(f"{call.where} needs a num of at least 1, got {count}")
+    dtype = start.dtype.name
+    first, last = _number(start), _number(stop)
+    if first is not None and last is not None:
+        return ops.linspace(first, last, num=count, dtype=dtype, name=call.name)
+    fractions = ops.linspace(0.0, 1.0, num=count, dtype=dtype)
+    line = start.entry + (stop.entry - start.entry) * fractions
+    return ops.where(fractions < 1.0, line, stop.entry) if count != 1 else line
+
+
+@op_importer("OneHot")
+def _one_hot(
+    call: ImportCall,
+    indices: ImportedValue,
+    depth: ImportedValue,
+    on: ImportedValue,
+    off: ImportedValue,
+) -> Result:
+    (count,) = call.extents(depth, "depth")[:1] or (-1,)
+    axis = call.attr("axis", "i", -1)
+    on_number, off_number = _number(on), _number(off)
+    if on_number is not None and off_number is not None and on.dtype.kind != "c":
+        return ops.one_hot(
+            indices.entry,
+            depth=count,
+            on_value=on_number,
+            off_value=off_number,
+            axis=axis,
+            dtype=on.dtype.name,
+            name=call.name,
+        )
+    is_hot = ops.one_hot(
+        indices.entry, depth=count, on_value=True, off_value=False, axis=axis, dtype="bool"
+    )
+    return ops.where(is_hot, on.entry, off.entry, name=call.name)

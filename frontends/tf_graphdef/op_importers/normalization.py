@@ -1,0 +1,177 @@
+"""Importers of batch normalization with its gradients, and of biases."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from passkit.errors import ModelError
+from passkit.frontends.tf_graphdef.imported_value import ImportCall, ImportedValue
+from passkit.frontends.tf_graphdef.operators import ops
+from passkit.frontends.tf_graphdef.proto import short
+from passkit.frontends.tf_graphdef.registry import Result, op_importer
+from passkit.frontends.tf_graphdef.window_geometry import channels_first
+from passkit.graph.infer import show_shape
+from passkit.graph.node import Entry, constant
+from passkit.ops.layouts import as_dtype, wide
+from passkit.values.size import Shape, numel
+
+NORMS = ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
+
+
+def _channel_axis(call: ImportCall, shape: Shape) -> int:
+    """Return the axis of the channels.
+
+    Raises:
+        ModelError: If the rank is not 4 or 5.
+    """
+    if len(shape) not in (4, 5):
+        raise ModelError(f"{call.where} needs data of rank 4 or 5, got {show_shape(shape)}")
+    data_format = call.attr("data_format", "s", b"NHWC")
+    if len(shape) == 5 and data_format == b"NHWC":
+        return 4
+    return 1 if channels_first(call, len(shape) - 2) else len(shape) - 1
+
+
+def _none() -> Entry:
+    """Return an empty array, for results that TensorFlow fills only on a GPU."""
+    return constant(np.zeros(0, np.float32))
+
+
+@op_importer(*NORMS)
+def _batch_norm(
+    call: ImportCall,
+    x: ImportedValue,
+    scale: ImportedValue,
+    offset: ImportedValue,
+    mean: ImportedValue,
+    variance: ImportedValue,
+) -> Result:
+    """Import a batch norm.
+
+    Y, running mean and variance, and the statistics that the gradient needs.
+    """
+    vectors = [wide(v.entry) for v in (scale, offset)]
+    axis = _channel_axis(call, call.shape(x))
+    epsilon = call.attr("epsilon", "f", 1e-4)
+    if call.attr("is_training", "b", True):
+        results = _training(call, x, vectors, (mean, variance), axis, epsilon)
+    else:
+        data = (wide(x.entry), *vectors, wide(mean.entry), wide(variance.entry))
+        y = ops.batch_norm(*data, epsilon=epsilon, axis=axis, name=call.name)
+        results = (as_dtype(y, x.entry), *(mean.entry, variance.entry) * 2)
+    return (*results, _none()) if call.node.op.endswith("V3") else results
+
+
+def _training(
+    call: ImportCall,
+    x: ImportedValue,
+    vectors: list[Entry],
+    running: tuple[ImportedValue, ImportedValue],
+    axis: int,
+    epsilon: float,
+) -> tuple[Entry, ...]:
+    """Return the results of a batch norm in training."""
+    average_factor = call.attr("exponential_avg_factor", "f", 1.0)
+    shape = call.shape(x)
+    running_statistics = [v.entry for v in running]
+    if average_factor == 1:
+        zeros = ops.zeros_like(vectors[0])
+        running_statistics = [zeros, zeros]
+    y, new_mean, new_variance = ops.batch_norm_training(
+        wide(x.entry),
+        *vectors,
+        *running_statistics,
+        epsilon=epsilon,
+        axis=axis,
+        momentum=1.0 - average_factor,
+    )
+    mean, variance = _statistics(x, axis, len(shape))
+    return as_dtype(y, x.entry), new_mean, new_variance, mean, variance
+
+
+def _statistics(x: ImportedValue, axis: int, rank: int) -> tuple[Entry, Entry]:
+    """Return mean and variance over all axes but the channels."""
+    axes = tuple(k for k in range(rank) if k != axis)
+    data = wide(x.entry)
+    return ops.reduce_mean(data, axis=axes), ops.reduce_variance(data, axis=axes)
+
+
+@op_importer("_FusedBatchNormEx")
+def _batch_norm_ex(call: ImportCall, *values: ImportedValue) -> Result:
+    """Import grappler's batch norm, followed by the sum with side inputs and an activation."""
+    if len(values) < 5:
+        raise ModelError(f"{call.where} needs at least 5 inputs, got {len(values)}")
+    y, *rest = _batch_norm(call, *values[:5])
+    for side in values[5:]:
+        y = ops.add(y, side.entry)
+    mode = call.attr("activation_mode", "s", b"Identity")
+    if mode not in (b"Identity", b"Relu"):
+        raise ModelError(f"{call.where} needs the activation_mode Identity or Relu, got {mode!r}")
+    return (ops.relu(y) if mode == b"Relu" else y, *rest, _none())
+
+
+def _along(v: Entry, rank: int, axis: int) -> Entry:
+    """Expand a vector of channels so that it broadcasts over an image."""
+    expanded: Entry = ops.expand_dims(v, axis=tuple(k for k in range(rank) if k != axis))
+    return expanded
+
+
+@op_importer("FusedBatchNormGrad", "FusedBatchNormGradV2")
+def _batch_norm_grad(
+    call: ImportCall,
+    dy: ImportedValue,
+    x: ImportedValue,
+    scale: ImportedValue,
+    mean: ImportedValue,
+    variance: ImportedValue,
+) -> Result:
+    shape = call.shape(x)
+    rank, axis = len(shape), _channel_axis(call, shape)
+    axes = tuple(k for k in range(rank) if k != axis)
+    gradient, data = wide(dy.entry), wide(x.entry)
+    inverse_deviation = ops.rsqrt(wide(variance.entry) + call.attr("epsilon", "f", 1e-4))
+    normalized = (data - _along(wide(mean.entry), rank, axis)) * _along(
+        inverse_deviation, rank, axis
+    )
+    gradient_offset = ops.reduce_sum(gradient, axis=axes)
+    gradient_scale = ops.reduce_sum(gradient * normalized, axis=axes)
+    if call.attr("is_training", "b", True):
+        count = numel([shape[k] for k in axes])
+        means = (ops.div_by_size(e, size=count) for e in (gradient_offset, gradient_scale))
+        shift, slope = (_along(e, rank, axis) for e in means)
+        gradient = gradient - shift - normalized * slope
+    gradient_x = gradient * _along(wide(scale.entry) * inverse_deviation, rank, axis)
+    return as_dtype(gradient_x, x.entry), gradient_scale, gradient_offset, _none(), _none()
+
+
+@op_importer("FusedBatchNormGradV3")
+def _batch_norm_grad_v3(
+    call: ImportCall,
+    dy: ImportedValue,
+    x: ImportedValue,
+    scale: ImportedValue,
+    mean: ImportedValue,
+    variance: ImportedValue,
+    space: ImportedValue,
+) -> Result:
+    return _batch_norm_grad(call, dy, x, scale, mean, variance)
+
+
+@op_importer("BiasAddV1")
+def _bias_add(call: ImportCall, x: ImportedValue, bias: ImportedValue) -> Result:
+    return ops.add(x.entry, bias.entry, name=call.name)
+
+
+@op_importer("BiasAddGrad")
+def _bias_add_grad(call: ImportCall, dy: ImportedValue) -> Result:
+    """Import the gradient of a bias: the sum over all axes but the channels."""
+    shape = call.shape(dy)
+    data_format = call.attr("data_format", "s", b"NHWC")
+    if data_format not in (b"NHWC", b"NCHW") or len(shape) < 2:
+        raise ModelError(
+            f"{call.where} needs the data_format NHWC or NCHW and {short(dy.name)} of rank 2 at "
+            f"least, got {data_format!r} and {show_shape(shape)}"
+        )
+    axis = 1 if data_format == b"NCHW" and len(shape) > 2 else len(shape) - 1
+    axes = tuple(k for k in range(len(shape)) if k != axis)
+    return ops.reduce_sum(dy.entry, axis=axes, name=call.name)

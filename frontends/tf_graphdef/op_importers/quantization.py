@@ -1,0 +1,172 @@
+"""Importers of simulated quantization: floats rounded to steps of a range."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from passkit import ops
+from passkit.errors import ModelError
+from passkit.frontends.tf_graphdef.imported_value import ImportCall, ImportedValue
+from passkit.frontends.tf_graphdef.registry import Result, op_importer
+from passkit.graph.node import Entry, constant
+from passkit.ops.layouts import as_dtype, wide
+
+
+def _levels(call: ImportCall) -> tuple[float, float]:
+    """Return the least and largest step of a range.
+
+    Raises:
+        ModelError: If the number of bits is out of range.
+    """
+    bits = call.attr("num_bits", "i", 8)
+    if not 2 <= bits <= 16:
+        raise ModelError(f"{call.where} needs num_bits from 2 to 16, got {bits}")
+    return float(call.attr("narrow_range", "b", False)), float(2**bits - 1)
+
+
+def _nudged(call: ImportCall, low: Entry, high: Entry) -> tuple[Entry, Entry, Entry]:
+    """Return the range moved so that 0 is one of its steps, and the step size."""
+    min_step, max_step = _levels(call)
+    scale = (high - low) / (max_step - min_step)
+    zero_point = min_step - low / scale
+    rounded_zero = ops.round_half_away(zero_point)
+    zero_step = ops.where(
+        zero_point < min_step, min_step, ops.where(zero_point > max_step, max_step, rounded_zero)
+    )
+    return (min_step - zero_step) * scale, (max_step - zero_step) * scale, scale
+
+
+def _fake(call: ImportCall, x: ImportedValue, low: Entry, high: Entry) -> Entry:
+    """Quantize and dequantize; an empty range gives zeros. Source: fake_quant_ops_functor.h."""
+    bottom, top, scale = _nudged(call, low, high)
+    inverse = 1.0 / scale
+    zero = ops.floor(-bottom * inverse + 0.5)
+    shifted = ops.maximum(ops.minimum(x.entry, top), bottom) - bottom
+    rounded = ops.floor(shifted * inverse - zero + 0.5) * scale
+    result: Entry = ops.where(_no_range(low, high), 0.0, rounded)
+    return result
+
+
+def _no_range(low: Entry, high: Entry) -> Entry:
+    """Return whether the range is (0, 0)."""
+    is_empty: Entry = ops.logical_and(ops.equal(low, 0.0), ops.equal(high, 0.0))
+    return is_empty
+
+
+def _limits(call: ImportCall) -> tuple[Entry, Entry]:
+    """Return the range given by attributes."""
+    low, high = (call.attr(k, "f", d) for k, d in (("min", -6.0), ("max", 6.0)))
+    return constant(np.float32(low)), constant(np.float32(high))
+
+
+@op_importer("FakeQuantWithMinMaxArgs")
+def _fake_args(call: ImportCall, x: ImportedValue) -> Result:
+    return _fake(call, x, *_limits(call))
+
+
+@op_importer("FakeQuantWithMinMaxVars", "FakeQuantWithMinMaxVarsPerChannel")
+def _fake_vars(
+    call: ImportCall, x: ImportedValue, low: ImportedValue, high: ImportedValue
+) -> Result:
+    return _fake(call, x, low.entry, high.entry)
+
+
+def _inside(call: ImportCall, x: ImportedValue, low: Entry, high: Entry) -> Entry:
+    """Return whether elements are inside the range."""
+    bottom, top, _ = _nudged(call, low, high)
+    result: Entry = ops.logical_and(x.entry >= bottom, x.entry <= top)
+    return result
+
+
+@op_importer("FakeQuantWithMinMaxArgsGradient")
+def _fake_args_gradient(call: ImportCall, dy: ImportedValue, x: ImportedValue) -> Result:
+    return ops.where(_inside(call, x, *_limits(call)), dy.entry, 0.0)
+
+
+@op_importer("FakeQuantWithMinMaxVarsGradient", "FakeQuantWithMinMaxVarsPerChannelGradient")
+def _fake_vars_gradient(
+    call: ImportCall, dy: ImportedValue, x: ImportedValue, low: ImportedValue, high: ImportedValue
+) -> Result:
+    """Import the gradients: of the input inside the range, of the limits outside."""
+    bottom, top, _ = _nudged(call, low.entry, high.entry)
+    is_empty = _no_range(low.entry, high.entry)
+    below, above = x.entry < bottom, x.entry > top
+    is_outside = ops.logical_or(below, above)
+    gradient_x = ops.where(ops.logical_and(is_outside, ops.logical_not(is_empty)), 0.0, dy.entry)
+    rank = len(call.shape(x)) - (call.node.op != "FakeQuantWithMinMaxVarsGradient")
+    axes = tuple(range(rank))
+    range_gradients = (
+        ops.reduce_sum(ops.where(e, dy.entry, 0.0), axis=axes) for e in (below, above)
+    )
+    return gradient_x, *(ops.where(is_empty, 0.0, e) for e in range_gradients)
+
+
+@op_importer("QuantizeAndDequantizeV2")
+def _there_and_back(
+    call: ImportCall, x: ImportedValue, low: ImportedValue, high: ImportedValue
+) -> Result:
+    return _quantised(call, x, low, high, call.attr("num_bits", "i", 8))
+
+
+@op_importer("QuantizeAndDequantizeV3")
+def _there_and_back_v3(
+    call: ImportCall, x: ImportedValue, low: ImportedValue, high: ImportedValue, bits: ImportedValue
+) -> Result:
+    return _quantised(call, x, low, high, call.integer(bits, "num_bits"))
+
+
+@op_importer("QuantizeAndDequantizeV4")
+def _there_and_back_v4(
+    call: ImportCall, x: ImportedValue, low: ImportedValue, high: ImportedValue
+) -> Result:
+    return _quantised(call, x, low, high, call.attr("num_bits", "i", 8))
+
+
+def _quantised(
+    call: ImportCall, x: ImportedValue, low: ImportedValue, high: ImportedValue, bits: int
+) -> Entry:
+    """Quantize and dequantize so that 0 stays 0 and the wider side sets the scale.
+
+    Source: TensorFlow's quantize_and_dequantize_op.h.
+    """
+    if not 1 <= bits <= 62:
+        raise ModelError(f"{call.where} needs num_bits from 1 to 62, got {bits}")
+    signed = call.attr("signed_input", "b", True)
+    narrow = call.attr("narrow_range", "b", False)
+    min_step = -(2 ** (bits - 1)) + narrow if signed else 0
+    max_step = 2 ** (bits - 1) - 1 if signed else 2**bits - 1
+    axis = call.attr("axis", "i", -1) if "axis" in call.node.attr else -1
+    data, rank = wide(x.entry), len(call.shape(x))
+    has_range = call.attr("range_given", "b", False)
+    if has_range:
+        if not low.dtype == high.dtype == x.dtype:
+            raise ModelError(
+                f"{call.where} needs a range of {x.dtype}, got {low.dtype} and {high.dtype}"
+            )
+        bottom, top = wide(low.entry), wide(high.entry)
+    else:
+        axes = tuple(k for k in range(rank) if k != axis)
+        bottom, top = ops.reduce_min(data, axis=axes), ops.reduce_max(data, axis=axes)
+    if axis != -1:
+        other_axes = tuple(k for k in range(rank) if k != axis)
+        bottom, top = (
+            ops.expand_dims(bottom, axis=other_axes),
+            ops.expand_dims(top, axis=other_axes),
+        )
+    assert data.dtype is not None
+    largest = float(np.finfo(data.dtype.numpy).max)
+    below = ops.where(bottom * float(min_step) > 0.0, float(min_step) / bottom, largest)
+    above = ops.where(top * float(max_step) > 0.0, float(max_step) / top, largest)
+    from_below = below < above
+    scale = ops.where(from_below, below, above)
+    step = ops.where(from_below, bottom / float(min_step or 1), top / float(max_step))
+    if has_range:
+        lowest = ops.where(from_below, bottom, step * float(min_step))
+        highest = ops.where(from_below, step * float(max_step), top)
+        data = ops.minimum(ops.maximum(data, lowest), highest)
+    mode = call.attr("round_mode", "s", b"HALF_TO_EVEN")
+    if mode not in (b"HALF_TO_EVEN", b"HALF_UP"):
+        raise ModelError(f"{call.where} needs the round_mode HALF_TO_EVEN or HALF_UP, got {mode!r}")
+    steps = data * scale
+    rounded = ops.rint(steps) if mode == b"HALF_TO_EVEN" else ops.floor(steps + 0.5)
+    return as_dtype(rounded * step, x.entry)

@@ -1,0 +1,79 @@
+"""Importers of arg-reductions, sorting, and searches in sorted numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from passkit.errors import ModelError
+from passkit.frontends.tf_graphdef.imported_value import ImportCall, ImportedValue
+from passkit.frontends.tf_graphdef.operators import ops
+from passkit.frontends.tf_graphdef.registry import Result, op_importer
+from passkit.values.dtype import dtype_of, largest_finite
+from passkit.values.size import Extent
+
+
+@op_importer("ArgMax", "ArgMin")
+def _arg(call: ImportCall, x: ImportedValue, axis: ImportedValue) -> Result:
+    """Import ArgMax or ArgMin, in which TensorFlow ignores NaN.
+
+    TensorFlow starts with element 0 and the lowest finite number (highest for ArgMin), and moves on
+    to whatever is greater (less). So NaN and -inf (inf) count as that number.
+    """
+    largest = call.node.op == "ArgMax"
+    entry = x.entry
+    if x.dtype.is_float:
+        extreme = largest_finite(x.dtype)
+        start = -extreme if largest else extreme
+        beats_start = ops.greater(entry, start) if largest else ops.less(entry, start)
+        entry = ops.where(beats_start, entry, start)
+    positions = (ops.argmax if largest else ops.argmin)(entry, axis=call.integer(axis, "axis"))
+    index_dtype = (
+        call.dtype("output_type") if "output_type" in call.node.attr else dtype_of("int64")
+    )
+    return ops.cast(positions, dtype=index_dtype.name, name=call.name)
+
+
+@op_importer("TopK")
+def _top_k_attribute(call: ImportCall, x: ImportedValue) -> Result:
+    return _top(call, x, call.attr("k", "i"))
+
+
+@op_importer("TopKV2")
+def _top_k(call: ImportCall, x: ImportedValue, k: ImportedValue) -> Result:
+    (count,) = call.extents(k, "k")[:1] or (0,)
+    return _top(call, x, count)
+
+
+def _top(call: ImportCall, x: ImportedValue, k: Extent) -> Result:
+    """Return the largest elements in descending order, which also serves for ``sorted=False``."""
+    values, positions = ops.top_k(x.entry, k=k)
+    index_dtype = call.dtype("index_type") if "index_type" in call.node.attr else dtype_of("int32")
+    return values, ops.cast(
+        positions, dtype=index_dtype.name
+    ) if index_dtype.name != "int32" else positions
+
+
+@op_importer("LowerBound", "UpperBound")
+def _bound(call: ImportCall, rows: ImportedValue, values: ImportedValue) -> Result:
+    side = "left" if call.node.op == "LowerBound" else "right"
+    call.rank(rows, 2)
+    call.rank(values, 2)
+    positions = ops.searchsorted(rows.entry, values.entry, side=side)
+    return ops.cast(positions, dtype=call.index_type("out_type").name, name=call.name)
+
+
+@op_importer("Where")
+def _where(call: ImportCall, condition: ImportedValue) -> Result:
+    """Import the coordinates of nonzero elements.
+
+    Raises:
+        ModelError: If the input is not known during import.
+    """
+    array = condition.array
+    if array is None or array.dtype == object:
+        raise ModelError(
+            f"{call.where} gives as many rows as its input has elements other than 0, and needs "
+            f"to know them when the model is loaded, got {call.shown(condition)}; use a mask"
+        )
+    call.budget.take(8 * array.size * max(array.ndim, 1), call.where)
+    return ImportedValue(call.name, dtype_of("int64"), array=np.argwhere(array).astype(np.int64))

@@ -1,0 +1,62 @@
+"""Importers of casts, bitcasts, and complex numbers."""
+
+from __future__ import annotations
+
+from passkit.errors import ModelError
+from passkit.frontends.tf_graphdef.imported_value import ImportCall, ImportedValue
+from passkit.frontends.tf_graphdef.operators import ops
+from passkit.frontends.tf_graphdef.registry import Result, op_importer, register_renamed
+from passkit.graph.node import Entry
+from passkit.values.dtype import DType
+
+register_renamed(
+    1, {"Angle": "angle", "ComplexAbs": "abs", "Conj": "conj", "Imag": "imag", "Real": "real"}
+)
+register_renamed(2, {"Complex": "complex"})
+
+
+@op_importer("Cast")
+def _cast(call: ImportCall, x: ImportedValue) -> Result:
+    """Import a cast; the imaginary part of complex numbers is dropped.
+
+    Raises:
+        ModelError: If floats are to be truncated instead of rounded.
+    """
+    target = call.dtype("DstT")
+    if call.attr("Truncate", "b", False) and target.is_float and x.dtype.nbytes > target.nbytes:
+        raise ModelError(
+            f"{call.where} needs Truncate=False, since floats are rounded here, got True for "
+            f"{x.dtype} as {target}"
+        )
+    if target.kind == "c":
+        return _as_complex(x, target, call.name)
+    if x.dtype.kind == "c" and target.kind == "b":
+        return ops.not_equal(x.entry, ops.zeros_like(x.entry), name=call.name)
+    entry = ops.real(x.entry) if x.dtype.kind == "c" else x.entry
+    return ops.cast(entry, dtype=target.name, name=call.name)
+
+
+def _as_complex(x: ImportedValue, target: DType, name: str) -> Entry:
+    """Cast to a complex dtype."""
+    if x.dtype is target:
+        return x.entry
+    part_dtype = f"float{4 * target.nbytes}"
+    is_complex = x.dtype.kind == "c"
+    real = ops.cast(ops.real(x.entry) if is_complex else x.entry, dtype=part_dtype)
+    imag = ops.cast(ops.imag(x.entry), dtype=part_dtype) if is_complex else ops.zeros_like(real)
+    return ops.complex(real, imag, name=name)  # type: ignore[no-any-return]
+
+
+@op_importer("Bitcast")
+def _bitcast(call: ImportCall, x: ImportedValue) -> Result:
+    """Import a bitcast.
+
+    Raises:
+        ModelError: If the types differ in width.
+    """
+    target = call.dtype("type")
+    if x.dtype.nbytes != target.nbytes or "b" in (x.dtype.kind, target.kind):
+        raise ModelError(
+            f"{call.where} needs a type of {x.dtype.nbytes} bytes, as {x.dtype} has, got {target}"
+        )
+    return ops.bitcast(x.entry, dtype=target.name, name=call.name)

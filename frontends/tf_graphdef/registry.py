@@ -1,0 +1,149 @@
+"""Registry of op importers: how each stateless TensorFlow operator is built from passkit's.
+
+An importer is a function of the call and its inputs; its parameters define the number of inputs.
+The modules of `op_importers` register them with `@op_importer("Name")`. Shapes, including symbolic
+ones, are folded by `shape_arithmetic` instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from attrs import frozen
+
+from passkit import ops
+from passkit.errors import ModelError
+from passkit.frontends.tf_graphdef.constant_values import fold_constants
+from passkit.frontends.tf_graphdef.imported_value import ImportCall, ImportedValue, value_of
+from passkit.frontends.tf_graphdef.shape_arithmetic import fold_shapes
+from passkit.graph.narrow import widened
+from passkit.graph.node import Entry
+from passkit.graph.rounding import Rounding, is_narrow_entry, worst_rounding
+from passkit.values.dtype import float32, is_narrow
+
+Result: TypeAlias = Any
+"""Result of an importer: an ImportedValue, an Entry, or a tuple of them."""
+
+
+@frozen
+class OpImporter:
+    """Importer of one TensorFlow operator."""
+
+    build: Callable[..., Result]
+    """Takes the call and its inputs."""
+    min_inputs: int
+    max_inputs: int | None
+    """None for any number."""
+
+
+OP_IMPORTERS: dict[str, OpImporter] = {}
+NODE_NBYTES = 600
+"""Approximate memory of one node, for operators that expand to a number given by the model."""
+
+
+def import_node(call: ImportCall, inputs: Sequence[ImportedValue]) -> tuple[ImportedValue, ...]:
+    """Import one node, folding it where its inputs are shapes or small constants.
+
+    Args:
+        call: The node.
+        inputs: Its inputs.
+
+    Returns:
+        Its results.
+
+    Raises:
+        ModelError: If the number of inputs is wrong, or the importer rejects the node.
+    """
+    importer = OP_IMPORTERS[call.node.op]
+    if len(inputs) < importer.min_inputs or (
+        importer.max_inputs is not None and len(inputs) > importer.max_inputs
+    ):
+        expected = (
+            str(importer.min_inputs)
+            if importer.max_inputs == importer.min_inputs
+            else f"at least {importer.min_inputs}"
+        )
+        raise ModelError(f"{call.where} needs {expected} input(s), got {len(inputs)}")
+    folded = fold_shapes(call, inputs)
+    if folded is not None:
+        return folded
+    return tuple(fold_constants(call, inputs, _rounded_once(call, importer, inputs)))
+
+
+NARROW = frozenset({"ArgMax", "ArgMin", "FloorDiv"})
+"""Operators that compute in 16 bits, as in TensorFlow.
+
+FloorDiv rounds before its last step, and ArgMax starts from the smallest finite number of its type.
+"""
+
+
+def _rounded_once(
+    call: ImportCall, importer: OpImporter, inputs: Sequence[ImportedValue]
+) -> tuple[ImportedValue, ...]:
+    """Call an importer so that 16-bit floats are computed in float32 and rounded once.
+
+    An importer whose results are rounded at most once is called once; others are called again on
+    widened inputs.
+    """
+    results = _built(call, importer, inputs)
+    input_rounding = {v.built_entry: Rounding.NEVER for v in inputs if v.built_entry is not None}
+    if call.node.op in NARROW or not any(map(is_narrow_entry, input_rounding)):
+        return results
+    if worst_rounding([v.built_entry for v in results], input_rounding) <= Rounding.ONCE:
+        return results
+    widened_inputs = [
+        ImportedValue(v.name, float32, built_entry=widened(v.entry)) if is_narrow(v.dtype) else v
+        for v in inputs
+    ]
+    return tuple(
+        value_of(ops.cast(new.entry, dtype=old.dtype.name, name=call.name))
+        if is_narrow(old.dtype) and new.dtype is not old.dtype
+        else new
+        for old, new in zip(results, _built(call, importer, widened_inputs), strict=True)
+    )
+
+
+def _built(
+    call: ImportCall, importer: OpImporter, inputs: Sequence[ImportedValue]
+) -> tuple[ImportedValue, ...]:
+    """Call an importer and return its results as values."""
+    with np.errstate(over="ignore"):  # of constants that are too large for 16 bits
+        result = importer.build(call, *inputs)
+    results = result if isinstance(result, tuple) else (result,)
+    return tuple(m if isinstance(m, ImportedValue) else value_of(m) for m in results)
+
+
+def op_importer(*names: str) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
+    """Register the decorated function as importer of one or more TensorFlow operators."""
+
+    def register(function: Callable[..., Result]) -> Callable[..., Result]:
+        code = function.__code__
+        num_inputs = code.co_argcount - 1
+        is_variadic = bool(code.co_flags & 0x04)  # has *inputs
+        for name in names:
+            OP_IMPORTERS[name] = OpImporter(
+                build=function,
+                min_inputs=num_inputs + is_variadic,
+                max_inputs=None if is_variadic else num_inputs,
+            )
+        return function
+
+    return register
+
+
+def register_renamed(count: int, names: Mapping[str, str]) -> None:
+    """Register operators of ``count`` inputs that passkit has under another name.
+
+    Args:
+        count: Number of inputs.
+        names: passkit's name of each TensorFlow operator.
+    """
+    for theirs, ours in names.items():
+
+        def make(call: ImportCall, *values: ImportedValue, op: str = ours) -> Entry:
+            result: Entry = getattr(ops, op)(*(v.entry for v in values), name=call.name)
+            return result
+
+        OP_IMPORTERS[theirs] = OpImporter(build=make, min_inputs=count, max_inputs=count)

@@ -1,0 +1,452 @@
+"""Updates of variables: the rules of TensorFlow 1's optimizers, and scatters into rows.
+
+Source: the functors of TensorFlow's `training_ops.cc`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from attrs import frozen
+
+from passkit.errors import ModelError
+from passkit.frontends.tf_graphdef.control_flow.calls import unavailable_results
+from passkit.frontends.tf_graphdef.evaluation import NodeContext
+from passkit.frontends.tf_graphdef.function_library import APPLIES, SCATTERS
+from passkit.frontends.tf_graphdef.import_state import context_importer, current_value
+from passkit.frontends.tf_graphdef.imported_value import value_of
+from passkit.frontends.tf_graphdef.non_arrays import AnyValue, ModelVariable, VariableHandle
+from passkit.frontends.tf_graphdef.operators import ops
+from passkit.frontends.tf_graphdef.proto import short
+from passkit.frontends.tf_graphdef.resources.unique_indices import scatter_operands
+from passkit.frontends.tf_graphdef.resources.variables import check_assignable, variable_of
+from passkit.graph.infer import show_shape
+from passkit.graph.node import Entry
+from passkit.values.size import Extent
+
+Update: TypeAlias = Callable[..., Sequence[Entry]]
+"""Formula of an optimizer: takes the context, the variables and the other inputs as entries.
+
+It returns the new values of the variables, in the same order.
+"""
+
+
+@frozen
+class OptimizerRule:
+    """How one of TensorFlow's `Apply*` operators changes its variables."""
+
+    num_variables: int
+    """The first inputs are this many variables: the weights, then the optimizer's slots."""
+    inputs: tuple[str, ...]
+    """Names of the other inputs in TensorFlow's order; ``grad`` or ``delta`` is the gradient."""
+    update: Update
+
+
+OPTIMIZER_RULES: dict[str, OptimizerRule] = {}
+"""The rules by TensorFlow's name of the optimizer, such as ``Momentum``."""
+
+
+def _optimizer_rule(
+    name: str,
+    *,
+    num_variables: int,
+    inputs: tuple[str, ...],
+) -> Callable[[Update], Update]:
+    """Register the formula of an optimizer in `OPTIMIZER_RULES`."""
+
+    def register(update: Update) -> Update:
+        OPTIMIZER_RULES[name] = OptimizerRule(num_variables, inputs, update)
+        return update
+
+    return register
+
+
+@_optimizer_rule(
+    "GradientDescent",
+    num_variables=1,
+    inputs=(
+        "alpha",
+        "delta",
+    ),
+)
+def _descent(ctx: NodeContext, w: Entry, rate: Entry, g: Entry) -> Sequence[Entry]:
+    return (w - rate * g,)
+
+
+@_optimizer_rule(
+    "Momentum",
+    num_variables=2,
+    inputs=(
+        "lr",
+        "grad",
+        "momentum",
+    ),
+)
+def _momentum(
+    ctx: NodeContext, w: Entry, a: Entry, rate: Entry, g: Entry, momentum: Entry
+) -> Sequence[Entry]:
+    a = a * momentum + g
+    return (w - (g * rate + a * momentum * rate) if _nesterov(ctx) else w - rate * a), a
+
+
+@_optimizer_rule(
+    "KerasMomentum",
+    num_variables=2,
+    inputs=(
+        "lr",
+        "grad",
+        "momentum",
+    ),
+)
+def _keras_momentum(
+    ctx: NodeContext, w: Entry, a: Entry, rate: Entry, g: Entry, momentum: Entry
+) -> Sequence[Entry]:
+    a = a * momentum - g * rate
+    return (w + a * momentum - g * rate if _nesterov(ctx) else w + a), a
+
+
+@_optimizer_rule(
+    "Adagrad",
+    num_variables=2,
+    inputs=(
+        "lr",
+        "grad",
+    ),
+)
+def _adagrad(ctx: NodeContext, w: Entry, a: Entry, rate: Entry, g: Entry) -> Sequence[Entry]:
+    a = a + g * g if ctx.call.attr("update_slots", "b", True) else a
+    return w - g * rate * ops.rsqrt(a), a
+
+
+@_optimizer_rule(
+    "AdagradV2",
+    num_variables=2,
+    inputs=(
+        "lr",
+        "epsilon",
+        "grad",
+    ),
+)
+def _adagrad2(
+    ctx: NodeContext, w: Entry, a: Entry, rate: Entry, epsilon: Entry, g: Entry
+) -> Sequence[Entry]:
+    a = a + g * g if ctx.call.attr("update_slots", "b", True) else a
+    return w - g * rate / (ops.sqrt(a) + epsilon), a
+
+
+@_optimizer_rule(
+    "RMSProp",
+    num_variables=3,
+    inputs=(
+        "lr",
+        "rho",
+        "momentum",
+        "epsilon",
+        "grad",
+    ),
+)
+def _rms(
+    ctx: NodeContext,
+    w: Entry,
+    ms: Entry,
+    mom: Entry,
+    rate: Entry,
+    rho: Entry,
+    momentum: Entry,
+    epsilon: Entry,
+    g: Entry,
+) -> Sequence[Entry]:
+    ms = ms + (g * g - ms) * (1 - rho)
+    mom = mom * momentum + g * rate * ops.rsqrt(ms + epsilon)
+    return w - mom, ms, mom
+
+
+@_optimizer_rule(
+    "CenteredRMSProp",
+    num_variables=4,
+    inputs=(
+        "lr",
+        "rho",
+        "momentum",
+        "epsilon",
+        "grad",
+    ),
+)
+def _centered(
+    ctx: NodeContext,
+    w: Entry,
+    mg: Entry,
+    ms: Entry,
+    mom: Entry,
+    rate: Entry,
+    rho: Entry,
+    momentum: Entry,
+    epsilon: Entry,
+    g: Entry,
+) -> Sequence[Entry]:
+    ms = ms + (g * g - ms) * (1 - rho)
+    mg = mg + (g - mg) * (1 - rho)
+    mom = mom * momentum + g * rate * ops.rsqrt(ms - mg * mg + epsilon)
+    return w - mom, mg, ms, mom
+
+
+@_optimizer_rule(
+    "Adam",
+    num_variables=3,
+    inputs=(
+        "beta1_power",
+        "beta2_power",
+        "lr",
+        "beta1",
+        "beta2",
+        "epsilon",
+        "grad",
+    ),
+)
+def _adam(
+    ctx: NodeContext,
+    w: Entry,
+    m: Entry,
+    v: Entry,
+    power1: Entry,
+    power2: Entry,
+    rate: Entry,
+    beta1: Entry,
+    beta2: Entry,
+    epsilon: Entry,
+    g: Entry,
+) -> Sequence[Entry]:
+    step = rate * ops.sqrt(1 - power2) / (1 - power1)
+    m = m + (g - m) * (1 - beta1)
+    v = v + (g * g - v) * (1 - beta2)
+    direction = g * (1 - beta1) + beta1 * m if _nesterov(ctx) else m
+    return w - direction * step / (ops.sqrt(v) + epsilon), m, v
+
+
+@_optimizer_rule(
+    "AdaMax",
+    num_variables=3,
+    inputs=(
+        "beta1_power",
+        "lr",
+        "beta1",
+        "beta2",
+        "epsilon",
+        "grad",
+    ),
+)
+def _adamax(
+    ctx: NodeContext,
+    w: Entry,
+    m: Entry,
+    v: Entry,
+    power1: Entry,
+    rate: Entry,
+    beta1: Entry,
+    beta2: Entry,
+    epsilon: Entry,
+    g: Entry,
+) -> Sequence[Entry]:
+    m = m + (g - m) * (1 - beta1)
+    v = ops.maximum(beta2 * v, ops.abs(g))
+    return w - rate / (1 - power1) * (m / (v + epsilon)), m, v
+
+
+@_optimizer_rule(
+    "Adadelta",
+    num_variables=3,
+    inputs=(
+        "lr",
+        "rho",
+        "epsilon",
+        "grad",
+    ),
+)
+def _adadelta(
+    ctx: NodeContext,
+    w: Entry,
+    a: Entry,
+    delta_average: Entry,
+    rate: Entry,
+    rho: Entry,
+    epsilon: Entry,
+    g: Entry,
+) -> Sequence[Entry]:
+    a = a * rho + g * g * (1 - rho)
+    step = ops.sqrt(delta_average + epsilon) * ops.rsqrt(a + epsilon) * g
+    return w - step * rate, a, delta_average * rho + step * step * (1 - rho)
+
+
+@_optimizer_rule(
+    "Ftrl",
+    num_variables=3,
+    inputs=(
+        "grad",
+        "lr",
+        "l1",
+        "l2",
+        "lr_power",
+    ),
+)
+def _ftrl(
+    ctx: NodeContext,
+    w: Entry,
+    a: Entry,
+    linear: Entry,
+    g: Entry,
+    rate: Entry,
+    l1: Entry,
+    l2: Entry,
+    power: Entry,
+) -> Sequence[Entry]:
+    return _followed(ctx, w, a, linear, g, rate, l1, l2, None, power)
+
+
+@_optimizer_rule(
+    "FtrlV2",
+    num_variables=3,
+    inputs=(
+        "grad",
+        "lr",
+        "l1",
+        "l2",
+        "l2_shrinkage",
+        "lr_power",
+    ),
+)
+def _followed(
+    ctx: NodeContext,
+    w: Entry,
+    a: Entry,
+    linear: Entry,
+    g: Entry,
+    rate: Entry,
+    l1: Entry,
+    l2: Entry,
+    shrink: Entry | None,
+    power: Entry,
+) -> Sequence[Entry]:
+    if ctx.call.attr("multiply_linear_by_lr", "b", False):
+        raise ModelError(
+            f"{ctx.where} has multiply_linear_by_lr = True, and only False is supported"
+        )
+    shrunk_gradient = g if shrink is None else g + 2.0 * shrink * w
+    total = a + g * g
+    new_power, old_power = ops.pow(total, -power), ops.pow(a, -power)
+    linear = linear + shrunk_gradient - (new_power - old_power) / rate * w
+    curvature = new_power / rate + 2.0 * l2
+    minimum = (ops.sign(linear) * l1 - linear) / curvature
+    return ops.where(ops.abs(linear) > l1, minimum, ops.zeros_like(w)), total, linear
+
+
+def _nesterov(ctx: NodeContext) -> bool:
+    """Return whether the node uses Nesterov momentum."""
+    return bool(ctx.call.attr("use_nesterov", "b", False))
+
+
+@context_importer(*sorted(APPLIES), training=True)
+def _apply(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    """Import an optimizer step: the rule gives the new values of the weights and slots.
+
+    Raises:
+        ModelError: If an input does not fit the variable.
+    """
+    name = ctx.call.node.op.removeprefix("Resource").removeprefix("Apply")
+    rule = OPTIMIZER_RULES[name]
+    count = rule.num_variables
+    ctx.check_count(inputs, count + len(rule.inputs))
+    if (unavailable := unavailable_results(ctx, inputs)) is not None:
+        return unavailable
+    variables = [variable_of(ctx, x) for x in inputs[:count]]
+    old_values = matching_values(ctx, variables)
+    rule_inputs = [
+        rule_input(ctx, variables[0], name, ctx.value(x).entry, old_values[0])
+        for name, x in zip(rule.inputs, inputs[count:], strict=True)
+    ]
+    for variable, new in zip(variables, rule.update(ctx, *old_values, *rule_inputs), strict=True):
+        variable.value = check_assignable(ctx, variable, value_of(new))
+    return (inputs[0],)
+
+
+def matching_values(ctx: NodeContext, variables: Sequence[ModelVariable]) -> list[Entry]:
+    """Return the current values of variables.
+
+    Raises:
+        ModelError: If their dtypes or shapes differ.
+    """
+    values = [current_value(ctx.shared, v).entry for v in variables]
+    for variable, entry in zip(variables, values, strict=True):
+        if (entry.dtype, entry.shape) != (values[0].dtype, values[0].shape):
+            raise ModelError(
+                f"{ctx.where} changes {short(variables[0].name)}, {values[0].dtype}"
+                f"{show_shape(values[0].shape)}, with {short(variable.name)}, {entry.dtype}"
+                f"{show_shape(entry.shape)}; they need one type and shape"
+            )
+    return values
+
+
+def rule_input(
+    ctx: NodeContext, variable: ModelVariable, name: str, entry: Entry, like: Entry
+) -> Entry:
+    """Return an input of a rule: gradients have the variable's shape, other inputs are scalars.
+
+    Raises:
+        ModelError: If the dtype or shape differs.
+    """
+    shape = like.shape if name in ("grad", "delta") else ()
+    has_shape = entry.shape is not None
+    fits = has_shape and len(entry.shape or ()) == len(shape or ())
+    for n, m in zip(entry.shape or (), shape or (), strict=False):
+        fits = fits and (n == m or not isinstance(n, int))
+    if entry.dtype != like.dtype or (has_shape and not fits):
+        raise ModelError(
+            f"{ctx.where} needs {like.dtype}{show_shape(shape)} as {name} for the variable "
+            f"{short(variable.name)}, got {entry.dtype}{show_shape(entry.shape)}"
+        )
+    return entry if entry.shape == shape else ops.reshape(entry, shape=shape)
+
+
+@context_importer(*sorted(SCATTERS), training=True)
+def _scatter(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    """Import an addition to, subtraction from, or assignment of rows of a variable.
+
+    Raises:
+        ModelError: If indices are no integers, or the dtype of the rows differs.
+    """
+    ctx.check_count(inputs, 3)
+    if (unavailable := unavailable_results(ctx, inputs)) is not None:
+        return unavailable
+    variable = variable_of(ctx, inputs[0])
+    old_value = current_value(ctx.shared, variable).entry
+    row_indices, rows = scatter_operands(
+        ctx, inputs[1], inputs[2], row_count(ctx, variable, old_value)
+    )
+    if (
+        row_indices.dtype is None
+        or not row_indices.dtype.is_integer
+        or rows.dtype != variable.dtype
+    ):
+        raise ModelError(
+            f"{ctx.where} needs integers and rows of {variable.dtype} for the variable "
+            f"{short(variable.name)}, got {row_indices.dtype} and {rows.dtype}"
+        )
+    kind = ctx.call.node.op.removeprefix("Resource").removeprefix("Scatter").lower()
+    points = ops.expand_dims(row_indices, axis=-1)
+    new_value = getattr(ops, f"tensor_scatter_nd_{kind}")(old_value, points, rows)
+    variable.value = check_assignable(ctx, variable, value_of(new_value))
+    return (inputs[0],) if isinstance(inputs[0], VariableHandle) else ()
+
+
+def row_count(ctx: NodeContext, variable: ModelVariable, value: Entry) -> Extent:
+    """Return the number of rows of a variable.
+
+    Raises:
+        ModelError: If it is a scalar.
+    """
+    if not value.shape:
+        raise ModelError(
+            f"{ctx.where} changes rows of the variable {short(variable.name)}, which has the "
+            f"shape {show_shape(value.shape)} and no rows"
+        )
+    return value.shape[0]

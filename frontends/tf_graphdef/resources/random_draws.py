@@ -1,0 +1,68 @@
+"""Random operators in models that are trained, for initial values and dropout.
+
+TensorFlow draws from a generator kept by the process. Here a draw is a function of the node's seeds
+and name and of the run number, so that training is reproducible.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+from passkit import ops
+from passkit.frontends.tf_graphdef.control_flow.calls import unavailable_results
+from passkit.frontends.tf_graphdef.evaluation import NodeContext
+from passkit.frontends.tf_graphdef.import_state import context_importer
+from passkit.frontends.tf_graphdef.imported_value import value_of
+from passkit.frontends.tf_graphdef.non_arrays import AnyValue
+from passkit.graph.node import Entry, constant
+from passkit.values.dtype import dtype_of
+
+_FLOATS = {
+    "RandomUniform": "random_uniform",
+    "RandomStandardNormal": "random_normal",
+    "TruncatedNormal": "random_truncated_normal",
+}
+
+
+def _key(ctx: NodeContext) -> Entry:
+    """Return the key of this node's draws in this run."""
+    seeds = [ctx.call.attr(k, "i", 0) for k in ("seed", "seed2")]
+    seed_text = repr((*seeds, ctx.call.name)).encode()
+    node_number = int.from_bytes(hashlib.sha256(seed_text).digest()[:8], "little") >> 2
+    assert ctx.shared.run_number is not None
+    return ctx.shared.run_number + constant(node_number, dtype_of("int64"))
+
+
+@context_importer(*_FLOATS, training=True)
+def _floats(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    ctx.check_count(inputs, 1)
+    if (unavailable := unavailable_results(ctx, inputs)) is not None:
+        return unavailable
+    shape = tuple(ctx.call.extents(ctx.value(inputs[0]), "shape"))
+    draw = getattr(ops, _FLOATS[ctx.call.node.op])
+    return (value_of(draw(_key(ctx), shape=shape, dtype=ctx.call.dtype("dtype").name)),)
+
+
+@context_importer("RandomUniformInt", training=True)
+def _integers(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    ctx.check_count(inputs, 3)
+    if (unavailable := unavailable_results(ctx, inputs)) is not None:
+        return unavailable
+    shape, low, high = (ctx.value(x) for x in inputs)
+    drawn = ops.random_integers(
+        _key(ctx),
+        low=ctx.call.integer(low, "minval"),
+        high=ctx.call.integer(high, "maxval"),
+        shape=tuple(ctx.call.extents(shape, "shape")),
+        dtype=ctx.call.dtype("Tout").name,
+    )
+    return (value_of(drawn),)
+
+
+@context_importer("RandomShuffle", training=True)
+def _shuffled(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    ctx.check_count(inputs, 1)
+    if (unavailable := unavailable_results(ctx, inputs)) is not None:
+        return unavailable
+    return (value_of(ops.shuffle(ctx.value(inputs[0]).entry, _key(ctx))),)

@@ -1,0 +1,69 @@
+"""TensorFlow 1's TensorArrays, represented by the flow value that orders their uses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from passkit.frontends.tf_graphdef.evaluation import NodeContext
+from passkit.frontends.tf_graphdef.non_arrays import AnyValue
+from passkit.frontends.tf_graphdef.resources import tensor_lists
+from passkit.values.dtype import dtype_of
+
+
+@tensor_lists.list_importer("TensorArrayV3", num_inputs=1)
+def _array(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    """Import the creation of an array; the handle and the flow are both the empty list."""
+    count = ctx.call.integer(ctx.value(inputs[0]), "size")
+    empty = tensor_lists.empty_list(ctx, count, ctx.call.dtype("dtype"), None)
+    return empty, empty
+
+
+@tensor_lists.list_importer("TensorArrayWriteV3", num_inputs=4)
+def _write(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    items = tensor_lists.as_list(ctx, inputs[3])
+    position = tensor_lists.item_index(ctx, items, inputs[1], resize=True)
+    return (tensor_lists.with_item(ctx, items, position, ctx.value(inputs[2])),)
+
+
+@tensor_lists.list_importer("TensorArrayReadV3", num_inputs=3)
+def _read(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    items = tensor_lists.as_list(ctx, inputs[2])
+    return (tensor_lists.get_item(ctx, items, tensor_lists.item_index(ctx, items, inputs[1])),)
+
+
+@tensor_lists.list_importer("TensorArrayScatterV3", num_inputs=4)
+def _scatter(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    items = tensor_lists.as_list(ctx, inputs[3])
+    return (tensor_lists.scatter_items(ctx, items, inputs[1], ctx.value(inputs[2])),)
+
+
+@tensor_lists.list_importer("TensorArrayGatherV3", num_inputs=3)
+def _gather(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    return (tensor_lists.gather_items(ctx, tensor_lists.as_list(ctx, inputs[2]), inputs[1]),)
+
+
+@tensor_lists.list_importer("TensorArraySizeV3", num_inputs=2)
+def _size(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    return (
+        ctx.call.known_value(dtype_of("int32"), len(tensor_lists.as_list(ctx, inputs[1]).items)),
+    )
+
+
+@tensor_lists.list_importer("TensorArrayConcatV3", num_inputs=2)
+def _concat(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    return tensor_lists.concat_items(ctx, tensor_lists.as_list(ctx, inputs[1]))
+
+
+@tensor_lists.list_importer("TensorArraySplitV3", num_inputs=4)
+def _split(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    items = tensor_lists.as_list(ctx, inputs[3])
+    return (
+        tensor_lists.with_items(
+            ctx, items, tensor_lists.split_rows(ctx, ctx.value(inputs[1]), inputs[2])
+        ),
+    )
+
+
+@tensor_lists.list_importer("TensorArrayCloseV3", num_inputs=1)
+def _close(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    return ()

@@ -1,0 +1,394 @@
+"""Tensor lists, as loops fill and read them: TensorList operators, and helpers for TensorArrays.
+
+A list is an immutable value: operators return a changed copy. So of the lists of an unrolled loop
+only the items remain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from passkit import ops
+from passkit.errors import ModelError
+from passkit.frontends.tf_graphdef import stacked_lists
+from passkit.frontends.tf_graphdef.control_flow.calls import unavailable_results
+from passkit.frontends.tf_graphdef.evaluation import NodeContext
+from passkit.frontends.tf_graphdef.import_state import ContextImporter, context_importer
+from passkit.frontends.tf_graphdef.imported_value import ImportedValue, value_of
+from passkit.frontends.tf_graphdef.non_arrays import AnyValue, NonArray, StackedList, TensorList
+from passkit.frontends.tf_graphdef.proto import short
+from passkit.graph.infer import show_shape
+from passkit.graph.node import Entry
+from passkit.ops.helpers import make
+from passkit.values.dtype import DType, dtype_of
+from passkit.values.size import Shape, Size
+
+_ITEM_NBYTES = 100
+"""Approximate memory of an item in a list."""
+_ROW_NBYTES = 1300
+"""Approximate memory of reading or writing a row of an array."""
+
+
+def list_importer(*names: str, num_inputs: int) -> Callable[[ContextImporter], ContextImporter]:
+    """Register an importer that has a fixed number of inputs, none of them unsupported or dead.
+
+    Args:
+        names: TensorFlow operators.
+        num_inputs: Number of inputs.
+    """
+
+    def register(function: ContextImporter) -> ContextImporter:
+        def checked(ctx: NodeContext, given: Sequence[AnyValue]) -> Sequence[AnyValue]:
+            ctx.check_count(given, num_inputs)
+            return unavailable_results(ctx, given) or function(ctx, given)
+
+        context_importer(*names)(checked)
+        return checked
+
+    return register
+
+
+def as_list(ctx: NodeContext, value: AnyValue) -> TensorList:
+    """Return an input as a list.
+
+    Raises:
+        ModelError: If it is no list.
+    """
+    if not isinstance(value, TensorList):
+        kind = value.description if isinstance(value, NonArray) else "an array"
+        raise ModelError(f"{ctx.where} needs a list, and {short(value.name)} is {kind}")
+    return value
+
+
+def _shape_of(ctx: NodeContext, value: AnyValue) -> Shape | None:
+    """Return the item shape that an input declares; None where it is unknown, such as -1."""
+    value = ctx.value(value)
+    if value.array is None or (value.array.ndim == 0 and int(value.array) == -1):
+        return None
+    extents = ctx.call.extents(value, "element shape")
+    if any(isinstance(n, int) and n < 0 for n in extents):
+        return None
+    return tuple(extents)
+
+
+def empty_list(ctx: NodeContext, length: int, dtype: DType, shape: Shape | None) -> TensorList:
+    """Return a list of ``length`` items that are not set yet.
+
+    Raises:
+        ModelError: If the length is negative.
+    """
+    if length < 0:
+        raise ModelError(f"{ctx.where} needs a length of at least 0, got {length}")
+    ctx.shared.budget.take(_ITEM_NBYTES * length, f"{ctx.where} of {length:,} items")
+    return TensorList(ctx.call.name, (None,) * length, dtype, shape)
+
+
+def with_items(
+    ctx: NodeContext, items: TensorList, new_items: Sequence[ImportedValue | None]
+) -> TensorList:
+    """Return a copy of a list with other items; its memory is taken from the budget."""
+    ctx.shared.budget.take(16 * len(new_items), ctx.where)
+    return TensorList(ctx.call.name, tuple(new_items), items.dtype, items.shape)
+
+
+@list_importer("TensorListReserve", num_inputs=2)
+def _reserve(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    (count,) = ctx.call.extents(ctx.value(inputs[1]), "number of elements") or (0,)
+    shape, dtype = _shape_of(ctx, inputs[0]), ctx.call.dtype("element_dtype")
+    if isinstance(count, Size):
+        return (stacked_lists.unfilled_stack(ctx, count, dtype, shape),)
+    return (empty_list(ctx, count, dtype, shape),)
+
+
+@list_importer("EmptyTensorList", num_inputs=2)
+def _empty_list(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    return (empty_list(ctx, 0, ctx.call.dtype("element_dtype"), _shape_of(ctx, inputs[0])),)
+
+
+def unstack(ctx: NodeContext, value: ImportedValue) -> list[ImportedValue]:
+    """Return the rows of an array as a list of values.
+
+    Raises:
+        ModelError: If the length of the first axis is unknown.
+    """
+    shape = ctx.call.shape(value)
+    if not shape or not isinstance(shape[0], int):
+        raise ModelError(
+            f"{ctx.where} makes a list of {short(value.name)} of shape {show_shape(shape)}, "
+            f"whose length must be known; give load the whole shape of its input in shapes="
+        )
+    ctx.shared.budget.take(_ROW_NBYTES * shape[0], f"{ctx.where} of {shape[0]:,} items")
+    array = value.array
+    if array is not None and array.size <= 4096:
+        return [ImportedValue(value.name, value.dtype, array=row) for row in array]
+    entry = value.entry
+    return [value_of(entry[k]) for k in range(shape[0])]
+
+
+@list_importer("TensorListFromTensor", num_inputs=2)
+def _from_tensor(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    value = ctx.value(inputs[0])
+    shape = ctx.call.shape(value)
+    if shape and isinstance(shape[0], Size):
+        return (StackedList(ctx.call.name, value, shape[0], value.dtype, shape[1:]),)
+    rows = unstack(ctx, value)
+    return (TensorList(ctx.call.name, tuple(rows), value.dtype, ctx.call.shape(value)[1:]),)
+
+
+def item_index(ctx: NodeContext, items: TensorList, index: AnyValue, resize: bool = False) -> int:
+    """Return an index into a list.
+
+    Raises:
+        ModelError: If it is out of range or not known.
+    """
+    position = ctx.call.integer(ctx.value(index), "index")
+    if position < 0 or (position >= len(items.items) and not resize):
+        raise ModelError(f"{ctx.where} takes item {position} of a list of {len(items.items)}")
+    return position
+
+
+def with_item(
+    ctx: NodeContext, items: TensorList, position: int, item: ImportedValue
+) -> TensorList:
+    """Return a list with an item set, longer if necessary.
+
+    Raises:
+        ModelError: If the item has another dtype.
+    """
+    if items.dtype is not None and item.dtype != items.dtype:
+        raise ModelError(f"{ctx.where} puts {item.dtype} into a list of {items.dtype}")
+    new_items = [*items.items, *[None] * (position + 1 - len(items.items))]
+    new_items[position] = item
+    return with_items(ctx, items, new_items)
+
+
+@list_importer("TensorListSetItem", num_inputs=3)
+def _set_item(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    if stacked := stacked_lists.as_stacked_if_dynamic(ctx, inputs[0], inputs[1]):
+        return (
+            stacked_lists.with_stacked_item(
+                ctx, stacked, ctx.value(inputs[1]), ctx.value(inputs[2])
+            ),
+        )
+    items = as_list(ctx, inputs[0])
+    resize = ctx.call.attr("resize_if_index_out_of_bounds", "b", False)
+    position = item_index(ctx, items, inputs[1], resize)
+    ctx.shared.budget.take(_ITEM_NBYTES * max(0, position - len(items.items)), ctx.where)
+    return (with_item(ctx, items, position, ctx.value(inputs[2])),)
+
+
+def get_item(
+    ctx: NodeContext, items: TensorList, position: int, shape: Shape | None = None
+) -> ImportedValue:
+    """Return an item of a list; one that is not set is zero.
+
+    Raises:
+        ModelError: If the shape of an item that is not set is unknown.
+    """
+    item = items.items[position]
+    if item is not None:
+        return item
+    item_shape = next((i.shape for i in items.items if i is not None), None)
+    shape_to_fill = (
+        items.shape if items.shape is not None else shape if shape is not None else item_shape
+    )
+    if shape_to_fill is None or items.dtype is None:
+        raise ModelError(
+            f"{ctx.where} reads item {position}, which nothing was put into and whose shape is "
+            f"unknown"
+        )
+    return value_of(make("full", shape=shape_to_fill, fill_value=0, dtype=items.dtype.name))
+
+
+@list_importer("TensorListGetItem", num_inputs=3)
+def _get_item(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    if stacked := stacked_lists.as_stacked_if_dynamic(ctx, inputs[0], inputs[1]):
+        return (stacked_lists.stacked_item(ctx, stacked, ctx.value(inputs[1])),)
+    items = as_list(ctx, inputs[0])
+    position = item_index(ctx, items, inputs[1])
+    return (get_item(ctx, items, position, _shape_of(ctx, inputs[2])),)
+
+
+def stack_items(ctx: NodeContext, items: TensorList, shape: Shape | None = None) -> ImportedValue:
+    """Return all items as rows of one array.
+
+    Raises:
+        ModelError: If the list is empty and the shape of its items unknown.
+    """
+    ctx.shared.budget.take(_ROW_NBYTES * len(items.items), ctx.where)
+    if not items.items:
+        item_shape = items.shape if items.shape is not None else shape
+        if item_shape is None or items.dtype is None:
+            raise ModelError(f"{ctx.where} stacks an empty list of items of unknown shape")
+        empty_array = make("full", shape=(0, *item_shape), fill_value=0, dtype=items.dtype.name)
+        return value_of(empty_array)
+    values = [get_item(ctx, items, k, shape) for k in range(len(items.items))]
+    first_value = values[0]
+    if all(v.array is not None and v.array.dtype != object and v.array.size < 64 for v in values):
+        arrays = [v.array for v in values if v.array is not None]
+        if len({a.shape for a in arrays}) == 1:
+            return ImportedValue(ctx.call.name, first_value.dtype, array=np.stack(arrays))
+    rows: list[Entry] = [make("expand_dims", v.entry, axis=0) for v in values]
+    return value_of(_concatenated(ctx, rows))
+
+
+def _concatenated(ctx: NodeContext, entries: Sequence[Entry]) -> Entry:
+    """Concatenate arrays along their first axis."""
+    if len(entries) == 1:
+        return entries[0]
+    joined: Entry = ops.concat(*entries, axis=0, name=ctx.call.name)
+    return joined
+
+
+@list_importer("TensorListStack", num_inputs=2)
+def _stack(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    if isinstance(inputs[0], StackedList):
+        return (stacked_lists.stacked_array(ctx, inputs[0], _shape_of(ctx, inputs[1])),)
+    return (stack_items(ctx, as_list(ctx, inputs[0]), _shape_of(ctx, inputs[1])),)
+
+
+@list_importer("TensorListLength", num_inputs=1)
+def _length(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    if isinstance(inputs[0], StackedList):
+        return (ctx.call.known_value(dtype_of("int32"), inputs[0].length),)
+    return (ctx.call.known_value(dtype_of("int32"), len(as_list(ctx, inputs[0]).items)),)
+
+
+@list_importer("TensorListElementShape", num_inputs=1)
+def _element_shape(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    items = as_list(ctx, inputs[0])
+    dtype = ctx.call.index_type("shape_type")
+    return (ctx.call.known_value(dtype, -1 if items.shape is None else list(items.shape)),)
+
+
+@list_importer("TensorListPushBack", num_inputs=2)
+def _push(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    items = as_list(ctx, inputs[0])
+    return (with_item(ctx, items, len(items.items), ctx.value(inputs[1])),)
+
+
+@list_importer("TensorListPopBack", num_inputs=2)
+def _pop(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    items = as_list(ctx, inputs[0])
+    if not items.items:
+        raise ModelError(f"{ctx.where} takes the last item of {short(items.name)}, which has none")
+    last = get_item(ctx, items, len(items.items) - 1, _shape_of(ctx, inputs[1]))
+    return (with_items(ctx, items, items.items[:-1]), last)
+
+
+@list_importer("TensorListResize", num_inputs=2)
+def _resize(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    items = as_list(ctx, inputs[0])
+    count = ctx.call.integer(ctx.value(inputs[1]), "size")
+    longer = empty_list(ctx, count, dtype_of("int32"), None).items
+    return (with_items(ctx, items, [*items.items, *longer][:count]),)
+
+
+@list_importer("TensorListConcatLists", num_inputs=2)
+def _concat_lists(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    a, b = (as_list(ctx, x) for x in inputs)
+    return (with_items(ctx, a, [*a.items, *b.items]),)
+
+
+def gather_items(ctx: NodeContext, items: TensorList, indices: AnyValue) -> ImportedValue:
+    """Return items at known indices as rows of one array."""
+    selected = [get_item(ctx, items, _checked(ctx, items, k)) for k in _indices(ctx, indices)]
+    return stack_items(ctx, TensorList(ctx.call.name, tuple(selected), items.dtype, items.shape))
+
+
+def _indices(ctx: NodeContext, value: AnyValue) -> list[int]:
+    """Return a list of known indices.
+
+    Raises:
+        ModelError: If they are known only at run time.
+    """
+    value = ctx.value(value)
+    array = value.array
+    if array is None or array.dtype == object or array.ndim > 1 or not value.dtype.is_integer:
+        raise ModelError(
+            f"{ctx.where} needs a list of integers as its indices, known when the model is "
+            f"loaded, got {value.dtype}{show_shape(value.shape)} from {short(value.name)}"
+        )
+    ctx.shared.budget.take(_ITEM_NBYTES * array.size, ctx.where)
+    return [int(k) for k in array.ravel()]
+
+
+def _checked(ctx: NodeContext, items: TensorList, position: int) -> int:
+    """Check that an index is within a list."""
+    if not 0 <= position < len(items.items):
+        raise ModelError(f"{ctx.where} takes item {position} of a list of {len(items.items)} items")
+    return position
+
+
+@list_importer("TensorListGather", num_inputs=3)
+def _gather(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    return (gather_items(ctx, as_list(ctx, inputs[0]), inputs[1]),)
+
+
+def scatter_items(
+    ctx: NodeContext, items: TensorList, indices: AnyValue, value: ImportedValue
+) -> TensorList:
+    """Return a list with the rows of an array set at known indices."""
+    rows = unstack(ctx, value)
+    positions = _indices(ctx, indices)
+    if len(positions) != len(rows):
+        raise ModelError(f"{ctx.where} has {len(positions)} indices for {len(rows)} rows")
+    new_items = list(items.items)
+    for position, row in zip(positions, rows, strict=True):
+        if not 0 <= position < max(len(new_items), len(rows)):
+            raise ModelError(f"{ctx.where} puts item {position} into a list of {len(new_items)}")
+        new_items += [None] * (position + 1 - len(new_items))
+        new_items[position] = row
+    return with_items(ctx, items, new_items)
+
+
+@context_importer("TensorListScatter", "TensorListScatterV2")
+def _scatter(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    ctx.check_count(inputs, 3, None)
+    if (unavailable := unavailable_results(ctx, inputs)) is not None:
+        return unavailable
+    value = ctx.value(inputs[0])
+    count = ctx.call.integer(ctx.value(inputs[3]), "number of elements") if inputs[3:] else -1
+    if count < 0:
+        count = max(_indices(ctx, inputs[1]), default=-1) + 1
+    reserved = empty_list(ctx, max(count, 0), value.dtype, _shape_of(ctx, inputs[2]))
+    return (scatter_items(ctx, reserved, inputs[1], value),)
+
+
+def concat_items(ctx: NodeContext, items: TensorList) -> tuple[ImportedValue, ImportedValue]:
+    """Concatenate the items along their first axis; return the array and their lengths."""
+    values = [get_item(ctx, items, k) for k in range(len(items.items))]
+    if not values:
+        raise ModelError(f"{ctx.where} joins the items of {short(items.name)}, which has none")
+    lengths = [ctx.call.shape(v)[0] if ctx.call.shape(v) else 1 for v in values]
+    joined = _concatenated(ctx, [v.entry for v in values])
+    return value_of(joined), ctx.call.known_value(dtype_of("int64"), lengths)
+
+
+@context_importer("TensorListConcat", "TensorListConcatV2")
+def _concat(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    ctx.check_count(inputs, 1, None)
+    return unavailable_results(ctx, inputs) or concat_items(ctx, as_list(ctx, inputs[0]))
+
+
+def split_rows(ctx: NodeContext, value: ImportedValue, lengths: AnyValue) -> list[ImportedValue]:
+    """Split an array along its first axis into parts of known lengths."""
+    begin, parts, shape = 0, [], ctx.call.shape(value)
+    part_lengths = ctx.call.ints(ctx.value(lengths), "lengths")
+    if not shape or any(n < 0 for n in part_lengths) or shape[0] != sum(part_lengths):
+        raise ModelError(
+            f"{ctx.where} cuts {short(value.name)} of shape {show_shape(shape)} into {part_lengths}"
+        )
+    ctx.shared.budget.take(_ROW_NBYTES * len(part_lengths), ctx.where)
+    for count in part_lengths:
+        parts.append(value_of(value.entry[begin : begin + count]))
+        begin += count
+    return parts
+
+
+@list_importer("TensorListSplit", num_inputs=3)
+def _split(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    value = ctx.value(inputs[0])
+    return (TensorList(ctx.call.name, tuple(split_rows(ctx, value, inputs[2])), value.dtype, None),)

@@ -1,0 +1,281 @@
+"""Distinct indices: how TensorFlow 1 adds up the gradients of rows that are looked up repeatedly.
+
+The gradient of a gather has a row for each index. Optimizers other than gradient descent first add
+up the rows of equal indices: `Unique` finds the distinct indices, `UnsortedSegmentSum` adds up, and
+the update takes both. The number of distinct indices is known only at run time, so here all rows
+stay: a sum is at the first occurrence of its index, and updates of the other rows are dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from passkit.errors import ModelError
+from passkit.frontends.tf_graphdef.control_flow.calls import unavailable_results
+from passkit.frontends.tf_graphdef.evaluation import NodeContext
+from passkit.frontends.tf_graphdef.import_state import (
+    context_importer,
+    current_value,
+    unique_importer,
+)
+from passkit.frontends.tf_graphdef.imported_value import ImportedValue, value_of
+from passkit.frontends.tf_graphdef.non_arrays import (
+    UNIQUE_VALUES,
+    AnyValue,
+    NonArray,
+    UniqueCount,
+    UniqueElements,
+    UniquePositions,
+    UniqueRows,
+    VariableHandle,
+)
+from passkit.frontends.tf_graphdef.operators import ops
+from passkit.frontends.tf_graphdef.proto import short
+from passkit.frontends.tf_graphdef.registry import import_node
+from passkit.graph.infer import show_shape
+from passkit.graph.node import Entry
+from passkit.values.size import Extent
+
+BY_ELEMENTS = (
+    "Abs",
+    "Add",
+    "AddN",
+    "AddV2",
+    "Cast",
+    "Div",
+    "DivNoNan",
+    "Exp",
+    "Log",
+    "Maximum",
+    "Minimum",
+    "Mul",
+    "Neg",
+    "OnesLike",
+    "Pow",
+    "RealDiv",
+    "Reciprocal",
+    "Rsqrt",
+    "Sign",
+    "Sqrt",
+    "Square",
+    "SquaredDifference",
+    "Sub",
+    "Tanh",
+    "ZerosLike",
+)
+"""Elementwise operators, which keep ignored rows ignored."""
+
+
+@context_importer("Unique", training=True)
+def _unique(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    """Import Unique: the distinct elements, and the position of each element among them.
+
+    Raises:
+        ModelError: If the input is no vector of integers.
+    """
+    if "Unique" in ctx.shared.host_ops:
+        return ctx.shared.host_ops["Unique"].results(ctx.call, [ctx.value(x) for x in inputs])
+    ctx.check_count(inputs, 1)
+    if (unavailable := unavailable_results(ctx, inputs)) is not None:
+        return unavailable
+    if isinstance(inputs[0], UniqueElements):
+        return inputs[0], UniquePositions(f"{ctx.call.name}:1", source=inputs[0])
+    x = ctx.value(inputs[0])
+    if len(ctx.call.shape(x)) != 1 or not x.dtype.is_integer:
+        raise ModelError(
+            f"{ctx.where} needs a vector of integers, which are indices, got "
+            f"{x.dtype}{show_shape(x.shape)}"
+        )
+    name = ctx.call.name
+    unique = UniqueElements(name, indices=x, first=ops.first_positions(x.entry))
+    return unique, UniquePositions(f"{name}:1", source=unique)
+
+
+@unique_importer("Shape")
+def _shape(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    """Import Shape of the distinct elements, which is their number."""
+    ctx.check_count(inputs, 1)
+    if isinstance(inputs[0], UniqueElements):
+        return (UniqueCount(ctx.call.name, source=inputs[0], is_shape=True),)
+    return (_refused(ctx, inputs[0]),)
+
+
+@unique_importer("Size")
+def _size(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    ctx.check_count(inputs, 1)
+    if isinstance(inputs[0], UniqueElements):
+        return (UniqueCount(ctx.call.name, source=inputs[0]),)
+    return (_refused(ctx, inputs[0]),)
+
+
+@unique_importer("StridedSlice")
+def _first_of_shape(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    """Import ``shape[0]`` of a shape with one dimension.
+
+    Raises:
+        ModelError: If it is another slice.
+    """
+    ctx.check_count(inputs, 4)
+    if (unavailable := unavailable_results(ctx, inputs)) is not None:
+        return unavailable
+    shape, *bounds = inputs
+    if not isinstance(shape, UniqueCount) or not shape.is_shape:
+        return (_refused(ctx, *inputs),)
+    begin, end, step = (ctx.call.ints(ctx.value(x), "bounds") for x in bounds)
+    masks = {
+        mask_name: ctx.call.attr(f"{mask_name}_mask", "i", 0)
+        for mask_name in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")
+    }
+    is_first_element = (
+        begin in ((0,), (-1,)) and masks["shrink_axis"] == 1 and len(end) == len(step) == 1
+    )
+    if not is_first_element or masks["ellipsis"] or masks["new_axis"]:
+        raise ModelError(
+            f"{ctx.where} takes [{', '.join(map(str, begin))}:{', '.join(map(str, end))}] of "
+            f"{short(shape.name)}, and only element 0 may be taken: it is {shape.description}"
+        )
+    return (UniqueCount(ctx.call.name, source=shape.source),)
+
+
+def _refused(ctx: NodeContext, *inputs: AnyValue) -> ImportedValue:
+    """Raise the ModelError of an operator that cannot use results of `Unique`."""
+    return ctx.value(next(x for x in inputs if isinstance(x, UNIQUE_VALUES)))
+
+
+@unique_importer("UnsortedSegmentSum")
+def _segment_sum(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    """Import the sum of rows of equal indices; each sum is at the first occurrence of its index.
+
+    Raises:
+        ModelError: If ids and number of segments are not of the same `Unique`.
+    """
+    ctx.check_count(inputs, 3)
+    if (unavailable := unavailable_results(ctx, inputs)) is not None:
+        return unavailable
+    x, ids, count = ctx.value(inputs[0]), inputs[1], inputs[2]
+    match = (
+        isinstance(ids, UniquePositions) and isinstance(count, UniqueCount) and not count.is_shape
+    )
+    if not match or ids.source is not count.source:  # type: ignore[union-attr]
+        raise ModelError(
+            f"{ctx.where} adds up by {_shown(ids)}, {_shown(count)} segments; ids of Unique need "
+            f"the number of distinct elements of the same Unique"
+        )
+    assert isinstance(ids, UniquePositions)
+    first = ids.source.first
+    sums = ops.segment_sum(x.entry, first, num_segments=_length(ctx, ids.source))
+    return (UniqueRows(ctx.call.name, source=ids.source, value=value_of(sums)),)
+
+
+def _shown(value: AnyValue) -> str:
+    """Format a value for a message, with its kind."""
+    return (
+        f"{short(value.name)} ({value.description if isinstance(value, NonArray) else 'an array'})"
+    )
+
+
+def _length(ctx: NodeContext, source: UniqueElements) -> Extent:
+    """Return the number of indices, equal ones included."""
+    return ctx.call.shape(source.indices)[0]
+
+
+@unique_importer("Gather", "GatherV2", "ResourceGather")
+def _gather(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    """Import Gather of a row for each distinct index, or of one for each original index from those.
+
+    Raises:
+        ModelError: If the axis is not the first.
+    """
+    ctx.check_count(inputs, 2, 3)
+    if (unavailable := unavailable_results(ctx, inputs)) is not None:
+        return unavailable
+    x, indices = inputs[:2]
+    axis = ctx.call.integer(ctx.value(inputs[2]), "axis") if len(inputs) > 2 else 0
+    if axis or ctx.call.attr("batch_dims", "i", 0):
+        raise ModelError(
+            f"{ctx.where} takes from axis {axis} at {_shown(indices)}, and only from axis 0 may "
+            f"it, "
+            f"without batch_dims"
+        )
+    if isinstance(indices, UniqueElements):
+        array = (
+            current_value(ctx.shared, x.variable) if isinstance(x, VariableHandle) else ctx.value(x)
+        )
+        rows = ops.gather(array.entry, indices.indices.entry)
+        return (UniqueRows(ctx.call.name, source=indices, value=value_of(rows)),)
+    if (
+        isinstance(x, UniqueElements)
+        and isinstance(indices, UniquePositions)
+        and x is indices.source
+    ):
+        return (x.indices,)
+    if (
+        isinstance(x, UniqueRows)
+        and isinstance(indices, UniquePositions)
+        and x.source is indices.source
+    ):
+        return (value_of(ops.gather(x.value.entry, indices.source.first, name=ctx.call.name)),)
+    return (_refused(ctx, indices, x),)
+
+
+@unique_importer(*BY_ELEMENTS)
+def _by_elements(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    """Import an elementwise operator on rows of the same indices and on operands without rows.
+
+    Raises:
+        ModelError: If another operand has rows of its own, or rows of other indices.
+    """
+    if (unavailable := unavailable_results(ctx, inputs)) is not None:
+        return unavailable
+    row_inputs = [x for x in inputs if isinstance(x, UniqueRows)]
+    if not row_inputs:
+        return (_refused(ctx, *inputs),)
+    rank = max(len(ctx.call.shape(x.value)) for x in row_inputs)
+    values = []
+    for x in inputs:
+        value = (
+            x.value
+            if isinstance(x, UniqueRows) and x.source is row_inputs[0].source
+            else ctx.value(x)
+        )
+        shape = ctx.call.shape(value)
+        has_own_rows = len(shape) > rank or (len(shape) == rank and shape[0] != 1)
+        if has_own_rows if value is x else len(shape) != rank:
+            raise ModelError(
+                f"{ctx.where} joins {short(row_inputs[0].name)}, a row for each distinct index, "
+                f"with "
+                f"{short(x.name)} of shape {show_shape(shape)}, which has other rows; only what "
+                f"is alike for all rows may be, such as one number"
+            )
+        values.append(value)
+    (result,) = import_node(ctx.call, values)
+    return (UniqueRows(ctx.call.name, source=row_inputs[0].source, value=result),)
+
+
+def scatter_operands(
+    ctx: NodeContext, indices: AnyValue, rows: AnyValue, size: Extent
+) -> tuple[Entry, Entry]:
+    """Return the indices and updates of an operator that changes rows of a variable.
+
+    Among equal indices of `Unique`, all but the first become ``size``, where writes are dropped.
+
+    Raises:
+        ModelError: If the updates are not of these indices.
+    """
+    if isinstance(indices, UniqueElements):
+        if not isinstance(rows, UniqueRows) or rows.source is not indices:
+            raise ModelError(
+                f"{ctx.where} writes {_shown(rows)} at {_shown(indices)}; updates there need a row "
+                f"for "
+                f"each of these: an UnsortedSegmentSum by the second result of the same Unique"
+            )
+        return scatter_targets(ctx, indices, size), rows.value.entry
+    return ctx.value(indices).entry, ctx.value(rows).entry
+
+
+def scatter_targets(ctx: NodeContext, unique: UniqueElements, size: Extent) -> Entry:
+    """Return the indices, with ``size`` in place of those that equal an earlier one."""
+    positions = ops.arange(0, _length(ctx, unique), dtype="int64")
+    indices = ops.cast(unique.indices.entry, dtype="int64")
+    dropped = ops.full_like(indices, fill_value=size)
+    return ops.where(ops.equal(unique.first, positions), indices, dropped)  # type: ignore[no-any-return]

@@ -1,0 +1,125 @@
+"""Tensor lists whose length or index is known only at run time: the rows of one array.
+
+Writing an item selects, for each row, the old or the new one. That is one elementwise pass over the
+array, which fuses with the computation of the item.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from passkit.errors import ModelError
+from passkit.frontends.tf_graphdef.evaluation import NodeContext
+from passkit.frontends.tf_graphdef.imported_value import ImportedValue, value_of
+from passkit.frontends.tf_graphdef.non_arrays import AnyValue, NonArray, StackedList, TensorList
+from passkit.frontends.tf_graphdef.proto import short
+from passkit.graph.infer import show_shape
+from passkit.graph.node import Entry
+from passkit.ops.helpers import make
+from passkit.values.dtype import DType
+from passkit.values.size import Extent, Shape
+
+_ROW_NBYTES = 1300
+
+
+def unfilled_stack(
+    ctx: NodeContext, length: Extent, dtype: DType, shape: Shape | None
+) -> StackedList:
+    """Return a list of a given length, filled with zeros once the shape of its items is known."""
+    stack = StackedList(ctx.call.name, None, length, dtype, shape)
+    if shape is not None:
+        stack.value = _zeros(length, dtype, shape)
+    return stack
+
+
+def _zeros(length: Extent, dtype: DType, shape: Shape) -> ImportedValue:
+    """Return an array of ``length`` rows of zeros."""
+    return value_of(make("full", shape=(length, *shape), fill_value=0, dtype=dtype.name))
+
+
+def as_stacked_if_dynamic(ctx: NodeContext, value: AnyValue, index: AnyValue) -> StackedList | None:
+    """Return a list as rows of an array if it is one already, or if the index is not known.
+
+    Returns:
+        The stacked list; None for an ordinary list with a known index.
+    """
+    if isinstance(value, StackedList):
+        return value
+    if not isinstance(value, TensorList) or isinstance(index, NonArray):
+        return None
+    array = ctx.value(index).array
+    if array is not None and array.dtype != object:
+        return None
+    return as_stacked_list(ctx, value)
+
+
+def as_stacked_list(ctx: NodeContext, items: TensorList) -> StackedList:
+    """Stack the items of a list as rows of an array; items not set yet are zeros.
+
+    Raises:
+        ModelError: If the shapes of the items differ.
+    """
+    ctx.shared.budget.take(_ROW_NBYTES * len(items.items), ctx.where)
+    item_shapes = {tuple(i.shape) for i in items.items if i is not None and i.shape is not None}
+    if len(item_shapes) > 1:
+        shown_shapes = " and ".join(show_shape(s) for s in list(item_shapes)[:2])
+        raise ModelError(
+            f"{ctx.where} takes items of {short(items.name)} by an index known only at run time, "
+            f"and their shapes differ: {shown_shapes}"
+        )
+    shape = next(iter(item_shapes), items.shape)
+    dtype = items.dtype
+    assert dtype is not None
+    stack = unfilled_stack(ctx, len(items.items), dtype, shape)
+    if shape is None or not item_shapes:
+        return stack
+    zero = make("full", shape=(1, *shape), fill_value=0, dtype=dtype.name)
+    rows = [zero if i is None else make("expand_dims", i.entry, axis=0) for i in items.items]
+    stack.value = value_of(make("concat", *rows, axis=0) if len(rows) > 1 else rows[0])
+    return stack
+
+
+def stacked_array(
+    ctx: NodeContext, stack: StackedList, shape: Shape | None = None
+) -> ImportedValue:
+    """Return the array of a list.
+
+    Raises:
+        ModelError: If the shape of its items is not known yet.
+    """
+    if stack.value is None and shape is not None and stack.dtype is not None:
+        stack.value = _zeros(stack.length, stack.dtype, shape)
+    if stack.value is None:
+        raise ModelError(
+            f"{ctx.where} reads the list {short(stack.name)} of length {stack.length}, and the "
+            f"shape of its items is not known"
+        )
+    return stack.value
+
+
+def stacked_item(ctx: NodeContext, stack: StackedList, index: ImportedValue) -> ImportedValue:
+    """Return the row at an index."""
+    rows = stacked_array(ctx, stack)
+    return value_of(make("take", rows.entry, index.entry, axis=0))
+
+
+def with_stacked_item(
+    ctx: NodeContext, stack: StackedList, index: ImportedValue, new: ImportedValue
+) -> StackedList:
+    """Return the list with another row at an index."""
+    shape = ctx.call.shape(new)
+    stack.item_shapes.append(shape)
+    if stack.value is None:
+        return StackedList(
+            stack.name, None, stack.length, stack.dtype, stack.shape, stack.item_shapes
+        )
+    rows = stack.value.entry
+    row_numbers: Any = make("arange", start=0, stop=stack.length, step=1, dtype=index.dtype.name)
+    is_index = make("equal", row_numbers, index.entry)
+    is_index = (
+        make("expand_dims", is_index, axis=tuple(range(1, len(shape) + 1))) if shape else is_index
+    )
+    new_rows: Entry = make("where", is_index, new.entry, rows)
+    return StackedList(
+        stack.name, value_of(new_rows), stack.length, stack.dtype, shape, stack.item_shapes
+    )

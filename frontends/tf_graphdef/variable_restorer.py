@@ -1,0 +1,108 @@
+"""Checkpoint keys of variables, found by evaluating the model's restore function."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import NDArray
+
+from passkit.errors import ModelError, nearest
+from passkit.frontends.tf_graphdef.evaluation import BodyEvaluation
+from passkit.frontends.tf_graphdef.function_library import FunctionLibrary
+from passkit.frontends.tf_graphdef.graph_body import (
+    GraphBody,
+    reachable_nodes,
+    topological_order,
+)
+from passkit.frontends.tf_graphdef.import_state import MAX_BUILT_NODES, ImportState, NodeBudget
+from passkit.frontends.tf_graphdef.imported_value import ImportedValue
+from passkit.frontends.tf_graphdef.model import Model
+from passkit.frontends.tf_graphdef.non_arrays import ModelVariable, UnsupportedResult
+from passkit.frontends.tf_graphdef.proto import short
+from passkit.graph.infer import show_shape
+
+
+class VariableRestorer:
+    """Finds the checkpoint values of variables.
+
+    A model's graph holds nodes that read tensors of a checkpoint by name and assign them to
+    variables. These are evaluated symbolically when a variable is first read. Where they do not
+    mention a variable, its name is looked up in the checkpoint.
+    """
+
+    def __init__(self, model: Model, body: GraphBody, library: FunctionLibrary) -> None:
+        self.model, self.body, self.library = model, body, library
+        self._keys: dict[str, str] | None = None
+        self._arrays: dict[str, NDArray[Any]] = {}
+
+    def key(self, variable: ModelVariable) -> str | None:
+        """Return the checkpoint's key of a variable; None if the checkpoint has no value for it."""
+        if self.model.checkpoint is None:
+            return None
+        return (
+            variable.key
+            or self._restored().get(variable.name)
+            or self.model.checkpoint.find(variable)
+        )
+
+    def value(self, variable: ModelVariable) -> ImportedValue:
+        """Return the checkpoint's value of a variable.
+
+        Raises:
+            ModelError: If there is none, or it has another shape or dtype.
+        """
+        model = self.model
+        if model.checkpoint is None:
+            raise ModelError(
+                f"{model.where} reads the variable {short(variable.name)}, and has no values of "
+                f"variables; load the SavedModel folder it comes from, or freeze it: "
+                f"convert_variables_to_constants_v2(function).graph.as_graph_def(); "
+                f"tf_graphdef.Session or targets= train it"
+            )
+        key = self.key(variable)
+        if key is None:
+            candidates = [k[:200] for k in list(self._restored())[:1000]]
+            raise ModelError(
+                f"{model.where} has no value for its variable {short(variable.name)}, neither by "
+                f"what restores it nor by its name; {nearest(variable.name[:200], candidates)}"
+            )
+        if key not in self._arrays:
+            self._arrays[key] = model.checkpoint.array(key)
+        array = self._arrays[key]
+        shape = variable.shape
+        if array.dtype != variable.dtype.numpy or (shape is not None and array.shape != shape):
+            raise ModelError(
+                f"{model.where}: the checkpoint has {array.dtype}{show_shape(array.shape)} as "
+                f"{short(key)}, and the variable {short(variable.name)} is "
+                f"{variable.dtype}{show_shape(shape)}"
+            )
+        return ImportedValue(variable.name, variable.dtype, array=array)
+
+    def _restored(self) -> dict[str, str]:
+        """Return the checkpoint's keys by name of the variable, evaluated once."""
+        if self._keys is None:
+            name = self.model.restore.rpartition(":")[0] or self.model.restore
+            self._keys = {}
+            if name in self.body.node_numbers:
+                self._keys = self._run(self.body.node_numbers[name])
+        return self._keys
+
+    def _run(self, number: int) -> dict[str, str]:
+        """Evaluate the restore node and return the key that each variable is assigned."""
+        limit = MAX_BUILT_NODES + len(self.body.nodes)
+        shared = ImportState(
+            self.model.where,
+            self.model.budget,
+            self.library,
+            NodeBudget(limit, limit, 0),
+            self.value,
+            inputs={
+                k: lambda call, inputs: UnsupportedResult(call.name)
+                for k, node in enumerate(self.body.nodes)
+                if node.op == "Placeholder"
+            },
+        )
+        evaluation = BodyEvaluation(shared, self.body)
+        nodes = reachable_nodes(self.body, [number], {}, control=True)
+        evaluation.compute(topological_order(self.body, [number], nodes, {}))
+        return {v.name: v.key for v in shared.variables.values() if v.key is not None}

@@ -1,0 +1,171 @@
+"""Strides, dilations and padding of TensorFlow's convolutions and pools, in passkit's form.
+
+A node gives them for all axes in its ``data_format``; here they are reduced to the spatial axes of
+a channels-last input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from attrs import frozen
+
+from passkit import ops
+from passkit.errors import ModelError
+from passkit.frontends.tf_graphdef.imported_value import ImportCall, ImportedValue
+from passkit.frontends.tf_graphdef.proto import short
+from passkit.graph.infer import show_shape
+from passkit.graph.node import Entry
+from passkit.values.size import Extent, Shape, Size
+
+LAST = {1: "NWC", 2: "NHWC", 3: "NDHWC"}
+FIRST = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
+"""Channels-first data formats by number of spatial axes; `LAST` has the channels-last ones."""
+
+PaddingPairs = tuple[tuple[Extent, Extent], ...]
+
+
+@frozen
+class WindowGeometry:
+    """Windows of a node over the spatial axes."""
+
+    size: Shape
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    padding: PaddingPairs
+    """Padding before and after each axis; symbolic if it depends on an unknown size."""
+    same: bool
+    """Whether it is TensorFlow's SAME padding of known sizes."""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the padding is known during import."""
+        return all(isinstance(n, int) for pair in self.padding for n in pair)
+
+    @property
+    def padded_size(self) -> Shape:
+        """Lengths of the spatial axes including padding."""
+        return tuple(n + a + b for n, (a, b) in zip(self.size, self.padding, strict=True))
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """Parameters of passkit's operators, without symbolic padding, which `padded` adds."""
+        padding: Any = "SAME" if self.same else self.padding if self.is_known else 0
+        return {"strides": self.strides, "dilations": self.dilations, "padding": padding}
+
+    def padded(self, x: Entry, value: float = 0) -> Entry:
+        """Return channels-last ``x`` with the padding that ``params`` leaves out."""
+        if self.is_known:
+            return x
+        pairs = tuple(pair if pair != (0, 0) else (0, 0) for pair in self.padding)
+        padded: Entry = ops.pad_with(x, pad_width=((0, 0), *pairs, (0, 0)), value=value)
+        return padded
+
+
+def channels_first(call: ImportCall, count: int) -> bool:
+    """Return whether channels are the second axis.
+
+    Raises:
+        ModelError: If the data format is another one.
+    """
+    formats = (LAST[count], FIRST[count])
+    data_format = call.attr("data_format", "s", formats[0].encode())
+    if data_format not in [f.encode() for f in formats]:
+        raise ModelError(
+            f"{call.where} needs the data_format {formats[0]} or {formats[1]}, got "
+            f"{short(data_format.decode(errors='replace'))}"
+        )
+    return bool(data_format == formats[1].encode())
+
+
+def inner_shape(call: ImportCall, x: ImportedValue, count: int) -> Shape:
+    """Return the channels-last shape of an input.
+
+    Raises:
+        ModelError: If it has not ``count`` spatial axes.
+    """
+    shape = call.shape(x)
+    if len(shape) != count + 2:
+        raise ModelError(
+            f"{call.where} needs {short(x.name)} of rank {count + 2}, got {show_shape(shape)}"
+        )
+    return (shape[0], *shape[2:], shape[1]) if channels_first(call, count) else shape
+
+
+def spatial(call: ImportCall, attribute: str, values: Sequence[int], count: int) -> tuple[int, ...]:
+    """Return the spatial part of a list that has a number for each axis; ones for an empty list.
+
+    Raises:
+        ModelError: If the length differs, or batch or channels have another number than 1.
+    """
+    if not values:
+        return (1,) * count
+    first = channels_first(call, count)
+    spatial_values = tuple(values[2:] if first else values[1:-1])
+    if len(values) != count + 2 or any(n < 1 for n in values):
+        raise ModelError(
+            f"{call.where} needs {count + 2} {attribute} of at least 1, got {list(values)}"
+        )
+    if values[0] != 1 or values[1 if first else -1] != 1:
+        raise ModelError(
+            f"{call.where} needs {attribute} of 1 for images and channels, got {list(values)}"
+        )
+    return spatial_values
+
+
+def window_geometry(
+    call: ImportCall, size: Shape, window: Sequence[int], strides: Sequence[int] | None = None
+) -> WindowGeometry:
+    """Return the windows of a node over spatial axes of lengths ``size``.
+
+    Raises:
+        ModelError: If padding, strides or dilations are invalid or depend on unknown sizes.
+    """
+    count = len(size)
+    step = spatial(call, "strides", strides or call.integers("strides"), count)
+    dilation = spatial(call, "dilations", call.integers("dilations"), count)
+    reach = [(w - 1) * d + 1 for w, d in zip(window, dilation, strict=True)]
+    mode = call.attr("padding", "s")
+    if mode == b"VALID":
+        padding: PaddingPairs = ((0, 0),) * count
+    elif mode == b"EXPLICIT":
+        padding = _explicit(call, count)
+    elif mode == b"SAME":
+        padding = tuple(_same(call, n, r, s) for n, r, s in zip(size, reach, step, strict=True))
+    else:
+        raise ModelError(f"{call.where} needs the padding SAME, VALID or EXPLICIT, got {mode!r}")
+    same = mode == b"SAME" and all(isinstance(n, int) for n in size)
+    return WindowGeometry(size, step, dilation, padding, same)
+
+
+def _explicit(call: ImportCall, count: int) -> PaddingPairs:
+    """Return the pairs of EXPLICIT padding for the spatial axes."""
+    paddings = call.integers("explicit_paddings")
+    first = channels_first(call, count)
+    pairs = tuple(zip(paddings[::2], paddings[1::2], strict=False))
+    other_axes = (0, 1) if first else (0, -1)
+    is_valid = len(paddings) == 2 * (count + 2) and all(n >= 0 for n in paddings)
+    if not is_valid or any(pairs[k] != (0, 0) for k in other_axes):
+        raise ModelError(
+            f"{call.where} needs a pair of paddings for each axis, (0, 0) for images and "
+            f"channels, got {list(paddings)}"
+        )
+    return pairs[2:] if first else pairs[1:-1]
+
+
+def _same(call: ImportCall, n: Extent, window_extent: int, stride: int) -> tuple[Extent, Extent]:
+    """Return the SAME padding of one axis: ``ceil(n / stride)`` windows, an odd element behind."""
+    count = (n + (stride - 1)) // stride
+    if isinstance(n, Size) and 2 < window_extent < stride:
+        raise ModelError(
+            f"{call.where} cannot tell the padding SAME of a window over {window_extent} elements "
+            f"at "
+            f"stride {stride} for the unknown size {n}; give load the size in shapes="
+        )
+    if isinstance(n, Size) and window_extent < stride:
+        return (0, 0) if window_extent == 1 else (0, count * stride - n)
+    total = (count - 1) * stride + window_extent - n
+    if isinstance(total, int):
+        total = max(total, 0)
+    return total // 2, total - total // 2
