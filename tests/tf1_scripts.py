@@ -1,11 +1,11 @@
-"""Real scripts of TensorFlow 1 on tinyflow: each runs for 50 steps, and has a row.
+"""Run real TensorFlow 1 scripts on tinyflow for 50 steps each, and print a row for each.
 
     python -m tests.tf1_scripts CHECKOUT [NAME …]
 
 CHECKOUT is a copy of https://github.com/aymericdamien/TensorFlow-Examples, or of
-https://github.com/tqchen/tinyflow with its five examples. Of each script only the lines that
-`REWRITES` names are changed: imports, loaders of data, and how long it trains. Images are drawn at
-random around ten patterns, words by their rank.
+https://github.com/tqchen/tinyflow with its five examples. Only the lines that `REWRITES` names are
+changed in a script: imports, data loaders, and the length of training. Images are drawn at random
+around ten patterns, words by their rank.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ FOLDERS = ("tensorflow_v1/examples/*", "example")
 
 
 class Images:
-    """Images of ten classes and their labels, handed out in batches."""
+    """Images of ten classes and their labels, returned in batches."""
 
     def __init__(self, count: int, seed: int) -> None:
         rng = np.random.default_rng(seed)
@@ -85,41 +85,41 @@ class Images:
         self.num_examples, self._next = count, 0
 
     def next_batch(self, size: int) -> tuple[Any, Any]:
-        """The next images and labels, from the start again at the end."""
+        """Return the next images and labels, and start again at the end."""
         at = (self._next + np.arange(size)) % self.num_examples
         self._next += size
         return self.images[at], self.labels[at]
 
 
 def mnist() -> Any:
-    """A stand-in for the data set of that name: 2,500 images to train by, 1,000 to test."""
+    """Return a stand-in for MNIST: 2,500 training and 1,000 test images."""
     return types.SimpleNamespace(train=Images(2500, 2), test=Images(1000, 3))
 
 
 def get_mnist(flatten: bool = False, onehot: bool = False) -> Any:
-    """TinyFlow's loader of digits: images with channels first, labels as numbers."""
-    found = mnist()
-    for part in (found.train, found.test):
+    """Return TinyFlow's digits: channels-first images, and labels as numbers."""
+    results = mnist()
+    for part in (results.train, results.test):
         part.images = part.images if flatten else part.images.reshape(-1, 1, 28, 28)
         part.labels = part.labels if onehot else part.labels.argmax(1).astype(np.float32)
-    return found
+    return results
 
 
 def get_cifar10() -> Any:
-    """TinyFlow's loader of small pictures in colour: 1,000 to train by, 200 to test."""
-    found = types.SimpleNamespace(train=Images(1000, 2), test=Images(200, 3))
-    for part in (found.train, found.test):
+    """Return TinyFlow's small color images: 1,000 for training and 200 for testing."""
+    results = types.SimpleNamespace(train=Images(1000, 2), test=Images(200, 3))
+    for part in (results.train, results.test):
         images = part.images.reshape(-1, 1, 28, 28)
         part.images = np.pad(images, ((0, 0), (0, 0), (2, 2), (2, 2))).repeat(3, axis=1)
         part.labels = part.labels.argmax(1).astype(np.float32)
-    return found
+    return results
 
 
 def text8() -> str:
-    """A zip file of 200,000 words, in the folder that the script runs in."""
+    """Write a zip file of 200,000 words to the current folder."""
     rng = np.random.default_rng(4)
-    known = ["five", "of", "going", "hardware", "american", "britain"]
-    words = np.array(known + [f"w{k}" for k in range(4000)])
+    known_names = ["five", "of", "going", "hardware", "american", "britain"]
+    words = np.array(known_names + [f"w{k}" for k in range(4000)])
     ranks = np.minimum(np.exp(rng.random(200_000) * np.log(len(words))) - 1, len(words) - 1)
     with zipfile.ZipFile("words.zip", "w") as file:
         file.writestr("text8", " ".join(words[ranks.astype(int)]))
@@ -127,7 +127,7 @@ def text8() -> str:
 
 
 class _Anything:
-    """What is drawn on, and draws nothing."""
+    """A plotting stand-in that accepts any use and draws nothing."""
 
     def __getattr__(self, name: str) -> _Anything:
         return self
@@ -146,7 +146,7 @@ plt = _Anything()
 
 
 def rewritten(source: str) -> str:
-    """A script with the lines of `REWRITES` changed."""
+    """Return a script with the lines of `REWRITES` changed."""
     lines = source.replace("\r\n", "\n").split("\n")
     for pattern, replacement in REWRITES:
         lines = [re.sub(pattern, replacement, line) for line in lines]
@@ -154,11 +154,11 @@ def rewritten(source: str) -> str:
 
 
 def scripts_of(checkout: Path) -> dict[str, str]:
-    """The text of each script, from a checkout or a bare copy of its history."""
+    """Return the text of each script in a checkout or bare repository."""
     git = ["git", "-C", str(checkout)]
-    found = [p for folder in FOLDERS for p in sorted(checkout.glob(f"{folder}/*.py"))]
-    if found:
-        return {p.stem: p.read_text() for p in found}
+    results = [p for folder in FOLDERS for p in sorted(checkout.glob(f"{folder}/*.py"))]
+    if results:
+        return {p.stem: p.read_text() for p in results}
     listed = subprocess.run(
         [*git, "ls-tree", "-r", "--name-only", "HEAD"], capture_output=True, text=True, check=True
     ).stdout.split("\n")
@@ -172,7 +172,7 @@ def scripts_of(checkout: Path) -> dict[str, str]:
 
 
 def run(text: str, name: str) -> tuple[float, str]:
-    """Seconds and the last line that a script prints, run in a folder of its own."""
+    """Run a script in its own folder; return the seconds taken and its last line of output."""
     from passkit.frontends import tinyflow as tf
 
     tf.reset_default_graph()
@@ -185,15 +185,15 @@ def run(text: str, name: str) -> tuple[float, str]:
         Path("tmp").mkdir()
         with contextlib.redirect_stdout(out):
             exec(compile(text, f"{name}.py", "exec"), {"__name__": "__main__"})
-    said = [line for line in out.getvalue().splitlines() if line.strip()]
-    return time.perf_counter() - begin, said[-1].strip() if said else ""
+    message_text = [line for line in out.getvalue().splitlines() if line.strip()]
+    return time.perf_counter() - begin, message_text[-1].strip() if message_text else ""
 
 
 def main(arguments: list[str]) -> int:
-    """Run the scripts, print a row each; the exit status tells whether all ran."""
+    """Run the scripts and print a row each; return the exit status."""
     sources = scripts_of(Path(arguments[0]))
-    known = TINYFLOW if TINYFLOW[0] in sources else SCRIPTS
-    names = arguments[1:] or known
+    known_names = TINYFLOW if TINYFLOW[0] in sources else SCRIPTS
+    names = arguments[1:] or known_names
     failed = 0
     for name in names:
         text = rewritten(sources[name])

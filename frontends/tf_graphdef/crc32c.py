@@ -97,16 +97,16 @@ def crc32c(data: Any, before: int = 0) -> int:
     '0xe3069283'
     """
     data_bytes = np.frombuffer(data, np.uint8)
-    extend = _library()
+    extend = library_crc32c()
     if extend is not None:
         return extend(
             before, data_bytes if not data_bytes.flags.writeable else data_bytes.tobytes()
         )
-    return _by_numpy(data_bytes, before)
+    return numpy_crc32c(data_bytes, before)
 
 
 @cache
-def _library() -> Callable[[int, Any], int] | None:
+def library_crc32c() -> Callable[[int, Any], int] | None:
     """Return google_crc32c.extend; None if it is not installed, or only its Python fallback is."""
     try:
         with warnings.catch_warnings():
@@ -118,7 +118,7 @@ def _library() -> Callable[[int, Any], int] | None:
     return extend if google_crc32c.implementation == "c" else None
 
 
-def _by_numpy(data_bytes: NDArray[Any], before: int) -> int:
+def numpy_crc32c(data_bytes: NDArray[Any], before: int) -> int:
     """Compute the checksum of bytes with NumPy, in chunks of equal length."""
     num_chunks = 1 << min(max(len(data_bytes) // 64, 1).bit_length() - 1, _LANES.bit_length() - 1)
     stride = 8 * num_chunks

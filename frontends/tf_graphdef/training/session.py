@@ -30,7 +30,7 @@ from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, known_shape, var
 from passkit.values.size import Shape
 
-MOST_PLANS = 32
+MAX_COMPILED_RUNS = 32
 """Maximal number of compiled runs that a session caches; the least recently used one is evicted."""
 
 _PLACEHOLDERS = ("Placeholder", "PlaceholderWithDefault")
@@ -90,6 +90,11 @@ class Session(tinyflow.Session):
         )
         self._compiled_runs: OrderedDict[Any, Any] = OrderedDict()
 
+    @property
+    def num_compiled_runs(self) -> int:
+        """Number of compiled runs that the session caches."""
+        return len(self._compiled_runs)
+
     def restore(
         self,
         prefix: str | PathLike[str],
@@ -120,13 +125,13 @@ class Session(tinyflow.Session):
             for k, v in feeds.items()
         )
         key = (fetch_key(fetches), tuple(feeds), shapes)
-        plan = self._compiled_runs.get(key)
-        if plan is None:
-            plan = self._compiled_runs[key] = self._compile_run(fetches, feeds)
-            if len(self._compiled_runs) > MOST_PLANS:
+        compiled = self._compiled_runs.get(key)
+        if compiled is None:
+            compiled = self._compiled_runs[key] = self._compile_run(fetches, feeds)
+            if len(self._compiled_runs) > MAX_COMPILED_RUNS:
                 self._compiled_runs.popitem(last=False)
         self._compiled_runs.move_to_end(key)
-        return plan
+        return compiled
 
     def _trace(
         self,

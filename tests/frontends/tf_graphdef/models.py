@@ -1,4 +1,4 @@
-"""GraphDefs for the tests, made without TensorFlow."""
+"""Builders of GraphDefs for tests, without TensorFlow."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ from passkit.frontends.tf_graphdef.proto import (
     NodeDef,
     TensorProto,
 )
+from passkit.frontends.tf_graphdef.proto import budget_for as budget_for
+from passkit.frontends.tf_graphdef.proto import message as message
+from passkit.frontends.tf_graphdef.registry import OP_IMPORTERS as OP_IMPORTERS
 
 ROOT = Path(__file__).resolve().parents[3]
 DIGITS = ROOT / "examples" / "models" / "digits.pb"
@@ -39,7 +42,7 @@ NUMBERS = {
 
 
 def tensor(array: Any) -> Any:
-    """A TensorProto that holds the bytes of an array."""
+    """Return a TensorProto with the bytes of an array."""
     array = np.asarray(array)
     out = TensorProto(dtype=NUMBERS[array.dtype.name], tensor_content=array.tobytes())
     for size in array.shape:
@@ -48,7 +51,7 @@ def tensor(array: Any) -> Any:
 
 
 def attr(value: Any) -> Any:
-    """An AttrValue of the kind that a Python value has; a dtype is a NumPy dtype."""
+    """Return the AttrValue of a Python value; a NumPy dtype becomes a type."""
     match value:
         case bool():
             return AttrValue(b=value)
@@ -69,7 +72,7 @@ def attr(value: Any) -> Any:
 
 
 def node(op: str, name: str, *inputs: str, **attrs: Any) -> Any:
-    """A NodeDef."""
+    """Return a NodeDef."""
     out = NodeDef(op=op, name=name, input=inputs)
     for key, value in attrs.items():
         out.attr[key].CopyFrom(attr(value))
@@ -77,12 +80,12 @@ def node(op: str, name: str, *inputs: str, **attrs: Any) -> Any:
 
 
 def placeholder(name: str, *shape: int | None, dtype: str = "float32") -> Any:
-    """An input; None is an unknown dimension."""
+    """Return a Placeholder; a dimension of None is unknown."""
     return node("Placeholder", name, dtype=np.dtype(dtype), shape=shape)
 
 
 def const(name: str, value: Any, dtype: str | None = None) -> Any:
-    """A constant; ints are int32 unless told otherwise."""
+    """Return a Const; ints are int32 by default."""
     array = np.asarray(value, dtype)
     if dtype is None and array.dtype == np.int64:
         array = array.astype(np.int32)
@@ -92,17 +95,17 @@ def const(name: str, value: Any, dtype: str | None = None) -> Any:
 
 
 def model(*nodes: Any) -> Any:
-    """A GraphDef as TensorFlow 2 writes it."""
+    """Return a serialized GraphDef in the version that TensorFlow 2 writes."""
     return GraphDef(node=nodes, versions={"producer": 2000})
 
 
 def calls(name: str) -> dict[str, Any]:
-    """An attribute that names a function."""
+    """Return an attribute that refers to a function."""
     return {"func": {"name": name}}
 
 
 def function(name: str, arguments: str, results: dict[str, str], *nodes: Any) -> Any:
-    """A FunctionDef of float arguments and results; nodes refer to each other as functions do."""
+    """Return a FunctionDef with float arguments and results, and edges in the form of functions."""
     signature = {
         "name": name,
         "input_arg": [{"name": a, "type": 1} for a in arguments.split()],
@@ -112,7 +115,7 @@ def function(name: str, arguments: str, results: dict[str, str], *nodes: Any) ->
 
 
 def with_functions(nodes: list[Any], *functions: Any) -> Any:
-    """A GraphDef with a library of functions."""
+    """Return a serialized GraphDef with a library of functions."""
     out = model(*nodes)
     out.library.function.extend(functions)
     return out

@@ -1,4 +1,4 @@
-"""Hostile models: copies of good ones, changed in bytes or in what their messages say."""
+"""Hostile models: valid models with changed bytes or changed messages."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Mutant:
     signature: str | None
 
     def load(self, folder: Path) -> Any:
-        """Load it from a folder that it may write into."""
+        """Write the files to a folder and load the model."""
         from passkit.frontends import tf_graphdef
 
         if "" in self.files:
@@ -59,13 +59,13 @@ class Mutant:
 
 
 def mutant(seed: int) -> Mutant:
-    """The model of a seed: of five, two are SavedModels."""
+    """Return the model of a seed; two of five are SavedModels."""
     rng = random.Random(seed)
     return (saved_model if rng.random() < 0.4 else graphdef)(seed, rng)
 
 
 def graphdef(seed: int, rng: random.Random) -> Mutant:
-    """A GraphDef: one of the digits' network, of a function or of a single operator."""
+    """Return a GraphDef: of the digits network, of a function, or of a single operator."""
     name = rng.choice(("digits", "lone", "case", "case", "case"))
     if name == "case":
         data = changed_message("GraphDef", rng.choice(_cases()), rng)
@@ -77,7 +77,7 @@ def graphdef(seed: int, rng: random.Random) -> Mutant:
 
 
 def saved_model(seed: int, rng: random.Random) -> Mutant:
-    """A SavedModel of which the graph or one of the files is changed, or a file is missing."""
+    """Return a SavedModel with a changed graph, a changed file, or a missing file."""
     name = rng.choice(FOLDERS)
     folder = SAVED / name
     files = {
@@ -99,13 +99,13 @@ def saved_model(seed: int, rng: random.Random) -> Mutant:
 
 @cache
 def _cases() -> list[bytes]:
-    """The models of single operators, of all families."""
+    """Return the models of single operators of all families."""
     families = sorted(FIXTURES.glob("*.npz"))
     return [case.model for family in families for case in stored(family)]
 
 
 def _function_as_graph(rng: random.Random) -> bytes:
-    """The graph of a SavedModel alone, whose variables have no values."""
+    """Return the graph of a SavedModel without the values of its variables."""
     data = (SAVED / rng.choice(FOLDERS) / "saved_model.pb").read_bytes()
     graph: bytes = (
         message("SavedModel").FromString(data).meta_graphs[0].graph_def.SerializeToString()
@@ -114,7 +114,7 @@ def _function_as_graph(rng: random.Random) -> bytes:
 
 
 def changed_bytes(data: bytes, rng: random.Random) -> bytes:
-    """A copy with bytes flipped, set, lost, doubled, moved or cut off."""
+    """Return a copy with bytes flipped, set, removed, duplicated, moved or truncated."""
     out = bytearray(data)
     for _ in range(rng.choice((1, 1, 2, 5, 20))):
         at = rng.randrange(len(out) + 1)
@@ -137,7 +137,7 @@ def changed_bytes(data: bytes, rng: random.Random) -> bytes:
 
 
 def changed_message(kind: str, data: bytes, rng: random.Random) -> bytes:
-    """A copy in which some fields say something else: well-formed, and wrong."""
+    """Return a well-formed copy in which some fields have other values."""
     whole = message(kind).FromString(data)
     names = _names(whole)
     for _ in range(rng.choice((1, 1, 2, 3, 8, 30))):
@@ -147,13 +147,13 @@ def changed_message(kind: str, data: bytes, rng: random.Random) -> bytes:
 
 
 def _names(whole: Any) -> list[str]:
-    """What nodes and functions are called, to be confused with each other."""
-    found = []
+    """Return the names of nodes and functions, to be interchanged."""
+    results = []
     for node in _nodes(whole):
-        found += [node.name, *node.input]
+        results += [node.name, *node.input]
     for graph in _graphs(whole):
-        found += [f.signature.name for f in graph.library.function]
-    return sorted({*found})
+        results += [f.signature.name for f in graph.library.function]
+    return sorted({*results})
 
 
 def _graphs(whole: Any) -> list[Any]:
@@ -201,7 +201,7 @@ def _change(whole: Any, names: list[str], rng: random.Random) -> None:
 
 
 def _change_node(node: Any, nodes: list[Any], names: list[str], rng: random.Random) -> None:
-    """Another operator, input, attribute or name."""
+    """Change an operator, input, attribute or name."""
     other = rng.choice(nodes)
     keys = sorted(node.attr)
     match rng.randrange(7):
@@ -234,7 +234,7 @@ def _change_node(node: Any, nodes: list[Any], names: list[str], rng: random.Rand
 
 
 def _change_tensor(tensor: Any, rng: random.Random) -> None:
-    """Other numbers, as axes and sizes are; or another shape."""
+    """Change the numbers of a tensor, such as axes and sizes, or its shape."""
     size = {3: 4, 9: 8}.get(tensor.dtype, 0)
     if size and len(tensor.tensor_content) >= size and rng.random() < 0.7:
         content = bytearray(tensor.tensor_content)
@@ -249,7 +249,7 @@ def _change_tensor(tensor: Any, rng: random.Random) -> None:
 
 
 def _change_list(values: Any, names: list[str], rng: random.Random) -> None:
-    """Lose, double or change an element; now and then, very many more of one."""
+    """Remove, duplicate or change an element; sometimes add very many copies."""
     k = rng.randrange(len(values))
     match rng.randrange(3):
         case 0:
@@ -264,7 +264,7 @@ def _change_list(values: Any, names: list[str], rng: random.Random) -> None:
 
 
 def _other(value: Any, names: list[str], rng: random.Random) -> Any:
-    """Another value of the same kind."""
+    """Return another value of the same kind."""
     if isinstance(value, bool):
         return not value
     if isinstance(value, int):

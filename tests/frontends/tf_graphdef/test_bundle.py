@@ -1,4 +1,4 @@
-"""Checkpoints: what they hold is found, and damage to them is."""
+"""Checkpoints: tensors are read correctly, and damage is detected."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ import pytest
 from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.checkpoint_bundle import OBJECT_GRAPH, CheckpointBundle
 from passkit.frontends.tf_graphdef.crc32c import crc32c, masked
-from passkit.frontends.tf_graphdef.proto import budget_for, message
-from tests.frontends.tf_graphdef.models import NUMBERS
+from tests.frontends.tf_graphdef.models import NUMBERS, budget_for, message
 from tests.frontends.tf_graphdef.test_proto import varint
 from tests.frontends.tf_graphdef.test_saved_model import SAVED
 
@@ -24,7 +23,7 @@ WEIGHTS = np.arange(6, dtype=np.float32).reshape(2, 3)
 def block(
     pairs: list[tuple[bytes, bytes]], kind: int = 0, compress: Callable[[bytes], bytes] = bytes
 ) -> bytes:
-    """A block of a LevelDB table; keys share what they can with the one before."""
+    """Return a block of a LevelDB table, with shared key prefixes."""
     out, last = b"", b""
     for key, value in pairs:
         shared = next((k for k in range(len(key)) if key[: k + 1] != last[: k + 1]), len(key))
@@ -38,7 +37,7 @@ def block(
 def table(
     pairs: list[tuple[bytes, bytes]], kind: int = 0, compress: Callable[[bytes], bytes] = bytes
 ) -> bytes:
-    """A LevelDB table of one block."""
+    """Return a LevelDB table of one block."""
     data = block(pairs, kind, compress)
     index = block([(b"\xff", varint(0) + varint(len(data) - 5))])
     handles = varint(0) + varint(0) + varint(len(data)) + varint(len(index) - 5)
@@ -47,26 +46,26 @@ def table(
 
 
 def entry(array: np.ndarray[Any, Any], offset: int = 0, **changes: Any) -> bytes:
-    """The entry of an array that lies at an offset."""
-    said = {
+    """Return the index entry of an array at an offset."""
+    message_text = {
         "dtype": NUMBERS[array.dtype.name],
         "shape": {"dim": [{"size": n} for n in array.shape]},
         "offset": offset,
         "size": array.nbytes,
         "crc32c": masked(crc32c(array.tobytes())),
     }
-    data: bytes = Entry(**(said | changes)).SerializeToString()
+    data: bytes = Entry(**(message_text | changes)).SerializeToString()
     return data
 
 
 def header(**said: Any) -> tuple[bytes, bytes]:
-    """The first pair of an index."""
+    """Return the first key and value of an index."""
     return b"", Header(**{"num_shards": 1, **said}).SerializeToString()
 
 
 @pytest.fixture
 def put(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Writes a checkpoint called 'v' and opens it."""
+    """Write a checkpoint called 'v' and open it."""
     monkeypatch.chdir(tmp_path)
 
     def write(index: bytes, *shards: bytes) -> CheckpointBundle:
@@ -78,8 +77,8 @@ def put(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return write
 
 
-def test_tensors_of_several_shards(put: Any) -> None:
-    """A tensor lies in the shard that the index says, at its offset, whatever its type."""
+def test_tensors_are_read_from_several_shards(put: Any) -> None:
+    """A tensor of any dtype is read at its offset from the shard that the index names."""
     flags = np.array([True, False])
     half = np.array([1.5, -2], np.float16)
     pairs = [
@@ -91,31 +90,31 @@ def test_tensors_of_several_shards(put: Any) -> None:
     bundle = put(table(pairs), flags.tobytes(), WEIGHTS.tobytes() + half.tobytes())
 
     assert set(bundle.keys) == {"layer/bias", "layer/flags", "layer/kernel"}
-    for key, wanted in (("kernel", WEIGHTS), ("bias", half), ("flags", flags)):
-        found = bundle.array(f"layer/{key}")
-        assert found.dtype == wanted.dtype
-        np.testing.assert_array_equal(found, wanted)
-        assert not found.flags.writeable
+    for key, expected in (("kernel", WEIGHTS), ("bias", half), ("flags", flags)):
+        results = bundle.array(f"layer/{key}")
+        assert results.dtype == expected.dtype
+        np.testing.assert_array_equal(results, expected)
+        assert not results.flags.writeable
 
 
-def test_bytes_in_the_other_order(put: Any) -> None:
-    """A checkpoint of a big-endian machine is turned round."""
+def test_big_endian_checkpoints_are_byte_swapped(put: Any) -> None:
+    """A checkpoint of a big-endian machine is byte-swapped."""
     turned = WEIGHTS.astype(">f4")
-    said = {"crc32c": masked(crc32c(turned.tobytes()))}
-    index = table([header(endianness=1), (b"w", entry(WEIGHTS, **said))])
+    message_text = {"crc32c": masked(crc32c(turned.tobytes()))}
+    index = table([header(endianness=1), (b"w", entry(WEIGHTS, **message_text))])
 
     np.testing.assert_array_equal(put(index, turned.tobytes()).array("w"), WEIGHTS)
 
 
-def test_empty_tensors(put: Any) -> None:
-    """A shard without a byte holds a tensor without elements."""
+def test_a_shard_of_zero_bytes_holds_empty_tensors(put: Any) -> None:
+    """A shard of zero bytes holds a tensor without elements."""
     none = np.zeros((0, 3), np.float32)
 
     assert put(table([header(), (b"w", entry(none))]), b"").array("w").shape == (0, 3)
 
 
-def test_the_graph_of_objects() -> None:
-    """A string is found by its length, and checked."""
+def test_the_object_graph_is_read_as_a_string() -> None:
+    """A string tensor is read by its length and verified by its checksum."""
     bundle = CheckpointBundle(
         SAVED / "functions" / "variables" / "variables", budget_for(10_000, None)
     )
@@ -143,22 +142,22 @@ GOOD = table([header(), (b"w", entry(WEIGHTS))])
         (GOOD[:-48] + b"\xff" * 40 + GOOD[-8:], "has a block at 0 of 0 bytes"),
     ],
 )
-def test_damaged_indices(put: Any, index: bytes, message: str) -> None:
-    """An index is believed where its checksums and bounds hold."""
+def test_damaged_indices_are_refused(put: Any, index: bytes, message: str) -> None:
+    """An index whose checksums or bounds do not hold is refused."""
     with pytest.raises(ModelError, match=message):
         put(index, DATA)
 
 
-def test_blocks_that_snappy_compressed() -> None:
-    """TensorFlow compresses an index where it is built so; the names in it are found."""
+def test_snappy_compressed_blocks_are_read() -> None:
+    """Indices that TensorFlow compressed with Snappy are read."""
     bundle = CheckpointBundle(SAVED / "served" / "variables" / "variables", budget_for(1000, None))
 
     assert list(bundle.keys) == ["a", "b", "n"]
     assert [float(bundle.array(key)) for key in "abn"] == [0.5, 2.0, 0.0]
 
 
-def test_keys_stay_in_their_block(put: Any) -> None:
-    """A key or value longer than what is left is damage that a checksum would not find."""
+def test_keys_longer_than_their_block_are_refused(put: Any) -> None:
+    """A key or value longer than the rest of its block is refused despite a valid checksum."""
     content = varint(0) + varint(1) + varint(99) + b"w" + bytes(4) + (1).to_bytes(4, "little")
     data = content + b"\0" + masked(crc32c(content + b"\0")).to_bytes(4, "little")
     index = block([(b"\xff", varint(0) + varint(len(content)))])
@@ -185,24 +184,24 @@ def test_keys_stay_in_their_block(put: Any) -> None:
         ({"dtype": 7}, "'w' in 'v.index' has element type DT_STRING"),
     ],
 )
-def test_damaged_entries(put: Any, changes: dict[str, Any], message: str) -> None:
-    """What an entry says is checked before a byte of it is read."""
+def test_damaged_entries_are_refused(put: Any, changes: dict[str, Any], message: str) -> None:
+    """Fields of an index entry are checked before data is read."""
     bundle = put(table([header(), (b"w", entry(WEIGHTS, **changes))]), DATA)
 
     with pytest.raises(ModelError, match=message):
         bundle.array("w")
 
 
-def test_one_changed_bit_of_a_weight(put: Any) -> None:
-    """Checksums find what nothing else could."""
+def test_one_changed_bit_of_a_weight_is_detected(put: Any) -> None:
+    """A checksum detects a single changed bit."""
     bundle = put(GOOD, DATA[:9] + bytes([DATA[9] ^ 1]) + DATA[10:])
 
     with pytest.raises(ModelError, match="the bytes of 'w' in 'v.index' were changed"):
         bundle.array("w")
 
 
-def test_what_is_not_there(put: Any) -> None:
-    """A missing tensor, shard or index is named."""
+def test_missing_tensors_shards_and_indices_are_named(put: Any) -> None:
+    """A missing tensor, shard or index is named in the error."""
     bundle = put(GOOD)
     with pytest.raises(ModelError, match="'v.index' has no tensor 'b'"):
         bundle.array("b")
@@ -212,8 +211,8 @@ def test_what_is_not_there(put: Any) -> None:
         CheckpointBundle(Path("x"), budget_for(0, None))
 
 
-def test_damaged_strings(put: Any) -> None:
-    """The graph of objects is one string, of the length that it says, with its checksum."""
+def test_damaged_strings_are_refused(put: Any) -> None:
+    """A string of another length, kind or checksum is refused."""
     text = {"dtype": 7, "shape": {}}
     with pytest.raises(ModelError, match="'s' in 'v.index' is DT_FLOAT, and one string"):
         put(table([header(), (b"s", entry(WEIGHTS))]), DATA).string("s")
@@ -225,8 +224,8 @@ def test_damaged_strings(put: Any) -> None:
         put(table([header(), (b"s", entry(whole, **text))]), whole.tobytes()).string("s")
 
 
-def test_an_index_that_is_no_file(tmp_path: Path) -> None:
-    """A link to a device that never ends is refused before it is read."""
+def test_an_index_that_is_no_regular_file_is_refused(tmp_path: Path) -> None:
+    """A link to an endless device is refused before it is read."""
     (tmp_path / "x.index").symlink_to("/dev/zero")
 
     with pytest.raises(ModelError, match="must be a regular file, got one of mode 20"):

@@ -1,4 +1,4 @@
-"""The shipped model gives TensorFlow's results, and damaged copies of it give errors."""
+"""The shipped digits model gives TensorFlow's results, and damaged copies give errors."""
 
 from __future__ import annotations
 
@@ -11,16 +11,14 @@ import pytest
 import passkit as pk
 from passkit.errors import PasskitError
 from passkit.frontends import tf_graphdef
-from passkit.frontends.tf_graphdef.proto import GraphDef
-from passkit.frontends.tf_graphdef.registry import OP_IMPORTERS
-from tests.frontends.tf_graphdef.models import DIGITS, attr
+from tests.frontends.tf_graphdef.models import DIGITS, OP_IMPORTERS, GraphDef, attr
 
 STORED = dict(np.load(DIGITS.with_suffix(".npz")))
 CASES = len(STORED["x"])
 
 
 def test_the_files_are_small_and_complete() -> None:
-    """Held-out digits, their labels and TensorFlow's results lie beside the model."""
+    """Held-out digits, labels and TensorFlow's results are shipped with the model."""
     assert DIGITS.stat().st_size + DIGITS.with_suffix(".npz").stat().st_size < 300_000
     assert {k: (v.shape, v.dtype.name) for k, v in STORED.items()} == {
         "x": ((CASES, 8, 8), "float32"),
@@ -29,8 +27,8 @@ def test_the_files_are_small_and_complete() -> None:
     }
 
 
-def test_the_graph_of_the_model() -> None:
-    """One input with a free batch size, one output, and layers to fuse."""
+def test_the_graph_has_a_free_batch_size() -> None:
+    """The graph has one input with a free batch size, one output, and layers to fuse."""
     graph = tf_graphdef.load(DIGITS)
     ops = [n.op.name for n in graph.nodes if n.op]
 
@@ -42,27 +40,27 @@ def test_the_graph_of_the_model() -> None:
 
 @pytest.mark.parametrize("batch", [1, 7, CASES])
 def test_interpreted_results_are_tensorflows(batch: int) -> None:
-    """The meaning of the graph is the model's."""
+    """Interpreted results equal TensorFlow's."""
     graph = tf_graphdef.load(DIGITS)
 
-    found = pk.interpret(graph, {"x": STORED["x"][:batch]})[0]
+    results = pk.interpret(graph, {"x": STORED["x"][:batch]})[0]
 
-    np.testing.assert_allclose(found, STORED["probabilities"][:batch], rtol=0, atol=1e-5)
+    np.testing.assert_allclose(results, STORED["probabilities"][:batch], rtol=0, atol=1e-5)
 
 
 def test_compiled_results_are_tensorflows() -> None:
-    """So are the kernels', at any batch size and with one compilation."""
+    """Compiled results equal TensorFlow's at any batch size, with one compilation."""
     exe = pk.compile(tf_graphdef.load(DIGITS))
 
     for batch in (1, 7, CASES):
-        found = exe(x=STORED["x"][:batch])[0]
-        np.testing.assert_allclose(found, STORED["probabilities"][:batch], rtol=0, atol=1e-5)
-    right = found.argmax(1) == STORED["labels"]
+        results = exe(x=STORED["x"][:batch])[0]
+        np.testing.assert_allclose(results, STORED["probabilities"][:batch], rtol=0, atol=1e-5)
+    right = results.argmax(1) == STORED["labels"]
     assert right.mean() >= 0.97
 
 
 def damaged(data: bytes, rng: random.Random) -> bytes:
-    """A copy with some bytes flipped, lost, doubled or cut off."""
+    """Return a copy with some bytes flipped, removed, duplicated or truncated."""
     out = bytearray(data)
     for _ in range(rng.choice([1, 1, 2, 5, 20])):
         at = rng.randrange(len(out))
@@ -81,7 +79,7 @@ def damaged(data: bytes, rng: random.Random) -> bytes:
 
 
 def without_weights() -> Any:
-    """The model with one element of each weight, so that changes hit its structure."""
+    """Return the model with one element for each weight, so that mutations hit its structure."""
     graph = GraphDef.FromString(DIGITS.read_bytes())
     for node in graph.node:
         tensor = node.attr["value"].tensor
@@ -96,7 +94,7 @@ VALUES += [np.zeros((2, 1), np.int32), np.ones(3, np.float32), {"type": 7}, {}]
 
 
 def rewired(rng: random.Random) -> Any:
-    """A copy with other operators, inputs, attributes or shapes: well-formed, and wrong."""
+    """Return a well-formed copy with other operators, inputs, attributes or shapes."""
     graph = without_weights()
     for _ in range(rng.choice([1, 2, 5, 20])):
         node = rng.choice(graph.node)
@@ -119,7 +117,7 @@ def rewired(rng: random.Random) -> Any:
 
 
 def outcome(source: Any) -> str:
-    """The kind of passkit's error, or "graph"; any other error goes through."""
+    """Return the kind of passkit's error, or "graph"; other errors are raised."""
     try:
         tf_graphdef.load(source)
     except PasskitError as error:
@@ -129,19 +127,19 @@ def outcome(source: Any) -> str:
 
 
 def test_damaged_files_give_errors_or_graphs() -> None:
-    """Whatever a file holds, nothing but a PasskitError comes out of reading it."""
+    """Loading damaged files raises nothing but PasskitError."""
     rng = random.Random(1)
     whole, bare = DIGITS.read_bytes(), without_weights().SerializeToString()
 
-    found = {outcome(damaged(whole if k % 3 == 0 else bare, rng)) for k in range(400)}
+    results = {outcome(damaged(whole if k % 3 == 0 else bare, rng)) for k in range(400)}
 
-    assert {"graph", "ModelError"} <= found
+    assert {"graph", "ModelError"} <= results
 
 
 def test_rewired_models_give_errors_or_graphs() -> None:
-    """Well-formed files that make no sense are refused by what they say."""
+    """Well-formed files without meaning are refused with a PasskitError."""
     rng = random.Random(2)
 
-    found = {outcome(rewired(rng)) for _ in range(800)}
+    results = {outcome(rewired(rng)) for _ in range(800)}
 
-    assert {"graph", "ModelError", "ShapeError", "DTypeError"} <= found
+    assert {"graph", "ModelError", "ShapeError", "DTypeError"} <= results

@@ -1,4 +1,4 @@
-"""Files of other formats are called what they are, with what to do instead."""
+"""Files of other formats are named in the error, with advice."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ import pytest
 import passkit as pk
 from passkit.errors import ModelError
 from passkit.frontends import tf_graphdef
-from passkit.frontends.tf_graphdef.proto import message
-from tests.frontends.tf_graphdef.models import DIGITS, model, node, placeholder
+from tests.frontends.tf_graphdef.models import DIGITS, message, model, node, placeholder
 from tests.frontends.tf_graphdef.test_proto import varint
 from tests.frontends.tf_graphdef.test_saved_model import SAVED
 
@@ -33,31 +32,31 @@ POINTER = (
 
 
 def archive(*names: str) -> bytes:
-    """A zip file of empty files."""
+    """Return a zip file of empty files."""
     out = BytesIO()
-    with zipfile.ZipFile(out, "w") as made:
+    with zipfile.ZipFile(out, "w") as result:
         for name in names:
-            made.writestr(name, b"")
+            result.writestr(name, b"")
     return out.getvalue()
 
 
 def tarred() -> bytes:
-    """A tar archive of a file."""
+    """Return a tar archive of a file."""
     out = BytesIO()
-    with tarfile.open(fileobj=out, mode="w") as made:
-        made.addfile(tarfile.TarInfo("saved_model.pb"))
+    with tarfile.open(fileobj=out, mode="w") as result:
+        result.addfile(tarfile.TarInfo("saved_model.pb"))
     return out.getvalue()
 
 
 def npy() -> bytes:
-    """An array as numpy.save writes it."""
+    """Return an array as numpy.save writes it."""
     out = BytesIO()
     np.save(out, np.zeros(2))
     return out.getvalue()
 
 
 def field(number: int, content: bytes | int) -> bytes:
-    """A field of a message."""
+    """Return an encoded message field."""
     if isinstance(content, int):
         return varint(number << 3) + varint(content)
     return varint(number << 3 | 2) + varint(len(content)) + content
@@ -124,20 +123,22 @@ FOREIGN: dict[str, tuple[bytes, str]] = {
 
 @pytest.mark.parametrize("name", FOREIGN)
 def test_other_formats_are_named(name: str, tmp_path: Path) -> None:
-    """A file, and its bytes, are called what they are."""
-    data, said = FOREIGN[name]
+    """The error for a file, or its bytes, names the format."""
+    data, message_text = FOREIGN[name]
     (tmp_path / "model.pb").write_bytes(data)
 
-    with pytest.raises(ModelError, match=rf"model\.pb' is .*{said}"):
+    with pytest.raises(ModelError, match=rf"model\.pb' is .*{message_text}"):
         tf_graphdef.load(tmp_path / "model.pb")
-    with pytest.raises(ModelError, match=f"the GraphDef is .*{said}"):
+    with pytest.raises(ModelError, match=f"the GraphDef is .*{message_text}"):
         tf_graphdef.load(data)
 
 
-def test_pointers_in_a_saved_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A repository that was cloned without Git LFS has pointers in each place of a folder."""
+def test_git_lfs_pointers_in_a_saved_model_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Git LFS pointers are recognized at each position in a SavedModel folder."""
     monkeypatch.chdir(tmp_path)
-    for name, said in (
+    for name, message_text in (
         ("saved_model.pb", "'m/saved_model.pb' is no TensorFlow model but a pointer of Git LFS"),
         ("variables/variables.index", "index' is no index of a checkpoint but a pointer of Git"),
         (
@@ -147,19 +148,19 @@ def test_pointers_in_a_saved_model(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     ):
         shutil.copytree(SAVED / "dense", "m", dirs_exist_ok=True)
         Path("m", name).write_bytes(POINTER)
-        with pytest.raises(ModelError, match=said):
+        with pytest.raises(ModelError, match=message_text):
             tf_graphdef.load("m")
 
 
-def test_a_frozen_graph_called_saved_model(tmp_path: Path) -> None:
-    """It needs a name of its own, since the folder is taken for a SavedModel."""
+def test_a_frozen_graph_called_saved_model_pb_is_refused(tmp_path: Path) -> None:
+    """A frozen graph called saved_model.pb is refused with advice to rename it."""
     shutil.copy(DIGITS, tmp_path / "saved_model.pb")
     with pytest.raises(ModelError, match=r"is no SavedModel but a GraphDef.*frozen\.pb"):
         tf_graphdef.load(tmp_path)
 
 
-def test_the_graph_of_a_meta_file(tmp_path: Path) -> None:
-    """TensorFlow 1 writes a graph and what is said about it beside a checkpoint."""
+def test_the_graph_of_a_meta_file_is_loaded(tmp_path: Path) -> None:
+    """The GraphDef of a TensorFlow 1 MetaGraphDef (.meta) is loaded."""
     graph = model(placeholder("x", 2), node("Neg", "y", "x"))
     meta: Any = message("MetaGraphDef")(graph_def=graph)
     meta.meta_info_def.tags.append("train")
@@ -169,8 +170,8 @@ def test_the_graph_of_a_meta_file(tmp_path: Path) -> None:
     assert [n.name for n in loaded.nodes] == ["x", "y"]
 
 
-def test_names_of_nodes_are_no_beginning_of_a_format() -> None:
-    """A model is a model, whatever its first node is called."""
+def test_node_names_are_not_mistaken_for_formats() -> None:
+    """A model is loaded whatever its first node is called."""
     for name in ("TFL3", "GGUF", "version", "PK", "ustar", "x" * 253 + "ustar"):
         loaded = tf_graphdef.load(model(placeholder(name, 2), node("Neg", "y", name)))
         data = model(placeholder(name, 2), node("Neg", "y", name)).SerializeToString()

@@ -1,4 +1,4 @@
-"""Functions, branches, loops, lists and variables: what they make, and what is refused."""
+"""Functions and branches: the graphs they become, and what is refused."""
 
 from __future__ import annotations
 
@@ -32,27 +32,27 @@ NEGATE = function("negate", "a", {"r": "m:y:0"}, node("Neg", "m", "a"))
 
 
 def call(name: str, function_name: str, *inputs: str) -> Any:
-    """A node that calls a function."""
+    """Return a node that calls a function."""
     return node("PartitionedCall", name, *inputs, f=calls(function_name))
 
 
 def run(source: Any, outputs: Any = None, **feeds: Any) -> list[Any]:
-    """The results of a model."""
+    """Return the results of a model."""
     graph = tf_graphdef.load(source, outputs)
-    given = {"x": FEED, **feeds}
-    return pk.interpret(graph, {n.name: given[n.name] for n in graph.inputs})
+    inputs = {"x": FEED, **feeds}
+    return pk.interpret(graph, {n.name: inputs[n.name] for n in graph.inputs})
 
 
-def ops_of(source: Any) -> list[str]:
-    """The operators that a model becomes."""
+def operators_of(source: Any) -> list[str]:
+    """Return the operators of a model's graph."""
     return [n.op.name for n in tf_graphdef.load(source).nodes if n.op]
 
 
 # functions
 
 
-def test_a_call_is_what_its_function_is() -> None:
-    """Nodes of a function get the caller's name in front of theirs, or that of the output."""
+def test_a_call_becomes_the_nodes_of_its_function() -> None:
+    """Nodes of a function are named after the caller, or after the output they compute."""
     graph = tf_graphdef.load(
         with_functions([X, call("a", "double", "x"), node("Exp", "y", "a")], DOUBLE)
     )
@@ -62,8 +62,8 @@ def test_a_call_is_what_its_function_is() -> None:
     assert [n.name for n in named.nodes] == ["x", "y"]
 
 
-def test_functions_call_functions() -> None:
-    """Also by an operator of the function's name, and with attributes that callers decide."""
+def test_functions_call_functions_with_attributes() -> None:
+    """Functions call others, also by an operator of the function's name, and pass attributes on."""
     cast = node("Cast", "c", "a", DstT={"placeholder": "T"})
     change = function("change", "a", {"r": "c:y:0"}, cast)
     outer = function(
@@ -71,14 +71,14 @@ def test_functions_call_functions() -> None:
     )
     outer.node_def[1].attr["f"].func.attr["T"].CopyFrom(attr(np.dtype("float64")))
 
-    (found,) = run(with_functions([X, call("y", "outer", "x")], DOUBLE, change, outer))
+    (results,) = run(with_functions([X, call("y", "outer", "x")], DOUBLE, change, outer))
 
-    assert found.dtype == np.float64
-    np.testing.assert_array_equal(found, 2 * FEED)
+    assert results.dtype == np.float64
+    np.testing.assert_array_equal(results, 2 * FEED)
 
 
-def test_results_by_name() -> None:
-    """An operator with several results has them under names."""
+def test_results_are_referred_to_by_name() -> None:
+    """Results of an operator with several named results are referred to by name."""
     switch = node("Switch", "s", "a", "t")
     body = function("f", "a", {"r": "s:output_true:0"}, TRUE, switch)
     body.node_def[1].input[1] = "t:output:0"
@@ -89,8 +89,8 @@ def test_results_by_name() -> None:
         run(with_functions([X, call("y", "f", "x")], body))
 
 
-def test_a_function_by_the_signature_argument() -> None:
-    """A GraphDef's function can be loaded for itself."""
+def test_signature_loads_a_function_of_a_graphdef() -> None:
+    """``signature=`` loads a single function of a GraphDef."""
     source = with_functions([X, call("y", "double", "x")], DOUBLE)
     graph = tf_graphdef.load(source, signature="double", shapes={"a": (2,)})
 
@@ -100,18 +100,24 @@ def test_a_function_by_the_signature_argument() -> None:
         tf_graphdef.load(source, signature="doubel")
 
 
-def loops_back(name: str, inner: str) -> Any:
-    """A function that calls another one."""
+def calling_function(name: str, inner: str) -> Any:
+    """Return a function that calls another one."""
     return function(name, "a", {"r": "c:output:0"}, call("c", inner, "a"))
 
 
 @pytest.mark.parametrize(
     ("functions", "message"),
     [
-        ([loops_back("f", "f")], "PartitionedCall 'c' calls the function 'f', which it is itself"),
-        ([loops_back("f", "g"), loops_back("g", "f")], "calls the function 'f', which it is its"),
+        (
+            [calling_function("f", "f")],
+            "PartitionedCall 'c' calls the function 'f', which it is itself",
+        ),
+        (
+            [calling_function("f", "g"), calling_function("g", "f")],
+            "calls the function 'f', which it is its",
+        ),
         ([], "the GraphDef has no function 'f'; known: "),
-        ([loops_back("ff", "f")], "the GraphDef has no function 'f'; did you mean 'ff'"),
+        ([calling_function("ff", "f")], "the GraphDef has no function 'f'; did you mean 'ff'"),
         ([NEGATE, NEGATE], "the GraphDef has two functions called 'negate'"),
         (
             [function("f", "a b", {"r": "a"})],
@@ -140,15 +146,15 @@ def loops_back(name: str, inner: str) -> Any:
         ),
     ],
 )
-def test_functions_that_cannot_be_called(functions: list[Any], message: str) -> None:
-    """A function must be there, take what it is given, and come to an end."""
+def test_invalid_calls_are_refused(functions: list[Any], message: str) -> None:
+    """Calls of missing or recursive functions, or with a wrong number of arguments, are refused."""
     with pytest.raises(ModelError, match=message):
         run(with_functions([X, call("y", "f", "x")], *functions))
 
 
-def test_very_deep_and_very_many_calls() -> None:
-    """A chain of functions is followed to a depth, a tree of them as far as nodes are left."""
-    chain = [loops_back(f"f{k}", f"f{k + 1}") for k in range(100)]
+def test_depth_and_number_of_calls_are_limited() -> None:
+    """Calls are followed to a maximal depth, and up to a maximal number of nodes."""
+    chain = [calling_function(f"f{k}", f"f{k + 1}") for k in range(100)]
     with pytest.raises(ModelError, match="calls 'f64' from 64 functions inside one another"):
         run(with_functions([X, call("y", "f0", "x")], *chain))
     tree = [
@@ -172,36 +178,36 @@ def test_very_deep_and_very_many_calls() -> None:
 
 
 def branches(condition: str, *others: Any, op: str = "If") -> Any:
-    """A model that doubles or negates."""
+    """Return a model that doubles or negates its input."""
     choice = node(op, "y", condition, "x", then_branch=calls("double"), else_branch=calls("negate"))
     return with_functions([X, *others, choice], DOUBLE, NEGATE)
 
 
 @pytest.mark.parametrize(("given", "factor"), [(TRUE, 2), (FALSE, -1)])
-def test_a_condition_that_is_known(given: Any, factor: int) -> None:
-    """Only the branch that is taken is there."""
+def test_a_known_condition_keeps_only_the_taken_branch(given: Any, factor: int) -> None:
+    """Only the branch that is taken is in the graph."""
     source = branches(given.name, given)
 
     np.testing.assert_array_equal(run(source)[0], factor * FEED)
-    assert len(ops_of(source)) == 1
+    assert len(operators_of(source)) == 1
 
 
 @pytest.mark.parametrize("op", ["If", "StatelessIf"])
-def test_a_condition_that_a_call_knows(op: str) -> None:
-    """Both branches are there, and each call chooses; a number counts as true unless it is 0."""
+def test_a_runtime_condition_selects_in_each_call(op: str) -> None:
+    """Both branches are in the graph, and each call selects; nonzero numbers are true."""
     for value, factor in ((True, 2), (False, -1)):
-        found = run(branches("p", P, op=op), p=np.array(value))[0]
-        np.testing.assert_array_equal(found, factor * FEED)
+        results = run(branches("p", P, op=op), p=np.array(value))[0]
+        np.testing.assert_array_equal(results, factor * FEED)
     for number, factor in ((7, 2), (0, -1)):
         np.testing.assert_array_equal(run(branches("n", N), n=np.int32(number))[0], factor * FEED)
 
 
-def test_an_operator_missing_in_a_branch_is_missed_where_it_is_taken() -> None:
-    """What is not run need not be supported; what may be, must."""
+def test_unsupported_operators_in_a_branch_count_only_if_it_may_run() -> None:
+    """An unsupported operator is an error only in a branch that may run."""
     rare = function("rare", "a", {"r": "m:y:0"}, node("Rare", "m", "a"))
     choice = node("If", "y", "f", "x", then_branch=calls("rare"), else_branch=calls("double"))
 
-    assert ops_of(with_functions([X, FALSE, choice], DOUBLE, rare)) == ["add"]
+    assert operators_of(with_functions([X, FALSE, choice], DOUBLE, rare)) == ["add"]
     choice.input[0] = "t"
     with pytest.raises(ModelError, match=r"1 node.* not supported: Rare × 1 \('y/m'\)"):
         run(with_functions([X, TRUE, choice], DOUBLE, rare))
@@ -226,7 +232,7 @@ WHOLE = function("whole", "a", {"r": "c:y:0"}, node("Cast", "c", "a", DstT=INT))
 
 
 def choosing(condition: str, *names: str, op: str = "If") -> Any:
-    """A choice between functions."""
+    """Return a selection between functions."""
     if op == "Case":
         branches = {"list": {"func": [{"name": n} for n in names]}}
         return node("Case", "y", condition, "x", branches=branches)
@@ -249,8 +255,8 @@ def choosing(condition: str, *names: str, op: str = "If") -> Any:
         ([P, node("If", "y", then_branch=calls("f"))], "If 'y' needs at least 1 input.* got 0"),
     ],
 )
-def test_branches_that_do_not_fit(nodes: list[Any], message: str) -> None:
-    """What is chosen from must be alike, and the condition one value."""
+def test_branches_of_different_results_are_refused(nodes: list[Any], message: str) -> None:
+    """Branches need results of equal shapes and dtypes, and a scalar condition."""
     none = function("none", "a", {})
     source = with_functions([X, *nodes], DOUBLE, NEGATE, LONGER, LISTS, WHOLE, none)
 

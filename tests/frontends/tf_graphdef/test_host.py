@@ -1,4 +1,4 @@
-"""NumPy functions stand in for operators that passkit does not have."""
+"""NumPy functions replace operators that passkit does not have."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ FEED = np.array([[3, 1, 2], [6, 5, 4]], np.float32)
 
 
 def result(function: Any, *nodes: Any, output: str = "y") -> Any:
-    """The compiled result of a model with an operator called Odd."""
+    """Return the compiled result of a model with an operator called Odd."""
     graph = tf_graphdef.load(model(X, *nodes), output, allow_host_ops={"Odd": function})
     return pk.compile(graph)(x=FEED)[0]
 
 
-def test_a_function_is_called_in_the_middle() -> None:
-    """What stands around it is compiled."""
+def test_operators_around_a_host_function_are_compiled() -> None:
+    """The operators before and after a host function are compiled."""
     nodes = [node("Neg", "n", "x"), node("Odd", "o", "n"), node("Neg", "y", "o")]
 
     np.testing.assert_array_equal(result(lambda x: np.sort(x, -1), *nodes), -np.sort(-FEED, -1))
 
 
-def test_shapes_and_types_are_found_by_trying() -> None:
-    """Unknown sizes stay unknown, others become what the function makes of them."""
+def test_shapes_and_dtypes_are_inferred_by_probing() -> None:
+    """Symbolic sizes stay symbolic; other dimensions are those that the function returns."""
 
     def function(x: Any, *, axis: int, **rest: Any) -> Any:
         return np.argmax(x, axis), np.concatenate([x, x], axis=-1)
@@ -43,12 +43,12 @@ def test_shapes_and_types_are_found_by_trying() -> None:
         ("(x.0,)", "int64"),
         ("(x.0, 6)", "float32"),
     ]
-    found = pk.interpret(graph, {"x": FEED})
-    np.testing.assert_array_equal(found[0], [0, 0])
+    results = pk.interpret(graph, {"x": FEED})
+    np.testing.assert_array_equal(results[0], [0, 0])
 
 
 @pytest.mark.parametrize(
-    ("value", "wanted"),
+    ("value", "expected"),
     [
         ([3, 4], [3, 4]),
         ((2, 5), (2, 5)),
@@ -56,16 +56,16 @@ def test_shapes_and_types_are_found_by_trying() -> None:
         (True, True),
     ],
 )
-def test_attributes_reach_the_function(value: Any, wanted: Any) -> None:
-    """Keyword-only parameters take attributes of their names."""
-    seen = []
+def test_attributes_reach_the_function(value: Any, expected: Any) -> None:
+    """Keyword-only parameters receive the node's attributes of these names."""
+    visited = []
 
     def function(x: Any, *, a: Any) -> Any:
-        seen.append(a)
+        visited.append(a)
         return x
 
     result(function, node("Odd", "y", "x", a=value))
-    assert seen[0] == wanted
+    assert visited[0] == expected
 
 
 @pytest.mark.parametrize(
@@ -75,14 +75,14 @@ def test_attributes_reach_the_function(value: Any, wanted: Any) -> None:
         (lambda x: np.ones((1,) * (x.shape[0] % 30)), r"returns \(1,\), then \(1, 1.* its rank"),
     ],
 )
-def test_shapes_that_cannot_be_found(function: Any, message: str) -> None:
-    """A dimension is fixed, or that of an input."""
+def test_shapes_that_depend_otherwise_on_sizes_are_refused(function: Any, message: str) -> None:
+    """An output dimension must be constant or equal to an input dimension."""
     with pytest.raises(ModelError, match=message):
         result(function, node("Odd", "y", "x"))
 
 
-def test_other_errors_of_the_function_are_its_own() -> None:
-    """They come through, with what was tried."""
+def test_errors_of_the_function_are_passed_on() -> None:
+    """Exceptions of the function are raised with a note on the probe."""
 
     def function(x: Any) -> Any:
         raise ZeroDivisionError("mine")
@@ -92,14 +92,14 @@ def test_other_errors_of_the_function_are_its_own() -> None:
     assert "Odd 'y': the function for Odd, tried on ones of (31, 3)" in caught.value.__notes__
 
 
-def test_what_is_no_function() -> None:
-    """A name is mapped to a function of arrays."""
+def test_values_that_are_no_functions_are_refused() -> None:
+    """A value that is not callable is refused."""
     with pytest.raises(ModelError, match="allow_host_ops gives 3 for Odd; a function"):
         result(3, node("Odd", "y", "x"))
 
 
-def test_many_unknown_sizes() -> None:
-    """There are not numbers enough to try more."""
+def test_more_unknown_sizes_than_probes_are_refused() -> None:
+    """More unknown sizes than there are probe numbers are refused."""
     wide = placeholder("x", *[None] * 7)
     with pytest.raises(ModelError, match="Odd 'y' reads 7 unknown sizes, and .* may read 6"):
         tf_graphdef.load(model(wide, node("Odd", "y", "x")), allow_host_ops={"Odd": np.sin})

@@ -1,4 +1,4 @@
-"""Models become graphs: sources, names, edges, outputs, shapes, and what can be wrong."""
+"""Loading of models: sources, names, edges, outputs, shapes, and errors."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ FEED = np.array([[1, 2, 3], [4, 5, 6]], np.float32)
 
 
 def result(graph: pk.Graph) -> list[Any]:
-    """The first result for the feed, as a list."""
+    """Return the first result for a feed, as a list."""
     return pk.interpret(graph, {"x": FEED})[0].tolist()  # type: ignore[no-any-return]
 
 
 @pytest.mark.parametrize("kind", ["pb", "pbtxt", "str", "bytes", "bytearray", "message"])
-def test_every_source(kind: str, tmp_path: Path) -> None:
-    """Files, bytes and messages hold the same model."""
+def test_every_source_gives_the_same_graph(kind: str, tmp_path: Path) -> None:
+    """Files, bytes and messages of a model give the same graph."""
     file = tmp_path / ("m.pbtxt" if kind == "pbtxt" else "m.pb")
     data = SMALL.SerializeToString()
     file.write_bytes(text_format.MessageToString(SMALL).encode() if kind == "pbtxt" else data)
@@ -38,33 +38,33 @@ def test_every_source(kind: str, tmp_path: Path) -> None:
 
 
 class GraphDef:
-    """A GraphDef of TensorFlow's own package."""
+    """A GraphDef of another protobuf package, such as TensorFlow's own."""
 
     class DESCRIPTOR:
-        """What protobuf says about the message."""
+        """Descriptor with the full name of the message."""
 
         full_name = "tensorflow.GraphDef"
 
     def SerializeToString(self) -> bytes:  # noqa: N802 - protobuf's name
-        """The message as bytes."""
+        """Return the message as bytes."""
         data: bytes = SMALL.SerializeToString()
         return data
 
 
-def test_messages_of_tensorflow() -> None:
+def test_graphdefs_of_other_packages_are_read() -> None:
     """A GraphDef of another package is read through its bytes."""
     assert result(tf_graphdef.load(GraphDef())) == [[1, 4, 9], [4, 10, 18]]
 
 
-@pytest.mark.parametrize(("source", "found"), [(3, "int"), (None, "NoneType"), ([b""], "list")])
-def test_other_sources_are_an_error(source: Any, found: str) -> None:
-    """What is no model is named."""
-    with pytest.raises(ModelError, match=f"Keras model of TensorFlow, got {found}"):
+@pytest.mark.parametrize(("source", "type_name"), [(3, "int"), (None, "NoneType"), ([b""], "list")])
+def test_sources_that_are_no_model_are_refused(source: Any, type_name: str) -> None:
+    """The type of a source that is no model is named."""
+    with pytest.raises(ModelError, match=f"Keras model of TensorFlow, got {type_name}"):
         tf_graphdef.load(source)
 
 
-def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A missing file, a SavedModel folder and a name too long each say so."""
+def test_unreadable_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A missing file, a SavedModel folder without model, and an overlong name are refused."""
     monkeypatch.chdir(tmp_path)  # messages cut long names short
     with pytest.raises(ModelError, match=r"nothing\.pb' is not a file"):
         tf_graphdef.load("nothing.pb")
@@ -78,7 +78,7 @@ def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_names_are_kept() -> None:
-    """Nodes, inputs and outputs are called as in the model."""
+    """Nodes, inputs and outputs keep their names."""
     graph = tf_graphdef.load(model(X, node("Neg", "scope/neg", "x"), node("Exp", "e", "scope/neg")))
 
     assert [n.name for n in graph.nodes] == ["x", "scope/neg", "e"]
@@ -86,7 +86,7 @@ def test_names_are_kept() -> None:
 
 
 def test_a_batch_size_stays_free() -> None:
-    """An unknown dimension is a size of its own."""
+    """An unknown dimension becomes a symbolic size."""
     graph = tf_graphdef.load(SMALL)
 
     assert str(graph.inputs[0].entries[0].shape) == "(x.0, 3)"
@@ -94,24 +94,24 @@ def test_a_batch_size_stays_free() -> None:
 
 
 @pytest.mark.parametrize(
-    ("shape", "found"), [((8, 3), "(8, 3)"), (("n", None), "(n, 3)"), ((None, 3), "(x.0, 3)")]
+    ("shape", "shown_shape"), [((8, 3), "(8, 3)"), (("n", None), "(n, 3)"), ((None, 3), "(x.0, 3)")]
 )
-def test_shapes_make_inputs_more_precise(shape: Any, found: str) -> None:
-    """A caller's shape fills in what the model leaves open."""
+def test_shapes_make_inputs_more_precise(shape: Any, shown_shape: str) -> None:
+    """``shapes=`` refines unknown dimensions of the model."""
     graph = tf_graphdef.load(SMALL, shapes={"x:0": shape})
 
-    assert str(graph.outputs[0].shape) == found
+    assert str(graph.outputs[0].shape) == shown_shape
 
 
 @pytest.mark.parametrize(("shape", "shown"), [((2, 4), r"\(2, 4\)"), ((None,), r"\(\?\)")])
 def test_shapes_cannot_contradict_the_model(shape: Any, shown: str) -> None:
-    """A known dimension stays what it is."""
+    """``shapes=`` cannot change known dimensions."""
     with pytest.raises(ModelError, match=rf"'x' has the shape \(\?, 3\), got {shown} in shapes="):
         tf_graphdef.load(SMALL, shapes={"x": shape})
 
 
-def test_shapes_are_of_inputs() -> None:
-    """A shape for something else offers the nearest input."""
+def test_shapes_of_unknown_inputs_suggest_the_nearest() -> None:
+    """``shapes=`` for an unknown name is refused with the nearest input."""
     with pytest.raises(ModelError, match=r"no input 'xx' to give the shape \(2,\); did you .*'x'"):
         tf_graphdef.load(SMALL, shapes={"xx": (2,)})
     with pytest.raises(ModelError, match="no input 'y' to give"):
@@ -119,7 +119,7 @@ def test_shapes_are_of_inputs() -> None:
 
 
 def test_a_default_becomes_an_input_when_it_gets_a_shape() -> None:
-    """PlaceholderWithDefault is its default, or an input of the caller's shape."""
+    """PlaceholderWithDefault is its default, or an input if ``shapes=`` names it."""
     nodes = [
         const("d", [[1.0, 2.0, 3.0]]),
         node("PlaceholderWithDefault", "p", "d", shape=(None, 3)),
@@ -131,7 +131,7 @@ def test_a_default_becomes_an_input_when_it_gets_a_shape() -> None:
 
 
 def test_old_scalar_placeholders_have_an_unknown_rank() -> None:
-    """Before producer 24 a scalar shape meant that none was known."""
+    """Before producer 24, a scalar placeholder has an unknown rank."""
     old = model(placeholder("x"), node("Neg", "y", "x"))
     assert tf_graphdef.load(old).outputs[0].shape == ()
     old.versions.producer = 23
@@ -140,15 +140,15 @@ def test_old_scalar_placeholders_have_an_unknown_rank() -> None:
     assert tf_graphdef.load(old, shapes={"x": (2, 3)}).outputs[0].shape == (2, 3)
 
 
-def test_default_outputs_are_what_nobody_reads() -> None:
-    """Constants, inputs and NoOps that nobody reads are no results."""
+def test_default_outputs_are_the_nodes_that_are_not_read() -> None:
+    """Constants, inputs and NoOps that are not read are no default outputs."""
     idle = [const("c", 1.0), node("NoOp", "init"), node("Exp", "b", "x"), node("Neg", "a", "x")]
 
     assert [e.name for e in tf_graphdef.load(model(X, *idle)).outputs] == ["b", "a"]
 
 
 def test_outputs_by_name() -> None:
-    """Any node can be asked for, in any order, with or without an index."""
+    """Any node can be an output, in any order, with or without an index."""
     nodes = [node("Exp", "a", "x"), node("Neg", "b", "a")]
 
     graph = tf_graphdef.load(model(X, *nodes), outputs=["b:0", "a"])
@@ -158,7 +158,7 @@ def test_outputs_by_name() -> None:
 
 
 def test_an_output_that_only_passes_on_gives_its_name() -> None:
-    """The operator behind an Identity takes over its name, so that no copy is made."""
+    """The operator behind an output Identity takes over its name, so that no copy is made."""
     nodes = [node("Exp", "e", "x"), node("Identity", "i", "e"), node("Identity", "Identity", "i")]
 
     graph = tf_graphdef.load(model(X, *nodes))
@@ -167,7 +167,7 @@ def test_an_output_that_only_passes_on_gives_its_name() -> None:
 
 
 def test_two_names_for_one_result() -> None:
-    """Outputs keep their names also where they are the same value, or an input."""
+    """Outputs that are the same value, or an input, keep their names."""
     nodes = [node("Exp", "e", "x"), node("Identity", "i", "e"), node("Identity", "j", "x")]
 
     graph = tf_graphdef.load(model(X, *nodes), outputs=["e", "i", "j"])
@@ -177,14 +177,14 @@ def test_two_names_for_one_result() -> None:
 
 
 def test_unused_outputs_are_not_needed() -> None:
-    """What does not lead to an output may be unsupported."""
+    """Unsupported operators that no output depends on are ignored."""
     nodes = [node("Neg", "y", "x"), node("Unheard", "z", "x")]
 
     assert tf_graphdef.load(model(X, *nodes), outputs="y").outputs[0].name == "y"
 
 
 def test_control_inputs_order_nothing_here() -> None:
-    """Effects that inference has none of are dropped: NoOp, Assert and what leads to them."""
+    """NoOp, Assert and the nodes they need are dropped, since inference has no side effects."""
     nodes = [
         node("Assert", "check", "x"),
         node("NoOp", "group", "^check"),
@@ -210,7 +210,7 @@ def test_control_inputs_order_nothing_here() -> None:
     ],
 )
 def test_names_that_tensorflow_does_not_allow(name: str, shown: str) -> None:
-    """Such a name never gets into a graph, and is shown on one line."""
+    """An invalid name is refused and shown on one line."""
     with pytest.raises(ModelError, match=f"node 1 of the GraphDef is called {shown}; a name") as e:
         tf_graphdef.load(model(X, node("Neg", name, "x")))
     assert "\n" not in str(e.value)
@@ -229,8 +229,8 @@ def test_names_that_tensorflow_does_not_allow(name: str, shown: str) -> None:
         ([node("Neg", "y", "x:999999999")], "output 999999999 is asked for"),
     ],
 )
-def test_edges_and_names_must_fit(nodes: list[Any], message: str) -> None:
-    """Each edge leads from a node, and each name stands for one."""
+def test_dangling_edges_and_duplicate_names_are_refused(nodes: list[Any], message: str) -> None:
+    """Each edge must start at a node, and each name be unique."""
     with pytest.raises(ModelError, match=message):
         tf_graphdef.load(model(X, *nodes))
 
@@ -245,13 +245,13 @@ def test_edges_and_names_must_fit(nodes: list[Any], message: str) -> None:
     ],
 )
 def test_cycles_are_an_error(nodes: list[Any]) -> None:
-    """A node cannot depend on itself, through data or control."""
+    """Cycles of data or control edges are refused."""
     with pytest.raises(ModelError, match=r"node '[ab]' reads '[ab]', which depends on it: a cycle"):
         tf_graphdef.load(model(X, *nodes), outputs="b")
 
 
-def test_a_model_of_nothing_is_an_error() -> None:
-    """Neither an empty file nor a closed circle has a result."""
+def test_models_without_results_are_refused() -> None:
+    """An empty file and a graph without outputs are refused."""
     with pytest.raises(ModelError, match="the GraphDef holds no nodes"):
         tf_graphdef.load(model())
     circle = model(node("Neg", "a", "b"), node("Neg", "b", "a"))
@@ -262,7 +262,7 @@ def test_a_model_of_nothing_is_an_error() -> None:
 
 
 def test_unknown_outputs_offer_the_nearest() -> None:
-    """A typing error in a name is answered with the right one."""
+    """An unknown output is refused with the nearest name."""
     graph = model(X, node("Softmax", "probabilities", "x"))
 
     with pytest.raises(ModelError, match=r"no node 'probabilites:0' .* 'probabilities'"):
@@ -270,7 +270,7 @@ def test_unknown_outputs_offer_the_nearest() -> None:
 
 
 def test_all_unsupported_operators_come_in_one_error() -> None:
-    """The message counts them and names some of their nodes."""
+    """The error counts unsupported operators and names some of their nodes."""
     nodes = [node("Conv9D", f"c{k}", "x") for k in range(5)] + [node("Warp", "w", "c0")]
     total = node("Pack", "y", "w", *(f"c{k}" for k in range(5)))
 
@@ -280,7 +280,7 @@ def test_all_unsupported_operators_come_in_one_error() -> None:
 
 
 def test_very_many_unsupported_operators_make_a_short_message() -> None:
-    """A message stays readable whatever the model holds."""
+    """The error stays short for any number of unsupported operators."""
     nodes = [node("No" + "o" * 500 + str(k), f"n{k}", "x") for k in range(99)]
 
     with pytest.raises(ModelError, match="99 node.s. of 99 .* and 49 more operators") as caught:
@@ -289,21 +289,21 @@ def test_very_many_unsupported_operators_make_a_short_message() -> None:
 
 
 def test_long_chains_are_ordinary() -> None:
-    """Nothing here is recursive."""
+    """Long chains of nodes load without recursion."""
     nodes = [node("Neg", f"n{k}", f"n{k - 1}" if k else "x") for k in range(20_000)]
 
     assert len(tf_graphdef.load(model(X, *nodes)).nodes) == 20_001
 
 
 def test_order_in_the_file_does_not_matter() -> None:
-    """A node may stand before those it reads."""
+    """A node may precede the nodes that it reads."""
     graph = tf_graphdef.load(model(node("Neg", "b", "a"), node("Neg", "a", "x"), X))
 
     assert [n.name for n in graph.nodes] == ["x", "a", "b"]
 
 
-def test_more_memory_can_be_allowed() -> None:
-    """A zero that repeats a million times needs leave to do so."""
+def test_max_nbytes_raises_the_memory_limit() -> None:
+    """A constant that repeats one element a million times needs a higher ``max_nbytes``."""
     zeros = const("c", 0.0)
     for size in (1 << 10, 1 << 15):
         zeros.attr["value"].tensor.tensor_shape.dim.add(size=size)
@@ -315,8 +315,8 @@ def test_more_memory_can_be_allowed() -> None:
     assert tf_graphdef.load(large, max_nbytes=1 << 28).outputs[0].shape == (1 << 10, 1 << 15)
 
 
-def test_many_inputs_have_a_budget() -> None:
-    """A node that names its input a million times is refused before they are all looked up."""
+def test_very_many_edges_are_refused() -> None:
+    """A node with a million inputs is refused before they are resolved."""
     wide = model(const("c", 1.0), node("Pack", "y", *["c"] * 1_000_000)).SerializeToString()
 
     with pytest.raises(ModelError, match=r"(inputs of Pack 'y'|Pack 'y') needs [\d,]+ bytes"):
@@ -324,13 +324,16 @@ def test_many_inputs_have_a_budget() -> None:
 
 
 def test_an_edge_of_a_missing_operator_may_have_any_index() -> None:
-    """How many results an unknown operator has is not known, so what it is comes first."""
+    """An unsupported operator is reported before the index of its result is checked."""
     with pytest.raises(ModelError, match=r"not supported: Odd × 1 \('o'\)"):
         tf_graphdef.load(model(X, node("Odd", "o", "x"), node("Neg", "y", "o:5")))
 
 
 def test_placeholders_that_no_output_needs_may_be_fed(tmp_path: Path) -> None:
-    """As in TensorFlow; they are no inputs, and need not be fed; unknown names are refused."""
+    """As in TensorFlow, unused placeholders may be fed.
+
+    They are no inputs, and unknown names are refused.
+    """
     graph = tf_graphdef.load(
         model(
             placeholder("x", 2),
@@ -349,8 +352,8 @@ def test_placeholders_that_no_output_needs_may_be_fed(tmp_path: Path) -> None:
     assert [n.name for n in graph.inputs] == ["x"]
     assert graph.unread == ("labels", "rate")
     pk.compile(graph, target="interpret").save(tmp_path / "saved")
-    for made in (graph, graph.rebuild(lambda node, inputs: None), pk.from_json(pk.to_json(graph))):
-        np.testing.assert_array_equal(pk.interpret(made, feeds)[0], -x)
+    for built in (graph, graph.rebuild(lambda node, inputs: None), pk.from_json(pk.to_json(graph))):
+        np.testing.assert_array_equal(pk.interpret(built, feeds)[0], -x)
     planned = pk.ApplyPasses(graph, ["Simplify", "Fusion", "CodeGen"])
     np.testing.assert_array_equal(pk.interpret(planned, feeds)[0], -x)
     for run in (

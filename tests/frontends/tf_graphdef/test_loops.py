@@ -1,4 +1,7 @@
-"""Loops and lists: unrolled where they can be counted, else run; and what is refused."""
+"""Loops, tensor lists and TensorFlow 1's control flow: unrolled if countable, else run.
+
+And errors.
+"""
 
 from __future__ import annotations
 
@@ -35,46 +38,46 @@ TWICE = function(
 
 
 def loop(condition: str = "until", body: str = "twice", *inputs: str) -> Any:
-    """A loop over a counter, its end and a value."""
-    given = inputs or ("zero", "n", "x")
-    return node("While", "y", *given, cond=calls(condition), body=calls(body))
+    """Return a loop over a counter, its limit and a value."""
+    arguments = inputs or ("zero", "n", "x")
+    return node("While", "y", *arguments, cond=calls(condition), body=calls(body))
 
 
-def looping(*nodes: Any, bodies: Any = (UNTIL, TWICE)) -> Any:
-    """A model with a loop."""
+def model_with_loop(*nodes: Any, bodies: Any = (UNTIL, TWICE)) -> Any:
+    """Return a model with a loop."""
     return with_functions([X, ZERO, *nodes], *bodies)
 
 
-def test_a_loop_that_can_be_counted() -> None:
-    """As many rounds as there are, under the number of each, and nothing of the counter."""
-    source = looping(const("n", 3), loop())
+def test_a_loop_of_known_iterations_is_unrolled() -> None:
+    """Each iteration is in the graph under its number, and the counter is folded."""
+    source = model_with_loop(const("n", 3), loop())
 
     np.testing.assert_array_equal(run(source, "y:2")[0], 8 * FEED)
     graph = tf_graphdef.load(source, "y:2")
     assert [n.name for n in graph.nodes] == ["x", "y/0/w", "y/1/w", "y/2/w", "y"]
 
 
-def test_a_loop_of_no_rounds() -> None:
-    """Its values are what it began with."""
-    np.testing.assert_array_equal(run(looping(const("n", 0), loop()), "y:2")[0], FEED)
+def test_a_loop_of_zero_iterations_returns_its_inputs() -> None:
+    """A loop without iterations returns its initial values."""
+    np.testing.assert_array_equal(run(model_with_loop(const("n", 0), loop()), "y:2")[0], FEED)
 
 
 @pytest.mark.parametrize("rounds", [0, 1, 5])
-def test_a_loop_that_a_call_counts(rounds: int) -> None:
-    """It is one operator, which goes round as often as the call says."""
-    source = looping(N, loop())
+def test_a_loop_of_unknown_iterations_is_one_node(tensorflow1_loop: int) -> None:
+    """The loop is one node, which iterates as often as the call requires."""
+    source = model_with_loop(N, loop())
 
     for target in ("interpret", "cpu"):
         exe = pk.compile(tf_graphdef.load(source, ["y:0", "y:2"]), target=target)
-        count, found = exe(x=FEED, n=np.int32(rounds))
-        assert count == rounds
-        np.testing.assert_array_equal(found, 2**rounds * FEED)
+        count, results = exe(x=FEED, n=np.int32(tensorflow1_loop))
+        assert count == tensorflow1_loop
+        np.testing.assert_array_equal(results, 2**tensorflow1_loop * FEED)
 
 
 def test_long_loops_are_not_unrolled() -> None:
-    """Neither of more rounds than allowed, nor of more nodes; they run all the same."""
-    source = looping(const("n", 5000), loop())
-    assert ops_of_output(source).count("while_loop") == 1
+    """Loops with too many iterations or nodes run at run time."""
+    source = model_with_loop(const("n", 5000), loop())
+    assert operators_of_output(source).count("while_loop") == 1
     wide = function(
         "twice",
         "i n v",
@@ -82,19 +85,19 @@ def test_long_loops_are_not_unrolled() -> None:
         *ADD,
         *(node("Add", f"w{k}", f"w{k - 1}:z:0" if k else "v", "v") for k in range(100)),
     )
-    source = looping(const("n", 200), loop(), bodies=(UNTIL, wide))
-    assert "while_loop" in ops_of_output(source)
-    graph = tf_graphdef.load(looping(const("n", 20), loop()), "y:0", max_rounds=10)
+    source = model_with_loop(const("n", 200), loop(), bodies=(UNTIL, wide))
+    assert "while_loop" in operators_of_output(source)
+    graph = tf_graphdef.load(model_with_loop(const("n", 20), loop()), "y:0", max_rounds=10)
     assert int(pk.interpret(graph, {"x": FEED} if graph.inputs else {})[0]) == 20
 
 
-def ops_of_output(source: Any) -> list[str]:
-    """The operators behind the value of a loop."""
+def operators_of_output(source: Any) -> list[str]:
+    """Return the operators behind the value of a loop."""
     return [n.op.name for n in tf_graphdef.load(source, "y:2").nodes if n.op]
 
 
-def test_an_operator_missing_in_a_loop() -> None:
-    """It is found in body and condition, with what else is missing."""
+def test_unsupported_operators_in_a_loop_are_reported() -> None:
+    """Unsupported operators in body and condition are reported with all others."""
     bad = function(
         "twice", "i n v", {"i": "j:z:0", "n": "n", "v": "w:z:0"}, *ADD, node("Odd", "w", "v")
     )
@@ -105,7 +108,7 @@ def test_an_operator_missing_in_a_loop() -> None:
         ([N], (UNTIL, bad), r"1 node.* Odd × 1"),
     ):
         with pytest.raises(ModelError, match=message):
-            tf_graphdef.load(looping(*nodes, loop(), bodies=bodies), "y:2")
+            tf_graphdef.load(model_with_loop(*nodes, loop(), bodies=bodies), "y:2")
 
 
 GROWS = function(
@@ -156,17 +159,19 @@ ASSIGNS.control_ret["a"] = "a"
         ),
     ],
 )
-def test_loops_that_do_not_fit(nodes: list[Any], bodies: Any, message: str) -> None:
-    """A value of a loop keeps its number, type and shape."""
+def test_loops_that_change_shapes_or_dtypes_are_refused(
+    nodes: list[Any], bodies: Any, message: str
+) -> None:
+    """A loop must keep the number, shapes and dtypes of its values."""
     with pytest.raises(ModelError, match=message):
-        tf_graphdef.load(looping(*nodes, loop(), bodies=bodies), "y:2")
+        tf_graphdef.load(model_with_loop(*nodes, loop(), bodies=bodies), "y:2")
 
 
 # lists
 
 
 def reserve(count: str = "two", **attrs: Any) -> Any:
-    """A list of a length."""
+    """Return a list of a length."""
     return node("TensorListReserve", "l", "any", count, element_dtype=FLOAT, **attrs)
 
 
@@ -175,7 +180,7 @@ ITEM = const("item", [1.0, 2.0])
 
 
 @pytest.mark.parametrize(
-    ("nodes", "wanted"),
+    ("nodes", "expected"),
     [
         (
             [
@@ -266,13 +271,13 @@ ITEM = const("item", [1.0, 2.0])
         ),
     ],
 )
-def test_lists(nodes: list[Any], wanted: Any) -> None:
-    """Each operator on lists does to them what it does in TensorFlow."""
+def test_list_operators_equal_tensorflows(nodes: list[Any], expected: Any) -> None:
+    """Each list operator gives TensorFlow's result."""
     empty = node("EmptyTensorList", "e", "any", "two", element_dtype=FLOAT)
     source = model(ANY, ITEM, ZERO, TWO, const("one", 1), reserve(), empty, *nodes)
 
-    found = pk.interpret(tf_graphdef.load(source, "y"))[0]
-    np.testing.assert_array_equal(found, wanted)
+    results = pk.interpret(tf_graphdef.load(source, "y"))[0]
+    np.testing.assert_array_equal(results, expected)
 
 
 @pytest.mark.parametrize(
@@ -305,8 +310,8 @@ def test_lists(nodes: list[Any], wanted: Any) -> None:
         ([node("Identity", "y", "l")], "cannot return 'y': it is a list of tensors, and an array"),
     ],
 )
-def test_lists_that_do_not_fit(nodes: list[Any], message: str) -> None:
-    """Lists hold items of one type, at places that they have."""
+def test_invalid_list_operations_are_refused(nodes: list[Any], message: str) -> None:
+    """Items of another dtype and indices out of range are refused."""
     empty = node("EmptyTensorList", "e", "any", "two", element_dtype=FLOAT)
     handle = node("VarHandleOp", "h", dtype=FLOAT, shape=())
     source = model(ANY, ITEM, ZERO, TWO, reserve(), empty, handle, *nodes)
@@ -315,8 +320,8 @@ def test_lists_that_do_not_fit(nodes: list[Any], message: str) -> None:
         tf_graphdef.load(source, "y")
 
 
-def test_lists_by_an_index_that_a_call_knows() -> None:
-    """Then a list is an array of its items."""
+def test_lists_with_runtime_indices_become_arrays() -> None:
+    """A list that is indexed at run time becomes an array of its items."""
     nodes = [
         ANY,
         TWO,
@@ -331,8 +336,8 @@ def test_lists_by_an_index_that_a_call_knows() -> None:
         np.testing.assert_array_equal(y, FEED)
 
 
-def test_lists_of_items_that_differ() -> None:
-    """Such a list is no array, nor is one of which nothing is known."""
+def test_runtime_indices_need_items_of_one_shape() -> None:
+    """Items of different or unknown shapes cannot become an array."""
     nodes = [ANY, TWO, ITEM, N, const("more", [1.0, 2.0, 3.0])]
     put = [
         node("EmptyTensorList", "l", "any", "two", element_dtype=FLOAT),
@@ -351,7 +356,7 @@ def test_lists_of_items_that_differ() -> None:
 
 
 def conditional(condition: Any, *more: Any) -> Any:
-    """A value that is doubled or negated, as TensorFlow 1 has it."""
+    """Return a value that is doubled or negated by Switch and Merge."""
     return model(
         X,
         condition,
@@ -364,33 +369,33 @@ def conditional(condition: Any, *more: Any) -> Any:
 
 
 @pytest.mark.parametrize(("condition", "factor", "which"), [(TRUE, 2, 1), (FALSE, -1, 0)])
-def test_switch_and_merge(condition: Any, factor: int, which: int) -> None:
-    """The side that is dead leaves nothing behind."""
-    found, index = run(conditional(condition), ["y", "y:1"])
+def test_switch_and_merge_on_a_known_condition(condition: Any, factor: int, which: int) -> None:
+    """Nodes on the dead side are not in the graph."""
+    results, index = run(conditional(condition), ["y", "y:1"])
 
-    np.testing.assert_array_equal(found, factor * FEED)
+    np.testing.assert_array_equal(results, factor * FEED)
     assert index == which
     assert [n for n in ops_of(conditional(condition)) if n != "identity"] in (["add"], ["neg"])
 
 
-def test_merge_chooses_in_each_call() -> None:
-    """Where the condition is an input, the Switch in front decides."""
+def test_merge_selects_on_a_runtime_condition() -> None:
+    """A Merge selects by the condition of the Switch in front of it."""
     for value, factor, which in ((True, 2, 1), (False, -1, 0)):
-        found, index = run(conditional(P), ["y", "y:1"], p=np.array(value))
-        np.testing.assert_array_equal(found, factor * FEED)
+        results, index = run(conditional(P), ["y", "y:1"], p=np.array(value))
+        np.testing.assert_array_equal(results, factor * FEED)
         assert index == which
 
 
-def test_merges_in_and_after_one_another() -> None:
-    """Each is decided by its own condition, also where another one has the same, or is around."""
+def test_nested_and_chained_merges_use_their_own_conditions() -> None:
+    """Each Merge is decided by its own Switch, also if conditions are shared or nested."""
     after = [
         node("Switch", "t", "y", "p"),
         node("Neg", "c", "t"),
         node("Merge", "z", "c", "t:1"),
     ]
     for value, factor in ((True, 2), (False, 1)):
-        found = run(conditional(P, *after), "z", p=np.array(value))[0]
-        np.testing.assert_array_equal(found, factor * FEED)
+        results = run(conditional(P, *after), "z", p=np.array(value))[0]
+        np.testing.assert_array_equal(results, factor * FEED)
     q = placeholder("q", dtype="bool")
     inside = [
         node("Switch", "u", "b", "q"),
@@ -400,12 +405,12 @@ def test_merges_in_and_after_one_another() -> None:
     ]
     for outer, inner, factor in ((0, 0, -1), (0, 1, -1), (1, 0, -2), (1, 1, 2)):
         feeds = {"p": np.array(bool(outer)), "q": np.array(bool(inner))}
-        found = run(conditional(P, q, *inside), "z", **feeds)[0]
-        np.testing.assert_array_equal(found, factor * FEED)
+        results = run(conditional(P, q, *inside), "z", **feeds)[0]
+        np.testing.assert_array_equal(results, factor * FEED)
 
 
-def test_conditions_far_inside_one_another() -> None:
-    """They are followed to a depth."""
+def test_nesting_of_conditions_is_limited() -> None:
+    """Conditions are followed to a maximal depth."""
     nodes = [placeholder(f"p{k}", dtype="bool") for k in range(80)]
     nodes += [node("Switch", f"s{k}", f"s{k - 1}" if k else "x", f"p{k}") for k in range(80)]
     nodes.append(node("Merge", "z", "s79", "s79:1"))
@@ -430,16 +435,16 @@ def test_conditions_far_inside_one_another() -> None:
         ),
     ],
 )
-def test_flow_that_leads_nowhere(nodes: list[Any], message: str) -> None:
-    """Only what TensorFlow builds can be followed."""
+def test_invalid_switches_and_merges_are_refused(nodes: list[Any], message: str) -> None:
+    """Control flow that TensorFlow does not build is refused."""
     if "t" in [n.name for n in nodes]:
         nodes = [const("c", [True]), node("Switch", "t", "x", "c"), *nodes[1:]]
     with pytest.raises(ModelError, match=message):
         tf_graphdef.load(conditional(P, *nodes), "z")
 
 
-def rounds(*changed: Any) -> Any:
-    """A loop of TensorFlow 1 that doubles a value; nodes given replace those of their name."""
+def tensorflow1_loop(*changed: Any) -> Any:
+    """Return a TensorFlow 1 loop that doubles a value; given nodes replace those of their name."""
     nodes = [
         X,
         ZERO,
@@ -465,30 +470,32 @@ def rounds(*changed: Any) -> Any:
     return model(*(new.pop(n.name, n) for n in nodes), *new.values())
 
 
-def test_frames() -> None:
-    """A loop between Enter and Exit is unrolled, or runs."""
-    np.testing.assert_array_equal(run(rounds(), "y")[0], 8 * FEED)
-    assert ops_of_exit(rounds()) == ["add"] * 3
+def test_tensorflow1_loops_are_unrolled_or_run() -> None:
+    """A loop between Enter and Exit is unrolled, or runs at run time."""
+    np.testing.assert_array_equal(run(tensorflow1_loop(), "y")[0], 8 * FEED)
+    assert operators_of_exit(tensorflow1_loop()) == ["add"] * 3
     for count in (0, 4):
-        found = run(rounds(N), "y", n=np.int32(count))[0]
-        np.testing.assert_array_equal(found, 2**count * FEED)
+        results = run(tensorflow1_loop(N), "y", n=np.int32(count))[0]
+        np.testing.assert_array_equal(results, 2**count * FEED)
 
 
-def ops_of_exit(source: Any) -> list[str]:
-    """The operators behind the exit of a loop, less what only names it."""
+def operators_of_exit(source: Any) -> list[str]:
+    """Return the operators behind the exit of a loop, without identities."""
     names = [n.op.name for n in tf_graphdef.load(source, "y").nodes if n.op]
     return [n for n in names if n != "identity"]
 
 
-def test_a_loop_that_changes_nothing() -> None:
-    """Its values are what they were, in whichever round it ends."""
+def test_a_loop_that_changes_nothing_returns_its_inputs() -> None:
+    """A loop whose values are all invariant returns them, for any number of iterations."""
     same = function("twice", "i n v", {"i": "i", "n": "n", "v": "v"})
 
-    np.testing.assert_array_equal(run(looping(N, loop(), bodies=(UNTIL, same)), "y:2")[0], FEED)
+    np.testing.assert_array_equal(
+        run(model_with_loop(N, loop(), bodies=(UNTIL, same)), "y:2")[0], FEED
+    )
 
 
-def test_loops_inside_one_another() -> None:
-    """A loop can hold others, to a depth, and not itself."""
+def test_nested_loops_have_a_maximal_depth() -> None:
+    """Loops may be nested to a maximal depth, and not contain themselves."""
     nodes = [X, P, const("q", value=True)]
     for k in range(90):
         entered = f"s{k - 1}:1" if k else "x"
@@ -505,7 +512,7 @@ def test_loops_inside_one_another() -> None:
         tf_graphdef.load(model(*nodes), "e0")
     itself = [node("NextIteration", "nx", "y2"), node("Exit", "y2", "sx")]
     with pytest.raises(ModelError, match="'y2' leaves the loop 'f', which is a part of it"):
-        tf_graphdef.load(rounds(*itself), "y")
+        tf_graphdef.load(tensorflow1_loop(*itself), "y")
 
 
 @pytest.mark.parametrize(
@@ -529,14 +536,16 @@ def test_loops_inside_one_another() -> None:
         ),
     ],
 )
-def test_frames_that_are_none(changed: list[Any], output: str, message: str) -> None:
-    """A loop has a condition, and what is inside stays inside."""
+def test_invalid_tensorflow1_loops_are_refused(
+    changed: list[Any], output: str, message: str
+) -> None:
+    """A loop needs a condition, and its inner values cannot be read outside."""
     with pytest.raises(ModelError, match=message):
-        tf_graphdef.load(rounds(*changed), output)
+        tf_graphdef.load(tensorflow1_loop(*changed), output)
 
 
-def test_tensor_arrays() -> None:
-    """Writing, reading, scattering, gathering, joining and splitting, by the flow."""
+def test_tensor_array_operators_equal_tensorflows() -> None:
+    """TensorArray operators work on the list that the flow value carries."""
     nodes = [
         X,
         ZERO,
@@ -570,8 +579,8 @@ def test_tensor_arrays() -> None:
 # indices and sizes
 
 
-def test_indices_that_a_call_knows() -> None:
-    """One element of an axis, the others whole."""
+def test_runtime_indices_select_single_elements() -> None:
+    """A runtime index selects one element of an axis, with the other axes in full."""
     nodes = [node("Pack", "b", "n"), node("StridedSlice", "y", "x", "b", "b", "b")]
     nodes[1].attr["shrink_axis_mask"].i = 1
 
@@ -588,8 +597,8 @@ def test_indices_that_a_call_knows() -> None:
         tf_graphdef.load(model(X, N, node("StridedSlice", "y", "x", "n", "n", "n")), "y")
 
 
-def test_variables_as_tensorflow_1_has_them() -> None:
-    """A variable by reference is read where it is used; assigning counts in the order it has."""
+def test_ref_variables_are_read_where_used() -> None:
+    """A ref variable is read where it is used, after the assignments that precede it."""
     nodes = [
         X,
         const("c", [1.0, 2.0, 3.0]),
@@ -615,16 +624,16 @@ def test_variables_as_tensorflow_1_has_them() -> None:
         ),
     ],
 )
-def test_variables_that_do_not_fit(nodes: list[Any], message: str) -> None:
-    """A variable is read through its handle, and needs a value."""
+def test_invalid_uses_of_variables_are_refused(nodes: list[Any], message: str) -> None:
+    """A variable must be read through its handle, and needs a value."""
     handle = node("VarHandleOp", "v", dtype=FLOAT, shape=(3,))
 
     with pytest.raises(ModelError, match=message):
         tf_graphdef.load(model(handle, const("c", 1.0), const("i", 1), *nodes), "y")
 
 
-def test_what_is_asked_of_variables() -> None:
-    """They are initialised, and have a shape."""
+def test_variables_are_initialized_and_have_a_shape() -> None:
+    """Variables of a loaded model are initialized, and their shape can be read."""
     nodes = [
         node("VarHandleOp", "v", dtype=FLOAT, shape=(3,)),
         const("c", [1.0, 2.0, 3.0]),

@@ -1,4 +1,4 @@
-"""Whatever a model says, nothing but a PasskitError comes out of loading it, soon."""
+"""Loading any model ends soon, with a graph or a PasskitError."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.pace import within
 
 
 def outcome(seed: int, folder: Path) -> str:
-    """What comes of the model of a seed, and how long it took the processor."""
+    """Return the outcome of loading the model of a seed, and the CPU seconds taken."""
     with within(2):
         try:
             mutant(seed).load(folder)
@@ -33,23 +33,26 @@ def outcome(seed: int, folder: Path) -> str:
 
 @pytest.mark.parametrize("part", range(4))
 def test_mutated_models_give_errors_or_graphs(part: int, tmp_path: Path) -> None:
-    """Two hundred of the thousands that the benchmark of this name tries."""
-    found = Counter(outcome(50 * part + k, tmp_path / str(k)) for k in range(50))
+    """Two hundred mutated models give errors or graphs.
 
-    assert found["ModelError"] > 2
-    assert found["loaded"] > 2
+    The benchmark of this name tries thousands.
+    """
+    results = Counter(outcome(50 * part + k, tmp_path / str(k)) for k in range(50))
+
+    assert results["ModelError"] > 2
+    assert results["loaded"] > 2
 
 
-def test_models_are_really_changed() -> None:
-    """Seeds differ, and a seed is the same model whenever it is asked for."""
+def test_mutants_are_reproducible_and_differ() -> None:
+    """Seeds give different models, and a seed always the same one."""
     models = [mutant(k) for k in range(30)]
 
     assert len({m.name for m in models}) >= 6
     assert models == [mutant(k) for k in range(30)]
 
 
-def in_two_seconds(source: Any, output: str, message: str | None) -> None:
-    """Load a model that takes long if nothing stops it."""
+def load_within_two_seconds(source: Any, output: str, message: str | None) -> None:
+    """Load a model that would take long without limits."""
     refused = pytest.raises(ModelError, match=message) if message else nullcontext()
     with within(2), refused:
         tf_graphdef.load(source, output)
@@ -58,8 +61,8 @@ def in_two_seconds(source: Any, output: str, message: str | None) -> None:
 FOREVER = function("until", "i n v", {"r": "c:output:0"}, const("c", value=True))
 
 
-def test_functions_that_call_each_other_without_end() -> None:
-    """Trees of calls and loops within loops come to an end by counting."""
+def test_exponential_calls_and_nested_loops_end() -> None:
+    """Trees of calls and nested loops end at the limit of nodes."""
     tree, loops = [], [FOREVER, TWICE]
     for k in range(40):
         inner = [call("c", f"f{k + 1}", "a"), call("d", f"f{k + 1}", "c:output:0")]
@@ -67,32 +70,34 @@ def test_functions_that_call_each_other_without_end() -> None:
         again = loop("until", f"n{k - 1}" if k else "twice", "i", "n", "v")
         loops.append(function(f"n{k}", "i n v", {"i": "i", "n": "n", "v": "y:output:2"}, again))
     tree.append(function("f40", "a", {"r": "a"}))
-    in_two_seconds(
+    load_within_two_seconds(
         with_functions([X, call("y", "f0", "x")], *tree), "y", "more than 30,002 nodes of it"
     )
     nodes = [const("n", 3), loop("until", "n39")]
-    in_two_seconds(looping(*nodes, bodies=loops), "y:2", "more than 30,004 nodes of it")
+    load_within_two_seconds(looping(*nodes, bodies=loops), "y:2", "more than 30,004 nodes of it")
 
 
-def test_a_loop_without_end() -> None:
-    """It goes round when the graph runs, however often that is."""
-    in_two_seconds(looping(const("n", 3), loop(), bodies=(FOREVER, TWICE)), "y:2", None)
+def test_an_endless_loop_loads() -> None:
+    """An endless loop is loaded as a loop that runs at run time."""
+    load_within_two_seconds(looping(const("n", 3), loop(), bodies=(FOREVER, TWICE)), "y:2", None)
 
 
-def test_lists_of_a_giant_length() -> None:
-    """A length is accounted for before a list of it is made."""
+def test_giant_lists_are_refused() -> None:
+    """The length of a list is taken from the budget before the list is created."""
     far, shape = const("far", 2**31 - 1), const("any", -1)
     item = const("item", [1.0])
     reserve = node("TensorListReserve", "l", "any", "far", element_dtype=np.dtype("float32"))
-    in_two_seconds(model(far, shape, reserve), "l", r"'l' of 2,147,483,647 items needs")
+    load_within_two_seconds(model(far, shape, reserve), "l", r"'l' of 2,147,483,647 items needs")
     reserve.input[1] = "any"
     empty = node("EmptyTensorList", "e", "any", "far", element_dtype=np.dtype("float32"))
     put = node("TensorListSetItem", "m", "e", "far", "item", resize_if_index_out_of_bounds=True)
-    in_two_seconds(model(far, shape, item, empty, put), "m", r"TensorListSetItem 'm' needs 2")
+    load_within_two_seconds(
+        model(far, shape, item, empty, put), "m", r"TensorListSetItem 'm' needs 2"
+    )
 
 
-def test_names_that_grow() -> None:
-    """The names of callers stand in front of those they call, and take memory."""
+def test_growing_names_are_refused() -> None:
+    """Names prefixed by their callers are taken from the budget."""
     name = "n" * 50_000
     chain = [
         function(f"f{k}", "a", {"r": f"{name}:output:0"}, call(name, f"f{k + 1}", "a"))
@@ -106,7 +111,7 @@ def test_names_that_grow() -> None:
 
 
 def benchmark(name: str) -> Any:
-    """A benchmark as a module."""
+    """Return a benchmark as a module."""
     path = Path(__file__).resolve().parents[3] / "benchmarks" / f"{name}.py"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
@@ -115,8 +120,8 @@ def benchmark(name: str) -> Any:
     return module
 
 
-def test_a_planted_fault_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An error of another kind comes through."""
+def test_a_planted_fault_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error of another kind is reported."""
 
     def load(*args: Any, **kwargs: Any) -> None:
         raise KeyError("planted")

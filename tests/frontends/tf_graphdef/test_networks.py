@@ -1,4 +1,4 @@
-"""Whole networks give what TensorFlow gave: interpreted, compiled, and for other batches."""
+"""Entire networks equal TensorFlow: interpreted, compiled, and for other batch sizes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import pytest
 
 import passkit as pk
 from passkit.frontends import tf_graphdef
-from passkit.values.size import Size
 from tests.frontends.tf_graphdef.reference.case import NETWORKS, Stored, stored
 from tests.together import compiled
 from tests.widened import allowed, in_float64, ulps
@@ -21,19 +20,19 @@ TOLERANCE = 1e-4
 PARTS = 4
 
 
-def of(name: str) -> Stored:
-    """The network of this name, and what TensorFlow made of its inputs."""
-    (found,) = stored(NETWORKS / f"{name}.npz")
-    return found
+def network_named(name: str) -> Stored:
+    """Return the network of a name, with TensorFlow's results."""
+    (results,) = stored(NETWORKS / f"{name}.npz")
+    return results
 
 
 def loaded(case: Stored) -> pk.Graph:
-    """Its graph."""
+    """Return its graph."""
     return tf_graphdef.load(case.model, outputs=list(case.outputs))
 
 
 def error(got: Array, want: Array) -> float:
-    """The largest error as a part of the largest value; integers are exact or infinitely wrong."""
+    """Return the largest error relative to the largest value; integers must be exact."""
     assert got.dtype == want.dtype
     assert got.shape == want.shape
     if want.dtype.kind != "f":
@@ -51,30 +50,29 @@ def check_accuracy(case: Stored, graph: pk.Graph, outputs: list[Array]) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_interpreted(name: str) -> None:
-    """Every output is TensorFlow's, and the batch is of any size."""
-    case = of(name)
+def test_interpreted_networks_equal_tensorflow(name: str) -> None:
+    """Every output equals TensorFlow's, and the batch size is free."""
+    case = network_named(name)
     graph = loaded(case)
 
-    found = pk.interpret(graph, dict(case.inputs))
+    results = pk.interpret(graph, dict(case.inputs))
 
     shapes = [n.entries[0].shape for n in graph.inputs]
-    assert all(shape is not None and isinstance(shape[0], Size) for shape in shapes)
-    for got, want in zip(found, case.outputs.values(), strict=True):
+    assert all(shape is not None and not isinstance(shape[0], int) for shape in shapes)
+    for got, want in zip(results, case.outputs.values(), strict=True):
         assert error(got, want) <= TOLERANCE
 
 
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.usefixtures("quick_kernels")
 def test_compiled(part: int, request: pytest.FixtureRequest) -> None:
-    """So do the kernels; and the first example alone gives its own row of every result.
+    """Compiled networks equal TensorFlow; the first example alone gives its own row of each result.
 
     Their error against float64 is at most twice the interpreter's, or that of a few roundings.
-
     Every second network is compiled, or with --every-dtype each.
     """
     every = request.config.getoption("--every-dtype")
-    cases = [of(name) for name in NAMES[part :: PARTS if every else 2 * PARTS]]
+    cases = [network_named(name) for name in NAMES[part :: PARTS if every else 2 * PARTS]]
     graphs = [loaded(c) for c in cases]
     for case, graph, exe in zip(cases, graphs, compiled(graphs), strict=True):
         outputs = exe(dict(case.inputs))
@@ -86,8 +84,8 @@ def test_compiled(part: int, request: pytest.FixtureRequest) -> None:
             assert np.abs(got[0] - want[0]).max() <= TOLERANCE * np.abs(want).max(), case.name
 
 
-def test_a_wrong_network_is_found() -> None:
-    """The measure sees an element that is off, and an integer."""
+def test_the_measure_detects_wrong_results() -> None:
+    """The measure detects a wrong float and a wrong integer."""
     want = np.array([1.0, -2.0], np.float32)
 
     assert error(want + np.float32(1e-3), want) > TOLERANCE

@@ -1,4 +1,4 @@
-"""Objects of TensorFlow's are known by what they offer; here stand some that offer the same."""
+"""TensorFlow objects are recognized by their attributes; the classes here imitate them."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class Tensor:
         self.shape = SimpleNamespace(num_elements=lambda: 3)
 
     def numpy(self) -> Any:
-        """The value."""
+        """Return the value."""
         return self.value
 
 
 class Variable(Tensor):
-    """A variable, with its handle."""
+    """A variable with its handle."""
 
     def __init__(self, name: str, value: Any) -> None:
         super().__init__(name, value)
@@ -45,7 +45,7 @@ class Shape(tuple[int, ...]):
     """A shape, which counts its elements."""
 
     def num_elements(self) -> int:
-        """How many there are."""
+        """Return the number of elements."""
         return int(np.prod(self))
 
 
@@ -73,7 +73,7 @@ class Concrete:
 
 
 class Function:
-    """A tf.function, which is traced when it is asked to."""
+    """A tf.function, which is traced on request."""
 
     __name__ = "my_function"
 
@@ -81,7 +81,7 @@ class Function:
         self.needs = needs
 
     def get_concrete_function(self, *specs: Any) -> Concrete:
-        """The function for arguments."""
+        """Return the function for arguments."""
         if self.needs:
             raise TypeError(self.needs)
         return Concrete({"result": None})
@@ -90,7 +90,7 @@ class Function:
 @pytest.mark.parametrize(
     ("source", "name"), [(Concrete(), "output"), (Concrete({"z": 1}), "z"), (Function(), "result")]
 )
-def test_functions_with_what_they_captured(source: Any, name: str) -> None:
+def test_captured_variables_and_constants_are_bound(source: Any, name: str) -> None:
     """Variables have the values of the process, and results the names of their structure."""
     graph = tf_graphdef.load(source)
 
@@ -98,7 +98,7 @@ def test_functions_with_what_they_captured(source: Any, name: str) -> None:
     np.testing.assert_array_equal(pk.interpret(graph, {"x": FEED})[0], FEED * WEIGHTS + WEIGHTS)
 
 
-def test_several_results() -> None:
+def test_unnamed_results_are_numbered() -> None:
     """Results without names are numbered."""
     function = Concrete()
     function.outputs = [Tensor("y"), Tensor("m")]
@@ -106,14 +106,14 @@ def test_several_results() -> None:
     assert [e.name for e in tf_graphdef.load(function).outputs] == ["output_0", "output_1"]
 
 
-def test_functions_that_need_arguments() -> None:
-    """A function that cannot be traced by itself says so."""
+def test_functions_that_need_arguments_are_refused() -> None:
+    """A function that cannot be traced without arguments is refused with advice."""
     with pytest.raises(ModelError, match="'my_function' needs to know .*: 1 argument missing; giv"):
         tf_graphdef.load(Function("1 argument missing\nand more"))
 
 
-def test_graphs() -> None:
-    """A tf.Graph is what its GraphDef is."""
+def test_a_graph_is_loaded_by_its_graphdef() -> None:
+    """A tf.Graph is loaded by its GraphDef."""
     graph = SimpleNamespace(
         as_graph_def=lambda: model(placeholder("x", 2, 3), node("Neg", "y", "x")),
         get_operations=list,
@@ -125,8 +125,8 @@ def test_graphs() -> None:
 Model = type("Model", (), {"__module__": "keras.src.models.model", "name": "net", "inputs": None})
 
 
-def test_keras_models(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A Keras model is traced by the TensorFlow that is imported, for the inputs it has."""
+def test_keras_models_are_traced_for_their_inputs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Keras model is traced by the imported TensorFlow for its declared inputs."""
     asked: list[Any] = []
 
     class Net(Model):  # type: ignore[misc, valid-type]

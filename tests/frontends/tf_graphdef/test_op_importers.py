@@ -1,4 +1,4 @@
-"""Each TensorFlow operator means here what it means there; expected values are written in NumPy."""
+"""Imported TensorFlow operators equal reference results in NumPy."""
 
 from __future__ import annotations
 
@@ -11,10 +11,15 @@ import pytest
 import passkit as pk
 from passkit.frontends import tf_graphdef
 from passkit.frontends.tf_graphdef.op_importers.reductions import REDUCTIONS
-from passkit.frontends.tf_graphdef.proto import GraphDef
-from passkit.frontends.tf_graphdef.registry import OP_IMPORTERS
 from passkit.values.dtype import dtype_of, largest_finite
-from tests.frontends.tf_graphdef.models import const, model, node, placeholder
+from tests.frontends.tf_graphdef.models import (
+    OP_IMPORTERS,
+    GraphDef,
+    const,
+    model,
+    node,
+    placeholder,
+)
 from tests.frontends.tf_graphdef.reference.case import FIXTURES, stored
 
 Array = np.ndarray[Any, Any]
@@ -30,7 +35,7 @@ HALVES = np.array([-2.5, -0.5, 0.5, 1.5, np.nan, np.inf], np.float32)
 
 
 def run(*nodes: Any, **feeds: Array) -> list[Array]:
-    """The results of a model whose inputs have these values and a free batch size."""
+    """Return the results of a model for inputs with a free batch size."""
     inputs = [
         placeholder(k, *((None, *v.shape[1:]) if v.ndim else ()), dtype=v.dtype.name)
         for k, v in feeds.items()
@@ -40,7 +45,7 @@ def run(*nodes: Any, **feeds: Array) -> list[Array]:
 
 
 def erf(x: Array) -> Array:
-    """The error function, through Python's."""
+    """Return the error function by Python's math module."""
     from math import erf as one
 
     return np.vectorize(one)(x).astype(x.dtype)
@@ -203,7 +208,7 @@ MORE: dict[str, tuple[list[Any], dict[str, Array], Any]] = {
 
 
 def close(got: Array, want: Array) -> None:
-    """Check dtype, shape and values; integers and bools must be equal."""
+    """Check dtype, shape and values; integers and booleans must be equal."""
     assert got.dtype == want.dtype
     assert got.shape == want.shape
     if want.dtype.kind == "f":
@@ -213,32 +218,32 @@ def close(got: Array, want: Array) -> None:
 
 
 @pytest.mark.parametrize("op", UNARY)
-def test_one_input(op: str) -> None:
-    """Operators of one input."""
+def test_operators_of_one_input(op: str) -> None:
+    """Operators of one input equal NumPy."""
     want, x = UNARY[op]
     with np.errstate(all="ignore"):
         close(run(node(op, "y", "x"), x=x)[0], want(x))
 
 
 @pytest.mark.parametrize("op", BINARY)
-def test_two_inputs(op: str) -> None:
-    """Operators of two inputs, which broadcast."""
+def test_operators_of_two_inputs_broadcast(op: str) -> None:
+    """Operators of two inputs equal NumPy and broadcast."""
     want, a, b = BINARY[op]
 
     close(run(node(op, "y", "a", "b"), a=a, b=b)[0], want(a, b))
 
 
 @pytest.mark.parametrize("case", MORE)
-def test_more(case: str) -> None:
-    """Operators with attributes, known inputs or several outputs."""
+def test_operators_with_attributes_or_known_inputs(case: str) -> None:
+    """Operators with attributes, known inputs or several outputs equal NumPy."""
     nodes, feeds, want = MORE[case]
     close(run(*nodes, **feeds)[0], want)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
 @pytest.mark.parametrize("target", ["interpret", "blocks"])
-def test_places_of_nan(dtype: str, target: str) -> None:
-    """TensorFlow 2.21's ArgMax and ArgMin, which pass over NaN and begin with element 0."""
+def test_argmax_ignores_nan_as_tensorflow_does(dtype: str, target: str) -> None:
+    """ArgMax and ArgMin equal TensorFlow 2.21's, which ignore NaN and start with element 0."""
     nan, inf = np.nan, np.inf
     kind = dtype_of(dtype).numpy
     most = largest_finite(dtype_of(dtype))
@@ -263,18 +268,18 @@ def test_places_of_nan(dtype: str, target: str) -> None:
         node("ArgMax", "most", "x", "axis"),
         node("ArgMin", "least", "x", "axis"),
     ]
-    given = placeholder("x", None, 3, dtype=dtype)
-    graph = tf_graphdef.load(model(given, *nodes), outputs=["most", "least"])
-    found = pk.compile(graph, target=target)({"x": x})
+    inputs = placeholder("x", None, 3, dtype=dtype)
+    graph = tf_graphdef.load(model(inputs, *nodes), outputs=["most", "least"])
+    results = pk.compile(graph, target=target)({"x": x})
 
-    assert found[0].tolist() == [largest for _, largest, _ in rows]
-    assert found[1].tolist() == [smallest for _, _, smallest in rows]
+    assert results[0].tolist() == [largest for _, largest, _ in rows]
+    assert results[1].tolist() == [smallest for _, _, smallest in rows]
 
 
 @pytest.mark.parametrize("bits", [8, 16, 32, 64])
 @pytest.mark.parametrize("sign", ["", "u"])
-def test_shifts_out_of_range(sign: str, bits: int) -> None:
-    """TensorFlow 2.21 shifts by 0 for counts below 0, and by the width less one at the most."""
+def test_shift_counts_are_clamped_as_in_tensorflow(sign: str, bits: int) -> None:
+    """Shift counts are clamped to the range from 0 to the width minus 1, as in TensorFlow 2.21."""
     kind = np.dtype(f"{sign}int{bits}")
     counts = [0, 1, bits - 1, bits, bits + 1, 100, int(np.iinfo(kind).max)]
     counts += [] if sign else [-1, -bits, int(np.iinfo(kind).min)]
@@ -292,8 +297,8 @@ def test_shifts_out_of_range(sign: str, bits: int) -> None:
 
 @pytest.mark.parametrize("op", [op for op in REDUCTIONS if hasattr(np, op.lower())])
 @pytest.mark.parametrize("axes", [[0], [-1], [0, 2], [], 1])
-def test_reductions(op: str, axes: Any) -> None:
-    """All axes that a model can ask for; none at all leaves the input as it is."""
+def test_reductions_over_any_axes(op: str, axes: Any) -> None:
+    """Reductions work for all axes; without axes they return the input."""
     numpy = getattr(np, op.lower())
     x = X > 0 if op in ("Any", "All") else X
     nodes = [const("k", np.array(axes, np.int32)), node(op, "y", "x", "k", keep_dims=axes == [-1])]
@@ -318,8 +323,8 @@ SLICES: dict[str, tuple[Any, dict[str, int]]] = {
 
 
 @pytest.mark.parametrize("index", SLICES)
-def test_strided_slices(index: str) -> None:
-    """The masks spell what Python's index says."""
+def test_strided_slices_equal_python_indices(index: str) -> None:
+    """Masks of StridedSlice equal Python's indices."""
     (begin, end, strides), masks = SLICES[index]
     parts = [const("b", begin), const("e", end), const("s", strides)]
 
@@ -328,8 +333,8 @@ def test_strided_slices(index: str) -> None:
     close(got, eval(f"X{index}"))
 
 
-def test_every_row_of_the_table_has_a_case() -> None:
-    """No operator is listed that no test has run."""
+def test_every_op_importer_has_a_case() -> None:
+    """Every registered operator is covered by a test."""
     with_cases = {*UNARY, *BINARY, *REDUCTIONS, *(case.split()[0] for case in MORE)}
     elsewhere = {"Const"}
     by_tensorflow = {
@@ -360,22 +365,22 @@ def test_every_row_of_the_table_has_a_case() -> None:
         ([node("Neg", "y", "x:1")], r"'x' of the GraphDef has 1 output\(s\), and output 1 is"),
     ],
 )
-def test_what_an_operator_cannot_take(nodes: list[Any], message: str) -> None:
-    """Wrong inputs and attributes are errors that say what was found."""
+def test_invalid_inputs_and_attributes_are_refused(nodes: list[Any], message: str) -> None:
+    """Errors say which input or attribute was found."""
     with pytest.raises(pk.PasskitError, match=message):
         tf_graphdef.load(model(placeholder("x", None, 3, 5), *nodes))
 
 
-def test_core_errors_say_where_in_the_model() -> None:
-    """An error of an operator carries the model's node as a note."""
+def test_operator_errors_name_the_node_of_the_model() -> None:
+    """An error of a passkit operator carries the model's node as a note."""
     with pytest.raises(pk.ShapeError, match="'y' needs inputs that broadcast") as caught:
         run(const("c", [1.0, 2.0]), node("Add", "y", "x", "c"), x=X)
 
     assert caught.value.__notes__ == ["in Add 'y' of the GraphDef"]
 
 
-def test_sixteen_bits_round_once() -> None:
-    """What is built of several operators computes in float32; FloorDiv rounds its quotient."""
+def test_sixteen_bit_floats_are_rounded_once() -> None:
+    """Compositions compute in float32 and round once; FloorDiv rounds its quotient."""
     x = np.array([200, -200, 0.5, 3], np.float16)
     y = np.array([2048, 1, 1, 1], np.float16)
     loss, slope, total, whole = run(

@@ -1,4 +1,4 @@
-"""What convolutions, pools, norms, images and cells cannot take: errors that say what was found."""
+"""Errors of convolutions, pools, norms, images and recurrent cells."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ POOL: dict[str, Any] = {**STEPS, "ksize": [1, 2, 2, 1]}
 
 
 def conv(x: str = "x", f: str = "f", **attrs: Any) -> Any:
-    """A convolution, with some attributes changed."""
+    """Return a convolution with some attributes changed."""
     return node("Conv2D", "y", x, f, **{**STEPS, **attrs})
 
 
 def fused(*names: str, **attrs: Any) -> Any:
-    """A convolution with a vector and what follows it."""
-    given = {"list": {"s": [n.encode() for n in names]}}
-    return node("_FusedConv2D", "y", "x", "f", "b", fused_ops=given, **{**STEPS, **attrs})
+    """Return a convolution fused with a vector and an activation."""
+    inputs = {"list": {"s": [n.encode() for n in names]}}
+    return node("_FusedConv2D", "y", "x", "f", "b", fused_ops=inputs, **{**STEPS, **attrs})
 
 
 def pool(x: str = "x", op: str = "MaxPool", **attrs: Any) -> Any:
-    """A pool, with some attributes changed."""
+    """Return a pool with some attributes changed."""
     return node(op, "y", x, **{**POOL, **attrs})
 
 
 def ones(name: str, *shape: int, dtype: str = "float32") -> Any:
-    """A constant of ones."""
+    """Return a constant of ones."""
     return const(name, np.ones(shape, dtype))
 
 
@@ -227,8 +227,8 @@ CASES: dict[str, tuple[list[Any], str]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_what_an_operator_cannot_take(case: str) -> None:
-    """Wrong inputs and attributes are errors that say what was found."""
+def test_invalid_inputs_and_attributes_are_refused(case: str) -> None:
+    """Errors say which input or attribute was found."""
     nodes, message = CASES[case]
     inputs = [
         placeholder("x", None, 5, 6, 4),

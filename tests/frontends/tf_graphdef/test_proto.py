@@ -1,4 +1,4 @@
-"""The messages are TensorFlow's, and reading them takes no more memory than is allowed."""
+"""Messages equal TensorFlow's, and parsing takes no more memory than allowed."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ PROTO = ROOT / "frontends" / "tf_graphdef" / "graph.proto"
 
 
 def budget(num_bytes: int = 0, max_nbytes: int | None = None) -> proto.Budget:
-    """What a file of this size may take."""
+    """Return the budget of a file of this size."""
     return proto.budget_for(num_bytes, max_nbytes)
 
 
-def test_bytes_go_through_unchanged() -> None:
-    """What TensorFlow wrote is read and written again, byte for byte."""
+def test_parsed_models_serialize_to_the_same_bytes() -> None:
+    """A parsed model serializes to the bytes that TensorFlow wrote."""
     data = DIGITS.read_bytes()
 
     graph = proto.parse(data, "digits", budget(len(data)))
@@ -31,7 +31,7 @@ def test_bytes_go_through_unchanged() -> None:
 
 
 def test_text_and_bytes_hold_the_same_graph() -> None:
-    """The text format reads back to an equal message."""
+    """Text format and bytes parse to equal messages."""
     graph = model(placeholder("x", None, 3), const("c", [1.5, -0.0]), node("Relu", "y", "x"))
 
     text = text_format.MessageToString(graph).encode()
@@ -40,7 +40,7 @@ def test_text_and_bytes_hold_the_same_graph() -> None:
 
 
 def test_a_field_from_a_newer_tensorflow_is_skipped() -> None:
-    """Neither bytes nor text fail on fields that this reader does not know."""
+    """Unknown fields are skipped in bytes and text."""
     graph = model(node("Relu", "y"))
 
     newer = graph.SerializeToString() + bytes([(99 << 3) & 127 | 128, (99 << 3) >> 7, 5])
@@ -50,8 +50,8 @@ def test_a_field_from_a_newer_tensorflow_is_skipped() -> None:
 
 
 def fields_of_text(text: str) -> set[tuple[str, str, int]]:
-    """(message or enum, name, number) of everything a .proto file declares."""
-    found, scope = set(), []
+    """Return (message or enum, name, number) of everything that a .proto file declares."""
+    results, scope = set(), []
     for line in re.sub(r"//.*", "", text).splitlines():
         if opened := re.match(r"\s*(?:message|enum|oneof) (\w+) \{", line):
             scope.append(opened[1])
@@ -59,57 +59,57 @@ def fields_of_text(text: str) -> set[tuple[str, str, int]]:
             scope.pop()
         elif field := re.match(r"\s*(?:.*\s)?(\w+) = (\d+);", line):
             owner = [s for s in scope if s not in ("value", "has_length")][-1]  # not of a oneof
-            found.add((owner, field[1], int(field[2])))
-    return found
+            results.add((owner, field[1], int(field[2])))
+    return results
 
 
 def fields_of_set() -> set[tuple[str, str, int]]:
-    """The same, of the compiled descriptors."""
-    found: set[tuple[str, str, int]] = set()
+    """Return the same of the compiled descriptors."""
+    results: set[tuple[str, str, int]] = set()
     pending = [kind for file in proto._FILES.file for kind in file.message_type]
     while pending:
         kind = pending.pop()
         pending += [n for n in kind.nested_type if not n.options.map_entry]
-        found |= {(kind.name, f.name, f.number) for f in kind.field}
+        results |= {(kind.name, f.name, f.number) for f in kind.field}
     for file in proto._FILES.file:
         for enum in file.enum_type:
-            found |= {(enum.name, v.name, v.number) for v in enum.value}
-    return found
+            results |= {(enum.name, v.name, v.number) for v in enum.value}
+    return results
 
 
 def test_the_compiled_descriptors_are_those_of_the_proto_file() -> None:
-    """graph.binpb was compiled after the last change of graph.proto."""
+    """graph.binpb is compiled from the current graph.proto."""
     assert fields_of_text(PROTO.read_text()) == fields_of_set()
 
 
-def test_damaged_bytes_say_how_long_they_are() -> None:
-    """A file that ends too early is no GraphDef."""
+def test_truncated_files_are_refused_with_their_length() -> None:
+    """A truncated file is refused as no GraphDef."""
     data = DIGITS.read_bytes()[:-100]
 
-    said = f"'a.pb' is no GraphDef, or was .* its {len(data):,} bytes.* export"
-    with pytest.raises(ModelError, match=said):
+    message_text = f"'a.pb' is no GraphDef, or was .* its {len(data):,} bytes.* export"
+    with pytest.raises(ModelError, match=message_text):
         proto.parse(data, "'a.pb'", budget(len(data)))
 
 
 @pytest.mark.parametrize("text", [b"node { op: 5 }", b"node {", b"\xff\xfe", b"hello world"])
-def test_damaged_text_says_what_is_wrong(text: bytes) -> None:
-    """The text parser's complaint, with its line, comes along."""
+def test_text_errors_include_the_line(text: bytes) -> None:
+    """The text parser's message and line are part of the error."""
     with pytest.raises(ModelError, match=r"'a.pbtxt' is not a GraphDef in text format: .+"):
         proto.parse_text(text, "'a.pbtxt'", budget())
 
 
-def test_deep_text_ends_in_an_error() -> None:
-    """Messages within messages without end are refused, not followed."""
+def test_deeply_nested_text_is_refused() -> None:
+    """Very deeply nested messages are refused."""
     deep = b"node { attr { value { list { func { attr { value { " * 3000
 
     with pytest.raises(ModelError, match="'deep.pbtxt' (nests|is not)"):
         proto.parse_text(deep, "'deep.pbtxt'", budget(max_nbytes=1 << 30))
 
 
-def test_text_that_nests_too_deeply_for_python_is_an_error(
+def test_recursion_errors_of_the_text_parser_are_model_errors(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A parser that runs out of stack is no reason to crash."""
+    """A RecursionError of the parser becomes a ModelError."""
 
     def run_out(*args: object, **kwargs: object) -> None:
         raise RecursionError
@@ -120,20 +120,20 @@ def test_text_that_nests_too_deeply_for_python_is_an_error(
 
 
 class Long(bytes):
-    """Bytes that say they are as long as protobuf can no longer read."""
+    """Bytes with a length beyond protobuf's limit."""
 
     def __len__(self) -> int:
         return 1 << 31
 
 
-def test_files_are_below_two_gibibytes() -> None:
-    """Protobuf's limit is ours, and is checked first."""
+def test_files_of_two_gibibytes_are_refused() -> None:
+    """Protobuf's size limit is checked first."""
     with pytest.raises(ModelError, match=r"smaller than 2 GiB, got 2,147,483,648"):
         proto.parse(Long(), "the GraphDef", budget())
 
 
 def varint(number: int) -> bytes:
-    """A number as protobuf writes it."""
+    """Return a number in protobuf's encoding."""
     out = b""
     while number > 127:
         out += bytes([number & 127 | 128])
@@ -142,12 +142,12 @@ def varint(number: int) -> bytes:
 
 
 def field(number: int, content: bytes) -> bytes:
-    """A field of bytes or of a message."""
+    """Return a field of bytes or of a message."""
     return varint(number << 3 | 2) + varint(len(content)) + content
 
 
 def in_attr(value: bytes) -> bytes:
-    """A graph of one node with one attribute."""
+    """Return a graph of one node with one attribute."""
     return field(1, field(5, field(1, b"a") + field(2, value)))
 
 
@@ -164,23 +164,23 @@ SWOLLEN = {
 
 
 @pytest.mark.parametrize("kind", SWOLLEN)
-def test_two_bytes_that_become_a_hundred_are_counted_first(kind: str) -> None:
-    """A file of nothing but empty messages is refused before protobuf makes them."""
+def test_memory_of_many_small_messages_is_estimated_first(kind: str) -> None:
+    """A file of empty messages is refused before protobuf parses it."""
     data = SWOLLEN[kind]
 
-    said = r"the GraphDef in 'a\.pb' needs [\d,]+ bytes, and .* max_nb"
-    with pytest.raises(ModelError, match=said):
+    message_text = r"the GraphDef in 'a\.pb' needs [\d,]+ bytes, and .* max_nb"
+    with pytest.raises(ModelError, match=message_text):
         proto.parse(data, "'a.pb'", budget(len(data)))
 
 
-def test_swollen_text_is_counted_first() -> None:
-    """So is text."""
+def test_memory_of_text_messages_is_estimated_first() -> None:
+    """A text of empty messages is refused before it is parsed."""
     with pytest.raises(ModelError, match="may take 68,108,864 bytes"):
         proto.parse_text(b"node{}" * 1_000_000, "text", budget(250_000))
 
 
-def test_weights_are_counted_as_long_as_they_are() -> None:
-    """A large tensor takes its bytes once in the message, whichever field holds it."""
+def test_large_tensors_are_counted_once() -> None:
+    """The estimate for a large tensor is about its size, whichever field holds it."""
     content = in_attr(field(8, field(4, bytes(1 << 20))))
     floats = in_attr(field(8, field(5, bytes(1 << 20))))
 
@@ -189,13 +189,13 @@ def test_weights_are_counted_as_long_as_they_are() -> None:
 
 
 @pytest.mark.parametrize("data", [b"\x0a", b"\x0a\x7f", b"\xff" * 20, b"\x0f\x01", b"\x0b\x0c"])
-def test_counting_ends_where_damage_begins(data: bytes) -> None:
-    """The walk over damaged bytes ends, and leaves the error to protobuf."""
+def test_the_estimate_of_damaged_bytes_ends(data: bytes) -> None:
+    """The estimate ends at damage, which protobuf then reports."""
     assert proto.parsed_nbytes(data, 1 << 20) < 1000
 
 
-def test_nesting_is_bounded() -> None:
-    """Messages are followed as deep as protobuf follows them, and no deeper."""
+def test_the_estimate_follows_nesting_like_protobuf() -> None:
+    """Nesting is followed to protobuf's limit."""
     data = b""
     for _ in range(500):
         data = field(5, field(1, b"a") + field(2, field(10, field(2, data))))
@@ -203,14 +203,14 @@ def test_nesting_is_bounded() -> None:
     assert proto.parsed_nbytes(field(1, data), 1 << 20) < 100_000
 
 
-def test_names_are_short_and_on_one_line() -> None:
-    """Messages quote names, so that they cannot pass for something else."""
+def test_quoted_names_are_short_and_on_one_line() -> None:
+    """Names in errors are quoted, shortened and on one line."""
     assert proto.short('a"\nb') == "'a\"\\nb'"
     assert len(proto.short("x" * 10**6)) < 100
     assert proto.dtype_name(7) == "DT_STRING"
     assert proto.dtype_name(4000) == "DataType 4000"
 
 
-def test_the_reader_comes_with_its_descriptors() -> None:
-    """The compiled descriptors stand beside the code that loads them."""
+def test_the_descriptors_are_packaged() -> None:
+    """The compiled descriptors are shipped with the package."""
     assert (Path(proto.__file__).parent / "graph.binpb").stat().st_size < 20_000

@@ -1,4 +1,4 @@
-"""What TensorFlow made of each case is what passkit makes of it, interpreted and compiled."""
+"""Results of all reference cases equal TensorFlow's, interpreted and compiled."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ BATCH = 60
 
 
 @pytest.mark.parametrize("path", FAMILIES, ids=lambda path: path.stem)
-def test_interpreted(path: Path) -> None:
-    """Every case is equal, or is refused as the page says; none is wrong."""
+def test_interpreted_cases_equal_tensorflow(path: Path) -> None:
+    """Every case equals TensorFlow, or is refused as docs/tf_ops.md says."""
     listed = page.PAGE.read_text()
     for case in stored(path):
         op, variant, dtype = case.parts
@@ -31,8 +31,8 @@ def test_interpreted(path: Path) -> None:
         assert dtype in (good if page.verdict(case) == page.EQUAL else bad), case.name
 
 
-def chosen(cases: Sequence[Stored], every: bool) -> list[Stored]:
-    """All cases, or one of each operator, which its name picks."""
+def selected_cases(cases: Sequence[Stored], every: bool) -> list[Stored]:
+    """Return all cases, or one for each operator, selected by its name."""
     if every:
         return list(cases)
     of: dict[str, list[Stored]] = {}
@@ -42,10 +42,10 @@ def chosen(cases: Sequence[Stored], every: bool) -> list[Stored]:
 
 
 @pytest.mark.parametrize("path", FAMILIES, ids=lambda path: path.stem)
-def test_compiled(path: Path, request: pytest.FixtureRequest) -> None:
-    """The kernels give TensorFlow's results too, of a case of each operator or of all."""
+def test_compiled_cases_equal_tensorflow(path: Path, request: pytest.FixtureRequest) -> None:
+    """Compiled kernels equal TensorFlow, for a case of each operator or for all."""
     equal = [c for c in stored(path) if page.verdict(c) == page.EQUAL]
-    cases = chosen(equal, bool(request.config.getoption("--every-dtype")))
+    cases = selected_cases(equal, bool(request.config.getoption("--every-dtype")))
     for start in range(0, len(cases), BATCH):
         part = cases[start : start + BATCH]
         graphs = [tf_graphdef.load(c.model, outputs=list(c.outputs)) for c in part]
@@ -54,8 +54,8 @@ def test_compiled(path: Path, request: pytest.FixtureRequest) -> None:
                 assert difference(got, want) <= 1, case.name
 
 
-def test_a_wrong_result_is_found() -> None:
-    """A model whose stored result is changed is wrong, not refused."""
+def test_a_wrong_result_is_detected() -> None:
+    """A case with a changed expected result counts as wrong, not as refused."""
     case = stored(FAMILIES[0])[0]
     name, value = next(iter(case.outputs.items()))
     changed = np.where(np.arange(value.size).reshape(value.shape) == 0, value + 1, value)
@@ -65,8 +65,8 @@ def test_a_wrong_result_is_found() -> None:
         page.verdict(wrong)
 
 
-def test_the_page_counts_what_there_is() -> None:
-    """docs/tf_ops.md has the numbers of the fixtures."""
+def test_the_page_has_the_numbers_of_the_fixtures() -> None:
+    """docs/tf_ops.md has the numbers of operators and cases of the fixtures."""
     count = sum(len(stored(path)) for path in FAMILIES)
 
     assert f", {count} cases: " in page.PAGE.read_text()

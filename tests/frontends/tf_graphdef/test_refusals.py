@@ -1,4 +1,4 @@
-"""What TensorFlow's operators cannot be here is refused with what was needed and what was found."""
+"""Unsupported uses of TensorFlow operators are refused with what was needed and found."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ EIGHT = np.zeros((1, 8), np.float32)
 
 
 def projected(transforms: Any = EIGHT, size: Any = (4, 4), **how: Any) -> list[Any]:
-    """Images seen from elsewhere."""
-    given = [const("t", transforms), const("s", size), const("f", 0.0)]
-    return [*given, node("ImageProjectiveTransformV3", "y", "x", "t", "s", "f", **how)]
+    """Return a projective image transform."""
+    inputs = [const("t", transforms), const("s", size), const("f", 0.0)]
+    return [*inputs, node("ImageProjectiveTransformV3", "y", "x", "t", "s", "f", **how)]
 
 
 REFUSED: dict[str, tuple[dict[str, Any], list[Any], str]] = {
@@ -279,19 +279,19 @@ REFUSED: dict[str, tuple[dict[str, Any], list[Any], str]] = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_is_refused(case: str) -> None:
-    """Each message names what was needed and found."""
+def test_unsupported_uses_are_refused(case: str) -> None:
+    """Each error says what was needed and found."""
     inputs, nodes, message = REFUSED[case]
-    given = []
+    arguments = []
     for name, shape in inputs.items():
         dtype, *rest = shape if shape and isinstance(shape[0], str) else ("float32", *shape)
-        given.append(placeholder(name, *rest, dtype=dtype))
+        arguments.append(placeholder(name, *rest, dtype=dtype))
 
     with pytest.raises(pk.PasskitError, match=message):
-        tf_graphdef.load(model(*given, *nodes))
+        tf_graphdef.load(model(*arguments, *nodes))
 
 
-def test_bits_need_a_type_as_wide() -> None:
-    """The operator says what its input has."""
+def test_bitcast_needs_a_type_of_the_same_width() -> None:
+    """The error names the dtype of the input."""
     with pytest.raises(pk.DTypeError, match="needs a type of 4 bytes, as float32 has, got int8"):
         pk.ops.bitcast(pk.var("x", (3,)), dtype="int8")

@@ -1,4 +1,4 @@
-"""SavedModels give TensorFlow's results, and damaged or unsuitable folders say what is wrong."""
+"""SavedModels equal TensorFlow's results, and damaged or unsuitable folders are refused."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from google.protobuf import text_format
 import passkit as pk
 from passkit.errors import ModelError
 from passkit.frontends import tf_graphdef
-from passkit.frontends.tf_graphdef.proto import message
+from tests.frontends.tf_graphdef.models import message
 
 SAVED = Path(__file__).parent / "saved"
 ROOT = SAVED.parents[3]
@@ -24,7 +24,7 @@ STATEFUL = sorted(SAVED.glob("stateful/*.npz"))
 
 
 def case(path: Path) -> tuple[pk.Graph, dict[str, Any], dict[str, Any]]:
-    """The graph of one case, its feeds and TensorFlow's results."""
+    """Return the graph of a case, its feeds and TensorFlow's results."""
     signature = None if path.stem == "case" else path.stem
     arrays = dict(np.load(path))
     feeds = {k[3:]: v for k, v in arrays.items() if k.startswith("in.")}
@@ -32,19 +32,19 @@ def case(path: Path) -> tuple[pk.Graph, dict[str, Any], dict[str, Any]]:
     return tf_graphdef.load(path.parent, signature=signature), feeds, results
 
 
-def close(graph: pk.Graph, found: list[Any], results: dict[str, Any]) -> None:
-    """Names, types and values are TensorFlow's."""
+def close(graph: pk.Graph, actual: list[Any], results: dict[str, Any]) -> None:
+    """Check that names, dtypes and values equal TensorFlow's."""
     assert sorted(e.name for e in graph.outputs) == sorted(results)
-    for entry, array in zip(graph.outputs, found, strict=True):
-        wanted = results[entry.name]
-        assert (array.dtype, array.shape) == (wanted.dtype, wanted.shape)
-        limit = 1e-5 * np.abs(wanted).max() if wanted.dtype.kind == "f" else 0
-        np.testing.assert_allclose(array, wanted, rtol=0, atol=limit)
+    for entry, array in zip(graph.outputs, actual, strict=True):
+        expected = results[entry.name]
+        assert (array.dtype, array.shape) == (expected.dtype, expected.shape)
+        limit = 1e-5 * np.abs(expected).max() if expected.dtype.kind == "f" else 0
+        np.testing.assert_allclose(array, expected, rtol=0, atol=limit)
 
 
 @pytest.mark.parametrize("path", CASES, ids=lambda p: f"{p.parent.name}-{p.stem}")
-def test_what_tensorflow_computes(path: Path) -> None:
-    """Variables, calls, branches, loops and lists mean what they mean there."""
+def test_saved_models_equal_tensorflow(path: Path) -> None:
+    """Variables, calls, branches, loops and lists equal TensorFlow."""
     graph, feeds, results = case(path)
 
     assert {n.name for n in graph.inputs} <= set(feeds)
@@ -52,8 +52,8 @@ def test_what_tensorflow_computes(path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["lstm_any/case", "functions/some_rounds", "functions/running"])
-def test_loops_that_a_call_counts_are_compiled(name: str) -> None:
-    """Such a loop is one step of the program, and its body a program of its own."""
+def test_runtime_loops_are_compiled(name: str) -> None:
+    """A runtime loop is one step of the program, and its body a program of its own."""
     graph, feeds, results = case(SAVED / f"{name}.npz")
     exe = pk.compile(graph)
 
@@ -61,20 +61,20 @@ def test_loops_that_a_call_counts_are_compiled(name: str) -> None:
     close(graph, exe(feeds), results)
 
 
-def test_a_loop_counts_anew_in_each_call() -> None:
-    """Neither the number of rounds nor that of rows is fixed."""
+def test_runtime_loops_serve_any_number_of_iterations() -> None:
+    """One compiled loop serves any number of iterations and rows."""
     graph, feeds, _ = case(SAVED / "functions" / "running.npz")
     exe = pk.compile(graph)
     x = np.concatenate([feeds["x"], feeds["x"]])
 
-    found, total = exe(x=x)[0], np.zeros(3, np.float32)
-    for row, got in zip(x, found, strict=True):
+    results, total = exe(x=x)[0], np.zeros(3, np.float32)
+    for row, got in zip(x, results, strict=True):
         total = total * np.float32(0.5) + row
         np.testing.assert_array_equal(got, total)
 
 
-def test_a_loop_known_in_advance_is_unrolled() -> None:
-    """A network that was exported with a loop is a chain of operators."""
+def test_loops_of_known_length_are_unrolled() -> None:
+    """A network exported with a loop of known length becomes a chain of operators."""
     graph, _, _ = case(SAVED / "lstm" / "case.npz")
 
     names = [n.op.name for n in graph.nodes if n.op]
@@ -85,7 +85,7 @@ def test_a_loop_known_in_advance_is_unrolled() -> None:
 
 
 def test_graphs_that_hold_loops_can_be_stored() -> None:
-    """JSON and text keep condition and body."""
+    """JSON and text keep the condition and body of a loop."""
     graph, feeds, results = case(SAVED / "functions" / "some_rounds.npz")
 
     close(graph, pk.interpret(pk.from_json(pk.to_json(graph)), feeds), results)
@@ -96,22 +96,22 @@ def test_graphs_that_hold_loops_can_be_stored() -> None:
     assert "while_loop" in done.stdout
 
 
-def test_both_branches_are_there() -> None:
-    """A condition that is an input chooses in each call, also what a variable becomes."""
+def test_runtime_conditions_select_results_and_variables() -> None:
+    """A condition that is an input selects results and assigned variables in each call."""
     graph, feeds, _ = case(SAVED / "functions" / "assign_one.npz")
 
     for p, factor in ((True, 3.0), (False, 1.0)):
-        found = pk.interpret(graph, {"x": feeds["x"], "p": np.array(p)})[0]
-        np.testing.assert_array_equal(found, feeds["x"] * np.float32(factor))
+        results = pk.interpret(graph, {"x": feeds["x"], "p": np.array(p)})[0]
+        np.testing.assert_array_equal(results, feeds["x"] * np.float32(factor))
 
 
 @pytest.mark.parametrize(("k", "function"), [(-1, np.exp), (0, lambda x: x + 1), (2, np.exp)])
-def test_numbers_of_branches(k: int, function: Any) -> None:
-    """A number out of range takes the last branch."""
+def test_branch_indices_out_of_range_take_the_last_branch(k: int, function: Any) -> None:
+    """A branch index out of range takes the last branch."""
     graph, feeds, _ = case(SAVED / "functions" / "switch.npz")
 
-    found = pk.interpret(graph, {"x": feeds["x"], "k": np.int32(k)})[0]
-    np.testing.assert_allclose(found, function(feeds["x"]), rtol=1e-6)
+    results = pk.interpret(graph, {"x": feeds["x"], "k": np.int32(k)})[0]
+    np.testing.assert_allclose(results, function(feeds["x"]), rtol=1e-6)
 
 
 def test_sizes_and_outputs_of_a_signature() -> None:
@@ -125,8 +125,8 @@ def test_sizes_and_outputs_of_a_signature() -> None:
     assert len(nodes.outputs) == 1
 
 
-def test_a_function_by_its_name() -> None:
-    """What has no signature can be called as a method of the saved object, or as a function."""
+def test_functions_and_methods_are_loaded_by_name() -> None:
+    """Without a signature, a method of the object or a function is loaded by name."""
     feeds = dict(np.load(SAVED / "functions" / "product.npz"))
     graph = tf_graphdef.load(SAVED / "functions", signature="product")
     saved = message("SavedModel").FromString((SAVED / "functions/saved_model.pb").read_bytes())
@@ -139,33 +139,38 @@ def test_a_function_by_its_name() -> None:
     again = tf_graphdef.load(SAVED / "functions", signature=name)
 
     assert [n.name for n in again.inputs] == ["x"]
-    found = pk.interpret(again, {"x": feeds["in.x"]})[0]
-    np.testing.assert_array_equal(found, pk.interpret(graph, {"x": feeds["in.x"]})[0])
+    results = pk.interpret(again, {"x": feeds["in.x"]})[0]
+    np.testing.assert_array_equal(results, pk.interpret(graph, {"x": feeds["in.x"]})[0])
 
 
 @pytest.mark.parametrize("path", STATEFUL, ids=lambda p: p.stem)
 def test_variables_keep_what_a_call_leaves_in_them(path: Path) -> None:
-    """A call begins where the one before ended, as in TensorFlow; each state begins anew."""
+    """Assigned variables keep their values between calls, as in TensorFlow.
+
+    Each state starts anew.
+    """
     graph, feeds, results = case(path)
     state: dict[str, Any] = {}
 
     for k in range(3):
         now = {name: array[k] for name, array in feeds.items()}
-        found = pk.interpret(graph, {n.name: now[n.name] for n in graph.inputs}, state)
-        close(graph, found, {name: array[k] for name, array in results.items()})
+        actual = pk.interpret(graph, {n.name: now[n.name] for n in graph.inputs}, state)
+        close(graph, actual, {name: array[k] for name, array in results.items()})
     first = {n.name: feeds[n.name][0] for n in graph.inputs}
     close(graph, pk.interpret(graph, first), {name: a[0] for name, a in results.items()})
 
 
 @pytest.mark.usefixtures("quick_kernels")
 def test_compiled_programs_keep_state_and_share_it(tmp_path: Path) -> None:
-    """An executable has its state; signatures that are given the same one see each other's."""
+    """An executable has its own state; signatures compiled with the same state share it."""
     graph, feeds, results = case(SAVED / "stateful" / "train.npz")
     exe = pk.compile(graph)
     for k in range(3):
-        found = exe(x=feeds["x"][k])
-        close(graph, found, {name: array[k] for name, array in results.items()})
-    np.testing.assert_array_equal(exe.state["w"], found[[e.name for e in graph.outputs].index("w")])
+        actual = exe(x=feeds["x"][k])
+        close(graph, actual, {name: array[k] for name, array in results.items()})
+    np.testing.assert_array_equal(
+        exe.state["w"], actual[[e.name for e in graph.outputs].index("w")]
+    )
     assert [v.name for v, _ in graph.updates] == ["w", "b"]
     exe.save(tmp_path / "saved")
     again = pk.load(tmp_path / "saved")
@@ -182,7 +187,7 @@ def test_compiled_programs_keep_state_and_share_it(tmp_path: Path) -> None:
 
 
 def test_only_variables_that_are_assigned_are_state() -> None:
-    """The others are constants, which passes compute with."""
+    """Variables that are not assigned are constants."""
     names = {}
     for signature in ("count", "sometimes", "train", "peek", "reset", "drop"):
         graph = tf_graphdef.load(SAVED / "stateful", signature=signature)
@@ -197,7 +202,7 @@ def test_only_variables_that_are_assigned_are_state() -> None:
 
 @pytest.mark.parametrize(("folder", "signature"), [("stateful", "drop"), ("served", "dropout")])
 def test_dropout_draws_anew_in_each_call(folder: str, signature: str) -> None:
-    """Calls are counted in state: they differ from one another, and repeat from there."""
+    """Draws differ between calls, by a call counter in state, and are reproducible."""
     graph = tf_graphdef.load(SAVED / folder, signature=signature)
     (name,) = (n.name for n in graph.inputs)
     x = np.ones((2, 3) if folder == "stateful" else (64, 1), np.float32)
@@ -212,7 +217,7 @@ def test_dropout_draws_anew_in_each_call(folder: str, signature: str) -> None:
 
 
 def test_a_graph_is_cut_where_a_signature_feeds_it() -> None:
-    """Strings and what parses them are not needed in front of an input; they are no input."""
+    """Nodes in front of a fed node, such as string parsing, are not needed and are no inputs."""
     graph = tf_graphdef.load(SAVED / "served", shapes={"x": ("n", 1)})
     assert [(n.name, str(n.entries[0].shape)) for n in graph.inputs] == [("x", "(n, 1)")]
     with pytest.raises(ModelError, match=r"'x' has the shape \(\?, 1\), got \(2, 3\) in shapes="):
@@ -223,30 +228,30 @@ def test_a_graph_is_cut_where_a_signature_feeds_it() -> None:
         tf_graphdef.load(SAVED / "served", signature="one_of_two")
 
 
-def far(saved: Any) -> None:
-    """An input that is a result beyond all that a node can have."""
+def far_result(saved: Any) -> None:
+    """Return a model whose input is a result beyond all that a node can have."""
     saved.meta_graphs[0].signature_def["serving_default"].inputs["x"].name = "x:99999"
 
 
-def unknown(saved: Any) -> None:
-    """An input whose shape the signature leaves out."""
+def unknown_shape(saved: Any) -> None:
+    """Return a model with an input whose shape the signature leaves out."""
     info = saved.meta_graphs[0].signature_def["serving_default"].inputs["x"]
     info.ClearField("tensor_shape")
 
 
 def test_inputs_as_signatures_describe_them(tmp_path: Path) -> None:
-    """The signature says the shape of an input that is no placeholder, or that it is unknown."""
+    """The signature gives the shape of an input that is no placeholder, or leaves it unknown."""
     folder = shutil.copytree(SAVED / "served", tmp_path / "m")
-    rewritten(folder, unknown)
+    rewritten(folder, unknown_shape)
     assert tf_graphdef.load(folder).inputs[0].entries[0].shape is None
-    rewritten(folder, far)
+    rewritten(folder, far_result)
     with pytest.raises(ModelError, match="has the result 99999 of Identity 'x' as its input"):
         tf_graphdef.load(folder)
 
 
 @pytest.fixture
 def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of a model, to be damaged; messages call it 'm'."""
+    """Return a copy of a model to be damaged; messages call it 'm'."""
     shutil.copytree(SAVED / "dense", tmp_path / "m")
     monkeypatch.chdir(tmp_path)
     return tmp_path / "m"
@@ -260,8 +265,8 @@ def rewritten(folder: Path, change: Any) -> None:
     file.write_bytes(saved.SerializeToString())
 
 
-def test_the_text_form(copied: Path) -> None:
-    """saved_model.pbtxt holds the same."""
+def test_the_text_form_gives_the_same_model(copied: Path) -> None:
+    """saved_model.pbtxt gives the same model."""
     feeds = dict(np.load(copied / "case.npz"))
     saved = message("SavedModel").FromString((copied / "saved_model.pb").read_bytes())
     (copied / "saved_model.pbtxt").write_text(text_format.MessageToString(saved))
@@ -270,13 +275,13 @@ def test_the_text_form(copied: Path) -> None:
     for source in ("m", "m/saved_model.pbtxt"):
         graph = tf_graphdef.load(source)
         (array,) = (v for k, v in feeds.items() if k.startswith("in."))
-        (wanted,) = (v for k, v in feeds.items() if k.startswith("out."))
-        found = pk.interpret(graph, {graph.inputs[0].name: array})[0]
-        np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-6)
+        (expected,) = (v for k, v in feeds.items() if k.startswith("out."))
+        results = pk.interpret(graph, {graph.inputs[0].name: array})[0]
+        np.testing.assert_allclose(results, expected, rtol=0, atol=1e-6)
 
 
 def test_variables_are_found_by_name_too(tmp_path: Path) -> None:
-    """Without what restores them, the graph of objects or their own names say where they are."""
+    """Without a restore function, variables are found by the object graph or by their names."""
     for name in ("functions", "tf1"):
         copy = shutil.copytree(SAVED / name, tmp_path / name)
         rewritten(copy, lambda s: s.meta_graphs[0].saver_def.Clear())
@@ -287,7 +292,7 @@ def test_variables_are_found_by_name_too(tmp_path: Path) -> None:
 
 
 def renamed(saved: Any) -> None:
-    """Variables that the checkpoint does not know."""
+    """Return a model whose variables the checkpoint does not have."""
     saved.meta_graphs[0].saver_def.Clear()
     for node in saved.meta_graphs[0].graph_def.node:
         if node.op == "VarHandleOp":
@@ -295,32 +300,32 @@ def renamed(saved: Any) -> None:
 
 
 def reshaped(saved: Any) -> None:
-    """Variables of other shapes than the checkpoint has."""
+    """Return a model whose variables have other shapes than in the checkpoint."""
     for node in saved.meta_graphs[0].graph_def.node:
         if node.op == "VarHandleOp":
             node.attr["shape"].shape.dim[0].size = 77
 
 
 def twice(saved: Any) -> None:
-    """Two different graphs with the same tags."""
+    """Return a model with two different graphs of the same tags."""
     saved.meta_graphs.add().CopyFrom(saved.meta_graphs[0])
     saved.meta_graphs[1].graph_def.node[0].name = "other"
 
 
 def unsigned(saved: Any) -> None:
-    """No signature, and nothing to call."""
+    """Return a model without signature and methods."""
     saved.meta_graphs[0].signature_def.clear()
     saved.meta_graphs[0].object_graph_def.Clear()
 
 
 def sparse(saved: Any) -> None:
-    """An output that is no plain tensor."""
+    """Return a model with a sparse output."""
     for info in saved.meta_graphs[0].signature_def["serving_default"].outputs.values():
         info.name = ""
 
 
 def dangling(saved: Any) -> None:
-    """An input that is no node of the graph."""
+    """Return a model with an input that is no node of the graph."""
     for info in saved.meta_graphs[0].signature_def["serving_default"].inputs.values():
         info.name = "nowhere:0"
 
@@ -336,24 +341,24 @@ def dangling(saved: Any) -> None:
         (dangling, "'m' has no node 'nowhere:0', which is its input 'keras"),
     ],
 )
-def test_models_that_do_not_fit(copied: Path, change: Any, message: str) -> None:
-    """What the folder lacks is named."""
+def test_inconsistent_models_are_refused(copied: Path, change: Any, message: str) -> None:
+    """The error names what the folder lacks."""
     rewritten(copied, change)
 
     with pytest.raises(ModelError, match=message):
         tf_graphdef.load("m")
 
 
-def test_signatures_and_tags_are_chosen_among_what_is_there() -> None:
-    """A name that there is not is answered with those that there are."""
+def test_unknown_signatures_and_tags_list_the_available_ones() -> None:
+    """An unknown name is refused with the available ones."""
     with pytest.raises(ModelError, match="none called 'serving_defalt' to .*'serving_default'"):
         tf_graphdef.load(SAVED / "dense", signature="serving_defalt")
     with pytest.raises(ModelError, match="has 0 graphs with the tags gpu, .* among: serve"):
         tf_graphdef.load(SAVED / "dense", tags=["gpu"])
 
 
-def test_files_that_cannot_be_read(copied: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the system says is passed on."""
+def test_unreadable_files_are_refused(copied: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system's error is part of the message."""
 
     def refuse(path: Path) -> bytes:
         raise PermissionError(13, "Permission denied")
@@ -363,8 +368,8 @@ def test_files_that_cannot_be_read(copied: Path, monkeypatch: pytest.MonkeyPatch
         tf_graphdef.load("m")
 
 
-def test_folders_that_are_none(copied: Path) -> None:
-    """Weights and the graph itself must be there, and whole."""
+def test_incomplete_folders_are_refused(copied: Path) -> None:
+    """A folder without graph or weights is refused."""
     shutil.rmtree(copied / "variables")
     with pytest.raises(ModelError, match=r"'m/variables/variables.index' cannot be read: No such"):
         tf_graphdef.load("m")
@@ -377,7 +382,7 @@ def test_folders_that_are_none(copied: Path) -> None:
 
 
 def test_methods_bind_only_variables(copied: Path) -> None:
-    """A function that was traced with something else is called through a signature."""
+    """A function that captured another object is refused with advice to use a signature."""
 
     def add(saved: Any) -> None:
         meta = saved.meta_graphs[0]
@@ -394,8 +399,8 @@ def test_methods_bind_only_variables(copied: Path) -> None:
 
     def more(saved: Any) -> None:
         objects = saved.meta_graphs[0].object_graph_def
-        for told in objects.concrete_functions.values():
-            told.bound_inputs.extend([1] * 50)
+        for declared in objects.concrete_functions.values():
+            declared.bound_inputs.extend([1] * 50)
 
     rewritten(copied, more)
     with pytest.raises(ModelError, match="takes . arguments, and 51 values are bound to it"):

@@ -1,4 +1,4 @@
-"""Arithmetic on shapes is done at load, with sizes for what is not known yet."""
+"""Shape arithmetic is folded during import, with symbolic sizes for unknown dimensions."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ SHAPE = node("Shape", "shape", "x")
 
 
 def reshaped(*nodes: Any, shape: str = "s") -> pk.Graph:
-    """The graph that reshapes x to what the nodes compute."""
+    """Return the graph that reshapes x to the shape that the nodes compute."""
     return tf_graphdef.load(model(X, SHAPE, *nodes, node("Reshape", "y", "x", shape)), "y")
 
 
 def vector(name: str, *values: int) -> Any:
-    """A known list."""
+    """Return a known list."""
     return const(name, list(values))
 
 
@@ -158,8 +158,8 @@ SPELLINGS: dict[str, tuple[list[Any], str]] = {
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS)
-def test_unknown_sizes_go_through(spelling: str) -> None:
-    """Flattening is spelled in many ways; each keeps the batch size free."""
+def test_symbolic_sizes_are_folded_through_shape_operators(spelling: str) -> None:
+    """Flattening keeps the batch size free, in whichever way it is expressed."""
     nodes, shape = SPELLINGS[spelling]
 
     graph = reshaped(*nodes)
@@ -176,8 +176,8 @@ def test_unknown_sizes_go_through(spelling: str) -> None:
         [const("k", 0), const("n", 10**9), const("d", 1), node("Range", "s", "k", "n", "d")],
     ],
 )
-def test_what_no_shape_can_say_is_data(nodes: list[Any]) -> None:
-    """The larger of two that are not known, and long ranges, are left to the operators."""
+def test_shapes_without_closed_form_are_computed_at_run_time(nodes: list[Any]) -> None:
+    """The maximum of two symbolic sizes, and long ranges, are left to operators."""
     with pytest.raises(ModelError, match="'(n|s)' (is computed from|known when the model)"):
         reshaped(*nodes)
 
@@ -191,14 +191,14 @@ def test_ranges_of_ranks_are_axes() -> None:
 
 
 def test_known_shapes_become_constants() -> None:
-    """A shape that is all known is data like any other."""
+    """A known shape that is used as data becomes a constant."""
     graph = tf_graphdef.load(model(X, SHAPE), outputs="shape", shapes={"x": (2, 3, 5)})
 
     assert pk.interpret(graph, {})[0].tolist() == [2, 3, 5]
 
 
 def test_integers_wrap_as_their_dtype_does() -> None:
-    """2**31 is no int32."""
+    """Folded integers wrap in the range of their dtype."""
     value = known_value("k", dtype_of("int32"), [2**31, -(2**31) - 1])
 
     assert value.array is not None
@@ -206,7 +206,7 @@ def test_integers_wrap_as_their_dtype_does() -> None:
 
 
 def test_large_arrays_are_data() -> None:
-    """Only small values are computed at load; the rest is left to the compiler."""
+    """Only small values are folded; others are left to the compiler."""
     numbers = const("c", np.arange(1000))
     graph = tf_graphdef.load(model(numbers, node("Neg", "y", "c")))
 
@@ -254,20 +254,20 @@ def test_large_arrays_are_data() -> None:
         ),
     ],
 )
-def test_shapes_that_do_not_fit(nodes: list[Any], message: str) -> None:
+def test_invalid_shapes_are_refused_with_their_values(nodes: list[Any], message: str) -> None:
     """Errors show the values that were computed with."""
     with pytest.raises(ModelError, match=message):
         reshaped(*nodes)
 
 
-def test_a_size_can_be_data() -> None:
-    """A number that only a call knows is computed in the call; there are few of those."""
+def test_symbolic_sizes_can_be_data() -> None:
+    """A symbolic size used as data is computed in the call; the number of such sizes is limited."""
     nodes = [node("Cast", "f", "shape", DstT=np.dtype("float32")), node("Neg", "y", "f")]
     graph = tf_graphdef.load(model(X, SHAPE, *nodes, node("Neg", "z", "x")), outputs=["y", "z"])
 
     for rows in (2, 7):
-        found = pk.interpret(graph, {"x": np.ones((rows, 3, 5), np.float32)})[0]
-        assert found.tolist() == [-rows, -3, -5]
+        results = pk.interpret(graph, {"x": np.ones((rows, 3, 5), np.float32)})[0]
+        assert results.tolist() == [-rows, -3, -5]
     shift = const("shift", [-4, 0, 0])
     nodes = [node("Add", "s", "shape", "shift"), shift, node("FloorDiv", "d", "s", "two")]
     nodes += [const("two", [2, 2, 2]), node("Cast", "y", "d", DstT=np.dtype("float32"))]
@@ -275,22 +275,22 @@ def test_a_size_can_be_data() -> None:
     assert pk.interpret(graph, {"x": np.ones((3, 3, 5), np.float32)})[0].tolist() == [-1, 1, 2]
     nodes = [node("Cast", "f", "shape", DstT=np.dtype("uint8")), node("Mul", "y", "f", "f")]
     graph = tf_graphdef.load(model(X, SHAPE, *nodes, node("Neg", "z", "x")), outputs=["y", "z"])
-    found = pk.interpret(graph, {"x": np.ones((257, 3, 5), np.float32)})[0]
-    assert found.tolist() == [1, 9, 25] and found.dtype == np.uint8
+    results = pk.interpret(graph, {"x": np.ones((257, 3, 5), np.float32)})[0]
+    assert results.tolist() == [1, 9, 25] and results.dtype == np.uint8
     many = [node("ConcatV2", "m", *["shape"] * 6, "axis"), const("axis", 0), node("Neg", "y", "m")]
     many.append(node("Cast", "g", "y", DstT=np.dtype("float32")))
     with pytest.raises(ModelError, match=r"'y' is computed from 18 sizes, -x.0 and others"):
         tf_graphdef.load(model(X, SHAPE, *many), outputs="g")
 
 
-def test_sizes_stay_simple() -> None:
-    """A polynomial of many terms is no shape, and would grow without bound."""
+def test_sizes_of_many_terms_are_refused() -> None:
+    """A polynomial with many terms is refused as a shape."""
     many = Size({(f"n{k}",): 1 for k in range(65)})
 
     with pytest.raises(ModelError, match="'k' is a size of 65 terms"):
         known_value("k", dtype_of("int64"), [many])
 
 
-def test_the_shape_of_a_known_value() -> None:
-    """A known value has its array's shape before any entry is made for it."""
+def test_a_known_value_has_the_shape_of_its_array() -> None:
+    """A known value has its array's shape before an entry is created."""
     assert ImportedValue("k", dtype_of("int32"), array=np.zeros((2, 3), np.int32)).shape == (2, 3)

@@ -1,4 +1,4 @@
-"""Blocks of Snappy are decompressed, and damage to them is found before it is believed."""
+"""Snappy blocks are decompressed, and damage is detected."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from passkit.frontends.tf_graphdef.proto import Budget
 from passkit.frontends.tf_graphdef.snappy import decompress
 
 
-def run(data: bytes, limit: int = 1 << 20) -> bytes:
-    """A block, decompressed within a budget."""
+def decompress_block(data: bytes, limit: int = 1 << 20) -> bytes:
+    """Decompress a block within a budget."""
     return decompress(data, "the block", Budget(limit, limit))
 
 
@@ -27,9 +27,9 @@ def run(data: bytes, limit: int = 1 << 20) -> bytes:
         (b"\xac\2\xf4\x2b\1" + bytes(300), bytes(300)),  # a length of two bytes
     ],
 )
-def test_literals_and_copies(data: bytes, text: bytes) -> None:
-    """Each form of a literal and of a copy gives its bytes."""
-    assert run(data) == text
+def test_literals_and_copies_are_decompressed(data: bytes, text: bytes) -> None:
+    """Each form of literal and copy gives its bytes."""
+    assert decompress_block(data) == text
 
 
 @pytest.mark.parametrize(
@@ -44,25 +44,25 @@ def test_literals_and_copies(data: bytes, text: bytes) -> None:
         (b"\5\4ab", "at 4 it has the end, with 2 of 5 bytes"),
     ],
 )
-def test_damage_is_named(data: bytes, message: str) -> None:
-    """A block gives exactly as many bytes as it says, out of what it has."""
+def test_damaged_blocks_are_refused(data: bytes, message: str) -> None:
+    """A block must give exactly the bytes that it declares."""
     with pytest.raises(ModelError, match=f"the block is no Snappy block: {message}"):
-        run(data)
+        decompress_block(data)
 
 
 def test_a_large_size_is_refused_before_it_is_taken() -> None:
-    """The size that a block says it has is paid for first."""
+    """The declared size is taken from the budget before decompression."""
     with pytest.raises(ModelError, match="the block, decompressed, needs 4,294,967,295 bytes"):
-        run(b"\xff\xff\xff\xff\x0f")
+        decompress_block(b"\xff\xff\xff\xff\x0f")
 
 
 def test_any_bytes_give_their_size_or_an_error() -> None:
-    """Random blocks end, in bytes as they say or in an error."""
+    """Random blocks give bytes of the declared size or an error."""
     rng = np.random.default_rng(0)
     for _ in range(300):
         size = int(rng.integers(1, 60))
         data = bytes([size]) + rng.integers(0, 256, 40, dtype=np.uint8).tobytes()
         try:
-            assert len(run(data)) == size
+            assert len(decompress_block(data)) == size
         except ModelError:
             continue

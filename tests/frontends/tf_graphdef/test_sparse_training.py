@@ -1,4 +1,4 @@
-"""Gradients that are rows: equal indices add up, optimizers change the named rows alone."""
+"""Sparse gradients: equal indices add up, and optimizers change only the indexed rows."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+import passkit as pk
 from passkit.errors import DTypeError, ModelError, PasskitError, ShapeError
 from passkit.frontends import tf_graphdef
 from passkit.frontends.tf_graphdef.checkpoint_bundle import CheckpointBundle
-from passkit.frontends.tf_graphdef.proto import budget_for
-from passkit.graph.node import var
-from passkit.ops import first_positions
-from tests.frontends.tf_graphdef.models import const, model, node, placeholder
+from tests.frontends.tf_graphdef.models import budget_for, const, model, node, placeholder
 from tests.frontends.tf_graphdef.mutations import changed_message
 from tests.frontends.tf_graphdef.reference.training import CHECKPOINT, STEPS
 from tests.frontends.tf_graphdef.test_saved_model import SAVED
@@ -30,7 +28,7 @@ def _variable(name: str, *shape: int | None, **attrs: Any) -> Any:
 
 
 def momentum(*nodes: Any, rows: int = 5) -> Any:
-    """A table, its momentum, and a step by gradients of looked up rows."""
+    """Return a table, its momentum, and a step by gradients of looked up rows."""
     masks = {"shrink_axis_mask": 1}
     return model(
         _variable("w", rows, 2),
@@ -53,8 +51,8 @@ def momentum(*nodes: Any, rows: int = 5) -> Any:
     )
 
 
-def stepped(graph: Any, at: Any, g: Any) -> tf_graphdef.Session:
-    """A session after one step from ones."""
+def session_after_one_step(graph: Any, at: Any, g: Any) -> tf_graphdef.Session:
+    """Return a session after one step that starts from ones."""
     session = tf_graphdef.Session(graph, target="interpret")
     session.run("set")
     session.run("step", {"at:0": at, "g:0": g})
@@ -68,7 +66,7 @@ def _set(rows: int = 5) -> list[Any]:
 
 
 def test_only_named_rows_change_and_equal_indices_add_up() -> None:
-    """Rows, momentum too, against NumPy; none, one, and many indices by one compiled run."""
+    """Rows and momentum equal NumPy, for zero, one and many indices by one compiled run."""
     shapes = {"at": ("n",), "g": ("n", 2)}
     session = tf_graphdef.Session(momentum(*_set()), shapes, target="interpret")
     for at in ([], [2], [4, 4, 4], [3, 0, 3, 1, 0]):
@@ -82,15 +80,15 @@ def test_only_named_rows_change_and_equal_indices_add_up() -> None:
             w[row] -= RATE * a[row]
         np.testing.assert_allclose(session.state["w"], w, rtol=1e-6)
         np.testing.assert_allclose(session.state["a"], a, rtol=1e-6)
-    assert len(session._plans) == 2
+    assert session.num_compiled_runs == 2
 
 
-def test_a_hundred_thousand_indices_take_no_square_of_that() -> None:
-    """Equal ones are found by sorting."""
+def test_memory_is_linear_in_the_number_of_indices() -> None:
+    """Equal indices are found by sorting, not by a square matrix."""
     rng = np.random.default_rng(0)
     at, g = rng.integers(0, 50_000, 100_000), rng.standard_normal((100_000, 2), "f")
     with within(3):
-        session = stepped(momentum(*_set(50_000), rows=50_000), at, g)
+        session = session_after_one_step(momentum(*_set(50_000), rows=50_000), at, g)
 
     a = np.ones((50_000, 2), "f")
     a[at] = KEEP
@@ -98,8 +96,8 @@ def test_a_hundred_thousand_indices_take_no_square_of_that() -> None:
     np.testing.assert_allclose(session.state["a"], a, rtol=1e-4, atol=1e-4)
 
 
-def test_where_a_row_counts_the_others_do_not() -> None:
-    """Rows that are looked up once and taken back, and chained arithmetic on them."""
+def test_arithmetic_on_rows_of_distinct_indices() -> None:
+    """Rows that are gathered and expanded again, and arithmetic on them, equal NumPy."""
     graph = momentum(
         *_set(),
         const("whole", np.arange(10, dtype="f").reshape(5, 2)),
@@ -116,7 +114,7 @@ def test_where_a_row_counts_the_others_do_not() -> None:
         node("ResourceScatterUpdate", "put", "w", "twice", "again"),
     )
     at, g = np.array([3, 1, 3]), np.array([[1, 2], [3, 4], [5, 6]], "f")
-    session = stepped(graph, at, g)
+    session = session_after_one_step(graph, at, g)
 
     back, same = session.run(["back:0", "same:0"], {"at:0": at})
     rows = np.arange(10, dtype="f").reshape(5, 2)[at]
@@ -126,8 +124,8 @@ def test_where_a_row_counts_the_others_do_not() -> None:
     np.testing.assert_array_equal(session.state["w"][[3, 1, 0]], [[6, 8], [3, 4], [1, 1]])
 
 
-def test_known_indices_that_differ_need_no_unique() -> None:
-    """Constants that name a row once each."""
+def test_known_distinct_indices_need_no_unique() -> None:
+    """Constant indices that are distinct need no Unique."""
     graph = momentum(
         *_set(),
         const("once", [4, 0]),
@@ -201,8 +199,8 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("last", "message"), REFUSED)
-def test_what_only_a_run_knows_is_refused_elsewhere(last: Any, message: str) -> None:
-    """Where results of Unique cannot be taken, the message says what they are and may do."""
+def test_other_uses_of_unique_are_refused(last: Any, message: str) -> None:
+    """The error says what results of Unique are and where they may be used."""
     graph = momentum(const("bad", 1), const("twice", [1, 1, 2]), last)
     session = tf_graphdef.Session(graph, target="interpret")
 
@@ -210,22 +208,22 @@ def test_what_only_a_run_knows_is_refused_elsewhere(last: Any, message: str) -> 
         session.run(["t:0"], {"at:0": np.zeros(3, "int64"), "g:0": np.zeros((3, 2), "f")})
 
 
-def test_first_positions_are_of_vectors_of_integers() -> None:
-    """The operator checks what it gets."""
+def test_first_positions_checks_its_input() -> None:
+    """The operator refuses other inputs than vectors of integers."""
     with pytest.raises(ShapeError, match=r"first_positions needs a vector, got \(2, 3\)"):
-        first_positions(var("x", (2, 3), "int64"))
+        pk.ops.first_positions(pk.var("x", (2, 3), "int64"))
     with pytest.raises(DTypeError, match="needs integers as elements, got float32"):
-        first_positions(var("x", (2,), "float32"))
+        pk.ops.first_positions(pk.var("x", (2,), "float32"))
 
 
 @pytest.mark.parametrize("part", range(2))
 def test_mutated_graphs_give_errors_or_steps(part: int) -> None:
-    """Whatever such a graph says, nothing but a PasskitError comes out, soon."""
-    assert mutated(range(30 * part, 30 * part + 30)) > 2
+    """Mutated graphs raise nothing but PasskitError, and soon."""
+    assert count_of_runs(range(30 * part, 30 * part + 30)) > 2
 
 
-def mutated(seeds: Any) -> int:
-    """How many of the mutated graphs of these seeds run."""
+def count_of_runs(seeds: Any) -> int:
+    """Return how many of the mutated graphs of these seeds run."""
     data = momentum(*_set()).SerializeToString()
     feeds = {"at:0": np.array([1, 1, 0]), "g:0": np.ones((3, 2), "f")}
     count = 0
@@ -245,25 +243,28 @@ def mutated(seeds: Any) -> int:
 # Checkpoints.
 
 
-def test_a_checkpoint_of_tensorflow_goes_on_as_tensorflow_left_it() -> None:
-    """Every variable with its slots; the next losses are those of a session that trained so far."""
-    found = fixtures()["perceptron"]
+def test_training_continues_from_a_tensorflow_checkpoint() -> None:
+    """All variables and slots are restored.
+
+    The next losses equal those of uninterrupted training.
+    """
+    results = fixtures()["perceptron"]
     session, feeds = begun("perceptron", target="interpret")
     for _ in range(STEPS):
         session.run("train", feeds)
-    fresh = tf_graphdef.Session(found.model, target="interpret")
+    fresh = tf_graphdef.Session(results.model, target="interpret")
 
     fresh.restore(CHECKPOINT)
 
-    assert set(fresh.state.arrays) == set(found.after) and not fresh.state.unset
-    for name, value in found.after.items():
+    assert set(fresh.state.arrays) == set(results.after) and not fresh.state.unset
+    for name, value in results.after.items():
         np.testing.assert_array_equal(fresh.state[name], value)
     losses = [s.run(["loss:0", "train"], feeds)[0] for s in (session, fresh)]
     np.testing.assert_allclose(*losses, rtol=1e-4)
 
 
-def test_some_variables_and_other_names_are_restored() -> None:
-    """A list names some; a dict says whose a name in the checkpoint is; objects have names too."""
+def test_selected_and_renamed_variables_are_restored() -> None:
+    """A list selects variables, a dict maps checkpoint names; names of objects work, too."""
     graph = model(_variable("mean", 8), _variable("middle", 8), _variable("x", 4, shared_name="v"))
     session = tf_graphdef.Session(graph, target="interpret")
     after = fixtures()["perceptron"].after
@@ -282,21 +283,21 @@ def test_some_variables_and_other_names_are_restored() -> None:
     np.testing.assert_array_equal(named.state["sequential/dense/bias"], bias)
 
 
-def test_what_a_checkpoint_does_not_fit_is_named(
+def test_checkpoints_that_do_not_fit_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All variables that are missing or otherwise shaped at once; nothing is restored then."""
+    """All missing or differently shaped variables are named, and none is restored."""
     graph = model(
         _variable("mean", 8), _variable("w1", 8, 11), _variable("w9", 8), _variable("b1", 12)
     )
     graph.node[3].attr["dtype"].type = 2  # float64
     session = tf_graphdef.Session(graph, target="interpret")
-    with pytest.raises(ModelError, match="does not fit 3 of the 4 variables") as found:
+    with pytest.raises(ModelError, match="does not fit 3 of the 4 variables") as results:
         session.restore(CHECKPOINT)
-    said = str(found.value)
-    assert "'w1' is float32(8, 12), and the graph's variable is float32(8, 11)" in said
-    assert "'b1' is float32(12,), and the graph's variable is float64(12,)" in said
-    assert "'w9' is not there (" in said
+    message_text = str(results.value)
+    assert "'w1' is float32(8, 12), and the graph's variable is float32(8, 11)" in message_text
+    assert "'b1' is float32(12,), and the graph's variable is float64(12,)" in message_text
+    assert "'w9' is not there (" in message_text
     assert not session.state.arrays
     with pytest.raises(ModelError, match="has no variable 'means'; did you mean 'mean'"):
         session.restore(CHECKPOINT, ["means"])

@@ -1,4 +1,4 @@
-"""TensorProtos become arrays: every dtype, every way to store one, and no more memory than said."""
+"""TensorProtos become arrays: every dtype and storage form, within the memory budget."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FIELDS = {
 
 
 def values_of(name: str) -> np.ndarray[Any, Any]:
-    """Six values of a dtype, among them its limits."""
+    """Return six values of a dtype, among them its limits."""
     numpy = dtype_of(name).numpy
     if name == "bool":
         return np.array([True, False, False, True, True, False])
@@ -39,25 +39,25 @@ def values_of(name: str) -> np.ndarray[Any, Any]:
     return np.array([0.5, -0.0, np.inf, -1.25, np.nan, 3], numpy)
 
 
-def same(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
-    """Whether two arrays are equal bit for bit."""
+def equal_bits(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
+    """Return whether two arrays are equal bit for bit."""
     return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
 
 
 def decode(message: Any, budget: Budget | None = None) -> np.ndarray[Any, Any]:
-    """The array of a message."""
+    """Return the array of a message."""
     return parse_tensor(message, "Const 'c'", budget or budget_for(0, None))
 
 
 @pytest.mark.parametrize("name", NUMBERS)
 def test_bytes_of_every_dtype(name: str) -> None:
-    """tensor_content holds the elements as they are."""
+    """tensor_content holds the elements as bytes."""
     values = values_of(name).reshape(2, 3)
 
-    found = decode(tensor(values))
+    results = decode(tensor(values))
 
-    assert same(found, values)
-    assert not found.flags.writeable
+    assert equal_bits(results, values)
+    assert not results.flags.writeable
 
 
 @pytest.mark.parametrize("name", FIELDS)
@@ -68,7 +68,7 @@ def test_elements_of_every_dtype(name: str) -> None:
     message.tensor_shape.dim.add(size=6)
     getattr(message, FIELDS[name]).extend(values.tolist())
 
-    assert same(decode(message), values)
+    assert equal_bits(decode(message), values)
 
 
 @pytest.mark.parametrize("name", ["float16", "bfloat16"])
@@ -78,34 +78,34 @@ def test_halves_are_stored_as_integers(name: str) -> None:
     message = TensorProto(dtype=NUMBERS[name], half_val=values.view(np.uint16).tolist())
     message.tensor_shape.dim.add(size=6)
 
-    assert same(decode(message), values)
+    assert equal_bits(decode(message), values)
 
 
 @pytest.mark.parametrize(("name", "field"), [("complex64", "scomplex"), ("complex128", "dcomplex")])
 def test_complex_numbers_are_pairs(name: str, field: str) -> None:
-    """Real and imaginary parts alternate; an odd number of them is an error."""
+    """Real and imaginary parts alternate; an odd count is refused."""
     message = TensorProto(dtype=NUMBERS[name], **{f"{field}_val": [1.0, 2.0, 3.0, -4.0]})
     message.tensor_shape.dim.add(size=2)
 
-    assert same(decode(message), np.array([1 + 2j, 3 - 4j], name))
+    assert equal_bits(decode(message), np.array([1 + 2j, 3 - 4j], name))
     getattr(message, f"{field}_val").append(5.0)
     with pytest.raises(ModelError, match=f"in {field}_val, got 5 numbers"):
         decode(message)
 
 
 def test_the_last_element_fills_the_rest() -> None:
-    """TensorFlow leaves out what repeats, and all of it where it is zero."""
+    """Missing elements repeat the last one, or are zero if there is none."""
     message = TensorProto(dtype=1, float_val=[1.0, 2.5])
     message.tensor_shape.dim.add(size=5)
 
     assert decode(message).tolist() == [1.0, 2.5, 2.5, 2.5, 2.5]
     del message.float_val[:]
-    assert same(decode(message), np.zeros(5, np.float32))
+    assert equal_bits(decode(message), np.zeros(5, np.float32))
 
 
 def test_scalars_and_empty_tensors() -> None:
-    """Rank 0 has one element, and a dimension of 0 has none."""
-    assert same(decode(TensorProto(dtype=3, int_val=[7])), np.array(7, np.int32))
+    """Rank 0 has one element, a dimension of 0 none."""
+    assert equal_bits(decode(TensorProto(dtype=3, int_val=[7])), np.array(7, np.int32))
     empty = TensorProto(dtype=1)
     for size in (3, 0, 2):
         empty.tensor_shape.dim.add(size=size)
@@ -113,25 +113,25 @@ def test_scalars_and_empty_tensors() -> None:
 
 
 def test_bools_are_0_or_1() -> None:
-    """A byte of 2 would be a bool that is neither true nor false."""
+    """Nonzero bytes become True."""
     message = TensorProto(dtype=10, tensor_content=b"\x02\x00\xff")
     message.tensor_shape.dim.add(size=3)
 
     assert decode(message).view(np.uint8).tolist() == [1, 0, 1]
 
 
-@pytest.mark.parametrize(("content", "found"), [(b"1234567", 7), (b"123456789", 9)])
-def test_content_of_another_length_is_an_error(content: bytes, found: int) -> None:
-    """The shape says how many bytes there must be."""
+@pytest.mark.parametrize(("content", "length"), [(b"1234567", 7), (b"123456789", 9)])
+def test_content_of_another_length_is_an_error(content: bytes, length: int) -> None:
+    """Content that does not fit the shape is refused."""
     message = TensorProto(dtype=1, tensor_content=content)
     message.tensor_shape.dim.add(size=2)
 
-    with pytest.raises(ModelError, match=rf"\(2,\) needs 8 bytes of float32, got {found}"):
+    with pytest.raises(ModelError, match=rf"\(2,\) needs 8 bytes of float32, got {length}"):
         decode(message)
 
 
 def test_too_many_elements_are_an_error() -> None:
-    """A shape never drops elements."""
+    """More elements than the shape has are refused."""
     with pytest.raises(ModelError, match="needs 1 elements, got 3 in float_val"):
         decode(TensorProto(dtype=1, float_val=[1.0, 2.0, 3.0]))
 
@@ -141,51 +141,51 @@ def test_too_many_elements_are_an_error() -> None:
     [("uint8", "int_val", 256), ("int8", "int_val", -129), ("float16", "half_val", 65536)],
 )
 def test_elements_out_of_range_are_an_error(name: str, field: str, value: int) -> None:
-    """A narrow dtype is stored in a wider one, and must fit."""
+    """Elements that do not fit a narrow dtype are refused."""
     with pytest.raises(ModelError, match=rf"has {value} in {field}, which is no {name}"):
         decode(TensorProto(dtype=NUMBERS[name], **{field: [value]}))
 
 
 @pytest.mark.parametrize(("number", "name"), [(7, "DT_STRING"), (20, "DT_RESOURCE"), (999, "999")])
 def test_dtypes_without_arithmetic_are_an_error(number: int, name: str) -> None:
-    """Strings and resources are not numbers."""
+    """Strings and resources are refused."""
     with pytest.raises(ModelError, match=rf"element type (DataType )?{name}, .* float32"):
         parse_dtype(number, "Const 'c'")
 
 
 def shape(*sizes: int) -> Any:
-    """A TensorShapeProto."""
+    """Return a TensorShapeProto."""
     return TensorShapeProto(dim=[{"size": s} for s in sizes])
 
 
-def test_shapes() -> None:
-    """-1 is an unknown dimension, and the rank can be unknown too."""
+def test_shapes_are_parsed() -> None:
+    """-1 is an unknown dimension, and the rank can be unknown."""
     assert parse_shape(shape(-1, 8, 0), "x") == (None, 8, 0)
     assert parse_shape(TensorShapeProto(unknown_rank=True), "x") is None
 
 
 @pytest.mark.parametrize("size", [-2, 1 << 48, -(1 << 63), (1 << 63) - 1])
 def test_impossible_dimensions_are_an_error(size: int) -> None:
-    """No dimension is negative, or larger than any memory."""
+    """Negative and giant dimensions are refused."""
     with pytest.raises(ModelError, match=rf"got \(2, {size}\)"):
         parse_shape(shape(2, size), "Placeholder 'x'")
 
 
 def test_ranks_are_at_most_numpys() -> None:
-    """A rank of a thousand is no shape."""
+    """A rank above NumPy's limit is refused."""
     with pytest.raises(ModelError, match="at most 64, got 1000"):
         parse_shape(shape(*[1] * 1000), "Placeholder 'x'")
 
 
 @pytest.mark.parametrize("message", [shape(2, -1), TensorShapeProto(unknown_rank=True)])
 def test_a_constant_has_a_known_shape(message: Any) -> None:
-    """An array cannot have unknown dimensions."""
+    """A constant with unknown dimensions is refused."""
     with pytest.raises(ModelError, match=r"known shape, got (\(2, \?\)|an unknown rank)"):
         decode(TensorProto(dtype=1, tensor_shape=message))
 
 
 def test_sizes_are_checked_before_memory_is_taken() -> None:
-    """Ten bytes that claim a gigabyte get none of it."""
+    """A few bytes that declare a gigabyte are refused before allocation."""
     with pytest.raises(ModelError, match=r"\(1073741824,\) needs 4,294,967,296 bytes"):
         decode(TensorProto(dtype=1, float_val=[0.0], tensor_shape=shape(1 << 30)))
     with pytest.raises(ModelError, match=r"the shape \(1099511627776, 1099511627776, 0\)"):
@@ -193,7 +193,7 @@ def test_sizes_are_checked_before_memory_is_taken() -> None:
 
 
 def test_the_budget_is_for_all_tensors_together() -> None:
-    """Many tensors below the limit pass it together."""
+    """Tensors share one budget."""
     budget = budget_for(0, 10_000)
     message = tensor(np.zeros(1000, np.float32))
     decode(message, budget)

@@ -1,4 +1,4 @@
-"""Training graphs that TensorFlow 1 wrote load and train as it trained them."""
+"""Training graphs of TensorFlow 1 train as they did in TensorFlow."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ import passkit as pk
 from passkit.errors import FeedError, ModelError
 from passkit.frontends import tf_graphdef
 from passkit.frontends import tinyflow as tf
-from passkit.frontends.tf_graphdef.proto import message
 from passkit.frontends.tinyflow.tensors import as_tensor
-from tests.frontends.tf_graphdef.models import const, model, node, placeholder
+from tests.frontends.tf_graphdef.models import const, message, model, node, placeholder
 from tests.frontends.tf_graphdef.reference.saved_training import program
 from tests.frontends.tf_graphdef.reference.training import STEPS, Trained, stored
 
@@ -25,19 +24,21 @@ COMPILED = ("perceptron",)
 
 @cache
 def fixtures() -> dict[str, Trained]:
-    """All models."""
+    """Return all models."""
     return stored()
 
 
-def begun(name: str, **options: Any) -> tuple[tf_graphdef.Session, dict[str, Any]]:
-    """A session with TensorFlow's initial values, and its feeds."""
-    found = fixtures()[name]
-    session = tf_graphdef.Session(found.model, **options)
+def session_with_initial_values(
+    name: str, **options: Any
+) -> tuple[tf_graphdef.Session, dict[str, Any]]:
+    """Return a session with TensorFlow's initial values, and its feeds."""
+    results = fixtures()[name]
+    session = tf_graphdef.Session(results.model, **options)
     session.run("init")
-    assert set(session.state.arrays) == set(found.before)
-    for variable, value in found.before.items():
+    assert set(session.state.arrays) == set(results.before)
+    for variable, value in results.before.items():
         session.state[variable] = value
-    return session, {f"{k}:0": v for k, v in found.feeds.items()}
+    return session, {f"{k}:0": v for k, v in results.feeds.items()}
 
 
 NAMES = (
@@ -54,49 +55,51 @@ NAMES = (
 
 @pytest.mark.parametrize("name", NAMES)
 def test_three_steps_give_tensorflows_losses_and_variables(name: str) -> None:
-    """Losses, and every variable with its slots, are what TensorFlow had."""
-    found = fixtures()[name]
-    session, feeds = begun(name, target="cpu" if name in COMPILED else "interpret")
+    """Losses, and every variable with its slots, equal TensorFlow's after three steps."""
+    results = fixtures()[name]
+    session, feeds = session_with_initial_values(
+        name, target="cpu" if name in COMPILED else "interpret"
+    )
 
     losses = [session.run(["loss:0", "train"], feeds)[0] for _ in range(STEPS)]
 
-    np.testing.assert_allclose(losses, found.losses, rtol=2e-5)
-    for variable, value in found.after.items():
-        assert not np.array_equal(value, found.before[variable]), variable
+    np.testing.assert_allclose(losses, results.losses, rtol=2e-5)
+    for variable, value in results.after.items():
+        assert not np.array_equal(value, results.before[variable]), variable
         np.testing.assert_allclose(
             session.state[variable], value, rtol=2e-4, atol=2e-6, err_msg=variable
         )
 
 
-def test_the_file_has_these_models() -> None:
-    """No model of the fixtures goes without a test."""
+def test_every_stored_model_is_tested() -> None:
+    """Every model in the fixtures has a test."""
     assert set(fixtures()) == set(NAMES)
 
 
 def test_a_train_op_is_an_executable_on_shared_state() -> None:
-    """The same by `load`: a step and an evaluation for batches of any size, on one state."""
-    found = fixtures()["logistic"]
+    """`load` gives a step and an evaluation for any batch size that share one state."""
+    results = fixtures()["logistic"]
     shapes = {"x": ("n", 6), "y": ("n",)}
     step, loss = (
-        tf_graphdef.load(found.model, ["loss:0"], shapes, targets=t) for t in (["train"], ())
+        tf_graphdef.load(results.model, ["loss:0"], shapes, targets=t) for t in (["train"], ())
     )
     state = pk.State.of(step)
-    for name, value in found.before.items():
+    for name, value in results.before.items():
         state[name] = value
     train, evaluate = (pk.compile(g, state=state, target="interpret") for g in (step, loss))
 
-    losses = [train(found.feeds)[0] for _ in range(STEPS)]
+    losses = [train(results.feeds)[0] for _ in range(STEPS)]
 
-    np.testing.assert_allclose(losses, found.losses, rtol=2e-5)
-    np.testing.assert_allclose(state["w"], found.after["w"], rtol=2e-4)
-    half = {k: v[:8] for k, v in found.feeds.items()}
+    np.testing.assert_allclose(losses, results.losses, rtol=2e-5)
+    np.testing.assert_allclose(state["w"], results.after["w"], rtol=2e-4)
+    half = {k: v[:8] for k, v in results.feeds.items()}
     assert np.isfinite(evaluate(half)[0])
     np.testing.assert_array_equal(state["w"], pk.State(state.arrays)["w"])
 
 
 def test_reads_come_before_or_after_writes_as_edges_say() -> None:
-    """Whatever is fetched first: a read sees the writes that it comes after, and no others."""
-    session, feeds = begun("perceptron", target="interpret")
+    """A read sees the writes that precede it by edges and no others, in any order of fetches."""
+    session, feeds = session_with_initial_values("perceptron", target="interpret")
 
     first = session.run(["train", "sooner:0", "later:0", "global_step:0"], feeds)
     again = session.run({"later": "later:0", "sooner": ("sooner:0", "train")}, feeds)
@@ -109,8 +112,8 @@ def _variable(name: str, *shape: int, op: str = "VarHandleOp", **attrs: Any) -> 
     return node(op, name, dtype=np.dtype("float32"), shape=shape, **attrs)
 
 
-def test_draws_writes_and_questions_of_a_session() -> None:
-    """Draws differ from run to run and repeat in another session; additions all count."""
+def test_draws_writes_and_initialization_tests_of_a_session() -> None:
+    """Draws differ between runs and repeat in another session; all additions count."""
     graph = model(
         const("shape", [3]),
         const("one", 1.0),
@@ -228,16 +231,16 @@ ADAM = ("one", "one", "one", "one", "one", "one", "two")
         ([node("Frobnicate", "f"), node("AssignVariableOp", "t", "w", "f")], "Frobnicate × 1"),
     ],
 )
-def test_what_does_not_fit_is_named(nodes: list[Any], message: str) -> None:
-    """Wrong types and shapes, unknown variables, cycles and operators are told by name."""
+def test_invalid_training_graphs_are_refused(nodes: list[Any], message: str) -> None:
+    """Wrong dtypes and shapes, unknown variables, cycles and unsupported operators are named."""
     session = tf_graphdef.Session(_refused(*nodes), target="interpret")
 
     with pytest.raises(ModelError, match=message):
         session.run("t" if nodes[-1].op != "ReadVariableOp" else "t:0")
 
 
-def test_feeds_and_fetches_that_do_not_fit_are_named() -> None:
-    """Unknown names, wrong shapes, missing feeds, and variables without a value."""
+def test_invalid_feeds_and_fetches_are_refused() -> None:
+    """Unknown names, wrong shapes, missing feeds, and variables without a value are named."""
     graph = model(
         placeholder("x", None, 2),
         _variable("w", 2, op="VariableV2"),
@@ -270,7 +273,7 @@ def test_feeds_and_fetches_that_do_not_fit_are_named() -> None:
 
 
 def test_restoring_from_a_checkpoint_is_refused() -> None:
-    """A graph's own restoring needs TensorFlow's files; `.npz` files are this session's."""
+    """The graph's own restore nodes are refused with advice to use session.restore."""
     text = {"dtype": 7, "tensor_shape": {"dim": [{"size": 1}]}, "string_val": [b"w"]}
     names = node("Const", "names")
     names.attr["value"].CopyFrom(AttrValue(tensor=text))
@@ -282,8 +285,8 @@ def test_restoring_from_a_checkpoint_is_refused() -> None:
         tf_graphdef.Session(graph).run("put")
 
 
-def test_a_program_of_tinyflow_comes_back_and_trains_alike() -> None:
-    """Saved and loaded, three steps have equal losses, to the last bit in NumPy."""
+def test_a_saved_tinyflow_program_trains_equally() -> None:
+    """After saving and loading, three steps have equal losses, bit for bit in NumPy."""
     with tf.Graph().as_default():
         fetches, feeds = program(tf)
         session = tf.Session(target="interpret")
@@ -294,19 +297,19 @@ def test_a_program_of_tinyflow_comes_back_and_trains_alike() -> None:
     assert set(again.state.arrays) == set(session.state.arrays)
     for name, value in session.state.arrays.items():
         again.state[name] = value
-    given = {fetches[k]: v for k, v in feeds.items()}
+    inputs = {fetches[k]: v for k, v in feeds.items()}
     named = {f"{k}:0": v for k, v in feeds.items()}
 
     for _ in range(STEPS):
-        loss, later, _ = session.run([fetches[k] for k in ("loss", "later", "train")], given)
+        loss, later, _ = session.run([fetches[k] for k in ("loss", "later", "train")], inputs)
         assert again.run(["loss:0", "later:0", "train"], named) == [loss, later, None]
     number = {"run_number:0": np.int64(session.runs)}
     drawn = again.run("drawn:0", {**named, **number})
-    assert drawn == session.run(fetches["drawn"], given) != again.run("drawn:0", named)
+    assert drawn == session.run(fetches["drawn"], inputs) != again.run("drawn:0", named)
 
 
-def test_additions_reads_and_orders_come_back() -> None:
-    """What adds to a variable still adds, twice if two do, and later reads see it."""
+def test_additions_and_ordered_reads_are_saved() -> None:
+    """Additions to a variable add up, and later reads see them."""
     with tf.Graph().as_default():
         v = tf.Variable(np.float32(1), name="v")
         up, down = tf.assign_add(v, 2.0), tf.assign_sub(v, 0.5)
@@ -325,8 +328,8 @@ def test_additions_reads_and_orders_come_back() -> None:
     assert session.run("twice:0") == 14
 
 
-def test_what_cannot_be_saved_is_named() -> None:
-    """No graph, no operator of TensorFlow's, and tensors of two graphs."""
+def test_unsavable_programs_are_refused() -> None:
+    """Other objects, operators without an equivalent, and tensors of two graphs are refused."""
     with tf.Graph().as_default():
         one = tf.placeholder("int32", (2,), "one")
         odd = as_tensor(pk.ops.gcd(one.entry, one.entry), "odd")

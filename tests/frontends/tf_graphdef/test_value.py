@@ -16,7 +16,7 @@ N = placeholder("n", 2, dtype="int32")
 
 
 def with_axes(op: str, axes: Any, **attrs: Any) -> list[Any]:
-    """Nodes that give an operator a constant as its second input."""
+    """Return nodes that give an operator a constant as its second input."""
     return [const("k", axes), node(op, "y", "x", "k", **attrs)]
 
 
@@ -39,14 +39,14 @@ def with_axes(op: str, axes: Any, **attrs: Any) -> list[Any]:
         ([node("Shape", "y", "x", out_type=np.dtype("uint8"))], "'out_type', got uint8"),
     ],
 )
-def test_what_a_node_says_is_checked(nodes: list[Any], message: str) -> None:
-    """An attribute or a list that an operator cannot use is an error with its value."""
+def test_attributes_and_known_inputs_are_checked(nodes: list[Any], message: str) -> None:
+    """An attribute or list that an operator cannot use is refused with its value."""
     with pytest.raises(ModelError, match=message):
         tf_graphdef.load(model(X, N, *nodes))
 
 
-def test_ranks_must_be_known_where_they_matter() -> None:
-    """A placeholder of unknown rank takes its shape from the caller."""
+def test_unknown_ranks_are_refused_where_needed() -> None:
+    """A placeholder of unknown rank takes its shape from ``shapes=``."""
     free = node("Placeholder", "x", dtype=np.dtype("float32"))
     flat = [node("Shape", "s", "x"), const("k", 6), node("Fill", "y", "s", "k")]
 
@@ -57,7 +57,7 @@ def test_ranks_must_be_known_where_they_matter() -> None:
 
 
 def test_shape_arithmetic_has_a_budget() -> None:
-    """Values computed at load count as memory, however small the nodes that ask for them."""
+    """Values folded during import are taken from the memory budget."""
     many = [const("a", np.ones((128, 1), np.int32)), const("b", np.ones((1, 128), np.int32))]
     nodes = [node("Add", f"y{k}", "a", "b") for k in range(100)]
 

@@ -1,7 +1,7 @@
-"""What is saved and loaded again gives what the graph gives: every operator of the library.
+"""Saving and loading every operator keeps its results.
 
-The walk is over the registry and its specimens. TensorFlow's own results for the same models are
-in docs/tf_save.md, which `reference/saved.py` writes.
+The operators and their specimens are those of the registry. TensorFlow's own results for the same
+models are in docs/tf_save.md, which `reference/saved.py` writes.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from tests.ops.test_values import NAMES, chosen
 NETWORKS = sorted((FIXTURES / "networks").glob("*.npz"))
 
 
-def trials(name: str) -> list[tuple[Specimen, Trial]]:
-    """Every specimen of an operator, for the first of its dtypes and one more."""
+def specimens_by_operator(name: str) -> list[tuple[Specimen, Trial]]:
+    """Return every specimen of an operator, for the first of its dtypes and one more."""
     return [
         (specimen, trial)
         for specimen in SPECIMENS[name]
@@ -41,9 +41,9 @@ def trials(name: str) -> list[tuple[Specimen, Trial]]:
 
 
 @pytest.mark.parametrize("name", [n for n in NAMES if n in SPECIMENS and n not in CANNOT])
-def test_saved_and_loaded(name: str) -> None:
-    """What comes back has the inputs, but for those of which nothing is read, and the results."""
-    for specimen, trial in trials(name):
+def test_saved_operators_load_to_equal_results(name: str) -> None:
+    """The loaded graph has the same inputs, except unread ones, and the same results."""
+    for specimen, trial in specimens_by_operator(name):
         graph = pk.Graph(specimen.build(trial, "x"))
         where = f"{name} {dict(trial.params)}"
         try:
@@ -54,23 +54,23 @@ def test_saved_and_loaded(name: str) -> None:
         back = tf_graphdef.load(message)
         feeds, names = feeds_of(graph, trial.feeds[-1]), [n.name for n in back.inputs]
         assert set(names) <= set(feeds), where
-        wanted = pk.interpret(graph, feeds)
-        found = pk.interpret(back, {name: feeds[name] for name in names})
-        for got, want in zip(found, wanted, strict=True):
+        expected = pk.interpret(graph, feeds)
+        results = pk.interpret(back, {name: feeds[name] for name in names})
+        for got, want in zip(results, expected, strict=True):
             assert difference(got, want) <= 1, where
 
 
 @pytest.mark.parametrize("name", sorted(CANNOT))
-def test_what_cannot_be_written_is_refused(name: str) -> None:
-    """The operators that have no meaning in TensorFlow are refused by name."""
-    specimen, trial = trials(name)[0]
+def test_operators_without_equivalent_are_refused(name: str) -> None:
+    """Operators that TensorFlow has no equivalent of are refused by name."""
+    specimen, trial = specimens_by_operator(name)[0]
 
     with pytest.raises(ModelError, match=f"1 node.* of 1 operator.*{name} × 1 \\('{name}'\\)"):
         graph_def(pk.Graph(specimen.build(trial, "x")))
 
 
-def test_the_page_is_made_of_the_results() -> None:
-    """docs/tf_save.md says what TensorFlow gave, and of this version of passkit."""
+def test_the_page_equals_the_stored_results() -> None:
+    """docs/tf_save.md equals TensorFlow's stored results, for this version of passkit."""
     results = json.loads(RESULTS.read_text())
 
     assert PAGE.read_text() == page(results)
@@ -84,11 +84,11 @@ def test_the_page_is_made_of_the_results() -> None:
 
 
 @pytest.mark.parametrize("path", NETWORKS, ids=lambda path: path.stem)
-def test_networks_come_back(path: Path) -> None:
-    """Whole networks that TensorFlow wrote are saved, and still give its results."""
+def test_saved_networks_equal_tensorflow(path: Path) -> None:
+    """Networks that TensorFlow wrote are loaded and saved, and still give its results."""
     (case,) = stored(path)
     graph = tf_graphdef.load(case.model, outputs=list(case.outputs))
     back = tf_graphdef.load(tf_graphdef.save(graph))
-    found = pk.interpret(back, dict(case.inputs))
-    for got, want in zip(found, case.outputs.values(), strict=True):
+    results = pk.interpret(back, dict(case.inputs))
+    for got, want in zip(results, case.outputs.values(), strict=True):
         assert difference(got, want) <= 10  # 1e-4 of the largest value

@@ -1,4 +1,4 @@
-"""Saved models: names, sizes known in a call, state, fused graphs, own operators, errors."""
+"""Saved models: names, symbolic sizes, state, fused graphs, user operators, errors."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from passkit.frontends.tf_graphdef.export import graph_def, graph_exporter
 MODELS = Path(__file__).resolve().parents[4] / "examples" / "models"
 
 
-def ops_of(graph: pk.Graph) -> list[str]:
-    """The operators of the saved model, without constants."""
+def operators_of(graph: pk.Graph) -> list[str]:
+    """Return the operators of the saved model, without constants."""
     return [n.op for n in graph_def(graph).node if n.op != "Const"]
 
 
-def same(graph: pk.Graph, feeds: dict[str, Any]) -> pk.Graph:
-    """The graph saved and loaded, once it is found to give the same."""
+def reloaded(graph: pk.Graph, feeds: dict[str, Any]) -> pk.Graph:
+    """Return the graph after saving and loading, checked to give the same results."""
     back = tf_graphdef.load(tf_graphdef.save(graph))
-    wanted, found = pk.interpret(graph, feeds), pk.interpret(back, feeds)
-    for a, b in zip(found, wanted, strict=True):
+    expected, results = pk.interpret(graph, feeds), pk.interpret(back, feeds)
+    for a, b in zip(results, expected, strict=True):
         np.testing.assert_array_equal(a, b)
     return back
 
 
-def test_the_digits_model_comes_back_whole(tmp_path: Path) -> None:
-    """As bytes, as a file and as text; nothing is added to it."""
+def test_the_digits_model_is_saved_without_additions(tmp_path: Path) -> None:
+    """As bytes, file and text, the saved model has no more nodes than the original."""
     graph = tf_graphdef.load(MODELS / "digits.pb")
     images = np.load(MODELS / "digits.npz")["x"]
 
-    back = same(graph, {"x": images})
+    back = reloaded(graph, {"x": images})
     for name in ("digits.pb", "digits.pbtxt"):
         data = tf_graphdef.save(graph, tmp_path / name)
         assert tf_graphdef.load(tmp_path / name).key == back.key
@@ -46,19 +46,19 @@ def test_the_digits_model_comes_back_whole(tmp_path: Path) -> None:
     assert [e.name for e in back.outputs] == ["probabilities"]
 
 
-def test_names_stay() -> None:
-    """Outputs that others read, and one that is given out twice, have names of their own."""
+def test_inputs_and_outputs_keep_their_names() -> None:
+    """Outputs that other nodes read, or that are returned twice, keep their names."""
     x = pk.var("x", ("n", 3))
     y = pk.ops.exp(x, name="layer/y")
     z = pk.ops.add(y, y, name="z")
 
-    back = same(pk.Graph([y, z, z]), {"x": np.ones((2, 3), "f")})
+    back = reloaded(pk.Graph([y, z, z]), {"x": np.ones((2, 3), "f")})
 
     assert [e.name for e in back.outputs] == ["layer/y", "z", "z_1"]
 
 
 def test_names_that_tensorflow_does_not_allow_are_changed() -> None:
-    """Letters that it lacks become _, and what begins with none gets one in front."""
+    """Invalid characters become _, and an invalid first one gets a prefix."""
     x = pk.var("_a b\n$(rm)", (2,))
 
     names = [n.name for n in graph_def(pk.Graph([pk.ops.neg(x, name="")])).node]
@@ -66,8 +66,8 @@ def test_names_that_tensorflow_does_not_allow_are_changed() -> None:
     assert names == ["x_a_b___rm_", "neg/neg", "neg"]
 
 
-def test_sizes_known_in_a_call_are_arithmetic() -> None:
-    """A shape of n * m and n + 1 is computed from the shapes of inputs."""
+def test_symbolic_sizes_become_shape_arithmetic() -> None:
+    """Shapes such as n * m and n + 1 are computed from the shapes of inputs."""
     x, y = pk.var("x", ("n", "m")), pk.var("y", ("n", 4))
     n, m = x.shape or (0, 0)
     flat = pk.ops.reshape(x, shape=(n * m,))
@@ -75,14 +75,14 @@ def test_sizes_known_in_a_call_are_arithmetic() -> None:
     graph = pk.Graph([flat, wide])
     feeds = {"x": np.arange(6, dtype="f").reshape(2, 3), "y": np.ones((2, 4), "f")}
 
-    same(graph, feeds)
-    ops = ops_of(graph)
+    reloaded(graph, feeds)
+    ops = operators_of(graph)
 
     assert {"Shape", "StridedSlice", "AddV2", "Pack"} <= set(ops)
 
 
-def test_a_linear_size_gives_its_name_too() -> None:
-    """Where an input has 2 n + 1 elements, n is found by taking off 1 and halving."""
+def test_a_symbol_is_solved_from_a_linear_size() -> None:
+    """If an input has 2 n + 1 elements, n is computed by subtracting 1 and halving."""
     n = pk.var("k", ("n",)).shape[0]  # type: ignore[index]
     x = pk.var("x", (2 * n + 1,))
     graph = pk.Graph([pk.ops.slice(x, begin=(1,), size=(n,))])
@@ -90,11 +90,11 @@ def test_a_linear_size_gives_its_name_too() -> None:
     back = tf_graphdef.load(tf_graphdef.save(graph))
 
     assert pk.interpret(back, {"x": np.arange(9, dtype="f")})[0].tolist() == [1, 2, 3, 4]
-    assert {"Sub", "FloorDiv"} <= set(ops_of(graph))
+    assert {"Sub", "FloorDiv"} <= set(operators_of(graph))
 
 
 def test_state_is_a_constant() -> None:
-    """A state variable is written with its initial value."""
+    """A state variable is written as a constant of its initial value."""
     w = pk.state("w", np.array([2.0, 3.0], "f"))
     graph = pk.Graph([pk.var("x", (2,)) * w])
 
@@ -103,52 +103,52 @@ def test_state_is_a_constant() -> None:
     assert pk.interpret(back, {"x": np.ones(2, "f")})[0].tolist() == [2, 3]
 
 
-def test_a_fused_graph_is_opened() -> None:
-    """What Fusion put together is written operator by operator."""
+def test_fused_groups_are_flattened() -> None:
+    """Groups of Fusion are written operator by operator."""
     x = pk.var("x", (3, 4))
     plain = pk.Graph([pk.ops.tanh(pk.ops.exp(x) + 1)])
     fused = pk.ApplyPasses(plain, ["Fusion"])
 
-    assert ops_of(fused) == ["Placeholder", "Exp", "AddV2", "Tanh", "Identity"]
+    assert operators_of(fused) == ["Placeholder", "Exp", "AddV2", "Tanh", "Identity"]
 
 
-def test_an_operator_of_ones_own_is_spelled_out() -> None:
-    """Its kernel expression is written: nothing about TensorFlow is registered."""
+def test_user_operators_are_written_by_their_expression() -> None:
+    """A registered operator is written by its kernel expression, without a TensorFlow exporter."""
     swish = pk.register_op("swish_to_save", num_inputs=1)
     swish.set_attr("FCodeGen", lambda node, x: x / (1.0 + pk.ast.exp(-x)))
     swish.set_attr("TOpPattern", pk.OpPattern.ELEMWISE)
     graph = pk.Graph([swish(pk.var("x", ("n",)), name="y")])
 
-    same(graph, {"x": np.linspace(-3, 3, 7, dtype="f")})
+    reloaded(graph, {"x": np.linspace(-3, 3, 7, dtype="f")})
 
-    assert ops_of(graph) == ["Placeholder", "Neg", "Exp", "AddV2", "RealDiv", "Identity"]
+    assert operators_of(graph) == ["Placeholder", "Neg", "Exp", "AddV2", "RealDiv", "Identity"]
 
 
-def test_what_tensorflow_has_no_kernel_for_is_computed_wider() -> None:
-    """Comparisons of bools, and roundings of 16-bit floats, between casts."""
+def test_missing_kernels_are_replaced_by_wider_types() -> None:
+    """Comparisons of booleans and roundings of 16-bit floats are computed between casts."""
     a, b = pk.var("a", (2,), "bool"), pk.var("b", (2,), "bool")
 
-    assert ops_of(pk.Graph([pk.ops.less(a, b)]))[2:] == ["Cast", "Cast", "Less", "Identity"]
+    assert operators_of(pk.Graph([pk.ops.less(a, b)]))[2:] == ["Cast", "Cast", "Less", "Identity"]
     half = pk.Graph([pk.ops.rint(pk.var("x", (2,), "float16"))])
-    assert ops_of(half)[1:] == ["Cast", "Rint", "Cast", "Identity"]
+    assert operators_of(half)[1:] == ["Cast", "Rint", "Cast", "Identity"]
 
 
-def test_floats_become_the_nearest_integer_there_is() -> None:
-    """NaN is 0 and what is too large the limit, which TensorFlow's Cast leaves open."""
+def test_casts_to_integers_saturate() -> None:
+    """NaN becomes 0 and too large floats the limit, which TensorFlow's Cast leaves undefined."""
     x = pk.var("x", (5,))
     feed = np.array([np.nan, np.inf, -1e30, 2.7, -2.7], "f")
 
-    same(pk.Graph([pk.ops.cast(x, dtype="int32"), pk.ops.cast(x, dtype="uint8")]), {"x": feed})
+    reloaded(pk.Graph([pk.ops.cast(x, dtype="int32"), pk.ops.cast(x, dtype="uint8")]), {"x": feed})
 
 
 def test_all_that_cannot_be_written_is_in_one_error() -> None:
-    """Each operator with its number of nodes, their names and the reason."""
+    """The error lists each operator with its nodes and the reason."""
     a, b = pk.var("a", (3,), "int32"), pk.var("b", (3,), "int32")
-    found = [pk.ops.gcd(a, b, name=f"g{k}") for k in range(4)]
+    results = [pk.ops.gcd(a, b, name=f"g{k}") for k in range(4)]
     many = pk.ops.unique(a, size=2, name="u")
 
     with pytest.raises(ModelError) as caught:
-        tf_graphdef.save(pk.Graph([*found, many[0], pk.ops.exp(pk.ops.cast(found[0]))]))
+        tf_graphdef.save(pk.Graph([*results, many[0], pk.ops.exp(pk.ops.cast(results[0]))]))
 
     assert str(caught.value) == (
         "5 node(s) of 2 operator(s) cannot be written for TensorFlow: gcd × 4 ('g0', 'g1', 'g2', "
@@ -158,22 +158,22 @@ def test_all_that_cannot_be_written_is_in_one_error() -> None:
 
 
 @pytest.mark.parametrize(
-    ("made", "reason"),
+    ("build", "reason"),
     [
         (lambda x: pk.ops.gcd(x, x), "TensorFlow has nothing that means the function gcd"),
         (lambda x: pk.ops.unique(x, size=2)[0], "TensorFlow has no operator that means unique"),
     ],
 )
-def test_the_first_reason_is_the_cause(made: Any, reason: str) -> None:
-    """The error of the operator itself is kept beside the one that lists them all."""
+def test_the_first_reason_is_the_cause(build: Any, reason: str) -> None:
+    """The first operator's error is the cause of the collective error."""
     with pytest.raises(ModelError, match=reason) as caught:
-        tf_graphdef.save(pk.Graph([made(pk.var("x", (3,), "int32"))]))
+        tf_graphdef.save(pk.Graph([build(pk.var("x", (3,), "int32"))]))
 
     assert str(caught.value.__cause__) == reason
 
 
 def test_a_graph_that_assigns_is_refused() -> None:
-    """A frozen model has no state to write."""
+    """A graph that updates state cannot be frozen."""
     w = pk.state("weights", np.zeros(2, "f"))
 
     with pytest.raises(ModelError, match="updates 1 state variable.*'weights'"):
@@ -181,7 +181,7 @@ def test_a_graph_that_assigns_is_refused() -> None:
 
 
 def test_state_without_a_value_is_refused() -> None:
-    """There is nothing to write for it."""
+    """State without an initial value is refused."""
     w = pk.state("w", ((2,), "float32"))
 
     with pytest.raises(ModelError, match=r"state × 1 \('w'\): it has no initial value"):
@@ -189,7 +189,7 @@ def test_state_without_a_value_is_refused() -> None:
 
 
 def test_a_size_that_no_input_has_is_refused() -> None:
-    """A shape of n needs an input that has n elements along some axis."""
+    """A symbolic size that no input dimension gives is refused."""
     n = pk.var("k", ("n",)).shape[0]  # type: ignore[index]
     graph = pk.Graph([pk.ops.broadcast_to(pk.var("x", ()), shape=(n,))])
 
@@ -197,8 +197,8 @@ def test_a_size_that_no_input_has_is_refused() -> None:
         tf_graphdef.save(graph)
 
 
-def test_what_a_composite_must_know_is_in_the_error() -> None:
-    """The pseudo-inverse is made of singular values, whose number must be known."""
+def test_errors_of_composites_name_the_unknown_size() -> None:
+    """A pseudoinverse needs a known number of singular values."""
     graph = pk.Graph([pk.ops.pinv(pk.var("x", ("n", 3)), name="p")])
 
     with pytest.raises(ModelError, match=r"pinv × 1 \('p'\): svd needs to know which of n rows"):
@@ -206,7 +206,7 @@ def test_what_a_composite_must_know_is_in_the_error() -> None:
 
 
 def test_a_type_without_a_kernel_is_refused() -> None:
-    """An operator of one's own may take roots of integers; TensorFlow does not."""
+    """A user operator on a dtype without any TensorFlow kernel is refused."""
     root = pk.register_op("root_to_save", num_inputs=1)
     root.set_attr("FCodeGen", lambda node, x: pk.ast.sqrt(x))
     root.set_attr("TOpPattern", pk.OpPattern.ELEMWISE)
@@ -215,8 +215,8 @@ def test_a_type_without_a_kernel_is_refused() -> None:
         tf_graphdef.save(pk.Graph([root(pk.var("x", (3,), "uint64"))]))
 
 
-def test_an_expression_that_says_nothing_is_refused() -> None:
-    """An operator of one's own may name a variable that there is not."""
+def test_expressions_with_unknown_variables_are_refused() -> None:
+    """A user operator whose expression refers to an unknown variable is refused."""
     lost = pk.register_op("lost_to_save", num_inputs=1)
     lost.set_attr("FCodeGen", lambda node, x: x + pk.ast.Var("y", x.dtype))
     lost.set_attr("TOpPattern", pk.OpPattern.ELEMWISE)
@@ -226,7 +226,7 @@ def test_an_expression_that_says_nothing_is_refused() -> None:
 
 
 def test_a_model_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A message of 2 GiB cannot be read again."""
+    """A GraphDef of 2 GiB is refused."""
     monkeypatch.setattr(graph_exporter, "_LARGEST", 100)
 
     with pytest.raises(ModelError, match=r"would have 73,\d+ bytes"):
@@ -234,7 +234,7 @@ def test_a_model_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_long_chains_are_written() -> None:
-    """Nothing walks a graph by recursion."""
+    """Long chains of nodes are written without recursion."""
     x = pk.var("x", (2,))
     for _ in range(20_000):
         x = pk.ops.neg(x)

@@ -1,1 +1,1 @@
-"""What TensorFlow says: cases, the fixtures they are kept in, and the page made from them."""
+"""Reference results of TensorFlow: cases, their fixtures, and the pages made from them."""

@@ -1,4 +1,4 @@
-"""Cases: uses of TensorFlow operators, stored with what TensorFlow made of them."""
+"""Cases: uses of TensorFlow operators, stored with TensorFlow's results."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TOLERANCE |= {"complex64": 1e-5, "complex128": 1e-10}
 
 @frozen(eq=False)
 class Case:
-    """A TensorFlow function of its inputs, before it is traced."""
+    """A TensorFlow function of its inputs, before tracing."""
 
     op: str
     """The TensorFlow operator that it shows."""
@@ -42,18 +42,18 @@ class Case:
 
     @property
     def dtype(self) -> str:
-        """The element type of the first input."""
+        """Dtype of the first input."""
         return next(iter(self.inputs.values())).dtype.name
 
     @property
     def name(self) -> str:
-        """What the case is called among all."""
+        """Unique name of the case."""
         return " ".join(filter(None, (self.op, self.variant, self.dtype)))
 
 
 @frozen(eq=False)
 class Stored:
-    """A case as it is kept: a model, its inputs, and TensorFlow's results by name."""
+    """A stored case: a model, its inputs, and TensorFlow's results by name."""
 
     name: str
     model: bytes = field(repr=False)
@@ -62,16 +62,16 @@ class Stored:
 
     @property
     def parts(self) -> tuple[str, str, str]:
-        """Operator, variant and element type."""
+        """Operator, variant and dtype."""
         op, *variant, dtype = self.name.split(" ")
         return op, " ".join(variant), dtype
 
 
 def save(path: Path, cases: Iterable[Stored]) -> None:
-    """Keep cases in one file; equal cases make equal bytes.
+    """Store cases in one file; equal cases give equal bytes.
 
-    An index in JSON says what lies where in one array of bytes, which is small once compressed:
-    models are much alike, and so are inputs.
+    A JSON index gives the offsets in one array of bytes, which compresses well, since models and
+    inputs are similar.
     """
     index: list[dict[str, Any]] = []
     models, arrays = bytearray(), bytearray()
@@ -91,32 +91,33 @@ def save(path: Path, cases: Iterable[Stored]) -> None:
 
 
 def stored(path: Path) -> list[Stored]:
-    """The cases in a file."""
+    """Return the cases in a file."""
     with np.load(path, allow_pickle=False) as archive:
         index = json.loads(archive["index"].tobytes())
         models, arrays = (BytesIO(archive[k].tobytes()) for k in ("models", "arrays"))
-    found = []
+    results = []
     for entry in index:
         values = {
             kind: {name: _array(arrays, dtype, shape) for name, (dtype, *shape) in listed.items()}
             for kind, listed in ((kind, entry[kind]) for kind in ("in", "out"))
         }
         model = models.read(entry["model"])
-        found.append(Stored(entry["name"], model, values["in"], values["out"]))
-    return found
+        results.append(Stored(entry["name"], model, values["in"], values["out"]))
+    return results
 
 
 def _array(arrays: BytesIO, name: str, shape: list[int]) -> Array:
-    """The next array of a file."""
+    """Return the next array of a file."""
     dtype = np.dtype(ml_dtypes.bfloat16 if name == "bfloat16" else name)
     data = arrays.read(dtype.itemsize * int(np.prod(shape)))
     return np.frombuffer(data, dtype).reshape(shape).copy()
 
 
 def difference(got: Array, want: Array) -> float:
-    """The largest error as a part of what is tolerated; at most 1 is equal.
+    """Return the largest error relative to the tolerance; at most 1 counts as equal.
 
-    Raises: AssertionError when dtype or shape differ.
+    Raises:
+        AssertionError: If dtype or shape differ.
     """
     assert got.dtype == want.dtype, f"{got.dtype} for {want.dtype}"
     assert got.shape == want.shape, f"{got.shape} for {want.shape}"

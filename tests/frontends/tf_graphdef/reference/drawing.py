@@ -1,4 +1,4 @@
-"""Inputs of cases, and those element types of them that TensorFlow takes."""
+"""Inputs of cases, for the dtypes that TensorFlow accepts."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ DELICATE = (np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, -1.5,
 
 
 def numpy_type(name: str) -> np.dtype[Any]:
-    """NumPy's dtype, with that of bfloat16."""
+    """Return NumPy's dtype of a name, bfloat16 included."""
     return np.dtype(ml_dtypes.bfloat16) if name == "bfloat16" else np.dtype(name)
 
 
 def draw(seed: int, shape: Sequence[int], dtype: str = "float32", low: int = -9) -> Array:
-    """Normal floats and complex numbers, whole numbers from ``low`` to 9, bools."""
+    """Return normal floats or complex numbers, integers from ``low`` to 9, or booleans."""
     rng = np.random.default_rng(seed)
     kind = numpy_type(dtype)
     if dtype == "bool":
@@ -37,7 +37,7 @@ def draw(seed: int, shape: Sequence[int], dtype: str = "float32", low: int = -9)
 
 
 def delicate(seed: int, dtype: str, scale: float = 3.0) -> Array:
-    """A matrix of special numbers and others; of integers with their limits."""
+    """Return a matrix that includes special numbers, or the limits of an integer dtype."""
     kind = numpy_type(dtype)
     out = draw(seed, (3, 9), dtype)
     if kind.kind in "iu":
@@ -50,7 +50,7 @@ def delicate(seed: int, dtype: str, scale: float = 3.0) -> Array:
 
 
 def takes(tf: Any, function: Callable[..., Any], inputs: Mapping[str, Array]) -> bool:
-    """Whether TensorFlow runs a function on the inputs."""
+    """Return whether TensorFlow runs a function on the inputs."""
     try:
         function(*(tf.constant(v) for v in inputs.values()))
     except (tf.errors.OpError, TypeError, ValueError):
@@ -67,8 +67,8 @@ def sweep(
     dtypes: Sequence[str] = FLOATS,
     free: bool = True,
 ) -> Iterator[Case]:
-    """A case for each element type that TensorFlow takes; ``inputs`` makes them for a type."""
+    """Yield a case for each dtype that TensorFlow accepts; ``inputs`` creates them for a dtype."""
     for dtype in dtypes:
-        made = inputs(dtype)
-        if takes(tf, function, made):
-            yield Case(op, variant, function, made, free)
+        result = inputs(dtype)
+        if takes(tf, function, result):
+            yield Case(op, variant, function, result, free)

@@ -1,8 +1,8 @@
-"""Freezes the networks in TensorFlow and keeps them with their inputs and results.
+"""Freeze the networks in TensorFlow and store them with their inputs and results.
 
     python -m tests.frontends.tf_graphdef.reference.freeze [NETWORK ...]
 
-Needs TensorFlow; a file for each network.
+Needs TensorFlow; writes a file for each network.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tests.frontends.tf_graphdef.reference.networks.network import Network
 
 
 def frozen(tf: Any, network: Network) -> Stored:
-    """A network as one GraphDef whose variables are constants; the first dimension is free."""
+    """Return a network as one GraphDef with constant weights and a free first dimension."""
     from tensorflow.python.framework.convert_to_constants import (
         convert_variables_to_constants_v2,
     )
@@ -35,9 +35,10 @@ def frozen(tf: Any, network: Network) -> Stored:
 
     traced = tf.function(function, input_signature=specs).get_concrete_function()
     constant = convert_variables_to_constants_v2(traced)
-    made = constant(*(tf.constant(v) for v in network.inputs.values()))
+    result = constant(*(tf.constant(v) for v in network.inputs.values()))
     outputs = {
-        t.name: np.asarray(v) for t, v in zip(constant.outputs, tf.nest.flatten(made), strict=True)
+        t.name: np.asarray(v)
+        for t, v in zip(constant.outputs, tf.nest.flatten(result), strict=True)
     }
     graph = constant.graph.as_graph_def()
     model = graph.SerializeToString(deterministic=True)
@@ -45,15 +46,15 @@ def frozen(tf: Any, network: Network) -> Stored:
 
 
 def all_networks(tf: Any) -> Iterator[Network]:
-    """Those of every file."""
-    for found in sorted(m.name for m in pkgutil.iter_modules(networks.__path__)):
-        module = importlib.import_module(f"{networks.__name__}.{found}")
+    """Return the networks of every file."""
+    for results in sorted(m.name for m in pkgutil.iter_modules(networks.__path__)):
+        module = importlib.import_module(f"{networks.__name__}.{results}")
         if hasattr(module, "networks"):
             yield from module.networks(tf)
 
 
 def main(names: list[str]) -> int:
-    """Write the networks that are named, or all."""
+    """Write the named networks, or all."""
     import tensorflow as tf
 
     NETWORKS.mkdir(exist_ok=True)

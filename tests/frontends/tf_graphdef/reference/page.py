@@ -1,4 +1,4 @@
-"""Writes docs/tf_ops.md: every operator of every fixture, equal to TensorFlow or refused.
+"""Write docs/tf_ops.md: every operator of every fixture, equal to TensorFlow or refused.
 
 python -m tests.frontends.tf_graphdef.reference.page
 """
@@ -47,20 +47,24 @@ no number depends on it, and refused where one does.
 
 
 def verdict(case: Stored) -> str:
-    """``equal``, or the message it is refused with. Raises: AssertionError when it is wrong."""
+    """Return ``equal``, or the message of the refusal.
+
+    Raises:
+        AssertionError: If the results are wrong.
+    """
     try:
         graph = tf_graphdef.load(case.model, outputs=list(case.outputs))
-        found = pk.interpret(graph, dict(case.inputs))
+        results = pk.interpret(graph, dict(case.inputs))
     except pk.PasskitError as error:
         return str(error)
-    for name, got, want in zip(case.outputs, found, case.outputs.values(), strict=True):
+    for name, got, want in zip(case.outputs, results, case.outputs.values(), strict=True):
         error_part = difference(got, want)
         assert error_part <= 1, f"{case.name}: {name} is wrong, {error_part:.3g} of the tolerance"
     return EQUAL
 
 
 def page() -> str:
-    """The text of the page."""
+    """Return the text of the page."""
     cells: dict[tuple[str, str], tuple[list[str], list[str]]] = {}
     equal = refused = 0
     for path in sorted(FIXTURES.glob("*.npz")):
@@ -90,7 +94,7 @@ integers exactly, interpreted and compiled.
 
 
 def _networks() -> str:
-    """A row for each network: what it consists of."""
+    """Return a table row for each network with its operators."""
     rows = []
     for path in sorted(NETWORKS.glob("*.npz")):
         (case,) = stored(path)

@@ -49,7 +49,7 @@ IN_PART = {
 }
 """Operators that are written for some element types or parameters only."""
 
-BUT = {
+DIFFERENCES = {
     "convolution": "an empty batch, for which TensorFlow's oneDNN gives a wrong shape",
     "erfinv": "the least numbers, of which TensorFlow makes 0",
     "erfcinv": "the least numbers, whose half TensorFlow takes for 0",
@@ -66,12 +66,12 @@ UP_TO_SIGN = ("eigh", "qr", "svd")
 
 
 def feeds_of(graph: Graph, arrays: tuple[Array, ...]) -> dict[str, Array]:
-    """The arrays of a trial by the names of the inputs that the graph has."""
+    """Return the arrays of a trial by the names of the graph's inputs."""
     return {n.name: arrays[int(n.name.rpartition("_")[2])] for n in graph.inputs}
 
 
 def models() -> Iterator[tuple[str, Stored]]:
-    """Every specimen that can be saved: its operator, and model, inputs and passkit's results."""
+    """Yield every specimen: its operator, and the saved model with inputs and passkit's results."""
     specimens = import_module("tests.ops.specimens")
     names = import_module("tests.ops.test_values").NAMES
     for name in names:
@@ -88,23 +88,23 @@ def models() -> Iterator[tuple[str, Stored]]:
                     data = message.SerializeToString(deterministic=True)
                     for m, arrays in enumerate(trial.feeds):
                         feeds = feeds_of(graph, arrays)
-                        found = dict(zip(outputs, pk.interpret(graph, feeds), strict=True))
-                        yield name, Stored(f"{name} {k}.{m} {dtype}", data, feeds, found)
+                        results = dict(zip(outputs, pk.interpret(graph, feeds), strict=True))
+                        yield name, Stored(f"{name} {k}.{m} {dtype}", data, feeds, results)
 
 
 def digits() -> Stored:
-    """The model of the example, loaded and saved again."""
+    """Return the example's model, loaded and saved again."""
     from passkit.frontends import tf_graphdef
 
     graph = tf_graphdef.load(DIGITS.with_suffix(".pb"))
     x = np.load(DIGITS.with_suffix(".npz"))["x"]
-    (found,) = pk.interpret(graph, {"x": x})
+    (results,) = pk.interpret(graph, {"x": x})
     data = tf_graphdef.save(graph)
-    return Stored("digits.pb 0 float32", data, {"x": x}, {"probabilities": found})
+    return Stored("digits.pb 0 float32", data, {"x": x}, {"probabilities": results})
 
 
 def networks() -> Iterator[tuple[str, Stored]]:
-    """The networks that TensorFlow wrote, loaded and saved again, with its own results."""
+    """Yield TensorFlow's networks, loaded and saved again, with TensorFlow's results."""
     from passkit.frontends import tf_graphdef
 
     for path in sorted((FIXTURES / "networks").glob("*.npz")):
@@ -118,14 +118,14 @@ def networks() -> Iterator[tuple[str, Stored]]:
 
 
 def flushed(x: Array) -> Array:
-    """Numbers that are denormal as 0, which is what TensorFlow makes of them."""
+    """Return numbers with denormals replaced by 0, as TensorFlow computes."""
     if x.dtype.kind != "f":
         return x
     return np.where(np.abs(x) < np.finfo(x.dtype).tiny, np.zeros_like(x), x)
 
 
-def apart(op: str, got: Array, want: Array) -> float:
-    """How far results are apart, as a part of what is tolerated."""
+def relative_difference(op: str, got: Array, want: Array) -> float:
+    """Return the largest difference relative to the tolerance."""
     if op in UP_TO_SIGN:
         got, want = np.abs(got), np.abs(want)
     return difference(flushed(got), flushed(want))
@@ -154,7 +154,7 @@ with open(folder + "/results", "wb") as file:
 
 
 def run(python: str, cases: list[Stored]) -> tuple[str, list[list[Array]]]:
-    """TensorFlow's version, and its results for each case, in a process of its own."""
+    """Run cases in a process with TensorFlow; return its version and results."""
     import pickle  # between two processes of ours
 
     with tempfile.TemporaryDirectory() as folder:
@@ -165,38 +165,39 @@ def run(python: str, cases: list[Stored]) -> tuple[str, list[list[Array]]]:
             packed[-1][2].append(dict(case.inputs))
         Path(folder, "models").write_bytes(pickle.dumps(packed, protocol=4))
         subprocess.run([python, "-c", RUNNER, folder], check=True)
-        found: tuple[str, list[list[Array]]] = pickle.loads(Path(folder, "results").read_bytes())
-    return found
+        results: tuple[str, list[list[Array]]] = pickle.loads(Path(folder, "results").read_bytes())
+    return results
 
 
 def measured(python: str) -> dict[str, Any]:
-    """For each operator and element type: models that are equal, those refused, largest error.
+    """Count equal and refused models for each operator and dtype, with the largest error.
 
-    Raises: AssertionError when a result is wrong, but for those in BUT.
+    Raises:
+        AssertionError: If a result is wrong, except for operators in DIFFERENCES.
     """
     named = [*models(), ("digits.pb", digits())]
     whole = list(networks())
     cases = [case for _, case in named if case.model]
     version, results = run(python, cases + [case for _, case in whole])
-    found: dict[str, dict[str, list[Any]]] = {}
-    made = iter(results)
+    actual: dict[str, dict[str, list[Any]]] = {}
+    result = iter(results)
     for op, case in named:
-        cell = found.setdefault(op, {}).setdefault(case.parts[2], [0, 0, 0.0])
+        cell = actual.setdefault(op, {}).setdefault(case.parts[2], [0, 0, 0.0])
         if not case.model:
             cell[1] += 1
             continue
-        for got, want in zip(next(made), case.outputs.values(), strict=True):
+        for got, want in zip(next(result), case.outputs.values(), strict=True):
             try:
-                error = apart(op, np.asarray(got), want)
+                error = relative_difference(op, np.asarray(got), want)
                 assert error <= 1, f"{case.name} is wrong: {error:.3g} of the tolerance"
             except AssertionError:
-                if op not in BUT:
+                if op not in DIFFERENCES:
                     raise
                 continue
             cell[2] = max(cell[2], float(f"{error:.2g}"))
         cell[0] += 1
     worst = 0.0
-    for (name, case), outputs in zip(whole, made, strict=True):
+    for (name, case), outputs in zip(whole, result, strict=True):
         for got, want in zip(outputs, case.outputs.values(), strict=True):
             error = difference(np.asarray(got), want) / 10  # 1e-4 of the largest value
             assert error <= 1, f"{name} is wrong: {error:.3g} of the tolerance"
@@ -205,8 +206,9 @@ def measured(python: str) -> dict[str, Any]:
         "tensorflow": version,
         "models": len(cases),
         "networks": len(whole),
-        **{"worst": float(f"{worst:.1g}"), "ways": {op: way(op) for op in found}},
-        "operators": found,
+        "worst": float(f"{worst:.1g}"),
+        "ways": {op: written_as(op) for op in actual},
+        "operators": actual,
     }
 
 
@@ -224,10 +226,10 @@ graph = pk.Graph([pk.ops.softmax(x @ pk.var("w", (4, 3)))])
 data = tf_graphdef.save(graph)  # or save(graph, "model.pb")
 ```
 
-* Inputs and outputs keep their names. A size that only a call knows is arithmetic on shapes.
-* An operator is TensorFlow's own where that means the same (*twin*); else it is written as the
-  operators it expands to (*parts*), as its kernel expression (*expression*), or by the elements it
-  reads (*gathers*). So operators that you register yourself can be saved.
+* Inputs and outputs keep their names. Symbolic sizes become arithmetic on shapes.
+* An operator is TensorFlow's own where that means the same (*equivalent*); else it is written
+  as the operators it expands to (*parts*), as its kernel expression (*expression*), or by the
+  elements it reads (*gathers*). So operators that you register yourself can be saved.
 * Where TensorFlow has no kernel for an element type, it is computed in a wider one, between casts.
 * State variables become constants of their initial values; a graph that assigns is refused.
 * Tensors and operations of tinyflow are written with their variables, so that TensorFlow 1 trains
@@ -248,19 +250,19 @@ are the first ones to {worst} of a tolerance of 1e-4 of the largest value.
 """
 
 
-def way(op: str) -> str:
-    """How an operator is written."""
+def written_as(op: str) -> str:
+    """Return how an operator is written."""
     if op in CANNOT or op not in pk.list_ops():  # the model of the example is none
         return ""
     if op in OP_EXPORTERS:
-        return "twin"
-    found = pk.get_op(op)
+        return "equivalent"
+    results = pk.get_op(op)
     kinds = {"FExpand": "parts", "FCodeGen": "expression", "FElement": "gathers"}
-    return next((kind for attr, kind in kinds.items() if found.has_attr(attr)), "")
+    return next((kind for attr, kind in kinds.items() if results.has_attr(attr)), "")
 
 
 def page(results: dict[str, Any]) -> str:
-    """The text of the page."""
+    """Return the text of the page."""
     rows = []
     for op, cells in sorted(results["operators"].items()):
         equal = ", ".join(d for d, (good, _, _) in cells.items() if good)
@@ -268,7 +270,9 @@ def page(results: dict[str, Any]) -> str:
         refused = ", ".join(
             f"{d}{' in part' if good else ''}" for d, (good, bad, _) in cells.items() if bad
         )
-        why = {**IN_PART, **CANNOT}.get(op, f"differs for {BUT[op]}" if op in BUT else "")
+        why = {**IN_PART, **CANNOT}.get(
+            op, f"differs for {DIFFERENCES[op]}" if op in DIFFERENCES else ""
+        )
         last = f"{refused}: {why}" if refused and why else refused or why
         rows.append(f"| {op} | {results['ways'][op]} | {equal} | {error:.1g} | {last} |")
     return HEAD.format(**results) + "\n".join(rows) + "\n"
@@ -276,9 +280,11 @@ def page(results: dict[str, Any]) -> str:
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:
-        found = measured(sys.argv[1])
-        lines = [f"  {json.dumps(op)}: {json.dumps(c)}" for op, c in found["operators"].items()]
-        rest = {key: value for key, value in found.items() if key != "operators"}
+        measurements = measured(sys.argv[1])
+        lines = [
+            f"  {json.dumps(op)}: {json.dumps(c)}" for op, c in measurements["operators"].items()
+        ]
+        rest = {key: value for key, value in measurements.items() if key != "operators"}
         head = json.dumps(rest)[1:-1]
         RESULTS.write_text(f'{{{head}, "operators": {{\n' + ",\n".join(lines) + "\n}}\n")
     PAGE.write_text(page(json.loads(RESULTS.read_text())))

@@ -1,9 +1,9 @@
-"""TensorFlow trains a graph that tinyflow built and passkit saved, and passkit loads it again.
+"""Train a graph that tinyflow built and passkit saved in TensorFlow, and load it again.
 
     python -m tests.frontends.tf_graphdef.reference.saved_training PYTHON
 
-``PYTHON`` has TensorFlow; it runs this file alone. Losses of three steps are printed side by side,
-and the command fails where they differ by more than 1e-5 of the largest.
+``PYTHON`` has TensorFlow; it runs only this file. Losses of three steps are printed side by side,
+and the command fails if they differ by more than 1e-5 of the largest.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ STEPS = 3
 
 
 def program(tf: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What is saved, and the feeds: a small network, Adam, and a count of steps."""
+    """Return fetches and feeds of a small network with Adam and a step counter."""
     rng = np.random.default_rng(1)
     x = tf.placeholder("float32", (None, 12, 12, 1), "x")
     y = tf.placeholder("int64", (None,), "y")
@@ -47,7 +47,7 @@ def program(tf: Any) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def in_passkit(folder: Path) -> dict[str, list[float]]:
-    """Losses of the program itself, and of what was saved; the model and its values are left."""
+    """Return the losses of the program and of the saved model; write the model and its values."""
     from passkit.frontends import tf_graphdef
     from passkit.frontends import tinyflow as tf
 
@@ -61,17 +61,17 @@ def in_passkit(folder: Path) -> dict[str, list[float]]:
     np.savez(folder / "feeds.npz", **feeds)
     for name, value in values.items():
         again.state[name] = value
-    given = {fetches[k]: v for k, v in feeds.items()}
+    inputs = {fetches[k]: v for k, v in feeds.items()}
     named = {f"{k}:0": v for k, v in feeds.items()}
     step = [fetches["loss"], fetches["train"]]
     return {
-        "tinyflow": [float(session.run(step, given)[0]) for _ in range(STEPS)],
+        "tinyflow": [float(session.run(step, inputs)[0]) for _ in range(STEPS)],
         "loaded again": [float(again.run(["loss:0", "train"], named)[0]) for _ in range(STEPS)],
     }
 
 
 def in_tensorflow(folder: Path) -> list[float]:
-    """Losses that TensorFlow has from the same values."""
+    """Return TensorFlow's losses from the same values."""
     os.environ |= {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
     import tensorflow as tf
 
@@ -85,15 +85,15 @@ def in_tensorflow(folder: Path) -> list[float]:
         for name in values.files:
             handle = v1.get_default_graph().get_tensor_by_name(f"{name}:0")
             session.run(tf.raw_ops.AssignVariableOp(resource=handle, value=values[name]))
-        given = {f"{k}:0": feeds[k] for k in feeds.files}
-        session.run("drawn:0", given)
-        found = [float(session.run(["loss:0", "train"], given)[0]) for _ in range(STEPS)]
-        assert session.run("later:0", given) == 10 * (STEPS + 1)
-    return found
+        inputs = {f"{k}:0": feeds[k] for k in feeds.files}
+        session.run("drawn:0", inputs)
+        results = [float(session.run(["loss:0", "train"], inputs)[0]) for _ in range(STEPS)]
+        assert session.run("later:0", inputs) == 10 * (STEPS + 1)
+    return results
 
 
 def main() -> int:
-    """Print losses; 1 where they differ."""
+    """Print the losses; return 1 if they differ."""
     if sys.argv[1] == "--inside":
         print(json.dumps(in_tensorflow(Path(sys.argv[2]))))
         return 0
@@ -103,10 +103,10 @@ def main() -> int:
         environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
         done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
         rows["TensorFlow"] = json.loads(done.stdout.splitlines()[-1])
-    wanted = np.array(rows["tinyflow"])
+    expected = np.array(rows["tinyflow"])
     worst = 0.0
     for name, losses in rows.items():
-        worst = max(worst, float(np.max(np.abs(losses - wanted)) / wanted.max()))
+        worst = max(worst, float(np.max(np.abs(losses - expected)) / expected.max()))
         print(f"{name:14}", *(f"{loss:.6f}" for loss in losses))
     print(f"largest difference: {worst:.1e} of the largest loss")
     return int(worst > 1e-5)

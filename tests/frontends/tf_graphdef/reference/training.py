@@ -1,8 +1,7 @@
-"""Training graphs as TensorFlow 1 wrote them, with what three steps of it gave.
+"""Training graphs as TensorFlow 1 wrote them, with the results of three steps.
 
-Made by a Python that has TensorFlow: `PYTHON -m tests.frontends.tf_graphdef.reference.training`
-writes `fixtures/training/models.npz` and a checkpoint. Tests read these; TensorFlow is not needed
-for them.
+`PYTHON -m tests.frontends.tf_graphdef.reference.training`, with a Python that has TensorFlow,
+writes `fixtures/training/models.npz` and a checkpoint. Tests read these without TensorFlow.
 """
 
 from __future__ import annotations
@@ -17,13 +16,13 @@ from attrs import frozen
 
 FILE = Path(__file__).parents[1] / "fixtures/training/models.npz"
 CHECKPOINT = FILE.with_name("perceptron.ckpt")
-"""What TensorFlow's Saver wrote after these steps of the model of that name."""
+"""Checkpoint of TensorFlow's Saver after `STEPS` steps of the model of that name."""
 STEPS = 3
 
 
 @frozen
 class Trained:
-    """A training graph, its feeds, and the losses and variables that TensorFlow had."""
+    """A training graph, its feeds, and TensorFlow's losses and variables."""
 
     model: bytes
     feeds: dict[str, Any]
@@ -33,7 +32,7 @@ class Trained:
 
 
 def stored() -> dict[str, Trained]:
-    """The fixtures, by name."""
+    """Return the fixtures by name."""
     with np.load(FILE) as file:
         data = {key: file[key] for key in file.files}
     names = dict.fromkeys(key.split("|")[0] for key in data)
@@ -55,7 +54,7 @@ def stored() -> dict[str, Trained]:
 
 
 def lenet(tf: Any, rng: Any) -> dict[str, Any]:
-    """Two convolutions with pools, two products, Adam."""
+    """Build two convolutions with pools, two dense layers, and Adam."""
     v1 = tf.compat.v1
     x, y = v1.placeholder("float32", (None, 12, 12, 1), "x"), v1.placeholder("int64", (None,), "y")
 
@@ -77,7 +76,7 @@ def lenet(tf: Any, rng: Any) -> dict[str, Any]:
 
 
 def perceptron(tf: Any, rng: Any) -> dict[str, Any]:
-    """Two layers, a running mean that updates before the step, a rate that falls, Nesterov."""
+    """Build two layers with a running mean, a decaying rate, and Nesterov momentum."""
     v1 = tf.compat.v1
     x, y = v1.placeholder("float32", (None, 8), "x"), v1.placeholder("float32", (None, 3), "y")
 
@@ -100,7 +99,7 @@ def perceptron(tf: Any, rng: Any) -> dict[str, Any]:
 
 
 def logistic(tf: Any, rng: Any) -> dict[str, Any]:
-    """Logistic regression by gradient descent."""
+    """Build logistic regression with gradient descent."""
     v1 = tf.compat.v1
     x, y = v1.placeholder("float32", (None, 6), "x"), v1.placeholder("float32", (None,), "y")
     w = v1.get_variable("w", (6, 1), initializer=v1.zeros_initializer())
@@ -114,7 +113,7 @@ def logistic(tf: Any, rng: Any) -> dict[str, Any]:
 
 
 def rules(tf: Any, rng: Any) -> dict[str, Any]:
-    """A variable for each optimizer, and a table whose looked up rows are trained."""
+    """Build a variable for each optimizer, and a table whose looked up rows are trained."""
     v1 = tf.compat.v1
     x = v1.placeholder("float32", (4,), "x")
     rows = v1.placeholder("int64", (3,), "rows")
@@ -132,25 +131,25 @@ def rules(tf: Any, rng: Any) -> dict[str, Any]:
         ),
         "shrunk": train.FtrlOptimizer(0.3, name="Two", l2_shrinkage_regularization_strength=0.1),
     }
-    made, parts, start = [], [], v1.random_normal_initializer(0, 1, 7)
+    result, parts, start = [], [], v1.random_normal_initializer(0, 1, 7)
     for name, optimizer in optimizers.items():
         w = v1.get_variable(name, (4,), initializer=start)
         part = tf.reduce_sum(tf.square(tf.sin(w) * x - 0.5))
         parts.append(part)
-        made.append(optimizer.minimize(part, var_list=[w]))
+        result.append(optimizer.minimize(part, var_list=[w]))
     if v1.resource_variables_enabled():
-        made += _raw(tf, v1, x, parts, start)
+        result += _raw(tf, v1, x, parts, start)
     table = v1.get_variable("table", (5, 2), initializer=start)
     part = tf.reduce_sum(tf.square(tf.nn.embedding_lookup(table, rows)))
     parts.append(part)
-    made.append(train.GradientDescentOptimizer(0.1).minimize(part, var_list=[table]))
+    result.append(train.GradientDescentOptimizer(0.1).minimize(part, var_list=[table]))
     tf.add_n(parts, name="loss")
-    tf.group(*made, name="train")
+    tf.group(*result, name="train")
     return {"x": rng.standard_normal(4, "f"), "rows": np.array([1, 3, 1])}
 
 
 def _raw(tf: Any, v1: Any, x: Any, parts: list[Any], start: Any) -> list[Any]:
-    """Updates that no optimizer of TensorFlow 1 makes, with Nesterov's Adam."""
+    """Build updates that no TensorFlow 1 optimizer creates, such as Nesterov's Adam."""
     zeros = v1.zeros_initializer()
 
     def new(name: str, count: int) -> tuple[Any, list[Any], Any]:
@@ -160,23 +159,23 @@ def _raw(tf: Any, v1: Any, x: Any, parts: list[Any], start: Any) -> list[Any]:
         parts.append(part)
         return w.handle, [s.handle for s in slots], tf.gradients([part], [w])[0]
 
-    raw, made = tf.raw_ops, []
+    raw, result = tf.raw_ops, []
     w, (a,), g = new("keras", 1)
-    made.append(
+    result.append(
         raw.ResourceApplyKerasMomentum(
             var=w, accum=a, lr=0.1, grad=g, momentum=0.9, use_nesterov=True
         )
     )
     w, (a,), g = new("adagrad2", 1)
-    made.append(raw.ResourceApplyAdagradV2(var=w, accum=a, lr=0.1, epsilon=1e-3, grad=g))
+    result.append(raw.ResourceApplyAdagradV2(var=w, accum=a, lr=0.1, epsilon=1e-3, grad=g))
     w, (m, v), g = new("adamax", 2)
-    made.append(
+    result.append(
         raw.ResourceApplyAdaMax(
             var=w, m=m, v=v, beta1_power=0.9, lr=0.1, beta1=0.9, beta2=0.99, epsilon=1e-7, grad=g
         )
     )
     w, (m, v), g = new("nadam", 2)
-    made.append(
+    result.append(
         raw.ResourceApplyAdam(
             var=w,
             m=m,
@@ -191,11 +190,11 @@ def _raw(tf: Any, v1: Any, x: Any, parts: list[Any], start: Any) -> list[Any]:
             use_nesterov=True,
         )
     )
-    return made
+    return result
 
 
 def embeddings(tf: Any, rng: Any) -> dict[str, Any]:
-    """A table for each optimizer whose looked up rows are trained; indices repeat."""
+    """Build a table for each optimizer, with repeated indices."""
     v1 = tf.compat.v1
     rows, again = v1.placeholder("int64", (None,), "rows"), v1.placeholder("int32", (2, 2), "again")
     train, start = v1.train, v1.random_normal_initializer(0, 1, 7)
@@ -212,37 +211,37 @@ def embeddings(tf: Any, rng: Any) -> dict[str, Any]:
         ),
         "shrunk": train.FtrlOptimizer(0.3, name="Two", l2_shrinkage_regularization_strength=0.1),
     }
-    made, parts = [], []
+    result, parts = [], []
     for k, (name, optimizer) in enumerate(optimizers.items()):
         table = v1.get_variable(name, ((6, 2), (6,), (6, 1, 2))[k % 3], initializer=start)
         part = tf.reduce_sum(tf.square(tf.sin(tf.nn.embedding_lookup(table, rows)) - 0.5))
         part += tf.reduce_sum(tf.square(tf.gather(table, again)))
         parts.append(part)
-        made.append(optimizer.minimize(part, var_list=[table]))
+        result.append(optimizer.minimize(part, var_list=[table]))
     if v1.resource_variables_enabled():
-        made += _raw_rows(tf, v1, rows, parts, start)
+        result += _raw_rows(tf, v1, rows, parts, start)
     tf.add_n(parts, name="loss")
-    tf.group(*made, name="train")
+    tf.group(*result, name="train")
     return {"rows": np.array([1, 3, 1, 0, 3, 3]), "again": np.array([[3, 4], [4, 0]], "int32")}
 
 
 def _raw_rows(tf: Any, v1: Any, rows: Any, parts: list[Any], start: Any) -> list[Any]:
-    """Updates that no optimizer of TensorFlow 1 makes, and Adam for the looked up rows alone."""
-    raw, made, zeros = tf.raw_ops, [], v1.zeros_initializer()
+    """Build row updates that no TensorFlow 1 optimizer creates, and Adam for the looked up rows."""
+    raw, result, zeros = tf.raw_ops, [], v1.zeros_initializer()
 
     def new(name: str, *slots: str) -> tuple[Any, list[Any], Any, Any]:
         w = v1.get_variable(name, (6, 2), initializer=start)
-        found = [v1.get_variable(f"{name}_{k}", (6, 2), initializer=zeros) for k in slots]
+        results = [v1.get_variable(f"{name}_{k}", (6, 2), initializer=zeros) for k in slots]
         ids, places = tf.unique(rows)
         part = tf.reduce_sum(tf.square(tf.gather(tf.gather(w, ids), places) - 0.5))
         parts.append(part)
         each = tf.square(tf.nn.embedding_lookup(w, rows))
         g = tf.gradients([each], [w])[0]
         g = tf.math.unsorted_segment_sum(g.values, places, tf.size(ids))
-        return w, found, g, ids
+        return w, results, g, ids
 
     w, (a,), g, ids = new("keras", "a")
-    made.append(
+    result.append(
         raw.ResourceSparseApplyKerasMomentum(
             var=w.handle,
             accum=a.handle,
@@ -254,7 +253,7 @@ def _raw_rows(tf: Any, v1: Any, rows: Any, parts: list[Any], start: Any) -> list
         )
     )
     w, (a,), g, ids = new("adagrad2", "a")
-    made.append(
+    result.append(
         raw.ResourceSparseApplyAdagradV2(
             var=w.handle, accum=a.handle, lr=0.1, epsilon=1e-3, grad=g, indices=ids
         )
@@ -262,10 +261,10 @@ def _raw_rows(tf: Any, v1: Any, rows: Any, parts: list[Any], start: Any) -> list
     w, (m, v), g, ids = new("lazy", "m", "v")
     first = 0.9 * tf.gather(m, ids) + 0.1 * g
     second = 0.99 * tf.gather(v, ids) + 0.01 * tf.square(g)
-    made.append(v1.scatter_update(m, ids, first))
-    made.append(v1.scatter_update(v, ids, second))
-    made.append(v1.scatter_sub(w, ids, 0.1 * first / (tf.sqrt(second) + 1e-7)))
-    return made
+    result.append(v1.scatter_update(m, ids, first))
+    result.append(v1.scatter_update(v, ids, second))
+    result.append(v1.scatter_sub(w, ids, 0.1 * first / (tf.sqrt(second) + 1e-7)))
+    return result
 
 
 Maker = Callable[[Any, Any], dict[str, Any]]
@@ -283,29 +282,29 @@ MODELS: dict[str, tuple[Maker, bool]] = {
 
 
 def trained(tf: Any, name: str) -> dict[str, Any]:
-    """One model, trained by TensorFlow, as the file has it."""
+    """Train one model in TensorFlow and return it as stored."""
     v1 = tf.compat.v1
     make, resources = MODELS[name]
     (v1.enable_resource_variables if resources else v1.disable_resource_variables)()
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     with tf.Graph().as_default() as graph:
         feeds = make(tf, np.random.default_rng(4))
         v1.global_variables_initializer()
-        found["model"] = np.frombuffer(graph.as_graph_def().SerializeToString(), "u1")
-        given = {f"{k}:0": v for k, v in feeds.items()}
+        results["model"] = np.frombuffer(graph.as_graph_def().SerializeToString(), "u1")
+        inputs = {f"{k}:0": v for k, v in feeds.items()}
         variables = {v.op.name: v for v in v1.global_variables()}
         with v1.Session() as session:
             session.run("init")
             before = session.run(variables)
-            found["losses"] = [session.run(["loss:0", "train"], given)[0] for _ in range(STEPS)]
+            results["losses"] = [session.run(["loss:0", "train"], inputs)[0] for _ in range(STEPS)]
             after = session.run(variables)
             if name == CHECKPOINT.stem:
                 v1.train.Saver().save(
                     session, str(CHECKPOINT), write_meta_graph=False, write_state=False
                 )
     for kind, values in (("feed", feeds), ("before", before), ("after", after)):
-        found.update({f"{kind}|{k}": v for k, v in values.items()})
-    return {f"{name}|{k}": v for k, v in found.items()}
+        results.update({f"{kind}|{k}": v for k, v in values.items()})
+    return {f"{name}|{k}": v for k, v in results.items()}
 
 
 def main() -> None:

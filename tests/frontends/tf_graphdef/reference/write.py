@@ -1,8 +1,8 @@
-"""Writes the fixtures: traces the cases in TensorFlow and keeps models, inputs and results.
+"""Write the fixtures: trace the cases in TensorFlow and store models, inputs and results.
 
     python -m tests.frontends.tf_graphdef.reference.write [FAMILY ...]
 
-Needs TensorFlow, and only this does. `page.py` then writes docs/tf_ops.md from the fixtures.
+Only this module needs TensorFlow. `page.py` then writes docs/tf_ops.md from the fixtures.
 """
 
 from __future__ import annotations
@@ -19,7 +19,11 @@ from tests.frontends.tf_graphdef.reference.case import FIXTURES, Array, Case, St
 
 
 def traced(tf: Any, case: Case) -> Stored:
-    """What TensorFlow makes of a case. Raises: what TensorFlow raises, for no valid use."""
+    """Trace and run a case in TensorFlow.
+
+    Raises:
+        Exception: TensorFlow's, if the case is no valid use.
+    """
     specs = [tf.TensorSpec(_shape(case, v), v.dtype, name=k) for k, v in case.inputs.items()]
 
     def function(*given: Any) -> Any:
@@ -31,25 +35,25 @@ def traced(tf: Any, case: Case) -> Stored:
     if not any(n.op == case.op for nodes in (graph.node, *bodies) for n in nodes):
         raise ValueError(f"{case.name}: its graph has no {case.op}")
     run = tf.function(function, jit_compile=True) if case.jit else traced
-    made = run(*(tf.constant(v) for v in case.inputs.values()))
-    made = made if isinstance(made, list | tuple) else [made]
-    outputs = {t.name: np.asarray(v.numpy()) for t, v in zip(traced.outputs, made, strict=True)}
+    result = run(*(tf.constant(v) for v in case.inputs.values()))
+    result = result if isinstance(result, list | tuple) else [result]
+    outputs = {t.name: np.asarray(v.numpy()) for t, v in zip(traced.outputs, result, strict=True)}
     return Stored(case.name, graph.SerializeToString(deterministic=True), case.inputs, outputs)
 
 
 def _shape(case: Case, value: Array) -> tuple[int | None, ...]:
-    """The shape of an input in the model."""
+    """Return the shape of an input in the model."""
     if case.free_size and value.ndim > 1:
         return (*(None,) * (value.ndim - 1), value.shape[-1])
     return (None, *value.shape[1:]) if case.free and value.ndim else value.shape
 
 
 def main(names: list[str]) -> int:
-    """Write the families that are named, or all."""
+    """Write the named families, or all."""
     import tensorflow as tf
 
-    known = sorted(m.name for m in pkgutil.iter_modules(families.__path__))
-    for family in names or known:
+    known_names = sorted(m.name for m in pkgutil.iter_modules(families.__path__))
+    for family in names or known_names:
         module = importlib.import_module(f"{families.__name__}.{family}")
         cases: dict[str, Stored] = {}
         for case in module.cases(tf):

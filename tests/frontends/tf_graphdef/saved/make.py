@@ -1,4 +1,4 @@
-"""Writes the SavedModels and what TensorFlow computes with them.
+"""Write SavedModels and TensorFlow's results for them.
 
 Needs TensorFlow: ``python -m tests.frontends.tf_graphdef.saved.make``.
 """
@@ -15,7 +15,7 @@ FOLDER = Path(__file__).parent
 
 
 def keep(path: Path, case: str, feeds: dict[str, Any], results: dict[str, Any]) -> None:
-    """Keep one case beside the model, and of the model only what is read."""
+    """Store a case beside the model, and of the model only the files that are read."""
     arrays = {f"in.{k}": np.asarray(v) for k, v in feeds.items()}
     arrays |= {f"out.{k}": np.asarray(v) for k, v in results.items()}
     np.savez_compressed(path / f"{case}.npz", **arrays)
@@ -26,7 +26,7 @@ def keep(path: Path, case: str, feeds: dict[str, Any], results: dict[str, Any]) 
 
 
 def functions(tf: Any) -> None:
-    """A module of functions, one signature each: variables, branches, loops and lists."""
+    """Write a module of functions, one signature each: variables, branches, loops and lists."""
     rng = np.random.default_rng(0)
     any_rows, rows = tf.TensorSpec((None, 3)), tf.TensorSpec((4, 3))
     number, truth = tf.TensorSpec((), tf.int32), tf.TensorSpec((), tf.bool)
@@ -74,20 +74,20 @@ def functions(tf: Any) -> None:
 
         @tf.function(input_signature=[rows])
         def growing_list(self, x: Any) -> Any:
-            found = tf.TensorArray(tf.float32, size=0, dynamic_size=True)
+            results = tf.TensorArray(tf.float32, size=0, dynamic_size=True)
             for i in tf.range(3):
-                found = found.write(i, x[i] * 2.0)
-            return found.stack()
+                results = results.write(i, x[i] * 2.0)
+            return results.stack()
 
         @tf.function(input_signature=[any_rows])
         def running(self, x: Any) -> Any:
             n = tf.shape(x)[0]
-            found = tf.TensorArray(tf.float32, size=n)
+            results = tf.TensorArray(tf.float32, size=n)
             total = tf.zeros(3)
             for i in tf.range(n):
                 total = total * 0.5 + x[i]
-                found = found.write(i, total)
-            return found.stack()
+                results = results.write(i, total)
+            return results.stack()
 
         @tf.function(input_signature=[rows, number])
         def switch(self, x: Any, k: Any) -> Any:
@@ -108,14 +108,14 @@ def functions(tf: Any) -> None:
         "switch": {"x": x, "k": np.int32(1)},
     }
     tf.saved_model.save(module, path, signatures={n: getattr(module, n) for n in feeds})
-    for name, given in feeds.items():
+    for name, inputs in feeds.items():
         loaded = tf.saved_model.load(path).signatures[name]
-        found = loaded(**{k: tf.constant(v) for k, v in given.items()})
-        keep(path, name, given, {k: v.numpy() for k, v in found.items()})
+        results = loaded(**{k: tf.constant(v) for k, v in inputs.items()})
+        keep(path, name, inputs, {k: v.numpy() for k, v in results.items()})
 
 
 def keras_networks(tf: Any) -> None:
-    """Recurrent networks as Keras exports them: loops over time, known or not."""
+    """Write recurrent networks as Keras exports them, with loops of known and unknown length."""
     import keras
 
     layers = keras.layers
@@ -136,12 +136,12 @@ def keras_networks(tf: Any) -> None:
         call = tf.saved_model.load(path).signatures["serving_default"]
         (argument,) = call.structured_input_signature[1]
         x = rng.standard_normal(shape).astype("float32")
-        found = call(**{argument: tf.constant(x)})
-        keep(path, "case", {argument: x}, {k: v.numpy() for k, v in found.items()})
+        results = call(**{argument: tf.constant(x)})
+        keep(path, "case", {argument: x}, {k: v.numpy() for k, v in results.items()})
 
 
 def one(tf: Any) -> None:
-    """A SavedModel of TensorFlow 1: variables by reference and as resources, its control flow."""
+    """Write a SavedModel of TensorFlow 1 with ref and resource variables and its control flow."""
     tf1 = tf.compat.v1
     tf1.disable_control_flow_v2()
     path = FOLDER / "tf1"
@@ -186,7 +186,7 @@ def one(tf: Any) -> None:
 
 
 def stateful(tf: Any) -> None:
-    """Functions that leave something in variables, and three calls of each in a row."""
+    """Write functions that assign variables, with three calls of each."""
     rng = np.random.default_rng(3)
     rows = tf.TensorSpec((2, 3), name="x")
 
@@ -251,19 +251,19 @@ def stateful(tf: Any) -> None:
         "reset": {},
     }
     tf.saved_model.save(module, path, signatures={n: getattr(module, n) for n in feeds})
-    for name, given in feeds.items():
-        if given:
+    for name, inputs in feeds.items():
+        if inputs:
             call = tf.saved_model.load(path).signatures[name]
-            calls = [call(**{k: tf.constant(v[i]) for k, v in given.items()}) for i in range(3)]
+            calls = [call(**{k: tf.constant(v[i]) for k, v in inputs.items()}) for i in range(3)]
             results = {k: np.stack([c[k].numpy() for c in calls]) for k in calls[0]}
-            keep(path, name, given, results)
+            keep(path, name, inputs, results)
 
 
 def served(tf: Any) -> None:
-    """A SavedModel as TensorFlow Serving's examples have them.
+    """Write a SavedModel like TensorFlow Serving's examples.
 
-    Examples are parsed in front of its inputs, outputs are variables by reference, its checkpoint
-    is compressed by Snappy (which needs cramjam), and a counter counts.
+    Examples are parsed in front of its inputs, outputs are ref variables, the checkpoint is
+    compressed by Snappy (which needs cramjam), and a counter counts calls.
     """
     tf1 = tf.compat.v1
     path = FOLDER / "served"
@@ -302,13 +302,13 @@ def served(tf: Any) -> None:
         session.run(tf1.global_variables_initializer())
         builder = tf1.saved_model.Builder(str(path))
         info = tf1.saved_model.build_tensor_info
-        made = {
+        result = {
             name: tf1.saved_model.build_signature_def(
                 {k: info(v) for k, v in inputs.items()}, {k: info(v) for k, v in outputs.items()}
             )
             for name, (inputs, outputs) in signatures.items()
         }
-        builder.add_meta_graph_and_variables(session, ["serve"], made)
+        builder.add_meta_graph_and_variables(session, ["serve"], result)
         builder.save()
         value = np.array([[1.0], [2.0], [-5.0]], np.float32)
         for name in ("serving_default", "parsed"):
@@ -319,7 +319,7 @@ def served(tf: Any) -> None:
 
 
 def compress(index: Path) -> None:
-    """Compress the blocks of a table by Snappy, as TensorFlow does where it is built so."""
+    """Compress the blocks of a table by Snappy, as some builds of TensorFlow do."""
     import cramjam
 
     from passkit.frontends.tf_graphdef import checkpoint_bundle

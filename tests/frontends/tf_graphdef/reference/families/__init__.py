@@ -1,1 +1,1 @@
-"""Cases for the operators, a file for each family: ``cases(tf)`` yields them."""
+"""Cases of the operators, a file for each family with a function ``cases(tf)``."""

@@ -1,4 +1,4 @@
-"""Convolutions: every padding, stride, dilation and format, their transposes and gradients."""
+"""Cases of convolutions, transposed convolutions and gradients, with all paddings and formats."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FLOATS = ("float32", "float64", "float16", "bfloat16")
 
 
 def draw(*shape: int, dtype: str = "float32", seed: int = 0) -> Array:
-    """Numbers of both signs, the same for each shape and seed."""
+    """Return numbers of both signs, determined by shape and seed."""
     rng = np.random.default_rng([seed, *shape])
     kind = ml_dtypes.bfloat16 if dtype == "bfloat16" else np.dtype(dtype)
     return (rng.integers(-64, 64, shape) / 32).astype(kind)
@@ -24,7 +24,7 @@ EXPLICIT = [[0, 0], [1, 2], [0, 1], [0, 0]]
 
 
 def cases(tf: Any) -> Iterator[Case]:
-    """All of them."""
+    """Yield all cases."""
     yield from _conv2d(tf)
     yield from _spelled(tf)
     yield from _back(tf)

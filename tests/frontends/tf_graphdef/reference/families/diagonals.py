@@ -1,4 +1,4 @@
-"""Diagonals and bands of matrices."""
+"""Cases of matrix diagonals and bands."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ALIGNS = ("LEFT_RIGHT", "RIGHT_LEFT", "LEFT_LEFT", "RIGHT_RIGHT")
 
 
 def cases(tf: Any) -> Iterator[Case]:
-    """One diagonal, then several."""
+    """Yield cases of one diagonal, then of several."""
     yield from _diagonals(tf)
     yield from _bands(tf)
 

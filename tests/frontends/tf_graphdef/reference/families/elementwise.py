@@ -1,4 +1,4 @@
-"""Elementwise operators: every type that TensorFlow takes, with special numbers."""
+"""Cases of elementwise operators for every dtype of TensorFlow, with special numbers."""
 
 from __future__ import annotations
 
@@ -120,11 +120,11 @@ WRONG_IN_TENSORFLOW = {
     "Round": FLOATS,  # all integers become 0
     "Erf": ("float32", "float16", "bfloat16"),  # NaN at infinity in float64
 }
-"""What TensorFlow 2.21 gets right on this CPU."""
+"""Types for which TensorFlow 2.21 is right on a CPU; for others it gives wrong results."""
 
 
 def _types(k: int, names: tuple[str, ...] = EVERY) -> tuple[str, ...]:
-    """float32 and int32, and three others in turn."""
+    """Return float32 and int32, and three other dtypes in turn."""
     others = [n for n in names if n not in ("float32", "int32")]
     turn = [others[(3 * k + j * 5) % len(others)] for j in range(3)]
     first = [n for n in ("float32", "int32", "bool") if n in names]
@@ -132,7 +132,7 @@ def _types(k: int, names: tuple[str, ...] = EVERY) -> tuple[str, ...]:
 
 
 def _pair(op: str, dtype: str) -> dict[str, Array]:
-    """Two inputs that broadcast."""
+    """Return two inputs that broadcast."""
     kind = numpy_type(dtype)
     x, y = delicate(1, dtype), draw(2, (9,), dtype)
     if kind.kind in "iu":
@@ -150,7 +150,7 @@ def _pair(op: str, dtype: str) -> dict[str, Array]:
 
 
 def cases(tf: Any) -> Iterator[Case]:
-    """Operators of one, two and three inputs, and the slopes of some."""
+    """Yield operators of one, two and three inputs, and some gradients."""
     for k, op in enumerate(ONE):
         raw = getattr(tf.raw_ops, op)
 
@@ -240,25 +240,25 @@ def _with_attributes(tf: Any) -> Iterator[Case]:
     )
     for width in ("int32", "float32", "uint32", "int16", "bfloat16", "float64", "int64"):
         source = {"int16": "float16", "bfloat16": "uint16", "float64": "int64", "int64": "float64"}
-        given = source.get(width, "int32" if width != "int32" else "float32")
+        inputs = source.get(width, "int32" if width != "int32" else "float32")
         yield Case(
             "Bitcast",
             f"to {width}",
             lambda x, w=width: raw.Bitcast(input=x, type=w),
-            {"x": draw(6, (3, 5), given)},
+            {"x": draw(6, (3, 5), inputs)},
         )
-    for given in EVERY[:-1]:
+    for inputs in EVERY[:-1]:
         for to in EVERY[:-1]:
-            if (EVERY.index(given) + 2 * EVERY.index(to)) % 5 == 0 or "bool" in (given, to):
-                x = draw(7, (3, 5), given) if given == "bool" else draw(7, (3, 5), given, low=0)
-                x = np.abs(x) * 3 if numpy_type(given).kind not in "iub" else x
+            if (EVERY.index(inputs) + 2 * EVERY.index(to)) % 5 == 0 or "bool" in (inputs, to):
+                x = draw(7, (3, 5), inputs) if inputs == "bool" else draw(7, (3, 5), inputs, low=0)
+                x = np.abs(x) * 3 if numpy_type(inputs).kind not in "iub" else x
                 yield Case(
                     "Cast",
                     f"to {to}",
                     lambda x, t=to: tf.raw_ops.Cast(x=x, DstT=t),
-                    {"x": x.astype(numpy_type(given))},
+                    {"x": x.astype(numpy_type(inputs))},
                 )
-    for given, to in (
+    for inputs, to in (
         ("complex64", "float32"),
         ("float32", "complex64"),
         ("int32", "complex128"),
@@ -269,7 +269,7 @@ def _with_attributes(tf: Any) -> Iterator[Case]:
             "Cast",
             f"to {to}",
             lambda x, t=to: tf.raw_ops.Cast(x=x, DstT=t),
-            {"x": draw(7, (3, 5), given) * (1 if given == "int32" else 3)},
+            {"x": draw(7, (3, 5), inputs) * (1 if inputs == "int32" else 3)},
         )
 
 
@@ -277,9 +277,9 @@ WIDE = FLOATS[:2]
 
 
 def _gammas(tf: Any) -> Iterator[Case]:
-    """Incomplete functions, zeta and polygamma, of arrays that are inputs.
+    """Yield incomplete gamma functions, zeta and polygamma of array inputs.
 
-    TensorFlow computes them in the element type, so that large arguments are for float64.
+    TensorFlow computes them in the dtype of the inputs, so large arguments are used for float64.
     """
 
     def positive(d: str, seed: int, high: float = 9.0, low: float = 0.1) -> Array:
@@ -287,8 +287,8 @@ def _gammas(tf: Any) -> Iterator[Case]:
         return np.asarray(out)
 
     def corners(d: str) -> dict[str, Array]:
-        given = np.array([-1.5, -1, 0, 0.5, 1, 2, 3, 40, np.inf]).astype(numpy_type(d))
-        a, x = np.meshgrid(given, given)
+        inputs = np.array([-1.5, -1, 0, 0.5, 1, 2, 3, 40, np.inf]).astype(numpy_type(d))
+        a, x = np.meshgrid(inputs, inputs)
         keep = ~(np.isinf(a) & np.isinf(x))
         return {"a": a[keep], "x": x[keep]}
 
@@ -432,7 +432,7 @@ def _of_three(tf: Any) -> Iterator[Case]:
 
 
 def _spelled(tf: Any) -> Iterator[Case]:
-    """Functions that TensorFlow writes with operators of its own."""
+    """Yield functions that TensorFlow expresses in other operators."""
     x = draw(1, (3, 8))
     spelled = {
         ("Minimum", "clip_by_value"): lambda x: tf.clip_by_value(x, -0.5, 0.7),

@@ -1,4 +1,4 @@
-"""What grappler fuses in frozen models: products, and what follows them."""
+"""Cases of the operators that grappler fuses in frozen models."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.frontends.tf_graphdef.reference.families.convolutions import draw
 
 
 def norm(n: int) -> list[Any]:
-    """Scale, offset, mean and variance of so many channels."""
+    """Return scale, offset, mean and variance of ``count`` channels."""
     return [draw(n, seed=k) for k in (1, 2, 3)] + [np.abs(draw(n, seed=4)) + np.float32(0.5)]
 
 
@@ -20,21 +20,21 @@ NORM, WIDE = norm(6), norm(8)
 
 
 def made(tf: Any, op: str, inputs: list[Any], **attrs: Any) -> Any:
-    """The result of an operator that TensorFlow's public interface leaves out."""
+    """Return the result of an operator that is not in TensorFlow's public interface."""
     from tensorflow.core.framework.attr_value_pb2 import AttrValue
 
-    def value(given: Any) -> Any:
-        if isinstance(given, bool):
-            return AttrValue(b=given)
-        if isinstance(given, int):
-            return AttrValue(i=given)
-        if isinstance(given, float):
-            return AttrValue(f=given)
-        if isinstance(given, str):
-            return AttrValue(s=given.encode())
-        if given and isinstance(given[0], str):
-            return AttrValue(list={"s": [g.encode() for g in given]})
-        return AttrValue(list={"i": given})
+    def value(arguments: Any) -> Any:
+        if isinstance(arguments, bool):
+            return AttrValue(b=arguments)
+        if isinstance(arguments, int):
+            return AttrValue(i=arguments)
+        if isinstance(arguments, float):
+            return AttrValue(f=arguments)
+        if isinstance(arguments, str):
+            return AttrValue(s=arguments.encode())
+        if arguments and isinstance(arguments[0], str):
+            return AttrValue(list={"s": [g.encode() for g in arguments]})
+        return AttrValue(list={"i": arguments})
 
     tensors = {f"input{k}": tf.convert_to_tensor(t) for k, t in enumerate(inputs)}
     dtype = tensors["input0"].dtype.as_datatype_enum
@@ -42,8 +42,8 @@ def made(tf: Any, op: str, inputs: list[Any], **attrs: Any) -> Any:
     for name in tensors:
         graph.node.add(name=name, op="Placeholder").attr["dtype"].type = dtype
     node = graph.node.add(name="fused", op=op, input=tensors)
-    for key, given in attrs.items():
-        node.attr[key].CopyFrom(value(given))
+    for key, arguments in attrs.items():
+        node.attr[key].CopyFrom(value(arguments))
     node.attr["T"].type = dtype
     if op == "_FusedBatchNormEx":
         node.attr["U"].type = dtype
@@ -53,7 +53,7 @@ def made(tf: Any, op: str, inputs: list[Any], **attrs: Any) -> Any:
 
 
 def cases(tf: Any) -> Iterator[Case]:
-    """All of them."""
+    """Yield all cases."""
     bias = draw(6, seed=9)
     for activation in ("", "Relu", "Relu6", "Elu", "LeakyRelu", "Tanh", "Sigmoid"):
         after = [activation] * bool(activation)

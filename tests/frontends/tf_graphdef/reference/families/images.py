@@ -1,4 +1,4 @@
-"""Images resized by every method, cropped, and their colours changed."""
+"""Cases of image resizing, cropping and colors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SIZES = (((4, 5), (7, 3)), ((3, 4), (6, 9)), ((7, 6), (3, 2)), ((3, 5), (1, 1)),
 
 
 def cases(tf: Any) -> Iterator[Case]:
-    """All of them."""
+    """Yield all cases."""
     yield from _resize(tf)
     yield from _resize_grad(tf)
     yield from _public(tf)
@@ -176,10 +176,10 @@ def _crop(tf: Any) -> Iterator[Case]:
 
 
 def _shades(*shape: int, dtype: str = "float32") -> Array:
-    """Colours from 0 to 1, with greys among them."""
-    found = np.random.default_rng(3).random((*shape, 3))
-    found[..., 0, :] = found[..., 0, :1]
-    return found.astype(dtype)
+    """Return colors from 0 to 1, grays among them."""
+    results = np.random.default_rng(3).random((*shape, 3))
+    results[..., 0, :] = results[..., 0, :1]
+    return results.astype(dtype)
 
 
 TRANSFORMS = np.array(

@@ -1,4 +1,4 @@
-"""Reads and writes at indices, arrays made of numbers, and shapes."""
+"""Cases of gathers, scatters, array creation and shapes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ X = draw(1, (3, 4, 5))
 
 
 def cases(tf: Any) -> Iterator[Case]:
-    """Gathers and scatters, sources, shapes."""
+    """Yield gathers and scatters, array creation, and shapes."""
     yield from _gathers(tf)
     yield from _scatters(tf)
     yield from _sources(tf)
@@ -22,7 +22,7 @@ def cases(tf: Any) -> Iterator[Case]:
 
 
 def _variable(tf: Any, x: Any) -> Any:
-    """The handle of a variable that holds ``x``."""
+    """Return the handle of a variable that holds ``x``."""
     handle = tf.raw_ops.VarHandleOp(dtype=x.dtype, shape=x.shape, shared_name="held")
     tf.raw_ops.AssignVariableOp(resource=handle, value=x)
     return handle

@@ -1,4 +1,4 @@
-"""Keras's layers, each with weights that are constants."""
+"""Cases of Keras layers with constant weights."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PLAIN = ("Identity", "Placeholder", "Const", "NoOp", "Reshape", "AddV2", "Squeez
 
 
 def cases(tf: Any) -> Iterator[Case]:
-    """All of them."""
+    """Yield all cases."""
     for name, layer, inputs in (
         *_convolutions(tf.keras.layers),
         *_pools(tf.keras.layers),
@@ -50,7 +50,7 @@ def _case(tf: Any, name: str, layer: Any, inputs: Any) -> Case:
 
 
 def _weight(variable: Any, seed: int) -> Any:
-    """A value for a variable; the states of random numbers stay."""
+    """Return a value for a variable; states of random generators are kept."""
     if "seed" in variable.path:
         return variable
     value = draw(*variable.shape, seed=seed) / np.float32(2)
@@ -58,7 +58,7 @@ def _weight(variable: Any, seed: int) -> Any:
 
 
 def _grouped(arrays: list[Any], several: bool) -> list[Any]:
-    """A layer of several inputs takes them as a list."""
+    """Return a layer that takes its inputs as a list."""
     return [arrays] if several else arrays
 
 

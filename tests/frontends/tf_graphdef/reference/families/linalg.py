@@ -1,4 +1,4 @@
-"""Products of matrices, and their factors, inverses and equations."""
+"""Cases of matrix products, factorizations, inverses and linear systems."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ EQUATIONS: dict[str, tuple[tuple[int, ...], ...]] = {
 
 
 def cases(tf: Any) -> Iterator[Case]:
-    """Products first."""
+    """Yield all cases, products first."""
     raw = tf.raw_ops
     for a, b in ((False, False), (True, False), (False, True), (True, True)):
         mark = "transpose_a " * a + "transpose_b" * b
@@ -72,14 +72,14 @@ def cases(tf: Any) -> Iterator[Case]:
             {"x": draw(1, x), "y": draw(2, y)},
             free=False,
         )
-    for given, to in (("int8", "int32"), ("float32", "float32"), ("bfloat16", "float32")):
+    for arguments, to in (("int8", "int32"), ("float32", "float32"), ("bfloat16", "float32")):
         yield from sweep(
             tf,
             "BatchMatMulV3",
             f"Tout={to}",
             lambda x, y, t=to: raw.BatchMatMulV3(x=x, y=y, Tout=t),
             lambda d: {"x": draw(1, (2, 3, 4), d), "y": draw(2, (2, 4, 5), d)},
-            (given,),
+            (arguments,),
         )
     yield from _spelled(tf)
     for equation, shapes in EQUATIONS.items():
@@ -101,7 +101,7 @@ def cases(tf: Any) -> Iterator[Case]:
 
 def _spelled(tf: Any) -> Iterator[Case]:
     x, y = draw(1, (2, 3, 4)), draw(2, (4, 5))
-    given: dict[str, Array] = {"x": x, "y": y}
+    inputs: dict[str, Array] = {"x": x, "y": y}
     for op, name, function in (
         ("MatMul", "tensordot axes=1", lambda x, y: tf.tensordot(x, y, 1)),
         ("MatMul", "tensordot of named axes", lambda x, y: tf.tensordot(x, y, [[2], [0]])),
@@ -118,7 +118,7 @@ def _spelled(tf: Any) -> Iterator[Case]:
         ("Transpose", "matrix_transpose", lambda x, y: tf.linalg.matrix_transpose(x)),
         ("MatrixDiagV3", "eye of a batch", lambda x, y: x[..., :3] + tf.eye(3)),
     ):
-        yield Case(op, name, lambda x, y, f=function: f(x, y) + 0 * y[0, 0], given, free=False)
+        yield Case(op, name, lambda x, y, f=function: f(x, y) + 0 * y[0, 0], inputs, free=False)
     yield Case("MatMul", "tensordot of an unknown batch", lambda x: tf.tensordot(x, y, 1), {"x": x})
 
 

@@ -1,4 +1,4 @@
-"""Movement: axes, slices, joining and cutting, padding, blocks."""
+"""Cases of operators that move elements: slices, axes, concatenation, padding, blocks."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ SLICES: dict[str, tuple[list[int], list[int], list[int], dict[str, int]]] = {
 
 
 def cases(tf: Any) -> Iterator[Case]:
-    """Slices, axes, joins, paddings, blocks."""
+    """Yield slices, axes, concatenations, paddings and blocks."""
     yield from _slices(tf)
     yield from _axes(tf)
     yield from _joins(tf)
@@ -55,8 +55,8 @@ def cases(tf: Any) -> Iterator[Case]:
 def _slices(tf: Any) -> Iterator[Case]:
     raw = tf.raw_ops
     for name, (begin, end, strides, masks) in SLICES.items():
-        given = {f"{m}_mask": masks.get(m, 0) for m in MASKS}
-        place = {"begin": begin, "end": end, "strides": strides, **given}
+        inputs = {f"{m}_mask": masks.get(m, 0) for m in MASKS}
+        place = {"begin": begin, "end": end, "strides": strides, **inputs}
         yield Case(
             "StridedSlice", name, lambda x, p=place: raw.StridedSlice(input=x, **p), {"x": X}
         )

@@ -1,4 +1,4 @@
-"""Batch normalisation in all its versions, biases, and norms as they are spelled out."""
+"""Cases of all versions of batch normalization, of biases, and of norms composed of operators."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ VECTORS = [draw(C), draw(C, seed=1), draw(C, seed=2), np.abs(draw(C, seed=3)) + 
 
 
 def cases(tf: Any) -> Iterator[Case]:
-    """All of them."""
+    """Yield all cases."""
     yield from _batch_norm(tf)
     yield from _batch_norm_grad(tf)
     yield from _bias(tf)
@@ -32,12 +32,12 @@ def _batch_norm(tf: Any) -> Iterator[Case]:
             for epsilon, factor in ((1e-3, 1.0), (0.1, 0.75)):
                 if factor < 1 and op == "FusedBatchNorm":
                     continue
-                given = (mean, variance) if factor < 1 or not training else (mean[:0],) * 2
+                inputs = (mean, variance) if factor < 1 or not training else (mean[:0],) * 2
                 for dtype in ("float32", *narrow) if factor == 1 else ("float32",):
                     yield Case(
                         op,
                         f"is_training={training} epsilon={epsilon} exponential_avg_factor={factor}",
-                        lambda x, r=raw, g=given, e=epsilon, f=factor, t=training: r(
+                        lambda x, r=raw, g=inputs, e=epsilon, f=factor, t=training: r(
                             x=x,
                             scale=scale,
                             offset=offset,
@@ -50,12 +50,12 @@ def _batch_norm(tf: Any) -> Iterator[Case]:
                         {"x": draw(3, 2, 4, C, dtype=dtype)},
                     )
     for training in (False, True):
-        given = VECTORS if not training else [*VECTORS[:2], VECTORS[0][:0], VECTORS[0][:0]]
+        inputs = VECTORS if not training else [*VECTORS[:2], VECTORS[0][:0], VECTORS[0][:0]]
         for data_format, shape in (("NCHW", (3, C, 2, 4)), ("NDHWC", (2, 2, 3, 2, C))):
             yield Case(
                 "FusedBatchNormV3",
                 f"data_format={data_format} is_training={training}",
-                lambda x, g=given, d=data_format, t=training: tf.raw_ops.FusedBatchNormV3(
+                lambda x, g=inputs, d=data_format, t=training: tf.raw_ops.FusedBatchNormV3(
                     x=x,
                     scale=g[0],
                     offset=g[1],
@@ -70,7 +70,7 @@ def _batch_norm(tf: Any) -> Iterator[Case]:
         yield Case(
             "FusedBatchNormV3",
             f"is_training={training} large mean",
-            lambda x, g=given, t=training: tf.raw_ops.FusedBatchNormV3(
+            lambda x, g=inputs, t=training: tf.raw_ops.FusedBatchNormV3(
                 x=x, scale=g[0], offset=g[1], mean=g[2] + 1000, variance=g[3], is_training=t
             )[:3],
             {"x": draw(2, 3, 3, C) + 1000},
@@ -78,7 +78,7 @@ def _batch_norm(tf: Any) -> Iterator[Case]:
         yield Case(
             "FusedBatchNormV3",
             f"is_training={training} one image of one pixel",
-            lambda x, g=given, t=training: tf.raw_ops.FusedBatchNormV3(
+            lambda x, g=inputs, t=training: tf.raw_ops.FusedBatchNormV3(
                 x=x, scale=g[0], offset=g[1], mean=g[2], variance=g[3], is_training=t
             )[:3],
             {"x": draw(1, 1, 1, C)},
@@ -86,7 +86,7 @@ def _batch_norm(tf: Any) -> Iterator[Case]:
         yield Case(
             "FusedBatchNormV3",
             f"is_training={training} unknown size",
-            lambda x, g=given, t=training: tf.raw_ops.FusedBatchNormV3(
+            lambda x, g=inputs, t=training: tf.raw_ops.FusedBatchNormV3(
                 x=x, scale=g[0], offset=g[1], mean=g[2], variance=g[3], is_training=t
             )[:5],
             {"x": draw(2, 3, 2, C)},
@@ -188,18 +188,18 @@ def _spelled(tf: Any) -> Iterator[Case]:
         x,
     )
     layers = tf.keras.layers
-    for made in (
+    for result in (
         layers.LayerNormalization(),
         layers.GroupNormalization(3),
         layers.UnitNormalization(),
         layers.RMSNormalization(),
     ):
-        made.build((None, 4, 6))
-        weights = [draw(*w.shape, seed=7) for w in made.trainable_variables]
+        result.build((None, 4, 6))
+        weights = [draw(*w.shape, seed=7) for w in result.trainable_variables]
         yield Case(
             "Rsqrt",
-            f"keras {type(made).__name__}",
-            lambda x, m=made, w=weights: m.stateless_call(w, [], x)[0],
+            f"keras {type(result).__name__}",
+            lambda x, m=result, w=weights: m.stateless_call(w, [], x)[0],
             x,
         )
     for dtype in FLOATS[2:]:

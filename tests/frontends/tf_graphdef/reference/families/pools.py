@@ -1,4 +1,4 @@
-"""Pools over images and volumes, their gradients, and other operators with windows."""
+"""Cases of pools over images and volumes, their gradients, and other windowed operators."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PLACES = [
 
 
 def cases(tf: Any) -> Iterator[Case]:
-    """All of them."""
+    """Yield all cases."""
     for op in ("MaxPool", "AvgPool"):
         yield from _pool(tf, op)
         yield from _pool_grad(tf, op)
@@ -35,7 +35,7 @@ def cases(tf: Any) -> Iterator[Case]:
 
 
 def integers(*shape: int, dtype: str = "int32") -> Array:
-    """Small whole numbers, some of them equal."""
+    """Return small integers, some of them equal."""
     return np.random.default_rng([1, *shape]).integers(0, 60, shape).astype(dtype)
 
 

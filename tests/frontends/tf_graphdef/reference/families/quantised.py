@@ -1,4 +1,4 @@
-"""Quantisation simulated in floats."""
+"""Cases of simulated quantization."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ RANGES = ((-6.0, 6.0), (-1.3, 2.9), (0.0, 4.0), (-3.0, 0.0), (0.5, 2.0))
 
 
 def spread(*shape: int, dtype: str = "float32") -> Array:
-    """Numbers that lie on no step of a range."""
+    """Return numbers that are no multiple of a step."""
     return (np.random.default_rng([7, *shape]).normal(size=shape) * 3).astype(dtype)
 
 
 def cases(tf: Any) -> Iterator[Case]:
-    """All of them."""
+    """Yield all cases."""
     yield from _fake(tf)
     yield from _there_and_back(tf)
     yield Case(
@@ -93,12 +93,12 @@ def _fake(tf: Any) -> Iterator[Case]:
 def _there_and_back(tf: Any) -> Iterator[Case]:
     raw = tf.raw_ops
     for signed in (True, False):
-        for given in (True, False):
+        for inputs in (True, False):
             for mode in ("HALF_TO_EVEN", "HALF_UP"):
                 for narrow in (False, True):
                     params = {
                         "signed_input": signed,
-                        "range_given": given,
+                        "range_given": inputs,
                         "round_mode": mode,
                         "narrow_range": narrow,
                         "num_bits": 5,

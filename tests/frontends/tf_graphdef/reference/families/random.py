@@ -1,4 +1,4 @@
-"""Draws from seeds, which are the same everywhere."""
+"""Cases of stateless random operators."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SEED = np.array([7, -3], "int64")
 
 
 def cases(tf: Any) -> Iterator[Case]:
-    """The operators of seeds, then those of keys that tf.random uses."""
+    """Yield operators of seeds, then those of keys, which tf.random uses."""
     raw = tf.raw_ops
     for draw in ("Uniform", "Normal"):
         for dtype in FLOATS:

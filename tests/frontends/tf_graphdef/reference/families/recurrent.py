@@ -1,4 +1,4 @@
-"""Recurrent cells and blocks, and Keras's cells as they are spelled out."""
+"""Cases of recurrent cells and blocks, and of Keras cells composed of operators."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PEEP = [draw(U, seed=k) for k in (1, 2, 3)]
 
 
 def cases(tf: Any) -> Iterator[Case]:
-    """All of them."""
+    """Yield all cases."""
     yield from _lstm_cell(tf)
     yield from _lstm_cell_grad(tf)
     yield from _lstm_block(tf)
@@ -27,12 +27,12 @@ def cases(tf: Any) -> Iterator[Case]:
 def _lstm_cell(tf: Any) -> Iterator[Case]:
     for bias, clip, peep in ((1.0, 3.0, False), (0.0, -1.0, True), (0.5, 0.4, True)):
         for dtype in ("float32", "float16") if clip == 3 else ("float32",):
-            given = {"w": W, "b": B, "wci": PEEP[0], "wcf": PEEP[1], "wco": PEEP[2]}
-            given = {k: v.astype(dtype) for k, v in given.items()}
+            inputs = {"w": W, "b": B, "wci": PEEP[0], "wcf": PEEP[1], "wco": PEEP[2]}
+            inputs = {k: v.astype(dtype) for k, v in inputs.items()}
             yield Case(
                 "LSTMBlockCell",
                 f"forget_bias={bias} cell_clip={clip} use_peephole={peep}",
-                lambda x, c, h, g=given, f=bias, k=clip, p=peep: tf.raw_ops.LSTMBlockCell(
+                lambda x, c, h, g=inputs, f=bias, k=clip, p=peep: tf.raw_ops.LSTMBlockCell(
                     x=x, cs_prev=c, h_prev=h, forget_bias=f, cell_clip=k, use_peephole=p, **g
                 ),
                 {
@@ -44,28 +44,28 @@ def _lstm_cell(tf: Any) -> Iterator[Case]:
 
 
 def _lstm_cell_grad(tf: Any) -> Iterator[Case]:
-    def function(x: Any, c: Any, h: Any, dc: Any, dh: Any, peep: bool, given: Any) -> Any:
-        how = {"x": x, "cs_prev": c, "h_prev": h, "use_peephole": peep, **given}
+    def function(x: Any, c: Any, h: Any, dc: Any, dh: Any, peep: bool, arguments: Any) -> Any:
+        how = {"x": x, "cs_prev": c, "h_prev": h, "use_peephole": peep, **arguments}
         i, cs, f, o, ci, co, _ = tf.raw_ops.LSTMBlockCell(**how, forget_bias=0.5, cell_clip=-1.0)
         gates = {"i": i, "cs": cs, "f": f, "o": o, "ci": ci, "co": co}
         return tf.raw_ops.LSTMBlockCellGrad(**how, **gates, cs_grad=dc, h_grad=dh)
 
     for peep, dtype in ((False, "float32"), (True, "float32"), (False, "float16")):
-        given = {"w": W, "b": B, "wci": PEEP[0], "wcf": PEEP[1], "wco": PEEP[2]}
-        given = {k: v.astype(dtype) for k, v in given.items()}
+        arguments = {"w": W, "b": B, "wci": PEEP[0], "wcf": PEEP[1], "wco": PEEP[2]}
+        arguments = {k: v.astype(dtype) for k, v in arguments.items()}
         inputs = {"x": draw(2, N, dtype=dtype)}
         inputs |= {k: draw(2, U, dtype=dtype, seed=n) for n, k in enumerate(("c", "h", "dc", "dh"))}
         yield Case(
             "LSTMBlockCellGrad",
             f"use_peephole={peep}",
-            lambda *a, p=peep, g=given: function(*a, p, g),
+            lambda *a, p=peep, g=arguments: function(*a, p, g),
             inputs,
         )
 
 
 def _lstm_block(tf: Any) -> Iterator[Case]:
-    """Steps that are left out are zeros in cs and h only; TensorFlow does not write the others."""
-    given = {"w": W, "b": B, "wci": PEEP[0], "wcf": PEEP[1], "wco": PEEP[2]}
+    """Yield LSTM blocks. For omitted steps TensorFlow writes zeros only to cs and h."""
+    inputs = {"w": W, "b": B, "wci": PEEP[0], "wcf": PEEP[1], "wco": PEEP[2]}
     x = {"x": draw(5, 2, N), "c": draw(2, U), "h": draw(2, U, seed=9)}
     for length in (5, 3, 1):
         for peep in (False, True):
@@ -80,7 +80,7 @@ def _lstm_block(tf: Any) -> Iterator[Case]:
                     forget_bias=0.5,
                     cell_clip=2.0,
                     use_peephole=p,
-                    **given,
+                    **inputs,
                 )[1 :: _some(n)],
                 x,
                 free=False,
@@ -94,7 +94,7 @@ def _lstm_block(tf: Any) -> Iterator[Case]:
                     cs_prev=c,
                     h_prev=h,
                     use_peephole=p,
-                    **given,
+                    **inputs,
                 )[1 :: _some(n)],
                 x,
                 free=False,
@@ -103,7 +103,7 @@ def _lstm_block(tf: Any) -> Iterator[Case]:
         "BlockLSTMV2",
         "unknown length",
         lambda x, c, h, n: tf.raw_ops.BlockLSTMV2(
-            seq_len_max=n[0], x=x, cs_prev=c, h_prev=h, **given
+            seq_len_max=n[0], x=x, cs_prev=c, h_prev=h, **inputs
         ),
         {**x, "n": np.array([3])},
         free=False,
@@ -111,7 +111,7 @@ def _lstm_block(tf: Any) -> Iterator[Case]:
 
 
 def _some(steps: int) -> int:
-    """The results to take: all but the first, or cs and h."""
+    """Return the results to compare: all but the first, or cs and h."""
     return 1 if steps == 5 else 5
 
 

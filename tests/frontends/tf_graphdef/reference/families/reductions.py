@@ -1,4 +1,4 @@
-"""Reductions, softmax and cross entropies."""
+"""Cases of reductions, softmax and cross entropies."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TYPES = ("float32", "int32", "bfloat16", "uint8", "float64", "int64", "float16")
 
 
 def cases(tf: Any) -> Iterator[Case]:
-    """All axes, kept and not, of every type; then what is spelled with them."""
+    """Yield reductions over all axes for every dtype, then operators composed of them."""
     axes: tuple[Any, ...] = (0, [-1], [0, 2], [], [0, 1, 2])
     for op in (*FOLDS, "Any", "All"):
         for k, axis in enumerate(axes):

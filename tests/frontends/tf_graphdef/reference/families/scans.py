@@ -1,4 +1,4 @@
-"""Cumulative sums and products."""
+"""Cases of cumulative sums and products."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.frontends.tf_graphdef.reference.case import Case
 
 
 def cases(tf: Any) -> Iterator[Case]:
-    """Every attribute of both, and an axis that is an input."""
+    """Yield every attribute of both, and an axis that is an input."""
     rng = np.random.default_rng(11)
     draws = (rng.normal(size=(3, 5, 2)).astype("f"), rng.integers(-9, 9, (3, 5, 2)))
     for op in ("Cumsum", "Cumprod"):

@@ -1,4 +1,4 @@
-"""Segments, counts, orders and places: what depends on which elements are equal or larger."""
+"""Cases of segments, counts, sorting and searching."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ IDS = np.array([0, 0, 1, 3, 3, 3])
 
 
 def cases(tf: Any) -> Iterator[Case]:
-    """Segments first, then counts and searches."""
+    """Yield segments, then counts and searches."""
     raw = tf.raw_ops
     for kind in ("Sum", "Prod", "Max", "Min"):
         for dtype, ids_type in (("float32", "int32"), ("int32", "int64"), ("float64", "int32")):
@@ -88,22 +88,22 @@ def _counts(tf: Any) -> Iterator[Case]:
     rows = np.array([[1, 1, 4], [0, 9, 2]], "int32")
     weights = np.array([[0.5, 1.5, 2], [3, 1, -1]], "f")
     for mark, weigh in (("", False), ("weights", True)):
-        given = {"x": rows[0], "w": weights[0]} if weigh else {"x": rows[0]}
+        inputs = {"x": rows[0], "w": weights[0]} if weigh else {"x": rows[0]}
         yield Case(
             "Bincount",
             f"size=6 {mark}".strip(),
             lambda x, *w: raw.Bincount(arr=x, size=6, weights=w[0] if w else NONE),
-            given,
+            inputs,
         )
         for binary in (False, True)[: 2 - weigh]:
-            given = {"x": rows, "w": weights} if weigh else {"x": rows}
+            inputs = {"x": rows, "w": weights} if weigh else {"x": rows}
             yield Case(
                 "DenseBincount",
                 f"size=6 {mark} {'binary' if binary else ''}".strip(),
                 lambda x, *w, b=binary: raw.DenseBincount(
                     input=x, size=6, weights=w[0] if w else NONE, binary_output=b
                 ),
-                given,
+                inputs,
             )
     yield Case(
         "DenseBincount",
@@ -144,21 +144,21 @@ def _places(tf: Any) -> Iterator[Case]:
             ("float32",),
         )
     rows = np.sort(draw(4, (2, 6)), axis=1)
-    wanted = np.concatenate([rows[:, 1:3], draw(5, (2, 2))], axis=1)
+    expected = np.concatenate([rows[:, 1:3], draw(5, (2, 2))], axis=1)
     for op in ("LowerBound", "UpperBound"):
         for out in ("int32", "int64"):
             yield Case(
                 op,
                 out,
                 lambda s, v, op=op, t=out: getattr(raw, op)(sorted_inputs=s, values=v, out_type=t),
-                {"s": rows, "v": wanted},
+                {"s": rows, "v": expected},
             )
         side = "left" if op == "LowerBound" else "right"
         yield Case(
             op,
             "searchsorted of vectors",
             lambda s, v, side=side: tf.searchsorted(s, v, side=side),
-            {"s": rows[0], "v": wanted[0]},
+            {"s": rows[0], "v": expected[0]},
             free=False,
         )
     for k in (1, 3):

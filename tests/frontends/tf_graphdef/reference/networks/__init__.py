@@ -1,1 +1,1 @@
-"""Networks of many families, small, with weights that are drawn once and for all."""
+"""Small networks of many families, with reproducible random weights."""

@@ -1,4 +1,4 @@
-"""Networks of attention, and those that mix tokens without it."""
+"""Networks with attention, and networks that mix tokens without it."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from tests.frontends.tf_graphdef.reference.networks.network import (
 
 
 def networks(tf: Any) -> Iterator[Network]:
-    """All of them."""
+    """Yield all networks."""
     for make in (_encoder, _decoder, _cross, _vit, _swin, _mixer, _gmlp, _linear_attention):
         yield make(tf)
 
 
 def _embedded(tf: Any, words: Any, count: int, length: int, wide: int) -> Any:
-    """Words and their places."""
+    """Embed words and positions."""
     layers, ops = tf.keras.layers, tf.keras.ops
     places = layers.Embedding(length, wide)(ops.arange(length))
     return layers.Embedding(count, wide)(words) + places
 
 
 def _block(tf: Any, x: Any, heads: int, **how: Any) -> Any:
-    """Attention and two dense layers, each with a norm in front."""
+    """Apply attention and two dense layers, each after a norm."""
     layers = tf.keras.layers
     wide = x.shape[-1]
     y = layers.LayerNormalization(epsilon=1e-6)(x)
@@ -38,7 +38,7 @@ def _block(tf: Any, x: Any, heads: int, **how: Any) -> Any:
 
 
 def _encoder(tf: Any) -> Network:
-    """As in BERT: words that are 0 are padding and not attended to."""
+    """Return an encoder like BERT, in which words that are 0 are masked as padding."""
     layers = tf.keras.layers
     words = layers.Input((6,), dtype="int32")
     x = _embedded(tf, words, 24, 6, 8)
@@ -53,7 +53,7 @@ def _encoder(tf: Any) -> Network:
 
 
 def _decoder(tf: Any) -> Network:
-    """As in GPT: each word sees those before it."""
+    """Return a decoder like GPT, with causal attention."""
     layers = tf.keras.layers
     words = layers.Input((7,), dtype="int32")
     x = _embedded(tf, words, 24, 7, 8)
@@ -64,15 +64,15 @@ def _decoder(tf: Any) -> Network:
 
 
 def _cross(tf: Any) -> Network:
-    """Queries that are learnt look at what an encoder says, with fewer keys than heads."""
+    """Return learned queries that attend to an encoder's output, with fewer keys than heads."""
     layers = tf.keras.layers
-    seen, asked = layers.Input((6, 8)), layers.Input((3, 8))
-    x = layers.GroupQueryAttention(4, 4, 2)(asked, seen)
+    visited, asked = layers.Input((6, 8)), layers.Input((3, 8))
+    x = layers.GroupQueryAttention(4, 4, 2)(asked, visited)
     x = layers.RMSNormalization()(layers.Add()([asked, x]))
     gate, up = layers.Dense(12, activation="silu")(x), layers.Dense(12)(x)
     x = layers.Add()([x, layers.Dense(8)(layers.Multiply()([gate, up]))])
     arrays = {"seen": drawn(2, 6, 8), "asked": drawn(2, 3, 8)}
-    return network(tf, "cross_attention", [seen, asked], x, **arrays)
+    return network(tf, "cross_attention", [visited, asked], x, **arrays)
 
 
 def _vit(tf: Any) -> Network:
@@ -88,7 +88,7 @@ def _vit(tf: Any) -> Network:
 
 
 def _swin(tf: Any) -> Network:
-    """Attention inside windows, which move by half a window in every second layer."""
+    """Return attention inside windows, which are shifted by half in every second layer."""
     layers, ops = tf.keras.layers, tf.keras.ops
     image = layers.Input((8, 8, 8))
 
@@ -139,7 +139,7 @@ def _gmlp(tf: Any) -> Network:
 
 
 def _linear_attention(tf: Any) -> Network:
-    """Attention as a running sum over the past, without a softmax; rotated by places."""
+    """Return attention as a running sum over the past, with rotary positions and no softmax."""
     layers, ops = tf.keras.layers, tf.keras.ops
     tokens = layers.Input((5, 8))
     q, k, v = (layers.Dense(8)(tokens) for _ in range(3))

@@ -1,4 +1,4 @@
-"""Networks that classify images by convolutions."""
+"""Convolutional networks that classify images."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.frontends.tf_graphdef.reference.networks.network import Network, draw
 
 
 def networks(tf: Any) -> Iterator[Network]:
-    """All of them."""
+    """Yield all networks."""
     for make in (
         _lenet,
         _nin,
@@ -190,7 +190,7 @@ def _mobilenet_v2(tf: Any) -> Network:
 
 
 def _squeezed(tf: Any, x: Any, gate: str) -> Any:
-    """Squeeze and excite: channels scaled by what all pixels of them say."""
+    """Apply squeeze and excite: scale channels by a function of all pixels."""
     layers = tf.keras.layers
     s = layers.GlobalAveragePooling2D(keepdims=True)(x)
     s = layers.Conv2D(4, 1, activation="relu")(s)

@@ -1,4 +1,4 @@
-"""Networks that make images of images, or of codes."""
+"""Networks that generate images from images or codes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.frontends.tf_graphdef.reference.networks.network import Network, draw
 
 
 def networks(tf: Any) -> Iterator[Network]:
-    """All of them."""
+    """Yield all networks."""
     for make in (
         _unet,
         _fcn,
@@ -44,7 +44,7 @@ def _unet(tf: Any) -> Network:
 
 
 def _fcn(tf: Any) -> Network:
-    """Fully convolutional: images may have any size."""
+    """Return a fully convolutional network for images of any size."""
     layers = tf.keras.layers
     image = layers.Input((None, None, 3))
     x = layers.Conv2D(6, 3, strides=2, padding="same", activation="relu")(image)
@@ -92,7 +92,7 @@ def _keypoints(tf: Any) -> Network:
 
 
 def _pyramid(tf: Any) -> Network:
-    """Features of several sizes, added from coarse to fine; boxes and scores of each."""
+    """Return a feature pyramid, with boxes and scores at each scale."""
     layers = tf.keras.layers
     image = layers.Input((16, 16, 3))
     x, levels = image, []
@@ -105,8 +105,8 @@ def _pyramid(tf: Any) -> Network:
         if level is not top:
             top = layers.Add()([level, layers.UpSampling2D()(top)])
         outputs.append(layers.Reshape((-1, 5))(boxes(top)))
-    found = layers.Concatenate(axis=1)(outputs)
-    return network(tf, "pyramid", image, found, x=drawn(2, 16, 16, 3))
+    results = layers.Concatenate(axis=1)(outputs)
+    return network(tf, "pyramid", image, results, x=drawn(2, 16, 16, 3))
 
 
 def _super_resolution(tf: Any) -> Network:
@@ -120,7 +120,7 @@ def _super_resolution(tf: Any) -> Network:
 
 
 def _style(tf: Any) -> Network:
-    """Instance norms, and images that are reflected at their edges."""
+    """Return a style network with instance norms and reflection padding."""
     layers = tf.keras.layers
     image = layers.Input((10, 10, 3))
 

@@ -1,4 +1,4 @@
-"""A network before it is frozen, and what its weights are."""
+"""A network before freezing, and its weights."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ class Network:
 
 
 def drawn(*shape: int, seed: int = 0) -> Array:
-    """What an input holds: numbers of both signs in steps of 1/32."""
+    """Return an input with numbers of both signs in steps of 1/32."""
     rng = np.random.default_rng([seed, *shape])
     return (rng.integers(-64, 64, shape) / 32).astype(np.float32)
 
 
 def picked(high: int, *shape: int, seed: int = 0) -> Array:
-    """Whole numbers below ``high``, such as words or categories."""
+    """Return integers below ``high``, such as words or categories."""
     return np.random.default_rng([seed, *shape]).integers(0, high, shape).astype(np.int32)
 
 
 def network(tf: Any, name: str, inputs: Any, outputs: Any, **given: Array) -> Network:
-    """A Keras model of ``inputs`` and ``outputs`` with weights by the network's name."""
+    """Return a Keras model with weights that are seeded by the network's name."""
     model = tf.keras.Model(inputs, outputs)
     weigh(model.weights, name)
     arrays = dict(given)
@@ -44,7 +44,7 @@ def network(tf: Any, name: str, inputs: Any, outputs: Any, **given: Array) -> Ne
 
 
 def weigh(weights: Sequence[Any], name: str) -> None:
-    """Give weights values of about the size that training would: sums stay of order 1."""
+    """Set weights to a scale as after training, so that activations stay of order 1."""
     rng = np.random.default_rng([ord(c) for c in name])
     for w in weights:
         shape = tuple(w.shape)

@@ -1,4 +1,4 @@
-"""Networks over sequences: convolutions in time, recurrent cells step by step."""
+"""Networks over sequences: temporal convolutions and recurrent cells."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.frontends.tf_graphdef.reference.networks.network import (
 
 
 def networks(tf: Any) -> Iterator[Network]:
-    """All of them."""
+    """Yield all networks."""
     for make in (
         _wavenet,
         _tcn,
@@ -61,11 +61,11 @@ def _text_cnn(tf: Any) -> Network:
     layers = tf.keras.layers
     words = layers.Input((12,), dtype="int32")
     x = layers.Embedding(30, 6)(words)
-    found = [
+    results = [
         layers.GlobalMaxPooling1D()(layers.Conv1D(5, window, activation="relu")(x))
         for window in (2, 3, 4)
     ]
-    x = layers.Dense(3, activation="softmax")(layers.Concatenate()(found))
+    x = layers.Dense(3, activation="softmax")(layers.Concatenate()(results))
     return network(tf, "text_cnn", words, x, x=picked(30, 3, 12))
 
 
@@ -93,7 +93,7 @@ def _bidirectional(tf: Any) -> Network:
 
 
 def _stacked(tf: Any) -> Network:
-    """Two layers, of which the first hands its states on."""
+    """Return two recurrent layers, of which the first passes on its states."""
     layers = tf.keras.layers
     series = layers.Input((5, 3))
     x, h, c = layers.LSTM(4, unroll=True, return_sequences=True, return_state=True)(series)
@@ -103,7 +103,7 @@ def _stacked(tf: Any) -> Network:
 
 
 def _attending(tf: Any) -> Network:
-    """Attention over the states of a recurrent layer."""
+    """Return attention over the states of a recurrent layer."""
     layers = tf.keras.layers
     series = layers.Input((6, 3))
     x = layers.GRU(4, unroll=True, return_sequences=True)(series)
@@ -132,7 +132,7 @@ def _sequence_to_sequence(tf: Any) -> Network:
 
 
 def _quasi_recurrent(tf: Any) -> Network:
-    """Gates from convolutions, and a running product in place of a cell."""
+    """Return a quasi-recurrent network: gates from convolutions, and a running product."""
     layers = tf.keras.layers
     series = layers.Input((8, 3))
     z = layers.Conv1D(4, 2, padding="causal", activation="tanh")(series)

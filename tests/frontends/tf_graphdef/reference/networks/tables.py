@@ -1,4 +1,4 @@
-"""Networks over rows of tables: numbers and categories, pairs and experts."""
+"""Networks over tabular data: numbers and categories, pairs and experts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.frontends.tf_graphdef.reference.networks.network import (
 
 
 def networks(tf: Any) -> Iterator[Network]:
-    """All of them."""
+    """Yield all networks."""
     for make in (
         _mlp,
         _embedding_bag,
@@ -44,9 +44,9 @@ def _mlp(tf: Any) -> Network:
 def _embedding_bag(tf: Any) -> Network:
     layers, ops = tf.keras.layers, tf.keras.ops
     words, weights = layers.Input((8,), dtype="int32"), layers.Input((8,))
-    found = layers.Embedding(20, 5)(words) * ops.expand_dims(weights, -1)
+    results = layers.Embedding(20, 5)(words) * ops.expand_dims(weights, -1)
     there = ops.cast(ops.not_equal(words, 0), "float32")
-    mean = ops.sum(found * ops.expand_dims(there, -1), 1) / (ops.sum(there, 1, keepdims=True) + 1)
+    mean = ops.sum(results * ops.expand_dims(there, -1), 1) / (ops.sum(there, 1, keepdims=True) + 1)
     return network(
         tf,
         "embedding_bag",
@@ -58,7 +58,7 @@ def _embedding_bag(tf: Any) -> Network:
 
 
 def _cross(tf: Any) -> Network:
-    """Deep and cross: products of the row with itself, layer by layer."""
+    """Return a deep and cross network."""
     layers = tf.keras.layers
     row = layers.Input((6,))
     x = row
@@ -91,9 +91,11 @@ def _deepfm(tf: Any) -> Network:
     layers, ops = tf.keras.layers, tf.keras.ops
     fields = layers.Input((5,), dtype="int32")
     first = ops.sum(layers.Embedding(30, 1)(fields), axis=(1, 2))
-    found = layers.Embedding(30, 4)(fields)
-    second = 0.5 * ops.sum(ops.square(ops.sum(found, 1)) - ops.sum(ops.square(found), 1), axis=1)
-    deep = layers.Dense(1)(layers.Dense(8, activation="relu")(layers.Flatten()(found)))
+    results = layers.Embedding(30, 4)(fields)
+    second = 0.5 * ops.sum(
+        ops.square(ops.sum(results, 1)) - ops.sum(ops.square(results), 1), axis=1
+    )
+    deep = layers.Dense(1)(layers.Dense(8, activation="relu")(layers.Flatten()(results)))
     out = ops.sigmoid(first + second + ops.squeeze(deep, 1))
     return network(tf, "deepfm", fields, out, x=picked(30, 4, 5))
 
@@ -119,7 +121,7 @@ def _siamese(tf: Any) -> Network:
 
 
 def _capsules(tf: Any) -> Network:
-    """Capsules that agree are routed together, three times over."""
+    """Return a capsule network with three routing iterations."""
     layers, ops = tf.keras.layers, tf.keras.ops
     image = layers.Input((9, 9, 1))
 
@@ -140,7 +142,7 @@ def _capsules(tf: Any) -> Network:
 
 
 def _experts(tf: Any) -> Network:
-    """The two best of four experts answer, weighed by a gate."""
+    """Return a mixture of the two best of four experts."""
     layers, ops = tf.keras.layers, tf.keras.ops
     row = layers.Input((6,))
     gate = layers.Dense(4)(row)
@@ -180,7 +182,7 @@ def _graph_convolution(tf: Any) -> Network:
 
 
 def _radial(tf: Any) -> Network:
-    """Radial bases: the distance to centres, by a product."""
+    """Return radial basis functions, with distances computed by a product."""
     layers, ops = tf.keras.layers, tf.keras.ops
     row = layers.Input((4,))
     to = layers.Dense(6, use_bias=False)
@@ -189,7 +191,7 @@ def _radial(tf: Any) -> Network:
 
 
 def _module(tf: Any) -> Network:
-    """Plain TensorFlow: a network of variables and products, without Keras."""
+    """Return a network of plain TensorFlow variables and products, without Keras."""
     sizes = ((6, 8), (8, 8), (8, 2))
     weights = [tf.Variable(tf.zeros(s), name=f"kernel{k}") for k, s in enumerate(sizes)]
     biases = [tf.Variable(tf.zeros(s[1:]), name=f"bias{k}") for k, s in enumerate(sizes)]
