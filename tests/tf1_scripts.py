@@ -52,24 +52,41 @@ REWRITES = (
     (r"^num_epoch( *)= 10$", r"num_epoch\1= 2"),
     (r"\bxrange\b", "range"),
 )
-"""What is changed: a pattern of a line, and what stands there instead."""
+"""Changes of scripts: a pattern in a line, and its replacement."""
 
 SCRIPTS = (
-    *("helloworld", "basic_operations", "linear_regression", "logistic_regression"),
-    *("nearest_neighbor", "word2vec", "multilayer_perceptron", "neural_network_raw"),
-    *("convolutional_network_raw", "recurrent_network", "bidirectional_rnn", "dynamic_rnn"),
-    *("autoencoder", "variational_autoencoder", "gan", "dcgan", "save_restore_model"),
-    *("tensorboard_basic", "tensorboard_advanced"),
+    "helloworld",
+    "basic_operations",
+    "linear_regression",
+    "logistic_regression",
+    "nearest_neighbor",
+    "word2vec",
+    "multilayer_perceptron",
+    "neural_network_raw",
+    "convolutional_network_raw",
+    "recurrent_network",
+    "bidirectional_rnn",
+    "dynamic_rnn",
+    "autoencoder",
+    "variational_autoencoder",
+    "gan",
+    "dcgan",
+    "save_restore_model",
+    "tensorboard_basic",
+    "tensorboard_advanced",
 )
 
 
 TINYFLOW = (
-    *("mnist_softmax", "mnist_softmax_minimum", "mnist_mlp_auto_shape_inference"),
-    *("mnist_lenet", "cifar_resnet"),
+    "mnist_softmax",
+    "mnist_softmax_minimum",
+    "mnist_mlp_auto_shape_inference",
+    "mnist_lenet",
+    "cifar_resnet",
 )
 """The examples of TinyFlow."""
 FOLDERS = ("tensorflow_v1/examples/*", "example")
-"""Where the scripts lie in a checkout."""
+"""Folders of the scripts in a checkout."""
 
 
 class Images:

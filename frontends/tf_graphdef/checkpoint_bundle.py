@@ -51,7 +51,7 @@ class CheckpointBundle:
     def __init__(self, prefix: Path, budget: Budget) -> None:
         self.prefix, self.budget = prefix, budget
         self.where = short(f"{prefix}.index")
-        data = _bytes_of(Path(f"{prefix}.index"), self.where, budget)
+        data = _read_index(Path(f"{prefix}.index"), self.where, budget)
         entries = dict(leveldb_pairs(data, self.where, budget))
         if b"" not in entries:
             raise ModelError(f"{self.where} has {len(entries)} entries and no header among them")
@@ -96,7 +96,7 @@ class CheckpointBundle:
             )
         data = self._bytes(entry, where)
         if masked(crc32c(data)) != entry.crc32c:
-            raise _damaged(f"the bytes of {where}", crc32c(data), entry.crc32c)
+            raise _checksum_error(f"the bytes of {where}", crc32c(data), entry.crc32c)
         if dtype.kind == "b":
             data = data != 0  # a bool is 0 or 1
         array = np.frombuffer(data, dtype.numpy).reshape(sizes)
@@ -121,7 +121,7 @@ class CheckpointBundle:
             raise ModelError(f"{where} says {length:,} bytes of string, and has {len(content):,}")
         checksum = crc32c(content, crc32c(data[at : at + 4], crc32c(length.to_bytes(4, "little"))))
         if masked(checksum) != entry.crc32c:
-            raise _damaged(f"the string {where}", checksum, entry.crc32c)
+            raise _checksum_error(f"the string {where}", checksum, entry.crc32c)
         return content
 
     def _bytes(self, entry: Any, where: str) -> NDArray[Any]:
@@ -157,7 +157,7 @@ class CheckpointBundle:
         return self._shards[number]
 
 
-def _bytes_of(path: Path, where: str, budget: Budget) -> bytes:
+def _read_index(path: Path, where: str, budget: Budget) -> bytes:
     """Read an index file, of which the size is taken from the budget first."""
     try:
         status = path.stat()
@@ -172,7 +172,7 @@ def _bytes_of(path: Path, where: str, budget: Budget) -> bytes:
         ) from None
 
 
-def _damaged(content: str, computed: int, expected: int) -> ModelError:
+def _checksum_error(content: str, computed: int, expected: int) -> ModelError:
     """Return the error for a checksum mismatch."""
     return ModelError(
         f"{content} were changed after they were written: their checksum is "
@@ -213,7 +213,7 @@ def _block(
     stored_checksum = int.from_bytes(data[stop + 1 : stop + _TRAILER], "little")
     computed_checksum = crc32c(data[begin : stop + 1])
     if masked(computed_checksum) != stored_checksum:
-        raise _damaged(
+        raise _checksum_error(
             f"the bytes {begin:,} to {stop:,} of {where}", computed_checksum, stored_checksum
         )
     kind = data[stop]

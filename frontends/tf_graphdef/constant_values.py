@@ -39,7 +39,7 @@ def fold_constants(
     entries = [r.built_entry for r in results if r.built_entry is not None]
     if not entries:
         return results
-    arrays = iter(_computed(entries))
+    arrays = iter(_evaluate(entries))
     return [
         r if r.built_entry is None else ImportedValue(call.name, r.dtype, array=next(arrays))
         for r in results
@@ -53,7 +53,7 @@ def constant_array(value: ImportedValue) -> NDArray[Any] | None:
     assert value.built_entry is not None
     if not _is_small(value.built_entry) or not _is_constant(value.built_entry.node):
         return None
-    return _computed([value.built_entry])[0]
+    return _evaluate([value.built_entry])[0]
 
 
 def _is_constant(node: Node) -> bool:
@@ -71,7 +71,7 @@ def _is_constant(node: Node) -> bool:
     return True
 
 
-def _computed(entries: Sequence[Entry]) -> list[NDArray[Any]]:
+def _evaluate(entries: Sequence[Entry]) -> list[NDArray[Any]]:
     """Evaluate entries that depend on constants only; a single node needs no Graph."""
     node = entries[0].node
     producers = [e.node for e in node.inputs]

@@ -36,7 +36,7 @@ def _tables() -> NDArray[Any]:
     return tables
 
 
-def _moved(registers: NDArray[Any], matrix: NDArray[Any]) -> NDArray[Any]:
+def _apply_bit_matrix(registers: NDArray[Any], matrix: NDArray[Any]) -> NDArray[Any]:
     """Multiply CRC registers by a bit matrix, which stands for appending a run of zero bytes."""
     bits = (registers[:, None] >> _BITS) & 1
     moved: NDArray[Any] = np.bitwise_xor.reduce(bits * matrix, axis=1)
@@ -44,26 +44,26 @@ def _moved(registers: NDArray[Any], matrix: NDArray[Any]) -> NDArray[Any]:
 
 
 @cache
-def _move(power: int) -> NDArray[Any]:
+def _zeros_matrix(power: int) -> NDArray[Any]:
     """Return the bit matrix of appending ``2**power`` zero bytes."""
     if power:
-        half_matrix = _move(power - 1)
-        return _moved(half_matrix, half_matrix)
+        half_matrix = _zeros_matrix(power - 1)
+        return _apply_bit_matrix(half_matrix, half_matrix)
     bits = np.uint32(1) << _BITS
     matrix: NDArray[Any] = _tables()[0][bits & 255] ^ (bits >> 8)
     return matrix
 
 
-def _over(count: int) -> NDArray[Any]:
+def _run_matrix(count: int) -> NDArray[Any]:
     """Return the bit matrix of appending ``count`` zero bytes."""
     matrix = np.uint32(1) << _BITS
     for power in range(count.bit_length()):
         if count >> power & 1:
-            matrix = _moved(matrix, _move(power))
+            matrix = _apply_bit_matrix(matrix, _zeros_matrix(power))
     return matrix
 
 
-def _folded(words: NDArray[Any]) -> int:
+def _crc_of_chunks(words: NDArray[Any]) -> int:
     """Return the register, started at 0, of 8-byte words of shape (chunks, steps, 2).
 
     The number of chunks must be a power of two.
@@ -76,10 +76,10 @@ def _folded(words: NDArray[Any]) -> int:
         registers = tables[3][high & 255] ^ tables[7][low & 255]
         for k in (1, 2, 3):
             registers ^= tables[3 - k][(high >> 8 * k) & 255] ^ tables[7 - k][(low >> 8 * k) & 255]
-    matrix = _over(8 * steps)
+    matrix = _run_matrix(8 * steps)
     while len(registers) > 1:
-        registers = _moved(registers[::2], matrix) ^ registers[1::2]
-        matrix = _moved(matrix, matrix)
+        registers = _apply_bit_matrix(registers[::2], matrix) ^ registers[1::2]
+        matrix = _apply_bit_matrix(matrix, matrix)
     return int(registers[0])
 
 
@@ -125,16 +125,16 @@ def numpy_crc32c(data_bytes: NDArray[Any], before: int) -> int:
     num_leading = len(data_bytes) % stride
     leading = np.zeros(stride, np.uint8)  # leading zeros leave a sum of 0 as it is
     leading[stride - num_leading :] = data_bytes[:num_leading]
-    register = _folded(leading.view("<u4").reshape(num_chunks, 1, 2)) if num_leading else 0
+    register = _crc_of_chunks(leading.view("<u4").reshape(num_chunks, 1, 2)) if num_leading else 0
     if len(data_bytes) > num_leading:
         words = data_bytes[num_leading:].view("<u4").reshape(num_chunks, -1, 2)
-        register = _after(register, len(data_bytes) - num_leading) ^ _folded(words)
-    return register ^ _after(before ^ _MASK, len(data_bytes)) ^ _MASK
+        register = _append_zeros(register, len(data_bytes) - num_leading) ^ _crc_of_chunks(words)
+    return register ^ _append_zeros(before ^ _MASK, len(data_bytes)) ^ _MASK
 
 
-def _after(register: int, count: int) -> int:
+def _append_zeros(register: int, count: int) -> int:
     """Return a register after ``count`` zero bytes."""
-    return int(_moved(np.array([register], np.uint32), _over(count))[0])
+    return int(_apply_bit_matrix(np.array([register], np.uint32), _run_matrix(count))[0])
 
 
 def masked(checksum: int) -> int:

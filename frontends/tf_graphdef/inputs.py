@@ -72,7 +72,7 @@ def find_inputs(model: Model, body: GraphBody, shapes: Mapping[str, Dims]) -> Mo
             placeholder_names[number] = name
         else:
             fed_refs[name] = (number, index)
-    caller_shapes = _given(
+    caller_shapes = _caller_shapes(
         model,
         body,
         {**placeholder_names, **{ref[0]: name for name, ref in fed_refs.items()}},
@@ -81,9 +81,9 @@ def find_inputs(model: Model, body: GraphBody, shapes: Mapping[str, Dims]) -> Mo
     factories: dict[int, InputFactory] = {}
     for number, node in enumerate(body.nodes):
         if node.name in model.bound:
-            factories[number] = _bound(model.bound[node.name])
+            factories[number] = _bound_factory(model.bound[node.name])
         elif node.op == "Placeholder" or number in caller_shapes or number in placeholder_names:
-            factories[number] = _maker(
+            factories[number] = _placeholder_factory(
                 body.producer, placeholder_names.get(number), caller_shapes.get(number)
             )
     fed: dict[int, list[AnyValue]] = {}
@@ -99,7 +99,7 @@ def find_inputs(model: Model, body: GraphBody, shapes: Mapping[str, Dims]) -> Mo
         results += [UnfedResult(node.name)] * (index + 1 - len(results))
         has_shape = info.HasField("tensor_shape")
         shape = parse_shape(info.tensor_shape, node_label(node)) if has_shape else None
-        results[index] = _variable(
+        results[index] = _make_input(
             node_label(node), name, info.dtype, shape, caller_shapes.get(number)
         )
     names = [name for name, ref in fed_refs.items() if name_by_ref[ref] == name]
@@ -111,7 +111,7 @@ def find_inputs(model: Model, body: GraphBody, shapes: Mapping[str, Dims]) -> Mo
     return ModelInputs(factories, fed, names)
 
 
-def _bound(variable: ModelVariable) -> InputFactory:
+def _bound_factory(variable: ModelVariable) -> InputFactory:
     """Return the factory of a placeholder bound to a variable: its handle, or a reference to it."""
 
     def make(call: ImportCall, inputs: Sequence[AnyValue]) -> AnyValue:
@@ -121,7 +121,7 @@ def _bound(variable: ModelVariable) -> InputFactory:
     return make
 
 
-def _given(
+def _caller_shapes(
     model: Model, body: GraphBody, names: Mapping[int, str], shapes: Mapping[str, Dims]
 ) -> dict[int, Dims]:
     """Return the shapes that the caller gave, by node number.
@@ -148,16 +148,18 @@ def _given(
     return caller_shapes
 
 
-def _maker(producer: int, name: str | None, caller_shape: Dims | None) -> InputFactory:
+def _placeholder_factory(
+    producer: int, name: str | None, caller_shape: Dims | None
+) -> InputFactory:
     """Return the factory of an ordinary placeholder."""
 
     def make(call: ImportCall, inputs: Sequence[AnyValue]) -> AnyValue:
-        return _input(call, producer, name or call.name, caller_shape, inputs)
+        return _make_placeholder(call, producer, name or call.name, caller_shape, inputs)
 
     return make
 
 
-def _input(
+def _make_placeholder(
     call: ImportCall,
     producer: int,
     name: str,
@@ -179,10 +181,10 @@ def _input(
         shape = parse_shape(call.attr("shape", "shape"), where)
     if shape == () and producer < _SCALARS_ARE_UNKNOWN_BEFORE:
         shape = None
-    return _variable(where, name, type_number, shape, caller_shape)
+    return _make_input(where, name, type_number, shape, caller_shape)
 
 
-def _variable(
+def _make_input(
     where: str, name: str, type_number: int, shape: Dims | None, caller_shape: Dims | None
 ) -> AnyValue:
     """Return an input of TensorFlow's element type ``type_number``; strings become a `StringInput`.
@@ -200,7 +202,8 @@ def _variable(
         )
         if not is_compatible:
             raise ModelError(
-                f"{where} has the shape {_dims(shape)}, got {_dims(caller_shape)} in shapes="
+                f"{where} has the shape {_format_shape(shape)}, got {_format_shape(caller_shape)} "
+                f"in shapes="
             )
         caller_shape = [
             declared if declared is not None else requested
@@ -209,6 +212,6 @@ def _variable(
     return value_of(var(name, shape if caller_shape is None else caller_shape, dtype))
 
 
-def _dims(shape: Dims) -> str:
+def _format_shape(shape: Dims) -> str:
     """Format a shape for a message, with ``?`` for unknown dimensions."""
     return "(" + ", ".join("?" if d is None else str(d) for d in shape) + ")"

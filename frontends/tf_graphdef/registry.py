@@ -69,7 +69,7 @@ def import_node(call: ImportCall, inputs: Sequence[ImportedValue]) -> tuple[Impo
     folded = fold_shapes(call, inputs)
     if folded is not None:
         return folded
-    return tuple(fold_constants(call, inputs, _rounded_once(call, importer, inputs)))
+    return tuple(fold_constants(call, inputs, _build_rounded_once(call, importer, inputs)))
 
 
 NARROW = frozenset({"ArgMax", "ArgMin", "FloorDiv"})
@@ -79,7 +79,7 @@ FloorDiv rounds before its last step, and ArgMax starts from the smallest finite
 """
 
 
-def _rounded_once(
+def _build_rounded_once(
     call: ImportCall, importer: OpImporter, inputs: Sequence[ImportedValue]
 ) -> tuple[ImportedValue, ...]:
     """Call an importer so that 16-bit floats are computed in float32 and rounded once.
@@ -87,7 +87,7 @@ def _rounded_once(
     An importer whose results are rounded at most once is called once; others are called again on
     widened inputs.
     """
-    results = _built(call, importer, inputs)
+    results = _build(call, importer, inputs)
     input_rounding = {v.built_entry: Rounding.NEVER for v in inputs if v.built_entry is not None}
     if call.node.op in NARROW or not any(map(is_narrow_entry, input_rounding)):
         return results
@@ -101,11 +101,11 @@ def _rounded_once(
         value_of(ops.cast(new.entry, dtype=old.dtype.name, name=call.name))
         if is_narrow(old.dtype) and new.dtype is not old.dtype
         else new
-        for old, new in zip(results, _built(call, importer, widened_inputs), strict=True)
+        for old, new in zip(results, _build(call, importer, widened_inputs), strict=True)
     )
 
 
-def _built(
+def _build(
     call: ImportCall, importer: OpImporter, inputs: Sequence[ImportedValue]
 ) -> tuple[ImportedValue, ...]:
     """Call an importer and return its results as values."""

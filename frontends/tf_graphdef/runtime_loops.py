@@ -72,8 +72,10 @@ def build_runtime_loop(
             graphs read values from outside the loop.
     """
     assigned_before = assigned_values(ctx.shared)
-    loop_values = [_place(ctx, x, k in loop.invariants, None) for k, x in enumerate(inputs)]
-    unsupported = _without_missing(ctx, loop, loop_values)
+    loop_values = [
+        _make_loop_value(ctx, x, k in loop.invariants, None) for k, x in enumerate(inputs)
+    ]
+    unsupported = _run_trial_iteration(ctx, loop, loop_values)
     if unsupported is not None:
         return unsupported
     item_shapes = [
@@ -83,7 +85,7 @@ def build_runtime_loop(
     ]
     shapes = iter([t[-1] if t else None for t in item_shapes])
     loop_values = [
-        _place(
+        _make_loop_value(
             ctx,
             x,
             k in loop.invariants,
@@ -96,15 +98,17 @@ def build_runtime_loop(
     ]
     state_order += [k for k, p in enumerate(loop_values) if p.entry is not None and p.is_invariant]
     for position, k in enumerate(state_order):
-        _enter(loop_values[k], position)
+        _bind_state(loop_values[k], position)
     num_state = sum(not loop_values[k].is_invariant for k in state_order)
     body_inputs = [p.inner for p in loop_values]
-    condition_entry = _array(ctx, loop.condition(body_inputs, 0), "its condition")
+    condition_entry = _array_entry(ctx, loop.condition(body_inputs, 0), "its condition")
     next_values = loop.body(body_inputs, 0)
     _check_count(ctx, inputs, next_values)
     if not num_state:
-        return list(inputs)  # no round changes anything, so there is none, or no end of them
-    next_entries = [_next(ctx, k, loop_values[k], next_values[k]) for k in state_order[:num_state]]
+        return list(inputs)  # without state it runs zero iterations or never ends
+    next_entries = [
+        _next_entry(ctx, k, loop_values[k], next_values[k]) for k in state_order[:num_state]
+    ]
     entries = [entry for k in state_order if (entry := loop_values[k].entry) is not None]
     graphs = Graph([condition_entry]), Graph(next_entries)
     _check_closed(ctx, graphs)
@@ -114,11 +118,13 @@ def build_runtime_loop(
     )
     results = list(inputs)
     for k, entry in zip(state_order[:num_state], final_entries, strict=True):
-        results[k] = _result(loop_values[k], entry)
+        results[k] = _wrap_result(loop_values[k], entry)
     return results
 
 
-def _place(ctx: NodeContext, value: AnyValue, is_invariant: bool, item_shape: object) -> _LoopValue:
+def _make_loop_value(
+    ctx: NodeContext, value: AnyValue, is_invariant: bool, item_shape: object
+) -> _LoopValue:
     """Return the outer and inner view of a value; a tensor list becomes an array of rows."""
     if isinstance(value, TensorList) and value.dtype is not None:
         value = as_stacked_list(ctx, value)
@@ -144,7 +150,7 @@ def _variable(entry: Entry, name: str) -> ImportedValue:
     return value_of(Node(None, (), params, name).entries[0])
 
 
-def _enter(loop_value: _LoopValue, position: int) -> None:
+def _bind_state(loop_value: _LoopValue, position: int) -> None:
     """Replace the inner view of a value by the state variable of its position."""
     assert loop_value.entry is not None
     variable = _variable(loop_value.entry, f"{runtime.STATE}{position}")
@@ -154,7 +160,7 @@ def _enter(loop_value: _LoopValue, position: int) -> None:
         loop_value.inner = variable
 
 
-def _without_missing(
+def _run_trial_iteration(
     ctx: NodeContext, loop: LoopFunctions, loop_values: Sequence[_LoopValue]
 ) -> Sequence[AnyValue] | None:
     """Evaluate one trial iteration, in which lists record the shapes of their items.
@@ -177,14 +183,14 @@ def _check_count(ctx: NodeContext, values: Sequence[object], results: Sequence[A
         raise ModelError(f"{ctx.where} has {len(values)} values, and its body gives {len(results)}")
 
 
-def _array(ctx: NodeContext, value: AnyValue, role: str) -> Entry:
+def _array_entry(ctx: NodeContext, value: AnyValue, role: str) -> Entry:
     """Return the entry of a value that must be an array."""
     if isinstance(value, NonArray):
         raise ModelError(f"{ctx.where} needs an array as {role}, and it is {value.description}")
     return value.entry
 
 
-def _next(ctx: NodeContext, k: int, loop_value: _LoopValue, value: AnyValue) -> Entry:
+def _next_entry(ctx: NodeContext, k: int, loop_value: _LoopValue, value: AnyValue) -> Entry:
     """Return the entry of a next value.
 
     Raises:
@@ -194,7 +200,7 @@ def _next(ctx: NodeContext, k: int, loop_value: _LoopValue, value: AnyValue) -> 
         value = as_stacked_list(ctx, value)
     if isinstance(value, StackedList) and value.value is not None:
         value = value.value
-    entry, initial = _array(ctx, value, f"its value {k}"), loop_value.entry
+    entry, initial = _array_entry(ctx, value, f"its value {k}"), loop_value.entry
     assert initial is not None
     if (entry.shape, entry.dtype) != (initial.shape, initial.dtype):
         raise ModelError(
@@ -206,7 +212,7 @@ def _next(ctx: NodeContext, k: int, loop_value: _LoopValue, value: AnyValue) -> 
     return entry
 
 
-def _result(loop_value: _LoopValue, entry: Entry) -> AnyValue:
+def _wrap_result(loop_value: _LoopValue, entry: Entry) -> AnyValue:
     """Wrap a final entry like the value outside the loop: as an array or as a list."""
     value, outside = value_of(entry), loop_value.outside
     if isinstance(outside, StackedList):

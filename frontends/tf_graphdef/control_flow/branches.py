@@ -36,12 +36,12 @@ def _if(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     branches = [ctx.call.attr(f"{which}_branch", "func") for which in ("then", "else")]
     condition = inputs[0]
     if isinstance(condition, NonArray):
-        return _unknown(ctx, condition, branches, inputs[1:])
+        return _unavailable_condition(ctx, condition, branches, inputs[1:])
     truth = known_condition(ctx, condition)
     if truth is not None:
-        return _taken(ctx, branches[0 if truth else 1], inputs[1:])
+        return _run_branch(ctx, branches[0 if truth else 1], inputs[1:])
     condition_entry = as_condition(condition)
-    return _either(ctx, branches, [condition_entry], inputs[1:])
+    return _select_branches(ctx, branches, [condition_entry], inputs[1:])
 
 
 @context_importer("Case", "StatelessCase")
@@ -53,18 +53,20 @@ def _case(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
         raise ModelError(f"{ctx.where} needs at least one branch, and has none")
     index = inputs[0]
     if isinstance(index, NonArray):
-        return _unknown(ctx, index, branches, inputs[1:])
+        return _unavailable_condition(ctx, index, branches, inputs[1:])
     if index.array is not None and index.array.dtype != object:
         position = ctx.call.integer(index, "branch index")
-        return _taken(ctx, branches[position if 0 <= position < len(branches) else -1], inputs[1:])
+        return _run_branch(
+            ctx, branches[position if 0 <= position < len(branches) else -1], inputs[1:]
+        )
     ctx.shared.budget.take(1000 * len(branches), ctx.where)
     conditions = [
-        make("equal", index.entry, _like(index.entry, k)) for k in range(len(branches) - 1)
+        make("equal", index.entry, _number_like(index.entry, k)) for k in range(len(branches) - 1)
     ]
-    return _either(ctx, branches, conditions, inputs[1:])
+    return _select_branches(ctx, branches, conditions, inputs[1:])
 
 
-def _like(entry: Entry, number: int) -> Any:
+def _number_like(entry: Entry, number: int) -> Any:
     """Return a number in the dtype of an entry."""
     assert entry.dtype is not None
     return entry.dtype.numpy.type(number)
@@ -93,16 +95,16 @@ def as_condition(condition: ImportedValue) -> Entry:
     entry = condition.entry
     if condition.dtype.kind == "b":
         return entry
-    result: Entry = make("not_equal", entry, _like(entry, 0))
+    result: Entry = make("not_equal", entry, _number_like(entry, 0))
     return result
 
 
-def _taken(ctx: NodeContext, branch: Any, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+def _run_branch(ctx: NodeContext, branch: Any, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Evaluate one branch."""
     return ctx.call_function(branch.name, branch.attr, inputs, ctx.call.name)
 
 
-def _unknown(
+def _unavailable_condition(
     ctx: NodeContext, condition: NonArray, branches: Sequence[Any], inputs: Sequence[AnyValue]
 ) -> Sequence[AnyValue]:
     """Return the results for a condition that is not available.
@@ -115,7 +117,7 @@ def _unknown(
     """
     if isinstance(condition, UnsupportedResult):
         for branch in branches:
-            _taken(ctx, branch, inputs)
+            _run_branch(ctx, branch, inputs)
         return UniformResults(UnsupportedResult(ctx.call.name))
     if isinstance(condition, DeadValue):
         return UniformResults(DeadValue(ctx.call.name))
@@ -125,7 +127,7 @@ def _unknown(
     )
 
 
-def _either(
+def _select_branches(
     ctx: NodeContext,
     branches: Sequence[Any],
     conditions: Sequence[Entry],
@@ -155,12 +157,12 @@ def _either(
         results = [
             select(ctx, condition, a, b) for a, b in zip(branch_results, results, strict=True)
         ]
-        values = _joined(ctx, condition, branch_values, values)
+        values = _join_variables(ctx, condition, branch_values, values)
     reset_variables(values)
     return results
 
 
-def _joined(
+def _join_variables(
     ctx: NodeContext,
     condition: Entry,
     a: Mapping[ModelVariable, ImportedValue | None],

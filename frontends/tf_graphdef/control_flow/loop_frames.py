@@ -38,7 +38,7 @@ from passkit.frontends.tf_graphdef.runtime_loops import LoopFunctions
 from passkit.ops.helpers import make
 from passkit.values.dtype import dtype_of
 
-_LOOKS_PER_NODE = 50
+_VISITS_PER_NODE = 50
 """Number of nodes visited for a Merge that counts as one built node."""
 
 _DEEPEST = 64
@@ -101,10 +101,10 @@ def _condition(ctx: NodeContext, a: Ref, b: Ref) -> tuple[Ref, int]:
     heads = [a[0], b[0]]
     reachable = reachable_nodes(body, heads, body.conditions, control=True)
     for k, number in enumerate(topological_order(body, heads, reachable, body.conditions)):
-        body.conditions[number] = _context_of(body, number)
-        if k % _LOOKS_PER_NODE == 0:
+        body.conditions[number] = _node_conditions(body, number)
+        if k % _VISITS_PER_NODE == 0:
             ctx.shared.node_budget.take(ctx.where)
-    conditions_a, conditions_b = _context(body, a), _context(body, b)
+    conditions_a, conditions_b = _result_conditions(body, a), _result_conditions(body, b)
     for condition, side in conditions_a.items():
         if conditions_b.get(condition) == 1 - side:
             return condition, side
@@ -114,7 +114,7 @@ def _condition(ctx: NodeContext, a: Ref, b: Ref) -> tuple[Ref, int]:
     )
 
 
-def _context(body: GraphBody, ref: Ref) -> Mapping[Ref, int]:
+def _result_conditions(body: GraphBody, ref: Ref) -> Mapping[Ref, int]:
     """Return the conditions under which a result is live, and the value of each."""
     number, index = ref
     conditions = body.conditions[number]
@@ -123,10 +123,10 @@ def _context(body: GraphBody, ref: Ref) -> Mapping[Ref, int]:
     return conditions
 
 
-def _context_of(body: GraphBody, number: int) -> Mapping[Ref, int]:
+def _node_conditions(body: GraphBody, number: int) -> Mapping[Ref, int]:
     """Return the conditions of all inputs of a node; a Merge drops those that it decides."""
     refs = [ref for ref in body.inputs[number] if ref[0] in body.conditions]
-    input_conditions = [_context(body, ref) for ref in refs]
+    input_conditions = [_result_conditions(body, ref) for ref in refs]
     input_conditions += [
         body.conditions[k] for k in body.control_inputs[number] if k in body.conditions
     ]
@@ -164,7 +164,7 @@ def _passed(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 
 
 @frozen(eq=False)
-class _Frame:
+class _LoopFrame:
     """The nodes of a TensorFlow 1 loop."""
 
     loop_enters: tuple[int, ...]
@@ -182,13 +182,13 @@ def _exit(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     name = body.loop_name(ctx.number)
     if name not in evaluation.loop_results:
         _check_depth(ctx, name)
-        frame = _frame(ctx, name)
+        frame = _find_frame(ctx, name)
         initial_values = [evaluation.result((k, 0)) for k in frame.loop_enters]
         if (unavailable := unavailable_results(ctx, initial_values)) is not None:
             return unavailable
-        final_values = run_loop(ctx, _loop(evaluation, frame, name), initial_values)
+        final_values = run_loop(ctx, _loop_functions(evaluation, frame, name), initial_values)
         evaluation.loop_results[name] = dict(
-            zip(frame.merges, _listed(final_values, frame), strict=False)
+            zip(frame.merges, _final_values(final_values, frame), strict=False)
         )
     merge = body.inputs[body.inputs[ctx.number][0][0]][0][0]
     if merge not in evaluation.loop_results[name]:
@@ -214,12 +214,12 @@ def _check_depth(ctx: NodeContext, name: bytes) -> None:
         enclosing = enclosing.outer
 
 
-def _listed(final_values: Sequence[AnyValue], frame: _Frame) -> list[AnyValue]:
+def _final_values(final_values: Sequence[AnyValue], frame: _LoopFrame) -> list[AnyValue]:
     """Return the final values of the loop variables, also of a loop that was not computed."""
     return [final_values[k] for k in range(len(frame.merges))]
 
 
-def _frame(ctx: NodeContext, name: bytes) -> _Frame:
+def _find_frame(ctx: NodeContext, name: bytes) -> _LoopFrame:
     """Find the nodes of a loop by its frame name.
 
     Raises:
@@ -228,7 +228,7 @@ def _frame(ctx: NodeContext, name: bytes) -> _Frame:
     body = ctx.evaluation.body
     entrances = body.loop_enters.get(name, [])
     merges, next_refs, condition = [], [], None
-    readers = _readers(body)
+    readers = _find_loop_readers(body)
     for enter in entrances:
         for merge in readers.get(enter, ()):
             if len(body.inputs[merge]) != 2 or "Merge" not in body.nodes[merge].op:
@@ -248,7 +248,7 @@ def _frame(ctx: NodeContext, name: bytes) -> _Frame:
         )
     loop_variable_enters = {enter for enter, _ in merges}
     invariant_enters = [k for k in entrances if k not in loop_variable_enters]
-    return _Frame(
+    return _LoopFrame(
         (*(enter for enter, _ in merges), *invariant_enters),
         tuple(merge for _, merge in merges),
         tuple(next_refs),
@@ -256,7 +256,7 @@ def _frame(ctx: NodeContext, name: bytes) -> _Frame:
     )
 
 
-def _readers(body: GraphBody) -> dict[int, list[int]]:
+def _find_loop_readers(body: GraphBody) -> dict[int, list[int]]:
     """Return the Merge and Switch nodes by their first input; computed once for each body."""
     if not body.loop_readers:
         for number, reads in enumerate(body.inputs):
@@ -265,7 +265,7 @@ def _readers(body: GraphBody) -> dict[int, list[int]]:
     return body.loop_readers
 
 
-def _loop(evaluation: BodyEvaluation, frame: _Frame, name: bytes) -> LoopFunctions:
+def _loop_functions(evaluation: BodyEvaluation, frame: _LoopFrame, name: bytes) -> LoopFunctions:
     """Return a loop as functions of its values; each iteration evaluates the same nodes."""
     count = len(frame.merges)
     iterations: dict[int, BodyEvaluation] = {}

@@ -24,17 +24,19 @@ def _while(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     condition_function, body_function = ctx.call.attr("cond", "func"), ctx.call.attr("body", "func")
 
     def loop_condition(values: Sequence[AnyValue], k: int) -> AnyValue:
-        return _one(ctx, condition_function, values, f"{ctx.call.name}/{k}/cond")
+        return _call_for_one_result(ctx, condition_function, values, f"{ctx.call.name}/{k}/cond")
 
     def loop_body(values: Sequence[AnyValue], k: int) -> Sequence[AnyValue]:
-        return _called(ctx, body_function, values, f"{ctx.call.name}/{k}")
+        return _call(ctx, body_function, values, f"{ctx.call.name}/{k}")
 
     return run_loop(
-        ctx, LoopFunctions(loop_condition, loop_body, _kept(ctx, body_function.name)), inputs
+        ctx,
+        LoopFunctions(loop_condition, loop_body, _find_invariants(ctx, body_function.name)),
+        inputs,
     )
 
 
-def _kept(ctx: NodeContext, name: str) -> frozenset[int]:
+def _find_invariants(ctx: NodeContext, name: str) -> frozenset[int]:
     """Return the positions of arguments that a function returns unchanged at the same position."""
     body = ctx.shared.library.body(name)
     invariants = set()
@@ -48,16 +50,18 @@ def _kept(ctx: NodeContext, name: str) -> frozenset[int]:
     return frozenset(invariants)
 
 
-def _called(
+def _call(
     ctx: NodeContext, function: Any, values: Sequence[AnyValue], prefix: str
 ) -> list[AnyValue]:
     """Evaluate a function of the loop."""
     return ctx.call_function(function.name, function.attr, values, prefix, keep_names=False)
 
 
-def _one(ctx: NodeContext, function: Any, values: Sequence[AnyValue], prefix: str) -> AnyValue:
+def _call_for_one_result(
+    ctx: NodeContext, function: Any, values: Sequence[AnyValue], prefix: str
+) -> AnyValue:
     """Evaluate a function that must have one result."""
-    results = _called(ctx, function, values, prefix)
+    results = _call(ctx, function, values, prefix)
     if len(results) != 1:
         raise ModelError(
             f"{ctx.where} needs one result of its condition {short(function.name)}, got "

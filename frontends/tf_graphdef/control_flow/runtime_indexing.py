@@ -23,10 +23,10 @@ def _strided_slice(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[Any
     values = [ctx.value(x) for x in inputs]
     if values[1].array is not None:
         return import_node(ctx.call, values)
-    return (_indexed(ctx, *values),)
+    return (_take_elements(ctx, *values),)
 
 
-def _indexed(
+def _take_elements(
     ctx: NodeContext,
     x: ImportedValue,
     begin: ImportedValue,

@@ -13,7 +13,7 @@ from passkit.frontends.tf_graphdef.registry import Result, op_importer
 from passkit.values.size import Size
 
 
-def _number(value: ImportedValue) -> Any:
+def _known_number(value: ImportedValue) -> Any:
     """Return the number of a known scalar, else None."""
     array = value.array
     if array is None or array.dtype == object or array.size != 1:
@@ -56,7 +56,7 @@ def _range(
             )
         if isinstance(high, Size):
             return ops.arange(low, high, 1, dtype=dtype.name, name=call.name)
-    first, last, step_number = (_number(v) for v in (start, limit, delta))
+    first, last, step_number = (_known_number(v) for v in (start, limit, delta))
     if None in (first, last, step_number) or step_number == 0:
         raise ModelError(
             f"{call.where} needs known numbers and a delta other than 0, got "
@@ -77,7 +77,7 @@ def _lin_space(
     if isinstance(count, int) and count < 1:
         raise ModelError(f"{call.where} needs a num of at least 1, got {count}")
     dtype = start.dtype.name
-    first, last = _number(start), _number(stop)
+    first, last = _known_number(start), _known_number(stop)
     if first is not None and last is not None:
         return ops.linspace(first, last, num=count, dtype=dtype, name=call.name)
     fractions = ops.linspace(0.0, 1.0, num=count, dtype=dtype)
@@ -95,7 +95,7 @@ def _one_hot(
 ) -> Result:
     (count,) = call.extents(depth, "depth")[:1] or (-1,)
     axis = call.attr("axis", "i", -1)
-    on_number, off_number = _number(on), _number(off)
+    on_number, off_number = _known_number(on), _known_number(off)
     if on_number is not None and off_number is not None and on.dtype.kind != "c":
         return ops.one_hot(
             indices.entry,

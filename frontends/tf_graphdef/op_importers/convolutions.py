@@ -32,7 +32,7 @@ AXES = {
 """Number of spatial axes of each operator."""
 
 
-def _float(call: ImportCall, *values: ImportedValue) -> None:
+def _check_floats(call: ImportCall, *values: ImportedValue) -> None:
     """Check that inputs are floats."""
     for v in values:
         if not v.dtype.is_float:
@@ -90,16 +90,16 @@ def convolved(call: ImportCall, x: ImportedValue, filters: ImportedValue, count:
         filters: Filter of shape (*window, channels per group, filters).
         count: Number of spatial axes.
     """
-    _float(call, x, filters)
+    _check_floats(call, x, filters)
     shape = inner_shape(call, x, count)
     taps = _filter_shape(call, call.shape(filters), count)
     groups = _groups(call, shape[-1], taps)
-    return _applied(
+    return _convolve(
         call, x, wide(filters.entry), window_geometry(call, shape[1:-1], taps[:-2]), groups
     )
 
 
-def _applied(
+def _convolve(
     call: ImportCall, x: ImportedValue, filters: Entry, windows: WindowGeometry, groups: int
 ) -> Entry:
     """Convolve in channels-last layout and return the result in the node's data format."""
@@ -116,14 +116,14 @@ def _depthwise(call: ImportCall, x: ImportedValue, filters: ImportedValue) -> Re
 
 def depthwise_convolved(call: ImportCall, x: ImportedValue, filters: ImportedValue) -> Entry:
     """Return the depthwise convolution that a node describes."""
-    _float(call, x, filters)
+    _check_floats(call, x, filters)
     shape = inner_shape(call, x, 2)
     taps = _filter_shape(call, call.shape(filters), 2)
     windows = window_geometry(call, shape[1:-1], taps[:2])
-    return _applied(call, x, _flat(filters, taps), windows, taps[2])
+    return _convolve(call, x, _flatten_depthwise_filter(filters, taps), windows, taps[2])
 
 
-def _flat(filters: ImportedValue, taps: tuple[int, ...]) -> Entry:
+def _flatten_depthwise_filter(filters: ImportedValue, taps: tuple[int, ...]) -> Entry:
     """Reshape a depthwise filter (height, width, channels, multiplier) to a grouped one."""
     grouped: Entry = ops.reshape(wide(filters.entry), shape=(*taps[:2], 1, taps[2] * taps[3]))
     return grouped
@@ -132,7 +132,7 @@ def _flat(filters: ImportedValue, taps: tuple[int, ...]) -> Entry:
 # Back to the input: transposed convolutions
 
 
-def _sizes(call: ImportCall, sizes: ImportedValue, count: int) -> Shape:
+def _input_size(call: ImportCall, sizes: ImportedValue, count: int) -> Shape:
     """Return (*size, channels) of the input; channels are -1 if only sizes are given.
 
     Raises:
@@ -152,27 +152,27 @@ def _sizes(call: ImportCall, sizes: ImportedValue, count: int) -> Shape:
 def _back_to_input(
     call: ImportCall, sizes: ImportedValue, filters: ImportedValue, dy: ImportedValue
 ) -> Result:
-    _float(call, filters, dy)
+    _check_floats(call, filters, dy)
     count = AXES[call.node.op]
-    *size, channels = _sizes(call, sizes, count)
+    *size, channels = _input_size(call, sizes, count)
     taps = _filter_shape(call, call.shape(filters), count)
     groups = 1 if channels == -1 else _groups(call, channels, taps)
     windows = window_geometry(call, tuple(size), taps[:-2])
-    return _input_of(call, wide(filters.entry), dy, windows, groups)
+    return _gradient_of_input(call, wide(filters.entry), dy, windows, groups)
 
 
 @op_importer("DepthwiseConv2dNativeBackpropInput")
 def _depthwise_back_to_input(
     call: ImportCall, sizes: ImportedValue, filters: ImportedValue, dy: ImportedValue
 ) -> Result:
-    _float(call, filters, dy)
-    *size, _ = _sizes(call, sizes, 2)
+    _check_floats(call, filters, dy)
+    *size, _ = _input_size(call, sizes, 2)
     taps = _filter_shape(call, call.shape(filters), 2)
     windows = window_geometry(call, tuple(size), taps[:2])
-    return _input_of(call, _flat(filters, taps), dy, windows, taps[2])
+    return _gradient_of_input(call, _flatten_depthwise_filter(filters, taps), dy, windows, taps[2])
 
 
-def _input_of(
+def _gradient_of_input(
     call: ImportCall, filters: Entry, dy: ImportedValue, windows: WindowGeometry, groups: int
 ) -> Entry:
     """Return the gradient of the input. Symbolic padding is added before and cropped after."""
@@ -196,24 +196,24 @@ def _input_of(
 def _back_to_filter(
     call: ImportCall, x: ImportedValue, sizes: ImportedValue, dy: ImportedValue
 ) -> Result:
-    _float(call, x, dy)
+    _check_floats(call, x, dy)
     count = AXES[call.node.op]
     taps = _filter_shape(call, call.ints(sizes, "filter_sizes"), count)
     groups = _groups(call, inner_shape(call, x, count)[-1], taps)
-    return as_dtype(_filter_of(call, x, dy, taps[:-2], groups), x.entry)
+    return as_dtype(_gradient_of_filter(call, x, dy, taps[:-2], groups), x.entry)
 
 
 @op_importer("DepthwiseConv2dNativeBackpropFilter")
 def _depthwise_back_to_filter(
     call: ImportCall, x: ImportedValue, sizes: ImportedValue, dy: ImportedValue
 ) -> Result:
-    _float(call, x, dy)
+    _check_floats(call, x, dy)
     taps = _filter_shape(call, call.ints(sizes, "filter_sizes"), 2)
-    out = _filter_of(call, x, dy, taps[:2], taps[2])
+    out = _gradient_of_filter(call, x, dy, taps[:2], taps[2])
     return as_dtype(ops.reshape(out, shape=taps), x.entry)
 
 
-def _filter_of(
+def _gradient_of_filter(
     call: ImportCall, x: ImportedValue, dy: ImportedValue, window: tuple[int, ...], groups: int
 ) -> Entry:
     """Return the gradient of the filter."""

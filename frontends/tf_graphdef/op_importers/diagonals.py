@@ -60,7 +60,7 @@ class Band:
         ), is_inside
 
 
-def _band(call: ImportCall, k: ImportedValue) -> Band:
+def _read_band(call: ImportCall, k: ImportedValue) -> Band:
     """Return the band that ``k`` and the alignment describe.
 
     Raises:
@@ -81,7 +81,7 @@ def _band(call: ImportCall, k: ImportedValue) -> Band:
 _ALIGNS = ", ".join(a.decode() for a in ALIGNS)
 
 
-def _sides(call: ImportCall, shape: Shape, band: Band) -> tuple[int, int]:
+def _matrix_size(call: ImportCall, shape: Shape, band: Band) -> tuple[int, int]:
     """Return the number of rows and columns.
 
     Raises:
@@ -132,7 +132,7 @@ def _matrix_diag_part(call: ImportCall, x: ImportedValue) -> Result:
 
 @op_importer("MatrixSetDiag")
 def _matrix_set_diag(call: ImportCall, x: ImportedValue, diagonal: ImportedValue) -> Result:
-    return _set(call, x, diagonal, Band(0, 0, True, True))
+    return _replace_band(call, x, diagonal, Band(0, 0, True, True))
 
 
 @op_importer("MatrixDiagV2", "MatrixDiagV3")
@@ -144,7 +144,7 @@ def _matrix_diag_band(
     num_cols: ImportedValue,
     padding: ImportedValue,
 ) -> Result:
-    band, shape = _band(call, k), call.shape(x)
+    band, shape = _read_band(call, k), call.shape(x)
     rows, columns = call.integer(num_rows, "num_rows"), call.integer(num_cols, "num_cols")
     if band.count == 1 and rows == columns == -1 and _is_zero(padding):
         return ops.diag_embed(x.entry, offset=band.low, name=call.name)
@@ -161,14 +161,16 @@ def _matrix_diag_band(
         (min_size[0] if rows == -1 else rows),
         (min_size[1] if columns == -1 else columns),
     )
-    rows, columns = _sides(call, (rows, columns), band)
+    rows, columns = _matrix_size(call, (rows, columns), band)
     if band.longest(rows, columns) != longest:
         raise ModelError(
             f"{call.where} needs diagonals of length {band.longest(rows, columns)} for {rows} rows "
             f"and {columns} columns, got {show_shape(shape)}"
         )
     positions, is_inside = band.places(rows, columns)
-    gathered = ops.gather(_flat(call, x, band), as_entry(positions.astype(np.int64)), axis=-1)
+    gathered = ops.gather(
+        _flatten_band(call, x, band), as_entry(positions.astype(np.int64)), axis=-1
+    )
     return ops.where(as_entry(is_inside), gathered, padding.entry, name=call.name)
 
 
@@ -176,10 +178,10 @@ def _matrix_diag_band(
 def _matrix_band(
     call: ImportCall, x: ImportedValue, k: ImportedValue, padding: ImportedValue
 ) -> Result:
-    band, shape = _band(call, k), call.shape(x)
+    band, shape = _read_band(call, k), call.shape(x)
     if band.count == 1:
         return ops.diagonal(x.entry, offset=band.low, name=call.name)
-    rows, columns = _sides(call, shape, band)
+    rows, columns = _matrix_size(call, shape, band)
     longest = band.longest(rows, columns)
     positions, is_inside = band.places(rows, columns)
     matrix_positions = np.zeros(band.count * longest, np.int64)
@@ -198,20 +200,20 @@ def _matrix_band(
 def _matrix_set_band(
     call: ImportCall, x: ImportedValue, diagonal: ImportedValue, k: ImportedValue
 ) -> Result:
-    return _set(call, x, diagonal, _band(call, k))
+    return _replace_band(call, x, diagonal, _read_band(call, k))
 
 
-def _set(call: ImportCall, x: ImportedValue, diagonal: ImportedValue, band: Band) -> Entry:
+def _replace_band(call: ImportCall, x: ImportedValue, diagonal: ImportedValue, band: Band) -> Entry:
     """Return ``x`` with a band replaced."""
-    rows, columns = _sides(call, call.shape(x), band)
+    rows, columns = _matrix_size(call, call.shape(x), band)
     positions, is_inside = band.places(rows, columns)
     gathered = ops.gather(
-        _flat(call, diagonal, band), as_entry(positions.astype(np.int64)), axis=-1
+        _flatten_band(call, diagonal, band), as_entry(positions.astype(np.int64)), axis=-1
     )
     return ops.where(as_entry(is_inside), gathered, x.entry, name=call.name)  # type: ignore[no-any-return]
 
 
-def _flat(call: ImportCall, x: ImportedValue, band: Band) -> Entry:
+def _flatten_band(call: ImportCall, x: ImportedValue, band: Band) -> Entry:
     """Return the rows of a band, one after the other.
 
     Raises:

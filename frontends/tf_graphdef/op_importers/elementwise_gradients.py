@@ -17,7 +17,7 @@ SCALE, ALPHA = 1.0507009873554805, 1.6732632423543772
 """Constants of SELU. Source: Klambauer et al., Self-Normalizing Neural Networks."""
 
 
-def _gated(gate: Entry, dy: Entry) -> Entry:
+def _gate(gate: Entry, dy: Entry) -> Entry:
     """Return ``dy`` where the gate is true, else 0."""
     return ops.where(gate, dy, ops.zeros_like(dy))  # type: ignore[no-any-return]
 
@@ -28,8 +28,8 @@ def _selu(dy: Entry, y: Entry) -> Entry:
 
 OF_DY_FIRST: dict[str, Callable[[Entry, Entry], Entry]] = {
     "EluGrad": lambda dy, y: ops.where(y < 0, dy * (y + 1.0), dy),
-    "Relu6Grad": lambda dy, x: _gated((x > 0) & (x < 6), dy),
-    "ReluGrad": lambda dy, x: _gated(x > 0, dy),
+    "Relu6Grad": lambda dy, x: _gate((x > 0) & (x < 6), dy),
+    "ReluGrad": lambda dy, x: _gate(x > 0, dy),
     "SeluGrad": _selu,
     "SoftplusGrad": lambda dy, x: dy / (ops.exp(-x) + 1.0),
     "SoftsignGrad": lambda dy, x: dy / ops.square(ops.abs(x) + 1.0),
@@ -47,7 +47,7 @@ OF_DY_LAST: dict[str, Callable[[Entry, Entry], Entry]] = {
 """Gradients that take the result, then dy."""
 
 
-def _enter(name: str, derivative: Callable[[Entry, Entry], Any]) -> None:
+def _register_gradient(name: str, derivative: Callable[[Entry, Entry], Any]) -> None:
     """Register the importer of a gradient."""
 
     def gradient(call: ImportCall, a: ImportedValue, b: ImportedValue) -> Result:
@@ -57,7 +57,7 @@ def _enter(name: str, derivative: Callable[[Entry, Entry], Any]) -> None:
 
 
 for _name, _slope in (OF_DY_FIRST | OF_DY_LAST).items():
-    _enter(_name, _slope)
+    _register_gradient(_name, _slope)
 
 
 @op_importer("LeakyReluGrad")

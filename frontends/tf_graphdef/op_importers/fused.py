@@ -33,7 +33,7 @@ def _fused_conv(
     if filter_format != b"HWIO":
         raise ModelError(f"{call.where} needs the filter_format HWIO, got {filter_format!r}")
     axis = 1 if channels_first(call, 2) else 3
-    return _followed(call, convolved(call, x, filters, 2), args, axis)
+    return _apply_fused_ops(call, convolved(call, x, filters, 2), args, axis)
 
 
 @op_importer("_FusedDepthwiseConv2dNative")
@@ -41,7 +41,7 @@ def _fused_depthwise(
     call: ImportCall, x: ImportedValue, filters: ImportedValue, *args: ImportedValue
 ) -> Result:
     axis = 1 if channels_first(call, 2) else 3
-    return _followed(call, depthwise_convolved(call, x, filters), args, axis)
+    return _apply_fused_ops(call, depthwise_convolved(call, x, filters), args, axis)
 
 
 @op_importer("_FusedMatMul")
@@ -49,10 +49,10 @@ def _fused_matmul(
     call: ImportCall, a: ImportedValue, b: ImportedValue, *args: ImportedValue
 ) -> Result:
     transposes = {f"transpose_{k}": call.attr(f"transpose_{k}", "b", False) for k in "ab"}
-    return _followed(call, ops.matmul(a.entry, b.entry, **transposes), args, 1)
+    return _apply_fused_ops(call, ops.matmul(a.entry, b.entry, **transposes), args, 1)
 
 
-def _followed(call: ImportCall, y: Entry, args: Sequence[ImportedValue], axis: int) -> Entry:
+def _apply_fused_ops(call: ImportCall, y: Entry, args: Sequence[ImportedValue], axis: int) -> Entry:
     """Apply each of ``fused_ops`` to ``y``; they take ``args`` in order.
 
     Raises:

@@ -45,7 +45,7 @@ def known_images(call: ImportCall, x: ImportedValue) -> None:
         )
 
 
-def _flags(call: ImportCall) -> dict[str, bool]:
+def _alignment_flags(call: ImportCall) -> dict[str, bool]:
     """Return the attributes of a resize that say how pixels are aligned."""
     keys = ["align_corners"] + ["half_pixel_centers"] * (call.node.op != "ResizeArea")
     return {k: call.attr(k, "b", False) for k in keys}
@@ -57,21 +57,21 @@ def _resize(call: ImportCall, x: ImportedValue, size: ImportedValue) -> Result:
     data = x.entry
     if call.node.op != "ResizeNearestNeighbor" and x.dtype is not SINGLE:
         data = ops.cast(data, dtype="float32")
-    factors = _factors(call, x, size)
+    factors = _integer_factors(call, x, size)
     if factors:
-        return _enlarged(data, factors, call.node.op == "ResizeNearestNeighbor")
+        return _enlarge(data, factors, call.node.op == "ResizeNearestNeighbor")
     known_images(call, x)
     new_size = call.ints(size, "size")
     op = getattr(ops, RESIZED[call.node.op])
-    return op(data, size=new_size, **_flags(call), name=call.name)
+    return op(data, size=new_size, **_alignment_flags(call), name=call.name)
 
 
-def _factors(call: ImportCall, x: ImportedValue, size: ImportedValue) -> list[int]:
+def _integer_factors(call: ImportCall, x: ImportedValue, size: ImportedValue) -> list[int]:
     """Return the integer factors by which unknown heights and widths grow.
 
     Empty if there are none.
     """
-    shape, new_size, flags = call.shape(x), call.extents(size, "size"), _flags(call)
+    shape, new_size, flags = call.shape(x), call.extents(size, "size"), _alignment_flags(call)
     methods = ("ResizeNearestNeighbor", "ResizeBilinear")
     if len(shape) != 4 or len(new_size) != 2 or call.node.op not in methods:
         return []
@@ -91,7 +91,7 @@ def _factors(call: ImportCall, x: ImportedValue, size: ImportedValue) -> list[in
     )
 
 
-def _enlarged(x: Entry, factors: list[int], nearest: bool) -> Entry:
+def _enlarge(x: Entry, factors: list[int], nearest: bool) -> Entry:
     """Enlarge images of unknown size by integer factors, with half-pixel centers."""
     for axis, factor in ((2, factors[1]), (1, factors[0])):
         shape = x.shape
@@ -120,18 +120,18 @@ def _nearest_grad(call: ImportCall, dy: ImportedValue, size: ImportedValue) -> R
     height, width = call.ints(size, "size")
     zero = constant(dy.dtype.numpy.type(0))
     x = ops.broadcast_to(zero, shape=(shape[0], height, width, shape[3]))
-    y = ops.resize_nearest(x, size=shape[1:3], **_flags(call))
+    y = ops.resize_nearest(x, size=shape[1:3], **_alignment_flags(call))
     return input_gradient(y, x, dy.entry)
 
 
 @op_importer("ResizeBilinearGrad", "ResizeBicubicGrad")
-def _between_grad(call: ImportCall, dy: ImportedValue, x: ImportedValue) -> Result:
+def _interpolated_grad(call: ImportCall, dy: ImportedValue, x: ImportedValue) -> Result:
     known_images(call, dy)
     known_images(call, x)
     name = RESIZED[call.node.op.removesuffix("Grad")]
     like = ops.zeros_like(x.entry)
     data = ops.cast(like, dtype="float32") if x.dtype is not SINGLE else like
-    y = getattr(ops, name)(data, size=call.shape(dy)[1:3], **_flags(call))
+    y = getattr(ops, name)(data, size=call.shape(dy)[1:3], **_alignment_flags(call))
     return as_dtype(input_gradient(y, data, dy.entry), x.entry)
 
 
@@ -157,7 +157,7 @@ def _crop_and_resize(
         raise ModelError(f"{call.where} needs a crop_size of 2 ints > 0, got {list(crop_size)}")
     data = x.entry if x.dtype is SINGLE else ops.cast(x.entry, dtype="float32")
     axis_positions = [
-        _crossings(call, boxes.entry, k, crop_size[k], call.shape(x)[1 + k]) for k in (0, 1)
+        _crop_coordinates(call, boxes.entry, k, crop_size[k], call.shape(x)[1 + k]) for k in (0, 1)
     ]
     (y, inside_y), (x_, inside_x) = axis_positions
     y, inside_y = (ops.expand_dims(e, axis=2) for e in (y, inside_y))
@@ -183,7 +183,7 @@ def _crop_and_resize(
     return ops.where(is_inside, pixels, call.attr("extrapolation_value", "f", 0.0))
 
 
-def _crossings(
+def _crop_coordinates(
     call: ImportCall, boxes: Entry, k: int, count: int, length: Any
 ) -> tuple[Entry, Entry]:
     """Return the image rows (k = 0) or columns of crops, and whether they are inside the image."""
@@ -215,7 +215,7 @@ def _scale_and_translate(
         )
     new_size = call.ints(size, "size")
     factors, translations = (
-        _pair(call, v, what) for v, what in ((scale, "scale"), (translation, "translation"))
+        _known_pair(call, v, what) for v, what in ((scale, "scale"), (translation, "translation"))
     )
     image = x.entry if x.dtype is SINGLE else ops.cast(x.entry, dtype="float32")
     for k, new in enumerate(new_size):
@@ -231,7 +231,7 @@ def _scale_and_translate(
     return image
 
 
-def _pair(call: ImportCall, value: ImportedValue, role: str) -> list[float]:
+def _known_pair(call: ImportCall, value: ImportedValue, role: str) -> list[float]:
     """Return two known numbers.
 
     Raises:
@@ -260,12 +260,12 @@ def _channels(call: ImportCall, x: ImportedValue) -> list[Entry]:
     return list(ops.split(wide(x.entry), 3, len(shape) - 1))
 
 
-def _joined(x: ImportedValue, *channels: Entry) -> Entry:
+def _join_channels(x: ImportedValue, *channels: Entry) -> Entry:
     """Concatenate channels, in the dtype of ``x``."""
     return as_dtype(ops.concat(*channels, axis=len(channels[0].shape or ()) - 1), x.entry)
 
 
-def _hue(red: Entry, green: Entry, blue: Entry) -> tuple[Entry, Entry, Entry]:
+def _to_hue(red: Entry, green: Entry, blue: Entry) -> tuple[Entry, Entry, Entry]:
     """Return hue from 0 to 1, the maximum of the channels, and the chroma."""
     maximum = ops.maximum(ops.maximum(red, green), blue)
     chroma = maximum - ops.minimum(ops.minimum(red, green), blue)
@@ -280,7 +280,7 @@ def _hue(red: Entry, green: Entry, blue: Entry) -> tuple[Entry, Entry, Entry]:
     return ops.where(hue < 0.0, hue + 1.0, hue), maximum, chroma
 
 
-def _colours(hue: Entry, maximum: Entry, chroma: Entry) -> list[Entry]:
+def _to_rgb(hue: Entry, maximum: Entry, chroma: Entry) -> list[Entry]:
     """Return red, green and blue from hue, maximum and chroma."""
     sixth = hue * 6.0
     parts = (
@@ -299,28 +299,28 @@ def _saturation(maximum: Entry, chroma: Entry) -> Entry:
 
 @op_importer("RGBToHSV")
 def _rgb_to_hsv(call: ImportCall, x: ImportedValue) -> Result:
-    hue, top, spread = _hue(*_channels(call, x))
-    return _joined(x, hue, _saturation(top, spread), top)
+    hue, top, spread = _to_hue(*_channels(call, x))
+    return _join_channels(x, hue, _saturation(top, spread), top)
 
 
 @op_importer("HSVToRGB")
 def _hsv_to_rgb(call: ImportCall, x: ImportedValue) -> Result:
     hue, saturation, top = _channels(call, x)
-    return _joined(x, *_colours(hue, top, saturation * top))
+    return _join_channels(x, *_to_rgb(hue, top, saturation * top))
 
 
 @op_importer("AdjustHue")
 def _adjust_hue(call: ImportCall, x: ImportedValue, delta: ImportedValue) -> Result:
-    hue, top, spread = _hue(*_channels(call, x))
+    hue, top, spread = _to_hue(*_channels(call, x))
     new_hue = hue + wide(delta.entry)
-    return _joined(x, *_colours(new_hue - ops.floor(new_hue), top, spread))
+    return _join_channels(x, *_to_rgb(new_hue - ops.floor(new_hue), top, spread))
 
 
 @op_importer("AdjustSaturation")
 def _adjust_saturation(call: ImportCall, x: ImportedValue, scale: ImportedValue) -> Result:
-    hue, top, spread = _hue(*_channels(call, x))
+    hue, top, spread = _to_hue(*_channels(call, x))
     saturation = ops.clip(_saturation(top, spread) * wide(scale.entry), 0.0, 1.0)
-    return _joined(x, *_colours(hue, top, saturation * top))
+    return _join_channels(x, *_to_rgb(hue, top, saturation * top))
 
 
 @op_importer("AdjustContrastv2")

@@ -32,7 +32,7 @@ def _channel_axis(call: ImportCall, shape: Shape) -> int:
     return 1 if channels_first(call, len(shape) - 2) else len(shape) - 1
 
 
-def _none() -> Entry:
+def _empty_result() -> Entry:
     """Return an empty array, for results that TensorFlow fills only on a GPU."""
     return constant(np.zeros(0, np.float32))
 
@@ -54,15 +54,15 @@ def _batch_norm(
     axis = _channel_axis(call, call.shape(x))
     epsilon = call.attr("epsilon", "f", 1e-4)
     if call.attr("is_training", "b", True):
-        results = _training(call, x, vectors, (mean, variance), axis, epsilon)
+        results = _train_batch_norm(call, x, vectors, (mean, variance), axis, epsilon)
     else:
         data = (wide(x.entry), *vectors, wide(mean.entry), wide(variance.entry))
         y = ops.batch_norm(*data, epsilon=epsilon, axis=axis, name=call.name)
         results = (as_dtype(y, x.entry), *(mean.entry, variance.entry) * 2)
-    return (*results, _none()) if call.node.op.endswith("V3") else results
+    return (*results, _empty_result()) if call.node.op.endswith("V3") else results
 
 
-def _training(
+def _train_batch_norm(
     call: ImportCall,
     x: ImportedValue,
     vectors: list[Entry],
@@ -107,10 +107,10 @@ def _batch_norm_ex(call: ImportCall, *values: ImportedValue) -> Result:
     mode = call.attr("activation_mode", "s", b"Identity")
     if mode not in (b"Identity", b"Relu"):
         raise ModelError(f"{call.where} needs the activation_mode Identity or Relu, got {mode!r}")
-    return (ops.relu(y) if mode == b"Relu" else y, *rest, _none())
+    return (ops.relu(y) if mode == b"Relu" else y, *rest, _empty_result())
 
 
-def _along(v: Entry, rank: int, axis: int) -> Entry:
+def _expand_channels(v: Entry, rank: int, axis: int) -> Entry:
     """Expand a vector of channels so that it broadcasts over an image."""
     expanded: Entry = ops.expand_dims(v, axis=tuple(k for k in range(rank) if k != axis))
     return expanded
@@ -130,7 +130,7 @@ def _batch_norm_grad(
     axes = tuple(k for k in range(rank) if k != axis)
     gradient, data = wide(dy.entry), wide(x.entry)
     inverse_deviation = ops.rsqrt(wide(variance.entry) + call.attr("epsilon", "f", 1e-4))
-    normalized = (data - _along(wide(mean.entry), rank, axis)) * _along(
+    normalized = (data - _expand_channels(wide(mean.entry), rank, axis)) * _expand_channels(
         inverse_deviation, rank, axis
     )
     gradient_offset = ops.reduce_sum(gradient, axis=axes)
@@ -138,10 +138,16 @@ def _batch_norm_grad(
     if call.attr("is_training", "b", True):
         count = numel([shape[k] for k in axes])
         means = (ops.div_by_size(e, size=count) for e in (gradient_offset, gradient_scale))
-        shift, slope = (_along(e, rank, axis) for e in means)
+        shift, slope = (_expand_channels(e, rank, axis) for e in means)
         gradient = gradient - shift - normalized * slope
-    gradient_x = gradient * _along(wide(scale.entry) * inverse_deviation, rank, axis)
-    return as_dtype(gradient_x, x.entry), gradient_scale, gradient_offset, _none(), _none()
+    gradient_x = gradient * _expand_channels(wide(scale.entry) * inverse_deviation, rank, axis)
+    return (
+        as_dtype(gradient_x, x.entry),
+        gradient_scale,
+        gradient_offset,
+        _empty_result(),
+        _empty_result(),
+    )
 
 
 @op_importer("FusedBatchNormGradV3")

@@ -101,11 +101,11 @@ def _mirror_pad_grad(call: ImportCall, dy: ImportedValue, paddings: ImportedValu
     """Import the gradient of a mirror padding: padded elements add to those that they mirror."""
     gradient, is_reflect = dy.entry, _mode(call) == "reflect"
     for axis, (a, b) in enumerate(_widths(call, dy, paddings)):
-        gradient = _unmirrored(gradient, axis, a, b, int(is_reflect))
+        gradient = _fold_mirrored(gradient, axis, a, b, int(is_reflect))
     return gradient
 
 
-def _unmirrored(dy: Entry, axis: int, a: Extent, b: Extent, skip: int) -> Entry:
+def _fold_mirrored(dy: Entry, axis: int, a: Extent, b: Extent, skip: int) -> Entry:
     """Return the inner part of one axis plus both flipped ends, shifted by ``skip``."""
     shape = dy.shape
     assert shape is not None

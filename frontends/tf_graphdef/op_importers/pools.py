@@ -32,18 +32,18 @@ from passkit.ops.reduce import lowest
 from passkit.values.size import Shape, Size
 
 
-def _axes(call: ImportCall) -> int:
+def _num_spatial_axes(call: ImportCall) -> int:
     """Return the number of spatial axes."""
     return 3 if "3D" in call.node.op else 2
 
 
-def _deep(call: ImportCall, ksize: tuple[int, ...], strides: tuple[int, ...]) -> int:
+def _num_pooled_channels(call: ImportCall, ksize: tuple[int, ...], strides: tuple[int, ...]) -> int:
     """Return the number of channels that a window covers: 1, or all of a pool over depth.
 
     Raises:
         ModelError: If it pools over depth and space, or windows overlap.
     """
-    count = _axes(call)
+    count = _num_spatial_axes(call)
     channel = 1 if channels_first(call, count) else -1
     if len(ksize) != count + 2 or len(strides) != count + 2 or ksize[channel] == 1:
         return 1
@@ -62,7 +62,7 @@ def _deep(call: ImportCall, ksize: tuple[int, ...], strides: tuple[int, ...]) ->
     return num_channels
 
 
-def _pooled(
+def _pool_windows(
     call: ImportCall, x: Entry, shape: Shape, windows: WindowGeometry, window: Any, is_mean: bool
 ) -> Entry:
     """Pool over windows of ``x``, channels last; symbolic padding is added before."""
@@ -91,10 +91,10 @@ def _max_pool(
     call: ImportCall, x: ImportedValue, ksize: tuple[int, ...], strides: tuple[int, ...]
 ) -> Entry:
     """Return a maximum pool over space or depth."""
-    count = _axes(call)
+    count = _num_spatial_axes(call)
     shape = inner_shape(call, x, count)
     first = channels_first(call, count)
-    num_channels = _deep(call, ksize, strides)
+    num_channels = _num_pooled_channels(call, ksize, strides)
     inner = to_last(x.entry, first)
     if num_channels > 1:
         if isinstance(shape[-1], Size) or shape[-1] % num_channels:
@@ -105,18 +105,20 @@ def _max_pool(
         return from_last(ops.reduce_max(grouped, axis=-1), first)
     window = spatial(call, "ksize", ksize, count)
     windows = window_geometry(call, shape[1:-1], window, strides)
-    return from_last(_pooled(call, inner, shape, windows, window, False), first)
+    return from_last(_pool_windows(call, inner, shape, windows, window, False), first)
 
 
 def _avg_pool(call: ImportCall, x: ImportedValue) -> Entry:
     """Return an average pool."""
-    count = _axes(call)
+    count = _num_spatial_axes(call)
     shape = inner_shape(call, x, count)
     first = channels_first(call, count)
     window = spatial(call, "ksize", call.integers("ksize"), count)
     windows = window_geometry(call, shape[1:-1], window)
     inner = wide(to_last(x.entry, first))
-    return as_dtype(from_last(_pooled(call, inner, shape, windows, window, True), first), x.entry)
+    return as_dtype(
+        from_last(_pool_windows(call, inner, shape, windows, window, True), first), x.entry
+    )
 
 
 @op_importer("MaxPool", "MaxPool3D")
@@ -233,15 +235,15 @@ def _windows_at_rates(call: ImportCall, size: Shape, window: tuple[int, ...]) ->
 
 @op_importer("ExtractImagePatches")
 def _patches(call: ImportCall, x: ImportedValue) -> Result:
-    return _extracted(call, x, 2, _windows_at_rates)
+    return _extract_patches(call, x, 2, _windows_at_rates)
 
 
 @op_importer("ExtractVolumePatches")
 def _volume_patches(call: ImportCall, x: ImportedValue) -> Result:
-    return _extracted(call, x, 3, window_geometry)
+    return _extract_patches(call, x, 3, window_geometry)
 
 
-def _extracted(
+def _extract_patches(
     call: ImportCall, x: ImportedValue, rank: int, find_windows: Callable[..., WindowGeometry]
 ) -> Entry:
     """Return the patches under the windows."""
@@ -256,15 +258,15 @@ def _extracted(
 
 @op_importer("LRN")
 def _lrn(call: ImportCall, x: ImportedValue) -> Result:
-    return _normalised(call, x)
+    return _local_response_norm(call, x)
 
 
 @op_importer("LRNGrad")
 def _lrn_grad(call: ImportCall, dy: ImportedValue, x: ImportedValue, y: ImportedValue) -> Result:
-    return input_gradient(_normalised(call, x), x.entry, dy.entry)
+    return input_gradient(_local_response_norm(call, x), x.entry, dy.entry)
 
 
-def _normalised(call: ImportCall, x: ImportedValue) -> Entry:
+def _local_response_norm(call: ImportCall, x: ImportedValue) -> Entry:
     """Return a local response normalization."""
     if len(call.shape(x)) != 4:
         raise ModelError(

@@ -16,32 +16,32 @@ from passkit.graph.infer import show_shape
 from passkit.graph.node import Entry, constant
 
 
-def _reflected(coordinates: Entry, length: int) -> Entry:
+def _reflect(coordinates: Entry, length: int) -> Entry:
     """Reflect coordinates into the image: abcd continues as dcba|abcd|dcba."""
     below = coordinates + ops.trunc(-coordinates / (2.0 * length)) * (2.0 * length)
     below = ops.where(below < -float(length), below + 2.0 * length, -below - 1.0)
     above = coordinates - ops.trunc(coordinates / (2.0 * length)) * (2.0 * length)
     above = ops.where(above >= float(length), 2.0 * length - above - 1.0, above)
-    return _by_side(coordinates, length, below, above)
+    return _map_outside(coordinates, length, below, above)
 
 
-def _wrapped(coordinates: Entry, length: int) -> Entry:
+def _wrap(coordinates: Entry, length: int) -> Entry:
     """Wrap coordinates into the image: abcd continues as abcd|abcd|abcd."""
     period = max(length - 1.0, 1.0)
     below = coordinates + (ops.trunc(-coordinates / period) + 1.0) * float(length)
     above = coordinates - ops.trunc(coordinates / period) * float(length)
-    return _by_side(coordinates, length, below, above)
+    return _map_outside(coordinates, length, below, above)
 
 
-def _by_side(coordinates: Entry, length: int, below: Entry, above: Entry) -> Entry:
+def _map_outside(coordinates: Entry, length: int, below: Entry, above: Entry) -> Entry:
     """Take mapped coordinates on either side of the image."""
     if length == 1:
-        return _clipped(coordinates, 1)
+        return _clip(coordinates, 1)
     upper_done = ops.where(coordinates > length - 1.0, above, coordinates)
-    return _clipped(ops.where(coordinates < 0.0, below, upper_done), length)
+    return _clip(ops.where(coordinates < 0.0, below, upper_done), length)
 
 
-def _clipped(coordinates: Entry, length: int) -> Entry:
+def _clip(coordinates: Entry, length: int) -> Entry:
     """Clip coordinates to the image."""
     clipped: Entry = ops.clip(coordinates, 0.0, length - 1.0)
     return clipped
@@ -49,9 +49,9 @@ def _clipped(coordinates: Entry, length: int) -> Entry:
 
 MODES: dict[str, Callable[[Entry, int], Entry]] = {
     "CONSTANT": lambda at, length: at,
-    "NEAREST": _clipped,
-    "REFLECT": _reflected,
-    "WRAP": _wrapped,
+    "NEAREST": _clip,
+    "REFLECT": _reflect,
+    "WRAP": _wrap,
 }
 """Maps coordinates to those inside an image of a length, by ``fill_mode``."""
 
@@ -65,7 +65,7 @@ def _transform(call: ImportCall, *inputs: ImportedValue) -> Result:
     x, transforms, size = inputs[:3]
     known_images(call, x)
     mode, method = (
-        _choice(call, key, names)
+        _choose(call, key, names)
         for key, names in (("fill_mode", tuple(MODES)), ("interpolation", ("NEAREST", "BILINEAR")))
     )
     output_shape = call.ints(size, "output_shape")
@@ -74,7 +74,7 @@ def _transform(call: ImportCall, *inputs: ImportedValue) -> Result:
             f"{call.where} needs an output_shape of 2 ints > 0, got {list(output_shape)}"
         )
     fill = ops.cast(inputs[3].entry if count == 4 else constant(0, SINGLE), dtype=x.dtype.name)
-    down, across, projection = _places(call, transforms, output_shape)
+    down, across, projection = _source_coordinates(call, transforms, output_shape)
     lengths = [n for n in call.shape(x)[1:3] if isinstance(n, int)]
     mapped = [MODES[mode](at, n) for at, n in zip((down, across), lengths, strict=True)]
     pixels = _Pixels(x.entry, lengths, fill)
@@ -82,7 +82,7 @@ def _transform(call: ImportCall, *inputs: ImportedValue) -> Result:
     return ops.where(ops.equal(projection, 0.0), fill, sampled, name=call.name)
 
 
-def _choice(call: ImportCall, key: str, names: tuple[str, ...]) -> str:
+def _choose(call: ImportCall, key: str, names: tuple[str, ...]) -> str:
     """Return an attribute that is one of ``names``, by default the first.
 
     Raises:
@@ -94,7 +94,9 @@ def _choice(call: ImportCall, key: str, names: tuple[str, ...]) -> str:
     return choice
 
 
-def _places(call: ImportCall, transforms: ImportedValue, size: tuple[int, ...]) -> list[Entry]:
+def _source_coordinates(
+    call: ImportCall, transforms: ImportedValue, size: tuple[int, ...]
+) -> list[Entry]:
     """Return the source row and column of each new pixel, and the projective divisor.
 
     All have shape (images, height, width, 1).

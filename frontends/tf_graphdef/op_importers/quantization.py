@@ -24,7 +24,7 @@ def _levels(call: ImportCall) -> tuple[float, float]:
     return float(call.attr("narrow_range", "b", False)), float(2**bits - 1)
 
 
-def _nudged(call: ImportCall, low: Entry, high: Entry) -> tuple[Entry, Entry, Entry]:
+def _nudge_range(call: ImportCall, low: Entry, high: Entry) -> tuple[Entry, Entry, Entry]:
     """Return the range moved so that 0 is one of its steps, and the step size."""
     min_step, max_step = _levels(call)
     scale = (high - low) / (max_step - min_step)
@@ -36,18 +36,18 @@ def _nudged(call: ImportCall, low: Entry, high: Entry) -> tuple[Entry, Entry, En
     return (min_step - zero_step) * scale, (max_step - zero_step) * scale, scale
 
 
-def _fake(call: ImportCall, x: ImportedValue, low: Entry, high: Entry) -> Entry:
+def _fake_quantize(call: ImportCall, x: ImportedValue, low: Entry, high: Entry) -> Entry:
     """Quantize and dequantize; an empty range gives zeros. Source: fake_quant_ops_functor.h."""
-    bottom, top, scale = _nudged(call, low, high)
+    bottom, top, scale = _nudge_range(call, low, high)
     inverse = 1.0 / scale
     zero = ops.floor(-bottom * inverse + 0.5)
     shifted = ops.maximum(ops.minimum(x.entry, top), bottom) - bottom
     rounded = ops.floor(shifted * inverse - zero + 0.5) * scale
-    result: Entry = ops.where(_no_range(low, high), 0.0, rounded)
+    result: Entry = ops.where(_is_empty_range(low, high), 0.0, rounded)
     return result
 
 
-def _no_range(low: Entry, high: Entry) -> Entry:
+def _is_empty_range(low: Entry, high: Entry) -> Entry:
     """Return whether the range is (0, 0)."""
     is_empty: Entry = ops.logical_and(ops.equal(low, 0.0), ops.equal(high, 0.0))
     return is_empty
@@ -61,26 +61,26 @@ def _limits(call: ImportCall) -> tuple[Entry, Entry]:
 
 @op_importer("FakeQuantWithMinMaxArgs")
 def _fake_args(call: ImportCall, x: ImportedValue) -> Result:
-    return _fake(call, x, *_limits(call))
+    return _fake_quantize(call, x, *_limits(call))
 
 
 @op_importer("FakeQuantWithMinMaxVars", "FakeQuantWithMinMaxVarsPerChannel")
 def _fake_vars(
     call: ImportCall, x: ImportedValue, low: ImportedValue, high: ImportedValue
 ) -> Result:
-    return _fake(call, x, low.entry, high.entry)
+    return _fake_quantize(call, x, low.entry, high.entry)
 
 
-def _inside(call: ImportCall, x: ImportedValue, low: Entry, high: Entry) -> Entry:
+def _is_inside_range(call: ImportCall, x: ImportedValue, low: Entry, high: Entry) -> Entry:
     """Return whether elements are inside the range."""
-    bottom, top, _ = _nudged(call, low, high)
+    bottom, top, _ = _nudge_range(call, low, high)
     result: Entry = ops.logical_and(x.entry >= bottom, x.entry <= top)
     return result
 
 
 @op_importer("FakeQuantWithMinMaxArgsGradient")
 def _fake_args_gradient(call: ImportCall, dy: ImportedValue, x: ImportedValue) -> Result:
-    return ops.where(_inside(call, x, *_limits(call)), dy.entry, 0.0)
+    return ops.where(_is_inside_range(call, x, *_limits(call)), dy.entry, 0.0)
 
 
 @op_importer("FakeQuantWithMinMaxVarsGradient", "FakeQuantWithMinMaxVarsPerChannelGradient")
@@ -88,8 +88,8 @@ def _fake_vars_gradient(
     call: ImportCall, dy: ImportedValue, x: ImportedValue, low: ImportedValue, high: ImportedValue
 ) -> Result:
     """Import the gradients: of the input inside the range, of the limits outside."""
-    bottom, top, _ = _nudged(call, low.entry, high.entry)
-    is_empty = _no_range(low.entry, high.entry)
+    bottom, top, _ = _nudge_range(call, low.entry, high.entry)
+    is_empty = _is_empty_range(low.entry, high.entry)
     below, above = x.entry < bottom, x.entry > top
     is_outside = ops.logical_or(below, above)
     gradient_x = ops.where(ops.logical_and(is_outside, ops.logical_not(is_empty)), 0.0, dy.entry)
@@ -102,27 +102,27 @@ def _fake_vars_gradient(
 
 
 @op_importer("QuantizeAndDequantizeV2")
-def _there_and_back(
+def _quantize_dequantize_v2(
     call: ImportCall, x: ImportedValue, low: ImportedValue, high: ImportedValue
 ) -> Result:
-    return _quantised(call, x, low, high, call.attr("num_bits", "i", 8))
+    return _quantize_dequantize(call, x, low, high, call.attr("num_bits", "i", 8))
 
 
 @op_importer("QuantizeAndDequantizeV3")
-def _there_and_back_v3(
+def _quantize_dequantize_v3(
     call: ImportCall, x: ImportedValue, low: ImportedValue, high: ImportedValue, bits: ImportedValue
 ) -> Result:
-    return _quantised(call, x, low, high, call.integer(bits, "num_bits"))
+    return _quantize_dequantize(call, x, low, high, call.integer(bits, "num_bits"))
 
 
 @op_importer("QuantizeAndDequantizeV4")
-def _there_and_back_v4(
+def _quantize_dequantize_v4(
     call: ImportCall, x: ImportedValue, low: ImportedValue, high: ImportedValue
 ) -> Result:
-    return _quantised(call, x, low, high, call.attr("num_bits", "i", 8))
+    return _quantize_dequantize(call, x, low, high, call.attr("num_bits", "i", 8))
 
 
-def _quantised(
+def _quantize_dequantize(
     call: ImportCall, x: ImportedValue, low: ImportedValue, high: ImportedValue, bits: int
 ) -> Entry:
     """Quantize and dequantize so that 0 stays 0 and the wider side sets the scale.

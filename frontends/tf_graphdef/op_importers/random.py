@@ -28,7 +28,7 @@ FRACTION = {"float16": 10, "bfloat16": 7, "float32": 23, "float64": 52}
 """Bits of a uniform draw: the fraction of a number in [1, 2)."""
 
 
-def _at(x: Entry, k: int) -> Entry:
+def _element(x: Entry, k: int) -> Entry:
     """Return element k of a vector."""
     return ops.reshape(ops.slice(x, begin=(k,), size=(1,)), shape=())  # type: ignore[no-any-return]
 
@@ -37,7 +37,9 @@ def _state(seed: Entry) -> tuple[Entry, Entry]:
     """Return the key and the counter, as two 64-bit halves, of a seed of two numbers."""
     seeds = ops.cast(seed, dtype="int64")
     words = [
-        ops.philox(_at(seeds, 0), _at(seeds, 1), constant(SCRAMBLE, dtype_of("int64")), half=h)
+        ops.philox(
+            _element(seeds, 0), _element(seeds, 1), constant(SCRAMBLE, dtype_of("int64")), half=h
+        )
         for h in (0, 1)
     ]
     high_half = ops.reshape(words[1], shape=(1,))
@@ -72,22 +74,22 @@ def _algorithm(call: ImportCall) -> Result:
 def _words(key: Entry, counter: Entry, count: Extent) -> tuple[Entry, Extent]:
     """Return blocks of four words as int64 of shape (blocks, 4), and the number of blocks."""
     blocks = (count + 3) // 4
-    low = _unsigned(_at(counter, 0)) + ops.arange(0, blocks, dtype="uint64")
-    carry = ops.cast(ops.less(low, _unsigned(_at(counter, 0))), dtype="int64")
-    high = ops.cast(_at(counter, 1), dtype="int64") + carry
-    low_word, key_word = ops.cast(low, dtype="int64"), ops.cast(_at(key, 0), dtype="int64")
+    low = _unsigned(_element(counter, 0)) + ops.arange(0, blocks, dtype="uint64")
+    carry = ops.cast(ops.less(low, _unsigned(_element(counter, 0))), dtype="int64")
+    high = ops.cast(_element(counter, 1), dtype="int64") + carry
+    low_word, key_word = ops.cast(low, dtype="int64"), ops.cast(_element(key, 0), dtype="int64")
     halves = [ops.philox(low_word, high, key_word, half=h) for h in (0, 1)]
     words = [w for h in halves for w in (h & 0xFFFFFFFF, ops.right_shift(h, 32) & 0xFFFFFFFF)]
     return ops.stack(*words, axis=1), blocks
 
 
-def _drawn(words: Entry, shape: tuple[Extent, ...], count: Extent) -> Entry:
+def _take_words(words: Entry, shape: tuple[Extent, ...], count: Extent) -> Entry:
     """Return the first ``count`` words in the given shape."""
     flat = ops.reshape(words, shape=(-1,))
     return ops.reshape(ops.slice(flat, begin=(0,), size=(count,)), shape=shape)  # type: ignore[no-any-return]
 
 
-def _pairs(words: Entry, blocks: Extent) -> tuple[Entry, Entry]:
+def _word_pairs(words: Entry, blocks: Extent) -> tuple[Entry, Entry]:
     """Return the first and second word of each pair."""
     word_pairs = ops.reshape(words, shape=(2 * blocks, 2))
     size = (2 * blocks, 1)
@@ -97,11 +99,11 @@ def _pairs(words: Entry, blocks: Extent) -> tuple[Entry, Entry]:
     )
 
 
-def _unit(dtype: str, words: Entry, blocks: Extent) -> Entry:
+def _uniform(dtype: str, words: Entry, blocks: Extent) -> Entry:
     """Return uniform draws in [0, 1) from the lowest bits of a word; two words for float64."""
     bits = FRACTION[dtype]
     if dtype == "float64":
-        high, low = _pairs(words, blocks)
+        high, low = _word_pairs(words, blocks)
         words = low + ops.left_shift(high & 0xFFFFF, 32)
     dtype_computed = "float64" if dtype == "float64" else "float32"
     return ops.cast(words & (2**bits - 1), dtype=dtype_computed) * 2.0**-bits  # type: ignore[no-any-return]
@@ -113,7 +115,7 @@ def _normal(dtype: str, words: Entry, blocks: Extent) -> Entry:
     A sine and a cosine for two uniform draws.
     """
     dtype_computed = "float64" if dtype == "float64" else "float32"
-    unit = ops.reshape(_unit(dtype_computed, words, blocks), shape=(-1, 2))
+    unit = ops.reshape(_uniform(dtype_computed, words, blocks), shape=(-1, 2))
     first, second = ops.split(unit, 2, 1)
     radius = ops.sqrt(ops.log(ops.maximum(first, 1e-7)) * -2.0)
     angle = second * (2 * pi)
@@ -128,11 +130,11 @@ def _floats(
     count = numel(result_shape)
     num_words = 2 * count if dtype == "float64" else count
     words, blocks = _words(key, counter, num_words)
-    drawn = _drawn(draw(dtype, words, blocks), result_shape, count)
+    drawn = _take_words(draw(dtype, words, blocks), result_shape, count)
     return ops.cast(drawn, dtype=dtype, name=call.name)  # type: ignore[no-any-return]
 
 
-DRAWS = {"Uniform": _unit, "Normal": _normal}
+DRAWS = {"Uniform": _uniform, "Normal": _normal}
 
 
 @op_importer("StatelessRandomUniform", "StatelessRandomNormal")
@@ -151,13 +153,13 @@ def _from_key(
     counter: ImportedValue,
     alg: ImportedValue,
 ) -> Result:
-    _check(call, alg)
+    _check_algorithm(call, alg)
     draw = DRAWS[call.node.op.removeprefix("StatelessRandom").removesuffix("V2")]
     dtype = call.dtype("dtype").name if "dtype" in call.node.attr else "float32"
     return _floats(call, shape, key.entry, counter.entry, dtype, draw)
 
 
-def _check(call: ImportCall, alg: ImportedValue) -> None:
+def _check_algorithm(call: ImportCall, alg: ImportedValue) -> None:
     """Check that the algorithm is Philox."""
     if call.integer(alg, "algorithm") not in (PHILOX, AUTOMATIC):
         raise ModelError(
@@ -165,22 +167,26 @@ def _check(call: ImportCall, alg: ImportedValue) -> None:
         )
 
 
-def _whole(call: ImportCall, shape: ImportedValue, key: Entry, counter: Entry, dtype: str) -> Entry:
+def _integer_words(
+    call: ImportCall, shape: ImportedValue, key: Entry, counter: Entry, dtype: str
+) -> Entry:
     """Return words as integers, two of them for 64 bits."""
     result_shape = tuple(call.extents(shape, "shape"))
     count, is_wide = numel(result_shape), dtype in ("int64", "uint64")
     words, blocks = _words(key, counter, 2 * count if is_wide else count)
     if is_wide:
-        low, high = _pairs(words, blocks)
+        low, high = _word_pairs(words, blocks)
         words = low + ops.left_shift(high, 32)
-    return _drawn(words, result_shape, count)
+    return _take_words(words, result_shape, count)
 
 
 @op_importer("StatelessRandomUniformFullInt")
 def _bits_from_seed(call: ImportCall, shape: ImportedValue, seed: ImportedValue) -> Result:
     call.rank(seed, 1)
     dtype = call.dtype("dtype").name
-    return ops.cast(_whole(call, shape, *_state(seed.entry), dtype), dtype=dtype, name=call.name)
+    return ops.cast(
+        _integer_words(call, shape, *_state(seed.entry), dtype), dtype=dtype, name=call.name
+    )
 
 
 @op_importer("StatelessRandomUniformFullIntV2")
@@ -191,9 +197,9 @@ def _bits_from_key(
     counter: ImportedValue,
     alg: ImportedValue,
 ) -> Result:
-    _check(call, alg)
+    _check_algorithm(call, alg)
     dtype = call.dtype("dtype").name
-    words = _whole(call, shape, key.entry, counter.entry, dtype)
+    words = _integer_words(call, shape, key.entry, counter.entry, dtype)
     return ops.cast(words, dtype=dtype, name=call.name)
 
 
@@ -206,7 +212,9 @@ def _range_from_seed(
     high: ImportedValue,
 ) -> Result:
     call.rank(seed, 1)
-    return _ranged(call, _whole(call, shape, *_state(seed.entry), low.dtype.name), low, high)
+    return _to_range(
+        call, _integer_words(call, shape, *_state(seed.entry), low.dtype.name), low, high
+    )
 
 
 @op_importer("StatelessRandomUniformIntV2")
@@ -219,12 +227,12 @@ def _range_from_key(
     low: ImportedValue,
     high: ImportedValue,
 ) -> Result:
-    _check(call, alg)
-    words = _whole(call, shape, key.entry, counter.entry, low.dtype.name)
-    return _ranged(call, words, low, high)
+    _check_algorithm(call, alg)
+    words = _integer_words(call, shape, key.entry, counter.entry, low.dtype.name)
+    return _to_range(call, words, low, high)
 
 
-def _ranged(call: ImportCall, words: Entry, low: ImportedValue, high: ImportedValue) -> Entry:
+def _to_range(call: ImportCall, words: Entry, low: ImportedValue, high: ImportedValue) -> Entry:
     """Return integers from low to below high, as remainders of unsigned words."""
     span = ops.cast(high.entry, dtype="int64") - ops.cast(low.entry, dtype="int64")
     remainder = ops.cast(ops.mod(_unsigned(words), _unsigned(span)), dtype="int64")

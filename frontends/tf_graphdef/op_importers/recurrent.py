@@ -16,13 +16,13 @@ STEP_NBYTES = 60 * NODE_NBYTES
 """Approximate memory of one step of a block."""
 
 
-def _part(z: Entry, k: int, units: Extent) -> Entry:
+def _gate(z: Entry, k: int, units: Extent) -> Entry:
     """Return gate k of the gates that are stored one after the other."""
     gate: Entry = ops.slice(z, begin=(0, k * units), size=(z.shape[0], units))  # type: ignore[index]
     return gate
 
 
-class _Lstm:
+class _LstmCell:
     """An LSTM cell with TensorFlow's weights (inputs + units, 4 units) and optional peepholes.
 
     ``order`` is the order of the gates i, c, f and o in the weights.
@@ -47,7 +47,7 @@ class _Lstm:
         """Return i, cs, f, o, ci, co and h after one step."""
         units = h.shape[1]  # type: ignore[index]
         z = ops.matmul(ops.concat(x, h, axis=1), self.w) + self.b
-        gates = {name: _part(z, k, units) for k, name in enumerate(self.order)}
+        gates = {name: _gate(z, k, units) for k, name in enumerate(self.order)}
         i, f, o = gates["i"], gates["f"] + self.forget, gates["o"]
         if self.peep:
             i, f = i + c * self.peep[0], f + c * self.peep[1]
@@ -60,7 +60,7 @@ class _Lstm:
         return i, cs, f, o, ci, co, o * co
 
 
-def _matrices(call: ImportCall, *values: ImportedValue) -> None:
+def _check_matrices(call: ImportCall, *values: ImportedValue) -> None:
     """Check that inputs are matrices."""
     for v in values:
         if len(call.shape(v)) != 2:
@@ -80,8 +80,8 @@ def _lstm_cell(
     wco: ImportedValue,
     b: ImportedValue,
 ) -> Result:
-    _matrices(call, x, c, h, w)
-    cell = _Lstm(call, "icfo", w, [wci, wcf, wco], b)
+    _check_matrices(call, x, c, h, w)
+    cell = _LstmCell(call, "icfo", w, [wci, wcf, wco], b)
     results = cell.step(*(wide(v.entry) for v in (x, c, h)))
     return tuple(as_dtype(e, x.entry) for e in results)
 
@@ -133,7 +133,7 @@ def _lstm_block(
     b: ImportedValue,
 ) -> Result:
     """Import a block of steps, unrolled; results from step ``length`` on are zeros."""
-    _matrices(call, c, h, w)
+    _check_matrices(call, c, h, w)
     shape = call.shape(x)
     if len(shape) != 3 or isinstance(shape[0], Size):
         raise ModelError(
@@ -142,7 +142,7 @@ def _lstm_block(
         )
     count = max(min(call.integer(length, "seq_len_max"), shape[0]), 0)
     call.budget.take(STEP_NBYTES * count, call.where)
-    cell = _Lstm(call, "icfo" if call.node.op == "BlockLSTM" else "ifco", w, [wci, wcf, wco], b)
+    cell = _LstmCell(call, "icfo" if call.node.op == "BlockLSTM" else "ifco", w, [wci, wcf, wco], b)
     data, state, hidden = wide(x.entry), wide(c.entry), wide(h.entry)
     padding = ops.broadcast_to(
         ops.zeros_like(ops.expand_dims(hidden, axis=0)), shape=(shape[0] - count, *call.shape(h))
@@ -169,11 +169,11 @@ def _gru_cell(
     b_c: ImportedValue,
 ) -> Result:
     """Import a GRU cell: r, u, c and the next h; r scales the state before its product."""
-    _matrices(call, x, h, w_ru, w_c)
+    _check_matrices(call, x, h, w_ru, w_c)
     data, state = wide(x.entry), wide(h.entry)
     units = state.shape[1]  # type: ignore[index]
     z = ops.matmul(ops.concat(data, state, axis=1), wide(w_ru.entry)) + wide(b_ru.entry)
-    r, u = (ops.sigmoid(_part(z, k, units)) for k in (0, 1))
+    r, u = (ops.sigmoid(_gate(z, k, units)) for k in (0, 1))
     c = ops.matmul(ops.concat(data, state * r, axis=1), wide(w_c.entry)) + wide(b_c.entry)
     c = ops.tanh(c)
     new = u * state + (1.0 - u) * c

@@ -22,14 +22,14 @@ REDUCTIONS = {
 """passkit's names of TensorFlow's reductions."""
 
 
-def _enter_reduction(theirs: str, ours: str) -> None:
+def _register_reduction(theirs: str, ours: str) -> None:
     """Register the importer of a reduction."""
 
     def reduction(call: ImportCall, x: ImportedValue, axes: ImportedValue) -> Entry:
         axis_list = call.ints(axes, "axes")
         keepdims = call.attr("keep_dims", "b", False)
         if theirs == "Mean" and x.dtype.is_integer:
-            return _whole_mean(call, x, axis_list, keepdims)
+            return _integer_mean(call, x, axis_list, keepdims)
         reduced: Entry = getattr(ops, ours)(
             x.entry, axis=axis_list, keepdims=keepdims, name=call.name
         )
@@ -39,10 +39,10 @@ def _enter_reduction(theirs: str, ours: str) -> None:
 
 
 for _theirs, _ours in REDUCTIONS.items():
-    _enter_reduction(_theirs, _ours)
+    _register_reduction(_theirs, _ours)
 
 
-def _whole_mean(call: ImportCall, x: ImportedValue, axes: tuple[int, ...], keep: bool) -> Entry:
+def _integer_mean(call: ImportCall, x: ImportedValue, axes: tuple[int, ...], keep: bool) -> Entry:
     """Return a mean of integers, truncated.
 
     Raises:

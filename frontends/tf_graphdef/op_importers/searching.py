@@ -13,7 +13,7 @@ from passkit.values.size import Extent
 
 
 @op_importer("ArgMax", "ArgMin")
-def _arg(call: ImportCall, x: ImportedValue, axis: ImportedValue) -> Result:
+def _arg_extreme(call: ImportCall, x: ImportedValue, axis: ImportedValue) -> Result:
     """Import ArgMax or ArgMin, in which TensorFlow ignores NaN.
 
     TensorFlow starts with element 0 and the lowest finite number (highest for ArgMin), and moves on
@@ -35,16 +35,16 @@ def _arg(call: ImportCall, x: ImportedValue, axis: ImportedValue) -> Result:
 
 @op_importer("TopK")
 def _top_k_attribute(call: ImportCall, x: ImportedValue) -> Result:
-    return _top(call, x, call.attr("k", "i"))
+    return _top_elements(call, x, call.attr("k", "i"))
 
 
 @op_importer("TopKV2")
 def _top_k(call: ImportCall, x: ImportedValue, k: ImportedValue) -> Result:
     (count,) = call.extents(k, "k")[:1] or (0,)
-    return _top(call, x, count)
+    return _top_elements(call, x, count)
 
 
-def _top(call: ImportCall, x: ImportedValue, k: Extent) -> Result:
+def _top_elements(call: ImportCall, x: ImportedValue, k: Extent) -> Result:
     """Return the largest elements in descending order, which also serves for ``sorted=False``."""
     values, positions = ops.top_k(x.entry, k=k)
     index_dtype = call.dtype("index_type") if "index_type" in call.node.attr else dtype_of("int32")

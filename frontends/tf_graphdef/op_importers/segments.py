@@ -25,7 +25,7 @@ UNSORTED = {
 }
 
 
-def _count(call: ImportCall, value: ImportedValue) -> Extent:
+def _num_segments(call: ImportCall, value: ImportedValue) -> Extent:
     """Return the number of segments.
 
     Raises:
@@ -42,13 +42,13 @@ def _unsorted(
     call: ImportCall, x: ImportedValue, ids: ImportedValue, num_segments: ImportedValue
 ) -> Result:
     op = getattr(ops, UNSORTED[call.node.op])
-    count = _count(call, num_segments)
+    count = _num_segments(call, num_segments)
     if call.node.op in ("UnsortedSegmentMax", "UnsortedSegmentMin") and x.dtype.is_float:
-        return _finite(op, x, ids, count)
+        return _reduce_to_finite(op, x, ids, count)
     return op(x.entry, ids.entry, num_segments=count, name=call.name)
 
 
-def _finite(op: object, x: ImportedValue, ids: ImportedValue, count: Extent) -> Entry:
+def _reduce_to_finite(op: object, x: ImportedValue, ids: ImportedValue, count: Extent) -> Entry:
     """Return a segment maximum or minimum.
 
     Empty segments are the limit of the dtype, not infinite.
@@ -61,7 +61,7 @@ def _finite(op: object, x: ImportedValue, ids: ImportedValue, count: Extent) -> 
     return ops.where(ops.isinf(zero_reduced), limit, reduced)  # type: ignore[no-any-return]
 
 
-def _last(call: ImportCall, ids: ImportedValue) -> int:
+def _count_known_segments(call: ImportCall, ids: ImportedValue) -> int:
     """Return the number of segments from known ids.
 
     Raises:
@@ -83,7 +83,7 @@ def _last(call: ImportCall, ids: ImportedValue) -> int:
     return int(known_ids[-1]) + 1 if known_ids.size else 0
 
 
-def _folded(call: ImportCall, kind: str, x: Entry, ids: Entry, count: Extent) -> Entry:
+def _reduce_segments(call: ImportCall, kind: str, x: Entry, ids: Entry, count: Extent) -> Entry:
     """Return a segment reduction; empty segments are 0, or 1 for products."""
     if kind == "SqrtN":
         sums = ops.segment_sum(x, ids, num_segments=count)
@@ -102,10 +102,10 @@ def _folded(call: ImportCall, kind: str, x: Entry, ids: Entry, count: Extent) ->
 @op_importer(*(f"Segment{kind}" for kind in ("Max", "Mean", "Min", "Prod", "Sum")))
 def _segment(call: ImportCall, x: ImportedValue, ids: ImportedValue) -> Result:
     kind = call.node.op.removeprefix("Segment")
-    count = _last(call, ids)
+    count = _count_known_segments(call, ids)
     if kind == "Mean" and x.dtype.is_integer:
         raise ModelError(f"{call.where} needs floats to take the mean of, got {x.dtype}")
-    return _folded(call, kind, x.entry, ids.entry, count)
+    return _reduce_segments(call, kind, x.entry, ids.entry, count)
 
 
 @op_importer(*(f"SparseSegment{kind}" for kind in ("Mean", "SqrtN", "Sum")))
@@ -114,7 +114,7 @@ def _sparse(
 ) -> Result:
     kind = call.node.op.removeprefix("SparseSegment")
     rows = ops.gather(x.entry, indices.entry)
-    return _folded(call, kind, rows, ids.entry, _last(call, ids))
+    return _reduce_segments(call, kind, rows, ids.entry, _count_known_segments(call, ids))
 
 
 @op_importer(*(f"SparseSegment{kind}WithNumSegments" for kind in ("Mean", "SqrtN", "Sum")))
@@ -127,7 +127,7 @@ def _sparse_counted(
 ) -> Result:
     kind = call.node.op.removeprefix("SparseSegment").removesuffix("WithNumSegments")
     rows = ops.gather(x.entry, indices.entry)
-    return _folded(call, kind, rows, ids.entry, _count(call, num_segments))
+    return _reduce_segments(call, kind, rows, ids.entry, _num_segments(call, num_segments))
 
 
 @op_importer("Bincount", "DenseBincount")
@@ -136,7 +136,7 @@ def _bincount(
 ) -> Result:
     """Import a count or sum of weights of each number below size, in each row."""
     shape = call.shape(x)
-    length = _count(call, size)
+    length = _num_segments(call, size)
     has_weights = 0 not in call.shape(weights)
     dtype = weights.dtype.name
     if len(shape) > 2 or (len(shape) == 2 and call.node.op == "Bincount"):
@@ -162,17 +162,19 @@ def _bincount(
 def _in_top_k_attribute(
     call: ImportCall, predictions: ImportedValue, targets: ImportedValue
 ) -> Result:
-    return _in_top(call, predictions, targets, call.attr("k", "i"))
+    return _is_in_top_k(call, predictions, targets, call.attr("k", "i"))
 
 
 @op_importer("InTopKV2")
 def _in_top_k(
     call: ImportCall, predictions: ImportedValue, targets: ImportedValue, k: ImportedValue
 ) -> Result:
-    return _in_top(call, predictions, targets, call.integer(k, "k"))
+    return _is_in_top_k(call, predictions, targets, call.integer(k, "k"))
 
 
-def _in_top(call: ImportCall, predictions: ImportedValue, targets: ImportedValue, k: int) -> Entry:
+def _is_in_top_k(
+    call: ImportCall, predictions: ImportedValue, targets: ImportedValue, k: int
+) -> Entry:
     """Return whether fewer than k classes beat the target.
 
     False for rows with infinities or NaN.
@@ -183,11 +185,11 @@ def _in_top(call: ImportCall, predictions: ImportedValue, targets: ImportedValue
     target_score = ops.take_along_axis(x, column, axis=1)
     num_better = ops.reduce_sum(ops.cast(x > target_score, dtype="int32"), axis=1)
     is_finite = ops.reduce_all(ops.isfinite(x), axis=1)
-    in_range = ops.logical_and(target_ids >= 0, ops.less(target_ids, _as_data(classes)))
+    in_range = ops.logical_and(target_ids >= 0, ops.less(target_ids, _extent_entry(classes)))
     return ops.logical_and(ops.logical_and(num_better < k, is_finite), in_range, name=call.name)  # type: ignore[no-any-return]
 
 
-def _as_data(n: Extent) -> Entry:
+def _extent_entry(n: Extent) -> Entry:
     """Return an extent as an entry."""
     if isinstance(n, int):
         return ops.full((), n, dtype="int64")  # type: ignore[no-any-return]

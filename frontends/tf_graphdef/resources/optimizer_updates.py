@@ -70,7 +70,7 @@ def _optimizer_rule(
         "delta",
     ),
 )
-def _descent(ctx: NodeContext, w: Entry, rate: Entry, g: Entry) -> Sequence[Entry]:
+def _gradient_descent(ctx: NodeContext, w: Entry, rate: Entry, g: Entry) -> Sequence[Entry]:
     return (w - rate * g,)
 
 
@@ -146,7 +146,7 @@ def _adagrad2(
         "grad",
     ),
 )
-def _rms(
+def _rms_prop(
     ctx: NodeContext,
     w: Entry,
     ms: Entry,
@@ -173,7 +173,7 @@ def _rms(
         "grad",
     ),
 )
-def _centered(
+def _centered_rms_prop(
     ctx: NodeContext,
     w: Entry,
     mg: Entry,
@@ -300,7 +300,7 @@ def _ftrl(
     l2: Entry,
     power: Entry,
 ) -> Sequence[Entry]:
-    return _followed(ctx, w, a, linear, g, rate, l1, l2, None, power)
+    return _ftrl_v2(ctx, w, a, linear, g, rate, l1, l2, None, power)
 
 
 @_optimizer_rule(
@@ -315,7 +315,7 @@ def _ftrl(
         "lr_power",
     ),
 )
-def _followed(
+def _ftrl_v2(
     ctx: NodeContext,
     w: Entry,
     a: Entry,

@@ -97,7 +97,7 @@ def _shape(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     ctx.check_count(inputs, 1)
     if isinstance(inputs[0], UniqueElements):
         return (UniqueCount(ctx.call.name, source=inputs[0], is_shape=True),)
-    return (_refused(ctx, inputs[0]),)
+    return (_refuse_unique(ctx, inputs[0]),)
 
 
 @unique_importer("Size")
@@ -105,7 +105,7 @@ def _size(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     ctx.check_count(inputs, 1)
     if isinstance(inputs[0], UniqueElements):
         return (UniqueCount(ctx.call.name, source=inputs[0]),)
-    return (_refused(ctx, inputs[0]),)
+    return (_refuse_unique(ctx, inputs[0]),)
 
 
 @unique_importer("StridedSlice")
@@ -120,7 +120,7 @@ def _first_of_shape(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[An
         return unavailable
     shape, *bounds = inputs
     if not isinstance(shape, UniqueCount) or not shape.is_shape:
-        return (_refused(ctx, *inputs),)
+        return (_refuse_unique(ctx, *inputs),)
     begin, end, step = (ctx.call.ints(ctx.value(x), "bounds") for x in bounds)
     masks = {
         mask_name: ctx.call.attr(f"{mask_name}_mask", "i", 0)
@@ -137,7 +137,7 @@ def _first_of_shape(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[An
     return (UniqueCount(ctx.call.name, source=shape.source),)
 
 
-def _refused(ctx: NodeContext, *inputs: AnyValue) -> ImportedValue:
+def _refuse_unique(ctx: NodeContext, *inputs: AnyValue) -> ImportedValue:
     """Raise the ModelError of an operator that cannot use results of `Unique`."""
     return ctx.value(next(x for x in inputs if isinstance(x, UNIQUE_VALUES)))
 
@@ -215,7 +215,7 @@ def _gather(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
         and x.source is indices.source
     ):
         return (value_of(ops.gather(x.value.entry, indices.source.first, name=ctx.call.name)),)
-    return (_refused(ctx, indices, x),)
+    return (_refuse_unique(ctx, indices, x),)
 
 
 @unique_importer(*BY_ELEMENTS)
@@ -229,7 +229,7 @@ def _by_elements(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyVa
         return unavailable
     row_inputs = [x for x in inputs if isinstance(x, UniqueRows)]
     if not row_inputs:
-        return (_refused(ctx, *inputs),)
+        return (_refuse_unique(ctx, *inputs),)
     rank = max(len(ctx.call.shape(x.value)) for x in row_inputs)
     values = []
     for x in inputs:
@@ -243,9 +243,8 @@ def _by_elements(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyVa
         if has_own_rows if value is x else len(shape) != rank:
             raise ModelError(
                 f"{ctx.where} joins {short(row_inputs[0].name)}, a row for each distinct index, "
-                f"with "
-                f"{short(x.name)} of shape {show_shape(shape)}, which has other rows; only what "
-                f"is alike for all rows may be, such as one number"
+                f"with {short(x.name)} of shape {show_shape(shape)}, which has other rows; only "
+                f"values that are equal for all rows may be, such as one number"
             )
         values.append(value)
     (result,) = import_node(ctx.call, values)

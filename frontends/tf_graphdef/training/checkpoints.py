@@ -49,9 +49,9 @@ def restored(
     Raises:
         ModelError: If values are missing or do not fit (all are named), or files are damaged.
     """
-    selected = _chosen(model, _declared(model, body), variables)
+    selected = _select_variables(model, _declared_variables(model, body), variables)
     path = Path(fspath(prefix).removesuffix(".index"))
-    weights = _opened(path, max_nbytes)
+    weights = _open_checkpoint(path, max_nbytes)
     states = VariableStates(
         model, VariableRestorer(model, body, FunctionLibrary((), model.where, model.budget))
     )
@@ -83,14 +83,16 @@ def restored(
     return values
 
 
-def _opened(path: Path, max_nbytes: int | None) -> CheckpointWeights:
+def _open_checkpoint(path: Path, max_nbytes: int | None) -> CheckpointWeights:
     """Open the checkpoint of a path.
 
     Raises:
         ModelError: If its folder cannot be read.
     """
     try:
-        size = sum(p.stat().st_size for p in path.parent.iterdir() if _is_of(p.name, path.name))
+        size = sum(
+            p.stat().st_size for p in path.parent.iterdir() if _belongs_to(p.name, path.name)
+        )
     except OSError as error:
         raise ModelError(
             f"{short(str(path.parent))} cannot be read: {error.strerror}; restore needs the path "
@@ -99,12 +101,12 @@ def _opened(path: Path, max_nbytes: int | None) -> CheckpointWeights:
     return CheckpointWeights(path, budget_for(size, max_nbytes))
 
 
-def _is_of(name: str, prefix: str) -> bool:
+def _belongs_to(name: str, prefix: str) -> bool:
     """Return whether a file belongs to a checkpoint."""
     return name == f"{prefix}.index" or name.startswith(f"{prefix}.data-")
 
 
-def _declared(model: Model, body: GraphBody) -> dict[str, ModelVariable]:
+def _declared_variables(model: Model, body: GraphBody) -> dict[str, ModelVariable]:
     """Return the variables of the model's own graph by name."""
     variables: dict[str, ModelVariable] = {}
     for node in body.nodes:
@@ -114,7 +116,7 @@ def _declared(model: Model, body: GraphBody) -> dict[str, ModelVariable]:
     return variables
 
 
-def _chosen(
+def _select_variables(
     model: Model,
     declared: Mapping[str, ModelVariable],
     variables: Iterable[str] | Mapping[str, str] | None,

@@ -23,7 +23,7 @@ from tests.frontends.tf_graphdef.models import (
     placeholder,
     with_functions,
 )
-from tests.frontends.tf_graphdef.test_functions import FALSE, FEED, TRUE, X, ops_of, run
+from tests.frontends.tf_graphdef.test_functions import FALSE, FEED, TRUE, X, operators_of, run
 
 FLOAT, INT = np.dtype("float32"), np.dtype("int32")
 ZERO = const("zero", 0)
@@ -62,16 +62,16 @@ def test_a_loop_of_zero_iterations_returns_its_inputs() -> None:
     np.testing.assert_array_equal(run(model_with_loop(const("n", 0), loop()), "y:2")[0], FEED)
 
 
-@pytest.mark.parametrize("rounds", [0, 1, 5])
-def test_a_loop_of_unknown_iterations_is_one_node(tensorflow1_loop: int) -> None:
+@pytest.mark.parametrize("iterations", [0, 1, 5])
+def test_a_loop_of_unknown_iterations_is_one_node(iterations: int) -> None:
     """The loop is one node, which iterates as often as the call requires."""
     source = model_with_loop(N, loop())
 
     for target in ("interpret", "cpu"):
         exe = pk.compile(tf_graphdef.load(source, ["y:0", "y:2"]), target=target)
-        count, results = exe(x=FEED, n=np.int32(tensorflow1_loop))
-        assert count == tensorflow1_loop
-        np.testing.assert_array_equal(results, 2**tensorflow1_loop * FEED)
+        count, results = exe(x=FEED, n=np.int32(iterations))
+        assert count == iterations
+        np.testing.assert_array_equal(results, 2**iterations * FEED)
 
 
 def test_long_loops_are_not_unrolled() -> None:
@@ -375,7 +375,10 @@ def test_switch_and_merge_on_a_known_condition(condition: Any, factor: int, whic
 
     np.testing.assert_array_equal(results, factor * FEED)
     assert index == which
-    assert [n for n in ops_of(conditional(condition)) if n != "identity"] in (["add"], ["neg"])
+    assert [n for n in operators_of(conditional(condition)) if n != "identity"] in (
+        ["add"],
+        ["neg"],
+    )
 
 
 def test_merge_selects_on_a_runtime_condition() -> None:

@@ -16,7 +16,7 @@ from passkit.frontends import tf_graphdef
 from tests.frontends.tf_graphdef.models import const, function, model, node, with_functions
 from tests.frontends.tf_graphdef.mutations import mutant
 from tests.frontends.tf_graphdef.test_functions import X, call
-from tests.frontends.tf_graphdef.test_loops import TWICE, loop, looping
+from tests.frontends.tf_graphdef.test_loops import TWICE, loop, model_with_loop
 from tests.pace import within
 
 
@@ -74,12 +74,16 @@ def test_exponential_calls_and_nested_loops_end() -> None:
         with_functions([X, call("y", "f0", "x")], *tree), "y", "more than 30,002 nodes of it"
     )
     nodes = [const("n", 3), loop("until", "n39")]
-    load_within_two_seconds(looping(*nodes, bodies=loops), "y:2", "more than 30,004 nodes of it")
+    load_within_two_seconds(
+        model_with_loop(*nodes, bodies=loops), "y:2", "more than 30,004 nodes of it"
+    )
 
 
 def test_an_endless_loop_loads() -> None:
     """An endless loop is loaded as a loop that runs at run time."""
-    load_within_two_seconds(looping(const("n", 3), loop(), bodies=(FOREVER, TWICE)), "y:2", None)
+    load_within_two_seconds(
+        model_with_loop(const("n", 3), loop(), bodies=(FOREVER, TWICE)), "y:2", None
+    )
 
 
 def test_giant_lists_are_refused() -> None:

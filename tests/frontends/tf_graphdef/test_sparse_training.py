@@ -17,7 +17,7 @@ from tests.frontends.tf_graphdef.models import budget_for, const, model, node, p
 from tests.frontends.tf_graphdef.mutations import changed_message
 from tests.frontends.tf_graphdef.reference.training import CHECKPOINT, STEPS
 from tests.frontends.tf_graphdef.test_saved_model import SAVED
-from tests.frontends.tf_graphdef.test_training import begun, fixtures
+from tests.frontends.tf_graphdef.test_training import fixtures, session_with_initial_values
 from tests.pace import within
 
 RATE, KEEP = np.float32(0.5), np.float32(0.25)
@@ -249,7 +249,7 @@ def test_training_continues_from_a_tensorflow_checkpoint() -> None:
     The next losses equal those of uninterrupted training.
     """
     results = fixtures()["perceptron"]
-    session, feeds = begun("perceptron", target="interpret")
+    session, feeds = session_with_initial_values("perceptron", target="interpret")
     for _ in range(STEPS):
         session.run("train", feeds)
     fresh = tf_graphdef.Session(results.model, target="interpret")

@@ -79,7 +79,7 @@ def _triangular_solve(call: ExportCall, a: NodeOutput, b: NodeOutput) -> Result:
     return call.result("MatrixTriangularSolve", a, b, **flags)
 
 
-def _several(
+def _decompose(
     call: ExportCall, op: str, x: NodeOutput, count: int, **flags: bool
 ) -> tuple[NodeOutput, ...]:
     """Write a decomposition of several results.
@@ -96,12 +96,12 @@ def _several(
 
 @op_exporter("slogdet")
 def _log_determinant(call: ExportCall, x: NodeOutput) -> Result:
-    return _several(call, "LogMatrixDeterminant", x, 2)
+    return _decompose(call, "LogMatrixDeterminant", x, 2)
 
 
 @op_exporter("svdvals")
 def _singular_values(call: ExportCall, x: NodeOutput) -> Result:
-    return _several(call, "Svd", x, 3, compute_uv=False, full_matrices=False)[0]
+    return _decompose(call, "Svd", x, 3, compute_uv=False, full_matrices=False)[0]
 
 
 @op_exporter("svd")
@@ -111,7 +111,7 @@ def _svd(call: ExportCall, x: NodeOutput) -> Result:
     Vectors are unique up to their sign.
     """
     full_matrices = bool(call.params["full_matrices"])
-    s, u, v = _several(call, "Svd", x, 3, compute_uv=True, full_matrices=full_matrices)
+    s, u, v = _decompose(call, "Svd", x, 3, compute_uv=True, full_matrices=full_matrices)
     rank = len(call.shape())
     order = [*range(rank - 2), rank - 1, rank - 2]
     return u, s, call.op("Transpose", v, call.const(order), Tperm=INT32)
@@ -120,7 +120,7 @@ def _svd(call: ExportCall, x: NodeOutput) -> Result:
 @op_exporter("eigh")
 def _eigh(call: ExportCall, x: NodeOutput) -> Result:
     """Write an eigendecomposition; vectors are unique up to their sign."""
-    return _several(call, "SelfAdjointEigV2", x, 2, compute_v=True)
+    return _decompose(call, "SelfAdjointEigV2", x, 2, compute_v=True)
 
 
 @op_exporter("qr")
@@ -128,10 +128,10 @@ def _qr(call: ExportCall, x: NodeOutput) -> Result:
     """Write a QR decomposition; columns of Q and rows of R are unique up to their sign."""
     if call.params["mode"] not in ("reduced", "complete"):
         return None
-    return _several(call, "Qr", x, 2, full_matrices=call.params["mode"] == "complete")
+    return _decompose(call, "Qr", x, 2, full_matrices=call.params["mode"] == "complete")
 
 
-def _least(call: ExportCall, x: Any) -> float:
+def _relative_tolerance(call: ExportCall, x: Any) -> float:
     """Return the relative tolerance below which singular values count as zero."""
     longest = max(n for n in call.shape()[-2:] if isinstance(n, int))  # the decomposition saw to it
     rtol = call.params["rtol"]
@@ -150,7 +150,7 @@ def _pseudo_inverse(call: ExportCall, x: NodeOutput) -> Result:
     def inverse(x: Any) -> Any:
         u, s, v = get_op("svd")(x)
         largest = make("reduce_max", s, axis=-1, keepdims=True)
-        is_significant = make("greater", s, largest * _least(call, x))
+        is_significant = make("greater", s, largest * _relative_tolerance(call, x))
         reciprocals = make(
             "where", is_significant, 1.0 / make("where", is_significant, s, 1.0), 0.0
         )
@@ -168,7 +168,9 @@ def _matrix_rank(call: ExportCall, x: NodeOutput) -> Result:
     def rank(x: Any) -> Any:
         s = make("svdvals", x)
         largest = make("reduce_max", s, axis=-1, keepdims=True)
-        is_significant = make("cast", make("greater", s, largest * _least(call, x)), dtype="int64")
+        is_significant = make(
+            "cast", make("greater", s, largest * _relative_tolerance(call, x)), dtype="int64"
+        )
         return make("reduce_sum", is_significant, axis=-1)
 
     return call.expanded(rank, x)

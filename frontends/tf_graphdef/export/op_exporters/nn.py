@@ -16,7 +16,7 @@ from passkit.values.size import Extent, Shape
 _LAYOUT = {2: "NHWC", 3: "NDHWC"}
 
 
-def _around(ones: tuple[int, ...]) -> list[int]:
+def _for_all_axes(ones: tuple[int, ...]) -> list[int]:
     """Return a list for all axes from one for the spatial axes, with 1 for batch and channels."""
     return [1, *ones, 1]
 
@@ -41,13 +41,13 @@ def _convolution(call: ExportCall, x: NodeOutput, filters: NodeOutput) -> Result
     padding = padding_param if padding_param in ("SAME", "VALID") else "VALID"
     padded_input = x if padding == padding_param else _padded(call, x)
     if len(size) == 3:
-        return _volume(call, padded_input, filters, windows, padding)
+        return _convolve_3d(call, padded_input, filters, windows, padding)
     if len(size) == 2:
-        return _plane(call, padded_input, filters, windows, padding, is_result=True)
+        return _convolve_2d(call, padded_input, filters, windows, padding, is_result=True)
     one = call.const(1)
     rows = call.op("ExpandDims", padded_input, one, Tdim=INT32)
     taps = call.op("ExpandDims", filters, call.const(0), Tdim=INT32)
-    plane = _plane(call, rows, taps, windows, padding, is_result=False)
+    plane = _convolve_2d(call, rows, taps, windows, padding, is_result=False)
     return call.result("Squeeze", plane, squeeze_dims=[1])
 
 
@@ -56,7 +56,7 @@ def _window_products(call: ExportCall, x: NodeOutput, y: NodeOutput) -> Result:
     return call.expanded(lambda *operands: window_products_as_matmul(call.node, *operands), x, y)
 
 
-def _plane(
+def _convolve_2d(
     call: ExportCall,
     x: NodeOutput,
     filters: NodeOutput,
@@ -69,8 +69,8 @@ def _plane(
     dilations = (1,) * (2 - len(windows.dilation)) + windows.dilation
     *window, group_channels, count = call.shape(1)
     attrs: dict[str, Any] = {
-        "strides": _around(strides),
-        "dilations": _around(dilations),
+        "strides": _for_all_axes(strides),
+        "dilations": _for_all_axes(dilations),
         "padding": padding,
         "data_format": "NHWC",
     }
@@ -83,7 +83,7 @@ def _plane(
     return call.scope.op("Conv2D", x, filters, is_result=is_result, use_cudnn_on_gpu=True, **attrs)
 
 
-def _volume(
+def _convolve_3d(
     call: ExportCall, x: NodeOutput, filters: NodeOutput, windows: WindowGeometry, padding: str
 ) -> Result:
     if call.params["groups"] != 1 or windows.dilation != (1, 1, 1):
@@ -92,7 +92,7 @@ def _volume(
         "Conv3D",
         x,
         filters,
-        strides=_around(windows.stride),
+        strides=_for_all_axes(windows.stride),
         dilations=[1] * 5,
         padding=padding,
         data_format="NDHWC",
@@ -117,7 +117,7 @@ def _pool(call: ExportCall, x: NodeOutput, op: str) -> Result:
         padding = "VALID"
     if padding == "SAME" and any(w < s for w, s in zip(window, strides, strict=True)):
         return None
-    attrs = {"ksize": _around(window), "strides": _around(strides), "padding": padding}
+    attrs = {"ksize": _for_all_axes(window), "strides": _for_all_axes(strides), "padding": padding}
     if channels_first:
         x = call.op("Transpose", x, call.const([0, 2, 3, 1]), Tperm=INT32)
     is_narrow = op == "AvgPool" and x.dtype.nbytes == 2

@@ -60,7 +60,7 @@ def _running(call: ExportCall, x: NodeOutput) -> Result:
     if not isinstance(length, int) or x.dtype.kind not in "iuf":
         return None
     combine = "maximum" if call.name == "cummax" else "minimum"
-    identity_element = _least(x, call.name == "cummax")
+    identity_element = _identity_element(x, call.name == "cummax")
 
     def shifted(e: Any, by: int) -> Any:
         """Return ``e`` shifted along the axis, filled with the identity element."""
@@ -89,7 +89,7 @@ def _running(call: ExportCall, x: NodeOutput) -> Result:
     return call.expanded(running, x)
 
 
-def _least(x: NodeOutput, largest: bool) -> Any:
+def _identity_element(x: NodeOutput, largest: bool) -> Any:
     """Return the identity element of a running maximum or minimum."""
     if x.dtype.is_float:
         return -np.inf if largest else np.inf

@@ -34,7 +34,7 @@ def _scatter_rows(call: ExportCall, x: NodeOutput, rows: NodeOutput, updates: No
         index_type=INT64,
         T=x.dtype,
     )
-    matrix = _lines(call, x, (outer * count, width))
+    matrix = _as_matrix(call, x, (outer * count, width))
     padded_matrix = call.op("ConcatV2", dropped_row, matrix, call.const(0), N=2, Tidx=INT32)
     in_range = logical_and(
         call.scope,
@@ -48,7 +48,7 @@ def _scatter_rows(call: ExportCall, x: NodeOutput, rows: NodeOutput, updates: No
         targets = call.op("AddV2", targets, call.reshaped(first, (outer, 1)))
     targets = select(call.scope, in_range, targets, call.const(0, INT64))
     targets = call.reshaped(targets, (outer * many, 1))
-    new_rows = _lines(call, updates, (outer * many, width))
+    new_rows = _as_matrix(call, updates, (outer * many, width))
     updated = call.op(_KINDS[kind], padded_matrix, targets, new_rows, Tindices=INT64)
     result_rows = call.op("Slice", updated, call.const([1, 0]), call.const([-1, -1]), Index=INT32)
     if middle == 1:
@@ -57,7 +57,7 @@ def _scatter_rows(call: ExportCall, x: NodeOutput, rows: NodeOutput, updates: No
     return call.result("Transpose", transposed, call.const([0, 2, 1, 3]), Tperm=INT32)
 
 
-def _lines(call: ExportCall, x: NodeOutput, shape: Shape) -> NodeOutput:
+def _as_matrix(call: ExportCall, x: NodeOutput, shape: Shape) -> NodeOutput:
     """Write (a, b, n, c) as a matrix with a row of b * c elements for each of the a * n rows."""
     if call.shape()[1] != 1:
         x = call.op("Transpose", x, call.const([0, 2, 1, 3]), Tperm=INT32)
