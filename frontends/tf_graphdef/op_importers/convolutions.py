@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.imported_value import ImportCall, ImportedValue
+from passkit.frontends.tf_graphdef.node_windows import (
+    NodeWindows,
+    channels_first,
+    inner_shape,
+    windows_of_node,
+)
 from passkit.frontends.tf_graphdef.operators import ops
 from passkit.frontends.tf_graphdef.proto import short
 from passkit.frontends.tf_graphdef.registry import Result, op_importer
-from passkit.frontends.tf_graphdef.window_geometry import (
-    WindowGeometry,
-    channels_first,
-    inner_shape,
-    window_geometry,
-)
 from passkit.graph.infer import show_shape
 from passkit.graph.node import Entry
 from passkit.ops.layouts import as_dtype, from_last, to_last, wide
@@ -95,12 +95,12 @@ def convolved(call: ImportCall, x: ImportedValue, filters: ImportedValue, count:
     taps = _filter_shape(call, call.shape(filters), count)
     groups = _groups(call, shape[-1], taps)
     return _convolve(
-        call, x, wide(filters.entry), window_geometry(call, shape[1:-1], taps[:-2]), groups
+        call, x, wide(filters.entry), windows_of_node(call, shape[1:-1], taps[:-2]), groups
     )
 
 
 def _convolve(
-    call: ImportCall, x: ImportedValue, filters: Entry, windows: WindowGeometry, groups: int
+    call: ImportCall, x: ImportedValue, filters: Entry, windows: NodeWindows, groups: int
 ) -> Entry:
     """Convolve in channels-last layout and return the result in the node's data format."""
     first = channels_first(call, len(windows.size))
@@ -119,7 +119,7 @@ def depthwise_convolved(call: ImportCall, x: ImportedValue, filters: ImportedVal
     _check_floats(call, x, filters)
     shape = inner_shape(call, x, 2)
     taps = _filter_shape(call, call.shape(filters), 2)
-    windows = window_geometry(call, shape[1:-1], taps[:2])
+    windows = windows_of_node(call, shape[1:-1], taps[:2])
     return _convolve(call, x, _flatten_depthwise_filter(filters, taps), windows, taps[2])
 
 
@@ -157,7 +157,7 @@ def _back_to_input(
     *size, channels = _input_size(call, sizes, count)
     taps = _filter_shape(call, call.shape(filters), count)
     groups = 1 if channels == -1 else _groups(call, channels, taps)
-    windows = window_geometry(call, tuple(size), taps[:-2])
+    windows = windows_of_node(call, tuple(size), taps[:-2])
     return _gradient_of_input(call, wide(filters.entry), dy, windows, groups)
 
 
@@ -168,12 +168,12 @@ def _depthwise_back_to_input(
     _check_floats(call, filters, dy)
     *size, _ = _input_size(call, sizes, 2)
     taps = _filter_shape(call, call.shape(filters), 2)
-    windows = window_geometry(call, tuple(size), taps[:2])
+    windows = windows_of_node(call, tuple(size), taps[:2])
     return _gradient_of_input(call, _flatten_depthwise_filter(filters, taps), dy, windows, taps[2])
 
 
 def _gradient_of_input(
-    call: ImportCall, filters: Entry, dy: ImportedValue, windows: WindowGeometry, groups: int
+    call: ImportCall, filters: Entry, dy: ImportedValue, windows: NodeWindows, groups: int
 ) -> Entry:
     """Return the gradient of the input. Symbolic padding is added before and cropped after."""
     count = len(windows.size)
@@ -218,7 +218,7 @@ def _gradient_of_filter(
 ) -> Entry:
     """Return the gradient of the filter."""
     count = len(window)
-    windows = window_geometry(call, inner_shape(call, x, count)[1:-1], window)
+    windows = windows_of_node(call, inner_shape(call, x, count)[1:-1], window)
     inner_shape(call, dy, count)
     first = channels_first(call, count)
     gradient: Entry = ops.convolution_backprop_filter(

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 
 from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.imported_value import ImportCall, ImportedValue
+from passkit.frontends.tf_graphdef.node_windows import channels_first
 from passkit.frontends.tf_graphdef.op_importers.convolutions import convolved, depthwise_convolved
 from passkit.frontends.tf_graphdef.operators import ops
 from passkit.frontends.tf_graphdef.registry import Result, op_importer
-from passkit.frontends.tf_graphdef.window_geometry import channels_first
 from passkit.graph.node import Entry
 
 FOLLOWING: dict[str, Callable[[Entry, float], Entry]] = {

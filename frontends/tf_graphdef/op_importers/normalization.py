@@ -6,10 +6,10 @@ import numpy as np
 
 from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.imported_value import ImportCall, ImportedValue
+from passkit.frontends.tf_graphdef.node_windows import channels_first
 from passkit.frontends.tf_graphdef.operators import ops
 from passkit.frontends.tf_graphdef.proto import short
 from passkit.frontends.tf_graphdef.registry import Result, op_importer
-from passkit.frontends.tf_graphdef.window_geometry import channels_first
 from passkit.graph.infer import show_shape
 from passkit.graph.node import Entry, constant
 from passkit.ops.layouts import as_dtype, wide

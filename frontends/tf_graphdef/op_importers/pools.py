@@ -15,16 +15,16 @@ import numpy as np
 from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.imported_value import ImportCall, ImportedValue
 from passkit.frontends.tf_graphdef.input_gradient import input_gradient
-from passkit.frontends.tf_graphdef.operators import ops
-from passkit.frontends.tf_graphdef.proto import short
-from passkit.frontends.tf_graphdef.registry import Result, op_importer
-from passkit.frontends.tf_graphdef.window_geometry import (
-    WindowGeometry,
+from passkit.frontends.tf_graphdef.node_windows import (
+    NodeWindows,
     channels_first,
     inner_shape,
     spatial,
-    window_geometry,
+    windows_of_node,
 )
+from passkit.frontends.tf_graphdef.operators import ops
+from passkit.frontends.tf_graphdef.proto import short
+from passkit.frontends.tf_graphdef.registry import Result, op_importer
 from passkit.graph.infer import show_shape
 from passkit.graph.node import Entry, constant
 from passkit.ops.layouts import as_dtype, from_last, to_last, wide
@@ -63,7 +63,7 @@ def _num_pooled_channels(call: ImportCall, ksize: tuple[int, ...], strides: tupl
 
 
 def _pool_windows(
-    call: ImportCall, x: Entry, shape: Shape, windows: WindowGeometry, window: Any, is_mean: bool
+    call: ImportCall, x: Entry, shape: Shape, windows: NodeWindows, window: Any, is_mean: bool
 ) -> Entry:
     """Pool over windows of ``x``, channels last; symbolic padding is added before."""
     count = len(windows.size)
@@ -104,7 +104,7 @@ def _max_pool(
         grouped = ops.reshape(inner, shape=(*shape[:-1], shape[-1] // num_channels, num_channels))
         return from_last(ops.reduce_max(grouped, axis=-1), first)
     window = spatial(call, "ksize", ksize, count)
-    windows = window_geometry(call, shape[1:-1], window, strides)
+    windows = windows_of_node(call, shape[1:-1], window, strides)
     return from_last(_pool_windows(call, inner, shape, windows, window, False), first)
 
 
@@ -114,7 +114,7 @@ def _avg_pool(call: ImportCall, x: ImportedValue) -> Entry:
     shape = inner_shape(call, x, count)
     first = channels_first(call, count)
     window = spatial(call, "ksize", call.integers("ksize"), count)
-    windows = window_geometry(call, shape[1:-1], window)
+    windows = windows_of_node(call, shape[1:-1], window)
     inner = wide(to_last(x.entry, first))
     return as_dtype(
         from_last(_pool_windows(call, inner, shape, windows, window, True), first), x.entry
@@ -178,7 +178,7 @@ def _max_with_argmax(call: ImportCall, x: ImportedValue) -> Result:
     """
     shape = inner_shape(call, x, 2)
     window = spatial(call, "ksize", call.integers("ksize"), 2)
-    windows = window_geometry(call, shape[1:-1], window)
+    windows = windows_of_node(call, shape[1:-1], window)
     if any(isinstance(n, Size) for n in shape[1:]):
         raise ModelError(
             f"{call.where} needs images of known size, got {show_shape(shape)}; give load the "
@@ -225,12 +225,12 @@ def _dilation(call: ImportCall, x: ImportedValue, filters: ImportedValue) -> Res
     return as_dtype(ops.reduce_max(view + wide(filters.entry), axis=(3, 4)), x.entry)
 
 
-def _windows_at_rates(call: ImportCall, size: Shape, window: tuple[int, ...]) -> WindowGeometry:
+def _windows_at_rates(call: ImportCall, size: Shape, window: tuple[int, ...]) -> NodeWindows:
     """Return windows whose dilations are the attribute ``rates``."""
     rates = spatial(call, "rates", call.integers("rates"), len(size))
     extents = tuple((w - 1) * r + 1 for w, r in zip(window, rates, strict=True))
-    windows = window_geometry(call, size, extents)
-    return WindowGeometry(windows.size, windows.strides, rates, windows.padding, windows.same)
+    windows = windows_of_node(call, size, extents)
+    return NodeWindows(windows.size, windows.strides, rates, windows.padding, windows.same)
 
 
 @op_importer("ExtractImagePatches")
@@ -240,11 +240,11 @@ def _patches(call: ImportCall, x: ImportedValue) -> Result:
 
 @op_importer("ExtractVolumePatches")
 def _volume_patches(call: ImportCall, x: ImportedValue) -> Result:
-    return _extract_patches(call, x, 3, window_geometry)
+    return _extract_patches(call, x, 3, windows_of_node)
 
 
 def _extract_patches(
-    call: ImportCall, x: ImportedValue, rank: int, find_windows: Callable[..., WindowGeometry]
+    call: ImportCall, x: ImportedValue, rank: int, find_windows: Callable[..., NodeWindows]
 ) -> Entry:
     """Return the patches under the windows."""
     shape = inner_shape(call, x, rank)

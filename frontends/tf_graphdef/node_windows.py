@@ -27,7 +27,7 @@ PaddingPairs = tuple[tuple[Extent, Extent], ...]
 
 
 @frozen
-class WindowGeometry:
+class NodeWindows:
     """Windows of a node over the spatial axes."""
 
     size: Shape
@@ -114,9 +114,9 @@ def spatial(call: ImportCall, attribute: str, values: Sequence[int], count: int)
     return spatial_values
 
 
-def window_geometry(
+def windows_of_node(
     call: ImportCall, size: Shape, window: Sequence[int], strides: Sequence[int] | None = None
-) -> WindowGeometry:
+) -> NodeWindows:
     """Return the windows of a node over spatial axes of lengths ``size``.
 
     Raises:
@@ -136,7 +136,7 @@ def window_geometry(
     else:
         raise ModelError(f"{call.where} needs the padding SAME, VALID or EXPLICIT, got {mode!r}")
     same = mode == b"SAME" and all(isinstance(n, int) for n in size)
-    return WindowGeometry(size, step, dilation, padding, same)
+    return NodeWindows(size, step, dilation, padding, same)
 
 
 def _explicit(call: ImportCall, count: int) -> PaddingPairs:
