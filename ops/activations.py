@@ -1,125 +1,283 @@
-"""Activation functions of neural networks; kinks have the derivative of the side that is named.
+"""Activation functions of neural networks, gated linear units among them.
 
-At 0 the derivative of relu, relu6, elu, selu, celu, leaky_relu and prelu is that of x < 0; at the
-ends of hard_* and *_shrink it is that of the flat side. Sources: TensorFlow's nn, PyTorch's
-nn.functional, each by its defining formula.
+At a kink, the derivative is that of one side: of relu, relu6, elu, selu, celu, leaky_relu and prelu
+at 0 that of x < 0, of hard_* and *_shrink at their ends that of the flat side. Sources:
+TensorFlow's nn and PyTorch's nn.functional, each by its defining formula.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from passkit import ast
-from passkit.ast import Expr
-from passkit.ops.pointwise import elementwise
+from passkit.errors import ShapeError
+from passkit.graph.infer import show_shape
+from passkit.graph.node import Entry, Node, known_shape
+from passkit.ops.composites import composite
+from passkit.ops.elementwise_definition import elementwise
+from passkit.ops.helpers import make, normalize_axis
 from passkit.values.dtype import float32
+from passkit.values.size import divide_exactly
 
-SELU = 1.0507009873554804934193349852946, 1.6732632423543772848170429916717
-"""Scale and alpha. Source: Klambauer et al., Self-Normalizing Neural Networks, 2017."""
+if TYPE_CHECKING:
+    from passkit.ast import Expr
+
+SELU_SCALE = 1.0507009873554804934193349852946
+SELU_ALPHA = 1.6732632423543772848170429916717
+"""Source: Klambauer et al., Self-Normalizing Neural Networks, 2017."""
+
+TANH_SHRINK_SERIES = (
+    1 / 3,
+    -2 / 15,
+    17 / 315,
+    -62 / 2835,
+    1382 / 155925,
+    -21844 / 6081075,
+    929569 / 638512875,
+    -6404582 / 10854718875,
+    443861162 / 1856156927625,
+)
+"""Taylor coefficients of x - tanh(x), of x^3, x^5 and so on."""
 
 
-def _above(x: Expr, low: Expr | float) -> Expr:
-    """x, or where it is less ``low``; NaN stays."""
-    return ast.where(x > 0, x, low)
+def _positive_or(x: Expr, otherwise: Expr | float) -> Expr:
+    """Return x where it is positive, else ``otherwise``, which must be NaN where x is."""
+    return ast.where(x > 0, x, otherwise)
 
 
-def _elu(x: Expr, *, alpha: float) -> Expr:
-    return _above(x, ast.expm1(x) * alpha)
-
-
-def _selu(x: Expr) -> Expr:
-    scale, alpha = SELU
-    return _above(x, ast.expm1(x) * alpha) * scale
-
-
-def _celu(x: Expr, *, alpha: float) -> Expr:
-    return _above(x, ast.expm1(x / alpha) * alpha)
-
-
-def _between(x: Expr, low: float, high: float) -> Expr:
-    """x cut off at both ends; NaN stays."""
+def _clamp(x: Expr, low: float, high: float) -> Expr:
+    """Return x limited to low and high; NaN stays."""
     return ast.where(x <= low, low, ast.where(x >= high, high, x))
 
 
+def _elu(x: Expr, *, alpha: float) -> Expr:
+    return _positive_or(x, ast.expm1(x) * alpha)
+
+
+def _selu(x: Expr) -> Expr:
+    return _positive_or(x, ast.expm1(x) * SELU_ALPHA) * SELU_SCALE
+
+
+def _celu(x: Expr, *, alpha: float) -> Expr:
+    return _positive_or(x, ast.expm1(x / alpha) * alpha)
+
+
 def _hard_sigmoid(x: Expr) -> Expr:
-    return _between(x + 3.0, 0.0, 6.0) / 6.0
+    return _clamp(x + 3.0, 0.0, 6.0) / 6.0
 
 
 def _mish(x: Expr) -> Expr:
-    """x tanh(log(1 + exp(x))) as x n / (n + 2) with n = e (e + 2), e = exp(x)."""
+    """Return x tanh(log(1 + exp(x))) as x n / (n + 2) with n = e (e + 2) and e = exp(x)."""
     e = ast.exp(ast.minimum(x, 30))
     n = e * (e + 2.0)
     return x * (n / (n + 2.0))
 
 
 def _tanh_shrink(x: Expr) -> Expr:
-    """Near 0, where x - tanh(x) cancels, by its series."""
+    """Return x - tanh(x); near 0, where that cancels, by its Taylor series."""
     z = x * x
-    series = (
-        *(1 / 3, -2 / 15, 17 / 315, -62 / 2835, 1382 / 155925, -21844 / 6081075),
-        *(929569 / 638512875, -6404582 / 10854718875, 443861162 / 1856156927625),
-    )
-    near: Any = 0.0
-    for c in series[::-1]:
-        near = near * z + c
-    return ast.where(z < 0.04, x * z * near, x - ast.tanh(x))
+    series: Any = 0.0
+    for coefficient in TANH_SHRINK_SERIES[::-1]:
+        series = series * z + coefficient
+    return ast.where(z < 0.04, x * z * series, x - ast.tanh(x))
 
-
-# name, code, meaning, parameters, the other names, whether f(0) = 0
-for _name, _code, _doc, _params, _aliases, _zero in (
-    ("relu6", lambda x: _between(x, 0, 6), "x cut off at 0 and 6", {}, "", True),
-    (
-        *("leaky_relu", lambda x, *, alpha: _above(x, x * alpha)),
-        *("x if positive, else alpha x", {"alpha": 0.2}, "", True),
-    ),
-    ("elu", _elu, "x if positive, else alpha (exp(x) - 1)", {"alpha": 1.0}, "", True),
-    ("selu", _selu, "elu that keeps mean 0 and variance 1", {}, "", True),
-    ("celu", _celu, "x if positive, else alpha (exp(x / alpha) - 1)", {"alpha": 1.0}, "", True),
-    ("softsign", lambda x: x / (abs(x) + 1.0), "x / (1 + |x|)", {}, "", True),
-    ("hard_sigmoid", _hard_sigmoid, "relu6(x + 3) / 6", {}, "", False),
-    (
-        *("hard_swish", lambda x: x * _hard_sigmoid(x), "x relu6(x + 3) / 6"),
-        *({}, "hard_silu", True),
-    ),
-    (
-        *("hard_tanh", lambda x, *, low, high: _between(x, low, high), "x cut off at both ends"),
-        *({"low": -1.0, "high": 1.0}, "", False),
-    ),
-    (
-        *("hard_shrink", lambda x, *, threshold: ast.where(abs(x) <= threshold, 0, x)),
-        *("x, and 0 where it is no larger than threshold", {"threshold": 0.5}, "", False),
-    ),
-    (
-        *("soft_shrink", lambda x, *, threshold: x - _between(x, -threshold, threshold)),
-        *("x moved towards 0 by threshold", {"threshold": 0.5}, "", True),
-    ),
-    (
-        *("threshold", lambda x, *, threshold, value: ast.where(x <= threshold, value, x)),
-        *("x if it exceeds threshold, else value", {"threshold": 0.0, "value": 0.0}, "", False),
-    ),
-    ("mish", _mish, "x tanh(softplus(x))", {}, "", True),
-    (
-        *("quick_gelu", lambda x: x * ast.sigmoid(x * 1.702)),
-        *("x sigmoid(1.702 x)", {}, "", True),
-    ),
-    ("tanh_shrink", _tanh_shrink, "x - tanh(x), exact near 0", {}, "", True),
-):
-    elementwise(
-        _name,
-        "f",
-        _code,
-        _doc,
-        params=_params,
-        cost="light" if _params or _name in ("relu6", "hard_tanh") else "expensive",
-        zero=_zero,
-        least=float32,
-        aliases=_aliases,
-    )
 
 elementwise(
-    "prelu",
-    "f",
-    lambda x, alpha: _above(x, x * alpha),
-    "x if positive, else alpha x; alpha broadcasts",
-    least=float32,
+    name="relu6",
+    kinds="f",
+    code=lambda x: _clamp(x, 0, 6),
+    compute_dtype=float32,
+    zero_preserving=True,
+    doc="x cut off at 0 and 6",
+)
+elementwise(
+    name="leaky_relu",
+    kinds="f",
+    params={"alpha": 0.2},
+    code=lambda x, *, alpha: _positive_or(x, x * alpha),
+    compute_dtype=float32,
+    zero_preserving=True,
+    doc="x if positive, else alpha x",
+)
+elementwise(
+    name="elu",
+    kinds="f",
+    params={"alpha": 1.0},
+    code=_elu,
+    compute_dtype=float32,
+    zero_preserving=True,
+    doc="x if positive, else alpha (exp(x) - 1)",
+)
+elementwise(
+    name="selu",
+    kinds="f",
+    code=_selu,
+    compute_dtype=float32,
+    cost="expensive",
+    zero_preserving=True,
+    doc="elu that keeps mean 0 and variance 1",
+)
+elementwise(
+    name="celu",
+    kinds="f",
+    params={"alpha": 1.0},
+    code=_celu,
+    compute_dtype=float32,
+    zero_preserving=True,
+    doc="x if positive, else alpha (exp(x / alpha) - 1)",
+)
+elementwise(
+    name="softsign",
+    kinds="f",
+    code=lambda x: x / (abs(x) + 1.0),
+    compute_dtype=float32,
+    cost="expensive",
+    zero_preserving=True,
+    doc="x / (1 + |x|)",
+)
+elementwise(
+    name="hard_sigmoid",
+    kinds="f",
+    code=_hard_sigmoid,
+    compute_dtype=float32,
+    cost="expensive",
+    doc="relu6(x + 3) / 6",
+)
+elementwise(
+    name="hard_swish",
+    aliases="hard_silu",
+    kinds="f",
+    code=lambda x: x * _hard_sigmoid(x),
+    compute_dtype=float32,
+    cost="expensive",
+    zero_preserving=True,
+    doc="x relu6(x + 3) / 6",
+)
+elementwise(
+    name="hard_tanh",
+    kinds="f",
+    params={"low": -1.0, "high": 1.0},
+    code=lambda x, *, low, high: _clamp(x, low, high),
+    compute_dtype=float32,
+    doc="x cut off at both ends",
+)
+elementwise(
+    name="hard_shrink",
+    kinds="f",
+    params={"threshold": 0.5},
+    code=lambda x, *, threshold: ast.where(abs(x) <= threshold, 0, x),
+    compute_dtype=float32,
+    doc="x, and 0 where it is no larger than threshold",
+)
+elementwise(
+    name="soft_shrink",
+    kinds="f",
+    params={"threshold": 0.5},
+    code=lambda x, *, threshold: x - _clamp(x, -threshold, threshold),
+    compute_dtype=float32,
+    zero_preserving=True,
+    doc="x moved towards 0 by threshold",
+)
+elementwise(
+    name="threshold",
+    kinds="f",
+    params={"threshold": 0.0, "value": 0.0},
+    code=lambda x, *, threshold, value: ast.where(x <= threshold, value, x),
+    compute_dtype=float32,
+    doc="x if it exceeds threshold, else value",
+)
+elementwise(
+    name="mish",
+    kinds="f",
+    code=_mish,
+    compute_dtype=float32,
+    cost="expensive",
+    zero_preserving=True,
+    doc="x tanh(softplus(x))",
+)
+elementwise(
+    name="quick_gelu",
+    kinds="f",
+    code=lambda x: x * ast.sigmoid(x * 1.702),
+    compute_dtype=float32,
+    cost="expensive",
+    zero_preserving=True,
+    doc="x sigmoid(1.702 x)",
+)
+elementwise(
+    name="tanh_shrink",
+    kinds="f",
+    code=_tanh_shrink,
+    compute_dtype=float32,
+    cost="expensive",
+    zero_preserving=True,
+    doc="x - tanh(x), exact near 0",
+)
+
+elementwise(
+    name="prelu",
+    kinds="f",
+    code=lambda x, alpha: _positive_or(x, x * alpha),
+    compute_dtype=float32,
+    doc="x if positive, else alpha x; alpha broadcasts",
+)
+
+
+# Gated linear units.
+
+
+def gated_linear_unit(*, name: str, activation: str, activated_half: str, doc: str) -> None:
+    """Register a gated linear unit: the product of the halves a and b of x, one of them activated.
+
+    Source: Dauphin et al., Language Modeling with Gated Convolutional Networks; the variants are
+    those of Shazeer, GLU Variants Improve Transformer.
+
+    Args:
+        name: name of the operator.
+        activation: the operator that is applied to one half.
+        activated_half: which half: "a", the first along the axis, or "b".
+        doc: what the output is, for help and reference pages.
+    """
+
+    def expand(node: Node, x: Entry) -> Entry:
+        shape = known_shape(x)
+        axis = normalize_axis(node, len(shape), node.params["axis"])
+        half = divide_exactly(shape[axis], 2)
+        if half is None:
+            raise ShapeError(
+                f"{node.where} needs an even length at axis {axis}, got {show_shape(shape)}"
+            )
+        size = (*shape[:axis], half, *shape[axis + 1 :])
+        origin = [0] * len(shape)
+        middle = [*origin[:axis], half, *origin[axis + 1 :]]
+        a = make("slice", x, begin=origin, size=size)
+        b = make("slice", x, begin=middle, size=size)
+        return make(activation, a) * b if activated_half == "a" else a * make(activation, b)
+
+    composite(name, 1, expand, doc, {"axis": -1})
+
+
+gated_linear_unit(
+    name="glu",
+    activation="sigmoid",
+    activated_half="b",
+    doc="a * sigmoid(b) of the halves a and b of x along axis",
+)
+gated_linear_unit(
+    name="reglu",
+    activation="relu",
+    activated_half="a",
+    doc="relu(a) * b of the halves a and b of x along axis",
+)
+gated_linear_unit(
+    name="geglu",
+    activation="gelu",
+    activated_half="a",
+    doc="gelu(a) * b of the halves a and b of x along axis",
+)
+gated_linear_unit(
+    name="swiglu",
+    activation="silu",
+    activated_half="a",
+    doc="silu(a) * b of the halves a and b of x along axis",
 )

@@ -1,4 +1,4 @@
-"""Angles and hyperbolas: trigonometric and hyperbolic functions and their inverses."""
+"""Trigonometric and hyperbolic functions and their inverses, conversions of angles."""
 
 from __future__ import annotations
 
@@ -6,55 +6,132 @@ from math import pi
 
 from passkit import ast
 from passkit.ast import Expr
-from passkit.ops.pointwise import elementwise
+from passkit.ops.elementwise_definition import elementwise
 from passkit.values.dtype import float32
 
 
 def _sinc(x: Expr) -> Expr:
-    """The sine of less than a quarter turn: 0 at whole numbers. Where x is 0 the limit, 1."""
-    t = x - ast.rint(x * 0.5) * 2.0  # whole turns do not count
+    """Return sin(pi x) / (pi x), exactly 0 at whole numbers other than 0, and 1 at 0.
+
+    The argument is reduced to -1/2 to 1/2 before it is multiplied by pi.
+    """
+    t = x - ast.rint(x * 0.5) * 2.0
     r = ast.where(abs(t) > 0.5, ast.copysign(ast.const(1, x.dtype), t) - t, t)
     return ast.where(ast.equal(x, 0), 1, ast.sin(r * pi) / (x * pi))
 
 
-# name, code, meaning, the other names, whether f(0) = 0
-for _name, _code, _doc, _aliases, _zero in (
-    ("tan", lambda x: ast.tan(x), "the tangent of x in radians", "", True),
-    ("asin", lambda x: ast.asin(x), "the angle whose sine is x", "arcsin", True),
-    ("acos", lambda x: ast.acos(x), "the angle whose cosine is x", "arccos", False),
-    ("atan", lambda x: ast.atan(x), "the angle whose tangent is x", "arctan", True),
-    ("sinh", lambda x: ast.sinh(x), "(exp(x) - exp(-x)) / 2", "", True),
-    ("cosh", lambda x: ast.cosh(x), "(exp(x) + exp(-x)) / 2", "", False),
-    ("asinh", lambda x: ast.asinh(x), "the inverse of sinh", "arcsinh", True),
-    ("acosh", lambda x: ast.acosh(x), "the inverse of cosh", "arccosh", False),
-    ("atanh", lambda x: ast.atanh(x), "the inverse of tanh", "arctanh", True),
-    ("sinc", _sinc, "sin(pi x) / (pi x), and 1 at 0", "", False),
-):
-    elementwise(
-        _name,
-        "f",
-        _code,
-        _doc,
-        cost="expensive",
-        aliases=_aliases,
-        zero=_zero,
-        least=float32 if _code is _sinc else None,
-    )
+elementwise(
+    name="tan",
+    kinds="f",
+    code=lambda x: ast.tan(x),
+    cost="expensive",
+    zero_preserving=True,
+    doc="the tangent of x in radians",
+)
+elementwise(
+    name="asin",
+    aliases="arcsin",
+    kinds="f",
+    code=lambda x: ast.asin(x),
+    cost="expensive",
+    zero_preserving=True,
+    doc="the angle whose sine is x",
+)
+elementwise(
+    name="acos",
+    aliases="arccos",
+    kinds="f",
+    code=lambda x: ast.acos(x),
+    cost="expensive",
+    doc="the angle whose cosine is x",
+)
+elementwise(
+    name="atan",
+    aliases="arctan",
+    kinds="f",
+    code=lambda x: ast.atan(x),
+    cost="expensive",
+    zero_preserving=True,
+    doc="the angle whose tangent is x",
+)
+elementwise(
+    name="sinh",
+    kinds="f",
+    code=lambda x: ast.sinh(x),
+    cost="expensive",
+    zero_preserving=True,
+    doc="(exp(x) - exp(-x)) / 2",
+)
+elementwise(
+    name="cosh",
+    kinds="f",
+    code=lambda x: ast.cosh(x),
+    cost="expensive",
+    doc="(exp(x) + exp(-x)) / 2",
+)
+elementwise(
+    name="asinh",
+    aliases="arcsinh",
+    kinds="f",
+    code=lambda x: ast.asinh(x),
+    cost="expensive",
+    zero_preserving=True,
+    doc="the inverse of sinh",
+)
+elementwise(
+    name="acosh",
+    aliases="arccosh",
+    kinds="f",
+    code=lambda x: ast.acosh(x),
+    cost="expensive",
+    doc="the inverse of cosh",
+)
+elementwise(
+    name="atanh",
+    aliases="arctanh",
+    kinds="f",
+    code=lambda x: ast.atanh(x),
+    cost="expensive",
+    zero_preserving=True,
+    doc="the inverse of tanh",
+)
+elementwise(
+    name="sinc",
+    kinds="f",
+    code=_sinc,
+    compute_dtype=float32,
+    cost="expensive",
+    doc="sin(pi x) / (pi x), and 1 at 0",
+)
 
 elementwise(
-    "atan2",
-    "f",
-    lambda y, x: ast.atan2(y, x),
-    "the angle of the point (x, y); NaN keeps, zeros keep their signs",
-    cost="expensive",
+    name="atan2",
     aliases="arctan2",
+    kinds="f",
+    code=lambda y, x: ast.atan2(y, x),
+    cost="expensive",
+    doc="the angle of the point (x, y); NaN keeps, zeros keep their signs",
 )
 elementwise(
-    "hypot", "f", lambda x, y: ast.hypot(x, y), "sqrt(x^2 + y^2) without overflow", cost="expensive"
+    name="hypot",
+    kinds="f",
+    code=lambda x, y: ast.hypot(x, y),
+    cost="expensive",
+    doc="sqrt(x^2 + y^2) without overflow",
 )
 elementwise(
-    "deg2rad", "f", lambda x: x * (pi / 180), "degrees as radians", aliases="radians", zero=True
+    name="deg2rad",
+    aliases="radians",
+    kinds="f",
+    code=lambda x: x * (pi / 180),
+    zero_preserving=True,
+    doc="degrees as radians",
 )
 elementwise(
-    "rad2deg", "f", lambda x: x * (180 / pi), "radians as degrees", aliases="degrees", zero=True
+    name="rad2deg",
+    aliases="degrees",
+    kinds="f",
+    code=lambda x: x * (180 / pi),
+    zero_preserving=True,
+    doc="radians as degrees",
 )

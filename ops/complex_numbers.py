@@ -1,6 +1,7 @@
-"""Complex numbers: their parts, and numbers made of two parts. They run in NumPy only.
+"""Operators on complex numbers: their parts, and complex numbers from two parts.
 
-Of a real number the imaginary part is 0, and it is its own conjugate.
+Complex numbers are computed in NumPy only. Real inputs run in kernels: their imaginary part is 0,
+and they are their own conjugate.
 """
 
 from __future__ import annotations
@@ -18,32 +19,29 @@ from passkit.graph import rules
 from passkit.graph.infer import same_dtype_rule
 from passkit.graph.node import Node
 from passkit.graph.op import OpPattern, register_op
-from passkit.ops.helpers import check_kinds
-from passkit.ops.pointwise import elementwise
+from passkit.ops.elementwise_definition import elementwise
+from passkit.ops.helpers import check_kinds, real_dtype
 from passkit.values.dtype import DType, dtype_of
 
 
-def _real(dtype: DType) -> DType:
-    """The dtype of a part."""
-    return dtype_of(f"float{4 * dtype.nbytes}") if dtype.kind == "c" else dtype
-
-
-def _part_type(node: Node, dtype: DType) -> DType:
+def _infer_part_type(node: Node, dtype: DType) -> DType:
+    """Infer the dtype of the real or imaginary part."""
     check_kinds(node, "iufc", dtype)
-    return _real(dtype)
+    return real_dtype(dtype)
 
 
-def _same_type(node: Node, dtype: DType) -> DType:
-    check_kinds(node, "iufc", dtype)
-    return dtype
-
-
-def _angle_type(node: Node, dtype: DType) -> DType:
+def _infer_angle_type(node: Node, dtype: DType) -> DType:
+    """Infer the dtype of an angle: a float."""
     check_kinds(node, "fc", dtype)
-    return _real(dtype)
+    return real_dtype(dtype)
 
 
-def _complex_type(node: Node, *dtypes: DType) -> DType:
+def _infer_complex_type(node: Node, *dtypes: DType) -> DType:
+    """Infer the complex dtype of two parts.
+
+    Raises:
+        DTypeError: the parts differ, or are neither float32 nor float64.
+    """
     part = same_dtype_rule(node, *dtypes)
     if part.name not in ("float32", "float64"):
         raise DTypeError(
@@ -52,44 +50,67 @@ def _complex_type(node: Node, *dtypes: DType) -> DType:
     return dtype_of(f"complex{16 * part.nbytes}")
 
 
-def _in_its_dtype(compute: Callable[..., Any]) -> Callable[..., Any]:
-    """An FCompute that gives what FInferType promises."""
+def _cast_result(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return an FCompute that casts the result of ``function(*arrays)`` to the inferred dtype."""
 
-    def run(node: Node, *x: Any) -> Any:
+    def compute(node: Node, *x: Any) -> Any:
         (result_dtype,) = rules.dtypes(node, [dtype_of(v.dtype) for v in x])
-        return np.asarray(compute(*x)).astype(result_dtype.numpy)
+        return np.asarray(function(*x)).astype(result_dtype.numpy)
 
-    return run
+    return compute
 
 
-def _joined(x: Any, y: Any) -> Any:
-    """Part by part: a product with the imaginary unit would make NaN of infinities."""
-    x, y = np.broadcast_arrays(x, y)
-    out = np.empty(x.shape, np.result_type(x, np.complex64))
-    out.real, out.imag = x, y
+def _complex_of_parts(real: Any, imag: Any) -> Any:
+    """Return the complex array of two broadcast parts.
+
+    The parts are stored one by one: a product with the imaginary unit would turn infinities to NaN.
+    """
+    real, imag = np.broadcast_arrays(real, imag)
+    out = np.empty(real.shape, np.result_type(real, np.complex64))
+    out.real, out.imag = real, imag
     return out
 
 
 def _angle(x: Expr) -> Expr:
-    """Of a real number: pi where it has a minus, -0 too."""
-    minus = ast.copysign(ast.const(1, x.dtype), x) < 0
-    return ast.where(ast.equal(x, x), ast.where(minus, ast.const(pi, x.dtype), 0), x)
+    """Return the angle of a real number: pi where its sign bit is set, as of -0, else 0."""
+    negative = ast.copysign(ast.const(1, x.dtype), x) < 0
+    return ast.where(ast.equal(x, x), ast.where(negative, ast.const(pi, x.dtype), 0), x)
 
 
-# name, NumPy's function, code for real numbers, dtype rule, meaning, the other names
-for _name, _function, _code, _types, _doc, _aliases in (
-    ("real", np.real, lambda x: x, _part_type, "the real part of x", ""),
-    ("imag", np.imag, lambda x: ast.const(0, x.dtype), _part_type, "the imaginary part of x", ""),
-    ("conj", np.conj, lambda x: x, _same_type, "x with the opposite imaginary part", "conjugate"),
-    ("angle", np.angle, _angle, _angle_type, "the angle of x in the complex plane", ""),
-):
-    _op = elementwise(_name, "", _code, _doc, _types, aliases=_aliases)
-    _op.set_attr("FCompute", _in_its_dtype(_function))
+elementwise(
+    name="real",
+    infer_type=_infer_part_type,
+    code=lambda x: x,
+    compute=_cast_result(np.real),
+    doc="the real part of x",
+)
+elementwise(
+    name="imag",
+    infer_type=_infer_part_type,
+    code=lambda x: ast.const(0, x.dtype),
+    compute=_cast_result(np.imag),
+    doc="the imaginary part of x",
+)
+elementwise(
+    name="conj",
+    aliases="conjugate",
+    kinds="iufc",
+    code=lambda x: x,
+    compute=_cast_result(np.conj),
+    doc="x with the opposite imaginary part",
+)
+elementwise(
+    name="angle",
+    infer_type=_infer_angle_type,
+    code=_angle,
+    compute=_cast_result(np.angle),
+    doc="the angle of x in the complex plane",
+)
 
 complex_ = register_op(
     "complex", num_inputs=2, doc="the complex number of a real and an imaginary part"
 ).include("elementwise")
-complex_.set_attr("FCompute", _in_its_dtype(_joined))
-complex_.set_attr("FInferType", _complex_type)
+complex_.set_attr("FCompute", _cast_result(_complex_of_parts))
+complex_.set_attr("FInferType", _infer_complex_type)
 complex_.set_attr("TOpPattern", OpPattern.BROADCAST)
 complex_.set_attr("TOpCost", "expensive")

@@ -1,67 +1,92 @@
-"""Quotients and remainders: truncated as in C, guarded against zero, common divisors."""
+"""Division: quotients rounded toward zero as in C, quotients guarded against 0, common divisors."""
 
 from __future__ import annotations
 
 from passkit import ast
 from passkit.ast import Expr
-from passkit.ops.pointwise import elementwise
+from passkit.ops.elementwise_definition import elementwise
 from passkit.values.dtype import float64
 
 
 def _trunc_div(x: Expr, y: Expr) -> Expr:
+    """Return x / y rounded toward 0."""
     return ast.trunc(x / y) if x.dtype.is_float else x // y
 
 
-def fmod(x: Expr, y: Expr) -> Expr:
-    """The rest of division towards 0: exact, with the sign of x."""
+def _fmod(x: Expr, y: Expr) -> Expr:
+    """Return the exact remainder of `_trunc_div`, with the sign of x."""
     return ast.fmod(x, y) if x.dtype.is_float else x % y
 
 
 def _lcm(x: Expr, y: Expr) -> Expr:
+    """Return the least common multiple; divided before multiplied, so that less wraps."""
     return abs(x // ast.gcd(x, y) * y)
 
 
-def _unless_zero(condition: Expr, value: Expr) -> Expr:
-    return ast.where(ast.equal(condition, 0), 0, value)
+def _zero_where_zero(x: Expr, value: Expr) -> Expr:
+    """Return 0 where x is 0, else ``value``."""
+    return ast.where(ast.equal(x, 0), 0, value)
 
 
 elementwise(
-    "trunc_div",
-    "iuf",
-    _trunc_div,
-    "x / y rounded toward 0; for integers x / 0 = 0",
-    cost="expensive",
-    least=float64,
+    name="trunc_div",
     aliases="truncate_div",
+    kinds="iuf",
+    code=_trunc_div,
+    compute_dtype=float64,
+    cost="expensive",
+    doc="x / y rounded toward 0; for integers x / 0 = 0",
 )
-for _name, _kinds, _code, _doc, _aliases in (
-    (
-        *(
-            "fmod",
-            "iuf",
-            fmod,
-            "x - trunc_div(x, y) * y, with the sign of x; for integers x % 0 = 0",
-        ),
-        "trunc_mod truncate_mod",
-    ),
-    ("gcd", "iu", lambda x, y: ast.gcd(x, y), "the greatest common divisor", ""),
-    ("lcm", "iu", _lcm, "the least common multiple, wrapped; 0 if either is", ""),
-    (
-        *("div_no_nan", "f", lambda x, y: _unless_zero(y, x / y), "x / y, and 0 where y is 0"),
-        "divide_no_nan",
-    ),
-    (
-        *("mul_no_nan", "f", lambda x, y: _unless_zero(y, x * y)),
-        *("x * y, and 0 where y is 0, even for x infinite or NaN", "multiply_no_nan"),
-    ),
-    ("xdivy", "f", lambda x, y: _unless_zero(x, x / y), "x / y, and 0 where x is 0", ""),
-):
-    elementwise(_name, _kinds, _code, _doc, cost="expensive", aliases=_aliases)
+elementwise(
+    name="fmod",
+    aliases="trunc_mod truncate_mod",
+    kinds="iuf",
+    code=_fmod,
+    cost="expensive",
+    doc="x - trunc_div(x, y) * y, with the sign of x; for integers x % 0 = 0",
+)
+elementwise(
+    name="gcd",
+    kinds="iu",
+    code=lambda x, y: ast.gcd(x, y),
+    cost="expensive",
+    doc="the greatest common divisor",
+)
+elementwise(
+    name="lcm",
+    kinds="iu",
+    code=_lcm,
+    cost="expensive",
+    doc="the least common multiple, wrapped; 0 if either is",
+)
+elementwise(
+    name="div_no_nan",
+    aliases="divide_no_nan",
+    kinds="f",
+    code=lambda x, y: _zero_where_zero(y, x / y),
+    cost="expensive",
+    doc="x / y, and 0 where y is 0",
+)
+elementwise(
+    name="mul_no_nan",
+    aliases="multiply_no_nan",
+    kinds="f",
+    code=lambda x, y: _zero_where_zero(y, x * y),
+    cost="expensive",
+    doc="x * y, and 0 where y is 0, even for x infinite or NaN",
+)
+elementwise(
+    name="xdivy",
+    kinds="f",
+    code=lambda x, y: _zero_where_zero(x, x / y),
+    cost="expensive",
+    doc="x / y, and 0 where x is 0",
+)
 
 elementwise(
-    "reciprocal_no_nan",
-    "f",
-    lambda x: _unless_zero(x, 1.0 / x),
-    "1 / x, and 0 where x is 0",
+    name="reciprocal_no_nan",
+    kinds="f",
+    code=lambda x: _zero_where_zero(x, 1.0 / x),
     cost="expensive",
+    doc="1 / x, and 0 where x is 0",
 )

@@ -1,50 +1,62 @@
-"""Exponentials, logarithms and roots, and the sums and products of them that overflow else."""
+"""Exponentials, logarithms and roots, and sums and products of them that do not overflow."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from math import inf, log
-from typing import Any
 
 from passkit import ast
 from passkit.ast import Expr
+from passkit.graph.node import Entry, Node
+from passkit.ops.elementwise_definition import elementwise
 from passkit.ops.helpers import make
-from passkit.ops.pointwise import elementwise
 from passkit.values.dtype import float32
 
 LOG_2 = log(2)
 
 
 def log1p_exp(x: Expr) -> Expr:
-    """max(x, 0) + log1p(exp(-|x|)): nothing overflows, and small results keep their digits."""
+    """Return log(1 + exp(x)) as max(x, 0) + log1p(exp(-|x|)).
+
+    Nothing overflows, and small results keep their digits.
+    """
     return ast.maximum(x, 0) + ast.log1p(ast.exp(-abs(x)))
 
 
 def log1m_exp(x: Expr) -> Expr:
-    """Two forms, each exact where the other cancels. Source: M. Mächler, Rmpfr, 2012."""
-    near = ast.log(-ast.expm1(x))
-    return ast.where(x > -LOG_2, near, ast.log1p(-ast.exp(x)))
+    """Return log(1 - exp(x)), in two forms, each exact where the other cancels.
+
+    Source: M. Mächler, Accurately Computing log(1 - exp(-|a|)), in the R package Rmpfr, 2012.
+    """
+    near_zero = ast.log(-ast.expm1(x))
+    return ast.where(x > -LOG_2, near_zero, ast.log1p(-ast.exp(x)))
 
 
 def _logaddexp(x: Expr, y: Expr) -> Expr:
-    """The larger plus log1p(exp(-|x - y|)); where both are one infinity, that."""
-    top, apart = ast.maximum(x, y), ast.where(ast.equal(x, y), 0, -abs(x - y))
-    return top + ast.log1p(ast.exp(apart))
+    """Return log(exp(x) + exp(y)) as max(x, y) + log1p(exp(-|x - y|)).
+
+    Equal infinities stay: their difference, NaN, is taken as 0.
+    """
+    return ast.maximum(x, y) + ast.log1p(ast.exp(_minus_distance(x, y)))
 
 
 def _logaddexp2(x: Expr, y: Expr) -> Expr:
-    top, apart = ast.maximum(x, y), ast.where(ast.equal(x, y), 0, -abs(x - y))
-    return top + ast.log1p(ast.exp2(apart)) * (1 / LOG_2)
+    """Return log2(2^x + 2^y), as `_logaddexp` to base 2."""
+    return ast.maximum(x, y) + ast.log1p(ast.exp2(_minus_distance(x, y))) * (1 / LOG_2)
+
+
+def _minus_distance(x: Expr, y: Expr) -> Expr:
+    return ast.where(ast.equal(x, y), 0, -abs(x - y))
 
 
 def _log_diff_exp(x: Expr, y: Expr) -> Expr:
-    """log(exp(x) - exp(y)): NaN where x < y, -inf where they are equal."""
-    wanted = x + log1m_exp(y - x)
-    return ast.where(ast.equal(x, y) & (x < inf), -inf, wanted)
+    """Return log(exp(x) - exp(y)): NaN where x < y, -inf where both are equal and below inf."""
+    difference = x + log1m_exp(y - x)
+    return ast.where(ast.equal(x, y) & (x < inf), -inf, difference)
 
 
-def _times(logarithm: Callable[[Expr], Expr]) -> Callable[[Expr, Expr], Expr]:
-    """x times a logarithm of y, but 0 where x is 0, unless y is NaN."""
+def _times_logarithm(logarithm: Callable[[Expr], Expr]) -> Callable[[Expr, Expr], Expr]:
+    """Return the code of x times a logarithm of y, but 0 where x is 0 and y is not NaN."""
 
     def code(x: Expr, y: Expr) -> Expr:
         zero = ast.equal(x, 0) & ast.equal(y, y)
@@ -54,7 +66,7 @@ def _times(logarithm: Callable[[Expr], Expr]) -> Callable[[Expr, Expr], Expr]:
 
 
 def _lmultiply(x: Expr, y: Expr) -> Expr:
-    """As xlogy, but 0 only where both are 0: 0 * log(-1) is NaN."""
+    """Return x log(y), and 0 where both are 0; unlike xlogy, 0 log(-1) is NaN."""
     return ast.where(ast.equal(x, 0) & ast.equal(y, 0), 0, x * ast.log(y))
 
 
@@ -62,60 +74,144 @@ def _exp10(x: Expr) -> Expr:
     return ast.pow(ast.const(10, x.dtype), x)
 
 
-def _logaddexp_gradient(node: Any, dy: Any) -> list[Any]:
-    """The share that each side has in the sum; where both are equal, a half."""
+def _logaddexp_gradient(node: Node, dy: Entry) -> list[Entry]:
+    """Return dy times the share of each operand in the sum: a sigmoid of their difference."""
+    assert node.op is not None
     x, y = node.inputs
-    apart = (x - y) * (LOG_2 if node.op.name == "logaddexp2" else 1.0)
-    return [dy * make("sigmoid", apart), dy * make("sigmoid", -apart)]
+    difference = (x - y) * (LOG_2 if node.op.name == "logaddexp2" else 1.0)
+    return [dy * make("sigmoid", difference), dy * make("sigmoid", -difference)]
 
-
-# name, code, meaning, the other names, whether f(0) = 0
-for _name, _code, _doc, _aliases, _zero in (
-    ("exp2", lambda x: ast.exp2(x), "2 to the power x", "", False),
-    ("exp10", _exp10, "10 to the power x", "", False),
-    ("log2", lambda x: ast.log2(x), "the logarithm of x to base 2", "", False),
-    ("log10", lambda x: ast.log10(x), "the logarithm of x to base 10", "", False),
-    ("cbrt", lambda x: ast.cbrt(x), "the cube root of x", "", True),
-    ("log1m", lambda x: ast.log1p(-x), "log(1 - x), exact near 0", "", True),
-    ("log1m_exp", log1m_exp, "log(1 - exp(x)); NaN where x > 0", "log1mexp", False),
-):
-    elementwise(
-        _name, "f", _code, _doc, cost="expensive", aliases=_aliases, zero=_zero, least=float32
-    )
 
 elementwise(
-    "log1p_exp",
-    "f",
-    log1p_exp,
-    "log(1 + exp(x))",
+    name="exp2",
+    kinds="f",
+    code=lambda x: ast.exp2(x),
+    compute_dtype=float32,
     cost="expensive",
-    aliases="softplus",
-    least=float32,
-    gradient=lambda node, dy: [dy * make("sigmoid", node.inputs[0])],
+    doc="2 to the power x",
+)
+elementwise(
+    name="exp10",
+    kinds="f",
+    code=_exp10,
+    compute_dtype=float32,
+    cost="expensive",
+    doc="10 to the power x",
+)
+elementwise(
+    name="log2",
+    kinds="f",
+    code=lambda x: ast.log2(x),
+    compute_dtype=float32,
+    cost="expensive",
+    doc="the logarithm of x to base 2",
+)
+elementwise(
+    name="log10",
+    kinds="f",
+    code=lambda x: ast.log10(x),
+    compute_dtype=float32,
+    cost="expensive",
+    doc="the logarithm of x to base 10",
+)
+elementwise(
+    name="cbrt",
+    kinds="f",
+    code=lambda x: ast.cbrt(x),
+    compute_dtype=float32,
+    cost="expensive",
+    zero_preserving=True,
+    doc="the cube root of x",
+)
+elementwise(
+    name="log1m",
+    kinds="f",
+    code=lambda x: ast.log1p(-x),
+    compute_dtype=float32,
+    cost="expensive",
+    zero_preserving=True,
+    doc="log(1 - x), exact near 0",
+)
+elementwise(
+    name="log1m_exp",
+    aliases="log1mexp",
+    kinds="f",
+    code=log1m_exp,
+    compute_dtype=float32,
+    cost="expensive",
+    doc="log(1 - exp(x)); NaN where x > 0",
 )
 
-# name, code, meaning, the other names
-for _name, _code2, _doc, _aliases in (
-    ("log_diff_exp", _log_diff_exp, "log(exp(x) - exp(y)); NaN where x < y", ""),
-    ("xlogy", _times(ast.log), "x log(y), and 0 where x is 0", ""),
-    ("xlog1py", _times(ast.log1p), "x log(1 + y), and 0 where x is 0", ""),
-    ("lmultiply", _lmultiply, "x log(y), and 0 where both are 0", "multiply_log"),
-):
-    elementwise(_name, "f", _code2, _doc, cost="expensive", aliases=_aliases, least=float32)
+elementwise(
+    name="log1p_exp",
+    aliases="softplus",
+    kinds="f",
+    code=log1p_exp,
+    compute_dtype=float32,
+    cost="expensive",
+    gradient=lambda node, dy: [dy * make("sigmoid", node.inputs[0])],
+    doc="log(1 + exp(x))",
+)
 
-elementwise("inv_square", "f", lambda x: 1.0 / (x * x), "1 / x^2", cost="expensive", least=float32)
+elementwise(
+    name="log_diff_exp",
+    kinds="f",
+    code=_log_diff_exp,
+    compute_dtype=float32,
+    cost="expensive",
+    doc="log(exp(x) - exp(y)); NaN where x < y",
+)
+elementwise(
+    name="xlogy",
+    kinds="f",
+    code=_times_logarithm(ast.log),
+    compute_dtype=float32,
+    cost="expensive",
+    doc="x log(y), and 0 where x is 0",
+)
+elementwise(
+    name="xlog1py",
+    kinds="f",
+    code=_times_logarithm(ast.log1p),
+    compute_dtype=float32,
+    cost="expensive",
+    doc="x log(1 + y), and 0 where x is 0",
+)
+elementwise(
+    name="lmultiply",
+    aliases="multiply_log",
+    kinds="f",
+    code=_lmultiply,
+    compute_dtype=float32,
+    cost="expensive",
+    doc="x log(y), and 0 where both are 0",
+)
 
-for _name, _code2, _doc, _aliases in (
-    ("logaddexp", _logaddexp, "log(exp(x) + exp(y))", "log_sum_exp"),
-    ("logaddexp2", _logaddexp2, "log2(2^x + 2^y)", ""),
-):
-    elementwise(
-        _name,
-        "f",
-        _code2,
-        _doc,
-        cost="expensive",
-        aliases=_aliases,
-        least=float32,
-        gradient=_logaddexp_gradient,
-    )
+elementwise(
+    name="inv_square",
+    kinds="f",
+    code=lambda x: 1.0 / (x * x),
+    compute_dtype=float32,
+    cost="expensive",
+    doc="1 / x^2",
+)
+
+elementwise(
+    name="logaddexp",
+    aliases="log_sum_exp",
+    kinds="f",
+    code=_logaddexp,
+    compute_dtype=float32,
+    cost="expensive",
+    gradient=_logaddexp_gradient,
+    doc="log(exp(x) + exp(y))",
+)
+elementwise(
+    name="logaddexp2",
+    kinds="f",
+    code=_logaddexp2,
+    compute_dtype=float32,
+    cost="expensive",
+    gradient=_logaddexp_gradient,
+    doc="log2(2^x + 2^y)",
+)

@@ -1,60 +1,80 @@
-"""Numbers as floats are: signs, neighbours, NaN and infinities; differences, steps, mixtures."""
+"""Signs, neighbours, NaN and infinities of floats; differences, steps, interpolation."""
 
 from __future__ import annotations
 
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 from passkit import ast
 from passkit.ast import Expr
 from passkit.errors import DTypeError
 from passkit.graph.node import Node
+from passkit.ops.elementwise_definition import elementwise
 from passkit.ops.helpers import check_kinds, make, number_param
-from passkit.ops.pointwise import elementwise
-from passkit.values.dtype import DType, float32, is_narrow, largest_finite
+from passkit.values.dtype import DType, bool_, float32, is_narrow, largest_finite
 
 
 def _is_finite(x: Expr) -> Expr:
+    """Return whether x is neither NaN nor infinite: true for integers."""
     return abs(x) < inf if x.dtype.is_float else ast.equal(x, x)
 
 
 def _is_inf(x: Expr) -> Expr:
+    """Return whether x is infinite: false for integers."""
     return ast.equal(abs(x), inf) if x.dtype.is_float else ast.not_equal(x, x)
 
 
-def _nextafter(x: Expr, y: Expr) -> Expr:
-    return _next_narrow(x, y) if is_narrow(x.dtype) else ast.nextafter(x, y)
+class FloatLimits(NamedTuple):
+    """Limits of a floating-point format."""
+
+    epsilon: float
+    """The distance from 1 to the next larger number."""
+    smallest: float
+    """The smallest positive number, which is subnormal."""
+    largest: float
+    """The largest finite number."""
 
 
-def _next_narrow(x: Expr, y: Expr) -> Expr:
-    """The next float of 16 bits: x moved by 0.6 to 1.2 of the distance, in float32, and rounded."""
-    last, least, top = LIMITS[x.dtype.name]
-    wide, toward = ast.cast(x, float32), ast.cast(y, float32)
-    far = ast.maximum(abs(wide) * (0.6 * last), 0.6 * least)
-    moved = ast.where(wide < toward, wide + far, wide - far)
-    moved = ast.where(ast.equal(abs(wide), inf), ast.copysign(ast.const(top, float32), wide), moved)
-    signed = ast.copysign(moved, ast.where(ast.equal(wide, 0.0), toward, wide))
-    found = ast.where(ast.equal(wide, toward), toward, signed)
-    number = ast.equal(wide, wide) & ast.equal(toward, toward)
-    return ast.cast(ast.where(number, found, wide + toward), x.dtype)
-
-
-LIMITS = {
-    "float16": (2.0**-10, 2.0**-24, 65504.0),
-    "bfloat16": (2.0**-7, 2.0**-133, 2.0**128 - 2.0**120),
+NARROW_LIMITS = {
+    "float16": FloatLimits(epsilon=2.0**-10, smallest=2.0**-24, largest=65504.0),
+    "bfloat16": FloatLimits(epsilon=2.0**-7, smallest=2.0**-133, largest=2.0**128 - 2.0**120),
 }
-"""The distance from 1 to the next float, the least float, and the greatest."""
+
+
+def _nextafter(x: Expr, y: Expr) -> Expr:
+    """Return the float next to x in the direction of y."""
+    return _nextafter_narrow(x, y) if is_narrow(x.dtype) else ast.nextafter(x, y)
+
+
+def _nextafter_narrow(x: Expr, y: Expr) -> Expr:
+    """Return the next float of 16 bits, computed in float32.
+
+    x is moved by 0.6 to 1.2 of the distance to its neighbour, and rounded to 16 bits.
+    """
+    limits = NARROW_LIMITS[x.dtype.name]
+    wide, target = ast.cast(x, float32), ast.cast(y, float32)
+    distance = ast.maximum(abs(wide) * (0.6 * limits.epsilon), 0.6 * limits.smallest)
+    moved = ast.where(wide < target, wide + distance, wide - distance)
+    largest = ast.copysign(ast.const(limits.largest, float32), wide)
+    moved = ast.where(ast.equal(abs(wide), inf), largest, moved)
+    signed = ast.copysign(moved, ast.where(ast.equal(wide, 0.0), target, wide))
+    neighbour = ast.where(ast.equal(wide, target), target, signed)
+    both_numbers = ast.equal(wide, wide) & ast.equal(target, target)
+    return ast.cast(ast.where(both_numbers, neighbour, wide + target), x.dtype)
 
 
 def _signbit(x: Expr) -> Expr:
+    """Return whether the sign bit is set, as it is of -0.0."""
     return ast.copysign(ast.const(1, x.dtype), x) < 0 if x.dtype.is_float else x < 0
 
 
 def _fmax(x: Expr, y: Expr) -> Expr:
+    """Return the larger number; where one is NaN, the other."""
     return ast.where(ast.not_equal(x, x), y, ast.where(ast.not_equal(y, y), x, ast.maximum(x, y)))
 
 
 def _fmin(x: Expr, y: Expr) -> Expr:
+    """Return the smaller number; where one is NaN, the other."""
     return ast.where(ast.not_equal(x, x), y, ast.where(ast.not_equal(y, y), x, ast.minimum(x, y)))
 
 
@@ -63,53 +83,67 @@ def _fdim(x: Expr, y: Expr) -> Expr:
 
 
 def _heaviside(x: Expr, middle: Expr) -> Expr:
+    """Return 0 where x is negative, 1 where it is positive, ``middle`` where it is 0."""
     return ast.where(
         x > 0, ast.const(1, x.dtype), ast.where(x < 0, 0, ast.where(ast.equal(x, 0), middle, x))
     )
 
 
 def _lerp(x: Expr, y: Expr, t: Expr) -> Expr:
-    """From the nearer end, so that both ends are met exactly."""
-    apart = y - x
-    return ast.where(abs(t) < 0.5, x + t * apart, y - apart * (1.0 - t))
+    """Return x + t (y - x), computed from the nearer end, so that both ends are exact."""
+    difference = y - x
+    return ast.where(abs(t) < 0.5, x + t * difference, y - difference * (1.0 - t))
 
 
 def _is_close(x: Expr, y: Expr, *, rtol: float, atol: float, equal_nan: bool) -> Expr:
-    """As NumPy's: finite y count relatively, infinities must be equal."""
+    """Return whether x is near a finite y, as NumPy does; infinities must be equal."""
     near = (abs(x - y) <= abs(y) * rtol + atol) & (abs(y) < inf)
-    out = near | ast.equal(x, y)
-    return out | (ast.not_equal(x, x) & ast.not_equal(y, y)) if equal_nan else out
+    close = near | ast.equal(x, y)
+    return close | (ast.not_equal(x, x) & ast.not_equal(y, y)) if equal_nan else close
 
 
-def _replaced_type(node: Node, x: DType) -> DType:
-    for what in ("posinf", "neginf"):
-        if node.params[what] is not None:
-            number_param(node, what)
+def _infer_nan_to_num_type(node: Node, x: DType) -> DType:
+    """Infer the dtype, that of x, and check the parameters.
+
+    Raises:
+        GraphError: ``posinf`` or ``neginf`` is neither a number nor None.
+        DTypeError: x is no float.
+    """
+    for name in ("posinf", "neginf"):
+        if node.params[name] is not None:
+            number_param(node, name)
     check_kinds(node, "f", x)
     return x
 
 
 def _nan_to_num(x: Expr, *, nan: float, posinf: Any, neginf: Any) -> Expr:
-    most = largest_finite(x.dtype)
-    high, low = (most if posinf is None else posinf), (-most if neginf is None else neginf)
+    """Return x with NaN and infinities replaced; None is the largest or lowest finite number."""
+    largest = largest_finite(x.dtype)
+    high = largest if posinf is None else posinf
+    low = -largest if neginf is None else neginf
     finite = ast.where(ast.equal(x, inf), float(high), ast.where(ast.equal(x, -inf), float(low), x))
     return ast.where(ast.equal(x, x), finite, nan)
 
 
 def _round_half_away(x: Expr) -> Expr:
-    """The whole part, one further where at least a half is left."""
-    whole = ast.trunc(x)
-    further = whole + ast.copysign(ast.const(1, x.dtype), x)
-    return ast.where(abs(x - whole) >= 0.5, further, whole)
+    """Return the nearest integer; one half is rounded away from 0."""
+    truncated = ast.trunc(x)
+    next_integer = truncated + ast.copysign(ast.const(1, x.dtype), x)
+    return ast.where(abs(x - truncated) >= 0.5, next_integer, truncated)
 
 
 def _ldexp(x: Expr, n: Expr) -> Expr:
-    like = x.dtype
-    wide = ast.cast(x, float32) if like.nbytes < 4 else x
-    return ast.cast(ast.ldexp(wide, ast.cast(n, wide.dtype)), like)
+    """Return x 2^n; floats of 16 bits are computed in float32, so that they are rounded once."""
+    wide = ast.cast(x, float32) if x.dtype.nbytes < 4 else x
+    return ast.cast(ast.ldexp(wide, ast.cast(n, wide.dtype)), x.dtype)
 
 
-def _ldexp_type(node: Node, x: DType, n: DType) -> DType:
+def _infer_ldexp_type(node: Node, x: DType, n: DType) -> DType:
+    """Infer the dtype, that of x.
+
+    Raises:
+        DTypeError: x is no float, or n no integer.
+    """
     check_kinds(node, "f", x)
     if not n.is_integer:
         raise DTypeError(
@@ -119,71 +153,128 @@ def _ldexp_type(node: Node, x: DType, n: DType) -> DType:
 
 
 elementwise(
-    "isfinite",
-    "iuf",
-    _is_finite,
-    "whether x is no NaN and no infinity",
-    truth=True,
+    name="isfinite",
     aliases="is_finite",
+    kinds="iuf",
+    result_dtype=bool_,
+    code=_is_finite,
+    doc="whether x is no NaN and no infinity",
 )
-elementwise("isinf", "iuf", _is_inf, "whether x is infinite", truth=True, aliases="is_inf")
-elementwise("signbit", "iuf", _signbit, "whether x has a minus: -0 too", truth=True)
 elementwise(
-    "isclose",
-    "f",
-    _is_close,
-    "whether |x - y| <= atol + rtol |y|, as bool",
+    name="isinf",
+    aliases="is_inf",
+    kinds="iuf",
+    result_dtype=bool_,
+    code=_is_inf,
+    doc="whether x is infinite",
+)
+elementwise(
+    name="signbit",
+    kinds="iuf",
+    result_dtype=bool_,
+    code=_signbit,
+    doc="whether x has a minus: -0 too",
+)
+elementwise(
+    name="isclose",
+    kinds="f",
+    result_dtype=bool_,
     params={"rtol": 1e-5, "atol": 1e-8, "equal_nan": False},
-    least=float32,
-    truth=True,
+    code=_is_close,
+    compute_dtype=float32,
+    doc="whether |x - y| <= atol + rtol |y|, as bool",
 )
-elementwise("positive", "iuf", lambda x: x, "x")
-elementwise("copysign", "f", lambda x, y: ast.copysign(x, y), "|x| with the sign of y")
-elementwise("nextafter", "f", _nextafter, "the float next to x on the way to y")
 elementwise(
-    "ldexp",
-    "f",
-    _ldexp,
-    "x 2^n for integers n, rounded once",
-    _ldexp_type,
+    name="positive",
+    kinds="iuf",
+    code=lambda x: x,
+    doc="x",
+)
+elementwise(
+    name="copysign",
+    kinds="f",
+    code=lambda x, y: ast.copysign(x, y),
+    doc="|x| with the sign of y",
+)
+elementwise(
+    name="nextafter",
+    kinds="f",
+    code=_nextafter,
+    doc="the float next to x on the way to y",
+)
+elementwise(
+    name="ldexp",
+    kinds="f",
+    infer_type=_infer_ldexp_type,
+    code=_ldexp,
     gradient=lambda node, dy: [make("ldexp", dy, node.inputs[1]), None],
+    doc="x 2^n for integers n, rounded once",
 )
 elementwise(
-    "fmax",
-    "iuf",
-    _fmax,
-    "the larger; where one is NaN the other; of zeros of both signs y, in float16 x "
+    name="fmax",
+    kinds="iuf",
+    code=_fmax,
+    doc="the larger; where one is NaN the other; of zeros of both signs y, in float16 x "
     "(NumPy's choice depends on the position)",
 )
 elementwise(
-    "fmin",
-    "iuf",
-    _fmin,
-    "the smaller; where one is NaN the other; of zeros of both signs y, in float16 x "
+    name="fmin",
+    kinds="iuf",
+    code=_fmin,
+    doc="the smaller; where one is NaN the other; of zeros of both signs y, in float16 x "
     "(NumPy's choice depends on the position)",
 )
-elementwise("fdim", "iuf", _fdim, "x - y where that is positive, else 0; NaN stays")
-elementwise("heaviside", "f", _heaviside, "0 where x < 0, 1 where x > 0, middle at 0; NaN stays")
 elementwise(
-    "step", "f", lambda x: ast.where(x < 0, ast.const(0, x.dtype), 1), "0 where x < 0, else 1"
+    name="fdim",
+    kinds="iuf",
+    code=_fdim,
+    doc="x - y where that is positive, else 0; NaN stays",
 )
 elementwise(
-    "squared_difference",
-    "iuf",
-    lambda x, y: (x - y) * (x - y),
-    "(x - y)^2",
-    least=float32,
+    name="heaviside",
+    kinds="f",
+    code=_heaviside,
+    doc="0 where x < 0, 1 where x > 0, middle at 0; NaN stays",
 )
-elementwise("lerp", "f", _lerp, "x + t (y - x): x at 0, y at 1", least=float32)
-elementwise("fma", "f", lambda x, y, z: ast.fma(x, y, z), "x y + z, rounded once", least=float32)
 elementwise(
-    "nan_to_num",
-    "f",
-    _nan_to_num,
-    "x with NaN and infinities replaced: by 0 and the largest finite floats, or as told",
-    _replaced_type,
+    name="step",
+    kinds="f",
+    code=lambda x: ast.where(x < 0, ast.const(0, x.dtype), 1),
+    doc="0 where x < 0, else 1",
+)
+elementwise(
+    name="squared_difference",
+    kinds="iuf",
+    code=lambda x, y: (x - y) * (x - y),
+    compute_dtype=float32,
+    doc="(x - y)^2",
+)
+elementwise(
+    name="lerp",
+    kinds="f",
+    code=_lerp,
+    compute_dtype=float32,
+    doc="x + t (y - x): x at 0, y at 1",
+)
+elementwise(
+    name="fma",
+    kinds="f",
+    code=lambda x, y, z: ast.fma(x, y, z),
+    compute_dtype=float32,
+    doc="x y + z, rounded once",
+)
+elementwise(
+    name="nan_to_num",
+    kinds="f",
+    infer_type=_infer_nan_to_num_type,
     params={"nan": 0.0, "posinf": None, "neginf": None},
+    code=_nan_to_num,
+    doc="x with NaN and infinities replaced: by 0 and the largest finite floats, or as told",
 )
 elementwise(
-    "round_half_away", "f", _round_half_away, "the nearest integer, ties away from 0", zero=True
+    name="round_half_away",
+    kinds="f",
+    code=_round_half_away,
+    zero_preserving=True,
+    doc="the nearest integer, ties away from 0",
 )

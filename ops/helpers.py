@@ -15,7 +15,7 @@ from passkit.errors import DTypeError, GraphError, PasskitError, ShapeError
 from passkit.graph.infer import agree, same_dtype_rule, show_shape
 from passkit.graph.node import CONSTANT, Entry, Node, constant
 from passkit.graph.op import REQUIRED, Op, get_op
-from passkit.values.dtype import DType
+from passkit.values.dtype import DType, dtype_of
 from passkit.values.size import Extent, Shape, Size
 
 
@@ -81,6 +81,11 @@ def common_dtype(kinds: str, result: DType | None = None) -> Callable[..., Any]:
         return result or dtypes[0]
 
     return infer_type
+
+
+def real_dtype(dtype: DType) -> DType:
+    """Return the dtype of the real and imaginary parts; for real dtypes, ``dtype`` itself."""
+    return dtype_of(f"float{4 * dtype.nbytes}") if dtype.kind == "c" else dtype
 
 
 # Axes and shapes.

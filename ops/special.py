@@ -1,171 +1,279 @@
-"""Special functions: gamma and error functions, logits, the normal distribution.
+"""Special functions: error and gamma functions, logits, the normal distribution, zeta.
 
-Kernels compute the gamma functions and the inverse error functions in double, within 16 units in
-the last place of a float64, except near a zero of lgamma or digamma: there the error is a few
-units of the largest summand.
+Kernels compute the gamma functions and the inverse error functions in float64, within 16 units in
+the last place, except near a zero of lgamma or digamma: there the error is a few units of the
+largest summand. The incomplete gamma and beta functions and zeta are sums of as many terms as their
+inputs need, in float64: within 1e-13 for a and b up to 1e4. Where a beta function is 1 less a small
+part, the error is relative to 1. Their gradients are with respect to the last input only; to ask
+for another one is an error.
 """
 
 from __future__ import annotations
 
 from math import factorial, pi, sqrt
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from passkit import ast
-from passkit.ast import Expr
 from passkit.errors import GraphError
 from passkit.graph.node import Entry, Node
 from passkit.ops.composites import composite
+from passkit.ops.elementwise_definition import elementwise
 from passkit.ops.exponentials import log1m_exp, log1p_exp
 from passkit.ops.helpers import make
-from passkit.ops.pointwise import elementwise
 from passkit.values.dtype import float32, float64
 
-ROOT_HALF = sqrt(0.5)
-REST = -4.833646656726457e-17
-"""The root of 1/2 less ROOT_HALF."""
+if TYPE_CHECKING:
+    from passkit.ast import Expr
+
+SQRT_HALF = sqrt(0.5)
+SQRT_HALF_ERROR = -4.833646656726457e-17
+"""The square root of 1/2 less SQRT_HALF."""
 
 
-def phi(x: Expr) -> Expr:
-    """erfc(-x / sqrt(2)) / 2, corrected for the rounding of the quotient, which erfc enlarges."""
+# Expressions of one element.
+
+
+def _normal_cdf(x: Expr) -> Expr:
+    """Return erfc(-x / sqrt(2)) / 2, the distribution function of the normal distribution.
+
+    In the tail, erfc enlarges the rounding error of its argument, which is corrected to first
+    order.
+    """
     minus = -x
-    h = minus * ROOT_HALF
-    high = ast.const(ROOT_HALF, x.dtype)
-    low = ast.fma(minus, high, -h) + minus * (ROOT_HALF - float(high.value) + REST)
+    h = minus * SQRT_HALF
+    high = ast.const(SQRT_HALF, x.dtype)
+    low = ast.fma(minus, high, -h) + minus * (SQRT_HALF - float(high.value) + SQRT_HALF_ERROR)
     tail = (h > 1) & (h < 40)
     return ast.erfc(h) * 0.5 * ast.where(tail, 1.0 - 2.0 * h * low, 1)
 
 
-def _inv_phi(p: Expr) -> Expr:
+def _normal_cdf_approximation(x: Expr) -> Expr:
+    """Return the normal distribution function by a sigmoid.
+
+    Source: S. R. Bowling et al., A logistic approximation to the cumulative normal, 2009.
+    """
+    return ast.sigmoid(x * (x * x * 0.07056 + 1.5976))
+
+
+def _normal_quantile(p: Expr) -> Expr:
+    """Return the inverse of the normal distribution function."""
     return ast.erfcinv(p + p) * -sqrt(2)
 
 
 def _logit(p: Expr) -> Expr:
-    """log(p / (1 - p)); about 1/2, where that cancels, by log1p."""
-    middle = ast.log1p((p + p - 1.0) / (1.0 - p))
-    return ast.where((p > 0.3) & (p < 0.65), middle, ast.log(p / (1.0 - p)))
+    """Return log(p / (1 - p)); near 1/2, where that cancels, by log1p."""
+    near_half = ast.log1p((p + p - 1.0) / (1.0 - p))
+    return ast.where((p > 0.3) & (p < 0.65), near_half, ast.log(p / (1.0 - p)))
+
+
+def _log_inv_logit_diff(x: Expr, y: Expr) -> Expr:
+    """Return log(sigmoid(x) - sigmoid(y)), as in Stan."""
+    return x - log1p_exp(x) + log1m_exp(y - x) - log1p_exp(y)
 
 
 def _log_beta(a: Expr, b: Expr) -> Expr:
+    """Return the logarithm of the beta function."""
     return ast.lgamma(a) + ast.lgamma(b) - ast.lgamma(a + b)
 
 
 def _log_binomial(n: Expr, k: Expr) -> Expr:
-    """log of n! / (k! (n - k)!)."""
+    """Return the logarithm of n! / (k! (n - k)!)."""
     return ast.lgamma(n + 1.0) - ast.lgamma(k + 1.0) - ast.lgamma(n - k + 1.0)
 
 
-def _log_inv_logit_diff(x: Expr, y: Expr) -> Expr:
-    """x - log1p_exp(x) + log1m_exp(y - x) - log1p_exp(y), as in Stan."""
-    return x - log1p_exp(x) + log1m_exp(y - x) - log1p_exp(y)
+# Gradients, where the derivative of the expression is long or inexact.
 
 
-def _phi_approx(x: Expr) -> Expr:
-    """Source: S. R. Bowling et al., A logistic approximation to the cumulative normal, 2009."""
-    return ast.sigmoid(x * (x * x * 0.07056 + 1.5976))
-
-
-def _phi_gradient(node: Any, dy: Any) -> list[Any]:
+def _normal_cdf_gradient(node: Node, dy: Entry) -> list[Entry]:
+    """Return dy times the density of the normal distribution."""
     x = node.inputs[0]
     return [dy * (make("exp", x * x * -0.5) * sqrt(0.5 / pi))]
 
 
-def _logit_gradient(node: Any, dy: Any) -> list[Any]:
+def _logit_gradient(node: Node, dy: Entry) -> list[Entry]:
     p = node.inputs[0]
     return [dy / (p * (1.0 - p))]
 
 
-def _share(sign: float, factor: float) -> Any:
-    """The derivative of the logarithms of sigmoids."""
-    return lambda node, dy: [dy * (make("sigmoid", node.inputs[0] * sign) * factor)]
-
-
-GRADIENTS = {
-    **{"Phi": _phi_gradient, "logit": _logit_gradient},
-    **{"log_inv_logit": _share(-1.0, 1.0), "log1m_inv_logit": _share(1.0, -1.0)},
-}
-"""Where the derivative of the code is long, or not exact."""
-
-# name, code, meaning, the other names
-for _name, _code, _doc, _aliases in (
-    ("erfc", lambda x: ast.erfc(x), "1 - erf(x), exact in the tail", ""),
-    ("erfinv", lambda x: ast.erfinv(x), "the inverse of erf: from -1 to 1", ""),
-    ("erfcinv", lambda x: ast.erfcinv(x), "the inverse of erfc: from 0 to 2", ""),
-    ("tgamma", lambda x: ast.tgamma(x), "the gamma function; NaN at -1, -2, ...", "gamma"),
-    ("Phi", phi, "the distribution function of the normal distribution", "ndtr normal_cdf"),
-    ("Phi_approx", _phi_approx, "Phi to three digits, by a sigmoid", ""),
-    ("inv_Phi", _inv_phi, "the inverse of Phi: from 0 to 1", "ndtri"),
-    ("logit", _logit, "log(p / (1 - p))", ""),
-    ("log_inv_logit", lambda x: -log1p_exp(-x), "log(sigmoid(x))", "log_sigmoid log_expit"),
-    ("log1m_inv_logit", lambda x: -log1p_exp(x), "log(1 - sigmoid(x))", ""),
-):
-    elementwise(
-        _name,
-        "f",
-        _code,
-        _doc,
-        cost="expensive",
-        aliases=_aliases,
-        least=float32,
-        gradient=GRADIENTS.get(_name),
-    )
-
-for _name, _code2, _doc, _aliases in (
-    ("lbeta", _log_beta, "the logarithm of the beta function", "betaln"),
-    ("beta", lambda a, b: ast.exp(_log_beta(a, b)), "the beta function", ""),
-    (
-        *("binomial_coefficient_log", _log_binomial),
-        *("log of n! / (k! (n - k)!), by gamma functions", "log_choose"),
-    ),
-    ("log_inv_logit_diff", _log_inv_logit_diff, "log(sigmoid(x) - sigmoid(y))", ""),
-):
-    elementwise(_name, "f", _code2, _doc, cost="expensive", aliases=_aliases, least=float64)
-
-
-# The derivatives of lgamma are operators of their own, so that each has the next.
-
-
-def _next(name: str) -> Any:
-    return lambda node, dy: [dy * make(name, node.inputs[0])]
-
+# The operators.
 
 elementwise(
-    "lgamma",
-    "f",
-    lambda x: ast.lgamma(x),
-    "the logarithm of the magnitude of the gamma function",
+    name="erfc",
+    kinds="f",
+    code=lambda x: ast.erfc(x),
+    compute_dtype=float32,
     cost="expensive",
+    doc="1 - erf(x), exact in the tail",
+)
+elementwise(
+    name="erfinv",
+    kinds="f",
+    code=lambda x: ast.erfinv(x),
+    compute_dtype=float32,
+    cost="expensive",
+    doc="the inverse of erf: from -1 to 1",
+)
+elementwise(
+    name="erfcinv",
+    kinds="f",
+    code=lambda x: ast.erfcinv(x),
+    compute_dtype=float32,
+    cost="expensive",
+    doc="the inverse of erfc: from 0 to 2",
+)
+elementwise(
+    name="tgamma",
+    aliases="gamma",
+    kinds="f",
+    code=lambda x: ast.tgamma(x),
+    compute_dtype=float32,
+    cost="expensive",
+    doc="the gamma function; NaN at -1, -2, ...",
+)
+elementwise(
+    name="Phi",
+    aliases="ndtr normal_cdf",
+    kinds="f",
+    code=_normal_cdf,
+    compute_dtype=float32,
+    cost="expensive",
+    gradient=_normal_cdf_gradient,
+    doc="the distribution function of the normal distribution",
+)
+elementwise(
+    name="Phi_approx",
+    kinds="f",
+    code=_normal_cdf_approximation,
+    compute_dtype=float32,
+    cost="expensive",
+    doc="Phi to three digits, by a sigmoid",
+)
+elementwise(
+    name="inv_Phi",
+    aliases="ndtri",
+    kinds="f",
+    code=_normal_quantile,
+    compute_dtype=float32,
+    cost="expensive",
+    doc="the inverse of Phi: from 0 to 1",
+)
+elementwise(
+    name="logit",
+    kinds="f",
+    code=_logit,
+    compute_dtype=float32,
+    cost="expensive",
+    gradient=_logit_gradient,
+    doc="log(p / (1 - p))",
+)
+elementwise(
+    name="log_inv_logit",
+    aliases="log_sigmoid log_expit",
+    kinds="f",
+    code=lambda x: -log1p_exp(-x),
+    compute_dtype=float32,
+    cost="expensive",
+    gradient=lambda node, dy: [dy * make("sigmoid", node.inputs[0] * -1.0)],
+    doc="log(sigmoid(x))",
+)
+elementwise(
+    name="log1m_inv_logit",
+    kinds="f",
+    code=lambda x: -log1p_exp(x),
+    compute_dtype=float32,
+    cost="expensive",
+    gradient=lambda node, dy: [dy * (make("sigmoid", node.inputs[0]) * -1.0)],
+    doc="log(1 - sigmoid(x))",
+)
+
+elementwise(
+    name="lbeta",
+    aliases="betaln",
+    kinds="f",
+    code=_log_beta,
+    compute_dtype=float64,
+    cost="expensive",
+    doc="the logarithm of the beta function",
+)
+elementwise(
+    name="beta",
+    kinds="f",
+    code=lambda a, b: ast.exp(_log_beta(a, b)),
+    compute_dtype=float64,
+    cost="expensive",
+    doc="the beta function",
+)
+elementwise(
+    name="binomial_coefficient_log",
+    aliases="log_choose",
+    kinds="f",
+    code=_log_binomial,
+    compute_dtype=float64,
+    cost="expensive",
+    doc="log of n! / (k! (n - k)!), by gamma functions",
+)
+elementwise(
+    name="log_inv_logit_diff",
+    kinds="f",
+    code=_log_inv_logit_diff,
+    compute_dtype=float64,
+    cost="expensive",
+    doc="log(sigmoid(x) - sigmoid(y))",
+)
+
+
+# The gamma function's logarithm and its derivatives, each of which is an operator.
+
+elementwise(
+    name="lgamma",
     aliases="gammaln",
-    gradient=_next("digamma"),
-)
-elementwise(
-    "digamma",
-    "f",
-    lambda x: ast.digamma(x),
-    "the derivative of lgamma; -inf at 0, NaN at -1, -2, ...",
+    kinds="f",
+    code=lambda x: ast.lgamma(x),
     cost="expensive",
-    aliases="psi",
-    gradient=_next("trigamma"),
+    gradient=lambda node, dy: [dy * make("digamma", node.inputs[0])],
+    doc="the logarithm of the magnitude of the gamma function",
 )
 elementwise(
-    "trigamma",
-    "f",
-    lambda x: ast.trigamma(x),
-    "the derivative of digamma; inf at 0, -1, -2, ...",
+    name="digamma",
+    aliases="psi",
+    kinds="f",
+    code=lambda x: ast.digamma(x),
+    cost="expensive",
+    gradient=lambda node, dy: [dy * make("trigamma", node.inputs[0])],
+    doc="the derivative of lgamma; -inf at 0, NaN at -1, -2, ...",
+)
+elementwise(
+    name="trigamma",
+    kinds="f",
+    code=lambda x: ast.trigamma(x),
     cost="expensive",
     gradient=lambda node, dy: [dy * make("polygamma", node.inputs[0], n=2)],
+    doc="the derivative of digamma; inf at 0, -1, -2, ...",
 )
 
 BERNOULLI = (
-    *(1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510),
-    *(43867 / 798, -174611 / 330),
+    1 / 6,
+    -1 / 30,
+    1 / 42,
+    -1 / 30,
+    5 / 66,
+    -691 / 2730,
+    7 / 6,
+    -3617 / 510,
+    43867 / 798,
+    -174611 / 330,
 )
-"""B2, B4 up to B20: enough from 10 + n on."""
+"""The Bernoulli numbers B2, B4 up to B20: enough for the asymptotic series from 10 + n on."""
 
 
 def _polygamma(node: Node, x: Entry) -> Entry:
-    """In double: steps of 1 up to 10 + n, then an asymptotic series; below 1/2 by reflection.
+    """Expand the n-th derivative of digamma, in float64.
 
-    Source: NIST Digital Library of Mathematical Functions, 5.15.
+    Recurrence raises x in steps of 1 to 10 + n, where an asymptotic series is used; x below 1/2 is
+    reflected. Source: NIST Digital Library of Mathematical Functions, 5.15.
+
+    Raises:
+        GraphError: ``n`` is no int from 0 to 20.
     """
     n = node.params["n"]
     if isinstance(n, bool) or not isinstance(n, int) or not 0 <= n <= 20:
@@ -175,37 +283,43 @@ def _polygamma(node: Node, x: Entry) -> Entry:
     wide = make("cast", x, dtype="float64")
     low = wide < 0.5
     a = make("where", low, 1.0 - wide, wide)
-    total = sum(_power(1.0 / (a + float(k)), n + 1) for k in range(1, 10 + n))
-    total = _power(1.0 / a, n + 1) + total
+    steps = sum(_power(1.0 / (a + float(k)), n + 1) for k in range(1, 10 + n))
+    steps = _power(1.0 / a, n + 1) + steps
     r = 1.0 / (a + float(10 + n))
     w = r * r
-    tail: Any = 0.0
+    series: Any = 0.0
     for k in range(len(BERNOULLI), 0, -1):
-        tail = (tail + BERNOULLI[k - 1] * factorial(2 * k + n - 1) / factorial(2 * k)) * w
-    tail = tail + r * (factorial(n) / 2) + float(factorial(n - 1))
-    above = total * float(factorial(n)) + _power(r, n) * tail
-    out = make("where", low, _reflected(n, wide, above), above if n % 2 else -above)
+        series = (series + BERNOULLI[k - 1] * factorial(2 * k + n - 1) / factorial(2 * k)) * w
+    series = series + r * (factorial(n) / 2) + float(factorial(n - 1))
+    magnitude = steps * float(factorial(n)) + _power(r, n) * series
+    signed = magnitude if n % 2 else -magnitude
+    out = make("where", low, _reflect_polygamma(n, wide, magnitude), signed)
     return make("cast", out, dtype=str(x.dtype))
 
 
-def _reflected(n: int, x: Entry, above: Entry) -> Entry:
-    """The n-th derivative of -pi cot(pi x), and what remains; a polynomial in the cotangent."""
-    turn = x - make("rint", x)
-    turn = make("where", make("equal", x, 0.0), x, turn)
-    sine = make("sin", turn * pi)
-    c = make("sin", (0.5 - make("abs", turn)) * pi) / sine
-    factors = [0.0, 1.0]  # of 1, c, c^2 and so on
+def _reflect_polygamma(n: int, x: Entry, magnitude: Entry) -> Entry:
+    """Return polygamma at x < 1/2 by the reflection formula.
+
+    The n-th derivative of -pi cot(pi x), a polynomial in the cotangent, less ``magnitude``, the
+    magnitude of polygamma at 1 - x.
+    """
+    offset = x - make("rint", x)
+    offset = make("where", make("equal", x, 0.0), x, offset)
+    sine = make("sin", offset * pi)
+    cotangent = make("sin", (0.5 - make("abs", offset)) * pi) / sine
+    coefficients = [0.0, 1.0]  # of 1, cotangent, cotangent^2 and so on
     for _ in range(n):
-        slopes = [k * f for k, f in enumerate(factors)][1:]
-        both = zip([*slopes, 0.0, 0.0], [0.0, 0.0, *slopes], strict=True)
-        factors = [-pi * (a + b) for a, b in both]
+        slopes = [k * c for k, c in enumerate(coefficients)][1:]
+        pairs = zip([*slopes, 0.0, 0.0], [0.0, 0.0, *slopes], strict=True)
+        coefficients = [-pi * (a + b) for a, b in pairs]
     value: Any = 0.0
-    for f in factors[::-1]:
-        value = value * c + f
-    return value * -pi - above  # type: ignore[no-any-return]
+    for c in coefficients[::-1]:
+        value = value * cotangent + c
+    return value * -pi - magnitude  # type: ignore[no-any-return]
 
 
 def _power(x: Entry, n: int) -> Entry:
+    """Return x to the power n >= 1 by multiplication."""
     out = x
     for _ in range(n - 1):
         out = out * x
@@ -219,4 +333,42 @@ composite(
     "the n-th derivative of digamma",
     {"n": 0},
     FGradient=lambda node, dy: [dy * make("polygamma", node.inputs[0], n=node.params["n"] + 1)],
+)
+
+
+# Incomplete gamma and beta functions, and Hurwitz' zeta function.
+
+elementwise(
+    name="igamma",
+    aliases="gammainc",
+    input_names=("a", "x"),
+    kinds="f",
+    code=lambda a, x: ast.igamma(a, x),
+    cost="expensive",
+    doc="the lower incomplete gamma function over gamma(a); NaN but for a > 0, x > 0, or x = 0",
+)
+elementwise(
+    name="igammac",
+    aliases="gammaincc",
+    input_names=("a", "x"),
+    kinds="f",
+    code=lambda a, x: ast.igammac(a, x),
+    cost="expensive",
+    doc="the upper incomplete gamma function over gamma(a); NaN but for a > 0, x >= 0",
+)
+elementwise(
+    name="betainc",
+    input_names=("a", "b", "x"),
+    kinds="f",
+    code=lambda a, b, x: ast.betainc(a, b, x),
+    cost="expensive",
+    doc="the incomplete beta function over beta(a, b); NaN but for a, b > 0, x from 0 to 1",
+)
+elementwise(
+    name="zeta",
+    input_names=("x", "q"),
+    kinds="f",
+    code=lambda x, q: ast.zeta(x, q),
+    cost="expensive",
+    doc="Hurwitz' zeta function: the sum of (q + k)^-x for k from 0; NaN for x < 1",
 )
