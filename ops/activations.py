@@ -7,9 +7,10 @@ TensorFlow's nn and PyTorch's nn.functional, each by its defining formula.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from passkit import ast
+from passkit.ast import Expr
 from passkit.errors import ShapeError
 from passkit.graph.infer import show_shape
 from passkit.graph.node import Entry, Node, known_shape
@@ -18,9 +19,6 @@ from passkit.ops.elementwise_definition import elementwise
 from passkit.ops.helpers import make, normalize_axis
 from passkit.values.dtype import float32
 from passkit.values.size import divide_exactly
-
-if TYPE_CHECKING:
-    from passkit.ast import Expr
 
 SELU_SCALE = 1.0507009873554804934193349852946
 SELU_ALPHA = 1.6732632423543772848170429916717

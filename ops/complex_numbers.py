@@ -1,4 +1,4 @@
-"""Operators on complex numbers: their parts, and complex numbers from two parts.
+"""Operators on complex numbers, which run in NumPy only: parts, and numbers from two parts.
 
 Complex numbers are computed in NumPy only. Real inputs run in kernels: their imaginary part is 0,
 and they are their own conjugate.

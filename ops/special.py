@@ -11,9 +11,10 @@ for another one is an error.
 from __future__ import annotations
 
 from math import factorial, pi, sqrt
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from passkit import ast
+from passkit.ast import Expr
 from passkit.errors import GraphError
 from passkit.graph.node import Entry, Node
 from passkit.ops.composites import composite
@@ -21,9 +22,6 @@ from passkit.ops.elementwise_definition import elementwise
 from passkit.ops.exponentials import log1m_exp, log1p_exp
 from passkit.ops.helpers import make
 from passkit.values.dtype import float32, float64
-
-if TYPE_CHECKING:
-    from passkit.ast import Expr
 
 SQRT_HALF = sqrt(0.5)
 SQRT_HALF_ERROR = -4.833646656726457e-17
