@@ -252,7 +252,13 @@ def gated_linear_unit(*, name: str, activation: str, activated_half: str, doc: s
         b = make("slice", x, begin=middle, size=size)
         return make(activation, a) * b if activated_half == "a" else a * make(activation, b)
 
-    composite(name, 1, expand, doc, {"axis": -1})
+    composite(
+        name=name,
+        inputs=1,
+        expand=expand,
+        params={"axis": -1},
+        doc=doc,
+    )
 
 
 gated_linear_unit(

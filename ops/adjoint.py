@@ -1,4 +1,4 @@
-"""Operators that gradients need: what undoes a broadcast, a slice or a product."""
+"""Operators that gradients consist of: the adjoints of broadcasting, slices and products."""
 
 from __future__ import annotations
 
@@ -30,22 +30,30 @@ if TYPE_CHECKING:
 
 
 def _sum_like(node: Node, x: Entry, like: Entry) -> Entry:
-    """The sum over what broadcasting ``like`` to the shape of x repeats.
+    """Sum x over the elements that broadcasting ``like`` to its shape repeats.
 
-    An axis that is known to have one element is not summed: there -0 stays -0.
+    An axis that is known to have one element is not summed, so that -0 stays -0.
     """
-    wide, wanted = known_shape(x), known_shape(like)
-    lead = len(wide) - len(wanted)
-    axes = (*range(lead), *(lead + k for k, n in enumerate(wanted) if n == 1 != wide[lead + k]))
+    shape, target = known_shape(x), known_shape(like)
+    new_axes = len(shape) - len(target)
+    repeated = [new_axes + k for k, n in enumerate(target) if n == 1 != shape[new_axes + k]]
+    axes = (*range(new_axes), *repeated)
     out = make("reduce_sum", x, axis=axes) if axes else x
-    return out if out.shape == wanted else make("reshape", out, shape=wanted)
+    return out if out.shape == target else make("reshape", out, shape=target)
 
 
-def _sum_like_shape(node: Node, x: Shape, like: Shape) -> Shape:
-    """The second shape. Raises: ShapeError where it does not broadcast to the first."""
-    lead = len(x) - len(like)
-    pairs = [(n, m) for n, m in zip(x[lead:], like, strict=True) if m != 1] if lead >= 0 else []
-    if lead < 0 or any(isinstance(n, int) and isinstance(m, int) and n != m for n, m in pairs):
+def _infer_sum_like_shape(node: Node, x: Shape, like: Shape) -> Shape:
+    """Return the shape of ``like``.
+
+    Raises:
+        ShapeError: it does not broadcast to that of ``x``.
+    """
+    new_axes = len(x) - len(like)
+    pairs: list[tuple[Extent, Extent]] = []
+    if new_axes >= 0:
+        pairs = [(n, m) for n, m in zip(x[new_axes:], like, strict=True) if m != 1]
+    differ = any(isinstance(n, int) and isinstance(m, int) and n != m for n, m in pairs)
+    if new_axes < 0 or differ:
         raise ShapeError(
             f"{node.where} needs a shape that broadcasts to {show_shape(x)}, got "
             f"{show_shape(like)}; reduce_sum takes any axes"
@@ -56,19 +64,21 @@ def _sum_like_shape(node: Node, x: Shape, like: Shape) -> Shape:
 
 
 sum_like = composite(
-    "sum_like",
-    ["x", "like"],
-    _sum_like,
-    "x summed to the shape of like, which broadcasts to that of x",
-    shape=_sum_like_shape,
+    name="sum_like",
+    inputs=["x", "like"],
+    expand=_sum_like,
+    shape=_infer_sum_like_shape,
     types=common_dtype("iuf"),
     TOperator="sum_like",
     FGradient=lambda node, dy: [
         make("broadcast_to", dy, shape=known_shape(node.inputs[0])),
         None,
     ],
+    doc="x summed to the shape of like, which broadcasts to that of x",
 )
 
+
+# sized_by: an input that is there for its sizes only
 
 sized_by = register_op(
     "sized_by", -1, doc="the first input; the others only tell a call what sizes there are"
@@ -83,25 +93,30 @@ sized_by.set_attr("TOpCost", "light")
 sized_by.set_attr("TOperator", "sized_by")
 
 
-# unslice: the other way round than slice
+# unslice: the adjoint of slice
 
 
 def _unslice_params(node: Node, shape: Shape) -> tuple[Shape, Shape, tuple[int, ...]]:
-    """The result's shape, begin and step, one for each axis."""
-    wanted = parse_extents(node, node.params["shape"], "shape")
+    """Return the output's shape, begin and step, one for each axis.
+
+    Raises:
+        ShapeError: they are not one for each axis, a step is no int other than 0, or an element
+            would lie outside the output.
+    """
+    target = parse_extents(node, node.params["shape"], "shape")
     begin = parse_extents(node, node.params["begin"], "begin")
-    given = node.params["step"]
-    step = (1,) * len(shape) if given is None else parse_extents(node, given, "step")
-    for what, value in (("shape", wanted), ("begin", begin), ("step", step)):
+    step_param = node.params["step"]
+    step = (1,) * len(shape) if step_param is None else parse_extents(node, step_param, "step")
+    for name, value in (("shape", target), ("begin", begin), ("step", step)):
         if len(value) != len(shape):
             raise ShapeError(
-                f"{node.where} needs {len(shape)} extents as {what}, one for each axis of "
+                f"{node.where} needs {len(shape)} extents as {name}, one for each axis of "
                 f"{show_shape(shape)}, got {show_shape(value)}"
             )
     steps = tuple(s for s in step if isinstance(s, int) and s != 0)
     if len(steps) != len(step):
         raise ShapeError(f"{node.where} needs ints other than 0 as step, got {show_shape(step)}")
-    for k, (n, b, s, m) in enumerate(zip(shape, begin, steps, wanted, strict=True)):
+    for k, (n, b, s, m) in enumerate(zip(shape, begin, steps, target, strict=True)):
         if not all(isinstance(v, int) for v in (n, b, m)) or n == 0:
             continue
         last = b + (n - 1) * s
@@ -109,47 +124,44 @@ def _unslice_params(node: Node, shape: Shape) -> tuple[Shape, Shape, tuple[int, 
             raise ShapeError(
                 f"{node.where} writes elements {b} to {last} of axis {k}, which has length {m}"
             )
-    return wanted, begin, steps
+    return target, begin, steps
 
 
-def _unslice_shape(node: Node, shape: Shape) -> Shape:
-    """The wanted shape. Raises: ShapeError when an element would lie outside of it."""
+def _infer_unslice_shape(node: Node, shape: Shape) -> Shape:
     return _unslice_params(node, shape)[0]
 
 
 def _unslice_element(node: Node, index: Index, read: Reader) -> Expr:
-    """Zero, but where an element of the input goes; the arm that reads is lazy."""
-    x = node.inputs[0]
-    shape = known_shape(x)
-    wanted, begin, steps = _unslice_params(node, shape)
+    """Return the element of the input that belongs at the index, else 0.
+
+    The input is read only where the condition holds.
+    """
+    shape = known_shape(node.inputs[0])
+    target, begin, steps = _unslice_params(node, shape)
     inside: Expr | None = None
-    at: list[Expr] = []
-    for i, n, m, b, s in zip(index, shape, wanted, begin, steps, strict=True):
+    input_index: list[Expr] = []
+    for i, n, m, b, s in zip(index, shape, target, begin, steps, strict=True):
         if (b, s) == (0, 1) and n == m:
-            at.append(i)
+            input_index.append(i)
             continue
-        ahead = i - ast.size_of(b) if s > 0 else ast.size_of(b) - i
-        conditions = [ahead >= 0] if not (s > 0 and b == 0) else []
-        conditions.append(ahead < _reach(n, abs(s)))
+        distance = i - ast.size_of(b) if s > 0 else ast.size_of(b) - i
+        conditions = [distance >= 0] if not (s > 0 and b == 0) else []
+        conditions.append(distance < ast.size_of(n * abs(s)))
         if abs(s) > 1:
-            conditions.append(ast.equal(ahead % ast.size_of(abs(s)), 0))
-        for c in conditions:
-            inside = c if inside is None else inside & c
-        at.append(ahead if abs(s) == 1 else ahead // ast.size_of(abs(s)))
-    value = read(*at)
+            conditions.append(ast.equal(distance % ast.size_of(abs(s)), 0))
+        for condition in conditions:
+            inside = condition if inside is None else inside & condition
+        input_index.append(distance if abs(s) == 1 else distance // ast.size_of(abs(s)))
+    value = read(*input_index)
     return value if inside is None else ast.where(inside, value, ast.const(0, value.dtype))
 
 
-def _reach(n: Extent, step: int) -> Expr:
-    return ast.size_of(n * step)
-
-
-def _unslice_compute(node: Node, x: Any) -> Any:
-    wanted, begin, steps = _unslice_params(node, x.shape)
-    out = np.zeros([int(n) for n in wanted], x.dtype)
-    at = [int(b) + s * np.arange(n) for b, n, s in zip(begin, x.shape, steps, strict=True)]
-    if at:
-        out[np.ix_(*at)] = x
+def _compute_unslice(node: Node, x: Any) -> Any:
+    target, begin, steps = _unslice_params(node, x.shape)
+    out = np.zeros([int(n) for n in target], x.dtype)
+    positions = [int(b) + s * np.arange(n) for b, n, s in zip(begin, x.shape, steps, strict=True)]
+    if positions:
+        out[np.ix_(*positions)] = x
     else:
         out[()] = x
     return out
@@ -162,11 +174,11 @@ def _unslice_gradient(node: Node, dy: Entry) -> list[Entry]:
 
 
 def _simplify_unslice(node: Node) -> Entry | None:
-    """What fills everything in its order goes."""
+    """Replace an unslice that fills the entire output in order by its input."""
     shape = known_shape(node.inputs[0])
     _, begin, steps = _unslice_params(node, shape)
-    whole = all(b == 0 for b in begin) and all(s == 1 for s in steps)
-    return as_replacement(node, node.inputs[0]) if whole else None
+    in_order = all(b == 0 for b in begin) and all(s == 1 for s in steps)
+    return as_replacement(node, node.inputs[0]) if in_order else None
 
 
 unslice = register_movement(
@@ -175,30 +187,39 @@ unslice = register_movement(
     "zeros of a shape with x in them, from begin[k] of axis k on, step[k] apart",
     OpPattern.INJECTIVE,
 )
-unslice.set_attr("FInferShape", _unslice_shape)
+unslice.set_attr("FInferShape", _infer_unslice_shape)
 unslice.set_attr("FElement", _unslice_element)
-unslice.set_attr("FCompute", _unslice_compute)
+unslice.set_attr("FCompute", _compute_unslice)
 unslice.set_attr("FGradient", _unslice_gradient)
 unslice.set_attr("FSimplify", _simplify_unslice)
 
 
+# div_by_size: division by an extent, which may be symbolic
+
+
 def _size_param(node: Node) -> Extent:
+    """Return the parameter ``size``.
+
+    Raises:
+        ShapeError: it is neither an int nor a Size.
+    """
     size = node.params["size"]
     if isinstance(size, bool) or not isinstance(size, (int, Size)):
         raise ShapeError(f"{node.where} needs an int or a size, got {size!r}")
     return size
 
 
-def _div_shape(node: Node, shape: Shape) -> Shape:
-    """The input's shape, once the size is checked."""
+def _infer_div_by_size_shape(node: Node, shape: Shape) -> Shape:
+    """Return the input's shape, after a check of the size."""
     _size_param(node)
     return shape
 
 
 def _div_by_size(node: Node, x: Expr) -> Expr:
-    """The quotient; sizes may be larger than any float of 16 bits, so those divide in float32."""
-    wide = float32 if is_narrow(x.dtype) else x.dtype
-    quotient = ast.cast(x, wide) / ast.cast(ast.size_of(_size_param(node)), wide)
+    """Return the quotient; 16-bit floats, which may not hold the size, are divided in float32."""
+    compute_dtype = float32 if is_narrow(x.dtype) else x.dtype
+    divisor = ast.cast(ast.size_of(_size_param(node)), compute_dtype)
+    quotient = ast.cast(x, compute_dtype) / divisor
     return ast.cast(quotient, x.dtype)
 
 
@@ -207,7 +228,7 @@ div_by_size = register_op(
 ).include("elementwise")
 div_by_size.set_attr("FCodeGen", _div_by_size)
 div_by_size.set_attr("FInferType", common_dtype("f"))
-div_by_size.set_attr("FInferShape", _div_shape)
+div_by_size.set_attr("FInferShape", _infer_div_by_size_shape)
 div_by_size.set_attr("TOpPattern", OpPattern.ELEMWISE)
 div_by_size.set_attr("TOpCost", "light")
 div_by_size.set_attr(
@@ -215,53 +236,60 @@ div_by_size.set_attr(
 )
 
 
-# prod_others: the derivative of a product, right where factors are 0
+# prod_others: the derivative of a product, correct where factors are 0
 
 
-def _zeros_among(node: Node, x: Entry) -> tuple[Entry, Entry, Entry, Entry]:
-    """Which factors are 0, how many; the factors, and their product, with 1 for those."""
-    fold = {"axis": node.params["axis"], "keepdims": True}
-    zero = make("equal", x, 0.0)
-    count = make("reduce_sum", make("cast", zero, dtype=x.dtype), **fold)
-    others = make("where", zero, 1.0, x)
-    return zero, count, others, make("reduce_prod", others, **fold)
+def _mask_zeros(node: Node, x: Entry) -> tuple[Entry, Entry, Entry, Entry]:
+    """Return whether a factor is 0, the number of zeros, the other factors, and their product.
+
+    The other factors are x with 1 in place of 0.
+    """
+    params = {"axis": node.params["axis"], "keepdims": True}
+    is_zero = make("equal", x, 0.0)
+    zero_count = make("reduce_sum", make("cast", is_zero, dtype=x.dtype), **params)
+    others = make("where", is_zero, 1.0, x)
+    return is_zero, zero_count, others, make("reduce_prod", others, **params)
 
 
 def _prod_others(node: Node, x: Entry) -> Entry:
-    zero, count, others, product = _zeros_among(node, x)
-    alone = make("logical_and", zero, make("equal", count, 1.0))
-    chosen = make("logical_or", alone, make("equal", count, 0.0))
-    return make("where", chosen, product / others, 0.0)
+    """Return the product over the element: for the only 0 that of the others, else 0 with zeros."""
+    is_zero, zero_count, others, product = _mask_zeros(node, x)
+    is_only_zero = make("logical_and", is_zero, make("equal", zero_count, 1.0))
+    nonzero = make("logical_or", is_only_zero, make("equal", zero_count, 0.0))
+    return make("where", nonzero, product / others, 0.0)
 
 
 def _prod_others_gradient(node: Node, dy: Entry) -> list[Entry]:
-    """Sum over i of dy[i] times the product of all but i and the one it is the gradient of.
+    """Return for each k the sum over i of dy[i] times the product of all but i and k.
 
-    With two zeros only the product without both is left, with three nothing.
+    With one zero, that product is not 0 if i or k is its position; with two, if i and k are their
+    positions; with three it is always 0.
     """
     x = node.inputs[0]
-    fold = {"axis": node.params["axis"], "keepdims": True}
-    zero, count, others, product = _zeros_among(node, x)
-    part = dy / others
-    rest = make("reduce_sum", make("where", zero, 0.0, part), **fold)
-    lost = make("reduce_sum", make("where", zero, dy, 0.0), **fold)
-    one = make("where", zero, rest, lost)
-    two = make("where", make("logical_and", zero, make("equal", count, 2.0)), lost - dy, 0.0)
-    some = make("where", make("equal", count, 1.0), one, two)
-    return [product / others * make("where", make("equal", count, 0.0), rest - part, some)]
+    params = {"axis": node.params["axis"], "keepdims": True}
+    is_zero, zero_count, others, product = _mask_zeros(node, x)
+    term = dy / others
+    sum_of_terms = make("reduce_sum", make("where", is_zero, 0.0, term), **params)
+    dy_at_zeros = make("reduce_sum", make("where", is_zero, dy, 0.0), **params)
+    one_zero = make("where", is_zero, sum_of_terms, dy_at_zeros)
+    is_one_of_two = make("logical_and", is_zero, make("equal", zero_count, 2.0))
+    more_zeros = make("where", is_one_of_two, dy_at_zeros - dy, 0.0)
+    with_zeros = make("where", make("equal", zero_count, 1.0), one_zero, more_zeros)
+    no_zeros = make("equal", zero_count, 0.0)
+    return [product / others * make("where", no_zeros, sum_of_terms - term, with_zeros)]
 
 
-def _others_shape(node: Node, shape: Shape) -> Shape:
+def _infer_prod_others_shape(node: Node, shape: Shape) -> Shape:
     normalize_axes(node, len(shape), node.params["axis"])
     return shape
 
 
 prod_others = composite(
-    "prod_others",
-    1,
-    _prod_others,
-    "for each element the product of all others along axis",
-    {"axis": None},
-    shape=_others_shape,
+    name="prod_others",
+    inputs=1,
+    expand=_prod_others,
+    params={"axis": None},
+    shape=_infer_prod_others_shape,
     FGradient=_prod_others_gradient,
+    doc="for each element the product of all others along axis",
 )

@@ -1,4 +1,4 @@
-"""Slices replaced: ``slice_assign`` gives x with a part of it from elsewhere; x itself stays."""
+"""Slices assigned: copies of x with a slice replaced; and TensorFlow's strided_slice."""
 
 from __future__ import annotations
 
@@ -20,9 +20,16 @@ if TYPE_CHECKING:
     from passkit.ast import Expr
     from passkit.space.reads import Index, Reader
 
+MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
+"""The parameters of `strided_slice` of which each bit is about one entry of begin and end."""
 
-def _assign_shape(node: Node, shape: Shape, value: Shape) -> Shape:
-    """The input's shape. Raises: ShapeError when the value has not the shape of the slice."""
+
+def _infer_slice_assign_shape(node: Node, shape: Shape, value: Shape) -> Shape:
+    """Return the shape of the first input.
+
+    Raises:
+        ShapeError: the slice is out of range, or the value has not its shape.
+    """
     size = slice_shape(node, shape)
     if len(size) != len(value):
         raise ShapeError(
@@ -34,81 +41,99 @@ def _assign_shape(node: Node, shape: Shape, value: Shape) -> Shape:
     return shape
 
 
-def _assign_element(node: Node, at: Index, read: Reader, read_value: Reader) -> Expr:
-    """The value's element where the index lies in the slice on every axis."""
+def _slice_assign_element(node: Node, index: Index, read: Reader, read_value: Reader) -> Expr:
+    """Return the element of the value where the index lies in the slice, else that of x."""
     shape = known_shape(node.inputs[0])
     begin, size, step = slice_params(node, shape)
-    there: Expr | None = None
-    inner: list[Expr] = []
-    for i, n, b, count, s in zip(at, shape, begin, size, step, strict=True):
+    in_slice: Expr | None = None
+    value_index: list[Expr] = []
+    for i, n, b, count, s in zip(index, shape, begin, size, step, strict=True):
         if (b, s) == (0, 1) and count == n:
-            inner.append(i)
+            value_index.append(i)
             continue
         assert isinstance(s, int)
-        ahead = i - ast.size_of(b) if s > 0 else ast.size_of(b) - i
-        here = ahead >= 0
-        place = ahead if abs(s) == 1 else ahead // abs(s)
+        distance = i - ast.size_of(b) if s > 0 else ast.size_of(b) - i
+        in_axis = distance >= 0
+        position = distance if abs(s) == 1 else distance // abs(s)
         if abs(s) != 1:
-            here = here & ast.equal(ahead % abs(s), 0)
-        here = here & (place < ast.size_of(count))
-        there = here if there is None else there & here
-        inner.append(place)
-    return read_value(*inner) if there is None else ast.where(there, read_value(*inner), read(*at))
+            in_axis = in_axis & ast.equal(distance % abs(s), 0)
+        in_axis = in_axis & (position < ast.size_of(count))
+        in_slice = in_axis if in_slice is None else in_slice & in_axis
+        value_index.append(position)
+    value = read_value(*value_index)
+    return value if in_slice is None else ast.where(in_slice, value, read(*index))
 
 
-def _assign_gradient(node: Node, dy: Entry) -> list[Entry | None]:
-    """What is replaced has no part in the result."""
+def _slice_assign_gradient(node: Node, dy: Entry) -> list[Entry | None]:
+    """Return dy with 0 in the slice for x, and the slice of dy for the value."""
     value = node.inputs[1]
-    rest = make("slice_assign", dy, zeros_of(value), **node.params)
-    size = known_shape(value)
-    mine = make("slice", dy, begin=node.params["begin"], size=size, step=node.params["step"])
-    return [rest, mine]
+    dx = make("slice_assign", dy, zeros_of(value), **node.params)
+    begin, step = node.params["begin"], node.params["step"]
+    return [dx, make("slice", dy, begin=begin, size=known_shape(value), step=step)]
 
 
-assign = register_movement(
+slice_assign = register_movement(
     "slice_assign",
     {"begin": REQUIRED, "size": REQUIRED, "step": None},
     "x with the slice of these begin, size and step replaced by a value of its shape",
     OpPattern.INJECTIVE,
     2,
 )
-assign.set_attr("FListInputNames", lambda params: ["x", "value"])
-assign.set_attr("FInferShape", _assign_shape)
-assign.set_attr("FElement", _assign_element)
-assign.set_attr("FGradient", _assign_gradient)
+slice_assign.set_attr("FListInputNames", lambda params: ["x", "value"])
+slice_assign.set_attr("FInferShape", _infer_slice_assign_shape)
+slice_assign.set_attr("FElement", _slice_assign_element)
+slice_assign.set_attr("FGradient", _slice_assign_gradient)
 
 
 def assign_index(x: Any, key: Any, value: Any) -> Entry:
-    """What ``x`` would be after ``x[key] = value`` in NumPy; ``value`` is stretched."""
+    """Return a copy of ``x`` after ``x[key] = value`` of NumPy.
+
+    >>> import numpy as np, passkit as pk
+    >>> x = pk.var("x", (2, 3))
+    >>> y = pk.ops.assign_index(x, (slice(None), 0), 7)
+    >>> pk.compile(y)(x=np.zeros((2, 3), np.float32)).tolist()
+    [[7.0, 0.0, 0.0], [7.0, 0.0, 0.0]]
+
+    Args:
+        x: an entry or array.
+        key: ints, slices, None and Ellipsis, as in basic indexing.
+        value: an entry, array or number, which broadcasts to the shape of ``x[key]``.
+
+    Returns:
+        An entry of the shape and dtype of ``x``.
+
+    Raises:
+        ShapeError: the key does not fit the shape of ``x``, or the value does not broadcast.
+    """
     entry = as_entry(x)
-    found = parse_key(entry, key)
-    taken = known_shape(index(entry, key))
-    whole = make("broadcast_to", _like(value, entry), shape=taken)
-    if found.new_axes:
-        whole = make("squeeze", whole, axis=tuple(found.new_axes))
-    if found.squeezed_axes:
-        whole = make("expand_dims", whole, axis=tuple(found.squeezed_axes))
+    parsed = parse_key(entry, key)
+    shape = known_shape(index(entry, key))
+    value = make("broadcast_to", _value_entry(value, entry), shape=shape)
+    if parsed.new_axes:
+        value = make("squeeze", value, axis=tuple(parsed.new_axes))
+    if parsed.squeezed_axes:
+        value = make("expand_dims", value, axis=tuple(parsed.squeezed_axes))
     return make(
-        "slice_assign", entry, whole, begin=found.begin, size=found.size, step=found.step
+        "slice_assign", entry, value, begin=parsed.begin, size=parsed.size, step=parsed.step
     )
 
 
-def _like(value: Any, x: Entry) -> Entry:
-    """``value`` as an entry; a Python number of the dtype of ``x``."""
+def _value_entry(value: Any, x: Entry) -> Entry:
+    """Return ``value`` as an entry; a Python number has the dtype of ``x``."""
     if isinstance(value, (bool, int, float)) and x.dtype is not None:
         return make("full", shape=(), fill_value=value, dtype=x.dtype.name)
     return as_entry(value)
 
 
-# TensorFlow's strided_slice.
+def _strided_slice(node: Node, x: Entry) -> Entry:
+    """Expand to the basic indexing that begin, end, strides and masks describe.
 
-
-def _strided(node: Node, x: Entry) -> Entry:
-    """The masks as a Python index."""
-    p = node.params
-    masks = {what: int_param(node, what) for what in p if what.endswith("_mask")}
-    begin, end = p["begin"], p["end"]
-    strides = p["strides"]
+    Raises:
+        ShapeError: begin, end and strides are no tuples of one length, or a mask is no int.
+    """
+    params = node.params
+    masks = {name: int_param(node, name) for name in MASKS}
+    begin, end, strides = params["begin"], params["end"], params["strides"]
     if strides is None:
         strides = (1,) * len(begin) if isinstance(begin, tuple) else 1
     if any(not isinstance(v, tuple) or len(v) != len(begin) for v in (begin, end, strides)):
@@ -117,38 +142,31 @@ def _strided(node: Node, x: Entry) -> Entry:
             f"{strides}"
         )
 
-    def marked(mask: str, k: int) -> bool:
+    def is_set(mask: str, k: int) -> bool:
         return bool(masks[mask] >> k & 1)
 
     key: list[Any] = []
     for k, (b, e, s) in enumerate(zip(begin, end, strides, strict=True)):
-        if marked("ellipsis_mask", k):
+        if is_set("ellipsis_mask", k):
             key.append(Ellipsis)
-        elif marked("new_axis_mask", k):
+        elif is_set("new_axis_mask", k):
             key.append(None)
-        elif marked("shrink_axis_mask", k):
+        elif is_set("shrink_axis_mask", k):
             key.append(b)
         else:
-            first = None if marked("begin_mask", k) else b
-            last = None if marked("end_mask", k) else e
+            first = None if is_set("begin_mask", k) else b
+            last = None if is_set("end_mask", k) else e
             key.append(slice(first, last, s))
     out = index(x, tuple(key))
     return make("identity", out) if out is x else out
 
 
 movement_composite(
-    "strided_slice",
-    ("x",),
-    _strided,
-    "x from begin to end by strides; bit k of a mask says what entry k means: begin_mask, end_mask "
-    "from or to the end, ellipsis_mask all missing axes, new_axis_mask a new axis, "
+    name="strided_slice",
+    inputs=("x",),
+    expand=_strided_slice,
+    params={"begin": REQUIRED, "end": REQUIRED, "strides": None, **dict.fromkeys(MASKS, 0)},
+    doc="x from begin to end by strides; bit k of a mask says what entry k means: begin_mask, "
+    "end_mask from or to the end, ellipsis_mask all missing axes, new_axis_mask a new axis, "
     "shrink_axis_mask one element whose axis goes",
-    {
-        "begin": REQUIRED,
-        "end": REQUIRED,
-        "strides": None,
-        **dict.fromkeys(
-            ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask"), 0
-        ),
-    },
 )

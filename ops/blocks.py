@@ -1,9 +1,11 @@
-"""Space and depth, space and batch: blocks of an image as channels, or as more images.
+"""Space to depth, space to batch: blocks of an image as channels, or as more images; and back.
 
-Source: TensorFlow's operators of these names. All are reshapes and one transpose.
+Each is a transpose between reshapes. Source: TensorFlow's operators of these names.
 """
 
 from __future__ import annotations
+
+from math import prod
 
 from passkit.errors import GraphError, ShapeError, nearest
 from passkit.graph.infer import show_shape
@@ -17,8 +19,28 @@ from passkit.values.size import Extent, divide_exactly
 LAYOUTS = ("NHWC", "NCHW")
 
 
-def _block(node: Node, x: Entry) -> tuple[int, bool]:
-    """The block size, and whether channels are last."""
+def _divide(node: Node, n: Extent, divisor: int, name: str) -> Extent:
+    """Return ``n / divisor``.
+
+    Raises:
+        ShapeError: ``n``, which the error calls ``name``, is not known to be a multiple.
+    """
+    quotient = divide_exactly(n, divisor)
+    if quotient is None:
+        raise ShapeError(f"{node.where} needs {name} to be a multiple of {divisor}, got {n}")
+    return quotient
+
+
+# Blocks and channels.
+
+
+def _block_params(node: Node, x: Entry) -> tuple[int, bool]:
+    """Return the block size, and whether the channels are the last axis.
+
+    Raises:
+        GraphError: ``data_format`` is neither NHWC nor NCHW.
+        ShapeError: ``block_size`` is no int of at least 1, or ``x`` has not four axes.
+    """
     size, layout = node.params["block_size"], node.params["data_format"]
     if layout not in LAYOUTS:
         raise GraphError(f"{node.where} has no data_format {layout!r}; {nearest(layout, LAYOUTS)}")
@@ -31,101 +53,122 @@ def _block(node: Node, x: Entry) -> tuple[int, bool]:
     return size, layout == "NHWC"
 
 
-def _over(node: Node, n: Extent, d: int, what: str) -> Extent:
-    """``n / d``. Raises: ShapeError where that is not known to be whole."""
-    found = divide_exactly(n, d)
-    if found is None:
-        raise ShapeError(f"{node.where} needs {what} to be a multiple of {d}, got {n}")
-    return found
-
-
 def _space_to_depth(node: Node, x: Entry) -> Entry:
-    s, last = _block(node, x)
-    if not last:
+    b, channels_last = _block_params(node, x)
+    if not channels_last:
         n, c, h, w = known_shape(x)
-        h, w = _over(node, h, s, "the height"), _over(node, w, s, "the width")
-        parts = make("reshape", x, shape=(n, c, h, s, w, s))
-        moved = make("transpose", parts, axes=(0, 3, 5, 1, 2, 4))
-        return make("reshape", moved, shape=(n, c * s * s, h, w))
+        h, w = _divide(node, h, b, "the height"), _divide(node, w, b, "the width")
+        blocks = make("reshape", x, shape=(n, c, h, b, w, b))
+        moved = make("transpose", blocks, axes=(0, 3, 5, 1, 2, 4))
+        return make("reshape", moved, shape=(n, c * b * b, h, w))
     n, h, w, c = known_shape(x)
-    h, w = _over(node, h, s, "the height"), _over(node, w, s, "the width")
-    parts = make("reshape", x, shape=(n, h, s, w, s, c))
-    moved = make("transpose", parts, axes=(0, 1, 3, 2, 4, 5))
-    return make("reshape", moved, shape=(n, h, w, s * s * c))
+    h, w = _divide(node, h, b, "the height"), _divide(node, w, b, "the width")
+    blocks = make("reshape", x, shape=(n, h, b, w, b, c))
+    moved = make("transpose", blocks, axes=(0, 1, 3, 2, 4, 5))
+    return make("reshape", moved, shape=(n, h, w, b * b * c))
 
 
 def _depth_to_space(node: Node, x: Entry) -> Entry:
-    s, last = _block(node, x)
-    if not last:
+    b, channels_last = _block_params(node, x)
+    if not channels_last:
         n, c, h, w = known_shape(x)
-        c = _over(node, c, s * s, "the number of channels")
-        parts = make("reshape", x, shape=(n, s, s, c, h, w))
-        moved = make("transpose", parts, axes=(0, 3, 4, 1, 5, 2))
-        return make("reshape", moved, shape=(n, c, h * s, w * s))
+        c = _divide(node, c, b * b, "the number of channels")
+        blocks = make("reshape", x, shape=(n, b, b, c, h, w))
+        moved = make("transpose", blocks, axes=(0, 3, 4, 1, 5, 2))
+        return make("reshape", moved, shape=(n, c, h * b, w * b))
     n, h, w, c = known_shape(x)
-    c = _over(node, c, s * s, "the number of channels")
-    parts = make("reshape", x, shape=(n, h, w, s, s, c))
-    moved = make("transpose", parts, axes=(0, 1, 3, 2, 4, 5))
-    return make("reshape", moved, shape=(n, h * s, w * s, c))
+    c = _divide(node, c, b * b, "the number of channels")
+    blocks = make("reshape", x, shape=(n, h, w, b, b, c))
+    moved = make("transpose", blocks, axes=(0, 1, 3, 2, 4, 5))
+    return make("reshape", moved, shape=(n, h * b, w * b, c))
 
 
-_PARAMS = {"block_size": REQUIRED, "data_format": "NHWC"}
-movement_composite("space_to_depth", ("x",), _space_to_depth,
-     "blocks of block_size × block_size points become channels", _PARAMS)
-movement_composite("depth_to_space", ("x",), _depth_to_space,
-     "channels become blocks of block_size × block_size points", _PARAMS)
+BLOCK_PARAMS = {"block_size": REQUIRED, "data_format": "NHWC"}
+
+movement_composite(
+    name="space_to_depth",
+    inputs=("x",),
+    expand=_space_to_depth,
+    params=BLOCK_PARAMS,
+    doc="blocks of block_size × block_size points become channels",
+)
+movement_composite(
+    name="depth_to_space",
+    inputs=("x",),
+    expand=_depth_to_space,
+    params=BLOCK_PARAMS,
+    doc="channels become blocks of block_size × block_size points",
+)
 
 
-def _batch_blocks(node: Node, x: Entry, what: str) -> tuple[tuple[int, ...], PadWidths]:
-    """The blocks of the axes after the first, and what is put around them or cut."""
-    blocks = parse_extents(node, node.params["block_shape"], "block_shape")
-    if any(not isinstance(b, int) or b < 1 for b in blocks) or len(blocks) >= x.ndim:
+# Blocks and images.
+
+
+def _batch_block_params(node: Node, x: Entry, widths: str) -> tuple[tuple[int, ...], PadWidths]:
+    """Return the lengths of a block, and what is padded or cropped, for the axes after the first.
+
+    Args:
+        node: the node.
+        x: its input.
+        widths: the parameter that says what is padded or cropped.
+
+    Raises:
+        ShapeError: ``block_shape`` is not ints of at least 1, or has more than the axes of ``x``.
+    """
+    lengths = parse_extents(node, node.params["block_shape"], "block_shape")
+    if any(not isinstance(b, int) or b < 1 for b in lengths) or len(lengths) >= x.ndim:
         raise ShapeError(
             f"{node.where} needs up to {x.ndim - 1} ints >= 1 as block_shape, got "
-            f"{show_shape(blocks)}"
+            f"{show_shape(lengths)}"
         )
-    known = tuple(b for b in blocks if isinstance(b, int))
-    return known, parse_pad_widths(node, len(known), node.params[what], what)
+    block = tuple(b for b in lengths if isinstance(b, int))
+    return block, parse_pad_widths(node, len(block), node.params[widths], widths)
 
 
 def _space_to_batch(node: Node, x: Entry) -> Entry:
-    blocks, widths = _batch_blocks(node, x, "paddings")
-    m, rest = len(blocks), x.ndim - 1 - len(blocks)
+    block, widths = _batch_block_params(node, x, "paddings")
+    m, rest = len(block), x.ndim - 1 - len(block)
     x = make("pad_with", x, pad_width=((0, 0), *widths, *((0, 0),) * rest))
     n, *inner = known_shape(x)
-    space = [_over(node, d, b, "a padded axis") for d, b in zip(inner, blocks, strict=False)]
+    space = [_divide(node, d, b, "a padded axis") for d, b in zip(inner, block, strict=False)]
     tail = tuple(inner[m:])
-    pairs = tuple(e for d, b in zip(space, blocks, strict=True) for e in (d, b))
-    parts = make("reshape", x, shape=(n, *pairs, *tail))
-    order = (*range(2, 2 * m + 1, 2), 0, *range(1, 2 * m, 2), *range(2 * m + 1, 2 * m + 1 + rest))
-    moved = make("transpose", parts, axes=order)
-    count = 1
-    for b in blocks:
-        count *= b
-    return make("reshape", moved, shape=(n * count, *space, *tail))
+    pairs = tuple(e for d, b in zip(space, block, strict=True) for e in (d, b))
+    blocks = make("reshape", x, shape=(n, *pairs, *tail))
+    block_axes, space_axes = range(2, 2 * m + 1, 2), range(1, 2 * m, 2)
+    tail_axes = range(2 * m + 1, 2 * m + 1 + rest)
+    moved = make("transpose", blocks, axes=(*block_axes, 0, *space_axes, *tail_axes))
+    return make("reshape", moved, shape=(n * prod(block), *space, *tail))
 
 
 def _batch_to_space(node: Node, x: Entry) -> Entry:
-    blocks, crops = _batch_blocks(node, x, "crops")
-    m, rest = len(blocks), x.ndim - 1 - len(blocks)
+    block, crops = _batch_block_params(node, x, "crops")
+    m, rest = len(block), x.ndim - 1 - len(block)
     n, *inner = known_shape(x)
-    count = 1
-    for b in blocks:
-        count *= b
-    n = _over(node, n, count, "the batch")
+    n = _divide(node, n, prod(block), "the batch")
     tail = tuple(inner[m:])
-    parts = make("reshape", x, shape=(*blocks, n, *inner))
+    blocks = make("reshape", x, shape=(*block, n, *inner))
     pairs = tuple(e for k in range(m) for e in (m + 1 + k, k))
-    moved = make("transpose", parts, axes=(m, *pairs, *range(2 * m + 1, 2 * m + 1 + rest)))
-    space = tuple(d * b for d, b in zip(inner, blocks, strict=False))
-    whole = make("reshape", moved, shape=(n, *space, *tail))
-    back = tuple((-a, -b) for a, b in crops)
-    return make("pad_with", whole, pad_width=((0, 0), *back, *((0, 0),) * rest))
+    moved = make("transpose", blocks, axes=(m, *pairs, *range(2 * m + 1, 2 * m + 1 + rest)))
+    space = tuple(d * b for d, b in zip(inner, block, strict=False))
+    uncropped = make("reshape", moved, shape=(n, *space, *tail))
+    widths = tuple((-before, -after) for before, after in crops)
+    return make("pad_with", uncropped, pad_width=((0, 0), *widths, *((0, 0),) * rest))
 
 
-movement_composite("space_to_batch", ("x",), _space_to_batch,
-     "the axes after the first are padded, and the points of their blocks become images of their "
-     "own", {"block_shape": REQUIRED, "paddings": 0}, aliases="space_to_batch_nd")
-movement_composite("batch_to_space", ("x",), _batch_to_space,
-     "images become the points of blocks of the axes after the first, which are cropped",
-     {"block_shape": REQUIRED, "crops": 0}, aliases="batch_to_space_nd")
+movement_composite(
+    name="space_to_batch",
+    aliases="space_to_batch_nd",
+    inputs=("x",),
+    expand=_space_to_batch,
+    params={"block_shape": REQUIRED, "paddings": 0},
+    doc="the axes after the first are padded, and the points of their blocks become images of "
+    "their own",
+)
+movement_composite(
+    name="batch_to_space",
+    aliases="batch_to_space_nd",
+    inputs=("x",),
+    expand=_batch_to_space,
+    params={"block_shape": REQUIRED, "crops": 0},
+    doc="images become the points of blocks of the axes after the first, which are cropped",
+)

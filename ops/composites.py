@@ -1,4 +1,4 @@
-"""Composites: operators that are what they expand to, so that they fuse with their neighbours."""
+"""Registration of composites: operators that expand to others, and fuse with their neighbours."""
 
 from __future__ import annotations
 
@@ -23,45 +23,59 @@ def composite(
     types: Callable[..., Any] | None = None,
     results: int = 1,
     aliases: str = "",
-    **more: Any,
+    **attributes: Any,
 ) -> Op:
-    """Register ``name`` as what ``expand(node, *entries)`` makes of its inputs.
+    """Register a composite.
 
-    ``inputs`` is their number, -1 for any, or their names. The shapes of results are those that
-    expanding gives unless ``shape`` says them; dtypes are floats all alike unless ``types`` does.
     Floats of 16 bits are computed in float32 and rounded once, as in every operator that expands:
     ``expand`` gets them as float32, in ``node`` too, where it would round in between.
-    ``more`` are attributes, which win over those set here.
+
+    Args:
+        name: name of the operator.
+        inputs: the names of the inputs, or their number, -1 for any.
+        expand: FExpand: ``expand(node, *inputs)`` returns the output, or a tuple of them.
+        doc: what the output is, for help and reference pages.
+        params: parameters with their defaults.
+        shape: FInferShape; None: the shapes that expanding gives.
+        types: FInferType; None: inputs are floats of one dtype, and the output has that.
+        results: number of outputs.
+        aliases: further names, separated by spaces.
+        **attributes: further attributes by their names, which win over those set here.
     """
-    names = None if isinstance(inputs, int) else list(inputs)
-    count = inputs if isinstance(inputs, int) else len(inputs)
-    op = register_op(name, count, results, params, doc)
+    input_names = None if isinstance(inputs, int) else list(inputs)
+    num_inputs = inputs if isinstance(inputs, int) else len(inputs)
+    op = register_op(name, num_inputs, results, params, doc)
     op.set_attr("FExpand", expand)
     op.set_attr("FInferShape", shape or expanded_shape)
     op.set_attr("FInferType", types or common_dtype("f"))
-    op.set_attr("TOpCost", more.pop("TOpCost", "expensive"))
-    if names:
-        op.set_attr("FListInputNames", lambda params: names)
-    for key, value in more.items():
+    op.set_attr("TOpCost", attributes.pop("TOpCost", "expensive"))
+    if input_names:
+        op.set_attr("FListInputNames", lambda params: input_names)
+    for key, value in attributes.items():
         op.set_attr(key, value)
     add_aliases(op, aliases)
     return op
 
 
 def expanded_shape(node: Node, *shapes: Shape) -> Any:
-    """The shapes of what ``node`` expands to, for inputs of ``shapes``.
+    """Infer the shape of the output, or a tuple of shapes, by expanding ``node`` (FInferShape).
 
-    What the operator itself says of dtypes comes first: its message names it, and not a part of it.
+    The operator's own FInferType is called first, so that errors of dtypes name the operator, and
+    not one that it expands to.
+
+    Args:
+        node: the node.
+        *shapes: the shapes of its inputs.
     """
     assert node.op is not None
     dtypes = [e.dtype for e in node.inputs if e.dtype is not None]
     if FInferType.get(node.op.name) is not None and len(dtypes) == len(node.inputs):
         rules.dtypes(node, dtypes)
-    stand_ins = [
+    variables = [
         Node(None, (), {"shape": s, "dtype": e.dtype}, f"input {k}").entries[0]
         for k, (s, e) in enumerate(zip(shapes, node.inputs, strict=True))
     ]
-    heads = rules.expansion(node, stand_ins)
-    if heads is None:
+    outputs = rules.expansion(node, variables)
+    if outputs is None:
         return (None,) * node.op.num_outputs if node.op.num_outputs > 1 else None
-    return heads[0].shape if node.op.num_outputs == 1 else tuple(e.shape for e in heads)
+    return outputs[0].shape if node.op.num_outputs == 1 else tuple(e.shape for e in outputs)

@@ -1,13 +1,13 @@
 """Linear algebra of matrices in NumPy: factors, inverses, equations, determinants.
 
-Each works on the last two axes of float arrays, in float32 at least, and runs as a step of NumPy.
-Where a matrix must be symmetric, the mean of it and its transpose is taken. Gradients are in
-`matrix_gradients`.
+The operators work on the last two axes of float arrays, in float32 at least, and run as a step of
+NumPy. Where a matrix must be symmetric, the mean of it and its transpose is taken. Their gradients
+are in `matrix_gradients`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,59 +18,102 @@ from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import Op, OpPattern, register_op
 from passkit.ops.composites import composite
 from passkit.ops.helpers import add_aliases, common_dtype, make
-from passkit.ops.matrix_gradients import RULES
-from passkit.values.dtype import dtype_of
+from passkit.ops.matrix_gradients import (
+    cholesky_gradient,
+    det_gradient,
+    eigh_gradient,
+    expm_gradient,
+    inv_gradient,
+    pinv_gradient,
+    qr_gradient,
+    slogdet_gradient,
+    solve_gradient,
+    svd_gradient,
+    svdvals_gradient,
+    triangular_solve_gradient,
+)
+from passkit.values.dtype import DType, dtype_of
 from passkit.values.size import Extent, Shape
 
 
-def decomposition(
-    name: str,
-    shape: Callable[..., Any],
-    compute: Callable[..., Any],
-    doc: str,
-    params: dict[str, Any] | None = None,
+def matrix_operator(
     *,
-    inputs: int = 1,
-    results: int = 1,
-    types: Callable[..., Any] | None = None,
+    name: str,
+    infer_shape: Callable[..., Any],
+    compute: Callable[..., Any],
+    gradient: Callable[..., Sequence[Entry | None]],
+    doc: str,
+    params: Mapping[str, Any] | None = None,
+    num_inputs: int = 1,
+    num_outputs: int = 1,
+    infer_type: Callable[..., Any] | None = None,
+    aliases: str = "",
 ) -> Op:
-    """Register ``name``: ``compute(node, *arrays)`` gets arrays of 32 or 64 bits."""
-    op = register_op(name, inputs, results, params, doc)
+    """Register an operator on matrices that NumPy computes.
 
-    def run(node: Node, *arrays: Any) -> Any:
+    Args:
+        name: name of the operator.
+        infer_shape: FInferShape.
+        compute: ``compute(node, *arrays)`` returns an array, or a tuple of ``num_outputs`` arrays,
+            for arrays of 32 or 64 bits.
+        gradient: FGradient.
+        doc: what the output is, for help and reference pages.
+        params: parameters with their defaults.
+        num_inputs: number of inputs.
+        num_outputs: number of outputs.
+        infer_type: FInferType; None: inputs are floats of one dtype, and outputs have that.
+        aliases: further names, separated by spaces.
+    """
+    op = register_op(name, num_inputs, num_outputs, params, doc)
+
+    def compute_in_32_bits(node: Node, *arrays: Any) -> Any:
+        """Call ``compute`` with 16-bit floats as float32, and cast the results back.
+
+        Raises:
+            FeedError: NumPy cannot compute the result, as of a singular matrix.
+        """
         narrow = arrays[0].dtype.itemsize < 4
-        given = [a.astype(np.float32) if narrow else a for a in arrays]
+        operands = [a.astype(np.float32) if narrow else a for a in arrays]
         try:
-            found = compute(node, *given)
+            computed = compute(node, *operands)
         except np.linalg.LinAlgError as error:
             raise FeedError(
                 f"{node.where} cannot take the matrix that it was given: {error}; feed another"
             ) from None
-        many = found if isinstance(found, tuple) else (found,)
-        out = [np.asarray(x) for x in many]
-        wanted = [e.dtype.numpy for e in node.entries if e.dtype is not None]
-        cast = tuple(x.astype(d, copy=False) for x, d in zip(out, wanted, strict=True))
+        outputs = computed if isinstance(computed, tuple) else (computed,)
+        dtypes = [e.dtype.numpy for e in node.entries if e.dtype is not None]
+        pairs = zip(map(np.asarray, outputs), dtypes, strict=True)
+        cast = tuple(array.astype(dtype, copy=False) for array, dtype in pairs)
         return cast if len(cast) > 1 else cast[0]
 
-    op.set_attr("FInferShape", shape)
-    op.set_attr("FInferType", types or _alike(results))
-    op.set_attr("FCompute", run)
-    op.set_attr("FGradient", RULES[name])
+    op.set_attr("FInferShape", infer_shape)
+    op.set_attr("FInferType", infer_type or _common_float_types(num_outputs))
+    op.set_attr("FCompute", compute_in_32_bits)
+    op.set_attr("FGradient", gradient)
     op.set_attr("TOpPattern", OpPattern.OPAQUE)
     op.set_attr("TOpCost", "expensive")
     op.set_attr("THostLibrary", "lapack")
+    add_aliases(op, aliases)
     return op
 
 
-def _alike(results: int) -> Callable[..., Any]:
-    one = common_dtype("f")
-    if results == 1:
-        return one
-    return lambda node, *dtypes: (one(node, *dtypes),) * results
+def _common_float_types(num_outputs: int) -> Callable[..., Any]:
+    """Return the FInferType of operators on floats of one dtype, which all outputs have."""
+    infer_one = common_dtype("f")
+    if num_outputs == 1:
+        return infer_one
+    return lambda node, *dtypes: (infer_one(node, *dtypes),) * num_outputs
 
 
-def matrices(node: Node, shape: Shape) -> tuple[Shape, Extent, Extent]:
-    """Batch, rows and columns. Raises: ShapeError where there are no matrices."""
+# Shapes.
+
+
+def matrix_shape(node: Node, shape: Shape) -> tuple[Shape, Extent, Extent]:
+    """Return the batch axes, and the number of rows and columns.
+
+    Raises:
+        ShapeError: there are fewer than two axes.
+    """
     if len(shape) < 2:
         raise ShapeError(
             f"{node.where} needs matrices in the last two axes, got {show_shape(shape)}; insert "
@@ -79,16 +122,24 @@ def matrices(node: Node, shape: Shape) -> tuple[Shape, Extent, Extent]:
     return shape[:-2], shape[-2], shape[-1]
 
 
-def square(node: Node, shape: Shape) -> tuple[Shape, Extent]:
-    """Batch and size of square matrices. Raises: ShapeError where they are not square."""
-    batch, rows, columns = matrices(node, shape)
+def square_shape(node: Node, shape: Shape) -> tuple[Shape, Extent]:
+    """Return the batch axes and the size of square matrices.
+
+    Raises:
+        ShapeError: there are no matrices, or they are not square.
+    """
+    batch, rows, columns = matrix_shape(node, shape)
     if isinstance(rows, int) and isinstance(columns, int) and rows != columns:
         raise ShapeError(f"{node.where} needs square matrices, got {show_shape(shape)}")
     return batch, agree(node, rows, columns, "rows and columns")
 
 
-def _least(node: Node, rows: Extent, columns: Extent) -> Extent:
-    """The smaller of two extents. Raises: ShapeError where that is not known."""
+def _smaller_extent(node: Node, rows: Extent, columns: Extent) -> Extent:
+    """Return the smaller of two extents.
+
+    Raises:
+        ShapeError: that is not known.
+    """
     if isinstance(rows, int) and isinstance(columns, int):
         return min(rows, columns)
     if rows == columns:
@@ -99,288 +150,393 @@ def _least(node: Node, rows: Extent, columns: Extent) -> Extent:
     )
 
 
-def _symmetric(x: Any) -> Any:
-    return (x + np.swapaxes(x, -1, -2)) / 2
-
-
-def _same(node: Node, shape: Shape) -> Shape:
-    square(node, shape)
+def _infer_same_shape(node: Node, shape: Shape) -> Shape:
+    square_shape(node, shape)
     return shape
 
 
-def _batch(node: Node, shape: Shape) -> Shape:
-    return square(node, shape)[0]
+def _infer_batch_shape(node: Node, shape: Shape) -> Shape:
+    return square_shape(node, shape)[0]
 
 
-def _cholesky(node: Node, x: Any) -> Any:
-    lower = np.linalg.cholesky(_symmetric(x))
+# Inverses, determinants, eigenvalues.
+
+
+def _symmetrize(x: Any) -> Any:
+    return (x + np.swapaxes(x, -1, -2)) / 2
+
+
+def _compute_cholesky(node: Node, x: Any) -> Any:
+    lower = np.linalg.cholesky(_symmetrize(x))
     return np.swapaxes(lower, -1, -2) if node.params["upper"] else lower
 
 
-decomposition(
-    "cholesky",
-    _same,
-    _cholesky,
-    "the lower triangle L with L @ L.T = x, or its transpose",
-    {"upper": False},
+matrix_operator(
+    name="cholesky",
+    params={"upper": False},
+    infer_shape=_infer_same_shape,
+    compute=_compute_cholesky,
+    gradient=cholesky_gradient,
+    doc="the lower triangle L with L @ L.T = x, or its transpose",
 )
-decomposition("det", _batch, lambda node, x: np.linalg.det(x), "the determinant of each matrix")
-decomposition("inv", _same, lambda node, x: np.linalg.inv(x), "the inverse of each matrix")
-decomposition(
-    "slogdet",
-    lambda node, s: (_batch(node, s),) * 2,
-    lambda node, x: tuple(np.linalg.slogdet(x)),
-    "the sign of the determinant, and the logarithm of its magnitude",
-    results=2,
+matrix_operator(
+    name="det",
+    infer_shape=_infer_batch_shape,
+    compute=lambda node, x: np.linalg.det(x),
+    gradient=det_gradient,
+    doc="the determinant of each matrix",
 )
-decomposition(
-    "eigh",
-    lambda node, s: (s[:-1], _same(node, s)),
-    lambda node, x: tuple(np.linalg.eigh(_symmetric(x))),
-    "eigenvalues of symmetric matrices, rising, and eigenvectors as columns",
-    results=2,
+matrix_operator(
+    name="inv",
+    infer_shape=_infer_same_shape,
+    compute=lambda node, x: np.linalg.inv(x),
+    gradient=inv_gradient,
+    doc="the inverse of each matrix",
+)
+matrix_operator(
+    name="slogdet",
+    num_outputs=2,
+    infer_shape=lambda node, shape: (_infer_batch_shape(node, shape),) * 2,
+    compute=lambda node, x: tuple(np.linalg.slogdet(x)),
+    gradient=slogdet_gradient,
+    doc="the sign of the determinant, and the logarithm of its magnitude",
+)
+matrix_operator(
+    name="eigh",
+    num_outputs=2,
+    infer_shape=lambda node, shape: (shape[:-1], _infer_same_shape(node, shape)),
+    compute=lambda node, x: tuple(np.linalg.eigh(_symmetrize(x))),
+    gradient=eigh_gradient,
+    doc="eigenvalues of symmetric matrices, rising, and eigenvectors as columns",
+)
+composite(
+    name="eigvalsh",
+    inputs=1,
+    expand=lambda node, x: make("eigh", x)[0],
+    doc="the eigenvalues of symmetric matrices, rising",
 )
 
 
-def _qr_shape(node: Node, shape: Shape) -> tuple[Shape, Shape]:
-    batch, rows, columns = matrices(node, shape)
+# Orthogonal factors and singular values.
+
+
+def _infer_qr_shape(node: Node, shape: Shape) -> tuple[Shape, Shape]:
+    """Return the shapes of Q and R.
+
+    Raises:
+        GraphError: ``mode`` is neither 'reduced' nor 'complete'.
+        ShapeError: there are no matrices, or which extent is smaller is not known.
+    """
+    batch, rows, columns = matrix_shape(node, shape)
     mode = node.params["mode"]
     if mode not in ("reduced", "complete"):
         raise GraphError(f"{node.where} needs 'reduced' or 'complete' as mode, got {mode!r}")
-    inner = rows if mode == "complete" else _least(node, rows, columns)
+    inner = rows if mode == "complete" else _smaller_extent(node, rows, columns)
     return (*batch, rows, inner), (*batch, inner, columns)
 
 
-decomposition(
-    "qr",
-    _qr_shape,
-    lambda node, x: tuple(np.linalg.qr(x, node.params["mode"])),
-    "Q with orthonormal columns and the upper triangle R: Q @ R = x",
-    {"mode": "reduced"},
-    results=2,
-)
+def _infer_svd_shape(node: Node, shape: Shape) -> tuple[Shape, Shape, Shape]:
+    """Return the shapes of U, S and Vh."""
+    batch, rows, columns = matrix_shape(node, shape)
+    k = _smaller_extent(node, rows, columns)
+    left, right = (rows, columns) if node.params["full_matrices"] else (k, k)
+    return (*batch, rows, left), (*batch, k), (*batch, right, columns)
 
 
-def _singular(node: Node, compute: Callable[..., Any], x: Any, **how: Any) -> Any:
-    """A function of singular values, for finite matrices: LAPACK's never ends for some others."""
+def _infer_svdvals_shape(node: Node, shape: Shape) -> Shape:
+    batch, rows, columns = matrix_shape(node, shape)
+    return (*batch, _smaller_extent(node, rows, columns))
+
+
+def _check_rtol(node: Node, shape: Shape) -> tuple[Shape, Extent, Extent]:
+    """Return `matrix_shape`, after a check of the parameter ``rtol``.
+
+    Raises:
+        GraphError: it is neither None nor a number of at least 0.
+    """
+    rtol = node.params["rtol"]
+    is_number = isinstance(rtol, (int, float)) and not isinstance(rtol, bool)
+    if rtol is not None and not (is_number and rtol >= 0):
+        raise GraphError(f"{node.where} needs a number >= 0 as rtol, or None, got {rtol!r}")
+    return matrix_shape(node, shape)
+
+
+def _infer_pinv_shape(node: Node, shape: Shape) -> Shape:
+    batch, rows, columns = _check_rtol(node, shape)
+    return (*batch, columns, rows)
+
+
+def _infer_rank_type(node: Node, dtype: DType) -> DType:
+    common_dtype("f")(node, dtype)
+    return dtype_of("int64")
+
+
+def _with_finite_input(node: Node, function: Callable[..., Any], x: Any, **params: Any) -> Any:
+    """Return ``function(x, **params)``, which computes singular values.
+
+    Raises:
+        FeedError: ``x`` is not finite: LAPACK does not terminate for some such matrices.
+    """
     finite = np.isfinite(x)
     if not finite.all():
         raise FeedError(
             f"{node.where} cannot take the matrix that it was given: it holds {x[~finite][0]}, and "
             f"has no singular values; feed another"
         )
-    return compute(x, **how)
+    return function(x, **params)
 
 
-def _svd_shape(node: Node, shape: Shape) -> tuple[Shape, Shape, Shape]:
-    batch, rows, columns = matrices(node, shape)
-    k = _least(node, rows, columns)
-    full = node.params["full_matrices"]
-    left, right = (rows, columns) if full else (k, k)
-    return (*batch, rows, left), (*batch, k), (*batch, right, columns)
+def _relative_tolerance(node: Node, x: Any) -> Any:
+    """Return the part of the largest singular value below which singular values count as 0."""
+    rtol = node.params["rtol"]
+    return max(x.shape[-2:]) * np.finfo(x.dtype).eps if rtol is None else rtol
 
 
-decomposition(
-    "svd",
-    _svd_shape,
-    lambda node, x: tuple(
-        _singular(node, np.linalg.svd, x, full_matrices=node.params["full_matrices"])
-    ),
-    "U, S and Vh with U @ diag(S) @ Vh = x; S falls",
-    {"full_matrices": False},
-    results=3,
-)
+def _compute_svd(node: Node, x: Any) -> Any:
+    full_matrices = node.params["full_matrices"]
+    return tuple(_with_finite_input(node, np.linalg.svd, x, full_matrices=full_matrices))
 
 
-def _values_shape(node: Node, shape: Shape) -> Shape:
-    batch, rows, columns = matrices(node, shape)
-    return (*batch, _least(node, rows, columns))
+def _compute_svdvals(node: Node, x: Any) -> Any:
+    return _with_finite_input(node, np.linalg.svd, x, compute_uv=False)
 
 
-decomposition(
-    "svdvals",
-    _values_shape,
-    lambda node, x: _singular(node, np.linalg.svd, x, compute_uv=False),
-    "the singular values of each matrix, falling",
-)
-composite("eigvalsh", 1, lambda node, x: make("eigh", x)[0],
-          "the eigenvalues of symmetric matrices, rising")  # fmt: skip
+def _compute_pinv(node: Node, x: Any) -> Any:
+    return _with_finite_input(node, np.linalg.pinv, x, rcond=_relative_tolerance(node, x))
 
 
-def _pinv_shape(node: Node, shape: Shape) -> Shape:
-    batch, rows, columns = _tolerant(node, shape)
-    return (*batch, columns, rows)
-
-
-def _tolerant(node: Node, shape: Shape) -> tuple[Shape, Extent, Extent]:
-    """As `matrices`. Raises: GraphError for a tolerance that is no number of at least 0."""
-    given = node.params["rtol"]
-    number = isinstance(given, (int, float)) and not isinstance(given, bool)
-    if given is not None and not (number and given >= 0):
-        raise GraphError(f"{node.where} needs a number >= 0 as rtol, or None, got {given!r}")
-    return matrices(node, shape)
-
-
-def _tolerance(node: Node, x: Any) -> Any:
-    """What counts as zero beside the largest singular value."""
-    given = node.params["rtol"]
-    return max(x.shape[-2:]) * np.finfo(x.dtype).eps if given is None else given
-
-
-decomposition(
-    "pinv",
-    _pinv_shape,
-    lambda node, x: _singular(node, np.linalg.pinv, x, rcond=_tolerance(node, x)),
-    "the pseudo-inverse of each matrix; singular values below rtol times the largest are zero",
-    {"rtol": None},
-)
-
-
-def _rank(node: Node, x: Any) -> Any:
+def _compute_matrix_rank(node: Node, x: Any) -> Any:
     if min(x.shape[-2:]) == 0:
         return np.zeros(x.shape[:-2], np.int64)
-    s = _singular(node, np.linalg.svd, x, compute_uv=False)
-    return np.sum(s > _tolerance(node, x) * s[..., :1], axis=-1)
+    s = _compute_svdvals(node, x)
+    return np.sum(s > _relative_tolerance(node, x) * s[..., :1], axis=-1)
 
 
-def _rank_type(node: Node, dtype: Any) -> Any:
-    common_dtype("f")(node, dtype)
-    return dtype_of("int64")
-
-
-decomposition(
-    "matrix_rank",
-    lambda node, s: _tolerant(node, s)[0],
-    _rank,
-    "how many singular values are above rtol times the largest",
-    {"rtol": None},
-    types=_rank_type,
+matrix_operator(
+    name="qr",
+    num_outputs=2,
+    params={"mode": "reduced"},
+    infer_shape=_infer_qr_shape,
+    compute=lambda node, x: tuple(np.linalg.qr(x, node.params["mode"])),
+    gradient=qr_gradient,
+    doc="Q with orthonormal columns and the upper triangle R: Q @ R = x",
+)
+matrix_operator(
+    name="svd",
+    num_outputs=3,
+    params={"full_matrices": False},
+    infer_shape=_infer_svd_shape,
+    compute=_compute_svd,
+    gradient=svd_gradient,
+    doc="U, S and Vh with U @ diag(S) @ Vh = x; S falls",
+)
+matrix_operator(
+    name="svdvals",
+    infer_shape=_infer_svdvals_shape,
+    compute=_compute_svdvals,
+    gradient=svdvals_gradient,
+    doc="the singular values of each matrix, falling",
+)
+matrix_operator(
+    name="pinv",
+    params={"rtol": None},
+    infer_shape=_infer_pinv_shape,
+    compute=_compute_pinv,
+    gradient=pinv_gradient,
+    doc="the pseudo-inverse of each matrix; singular values below rtol times the largest are zero",
+)
+matrix_operator(
+    name="matrix_rank",
+    params={"rtol": None},
+    infer_shape=lambda node, shape: _check_rtol(node, shape)[0],
+    infer_type=_infer_rank_type,
+    compute=_compute_matrix_rank,
+    gradient=lambda node, dy: [None],
+    doc="how many singular values are above rtol times the largest",
 )
 
 
-def _solve_shape(node: Node, a: Shape, b: Shape) -> Shape:
-    """Shapes: (…, n, n), (…, n, k) of equal batches -> (…, n, k)."""
-    batch, n = square(node, a)
-    other, rows, columns = matrices(node, b)
+# Linear equations.
+
+
+def _infer_solve_shape(node: Node, a: Shape, b: Shape) -> Shape:
+    """Return the shape of X: (…, n, n), (…, n, k) of equal batches -> (…, n, k).
+
+    Raises:
+        ShapeError: A is not square, rows or batches differ.
+    """
+    batch, n = square_shape(node, a)
+    other_batch, rows, columns = matrix_shape(node, b)
     agree(node, n, rows, "rows of both")
-    pairs = list(zip(batch, other, strict=False))
-    if len(batch) != len(other) or any(
+    pairs = list(zip(batch, other_batch, strict=False))
+    if len(batch) != len(other_batch) or any(
         isinstance(i, int) and isinstance(j, int) and i != j for i, j in pairs
     ):
         raise ShapeError(
             f"{node.where} needs equal batches, got {show_shape(a)} and {show_shape(b)}; solve "
             f"broadcasts them"
         )
-    shared = [agree(node, i, j, f"dimension {k} of both") for k, (i, j) in enumerate(pairs)]
-    return (*shared, n, columns)
+    common = [agree(node, i, j, f"dimension {k} of both") for k, (i, j) in enumerate(pairs)]
+    return (*common, n, columns)
 
 
-def _flipped(x: Any, flip: bool) -> Any:
-    return np.swapaxes(x, -1, -2) if flip else x
+def _transpose_if(x: Any, condition: bool) -> Any:
+    return np.swapaxes(x, -1, -2) if condition else x
 
 
-def _triangle(node: Node, a: Any, b: Any) -> Any:
-    own = np.tril(a) if node.params["lower"] else np.triu(a)
-    return np.linalg.solve(_flipped(own, node.params["adjoint"]), b)
+def _compute_triangular_solve(node: Node, a: Any, b: Any) -> Any:
+    triangle = np.tril(a) if node.params["lower"] else np.triu(a)
+    return np.linalg.solve(_transpose_if(triangle, node.params["adjoint"]), b)
 
 
-decomposition(
-    "matrix_solve",
-    _solve_shape,
-    lambda node, a, b: np.linalg.solve(_flipped(a, node.params["adjoint"]), b),
-    "X with A @ X = B, or A.T @ X = B, for matrices B",
-    {"adjoint": False},
-    inputs=2,
+matrix_operator(
+    name="matrix_solve",
+    num_inputs=2,
+    params={"adjoint": False},
+    infer_shape=_infer_solve_shape,
+    compute=lambda node, a, b: np.linalg.solve(_transpose_if(a, node.params["adjoint"]), b),
+    gradient=solve_gradient,
+    doc="X with A @ X = B, or A.T @ X = B, for matrices B",
 )
-decomposition(
-    "matrix_triangular_solve",
-    _solve_shape,
-    _triangle,
-    "X with A @ X = B, or A.T @ X = B, of a triangle of A; the rest of it is not read",
-    {"lower": True, "adjoint": False},
-    inputs=2,
+matrix_operator(
+    name="matrix_triangular_solve",
+    num_inputs=2,
+    params={"lower": True, "adjoint": False},
+    infer_shape=_infer_solve_shape,
+    compute=_compute_triangular_solve,
+    gradient=triangular_solve_gradient,
+    doc="X with A @ X = B, or A.T @ X = B, of a triangle of A; the rest of it is not read",
 )
 
 
-def _solving(core: str) -> Callable[..., Entry]:
-    """Batches broadcast; a vector B is a column, as in the array API."""
+def _broadcasting_solve(matrix_op: str) -> Callable[..., Entry]:
+    """Return the FExpand of a solve whose batches broadcast, by an operator on equal batches.
+
+    A vector as right-hand side is one column, as in the array API standard.
+    """
 
     def expand(node: Node, a: Entry, b: Entry) -> Entry:
-        column = len(known_shape(b)) == 1
-        b = make("expand_dims", b, axis=1) if column else b
+        is_vector = len(known_shape(b)) == 1
+        b = make("expand_dims", b, axis=1) if is_vector else b
         shape_a, shape_b = known_shape(a), known_shape(b)
-        matrices(node, shape_a)
+        matrix_shape(node, shape_a)
         batch = broadcast_shapes(node, (shape_a[:-2], shape_b[:-2]))
         if shape_a[:-2] != batch:
             a = make("broadcast_to", a, shape=(*batch, *shape_a[-2:]))
         if shape_b[:-2] != batch:
             b = make("broadcast_to", b, shape=(*batch, *shape_b[-2:]))
-        out = make(core, a, b, **node.params)
-        return make("squeeze", out, axis=-1) if column else out
+        solution = make(matrix_op, a, b, **node.params)
+        return make("squeeze", solution, axis=-1) if is_vector else solution
 
     return expand
 
 
-composite("solve", ["a", "b"], _solving("matrix_solve"), "x with a @ x = b; b may be a vector",
-          {"adjoint": False})  # fmt: skip
-composite(
-    "triangular_solve", ["a", "b"], _solving("matrix_triangular_solve"),
-    "x with a @ x = b, of a triangle of a; b may be a vector", {"lower": True, "adjoint": False},
-)  # fmt: skip
-
-
-def _lstsq(node: Node, a: Entry, b: Entry) -> Entry:
+def _least_squares(node: Node, a: Entry, b: Entry) -> Entry:
     inverse = make("pinv", a, rtol=node.params["rtol"])
     return make("matvec" if len(known_shape(b)) == 1 else "matmul", inverse, b)
 
 
-composite("lstsq", ["a", "b"], _lstsq, "the shortest x for which a @ x is nearest to b",
-          {"rtol": None})  # fmt: skip
-NORMS = ("fro", "nuc", 1, -1, 2, -2)
-"""The norms of matrices, beside those of infinite order."""
+composite(
+    name="solve",
+    inputs=["a", "b"],
+    params={"adjoint": False},
+    expand=_broadcasting_solve("matrix_solve"),
+    doc="x with a @ x = b; b may be a vector",
+)
+composite(
+    name="triangular_solve",
+    inputs=["a", "b"],
+    params={"lower": True, "adjoint": False},
+    expand=_broadcasting_solve("matrix_triangular_solve"),
+    doc="x with a @ x = b, of a triangle of a; b may be a vector",
+)
+composite(
+    name="lstsq",
+    inputs=["a", "b"],
+    params={"rtol": None},
+    expand=_least_squares,
+    doc="the shortest x for which a @ x is nearest to b",
+)
+
+
+# Norms of matrices.
+
+FINITE_ORDERS = ("fro", "nuc", 1, -1, 2, -2)
+"""The orders of matrix norms other than infinity and -infinity."""
 
 
 def _matrix_norm(node: Node, x: Entry) -> Entry:
-    """Source: numpy.linalg.matrix_norm."""
+    """Expand to the norm of each matrix, as numpy.linalg.matrix_norm defines it.
+
+    Raises:
+        GraphError: ``ord`` is no order of a matrix norm.
+        ShapeError: there are no matrices.
+    """
     order: Any = "fro" if node.params["ord"] is None else node.params["ord"]
-    keep = {"keepdims": node.params["keepdims"]}
-    batch, _, _ = matrices(node, known_shape(x))
-    if type(order) not in (str, int, float) or order not in (*NORMS, np.inf, -np.inf):
+    keepdims = node.params["keepdims"]
+    batch, _, _ = matrix_shape(node, known_shape(x))
+    if type(order) not in (str, int, float) or order not in (*FINITE_ORDERS, np.inf, -np.inf):
         raise GraphError(
-            f"{node.where} needs one of {', '.join(map(repr, NORMS))}, inf and -inf as ord, got "
-            f"{order!r}"
+            f"{node.where} needs one of {', '.join(map(repr, FINITE_ORDERS))}, inf and -inf as "
+            f"ord, got {order!r}"
         )
     if order == "fro":
-        return make("sqrt", make("reduce_sum", x * x, axis=(-2, -1), **keep))
+        return make("sqrt", make("reduce_sum", x * x, axis=(-2, -1), keepdims=keepdims))
     if order in ("nuc", 2, -2):
-        values = make("svdvals", x)
-        fold = {"nuc": "reduce_sum", 2: "reduce_max", -2: "reduce_min"}[order]
-        out = make(fold, values, axis=-1)
-        return make("reshape", out, shape=(*batch, 1, 1)) if keep["keepdims"] else out
+        reduction = {"nuc": "reduce_sum", 2: "reduce_max", -2: "reduce_min"}[order]
+        norm = make(reduction, make("svdvals", x), axis=-1)
+        return make("reshape", norm, shape=(*batch, 1, 1)) if keepdims else norm
     axis = -2 if abs(order) == 1 else -1
     sums = make("reduce_sum", make("abs", x), axis=axis, keepdims=True)
-    return make("reduce_max" if order > 0 else "reduce_min", sums, axis=(-2, -1), **keep)
+    reduction = "reduce_max" if order > 0 else "reduce_min"
+    return make(reduction, sums, axis=(-2, -1), keepdims=keepdims)
 
 
-composite("matrix_norm", 1, _matrix_norm, "the norm of each matrix, by default that of Frobenius",
-          {"ord": None, "keepdims": False})  # fmt: skip
+composite(
+    name="matrix_norm",
+    inputs=1,
+    params={"ord": None, "keepdims": False},
+    expand=_matrix_norm,
+    doc="the norm of each matrix, by default that of Frobenius",
+)
+
+
+# The exponential of a matrix.
 
 PADE = (
-    64764752532480000.0, 32382376266240000.0, 7771770303897600.0, 1187353796428800.0,
-    129060195264000.0, 10559470521600.0, 670442572800.0, 33522128640.0, 1323241920.0,
-    40840800.0, 960960.0, 16380.0, 182.0, 1.0,
-)  # fmt: skip
+    64764752532480000.0,
+    32382376266240000.0,
+    7771770303897600.0,
+    1187353796428800.0,
+    129060195264000.0,
+    10559470521600.0,
+    670442572800.0,
+    33522128640.0,
+    1323241920.0,
+    40840800.0,
+    960960.0,
+    16380.0,
+    182.0,
+    1.0,
+)
+"""Coefficients of the [13/13] Padé approximation of exp, lowest power first."""
+
+PADE_NORM = 5.37
+"""The largest norm of a matrix for which that approximation is exact to double precision."""
 
 
-def _expm(node: Node, x: Any) -> Any:
-    """Source: Higham 2005, The scaling and squaring method for the matrix exponential, [13/13]."""
+def _compute_expm(node: Node, x: Any) -> Any:
+    """Return the exponential of each matrix, computed in float64.
+
+    Source: Higham 2005, The scaling and squaring method for the matrix exponential revisited.
+    """
     if x.size == 0:
         return x
     wide = x.astype(np.float64)
     norm = float(np.abs(wide).sum(axis=-2).max())
     if not np.isfinite(norm):
         return np.full_like(x, np.nan)
-    squarings = max(0, int(np.ceil(np.log2(norm / 5.37)))) if norm > 5.37 else 0
+    squarings = max(0, int(np.ceil(np.log2(norm / PADE_NORM)))) if norm > PADE_NORM else 0
     a = wide / 2.0**squarings
     one = np.broadcast_to(np.eye(x.shape[-1]), a.shape)
     a2 = a @ a
@@ -395,5 +551,11 @@ def _expm(node: Node, x: Any) -> Any:
     return out
 
 
-expm = decomposition("expm", _same, _expm, "the exponential of each matrix")
-add_aliases(expm, "matrix_exponential")
+matrix_operator(
+    name="expm",
+    aliases="matrix_exponential",
+    infer_shape=_infer_same_shape,
+    compute=_compute_expm,
+    gradient=expm_gradient,
+    doc="the exponential of each matrix",
+)

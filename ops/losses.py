@@ -1,12 +1,13 @@
-"""Losses: how far predictions are from labels, in forms that neither overflow nor cancel.
+"""Losses between labels and predictions, in forms that neither overflow nor cancel.
 
-Labels come first, as in TensorFlow. Those with a ``reduction`` fold the elements by 'mean' or
-'sum', or keep them for 'none'; cross entropies of logits keep one loss for each example.
+Labels come first, as in TensorFlow. Losses with a ``reduction`` reduce the elements by 'mean' or
+'sum', or return one loss for each element for 'none'; cross entropies of logits return one loss for
+each example.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from math import log
 from typing import TYPE_CHECKING, Any
 
@@ -27,35 +28,56 @@ if TYPE_CHECKING:
 REDUCTIONS = ("mean", "sum", "none")
 
 
-def reduced(node: Node, loss: Entry) -> Entry:
-    """A loss folded as the node's ``reduction`` says."""
-    how = node.params["reduction"]
-    if how not in REDUCTIONS:
-        raise GraphError(f"{node.where} needs 'mean', 'sum' or 'none' as reduction, got {how!r}")
-    return loss if how == "none" else make(f"reduce_{how}", loss)
+def _reduce_loss(node: Node, loss: Entry) -> Entry:
+    """Reduce the losses of all elements by the parameter ``reduction``.
+
+    Raises:
+        GraphError: it is not 'mean', 'sum' or 'none'.
+    """
+    reduction = node.params["reduction"]
+    if reduction not in REDUCTIONS:
+        raise GraphError(
+            f"{node.where} needs 'mean', 'sum' or 'none' as reduction, got {reduction!r}"
+        )
+    return loss if reduction == "none" else make(f"reduce_{reduction}", loss)
 
 
-def loss(
+# Elementwise losses.
+
+
+def elementwise_loss(
+    *,
     name: str,
-    element: Callable[..., Entry],
+    element: Callable[[Node, Entry, Entry], Entry],
     doc: str,
+    params: Mapping[str, Any] | None = None,
     aliases: str = "",
-    inputs: tuple[str, str] = ("labels", "predictions"),
-    **params: Any,
 ) -> None:
-    """Register an elementwise loss of two inputs, ``element(node, labels, predictions)``."""
+    """Register a loss of labels and predictions, with the parameter ``reduction``.
+
+    Args:
+        name: name of the operator.
+        element: ``element(node, labels, predictions)`` returns the loss of each element.
+        doc: what the loss of an element is, for help and reference pages.
+        params: further parameters with their defaults.
+        aliases: further names, separated by spaces.
+    """
     composite(
-        name,
-        inputs,
-        lambda node, labels, x: reduced(node, element(node, labels, x)),
-        doc,
-        {**params, "reduction": "mean"},
+        name=name,
         aliases=aliases,
+        inputs=("labels", "predictions"),
+        expand=lambda node, labels, x: _reduce_loss(node, element(node, labels, x)),
+        params={**(params or {}), "reduction": "mean"},
+        doc=doc,
     )
 
 
-def _above(node: Node, name: str) -> float:
-    """A parameter that must be positive."""
+def _positive_param(node: Node, name: str) -> float:
+    """Return the parameter ``name`` as a float.
+
+    Raises:
+        GraphError: it is not above 0.
+    """
     value = float(node.params[name])
     if not value > 0:
         raise GraphError(f"{node.where} needs {name} above 0, got {value}")
@@ -64,22 +86,22 @@ def _above(node: Node, name: str) -> float:
 
 def _huber(node: Node, labels: Entry, x: Entry) -> Entry:
     """Source: Huber, Robust Estimation of a Location Parameter, equation 6."""
-    delta = _above(node, "delta")
+    delta = _positive_param(node, "delta")
     d = x - labels
-    near = make("clip", d, -delta, delta)
-    return near * (d - near * 0.5)
+    clipped = make("clip", d, -delta, delta)
+    return clipped * (d - clipped * 0.5)
 
 
 def _smooth_l1(node: Node, labels: Entry, x: Entry) -> Entry:
-    """Huber's loss divided by its width."""
-    beta = _above(node, "beta")
+    """Return Huber's loss divided by its width."""
+    beta = _positive_param(node, "beta")
     d = x - labels
-    near = make("clip", d, -beta, beta)
-    return near * (d - near * 0.5) * (1 / beta)
+    clipped = make("clip", d, -beta, beta)
+    return clipped * (d - clipped * 0.5) * (1 / beta)
 
 
 def _log_cosh(node: Node, labels: Entry, x: Entry) -> Entry:
-    """log(cosh(d)) = |d| + log(1 + exp(-2|d|)) - log(2), which cannot overflow."""
+    """Return log(cosh(d)) as |d| + log(1 + exp(-2|d|)) - log(2), which cannot overflow."""
     d = make("abs", x - labels)
     return d + make("log1p", make("exp", d * -2.0)) - log(2.0)
 
@@ -88,72 +110,87 @@ def _hinge(node: Node, labels: Entry, x: Entry) -> Entry:
     return make("relu", 1.0 - labels * x)
 
 
-def _squared_hinge(node: Node, labels: Entry, x: Entry) -> Entry:
-    return make("square", make("relu", 1.0 - labels * x))
-
-
-def _binary(node: Node, labels: Entry, p: Entry) -> Entry:
-    """Probabilities are kept ``epsilon`` away from 0 and 1."""
+def _binary_cross_entropy(node: Node, labels: Entry, p: Entry) -> Entry:
+    """Return the cross entropy of probabilities, which are clipped to ``epsilon`` from 0 and 1."""
     epsilon = float(node.params["epsilon"])
     p = make("clip", p, epsilon, 1 - epsilon)
     return -(labels * make("log", p) + (1.0 - labels) * make("log1p", -p))
 
 
-def _kl(node: Node, labels: Entry, p: Entry) -> Entry:
-    """labels * log(labels / p), where 0 * log(0) is 0."""
-    there = labels > 0
-    ratio = make("where", there, labels, 1.0) / make("where", there, p, 1.0)
-    return make("where", there, labels * make("log", ratio), 0.0)
+def _kl_divergence(node: Node, labels: Entry, p: Entry) -> Entry:
+    """Return labels * log(labels / p), where 0 * log(0) is 0."""
+    positive = labels > 0
+    ratio = make("where", positive, labels, 1.0) / make("where", positive, p, 1.0)
+    return make("where", positive, labels * make("log", ratio), 0.0)
 
 
-def _poisson(node: Node, labels: Entry, x: Entry) -> Entry:
-    return make("exp", x) - labels * x
-
-
-loss(
-    "mean_squared_error",
-    lambda node, labels, x: make("square", x - labels),
-    "(predictions - labels)**2",
-    "mse_loss",
+elementwise_loss(
+    name="mean_squared_error",
+    aliases="mse_loss",
+    element=lambda node, labels, x: make("square", x - labels),
+    doc="(predictions - labels)**2",
 )
-loss(
-    "mean_absolute_error",
-    lambda node, labels, x: make("abs", x - labels),
-    "abs(predictions - labels)",
-    "l1_loss absolute_difference",
+elementwise_loss(
+    name="mean_absolute_error",
+    aliases="l1_loss absolute_difference",
+    element=lambda node, labels, x: make("abs", x - labels),
+    doc="abs(predictions - labels)",
 )
-loss("huber_loss", _huber, "d**2 / 2 up to delta, from there a straight line", delta=1.0)
-loss("smooth_l1_loss", _smooth_l1, "Huber's loss of delta=beta, divided by beta", beta=1.0)
-loss("log_cosh_loss", _log_cosh, "log(cosh(predictions - labels))")
-loss("hinge_loss", _hinge, "1 - labels * predictions if positive; labels are -1 and 1")
-loss("squared_hinge_loss", _squared_hinge, "the square of the hinge loss")
-loss(
-    "binary_cross_entropy",
-    _binary,
-    "-labels * log(p) - (1 - labels) * log(1 - p) of probabilities, kept off 0 and 1 by epsilon",
-    epsilon=1e-7,
+elementwise_loss(
+    name="huber_loss",
+    params={"delta": 1.0},
+    element=_huber,
+    doc="d**2 / 2 up to delta, from there a straight line",
 )
-loss("kl_divergence", _kl, "labels * log(labels / predictions), 0 where the label is 0")
-loss("poisson_loss", _poisson, "exp(x) - labels * x: of counts, by the logarithm of their rate")
+elementwise_loss(
+    name="smooth_l1_loss",
+    params={"beta": 1.0},
+    element=_smooth_l1,
+    doc="Huber's loss of delta=beta, divided by beta",
+)
+elementwise_loss(
+    name="log_cosh_loss",
+    element=_log_cosh,
+    doc="log(cosh(predictions - labels))",
+)
+elementwise_loss(
+    name="hinge_loss",
+    element=_hinge,
+    doc="1 - labels * predictions if positive; labels are -1 and 1",
+)
+elementwise_loss(
+    name="squared_hinge_loss",
+    element=lambda node, labels, x: make("square", _hinge(node, labels, x)),
+    doc="the square of the hinge loss",
+)
+elementwise_loss(
+    name="binary_cross_entropy",
+    params={"epsilon": 1e-7},
+    element=_binary_cross_entropy,
+    doc="-labels * log(p) - (1 - labels) * log(1 - p) of probabilities, kept off 0 and 1 by "
+    "epsilon",
+)
+elementwise_loss(
+    name="kl_divergence",
+    element=_kl_divergence,
+    doc="labels * log(labels / predictions), 0 where the label is 0",
+)
+elementwise_loss(
+    name="poisson_loss",
+    element=lambda node, labels, x: make("exp", x) - labels * x,
+    doc="exp(x) - labels * x: of counts, by the logarithm of their rate",
+)
 
 
-# cross entropies of logits
+# Cross entropies of logits and distributions.
 
 
-def _sigmoid_cross_entropy(node: Node, labels: Entry, x: Entry) -> Entry:
-    """Source: TensorFlow's max(x, 0) - x * z + log(1 + exp(-abs(x)))."""
-    return make("relu", x) - x * labels + make("log1p", make("exp", -make("abs", x)))
+def _infer_elementwise_shape(node: Node, labels: Shape, logits: Shape) -> Shape:
+    """Return the common shape of labels and logits.
 
-
-def _sigmoid_gradient(node: Node, dy: Entry | None) -> list[Entry | None]:
-    """sigmoid(x) - labels for logits, -x for labels."""
-    if dy is None:
-        return [None, None]
-    labels, x = node.inputs
-    return [-(dy * x), dy * (make("sigmoid", x) - labels)]
-
-
-def _equal_shapes(node: Node, labels: Shape, logits: Shape) -> Shape:
+    Raises:
+        ShapeError: they differ.
+    """
     if len(labels) != len(logits):
         raise ShapeError(
             f"{node.where} needs labels and logits of one shape, got {show_shape(labels)} and "
@@ -165,84 +202,121 @@ def _equal_shapes(node: Node, labels: Shape, logits: Shape) -> Shape:
     )
 
 
-def _example_shape(node: Node, labels: Shape, logits: Shape) -> Shape:
-    shape = _equal_shapes(node, labels, logits)
+def _infer_example_shape(node: Node, labels: Shape, logits: Shape) -> Shape:
+    """Return the common shape of labels and logits without ``axis``: one loss for each example."""
+    shape = _infer_elementwise_shape(node, labels, logits)
     axis = normalize_axis(node, len(shape), node.params["axis"])
     return shape[:axis] + shape[axis + 1 :]
 
 
+def _sigmoid_cross_entropy(node: Node, labels: Entry, x: Entry) -> Entry:
+    """Source: TensorFlow's max(x, 0) - x * z + log(1 + exp(-abs(x)))."""
+    return make("relu", x) - x * labels + make("log1p", make("exp", -make("abs", x)))
+
+
+def _sigmoid_cross_entropy_gradient(node: Node, dy: Entry | None) -> list[Entry | None]:
+    """Return sigmoid(x) - labels for logits, -x for labels, times dy."""
+    if dy is None:
+        return [None, None]
+    labels, x = node.inputs
+    return [-(dy * x), dy * (make("sigmoid", x) - labels)]
+
+
 def _softmax_cross_entropy(node: Node, labels: Entry, x: Entry) -> Entry:
-    """Nothing is lost where a label is 0 and its logit -inf."""
+    """Return -sum(labels * log_softmax(x)), where 0 * -inf is 0."""
     axis = node.params["axis"]
-    logp = make("log_softmax", x, axis=axis)
-    terms = make("where", make("equal", labels, 0.0), 0.0, labels * logp)
+    log_p = make("log_softmax", x, axis=axis)
+    terms = make("where", make("equal", labels, 0.0), 0.0, labels * log_p)
     return -make("reduce_sum", terms, axis=axis)
 
 
-def _widened(node: Node, x: Entry, dy: Entry) -> Entry:
-    """What one loss an example gets, for all its logits."""
-    axis = normalize_axis(node, len(known_shape(x)), node.params["axis"])
-    return make("expand_dims", dy, axis=axis)
-
-
-def _softmax_cross_gradient(node: Node, dy: Entry | None) -> list[Entry | None]:
-    """softmax(x) * sum(labels) - labels for logits, -log_softmax(x) for labels."""
+def _softmax_cross_entropy_gradient(node: Node, dy: Entry | None) -> list[Entry | None]:
+    """Return softmax(x) * sum(labels) - labels for logits, -log_softmax(x) for labels, times dy."""
     if dy is None:
         return [None, None]
     labels, x = node.inputs
     axis = node.params["axis"]
-    wide = _widened(node, x, dy)
+    dy = _expand_example_axis(node, x, dy)
     total = make("reduce_sum", labels, axis=axis, keepdims=True)
     return [
-        -(wide * make("log_softmax", x, axis=axis)),
-        wide * (make("softmax", x, axis=axis) * total - labels),
+        -(dy * make("log_softmax", x, axis=axis)),
+        dy * (make("softmax", x, axis=axis) * total - labels),
     ]
 
 
+def _expand_example_axis(node: Node, x: Entry, dy: Entry) -> Entry:
+    """Return dy, one element for each example, so that it broadcasts to the logits ``x``."""
+    axis = normalize_axis(node, len(known_shape(x)), node.params["axis"])
+    return make("expand_dims", dy, axis=axis)
+
+
 composite(
-    "sigmoid_cross_entropy_with_logits",
-    ["labels", "logits"],
-    _sigmoid_cross_entropy,
-    "the cross entropy of labels and sigmoid(logits), element by element",
-    shape=_equal_shapes,
-    FGradient=_sigmoid_gradient,
+    name="sigmoid_cross_entropy_with_logits",
+    inputs=["labels", "logits"],
+    expand=_sigmoid_cross_entropy,
+    shape=_infer_elementwise_shape,
+    FGradient=_sigmoid_cross_entropy_gradient,
+    doc="the cross entropy of labels and sigmoid(logits), element by element",
 )
 composite(
-    "softmax_cross_entropy_with_logits",
-    ["labels", "logits"],
-    _softmax_cross_entropy,
-    "the cross entropy of label distributions and softmax(logits) along axis; 0 * -inf is 0",
-    {"axis": -1},
-    shape=_example_shape,
-    FGradient=_softmax_cross_gradient,
+    name="softmax_cross_entropy_with_logits",
+    inputs=["labels", "logits"],
+    expand=_softmax_cross_entropy,
+    params={"axis": -1},
+    shape=_infer_example_shape,
+    FGradient=_softmax_cross_entropy_gradient,
+    doc="the cross entropy of label distributions and softmax(logits) along axis; 0 * -inf is 0",
 )
 
 
-def _label_shape(node: Node, x: Shape, labels: Shape) -> Shape:
+# Losses of integer labels.
+
+
+def _infer_pick_shape(node: Node, x: Shape, labels: Shape) -> Shape:
+    """Return the shape of ``x``.
+
+    Raises:
+        ShapeError: the labels have not the shape of ``x`` without ``axis``.
+    """
     axis = normalize_axis(node, len(x), node.params["axis"])
-    rest = x[:axis] + x[axis + 1 :]
-    if len(labels) != len(rest):
+    example_shape = x[:axis] + x[axis + 1 :]
+    if len(labels) != len(example_shape):
         raise ShapeError(
-            f"{node.where} needs labels of shape {show_shape(rest)}, got {show_shape(labels)}"
+            f"{node.where} needs labels of shape {show_shape(example_shape)}, got "
+            f"{show_shape(labels)}"
         )
-    for k, (a, b) in enumerate(zip(labels, rest, strict=True)):
+    for k, (a, b) in enumerate(zip(labels, example_shape, strict=True)):
         agree(node, a, b, f"dimension {k} of labels")
     return x
 
 
-def _label_type(node: Node, x: DType, labels: DType) -> DType:
+def _infer_pick_type(node: Node, x: DType, labels: DType) -> DType:
+    """Return the dtype of ``x``.
+
+    Raises:
+        DTypeError: ``x`` is no float, or the labels are no integers.
+    """
     check_kinds(node, "f", x)
     if not labels.is_integer:
         raise DTypeError(f"{node.where} needs integer labels, got {labels}; argmax gives such")
     return x
 
 
-def _label_element(node: Node, index: Index, x: Reader, labels: Reader) -> Expr:
-    """The position along axis is compared with the label: no load at a computed place."""
+def _pick_element(node: Node, index: Index, x: Reader, labels: Reader) -> Expr:
+    """Return x where its position along ``axis`` is the label, else 0.
+
+    Positions are compared with labels, so that nothing is loaded from a computed position.
+    """
     axis = normalize_axis(node, len(index), node.params["axis"])
     value = x(*index)
-    chosen = ast.cast(labels(*index[:axis], *index[axis + 1 :]), "int64")
-    return ast.where(ast.equal(chosen, index[axis]), value, 0.0)
+    label = ast.cast(labels(*index[:axis], *index[axis + 1 :]), "int64")
+    return ast.where(ast.equal(label, index[axis]), value, 0.0)
+
+
+def _pick_gradient(node: Node, dy: Entry | None) -> list[Entry | None]:
+    if dy is None:
+        return [None, None]
+    return [make("pick_label", dy, node.inputs[1], **node.params), None]
 
 
 pick_label = register_op(
@@ -252,114 +326,120 @@ pick_label = register_op(
     doc="x where its position along axis is the label, else 0: a label outside picks nothing",
 )
 pick_label.set_attr("FListInputNames", lambda params: ["x", "labels"])
-pick_label.set_attr("FInferShape", _label_shape)
-pick_label.set_attr("FInferType", _label_type)
-pick_label.set_attr("FElement", _label_element)
+pick_label.set_attr("FInferShape", _infer_pick_shape)
+pick_label.set_attr("FInferType", _infer_pick_type)
+pick_label.set_attr("FElement", _pick_element)
+pick_label.set_attr("FGradient", _pick_gradient)
 pick_label.set_attr("TOpPattern", OpPattern.INJECTIVE)
 pick_label.set_attr("TOpCost", "light")
-pick_label.set_attr(
-    "FGradient",
-    lambda node, dy: [
-        None if dy is None else make("pick_label", dy, node.inputs[1], **node.params),
-        None,
-    ],
-)
 
 
-def _sparse_type(node: Node, labels: DType, logits: DType) -> DType:
-    return _label_type(node, logits, labels)
-
-
-def _sparse_shape(node: Node, labels: Shape, x: Shape) -> Shape:
-    _label_shape(node, x, labels)
+def _infer_sparse_shape(node: Node, labels: Shape, logits: Shape) -> Shape:
+    """Return the shape of the labels: one loss for each example."""
+    _infer_pick_shape(node, logits, labels)
     return labels
 
 
+def _infer_sparse_type(node: Node, labels: DType, logits: DType) -> DType:
+    return _infer_pick_type(node, logits, labels)
+
+
 def _sparse_cross_entropy(node: Node, labels: Entry, x: Entry) -> Entry:
+    """Return -log_softmax(x) at the label, 0 where the label is no class."""
     axis = node.params["axis"]
-    logp = make("log_softmax", x, axis=axis)
-    return -make("reduce_sum", make("pick_label", logp, labels, axis=axis), axis=axis)
+    log_p = make("log_softmax", x, axis=axis)
+    return -make("reduce_sum", make("pick_label", log_p, labels, axis=axis), axis=axis)
 
 
-def _sparse_gradient(node: Node, dy: Entry | None) -> list[Entry | None]:
-    """softmax(x), less 1 at the label; nothing where the label is no class."""
+def _sparse_cross_entropy_gradient(node: Node, dy: Entry | None) -> list[Entry | None]:
+    """Return softmax(x), less 1 at the label, times dy; 0 where the label is no class."""
     if dy is None:
         return [None, None]
     labels, x = node.inputs
     axis = node.params["axis"]
     p = make("softmax", x, axis=axis)
-    hot = make("pick_label", make("ones_like", x), labels, axis=axis)
-    known = make("reduce_sum", hot, axis=axis, keepdims=True)
-    return [None, _widened(node, x, dy) * (p * known - hot)]
+    one_hot = make("pick_label", make("ones_like", x), labels, axis=axis)
+    is_class = make("reduce_sum", one_hot, axis=axis, keepdims=True)
+    return [None, _expand_example_axis(node, x, dy) * (p * is_class - one_hot)]
 
 
-def _nll(node: Node, labels: Entry, logp: Entry) -> Entry:
+def _nll_loss(node: Node, labels: Entry, log_p: Entry) -> Entry:
     axis = node.params["axis"]
-    picked = make("pick_label", logp, labels, axis=axis)
-    return reduced(node, -make("reduce_sum", picked, axis=axis))
+    picked = make("pick_label", log_p, labels, axis=axis)
+    return _reduce_loss(node, -make("reduce_sum", picked, axis=axis))
 
 
 composite(
-    "sparse_softmax_cross_entropy_with_logits",
-    ["labels", "logits"],
-    _sparse_cross_entropy,
-    "the cross entropy of whole-number labels and softmax(logits) along axis; 0 for a label that "
-    "is no class",
-    {"axis": -1},
-    shape=_sparse_shape,
-    types=_sparse_type,
-    FGradient=_sparse_gradient,
+    name="sparse_softmax_cross_entropy_with_logits",
+    inputs=["labels", "logits"],
+    expand=_sparse_cross_entropy,
+    params={"axis": -1},
+    shape=_infer_sparse_shape,
+    types=_infer_sparse_type,
+    FGradient=_sparse_cross_entropy_gradient,
+    doc="the cross entropy of whole-number labels and softmax(logits) along axis; 0 for a label "
+    "that is no class",
 )
 composite(
-    "nll_loss",
-    ["labels", "log_probabilities"],
-    _nll,
-    "minus the log probability of whole-number labels along axis",
-    {"axis": -1, "reduction": "mean"},
-    types=_sparse_type,
+    name="nll_loss",
+    inputs=["labels", "log_probabilities"],
+    expand=_nll_loss,
+    params={"axis": -1, "reduction": "mean"},
+    types=_infer_sparse_type,
+    doc="minus the log probability of whole-number labels along axis",
 )
 
 
-def _cosine(node: Node, a: Entry, b: Entry) -> Entry:
-    """Each length is kept above epsilon, so that 0 is similar to nothing."""
+# Similarity of vectors, and labels.
+
+
+def _cosine_similarity(node: Node, a: Entry, b: Entry) -> Entry:
+    """Return the cosine of vectors; lengths are ``epsilon`` at least, so that of 0 it is 0."""
     axis = node.params["axis"]
-    least = float(node.params["epsilon"]) ** 2
+    smallest_square = float(node.params["epsilon"]) ** 2
 
     def dot(x: Entry, y: Entry) -> Entry:
         return make("reduce_sum", x * y, axis=axis)
 
-    def inverse(x: Entry) -> Entry:
-        return make("rsqrt", make("maximum", dot(x, x), least))
+    def inverse_length(x: Entry) -> Entry:
+        return make("rsqrt", make("maximum", dot(x, x), smallest_square))
 
-    return dot(a, b) * inverse(a) * inverse(b)
+    return dot(a, b) * inverse_length(a) * inverse_length(b)
 
 
 def _label_smoothing(node: Node, labels: Entry) -> Entry:
-    """Source: Szegedy and others, Rethinking the Inception Architecture, section 7."""
+    """Mix labels with the even distribution.
+
+    Source: Szegedy et al., Rethinking the Inception Architecture, section 7.
+
+    Raises:
+        GraphError: ``smoothing`` is not from 0 to 1.
+    """
     shape = known_shape(labels)
     classes = shape[normalize_axis(node, len(shape), node.params["axis"])]
-    share = float(node.params["smoothing"])
-    if not 0 <= share <= 1:
-        raise GraphError(f"{node.where} needs smoothing from 0 to 1, got {share}")
+    smoothing = float(node.params["smoothing"])
+    if not 0 <= smoothing <= 1:
+        raise GraphError(f"{node.where} needs smoothing from 0 to 1, got {smoothing}")
     if not isinstance(classes, int):
         ones = make("ones_like", labels)
         count = make("reduce_sum", ones, axis=node.params["axis"], keepdims=True)
-        return labels * (1 - share) + share / count
-    return labels * (1 - share) + share / max(classes, 1)
+        return labels * (1 - smoothing) + smoothing / count
+    return labels * (1 - smoothing) + smoothing / max(classes, 1)
 
 
 composite(
-    "cosine_similarity",
-    2,
-    _cosine,
-    "the cosine of the angle between vectors along axis, their lengths taken as epsilon at least",
-    {"axis": -1, "epsilon": 1e-8},
+    name="cosine_similarity",
+    inputs=2,
+    expand=_cosine_similarity,
+    params={"axis": -1, "epsilon": 1e-8},
     types=common_dtype("f"),
+    doc="the cosine of the angle between vectors along axis, their lengths taken as epsilon at "
+    "least",
 )
 composite(
-    "label_smoothing",
-    1,
-    _label_smoothing,
-    "labels mixed with the even distribution over the classes along axis",
-    {"smoothing": 0.1, "axis": -1},
+    name="label_smoothing",
+    inputs=1,
+    expand=_label_smoothing,
+    params={"smoothing": 0.1, "axis": -1},
+    doc="labels mixed with the even distribution over the classes along axis",
 )

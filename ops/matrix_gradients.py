@@ -1,139 +1,178 @@
-"""Gradients of linear algebra, as formulas of matrices.
+"""Gradients of the matrix operators in `decompositions` (FGradient), as formulas of matrices.
 
-Source: Giles 2008, Collected matrix derivative results; Townsend 2016, Differentiating the
+Sources: Giles 2008, Collected matrix derivative results; Townsend 2016, Differentiating the
 singular value decomposition; Golub and Pereyra 1973 for the pseudo-inverse. They hold where the
 factors are unique: for eigenvalues and singular values that differ, and for full column rank.
+
+Each function gets the node and the gradient of each of its outputs, None where that is 0, and
+returns the gradient of each input.
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable, Sequence
 
 from passkit.errors import GraphError
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.ops.helpers import make
 from passkit.values.size import Size
 
-Rule = Callable[..., Sequence[Entry | None]]
+# Matrices and vectors in the last axes.
 
 
-def _t(x: Entry) -> Entry:
+def _transpose(x: Entry) -> Entry:
     return make("matrix_transpose", x)
 
 
-def _mm(*factors: Entry) -> Entry:
-    out = factors[0]
-    for x in factors[1:]:
-        out = make("matmul", out, x)
-    return out
+def _matmul(*factors: Entry) -> Entry:
+    product = factors[0]
+    for factor in factors[1:]:
+        product = make("matmul", product, factor)
+    return product
 
 
-def _column(x: Entry) -> Entry:
+def _as_column(x: Entry) -> Entry:
     return make("expand_dims", x, axis=-1)
 
 
-def _row(x: Entry) -> Entry:
+def _as_row(x: Entry) -> Entry:
     return make("expand_dims", x, axis=-2)
 
 
-def _eye(like: Entry) -> Entry:
-    """The identity of the last axis of ``like``."""
-    return make("eye", n_rows=known_shape(like)[-1], dtype=like.dtype)
+def _identity_like(x: Entry) -> Entry:
+    """Return the identity matrix of the size of the last axis of ``x``."""
+    return make("eye", n_rows=known_shape(x)[-1], dtype=x.dtype)
 
 
-def _or_zero(dy: Entry | None, result: Entry) -> Entry:
-    return make("zeros_like", result) if dy is None else dy
+def _or_zero(dy: Entry | None, output: Entry) -> Entry:
+    return make("zeros_like", output) if dy is None else dy
 
 
-def _results(node: Node) -> list[Entry]:
-    return list(node.entries)
+def _inverse_gaps(values: Entry) -> Entry:
+    """Return the matrix of 1 / (v_j - v_i), and 0 where i = j."""
+    identity = _identity_like(values)
+    return (1.0 - identity) / (_as_row(values) - _as_column(values) + identity)
 
 
-def _cholesky(node: Node, dy: Entry) -> list[Entry]:
-    lower = _t(node.entries[0]) if node.params["upper"] else node.entries[0]
-    dy = _t(dy) if node.params["upper"] else dy
-    inner = make("tril", _mm(_t(lower), dy))
-    half = inner * (1.0 - _eye(lower) * 0.5)
-    left = make("matrix_triangular_solve", lower, half, adjoint=True)
-    full = _t(make("matrix_triangular_solve", lower, _t(left), adjoint=True))
-    return [(full + _t(full)) * 0.5]
+# Determinants, inverses and linear equations.
 
 
-def _det(node: Node, dy: Entry) -> list[Entry]:
-    factor = _column(_column(dy * node.entries[0]))
-    return [factor * _t(make("inv", node.inputs[0]))]
+def cholesky_gradient(node: Node, dy: Entry) -> list[Entry]:
+    """Return the gradient of `cholesky`, which is symmetric."""
+    lower = _transpose(node.entries[0]) if node.params["upper"] else node.entries[0]
+    dy = _transpose(dy) if node.params["upper"] else dy
+    inner = make("tril", _matmul(_transpose(lower), dy))
+    inner = inner * (1.0 - _identity_like(lower) * 0.5)
+    left = make("matrix_triangular_solve", lower, inner, adjoint=True)
+    full = _transpose(make("matrix_triangular_solve", lower, _transpose(left), adjoint=True))
+    return [(full + _transpose(full)) * 0.5]
 
 
-def _slogdet(node: Node, dsign: Entry | None, dlog: Entry | None) -> list[Entry | None]:
+def det_gradient(node: Node, dy: Entry) -> list[Entry]:
+    """Return the gradient of `det`: dy det(A) inv(A).T."""
+    factor = _as_column(_as_column(dy * node.entries[0]))
+    return [factor * _transpose(make("inv", node.inputs[0]))]
+
+
+def slogdet_gradient(node: Node, dsign: Entry | None, dlog: Entry | None) -> list[Entry | None]:
+    """Return the gradient of `slogdet`: dlog inv(A).T; the sign is constant in pieces."""
     if dlog is None:
         return [None]
-    return [_column(_column(dlog)) * _t(make("inv", node.inputs[0]))]
+    return [_as_column(_as_column(dlog)) * _transpose(make("inv", node.inputs[0]))]
 
 
-def _inv(node: Node, dy: Entry) -> list[Entry]:
-    y = _t(node.entries[0])
-    return [-_mm(y, dy, y)]
+def inv_gradient(node: Node, dy: Entry) -> list[Entry]:
+    """Return the gradient of `inv`: -inv(A).T dy inv(A).T."""
+    y = _transpose(node.entries[0])
+    return [-_matmul(y, dy, y)]
 
 
-def _pinv(node: Node, dy: Entry) -> list[Entry]:
+def pinv_gradient(node: Node, dy: Entry) -> list[Entry]:
+    """Return the gradient of `pinv`."""
     a, p = node.inputs[0], node.entries[0]
-    rows = _eye(_mm(a, p)) - _mm(a, p)
-    columns = _eye(_mm(p, a)) - _mm(p, a)
-    first = -_mm(_t(p), dy, _t(p))
-    return [first + _mm(rows, _t(dy), p, _t(p)) + _mm(_t(p), p, _t(dy), columns)]
+    p_t, dy_t = _transpose(p), _transpose(dy)
+    row_projection = _identity_like(_matmul(a, p)) - _matmul(a, p)
+    column_projection = _identity_like(_matmul(p, a)) - _matmul(p, a)
+    inverse_part = -_matmul(p_t, dy, p_t)
+    row_part = _matmul(row_projection, dy_t, p, p_t)
+    column_part = _matmul(p_t, p, dy_t, column_projection)
+    return [inverse_part + row_part + column_part]
 
 
-def _solve(node: Node, dy: Entry) -> list[Entry]:
+def solve_gradient(node: Node, dy: Entry) -> list[Entry]:
+    """Return the gradients of `matrix_solve` by the matrix and by the right-hand side."""
     a, x = node.inputs[0], node.entries[0]
-    flip = node.params["adjoint"]
-    db = make("matrix_solve", a, dy, adjoint=not flip)
-    return [-_mm(x, _t(db)) if flip else -_mm(db, _t(x)), db]
+    adjoint = node.params["adjoint"]
+    db = make("matrix_solve", a, dy, adjoint=not adjoint)
+    da = -_matmul(x, _transpose(db)) if adjoint else -_matmul(db, _transpose(x))
+    return [da, db]
 
 
-def _triangular(node: Node, dy: Entry) -> list[Entry]:
+def triangular_solve_gradient(node: Node, dy: Entry) -> list[Entry]:
+    """Return the gradients of `matrix_triangular_solve`; by the matrix, that of its triangle."""
     a, x = node.inputs[0], node.entries[0]
-    lower, flip = node.params["lower"], node.params["adjoint"]
-    db = make("matrix_triangular_solve", a, dy, lower=lower, adjoint=not flip)
-    da = -_mm(x, _t(db)) if flip else -_mm(db, _t(x))
+    lower, adjoint = node.params["lower"], node.params["adjoint"]
+    db = make("matrix_triangular_solve", a, dy, lower=lower, adjoint=not adjoint)
+    da = -_matmul(x, _transpose(db)) if adjoint else -_matmul(db, _transpose(x))
     return [make("tril" if lower else "triu", da), db]
 
 
-def _gaps(values: Entry) -> Entry:
-    """1 / (v_j - v_i), and 0 where i = j."""
-    one = _eye(values)
-    return (1.0 - one) / (_row(values) - _column(values) + one)
+def expm_gradient(node: Node, dy: Entry) -> list[Entry]:
+    """Return the gradient of `expm`: a block of the exponential of a block triangular matrix.
+
+    Source: Mathias 1996, A chain rule for matrix functions and applications.
+    """
+    x = _transpose(node.inputs[0])
+    shape = known_shape(x)
+    top = make("concat", x, dy, axis=-1)
+    bottom = make("concat", make("zeros_like", x), x, axis=-1)
+    blocks = make("expm", make("concat", top, bottom, axis=-2))
+    begin = (*(0,) * (len(shape) - 1), shape[-1])
+    return [make("slice", blocks, begin=begin, size=shape)]
 
 
-def _eigh(node: Node, dw: Entry | None, dv: Entry | None) -> list[Entry]:
-    values, vectors = _results(node)
-    inner = make("diag_embed", _or_zero(dw, values))
-    if dv is not None:
-        inner = inner + _gaps(values) * _mm(_t(vectors), dv)
-    full = _mm(vectors, inner, _t(vectors))
-    return [(full + _t(full)) * 0.5]
+# Eigenvalues, orthogonal factors and singular values.
 
 
-def _qr(node: Node, dq: Entry | None, dr: Entry | None) -> list[Entry]:
-    q, r = _results(node)
+def eigh_gradient(node: Node, dvalues: Entry | None, dvectors: Entry | None) -> list[Entry]:
+    """Return the gradient of `eigh`, which is symmetric."""
+    values, vectors = node.entries
+    inner = make("diag_embed", _or_zero(dvalues, values))
+    if dvectors is not None:
+        inner = inner + _inverse_gaps(values) * _matmul(_transpose(vectors), dvectors)
+    full = _matmul(vectors, inner, _transpose(vectors))
+    return [(full + _transpose(full)) * 0.5]
+
+
+def qr_gradient(node: Node, dq: Entry | None, dr: Entry | None) -> list[Entry]:
+    """Return the gradient of `qr`.
+
+    Raises:
+        GraphError: there are fewer rows than columns, symbolic extents, or a complete Q that is not
+            the reduced one.
+    """
+    q, r = node.entries
     rows, columns = known_shape(node.inputs[0])[-2:]
+    symbolic = isinstance(rows, Size) or isinstance(columns, Size)
     wide = isinstance(rows, int) and isinstance(columns, int) and rows < columns
-    if isinstance(rows, Size) or isinstance(columns, Size) or wide or (
-        node.params["mode"] == "complete" and rows != columns
-    ):
+    if symbolic or wide or (node.params["mode"] == "complete" and rows != columns):
         raise GraphError(
             f"{node.where} has a gradient for at least as many rows as columns, both known, and "
             f"mode 'reduced'; got {rows} rows, {columns} columns and mode {node.params['mode']!r}"
         )
     dq, dr = _or_zero(dq, q), _or_zero(dr, r)
-    m = _mm(r, _t(dr)) - _mm(_t(dq), q)
+    m = _matmul(r, _transpose(dr)) - _matmul(_transpose(dq), q)
     below = make("tril", m, k=-1)
-    both = below + _t(below) + m * _eye(m)
-    right = _t(dq + _mm(q, both))
-    return [_t(make("matrix_triangular_solve", r, right, lower=False))]
+    symmetric = below + _transpose(below) + m * _identity_like(m)
+    right = _transpose(dq + _matmul(q, symmetric))
+    return [_transpose(make("matrix_triangular_solve", r, right, lower=False))]
 
 
-def _svd(node: Node, du: Entry | None, ds: Entry | None, dvh: Entry | None) -> list[Entry]:
-    u, s, vh = _results(node)
+def svd_gradient(node: Node, du: Entry | None, ds: Entry | None, dvh: Entry | None) -> list[Entry]:
+    """Return the gradient of `svd`.
+
+    Raises:
+        GraphError: ``full_matrices`` for matrices that are not square.
+    """
+    u, s, vh = node.entries
     if node.params["full_matrices"]:
         rows, columns = known_shape(node.inputs[0])[-2:]
         if rows != columns:
@@ -141,40 +180,22 @@ def _svd(node: Node, du: Entry | None, ds: Entry | None, dvh: Entry | None) -> l
                 f"{node.where} has a gradient for full_matrices=False, got {rows} rows and "
                 f"{columns} columns"
             )
-    v = _t(vh)
+    v = _transpose(vh)
     inner = make("diag_embed", _or_zero(ds, s))
     if du is None and dvh is None:
-        return [_mm(u, inner, vh)]
-    du, dv = _or_zero(du, u), _t(_or_zero(dvh, vh))
-    f = _gaps(s * s)
-    j, k = f * _mm(_t(u), du), f * _mm(_t(v), dv)
-    inner = inner + (j + _t(j)) * _row(s) + _column(s) * (k + _t(k))
-    out = _mm(u, inner, vh)
-    scaled_u, scaled_v = du / _row(s), dv / _row(s)
-    out = out + _mm(scaled_u - _mm(u, _t(u), scaled_u), vh)
-    return [out + _mm(u, _t(scaled_v - _mm(v, _t(v), scaled_v)))]
+        return [_matmul(u, inner, vh)]
+    du, dv = _or_zero(du, u), _transpose(_or_zero(dvh, vh))
+    gaps = _inverse_gaps(s * s)
+    j, k = gaps * _matmul(_transpose(u), du), gaps * _matmul(_transpose(v), dv)
+    inner = inner + (j + _transpose(j)) * _as_row(s) + _as_column(s) * (k + _transpose(k))
+    out = _matmul(u, inner, vh)
+    scaled_u, scaled_v = du / _as_row(s), dv / _as_row(s)
+    out = out + _matmul(scaled_u - _matmul(u, _transpose(u), scaled_u), vh)
+    orthogonal_v = _transpose(scaled_v - _matmul(v, _transpose(v), scaled_v))
+    return [out + _matmul(u, orthogonal_v)]
 
 
-def _svdvals(node: Node, dy: Entry) -> list[Entry]:
+def svdvals_gradient(node: Node, dy: Entry) -> list[Entry]:
+    """Return the gradient of `svdvals`: U diag(dy) Vh."""
     u, _, vh = make("svd", node.inputs[0])
-    return [_mm(u * _row(dy), vh)]
-
-
-def _expm(node: Node, dy: Entry) -> list[Entry]:
-    """Source: Mathias 1996: the exponential of a block triangle holds the derivative."""
-    x = _t(node.inputs[0])
-    n = known_shape(x)[-1]
-    top = make("concat", x, dy, axis=-1)
-    bottom = make("concat", make("zeros_like", x), x, axis=-1)
-    block = make("expm", make("concat", top, bottom, axis=-2))
-    rank = len(known_shape(x))
-    begin = (*(0,) * (rank - 1), n)
-    return [make("slice", block, begin=begin, size=known_shape(x))]
-
-
-RULES: dict[str, Rule] = {
-    **{"cholesky": _cholesky, "det": _det, "slogdet": _slogdet, "inv": _inv, "pinv": _pinv},
-    **{"matrix_solve": _solve, "matrix_triangular_solve": _triangular, "eigh": _eigh},
-    **{"qr": _qr, "svd": _svd, "svdvals": _svdvals, "expm": _expm},
-    "matrix_rank": lambda node, dy: [None],
-}
+    return [_matmul(u * _as_row(dy), vh)]

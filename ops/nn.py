@@ -13,7 +13,7 @@ from passkit.graph.infer import agree, show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.ops.composites import composite
 from passkit.ops.helpers import first_shape, make, normalize_axes
-from passkit.ops.reduce import nonempty_shape, reduced_shape, spread
+from passkit.ops.reduce import broadcast_back, nonempty_shape, reduced_shape
 from passkit.values.size import Shape, numel
 
 # Softmax and reductions.
@@ -70,8 +70,8 @@ def _logsumexp(node: Node, x: Entry) -> Entry:
 
 
 def _logsumexp_gradient(node: Node, dy: Entry) -> list[Entry]:
-    softmax = make("exp", node.inputs[0] - spread(node, node.entries[0]))
-    return [spread(node, dy) * softmax]
+    softmax = make("exp", node.inputs[0] - broadcast_back(node, node.entries[0]))
+    return [broadcast_back(node, dy) * softmax]
 
 
 def _variance(node: Node, x: Entry) -> Entry:

@@ -1,4 +1,4 @@
-"""Polynomials, by Horner's rule: a coefficient at a time, in one kernel."""
+"""Polynomials of given coefficients, computed by Horner's rule in one kernel."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ from passkit.ops.helpers import common_dtype, make
 
 
 def _polyval(node: Node, p: Entry, x: Entry) -> Entry:
-    """Source: numpy.polyval, which begins with 0 as well."""
+    """Expand to one multiplication and addition for each coefficient, as numpy.polyval does.
+
+    Raises:
+        ShapeError: the coefficients are no vector of known length.
+    """
     shape = known_shape(p)
     if len(shape) != 1 or not isinstance(shape[0], int):
         raise ShapeError(
@@ -24,9 +28,9 @@ def _polyval(node: Node, p: Entry, x: Entry) -> Entry:
 
 
 composite(
-    "polyval",
-    ["p", "x"],
-    _polyval,
-    "the polynomial with coefficients p, that of the highest power first, at x",
+    name="polyval",
+    inputs=["p", "x"],
+    expand=_polyval,
     types=common_dtype("f"),
+    doc="the polynomial with coefficients p, that of the highest power first, at x",
 )

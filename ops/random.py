@@ -1,14 +1,14 @@
-"""Random numbers: pure functions of a key and a place, so that they fuse and repeat.
+"""Random numbers as pure functions of a key and a position, so that they fuse and repeat.
 
-A key is an int64 scalar. Element n of a draw is made from block n of Philox4x32-10 under that key,
-so a longer draw begins with a shorter one, and the order of work does not matter. A key is for
-one draw: `split_key` and `fold_in` make others of it.
+A key is an int64 scalar. Element n of a draw is computed from block n of Philox4x32-10 under that
+key, so a longer draw begins with a shorter one, whatever the order of evaluation. A key is for one
+draw: `split_key` and `fold_in` derive others from it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from math import pi
+from collections.abc import Callable, Mapping
+from math import erf, pi, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,82 +28,89 @@ if TYPE_CHECKING:
     from passkit.ast import Expr
     from passkit.space.reads import Index, Reader
 
-DRAW, FOLD, SPLIT, SEED = range(4)
-"""What a block is for: the upper words of Philox's counter, so that no two uses share bits."""
+DRAW_STREAM = 0
+FOLD_STREAM = 1
+SPLIT_STREAM = 2
+SEED_STREAM = 3
+"""The upper words of Philox's counter: one for each use of a key, so that no two share bits."""
 
 
-def _key_shape(node: Node, key: Shape) -> None:
-    if key != ():
-        raise ShapeError(
-            f"{node.where} needs one key, a scalar, got {show_shape(key)}; take one of them by k[0]"
-        )
+# Random bits.
 
 
-def key_type(node: Node, key: DType) -> None:
-    """Make sure of a key's dtype. Raises: DTypeError for another than int64."""
+def check_key_type(node: Node, key: DType) -> None:
+    """Check the dtype of a key.
+
+    Raises:
+        DTypeError: it is not int64.
+    """
     if key is not int64:
         raise DTypeError(f"{node.where} needs a key of int64, got {key}; pk.ops.random_key(x)")
 
 
-def _drawn_shape(node: Node, key: Shape, *rest: Shape) -> Shape:
-    _key_shape(node, key)
+def _check_half(node: Node) -> None:
+    """Raise GraphError if the parameter ``half`` is neither 0 nor 1."""
+    if node.params["half"] not in (0, 1):
+        raise GraphError(f"{node.where} needs 0 or 1 as half, got {node.params['half']!r}")
+
+
+def _infer_draw_shape(node: Node, key: Shape, *others: Shape) -> Shape:
+    """Return the parameter ``shape``.
+
+    Raises:
+        ShapeError: the key is no scalar, or an extent of the shape is negative or no extent.
+    """
+    if key != ():
+        raise ShapeError(
+            f"{node.where} needs one key, a scalar, got {show_shape(key)}; take one of them by k[0]"
+        )
     shape = parse_extents(node, node.params["shape"], "shape")
     if any(isinstance(n, int) and n < 0 for n in shape):
         raise ShapeError(f"{node.where} needs extents >= 0, got {show_shape(shape)}")
     return shape
 
 
-def _words_type(node: Node, key: DType) -> DType:
-    key_type(node, key)
+def _infer_words_type(node: Node, key: DType) -> DType:
+    check_key_type(node, key)
     int_param(node, "stream", GraphError)
     _check_half(node)
     return int64
 
 
-def _check_half(node: Node) -> None:
-    if node.params["half"] not in (0, 1):
-        raise GraphError(f"{node.where} needs 0 or 1 as half, got {node.params['half']!r}")
-
-
-def _new_keys_type(node: Node, key: DType) -> DType:
-    key_type(node, key)
+def _infer_philox_type(node: Node, *dtypes: DType) -> DType:
+    _check_half(node)
+    for dtype in dtypes:
+        if dtype is not int64:
+            raise DTypeError(f"{node.where} needs int64, got {dtype}; pk.ops.cast(x, 'int64')")
     return int64
 
 
-def _half(node: Node, *block: Expr) -> Expr:
-    """The first or the second half of a block: two words of it."""
-    return ast.Call("philox_high" if node.params["half"] else "philox_low", block, int64)
+def _philox_half(node: Node, counter: Expr, stream: Expr, key: Expr) -> Expr:
+    """Return the first or second half of a Philox block, two of its words, as an int64."""
+    function = "philox_high" if node.params["half"] else "philox_low"
+    return ast.Call(function, (counter, stream, key), int64)
 
 
 def _words_element(node: Node, index: Index, key: Reader) -> Expr:
-    """The block of the element's row-major position."""
+    """Return the half block whose counter is the row-major position of the element."""
     position: Expr = ast.size_of(0)
     for k, n in enumerate(known_shape(node.entries[0])):
         position = index[k] if k == 0 else position * ast.size_of(n) + index[k]
-    return _half(node, position, ast.const(node.params["stream"], int64), key())
+    return _philox_half(node, position, ast.const(node.params["stream"], int64), key())
 
 
 random_words = register_op(
     "random_words",
     num_inputs=1,
-    params={"shape": (), "stream": DRAW, "half": 0},
+    params={"shape": (), "stream": DRAW_STREAM, "half": 0},
     doc="64 random bits for each element, as int64, and 64 others as the other half: what "
     "draws are made of",
 )
-random_words.set_attr("FInferShape", _drawn_shape)
-random_words.set_attr("FInferType", _words_type)
+random_words.set_attr("FInferShape", _infer_draw_shape)
+random_words.set_attr("FInferType", _infer_words_type)
 random_words.set_attr("FElement", _words_element)
 random_words.set_attr("TOpPattern", OpPattern.INJECTIVE)
 random_words.set_attr("TOpCost", "expensive")
-
-
-def _philox_type(node: Node, *dtypes: DType) -> DType:
-    _check_half(node)
-    for d in dtypes:
-        if d is not int64:
-            raise DTypeError(f"{node.where} needs int64, got {d}; pk.ops.cast(x, 'int64')")
-    return int64
-
 
 philox = register_op(
     "philox",
@@ -111,225 +118,350 @@ philox = register_op(
     params={"half": 0},
     doc="half of the block of Philox4x32-10 for (counter, stream, key): an int64 of two words",
 ).include("elementwise")
-philox.set_attr("FCodeGen", _half)
-philox.set_attr("FInferType", _philox_type)
+philox.set_attr("FCodeGen", lambda node, x, y, z: _philox_half(node, x, y, z))
+philox.set_attr("FInferType", _infer_philox_type)
 philox.set_attr("TOpPattern", OpPattern.BROADCAST)
 philox.set_attr("TOpCost", "expensive")
 
 
-# keys
+# Keys.
 
 
-def _integers_to_keys(node: Node, *dtypes: DType) -> DType:
-    for d in dtypes:
-        check_kinds(node, "iu", d)
+def _infer_key_type_from_integers(node: Node, *dtypes: DType) -> DType:
+    check_kinds(node, "iu", *dtypes)
     return int64
 
 
-def _fold_type(node: Node, key: DType, data: DType) -> DType:
-    key_type(node, key)
-    return _integers_to_keys(node, data)
+def _infer_folded_key_type(node: Node, key: DType, data: DType) -> DType:
+    check_key_type(node, key)
+    check_kinds(node, "iu", data)
+    return int64
 
 
-composite(
-    "random_key",
-    ["seed"],
-    lambda node, seed: make("philox", convert(seed, int64), SEED, 0),
-    "a key made of a whole number; near numbers give unrelated keys",
-    types=_integers_to_keys,
-)
-composite(
-    "fold_in",
-    ["key", "data"],
-    lambda node, key, data: make("philox", convert(data, int64), FOLD, key),
-    "keys made of a key and whole numbers, such as the number of a step or a layer",
-    types=_fold_type,
-)
+def _infer_split_key_type(node: Node, key: DType) -> DType:
+    check_key_type(node, key)
+    return int64
 
 
-def _split(node: Node, key: Entry) -> Entry:
+def _split_key(node: Node, key: Entry) -> Entry:
+    """Expand to random words, one for each new key.
+
+    Raises:
+        GraphError: ``num`` is no int of 1 or more.
+    """
     count = node.params["num"]
     if isinstance(count, bool) or not isinstance(count, int) or count < 1:
         raise GraphError(f"{node.where} needs an int of 1 or more as num, got {count!r}")
-    return make("random_words", key, shape=(count,), stream=SPLIT)
+    return make("random_words", key, shape=(count,), stream=SPLIT_STREAM)
 
 
 composite(
-    "split_key", ["key"], _split, "num new keys made of one", {"num": 2}, types=_new_keys_type
+    name="random_key",
+    inputs=["seed"],
+    expand=lambda node, seed: make("philox", convert(seed, int64), SEED_STREAM, 0),
+    types=_infer_key_type_from_integers,
+    doc="a key made of a whole number; near numbers give unrelated keys",
+)
+composite(
+    name="fold_in",
+    inputs=["key", "data"],
+    expand=lambda node, key, data: make("philox", convert(data, int64), FOLD_STREAM, key),
+    types=_infer_folded_key_type,
+    doc="keys made of a key and whole numbers, such as the number of a step or a layer",
+)
+composite(
+    name="split_key",
+    inputs=["key"],
+    expand=_split_key,
+    params={"num": 2},
+    types=_infer_split_key_type,
+    doc="num new keys made of one",
 )
 
 
-# draws: words of Philox as numbers
+# Numbers from random bits.
 
-BITS = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
+SIGNIFICAND_BITS = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
 """The bits of a uniform draw: as many as a significand has, so that no value is rounded."""
 
 
-def words(node: Node, key: Entry, half: int = 0) -> Entry:
-    """An int64 of random bits for each element of a draw."""
+def draw_words(node: Node, key: Entry, half: int = 0) -> Entry:
+    """Return 64 random bits, as an int64, for each element of the draw ``node``."""
     return make("random_words", key, shape=node.params["shape"], half=half)
 
 
-def unit(word: Entry, dtype: DType) -> Entry:
-    """From 0 to below 1, evenly spaced, all values equally likely."""
-    count = BITS[dtype.name]
-    return _whole(word, count, dtype) * 2.0**-count
+def unit_interval(word: Entry, dtype: DType) -> Entry:
+    """Return evenly spaced numbers from 0 to below 1, all equally likely."""
+    count = SIGNIFICAND_BITS[dtype.name]
+    return _low_bits(word, count, dtype) * 2.0**-count
 
 
-def open_unit(word: Entry, dtype: DType) -> Entry:
-    """As `unit`, but in the middles of its steps: neither 0 nor 1."""
-    count = BITS[dtype.name] - 1
-    return (_whole(word, count, dtype) + 0.5) * 2.0**-count
+def open_unit_interval(word: Entry, dtype: DType) -> Entry:
+    """Return numbers as `unit_interval` does, at the middles of its steps: neither 0 nor 1."""
+    count = SIGNIFICAND_BITS[dtype.name] - 1
+    return (_low_bits(word, count, dtype) + 0.5) * 2.0**-count
 
 
-def fine_unit(word: Entry, dtype: DType) -> Entry:
-    """Above 0 to 1, in steps of 2**-31 or 2**-53 near 0, for what the logarithm is taken of."""
+def fine_unit_interval(word: Entry, dtype: DType) -> Entry:
+    """Return numbers above 0 up to 1, to take logarithms of: in steps of 2**-31 or 2**-53."""
     count = 53 if dtype.nbytes == 8 else 31
-    return (_whole(word, count, dtype) + 0.5) * 2.0**-count
+    return (_low_bits(word, count, dtype) + 0.5) * 2.0**-count
 
 
-def _whole(word: Entry, count: int, dtype: DType) -> Entry:
-    """The lowest bits as a float; 32-bit integers become floats faster."""
+def _low_bits(word: Entry, count: int, dtype: DType) -> Entry:
+    """Return the lowest ``count`` bits of words as floats.
+
+    Below 32 bits they are converted from int32, which is faster.
+    """
     narrow = convert(word, dtype_of("int32")) if count < 32 else word
     return convert(narrow & (2**count - 1), dtype)
 
 
-def drawn_type(kinds: str = "f") -> Any:
-    """The FInferType of a draw: the dtype that is asked for, from a key."""
+def _scale(z: Entry, mean: float, stddev: float) -> Entry:
+    """Return ``z``, of mean 0 and standard deviation 1, with another mean and deviation."""
+    z = z if stddev == 1 else z * float(stddev)
+    return z if mean == 0 else z + float(mean)
 
-    def infer_type(node: Node, key: DType, *rest: DType) -> DType:
-        key_type(node, key)
-        check_kinds(node, kinds, wanted := dtype_of(node.params["dtype"]))
-        return wanted
 
-    return infer_type
+# Registration of draws.
 
 
 def draw(
+    *,
     name: str,
-    expand: Any,
+    expand: Callable[[Node, Entry], Entry],
     doc: str,
     kinds: str = "f",
-    aliases: str = "",
+    params: Mapping[str, Any] | None = None,
     check: Callable[[Node], None] | None = None,
-    **params: Any,
+    aliases: str = "",
 ) -> None:
-    """Register ``name`` with what all draws share: a key, the shape and dtype of the result."""
+    """Register a draw: a composite of a key, with the parameters ``shape`` and ``dtype``.
+
+    Args:
+        name: name of the operator.
+        expand: ``expand(node, key)`` returns the output.
+        doc: what an output element is, for help and reference pages.
+        kinds: the kinds of dtype that may be drawn; the default dtype is float32 for "f", else
+            int32.
+        params: further parameters with their defaults.
+        check: raises an error if a parameter of the node is not valid.
+        aliases: further names, separated by spaces.
+    """
 
     def infer_shape(node: Node, key: Shape) -> Shape:
         if check is not None:
             check(node)
-        return _drawn_shape(node, key)
+        return _infer_draw_shape(node, key)
 
-    dtype = "float32" if kinds == "f" else "int32"
+    def infer_type(node: Node, key: DType, *others: DType) -> DType:
+        check_key_type(node, key)
+        dtype = dtype_of(node.params["dtype"])
+        check_kinds(node, kinds, dtype)
+        return dtype
+
     composite(
-        name,
-        ["key"],
-        expand,
-        doc,
-        {"shape": (), **params, "dtype": dtype},
-        shape=infer_shape,
-        types=drawn_type(kinds),
+        name=name,
         aliases=aliases,
+        inputs=["key"],
+        expand=expand,
+        params={"shape": (), **(params or {}), "dtype": "float32" if kinds == "f" else "int32"},
+        shape=infer_shape,
+        types=infer_type,
+        doc=doc,
     )
 
 
-def float_draw(name: str, value: Any, doc: str, aliases: str = "", **params: Any) -> None:
-    """Register a draw of floats; those of 16 bits are computed in float32 and rounded."""
+def float_draw(
+    *,
+    name: str,
+    value: Callable[[Node, Entry, Entry, DType], Entry],
+    doc: str,
+    params: Mapping[str, Any] | None = None,
+    aliases: str = "",
+) -> None:
+    """Register a draw of floats; those of 16 bits are computed in float32 and rounded.
+
+    Args:
+        name: name of the operator.
+        value: ``value(node, low, high, dtype)`` returns the drawn numbers in ``dtype``, from two
+            independent random words for each element.
+        doc: what an output element is, for help and reference pages.
+        params: further parameters with their defaults.
+        aliases: further names, separated by spaces.
+    """
 
     def expand(node: Node, key: Entry) -> Entry:
-        wanted = dtype_of(node.params["dtype"])
-        work = wanted if wanted.nbytes >= 4 else dtype_of("float32")
-        return convert(value(node, words(node, key), words(node, key, 1), work), wanted)
+        dtype = dtype_of(node.params["dtype"])
+        compute_dtype = dtype if dtype.nbytes >= 4 else dtype_of("float32")
+        low, high = draw_words(node, key), draw_words(node, key, 1)
+        return convert(value(node, low, high, compute_dtype), dtype)
 
-    draw(name, expand, doc, aliases=aliases, **params)
-
-
-def _bits(node: Node, key: Entry) -> Entry:
-    return convert(words(node, key), dtype_of(node.params["dtype"]))
+    draw(name=name, aliases=aliases, expand=expand, params=params, doc=doc)
 
 
-def _range_of_floats(node: Node) -> None:
+# Integers and uniform numbers.
+
+
+def _draw_bits(node: Node, key: Entry) -> Entry:
+    return convert(draw_words(node, key), dtype_of(node.params["dtype"]))
+
+
+def _check_float_range(node: Node) -> None:
+    """Raise GraphError unless ``low`` is below ``high``."""
     low, high = float(node.params["low"]), float(node.params["high"])
     if not low < high:
         raise GraphError(f"{node.where} needs low < high, got {low} and {high}")
 
 
-def _uniform(node: Node, key: Entry) -> Entry:
-    """low + (high - low) u; where that rounds up to high, the value below it."""
-    wanted = dtype_of(node.params["dtype"])
+def _draw_uniform(node: Node, key: Entry) -> Entry:
+    """Return low + (high - low) u; where that rounds to high, the largest number below high."""
+    dtype = dtype_of(node.params["dtype"])
     low, high = float(node.params["low"]), float(node.params["high"])
-    u = unit(words(node, key), wanted)
+    u = unit_interval(draw_words(node, key), dtype)
     if (low, high) == (0.0, 1.0):
         return u
-    ends = np.array([high, low]).astype(wanted.numpy)
+    ends = np.array([high, low]).astype(dtype.numpy)
     return make("minimum", u * (high - low) + low, np.nextafter(ends[0], ends[1]))
 
 
-def _normal(node: Node, low: Entry, high: Entry, dtype: DType) -> Entry:
-    """Source: Box and Muller, A Note on the Generation of Random Normal Deviates."""
-    radius = make("sqrt", make("log", fine_unit(low, dtype)) * -2.0)
-    z = radius * make("cos", unit(high, dtype) * (2 * pi))
-    return scaled(z, node.params["mean"], node.params["stddev"])
+def _check_integer_range(node: Node) -> None:
+    """Check the parameters of `random_integers`.
 
-
-def scaled(z: Entry, mean: float, stddev: float) -> Entry:
-    """A draw of mean 0 and deviation 1 with these."""
-    z = z if stddev == 1 else z * float(stddev)
-    return z if mean == 0 else z + float(mean)
-
-
-def _range_of_integers(node: Node) -> None:
-    low, high = (int_param(node, what, GraphError) for what in ("low", "high"))
-    check_kinds(node, "iu", wanted := dtype_of(node.params["dtype"]))
-    limits = np.iinfo(wanted.numpy)
+    Raises:
+        GraphError: ``low`` or ``high`` is no int, they are not in order or do not fit the dtype,
+            or there are more than 2**63 - 1 numbers.
+        DTypeError: the dtype is no integer.
+    """
+    low, high = (int_param(node, name, GraphError) for name in ("low", "high"))
+    dtype = dtype_of(node.params["dtype"])
+    check_kinds(node, "iu", dtype)
+    limits = np.iinfo(dtype.numpy)
     if not limits.min <= low < high <= limits.max + 1:
-        raise GraphError(f"{node.where} needs low < high within {wanted}, got {low} and {high}")
+        raise GraphError(f"{node.where} needs low < high within {dtype}, got {low} and {high}")
     if high - low >= 2**63:
         raise GraphError(f"{node.where} draws from at most 2**63 - 1 numbers, got {high - low}")
 
 
-def _integers(node: Node, key: Entry) -> Entry:
-    low, span = node.params["low"], node.params["high"] - node.params["low"]
-    word = words(node, key) & (2**63 - 1)
-    rest = word & (span - 1) if span & (span - 1) == 0 else word % span
-    return convert(rest + low if low else rest, dtype_of(node.params["dtype"]))
+def _draw_integers(node: Node, key: Entry) -> Entry:
+    """Return low plus 63 random bits modulo the length of the range."""
+    low, count = node.params["low"], node.params["high"] - node.params["low"]
+    word = draw_words(node, key) & (2**63 - 1)
+    remainder = word & (count - 1) if count & (count - 1) == 0 else word % count
+    return convert(remainder + low if low else remainder, dtype_of(node.params["dtype"]))
 
 
-draw("random_bits", _bits, "whole numbers of random bits", kinds="iu")
 draw(
-    "random_uniform",
-    _uniform,
-    "evenly spread over low to below high",
-    check=_range_of_floats,
-    low=0.0,
-    high=1.0,
-)
-draw(
-    "random_integers",
-    _integers,
-    "whole numbers from low to below high; by a remainder of 63 bits, whose bias is below 2**-31 "
-    "for ranges of 32 bits",
+    name="random_bits",
+    expand=_draw_bits,
     kinds="iu",
+    doc="whole numbers of random bits",
+)
+draw(
+    name="random_uniform",
+    expand=_draw_uniform,
+    params={"low": 0.0, "high": 1.0},
+    check=_check_float_range,
+    doc="evenly spread over low to below high",
+)
+draw(
+    name="random_integers",
     aliases="randint",
-    check=_range_of_integers,
-    low=0,
-    high=REQUIRED,
+    expand=_draw_integers,
+    kinds="iu",
+    params={"low": 0, "high": REQUIRED},
+    check=_check_integer_range,
+    doc="whole numbers from low to below high; by a remainder of 63 bits, whose bias is below "
+    "2**-31 for ranges of 32 bits",
+)
+
+
+# Other distributions.
+
+CENTRAL_ERFINV = (
+    2.81022636e-08,
+    3.43273939e-07,
+    -3.5233877e-06,
+    -4.39150654e-06,
+    0.00021858087,
+    -0.00125372503,
+    -0.00417768164,
+    0.246640727,
+    1.50140941,
+)
+"""Coefficients of erfinv(x) / x in -log(1 - x*x) - 2.5, highest power first, for |x| < 0.99.
+
+Source: Giles, Approximating the erfinv function, table 5.
+"""
+
+
+def _draw_normal(node: Node, low: Entry, high: Entry, dtype: DType) -> Entry:
+    """Source: Box and Muller, A Note on the Generation of Random Normal Deviates."""
+    radius = make("sqrt", make("log", fine_unit_interval(low, dtype)) * -2.0)
+    z = radius * make("cos", unit_interval(high, dtype) * (2 * pi))
+    return _scale(z, node.params["mean"], node.params["stddev"])
+
+
+def _draw_truncated_normal(node: Node, low: Entry, high: Entry, dtype: DType) -> Entry:
+    """Return the inverse of the distribution function, within 2 standard deviations of the mean."""
+    width = erf(sqrt(2.0))
+    z = _erfinv(open_unit_interval(low, dtype) * (2 * width) - width) * sqrt(2.0)
+    return _scale(make("clip", z, -2.0, 2.0), node.params["mean"], node.params["stddev"])
+
+
+def _erfinv(x: Entry) -> Entry:
+    """Return the inverse of erf for |x| < 0.99: a polynomial and one step of Newton's method."""
+    w = -make("log", (1.0 - x) * (x + 1.0)) - 2.5
+    p = w * CENTRAL_ERFINV[0] + CENTRAL_ERFINV[1]
+    for c in CENTRAL_ERFINV[2:]:
+        p = w * p + c
+    y = p * x
+    slope = make("exp", -(y * y)) * (2 / sqrt(pi))
+    return y - (make("erf", y) - x) / slope
+
+
+def _draw_logistic(node: Node, low: Entry, high: Entry, dtype: DType) -> Entry:
+    u = open_unit_interval(low, dtype)
+    return make("log", u / (1.0 - u))
+
+
+def _draw_laplace(node: Node, low: Entry, high: Entry, dtype: DType) -> Entry:
+    """Return an exponential draw of random sign."""
+    x = make("log", fine_unit_interval(low, dtype))
+    return make("where", high < 0, x, -x)
+
+
+float_draw(
+    name="random_normal",
+    value=_draw_normal,
+    params={"mean": 0.0, "stddev": 1.0},
+    doc="normal draws of this mean and standard deviation, by Box and Muller; at most 6.7 of them "
+    "off",
 )
 float_draw(
-    "random_normal",
-    _normal,
-    "normal draws of this mean and standard deviation, by Box and Muller; at most 6.7 of them off",
-    mean=0.0,
-    stddev=1.0,
+    name="random_truncated_normal",
+    aliases="truncated_normal",
+    value=_draw_truncated_normal,
+    params={"mean": 0.0, "stddev": 1.0},
+    doc="normal draws of this mean and standard deviation, none beyond two deviations",
 )
 float_draw(
-    "random_exponential",
-    lambda node, low, high, dtype: -make("log", fine_unit(low, dtype)),
-    "exponential draws of rate 1",
+    name="random_exponential",
+    value=lambda node, low, high, dtype: -make("log", fine_unit_interval(low, dtype)),
+    doc="exponential draws of rate 1",
 )
 float_draw(
-    "random_gumbel",
-    lambda node, low, high, dtype: -make("log", -make("log", open_unit(low, dtype))),
-    "Gumbel draws of location 0 and scale 1",
+    name="random_gumbel",
+    value=lambda node, low, high, dtype: -make("log", -make("log", open_unit_interval(low, dtype))),
+    doc="Gumbel draws of location 0 and scale 1",
+)
+float_draw(
+    name="random_logistic",
+    value=_draw_logistic,
+    doc="logistic draws of location 0 and scale 1",
+)
+float_draw(
+    name="random_laplace",
+    value=_draw_laplace,
+    doc="Laplace draws of location 0 and scale 1",
 )

@@ -1,4 +1,4 @@
-"""Arrays made from nothing but numbers, and marks of positions: they are computed where read."""
+"""Arrays without inputs, such as ranges and constants, and one-hot vectors; computed where read."""
 
 from __future__ import annotations
 
@@ -30,91 +30,135 @@ if TYPE_CHECKING:
     from passkit.ast import Expr
     from passkit.space.reads import Index, Reader
 
-Number = bool | int | float
 
-
-def _dtype(node: Node) -> DType:
+def _dtype_param(node: Node) -> DType:
     return dtype_of(node.params["dtype"])
 
 
 def source(
+    *,
     name: str,
     params: dict[str, Any],
-    shape: Callable[[Node], Shape],
+    infer_shape: Callable[[Node], Shape],
+    element: Callable[[Node, Index], Expr],
     doc: str,
-    types: Callable[[Node], DType] = _dtype,
+    infer_type: Callable[[Node], DType] = _dtype_param,
+    aliases: str = "",
 ) -> Op:
-    """Register an operator without inputs; its dtype is a parameter."""
+    """Register an operator without inputs, whose dtype is the parameter ``dtype``.
+
+    Args:
+        name: name of the operator.
+        params: parameters with their defaults, ``dtype`` among them.
+        infer_shape: FInferShape.
+        element: FElement: ``element(node, index)`` returns the expression of one element.
+        doc: what the output is, for help and reference pages.
+        infer_type: FInferType.
+        aliases: further names, separated by spaces.
+    """
     op = register_op(name, num_inputs=0, params=params, doc=doc)
-    op.set_attr("FInferShape", shape)
-    op.set_attr("FInferType", types)
+    op.set_attr("FInferShape", infer_shape)
+    op.set_attr("FInferType", infer_type)
+    op.set_attr("FElement", element)
     op.set_attr("FGradient", lambda node, dy: [])
     op.set_attr("TOpPattern", OpPattern.BROADCAST)
     op.set_attr("TOpCost", "light")
+    add_aliases(op, aliases)
     return op
 
 
+# Arrays of one value.
+
+
 def check_number(node: Node, value: Any, dtype: DType) -> None:
-    """Make sure that a number can be an element of ``dtype``. Raises: DTypeError."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        if not isinstance(value, bool):
-            raise DTypeError(f"{node.where} needs a number, got {value!r}")
-    elif dtype.kind in "iu":
+    """Check that a number can be an element of ``dtype``.
+
+    Raises:
+        DTypeError: it is no number, or no integer within the range of an integer dtype.
+    """
+    if isinstance(value, bool):
+        return
+    if not isinstance(value, (int, float)):
+        raise DTypeError(f"{node.where} needs a number, got {value!r}")
+    if dtype.kind in "iu":
         limits = np.iinfo(dtype.numpy)
         if not isfinite(value) or value != int(value) or not limits.min <= value <= limits.max:
             raise DTypeError(f"{node.where} of {dtype} cannot hold {value!r}; give another dtype")
 
 
-def _full_type(node: Node, *like: DType) -> DType:
-    dtype = like[0] if like else _dtype(node)
-    check_number(node, node.params["fill_value"], dtype)
-    return dtype
+def _infer_filled_shape(node: Node) -> Shape:
+    """Return the parameter ``shape``.
 
-
-def _wanted_shape(node: Node) -> Shape:
+    Raises:
+        ShapeError: an extent is negative, or no extent.
+    """
     shape = parse_extents(node, node.params["shape"], "shape")
     if any(isinstance(n, int) and n < 0 for n in shape):
         raise ShapeError(f"{node.where} needs extents >= 0, got {show_shape(shape)}")
     return shape
 
 
-full = source(
-    "full",
-    {"shape": REQUIRED, "fill_value": REQUIRED, "dtype": "float32"},
-    _wanted_shape,
-    "an array of a shape with one value everywhere",
-    _full_type,
-)
-full.set_attr("FElement", lambda node, at: ast.const(node.params["fill_value"], _dtype(node)))
-add_aliases(full, "fill")
-for _name, _value in (("zeros", 0), ("ones", 1)):
-    _op = source(
-        _name, {"shape": REQUIRED, "dtype": "float32"}, _wanted_shape, f"{_name} of a shape"
-    )
-    _op.set_attr("FElement", lambda node, index, v=_value: ast.const(v, _dtype(node)))
+def _infer_full_type(node: Node, *input_dtypes: DType) -> DType:
+    """Return the dtype of the input, or without one the parameter ``dtype``.
 
+    Raises:
+        DTypeError: it cannot hold ``fill_value``.
+    """
+    dtype = input_dtypes[0] if input_dtypes else _dtype_param(node)
+    check_number(node, node.params["fill_value"], dtype)
+    return dtype
+
+
+source(
+    name="full",
+    aliases="fill",
+    params={"shape": REQUIRED, "fill_value": REQUIRED, "dtype": "float32"},
+    infer_shape=_infer_filled_shape,
+    infer_type=_infer_full_type,
+    element=lambda node, index: ast.const(node.params["fill_value"], _dtype_param(node)),
+    doc="an array of a shape with one value everywhere",
+)
+source(
+    name="zeros",
+    params={"shape": REQUIRED, "dtype": "float32"},
+    infer_shape=_infer_filled_shape,
+    element=lambda node, index: ast.const(0, _dtype_param(node)),
+    doc="zeros of a shape",
+)
+source(
+    name="ones",
+    params={"shape": REQUIRED, "dtype": "float32"},
+    infer_shape=_infer_filled_shape,
+    element=lambda node, index: ast.const(1, _dtype_param(node)),
+    doc="ones of a shape",
+)
 
 full_like = register_op(
     "full_like", num_inputs=1, params={"fill_value": REQUIRED}, doc="x with one value everywhere"
 )
 full_like.set_attr("FCodeGen", lambda node, x: ast.const(node.params["fill_value"], x.dtype))
-full_like.set_attr("FInferType", _full_type)
+full_like.set_attr("FInferType", _infer_full_type)
 full_like.set_attr("TOpPattern", OpPattern.ELEMWISE)
 full_like.set_attr("TOpCost", "light")
 full_like.set_attr("FGradient", lambda node, dy: [None])
 
 
-# arange, linspace, eye
+# arange
 
 
 def _arange_ends(node: Node) -> tuple[Any, Any, Any]:
-    """Start, stop and step; a stop of None means that start is the stop."""
+    """Return start, stop and step; with one argument, it is the stop.
+
+    Raises:
+        ShapeError: one of them is no finite number, the step is 0, or the stop is a Size and start
+            and step are not a whole number and 1.
+    """
     start, stop, step = (node.params[k] for k in ("start", "stop", "step"))
     start, stop = (0, start) if stop is None else (start, stop)
-    for what, value in (("start", start), ("stop", stop), ("step", step)):
-        sized = what == "stop" and isinstance(value, Size)
-        if not sized and (type(value) not in (int, float) or not isfinite(value)):
-            raise ShapeError(f"{node.where} needs a number as {what}, got {value!r}")
+    for name, value in (("start", start), ("stop", stop), ("step", step)):
+        is_size = name == "stop" and isinstance(value, Size)
+        if not is_size and (type(value) not in (int, float) or not isfinite(value)):
+            raise ShapeError(f"{node.where} needs a number as {name}, got {value!r}")
     if step == 0:
         raise ShapeError(f"{node.where} needs a step other than 0")
     if isinstance(stop, Size) and (step != 1 or start != int(start)):
@@ -125,30 +169,37 @@ def _arange_ends(node: Node) -> tuple[Any, Any, Any]:
     return start, stop, step
 
 
-def _arange_shape(node: Node) -> Shape:
+def _infer_arange_shape(node: Node) -> Shape:
     start, stop, step = _arange_ends(node)
     if isinstance(stop, Size):
         return (stop - int(start),)
     return (max(0, ceil((stop - start) / step)),)
 
 
-def _arange_type(node: Node) -> DType:
-    if node.params["dtype"] is not None:
-        check_kinds(node, "iuf", found := _dtype(node))
-        start, _, step = _arange_ends(node)
-        if found.is_integer and not all(v == int(v) for v in (start, step)):
-            raise DTypeError(
-                f"{node.where} of {found} needs whole numbers as start and step, got {start!r} and "
-                f"{step!r}"
-            )
-        return found
-    whole = not any(isinstance(v, float) for v in _arange_ends(node))
-    return dtype_of("int64" if whole else "float64")
+def _infer_arange_type(node: Node) -> DType:
+    """Return the parameter ``dtype``, or where it is None int64 or float64 by the ends.
+
+    Raises:
+        DTypeError: the dtype is no number, or an integer and start or step is not.
+    """
+    start, stop, step = _arange_ends(node)
+    if node.params["dtype"] is None:
+        integers = not any(isinstance(v, float) for v in (start, stop, step))
+        return dtype_of("int64" if integers else "float64")
+    dtype = _dtype_param(node)
+    check_kinds(node, "iuf", dtype)
+    if dtype.is_integer and not all(v == int(v) for v in (start, step)):
+        raise DTypeError(
+            f"{node.where} of {dtype} needs whole numbers as start and step, got {start!r} and "
+            f"{step!r}"
+        )
+    return dtype
 
 
 def _arange_element(node: Node, index: Index) -> Expr:
+    """Return start + index * step, of integers in int64, else in float64."""
     start, _, step = _arange_ends(node)
-    dtype = _arange_type(node)
+    dtype = _infer_arange_type(node)
     if dtype.is_integer:
         value = index[0] if step == 1 else index[0] * int(step)
         return ast.cast(value if start == 0 else value + int(start), dtype)
@@ -157,106 +208,115 @@ def _arange_element(node: Node, index: Index) -> Expr:
     return ast.cast(value if start == 0 else value + float(start), dtype)
 
 
-arange = source(
-    "arange",
-    {"start": REQUIRED, "stop": None, "step": 1, "dtype": None},
-    _arange_shape,
-    "start, start + step, … before stop, computed in double; arange(n) begins at 0",
-    _arange_type,
+source(
+    name="arange",
+    aliases="range",
+    params={"start": REQUIRED, "stop": None, "step": 1, "dtype": None},
+    infer_shape=_infer_arange_shape,
+    infer_type=_infer_arange_type,
+    element=_arange_element,
+    doc="start, start + step, … before stop, computed in double; arange(n) begins at 0",
 )
-arange.set_attr("FElement", _arange_element)
-add_aliases(arange, "range")
 
 
-def _linspace_shape(node: Node) -> Shape:
-    for what in ("start", "stop"):
-        number_param(node, what)
+# linspace
+
+
+def _infer_linspace_shape(node: Node) -> Shape:
+    for name in ("start", "stop"):
+        number_param(node, name)
     return (count_param(node, "num"),)
 
 
-def _linspace_type(node: Node) -> DType:
-    check_kinds(node, "f", found := _dtype(node))
-    return found
+def _infer_linspace_type(node: Node) -> DType:
+    dtype = _dtype_param(node)
+    check_kinds(node, "f", dtype)
+    return dtype
 
 
 def _linspace_element(node: Node, index: Index) -> Expr:
-    """``start + i*step`` in double, and exactly ``stop`` at the end."""
+    """Return start + index * step in float64, and exactly ``stop`` at the end."""
     start, stop = float(node.params["start"]), float(node.params["stop"])
-    num = _linspace_shape(node)[0]
+    (num,) = _infer_linspace_shape(node)
     last = num - 1 if node.params["endpoint"] else num
-    i, dtype = ast.cast(index[0], "float64"), _dtype(node)
+    i = ast.cast(index[0], "float64")
     if isinstance(last, int):
         value = i * ((stop - start) / last if last > 0 else 0.0)
     else:
-        value = i * (ast.const(stop - start, dtype_of("float64")) / _as_double(last))
+        value = i * (ast.const(stop - start, dtype_of("float64")) / _as_float64(last))
     value = value + start
     if node.params["endpoint"] and not (isinstance(last, int) and last < 1):
         value = ast.where(index[0] >= ast.size_of(last), ast.const(stop, value.dtype), value)
-    return ast.cast(value, dtype)
+    return ast.cast(value, _dtype_param(node))
 
 
-def _as_double(n: Extent) -> Expr:
+def _as_float64(n: Extent) -> Expr:
     return ast.cast(ast.size_of(n), "float64")
 
 
-linspace = source(
-    "linspace",
-    {"start": REQUIRED, "stop": REQUIRED, "num": 50, "endpoint": True, "dtype": "float32"},
-    _linspace_shape,
-    "num numbers from start to stop at equal distances, computed in double",
-    _linspace_type,
+source(
+    name="linspace",
+    aliases="lin_space",
+    params={"start": REQUIRED, "stop": REQUIRED, "num": 50, "endpoint": True, "dtype": "float32"},
+    infer_shape=_infer_linspace_shape,
+    infer_type=_infer_linspace_type,
+    element=_linspace_element,
+    doc="num numbers from start to stop at equal distances, computed in double",
 )
-linspace.set_attr("FElement", _linspace_element)
-add_aliases(linspace, "lin_space")
 
 
-def _eye_shape(node: Node) -> Shape:
+# eye
+
+
+def _infer_eye_shape(node: Node) -> Shape:
     rows = count_param(node, "n_rows")
     int_param(node, "k")
     return rows, (rows if node.params["n_cols"] is None else count_param(node, "n_cols"))
 
 
-eye = source(
-    "eye",
-    {"n_rows": REQUIRED, "n_cols": None, "k": 0, "dtype": "float32"},
-    _eye_shape,
-    "a matrix with ones on its k-th diagonal",
-)
-eye.set_attr(
-    "FElement",
-    lambda node, index: ast.where(
-        ast.equal(index[1] - index[0], node.params["k"]),
-        ast.const(1, _dtype(node)),
-        ast.const(0, _dtype(node)),
-    ),
+def _eye_element(node: Node, index: Index) -> Expr:
+    dtype = _dtype_param(node)
+    on_diagonal = ast.equal(index[1] - index[0], node.params["k"])
+    return ast.where(on_diagonal, ast.const(1, dtype), ast.const(0, dtype))
+
+
+source(
+    name="eye",
+    params={"n_rows": REQUIRED, "n_cols": None, "k": 0, "dtype": "float32"},
+    infer_shape=_infer_eye_shape,
+    element=_eye_element,
+    doc="a matrix with ones on its k-th diagonal",
 )
 
 
 # one_hot
 
 
-def _hot_axis(node: Node, rank: int) -> int:
-    return normalize_axis(node, rank + 1, node.params["axis"])
+def _one_hot_axis(node: Node, input_rank: int) -> int:
+    """Return the position of the new axis in the output."""
+    return normalize_axis(node, input_rank + 1, node.params["axis"])
 
 
-def _hot_shape(node: Node, shape: Shape) -> Shape:
+def _infer_one_hot_shape(node: Node, shape: Shape) -> Shape:
     depth = count_param(node, "depth")
-    axis = _hot_axis(node, len(shape))
+    axis = _one_hot_axis(node, len(shape))
     return (*shape[:axis], depth, *shape[axis:])
 
 
-def _hot_type(node: Node, indices: DType) -> DType:
+def _infer_one_hot_type(node: Node, indices: DType) -> DType:
     check_indices(node, indices)
-    for what in ("on_value", "off_value"):
-        check_number(node, node.params[what], _dtype(node))
-    return _dtype(node)
+    dtype = _dtype_param(node)
+    for name in ("on_value", "off_value"):
+        check_number(node, node.params[name], dtype)
+    return dtype
 
 
-def _hot_element(node: Node, index: Index, read: Reader) -> Expr:
-    axis = _hot_axis(node, len(known_shape(node.inputs[0])))
-    here = ast.cast(read(*index[:axis], *index[axis + 1 :]), "int64")
-    on, off = (ast.const(node.params[k], _dtype(node)) for k in ("on_value", "off_value"))
-    return ast.where(ast.equal(here, index[axis]), on, off)
+def _one_hot_element(node: Node, index: Index, read: Reader) -> Expr:
+    """Return ``on_value`` where the position along the axis is the input, else ``off_value``."""
+    axis = _one_hot_axis(node, len(known_shape(node.inputs[0])))
+    hot_position = ast.cast(read(*index[:axis], *index[axis + 1 :]), "int64")
+    on, off = (ast.const(node.params[k], _dtype_param(node)) for k in ("on_value", "off_value"))
+    return ast.where(ast.equal(hot_position, index[axis]), on, off)
 
 
 one_hot = register_op(
@@ -266,9 +326,9 @@ one_hot = register_op(
     doc="on_value at the positions that indices name along a new axis, off_value elsewhere",
 )
 one_hot.set_attr("FListInputNames", lambda params: ["indices"])
-one_hot.set_attr("FInferShape", _hot_shape)
-one_hot.set_attr("FInferType", _hot_type)
-one_hot.set_attr("FElement", _hot_element)
+one_hot.set_attr("FInferShape", _infer_one_hot_shape)
+one_hot.set_attr("FInferType", _infer_one_hot_type)
+one_hot.set_attr("FElement", _one_hot_element)
 one_hot.set_attr("FGradient", lambda node, dy: [None])
 one_hot.set_attr("TOpPattern", OpPattern.INJECTIVE)
 one_hot.set_attr("TOpCost", "light")

@@ -1,7 +1,7 @@
-"""Reductions: fold the elements along ``axis`` (None: all; an int; a tuple) into one.
+"""Reductions along ``axis``: None for all axes, an int, or a tuple of ints.
 
-``keepdims`` leaves the folded axes in the shape, as 1. The result has the input's dtype: a sum of
-int32 is int32 and wraps. 16-bit floats are accumulated in float32 and rounded once.
+``keepdims`` keeps the reduced axes in the shape with length 1. The result has the input's dtype: a
+sum of int32 is int32 and wraps. 16-bit floats are accumulated in float32 and rounded once.
 """
 
 from __future__ import annotations
@@ -24,16 +24,22 @@ if TYPE_CHECKING:
     from passkit.ast import Expr, Reduce
 
 PARAMS = {"axis": None, "keepdims": False}
+"""The parameters of all reductions."""
 
 
 def reduced_shape(node: Node, shape: Shape | None) -> Any:
-    """The input's shape without the folded axes, or with 1 in their place.
+    """Return the input's shape without the reduced axes, or with ``keepdims``, with 1 for them.
 
-    A reduction over all axes is a scalar whatever the rank of its input, which may be unknown.
+    Returns:
+        The shape, or None where the rank of the input is unknown and matters: a reduction over all
+        axes is a scalar whatever the rank.
+
+    Raises:
+        ShapeError: ``axis`` is out of range, listed twice, or no int.
     """
     if shape is None:
-        whole = node.params["axis"] is None and not node.params["keepdims"]
-        return () if whole else None
+        scalar = node.params["axis"] is None and not node.params["keepdims"]
+        return () if scalar else None
     axes = normalize_axes(node, len(shape), node.params["axis"])
     if node.params["keepdims"]:
         return tuple(1 if k in axes else n for k, n in enumerate(shape))
@@ -41,116 +47,92 @@ def reduced_shape(node: Node, shape: Shape | None) -> Any:
 
 
 def nonempty_shape(node: Node, shape: Shape | None) -> Any:
-    """As `reduced_shape`. Raises: ShapeError when nothing is folded: there is no identity."""
+    """Return `reduced_shape` for a reduction without an identity element.
+
+    Raises:
+        ShapeError: as `reduced_shape`, and when a reduced axis is empty.
+    """
     if shape is None:
         return reduced_shape(node, None)
+    name = node.op.name if node.op else ""
     for k in normalize_axes(node, len(shape), node.params["axis"]):
-        demand(node, shape[k], 1, f"axis {k} must not be empty, as {_name(node)} has no identity")
+        demand(node, shape[k], 1, f"axis {k} must not be empty, as {name} has no identity")
     return reduced_shape(node, shape)
 
 
 for _rule in (reduced_shape, nonempty_shape):
-    _rule.__dict__["partial"] = True
+    _rule.__dict__["partial"] = True  # also for inputs of unknown rank
 
 
-def _name(node: Node) -> str:
-    return node.op.name if node.op else ""
-
-
-def _nothing_folded(node: Node) -> Entry | None:
-    """A fold over no axes is its input."""
-    return as_replacement(node, node.inputs[0]) if node.params["axis"] == () else None
-
-
-def accumulator(dtype: DType) -> DType:
-    """The dtype in which values of ``dtype`` are summed."""
+def accumulator_dtype(dtype: DType) -> DType:
+    """Return the dtype in which values of ``dtype`` are accumulated: float32 for 16-bit floats."""
     return float32 if dtype.is_float and dtype.nbytes < 4 else dtype
 
 
 def lowest(dtype: DType) -> Any:
-    """The smallest value of a dtype: -inf for floats."""
+    """Return the smallest value of a dtype: -inf for floats."""
     return -np.inf if dtype.is_float else np.iinfo(dtype.numpy).min
 
 
 def highest(dtype: DType) -> Any:
-    """The largest value of a dtype: inf for floats."""
+    """Return the largest value of a dtype: inf for floats."""
     return np.inf if dtype.is_float else np.iinfo(dtype.numpy).max
 
 
-def spread(node: Node, folded: Entry) -> Entry:
-    """``folded``, which has the shape of the node's result, stretched over what was folded."""
-    shape = known_shape(node.inputs[0])
-    axes = normalize_axes(node, len(shape), node.params["axis"])
-    aligned = tuple(1 if k in axes else n for k, n in enumerate(shape))
-    if not node.params["keepdims"] and axes:
-        folded = make("reshape", folded, shape=aligned)
-    return make("broadcast_to", folded, shape=shape)
-
-
-def _sum_gradient(node: Node, dy: Entry) -> list[Entry]:
-    return [spread(node, dy)]
-
-
-def _mean_gradient(node: Node, dy: Entry) -> list[Entry]:
-    shape = known_shape(node.inputs[0])
-    count = numel(shape[k] for k in normalize_axes(node, len(shape), node.params["axis"]))
-    return [spread(node, make("div_by_size", dy, size=count))]
-
-
-def _extreme_gradient(node: Node, dy: Entry) -> list[Entry]:
-    """Those that are the largest share it equally, as in TensorFlow."""
-    x, fold = node.inputs[0], {k: node.params[k] for k in PARAMS}
-    chosen = make("equal", x, spread(node, node.entries[0]))
-    count = make("reduce_sum", make("cast", chosen, dtype=x.dtype), **fold)
-    return [make("where", chosen, spread(node, dy / count), 0.0)]
-
-
-def _prod_gradient(node: Node, dy: Entry) -> list[Entry]:
-    x = node.inputs[0]
-    return [spread(node, dy) * make("prod_others", x, axis=node.params["axis"])]
-
-
 def reduction(
+    *,
     name: str,
     kinds: str,
     identity: Callable[[DType], Any],
     combine: Callable[[Expr, Expr], Expr],
     doc: str,
-    *,
     finish: Callable[[Expr, Expr], Expr] | None = None,
-    shape: Callable[..., Shape] = reduced_shape,
+    infer_shape: Callable[..., Shape] = reduced_shape,
     gradient: Callable[..., list[Entry]] | None = None,
     aliases: str = "",
 ) -> Op:
-    """Register ``name`` with what all reductions share."""
+    """Register a reduction with the parameters ``axis`` and ``keepdims``.
 
-    @lru_cache(maxsize=256)  # planning asks for that of a node again and again
-    def fold_of(dtype: DType, axes: tuple[int, ...], keepdims: bool) -> Reduce:
-        acc = accumulator(dtype)
+    Args:
+        name: name of the operator.
+        kinds: the kinds of dtype that the input may have, such as "iuf".
+        identity: returns the identity element of ``combine`` in an accumulator dtype.
+        combine: returns the expression that combines two partial results.
+        doc: what an output element is, for help and reference pages.
+        finish: returns the output element from the accumulated value and the number of elements;
+            None: the accumulated value itself.
+        infer_shape: FInferShape.
+        gradient: FGradient.
+        aliases: further names, separated by spaces.
+    """
 
-        def ending(total: Expr, count: Expr) -> Expr:
+    @lru_cache(maxsize=256)  # planning asks for the reduction of a node many times
+    def build(dtype: DType, axes: tuple[int, ...], keepdims: bool) -> Reduce:
+        accumulator = accumulator_dtype(dtype)
+
+        def finish_and_cast(total: Expr, count: Expr) -> Expr:
             return ast.cast(finish(total, count) if finish else total, dtype)
 
         return ast.Reduce(
             axes=axes,
             keepdims=keepdims,
-            identity=ast.const(identity(acc), acc),
-            combine=combine(ast.left(acc), ast.right(acc)),
-            prepare=None if acc is dtype else lambda x: ast.cast(x, acc),
-            finish=None if acc is dtype and finish is None else ending,
+            identity=ast.const(identity(accumulator), accumulator),
+            combine=combine(ast.left(accumulator), ast.right(accumulator)),
+            prepare=None if accumulator is dtype else lambda x: ast.cast(x, accumulator),
+            finish=None if accumulator is dtype and finish is None else finish_and_cast,
         )
 
-    def fold(node: Node) -> Reduce:
+    def reduce(node: Node) -> Reduce:
         dtype = node.inputs[0].dtype
         assert dtype is not None
         axes = normalize_axes(node, len(known_shape(node.inputs[0])), node.params["axis"])
-        return fold_of(dtype, axes, node.params["keepdims"])
+        return build(dtype, axes, node.params["keepdims"])
 
     op = register_op(name, num_inputs=1, params=PARAMS, doc=doc)
-    op.set_attr("FReduce", fold)
-    op.set_attr("FInferShape", shape)
+    op.set_attr("FReduce", reduce)
+    op.set_attr("FInferShape", infer_shape)
     op.set_attr("FInferType", common_dtype(kinds))
-    op.set_attr("FSimplify", _nothing_folded)
+    op.set_attr("FSimplify", _simplify_no_axes)
     op.set_attr("TOpPattern", OpPattern.REDUCE)
     op.set_attr("TOpCost", "expensive")
     if gradient is not None:
@@ -159,49 +141,103 @@ def reduction(
     return op
 
 
-# name, kinds, identity, combination of two, meaning
+def _simplify_no_axes(node: Node) -> Entry | None:
+    """Replace a reduction over no axes by its input."""
+    return as_replacement(node, node.inputs[0]) if node.params["axis"] == () else None
+
+
+# Gradients.
+
+
+def broadcast_back(node: Node, reduced: Entry) -> Entry:
+    """Broadcast ``reduced``, of the shape of the node's output, to the shape of its input."""
+    shape = known_shape(node.inputs[0])
+    axes = normalize_axes(node, len(shape), node.params["axis"])
+    aligned = tuple(1 if k in axes else n for k, n in enumerate(shape))
+    if not node.params["keepdims"] and axes:
+        reduced = make("reshape", reduced, shape=aligned)
+    return make("broadcast_to", reduced, shape=shape)
+
+
+def _sum_gradient(node: Node, dy: Entry) -> list[Entry]:
+    return [broadcast_back(node, dy)]
+
+
+def _mean_gradient(node: Node, dy: Entry) -> list[Entry]:
+    shape = known_shape(node.inputs[0])
+    count = numel(shape[k] for k in normalize_axes(node, len(shape), node.params["axis"]))
+    return [broadcast_back(node, make("div_by_size", dy, size=count))]
+
+
+def _extremum_gradient(node: Node, dy: Entry) -> list[Entry]:
+    """Divide dy equally among the elements that equal the extremum, as TensorFlow does."""
+    x, params = node.inputs[0], {k: node.params[k] for k in PARAMS}
+    is_extremum = make("equal", x, broadcast_back(node, node.entries[0]))
+    count = make("reduce_sum", make("cast", is_extremum, dtype=x.dtype), **params)
+    return [make("where", is_extremum, broadcast_back(node, dy / count), 0.0)]
+
+
+def _prod_gradient(node: Node, dy: Entry) -> list[Entry]:
+    x = node.inputs[0]
+    return [broadcast_back(node, dy) * make("prod_others", x, axis=node.params["axis"])]
+
+
+# The operators.
+
 reduction(
-    "reduce_sum",
-    "iuf",
-    lambda d: 0,
-    lambda a, b: a + b,
-    "the sum; 0 of nothing",
+    name="reduce_sum",
+    kinds="iuf",
+    identity=lambda dtype: 0,
+    combine=lambda a, b: a + b,
     gradient=_sum_gradient,
+    doc="the sum; 0 of nothing",
 )
 reduction(
-    "reduce_prod",
-    "iuf",
-    lambda d: 1,
-    lambda a, b: a * b,
-    "the product; 1 of nothing",
+    name="reduce_prod",
+    kinds="iuf",
+    identity=lambda dtype: 1,
+    combine=lambda a, b: a * b,
     gradient=_prod_gradient,
+    doc="the product; 1 of nothing",
 )
 reduction(
-    "reduce_mean",
-    "f",
-    lambda d: 0,
-    lambda a, b: a + b,
-    "the sum divided by the count; NaN of nothing",
+    name="reduce_mean",
+    kinds="f",
+    identity=lambda dtype: 0,
+    combine=lambda a, b: a + b,
     finish=lambda total, count: total / ast.cast(count, total.dtype),
     gradient=_mean_gradient,
+    doc="the sum divided by the count; NaN of nothing",
 )
 reduction(
-    "reduce_max",
-    "iuf",
-    lowest,
-    lambda a, b: ast.maximum(a, b),
-    "the largest; NaN if any is; of zeros of both signs either",
-    shape=nonempty_shape,
-    gradient=_extreme_gradient,
+    name="reduce_max",
+    kinds="iuf",
+    identity=lowest,
+    combine=lambda a, b: ast.maximum(a, b),
+    infer_shape=nonempty_shape,
+    gradient=_extremum_gradient,
+    doc="the largest; NaN if any is; of zeros of both signs either",
 )
 reduction(
-    "reduce_min",
-    "iuf",
-    highest,
-    lambda a, b: ast.minimum(a, b),
-    "the smallest; NaN if any is; of zeros of both signs either",
-    shape=nonempty_shape,
-    gradient=_extreme_gradient,
+    name="reduce_min",
+    kinds="iuf",
+    identity=highest,
+    combine=lambda a, b: ast.minimum(a, b),
+    infer_shape=nonempty_shape,
+    gradient=_extremum_gradient,
+    doc="the smallest; NaN if any is; of zeros of both signs either",
 )
-reduction("reduce_any", "b", lambda d: False, lambda a, b: a | b, "whether any holds")
-reduction("reduce_all", "b", lambda d: True, lambda a, b: a & b, "whether all hold")
+reduction(
+    name="reduce_any",
+    kinds="b",
+    identity=lambda dtype: False,
+    combine=lambda a, b: a | b,
+    doc="whether any holds",
+)
+reduction(
+    name="reduce_all",
+    kinds="b",
+    identity=lambda dtype: True,
+    combine=lambda a, b: a & b,
+    doc="whether all hold",
+)

@@ -1,8 +1,9 @@
-"""Scans: at each step along an axis what all elements so far come to.
+"""Scans along an axis: each output element combines all input elements up to its position.
 
-``axis`` may be left out for a vector only. ``exclusive`` leaves this element out, ``reverse`` goes
-from the last to the first, as in TensorFlow. The result has the input's dtype: integers wrap; sums
-and products of floats are accumulated in float64, each result is rounded once.
+``axis`` may be left out for vectors only. ``exclusive`` leaves the element at the position out,
+``reverse`` scans from the last element to the first, as in TensorFlow. The result has the input's
+dtype: integers wrap; sums and products of floats are accumulated in float64, and each output
+element is rounded once.
 """
 
 from __future__ import annotations
@@ -32,10 +33,15 @@ if TYPE_CHECKING:
     from passkit.ast import Expr, Scan
 
 PARAMS = {"axis": None, "exclusive": False, "reverse": False}
+"""The parameters of all scans."""
 
 
 def scan_axis(node: Node, rank: int) -> int:
-    """The axis that is scanned. Raises: ShapeError when none is named and there are several."""
+    """Return the axis along which a node scans.
+
+    Raises:
+        ShapeError: ``axis`` is None and the input is no vector, or it is no int or out of range.
+    """
     axis = node.params["axis"]
     if axis is None and rank != 1:
         raise ShapeError(
@@ -45,58 +51,64 @@ def scan_axis(node: Node, rank: int) -> int:
     return normalize_axis(node, rank, 0 if axis is None else axis)
 
 
-def _kept_shape(node: Node, shape: Shape) -> Shape:
-    """The input's shape, once the axis is checked."""
+def _infer_scan_shape(node: Node, shape: Shape) -> Shape:
+    """Return the input's shape, after a check of the axis."""
     scan_axis(node, len(shape))
     return shape
 
 
-def _one_step(node: Node) -> Entry | None:
-    """A scan over one step is its input."""
+def _simplify_length_one(node: Node) -> Entry | None:
+    """Replace a scan along an axis of length 1 by its input."""
     x = node.inputs[0]
     if node.params["exclusive"] or x.shape is None or x.shape[scan_axis(node, len(x.shape))] != 1:
         return None
     return as_replacement(node, x)
 
 
-def wide(dtype: DType) -> DType:
-    """The dtype in which a scan of ``dtype`` is accumulated where that may round."""
-    return float64 if dtype.is_float else dtype
-
-
 def scan(
+    *,
     name: str,
     kinds: str,
     identity: Callable[[DType], Any],
     combine: Callable[[Expr, Expr], Expr],
     gradient: Callable[..., Any],
     doc: str,
-    *,
-    rounds: bool = True,
+    exact: bool = False,
     aliases: str = "",
 ) -> Op:
-    """Register ``name`` with what all scans share; ``rounds`` says that combining may round."""
+    """Register a scan with the parameters ``axis``, ``exclusive`` and ``reverse``.
 
-    def fold(node: Node) -> Scan:
+    Args:
+        name: name of the operator.
+        kinds: the kinds of dtype that the input may have, such as "iuf".
+        identity: returns the identity element of ``combine`` in an accumulator dtype.
+        combine: returns the expression that combines two partial results.
+        gradient: FGradient.
+        doc: what an output element is, for help and reference pages.
+        exact: whether combining never rounds; else floats are accumulated in float64.
+        aliases: further names, separated by spaces.
+    """
+
+    def build(node: Node) -> Scan:
         dtype = node.inputs[0].dtype
         assert dtype is not None
-        acc = wide(dtype) if rounds else dtype
-        same = acc is dtype
+        accumulator = float64 if dtype.is_float and not exact else dtype
+        same = accumulator is dtype
         return ast.Scan(
             axis=scan_axis(node, len(known_shape(node.inputs[0]))),
-            identity=ast.const(identity(acc), acc),
-            combine=combine(ast.left(acc), ast.right(acc)),
+            identity=ast.const(identity(accumulator), accumulator),
+            combine=combine(ast.left(accumulator), ast.right(accumulator)),
             exclusive=node.params["exclusive"],
             reverse=node.params["reverse"],
-            prepare=None if same else lambda x: ast.cast(x, acc),
+            prepare=None if same else lambda x: ast.cast(x, accumulator),
             finish=None if same else lambda total: ast.cast(total, dtype),
         )
 
     op = register_op(name, num_inputs=1, params=PARAMS, doc=doc)
-    op.set_attr("FScan", fold)
-    op.set_attr("FInferShape", _kept_shape)
+    op.set_attr("FScan", build)
+    op.set_attr("FInferShape", _infer_scan_shape)
     op.set_attr("FInferType", common_dtype(kinds))
-    op.set_attr("FSimplify", _one_step)
+    op.set_attr("FSimplify", _simplify_length_one)
     op.set_attr("FGradient", gradient)
     op.set_attr("TOpPattern", OpPattern.REDUCE)
     op.set_attr("TOpCost", "expensive")
@@ -107,145 +119,183 @@ def scan(
 # Gradients.
 
 
-def _again(node: Node, x: Entry, name: str, **params: Any) -> Entry:
-    """Another scan of ``x`` along the same axis, in the same direction unless told otherwise."""
+def _scan_like(node: Node, x: Entry, name: str, **params: Any) -> Entry:
+    """Scan ``x`` by the operator ``name``, along the axis and in the direction of ``node``.
+
+    ``params`` replace the node's parameters.
+    """
     axis = scan_axis(node, len(known_shape(node.inputs[0])))
     return make(name, x, **{**node.params, "axis": axis, **params})
 
 
-def _back(node: Node, x: Entry, name: str = "cumsum") -> Entry:
-    """A scan of ``x`` from the other end: for each element all results that it takes part in."""
-    return _again(node, x, name, reverse=not node.params["reverse"])
+def _scan_reversed(node: Node, x: Entry, name: str = "cumsum") -> Entry:
+    """Scan ``x`` in the opposite direction.
+
+    For ``x`` of the shape of the output, each element gets the combination of all output positions
+    that the input element at its position takes part in.
+    """
+    return _scan_like(node, x, name, reverse=not node.params["reverse"])
 
 
 def _cumsum_gradient(node: Node, dy: Entry) -> list[Entry]:
-    return [_back(node, dy)]
+    return [_scan_reversed(node, dy)]
 
 
 def _cumprod_gradient(node: Node, dy: Entry) -> list[Entry]:
-    """The sum of dy * y behind an element, over the element; right where elements are 0.
+    """Return the sum of dy * y behind each element, divided by the element.
 
-    In front of the first zero that quotient is good. At the first zero the results are those with
-    1 in its place; behind it every product keeps a zero.
+    That quotient holds in front of the first 0. For the first 0 itself, the products are computed
+    with 1 in its place; behind it, every product contains a 0, and the gradient is 0.
     """
     x = node.inputs[0]
-    zero = make("equal", x, 0)
-    zeros = _again(node, make("cast", zero, dtype="int32"), "cumsum", exclusive=False)
+    is_zero = make("equal", x, 0)
+    zero_count = _scan_like(node, make("cast", is_zero, dtype="int32"), "cumsum", exclusive=False)
     one = make("ones_like", x)
-    quotient = _back(node, dy * node.entries[0]) / make("where", zero, one, x)
-    first = make("logical_and", zero, make("equal", zeros, 1))
-    without = _again(node, make("where", first, one, x), "cumprod")
-    at_first = make("where", first, _back(node, dy * without), 0.0)
-    return [make("where", make("equal", zeros, 0), quotient, at_first)]
+    quotient = _scan_reversed(node, dy * node.entries[0]) / make("where", is_zero, one, x)
+    is_first_zero = make("logical_and", is_zero, make("equal", zero_count, 1))
+    other_products = _scan_like(node, make("where", is_first_zero, one, x), "cumprod")
+    at_first_zero = _scan_reversed(node, dy * other_products)
+    behind = make("where", is_first_zero, at_first_zero, 0.0)
+    return [make("where", make("equal", zero_count, 0), quotient, behind)]
 
 
-def _extreme_gradient(node: Node, dy: Entry) -> list[Entry]:
-    """Each result's gradient goes to the element that it is, the first of equal ones."""
+def _extremum_gradient(node: Node, dy: Entry) -> list[Entry]:
+    """Add each dy to the input element that is the extremum so far, the first of equal ones."""
     x, name = node.inputs[0], node.op.name if node.op else ""
-    axis, down = scan_axis(node, len(known_shape(x))), node.params["reverse"]
-    before = _again(node, x, name, exclusive=True)
+    axis = scan_axis(node, len(known_shape(x)))
+    extremum_before = _scan_like(node, x, name, exclusive=True)
     ones = make("cast", make("ones_like", x), dtype="int32")
-    place = make("cumsum", ones, axis=axis, exclusive=True)
-    beats = make("greater" if name == "cummax" else "less", x, before)
-    first = make("equal", _again(node, ones, "cumsum", exclusive=True), 0)
-    record = make("logical_or", beats, first)
-    if down:
-        at = _again(node, make("where", record, place, highest(int32)), "cummin")
+    position = make("cumsum", ones, axis=axis, exclusive=True)
+    exceeds = make("greater" if name == "cummax" else "less", x, extremum_before)
+    is_first = make("equal", _scan_like(node, ones, "cumsum", exclusive=True), 0)
+    is_record = make("logical_or", exceeds, is_first)
+    if node.params["reverse"]:
+        record = make("where", is_record, position, highest(int32))
+        record_position = _scan_like(node, record, "cummin")
     else:
-        at = _again(node, make("where", record, place, lowest(int32)), "cummax")
-    return [make("add_along_axis", make("zeros_like", x), at, dy, axis=axis)]
+        record = make("where", is_record, position, lowest(int32))
+        record_position = _scan_like(node, record, "cummax")
+    return [make("add_along_axis", make("zeros_like", x), record_position, dy, axis=axis)]
 
 
-def _log_gradient(node: Node, dy: Entry) -> list[Entry]:
-    """The sum of dy * exp(x - y) over the results y behind x, positive and negative dy apart.
+def _logcumsumexp_gradient(node: Node, dy: Entry) -> list[Entry]:
+    """Return the sum of dy * exp(x - y) over the outputs y behind each element x.
 
-    Each is the exponential of a running logarithm, so nothing overflows. Elements and results of
-    -inf have no part in anything.
+    Positive and negative dy are summed separately, each as the exponential of a scan of logarithms,
+    so that nothing overflows. Elements and outputs of -inf contribute nothing.
     """
     x, y = node.inputs[0], node.entries[0]
     y = make("where", make("equal", y, -inf), 0.0, y)
 
-    def share(weight: Entry) -> Entry:
-        some = make("greater", weight, 0.0)
-        log = make("where", some, make("log", make("where", some, weight, 1.0)), -inf)
-        return make("exp", x + _back(node, log - y, "logcumsumexp"))
+    def sum_of_positive(weight: Entry) -> Entry:
+        is_positive = make("greater", weight, 0.0)
+        log = make("log", make("where", is_positive, weight, 1.0))
+        log = make("where", is_positive, log, -inf)
+        return make("exp", x + _scan_reversed(node, log - y, "logcumsumexp"))
 
-    return [share(dy) - share(-dy)]
+    return [sum_of_positive(dy) - sum_of_positive(-dy)]
 
 
 def _log_add(a: Expr, b: Expr) -> Expr:
-    """log(exp(a) + exp(b)); infinities are what they are."""
-    top, low = ast.maximum(a, b), ast.minimum(a, b)
-    return ast.where(ast.equal(ast.abs(top), inf), top, top + ast.log1p(ast.exp(low - top)))
+    """Return log(exp(a) + exp(b)); where the larger is infinite, that."""
+    high, low = ast.maximum(a, b), ast.minimum(a, b)
+    return ast.where(ast.equal(ast.abs(high), inf), high, high + ast.log1p(ast.exp(low - high)))
 
 
-# name, kinds, identity, combination of two, gradient, meaning
-scan("cumsum", "iuf", lambda d: 0, lambda a, b: a + b, _cumsum_gradient, "the sums so far",
-     aliases="running_sum")  # fmt: skip
-scan("cumprod", "iuf", lambda d: 1, lambda a, b: a * b, _cumprod_gradient, "the products so far")
+# The operators.
+
 scan(
-    "cummax",
-    "iuf",
-    lowest,
-    lambda a, b: ast.maximum(a, b),
-    _extreme_gradient,
-    "the largest so far; NaN from the first on",
-    rounds=False,
+    name="cumsum",
+    aliases="running_sum",
+    kinds="iuf",
+    identity=lambda dtype: 0,
+    combine=lambda a, b: a + b,
+    gradient=_cumsum_gradient,
+    doc="the sums so far",
 )
 scan(
-    "cummin",
-    "iuf",
-    highest,
-    lambda a, b: ast.minimum(a, b),
-    _extreme_gradient,
-    "the smallest so far; NaN from the first on",
-    rounds=False,
+    name="cumprod",
+    kinds="iuf",
+    identity=lambda dtype: 1,
+    combine=lambda a, b: a * b,
+    gradient=_cumprod_gradient,
+    doc="the products so far",
 )
 scan(
-    "logcumsumexp",
-    "f",
-    lambda d: -inf,
-    _log_add,
-    _log_gradient,
-    "log(cumsum(exp(x)))",
+    name="cummax",
+    kinds="iuf",
+    identity=lowest,
+    combine=lambda a, b: ast.maximum(a, b),
+    gradient=_extremum_gradient,
+    exact=True,
+    doc="the largest so far; NaN from the first on",
+)
+scan(
+    name="cummin",
+    kinds="iuf",
+    identity=highest,
+    combine=lambda a, b: ast.minimum(a, b),
+    gradient=_extremum_gradient,
+    exact=True,
+    doc="the smallest so far; NaN from the first on",
+)
+scan(
+    name="logcumsumexp",
     aliases="cumulative_logsumexp",
+    kinds="f",
+    identity=lambda dtype: -inf,
+    combine=_log_add,
+    gradient=_logcumsumexp_gradient,
+    doc="log(cumsum(exp(x)))",
 )
 
 
-# The array API's spelling.
+# Scans as the array API standard defines them.
 
 
-def _cumulative(name: str, start: int) -> Callable[[Node, Entry], Entry]:
+def _cumulative(scan_name: str, initial: int) -> Callable[[Node, Entry], Entry]:
+    """Return the FExpand of a scan with the parameters ``dtype`` and ``include_initial``.
+
+    Args:
+        scan_name: the operator that scans.
+        initial: its result for no elements.
+    """
+
     def expand(node: Node, x: Entry) -> Entry:
         dtype, shape = node.params["dtype"], known_shape(x)
         axis = scan_axis(node, len(shape))
         x = x if dtype is None else make("cast", x, dtype=dtype)
-        out = make(name, x, axis=axis)
+        out = make(scan_name, x, axis=axis)
         if not node.params["include_initial"]:
             return out
         assert x.dtype is not None
-        lead = (*shape[:axis], 1, *shape[axis + 1 :])
-        first = make("full", shape=lead, fill_value=start, dtype=x.dtype.name)
+        first_shape = (*shape[:axis], 1, *shape[axis + 1 :])
+        first = make("full", shape=first_shape, fill_value=initial, dtype=x.dtype.name)
         return make("concat", first, out, axis=axis)
 
     return expand
 
 
-def _cumulative_type(node: Node, dtype: DType) -> DType:
+def _infer_cumulative_type(node: Node, dtype: DType) -> DType:
+    """Return the parameter ``dtype``, or where it is None the input's dtype."""
     check_kinds(node, "iuf", dtype)
-    given = node.params["dtype"]
-    return dtype if given is None else dtype_of(given)
+    result = node.params["dtype"]
+    return dtype if result is None else dtype_of(result)
 
 
-for _name, _of, _start, _what in (
-    ("cumulative_sum", "cumsum", 0, "sums"),
-    ("cumulative_prod", "cumprod", 1, "products"),
-):
-    composite(
-        _name,
-        1,
-        _cumulative(_of, _start),
-        f"the {_what} so far, in dtype; with include_initial behind that of nothing",
-        {"axis": None, "dtype": None, "include_initial": False},
-        types=_cumulative_type,
-    )
+composite(
+    name="cumulative_sum",
+    inputs=1,
+    expand=_cumulative("cumsum", initial=0),
+    params={"axis": None, "dtype": None, "include_initial": False},
+    types=_infer_cumulative_type,
+    doc="the sums so far, in dtype; with include_initial behind that of nothing",
+)
+composite(
+    name="cumulative_prod",
+    inputs=1,
+    expand=_cumulative("cumprod", initial=1),
+    params={"axis": None, "dtype": None, "include_initial": False},
+    types=_infer_cumulative_type,
+    doc="the products so far, in dtype; with include_initial behind that of nothing",
+)

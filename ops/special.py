@@ -325,12 +325,12 @@ def _power(x: Entry, n: int) -> Entry:
 
 
 composite(
-    "polygamma",
-    1,
-    _polygamma,
-    "the n-th derivative of digamma",
-    {"n": 0},
+    name="polygamma",
+    inputs=1,
+    expand=_polygamma,
+    params={"n": 0},
     FGradient=lambda node, dy: [dy * make("polygamma", node.inputs[0], n=node.params["n"] + 1)],
+    doc="the n-th derivative of digamma",
 )
 
 

@@ -1,4 +1,4 @@
-"""Operators that write state variables; Functionalize turns them into values."""
+"""Operators that write state variables; the pass Functionalize replaces them by values."""
 
 from __future__ import annotations
 
@@ -9,8 +9,13 @@ from passkit.graph.op import OpPattern, register_op
 from passkit.values.size import Shape
 
 
-def _assign_shape(node: Node, old: Shape | None, new: Shape | None) -> Shape | None:
-    """The variable's shape. Raises: GraphError when the first input is no state variable."""
+def _infer_assign_shape(node: Node, old: Shape | None, new: Shape | None) -> Shape | None:
+    """Return the shape of the variable, None where its rank is unknown.
+
+    Raises:
+        GraphError: the first input is no state variable.
+        ShapeError: the value has another shape.
+    """
     target = node.inputs[0].node
     if not (target.is_variable and target.params.get("state")):
         raise GraphError(
@@ -28,12 +33,12 @@ def _assign_shape(node: Node, old: Shape | None, new: Shape | None) -> Shape | N
     )
 
 
-_assign_shape.__dict__["partial"] = True
+_infer_assign_shape.__dict__["partial"] = True  # also for inputs of unknown rank
 
 assign = register_op(
     "assign", num_inputs=2, doc="write a value into a state variable; the result is the new value"
 )
-assign.set_attr("FInferShape", _assign_shape)
+assign.set_attr("FInferShape", _infer_assign_shape)
 assign.set_attr("FInferType", same_dtype_rule)
 assign.set_attr("FInferShapeBack", lambda node, shapes, outs: [shapes[0], shapes[1] or shapes[0]])
 assign.set_attr("FCompute", lambda node, old, new: new)

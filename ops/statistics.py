@@ -1,7 +1,7 @@
-"""Statistics by folds: sums in other dtypes, variances, norms, medians; NaN left out.
+"""Statistics along axes: sums in other dtypes, variances, norms, medians, with and without NaN.
 
-``axis`` and ``keepdims`` are those of the reductions. What is a composite fuses: mean and variance
-of `moments` are one kernel where rows fit.
+``axis`` and ``keepdims`` are those of the reductions. The operators are composites of reductions,
+so they fuse: mean and variance of `moments` are one kernel where rows fit into a cache.
 """
 
 from __future__ import annotations
@@ -21,94 +21,138 @@ from passkit.ops.helpers import (
     normalize_axes,
     normalize_axis,
 )
-from passkit.ops.reduce import nonempty_shape, reduced_shape, reduction
+from passkit.ops.reduce import PARAMS, nonempty_shape, reduced_shape, reduction
 from passkit.values.dtype import DType, dtype_of, float64
 from passkit.values.size import Extent, Shape, Size, numel
 
-PARAMS = {"axis": None, "keepdims": False}
 
-
-def _folded(node: Node, x: Entry) -> tuple[int, ...]:
+def _reduced_axes(node: Node, x: Entry) -> tuple[int, ...]:
     return normalize_axes(node, len(known_shape(x)), node.params["axis"])
 
 
-def _spread(node: Node, x: Entry, value: Entry) -> Entry:
-    """A result, or its gradient, with the folded axes in it as 1."""
-    axes = _folded(node, x)
+def _keep_axes(node: Node, x: Entry, value: Entry) -> Entry:
+    """Return a value of the shape of the output with the reduced axes of ``x`` as 1."""
+    axes = _reduced_axes(node, x)
     shape = tuple(1 if k in axes else n for k, n in enumerate(known_shape(x)))
     return value if value.shape == shape else make("reshape", value, shape=shape)
 
 
-# Sums in a dtype.
+# Sums, products and means in a dtype.
+
+DTYPE_PARAMS = {"axis": None, "dtype": None, "keepdims": False}
 
 
-def _summing_type(kinds: str, whole: DType | None = None) -> Callable[[Node, DType], DType]:
-    def infer_type(node: Node, dtype: DType) -> DType:
-        check_kinds(node, kinds, dtype)
-        given = node.params["dtype"]
-        found = dtype if given is None else dtype_of(given)
-        return found if whole is None or found.is_float else whole
-
-    return infer_type
+def _infer_sum_type(node: Node, dtype: DType) -> DType:
+    """Return the parameter ``dtype``, or where it is None that of the input."""
+    check_kinds(node, "iuf", dtype)
+    result = node.params["dtype"]
+    return dtype if result is None else dtype_of(result)
 
 
-def _cast_first(name: str) -> Callable[[Node, Entry], Entry]:
+def _infer_mean_type(node: Node, dtype: DType) -> DType:
+    """Return the dtype of a mean: as `_infer_sum_type`, float64 for integers."""
+    result = _infer_sum_type(node, dtype)
+    return result if result.is_float else float64
+
+
+def _cast_and_reduce(reduction_name: str) -> Callable[[Node, Entry], Entry]:
+    """Return the FExpand that casts the input to the output's dtype and reduces it."""
+
     def expand(node: Node, x: Entry) -> Entry:
-        wanted = node.entries[0].dtype
-        assert wanted is not None
-        x = x if x.dtype is wanted else make("cast", x, dtype=wanted.name)
-        return make(name, x, axis=node.params["axis"], keepdims=node.params["keepdims"])
+        dtype = node.entries[0].dtype
+        assert dtype is not None
+        x = x if x.dtype is dtype else make("cast", x, dtype=dtype.name)
+        return make(reduction_name, x, axis=node.params["axis"], keepdims=node.params["keepdims"])
 
     return expand
 
 
-for _name, _doc in (("sum", "the sum; 0 of nothing"), ("prod", "the product; 1 of nothing")):
-    composite(
-        _name,
-        1,
-        _cast_first(f"reduce_{_name}"),
-        f"{_doc}; of x in dtype, if that is given",
-        {"axis": None, "dtype": None, "keepdims": False},
-        shape=reduced_shape,
-        types=_summing_type("iuf"),
-    )
 composite(
-    "mean",
-    1,
-    _cast_first("reduce_mean"),
-    "the sum divided by the count; of x in dtype, of whole numbers in float64",
-    {"axis": None, "dtype": None, "keepdims": False},
+    name="sum",
+    inputs=1,
+    expand=_cast_and_reduce("reduce_sum"),
+    params=DTYPE_PARAMS,
     shape=reduced_shape,
-    types=_summing_type("iuf", float64),
+    types=_infer_sum_type,
+    doc="the sum; 0 of nothing; of x in dtype, if that is given",
+)
+composite(
+    name="prod",
+    inputs=1,
+    expand=_cast_and_reduce("reduce_prod"),
+    params=DTYPE_PARAMS,
+    shape=reduced_shape,
+    types=_infer_sum_type,
+    doc="the product; 1 of nothing; of x in dtype, if that is given",
+)
+composite(
+    name="mean",
+    inputs=1,
+    expand=_cast_and_reduce("reduce_mean"),
+    params=DTYPE_PARAMS,
+    shape=reduced_shape,
+    types=_infer_mean_type,
+    doc="the sum divided by the count; of x in dtype, of whole numbers in float64",
 )
 
-reduction("reduce_bitwise_and", "iu", lambda d: -1 if d.kind == "i" else (1 << 8 * d.nbytes) - 1,
-          lambda a, b: a & b, "the bits that all have", aliases="reduce_and")  # fmt: skip
-reduction("reduce_bitwise_or", "iu", lambda d: 0, lambda a, b: a | b, "the bits that any has",
-          aliases="reduce_or")  # fmt: skip
-reduction("reduce_bitwise_xor", "iu", lambda d: 0, lambda a, b: a ^ b,
-          "the bits that an odd number have", aliases="reduce_xor")  # fmt: skip
+
+# Reductions of bits.
+
+reduction(
+    name="reduce_bitwise_and",
+    aliases="reduce_and",
+    kinds="iu",
+    identity=lambda dtype: -1 if dtype.kind == "i" else (1 << 8 * dtype.nbytes) - 1,
+    combine=lambda a, b: a & b,
+    doc="the bits that all have",
+)
+reduction(
+    name="reduce_bitwise_or",
+    aliases="reduce_or",
+    kinds="iu",
+    identity=lambda dtype: 0,
+    combine=lambda a, b: a | b,
+    doc="the bits that any has",
+)
+reduction(
+    name="reduce_bitwise_xor",
+    aliases="reduce_xor",
+    kinds="iu",
+    identity=lambda dtype: 0,
+    combine=lambda a, b: a ^ b,
+    doc="the bits that an odd number have",
+)
 
 
-# Variances.
+# Means and variances.
+
+VARIANCE_PARAMS = {**PARAMS, "correction": 0}
 
 
-def _correction(node: Node) -> float:
-    """The parameter ``correction``. Raises: ShapeError for what is no finite number."""
-    given = node.params["correction"]
-    if isinstance(given, bool) or not isinstance(given, (int, float)) or not isfinite(given):
-        raise ShapeError(f"{node.where} needs a finite number as correction, got {given!r}")
-    return float(given)
+def _correction_param(node: Node) -> float:
+    """Return the parameter ``correction``.
+
+    Raises:
+        ShapeError: it is no finite number.
+    """
+    value = node.params["correction"]
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not isfinite(value):
+        raise ShapeError(f"{node.where} needs a finite number as correction, got {value!r}")
+    return float(value)
 
 
-def _corrected_shape(node: Node, shape: Shape) -> Shape:
-    _correction(node)
+def _infer_variance_shape(node: Node, shape: Shape) -> Shape:
+    _correction_param(node)
     return reduced_shape(node, shape)  # type: ignore[no-any-return]
 
 
-def _less(node: Node, x: Entry, correction: float, keepdims: bool) -> Any:
-    """How many elements are folded, minus ``correction`` but at least 0."""
-    count = numel(known_shape(x)[k] for k in _folded(node, x))
+def _corrected_count(node: Node, x: Entry, correction: float, keepdims: bool) -> Any:
+    """Return the number of reduced elements minus ``correction``, at least 0.
+
+    Returns:
+        A float, or an entry where the number depends on symbolic extents.
+    """
+    count = numel(known_shape(x)[k] for k in _reduced_axes(node, x))
     if isinstance(count, int):
         return max(count - correction, 0.0)
     ones = make("reduce_sum", make("ones_like", x), axis=node.params["axis"], keepdims=keepdims)
@@ -116,49 +160,29 @@ def _less(node: Node, x: Entry, correction: float, keepdims: bool) -> Any:
 
 
 def _variance(node: Node, x: Entry) -> Entry:
-    """The sum of squared distances to the mean, over the count minus ``correction``."""
+    """Expand to the sum of squared distances to the mean over the count minus ``correction``."""
     axis, keepdims = node.params["axis"], node.params["keepdims"]
-    correction = _correction(node)
+    correction = _correction_param(node)
     d = x - make("reduce_mean", x, axis=axis, keepdims=True)
     if correction == 0:
         return make("reduce_mean", d * d, axis=axis, keepdims=keepdims)
     total = make("reduce_sum", d * d, axis=axis, keepdims=keepdims)
-    out: Entry = total / _less(node, x, correction, keepdims)
-    return out
+    variance: Entry = total / _corrected_count(node, x, correction, keepdims)
+    return variance
 
 
-def _deviation(node: Node, x: Entry) -> Entry:
+def _standard_deviation(node: Node, x: Entry) -> Entry:
     return make("sqrt", make("var", x, **node.params))
 
 
-def _deviation_gradient(node: Node, dy: Entry) -> list[Entry]:
-    """0 where all elements are equal."""
+def _standard_deviation_gradient(node: Node, dy: Entry) -> list[Entry]:
+    """Return dy d / (y (count - correction)), and 0 where all elements are equal."""
     x = node.inputs[0]
-    y, dy = _spread(node, x, node.entries[0]), _spread(node, x, dy)
+    y, dy = _keep_axes(node, x, node.entries[0]), _keep_axes(node, x, dy)
     d = x - make("reduce_mean", x, axis=node.params["axis"], keepdims=True)
-    flat = make("equal", y, 0.0)
-    slope = make("where", flat, 0.0, dy / make("where", flat, 1.0, y))
-    return [d * slope / _less(node, x, _correction(node), keepdims=True)]
-
-
-composite(
-    "var",
-    1,
-    _variance,
-    "the squared distances to the mean, summed, over count - correction",
-    {**PARAMS, "correction": 0},
-    shape=_corrected_shape,
-)
-composite(
-    "std",
-    1,
-    _deviation,
-    "the root of var; its gradient is 0 where that is 0",
-    {**PARAMS, "correction": 0},
-    shape=_corrected_shape,
-    aliases="reduce_std",
-    FGradient=_deviation_gradient,
-)
+    is_zero = make("equal", y, 0.0)
+    slope = make("where", is_zero, 0.0, dy / make("where", is_zero, 1.0, y))
+    return [d * slope / _corrected_count(node, x, _correction_param(node), keepdims=True)]
 
 
 def _moments(node: Node, x: Entry) -> tuple[Entry, Entry]:
@@ -169,11 +193,7 @@ def _moments(node: Node, x: Entry) -> tuple[Entry, Entry]:
     return make("reshape", mean, shape=known_shape(variance)), variance
 
 
-composite("moments", 1, _moments, "the mean, and the mean squared distance to it", PARAMS,
-          results=2)  # fmt: skip
-
-
-def _average_shape(node: Node, shape: Shape, weights: Shape) -> Shape:
+def _infer_average_shape(node: Node, shape: Shape, weights: Shape) -> Shape:
     check_broadcast(node, weights, shape, "the weights")
     return reduced_shape(node, shape)  # type: ignore[no-any-return]
 
@@ -183,219 +203,343 @@ def _average(node: Node, x: Entry, weights: Entry) -> Entry:
     return make("reduce_sum", x * w, **node.params) / make("reduce_sum", w, **node.params)
 
 
-composite("average", ["x", "weights"], _average,
-          "the mean of x by weights, which broadcast to it", PARAMS,
-          shape=_average_shape)  # fmt: skip
+composite(
+    name="var",
+    inputs=1,
+    expand=_variance,
+    params=VARIANCE_PARAMS,
+    shape=_infer_variance_shape,
+    doc="the squared distances to the mean, summed, over count - correction",
+)
+composite(
+    name="std",
+    aliases="reduce_std",
+    inputs=1,
+    expand=_standard_deviation,
+    params=VARIANCE_PARAMS,
+    shape=_infer_variance_shape,
+    FGradient=_standard_deviation_gradient,
+    doc="the root of var; its gradient is 0 where that is 0",
+)
+composite(
+    name="moments",
+    inputs=1,
+    results=2,
+    expand=_moments,
+    params=PARAMS,
+    doc="the mean, and the mean squared distance to it",
+)
+composite(
+    name="average",
+    inputs=["x", "weights"],
+    expand=_average,
+    params=PARAMS,
+    shape=_infer_average_shape,
+    doc="the mean of x by weights, which broadcast to it",
+)
 
 
 # Norms.
 
 
-def _order(node: Node) -> float:
-    """The parameter ``ord``. Raises: ShapeError for what is no number."""
-    given = node.params["ord"]
-    if isinstance(given, bool) or not isinstance(given, (int, float)) or given != given:
-        raise ShapeError(f"{node.where} needs a number, or inf, as ord, got {given!r}")
-    return float(given)
+def _order_param(node: Node) -> float:
+    """Return the parameter ``ord``, the order of a norm.
+
+    Raises:
+        ShapeError: it is no number, or NaN.
+    """
+    value = node.params["ord"]
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value:
+        raise ShapeError(f"{node.where} needs a number, or inf, as ord, got {value!r}")
+    return float(value)
+
+
+def _infer_norm_shape(node: Node, shape: Shape) -> Shape:
+    """Return the reduced shape; norms of infinite order have no value for no elements."""
+    infer_shape = nonempty_shape if abs(_order_param(node)) == inf else reduced_shape
+    return infer_shape(node, shape)  # type: ignore[no-any-return]
 
 
 def _vector_norm(node: Node, x: Entry) -> Entry:
-    """Source: numpy.linalg.vector_norm."""
-    order, rest = _order(node), {k: node.params[k] for k in PARAMS}
+    """Expand to the norm of vectors, as numpy.linalg.vector_norm defines it."""
+    order, params = _order_param(node), {k: node.params[k] for k in PARAMS}
     if order == 2:
-        return make("sqrt", make("reduce_sum", x * x, **rest))
-    size = make("abs", x)
+        return make("sqrt", make("reduce_sum", x * x, **params))
+    magnitude = make("abs", x)
     if order in (inf, -inf):
-        return make("reduce_max" if order > 0 else "reduce_min", size, **rest)
+        return make("reduce_max" if order > 0 else "reduce_min", magnitude, **params)
     if order == 0:
         assert x.dtype is not None
-        some = make("cast", make("not_equal", x, 0.0), dtype=x.dtype.name)
-        return make("reduce_sum", some, **rest)
+        nonzero = make("cast", make("not_equal", x, 0.0), dtype=x.dtype.name)
+        return make("reduce_sum", nonzero, **params)
     if order == 1:
-        return make("reduce_sum", size, **rest)
-    return make("reduce_sum", size**order, **rest) ** (1 / order)
+        return make("reduce_sum", magnitude, **params)
+    return make("reduce_sum", magnitude**order, **params) ** (1 / order)
 
 
-def _norm_gradient(node: Node, dy: Entry) -> list[Entry | None]:
-    """0 where the norm is; among the largest of ord inf each takes its share."""
-    x, order = node.inputs[0], _order(node)
-    y, dy = _spread(node, x, node.entries[0]), _spread(node, x, dy)
+def _vector_norm_gradient(node: Node, dy: Entry) -> list[Entry | None]:
+    """Return the gradient of a norm, 0 where the norm is 0.
+
+    For infinite orders dy is divided equally among the elements of the largest magnitude.
+    """
+    x, order = node.inputs[0], _order_param(node)
+    y, dy = _keep_axes(node, x, node.entries[0]), _keep_axes(node, x, dy)
     if order == 0:
         return [None]
-    sign, size = make("sign", x), make("abs", x)
+    sign, magnitude = make("sign", x), make("abs", x)
     if order == 1:
         return [dy * sign]
     if order in (inf, -inf):
         assert x.dtype is not None
-        hit = make("cast", make("equal", size, y), dtype=x.dtype.name)
-        many = make("reduce_sum", hit, axis=node.params["axis"], keepdims=True)
-        return [dy * sign * hit / many]
-    none = make("equal", y, 0.0)
-    ratio = size / make("where", none, 1.0, y)
+        is_extremum = make("cast", make("equal", magnitude, y), dtype=x.dtype.name)
+        count = make("reduce_sum", is_extremum, axis=node.params["axis"], keepdims=True)
+        return [dy * sign * is_extremum / count]
+    is_zero = make("equal", y, 0.0)
+    ratio = magnitude / make("where", is_zero, 1.0, y)
     if order == 2:
         slope = sign * ratio
     else:
-        empty = make("equal", size, 0.0)
-        slope = sign * make("where", empty, 1.0, ratio) ** (order - 1)
-    return [make("where", none, 0.0, dy * slope)]
+        element_is_zero = make("equal", magnitude, 0.0)
+        slope = sign * make("where", element_is_zero, 1.0, ratio) ** (order - 1)
+    return [make("where", is_zero, 0.0, dy * slope)]
 
 
 composite(
-    "vector_norm",
-    1,
-    _vector_norm,
-    "the length of vectors along axis: ord 1, 2, inf or any other; its gradient at 0 is 0",
-    {**PARAMS, "ord": 2},
-    shape=lambda node, shape: (
-        nonempty_shape if abs(_order(node)) == inf else reduced_shape
-    )(node, shape),
-    FGradient=_norm_gradient,
+    name="vector_norm",
+    inputs=1,
+    expand=_vector_norm,
+    params={**PARAMS, "ord": 2},
+    shape=_infer_norm_shape,
+    FGradient=_vector_norm_gradient,
+    doc="the length of vectors along axis: ord 1, 2, inf or any other; its gradient at 0 is 0",
 )
-for _name, _ord in (("l1", 1), ("l2", 2), ("linf", inf)):
-    composite(
-        f"reduce_{_name}",
-        1,
-        lambda node, x, ord=_ord: make("vector_norm", x, ord=ord, **node.params),
-        f"the {_name} norm along axis",
-        PARAMS,
-        shape=nonempty_shape if _ord == inf else reduced_shape,
-        aliases="reduce_euclidean_norm" if _ord == 2 else "",
-    )
-composite("ptp", 1, lambda node, x: make("reduce_max", x, **node.params)
-          - make("reduce_min", x, **node.params), "the largest less the smallest", PARAMS,
-          shape=nonempty_shape, types=common_dtype("iuf"))  # fmt: skip
+composite(
+    name="reduce_l1",
+    inputs=1,
+    expand=lambda node, x: make("vector_norm", x, ord=1, **node.params),
+    params=PARAMS,
+    shape=reduced_shape,
+    doc="the l1 norm along axis",
+)
+composite(
+    name="reduce_l2",
+    aliases="reduce_euclidean_norm",
+    inputs=1,
+    expand=lambda node, x: make("vector_norm", x, ord=2, **node.params),
+    params=PARAMS,
+    shape=reduced_shape,
+    doc="the l2 norm along axis",
+)
+composite(
+    name="reduce_linf",
+    inputs=1,
+    expand=lambda node, x: make("vector_norm", x, ord=inf, **node.params),
+    params=PARAMS,
+    shape=nonempty_shape,
+    doc="the linf norm along axis",
+)
 
 
-# NaN left out.
+def _peak_to_peak(node: Node, x: Entry) -> Entry:
+    return make("reduce_max", x, **node.params) - make("reduce_min", x, **node.params)
 
 
-def _without(fold: str, instead: Callable[[Entry], Any]) -> Callable[[Node, Entry], Entry]:
-    def expand(node: Node, x: Entry) -> Entry:
-        kept = make("where", make("isnan", x), instead(x), x)
-        return make(fold, kept, **node.params)
-
-    return expand
-
-
-def _all_nan(node: Node, x: Entry, out: Entry) -> Entry:
-    """NaN where nothing else was."""
-    none = make("reduce_all", make("isnan", x), **node.params)
-    return make("where", none, nan, out)
+composite(
+    name="ptp",
+    inputs=1,
+    expand=_peak_to_peak,
+    params=PARAMS,
+    shape=nonempty_shape,
+    types=common_dtype("iuf"),
+    doc="the largest less the smallest",
+)
 
 
-def _nan_count(node: Node, x: Entry, keepdims: bool) -> Entry:
+# Statistics of the elements that are not NaN.
+
+
+def _reduce_without_nan(node: Node, x: Entry, reduction_name: str, identity: float) -> Entry:
+    """Reduce ``x`` with NaN replaced by the identity element."""
+    numbers = make("where", make("isnan", x), identity, x)
+    return make(reduction_name, numbers, **node.params)
+
+
+def _extremum_without_nan(node: Node, x: Entry, reduction_name: str, identity: float) -> Entry:
+    """Return the extremum of the elements that are not NaN; NaN where all are."""
+    extremum = _reduce_without_nan(node, x, reduction_name, identity)
+    all_nan = make("reduce_all", make("isnan", x), **node.params)
+    return make("where", all_nan, nan, extremum)
+
+
+def _count_without_nan(node: Node, x: Entry, keepdims: bool) -> Entry:
+    """Return the number of elements that are not NaN, in the dtype of ``x``."""
     assert x.dtype is not None
-    some = make("cast", make("logical_not", make("isnan", x)), dtype=x.dtype.name)
-    return make("reduce_sum", some, axis=node.params["axis"], keepdims=keepdims)
+    is_number = make("cast", make("logical_not", make("isnan", x)), dtype=x.dtype.name)
+    return make("reduce_sum", is_number, axis=node.params["axis"], keepdims=keepdims)
 
 
 def _nanmean(node: Node, x: Entry) -> Entry:
     total = make("nansum", x, axis=node.params["axis"], keepdims=node.params["keepdims"])
-    return total / _nan_count(node, x, node.params["keepdims"])
+    return total / _count_without_nan(node, x, node.params["keepdims"])
 
 
 def _nanvar(node: Node, x: Entry) -> Entry:
+    """Expand to the variance of the elements that are not NaN; NaN where too few are left."""
     axis, keepdims = node.params["axis"], node.params["keepdims"]
     d = x - make("nanmean", x, axis=axis, keepdims=True)
     total = make("nansum", d * d, axis=axis, keepdims=keepdims)
-    left = _nan_count(node, x, keepdims) - _correction(node)
-    return total / make("where", left > 0.0, left, nan)
+    count = _count_without_nan(node, x, keepdims) - _correction_param(node)
+    return total / make("where", count > 0.0, count, nan)
 
 
-def _nanstd(node: Node, x: Entry) -> Entry:
-    return make("sqrt", make("nanvar", x, **node.params))
+composite(
+    name="nansum",
+    inputs=1,
+    expand=lambda node, x: _reduce_without_nan(node, x, "reduce_sum", 0.0),
+    params=PARAMS,
+    shape=reduced_shape,
+    doc="the sum of what is not NaN",
+)
+composite(
+    name="nanprod",
+    inputs=1,
+    expand=lambda node, x: _reduce_without_nan(node, x, "reduce_prod", 1.0),
+    params=PARAMS,
+    shape=reduced_shape,
+    doc="the product of what is not NaN",
+)
+composite(
+    name="nanmax",
+    inputs=1,
+    expand=lambda node, x: _extremum_without_nan(node, x, "reduce_max", -inf),
+    params=PARAMS,
+    shape=nonempty_shape,
+    doc="the largest that is not NaN; NaN if all are",
+)
+composite(
+    name="nanmin",
+    inputs=1,
+    expand=lambda node, x: _extremum_without_nan(node, x, "reduce_min", inf),
+    params=PARAMS,
+    shape=nonempty_shape,
+    doc="the smallest that is not NaN; NaN if all are",
+)
+composite(
+    name="nanmean",
+    inputs=1,
+    expand=_nanmean,
+    params=PARAMS,
+    shape=reduced_shape,
+    doc="the mean of what is not NaN",
+)
+composite(
+    name="nanvar",
+    inputs=1,
+    expand=_nanvar,
+    params=VARIANCE_PARAMS,
+    shape=_infer_variance_shape,
+    doc="the variance of what is not NaN",
+)
+composite(
+    name="nanstd",
+    inputs=1,
+    expand=lambda node, x: make("sqrt", make("nanvar", x, **node.params)),
+    params=VARIANCE_PARAMS,
+    shape=_infer_variance_shape,
+    doc="the root of nanvar",
+)
 
 
-composite("nansum", 1, _without("reduce_sum", lambda x: 0.0), "the sum of what is not NaN", PARAMS,
-          shape=reduced_shape)  # fmt: skip
-composite("nanprod", 1, _without("reduce_prod", lambda x: 1.0), "the product of what is not NaN",
-          PARAMS, shape=reduced_shape)  # fmt: skip
-for _name, _far in (("max", -inf), ("min", inf)):
-    composite(
-        f"nan{_name}",
-        1,
-        lambda node, x, name=_name, far=_far: _all_nan(
-            node, x, _without(f"reduce_{name}", lambda x: far)(node, x)
-        ),
-        f"the {'largest' if _name == 'max' else 'smallest'} that is not NaN; NaN if all are",
-        PARAMS,
-        shape=nonempty_shape,
-    )
-composite("nanmean", 1, _nanmean, "the mean of what is not NaN", PARAMS, shape=reduced_shape)
-composite("nanvar", 1, _nanvar, "the variance of what is not NaN", {**PARAMS, "correction": 0},
-          shape=_corrected_shape)  # fmt: skip
-composite("nanstd", 1, _nanstd, "the root of nanvar", {**PARAMS, "correction": 0},
-          shape=_corrected_shape)  # fmt: skip
-
-
-# Order statistics: sorted, then looked up.
+# Order statistics, by sorting.
 
 
 def _sorted_rows(node: Node, x: Entry) -> tuple[Entry, int]:
-    """The folded axes as one last axis, sorted; how long it is."""
-    shape, axes = known_shape(x), _folded(node, x)
-    kept = tuple(k for k in range(len(shape)) if k not in axes)
+    """Return the reduced axes as one last axis, sorted, and its length.
+
+    Raises:
+        ShapeError: the length is symbolic or 0.
+    """
+    shape, axes = known_shape(x), _reduced_axes(node, x)
+    other_axes = tuple(k for k in range(len(shape)) if k not in axes)
     count = numel(shape[k] for k in axes)
     if isinstance(count, Size) or count < 1:
         raise ShapeError(
             f"{node.where} needs axes of known lengths, at least 1, to look up a rank; got "
             f"{count} element(s) along {axes}"
         )
-    rows = make("transpose", x, axes=(*kept, *axes))
-    rows = make("reshape", rows, shape=(*(shape[k] for k in kept), count))
+    rows = make("transpose", x, axes=(*other_axes, *axes))
+    rows = make("reshape", rows, shape=(*(shape[k] for k in other_axes), count))
     return make("sort", rows, axis=-1), count
 
 
-def _ranked(node: Node, x: Entry, q: float) -> Entry:
-    """The value at rank q * (count - 1), between neighbours on a line; NaN where any is."""
+def _quantile_at(node: Node, x: Entry, q: float) -> Entry:
+    """Return the value at rank q * (count - 1), interpolated linearly; NaN where any element is."""
     rows, count = _sorted_rows(node, x)
-    at = q * (count - 1)
-    low = int(at)
-    value = _at(rows, low)
-    part = at - low
-    if part:
-        value = value + (_at(rows, low + 1) - value) * part
-    last = _at(rows, count - 1)  # NaN is sorted to the end
+    rank = q * (count - 1)
+    lower = int(rank)
+    value = rows[..., lower : lower + 1]
+    weight = rank - lower
+    if weight:
+        value = value + (rows[..., lower + 1 : lower + 2] - value) * weight
+    last = rows[..., count - 1 : count]  # NaN is sorted to the end
     value = make("where", make("isnan", last), last, value)
-    axes = _folded(node, x)
-    shape = tuple(1 if k in axes else n for k, n in enumerate(known_shape(x)))
-    if not node.params["keepdims"]:
-        shape = tuple(n for k, n in enumerate(known_shape(x)) if k not in axes)
-    return make("reshape", value, shape=shape)
-
-
-def _at(rows: Entry, k: int) -> Entry:
-    return rows[..., k : k + 1]
+    return make("reshape", value, shape=reduced_shape(node, known_shape(x)))
 
 
 def _quantile(node: Node, x: Entry) -> Entry:
+    """Expand to the quantile ``q``.
+
+    Raises:
+        ShapeError: ``q`` is no number from 0 to 1.
+    """
     q = node.params["q"]
     if isinstance(q, bool) or not isinstance(q, (int, float)) or not 0 <= q <= 1:
         raise ShapeError(f"{node.where} needs a number from 0 to 1 as q, got {q!r}")
-    return _ranked(node, x, float(q))
+    return _quantile_at(node, x, float(q))
 
 
-composite("median", 1, lambda node, x: _ranked(node, x, 0.5),
-          "the middle element, or the mean of the two; NaN if any is", PARAMS)  # fmt: skip
-composite("quantile", 1, _quantile, "the element that a part q lies below, between two on a line",
-          {"q": 0.5, **PARAMS})  # fmt: skip
+composite(
+    name="median",
+    inputs=1,
+    expand=lambda node, x: _quantile_at(node, x, 0.5),
+    params=PARAMS,
+    doc="the middle element, or the mean of the two; NaN if any is",
+)
+composite(
+    name="quantile",
+    inputs=1,
+    expand=_quantile,
+    params={"q": 0.5, **PARAMS},
+    doc="the element that a part q lies below, between two on a line",
+)
 
 
 # Differences.
 
 
 def _diff(node: Node, x: Entry) -> Entry:
-    axis, times = normalize_axis(node, len(known_shape(x)), node.params["axis"]), node.params["n"]
-    if isinstance(times, bool) or not isinstance(times, int) or times < 0:
-        raise ShapeError(f"{node.where} needs an int of at least 0 as n, got {times!r}")
-    lead: tuple[Any, ...] = (slice(None),) * axis
-    for _ in range(times):
+    """Expand to differences of neighbours along ``axis``, taken ``n`` times.
+
+    Raises:
+        ShapeError: ``n`` is no int of at least 0, or ``axis`` is out of range.
+    """
+    axis, n = normalize_axis(node, len(known_shape(x)), node.params["axis"]), node.params["n"]
+    if isinstance(n, bool) or not isinstance(n, int) or n < 0:
+        raise ShapeError(f"{node.where} needs an int of at least 0 as n, got {n!r}")
+    leading: tuple[Any, ...] = (slice(None),) * axis
+    for _ in range(n):
         length: Extent = known_shape(x)[axis]
         if length == 0:
             return x
-        x = x[(*lead, slice(1, None))] - x[(*lead, slice(None, -1))]
+        x = x[(*leading, slice(1, None))] - x[(*leading, slice(None, -1))]
     return x
 
 
-composite("diff", 1, _diff, "each element along axis less the one before, n times",
-          {"n": 1, "axis": -1}, types=common_dtype("iuf"))  # fmt: skip
+composite(
+    name="diff",
+    inputs=1,
+    expand=_diff,
+    params={"n": 1, "axis": -1},
+    types=common_dtype("iuf"),
+    doc="each element along axis less the one before, n times",
+)

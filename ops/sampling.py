@@ -1,0 +1,188 @@
+"""Random operators that follow a tensor: dropout, Gumbel softmax, classes, permutations."""
+
+from __future__ import annotations
+
+from passkit.errors import GraphError
+from passkit.graph.call import convert
+from passkit.graph.node import Entry, Node, known_shape
+from passkit.graph.op import REQUIRED
+from passkit.ops.composites import composite
+from passkit.ops.helpers import check_kinds, count_param, make, normalize_axis, parse_extents
+from passkit.ops.random import check_key_type
+from passkit.values.dtype import DType, bool_, float32, int64
+from passkit.values.size import Shape
+
+
+def _infer_float_type(node: Node, x: DType, key: DType) -> DType:
+    """Return the dtype of ``x``, which must be a float, beside a key."""
+    check_kinds(node, "f", x)
+    check_key_type(node, key)
+    return x
+
+
+def _gumbel_noise(key: Entry, like: Entry) -> Entry:
+    """Return Gumbel noise of the shape and dtype of ``like``."""
+    return make("random_gumbel", key, shape=known_shape(like), dtype=str(like.dtype))
+
+
+def _draw_shape(node: Node, x: Entry, name: str) -> Shape:
+    """Return the parameter ``name``, a shape, or where it is None the shape of ``x``."""
+    shape = node.params[name]
+    return known_shape(x) if shape is None else parse_extents(node, shape, name)
+
+
+# Bernoulli draws and dropout.
+
+
+def _bernoulli(node: Node, p: Entry, key: Entry) -> Entry:
+    u = make("random_uniform", key, shape=_draw_shape(node, p, "shape"))
+    return u < convert(p, float32)
+
+
+def _infer_bernoulli_type(node: Node, p: DType, key: DType) -> DType:
+    _infer_float_type(node, p, key)
+    return bool_
+
+
+def _dropout(node: Node, x: Entry, key: Entry) -> Entry:
+    """Zero elements and scale the others; the mask is drawn in float32 for every dtype of ``x``.
+
+    Source: Srivastava et al., Dropout: A Simple Way to Prevent Overfitting, section 10.
+
+    Raises:
+        GraphError: ``rate`` is not from 0 to below 1.
+    """
+    rate = float(node.params["rate"])
+    if not 0 <= rate < 1:
+        raise GraphError(f"{node.where} needs a rate from 0 to below 1, got {rate}")
+    if rate == 0:
+        return make("identity", x)
+    u = make("random_uniform", key, shape=_draw_shape(node, x, "noise_shape"))
+    return make("where", u >= rate, x * (1 / (1 - rate)), 0.0)
+
+
+composite(
+    name="random_bernoulli",
+    aliases="bernoulli",
+    inputs=["p", "key"],
+    expand=_bernoulli,
+    params={"shape": None},
+    types=_infer_bernoulli_type,
+    doc="True with probability p, which is broadcast to shape; None is p's own",
+)
+composite(
+    name="dropout",
+    inputs=["x", "key"],
+    expand=_dropout,
+    params={"rate": 0.5, "noise_shape": None},
+    types=_infer_float_type,
+    doc="x with each element 0 with probability rate, the others divided by 1 - rate; axes of "
+    "length 1 in noise_shape live or die together",
+)
+
+
+# Draws of classes.
+
+
+def _gumbel_softmax(node: Node, logits: Entry, key: Entry) -> Entry:
+    """Expand to the softmax of logits with Gumbel noise.
+
+    Source: Jang, Gu and Poole, Categorical Reparameterization with Gumbel-Softmax.
+
+    Raises:
+        GraphError: ``temperature`` is not above 0.
+        ShapeError: ``axis`` is out of range.
+    """
+    axis = normalize_axis(node, len(known_shape(logits)), node.params["axis"])
+    temperature = float(node.params["temperature"])
+    if not temperature > 0:
+        raise GraphError(f"{node.where} needs a temperature above 0, got {temperature}")
+    noisy = logits + _gumbel_noise(key, logits)
+    return make("softmax", noisy * (1 / temperature), axis=axis)
+
+
+def _categorical(node: Node, logits: Entry, key: Entry) -> Entry:
+    """Draw classes by the Gumbel-max trick: the position of the largest logit with Gumbel noise.
+
+    The position is the maximum of the positions that equal the maximum, so that one kernel computes
+    both; where there is a NaN among the logits, it is 0.
+    """
+    shape = known_shape(logits)
+    axis = normalize_axis(node, len(shape), node.params["axis"])
+    noisy = logits + _gumbel_noise(key, logits)
+    maximum = make("reduce_max", noisy, axis=axis, keepdims=True)
+    aligned = tuple(shape[axis] if k == axis else 1 for k in range(len(shape)))
+    classes = make("arange", start=0, stop=shape[axis], dtype="int64")
+    classes = make("reshape", classes, shape=aligned)
+    drawn = make("where", make("equal", noisy, maximum), classes, 0)
+    return make("reduce_max", drawn, axis=axis)
+
+
+def _infer_categorical_type(node: Node, logits: DType, key: DType) -> DType:
+    _infer_float_type(node, logits, key)
+    return int64
+
+
+composite(
+    name="gumbel_softmax",
+    inputs=["logits", "key"],
+    expand=_gumbel_softmax,
+    params={"temperature": 1.0, "axis": -1},
+    types=_infer_float_type,
+    doc="softmax of logits with Gumbel noise, divided by a temperature: a soft draw of a class",
+)
+composite(
+    name="random_categorical",
+    aliases="categorical",
+    inputs=["logits", "key"],
+    expand=_categorical,
+    params={"axis": -1},
+    types=_infer_categorical_type,
+    doc="classes along axis, drawn with the probabilities softmax(logits), as int64",
+)
+
+
+# Permutations.
+
+
+def _permutation(node: Node, key: Entry) -> Entry:
+    """Return the order of random 64-bit words, among which equal ones are very unlikely."""
+    count = count_param(node, "num")
+    return convert(make("argsort", make("random_words", key, shape=(count,))), int64)
+
+
+def _infer_permutation_type(node: Node, key: DType) -> DType:
+    check_key_type(node, key)
+    return int64
+
+
+def _shuffle(node: Node, x: Entry, key: Entry) -> Entry:
+    shape = known_shape(x)
+    axis = normalize_axis(node, len(shape), node.params["axis"])
+    order = make("random_permutation", key, num=shape[axis])
+    return make("take", x, order, axis=axis)
+
+
+def _infer_shuffle_type(node: Node, x: DType, key: DType) -> DType:
+    check_key_type(node, key)
+    return x
+
+
+composite(
+    name="random_permutation",
+    aliases="permutation",
+    inputs=["key"],
+    expand=_permutation,
+    params={"num": REQUIRED},
+    types=_infer_permutation_type,
+    doc="the numbers from 0 to below num in random order, as int64",
+)
+composite(
+    name="shuffle",
+    aliases="random_shuffle",
+    inputs=["x", "key"],
+    expand=_shuffle,
+    params={"axis": 0},
+    types=_infer_shuffle_type,
+    doc="x with the slices along axis in random order",
+)
