@@ -88,12 +88,11 @@ def inv_gradient(node: Node, dy: Entry) -> list[Entry]:
 def pinv_gradient(node: Node, dy: Entry) -> list[Entry]:
     """Return the gradient of `pinv`."""
     a, p = node.inputs[0], node.entries[0]
-    p_t, dy_t = _transpose(p), _transpose(dy)
     row_projection = _identity_like(_matmul(a, p)) - _matmul(a, p)
     column_projection = _identity_like(_matmul(p, a)) - _matmul(p, a)
-    inverse_part = -_matmul(p_t, dy, p_t)
-    row_part = _matmul(row_projection, dy_t, p, p_t)
-    column_part = _matmul(p_t, p, dy_t, column_projection)
+    inverse_part = -_matmul(_transpose(p), dy, _transpose(p))
+    row_part = _matmul(row_projection, _transpose(dy), p, _transpose(p))
+    column_part = _matmul(_transpose(p), p, _transpose(dy), column_projection)
     return [inverse_part + row_part + column_part]
 
 

@@ -171,7 +171,7 @@ elementwise(
     code=lambda x: -log1p_exp(-x),
     compute_dtype=float32,
     cost="expensive",
-    gradient=lambda node, dy: [dy * make("sigmoid", node.inputs[0] * -1.0)],
+    gradient=lambda node, dy: [dy * (make("sigmoid", node.inputs[0] * -1.0) * 1.0)],
     doc="log(sigmoid(x))",
 )
 elementwise(
@@ -180,7 +180,7 @@ elementwise(
     code=lambda x: -log1p_exp(x),
     compute_dtype=float32,
     cost="expensive",
-    gradient=lambda node, dy: [dy * (make("sigmoid", node.inputs[0]) * -1.0)],
+    gradient=lambda node, dy: [dy * (make("sigmoid", node.inputs[0] * 1.0) * -1.0)],
     doc="log(1 - sigmoid(x))",
 )
 
