@@ -1,4 +1,8 @@
-"""The standard operators: ``pk.ops.NAME`` is any registered operator, yours too."""
+"""The standard operators: ``pk.ops.NAME`` is any registered operator, those of users too.
+
+Importing a module of this package registers its operators. Only the commonest modules are imported
+at once; the others are imported when a name is looked up that is not registered yet.
+"""
 
 from __future__ import annotations
 
@@ -8,34 +12,34 @@ from typing import Any
 
 from passkit.errors import RegistryError
 from passkit.graph.op import get_op, list_ops, register_later
-
-# Importing a module registers its operators; the others are imported when a name asks for them.
 from passkit.ops import elementwise, linalg, movement, nn, reduce, slicing, state
 from passkit.ops.slicing import split
 
-# By the name that they are registered under, also where a checkout's root finds `ops` by itself.
-HOME = "passkit.ops"
-MODULES = [m.name for m in iter_modules(__path__)]
-LAST = ("parameters",)
-"""Modules that say something of all operators, so that those must be registered before."""
-register_later(*(f"{HOME}.{m}" for m in (*(m for m in MODULES if m not in LAST), *LAST)))
+PACKAGE = "passkit.ops"
+"""The name of this package, also where `ops` is imported from the root of a checkout."""
+
+LAST_MODULES = ("parameters",)
+"""Modules that describe all operators, which must be registered before."""
+
+_modules = [m.name for m in iter_modules(__path__) if m.name not in LAST_MODULES]
+register_later(*(f"{PACKAGE}.{module}" for module in (*_modules, *LAST_MODULES)))
 
 FUNCTIONS = {
+    "unstack": "movement_composites",
     "array_split": "movement_composites",
-    "assign_index": "assigning",
     "broadcast_arrays": "movement_composites",
     "meshgrid": "movement_composites",
-    "unstack": "movement_composites",
+    "assign_index": "assigning",
 }
-"""Functions beside the operators, which have as many results as a call says; and their files."""
+"""The modules of functions that are no operators, as the number of outputs depends on the call."""
 
 __all__ = ["elementwise", "linalg", "movement", "nn", "reduce", "slicing", "split", "state"]
 
 
 def __getattr__(name: str) -> Any:
     if name in FUNCTIONS:
-        return getattr(import_module(f"{HOME}.{FUNCTIONS[name]}"), name)
-    if name.startswith("__"):  # asked by Python's tools, and no reason to load plug-ins
+        return getattr(import_module(f"{PACKAGE}.{FUNCTIONS[name]}"), name)
+    if name.startswith("__"):  # looked up by Python's tools: no reason to load plug-ins
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
         return get_op(name)

@@ -1,6 +1,6 @@
-"""NumPy's and TensorFlow's names of the standard operators, for readers who know those.
+"""Equivalents of operators in NumPy and TensorFlow, for readers who know those.
 
-A counterpart computes the same of the same inputs; its parameters may be named otherwise.
+An equivalent computes the same from the same inputs; its parameters may have other names.
 """
 
 from __future__ import annotations
@@ -8,328 +8,344 @@ from __future__ import annotations
 from passkit.graph.op import TCounterparts
 from passkit.graph.registry import Setting, calling_place, put
 
-ROWS = """\
-abs numpy.absolute tf.abs
-acos numpy.arccos tf.acos
-acosh numpy.arccosh tf.acosh
-add numpy.add tf.add
-angle numpy.angle tf.math.angle
-arange numpy.arange tf.range
-argmax numpy.argmax tf.argmax
-argmin numpy.argmin tf.argmin
-argsort numpy.argsort tf.argsort
-argwhere numpy.argwhere tf.where
-as_read - tf.Variable.read_value
-asin numpy.arcsin tf.asin
-asinh numpy.arcsinh tf.asinh
-assign - tf.Variable.assign
-atan numpy.arctan tf.atan
-atan2 numpy.arctan2 tf.atan2
-atanh numpy.arctanh tf.atanh
-atleast_1d numpy.atleast_1d -
-atleast_2d numpy.atleast_2d -
-atleast_3d numpy.atleast_3d -
-average numpy.average -
-avg_pool1d - tf.nn.avg_pool1d
-avg_pool2d - tf.nn.avg_pool2d
-avg_pool3d - tf.nn.avg_pool3d
-band_part - tf.linalg.band_part
-batch_norm - tf.nn.batch_normalization
-batch_to_space - tf.batch_to_space
-bessel_i0 numpy.i0 tf.math.bessel_i0
-bessel_i0e - tf.math.bessel_i0e
-bessel_i1 - tf.math.bessel_i1
-bessel_i1e - tf.math.bessel_i1e
-betainc - tf.math.betainc
-bincount numpy.bincount -
-bitcast - tf.bitcast
-bitwise_and numpy.bitwise_and tf.bitwise.bitwise_and
-bitwise_count numpy.bitwise_count -
-bitwise_not numpy.invert tf.bitwise.invert
-bitwise_or numpy.bitwise_or tf.bitwise.bitwise_or
-bitwise_xor numpy.bitwise_xor tf.bitwise.bitwise_xor
-broadcast_to numpy.broadcast_to tf.broadcast_to
-cast numpy.astype tf.cast
-cbrt numpy.cbrt -
-ceil numpy.ceil tf.math.ceil
-cholesky numpy.linalg.cholesky tf.linalg.cholesky
-clip numpy.clip tf.clip_by_value
-clip_by_norm - tf.clip_by_norm
-complex - tf.complex
-concat numpy.concatenate tf.concat
-conj numpy.conjugate tf.math.conj
-constant - tf.constant
-conv1d - tf.nn.conv1d
-conv1d_transpose - tf.nn.conv1d_transpose
-conv2d - tf.nn.conv2d
-conv2d_transpose - tf.nn.conv2d_transpose
-conv3d - tf.nn.conv3d
-conv3d_transpose - tf.nn.conv3d_transpose
-convolution - tf.nn.convolution
-convolution_backprop_input - tf.nn.conv_transpose
-copysign numpy.copysign -
-cos numpy.cos tf.cos
-cosh numpy.cosh tf.cosh
-count_nonzero numpy.count_nonzero tf.math.count_nonzero
-cross numpy.cross tf.linalg.cross
-cummax numpy.maximum.accumulate -
-cummin numpy.minimum.accumulate -
-cumprod numpy.cumprod tf.math.cumprod
-cumsum numpy.cumsum tf.cumsum
-cumulative_prod numpy.cumulative_prod -
-cumulative_sum numpy.cumulative_sum -
-deg2rad numpy.deg2rad -
-depth_to_space - tf.nn.depth_to_space
-depthwise_conv2d - tf.nn.depthwise_conv2d
-det numpy.linalg.det tf.linalg.det
-diag numpy.diag -
-diag_embed - tf.linalg.diag
-diagonal numpy.linalg.diagonal tf.linalg.diag_part
-diff numpy.diff -
-digamma - tf.math.digamma
-digitize numpy.digitize -
-div numpy.divide tf.divide
-div_no_nan - tf.math.divide_no_nan
-dot numpy.dot -
-dropout - tf.nn.experimental.stateless_dropout
-eigh numpy.linalg.eigh tf.linalg.eigh
-eigvalsh numpy.linalg.eigvalsh tf.linalg.eigvalsh
-einsum numpy.einsum tf.einsum
-elu - tf.nn.elu
-equal numpy.equal tf.equal
-erf - tf.math.erf
-erfc - tf.math.erfc
-erfcinv - tf.math.erfcinv
-erfinv - tf.math.erfinv
-exp numpy.exp tf.exp
-exp2 numpy.exp2 -
-expand_dims numpy.expand_dims tf.expand_dims
-expm - tf.linalg.expm
-expm1 numpy.expm1 tf.math.expm1
-extract_patches - tf.image.extract_patches
-eye numpy.eye tf.eye
-flatnonzero numpy.flatnonzero -
-flatten numpy.ravel -
-flip numpy.flip tf.reverse
-floor numpy.floor tf.floor
-floor_div numpy.floor_divide tf.math.floordiv
-fmax numpy.fmax -
-fmin numpy.fmin -
-fmod numpy.fmod tf.truncatemod
-fold_in - tf.random.fold_in
-full numpy.full tf.fill
-full_like numpy.full_like -
-gather - tf.gather
-gather_nd - tf.gather_nd
-gcd numpy.gcd -
-gelu - tf.nn.gelu
-global_norm - tf.linalg.global_norm
-greater numpy.greater tf.greater
-greater_equal numpy.greater_equal tf.greater_equal
-heaviside numpy.heaviside -
-histogram numpy.histogram tf.histogram_fixed_width
-hypot numpy.hypot -
-igamma - tf.math.igamma
-igammac - tf.math.igammac
-imag numpy.imag tf.math.imag
-inner numpy.inner -
-inv numpy.linalg.inv tf.linalg.inv
-inv_Phi - tf.math.ndtri
-invert_permutation - tf.math.invert_permutation
-isclose numpy.isclose -
-isfinite numpy.isfinite tf.math.is_finite
-isin numpy.isin -
-isinf numpy.isinf tf.math.is_inf
-isnan numpy.isnan tf.math.is_nan
-kron numpy.kron -
-l2_normalize - tf.math.l2_normalize
-lcm numpy.lcm -
-ldexp numpy.ldexp -
-leaky_relu - tf.nn.leaky_relu
-left_shift numpy.left_shift tf.bitwise.left_shift
-less numpy.less tf.less
-less_equal numpy.less_equal tf.less_equal
-lgamma - tf.math.lgamma
-linspace numpy.linspace tf.linspace
-local_response_normalization - tf.nn.local_response_normalization
-log numpy.log tf.math.log
-log10 numpy.log10 -
-log1p numpy.log1p tf.math.log1p
-log1p_exp - tf.nn.softplus
-log2 numpy.log2 -
-log_inv_logit - tf.math.log_sigmoid
-log_softmax - tf.nn.log_softmax
-logaddexp numpy.logaddexp -
-logaddexp2 numpy.logaddexp2 -
-logcumsumexp numpy.logaddexp.accumulate tf.math.cumulative_logsumexp
-logical_and numpy.logical_and tf.logical_and
-logical_not numpy.logical_not tf.logical_not
-logical_or numpy.logical_or tf.logical_or
-logical_xor numpy.logical_xor tf.math.logical_xor
-logsumexp numpy.logaddexp.reduce tf.reduce_logsumexp
-lstsq numpy.linalg.lstsq tf.linalg.lstsq
-matmul numpy.matmul tf.matmul
-matrix_norm numpy.linalg.matrix_norm -
-matrix_power numpy.linalg.matrix_power -
-matrix_rank numpy.linalg.matrix_rank tf.linalg.matrix_rank
-matrix_solve - tf.linalg.solve
-matrix_transpose numpy.matrix_transpose tf.linalg.matrix_transpose
-matrix_triangular_solve - tf.linalg.triangular_solve
-matvec numpy.matvec tf.linalg.matvec
-max_pool1d - tf.nn.max_pool1d
-max_pool2d - tf.nn.max_pool2d
-max_pool3d - tf.nn.max_pool3d
-maximum numpy.maximum tf.maximum
-mean numpy.mean tf.reduce_mean
-mean_squared_error - tf.keras.losses.MSE
-median numpy.median -
-minimum numpy.minimum tf.minimum
-mod numpy.mod tf.math.floormod
-moments - tf.nn.moments
-moveaxis numpy.moveaxis -
-mul numpy.multiply tf.multiply
-mul_no_nan - tf.math.multiply_no_nan
-multi_dot numpy.linalg.multi_dot -
-nan_to_num numpy.nan_to_num -
-nanmax numpy.nanmax -
-nanmean numpy.nanmean -
-nanmin numpy.nanmin -
-nanprod numpy.nanprod -
-nanstd numpy.nanstd -
-nansum numpy.nansum -
-nanvar numpy.nanvar -
-neg numpy.negative tf.negative
-nextafter numpy.nextafter tf.math.nextafter
-not_equal numpy.not_equal tf.not_equal
-one_hot - tf.one_hot
-ones numpy.ones tf.ones
-ones_like numpy.ones_like tf.ones_like
-outer numpy.outer -
-pad numpy.pad tf.pad
-pinv numpy.linalg.pinv tf.linalg.pinv
-polygamma - tf.math.polygamma
-polyval numpy.polyval tf.math.polyval
-population_count - tf.raw_ops.PopulationCount
-positive numpy.positive -
-pow numpy.power tf.pow
-prod numpy.prod tf.reduce_prod
-ptp numpy.ptp -
-qr numpy.linalg.qr tf.linalg.qr
-quantile numpy.quantile -
-rad2deg numpy.rad2deg -
-random_categorical - tf.random.stateless_categorical
-random_integers - tf.random.stateless_uniform
-random_normal - tf.random.stateless_normal
-random_truncated_normal - tf.random.stateless_truncated_normal
-random_uniform - tf.random.stateless_uniform
-real numpy.real tf.math.real
-reciprocal numpy.reciprocal tf.math.reciprocal
-reciprocal_no_nan - tf.math.reciprocal_no_nan
-reduce_all numpy.all tf.reduce_all
-reduce_any numpy.any tf.reduce_any
-reduce_bitwise_and numpy.bitwise_and.reduce -
-reduce_bitwise_or numpy.bitwise_or.reduce -
-reduce_bitwise_xor numpy.bitwise_xor.reduce -
-reduce_l2 - tf.math.reduce_euclidean_norm
-reduce_max numpy.max tf.reduce_max
-reduce_mean numpy.mean tf.reduce_mean
-reduce_min numpy.min tf.reduce_min
-reduce_prod numpy.prod tf.reduce_prod
-reduce_sum numpy.sum tf.reduce_sum
-reduce_variance numpy.var tf.math.reduce_variance
-relu - tf.nn.relu
-relu6 - tf.nn.relu6
-repeat numpy.repeat tf.repeat
-reshape numpy.reshape tf.reshape
-resize_area - tf.image.resize
-resize_bicubic - tf.image.resize
-resize_bilinear - tf.image.resize
-resize_nearest - tf.image.resize
-reverse_sequence - tf.reverse_sequence
-right_shift numpy.right_shift tf.bitwise.right_shift
-rint numpy.rint tf.round
-roll numpy.roll tf.roll
-rot90 numpy.rot90 -
-rsqrt - tf.math.rsqrt
-scatter_nd - tf.scatter_nd
-searchsorted numpy.searchsorted tf.searchsorted
-segment_max - tf.math.unsorted_segment_max
-segment_mean - tf.math.unsorted_segment_mean
-segment_min - tf.math.unsorted_segment_min
-segment_prod - tf.math.unsorted_segment_prod
-segment_sqrt_n - tf.math.unsorted_segment_sqrt_n
-segment_sum - tf.math.unsorted_segment_sum
-selu - tf.nn.selu
-separable_conv2d - tf.nn.separable_conv2d
-sequence_mask - tf.sequence_mask
-shuffle - tf.random.experimental.stateless_shuffle
-sigmoid - tf.sigmoid
-sigmoid_cross_entropy_with_logits - tf.nn.sigmoid_cross_entropy_with_logits
-sign numpy.sign tf.sign
-signbit numpy.signbit -
-silu - tf.nn.silu
-sin numpy.sin tf.sin
-sinc numpy.sinc -
-sinh numpy.sinh tf.sinh
-slice - tf.slice
-slogdet numpy.linalg.slogdet tf.linalg.slogdet
-softmax - tf.nn.softmax
-softmax_cross_entropy_with_logits - tf.nn.softmax_cross_entropy_with_logits
-softsign - tf.math.softsign
-solve numpy.linalg.solve -
-sort numpy.sort tf.sort
-space_to_batch - tf.space_to_batch
-space_to_depth - tf.nn.space_to_depth
-sparse_softmax_cross_entropy_with_logits - tf.nn.sparse_softmax_cross_entropy_with_logits
-split_key - tf.random.split
-sqrt numpy.sqrt tf.sqrt
-square numpy.square tf.square
-squared_difference - tf.math.squared_difference
-squeeze numpy.squeeze tf.squeeze
-stack numpy.stack tf.stack
-std numpy.std tf.math.reduce_std
-stop_gradient - tf.stop_gradient
-strided_slice - tf.strided_slice
-sub numpy.subtract tf.subtract
-sum numpy.sum tf.reduce_sum
-svd numpy.linalg.svd tf.linalg.svd
-svdvals numpy.linalg.svdvals -
-swapaxes numpy.swapaxes -
-take numpy.take -
-take_along_axis numpy.take_along_axis -
-tan numpy.tan tf.tan
-tanh numpy.tanh tf.tanh
-tensor_scatter_nd_add - tf.tensor_scatter_nd_add
-tensor_scatter_nd_max - tf.tensor_scatter_nd_max
-tensor_scatter_nd_min - tf.tensor_scatter_nd_min
-tensor_scatter_nd_sub - tf.tensor_scatter_nd_sub
-tensor_scatter_nd_update - tf.tensor_scatter_nd_update
-tensordot numpy.tensordot tf.tensordot
-tile numpy.tile tf.tile
-top_k - tf.math.top_k
-trace numpy.linalg.trace tf.linalg.trace
-transpose numpy.transpose tf.transpose
-tril numpy.tril -
-triu numpy.triu -
-trunc numpy.trunc -
-trunc_div - tf.truncatediv
-unique numpy.unique -
-var numpy.var tf.math.reduce_variance
-vecdot numpy.vecdot -
-vecmat numpy.vecmat -
-vector_norm numpy.linalg.vector_norm -
-where numpy.where tf.where
-xdivy - tf.math.xdivy
-xlog1py - tf.math.xlog1py
-xlogy - tf.math.xlogy
-zeros numpy.zeros tf.zeros
-zeros_like numpy.zeros_like tf.zeros_like
-zeta - tf.math.zeta
-"""
-"""An operator, its name in NumPy and its name in TensorFlow; - where there is none."""
 
-for _row in ROWS.splitlines():
-    _name, _numpy, _tensorflow = _row.split()
-    _names = {"NumPy": _numpy, "TensorFlow": _tensorflow}
-    _known = {system: name for system, name in _names.items() if name != "-"}
-    put(TCounterparts.key, _name, Setting(_known, 1, calling_place(1), f"op {_name}"))
+def equivalent(name: str, *, numpy: str = "", tensorflow: str = "") -> None:
+    """Set TCounterparts of the operator ``name``, which need not be registered yet.
+
+    Args:
+        name: name of the operator.
+        numpy: its equivalent in NumPy, such as "numpy.absolute"; empty if there is none.
+        tensorflow: its equivalent in TensorFlow, such as "tf.abs"; empty if there is none.
+    """
+    names = {"NumPy": numpy, "TensorFlow": tensorflow}
+    equivalents = {library: text for library, text in names.items() if text}
+    put(TCounterparts.key, name, Setting(equivalents, 1, calling_place(), f"op {name}"))
+
+
+equivalent("abs", numpy="numpy.absolute", tensorflow="tf.abs")
+equivalent("acos", numpy="numpy.arccos", tensorflow="tf.acos")
+equivalent("acosh", numpy="numpy.arccosh", tensorflow="tf.acosh")
+equivalent("add", numpy="numpy.add", tensorflow="tf.add")
+equivalent("angle", numpy="numpy.angle", tensorflow="tf.math.angle")
+equivalent("arange", numpy="numpy.arange", tensorflow="tf.range")
+equivalent("argmax", numpy="numpy.argmax", tensorflow="tf.argmax")
+equivalent("argmin", numpy="numpy.argmin", tensorflow="tf.argmin")
+equivalent("argsort", numpy="numpy.argsort", tensorflow="tf.argsort")
+equivalent("argwhere", numpy="numpy.argwhere", tensorflow="tf.where")
+equivalent("as_read", tensorflow="tf.Variable.read_value")
+equivalent("asin", numpy="numpy.arcsin", tensorflow="tf.asin")
+equivalent("asinh", numpy="numpy.arcsinh", tensorflow="tf.asinh")
+equivalent("assign", tensorflow="tf.Variable.assign")
+equivalent("atan", numpy="numpy.arctan", tensorflow="tf.atan")
+equivalent("atan2", numpy="numpy.arctan2", tensorflow="tf.atan2")
+equivalent("atanh", numpy="numpy.arctanh", tensorflow="tf.atanh")
+equivalent("atleast_1d", numpy="numpy.atleast_1d")
+equivalent("atleast_2d", numpy="numpy.atleast_2d")
+equivalent("atleast_3d", numpy="numpy.atleast_3d")
+equivalent("average", numpy="numpy.average")
+equivalent("avg_pool1d", tensorflow="tf.nn.avg_pool1d")
+equivalent("avg_pool2d", tensorflow="tf.nn.avg_pool2d")
+equivalent("avg_pool3d", tensorflow="tf.nn.avg_pool3d")
+equivalent("band_part", tensorflow="tf.linalg.band_part")
+equivalent("batch_norm", tensorflow="tf.nn.batch_normalization")
+equivalent("batch_to_space", tensorflow="tf.batch_to_space")
+equivalent("bessel_i0", numpy="numpy.i0", tensorflow="tf.math.bessel_i0")
+equivalent("bessel_i0e", tensorflow="tf.math.bessel_i0e")
+equivalent("bessel_i1", tensorflow="tf.math.bessel_i1")
+equivalent("bessel_i1e", tensorflow="tf.math.bessel_i1e")
+equivalent("betainc", tensorflow="tf.math.betainc")
+equivalent("bincount", numpy="numpy.bincount")
+equivalent("bitcast", tensorflow="tf.bitcast")
+equivalent("bitwise_and", numpy="numpy.bitwise_and", tensorflow="tf.bitwise.bitwise_and")
+equivalent("bitwise_count", numpy="numpy.bitwise_count")
+equivalent("bitwise_not", numpy="numpy.invert", tensorflow="tf.bitwise.invert")
+equivalent("bitwise_or", numpy="numpy.bitwise_or", tensorflow="tf.bitwise.bitwise_or")
+equivalent("bitwise_xor", numpy="numpy.bitwise_xor", tensorflow="tf.bitwise.bitwise_xor")
+equivalent("broadcast_to", numpy="numpy.broadcast_to", tensorflow="tf.broadcast_to")
+equivalent("cast", numpy="numpy.astype", tensorflow="tf.cast")
+equivalent("cbrt", numpy="numpy.cbrt")
+equivalent("ceil", numpy="numpy.ceil", tensorflow="tf.math.ceil")
+equivalent("cholesky", numpy="numpy.linalg.cholesky", tensorflow="tf.linalg.cholesky")
+equivalent("clip", numpy="numpy.clip", tensorflow="tf.clip_by_value")
+equivalent("clip_by_norm", tensorflow="tf.clip_by_norm")
+equivalent("complex", tensorflow="tf.complex")
+equivalent("concat", numpy="numpy.concatenate", tensorflow="tf.concat")
+equivalent("conj", numpy="numpy.conjugate", tensorflow="tf.math.conj")
+equivalent("constant", tensorflow="tf.constant")
+equivalent("conv1d", tensorflow="tf.nn.conv1d")
+equivalent("conv1d_transpose", tensorflow="tf.nn.conv1d_transpose")
+equivalent("conv2d", tensorflow="tf.nn.conv2d")
+equivalent("conv2d_transpose", tensorflow="tf.nn.conv2d_transpose")
+equivalent("conv3d", tensorflow="tf.nn.conv3d")
+equivalent("conv3d_transpose", tensorflow="tf.nn.conv3d_transpose")
+equivalent("convolution", tensorflow="tf.nn.convolution")
+equivalent("convolution_backprop_input", tensorflow="tf.nn.conv_transpose")
+equivalent("copysign", numpy="numpy.copysign")
+equivalent("cos", numpy="numpy.cos", tensorflow="tf.cos")
+equivalent("cosh", numpy="numpy.cosh", tensorflow="tf.cosh")
+equivalent("count_nonzero", numpy="numpy.count_nonzero", tensorflow="tf.math.count_nonzero")
+equivalent("cross", numpy="numpy.cross", tensorflow="tf.linalg.cross")
+equivalent("cummax", numpy="numpy.maximum.accumulate")
+equivalent("cummin", numpy="numpy.minimum.accumulate")
+equivalent("cumprod", numpy="numpy.cumprod", tensorflow="tf.math.cumprod")
+equivalent("cumsum", numpy="numpy.cumsum", tensorflow="tf.cumsum")
+equivalent("cumulative_prod", numpy="numpy.cumulative_prod")
+equivalent("cumulative_sum", numpy="numpy.cumulative_sum")
+equivalent("deg2rad", numpy="numpy.deg2rad")
+equivalent("depth_to_space", tensorflow="tf.nn.depth_to_space")
+equivalent("depthwise_conv2d", tensorflow="tf.nn.depthwise_conv2d")
+equivalent("det", numpy="numpy.linalg.det", tensorflow="tf.linalg.det")
+equivalent("diag", numpy="numpy.diag")
+equivalent("diag_embed", tensorflow="tf.linalg.diag")
+equivalent("diagonal", numpy="numpy.linalg.diagonal", tensorflow="tf.linalg.diag_part")
+equivalent("diff", numpy="numpy.diff")
+equivalent("digamma", tensorflow="tf.math.digamma")
+equivalent("digitize", numpy="numpy.digitize")
+equivalent("div", numpy="numpy.divide", tensorflow="tf.divide")
+equivalent("div_no_nan", tensorflow="tf.math.divide_no_nan")
+equivalent("dot", numpy="numpy.dot")
+equivalent("dropout", tensorflow="tf.nn.experimental.stateless_dropout")
+equivalent("eigh", numpy="numpy.linalg.eigh", tensorflow="tf.linalg.eigh")
+equivalent("eigvalsh", numpy="numpy.linalg.eigvalsh", tensorflow="tf.linalg.eigvalsh")
+equivalent("einsum", numpy="numpy.einsum", tensorflow="tf.einsum")
+equivalent("elu", tensorflow="tf.nn.elu")
+equivalent("equal", numpy="numpy.equal", tensorflow="tf.equal")
+equivalent("erf", tensorflow="tf.math.erf")
+equivalent("erfc", tensorflow="tf.math.erfc")
+equivalent("erfcinv", tensorflow="tf.math.erfcinv")
+equivalent("erfinv", tensorflow="tf.math.erfinv")
+equivalent("exp", numpy="numpy.exp", tensorflow="tf.exp")
+equivalent("exp2", numpy="numpy.exp2")
+equivalent("expand_dims", numpy="numpy.expand_dims", tensorflow="tf.expand_dims")
+equivalent("expm", tensorflow="tf.linalg.expm")
+equivalent("expm1", numpy="numpy.expm1", tensorflow="tf.math.expm1")
+equivalent("extract_patches", tensorflow="tf.image.extract_patches")
+equivalent("eye", numpy="numpy.eye", tensorflow="tf.eye")
+equivalent("flatnonzero", numpy="numpy.flatnonzero")
+equivalent("flatten", numpy="numpy.ravel")
+equivalent("flip", numpy="numpy.flip", tensorflow="tf.reverse")
+equivalent("floor", numpy="numpy.floor", tensorflow="tf.floor")
+equivalent("floor_div", numpy="numpy.floor_divide", tensorflow="tf.math.floordiv")
+equivalent("fmax", numpy="numpy.fmax")
+equivalent("fmin", numpy="numpy.fmin")
+equivalent("fmod", numpy="numpy.fmod", tensorflow="tf.truncatemod")
+equivalent("fold_in", tensorflow="tf.random.fold_in")
+equivalent("full", numpy="numpy.full", tensorflow="tf.fill")
+equivalent("full_like", numpy="numpy.full_like")
+equivalent("gather", tensorflow="tf.gather")
+equivalent("gather_nd", tensorflow="tf.gather_nd")
+equivalent("gcd", numpy="numpy.gcd")
+equivalent("gelu", tensorflow="tf.nn.gelu")
+equivalent("global_norm", tensorflow="tf.linalg.global_norm")
+equivalent("greater", numpy="numpy.greater", tensorflow="tf.greater")
+equivalent("greater_equal", numpy="numpy.greater_equal", tensorflow="tf.greater_equal")
+equivalent("heaviside", numpy="numpy.heaviside")
+equivalent("histogram", numpy="numpy.histogram", tensorflow="tf.histogram_fixed_width")
+equivalent("hypot", numpy="numpy.hypot")
+equivalent("igamma", tensorflow="tf.math.igamma")
+equivalent("igammac", tensorflow="tf.math.igammac")
+equivalent("imag", numpy="numpy.imag", tensorflow="tf.math.imag")
+equivalent("inner", numpy="numpy.inner")
+equivalent("inv", numpy="numpy.linalg.inv", tensorflow="tf.linalg.inv")
+equivalent("inv_Phi", tensorflow="tf.math.ndtri")
+equivalent("invert_permutation", tensorflow="tf.math.invert_permutation")
+equivalent("isclose", numpy="numpy.isclose")
+equivalent("isfinite", numpy="numpy.isfinite", tensorflow="tf.math.is_finite")
+equivalent("isin", numpy="numpy.isin")
+equivalent("isinf", numpy="numpy.isinf", tensorflow="tf.math.is_inf")
+equivalent("isnan", numpy="numpy.isnan", tensorflow="tf.math.is_nan")
+equivalent("kron", numpy="numpy.kron")
+equivalent("l2_normalize", tensorflow="tf.math.l2_normalize")
+equivalent("lcm", numpy="numpy.lcm")
+equivalent("ldexp", numpy="numpy.ldexp")
+equivalent("leaky_relu", tensorflow="tf.nn.leaky_relu")
+equivalent("left_shift", numpy="numpy.left_shift", tensorflow="tf.bitwise.left_shift")
+equivalent("less", numpy="numpy.less", tensorflow="tf.less")
+equivalent("less_equal", numpy="numpy.less_equal", tensorflow="tf.less_equal")
+equivalent("lgamma", tensorflow="tf.math.lgamma")
+equivalent("linspace", numpy="numpy.linspace", tensorflow="tf.linspace")
+equivalent("local_response_normalization", tensorflow="tf.nn.local_response_normalization")
+equivalent("log", numpy="numpy.log", tensorflow="tf.math.log")
+equivalent("log10", numpy="numpy.log10")
+equivalent("log1p", numpy="numpy.log1p", tensorflow="tf.math.log1p")
+equivalent("log1p_exp", tensorflow="tf.nn.softplus")
+equivalent("log2", numpy="numpy.log2")
+equivalent("log_inv_logit", tensorflow="tf.math.log_sigmoid")
+equivalent("log_softmax", tensorflow="tf.nn.log_softmax")
+equivalent("logaddexp", numpy="numpy.logaddexp")
+equivalent("logaddexp2", numpy="numpy.logaddexp2")
+equivalent(
+    "logcumsumexp", numpy="numpy.logaddexp.accumulate", tensorflow="tf.math.cumulative_logsumexp"
+)
+equivalent("logical_and", numpy="numpy.logical_and", tensorflow="tf.logical_and")
+equivalent("logical_not", numpy="numpy.logical_not", tensorflow="tf.logical_not")
+equivalent("logical_or", numpy="numpy.logical_or", tensorflow="tf.logical_or")
+equivalent("logical_xor", numpy="numpy.logical_xor", tensorflow="tf.math.logical_xor")
+equivalent("logsumexp", numpy="numpy.logaddexp.reduce", tensorflow="tf.reduce_logsumexp")
+equivalent("lstsq", numpy="numpy.linalg.lstsq", tensorflow="tf.linalg.lstsq")
+equivalent("matmul", numpy="numpy.matmul", tensorflow="tf.matmul")
+equivalent("matrix_norm", numpy="numpy.linalg.matrix_norm")
+equivalent("matrix_power", numpy="numpy.linalg.matrix_power")
+equivalent("matrix_rank", numpy="numpy.linalg.matrix_rank", tensorflow="tf.linalg.matrix_rank")
+equivalent("matrix_solve", tensorflow="tf.linalg.solve")
+equivalent(
+    "matrix_transpose", numpy="numpy.matrix_transpose", tensorflow="tf.linalg.matrix_transpose"
+)
+equivalent("matrix_triangular_solve", tensorflow="tf.linalg.triangular_solve")
+equivalent("matvec", numpy="numpy.matvec", tensorflow="tf.linalg.matvec")
+equivalent("max_pool1d", tensorflow="tf.nn.max_pool1d")
+equivalent("max_pool2d", tensorflow="tf.nn.max_pool2d")
+equivalent("max_pool3d", tensorflow="tf.nn.max_pool3d")
+equivalent("maximum", numpy="numpy.maximum", tensorflow="tf.maximum")
+equivalent("mean", numpy="numpy.mean", tensorflow="tf.reduce_mean")
+equivalent("mean_squared_error", tensorflow="tf.keras.losses.MSE")
+equivalent("median", numpy="numpy.median")
+equivalent("minimum", numpy="numpy.minimum", tensorflow="tf.minimum")
+equivalent("mod", numpy="numpy.mod", tensorflow="tf.math.floormod")
+equivalent("moments", tensorflow="tf.nn.moments")
+equivalent("moveaxis", numpy="numpy.moveaxis")
+equivalent("mul", numpy="numpy.multiply", tensorflow="tf.multiply")
+equivalent("mul_no_nan", tensorflow="tf.math.multiply_no_nan")
+equivalent("multi_dot", numpy="numpy.linalg.multi_dot")
+equivalent("nan_to_num", numpy="numpy.nan_to_num")
+equivalent("nanmax", numpy="numpy.nanmax")
+equivalent("nanmean", numpy="numpy.nanmean")
+equivalent("nanmin", numpy="numpy.nanmin")
+equivalent("nanprod", numpy="numpy.nanprod")
+equivalent("nanstd", numpy="numpy.nanstd")
+equivalent("nansum", numpy="numpy.nansum")
+equivalent("nanvar", numpy="numpy.nanvar")
+equivalent("neg", numpy="numpy.negative", tensorflow="tf.negative")
+equivalent("nextafter", numpy="numpy.nextafter", tensorflow="tf.math.nextafter")
+equivalent("not_equal", numpy="numpy.not_equal", tensorflow="tf.not_equal")
+equivalent("one_hot", tensorflow="tf.one_hot")
+equivalent("ones", numpy="numpy.ones", tensorflow="tf.ones")
+equivalent("ones_like", numpy="numpy.ones_like", tensorflow="tf.ones_like")
+equivalent("outer", numpy="numpy.outer")
+equivalent("pad", numpy="numpy.pad", tensorflow="tf.pad")
+equivalent("pinv", numpy="numpy.linalg.pinv", tensorflow="tf.linalg.pinv")
+equivalent("polygamma", tensorflow="tf.math.polygamma")
+equivalent("polyval", numpy="numpy.polyval", tensorflow="tf.math.polyval")
+equivalent("population_count", tensorflow="tf.raw_ops.PopulationCount")
+equivalent("positive", numpy="numpy.positive")
+equivalent("pow", numpy="numpy.power", tensorflow="tf.pow")
+equivalent("prod", numpy="numpy.prod", tensorflow="tf.reduce_prod")
+equivalent("ptp", numpy="numpy.ptp")
+equivalent("qr", numpy="numpy.linalg.qr", tensorflow="tf.linalg.qr")
+equivalent("quantile", numpy="numpy.quantile")
+equivalent("rad2deg", numpy="numpy.rad2deg")
+equivalent("random_categorical", tensorflow="tf.random.stateless_categorical")
+equivalent("random_integers", tensorflow="tf.random.stateless_uniform")
+equivalent("random_normal", tensorflow="tf.random.stateless_normal")
+equivalent("random_truncated_normal", tensorflow="tf.random.stateless_truncated_normal")
+equivalent("random_uniform", tensorflow="tf.random.stateless_uniform")
+equivalent("real", numpy="numpy.real", tensorflow="tf.math.real")
+equivalent("reciprocal", numpy="numpy.reciprocal", tensorflow="tf.math.reciprocal")
+equivalent("reciprocal_no_nan", tensorflow="tf.math.reciprocal_no_nan")
+equivalent("reduce_all", numpy="numpy.all", tensorflow="tf.reduce_all")
+equivalent("reduce_any", numpy="numpy.any", tensorflow="tf.reduce_any")
+equivalent("reduce_bitwise_and", numpy="numpy.bitwise_and.reduce")
+equivalent("reduce_bitwise_or", numpy="numpy.bitwise_or.reduce")
+equivalent("reduce_bitwise_xor", numpy="numpy.bitwise_xor.reduce")
+equivalent("reduce_l2", tensorflow="tf.math.reduce_euclidean_norm")
+equivalent("reduce_max", numpy="numpy.max", tensorflow="tf.reduce_max")
+equivalent("reduce_mean", numpy="numpy.mean", tensorflow="tf.reduce_mean")
+equivalent("reduce_min", numpy="numpy.min", tensorflow="tf.reduce_min")
+equivalent("reduce_prod", numpy="numpy.prod", tensorflow="tf.reduce_prod")
+equivalent("reduce_sum", numpy="numpy.sum", tensorflow="tf.reduce_sum")
+equivalent("reduce_variance", numpy="numpy.var", tensorflow="tf.math.reduce_variance")
+equivalent("relu", tensorflow="tf.nn.relu")
+equivalent("relu6", tensorflow="tf.nn.relu6")
+equivalent("repeat", numpy="numpy.repeat", tensorflow="tf.repeat")
+equivalent("reshape", numpy="numpy.reshape", tensorflow="tf.reshape")
+equivalent("resize_area", tensorflow="tf.image.resize")
+equivalent("resize_bicubic", tensorflow="tf.image.resize")
+equivalent("resize_bilinear", tensorflow="tf.image.resize")
+equivalent("resize_nearest", tensorflow="tf.image.resize")
+equivalent("reverse_sequence", tensorflow="tf.reverse_sequence")
+equivalent("right_shift", numpy="numpy.right_shift", tensorflow="tf.bitwise.right_shift")
+equivalent("rint", numpy="numpy.rint", tensorflow="tf.round")
+equivalent("roll", numpy="numpy.roll", tensorflow="tf.roll")
+equivalent("rot90", numpy="numpy.rot90")
+equivalent("rsqrt", tensorflow="tf.math.rsqrt")
+equivalent("scatter_nd", tensorflow="tf.scatter_nd")
+equivalent("searchsorted", numpy="numpy.searchsorted", tensorflow="tf.searchsorted")
+equivalent("segment_max", tensorflow="tf.math.unsorted_segment_max")
+equivalent("segment_mean", tensorflow="tf.math.unsorted_segment_mean")
+equivalent("segment_min", tensorflow="tf.math.unsorted_segment_min")
+equivalent("segment_prod", tensorflow="tf.math.unsorted_segment_prod")
+equivalent("segment_sqrt_n", tensorflow="tf.math.unsorted_segment_sqrt_n")
+equivalent("segment_sum", tensorflow="tf.math.unsorted_segment_sum")
+equivalent("selu", tensorflow="tf.nn.selu")
+equivalent("separable_conv2d", tensorflow="tf.nn.separable_conv2d")
+equivalent("sequence_mask", tensorflow="tf.sequence_mask")
+equivalent("shuffle", tensorflow="tf.random.experimental.stateless_shuffle")
+equivalent("sigmoid", tensorflow="tf.sigmoid")
+equivalent(
+    "sigmoid_cross_entropy_with_logits", tensorflow="tf.nn.sigmoid_cross_entropy_with_logits"
+)
+equivalent("sign", numpy="numpy.sign", tensorflow="tf.sign")
+equivalent("signbit", numpy="numpy.signbit")
+equivalent("silu", tensorflow="tf.nn.silu")
+equivalent("sin", numpy="numpy.sin", tensorflow="tf.sin")
+equivalent("sinc", numpy="numpy.sinc")
+equivalent("sinh", numpy="numpy.sinh", tensorflow="tf.sinh")
+equivalent("slice", tensorflow="tf.slice")
+equivalent("slogdet", numpy="numpy.linalg.slogdet", tensorflow="tf.linalg.slogdet")
+equivalent("softmax", tensorflow="tf.nn.softmax")
+equivalent(
+    "softmax_cross_entropy_with_logits", tensorflow="tf.nn.softmax_cross_entropy_with_logits"
+)
+equivalent("softsign", tensorflow="tf.math.softsign")
+equivalent("solve", numpy="numpy.linalg.solve")
+equivalent("sort", numpy="numpy.sort", tensorflow="tf.sort")
+equivalent("space_to_batch", tensorflow="tf.space_to_batch")
+equivalent("space_to_depth", tensorflow="tf.nn.space_to_depth")
+equivalent(
+    "sparse_softmax_cross_entropy_with_logits",
+    tensorflow="tf.nn.sparse_softmax_cross_entropy_with_logits",
+)
+equivalent("split_key", tensorflow="tf.random.split")
+equivalent("sqrt", numpy="numpy.sqrt", tensorflow="tf.sqrt")
+equivalent("square", numpy="numpy.square", tensorflow="tf.square")
+equivalent("squared_difference", tensorflow="tf.math.squared_difference")
+equivalent("squeeze", numpy="numpy.squeeze", tensorflow="tf.squeeze")
+equivalent("stack", numpy="numpy.stack", tensorflow="tf.stack")
+equivalent("std", numpy="numpy.std", tensorflow="tf.math.reduce_std")
+equivalent("stop_gradient", tensorflow="tf.stop_gradient")
+equivalent("strided_slice", tensorflow="tf.strided_slice")
+equivalent("sub", numpy="numpy.subtract", tensorflow="tf.subtract")
+equivalent("sum", numpy="numpy.sum", tensorflow="tf.reduce_sum")
+equivalent("svd", numpy="numpy.linalg.svd", tensorflow="tf.linalg.svd")
+equivalent("svdvals", numpy="numpy.linalg.svdvals")
+equivalent("swapaxes", numpy="numpy.swapaxes")
+equivalent("take", numpy="numpy.take")
+equivalent("take_along_axis", numpy="numpy.take_along_axis")
+equivalent("tan", numpy="numpy.tan", tensorflow="tf.tan")
+equivalent("tanh", numpy="numpy.tanh", tensorflow="tf.tanh")
+equivalent("tensor_scatter_nd_add", tensorflow="tf.tensor_scatter_nd_add")
+equivalent("tensor_scatter_nd_max", tensorflow="tf.tensor_scatter_nd_max")
+equivalent("tensor_scatter_nd_min", tensorflow="tf.tensor_scatter_nd_min")
+equivalent("tensor_scatter_nd_sub", tensorflow="tf.tensor_scatter_nd_sub")
+equivalent("tensor_scatter_nd_update", tensorflow="tf.tensor_scatter_nd_update")
+equivalent("tensordot", numpy="numpy.tensordot", tensorflow="tf.tensordot")
+equivalent("tile", numpy="numpy.tile", tensorflow="tf.tile")
+equivalent("top_k", tensorflow="tf.math.top_k")
+equivalent("trace", numpy="numpy.linalg.trace", tensorflow="tf.linalg.trace")
+equivalent("transpose", numpy="numpy.transpose", tensorflow="tf.transpose")
+equivalent("tril", numpy="numpy.tril")
+equivalent("triu", numpy="numpy.triu")
+equivalent("trunc", numpy="numpy.trunc")
+equivalent("trunc_div", tensorflow="tf.truncatediv")
+equivalent("unique", numpy="numpy.unique")
+equivalent("var", numpy="numpy.var", tensorflow="tf.math.reduce_variance")
+equivalent("vecdot", numpy="numpy.vecdot")
+equivalent("vecmat", numpy="numpy.vecmat")
+equivalent("vector_norm", numpy="numpy.linalg.vector_norm")
+equivalent("where", numpy="numpy.where", tensorflow="tf.where")
+equivalent("xdivy", tensorflow="tf.math.xdivy")
+equivalent("xlog1py", tensorflow="tf.math.xlog1py")
+equivalent("xlogy", tensorflow="tf.math.xlogy")
+equivalent("zeros", numpy="numpy.zeros", tensorflow="tf.zeros")
+equivalent("zeros_like", numpy="numpy.zeros_like", tensorflow="tf.zeros_like")
+equivalent("zeta", tensorflow="tf.math.zeta")

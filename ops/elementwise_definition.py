@@ -24,10 +24,10 @@ def _infer_shapes_back(
 
     Where that is unknown too, it has the shape to which the known inputs broadcast.
     """
-    known = [s for s in (*outs, *shapes) if s is not None]
-    if not known:
+    inferred = [s for s in (*outs, *shapes) if s is not None]
+    if not inferred:
         return shapes
-    output = outs[0] if outs[0] is not None else broadcast_shapes(node, known)
+    output = outs[0] if outs[0] is not None else broadcast_shapes(node, inferred)
     return [output if s is None else s for s in shapes]
 
 

@@ -1,8 +1,6 @@
-"""Examples: a call of each operator that variables of one dtype and shape (4, 6) do not fit.
+"""Example calls (FExample) of operators that do not take variables of one dtype and shape (4, 6).
 
-A row has the operator's name, its inputs, and parameters other than the defaults. Inputs are dtype
-and shape; T is the dtype at hand, and ``state`` a state variable of it. The reference pages are
-made from these calls.
+The reference pages and `passkit ops` show these calls and their kernels.
 """
 
 from __future__ import annotations
@@ -17,26 +15,35 @@ from passkit.values.dtype import DType, dtype_of
 
 
 def example(name: str, inputs: str, **params: Any) -> None:
-    """Set FExample; the operator itself need not be registered yet."""
-    made = Setting(_maker(inputs, params), 10, calling_place(), f"op {name}")
-    put(FExample.key, name, made)
+    """Set FExample of the operator ``name``, which need not be registered yet.
+
+    Args:
+        name: name of the operator.
+        inputs: dtype and shape of each input, such as "T[4,6] int64[7]"; T is the dtype that the
+            example is asked for, and ``state`` a state variable of it.
+        **params: parameters of the call other than the defaults; "T" is that dtype.
+    """
+    setting = Setting(_call_builder(inputs, params), 10, calling_place(), f"op {name}")
+    put(FExample.key, name, setting)
 
 
-def _maker(inputs: str, params: dict[str, Any]) -> Callable[[DType], Any]:
-    def make(dtype: DType) -> tuple[list[Entry], dict[str, Any]]:
-        more = {k: dtype.name if v == "T" else v for k, v in params.items()}
-        return [_input(f"x{k}", text, dtype) for k, text in enumerate(inputs.split())], more
+def _call_builder(inputs: str, params: dict[str, Any]) -> Callable[[DType], Any]:
+    """Return the function of a dtype that returns the inputs and parameters of the call."""
 
-    return make
+    def build(dtype: DType) -> tuple[list[Entry], dict[str, Any]]:
+        variables = [_variable(f"x{k}", text, dtype) for k, text in enumerate(inputs.split())]
+        return variables, {k: dtype.name if v == "T" else v for k, v in params.items()}
+
+    return build
 
 
-def _input(name: str, text: str, dtype: DType) -> Entry:
-    """A variable of what ``text`` says, such as ``T[4,6]``."""
-    kind, _, shape = text.rstrip("]").partition("[")
-    extents = tuple(int(n) for n in shape.split(",") if n)
-    if kind == "state":
-        return state(name, (extents, dtype))
-    return var(name, extents, dtype if kind == "T" else dtype_of(kind))
+def _variable(name: str, text: str, dtype: DType) -> Entry:
+    """Return a variable of the dtype and shape in ``text``, such as "T[4,6]"."""
+    dtype_name, _, extents = text.rstrip("]").partition("[")
+    shape = tuple(int(n) for n in extents.split(",") if n)
+    if dtype_name == "state":
+        return state(name, (shape, dtype))
+    return var(name, shape, dtype if dtype_name == "T" else dtype_of(dtype_name))
 
 
 example("add_along_axis", "T[5,4] int64[5,3] T[5,3]")

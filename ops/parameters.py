@@ -1,8 +1,9 @@
-"""Parameters of the standard operators: the type and meaning of each, for help, stubs and pages.
+"""The type and meaning of the parameters of operators, for help, stubs and reference pages.
 
-`COMMON` holds what a name means wherever it appears, `OWN` what it means for some operators. The
-names and defaults themselves are in the definitions of the operators. Types are written as stubs
-write them; `passkit.graph.argtypes` defines those that Python does not have.
+`COMMON_PARAMETERS` holds the meaning of a name wherever it appears, `SPECIFIC_PARAMETERS` its
+meaning for some operators. The names and defaults themselves are in the definitions of the
+operators. Types are those of the generated stubs; `passkit.graph.argtypes` defines those that
+Python does not have.
 """
 
 from __future__ import annotations
@@ -13,17 +14,23 @@ from pathlib import Path
 from passkit.graph.op import TParameters, get_op, list_ops
 from passkit.graph.registry import Setting, calling_place, put
 
-Documented = Mapping[str, tuple[str, str]]
-"""The type and meaning of parameters, by their names."""
+ParameterTable = Mapping[str, tuple[str, str]]
+"""Type and meaning of parameters, by their names."""
 
-BOOL, INT, FLOAT = "bool", "int", "float"
-INTS, OPTIONAL_INTS = "Sequence[int]", "Sequence[int] | None"
-LENGTHS, OPTIONAL_LENGTHS = "int | Sequence[int]", "int | Sequence[int] | None"
-SHAPE, DTYPE, NUMBER = "ShapeLike", "DTypeLike", "complex"
+BOOL = "bool"
+INT = "int"
+FLOAT = "float"
+INTS = "Sequence[int]"
+OPTIONAL_INTS = "Sequence[int] | None"
+LENGTHS = "int | Sequence[int]"
+OPTIONAL_LENGTHS = "int | Sequence[int] | None"
+SHAPE = "ShapeLike"
+DTYPE = "DTypeLike"
+NUMBER = "complex"
 AXES = OPTIONAL_LENGTHS
 PAD_MODES = "Literal['constant', 'edge', 'reflect', 'symmetric', 'wrap']"
 
-COMMON: Documented = {
+COMMON_PARAMETERS: ParameterTable = {
     "activation": ("Literal['tanh', 'relu', 'sigmoid']", "function of the new state"),
     "adjoint": (BOOL, "solve with the conjugate transpose of the matrix"),
     "align_corners": (BOOL, "map the centres of corner pixels to each other, as in TensorFlow"),
@@ -154,7 +161,7 @@ COMMON: Documented = {
     "window": (LENGTHS, "lengths of a window, one or for each axis"),
 }
 
-OWN: Mapping[str, Documented] = {
+SPECIFIC_PARAMETERS: Mapping[str, ParameterTable] = {
     "arange": {
         "start": (FLOAT, "first number; the end, if stop is None"),
         "stop": ("float | Size | None", "end, which is excluded"),
@@ -219,30 +226,34 @@ OWN: Mapping[str, Documented] = {
     "transpose": {"axes": (OPTIONAL_INTS, "order of the axes; None: reversed")},
 }
 
+SEVERAL_AXES = (AXES, "the axis or axes; negative ones count from the end, None is all")
+"""The meaning of ``axis`` where its default is None, as in reductions."""
+
 
 def document() -> None:
     """Set TParameters on every operator of this folder that has parameters.
 
-    Reductions, whose axis is None by default, take several axes. Operators of other places say
-    themselves what their parameters mean.
+    Operators that are registered elsewhere document their parameters themselves.
     """
-    own: dict[tuple[str, str], tuple[str, str]] = {
-        (op, key): documented
-        for ops, table in OWN.items()
-        for op in ops.split()
-        for key, documented in table.items()
+    specific: dict[tuple[str, str], tuple[str, str]] = {
+        (op_name, parameter): entry
+        for op_names, table in SPECIFIC_PARAMETERS.items()
+        for op_name in op_names.split()
+        for parameter, entry in table.items()
     }
     place, folder = calling_place(), str(Path(__file__).parent)
-    several = (AXES, "the axis or axes; negative ones count from the end, None is all")
     for name in list_ops():
         op = get_op(name)
         if not op.place.startswith(folder):
             continue
-        table = {
-            key: own.get((name, key))
-            or (several if key == "axis" and default is None else COMMON.get(key, ("Any", "")))
-            for key, default in op.params.items()
-        }
+        table = {}
+        for parameter, default in op.params.items():
+            if (name, parameter) in specific:
+                table[parameter] = specific[name, parameter]
+            elif parameter == "axis" and default is None:
+                table[parameter] = SEVERAL_AXES
+            else:
+                table[parameter] = COMMON_PARAMETERS.get(parameter, ("Any", ""))
         if table:
             put(TParameters.key, name, Setting(table, 1, place, f"op {name}"))
 
