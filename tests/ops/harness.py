@@ -1,4 +1,4 @@
-"""Runs tables of operator cases: many cases are one graph, which a target runs at once."""
+"""Cases of operators on arrays: many cases are compiled as one graph."""
 
 from __future__ import annotations
 
@@ -9,18 +9,24 @@ import numpy as np
 from attrs import field, frozen
 
 import passkit as pk
-from passkit.graph.node import Entry
+from passkit import Entry
 
 TARGETS = ("interpret", "cpu")
 TRANSCENDENTAL = 4
-"""The ulps by which a target may miss the correctly rounded value of exp, log and their like."""
+"""Allowed error of exp, log and similar functions, in units in the last place."""
 
 
 @frozen
 class Case:
-    """An operator on arrays: how to build it, what NumPy gives, and how near a target must come.
+    """A call of an operator with arrays, its expected result, and the allowed error.
 
-    ``ulps`` of 0 asks for equal values; a composite may miss by ``rtol`` of the largest element.
+    Attributes:
+        name: name in messages.
+        build: returns the output for entries.
+        arrays: the arrays that are fed.
+        expected: the result of NumPy.
+        ulps: allowed error of each element in units in the last place; 0 for equal values.
+        rtol: allowed error relative to the largest element.
     """
 
     name: str
@@ -39,7 +45,7 @@ def case(
     ulps: int = 0,
     rtol: float = 0.0,
 ) -> Case:
-    """A case whose expected result is ``reference`` of the arrays."""
+    """Return a case whose expected result is ``reference(*arrays)``."""
     with np.errstate(all="ignore"):
         expected = np.asarray(reference(*arrays))
     shapes = ",".join(str(list(np.shape(a))) for a in arrays)
@@ -47,7 +53,7 @@ def case(
 
 
 def run(target: str, cases: Sequence[Case]) -> list[Any]:
-    """The results of all cases, computed as one graph."""
+    """Return the results of all cases, computed as one graph."""
     feeds: dict[str, Any] = {}
     outputs: list[Entry] = []
     for k, c in enumerate(cases):
@@ -64,37 +70,37 @@ def run(target: str, cases: Sequence[Case]) -> list[Any]:
 
 
 def check(target: str, cases: Sequence[Case]) -> None:
-    """Run the cases and compare every element with what is expected."""
-    for c, found in zip(cases, run(target, cases), strict=True):
-        compare(c, found)
+    """Run the cases and compare their results with the expected ones."""
+    for c, result in zip(cases, run(target, cases), strict=True):
+        compare(c, result)
 
 
-def compare(c: Case, found: Any) -> None:
-    """Raise AssertionError where a result differs in dtype, shape, or by more than is allowed."""
-    wanted = c.expected
-    assert found.dtype == wanted.dtype, f"{c.name}: dtype {found.dtype}, not {wanted.dtype}"
-    assert found.shape == wanted.shape, f"{c.name}: shape {found.shape}, not {wanted.shape}"
-    if wanted.dtype.kind not in "f" or not wanted.size:
-        np.testing.assert_array_equal(found, wanted, err_msg=c.name)
+def compare(c: Case, result: Any) -> None:
+    """Raise AssertionError where a result differs in dtype, shape, or beyond the allowed error."""
+    expected = c.expected
+    assert result.dtype == expected.dtype, f"{c.name}: dtype {result.dtype}, not {expected.dtype}"
+    assert result.shape == expected.shape, f"{c.name}: shape {result.shape}, not {expected.shape}"
+    if expected.dtype.kind not in "f" or not expected.size:
+        np.testing.assert_array_equal(result, expected, err_msg=c.name)
         return
-    a, b = found.astype(np.float64), wanted.astype(np.float64)
+    a, b = result.astype(np.float64), expected.astype(np.float64)
     finite = np.isfinite(b)
     np.testing.assert_array_equal(np.isnan(a), np.isnan(b), err_msg=f"{c.name}: NaN")
     np.testing.assert_array_equal(a[~finite], b[~finite], err_msg=f"{c.name}: inf")
     if not finite.any():
         return
     with np.errstate(all="ignore"):
-        allowed = c.ulps * np.spacing(np.abs(wanted[finite])).astype(np.float64)
+        allowed = c.ulps * np.spacing(np.abs(expected[finite])).astype(np.float64)
         allowed += c.rtol * np.abs(b[finite]).max()
-        off = np.abs(a[finite] - b[finite]) > allowed
-    assert not off.any(), (
-        f"{c.name}: {off.sum()} element(s) off, such as {a[finite][off][0]!r} for "
-        f"{b[finite][off][0]!r}"
+        differs = np.abs(a[finite] - b[finite]) > allowed
+    assert not differs.any(), (
+        f"{c.name}: {differs.sum()} element(s) off, such as {a[finite][differs][0]!r} for "
+        f"{b[finite][differs][0]!r}"
     )
 
 
 def exact_in_double(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``function`` computed in float64 and rounded once to the dtype of its first argument."""
+    """Return ``function`` computed in float64 and rounded once to the dtype of its first array."""
 
     def reference(*arrays: Any) -> Any:
         wide = [np.asarray(a, np.float64) for a in arrays]

@@ -1,8 +1,8 @@
-"""Specimens: the table that proves the operators. Each says how to call one, and what NumPy gives.
+"""Specimens: calls of every operator, and the same operator in NumPy as a reference.
 
-A specimen makes trials: a graph with unknown sizes, which is compiled once, and arrays of several
-shapes to call it with. The walkers in `test_values.py` and `test_gradients.py` go through the
-registry, so an operator without a specimen fails.
+A specimen draws trials: a graph with symbolic extents, which is compiled once, and arrays of
+several shapes to call it with. `test_values.py` and `test_gradients.py` iterate over the registry, so
+an operator without a specimen fails.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from attrs import field, frozen
 
 import passkit as pk
-from passkit.graph.node import Entry
+from passkit import Entry
 from passkit.values.dtype import DType, dtype_of
 
 Array = Any
@@ -30,14 +30,17 @@ BY_KIND = {
     "w": ("float32", "float64"),
     "c": ("complex64", "complex128"),
 }
-"""The dtypes of each kind; "w" are floats that are no narrower, "c" runs in NumPy only."""
+"""The dtypes of each kind; "w" are floats of at least 32 bits, "c" runs in NumPy only."""
 
 
 @frozen
 class Trial:
-    """One graph of an operator and the arrays it is called with.
+    """A call of an operator with symbolic extents, and the arrays that are fed to it.
 
-    ``shapes`` are those of its variables, None where the size is unknown.
+    Attributes:
+        shapes: the shapes of the variables, None for a symbolic extent.
+        params: parameters of the call.
+        feeds: the arrays of each run, one for each variable.
     """
 
     shapes: tuple[tuple[int | None, ...], ...]
@@ -45,7 +48,7 @@ class Trial:
     feeds: tuple[tuple[Array, ...], ...] = field(repr=False)
 
     def entries(self, prefix: str) -> list[Entry]:
-        """A variable for each input."""
+        """Return a variable for each input, named by ``prefix`` and a number."""
         return [
             pk.var(f"{prefix}_{k}", s, dtype_of(a.dtype))
             for k, (s, a) in enumerate(zip(self.shapes, self.feeds[0], strict=True))
@@ -54,11 +57,18 @@ class Trial:
 
 @frozen
 class Specimen:
-    """An operator, what it means in NumPy, and how near a target must come.
+    """An operator, its reference in NumPy, and how near a target must come to that.
 
-    ``ulps`` count units in the last place of each element, ``slack`` units of eps times the
-    largest magnitude of a result, or ``of_inputs`` where that is more, as sums may cancel; with
-    neither, bits must be equal, the sign of zero too.
+    Attributes:
+        op: name of the operator.
+        kinds: the kinds of dtype that it is tested with, see `BY_KIND`.
+        reference: ``reference(*arrays, **params)`` returns the expected result.
+        trials: ``trials(dtype, rng)`` draws the trials.
+        ulps: allowed error in units in the last place of each element. With neither ``ulps`` nor
+            ``slack``, bits must be equal, the sign of zero too.
+        slack: allowed error in units of eps times the largest magnitude of the result.
+        of_inputs: whether that is the largest magnitude of the inputs, if it is larger, as sums may
+            cancel.
     """
 
     op: str
@@ -70,21 +80,21 @@ class Specimen:
     of_inputs: bool = False
 
     def drawn(self, dtype: DType) -> list[Trial]:
-        """The trials for one dtype; the same each time."""
+        """Draw the trials for one dtype; the same each time."""
         seed = zlib.crc32(f"{self.op} {dtype}".encode())
         return self.trials(dtype, np.random.default_rng(seed))
 
     def dtypes(self) -> list[DType]:
-        """The dtypes that it is for."""
+        """Return the dtypes that it is tested with."""
         return [dtype_of(n) for kind in self.kinds for n in BY_KIND[kind]]
 
     def build(self, trial: Trial, prefix: str) -> tuple[Entry, ...]:
-        """The operator on variables named after ``prefix``."""
+        """Apply the operator to the variables of a trial and return its outputs."""
         out = pk.get_op(self.op)(*trial.entries(prefix), **trial.params)
         return tuple(out) if isinstance(out, (tuple, list)) else (out,)
 
     def expected(self, arrays: Sequence[Array], params: Mapping[str, Any]) -> tuple[Array, ...]:
-        """What the reference gives: for floats below 64 bits in double, then rounded once."""
+        """Return the results of the reference, computed in float64 and rounded once to floats."""
         narrow = [d for a in arrays if (d := dtype_of(a.dtype)).is_float and d.nbytes < 8]
         wide = [
             a.astype(np.float64) if dtype_of(a.dtype).is_float and narrow else a for a in arrays
@@ -92,43 +102,42 @@ class Specimen:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # of what is empty or all NaN
             out = self.reference(*wide, **params)
-            many = out if isinstance(out, tuple) else (out,)
-            found = [np.asarray(x) for x in many]
+            results = [np.asarray(x) for x in (out if isinstance(out, tuple) else (out,))]
             return tuple(
-                x.astype(narrow[0].numpy) if narrow and x.dtype.kind == "f" else x for x in found
+                x.astype(narrow[0].numpy) if narrow and x.dtype.kind == "f" else x for x in results
             )
 
 
 SPECIMENS: dict[str, list[Specimen]] = {}
-"""All specimens by operator."""
+"""All specimens by the name of the operator."""
 
 
-def _add(made: Specimen) -> Specimen:
-    SPECIMENS.setdefault(pk.get_op(made.op).name, []).append(made)
-    return made
+def _register(specimen: Specimen) -> Specimen:
+    SPECIMENS.setdefault(pk.get_op(specimen.op).name, []).append(specimen)
+    return specimen
 
 
 def normal(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
-    """Both signs, mostly below 4 in magnitude."""
+    """Draw numbers of both signs, mostly below 4 in magnitude."""
     return rng.normal(size=shape) * 2
 
 
 def positive(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
-    """From 0.1 to about 10."""
+    """Draw numbers from 0.1 to about 10."""
     return np.exp(rng.uniform(-2.3, 2.3, shape))
 
 
 def between(low: float, high: float) -> Draw:
-    """Uniform from ``low`` to ``high``."""
+    """Return a function that draws uniform numbers from ``low`` to ``high``."""
     return lambda rng, shape: rng.uniform(low, high, shape)
 
 
 unit = between(0.02, 0.98)
-"""Strictly between 0 and 1."""
+"""Draws numbers strictly between 0 and 1."""
 
 
 def cast(values: Array, dtype: DType) -> Array:
-    """Drawn values in a dtype: whole for integers, without sign for unsigned ones."""
+    """Return drawn values in a dtype: rounded for integers, without sign for unsigned ones."""
     if dtype.kind == "b":
         return np.asarray(values > 0.5)
     if dtype.kind == "u":
@@ -139,7 +148,7 @@ def cast(values: Array, dtype: DType) -> Array:
 
 
 def specials(dtype: DType) -> Array:
-    """NaN, infinities, zeros of both signs and the ends of the range; limits of integers."""
+    """Return NaN, infinities, zeros of both signs and range ends; for integers the limits."""
     if dtype.kind == "b":
         return np.array([False, True])
     if dtype.is_integer:
@@ -151,7 +160,7 @@ def specials(dtype: DType) -> Array:
 
 
 ROWS = ((0, 3), (1, 1), (5, 7), (37, 90))
-"""Shapes that one graph of rank 2 is called with; the last is read with strides too."""
+"""Shapes that one graph of rank 2 is called with; the last also with strides."""
 
 
 def elementwise(
@@ -163,35 +172,42 @@ def elementwise(
     params: Mapping[str, Any] | None = None,
     special: bool = True,
 ) -> Specimen:
-    """An elementwise operator: one draw for each input, at all standard shapes.
+    """Register the specimen of an elementwise operator, called at all of `ROWS` and as scalars.
 
-    Without ``special`` NaN, infinities and limits are left out: where NumPy itself is wrong there.
+    Args:
+        name: name of the operator.
+        reference: the operator in NumPy.
+        *draws: a function for each input that draws its numbers; default: `normal`.
+        kinds: the kinds of dtype.
+        ulps: allowed error, see `Specimen`.
+        params: parameters of the calls.
+        special: whether NaN, infinities and limits are fed too; not where NumPy itself is wrong.
     """
     arity = len(draws) or pk.get_op(name).num_inputs or 1
-    given = list(draws) or [normal] * arity
-    more = dict(params or {})
+    input_draws = list(draws) or [normal] * arity
+    call_params = dict(params or {})
 
     def trials(dtype: DType, rng: np.random.Generator) -> list[Trial]:
         def draw(*shapes: tuple[int, ...]) -> tuple[Array, ...]:
-            return tuple(cast(d(rng, s), dtype) for d, s in zip(given, shapes, strict=True))
+            return tuple(cast(d(rng, s), dtype) for d, s in zip(input_draws, shapes, strict=True))
 
         rows = [draw(*[s] * arity) for s in ROWS]
         rows.append(tuple(a[::2, ::-3] for a in rows[-1]))
         if special:
-            every = np.meshgrid(*[specials(dtype)] * arity, indexing="ij")
-            rows.append(tuple(a.reshape(1, -1) for a in every))
-        made = [Trial(((None, None),) * arity, more, tuple(rows))]
-        made.append(Trial(((),) * arity, more, (draw(*[()] * arity),)))
+            combinations = np.meshgrid(*[specials(dtype)] * arity, indexing="ij")
+            rows.append(tuple(a.reshape(1, -1) for a in combinations))
+        drawn = [Trial(((None, None),) * arity, call_params, tuple(rows))]
+        drawn.append(Trial(((),) * arity, call_params, (draw(*[()] * arity),)))
         if arity > 1:
-            short = ((None, None), *[(None,)] * (arity - 1))
+            broadcast = ((None, None), *[(None,)] * (arity - 1))
             feeds = tuple(draw((n, m), *[(m,)] * (arity - 1)) for n, m in ((4, 5), (33, 70)))
-            made.append(Trial(short, more, feeds))
-        return made
+            drawn.append(Trial(broadcast, call_params, feeds))
+        return drawn
 
-    return _add(Specimen(name, kinds, reference, trials, ulps))
+    return _register(Specimen(name, kinds, reference, trials, ulps))
 
 
-FOLDS: tuple[tuple[int, Any, bool], ...] = (
+REDUCTIONS: tuple[tuple[int, Any, bool], ...] = (
     (0, None, False),
     (1, None, True),
     (2, 0, False),
@@ -214,12 +230,22 @@ def reduction(
     empty: bool = True,
     params: Mapping[str, Any] | None = None,
 ) -> Specimen:
-    """A reduction, called with axis and keepdims; ``empty`` says that nothing can be folded."""
-    more = dict(params or {})
+    """Register the specimen of a reduction, called with all of `REDUCTIONS`.
+
+    Args:
+        name: name of the operator.
+        reference: the operator in NumPy, called with ``axis`` and ``keepdims``.
+        draw: draws the input.
+        kinds: the kinds of dtype.
+        slack: allowed error, see `Specimen`.
+        empty: whether axes of length 0 are reduced too.
+        params: further parameters of the calls.
+    """
+    call_params = dict(params or {})
 
     def trials(dtype: DType, rng: np.random.Generator) -> list[Trial]:
-        made = []
-        for rank, axis, keepdims in FOLDS:
+        drawn = []
+        for rank, axis, keepdims in REDUCTIONS:
             shapes = [s[-rank:] if rank else () for s in EXTENTS[: 4 if rank else 1]]
             if empty and rank:
                 shapes += [(0,) * rank, (*(3,) * (rank - 1), 0)]
@@ -228,23 +254,28 @@ def reduction(
                 feeds.append((feeds[2][0][::2, ::-3],))
                 if dtype.kind != "c":
                     feeds.append((np.stack([specials(dtype)] * 2),))
-            params = {**more, "axis": axis, "keepdims": keepdims}
-            made.append(Trial(((None,) * rank,), params, tuple(feeds)))
-        return made
+            params = {**call_params, "axis": axis, "keepdims": keepdims}
+            drawn.append(Trial(((None,) * rank,), params, tuple(feeds)))
+        return drawn
 
-    return _add(Specimen(name, kinds, reference, trials, slack=slack))
+    return _register(Specimen(name, kinds, reference, trials, slack=slack))
 
 
 @frozen
 class Call:
-    """Inputs and parameters of one call, before dtypes are chosen."""
+    """Inputs and parameters of one call, for any dtype."""
 
     inputs: tuple[Any, ...]
     params: Mapping[str, Any]
 
 
 def call(*inputs: Any, **params: Any) -> Call:
-    """One call: a shape is drawn, an array stays as it is, a function (rng, dtype) makes one."""
+    """Return a call of `calls`.
+
+    Args:
+        *inputs: for each input its shape, an array, or a function (rng, dtype) that returns one.
+        **params: parameters of the call.
+    """
     return Call(inputs, params)
 
 
@@ -257,66 +288,79 @@ def calls(
     slack: float = 0,
     draw: Draw = normal,
 ) -> Specimen:
-    """An operator at the calls ``listed``; several results are a tuple of the reference's."""
+    """Register the specimen of an operator by its calls.
+
+    Args:
+        name: name of the operator.
+        reference: the operator in NumPy; it returns a tuple for several outputs.
+        listed: the calls.
+        kinds: the kinds of dtype.
+        ulps: allowed error, see `Specimen`.
+        slack: allowed error, see `Specimen`.
+        draw: draws the inputs of which a call states the shape.
+    """
 
     def trials(dtype: DType, rng: np.random.Generator) -> list[Trial]:
-        made = []
+        drawn = []
         for c in listed:
-            arrays = tuple(_made(x, rng, dtype, draw) for x in c.inputs)
-            made.append(Trial(tuple(a.shape for a in arrays), c.params, (arrays,)))
-        return made
+            arrays = tuple(_input_array(x, rng, dtype, draw) for x in c.inputs)
+            drawn.append(Trial(tuple(a.shape for a in arrays), c.params, (arrays,)))
+        return drawn
 
-    return _add(Specimen(name, kinds, reference, trials, ulps, slack))
+    return _register(Specimen(name, kinds, reference, trials, ulps, slack))
 
 
-def _made(what: Any, rng: np.random.Generator, dtype: DType, draw: Draw) -> Array:
-    if isinstance(what, tuple):
-        return cast(draw(rng, what), dtype)
-    return np.asarray(what(rng, dtype) if callable(what) else what)
+def _input_array(spec: Any, rng: np.random.Generator, dtype: DType, draw: Draw) -> Array:
+    """Return the array of an input of `call`."""
+    if isinstance(spec, tuple):
+        return cast(draw(rng, spec), dtype)
+    return np.asarray(spec(rng, dtype) if callable(spec) else spec)
 
 
 def mistakes(
-    specimen: Specimen, where: str, found: Any, wanted: Any, arrays: Sequence[Any] = ()
+    specimen: Specimen, where: str, result: Any, expected: Any, arrays: Sequence[Any] = ()
 ) -> Iterator[str]:
-    """What is wrong with one result: its dtype, shape, or elements further off than allowed."""
-    if found.dtype != wanted.dtype or found.shape != wanted.shape:
-        yield f"{where}: {found.dtype}{found.shape}, not {wanted.dtype}{wanted.shape}"
+    """Yield a message if a result has another dtype or shape, or elements beyond the tolerance."""
+    if result.dtype != expected.dtype or result.shape != expected.shape:
+        yield f"{where}: {result.dtype}{result.shape}, not {expected.dtype}{expected.shape}"
         return
-    if not wanted.size:
+    if not expected.size:
         return
-    is_float = wanted.dtype.kind == "c" or dtype_of(wanted.dtype).is_float
+    is_float = expected.dtype.kind == "c" or dtype_of(expected.dtype).is_float
     if not is_float:
-        off = found != wanted
+        differs = result != expected
     else:
-        wide = np.complex128 if wanted.dtype.kind == "c" else np.float64
-        a, b = found.astype(wide), wanted.astype(wide)
+        wide = np.complex128 if expected.dtype.kind == "c" else np.float64
+        a, b = result.astype(wide), expected.astype(wide)
         with np.errstate(all="ignore"):
-            near = np.abs(a - b) <= _allowed(specimen, wanted, arrays)
-        off = ~(near | (a == b) | (np.isnan(a) & np.isnan(b)))
+            near = np.abs(a - b) <= _allowed_error(specimen, expected, arrays)
+        differs = ~(near | (a == b) | (np.isnan(a) & np.isnan(b)))
         if not (specimen.ulps or specimen.slack) and wide is np.float64:
-            off |= (np.signbit(a) != np.signbit(b)) & ~np.isnan(b)
-    if off.any():
-        first = tuple(int(k[0]) for k in np.nonzero(off)) if off.ndim else ()
+            differs |= (np.signbit(a) != np.signbit(b)) & ~np.isnan(b)
+    if differs.any():
+        first = tuple(int(k[0]) for k in np.nonzero(differs)) if differs.ndim else ()
         yield (
-            f"{where}: {np.count_nonzero(off)} of {off.size} elements are off, such as "
-            f"{found[first]!r} at {first} for {wanted[first]!r}"
+            f"{where}: {np.count_nonzero(differs)} of {differs.size} elements are off, such as "
+            f"{result[first]!r} at {first} for {expected[first]!r}"
         )
 
 
-def _allowed(specimen: Specimen, wanted: Any, arrays: Sequence[Any]) -> Any:
+def _allowed_error(specimen: Specimen, expected: Any, arrays: Sequence[Any]) -> Any:
+    """Return the error that is allowed of each element."""
     import ml_dtypes
 
-    eps = float(ml_dtypes.finfo(wanted.dtype).eps)
-    least = float(ml_dtypes.finfo(wanted.dtype).smallest_subnormal)
-    size = np.abs(wanted.astype(np.complex128 if wanted.dtype.kind == "c" else np.float64))
-    top = _largest(size)
+    limits = ml_dtypes.finfo(expected.dtype)
+    wide = np.complex128 if expected.dtype.kind == "c" else np.float64
+    magnitudes = np.abs(expected.astype(wide))
+    largest = _largest_finite(magnitudes)
     if specimen.of_inputs:
-        floats = (a for a in arrays if a.dtype == wanted.dtype)
-        top = max([top, *(_largest(np.abs(a).astype(np.float64)) for a in floats)])
-    return (specimen.ulps * size + specimen.slack * top) * eps + bool(specimen.ulps) * least
+        floats = (a for a in arrays if a.dtype == expected.dtype)
+        largest = max([largest, *(_largest_finite(np.abs(a).astype(np.float64)) for a in floats)])
+    relative = (specimen.ulps * magnitudes + specimen.slack * largest) * float(limits.eps)
+    return relative + bool(specimen.ulps) * float(limits.smallest_subnormal)
 
 
-def _largest(sizes: Any) -> float:
-    """The largest finite one; 0 where there is none."""
-    finite = sizes[np.isfinite(sizes)]
+def _largest_finite(magnitudes: Any) -> float:
+    """Return the largest finite magnitude; 0 where there is none."""
+    finite = magnitudes[np.isfinite(magnitudes)]
     return float(finite.max()) if finite.size else 0.0

@@ -1,4 +1,4 @@
-"""The table of specimens finds what is wrong."""
+"""The comparison of specimens reports wrong results, and allows no more than it is told."""
 
 from __future__ import annotations
 
@@ -15,29 +15,32 @@ ONE = np.ones(3, np.float32)
 
 
 def specimen(ulps: float = 0, slack: float = 0) -> Specimen:
-    """The addition of 1."""
+    """Return a specimen whose reference adds 1."""
     return Specimen("add", "f", lambda x: x + 1, lambda dtype, rng: [], ulps, slack)
 
 
-@pytest.mark.parametrize("found, wanted, message", [
-    (ONE, ONE[:2], r"float32\(3,\), not float32\(2,\)"),
-    (ONE, ONE.astype(int), "float32"),
-    (ONE, ONE * 2, "3 of 3 elements are off"),
-    (ONE * 0, -ONE * 0, "3 of 3"),
-    (ONE * np.nan, ONE, r"such as np.float32\(nan\) at \(0,\) for np.float32\(1.0\)"),
-    (ONE * np.inf, -ONE * np.inf, "3 of 3"),
-    (np.array([1, 2]), np.array([1, 3]), "1 of 2"),
-])
-def test_mistakes(found: object, wanted: object, message: str) -> None:
-    """A wrong dtype, shape, element, sign of zero, NaN or infinity."""
-    (what,) = mistakes(specimen(), "here", found, wanted)
+@pytest.mark.parametrize(
+    "result, expected, message",
+    [
+        (ONE, ONE[:2], r"float32\(3,\), not float32\(2,\)"),
+        (ONE, ONE.astype(int), "float32"),
+        (ONE, ONE * 2, "3 of 3 elements are off"),
+        (ONE * 0, -ONE * 0, "3 of 3"),
+        (ONE * np.nan, ONE, r"such as np.float32\(nan\) at \(0,\) for np.float32\(1.0\)"),
+        (ONE * np.inf, -ONE * np.inf, "3 of 3"),
+        (np.array([1, 2]), np.array([1, 3]), "1 of 2"),
+    ],
+)
+def test_wrong_results_are_reported(result: object, expected: object, message: str) -> None:
+    """A wrong dtype, shape, element, sign of zero, NaN or infinity is reported."""
+    (report,) = mistakes(specimen(), "here", result, expected)
 
     with pytest.raises(AssertionError, match=message):
-        raise AssertionError(what)
+        raise AssertionError(report)
 
 
-def test_what_is_allowed() -> None:
-    """Ulps count from each element, slack from the largest."""
+def test_ulps_are_of_each_element_and_slack_is_of_the_largest() -> None:
+    """``ulps`` counts from each element, ``slack`` from the largest of result or inputs."""
     near = np.nextafter(ONE, np.float32(2))
     small, twice = np.array([1e-9, 1.0], np.float32), np.array([2e-9, 1.0], np.float32)
 
@@ -45,16 +48,16 @@ def test_what_is_allowed() -> None:
     assert [*mistakes(specimen(ulps=0.5), "", near, ONE)]
     assert not [*mistakes(specimen(slack=1), "", twice, small)]
     assert [*mistakes(specimen(ulps=1), "", twice, small)]
-    cancelled, off = small[:1], twice[:1]
-    assert [*mistakes(specimen(slack=1), "", off, cancelled, [ONE])]
+    cancelled, inexact = small[:1], twice[:1]
+    assert [*mistakes(specimen(slack=1), "", inexact, cancelled, [ONE])]
     summed = evolve(specimen(slack=1), of_inputs=True)
-    assert not [*mistakes(summed, "", off, cancelled, [ONE])]
-    assert [*mistakes(summed, "", off, cancelled, [cancelled])]
+    assert not [*mistakes(summed, "", inexact, cancelled, [ONE])]
+    assert [*mistakes(summed, "", inexact, cancelled, [cancelled])]
     assert not [*mistakes(specimen(), "", ONE * np.nan, ONE * np.nan)]
 
 
-def test_a_reference_is_rounded_once() -> None:
-    """Sixteen bits reach the reference in double; integers as they are."""
+def test_references_are_rounded_once() -> None:
+    """Floats of 16 bits reach the reference in float64; integers keep their dtype."""
     half = np.array([1, 2**-11], np.float16)
     (sum_,) = specimen().expected([half], {})
 
@@ -62,18 +65,18 @@ def test_a_reference_is_rounded_once() -> None:
     assert specimen().expected([np.array([1], np.int8)], {})[0].dtype == np.int8
 
 
-def test_trials_are_the_same_each_time() -> None:
-    """What is drawn depends on operator and dtype only."""
-    made = Specimen("add", "f", np.add, lambda d, rng: [Trial(((),), {}, ((rng.random(2),),))])
-    first, second = (made.drawn(dtype_of("float32"))[0].feeds[0][0] for _ in range(2))
+def test_trials_depend_on_operator_and_dtype_only() -> None:
+    """The same trials are drawn each time, and others for another dtype."""
+    drawing = Specimen("add", "f", np.add, lambda d, rng: [Trial(((),), {}, ((rng.random(2),),))])
+    first, second = (drawing.drawn(dtype_of("float32"))[0].feeds[0][0] for _ in range(2))
 
     assert first.tolist() == second.tolist()
-    assert first.tolist() != made.drawn(dtype_of("float64"))[0].feeds[0][0].tolist()
+    assert first.tolist() != drawing.drawn(dtype_of("float64"))[0].feeds[0][0].tolist()
 
 
-def test_operators_of_tests_are_not_walked() -> None:
-    """The walk takes the library's operators."""
+def test_operators_that_tests_register_need_no_specimen() -> None:
+    """The list of operators to test holds the library's only."""
     pk.register_op("test_not_in_the_library", num_inputs=1)
 
-    walked = standard_ops.__wrapped__()  # not what was found before
-    assert "softmax" in walked and "test_not_in_the_library" not in walked
+    names = standard_ops.__wrapped__()  # without its cache
+    assert "softmax" in names and "test_not_in_the_library" not in names

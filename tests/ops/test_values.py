@@ -1,8 +1,8 @@
-"""Every operator of the library against NumPy: interpreted in every dtype, and natively.
+"""Every operator of the library agrees with NumPy: interpreted in every dtype, and compiled.
 
-The walk is over the registry: an operator without a specimen fails. By default the native run
-takes float32, or what else an operator is for, and every fourth call in one more dtype;
-``--every-dtype`` takes all.
+The tests iterate over the registry: an operator without a specimen fails. By default operators are
+compiled for their first dtype, mostly float32, and every fourth call for one more dtype;
+``--every-dtype`` compiles all.
 """
 
 from __future__ import annotations
@@ -27,46 +27,44 @@ for _file in sorted(Path(__file__).parent.glob("specimen_*.py")):
 
 pytestmark = pytest.mark.usefixtures("quick_kernels")
 NATIVE = tuple(name for kind in "biuf" for name in BY_KIND[kind])
-"""The dtypes that kernels take."""
+"""The dtypes that kernels support."""
 
 TOGETHER = 24
-"""Operators that are compiled in one go."""
-
+"""Number of operators that are compiled together."""
 
 NAMES = standard_ops()
 
 
 def run(specimen: Specimen, trial: Trial, dtype: DType) -> Iterator[str]:
-    """What is wrong with a trial in the interpreter."""
+    """Yield a message for each result of the interpreter that differs from the reference."""
     outs = specimen.build(trial, "x")
     graph = pk.Graph(outs)
     for arrays in trial.feeds:
         feeds = {n.name: arrays[number_of(n.name)] for n in graph.inputs}
-        found = pk.interpret(graph, feeds)
-        yield from compare(specimen, trial, dtype, arrays, found)
+        yield from compare(specimen, trial, dtype, arrays, pk.interpret(graph, feeds))
 
 
 def number_of(name: str) -> int:
-    """Which input the variable called ``name`` is."""
+    """Return the number of the input that the variable ``name`` is."""
     return int(name.rpartition("_")[2])
 
 
 def compare(
-    specimen: Specimen, trial: Trial, dtype: DType, arrays: tuple[Any, ...], found: list[Any]
+    specimen: Specimen, trial: Trial, dtype: DType, arrays: tuple[Any, ...], results: list[Any]
 ) -> Iterator[str]:
-    """What is wrong with the results of one call."""
-    wanted = specimen.expected(arrays, trial.params)
+    """Yield a message for each result of one call that differs from the reference."""
+    expected = specimen.expected(arrays, trial.params)
     shapes = " ".join(str(list(a.shape)) for a in arrays)
     where = f"{specimen.op} {dtype} {shapes} {dict(trial.params)}"
-    if len(found) != len(wanted):
-        yield f"{where}: {len(found)} results, not {len(wanted)}"
-    for f, w in zip(found, wanted, strict=False):
-        yield from mistakes(specimen, where, f, w, arrays)
+    if len(results) != len(expected):
+        yield f"{where}: {len(results)} results, not {len(expected)}"
+    for result, reference in zip(results, expected, strict=False):
+        yield from mistakes(specimen, where, result, reference, arrays)
 
 
 @pytest.mark.parametrize("name", [n for n in NAMES if n in SPECIMENS])
-def test_interpreted(name: str) -> None:
-    """The meaning of an operator is NumPy's, in every dtype it is for."""
+def test_interpreter_agrees_with_numpy(name: str) -> None:
+    """An interpreted operator has the results of NumPy, in every dtype that it takes."""
     wrong = [
         message
         for specimen in SPECIMENS[name]
@@ -79,19 +77,19 @@ def test_interpreted(name: str) -> None:
 
 
 def chosen(specimen: Specimen, every: bool) -> list[DType]:
-    """The dtypes of the native run: all, or the first and one that the operator's name picks."""
-    found = [d for d in specimen.dtypes() if d.name in NATIVE]
-    if every or len(found) < 2:
-        return found
-    return [found[0], found[1 + zlib.crc32(specimen.op.encode()) % (len(found) - 1)]]
+    """Return the dtypes to compile for: all, or the first and one by a hash of the name."""
+    dtypes = [d for d in specimen.dtypes() if d.name in NATIVE]
+    if every or len(dtypes) < 2:
+        return dtypes
+    return [dtypes[0], dtypes[1 + zlib.crc32(specimen.op.encode()) % (len(dtypes) - 1)]]
 
 
 BATCHES = [NAMES[k : k + TOGETHER] for k in range(0, len(NAMES), TOGETHER)]
 
 
 @pytest.mark.parametrize("names", BATCHES, ids=lambda names: f"{names[0]}-{names[-1]}")
-def test_natively(names: list[str], request: pytest.FixtureRequest) -> None:
-    """A kernel of every operator gives what NumPy gives; many are compiled together."""
+def test_kernels_agree_with_numpy(names: list[str], request: pytest.FixtureRequest) -> None:
+    """A compiled operator has the results of NumPy; many are compiled together."""
     every = bool(request.config.getoption("--every-dtype"))
     wrong = walked(names, every)
 
@@ -99,7 +97,14 @@ def test_natively(names: list[str], request: pytest.FixtureRequest) -> None:
 
 
 def walked(names: Sequence[str], every: bool, loose: float = 1, **options: Any) -> list[str]:
-    """What is wrong with kernels of operators; sums may be off by ``loose`` times as much."""
+    """Return a message for each result of compiled operators that differs from the reference.
+
+    Args:
+        names: names of the operators.
+        every: whether to compile for every dtype.
+        loose: factor of the allowed errors of sums.
+        **options: options of the compilation.
+    """
     trials = [
         (evolve(specimen, slack=specimen.slack * loose, of_inputs=loose > 1), trial, dtype)
         for name in names
