@@ -1,4 +1,4 @@
-"""Central differences: what a gradient is measured against, in float64 and interpreted."""
+"""Comparison of gradients with central differences, in float64 and interpreted."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ import ml_dtypes
 import numpy as np
 
 import passkit as pk
-from passkit.graph.node import Entry
+from passkit import Entry
 
 Array = Any
 
 STEPS = (1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
 RELATIVE = 1e-6
-"""By how much a gradient may be off, relative to the sum of what it is made of."""
+"""Allowed error of a gradient, relative to the sum of the magnitudes of its terms."""
 NOISE = 50
-"""By how much a difference may be off, in roundings of the results."""
+"""Allowed error of a difference, in rounding errors of the results."""
 
 
 class Measured:
-    """Results of a graph, each element weighed at random, and their gradient by some inputs."""
+    """A weighted sum of the results of a graph, with random weights, and its gradients."""
 
     def __init__(
         self, outs: Sequence[Entry], arrays: dict[str, Array], rng: np.random.Generator
@@ -39,28 +39,27 @@ class Measured:
         self.noise = NOISE * max(float(ml_dtypes.finfo(v.dtype).eps) for v in values)
 
     def values(self, arrays: dict[str, Array]) -> list[Array]:
-        """The results for ``arrays``."""
+        """Return the results for ``arrays``."""
         return pk.interpret(self.graph, {n.name: arrays[n.name] for n in self.graph.inputs})
 
     def total(self, arrays: dict[str, Array]) -> float:
-        """The weighted sum of all results."""
+        """Return the weighted sum of all results."""
         return float(sum(np.sum(v) for v in self.weighed(self.values(arrays))))
 
     def weighed(self, values: Sequence[Array]) -> list[Array]:
-        """Results by their weights; those that were infinite count for nothing."""
+        """Return the results times their weights, 0 for those that were infinite at first."""
         pairs = zip(values, self.weights, strict=True)
         return [np.where(w == 0, 0, v).astype(np.float64) * w for v, w in pairs]
 
     def gradient(self) -> list[Array]:
-        """What `gradients` says, for each float input."""
+        """Return the gradient by each float input."""
         seeds = [pk.var(f"dy{k}", e.shape, e.dtype) for k, e in enumerate(self.outs)]
-        found = pk.gradients(self.outs, self.xs, seeds)
-        graph = pk.Graph(found)
+        graph = pk.Graph(pk.gradients(self.outs, self.xs, seeds))
         feeds = {**self.arrays, **{f"dy{k}": w for k, w in enumerate(self.weights)}}
         return pk.interpret(graph, {n.name: feeds[n.name] for n in graph.inputs})
 
     def directions(self) -> Iterator[tuple[int, Array]]:
-        """Which input to move and how: each element of small inputs, else some mixtures."""
+        """Yield number of an input and direction: each element of small inputs, else mixtures."""
         for k, x in enumerate(self.xs):
             array = self.arrays[x.node.name]
             if array.size <= 6:
@@ -73,20 +72,21 @@ class Measured:
                     yield k, self.rng.normal(size=array.shape)
 
     def slope(self, name: str, direction: Array, step: float) -> float:
-        """The central difference along a direction."""
+        """Return the central difference along a direction."""
         ends = [
             self.total({**self.arrays, name: self.arrays[name] + s * direction})
             for s in (step, -step)
         ]
         return (ends[0] - ends[1]) / (2 * step)
 
-    def compared(self, found: Array, name: str, direction: Array) -> str:
-        """How a gradient compares with differences along a direction: "", "rough" or a message.
+    def compared(self, gradient: Array, name: str, direction: Array) -> str:
+        """Compare a gradient with differences along a direction: "", "rough" or a message.
 
-        Where the function jumps or bends nearby, the steps disagree with each other.
+        It is "rough" where the function jumps or bends nearby, so that the differences of several
+        steps disagree with each other.
         """
-        got = float(np.sum(found * direction))
-        scale = float(np.sum(np.abs(found * direction)))
+        got = float(np.sum(gradient * direction))
+        scale = float(np.sum(np.abs(gradient * direction)))
         slopes: list[float] = []
         for step in STEPS:
             slope = self.slope(name, direction, step)
@@ -100,9 +100,9 @@ class Measured:
         return "rough"
 
     def mistakes(self) -> list[str]:
-        """Where gradient and central differences disagree; "rough" where they cannot be taken."""
-        found = self.gradient()
-        for x, g in zip(self.xs, found, strict=True):
+        """Return a message for each difference; "rough" where differences cannot be taken."""
+        gradients = self.gradient()
+        for x, g in zip(self.xs, gradients, strict=True):
             array = self.arrays[x.node.name]
             if g.shape != array.shape or g.dtype != array.dtype:
                 return [f"by {x.name}: {g.dtype}{g.shape} for {array.dtype}{array.shape}"]
@@ -110,17 +110,24 @@ class Measured:
                 return [f"by {x.name}: NaN where the result is finite"]
             if np.isinf(g).any():
                 return ["rough"]
-        said = [
-            self.compared(found[k], self.xs[k].node.name, direction)
+        messages = [
+            self.compared(gradients[k], self.xs[k].node.name, direction)
             for k, direction in self.directions()
         ]
-        return [message for message in said if message]
+        return [message for message in messages if message]
 
 
 def differences(
     build: Callable[..., Any], *arrays: Array, open_sizes: bool = False, seed: int = 0
 ) -> list[str]:
-    """What is wrong with the gradients of ``build`` at ``arrays``; integers are no xs."""
+    """Return where gradients of ``build`` at ``arrays`` differ from central differences.
+
+    Args:
+        build: returns the outputs for entries.
+        *arrays: the inputs; integers are not differentiated.
+        open_sizes: whether the extents of the variables are symbolic.
+        seed: seed of the weights and directions.
+    """
     entries = [
         pk.var(
             f"x{k}",

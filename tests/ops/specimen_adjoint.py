@@ -1,4 +1,4 @@
-"""Specimens of the operators that gradients are made of."""
+"""Specimens of the operators that gradients consist of."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _others(x: Any, axis: Any) -> Any:
 
 
 def _zeros(rng: np.random.Generator, dtype: Any) -> Any:
-    """Rows with none, one, two and only zeros."""
+    """Return rows with no, one, two and only zeros."""
     drawn = rng.normal(size=(4, 5)) + 2.0
     drawn[1, 2] = drawn[2, 0] = drawn[2, 3] = 0.0
     drawn[3] = 0.0

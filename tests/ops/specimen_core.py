@@ -1,4 +1,4 @@
-"""Specimens of two operators, in which the table itself is tried out."""
+"""Specimens of the commonest operators, by each of the functions that register them."""
 
 from __future__ import annotations
 

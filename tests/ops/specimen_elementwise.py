@@ -110,14 +110,14 @@ def _cut(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     if x.dtype.kind == "f":
         return np.trunc(x / y)
     wide = [v.astype(object) for v in (x, y)]
-    found = np.array(
+    quotients = np.array(
         [
             0 if b == 0 else abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
             for a, b in zip(*(np.ravel(v) for v in np.broadcast_arrays(*wide)), strict=True)
         ],
         object,
     )
-    return _wrapped(found, x.dtype).reshape(np.broadcast_shapes(x.shape, y.shape))
+    return _wrapped(quotients, x.dtype).reshape(np.broadcast_shapes(x.shape, y.shape))
 
 
 def _cut_rest(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -126,9 +126,9 @@ def _cut_rest(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.where(y == 0, 0, x - _cut(x, y) * y).astype(x.dtype)
 
 
-def _wrapped(found: np.ndarray, dtype: np.dtype) -> np.ndarray:
+def _wrapped(integers: np.ndarray, dtype: np.dtype) -> np.ndarray:
     bits = 8 * dtype.itemsize
-    positive = [int(v) % (1 << bits) for v in found]
+    positive = [int(v) % (1 << bits) for v in integers]
     return np.array(positive, f"u{dtype.itemsize}").view(dtype)
 
 
@@ -272,8 +272,10 @@ for _name, _reference in (("real", lambda x: x), ("imag", np.zeros_like), ("conj
 elementwise("angle", lambda x: np.where(np.isnan(x), x, np.where(np.signbit(x), np.pi, 0.0)))
 for _part, _whole in (("float32", np.complex64), ("float64", np.complex128)):
     _x, _y = np.array([1.5, -2], _part), np.array([[0.5], [np.inf]], _part)
-    _made = np.array([[1.5 + 0.5j, -2 + 0.5j], [complex(1.5, np.inf), complex(-2, np.inf)]], _whole)
-    calls("complex", lambda x, y, made=_made: made, [call(_x, _y)])
+    _complex = np.array(
+        [[1.5 + 0.5j, -2 + 0.5j], [complex(1.5, np.inf), complex(-2, np.inf)]], _whole
+    )
+    calls("complex", lambda x, y, expected=_complex: expected, [call(_x, _y)])
 for _name, _ufunc in (
     ("add", np.add),
     ("sub", np.subtract),

@@ -11,7 +11,7 @@ from tests.ops.specimens import Array, call, calls
 
 
 def running(accumulate: Callable[..., Array], start: Any) -> Callable[..., Array]:
-    """What NumPy's ``accumulate`` gives, also exclusive and from the end."""
+    """Return a scan by NumPy's ``accumulate``, also exclusive and reversed."""
 
     def reference(
         x: Array, axis: int | None = None, exclusive: bool = False, reverse: bool = False
@@ -28,17 +28,17 @@ def running(accumulate: Callable[..., Array], start: Any) -> Callable[..., Array
 
 
 def lowest(dtype: Any) -> Any:
-    """What is below all."""
+    """Return the lowest number of a dtype."""
     return -np.inf if dtype.kind == "f" else np.iinfo(dtype).min
 
 
 def highest(dtype: Any) -> Any:
-    """What is above all."""
+    """Return the highest number of a dtype."""
     return np.inf if dtype.kind == "f" else np.iinfo(dtype).max
 
 
 def special(rng: Any, dtype: Any) -> Array:
-    """A row with NaN, infinities and zeros, or limits."""
+    """Return rows with NaN, infinities and zeros, or the limits of an integer dtype."""
     if dtype.is_integer:
         limits = np.iinfo(dtype.numpy)
         return np.array([[3, limits.max, 1, limits.min, 0, 2]], dtype.numpy)
@@ -59,7 +59,7 @@ LISTED = [
     call(special, axis=1, reverse=True),
 ]
 FEW = [LISTED[0], LISTED[4], LISTED[6], LISTED[8]]
-"""One for each way that a kernel takes."""
+"""One call for each code path of the kernel."""
 SCANS = {
     "cumsum": (np.add, 0, "iuf", 40),
     "cumprod": (np.multiply, 1, "iuf", 40),
@@ -73,7 +73,7 @@ for _name, (_ufunc, _start, _kinds, _slack) in SCANS.items():
 
 
 def cumulative(ufunc: Any, start: int) -> Callable[..., Array]:
-    """The array API's scans."""
+    """Return a scan of the array API standard."""
 
     def reference(
         x: Array, axis: Any = None, dtype: Any = None, include_initial: bool = False

@@ -27,7 +27,7 @@ elementwise("hypot", np.hypot, ulps=2)
 
 
 def _sinc(x: Any) -> Any:
-    """NumPy's, but 0 at whole numbers."""
+    """Return NumPy's sinc, but exactly 0 at whole numbers."""
     return np.where((x == np.rint(x)) & (x != 0), x * 0, np.sinc(x))
 
 
@@ -95,7 +95,7 @@ ABOVE = between(2.5, 12)
 
 
 def _lgamma(x: Any) -> Any:
-    """SciPy's, but that of -inf as in C."""
+    """Return SciPy's gammaln, but inf for -inf as in C."""
     return np.where(x == -np.inf, np.inf, sp.gammaln(x))
 
 
@@ -154,7 +154,7 @@ for _name, _bessel in (
 
 # incomplete functions
 def _igamma(a: Any, x: Any) -> Any:
-    """SciPy's, but NaN for a = 0, as for all that is not positive, and first of all 0 for x = 0."""
+    """Return SciPy's gammainc, but 0 for x = 0, else NaN for all a that are not positive."""
     return np.where(x == 0, 0, np.where(a > 0, sp.gammainc(a, x), np.nan))
 
 
@@ -163,10 +163,10 @@ def _igammac(a: Any, x: Any) -> Any:
 
 
 def _zeta(x: Any, q: Any) -> Any:
-    """SciPy's, but NaN of NaN and at poles of what is no even x; 0 for an infinite x, q > 1."""
-    found = np.where((q <= 0) & (x % 2 != 0) & (x < np.inf) & (x > 1), np.nan, sp.zeta(x, q))
-    found = np.where(np.isnan(q) | np.isnan(x), np.nan, found)
-    return np.where((x > 1e30) & (q > 1), 0, found)
+    """Return SciPy's zeta, but NaN for NaN and at poles unless x is even; 0 for infinite x."""
+    values = np.where((q <= 0) & (x % 2 != 0) & (x < np.inf) & (x > 1), np.nan, sp.zeta(x, q))
+    values = np.where(np.isnan(q) | np.isnan(x), np.nan, values)
+    return np.where((x > 1e30) & (q > 1), 0, values)
 
 
 elementwise("igamma", _igamma, positive, positive, ulps=200)

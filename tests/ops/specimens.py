@@ -1,8 +1,8 @@
 """Specimens: calls of every operator, and the same operator in NumPy as a reference.
 
 A specimen draws trials: a graph with symbolic extents, which is compiled once, and arrays of
-several shapes to call it with. `test_values.py` and `test_gradients.py` iterate over the registry, so
-an operator without a specimen fails.
+several shapes to call it with. `test_values.py` and `test_gradients.py` iterate over the registry,
+so an operator without a specimen fails.
 """
 
 from __future__ import annotations

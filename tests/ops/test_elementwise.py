@@ -1,4 +1,4 @@
-"""Elementwise operators against NumPy, at the shapes and values where kernels go wrong."""
+"""Elementwise operators agree with NumPy, at shapes and values where kernels may go wrong."""
 
 from __future__ import annotations
 
@@ -40,8 +40,13 @@ UNARY: dict[str, tuple[Any, int, str]] = {
     "cos": (exact_in_double(np.cos), TRANSCENDENTAL, "f"),
     "tanh": (exact_in_double(np.tanh), TRANSCENDENTAL, "f"),
     "erf": (exact_in_double(erf), TRANSCENDENTAL, "f"),
-    "sigmoid": (exact_in_double(lambda x: np.where(
-        x < 0, np.exp(-np.abs(x)), 1) / (1 + np.exp(-np.abs(x)))), TRANSCENDENTAL, "f"),
+    "sigmoid": (
+        exact_in_double(
+            lambda x: np.where(x < 0, np.exp(-np.abs(x)), 1) / (1 + np.exp(-np.abs(x)))
+        ),
+        TRANSCENDENTAL,
+        "f",
+    ),
     "isnan": (np.isnan, 0, "f"),
     "bitwise_not": (np.invert, 0, "bi"),
     "logical_not": (np.logical_not, 0, "b"),
@@ -79,7 +84,7 @@ PAIRS = [((), (5,)), ((3, 1), (4,)), ((2, 0), (1, 1)), ((2, 3, 1), (1, 3, 4))]
 
 
 def special(dtype: Any) -> Any:
-    """The values where meanings differ: limits, zeros of both signs, infinities, NaN, halves."""
+    """Return limits, zeros of both signs, infinities, NaN and halves of a dtype."""
     d = np.dtype(dtype)
     if d.kind == "b":
         return np.array([False, True])
@@ -92,13 +97,13 @@ def special(dtype: Any) -> Any:
 
 
 def filled(dtype: Any, shape: tuple[int, ...], seed: int) -> Any:
-    """Ordinary values of a shape."""
+    """Return normally distributed values of a shape."""
     values = np.random.default_rng(seed).normal(size=shape) * 3
     return values.astype(dtype) if np.dtype(dtype).kind != "b" else values > 0
 
 
 def unary_cases(name: str) -> Iterator[Case]:
-    """All shapes and special values for an operator of one input."""
+    """Yield cases of an operator with one input: all shapes and special values."""
     reference, ulps, kinds = UNARY[name]
     op = pk.get_op(name)
     for dtype in (d for kind in kinds for d in DTYPES[kind]):
@@ -107,7 +112,7 @@ def unary_cases(name: str) -> Iterator[Case]:
 
 
 def binary_cases(name: str) -> Iterator[Case]:
-    """All pairs of special values, and shapes that broadcast."""
+    """Yield cases of an operator with two inputs: pairs of special values, broadcast shapes."""
     reference, ulps, kinds = BINARY[name]
     op = pk.get_op(name)
     for dtype in (d for kind in kinds for d in DTYPES[kind]):
@@ -120,7 +125,7 @@ def binary_cases(name: str) -> Iterator[Case]:
 
 
 def other_cases() -> Iterator[Case]:
-    """Operators of three inputs, and casts between all dtypes."""
+    """Yield cases of operators with three inputs, and of casts between all dtypes."""
     for dtype in DTYPES["i"] + DTYPES["f"]:
         x, y, c = filled(dtype, (3, 4), 1), filled(dtype, (4,), 2), filled(np.bool_, (3, 1), 3)
         yield case("where", pk.ops.where, np.where, c, x, y)
@@ -128,15 +133,19 @@ def other_cases() -> Iterator[Case]:
         yield case("clip", pk.ops.clip, np.clip, special(dtype), low, high)
         yield case("clip", pk.ops.clip, np.clip, x, y, y + 1)
     yield from constant_powers()
-    known = [d for kind in "bif" for d in DTYPES[kind]]
-    for source, target in product(known, known):
+    dtypes = [d for kind in "bif" for d in DTYPES[kind]]
+    for source, target in product(dtypes, dtypes):
         name = np.dtype(target).name
-        yield case(f"cast to {name}", lambda x, name=name: pk.ops.cast(x, name),
-                   lambda x, target=target: saturated(x, target), special(source))
+        yield case(
+            f"cast to {name}",
+            lambda x, name=name: pk.ops.cast(x, name),
+            lambda x, target=target: saturated(x, target),
+            special(source),
+        )
 
 
 def constant_powers() -> Iterator[Case]:
-    """Powers where one operand is a constant mean what they mean where both are computed."""
+    """Yield powers of which one operand is a constant."""
     power = exact_in_double(np.power)
     for dtype in DTYPES["f"]:
         values = special(dtype)
@@ -181,32 +190,40 @@ def saturated(x: Any, target: Any) -> Any:
     if x.dtype.kind != "f" or np.dtype(target).kind != "i":
         return x.astype(target)
     limits = np.iinfo(target)
-    out = [0 if v != v else limits.max if v >= limits.max else limits.min if v <= limits.min
-           else int(v) for v in x.tolist()]
+    out = [
+        0
+        if v != v
+        else limits.max
+        if v >= limits.max
+        else limits.min
+        if v <= limits.min
+        else int(v)
+        for v in x.tolist()
+    ]
     return np.array(out, target)
 
 
 def all_cases() -> list[Case]:
-    """Every case of this file."""
-    found = [c for name in UNARY for c in unary_cases(name)]
-    found += [c for name in BINARY for c in binary_cases(name)]
-    return found + list(other_cases())
+    """Return all cases of this file."""
+    unary = [c for name in UNARY for c in unary_cases(name)]
+    binary = [c for name in BINARY for c in binary_cases(name)]
+    return [*unary, *binary, *other_cases()]
 
 
 @pytest.mark.parametrize("name", UNARY)
-def test_unary(name: str) -> None:
-    """An operator of one input means what NumPy's function means."""
+def test_operators_of_one_input_agree_with_numpy(name: str) -> None:
+    """An interpreted operator of one input has the results of NumPy."""
     check("interpret", list(unary_cases(name)))
 
 
 @pytest.mark.parametrize("name", BINARY)
-def test_binary(name: str) -> None:
-    """An operator of two inputs means what NumPy's function means, and broadcasts."""
+def test_operators_of_two_inputs_agree_with_numpy(name: str) -> None:
+    """An interpreted operator of two inputs has the results of NumPy, and broadcasts."""
     check("interpret", list(binary_cases(name)))
 
 
-def test_others() -> None:
-    """Operators of three inputs and casts mean what they say."""
+def test_other_operators_agree_with_numpy() -> None:
+    """Interpreted operators of three inputs and casts have the results of NumPy."""
     check("interpret", list(other_cases()))
 
 
@@ -220,19 +237,19 @@ def test_square_roots_by_power(dtype: str) -> None:
     by = [x**0.5, pk.ops.pow(x, pk.constant(half)), pk.ops.pow(x, y), pk.ops.pow(x, z)]
     by.append(pk.ops.concat(*[pk.ops.pow(x[k : k + 1], z[:1]) for k in range(5)], axis=0))
     by.append(pk.ops.pow(pk.constant(values), pk.constant(half)))
-    for found in pk.interpret(pk.Graph(by), {"x": values, "y": half, "z": np.full(5, half)}):
-        np.testing.assert_array_equal(found.astype(float), [inf, 0.0, inf, 2.0, nan])
-        assert not np.signbit(found[:4].astype(float)).any()
+    for root in pk.interpret(pk.Graph(by), {"x": values, "y": half, "z": np.full(5, half)}):
+        np.testing.assert_array_equal(root.astype(float), [inf, 0.0, inf, 2.0, nan])
+        assert not np.signbit(root[:4].astype(float)).any()
 
 
 def test_complex_numbers_and_constants() -> None:
-    """Compiled arithmetic of complex numbers with a constant is NumPy's, in NaN and signs too."""
+    """Compiled complex arithmetic with a constant agrees with NumPy, in NaN and signs too."""
     values = np.array([1 + 2j, -3j, complex(inf, 1), complex(nan, 0), -0.0], np.complex64)
     v = pk.var("v", (5,), "complex64")
     with np.errstate(all="ignore"):
-        wanted = [values + 0, values * 1, values / 1, values / 2, values / np.complex64(2 + 1j)]
-    found = pk.compile(pk.Graph([v + 0, v * 1, v / 1, v / 2, v / np.complex64(2 + 1j)]))(v=values)
-    for a, b in zip(found, wanted, strict=True):
+        expected = [values + 0, values * 1, values / 1, values / 2, values / np.complex64(2 + 1j)]
+    results = pk.compile(pk.Graph([v + 0, v * 1, v / 1, v / 2, v / np.complex64(2 + 1j)]))(v=values)
+    for a, b in zip(results, expected, strict=True):
         assert a.dtype == b.dtype
         np.testing.assert_array_equal(a.view(np.float32), b.view(np.float32))
         assert (np.signbit(a.imag) == np.signbit(b.imag))[~np.isnan(a.imag)].all()
@@ -240,13 +257,13 @@ def test_complex_numbers_and_constants() -> None:
 
 @pytest.mark.parametrize("target", [t for t in TARGETS if t != "interpret"])
 @pytest.mark.usefixtures("quick_kernels")
-def test_natively(target: str) -> None:
-    """A target runs all cases, in one graph, and comes as near as it promises."""
+def test_kernels_agree_with_numpy(target: str) -> None:
+    """Compiled operators have the results of NumPy within their bounds, all in one graph."""
     check(target, all_cases())
 
 
-def test_every_operator_has_a_row() -> None:
-    """No elementwise operator is without cases."""
+def test_every_operator_has_cases() -> None:
+    """Each elementwise operator is in a table of this file, or has a specimen."""
     named = {*UNARY, *BINARY, "where", "clip", "cast"}
     standard = {n for n in FCodeGen.rows if "elementwise.py" in pk.get_op(n).place}
 
@@ -261,14 +278,16 @@ OPERATORS: list[tuple[Any, Any]] = [
     (lambda x: x**2, lambda x: x**2),
     (lambda x: 2**x, lambda x: np.power(2.0, x.astype(np.float64)).astype(np.float32)),
     (lambda x: -abs(x), lambda x: -np.abs(x)),
-    (lambda x: (x > 1) & ~(x >= 2) | (x < 0) ^ (x <= -1),
-     lambda x: (x > 1) & ~(x >= 2) | (x < 0) ^ (x <= -1)),
+    (
+        lambda x: (x > 1) & ~(x >= 2) | (x < 0) ^ (x <= -1),
+        lambda x: (x > 1) & ~(x >= 2) | (x < 0) ^ (x <= -1),
+    ),
 ]
 
 
 @pytest.mark.parametrize("k", range(len(OPERATORS)))
 def test_python_operators(k: int) -> None:
-    """Python's operators build operators; numbers are weak, as in NumPy."""
+    """Python's operators apply operators; Python numbers are weak, as in NumPy."""
     ours, numpys = OPERATORS[k]
     x = np.array([0.5, -1.5, 2.0], np.float32)
 
@@ -279,22 +298,25 @@ def test_integers_divide_as_in_numpy() -> None:
     """``/`` of integers is float64, ``//`` and ``%`` round down, small powers are multiplied."""
     x = np.array([7, -7, 3], np.int32)
 
-    check("interpret", [
-        case("div", lambda e: e / 2, lambda a: a / 2, x),
-        case("floor", lambda e: e // 2 + e % 3, lambda a: a // 2 + a % 3, x),
-        case("power", lambda e: e**5 + e**0 + e**1, lambda a: a**5 + a**0 + a, x),
-    ])
+    check(
+        "interpret",
+        [
+            case("div", lambda e: e / 2, lambda a: a / 2, x),
+            case("floor", lambda e: e // 2 + e % 3, lambda a: a // 2 + a % 3, x),
+            case("power", lambda e: e**5 + e**0 + e**1, lambda a: a**5 + a**0 + a, x),
+        ],
+    )
 
 
 def test_operands_are_promoted() -> None:
-    """Different dtypes meet in the one NumPy would choose, through casts."""
+    """Operands of different dtypes are cast to the dtype that NumPy would choose."""
     x, y = np.array([1, 2], np.int32), np.array([0.5, 1.5], np.float32)
 
     check("interpret", [case("promote", lambda a, b: a + b, lambda a, b: a + b, x, y)])
 
 
 def test_numpy_scalars_on_the_left() -> None:
-    """NumPy leaves ``np.float32(2) * entry`` to the entry, and its scalars are not weak."""
+    """``np.float32(2) * entry`` is computed by the entry, and NumPy scalars are not weak."""
     x = pk.var("x", (2,), "float32")
 
     assert (np.float32(2) * x).dtype.name == "float32"
@@ -302,16 +324,34 @@ def test_numpy_scalars_on_the_left() -> None:
 
 
 BAD = [
-    (lambda: pk.ops.exp(pk.var("i", (2,), "int32")), pk.DTypeError,
-     r"exp needs floats, got int32; pk.ops.cast\(x, 'float32'\)"),
-    (lambda: pk.ops.bitwise_and(pk.var("a", (), "float32"), pk.var("b", (), "float32")),
-     pk.DTypeError, r"bitwise_and needs bools or signed integers or unsigned integers, got float3"),
-    (lambda: pk.ops.add(pk.var("a", (), "float32"), pk.var("b", (), "float64")), pk.DTypeError,
-     r"add needs inputs of one dtype, got float32 and float64; insert pk.ops.cast\(x, 'float64'\)"),
-    (lambda: pk.ops.where(pk.var("c", (), "int32"), 1.0, 2.0), pk.DTypeError,
-     "where needs a bool condition, got int32"),
-    (lambda: pk.ops.add(pk.var("a", (2, 3)), pk.var("b", (4,))), pk.ShapeError,
-     r"broadcast together, got \(2, 3\) and \(4,\); insert expand_dims"),
+    (
+        lambda: pk.ops.exp(pk.var("i", (2,), "int32")),
+        pk.DTypeError,
+        r"exp needs floats, got int32; pk.ops.cast\(x, 'float32'\)",
+    ),
+    (
+        lambda: pk.ops.bitwise_and(pk.var("a", (), "float32"), pk.var("b", (), "float32")),
+        pk.DTypeError,
+        r"bitwise_and needs bools or signed integers or unsigned integers, got float3",
+    ),
+    (
+        lambda: pk.ops.add(pk.var("a", (), "float32"), pk.var("b", (), "float64")),
+        pk.DTypeError,
+        (
+            "add needs inputs of one dtype, got float32 and float64; "
+            r"insert pk.ops.cast\(x, 'float64'\)"
+        ),
+    ),
+    (
+        lambda: pk.ops.where(pk.var("c", (), "int32"), 1.0, 2.0),
+        pk.DTypeError,
+        "where needs a bool condition, got int32",
+    ),
+    (
+        lambda: pk.ops.add(pk.var("a", (2, 3)), pk.var("b", (4,))),
+        pk.ShapeError,
+        r"broadcast together, got \(2, 3\) and \(4,\); insert expand_dims",
+    ),
     (lambda: pk.var("i", (2,), "int32") ** -1, pk.DTypeError, "an integer to the power -1 needs"),
     (lambda: pk.ops.cast(pk.var("x", ()), "float31"), pk.DTypeError, "'float31' is not an element"),
     (lambda: pk.ops.cast(pk.var("x", ()), "complex64"), pk.DTypeError, "got complex64 as input 1"),
@@ -319,16 +359,16 @@ BAD = [
 
 
 @pytest.mark.parametrize("build, error, message", BAD)
-def test_what_is_refused(build: Any, error: type[Exception], message: str) -> None:
-    """What cannot be computed is refused when the node is made, with the way out."""
+def test_wrong_operands_are_refused(build: Any, error: type[Exception], message: str) -> None:
+    """Operands that do not fit are refused when the node is created, with a way out."""
     with pytest.raises(error, match=message):
         build()
 
 
 def simplified(entry: Any) -> str:
-    """What one step of FSimplify makes of an entry: its name, or 'kept'."""
-    found = FSimplify.get(entry.node.op.name)(entry.node)
-    return "kept" if found is None else found.name
+    """Return the name of the entry that FSimplify gives for an entry, or "kept"."""
+    replacement = FSimplify.get(entry.node.op.name)(entry.node)
+    return "kept" if replacement is None else replacement.name
 
 
 x = pk.var("x", (3,), "float32")
@@ -382,11 +422,11 @@ EXACT: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize("k", range(len(EXACT)))
-def test_only_exact_algebra(k: int) -> None:
-    """FSimplify rewrites what keeps every bit, and nothing else."""
-    entry, wanted = EXACT[k]
+def test_only_exact_rewrites_are_applied(k: int) -> None:
+    """FSimplify rewrites an entry if all bits stay, and only then."""
+    entry, expected = EXACT[k]
 
-    assert simplified(entry) == wanted
+    assert simplified(entry) == expected
 
 
 REAL = [
@@ -400,7 +440,7 @@ REAL = [
 
 
 def all_values(name: str) -> Any:
-    """All values of a type of 8 or 16 bits; of wider ones those next to limits of other types."""
+    """Return all values of a dtype of 8 or 16 bits; of wider ones those next to limits."""
     kind = dtype_of(name).numpy
     if name == "bool":
         return np.array([False, True])
@@ -423,7 +463,7 @@ def all_values(name: str) -> Any:
 @pytest.mark.parametrize("source", REAL)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_simplified_casts_keep_every_bit(source: str) -> None:
-    """Two casts in a row give the same values after Simplify, through all pairs of types."""
+    """Two casts in a row have the same values after Simplify, through all pairs of dtypes."""
     values = all_values(source)
     v = pk.var("v", (None,), source)
     chains = list(product(REAL, repeat=2))

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import passkit as pk
+from passkit import Entry
 from passkit.errors import FeedError
-from passkit.graph.node import Entry
 from passkit.values.dtype import dtype_of, float32, float64
 from tests.ops.central import Measured, differences
 from tests.ops.specimens import SPECIMENS, Specimen, Trial
@@ -32,18 +32,18 @@ NO_GRADIENT: dict[str, str] = {
 }
 
 SAMPLE = 8
-"""One operator in so many has its gradients compiled, unless all are asked for."""
+"""One operator in so many has its gradients compiled, unless ``--every-dtype`` is set."""
 ENOUGH = 200
-"""Elements of the inputs that are differentiated, where a trial has so few."""
+"""The largest number of elements of the inputs that are differentiated."""
 
 
 def differentiable(trial: Trial) -> bool:
-    """Whether an operator has a float input in a trial."""
+    """Return whether a trial has a float64 input."""
     return any(dtype_of(a.dtype) is float64 for a in trial.feeds[0])
 
 
 def tame(arrays: tuple[Any, ...], rng: np.random.Generator) -> tuple[Any, ...]:
-    """The arrays with small numbers in place of NaN, infinities and huge ones."""
+    """Return the arrays with small numbers in place of NaN, infinities and huge numbers."""
     return tuple(
         np.where(np.abs(a) < 1e6, a, rng.normal(size=a.shape)).astype(a.dtype)
         if floats(a)
@@ -55,12 +55,12 @@ def tame(arrays: tuple[Any, ...], rng: np.random.Generator) -> tuple[Any, ...]:
 
 
 def floats(array: Any) -> bool:
-    """Whether an array is of floats."""
+    """Return whether an array is of floats."""
     return dtype_of(array.dtype).is_float
 
 
 def chosen(trial: Trial) -> list[tuple[Any, ...]]:
-    """Feeds to differentiate: the smallest, one without elements, and the largest of few."""
+    """Return feeds to differentiate: without elements, the smallest, and the largest of few."""
     by_size = {sum(a.size for a in arrays): arrays for arrays in reversed(trial.feeds)}
     sizes = sorted(by_size)
     some = [n for n in sizes if n]
@@ -69,62 +69,62 @@ def chosen(trial: Trial) -> list[tuple[Any, ...]]:
 
 
 def moved(arrays: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
-    """The arrays as they are, then with floats in smaller domains, where all may be smooth."""
-    for way in (
+    """Yield the arrays, then with floats moved to domains where operators may be smooth."""
+    for move in (
         lambda a: a,
         lambda a: np.abs(a) + 0.1,
         lambda a: np.abs(a) % 0.8 + 0.1,
         lambda a: np.abs(a) + 1.1,
     ):
-        yield tuple(way(a) if floats(a) else a for a in arrays)
+        yield tuple(move(a) if floats(a) else a for a in arrays)
 
 
 def compared(
     outs: tuple[Entry, ...], arrays: tuple[Any, ...], rng: np.random.Generator
 ) -> list[str]:
-    """What is wrong with the gradients at or near ``arrays``, where all is finite and smooth.
+    """Return where gradients differ at or near ``arrays``, where all is finite and smooth.
 
-    If it is nowhere finite, as with a mask of infinities, finite results alone count.
+    If the results are nowhere finite, as with a mask of infinities, only the finite ones count.
     """
     first: Measured | None = None
-    for way in moved(tame(arrays, rng)):
-        one = measured(outs, way, rng)
+    for candidate in moved(tame(arrays, rng)):
+        one = measured(outs, candidate, rng)
         first = first or one
-        if one is not None and one.finite and "rough" not in (said := one.mistakes()):
-            return said
+        if one is not None and one.finite and "rough" not in (messages := one.mistakes()):
+            return messages
     assert first is not None
     rough = ["nowhere finite and smooth; give the specimen draws in its domain"]
     return rough if first.finite else first.mistakes()
 
 
 def mistakes(specimen: Specimen, trial: Trial, rng: np.random.Generator) -> Iterator[str]:
-    """What is wrong with the gradients of one trial."""
+    """Yield a message for each wrong gradient of one trial."""
     outs = specimen.build(trial, "x")
     if not any(floats_of(e) for e in outs):
         return
     for arrays in chosen(trial):
-        said = compared(outs, arrays, rng)
+        messages = compared(outs, arrays, rng)
         shapes = " ".join(str(list(a.shape)) for a in arrays)
-        yield from (f"{specimen.op} {shapes} {dict(trial.params)}: {s}" for s in said)
+        yield from (f"{specimen.op} {shapes} {dict(trial.params)}: {m}" for m in messages)
 
 
 def measured(
     outs: tuple[Entry, ...], arrays: tuple[Any, ...], rng: np.random.Generator
 ) -> Measured | None:
-    """The gradients at arrays; None where the operator refuses them, such as a singular matrix."""
+    """Return the gradients at arrays; None where the operator refuses them, as singular ones."""
     with suppress(FeedError):
         return Measured(outs, {f"x_{k}": a for k, a in enumerate(arrays)}, rng)
     return None
 
 
 def floats_of(entry: Entry) -> bool:
-    """Whether a result is of floats."""
+    """Return whether a result is of floats."""
     return entry.dtype is not None and entry.dtype.is_float
 
 
 @pytest.mark.parametrize("name", [n for n in NAMES if n in SPECIMENS and n not in NO_GRADIENT])
-def test_gradient(name: str) -> None:
-    """`gradients` gives what central differences give, for all float inputs."""
+def test_gradients_agree_with_central_differences(name: str) -> None:
+    """Gradients by all float inputs agree with central differences."""
     wrong = [
         message
         for specimen in SPECIMENS[name]
@@ -137,14 +137,14 @@ def test_gradient(name: str) -> None:
     assert not wrong, "\n".join(wrong[:10])
 
 
-def test_the_reasons() -> None:
-    """Few operators have no gradient; each is one of the library's."""
+def test_few_operators_have_no_gradient() -> None:
+    """The list of operators without gradients is short, and names operators of the library."""
     assert len(NO_GRADIENT) <= 25
     assert set(NO_GRADIENT) <= set(NAMES)
 
 
-def test_a_wrong_rule_is_found() -> None:
-    """The walk sees a gradient that is off by little, lacks a term, or is NaN."""
+def test_wrong_gradients_are_detected() -> None:
+    """A gradient with a small error, a missing term, or NaN is reported."""
     op = pk.register_op("test_wrong_rule", num_inputs=2)
     op.set_attr("FCodeGen", lambda node, x, y: x * y)
     op.set_attr("TOpPattern", pk.OpPattern.BROADCAST)
@@ -156,13 +156,13 @@ def test_a_wrong_rule_is_found() -> None:
     ):
         op.set_attr("FGradient", rule)
 
-        said = differences(lambda x, y: op(x, y), drawn, drawn + 1)
-        assert said and message in said[0]
+        reports = differences(lambda x, y: op(x, y), drawn, drawn + 1)
+        assert reports and message in reports[0]
 
 
 @pytest.mark.usefixtures("quick_kernels")
-def test_natively(request: pytest.FixtureRequest) -> None:
-    """The gradients of a sample of operators, compiled together, are what interpreting gives."""
+def test_compiled_gradients_agree_with_interpreted_ones(request: pytest.FixtureRequest) -> None:
+    """Compiled gradients of a sample of operators agree with interpreted ones."""
     share = 1 if request.config.getoption("--every-dtype") else SAMPLE
     names = [n for n in NAMES if n not in NO_GRADIENT and zlib.crc32(n.encode()) % share == 0]
     graphs, feeds = [], []
@@ -178,9 +178,9 @@ def test_natively(request: pytest.FixtureRequest) -> None:
 
     wrong = []
     for graph, fed, exe in zip(graphs, feeds, compiled(graphs), strict=True):
-        found = exe({i.name: fed[i.name] for i in exe.inputs})
-        wanted = pk.interpret(graph, {n.name: fed[n.name] for n in graph.inputs})
-        for a, b in zip(found, wanted, strict=True):
+        results = exe({i.name: fed[i.name] for i in exe.inputs})
+        expected = pk.interpret(graph, {n.name: fed[n.name] for n in graph.inputs})
+        for a, b in zip(results, expected, strict=True):
             top = np.abs(b[np.isfinite(b)]).max(initial=1e-3)
             if not np.allclose(a, b, rtol=1e-3, atol=1e-4 * top, equal_nan=True):
                 wrong.append(f"{pk.to_text(graph)}: {np.abs(a - b).max()} of {top}")

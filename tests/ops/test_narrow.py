@@ -1,7 +1,7 @@
 """Floats of 16 bits: every operator and gradient is as near to float64 as one rounding allows.
 
 The walk is over the registry, with the arrays of the specimens, also scaled up to the limits of
-float16. By default composites and gradients have one turn, in one dtype and at one scale;
+float16. By default composites and gradients have one measurement, in one dtype and at one scale;
 ``--every-dtype`` takes all operators, trials, dtypes and scales.
 """
 
@@ -26,12 +26,12 @@ from tests.ops.test_values import NAMES
 
 NARROW = ("float16", "bfloat16")
 SCALES = (1, 300, 7000)
-"""What the floats of a specimen are multiplied with, up to 60,000."""
+"""Factors of the floats of a specimen; they stay below 60,000."""
 COUNT = 70_000
 ENOUGH = 300
-"""Elements of a trial's arrays, where it has so few."""
+"""The largest number of elements of the arrays of a trial."""
 ULPS = 1.02
-"""The most that one rounding of a float32 result may be off."""
+"""Allowed error of one rounding of a float32 result."""
 
 CONDITIONED = {
     "Phi_approx": "its slope is y (1 - y), which cancels near 1",
@@ -64,12 +64,12 @@ DRAWN = {
     "gumbel_softmax": "it draws with the bits of its dtype",
     "random_categorical": "it draws with the bits of its dtype",
 }
-"""Operators whose results in two dtypes are no approximations of each other, and why."""
+"""Operators whose results in two dtypes do not approximate each other, and why."""
 
 
 @frozen
-class Turn:
-    """One operator at some arrays: its results, or the gradients of its results."""
+class Measurement:
+    """One operator at some arrays: its results, or with ``gradient`` their gradients."""
 
     name: str
     trial: Trial
@@ -77,13 +77,13 @@ class Turn:
     gradient: bool
 
     def results(self, dtype: str) -> list[Any]:
-        """What the interpreter gives, with the 16-bit arrays as ``dtype``."""
+        """Return the results of the interpreter, with the 16-bit arrays cast to ``dtype``."""
         narrow = next(a.dtype for a in self.arrays if is_narrow(a.dtype))
         arrays = [a.astype(dtype) if a.dtype == narrow else a for a in self.arrays]
         renamed = {k: dtype if v == narrow.name else v for k, v in self.trial.params.items()}
         xs = [pk.var(f"x{k}", a.shape, dtype_of(a.dtype)) for k, a in enumerate(arrays)]
-        made = pk.get_op(self.name)(*xs, **renamed)
-        outs = list(made) if isinstance(made, (tuple, list)) else [made]
+        out = pk.get_op(self.name)(*xs, **renamed)
+        outs = list(out) if isinstance(out, (tuple, list)) else [out]
         if self.gradient:
             outs = gradients([e for e in outs if floats_of(e)], [e for e in xs if floats_of(e)])
         graph = pk.Graph(outs)
@@ -91,12 +91,12 @@ class Turn:
 
 
 def is_narrow(dtype: Any) -> bool:
-    """Whether an array's dtype is a float of 16 bits."""
+    """Return whether the dtype of an array is a float of 16 bits."""
     return dtype_of(dtype).name in NARROW
 
 
 def gradients(ys: list[Entry], xs: list[Entry]) -> list[Entry]:
-    """The gradients of ``ys`` by ``xs``, with weights that 16 bits hold."""
+    """Return the gradients of ``ys`` by ``xs``, with weights that 16 bits hold exactly."""
     rng = np.random.default_rng(1)
     weights = []
     for y in ys:
@@ -107,46 +107,50 @@ def gradients(ys: list[Entry], xs: list[Entry]) -> list[Entry]:
 
 
 def spacing(values: Any, dtype: Any) -> Any:
-    """The distances from float64 ``values`` to the next number of a 16-bit ``dtype``."""
+    """Return the distances from float64 ``values`` to the next number of a 16-bit ``dtype``."""
     limits = ml_dtypes.finfo(dtype)
     exponent = np.frexp(np.where(np.isfinite(values), values, 0.0))[1] - 1
     return np.maximum(np.ldexp(float(limits.eps), exponent), float(limits.smallest_subnormal))
 
 
-def mistakes(turn: Turn) -> Iterator[str]:
-    """Results that are further from float64 than one rounding of what float32 gives.
+def mistakes(measurement: Measurement) -> Iterator[str]:
+    """Yield a message for each result with an error above one rounding of the float32 result.
 
-    Where float32 is conditioned badly, twice its own distance from float64 is allowed besides.
+    For operators in `CONDITIONED`, twice the error of float32 is allowed in addition.
     """
-    single = turn.results("float32") if turn.name in CONDITIONED else None
-    results = zip(turn.results(str(narrow_of(turn))), turn.results("float64"), strict=True)
-    for k, (found, wanted) in enumerate(results):
-        if not is_narrow(found.dtype) or not found.size:
+    single = measurement.results("float32") if measurement.name in CONDITIONED else None
+    results = zip(
+        measurement.results(str(narrow_of(measurement))),
+        measurement.results("float64"),
+        strict=True,
+    )
+    for k, (result, expected) in enumerate(results):
+        if not is_narrow(result.dtype) or not result.size:
             continue
         with np.errstate(all="ignore"):
-            ulp = spacing(wanted, found.dtype)
-            off = np.abs(found.astype(np.float64) - wanted) / ulp
-            top = float(ml_dtypes.finfo(found.dtype).max)
-            finite = np.isfinite(wanted) & (np.abs(wanted) <= top)
+            ulp = spacing(expected, result.dtype)
+            off = np.abs(result.astype(np.float64) - expected) / ulp
+            top = float(ml_dtypes.finfo(result.dtype).max)
+            finite = np.isfinite(expected) & (np.abs(expected) <= top)
             if single is not None:
-                base = np.abs(single[k].astype(np.float64) - wanted) / ulp
+                base = np.abs(single[k].astype(np.float64) - expected) / ulp
                 finite &= np.isfinite(base)
                 off -= 2 * base
         worst = np.where(finite, np.where(np.isnan(off), np.inf, off), 0.0).max(initial=0.0)
         if worst > ULPS:
-            what = f"gradient by input {k}" if turn.gradient else f"result {k}"
-            shapes = " ".join(str(list(a.shape)) for a in turn.arrays)
-            where = f"{turn.name} {found.dtype} {shapes} {dict(turn.trial.params)}"
-            yield f"{where}: {what} is off by {worst:.3g} ulp"
+            label = f"gradient by input {k}" if measurement.gradient else f"result {k}"
+            shapes = " ".join(str(list(a.shape)) for a in measurement.arrays)
+            where = f"{measurement.name} {result.dtype} {shapes} {dict(measurement.trial.params)}"
+            yield f"{where}: {label} is off by {worst:.3g} ulp"
 
 
-def narrow_of(turn: Turn) -> Any:
-    """The 16-bit dtype of a turn."""
-    return next(a.dtype for a in turn.arrays if is_narrow(a.dtype))
+def narrow_of(measurement: Measurement) -> Any:
+    """Return the 16-bit dtype of a measurement."""
+    return next(a.dtype for a in measurement.arrays if is_narrow(a.dtype))
 
 
-def turns(name: str, every: bool) -> Iterator[Turn]:
-    """The turns of an operator: all, or its results and gradients at one trial."""
+def measurements(name: str, every: bool) -> Iterator[Measurement]:
+    """Yield the measurements of an operator: all, or results and gradients at one trial."""
     chance = zlib.crc32(name.encode())
     for k, dtype in enumerate(map(dtype_of, NARROW)):
         if not every and k != chance % 2:
@@ -158,14 +162,14 @@ def turns(name: str, every: bool) -> Iterator[Turn]:
                     if every or j == chance // 2 % 3:
                         arrays = scaled(trial, dtype, scale)
                         if every or pk.get_op(name).has_attr("FExpand"):
-                            yield Turn(name, trial, arrays, gradient=False)
+                            yield Measurement(name, trial, arrays, gradient=False)
                         moves = pk.get_op(name).has_attr("FElement") and not every
                         if name not in NO_GRADIENT and not moves:
-                            yield Turn(name, trial, arrays, gradient=True)
+                            yield Measurement(name, trial, arrays, gradient=True)
 
 
 def scaled(trial: Trial, dtype: DType, scale: int) -> tuple[Any, ...]:
-    """The largest of a trial's arrays that are no more than enough, scaled and finite."""
+    """Return the largest arrays of a trial up to `ENOUGH` elements, scaled and finite."""
     few = [f for f in trial.feeds if sum(a.size for a in f) <= ENOUGH]
     arrays = max(few or trial.feeds[:1], key=lambda f: sum(a.size for a in f))
     with np.errstate(over="ignore"):
@@ -179,35 +183,38 @@ def scaled(trial: Trial, dtype: DType, scale: int) -> tuple[Any, ...]:
 
 
 @pytest.mark.parametrize("name", [n for n in NAMES if n in SPECIMENS and n not in DRAWN])
-def test_rounds_once(name: str, request: pytest.FixtureRequest) -> None:
+def test_results_are_rounded_once(name: str, request: pytest.FixtureRequest) -> None:
     """The results and gradients of an operator are those of float32, rounded once."""
     every = bool(request.config.getoption("--every-dtype"))
     wrong = [
-        said
-        for turn in turns(name, every)
-        if any(is_narrow(a.dtype) for a in turn.arrays)
-        for said in mistakes(turn)
+        message
+        for measurement in measurements(name, every)
+        if any(is_narrow(a.dtype) for a in measurement.arrays)
+        for message in mistakes(measurement)
     ]
 
     assert not wrong, "\n".join(wrong[:10])
 
 
-FOLDS = [
+REDUCTIONS = [
     name
     for name in NAMES
     if {"axis", "keepdims"} <= set(pk.get_op(name).params)
     and pk.get_op(name).num_inputs == 1
     and any("f" in s.kinds for s in SPECIMENS.get(name, ()))
 ]
-"""Everything that folds one array over axes."""
+"""Names of all reductions of one array over axes."""
 
 
-@pytest.mark.parametrize("dtype, values", [
-    ("float16", "equal"),
-    ("bfloat16", "large"),
-])
-def test_folds_of_many_elements(dtype: str, values: str) -> None:
-    """Every fold of 70,000 elements, and its gradient, is right to an ulp."""
+@pytest.mark.parametrize(
+    "dtype, values",
+    [
+        ("float16", "equal"),
+        ("bfloat16", "large"),
+    ],
+)
+def test_reductions_of_many_elements(dtype: str, values: str) -> None:
+    """Every reduction of 70,000 elements, and its gradient, has an error of an ulp at most."""
     rng = np.random.default_rng(0)
     drawn = {
         "equal": np.ones(COUNT),
@@ -215,24 +222,24 @@ def test_folds_of_many_elements(dtype: str, values: str) -> None:
     }[values]
     x = drawn.astype(dtype_of(dtype).numpy)
     wrong = [
-        said
-        for name in FOLDS
+        message
+        for name in REDUCTIONS
         for gradient in (False, True)
-        for said in mistakes(Turn(name, Trial(((COUNT,),), {}, ()), (x,), gradient))
+        for message in mistakes(Measurement(name, Trial(((COUNT,),), {}, ()), (x,), gradient))
     ]
 
-    assert len(FOLDS) >= 20
+    assert len(REDUCTIONS) >= 20
     assert not wrong, "\n".join(wrong)
 
 
 def first(e: Entry) -> Entry:
-    """The first element."""
+    """Return the first element."""
     return e[:1]
 
 
-def slope(fold: Callable[[Entry], Entry]) -> Callable[[Entry], Entry]:
-    """The gradient of a fold by its input."""
-    return lambda x: pk.gradients(fold(x), [x])[0]  # type: ignore[return-value]
+def slope(reduce: Callable[[Entry], Entry]) -> Callable[[Entry], Entry]:
+    """Return the gradient of a reduction by its input."""
+    return lambda x: pk.gradients(reduce(x), [x])[0]  # type: ignore[return-value]
 
 
 MANY = np.ones(COUNT, np.float16)
@@ -262,17 +269,17 @@ LISTED: Sequence[tuple[Callable[[Entry], Entry], Any, Any]] = [
 
 @pytest.mark.usefixtures("quick_kernels")
 def test_long_sums_and_large_squares() -> None:
-    """Sums beyond 2,048 and squares beyond 65,504 are right as interpreted, and in kernels."""
+    """Sums beyond 2,048 and squares beyond 65,504 are correct, interpreted and compiled."""
     inputs = {id(a): pk.var(f"x{k}", a.shape, "float16") for k, a in enumerate((MANY, FEW))}
     outputs = [build(inputs[id(a)]) for build, a, _ in LISTED]
-    expected = [np.float16(wanted) for _, _, wanted in LISTED]
+    expected = [np.float16(value) for _, _, value in LISTED]
     sample = slice(0, None, 2)
     feeds = {"x0": MANY, "x1": FEW}
 
-    for results, wanted in (
+    for results, reference in (
         (pk.interpret(pk.Graph(outputs), feeds), expected),
         (pk.compile(pk.Graph(outputs[sample]))(feeds), expected[sample]),
     ):
-        for k, (found, value) in enumerate(zip(results, wanted, strict=True)):
-            assert found.dtype == np.float16
-            assert (found == value).all(), f"case {k}: {found}, not {value}"
+        for k, (result, value) in enumerate(zip(results, reference, strict=True)):
+            assert result.dtype == np.float16
+            assert (result == value).all(), f"case {k}: {result}, not {value}"

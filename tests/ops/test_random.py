@@ -19,10 +19,16 @@ MANY = (400, 500)
 
 ANSWERS = [
     ("0 0 0 0", "0 0", "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),
-    ("ffffffff ffffffff ffffffff ffffffff", "ffffffff ffffffff",
-     "408f276d 41c83b0e a20bc7c6 6d5451fd"),
-    ("243f6a88 85a308d3 13198a2e 03707344", "a4093822 299f31d0",
-     "d16cfe09 94fdcceb 5001e420 24126ea1"),
+    (
+        "ffffffff ffffffff ffffffff ffffffff",
+        "ffffffff ffffffff",
+        "408f276d 41c83b0e a20bc7c6 6d5451fd",
+    ),
+    (
+        "243f6a88 85a308d3 13198a2e 03707344",
+        "a4093822 299f31d0",
+        "d16cfe09 94fdcceb 5001e420 24126ea1",
+    ),
 ]
 """Counter, key and block. Source: Random123's kat_vectors, the lines philox4x32 10."""
 
@@ -45,27 +51,29 @@ def test_known_answers(target: str) -> None:
     outs = [ops.philox(*block, half=half) for block in blocks for half in (0, 1)]
     exe = pk.compile(pk.Graph(outs), target=target)
     for counter, key, block in ANSWERS:
-        given = dict(zip(names, (*pairs(counter), *pairs(key)), strict=True))
-        feeds = {k: np.array(v) for k, v in given.items()}
-        feeds |= {f"{k}s": np.full(20, v) for k, v in given.items()}
+        block_inputs = dict(zip(names, (*pairs(counter), *pairs(key)), strict=True))
+        feeds = {k: np.array(v) for k, v in block_inputs.items()}
+        feeds |= {f"{k}s": np.full(20, v) for k, v in block_inputs.items()}
         low, high = pairs(block)
-        found = exe(feeds)
-        assert [int(found[0]), int(found[1])] == [low, high]
-        assert (found[2] == low).all() and (found[3] == high).all()
+        words = exe(feeds)
+        assert [int(words[0]), int(words[1])] == [low, high]
+        assert (words[2] == low).all() and (words[3] == high).all()
 
 
-GIVEN = pk.var("key", (), "int64")
+KEY_VARIABLE = pk.var("key", (), "int64")
 
 
 def key() -> Any:
-    """The key that each call gives."""
-    return GIVEN
+    """Return the variable of the key, which each call feeds."""
+    return KEY_VARIABLE
 
 
-DRAWN: dict[str, tuple[Callable[[], Any], Any]] = {
+DISTRIBUTIONS: dict[str, tuple[Callable[[], Any], Any]] = {
     "uniform": (lambda: ops.random_uniform(key(), MANY), stats.uniform()),
-    "from -2 to 6": (lambda: ops.random_uniform(key(), MANY, low=-2.0, high=6.0),
-                     stats.uniform(-2, 8)),
+    "from -2 to 6": (
+        lambda: ops.random_uniform(key(), MANY, low=-2.0, high=6.0),
+        stats.uniform(-2, 8),
+    ),
     "double": (lambda: ops.random_uniform(key(), MANY, dtype="float64"), stats.uniform()),
     "normal": (lambda: ops.random_normal(key(), MANY), stats.norm()),
     "normal double": (lambda: ops.random_normal(key(), MANY, dtype="float64"), stats.norm()),
@@ -81,25 +89,27 @@ DRAWN: dict[str, tuple[Callable[[], Any], Any]] = {
 @pytest.fixture(scope="module")
 def draws() -> dict[str, Any]:
     """200,000 numbers of each distribution, by one compiled graph."""
-    exe = pk.compile(pk.Graph([build() for build, _ in DRAWN.values()]))
-    return dict(zip(DRAWN, exe(key=KEY), strict=True))
+    exe = pk.compile(pk.Graph([build() for build, _ in DISTRIBUTIONS.values()]))
+    return dict(zip(DISTRIBUTIONS, exe(key=KEY), strict=True))
 
 
-@pytest.mark.parametrize("name", DRAWN)
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_distributions(name: str, draws: dict[str, Any]) -> None:
     """Kolmogorov and Smirnov's distance and the first two moments fit the distribution.
 
     The bounds are those that 1 in 100,000 keys would miss; the key is fixed.
     """
-    found, wanted = draws[name].astype(np.float64).reshape(-1), DRAWN[name][1]
+    numbers, distribution = draws[name].astype(np.float64).reshape(-1), DISTRIBUTIONS[name][1]
 
-    assert stats.kstest(found, wanted.cdf).pvalue > 1e-5
-    assert abs(found.mean() - wanted.mean()) < 4.5 * wanted.std() / np.sqrt(found.size)
-    assert abs(found.std() / wanted.std() - 1) < 0.02
+    assert stats.kstest(numbers, distribution.cdf).pvalue > 1e-5
+    assert abs(numbers.mean() - distribution.mean()) < 4.5 * distribution.std() / np.sqrt(
+        numbers.size
+    )
+    assert abs(numbers.std() / distribution.std() - 1) < 0.02
 
 
-def test_the_statistics_can_tell() -> None:
-    """The test of distributions sees a uniform draw that is a hundredth too narrow."""
+def test_the_statistics_detect_a_narrow_draw() -> None:
+    """The test of distributions rejects a uniform draw that is a hundredth too narrow."""
     narrow = pk.interpret(pk.Graph([ops.random_uniform(key(), MANY, high=0.99)]), {"key": KEY})[0]
 
     assert stats.kstest(narrow.reshape(-1).astype(np.float64), stats.uniform().cdf).pvalue < 1e-5
@@ -121,34 +131,43 @@ def test_bits_are_even_and_independent() -> None:
 
 
 def test_integers_are_even() -> None:
-    """All numbers of a range come up alike, none outside of it."""
-    (found,) = pk.interpret(
+    """All numbers of a range are equally likely, and none lies outside."""
+    (numbers,) = pk.interpret(
         pk.Graph([ops.random_integers(key(), MANY, low=-3, high=10)]), {"key": KEY}
     )
 
-    assert found.min() == -3 and found.max() == 9
-    assert stats.chisquare(np.bincount(found.reshape(-1) + 3)).pvalue > 1e-5
+    assert numbers.min() == -3 and numbers.max() == 9
+    assert stats.chisquare(np.bincount(numbers.reshape(-1) + 3)).pvalue > 1e-5
 
 
-def test_classes_come_up_as_often_as_they_should() -> None:
+def test_classes_have_their_probabilities() -> None:
     """Categorical draws have the probabilities softmax(logits); Bernoulli's come up with p."""
     logits = np.log(np.array([1, 2, 3, 4], np.float32)) + np.zeros((50000, 1), np.float32)
     classes, truths = pk.interpret(
-        pk.Graph([ops.random_categorical(logits, key()),
-                  ops.bernoulli(np.float32(0.3), key(), shape=(50000,))]), {"key": KEY}
+        pk.Graph(
+            [
+                ops.random_categorical(logits, key()),
+                ops.bernoulli(np.float32(0.3), key(), shape=(50000,)),
+            ]
+        ),
+        {"key": KEY},
     )
-    wanted = np.array([1, 2, 3, 4]) * 5000
+    expected_counts = np.array([1, 2, 3, 4]) * 5000
 
-    assert stats.chisquare(np.bincount(classes), wanted).pvalue > 1e-5
+    assert stats.chisquare(np.bincount(classes), expected_counts).pvalue > 1e-5
     assert stats.binomtest(int(truths.sum()), 50000, 0.3).pvalue > 1e-5
 
 
-def test_permutations() -> None:
-    """Every number once; the six orders of three come up alike; rows move together."""
+def test_permutations_are_equally_likely() -> None:
+    """Each number occurs once; the six orders of three are equally likely; rows move together."""
     rows = np.arange(12).reshape(6, 2)
     moved, *orders = pk.interpret(
-        pk.Graph([ops.shuffle(rows, key()),
-                  *(ops.permutation(ops.fold_in(key(), k), num=3) for k in range(600))]),
+        pk.Graph(
+            [
+                ops.shuffle(rows, key()),
+                *(ops.permutation(ops.fold_in(key(), k), num=3) for k in range(600)),
+            ]
+        ),
         {"key": KEY},
     )
     counts = np.unique(np.stack(orders), axis=0, return_counts=True)[1]
@@ -160,10 +179,10 @@ def test_permutations() -> None:
 
 def test_keys_differ() -> None:
     """Keys of near seeds, of splitting and of folding in are all different, and so are draws."""
-    made = [ops.random_key(s) for s in range(50)]
-    made += [ops.fold_in(key(), s) for s in range(50)]
+    keys_apart = [ops.random_key(s) for s in range(50)]
+    keys_apart += [ops.fold_in(key(), s) for s in range(50)]
     split = ops.split_key(key(), num=50)
-    *single, many = pk.interpret(pk.Graph([*made, split]), {"key": KEY})
+    *single, many = pk.interpret(pk.Graph([*keys_apart, split]), {"key": KEY})
     keys = {int(k) for k in (*single, *many, KEY)}
     first, second = (
         pk.interpret(pk.Graph([ops.random_normal(key(), MANY)]), {"key": np.array(k)})[0]
@@ -175,7 +194,7 @@ def test_keys_differ() -> None:
 
 
 def test_longer_draws_begin_with_shorter_ones() -> None:
-    """An element depends on the key and its place only."""
+    """An element depends on the key and its position only."""
     short, long, square = pk.interpret(
         pk.Graph([ops.random_normal(key(), s) for s in ((5,), (64,), (8, 8))]), {"key": KEY}
     )
@@ -184,26 +203,31 @@ def test_longer_draws_begin_with_shorter_ones() -> None:
     np.testing.assert_array_equal(square.reshape(-1), long)
 
 
-def test_threads_and_fusion_do_not_matter() -> None:
-    """A draw that fuses with what reads it is the draw on its own, bit for bit, in one kernel."""
+def test_fused_draws_have_the_same_bits() -> None:
+    """A draw that fuses with its consumer has the bits of the draw alone, in one kernel."""
     x = pk.var("x", ("n", 96))
     dropped = ops.dropout(x * 2.0, key(), rate=0.3)
     exe = pk.compile(pk.Graph([dropped]))
     data = np.ones((300, 96), np.float32)
-    (found,) = exe(x=data, key=KEY)
+    (result,) = exe(x=data, key=KEY)
     (u,) = pk.interpret(pk.Graph([ops.random_uniform(key(), (300, 96))]), {"key": KEY})
 
     assert len(exe.kernels) == 1
-    kept = np.where(u >= np.float32(0.3), np.float32(2) * np.float32(1 / 0.7), 0)
-    np.testing.assert_array_equal(found, kept)
+    expected = np.where(u >= np.float32(0.3), np.float32(2) * np.float32(1 / 0.7), 0)
+    np.testing.assert_array_equal(result, expected)
 
 
 def test_dropout_keeps_the_mean() -> None:
-    """A share of ``rate`` falls out; the rest is scaled up; noise_shape drops whole rows."""
+    """A share of ``rate`` is dropped, the others are scaled up; noise_shape drops entire rows."""
     ones = np.ones(MANY, np.float32)
     plain, rows = pk.interpret(
-        pk.Graph([ops.dropout(ones, key(), rate=0.25),
-                  ops.dropout(ones, key(), rate=0.25, noise_shape=(400, 1))]), {"key": KEY}
+        pk.Graph(
+            [
+                ops.dropout(ones, key(), rate=0.25),
+                ops.dropout(ones, key(), rate=0.25, noise_shape=(400, 1)),
+            ]
+        ),
+        {"key": KEY},
     )
 
     assert abs((plain == 0).mean() - 0.25) < 0.005
@@ -213,11 +237,11 @@ def test_dropout_keeps_the_mean() -> None:
 
 def test_uniform_stays_below_high() -> None:
     """Where rounding would reach ``high``, the value below it is taken."""
-    (found,) = pk.interpret(
+    (numbers,) = pk.interpret(
         pk.Graph([ops.random_uniform(key(), MANY, low=1.0, high=1.0000005)]), {"key": KEY}
     )
 
-    assert found.min() == 1 and found.max() < np.float32(1.0000005)
+    assert numbers.min() == 1 and numbers.max() < np.float32(1.0000005)
 
 
 BAD: list[tuple[Callable[[], Any], type[Exception], str]] = [
@@ -230,16 +254,24 @@ BAD: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: ops.split_key(key(), num=0), pk.GraphError, "1 or more as num, got 0"),
     (lambda: ops.random_integers(key(), high=2.5), pk.GraphError, "an int as high, got 2.5"),
     (lambda: ops.random_integers(key(), low=3, high=3), pk.GraphError, "int32, got 3 and 3"),
-    (lambda: ops.random_integers(key(), low=-(2**62), high=2**62, dtype="int64"), pk.GraphError,
-     "at most 2.*63 - 1 numbers, got 9223372036854775808"),
+    (
+        lambda: ops.random_integers(key(), low=-(2**62), high=2**62, dtype="int64"),
+        pk.GraphError,
+        "at most 2.*63 - 1 numbers, got 9223372036854775808",
+    ),
     (lambda: ops.dropout(pk.var("x", (2,)), key(), rate=1.0), pk.GraphError, "below 1, got 1.0"),
-    (lambda: ops.gumbel_softmax(pk.var("x", (2,)), key(), temperature=0.0), pk.GraphError,
-     "above 0, got 0.0"),
+    (
+        lambda: ops.gumbel_softmax(pk.var("x", (2,)), key(), temperature=0.0),
+        pk.GraphError,
+        "above 0, got 0.0",
+    ),
 ]
 
 
 @pytest.mark.parametrize("build, error, message", BAD)
-def test_what_is_refused(build: Callable[[], Any], error: type[Exception], message: str) -> None:
+def test_invalid_keys_and_parameters_are_refused(
+    build: Callable[[], Any], error: type[Exception], message: str
+) -> None:
     """Parameters and keys that do not fit are refused when the node is made."""
     with pytest.raises(error, match=message):
         build()

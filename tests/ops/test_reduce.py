@@ -36,13 +36,13 @@ EMPTY: list[tuple[tuple[int, ...], Any]] = [((0,), 0), ((0, 3), 0), ((3, 0), 1)]
 
 
 def values(dtype: Any, shape: tuple[int, ...]) -> Any:
-    """Ordinary values; a tenth of the bools are True."""
-    found = np.random.default_rng(5).normal(size=shape) * 2
-    return np.asarray(found > 1 if np.dtype(dtype).kind == "b" else found.astype(dtype))
+    """Return normally distributed values; a third of the bools are True."""
+    numbers = np.random.default_rng(5).normal(size=shape) * 2
+    return np.asarray(numbers > 1 if np.dtype(dtype).kind == "b" else numbers.astype(dtype))
 
 
 def reduce_cases(name: str) -> Iterator[Case]:
-    """All shapes and axes of one reduction, with and without keepdims."""
+    """Yield all shapes and axes of one reduction, with and without keepdims."""
     reference, rtol, kinds = REDUCTIONS[name]
     op = pk.get_op(name)
 
@@ -72,20 +72,20 @@ def reduce_cases(name: str) -> Iterator[Case]:
 
 
 @pytest.mark.parametrize("name", REDUCTIONS)
-def test_reduction(name: str) -> None:
-    """A reduction means what NumPy's means, in the dtype of its input."""
+def test_interpreter_agrees_with_numpy(name: str) -> None:
+    """A reduction has the results of NumPy, in the dtype of its input."""
     check("interpret", list(reduce_cases(name)))
 
 
 @pytest.mark.parametrize("target", [t for t in TARGETS if t != "interpret"])
 @pytest.mark.usefixtures("quick_kernels")
-def test_natively(target: str) -> None:
-    """A target runs all cases, in one graph."""
+def test_kernels_agree_with_numpy(target: str) -> None:
+    """Compiled reductions have the results of NumPy, all in one graph."""
     check(target, [c for name in REDUCTIONS for c in reduce_cases(name)])
 
 
 def test_sixteen_bits_accumulate_in_32() -> None:
-    """A sum of 16-bit floats is rounded once: 4096 ones are 4096, and no step stops at 2048."""
+    """A sum of 16-bit floats is rounded once: the sum of 4096 ones is 4096, not 2048."""
     ones = np.ones(4096, np.float16)
 
     check("interpret", [case("sum", pk.ops.reduce_sum, lambda x: np.float16(4096), ones)])
@@ -93,47 +93,59 @@ def test_sixteen_bits_accumulate_in_32() -> None:
 
 
 def test_a_sum_is_accumulated_in_double() -> None:
-    """The meaning of a float32 sum is the rounded float64 sum."""
+    """The interpreter's sum of float32 is the rounded float64 sum."""
     x = np.full(10_000_000 // 64, 0.1, np.float32)
     graph = pk.Graph([pk.ops.reduce_sum(pk.var("x", x.shape))])
 
     assert pk.interpret(graph, {"x": x})[0] == np.float32(np.sum(x, dtype=np.float64))
 
 
-def test_a_fold_of_your_own() -> None:
-    """A combine that NumPy does not know is folded pairwise, in order."""
-    op = pk.register_op("test_fold_last", num_inputs=1)
+def test_user_defined_reduction() -> None:
+    """A combination that NumPy does not have is applied pairwise, in order."""
+    op = pk.register_op("test_reduce_last", num_inputs=1)
     op.set_attr("FInferShape", lambda node, shape: shape[:-1])
-    op.set_attr("FReduce", lambda node: pk.ast.Reduce(
-        axes=(1,), keepdims=False, identity=pk.ast.const(0, pk.ast.dt.float32),
-        combine=pk.ast.right(pk.ast.dt.float32) + 0.0 * pk.ast.left(pk.ast.dt.float32)))
+    op.set_attr(
+        "FReduce",
+        lambda node: pk.ast.Reduce(
+            axes=(1,),
+            keepdims=False,
+            identity=pk.ast.const(0, pk.ast.dt.float32),
+            combine=pk.ast.right(pk.ast.dt.float32) + 0.0 * pk.ast.left(pk.ast.dt.float32),
+        ),
+    )
     x = np.arange(15, dtype=np.float32).reshape(3, 5)
 
     check("interpret", [case("last", op, lambda a: a[:, -1], x)])
 
 
-def test_a_fold_keeps_its_dimensions() -> None:
-    """keepdims holds for a fold of your own, and for one over nothing."""
-    op = pk.register_op("test_fold_keep", num_inputs=1)
+def test_user_defined_reduction_keeps_dimensions() -> None:
+    """keepdims holds for a user-defined reduction, of no elements too."""
+    op = pk.register_op("test_reduce_keep", num_inputs=1)
     f32 = pk.ast.dt.float32
     op.set_attr("FInferShape", lambda node, shape: (1, *shape[1:]))
-    op.set_attr("FReduce", lambda node: pk.ast.Reduce(
-        axes=(0,), keepdims=True, identity=pk.ast.const(1, f32),
-        combine=pk.ast.left(f32) * pk.ast.right(f32) + 0.0))
+    op.set_attr(
+        "FReduce",
+        lambda node: pk.ast.Reduce(
+            axes=(0,),
+            keepdims=True,
+            identity=pk.ast.const(1, f32),
+            combine=pk.ast.left(f32) * pk.ast.right(f32) + 0.0,
+        ),
+    )
 
     for n in (0, 3):
         x = np.full((n, 2), 2, np.float32)
         check("interpret", [case("keep", op, lambda a: np.prod(a, axis=0, keepdims=True), x)])
 
 
-def test_known_folds_are_derived_from_freduce() -> None:
-    """What interpret computes for a reduction is what its FReduce says, step by step."""
+def test_interpreted_reductions_follow_freduce() -> None:
+    """The interpreter computes a reduction as its FReduce defines it, step by step."""
     node = pk.ops.reduce_max(pk.var("x", (4,))).node
-    fold = pk.get_op("reduce_max").get_attr("FReduce")(node)
-    total = fold.identity.value
+    reduction = pk.get_op("reduce_max").get_attr("FReduce")(node)
+    total = reduction.identity.value
     array = np.array([3, 9, 1, 4], np.float32)
     for v in array:
-        total = evaluate(fold.combine, {"a": total, "b": v})
+        total = evaluate(reduction.combine, {"a": total, "b": v})
 
     assert derive(node, array)[0] == total == 9
 
@@ -143,20 +155,22 @@ BAD = [
     (lambda x: pk.ops.reduce_sum(x, axis=(0, -2)), r"axis=\(0, -2\) has axis 0 twice"),
     (lambda x: pk.ops.reduce_sum(x, axis=0.5), "needs an int as axis, got 0.5"),
     (lambda x: pk.ops.reduce_sum(pk.var("s", ()), axis=0), "there are axes none: the input is a"),
-    (lambda x: pk.ops.reduce_max(pk.var("e", (2, 0)), axis=1, name="m"),
-     "reduce_max 'm': axis 1 must not be empty, as reduce_max has no identity, got 0"),
+    (
+        lambda x: pk.ops.reduce_max(pk.var("e", (2, 0)), axis=1, name="m"),
+        "reduce_max 'm': axis 1 must not be empty, as reduce_max has no identity, got 0",
+    ),
 ]
 
 
 @pytest.mark.parametrize("build, message", BAD)
-def test_what_is_refused(build: Any, message: str) -> None:
-    """Axes that are none, and the largest of nothing, are refused with what was given."""
+def test_wrong_axes_are_refused(build: Any, message: str) -> None:
+    """Invalid axes, and the maximum of no elements, are refused by name and value."""
     with pytest.raises(pk.ShapeError, match=message):
         build(pk.var("x", (2, 3)))
 
 
-def test_the_largest_of_nothing_at_a_call() -> None:
-    """Where the size is not known before, the call is refused."""
+def test_maximum_of_no_elements_is_refused_at_a_call() -> None:
+    """Where the extent is symbolic, the call is refused."""
     graph = pk.Graph([pk.ops.reduce_max(pk.var("x", (None,)), name="top")])
 
     with pytest.raises(pk.ShapeError, match="reduce_max 'top': axis 0 must not be empty"):
@@ -164,13 +178,13 @@ def test_the_largest_of_nothing_at_a_call() -> None:
 
 
 def test_keepdims_is_a_bool() -> None:
-    """A parameter is of its default's type."""
+    """keepdims=1 is refused: a parameter has the type of its default."""
     with pytest.raises(pk.GraphError, match="reduce_sum needs a bool as keepdims, got 1"):
         pk.ops.reduce_sum(pk.var("x", (2,)), keepdims=1)
 
 
-def test_no_axes_no_fold() -> None:
-    """A fold over no axes is simplified away."""
+def test_reduction_over_no_axes_is_removed() -> None:
+    """FSimplify replaces a reduction over no axes by its input."""
     x = pk.var("x", (2, 3))
     node = pk.ops.reduce_sum(x, axis=()).node
 

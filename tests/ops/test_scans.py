@@ -68,42 +68,44 @@ def test_equal_bits_wherever_results_lie() -> None:
         target=evolve(cpu(), stream_bytes=0),
     )
     room = np.zeros(4 * 300 + 16)
-    found = set()
+    bits = set()
     for first in range(9):
         out = room[first : first + 1200].reshape(4, 300)
-        found.add(exe({"x": x}, out=[out])[0].tobytes())
+        bits.add(exe({"x": x}, out=[out])[0].tobytes())
 
-    assert len(found) == 1
+    assert len(bits) == 1
 
 
 APART = [
     ("x: f32[9, 9]; return add(cumsum(x, axis=0), cumsum(x, axis=1))", "axes"),
-    ("x: f32[9, 9]; y = cumsum(x, axis=0); return add(y, cumsum(y, axis=0, reverse=true))",
-     "order"),
+    (
+        "x: f32[9, 9]; y = cumsum(x, axis=0); return add(y, cumsum(y, axis=0, reverse=true))",
+        "order",
+    ),
     ("x: f32[9, 9]; y = cumsum(x, axis=0); return transpose(y)", "index"),
     ("x: f32[9, 9]; y = reduce_sum(exp(x), axis=0); return cumsum(y, axis=0)", "twice"),
 ]
 
 
 @pytest.mark.parametrize("text, code", APART)
-def test_what_stays_apart(text: str, code: str) -> None:
-    """Another axis, the other direction, another index, what a reduction left."""
-    found = pk.explain(pk.parse(text))
+def test_scans_that_do_not_fuse(text: str, code: str) -> None:
+    """Scans along other axes or in the other direction, or read at another index, stay apart."""
+    decisions = pk.explain(pk.parse(text))
 
-    assert code in {d.code for d in found if not d.fused}
+    assert code in {d.code for d in decisions if not d.fused}
 
 
-def test_no_kernel_runs_both_ways() -> None:
-    """Not even one that somebody makes by hand."""
+def test_opposite_scans_cannot_share_a_kernel() -> None:
+    """A kernel of two scans in opposite directions is infeasible."""
     text = "x: f32[9]; return add(cumsum(x, axis=0), cumsum(x, axis=0, reverse=true))"
-    found = lay_out(pk.parse(text))
+    layout = lay_out(pk.parse(text))
 
-    assert isinstance(found, Infeasible) and "runs against another scan" in found.reason
+    assert isinstance(layout, Infeasible) and "runs against another scan" in layout.reason
 
 
 @pytest.mark.parametrize("target", ["opencl", "cuda"])
-def test_other_targets_have_none(target: str) -> None:
-    """There a scan is a step of its own; its text cannot be printed for them."""
+def test_gpu_targets_have_no_scan_kernels(target: str) -> None:
+    """On GPU targets a scan does not fuse, and printing its kernel is refused."""
     (decision,) = pk.explain(pk.parse("x: f32[9]; return cumsum(exp(x))"), target=target)
     assert f"kernels of target {target} have no scans" in decision.reason
 
@@ -112,19 +114,17 @@ def test_other_targets_have_none(target: str) -> None:
     from passkit.passes.codegen import make_kernel
 
     with pytest.raises(CodeGenError, match=f"dialect {target} has no scans"):
-        make_kernel(
-            group["subgraph"][node], group["schedule"][node], group["shared"][node], target
-        )
+        make_kernel(group["subgraph"][node], group["schedule"][node], group["shared"][node], target)
 
 
-def test_the_same_bits_in_any_company() -> None:
-    """Every reduction and scan gives one result at 1, 2 and 4 threads, and for fewer rows."""
+def test_same_bits_for_any_threads_and_rows() -> None:
+    """Reductions and scans have the same bits at 1, 2 and 4 threads, and for fewer rows."""
     rng = np.random.default_rng(4)
     x, y = pk.var("x", ("n", 1500)), pk.var("y", (1500, "m"))
-    folds = ("sum", "prod", "mean", "max", "min", "l1", "l2", "std")
+    reductions = ("sum", "prod", "mean", "max", "min", "l1", "l2", "std")
     outs: list[Any] = []
     for e, axis in ((x, 1), (y, 0)):
-        outs += [getattr(ops, f"reduce_{f}")(e, axis=axis, keepdims=True) for f in folds]
+        outs += [getattr(ops, f"reduce_{f}")(e, axis=axis, keepdims=True) for f in reductions]
         outs += [ops.argmax(e, axis=axis, keepdims=True)]
         outs += [getattr(ops, f)(e, axis=axis) for f in ("cumsum", "cumprod", "cummax")]
         outs += [ops.cumsum(e, axis=axis, reverse=True), ops.logcumsumexp(e, axis=axis)]
@@ -132,20 +132,20 @@ def test_the_same_bits_in_any_company() -> None:
     exe = pk.compile(pk.Graph([*outs, *whole]))
     a = rng.normal(size=(70, 1500)).astype("float32")
     b = rng.normal(size=(1500, 90)).astype("float32")
-    found = []
+    results = []
     for threads in (1, 2, 4):
         with team_of(threads):
-            found.append(exe(x=a, y=b))
+            results.append(exe(x=a, y=b))
     few = exe(x=a[:3], y=b[:, :3])
 
-    for other in found[1:]:
-        assert all(map(np.array_equal, found[0], other))
+    for other in results[1:]:
+        assert all(map(np.array_equal, results[0], other))
     half = len(outs) // 2
-    for k, (many, some) in enumerate(zip(found[0][: len(outs)], few, strict=False)):
+    for k, (many, some) in enumerate(zip(results[0][: len(outs)], few, strict=False)):
         assert np.array_equal(many[:3] if k < half else many[:, :3], some)
 
 
-def test_gradients_at_the_edges() -> None:
+def test_gradients_at_zeros_ties_and_infinities() -> None:
     """Products with zeros in them, running extremes, logarithms of nothing, second derivatives."""
     rng = np.random.default_rng(5)
     x = rng.normal(size=(3, 5))
@@ -162,21 +162,23 @@ def test_gradients_at_the_edges() -> None:
     v = pk.var("v", (2, 3), "float64")
     ties = pk.gradients([ops.cummin(v, axis=1)], [v])
     assert pk.interpret(pk.Graph(ties), {"v": np.array([[2, 1, 1], [1, 1, 0.0]])})[0].tolist() == [
-        [1, 2, 0], [2, 0, 1]
+        [1, 2, 0],
+        [2, 0, 1],
     ]
 
 
 def test_zeros_have_one_sign() -> None:
-    """The first element is combined with what there is before it, wherever it is computed."""
+    """The first element is combined with the identity element on every target."""
     graph = pk.Graph([ops.logcumsumexp(pk.var("x", (3,), "float64"), axis=0)])
     x = np.array([-0.0, -1.0, -2.0])
-    wanted, found = pk.interpret(graph, {"x": x})[0], pk.compile(graph, target="blocks")(x=x)[0]
+    (expected,) = pk.interpret(graph, {"x": x})
+    (result,) = pk.compile(graph, target="blocks")(x=x)
 
-    assert not np.signbit(wanted[0]) and not np.signbit(found[0])
-    np.testing.assert_allclose(found, wanted, rtol=1e-15)
+    assert not np.signbit(expected[0]) and not np.signbit(result[0])
+    np.testing.assert_allclose(result, expected, rtol=1e-15)
 
 
-def test_an_axis_is_needed() -> None:
-    """Only a vector has just one."""
+def test_axis_may_be_left_out_for_vectors_only() -> None:
+    """A scan of a matrix without an axis is refused."""
     with pytest.raises(ShapeError, match="needs an axis for an input of rank 2"):
         ops.cumsum(pk.var("x", (3, 4)))

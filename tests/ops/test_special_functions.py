@@ -21,19 +21,30 @@ def interpreted(entry: Any, **feeds: Any) -> Any:
 x = pk.var("x", (3,), "float32")
 BAD = [
     (lambda: pk.ops.polygamma(x, n=-1), pk.GraphError, "a whole number from 0 to 20 as n, got -1"),
-    (lambda: pk.ops.ldexp(x, x), pk.DTypeError,
-     r"ldexp needs integers as exponents, got float32; pk.ops.cast\(n, 'int32'\)"),
-    (lambda: pk.ops.complex(*[pk.var("h", (2,), "float16")] * 2), pk.DTypeError,
-     r"complex needs float32 or float64 as parts, got float16; pk.ops.cast\(x, 'float32'\)"),
-    (lambda: pk.ops.gcd(x, x), pk.DTypeError,
-     "gcd needs signed integers or unsigned integers, got float32"),
+    (
+        lambda: pk.ops.ldexp(x, x),
+        pk.DTypeError,
+        r"ldexp needs integers as exponents, got float32; pk.ops.cast\(n, 'int32'\)",
+    ),
+    (
+        lambda: pk.ops.complex(*[pk.var("h", (2,), "float16")] * 2),
+        pk.DTypeError,
+        r"complex needs float32 or float64 as parts, got float16; pk.ops.cast\(x, 'float32'\)",
+    ),
+    (
+        lambda: pk.ops.gcd(x, x),
+        pk.DTypeError,
+        "gcd needs signed integers or unsigned integers, got float32",
+    ),
     (lambda: pk.ops.left_shift(x, x), pk.DTypeError, "left_shift needs signed integers or"),
 ]
 
 
 @pytest.mark.parametrize("build, error, message", BAD)
-def test_what_is_refused(build: Any, error: type[Exception], message: str) -> None:
-    """Wrong dtypes and parameters, when the node is made."""
+def test_wrong_dtypes_and_parameters_are_refused(
+    build: Any, error: type[Exception], message: str
+) -> None:
+    """Wrong dtypes and parameters are refused when the node is created."""
     with pytest.raises(error, match=message):
         build()
 
@@ -42,29 +53,29 @@ def test_derivatives_of_lgamma_have_names() -> None:
     """Each is the next polygamma function: the third derivative, at points where SciPy knows it."""
     v = pk.var("v", (4,), "float64")
     at = np.array([0.7, 2.5, 9.0, 31.0])
-    found, ops = v, []
+    values, ops = v, []
     entry = pk.ops.lgamma(v)
     for _ in range(3):
         (entry,) = pk.gradients([entry], [v])
         ops.append({n.op.name for n in pk.Graph([entry]).nodes if n.op is not None})
-        found = interpreted(entry, v=at)
+        values = interpreted(entry, v=at)
 
     assert "digamma" in ops[0] and "trigamma" in ops[1] and "polygamma" in ops[2]
-    np.testing.assert_allclose(found, sp.polygamma(2, at), rtol=1e-12)
+    np.testing.assert_allclose(values, sp.polygamma(2, at), rtol=1e-12)
 
 
 def test_incomplete_functions_have_gradients_by_their_last_input() -> None:
     """First and second ones; where x^0 stands at x = 0 too."""
     rng = np.random.default_rng(0)
     a, b = rng.uniform(1.5, 6, (2, 9))
-    for op, given in (
+    for op, x in (
         (lambda x: pk.ops.igamma(a, x), b),
         (lambda x: pk.ops.igammac(a, x), b),
         (lambda x: pk.ops.betainc(a, b, x), b / 7),
         (lambda x: pk.ops.zeta(a, x), b),
     ):
-        assert not differences(op, given)
-        assert not differences(lambda x, op=op: pk.gradients([op(x)], [x])[0], given)
+        assert not differences(op, x)
+        assert not differences(lambda x, op=op: pk.gradients([op(x)], [x])[0], x)
     v = pk.var("v", (), "float64")
     (slope,) = pk.gradients([pk.ops.igamma(np.ones(()), v)], [v])
     assert interpreted(slope, v=np.zeros(())) == 1
@@ -81,7 +92,7 @@ def test_incomplete_functions_have_no_gradients_by_others(name: str) -> None:
 def test_kinks_have_the_derivative_that_is_promised() -> None:
     """At a kink the flat side's, or that of x < 0; logaddexp shares evenly where both are equal."""
     v = pk.var("v", (), "float64")
-    wanted = {
+    slopes = {
         "relu": 0,
         "relu6": 0,
         "leaky_relu": 0.2,
@@ -90,7 +101,7 @@ def test_kinks_have_the_derivative_that_is_promised() -> None:
         "log1p_exp": 0.5,
         "abs": 0,
     }
-    for name, slope in wanted.items():
+    for name, slope in slopes.items():
         (g,) = pk.gradients([pk.get_op(name)(v)], [v])
         assert interpreted(g, v=np.zeros(())) == pytest.approx(slope), name
     both = pk.var("w", (), "float64")
@@ -103,8 +114,10 @@ def test_shifts_are_total() -> None:
     i = pk.var("i", (None,), "int32")
     n = pk.var("n", (None,), "int32")
     graph = pk.Graph([pk.ops.left_shift(i, n), pk.ops.right_shift(i, n)])
-    feeds = {"i": np.array([5, -5, 5, -5, 5, -5], np.int32),
-             "n": np.array([1, 1, 32, 32, -1, -1], np.int32)}
+    feeds = {
+        "i": np.array([5, -5, 5, -5, 5, -5], np.int32),
+        "n": np.array([1, 1, 32, 32, -1, -1], np.int32),
+    }
 
     for left, right in (pk.interpret(graph, feeds), pk.compile(graph)(feeds)):
         assert left.tolist() == [10, -10, 0, 0, 0, 0]
@@ -154,15 +167,17 @@ def test_remainders_are_numpys_in_corners() -> None:
     """Zeros keep the divisor's sign, quotients next to a whole number are not rounded up."""
     f, g = pk.var("f", (None,), "float64"), pk.var("g", (None,), "float64")
     graph = pk.Graph([pk.ops.floor_div(f, g), pk.ops.mod(f, g), f // g, f % g])
-    feeds = {"f": np.array([1.0, -1.0, 6.0, -6.0, 7.5, np.inf, 1.0, -0.0, 4.0]),
-             "g": np.array([0.1, 0.1, -3.0, 3.0, -2.0, 2.0, np.inf, 2.0, 0.0])}
+    feeds = {
+        "f": np.array([1.0, -1.0, 6.0, -6.0, 7.5, np.inf, 1.0, -0.0, 4.0]),
+        "g": np.array([0.1, 0.1, -3.0, 3.0, -2.0, 2.0, np.inf, 2.0, 0.0]),
+    }
     with np.errstate(all="ignore"):
-        wanted = np.floor_divide(feeds["f"], feeds["g"]), np.remainder(feeds["f"], feeds["g"])
+        expected = np.floor_divide(feeds["f"], feeds["g"]), np.remainder(feeds["f"], feeds["g"])
 
     for outs in (pk.interpret(graph, feeds), pk.compile(graph)(feeds)):
-        for found, true in zip(outs, wanted * 2, strict=True):
-            np.testing.assert_array_equal(found, true)
-            assert (np.signbit(found) == np.signbit(true))[~np.isnan(true)].all()
+        for result, reference in zip(outs, expected * 2, strict=True):
+            np.testing.assert_array_equal(result, reference)
+            assert (np.signbit(result) == np.signbit(reference))[~np.isnan(reference)].all()
 
 
 def test_complex_numbers_run_in_numpy_steps() -> None:

@@ -1,4 +1,4 @@
-"""The comparison of specimens reports wrong results, and allows no more than it is told."""
+"""The comparison of specimens reports wrong results, within the stated tolerance."""
 
 from __future__ import annotations
 

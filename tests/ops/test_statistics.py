@@ -35,16 +35,16 @@ def test_the_place_of_the_largest_is_one_kernel() -> None:
     assert len(rows_only.attrs["kernel"]) == 1
 
 
-def test_gradients_where_nothing_varies() -> None:
-    """The length of a zero vector and the deviation of equal numbers have the gradient 0."""
+def test_gradients_of_zero_norms_and_deviations_are_zero() -> None:
+    """The norm of a zero vector and the deviation of equal numbers have the gradient 0."""
     v = pk.var("v", (2, 3), "float64")
     at = np.array([[0, 0, 0.0], [2, 2, 2]])
     norm, spread = ops.vector_norm(v, axis=1), ops.std(v, axis=1)
     both = [*pk.gradients([norm], [v]), *pk.gradients([spread], [v])]
-    found = pk.interpret(pk.Graph(both), {"v": at})
+    of_norm, of_std = pk.interpret(pk.Graph(both), {"v": at})
 
-    assert (found[0][0] == 0).all() and np.allclose(found[0][1], 3**-0.5)
-    assert (found[1] == 0).all()
+    assert (of_norm[0] == 0).all() and np.allclose(of_norm[1], 3**-0.5)
+    assert (of_std == 0).all()
 
 
 REFUSED: list[tuple[str, dict[str, Any], str]] = [
@@ -58,14 +58,14 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize("name, params, message", REFUSED)
-def test_wrong_parameters(name: str, params: dict[str, Any], message: str) -> None:
-    """Each says what it needs and what it got."""
+def test_wrong_parameters_are_refused(name: str, params: dict[str, Any], message: str) -> None:
+    """A wrong parameter is refused with what is needed and its value."""
     x = pk.var("x", (3, 4), "int32" if name == "bincount" else "float32")
     with pytest.raises(ShapeError, match=message):
         getattr(ops, name)(x, **params)
 
 
 def test_ranks_need_known_lengths() -> None:
-    """A median of an unknown number of elements has no place to look at."""
+    """A median along an axis of symbolic length is refused."""
     with pytest.raises(ShapeError, match=r"got n element\(s\) along \(0,\)"):
         ops.median(pk.var("x", ("n", 3)), axis=0)
