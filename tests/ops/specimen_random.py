@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from passkit.values.dtype import dtype_of
+from passkit.ast import dt
 from tests.ops.specimens import call, calls, unit
 
 Array = Any
@@ -69,7 +69,7 @@ def drawn(draw: Any) -> Any:
     def reference(key: Array, shape: Any = (), dtype: str = "float32", **params: Any) -> Array:
         numbers = np.asarray(draw(key, shape, dtype, **params))
         narrow = dtype in ("float16", "bfloat16")
-        return (numbers.astype(np.float32) if narrow else numbers).astype(dtype_of(dtype).numpy)
+        return (numbers.astype(np.float32) if narrow else numbers).astype(dt.dtype_of(dtype).numpy)
 
     return reference
 
@@ -77,7 +77,7 @@ def drawn(draw: Any) -> Any:
 def integers(key: Array, shape: Any, dtype: str = "int32", low: int = 0, high: int = 0) -> Array:
     """Return the remainder of 63 bits."""
     rest = (words(key, shape) & ((1 << 63) - 1)) % (high - low)
-    return (rest + low).astype(dtype_of(dtype).numpy)
+    return (rest + low).astype(dt.dtype_of(dtype).numpy)
 
 
 calls(

@@ -17,7 +17,7 @@ from attrs import field, frozen
 
 import passkit as pk
 from passkit import Entry
-from passkit.values.dtype import DType, dtype_of
+from passkit.ast import dt
 
 Array = Any
 Draw = Callable[[np.random.Generator, tuple[int, ...]], Array]
@@ -50,7 +50,7 @@ class Trial:
     def entries(self, prefix: str) -> list[Entry]:
         """Return a variable for each input, named by ``prefix`` and a number."""
         return [
-            pk.var(f"{prefix}_{k}", s, dtype_of(a.dtype))
+            pk.var(f"{prefix}_{k}", s, dt.dtype_of(a.dtype))
             for k, (s, a) in enumerate(zip(self.shapes, self.feeds[0], strict=True))
         ]
 
@@ -74,19 +74,19 @@ class Specimen:
     op: str
     kinds: str
     reference: Callable[..., Any] = field(repr=False)
-    trials: Callable[[DType, np.random.Generator], list[Trial]] = field(repr=False)
+    trials: Callable[[dt.DType, np.random.Generator], list[Trial]] = field(repr=False)
     ulps: float = 0
     slack: float = 0
     of_inputs: bool = False
 
-    def drawn(self, dtype: DType) -> list[Trial]:
+    def drawn(self, dtype: dt.DType) -> list[Trial]:
         """Draw the trials for one dtype; the same each time."""
         seed = zlib.crc32(f"{self.op} {dtype}".encode())
         return self.trials(dtype, np.random.default_rng(seed))
 
-    def dtypes(self) -> list[DType]:
+    def dtypes(self) -> list[dt.DType]:
         """Return the dtypes that it is tested with."""
-        return [dtype_of(n) for kind in self.kinds for n in BY_KIND[kind]]
+        return [dt.dtype_of(n) for kind in self.kinds for n in BY_KIND[kind]]
 
     def build(self, trial: Trial, prefix: str) -> tuple[Entry, ...]:
         """Apply the operator to the variables of a trial and return its outputs."""
@@ -95,9 +95,9 @@ class Specimen:
 
     def expected(self, arrays: Sequence[Array], params: Mapping[str, Any]) -> tuple[Array, ...]:
         """Return the results of the reference, computed in float64 and rounded once to floats."""
-        narrow = [d for a in arrays if (d := dtype_of(a.dtype)).is_float and d.nbytes < 8]
+        narrow = [d for a in arrays if (d := dt.dtype_of(a.dtype)).is_float and d.nbytes < 8]
         wide = [
-            a.astype(np.float64) if dtype_of(a.dtype).is_float and narrow else a for a in arrays
+            a.astype(np.float64) if dt.dtype_of(a.dtype).is_float and narrow else a for a in arrays
         ]
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # of what is empty or all NaN
@@ -136,7 +136,7 @@ unit = between(0.02, 0.98)
 """Draws numbers strictly between 0 and 1."""
 
 
-def cast(values: Array, dtype: DType) -> Array:
+def cast(values: Array, dtype: dt.DType) -> Array:
     """Return drawn values in a dtype: rounded for integers, without sign for unsigned ones."""
     if dtype.kind == "b":
         return np.asarray(values > 0.5)
@@ -147,7 +147,7 @@ def cast(values: Array, dtype: DType) -> Array:
     return np.asarray(values).astype(dtype.numpy)
 
 
-def specials(dtype: DType) -> Array:
+def specials(dtype: dt.DType) -> Array:
     """Return NaN, infinities, zeros of both signs and range ends; for integers the limits."""
     if dtype.kind == "b":
         return np.array([False, True])
@@ -187,7 +187,7 @@ def elementwise(
     input_draws = list(draws) or [normal] * arity
     call_params = dict(params or {})
 
-    def trials(dtype: DType, rng: np.random.Generator) -> list[Trial]:
+    def trials(dtype: dt.DType, rng: np.random.Generator) -> list[Trial]:
         def draw(*shapes: tuple[int, ...]) -> tuple[Array, ...]:
             return tuple(cast(d(rng, s), dtype) for d, s in zip(input_draws, shapes, strict=True))
 
@@ -243,7 +243,7 @@ def reduction(
     """
     call_params = dict(params or {})
 
-    def trials(dtype: DType, rng: np.random.Generator) -> list[Trial]:
+    def trials(dtype: dt.DType, rng: np.random.Generator) -> list[Trial]:
         drawn = []
         for rank, axis, keepdims in REDUCTIONS:
             shapes = [s[-rank:] if rank else () for s in EXTENTS[: 4 if rank else 1]]
@@ -300,7 +300,7 @@ def calls(
         draw: draws the inputs of which a call states the shape.
     """
 
-    def trials(dtype: DType, rng: np.random.Generator) -> list[Trial]:
+    def trials(dtype: dt.DType, rng: np.random.Generator) -> list[Trial]:
         drawn = []
         for c in listed:
             arrays = tuple(_input_array(x, rng, dtype, draw) for x in c.inputs)
@@ -310,7 +310,7 @@ def calls(
     return _register(Specimen(name, kinds, reference, trials, ulps, slack))
 
 
-def _input_array(spec: Any, rng: np.random.Generator, dtype: DType, draw: Draw) -> Array:
+def _input_array(spec: Any, rng: np.random.Generator, dtype: dt.DType, draw: Draw) -> Array:
     """Return the array of an input of `call`."""
     if isinstance(spec, tuple):
         return cast(draw(rng, spec), dtype)
@@ -326,7 +326,7 @@ def mistakes(
         return
     if not expected.size:
         return
-    is_float = expected.dtype.kind == "c" or dtype_of(expected.dtype).is_float
+    is_float = expected.dtype.kind == "c" or dt.dtype_of(expected.dtype).is_float
     if not is_float:
         differs = result != expected
     else:

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import passkit as pk
+from passkit.ast import dt
 from passkit.graph.op import FCodeGen, FSimplify
-from passkit.values.dtype import dtype_of
 from tests.ops.harness import TARGETS, TRANSCENDENTAL, Case, case, check, exact_in_double
 
 erf = np.vectorize(math.erf, otypes=[np.float64])
@@ -230,7 +230,7 @@ def test_other_operators_agree_with_numpy() -> None:
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
 def test_square_roots_by_power(dtype: str) -> None:
     """To the power 0.5, -inf gives inf and -0 gives 0: for a constant, a scalar and an array."""
-    kind = dtype_of(dtype).numpy
+    kind = dt.dtype_of(dtype).numpy
     values = np.array([-inf, -0.0, inf, 4.0, -1.0], kind)
     half = np.array(0.5, kind)
     x, y, z = pk.var("x", (5,), dtype), pk.var("y", (), dtype), pk.var("z", (5,), dtype)
@@ -441,7 +441,7 @@ REAL = [
 
 def all_values(name: str) -> Any:
     """Return all values of a dtype of 8 or 16 bits; of wider ones those next to limits."""
-    kind = dtype_of(name).numpy
+    kind = dt.dtype_of(name).numpy
     if name == "bool":
         return np.array([False, True])
     if kind.itemsize <= 2:

@@ -1,4 +1,4 @@
-"""Every operator's gradient against central differences, over the specimens, in float64.
+"""Every operator's gradient against central differences, over the specimens, in dt.float64.
 
 The walk is over the registry. An operator without a useful derivative stands in `NO_GRADIENT`, with
 the mathematical reason; one that is constant in pieces does not: its gradient is 0.
@@ -16,8 +16,8 @@ import pytest
 
 import passkit as pk
 from passkit import Entry
+from passkit.ast import dt
 from passkit.errors import FeedError
-from passkit.values.dtype import dtype_of, float32, float64
 from tests.ops.central import Measured, differences
 from tests.ops.specimens import SPECIMENS, Specimen, Trial
 from tests.ops.test_values import NAMES
@@ -38,8 +38,8 @@ ENOUGH = 200
 
 
 def differentiable(trial: Trial) -> bool:
-    """Return whether a trial has a float64 input."""
-    return any(dtype_of(a.dtype) is float64 for a in trial.feeds[0])
+    """Return whether a trial has a dt.float64 input."""
+    return any(dt.dtype_of(a.dtype) is dt.float64 for a in trial.feeds[0])
 
 
 def tame(arrays: tuple[Any, ...], rng: np.random.Generator) -> tuple[Any, ...]:
@@ -56,7 +56,7 @@ def tame(arrays: tuple[Any, ...], rng: np.random.Generator) -> tuple[Any, ...]:
 
 def floats(array: Any) -> bool:
     """Return whether an array is of floats."""
-    return dtype_of(array.dtype).is_float
+    return dt.dtype_of(array.dtype).is_float
 
 
 def chosen(trial: Trial) -> list[tuple[Any, ...]]:
@@ -129,7 +129,7 @@ def test_gradients_agree_with_central_differences(name: str) -> None:
         message
         for specimen in SPECIMENS[name]
         if "f" in specimen.kinds
-        for k, trial in enumerate(specimen.drawn(float64))
+        for k, trial in enumerate(specimen.drawn(dt.float64))
         if differentiable(trial)
         for message in mistakes(specimen, trial, np.random.default_rng(k))
     ]
@@ -167,7 +167,7 @@ def test_compiled_gradients_agree_with_interpreted_ones(request: pytest.FixtureR
     names = [n for n in NAMES if n not in NO_GRADIENT and zlib.crc32(n.encode()) % share == 0]
     graphs, feeds = [], []
     for specimen in [SPECIMENS[n][0] for n in names if n in SPECIMENS]:
-        trial = specimen.drawn(float32 if "f" in specimen.kinds else specimen.dtypes()[0])[0]
+        trial = specimen.drawn(dt.float32 if "f" in specimen.kinds else specimen.dtypes()[0])[0]
         arrays = tame(chosen(trial)[-1], np.random.default_rng(0))
         outs = [e for e in specimen.build(trial, "x") if floats_of(e)]
         xs = [n.entries[0] for n in pk.Graph(outs).inputs if floats_of(n.entries[0])]

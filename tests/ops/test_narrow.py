@@ -17,9 +17,8 @@ import pytest
 from attrs import frozen
 
 import passkit as pk
-from passkit import ops
-from passkit.graph.node import Entry
-from passkit.values.dtype import DType, dtype_of
+from passkit import Entry, ops
+from passkit.ast import dt
 from tests.ops.specimens import SPECIMENS, Trial
 from tests.ops.test_gradients import NO_GRADIENT, floats_of, tame
 from tests.ops.test_values import NAMES
@@ -81,7 +80,7 @@ class Measurement:
         narrow = next(a.dtype for a in self.arrays if is_narrow(a.dtype))
         arrays = [a.astype(dtype) if a.dtype == narrow else a for a in self.arrays]
         renamed = {k: dtype if v == narrow.name else v for k, v in self.trial.params.items()}
-        xs = [pk.var(f"x{k}", a.shape, dtype_of(a.dtype)) for k, a in enumerate(arrays)]
+        xs = [pk.var(f"x{k}", a.shape, dt.dtype_of(a.dtype)) for k, a in enumerate(arrays)]
         out = pk.get_op(self.name)(*xs, **renamed)
         outs = list(out) if isinstance(out, (tuple, list)) else [out]
         if self.gradient:
@@ -92,7 +91,7 @@ class Measurement:
 
 def is_narrow(dtype: Any) -> bool:
     """Return whether the dtype of an array is a float of 16 bits."""
-    return dtype_of(dtype).name in NARROW
+    return dt.dtype_of(dtype).name in NARROW
 
 
 def gradients(ys: list[Entry], xs: list[Entry]) -> list[Entry]:
@@ -152,7 +151,7 @@ def narrow_of(measurement: Measurement) -> Any:
 def measurements(name: str, every: bool) -> Iterator[Measurement]:
     """Yield the measurements of an operator: all, or results and gradients at one trial."""
     chance = zlib.crc32(name.encode())
-    for k, dtype in enumerate(map(dtype_of, NARROW)):
+    for k, dtype in enumerate(map(dt.dtype_of, NARROW)):
         if not every and k != chance % 2:
             continue
         for specimen in SPECIMENS[name] if every else SPECIMENS[name][:1]:
@@ -168,7 +167,7 @@ def measurements(name: str, every: bool) -> Iterator[Measurement]:
                             yield Measurement(name, trial, arrays, gradient=True)
 
 
-def scaled(trial: Trial, dtype: DType, scale: int) -> tuple[Any, ...]:
+def scaled(trial: Trial, dtype: dt.DType, scale: int) -> tuple[Any, ...]:
     """Return the largest arrays of a trial up to `ENOUGH` elements, scaled and finite."""
     few = [f for f in trial.feeds if sum(a.size for a in f) <= ENOUGH]
     arrays = max(few or trial.feeds[:1], key=lambda f: sum(a.size for a in f))
@@ -220,7 +219,7 @@ def test_reductions_of_many_elements(dtype: str, values: str) -> None:
         "equal": np.ones(COUNT),
         "large": rng.choice([-300.0, 300.0, 200.0, -150.0], COUNT),
     }[values]
-    x = drawn.astype(dtype_of(dtype).numpy)
+    x = drawn.astype(dt.dtype_of(dtype).numpy)
     wrong = [
         message
         for name in REDUCTIONS

@@ -9,11 +9,11 @@ import pytest
 from attrs import evolve
 
 import passkit as pk
+from passkit.ast import dt
 from passkit.errors import CodeGenError, ShapeError
 from passkit.plan.target import cpu
 from passkit.space.layout import lay_out
 from passkit.space.space import Infeasible
-from passkit.values.dtype import float16
 from tests.ops.central import differences
 from tests.planned import agrees, feeds_of, plan, prebuild
 from tests.teams import team_of
@@ -45,7 +45,7 @@ def test_they_fuse_with_their_neighbours() -> None:
     for graph in graphs:
         exe, feeds = pk.compile(graph), feeds_of(graph, rng)
         assert len(exe.kernels) == 1
-        narrow = any(n.entries[0].dtype is float16 for n in graph.inputs)
+        narrow = any(n.entries[0].dtype is dt.float16 for n in graph.inputs)
         agrees(graph, feeds, exe(feeds), rtol=2e-3 if narrow else 1e-5)
 
 

@@ -7,7 +7,7 @@ import pytest
 from attrs import evolve
 
 import passkit as pk
-from passkit.values.dtype import dtype_of
+from passkit.ast import dt
 from tests.ops.specimens import Specimen, Trial, mistakes
 from tests.random_graphs.registry import standard_ops
 
@@ -68,10 +68,10 @@ def test_references_are_rounded_once() -> None:
 def test_trials_depend_on_operator_and_dtype_only() -> None:
     """The same trials are drawn each time, and others for another dtype."""
     drawing = Specimen("add", "f", np.add, lambda d, rng: [Trial(((),), {}, ((rng.random(2),),))])
-    first, second = (drawing.drawn(dtype_of("float32"))[0].feeds[0][0] for _ in range(2))
+    first, second = (drawing.drawn(dt.dtype_of("float32"))[0].feeds[0][0] for _ in range(2))
 
     assert first.tolist() == second.tolist()
-    assert first.tolist() != drawing.drawn(dtype_of("float64"))[0].feeds[0][0].tolist()
+    assert first.tolist() != drawing.drawn(dt.dtype_of("float64"))[0].feeds[0][0].tolist()
 
 
 def test_operators_that_tests_register_need_no_specimen() -> None:

@@ -17,7 +17,7 @@ import pytest
 from attrs import evolve
 
 import passkit as pk
-from passkit.values.dtype import DType
+from passkit.ast import dt
 from tests.ops.specimens import BY_KIND, SPECIMENS, Specimen, Trial, mistakes
 from tests.random_graphs.registry import standard_ops
 from tests.together import compiled
@@ -35,7 +35,7 @@ TOGETHER = 24
 NAMES = standard_ops()
 
 
-def run(specimen: Specimen, trial: Trial, dtype: DType) -> Iterator[str]:
+def run(specimen: Specimen, trial: Trial, dtype: dt.DType) -> Iterator[str]:
     """Yield a message for each result of the interpreter that differs from the reference."""
     outs = specimen.build(trial, "x")
     graph = pk.Graph(outs)
@@ -50,7 +50,7 @@ def number_of(name: str) -> int:
 
 
 def compare(
-    specimen: Specimen, trial: Trial, dtype: DType, arrays: tuple[Any, ...], results: list[Any]
+    specimen: Specimen, trial: Trial, dtype: dt.DType, arrays: tuple[Any, ...], results: list[Any]
 ) -> Iterator[str]:
     """Yield a message for each result of one call that differs from the reference."""
     expected = specimen.expected(arrays, trial.params)
@@ -76,7 +76,7 @@ def test_interpreter_agrees_with_numpy(name: str) -> None:
     assert not wrong, "\n".join(wrong[:10])
 
 
-def chosen(specimen: Specimen, every: bool) -> list[DType]:
+def chosen(specimen: Specimen, every: bool) -> list[dt.DType]:
     """Return the dtypes to compile for: all, or the first and one by a hash of the name."""
     dtypes = [d for d in specimen.dtypes() if d.name in NATIVE]
     if every or len(dtypes) < 2:
