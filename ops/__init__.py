@@ -25,11 +25,11 @@ _modules = [m.name for m in iter_modules(__path__) if m.name not in LAST_MODULES
 register_later(*(f"{PACKAGE}.{module}" for module in (*_modules, *LAST_MODULES)))
 
 FUNCTIONS = {
-    "unstack": "movement_composites",
     "array_split": "movement_composites",
+    "assign_index": "assigning",
     "broadcast_arrays": "movement_composites",
     "meshgrid": "movement_composites",
-    "assign_index": "assigning",
+    "unstack": "movement_composites",
 }
 """The modules of functions that are no operators, as the number of outputs depends on the call."""
 
