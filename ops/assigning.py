@@ -91,7 +91,8 @@ def assign_index(x: Any, key: Any, value: Any) -> Entry:
     >>> import numpy as np, passkit as pk
     >>> x = pk.var("x", (2, 3))
     >>> y = pk.ops.assign_index(x, (slice(None), 0), 7)
-    >>> pk.compile(y)(x=np.zeros((2, 3), np.float32)).tolist()
+    >>> (result,) = pk.interpret(pk.Graph([y]), {"x": np.zeros((2, 3), np.float32)})
+    >>> result.tolist()
     [[7.0, 0.0, 0.0], [7.0, 0.0, 0.0]]
 
     Args:
