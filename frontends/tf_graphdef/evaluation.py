@@ -18,7 +18,7 @@ from passkit.frontends.tf_graphdef.graph_body import (
     ARGUMENT,
     EXITS,
     GraphBody,
-    Ref,
+    ResultRef,
     reachable_nodes,
     topological_order,
 )
@@ -57,7 +57,7 @@ class BodyEvaluation:
     attrs: Mapping[str, Any] = field(factory=dict)
     """Values of the function's own attributes, given by its caller."""
     values: dict[int, Sequence[AnyValue]] = field(factory=dict)
-    names: dict[Ref, str] = field(factory=dict)
+    names: dict[ResultRef, str] = field(factory=dict)
     """Names for results that differ from their node's name: those of the outputs they become."""
     loop_results: dict[bytes, dict[int, AnyValue]] = field(factory=dict)
     """Final values of each TensorFlow 1 loop by frame name, then by Merge node."""
@@ -66,7 +66,7 @@ class BodyEvaluation:
     loop_name: bytes | None = None
     """For an iteration of a TensorFlow 1 loop, its frame name."""
 
-    def result(self, ref: Ref) -> AnyValue:
+    def result(self, ref: ResultRef) -> AnyValue:
         """Return a result that was computed, here or in an outer evaluation.
 
         Raises:
@@ -90,7 +90,7 @@ class BodyEvaluation:
         return results[index]
 
     def run(
-        self, heads: Sequence[Ref], kind: tuple[Any, ...] = (), targets: int = 0
+        self, heads: Sequence[ResultRef], kind: tuple[Any, ...] = (), targets: int = 0
     ) -> list[AnyValue]:
         """Evaluate the nodes that ``heads`` need, and return their results.
 
@@ -315,9 +315,9 @@ class NodeContext:
         return callee_evaluation.run(body.results, ("call",))
 
 
-def output_names(body: GraphBody, outputs: Sequence[tuple[str, Ref]]) -> dict[Ref, str]:
+def output_names(body: GraphBody, outputs: Sequence[tuple[str, ResultRef]]) -> dict[ResultRef, str]:
     """Map results to the names of the outputs they become, looking through Identity nodes."""
-    names: dict[Ref, str] = {}
+    names: dict[ResultRef, str] = {}
     taken = {ref for _, ref in outputs}
     for name, output in outputs:
         ref, visited = output, {output}

@@ -15,7 +15,7 @@ from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.proto import Budget, NodeDef, node_label, short
 from passkit.frontends.tf_graphdef.result_names import RESULTS
 
-Ref: TypeAlias = tuple[int, int]
+ResultRef: TypeAlias = tuple[int, int]
 """One result of a node: the node's number and the index of the result."""
 
 ARGUMENT = "_Arg"
@@ -40,12 +40,12 @@ class GraphBody:
     producer: int = 0
     """Version of the GraphDef format that the producer wrote."""
     node_numbers: dict[str, int] = field(factory=dict)
-    inputs: list[tuple[Ref, ...]] = field(factory=list)
+    inputs: list[tuple[ResultRef, ...]] = field(factory=list)
     control_inputs: list[tuple[int, ...]] = field(factory=list)
     is_read: bytearray = field(factory=bytearray)
     """For each node, 1 if an edge of another node refers to it."""
     num_arguments: int = 0
-    results: tuple[Ref, ...] = ()
+    results: tuple[ResultRef, ...] = ()
     """The results that a function returns, in order."""
     effects: tuple[int, ...] = ()
     """Nodes that a function runs for their side effects."""
@@ -55,7 +55,7 @@ class GraphBody:
     """The numbers of all Enter nodes."""
     loop_readers: dict[int, list[int]] = field(factory=dict)
     """For each node, the Merge and Switch nodes whose first input it is; filled on first use."""
-    conditions: dict[int, Mapping[Ref, int]] = field(factory=dict)
+    conditions: dict[int, Mapping[ResultRef, int]] = field(factory=dict)
     """For each node, the Switch conditions under which it has a value.
 
     Filled on first use by a Merge.
@@ -153,14 +153,14 @@ def _number(body: GraphBody, budget: Budget) -> None:
             body.all_enters.add(number)
 
 
-Reader: TypeAlias = Callable[[str], tuple[str, int, str]]
+EdgeParser: TypeAlias = Callable[[str], tuple[str, int, str]]
 """Splits the text of an edge into the node's name, the index, and the name of the result."""
 
 
-def _connect(body: GraphBody, node: Any, budget: Budget, read: Reader) -> None:
+def _connect(body: GraphBody, node: Any, budget: Budget, read: EdgeParser) -> None:
     """Resolve the data and control inputs of a node."""
     budget.take(_EDGE_NBYTES * len(node.input), f"the inputs of {node_label(node)}")
-    inputs: list[Ref] = []
+    inputs: list[ResultRef] = []
     control: list[int] = []
     for text in node.input:
         name = text.removeprefix("^")
@@ -175,8 +175,8 @@ def _connect(body: GraphBody, node: Any, budget: Budget, read: Reader) -> None:
 
 
 def _resolve(
-    body: GraphBody, text: str, reader: str, read: Reader, shown: str | None = None
-) -> Ref:
+    body: GraphBody, text: str, reader: str, read: EdgeParser, shown: str | None = None
+) -> ResultRef:
     """Return the node number and result index that the text of an edge refers to."""
     name, index, result = read(text)
     number = body.node_numbers.get(name)

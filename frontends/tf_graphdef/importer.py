@@ -7,15 +7,20 @@ traversals are iterative except for counted function calls, and memory is taken 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from passkit import ops
 from passkit.errors import ModelError, nearest
-from passkit.frontends.tf_graphdef.graph_body import GraphBody, Ref, read_graph_body, reference
+from passkit.frontends.tf_graphdef.graph_body import (
+    GraphBody,
+    ResultRef,
+    read_graph_body,
+    reference,
+)
 from passkit.frontends.tf_graphdef.imported_value import ImportedValue
-from passkit.frontends.tf_graphdef.inputs import find_inputs
+from passkit.frontends.tf_graphdef.inputs import InputDims, find_inputs
 from passkit.frontends.tf_graphdef.model import Model
 from passkit.frontends.tf_graphdef.model_source import ModelSource, read_model
 from passkit.frontends.tf_graphdef.non_arrays import AnyValue, NonArray
@@ -31,8 +36,6 @@ if TYPE_CHECKING:
 else:
     host_ops = Lazy("passkit.frontends.tf_graphdef.host_ops")  # few models need it
 
-Dims: TypeAlias = Sequence[int | str | None]
-
 RUN_NUMBER = "run_number"
 """Input or state variable that makes random draws differ between calls."""
 
@@ -40,7 +43,7 @@ RUN_NUMBER = "run_number"
 def load(
     source: ModelSource,
     outputs: Iterable[str] | str | None = None,
-    shapes: Mapping[str, Dims] | None = None,
+    shapes: Mapping[str, InputDims] | None = None,
     max_nbytes: int | None = None,
     *,
     signature: str | None = None,
@@ -117,7 +120,7 @@ def _run_number(body: GraphBody) -> Entry:
 
 
 def _entries(
-    model: Model, requested: Sequence[tuple[str, Ref]], results: Sequence[AnyValue]
+    model: Model, requested: Sequence[tuple[str, ResultRef]], results: Sequence[AnyValue]
 ) -> list[Entry]:
     """Return the results as entries that carry the output names.
 
@@ -148,7 +151,7 @@ def require_array(model: Model, name: str, value: AnyValue) -> ImportedValue:
 
 def _outputs(
     model: Model, body: GraphBody, outputs: Iterable[str] | str | None
-) -> list[tuple[str, Ref]]:
+) -> list[tuple[str, ResultRef]]:
     """Return name and reference of each requested output.
 
     Raises:
@@ -182,7 +185,9 @@ def _outputs(
     return requested
 
 
-def _output(model: Model, body: GraphBody, public_name: str | None, text: str) -> tuple[str, Ref]:
+def _output(
+    model: Model, body: GraphBody, public_name: str | None, text: str
+) -> tuple[str, ResultRef]:
     """Resolve one output, under its public name if it has one."""
     name, index = reference(text)
     return public_name or name, (node_number(model, body, name, text), index)

@@ -13,7 +13,7 @@ import numpy as np
 from attrs import frozen
 
 from passkit.errors import ModelError, nearest
-from passkit.frontends.tf_graphdef.graph_body import GraphBody, Ref, reference
+from passkit.frontends.tf_graphdef.graph_body import GraphBody, ResultRef, reference
 from passkit.frontends.tf_graphdef.imported_value import ImportCall, value_of
 from passkit.frontends.tf_graphdef.model import Model
 from passkit.frontends.tf_graphdef.non_arrays import (
@@ -30,7 +30,8 @@ from passkit.frontends.tf_graphdef.tensor import NUMBERS, parse_dtype, parse_sha
 from passkit.graph.node import var
 from passkit.values import arguments
 
-Dims: TypeAlias = Sequence[int | str | None]
+InputDims: TypeAlias = Sequence[int | str | None]
+"""Shape of an input: numbers, names of symbolic sizes, and None for unknown dimensions."""
 InputFactory: TypeAlias = Callable[[ImportCall, Sequence[AnyValue]], AnyValue]
 
 _STRING = 7  # DT_STRING
@@ -53,14 +54,14 @@ class ModelInputs:
     """Names that callers may feed, one for each result of a node."""
 
 
-def find_inputs(model: Model, body: GraphBody, shapes: Mapping[str, Dims]) -> ModelInputs:
+def find_inputs(model: Model, body: GraphBody, shapes: Mapping[str, InputDims]) -> ModelInputs:
     """Find the inputs that the signature names, and all other placeholders.
 
     Raises:
         ModelError: If ``shapes`` names no input, or the signature names a missing node.
     """
     placeholder_names: dict[int, str] = {}
-    fed_refs: dict[str, Ref] = {}
+    fed_refs: dict[str, ResultRef] = {}
     for name, text in model.inputs.items():
         node_name, index = reference(text)
         number = body.node_numbers.get(node_name)
@@ -122,15 +123,15 @@ def _bound_factory(variable: ModelVariable) -> InputFactory:
 
 
 def _caller_shapes(
-    model: Model, body: GraphBody, names: Mapping[int, str], shapes: Mapping[str, Dims]
-) -> dict[int, Dims]:
+    model: Model, body: GraphBody, names: Mapping[int, str], shapes: Mapping[str, InputDims]
+) -> dict[int, InputDims]:
     """Return the shapes that the caller gave, by node number.
 
     Raises:
         ModelError: If a name is no input.
     """
     by_name = {name: number for number, name in names.items()}
-    caller_shapes: dict[int, Dims] = {}
+    caller_shapes: dict[int, InputDims] = {}
     for text, shape in shapes.items():
         name, _ = reference(arguments.text("a name in shapes", text))
         number = by_name.get(name, body.node_numbers.get(name))
@@ -149,7 +150,7 @@ def _caller_shapes(
 
 
 def _placeholder_factory(
-    producer: int, name: str | None, caller_shape: Dims | None
+    producer: int, name: str | None, caller_shape: InputDims | None
 ) -> InputFactory:
     """Return the factory of an ordinary placeholder."""
 
@@ -163,7 +164,7 @@ def _make_placeholder(
     call: ImportCall,
     producer: int,
     name: str,
-    caller_shape: Dims | None,
+    caller_shape: InputDims | None,
     inputs: Sequence[AnyValue],
 ) -> AnyValue:
     """Return a graph variable of the placeholder's shape, refined by the caller's shape.
@@ -176,7 +177,7 @@ def _make_placeholder(
     if isinstance(default, NonArray):
         return UnsupportedResult(name)
     type_number = call.attr("dtype", "type") if default is None else NUMBERS[default.dtype.name]
-    shape: Dims | None = None
+    shape: InputDims | None = None
     if "shape" in call.node.attr:
         shape = parse_shape(call.attr("shape", "shape"), where)
     if shape == () and producer < _SCALARS_ARE_UNKNOWN_BEFORE:
@@ -185,7 +186,7 @@ def _make_placeholder(
 
 
 def _make_input(
-    where: str, name: str, type_number: int, shape: Dims | None, caller_shape: Dims | None
+    where: str, name: str, type_number: int, shape: InputDims | None, caller_shape: InputDims | None
 ) -> AnyValue:
     """Return an input of TensorFlow's element type ``type_number``; strings become a `StringInput`.
 
@@ -212,6 +213,6 @@ def _make_input(
     return value_of(var(name, shape if caller_shape is None else caller_shape, dtype))
 
 
-def _format_shape(shape: Dims) -> str:
+def _format_shape(shape: InputDims) -> str:
     """Format a shape for a message, with ``?`` for unknown dimensions."""
     return "(" + ", ".join("?" if d is None else str(d) for d in shape) + ")"

@@ -23,7 +23,7 @@ from passkit.graph.node import Entry
 from passkit.graph.rounding import Rounding, is_narrow_entry, worst_rounding
 from passkit.values.dtype import float32, is_narrow
 
-Result: TypeAlias = Any
+ImportResult: TypeAlias = Any
 """Result of an importer: an ImportedValue, an Entry, or a tuple of them."""
 
 
@@ -31,7 +31,7 @@ Result: TypeAlias = Any
 class OpImporter:
     """Importer of one TensorFlow operator."""
 
-    build: Callable[..., Result]
+    build: Callable[..., ImportResult]
     """Takes the call and its inputs."""
     min_inputs: int
     max_inputs: int | None
@@ -115,10 +115,12 @@ def _build(
     return tuple(m if isinstance(m, ImportedValue) else value_of(m) for m in results)
 
 
-def op_importer(*names: str) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
+def op_importer(
+    *names: str,
+) -> Callable[[Callable[..., ImportResult]], Callable[..., ImportResult]]:
     """Register the decorated function as importer of one or more TensorFlow operators."""
 
-    def register(function: Callable[..., Result]) -> Callable[..., Result]:
+    def register(function: Callable[..., ImportResult]) -> Callable[..., ImportResult]:
         code = function.__code__
         num_inputs = code.co_argcount - 1
         is_variadic = bool(code.co_flags & 0x04)  # has *inputs

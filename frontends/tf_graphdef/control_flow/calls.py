@@ -22,6 +22,7 @@ _STRING = 7  # DT_STRING
 
 @context_importer("PartitionedCall", "StatefulPartitionedCall")
 def _call(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    """Import PartitionedCall and StatefulPartitionedCall."""
     function = ctx.call.attr("f", "func")
     return ctx.call_function(function.name, function.attr, inputs, ctx.call.name)
 
@@ -37,11 +38,13 @@ def _identity(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue
 
 @context_importer("IdentityN")
 def _identity_n(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    """Import IdentityN."""
     return [_identity(ctx, [x])[0] for x in inputs]
 
 
 @context_importer("NoOp")
 def _nothing(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    """Import NoOp."""
     return ()
 
 
@@ -73,12 +76,14 @@ def unavailable_results(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequenc
 
 @context_importer("LoopCond")
 def _passed(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    """Import LoopCond."""
     ctx.check_count(inputs, 1)
     return tuple(inputs)
 
 
 @context_importer("Placeholder")
 def _placeholder(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    """Import Placeholder."""
     raise ModelError(
         f"{ctx.where} stands in {ctx.evaluation.body.where}, and only the model's own graph has "
         f"inputs"

@@ -21,7 +21,7 @@ from passkit.frontends.tf_graphdef.control_flow.loops import run_loop
 from passkit.frontends.tf_graphdef.evaluation import BodyEvaluation, NodeContext, UniformResults
 from passkit.frontends.tf_graphdef.graph_body import (
     GraphBody,
-    Ref,
+    ResultRef,
     reachable_nodes,
     topological_order,
 )
@@ -42,7 +42,7 @@ _VISITS_PER_NODE = 50
 """Number of nodes visited for a Merge that counts as one built node."""
 
 _DEEPEST = 64
-_FREE: Mapping[Ref, int] = {}
+_FREE: Mapping[ResultRef, int] = {}
 """Conditions of a node that always has a value."""
 
 
@@ -91,7 +91,7 @@ def _merge(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     return selected, value_of(make("where", condition, *position_entries))
 
 
-def _condition(ctx: NodeContext, a: Ref, b: Ref) -> tuple[Ref, int]:
+def _condition(ctx: NodeContext, a: ResultRef, b: ResultRef) -> tuple[ResultRef, int]:
     """Return the condition that decides between two values, and its value for the first one.
 
     Raises:
@@ -114,7 +114,7 @@ def _condition(ctx: NodeContext, a: Ref, b: Ref) -> tuple[Ref, int]:
     )
 
 
-def _result_conditions(body: GraphBody, ref: Ref) -> Mapping[Ref, int]:
+def _result_conditions(body: GraphBody, ref: ResultRef) -> Mapping[ResultRef, int]:
     """Return the conditions under which a result is live, and the value of each."""
     number, index = ref
     conditions = body.conditions[number]
@@ -123,7 +123,7 @@ def _result_conditions(body: GraphBody, ref: Ref) -> Mapping[Ref, int]:
     return conditions
 
 
-def _node_conditions(body: GraphBody, number: int) -> Mapping[Ref, int]:
+def _node_conditions(body: GraphBody, number: int) -> Mapping[ResultRef, int]:
     """Return the conditions of all inputs of a node; a Merge drops those that it decides."""
     refs = [ref for ref in body.inputs[number] if ref[0] in body.conditions]
     input_conditions = [_result_conditions(body, ref) for ref in refs]
@@ -159,6 +159,7 @@ def _node_conditions(body: GraphBody, number: int) -> Mapping[Ref, int]:
 
 @context_importer("Enter", "RefEnter", "NextIteration", "RefNextIteration")
 def _passed(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    """Import Enter, RefEnter, NextIteration and RefNextIteration."""
     ctx.check_count(inputs, 1)
     return tuple(inputs)
 
@@ -170,9 +171,9 @@ class _LoopFrame:
     loop_enters: tuple[int, ...]
     """Enter nodes of loop variables, in the order of ``merges``, then those of invariants."""
     merges: tuple[int, ...]
-    next_refs: tuple[Ref, ...]
+    next_refs: tuple[ResultRef, ...]
     """Results that the loop variables take in the next iteration."""
-    condition: Ref
+    condition: ResultRef
 
 
 @context_importer("Exit", "RefExit")

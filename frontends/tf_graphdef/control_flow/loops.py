@@ -21,6 +21,7 @@ from passkit.frontends.tf_graphdef.runtime_loops import LoopFunctions, build_run
 
 @context_importer("While", "StatelessWhile")
 def _while(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    """Import While and StatelessWhile."""
     condition_function, body_function = ctx.call.attr("cond", "func"), ctx.call.attr("body", "func")
 
     def loop_condition(values: Sequence[AnyValue], k: int) -> AnyValue:

@@ -20,7 +20,7 @@ from passkit.graph.node import Node, known_shape
 from passkit.values.dtype import DType
 from passkit.values.size import Extent, Shape
 
-Result: TypeAlias = NodeOutput | tuple[NodeOutput, ...] | None
+ExportResult: TypeAlias = NodeOutput | tuple[NodeOutput, ...] | None
 """Tensors that an exporter wrote; None if it cannot write the node."""
 
 
@@ -109,7 +109,7 @@ class ExportCall:
         )
 
 
-OpExporter = Callable[..., Result]
+OpExporter = Callable[..., ExportResult]
 OP_EXPORTERS: dict[str, OpExporter] = {}
 
 
@@ -128,7 +128,7 @@ def register_renamed(names: Mapping[str, str]) -> None:
     """Register operators that TensorFlow has under another name, with the same inputs."""
     for ours, theirs in names.items():
 
-        def write(call: ExportCall, *inputs: NodeOutput, theirs: str = theirs) -> Result:
+        def write(call: ExportCall, *inputs: NodeOutput, theirs: str = theirs) -> ExportResult:
             if kernel_dtype(theirs, inputs[0].dtype) is None:
                 return None
             return call.result(theirs, *inputs, out=call.dtype)

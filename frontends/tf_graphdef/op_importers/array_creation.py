@@ -9,7 +9,7 @@ import numpy as np
 from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.imported_value import ImportCall, ImportedValue
 from passkit.frontends.tf_graphdef.operators import ops
-from passkit.frontends.tf_graphdef.registry import Result, op_importer
+from passkit.frontends.tf_graphdef.registry import ImportResult, op_importer
 from passkit.values.size import Size
 
 
@@ -22,13 +22,15 @@ def _known_number(value: ImportedValue) -> Any:
 
 
 @op_importer("Fill")
-def _fill(call: ImportCall, shape: ImportedValue, x: ImportedValue) -> Result:
+def _fill(call: ImportCall, shape: ImportedValue, x: ImportedValue) -> ImportResult:
+    """Import Fill."""
     result_shape = tuple(call.extents(shape, "shape"))
     return ops.broadcast_to(x.entry, shape=result_shape, name=call.name)
 
 
 @op_importer("Empty")
-def _empty(call: ImportCall, shape: ImportedValue) -> Result:
+def _empty(call: ImportCall, shape: ImportedValue) -> ImportResult:
+    """Import Empty."""
     result_shape = tuple(call.extents(shape, "shape"))
     return ops.zeros(result_shape, dtype=call.dtype("dtype").name, name=call.name)
 
@@ -36,7 +38,7 @@ def _empty(call: ImportCall, shape: ImportedValue) -> Result:
 @op_importer("Range")
 def _range(
     call: ImportCall, start: ImportedValue, limit: ImportedValue, delta: ImportedValue
-) -> Result:
+) -> ImportResult:
     """Import a range of known numbers, or of integers up to a symbolic size.
 
     Raises:
@@ -72,7 +74,8 @@ def _range(
 @op_importer("LinSpace")
 def _lin_space(
     call: ImportCall, start: ImportedValue, stop: ImportedValue, num: ImportedValue
-) -> Result:
+) -> ImportResult:
+    """Import LinSpace."""
     (count,) = call.extents(num, "num")[:1] or (0,)
     if isinstance(count, int) and count < 1:
         raise ModelError(f"{call.where} needs a num of at least 1, got {count}")
@@ -92,7 +95,8 @@ def _one_hot(
     depth: ImportedValue,
     on: ImportedValue,
     off: ImportedValue,
-) -> Result:
+) -> ImportResult:
+    """Import OneHot."""
     (count,) = call.extents(depth, "depth")[:1] or (-1,)
     axis = call.attr("axis", "i", -1)
     on_number, off_number = _known_number(on), _known_number(off)

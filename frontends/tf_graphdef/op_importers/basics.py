@@ -4,63 +4,70 @@ from __future__ import annotations
 
 from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.imported_value import ImportCall, ImportedValue
-from passkit.frontends.tf_graphdef.registry import Result, op_importer
+from passkit.frontends.tf_graphdef.registry import ImportResult, op_importer
 from passkit.frontends.tf_graphdef.tensor import parse_tensor
 from passkit.values.dtype import dtype_of
 from passkit.values.size import Extent, numel
 
 
 @op_importer("Identity", "StopGradient", "PreventGradient", "Snapshot")
-def _identity(call: ImportCall, x: ImportedValue) -> Result:
+def _identity(call: ImportCall, x: ImportedValue) -> ImportResult:
+    """Import Identity, StopGradient, PreventGradient and Snapshot."""
     return x
 
 
 @op_importer("CheckNumerics", "CheckNumericsV2")
-def _check_numerics(call: ImportCall, x: ImportedValue) -> Result:
+def _check_numerics(call: ImportCall, x: ImportedValue) -> ImportResult:
     """Return the input; kernels continue with NaN and infinities, and Assert is dropped, too."""
     return x
 
 
 @op_importer("IdentityN")
-def _identity_n(call: ImportCall, *values: ImportedValue) -> Result:
+def _identity_n(call: ImportCall, *values: ImportedValue) -> ImportResult:
+    """Import IdentityN."""
     return values
 
 
 @op_importer("PlaceholderWithDefault")
-def _default(call: ImportCall, x: ImportedValue) -> Result:
+def _default(call: ImportCall, x: ImportedValue) -> ImportResult:
     """Return the default; inputs of a compiled program must be fed in every call."""
     return x
 
 
 @op_importer("Const")
-def _const(call: ImportCall) -> Result:
+def _const(call: ImportCall) -> ImportResult:
+    """Import Const."""
     array = parse_tensor(call.attr("value", "tensor"), call.where, call.budget)
     return ImportedValue(call.name, dtype_of(array.dtype), array=array)
 
 
 @op_importer("Shape")
-def _shape(call: ImportCall, x: ImportedValue) -> Result:
+def _shape(call: ImportCall, x: ImportedValue) -> ImportResult:
+    """Import Shape."""
     return call.known_value(call.index_type("out_type"), list(call.shape(x)))
 
 
 @op_importer("Size")
-def _size(call: ImportCall, x: ImportedValue) -> Result:
+def _size(call: ImportCall, x: ImportedValue) -> ImportResult:
+    """Import Size."""
     return call.known_value(call.index_type("out_type"), numel(call.shape(x)))
 
 
 @op_importer("Rank")
-def _rank(call: ImportCall, x: ImportedValue) -> Result:
+def _rank(call: ImportCall, x: ImportedValue) -> ImportResult:
+    """Import Rank."""
     return call.known_value(dtype_of("int32"), len(call.shape(x)))
 
 
 @op_importer("ShapeN")
-def _shape_n(call: ImportCall, *values: ImportedValue) -> Result:
+def _shape_n(call: ImportCall, *values: ImportedValue) -> ImportResult:
+    """Import ShapeN."""
     dtype = call.index_type("out_type")
     return tuple(call.known_value(dtype, list(call.shape(v))) for v in values)
 
 
 @op_importer("ConcatOffset")
-def _concat_offset(call: ImportCall, axis: ImportedValue, *shapes: ImportedValue) -> Result:
+def _concat_offset(call: ImportCall, axis: ImportedValue, *shapes: ImportedValue) -> ImportResult:
     """Return, for each input of a concatenation, its offset in the result."""
     axis_number, offsets = call.integer(axis, "axis"), []
     start: Extent = 0
@@ -99,13 +106,14 @@ def _two_shapes(
 
 
 @op_importer("BroadcastArgs")
-def _broadcast_args(call: ImportCall, a: ImportedValue, b: ImportedValue) -> Result:
+def _broadcast_args(call: ImportCall, a: ImportedValue, b: ImportedValue) -> ImportResult:
+    """Import BroadcastArgs."""
     pairs = _two_shapes(call, a, b)
     return call.known_value(a.dtype, [m if n == 1 else n for n, m in pairs])
 
 
 @op_importer("BroadcastGradientArgs")
-def _broadcast_gradient_args(call: ImportCall, a: ImportedValue, b: ImportedValue) -> Result:
+def _broadcast_gradient_args(call: ImportCall, a: ImportedValue, b: ImportedValue) -> ImportResult:
     """Return the axes along which each of two shapes is broadcast."""
     pairs = _two_shapes(call, a, b)
     ranks = [len(call.extents(v, "shape")) for v in (a, b)]

@@ -12,7 +12,7 @@ from passkit.frontends.tf_graphdef.node_windows import (
 )
 from passkit.frontends.tf_graphdef.operators import ops
 from passkit.frontends.tf_graphdef.proto import short
-from passkit.frontends.tf_graphdef.registry import Result, op_importer
+from passkit.frontends.tf_graphdef.registry import ImportResult, op_importer
 from passkit.graph.infer import show_shape
 from passkit.graph.node import Entry
 from passkit.ops.layouts import as_dtype, from_last, to_last, wide
@@ -77,7 +77,8 @@ def _groups(call: ImportCall, channels: Extent, filters: tuple[int, ...]) -> int
 
 
 @op_importer("Conv2D", "Conv3D")
-def _conv(call: ImportCall, x: ImportedValue, filters: ImportedValue) -> Result:
+def _conv(call: ImportCall, x: ImportedValue, filters: ImportedValue) -> ImportResult:
+    """Import Conv2D and Conv3D."""
     return convolved(call, x, filters, AXES[call.node.op])
 
 
@@ -110,7 +111,8 @@ def _convolve(
 
 
 @op_importer("DepthwiseConv2dNative")
-def _depthwise(call: ImportCall, x: ImportedValue, filters: ImportedValue) -> Result:
+def _depthwise(call: ImportCall, x: ImportedValue, filters: ImportedValue) -> ImportResult:
+    """Import DepthwiseConv2dNative."""
     return depthwise_convolved(call, x, filters)
 
 
@@ -151,7 +153,8 @@ def _input_size(call: ImportCall, sizes: ImportedValue, count: int) -> Shape:
 @op_importer("Conv2DBackpropInput", "Conv3DBackpropInputV2")
 def _back_to_input(
     call: ImportCall, sizes: ImportedValue, filters: ImportedValue, dy: ImportedValue
-) -> Result:
+) -> ImportResult:
+    """Import Conv2DBackpropInput and Conv3DBackpropInputV2."""
     _check_floats(call, filters, dy)
     count = AXES[call.node.op]
     *size, channels = _input_size(call, sizes, count)
@@ -164,7 +167,8 @@ def _back_to_input(
 @op_importer("DepthwiseConv2dNativeBackpropInput")
 def _depthwise_back_to_input(
     call: ImportCall, sizes: ImportedValue, filters: ImportedValue, dy: ImportedValue
-) -> Result:
+) -> ImportResult:
+    """Import DepthwiseConv2dNativeBackpropInput."""
     _check_floats(call, filters, dy)
     *size, _ = _input_size(call, sizes, 2)
     taps = _filter_shape(call, call.shape(filters), 2)
@@ -195,7 +199,8 @@ def _gradient_of_input(
 @op_importer("Conv2DBackpropFilter", "Conv3DBackpropFilterV2")
 def _back_to_filter(
     call: ImportCall, x: ImportedValue, sizes: ImportedValue, dy: ImportedValue
-) -> Result:
+) -> ImportResult:
+    """Import Conv2DBackpropFilter and Conv3DBackpropFilterV2."""
     _check_floats(call, x, dy)
     count = AXES[call.node.op]
     taps = _filter_shape(call, call.ints(sizes, "filter_sizes"), count)
@@ -206,7 +211,8 @@ def _back_to_filter(
 @op_importer("DepthwiseConv2dNativeBackpropFilter")
 def _depthwise_back_to_filter(
     call: ImportCall, x: ImportedValue, sizes: ImportedValue, dy: ImportedValue
-) -> Result:
+) -> ImportResult:
+    """Import DepthwiseConv2dNativeBackpropFilter."""
     _check_floats(call, x, dy)
     taps = _filter_shape(call, call.ints(sizes, "filter_sizes"), 2)
     out = _gradient_of_filter(call, x, dy, taps[:2], taps[2])

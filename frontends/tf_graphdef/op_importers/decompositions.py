@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from passkit.frontends.tf_graphdef.imported_value import ImportCall, ImportedValue
 from passkit.frontends.tf_graphdef.operators import ops
-from passkit.frontends.tf_graphdef.registry import Result, op_importer, register_renamed
+from passkit.frontends.tf_graphdef.registry import ImportResult, op_importer, register_renamed
 from passkit.graph.node import Entry
 
 register_renamed(1, {"MatrixDeterminant": "det", "LogMatrixDeterminant": "slogdet"})
@@ -19,12 +19,13 @@ def _symmetric(x: Entry) -> Entry:
 
 
 @op_importer("Cholesky")
-def _cholesky(call: ImportCall, x: ImportedValue) -> Result:
+def _cholesky(call: ImportCall, x: ImportedValue) -> ImportResult:
+    """Import Cholesky."""
     return ops.cholesky(_symmetric(x.entry), name=call.name)
 
 
 @op_importer("SelfAdjointEigV2")
-def _eigh(call: ImportCall, x: ImportedValue) -> Result:
+def _eigh(call: ImportCall, x: ImportedValue) -> ImportResult:
     """Import an eigendecomposition; without vectors the second result is empty."""
     values, vectors = ops.eigh(_symmetric(x.entry))
     has_vectors = call.attr("compute_v", "b", True)
@@ -32,19 +33,22 @@ def _eigh(call: ImportCall, x: ImportedValue) -> Result:
 
 
 @op_importer("MatrixInverse")
-def _inverse(call: ImportCall, x: ImportedValue) -> Result:
+def _inverse(call: ImportCall, x: ImportedValue) -> ImportResult:
+    """Import MatrixInverse."""
     inverse = ops.inv(x.entry)
     return ops.matrix_transpose(inverse) if call.attr("adjoint", "b", False) else inverse
 
 
 @op_importer("MatrixSolve")
-def _solve(call: ImportCall, a: ImportedValue, b: ImportedValue) -> Result:
+def _solve(call: ImportCall, a: ImportedValue, b: ImportedValue) -> ImportResult:
+    """Import MatrixSolve."""
     adjoint = call.attr("adjoint", "b", False)
     return ops.matrix_solve(a.entry, b.entry, adjoint=adjoint, name=call.name)
 
 
 @op_importer("MatrixTriangularSolve")
-def _triangular_solve(call: ImportCall, a: ImportedValue, b: ImportedValue) -> Result:
+def _triangular_solve(call: ImportCall, a: ImportedValue, b: ImportedValue) -> ImportResult:
+    """Import MatrixTriangularSolve."""
     return ops.matrix_triangular_solve(
         a.entry,
         b.entry,
@@ -55,13 +59,14 @@ def _triangular_solve(call: ImportCall, a: ImportedValue, b: ImportedValue) -> R
 
 
 @op_importer("Qr")
-def _qr(call: ImportCall, x: ImportedValue) -> Result:
+def _qr(call: ImportCall, x: ImportedValue) -> ImportResult:
+    """Import Qr."""
     mode = "complete" if call.attr("full_matrices", "b", False) else "reduced"
     return tuple(ops.qr(x.entry, mode=mode))
 
 
 @op_importer("Svd")
-def _svd(call: ImportCall, x: ImportedValue) -> Result:
+def _svd(call: ImportCall, x: ImportedValue) -> ImportResult:
     """Import an SVD, with singular values first and right vectors as columns."""
     if not call.attr("compute_uv", "b", True):
         empty = ops.zeros((0,), dtype=x.dtype.name)

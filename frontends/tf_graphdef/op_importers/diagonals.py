@@ -16,7 +16,7 @@ from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.imported_value import ImportCall, ImportedValue
 from passkit.frontends.tf_graphdef.operators import ops
 from passkit.frontends.tf_graphdef.proto import short
-from passkit.frontends.tf_graphdef.registry import Result, op_importer
+from passkit.frontends.tf_graphdef.registry import ImportResult, op_importer
 from passkit.graph.infer import show_shape
 from passkit.graph.node import Entry, as_entry
 from passkit.values.size import Shape, numel
@@ -103,7 +103,7 @@ def _matrix_size(call: ImportCall, shape: Shape, band: Band) -> tuple[int, int]:
 
 
 @op_importer("Diag")
-def _diag(call: ImportCall, x: ImportedValue) -> Result:
+def _diag(call: ImportCall, x: ImportedValue) -> ImportResult:
     """Import Diag: element (i, j) moves to (i, j, i, j)."""
     shape = call.shape(x)
     diagonal_matrix = ops.diag_embed(ops.reshape(x.entry, shape=(numel(shape),)))
@@ -111,7 +111,8 @@ def _diag(call: ImportCall, x: ImportedValue) -> Result:
 
 
 @op_importer("DiagPart")
-def _diag_part(call: ImportCall, x: ImportedValue) -> Result:
+def _diag_part(call: ImportCall, x: ImportedValue) -> ImportResult:
+    """Import DiagPart."""
     shape = call.shape(x)
     half = shape[: len(shape) // 2]
     if len(shape) % 2 or half != shape[len(half) :]:
@@ -121,17 +122,20 @@ def _diag_part(call: ImportCall, x: ImportedValue) -> Result:
 
 
 @op_importer("MatrixDiag")
-def _matrix_diag(call: ImportCall, x: ImportedValue) -> Result:
+def _matrix_diag(call: ImportCall, x: ImportedValue) -> ImportResult:
+    """Import MatrixDiag."""
     return ops.diag_embed(x.entry, name=call.name)
 
 
 @op_importer("MatrixDiagPart")
-def _matrix_diag_part(call: ImportCall, x: ImportedValue) -> Result:
+def _matrix_diag_part(call: ImportCall, x: ImportedValue) -> ImportResult:
+    """Import MatrixDiagPart."""
     return ops.diagonal(x.entry, name=call.name)
 
 
 @op_importer("MatrixSetDiag")
-def _matrix_set_diag(call: ImportCall, x: ImportedValue, diagonal: ImportedValue) -> Result:
+def _matrix_set_diag(call: ImportCall, x: ImportedValue, diagonal: ImportedValue) -> ImportResult:
+    """Import MatrixSetDiag."""
     return _replace_band(call, x, diagonal, Band(0, 0, True, True))
 
 
@@ -143,7 +147,8 @@ def _matrix_diag_band(
     num_rows: ImportedValue,
     num_cols: ImportedValue,
     padding: ImportedValue,
-) -> Result:
+) -> ImportResult:
+    """Import MatrixDiagV2 and MatrixDiagV3."""
     band, shape = _read_band(call, k), call.shape(x)
     rows, columns = call.integer(num_rows, "num_rows"), call.integer(num_cols, "num_cols")
     if band.count == 1 and rows == columns == -1 and _is_zero(padding):
@@ -177,7 +182,8 @@ def _matrix_diag_band(
 @op_importer("MatrixDiagPartV2", "MatrixDiagPartV3")
 def _matrix_band(
     call: ImportCall, x: ImportedValue, k: ImportedValue, padding: ImportedValue
-) -> Result:
+) -> ImportResult:
+    """Import MatrixDiagPartV2 and MatrixDiagPartV3."""
     band, shape = _read_band(call, k), call.shape(x)
     if band.count == 1:
         return ops.diagonal(x.entry, offset=band.low, name=call.name)
@@ -199,7 +205,8 @@ def _matrix_band(
 @op_importer("MatrixSetDiagV2", "MatrixSetDiagV3")
 def _matrix_set_band(
     call: ImportCall, x: ImportedValue, diagonal: ImportedValue, k: ImportedValue
-) -> Result:
+) -> ImportResult:
+    """Import MatrixSetDiagV2 and MatrixSetDiagV3."""
     return _replace_band(call, x, diagonal, _read_band(call, k))
 
 
@@ -238,7 +245,8 @@ def _is_zero(value: ImportedValue) -> bool:
 @op_importer("MatrixBandPart")
 def _band_part(
     call: ImportCall, x: ImportedValue, low: ImportedValue, high: ImportedValue
-) -> Result:
+) -> ImportResult:
+    """Import MatrixBandPart."""
     return ops.band_part(
         x.entry,
         num_lower=call.integer(low, "num_lower"),

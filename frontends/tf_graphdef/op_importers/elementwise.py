@@ -8,7 +8,7 @@ from passkit import ops
 from passkit.frontends.tf_graphdef.imported_value import ImportCall, ImportedValue
 from passkit.frontends.tf_graphdef.registry import (
     NODE_NBYTES,
-    Result,
+    ImportResult,
     op_importer,
     register_renamed,
 )
@@ -114,14 +114,14 @@ register_renamed(3, {"Betainc": "betainc", "SelectV2": "where"})
 
 
 @op_importer("Div")
-def _div(call: ImportCall, x: ImportedValue, y: ImportedValue) -> Result:
+def _div(call: ImportCall, x: ImportedValue, y: ImportedValue) -> ImportResult:
     """Import a division, which truncates integers."""
     op = ops.trunc_div if x.dtype.is_integer else ops.div
     return op(x.entry, y.entry, name=call.name)
 
 
 @op_importer("LeftShift", "RightShift")
-def _shift(call: ImportCall, x: ImportedValue, n: ImportedValue) -> Result:
+def _shift(call: ImportCall, x: ImportedValue, n: ImportedValue) -> ImportResult:
     """Import a shift.
 
     Counts are clamped to the width as in TensorFlow; passkit shifts all bits out.
@@ -131,36 +131,40 @@ def _shift(call: ImportCall, x: ImportedValue, n: ImportedValue) -> Result:
 
 
 @op_importer("FloorDiv")
-def _floor_div(call: ImportCall, x: ImportedValue, y: ImportedValue) -> Result:
+def _floor_div(call: ImportCall, x: ImportedValue, y: ImportedValue) -> ImportResult:
+    """Import FloorDiv."""
     if x.dtype.is_float:
         return ops.floor(ops.div(x.entry, y.entry), name=call.name)
     return ops.floor_div(x.entry, y.entry, name=call.name)
 
 
 @op_importer("Digamma")
-def _digamma(call: ImportCall, x: ImportedValue) -> Result:
+def _digamma(call: ImportCall, x: ImportedValue) -> ImportResult:
     """Import digamma, which is NaN at 0 in TensorFlow."""
     return ops.where(ops.equal(x.entry, 0), np.nan, ops.digamma(x.entry), name=call.name)
 
 
 @op_importer("Relu6")
-def _relu6(call: ImportCall, x: ImportedValue) -> Result:
+def _relu6(call: ImportCall, x: ImportedValue) -> ImportResult:
+    """Import Relu6."""
     return ops.minimum(ops.relu(x.entry), 6, name=call.name)
 
 
 @op_importer("LeakyRelu")
-def _leaky_relu(call: ImportCall, x: ImportedValue) -> Result:
+def _leaky_relu(call: ImportCall, x: ImportedValue) -> ImportResult:
+    """Import LeakyRelu."""
     return ops.leaky_relu(x.entry, alpha=call.attr("alpha", "f", 0.2), name=call.name)
 
 
 @op_importer("ApproximateEqual")
-def _approximate_equal(call: ImportCall, x: ImportedValue, y: ImportedValue) -> Result:
+def _approximate_equal(call: ImportCall, x: ImportedValue, y: ImportedValue) -> ImportResult:
+    """Import ApproximateEqual."""
     tolerance = call.attr("tolerance", "f", 1e-5)
     return ops.less(ops.abs(x.entry - y.entry), tolerance, name=call.name)
 
 
 @op_importer("Polygamma")
-def _polygamma(call: ImportCall, a: ImportedValue, x: ImportedValue) -> Result:
+def _polygamma(call: ImportCall, a: ImportedValue, x: ImportedValue) -> ImportResult:
     """Import polygamma; orders that are not known to be at most 20 use Hurwitz' zeta function."""
     order_array = a.array if a.dtype.is_float else None
     order = (
@@ -178,12 +182,16 @@ def _polygamma(call: ImportCall, a: ImportedValue, x: ImportedValue) -> Result:
 
 
 @op_importer("ClipByValue")
-def _clip(call: ImportCall, x: ImportedValue, low: ImportedValue, high: ImportedValue) -> Result:
+def _clip(
+    call: ImportCall, x: ImportedValue, low: ImportedValue, high: ImportedValue
+) -> ImportResult:
+    """Import ClipByValue."""
     return ops.maximum(ops.minimum(x.entry, high.entry), low.entry, name=call.name)
 
 
 @op_importer("AddN", "AccumulateNV2")
-def _add_n(call: ImportCall, *values: ImportedValue) -> Result:
+def _add_n(call: ImportCall, *values: ImportedValue) -> ImportResult:
+    """Import AddN and AccumulateNV2."""
     call.budget.take(NODE_NBYTES * len(values), call.where)
     total = values[0].entry
     for value in values[1:]:
@@ -194,7 +202,7 @@ def _add_n(call: ImportCall, *values: ImportedValue) -> Result:
 @op_importer("Select")
 def _select(
     call: ImportCall, condition: ImportedValue, x: ImportedValue, y: ImportedValue
-) -> Result:
+) -> ImportResult:
     """Import Select; a condition of rank 1 selects rows, unlike in broadcasting."""
     condition_entry, rank = condition.entry, len(call.shape(x))
     if len(call.shape(condition)) == 1 and rank > 1:
@@ -203,7 +211,7 @@ def _select(
 
 
 @op_importer("Bucketize")
-def _bucketize(call: ImportCall, x: ImportedValue) -> Result:
+def _bucketize(call: ImportCall, x: ImportedValue) -> ImportResult:
     """Import Bucketize: the number of boundaries, which are float32, that are at most x."""
     bounds = call.floats("boundaries")
     compare_dtype = dtype_of("float64" if x.dtype.name == "float64" else "float32")

@@ -10,7 +10,7 @@ from typing import Any
 
 from passkit.frontends.tf_graphdef.imported_value import ImportCall, ImportedValue
 from passkit.frontends.tf_graphdef.operators import ops
-from passkit.frontends.tf_graphdef.registry import Result, op_importer
+from passkit.frontends.tf_graphdef.registry import ImportResult, op_importer
 from passkit.graph.node import Entry
 
 SCALE, ALPHA = 1.0507009873554805, 1.6732632423543772
@@ -50,7 +50,7 @@ OF_DY_LAST: dict[str, Callable[[Entry, Entry], Entry]] = {
 def _register_gradient(name: str, derivative: Callable[[Entry, Entry], Any]) -> None:
     """Register the importer of a gradient."""
 
-    def gradient(call: ImportCall, a: ImportedValue, b: ImportedValue) -> Result:
+    def gradient(call: ImportCall, a: ImportedValue, b: ImportedValue) -> ImportResult:
         return derivative(a.entry, b.entry)
 
     op_importer(name)(gradient)
@@ -61,6 +61,7 @@ for _name, _slope in (OF_DY_FIRST | OF_DY_LAST).items():
 
 
 @op_importer("LeakyReluGrad")
-def _leaky_relu(call: ImportCall, dy: ImportedValue, x: ImportedValue) -> Result:
+def _leaky_relu(call: ImportCall, dy: ImportedValue, x: ImportedValue) -> ImportResult:
+    """Import LeakyReluGrad."""
     alpha = call.attr("alpha", "f", 0.2)
     return ops.where(x.entry > 0, dy.entry, dy.entry * alpha, name=call.name)

@@ -9,7 +9,7 @@ from passkit.frontends.tf_graphdef.imported_value import ImportCall, ImportedVal
 from passkit.frontends.tf_graphdef.node_windows import channels_first
 from passkit.frontends.tf_graphdef.op_importers.convolutions import convolved, depthwise_convolved
 from passkit.frontends.tf_graphdef.operators import ops
-from passkit.frontends.tf_graphdef.registry import Result, op_importer
+from passkit.frontends.tf_graphdef.registry import ImportResult, op_importer
 from passkit.graph.node import Entry
 
 FOLLOWING: dict[str, Callable[[Entry, float], Entry]] = {
@@ -28,7 +28,8 @@ FOLLOWING: dict[str, Callable[[Entry, float], Entry]] = {
 @op_importer("_FusedConv2D")
 def _fused_conv(
     call: ImportCall, x: ImportedValue, filters: ImportedValue, *args: ImportedValue
-) -> Result:
+) -> ImportResult:
+    """Import _FusedConv2D."""
     filter_format = call.attr("filter_format", "s", b"HWIO")
     if filter_format != b"HWIO":
         raise ModelError(f"{call.where} needs the filter_format HWIO, got {filter_format!r}")
@@ -39,7 +40,8 @@ def _fused_conv(
 @op_importer("_FusedDepthwiseConv2dNative")
 def _fused_depthwise(
     call: ImportCall, x: ImportedValue, filters: ImportedValue, *args: ImportedValue
-) -> Result:
+) -> ImportResult:
+    """Import _FusedDepthwiseConv2dNative."""
     axis = 1 if channels_first(call, 2) else 3
     return _apply_fused_ops(call, depthwise_convolved(call, x, filters), args, axis)
 
@@ -47,7 +49,8 @@ def _fused_depthwise(
 @op_importer("_FusedMatMul")
 def _fused_matmul(
     call: ImportCall, a: ImportedValue, b: ImportedValue, *args: ImportedValue
-) -> Result:
+) -> ImportResult:
+    """Import _FusedMatMul."""
     transposes = {f"transpose_{k}": call.attr(f"transpose_{k}", "b", False) for k in "ab"}
     return _apply_fused_ops(call, ops.matmul(a.entry, b.entry, **transposes), args, 1)
 

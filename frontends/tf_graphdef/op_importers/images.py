@@ -12,7 +12,7 @@ from passkit.frontends.tf_graphdef.imported_value import ImportCall, ImportedVal
 from passkit.frontends.tf_graphdef.input_gradient import input_gradient
 from passkit.frontends.tf_graphdef.operators import ops
 from passkit.frontends.tf_graphdef.proto import short
-from passkit.frontends.tf_graphdef.registry import Result, op_importer
+from passkit.frontends.tf_graphdef.registry import ImportResult, op_importer
 from passkit.frontends.tf_graphdef.resampling import KERNELS, resampling_weights
 from passkit.graph.infer import show_shape
 from passkit.graph.node import Entry, constant
@@ -52,7 +52,7 @@ def _alignment_flags(call: ImportCall) -> dict[str, bool]:
 
 
 @op_importer(*RESIZED)
-def _resize(call: ImportCall, x: ImportedValue, size: ImportedValue) -> Result:
+def _resize(call: ImportCall, x: ImportedValue, size: ImportedValue) -> ImportResult:
     """Import a resize; all methods but the nearest pixel return float32."""
     data = x.entry
     if call.node.op != "ResizeNearestNeighbor" and x.dtype is not SINGLE:
@@ -113,7 +113,7 @@ def _enlarge(x: Entry, factors: list[int], nearest: bool) -> Entry:
 
 
 @op_importer("ResizeNearestNeighborGrad")
-def _nearest_grad(call: ImportCall, dy: ImportedValue, size: ImportedValue) -> Result:
+def _nearest_grad(call: ImportCall, dy: ImportedValue, size: ImportedValue) -> ImportResult:
     """Import the gradient of a nearest-pixel resize, which does not depend on the image."""
     shape = call.shape(dy)
     known_images(call, dy)
@@ -125,7 +125,8 @@ def _nearest_grad(call: ImportCall, dy: ImportedValue, size: ImportedValue) -> R
 
 
 @op_importer("ResizeBilinearGrad", "ResizeBicubicGrad")
-def _interpolated_grad(call: ImportCall, dy: ImportedValue, x: ImportedValue) -> Result:
+def _interpolated_grad(call: ImportCall, dy: ImportedValue, x: ImportedValue) -> ImportResult:
+    """Import ResizeBilinearGrad and ResizeBicubicGrad."""
     known_images(call, dy)
     known_images(call, x)
     name = RESIZED[call.node.op.removesuffix("Grad")]
@@ -142,7 +143,7 @@ def _crop_and_resize(
     boxes: ImportedValue,
     images: ImportedValue,
     size: ImportedValue,
-) -> Result:
+) -> ImportResult:
     """Import CropAndResize: boxes (y1, x1, y2, x2) from 0 to 1, resized; outside is a constant."""
     known_images(call, x)
     if len(call.shape(boxes)) != 2:
@@ -205,7 +206,7 @@ def _scale_and_translate(
     size: ImportedValue,
     scale: ImportedValue,
     translation: ImportedValue,
-) -> Result:
+) -> ImportResult:
     """Import ScaleAndTranslate as products with weight matrices, in float32."""
     known_images(call, x)
     kernel = call.attr("kernel_type", "s", b"lanczos3").decode(errors="replace")
@@ -298,33 +299,37 @@ def _saturation(maximum: Entry, chroma: Entry) -> Entry:
 
 
 @op_importer("RGBToHSV")
-def _rgb_to_hsv(call: ImportCall, x: ImportedValue) -> Result:
+def _rgb_to_hsv(call: ImportCall, x: ImportedValue) -> ImportResult:
+    """Import RGBToHSV."""
     hue, top, spread = _to_hue(*_channels(call, x))
     return _join_channels(x, hue, _saturation(top, spread), top)
 
 
 @op_importer("HSVToRGB")
-def _hsv_to_rgb(call: ImportCall, x: ImportedValue) -> Result:
+def _hsv_to_rgb(call: ImportCall, x: ImportedValue) -> ImportResult:
+    """Import HSVToRGB."""
     hue, saturation, top = _channels(call, x)
     return _join_channels(x, *_to_rgb(hue, top, saturation * top))
 
 
 @op_importer("AdjustHue")
-def _adjust_hue(call: ImportCall, x: ImportedValue, delta: ImportedValue) -> Result:
+def _adjust_hue(call: ImportCall, x: ImportedValue, delta: ImportedValue) -> ImportResult:
+    """Import AdjustHue."""
     hue, top, spread = _to_hue(*_channels(call, x))
     new_hue = hue + wide(delta.entry)
     return _join_channels(x, *_to_rgb(new_hue - ops.floor(new_hue), top, spread))
 
 
 @op_importer("AdjustSaturation")
-def _adjust_saturation(call: ImportCall, x: ImportedValue, scale: ImportedValue) -> Result:
+def _adjust_saturation(call: ImportCall, x: ImportedValue, scale: ImportedValue) -> ImportResult:
+    """Import AdjustSaturation."""
     hue, top, spread = _to_hue(*_channels(call, x))
     saturation = ops.clip(_saturation(top, spread) * wide(scale.entry), 0.0, 1.0)
     return _join_channels(x, *_to_rgb(hue, top, saturation * top))
 
 
 @op_importer("AdjustContrastv2")
-def _adjust_contrast(call: ImportCall, x: ImportedValue, factor: ImportedValue) -> Result:
+def _adjust_contrast(call: ImportCall, x: ImportedValue, factor: ImportedValue) -> ImportResult:
     """Import AdjustContrastv2: scale the distance to the mean of each channel."""
     rank = len(call.shape(x))
     if rank < 3:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from passkit import ops
 from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.imported_value import ImportCall, ImportedValue
-from passkit.frontends.tf_graphdef.registry import Result, op_importer
+from passkit.frontends.tf_graphdef.registry import ImportResult, op_importer
 
 SCATTERS = {
     "TensorScatterAdd": "tensor_scatter_nd_add",
@@ -18,14 +18,15 @@ SCATTERS = {
 
 
 @op_importer("Gather")
-def _gather(call: ImportCall, x: ImportedValue, indices: ImportedValue) -> Result:
+def _gather(call: ImportCall, x: ImportedValue, indices: ImportedValue) -> ImportResult:
+    """Import Gather."""
     return ops.gather(x.entry, indices.entry, name=call.name)
 
 
 @op_importer("GatherV2")
 def _gather_v2(
     call: ImportCall, x: ImportedValue, indices: ImportedValue, axis: ImportedValue
-) -> Result:
+) -> ImportResult:
     """Import a gather; negative ``batch_dims`` count from the end."""
     batch_dims = call.attr("batch_dims", "i", 0)
     batch_dims += len(call.shape(indices)) if batch_dims < 0 else 0
@@ -36,14 +37,16 @@ def _gather_v2(
 
 
 @op_importer("GatherNd")
-def _gather_nd(call: ImportCall, x: ImportedValue, indices: ImportedValue) -> Result:
+def _gather_nd(call: ImportCall, x: ImportedValue, indices: ImportedValue) -> ImportResult:
+    """Import GatherNd."""
     return ops.gather_nd(x.entry, indices.entry, name=call.name)
 
 
 @op_importer("ScatterNd")
 def _scatter_nd(
     call: ImportCall, indices: ImportedValue, updates: ImportedValue, shape: ImportedValue
-) -> Result:
+) -> ImportResult:
+    """Import ScatterNd."""
     result_shape = tuple(call.extents(shape, "shape"))
     if updates.dtype.kind == "b":
         raise ModelError(f"{call.where} needs numbers to add up, got {updates.dtype}")
@@ -53,12 +56,13 @@ def _scatter_nd(
 @op_importer(*SCATTERS)
 def _tensor_scatter(
     call: ImportCall, x: ImportedValue, indices: ImportedValue, updates: ImportedValue
-) -> Result:
+) -> ImportResult:
     op = getattr(ops, SCATTERS[call.node.op])
     return op(x.entry, indices.entry, updates.entry, name=call.name)
 
 
 @op_importer("InvertPermutation")
-def _invert_permutation(call: ImportCall, x: ImportedValue) -> Result:
+def _invert_permutation(call: ImportCall, x: ImportedValue) -> ImportResult:
+    """Import InvertPermutation."""
     inverse = ops.invert_permutation(x.entry)
     return ops.cast(inverse, dtype=x.dtype.name, name=call.name)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.imported_value import ImportCall, ImportedValue
 from passkit.frontends.tf_graphdef.operators import ops
-from passkit.frontends.tf_graphdef.registry import Result, op_importer
+from passkit.frontends.tf_graphdef.registry import ImportResult, op_importer
 
 
 @op_importer("MatMul")
-def _matmul(call: ImportCall, a: ImportedValue, b: ImportedValue) -> Result:
+def _matmul(call: ImportCall, a: ImportedValue, b: ImportedValue) -> ImportResult:
+    """Import MatMul."""
     return ops.matmul(
         a.entry,
         b.entry,
@@ -20,7 +21,7 @@ def _matmul(call: ImportCall, a: ImportedValue, b: ImportedValue) -> Result:
 
 
 @op_importer("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3")
-def _batch_matmul(call: ImportCall, a: ImportedValue, b: ImportedValue) -> Result:
+def _batch_matmul(call: ImportCall, a: ImportedValue, b: ImportedValue) -> ImportResult:
     """Import a batched product; V3 has an attribute for the dtype of the result and of the sums."""
     result_dtype = call.dtype("Tout") if call.node.op == "BatchMatMulV3" else a.dtype
     left, right = (
@@ -37,18 +38,21 @@ def _batch_matmul(call: ImportCall, a: ImportedValue, b: ImportedValue) -> Resul
 
 
 @op_importer("Einsum")
-def _einsum(call: ImportCall, *values: ImportedValue) -> Result:
+def _einsum(call: ImportCall, *values: ImportedValue) -> ImportResult:
+    """Import Einsum."""
     equation = call.attr("equation", "s").decode(errors="replace")
     return ops.einsum(*(v.entry for v in values), equation=equation, name=call.name)
 
 
 @op_importer("Cross")
-def _cross(call: ImportCall, a: ImportedValue, b: ImportedValue) -> Result:
+def _cross(call: ImportCall, a: ImportedValue, b: ImportedValue) -> ImportResult:
+    """Import Cross."""
     return ops.cross(a.entry, b.entry, name=call.name)
 
 
 @op_importer("BiasAdd")
-def _bias_add(call: ImportCall, x: ImportedValue, bias: ImportedValue) -> Result:
+def _bias_add(call: ImportCall, x: ImportedValue, bias: ImportedValue) -> ImportResult:
+    """Import BiasAdd."""
     bias_entry, rank = bias.entry, len(call.shape(x))
     data_format = call.attr("data_format", "s", b"NHWC")
     if data_format not in (b"NHWC", b"NCHW"):

@@ -8,64 +8,73 @@ from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.imported_value import ImportCall, ImportedValue
 from passkit.frontends.tf_graphdef.operators import ops
 from passkit.frontends.tf_graphdef.proto import short
-from passkit.frontends.tf_graphdef.registry import NODE_NBYTES, Result, op_importer
+from passkit.frontends.tf_graphdef.registry import NODE_NBYTES, ImportResult, op_importer
 from passkit.frontends.tf_graphdef.shape_arithmetic import squeeze_axes
 from passkit.graph.infer import show_shape
 from passkit.graph.node import Entry
 
 
 @op_importer("Reshape")
-def _reshape(call: ImportCall, x: ImportedValue, shape: ImportedValue) -> Result:
+def _reshape(call: ImportCall, x: ImportedValue, shape: ImportedValue) -> ImportResult:
+    """Import Reshape."""
     new_shape = tuple(call.extents(shape, "shape"))
     return ops.reshape(x.entry, shape=new_shape, name=call.name)
 
 
 @op_importer("Transpose", "ConjugateTranspose")
-def _transpose(call: ImportCall, x: ImportedValue, axes: ImportedValue) -> Result:
+def _transpose(call: ImportCall, x: ImportedValue, axes: ImportedValue) -> ImportResult:
+    """Import Transpose and ConjugateTranspose."""
     permutation = call.ints(axes, "permutation")
     entry = ops.conj(x.entry) if call.node.op == "ConjugateTranspose" else x.entry
     return ops.transpose(entry, axes=permutation, name=call.name)
 
 
 @op_importer("BroadcastTo")
-def _broadcast_to(call: ImportCall, x: ImportedValue, shape: ImportedValue) -> Result:
+def _broadcast_to(call: ImportCall, x: ImportedValue, shape: ImportedValue) -> ImportResult:
+    """Import BroadcastTo."""
     new_shape = tuple(call.extents(shape, "shape"))
     return ops.broadcast_to(x.entry, shape=new_shape, name=call.name)
 
 
 @op_importer("ExpandDims")
-def _expand_dims(call: ImportCall, x: ImportedValue, axis: ImportedValue) -> Result:
+def _expand_dims(call: ImportCall, x: ImportedValue, axis: ImportedValue) -> ImportResult:
+    """Import ExpandDims."""
     position = call.integer(axis, "axis")
     return ops.expand_dims(x.entry, axis=position, name=call.name)
 
 
 @op_importer("Squeeze")
-def _squeeze(call: ImportCall, x: ImportedValue) -> Result:
+def _squeeze(call: ImportCall, x: ImportedValue) -> ImportResult:
+    """Import Squeeze."""
     return ops.squeeze(x.entry, axis=squeeze_axes(call, x), name=call.name)
 
 
 @op_importer("ConcatV2")
-def _concat_v2(call: ImportCall, *values: ImportedValue) -> Result:
+def _concat_v2(call: ImportCall, *values: ImportedValue) -> ImportResult:
+    """Import ConcatV2."""
     return _concat(call, values[:-1], values[-1])
 
 
 @op_importer("ParallelConcat")
-def _parallel_concat(call: ImportCall, *values: ImportedValue) -> Result:
+def _parallel_concat(call: ImportCall, *values: ImportedValue) -> ImportResult:
+    """Import ParallelConcat."""
     return ops.concat(*(v.entry for v in values), axis=0, name=call.name)
 
 
 @op_importer("Concat")
-def _concat_v1(call: ImportCall, *values: ImportedValue) -> Result:
+def _concat_v1(call: ImportCall, *values: ImportedValue) -> ImportResult:
+    """Import Concat."""
     return _concat(call, values[1:], values[0])
 
 
-def _concat(call: ImportCall, values: Sequence[ImportedValue], axis: ImportedValue) -> Result:
+def _concat(call: ImportCall, values: Sequence[ImportedValue], axis: ImportedValue) -> ImportResult:
     axis_number = call.integer(axis, "axis")
     return ops.concat(*(v.entry for v in values), axis=axis_number, name=call.name)
 
 
 @op_importer("Pack")
-def _pack(call: ImportCall, *values: ImportedValue) -> Result:
+def _pack(call: ImportCall, *values: ImportedValue) -> ImportResult:
+    """Import Pack."""
     axis = call.attr("axis", "i", 0)
     call.budget.take(NODE_NBYTES * len(values), call.where)
     rows = [ops.expand_dims(v.entry, axis=axis) for v in values]
@@ -73,7 +82,8 @@ def _pack(call: ImportCall, *values: ImportedValue) -> Result:
 
 
 @op_importer("Split")
-def _split(call: ImportCall, axis: ImportedValue, x: ImportedValue) -> Result:
+def _split(call: ImportCall, axis: ImportedValue, x: ImportedValue) -> ImportResult:
+    """Import Split."""
     parts = call.attr("num_split", "i")
     return _parts(call, x, call.integer(axis, "axis"), parts)
 
@@ -81,7 +91,7 @@ def _split(call: ImportCall, axis: ImportedValue, x: ImportedValue) -> Result:
 @op_importer("SplitV")
 def _split_v(
     call: ImportCall, x: ImportedValue, sizes: ImportedValue, axis: ImportedValue
-) -> Result:
+) -> ImportResult:
     """Import a split by sizes, of which one may be -1 for the rest.
 
     Raises:
@@ -102,7 +112,8 @@ def _split_v(
 
 
 @op_importer("Unpack")
-def _unpack(call: ImportCall, x: ImportedValue) -> Result:
+def _unpack(call: ImportCall, x: ImportedValue) -> ImportResult:
+    """Import Unpack."""
     axis = call.attr("axis", "i", 0)
     parts = _parts(call, x, axis, call.attr("num", "i"))
     return tuple(ops.squeeze(part, axis=axis) for part in parts)
@@ -127,7 +138,7 @@ def _parts(call: ImportCall, x: ImportedValue, axis: int, count: int) -> tuple[E
 
 
 @op_importer("Reverse")
-def _reverse_marked(call: ImportCall, x: ImportedValue, marks: ImportedValue) -> Result:
+def _reverse_marked(call: ImportCall, x: ImportedValue, marks: ImportedValue) -> ImportResult:
     """Import a flip of the axes that are marked True."""
     if marks.array is None or marks.dtype.kind != "b":
         raise ModelError(f"{call.where} needs known bools as its axes, got {call.shown(marks)}")
@@ -136,23 +147,29 @@ def _reverse_marked(call: ImportCall, x: ImportedValue, marks: ImportedValue) ->
 
 
 @op_importer("ReverseV2")
-def _reverse(call: ImportCall, x: ImportedValue, axes: ImportedValue) -> Result:
+def _reverse(call: ImportCall, x: ImportedValue, axes: ImportedValue) -> ImportResult:
+    """Import ReverseV2."""
     return ops.flip(x.entry, axis=call.ints(axes, "axes"), name=call.name)
 
 
 @op_importer("ReverseSequence")
-def _reverse_sequence(call: ImportCall, x: ImportedValue, lengths: ImportedValue) -> Result:
+def _reverse_sequence(call: ImportCall, x: ImportedValue, lengths: ImportedValue) -> ImportResult:
+    """Import ReverseSequence."""
     axes = {"axis": call.attr("seq_dim", "i"), "batch_axis": call.attr("batch_dim", "i", 0)}
     return ops.reverse_sequence(x.entry, lengths.entry, name=call.name, **axes)
 
 
 @op_importer("Roll")
-def _roll(call: ImportCall, x: ImportedValue, shift: ImportedValue, axis: ImportedValue) -> Result:
+def _roll(
+    call: ImportCall, x: ImportedValue, shift: ImportedValue, axis: ImportedValue
+) -> ImportResult:
+    """Import Roll."""
     shifts, axes = call.ints(shift, "shift"), call.ints(axis, "axis")
     return ops.roll(x.entry, shift=shifts, axis=axes, name=call.name)
 
 
 @op_importer("Tile")
-def _tile(call: ImportCall, x: ImportedValue, repetitions: ImportedValue) -> Result:
+def _tile(call: ImportCall, x: ImportedValue, repetitions: ImportedValue) -> ImportResult:
+    """Import Tile."""
     multiples = tuple(call.extents(repetitions, "multiples"))
     return ops.tile(x.entry, repetitions=multiples, name=call.name)

@@ -9,7 +9,7 @@ from passkit.frontends.tf_graphdef.imported_value import ImportCall, ImportedVal
 from passkit.frontends.tf_graphdef.node_windows import channels_first
 from passkit.frontends.tf_graphdef.operators import ops
 from passkit.frontends.tf_graphdef.proto import short
-from passkit.frontends.tf_graphdef.registry import Result, op_importer
+from passkit.frontends.tf_graphdef.registry import ImportResult, op_importer
 from passkit.graph.infer import show_shape
 from passkit.graph.node import Entry, constant
 from passkit.ops.layouts import as_dtype, wide
@@ -45,7 +45,7 @@ def _batch_norm(
     offset: ImportedValue,
     mean: ImportedValue,
     variance: ImportedValue,
-) -> Result:
+) -> ImportResult:
     """Import a batch norm.
 
     Y, running mean and variance, and the statistics that the gradient needs.
@@ -97,7 +97,7 @@ def _statistics(x: ImportedValue, axis: int, rank: int) -> tuple[Entry, Entry]:
 
 
 @op_importer("_FusedBatchNormEx")
-def _batch_norm_ex(call: ImportCall, *values: ImportedValue) -> Result:
+def _batch_norm_ex(call: ImportCall, *values: ImportedValue) -> ImportResult:
     """Import grappler's batch norm, followed by the sum with side inputs and an activation."""
     if len(values) < 5:
         raise ModelError(f"{call.where} needs at least 5 inputs, got {len(values)}")
@@ -124,7 +124,8 @@ def _batch_norm_grad(
     scale: ImportedValue,
     mean: ImportedValue,
     variance: ImportedValue,
-) -> Result:
+) -> ImportResult:
+    """Import FusedBatchNormGrad and FusedBatchNormGradV2."""
     shape = call.shape(x)
     rank, axis = len(shape), _channel_axis(call, shape)
     axes = tuple(k for k in range(rank) if k != axis)
@@ -159,17 +160,19 @@ def _batch_norm_grad_v3(
     mean: ImportedValue,
     variance: ImportedValue,
     space: ImportedValue,
-) -> Result:
+) -> ImportResult:
+    """Import FusedBatchNormGradV3."""
     return _batch_norm_grad(call, dy, x, scale, mean, variance)
 
 
 @op_importer("BiasAddV1")
-def _bias_add(call: ImportCall, x: ImportedValue, bias: ImportedValue) -> Result:
+def _bias_add(call: ImportCall, x: ImportedValue, bias: ImportedValue) -> ImportResult:
+    """Import BiasAddV1."""
     return ops.add(x.entry, bias.entry, name=call.name)
 
 
 @op_importer("BiasAddGrad")
-def _bias_add_grad(call: ImportCall, dy: ImportedValue) -> Result:
+def _bias_add_grad(call: ImportCall, dy: ImportedValue) -> ImportResult:
     """Import the gradient of a bias: the sum over all axes but the channels."""
     shape = call.shape(dy)
     data_format = call.attr("data_format", "s", b"NHWC")

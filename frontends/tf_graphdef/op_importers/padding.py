@@ -6,15 +6,15 @@ from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.imported_value import ImportCall, ImportedValue
 from passkit.frontends.tf_graphdef.operators import ops
 from passkit.frontends.tf_graphdef.proto import short
-from passkit.frontends.tf_graphdef.registry import Result, op_importer
+from passkit.frontends.tf_graphdef.registry import ImportResult, op_importer
 from passkit.graph.node import Entry
 from passkit.values.size import Extent
 
-PadWidths = tuple[tuple[Extent, Extent], ...]
+PaddingWidths = tuple[tuple[Extent, Extent], ...]
 MODES = {b"REFLECT": "reflect", b"SYMMETRIC": "symmetric"}
 
 
-def pairs(call: ImportCall, value: ImportedValue, role: str) -> PadWidths:
+def pairs(call: ImportCall, value: ImportedValue, role: str) -> PaddingWidths:
     """Return (before, after) for each axis.
 
     Args:
@@ -35,7 +35,7 @@ def pairs(call: ImportCall, value: ImportedValue, role: str) -> PadWidths:
     return tuple(zip(flat[::2], flat[1::2], strict=True))
 
 
-def _widths(call: ImportCall, x: ImportedValue, paddings: ImportedValue) -> PadWidths:
+def _widths(call: ImportCall, x: ImportedValue, paddings: ImportedValue) -> PaddingWidths:
     """Return the padding of each axis of ``x``.
 
     Raises:
@@ -53,14 +53,15 @@ def _widths(call: ImportCall, x: ImportedValue, paddings: ImportedValue) -> PadW
 
 
 @op_importer("Pad")
-def _pad(call: ImportCall, x: ImportedValue, paddings: ImportedValue) -> Result:
+def _pad(call: ImportCall, x: ImportedValue, paddings: ImportedValue) -> ImportResult:
+    """Import Pad."""
     return ops.pad_with(x.entry, pad_width=_widths(call, x, paddings), name=call.name)
 
 
 @op_importer("PadV2")
 def _pad_v2(
     call: ImportCall, x: ImportedValue, paddings: ImportedValue, value: ImportedValue
-) -> Result:
+) -> ImportResult:
     """Import a padding with a value; one that depends on data is selected by a mask."""
     widths = _widths(call, x, paddings)
     if value.array is not None and value.array.dtype != object and x.dtype.kind != "c":
@@ -91,13 +92,14 @@ def _mode(call: ImportCall) -> str:
 
 
 @op_importer("MirrorPad")
-def _mirror_pad(call: ImportCall, x: ImportedValue, paddings: ImportedValue) -> Result:
+def _mirror_pad(call: ImportCall, x: ImportedValue, paddings: ImportedValue) -> ImportResult:
+    """Import MirrorPad."""
     widths = _widths(call, x, paddings)
     return ops.pad(x.entry, pad_width=widths, mode=_mode(call), name=call.name)
 
 
 @op_importer("MirrorPadGrad")
-def _mirror_pad_grad(call: ImportCall, dy: ImportedValue, paddings: ImportedValue) -> Result:
+def _mirror_pad_grad(call: ImportCall, dy: ImportedValue, paddings: ImportedValue) -> ImportResult:
     """Import the gradient of a mirror padding: padded elements add to those that they mirror."""
     gradient, is_reflect = dy.entry, _mode(call) == "reflect"
     for axis, (a, b) in enumerate(_widths(call, dy, paddings)):
@@ -131,7 +133,8 @@ def _fold_mirrored(dy: Entry, axis: int, a: Extent, b: Extent, skip: int) -> Ent
 
 
 @op_importer("SpaceToDepth", "DepthToSpace")
-def _depth(call: ImportCall, x: ImportedValue) -> Result:
+def _depth(call: ImportCall, x: ImportedValue) -> ImportResult:
+    """Import SpaceToDepth and DepthToSpace."""
     layout = call.attr("data_format", "s", b"NHWC")
     if layout not in (b"NHWC", b"NCHW"):
         raise ModelError(f"{call.where} needs the data_format NHWC or NCHW, got {_quoted(layout)}")
@@ -147,7 +150,8 @@ def _depth(call: ImportCall, x: ImportedValue) -> Result:
 @op_importer("SpaceToBatchND")
 def _space_to_batch(
     call: ImportCall, x: ImportedValue, block: ImportedValue, paddings: ImportedValue
-) -> Result:
+) -> ImportResult:
+    """Import SpaceToBatchND."""
     blocks, widths = call.ints(block, "block_shape"), pairs(call, paddings, "paddings")
     return ops.space_to_batch(x.entry, block_shape=blocks, paddings=widths, name=call.name)
 
@@ -155,20 +159,27 @@ def _space_to_batch(
 @op_importer("BatchToSpaceND")
 def _batch_to_space(
     call: ImportCall, x: ImportedValue, block: ImportedValue, crops: ImportedValue
-) -> Result:
+) -> ImportResult:
+    """Import BatchToSpaceND."""
     blocks, widths = call.ints(block, "block_shape"), pairs(call, crops, "crops")
     return ops.batch_to_space(x.entry, block_shape=blocks, crops=widths, name=call.name)
 
 
 @op_importer("SpaceToBatch")
-def _space_to_batch_images(call: ImportCall, x: ImportedValue, paddings: ImportedValue) -> Result:
+def _space_to_batch_images(
+    call: ImportCall, x: ImportedValue, paddings: ImportedValue
+) -> ImportResult:
+    """Import SpaceToBatch."""
     blocks = (call.attr("block_size", "i"),) * 2
     widths = pairs(call, paddings, "paddings")
     return ops.space_to_batch(x.entry, block_shape=blocks, paddings=widths, name=call.name)
 
 
 @op_importer("BatchToSpace")
-def _batch_to_space_images(call: ImportCall, x: ImportedValue, crops: ImportedValue) -> Result:
+def _batch_to_space_images(
+    call: ImportCall, x: ImportedValue, crops: ImportedValue
+) -> ImportResult:
+    """Import BatchToSpace."""
     blocks = (call.attr("block_size", "i"),) * 2
     widths = pairs(call, crops, "crops")
     return ops.batch_to_space(x.entry, block_shape=blocks, crops=widths, name=call.name)

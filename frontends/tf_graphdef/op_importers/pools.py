@@ -24,7 +24,7 @@ from passkit.frontends.tf_graphdef.node_windows import (
 )
 from passkit.frontends.tf_graphdef.operators import ops
 from passkit.frontends.tf_graphdef.proto import short
-from passkit.frontends.tf_graphdef.registry import Result, op_importer
+from passkit.frontends.tf_graphdef.registry import ImportResult, op_importer
 from passkit.graph.infer import show_shape
 from passkit.graph.node import Entry, constant
 from passkit.ops.layouts import as_dtype, from_last, to_last, wide
@@ -122,19 +122,22 @@ def _avg_pool(call: ImportCall, x: ImportedValue) -> Entry:
 
 
 @op_importer("MaxPool", "MaxPool3D")
-def _max(call: ImportCall, x: ImportedValue) -> Result:
+def _max(call: ImportCall, x: ImportedValue) -> ImportResult:
+    """Import MaxPool and MaxPool3D."""
     return _max_pool(call, x, call.integers("ksize"), call.integers("strides"))
 
 
 @op_importer("MaxPoolV2")
 def _max_v2(
     call: ImportCall, x: ImportedValue, ksize: ImportedValue, strides: ImportedValue
-) -> Result:
+) -> ImportResult:
+    """Import MaxPoolV2."""
     return _max_pool(call, x, call.ints(ksize, "ksize"), call.ints(strides, "strides"))
 
 
 @op_importer("AvgPool", "AvgPool3D")
-def _avg(call: ImportCall, x: ImportedValue) -> Result:
+def _avg(call: ImportCall, x: ImportedValue) -> ImportResult:
+    """Import AvgPool and AvgPool3D."""
     return _avg_pool(call, x)
 
 
@@ -142,7 +145,9 @@ def _avg(call: ImportCall, x: ImportedValue) -> Result:
 
 
 @op_importer("MaxPoolGrad", "MaxPool3DGrad")
-def _max_grad(call: ImportCall, x: ImportedValue, y: ImportedValue, dy: ImportedValue) -> Result:
+def _max_grad(
+    call: ImportCall, x: ImportedValue, y: ImportedValue, dy: ImportedValue
+) -> ImportResult:
     """Import the gradient of a maximum pool, which flows to the first maximum of each window."""
     pool = _max_pool(call, x, call.integers("ksize"), call.integers("strides"))
     return input_gradient(pool, x.entry, dy.entry)
@@ -156,13 +161,14 @@ def _max_grad_v2(
     dy: ImportedValue,
     ksize: ImportedValue,
     strides: ImportedValue,
-) -> Result:
+) -> ImportResult:
+    """Import MaxPoolGradV2."""
     pool = _max_pool(call, x, call.ints(ksize, "ksize"), call.ints(strides, "strides"))
     return input_gradient(pool, x.entry, dy.entry)
 
 
 @op_importer("AvgPoolGrad", "AvgPool3DGrad")
-def _avg_grad(call: ImportCall, shape: ImportedValue, dy: ImportedValue) -> Result:
+def _avg_grad(call: ImportCall, shape: ImportedValue, dy: ImportedValue) -> ImportResult:
     """Import the gradient of an average pool, which does not depend on the input values."""
     size = tuple(call.extents(shape, "orig_input_shape"))
     zeros = ops.broadcast_to(constant(dy.dtype.numpy.type(0)), shape=size)
@@ -171,7 +177,7 @@ def _avg_grad(call: ImportCall, shape: ImportedValue, dy: ImportedValue) -> Resu
 
 
 @op_importer("MaxPoolWithArgmax")
-def _max_with_argmax(call: ImportCall, x: ImportedValue) -> Result:
+def _max_with_argmax(call: ImportCall, x: ImportedValue) -> ImportResult:
     """Import a maximum pool with positions.
 
     They are counted within an image, or within the batch.
@@ -208,7 +214,7 @@ def _max_with_argmax(call: ImportCall, x: ImportedValue) -> Result:
 
 
 @op_importer("Dilation2D")
-def _dilation(call: ImportCall, x: ImportedValue, filters: ImportedValue) -> Result:
+def _dilation(call: ImportCall, x: ImportedValue, filters: ImportedValue) -> ImportResult:
     """Import a dilation: the maximum over windows of input plus filter."""
     shape, taps = call.shape(x), call.shape(filters)
     if len(shape) != 4 or len(taps) != 3 or any(isinstance(n, Size) for n in taps):
@@ -234,12 +240,14 @@ def _windows_at_rates(call: ImportCall, size: Shape, window: tuple[int, ...]) ->
 
 
 @op_importer("ExtractImagePatches")
-def _patches(call: ImportCall, x: ImportedValue) -> Result:
+def _patches(call: ImportCall, x: ImportedValue) -> ImportResult:
+    """Import ExtractImagePatches."""
     return _extract_patches(call, x, 2, _windows_at_rates)
 
 
 @op_importer("ExtractVolumePatches")
-def _volume_patches(call: ImportCall, x: ImportedValue) -> Result:
+def _volume_patches(call: ImportCall, x: ImportedValue) -> ImportResult:
+    """Import ExtractVolumePatches."""
     return _extract_patches(call, x, 3, windows_of_node)
 
 
@@ -257,12 +265,16 @@ def _extract_patches(
 
 
 @op_importer("LRN")
-def _lrn(call: ImportCall, x: ImportedValue) -> Result:
+def _lrn(call: ImportCall, x: ImportedValue) -> ImportResult:
+    """Import LRN."""
     return _local_response_norm(call, x)
 
 
 @op_importer("LRNGrad")
-def _lrn_grad(call: ImportCall, dy: ImportedValue, x: ImportedValue, y: ImportedValue) -> Result:
+def _lrn_grad(
+    call: ImportCall, dy: ImportedValue, x: ImportedValue, y: ImportedValue
+) -> ImportResult:
+    """Import LRNGrad."""
     return input_gradient(_local_response_norm(call, x), x.entry, dy.entry)
 
 

@@ -11,7 +11,7 @@ from passkit.frontends.tf_graphdef.imported_value import ImportCall, ImportedVal
 from passkit.frontends.tf_graphdef.op_importers.images import SINGLE, known_images
 from passkit.frontends.tf_graphdef.operators import ops
 from passkit.frontends.tf_graphdef.proto import short
-from passkit.frontends.tf_graphdef.registry import Result, op_importer
+from passkit.frontends.tf_graphdef.registry import ImportResult, op_importer
 from passkit.graph.infer import show_shape
 from passkit.graph.node import Entry, constant
 
@@ -57,7 +57,7 @@ MODES: dict[str, Callable[[Entry, int], Entry]] = {
 
 
 @op_importer("ImageProjectiveTransformV2", "ImageProjectiveTransformV3")
-def _transform(call: ImportCall, *inputs: ImportedValue) -> Result:
+def _transform(call: ImportCall, *inputs: ImportedValue) -> ImportResult:
     """Import a projective transform, computed in float32; outside is a constant, 0 in V2."""
     count = 3 + call.node.op.endswith("3")
     if len(inputs) != count:

@@ -7,7 +7,7 @@ import numpy as np
 from passkit import ops
 from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.imported_value import ImportCall, ImportedValue
-from passkit.frontends.tf_graphdef.registry import Result, op_importer
+from passkit.frontends.tf_graphdef.registry import ImportResult, op_importer
 from passkit.graph.node import Entry, constant
 from passkit.ops.layouts import as_dtype, wide
 
@@ -60,14 +60,16 @@ def _limits(call: ImportCall) -> tuple[Entry, Entry]:
 
 
 @op_importer("FakeQuantWithMinMaxArgs")
-def _fake_args(call: ImportCall, x: ImportedValue) -> Result:
+def _fake_args(call: ImportCall, x: ImportedValue) -> ImportResult:
+    """Import FakeQuantWithMinMaxArgs."""
     return _fake_quantize(call, x, *_limits(call))
 
 
 @op_importer("FakeQuantWithMinMaxVars", "FakeQuantWithMinMaxVarsPerChannel")
 def _fake_vars(
     call: ImportCall, x: ImportedValue, low: ImportedValue, high: ImportedValue
-) -> Result:
+) -> ImportResult:
+    """Import FakeQuantWithMinMaxVars and FakeQuantWithMinMaxVarsPerChannel."""
     return _fake_quantize(call, x, low.entry, high.entry)
 
 
@@ -79,14 +81,15 @@ def _is_inside_range(call: ImportCall, x: ImportedValue, low: Entry, high: Entry
 
 
 @op_importer("FakeQuantWithMinMaxArgsGradient")
-def _fake_args_gradient(call: ImportCall, dy: ImportedValue, x: ImportedValue) -> Result:
+def _fake_args_gradient(call: ImportCall, dy: ImportedValue, x: ImportedValue) -> ImportResult:
+    """Import FakeQuantWithMinMaxArgsGradient."""
     return ops.where(_is_inside_range(call, x, *_limits(call)), dy.entry, 0.0)
 
 
 @op_importer("FakeQuantWithMinMaxVarsGradient", "FakeQuantWithMinMaxVarsPerChannelGradient")
 def _fake_vars_gradient(
     call: ImportCall, dy: ImportedValue, x: ImportedValue, low: ImportedValue, high: ImportedValue
-) -> Result:
+) -> ImportResult:
     """Import the gradients: of the input inside the range, of the limits outside."""
     bottom, top, _ = _nudge_range(call, low.entry, high.entry)
     is_empty = _is_empty_range(low.entry, high.entry)
@@ -104,21 +107,24 @@ def _fake_vars_gradient(
 @op_importer("QuantizeAndDequantizeV2")
 def _quantize_dequantize_v2(
     call: ImportCall, x: ImportedValue, low: ImportedValue, high: ImportedValue
-) -> Result:
+) -> ImportResult:
+    """Import QuantizeAndDequantizeV2."""
     return _quantize_dequantize(call, x, low, high, call.attr("num_bits", "i", 8))
 
 
 @op_importer("QuantizeAndDequantizeV3")
 def _quantize_dequantize_v3(
     call: ImportCall, x: ImportedValue, low: ImportedValue, high: ImportedValue, bits: ImportedValue
-) -> Result:
+) -> ImportResult:
+    """Import QuantizeAndDequantizeV3."""
     return _quantize_dequantize(call, x, low, high, call.integer(bits, "num_bits"))
 
 
 @op_importer("QuantizeAndDequantizeV4")
 def _quantize_dequantize_v4(
     call: ImportCall, x: ImportedValue, low: ImportedValue, high: ImportedValue
-) -> Result:
+) -> ImportResult:
+    """Import QuantizeAndDequantizeV4."""
     return _quantize_dequantize(call, x, low, high, call.attr("num_bits", "i", 8))
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.imported_value import ImportCall, ImportedValue
 from passkit.frontends.tf_graphdef.operators import ops
-from passkit.frontends.tf_graphdef.registry import Result, op_importer
+from passkit.frontends.tf_graphdef.registry import ImportResult, op_importer
 from passkit.graph.node import Entry, constant
 from passkit.values.dtype import dtype_of
 from passkit.values.size import Extent, numel
@@ -54,20 +54,23 @@ def _unsigned(x: Entry) -> Entry:
 
 
 @op_importer("StatelessRandomGetKeyCounter")
-def _key_counter(call: ImportCall, seed: ImportedValue) -> Result:
+def _key_counter(call: ImportCall, seed: ImportedValue) -> ImportResult:
+    """Import StatelessRandomGetKeyCounter."""
     call.rank(seed, 1)
     return tuple(_unsigned(e) for e in _state(seed.entry))
 
 
 @op_importer("StatelessRandomGetKeyCounterAlg")
-def _key_counter_alg(call: ImportCall, seed: ImportedValue) -> Result:
+def _key_counter_alg(call: ImportCall, seed: ImportedValue) -> ImportResult:
+    """Import StatelessRandomGetKeyCounterAlg."""
     call.rank(seed, 1)
     key, counter = (_unsigned(e) for e in _state(seed.entry))
     return key, counter, call.known_value(dtype_of("int32"), PHILOX)
 
 
 @op_importer("StatelessRandomGetAlg")
-def _algorithm(call: ImportCall) -> Result:
+def _algorithm(call: ImportCall) -> ImportResult:
+    """Import StatelessRandomGetAlg."""
     return call.known_value(dtype_of("int32"), PHILOX)
 
 
@@ -138,7 +141,8 @@ DRAWS = {"Uniform": _uniform, "Normal": _normal}
 
 
 @op_importer("StatelessRandomUniform", "StatelessRandomNormal")
-def _from_seed(call: ImportCall, shape: ImportedValue, seed: ImportedValue) -> Result:
+def _from_seed(call: ImportCall, shape: ImportedValue, seed: ImportedValue) -> ImportResult:
+    """Import StatelessRandomUniform and StatelessRandomNormal."""
     call.rank(seed, 1)
     draw = DRAWS[call.node.op.removeprefix("StatelessRandom")]
     dtype = call.dtype("dtype").name if "dtype" in call.node.attr else "float32"
@@ -152,7 +156,8 @@ def _from_key(
     key: ImportedValue,
     counter: ImportedValue,
     alg: ImportedValue,
-) -> Result:
+) -> ImportResult:
+    """Import StatelessRandomUniformV2 and StatelessRandomNormalV2."""
     _check_algorithm(call, alg)
     draw = DRAWS[call.node.op.removeprefix("StatelessRandom").removesuffix("V2")]
     dtype = call.dtype("dtype").name if "dtype" in call.node.attr else "float32"
@@ -181,7 +186,8 @@ def _integer_words(
 
 
 @op_importer("StatelessRandomUniformFullInt")
-def _bits_from_seed(call: ImportCall, shape: ImportedValue, seed: ImportedValue) -> Result:
+def _bits_from_seed(call: ImportCall, shape: ImportedValue, seed: ImportedValue) -> ImportResult:
+    """Import StatelessRandomUniformFullInt."""
     call.rank(seed, 1)
     dtype = call.dtype("dtype").name
     return ops.cast(
@@ -196,7 +202,8 @@ def _bits_from_key(
     key: ImportedValue,
     counter: ImportedValue,
     alg: ImportedValue,
-) -> Result:
+) -> ImportResult:
+    """Import StatelessRandomUniformFullIntV2."""
     _check_algorithm(call, alg)
     dtype = call.dtype("dtype").name
     words = _integer_words(call, shape, key.entry, counter.entry, dtype)
@@ -210,7 +217,8 @@ def _range_from_seed(
     seed: ImportedValue,
     low: ImportedValue,
     high: ImportedValue,
-) -> Result:
+) -> ImportResult:
+    """Import StatelessRandomUniformInt."""
     call.rank(seed, 1)
     return _to_range(
         call, _integer_words(call, shape, *_state(seed.entry), low.dtype.name), low, high
@@ -226,7 +234,8 @@ def _range_from_key(
     alg: ImportedValue,
     low: ImportedValue,
     high: ImportedValue,
-) -> Result:
+) -> ImportResult:
+    """Import StatelessRandomUniformIntV2."""
     _check_algorithm(call, alg)
     words = _integer_words(call, shape, key.entry, counter.entry, low.dtype.name)
     return _to_range(call, words, low, high)

@@ -6,7 +6,7 @@ from passkit import ops
 from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.imported_value import ImportCall, ImportedValue
 from passkit.frontends.tf_graphdef.proto import short
-from passkit.frontends.tf_graphdef.registry import NODE_NBYTES, Result, op_importer
+from passkit.frontends.tf_graphdef.registry import NODE_NBYTES, ImportResult, op_importer
 from passkit.graph.infer import show_shape
 from passkit.graph.node import Entry
 from passkit.ops.layouts import as_dtype, wide
@@ -79,7 +79,8 @@ def _lstm_cell(
     wcf: ImportedValue,
     wco: ImportedValue,
     b: ImportedValue,
-) -> Result:
+) -> ImportResult:
+    """Import LSTMBlockCell."""
     _check_matrices(call, x, c, h, w)
     cell = _LstmCell(call, "icfo", w, [wci, wcf, wco], b)
     results = cell.step(*(wide(v.entry) for v in (x, c, h)))
@@ -87,7 +88,7 @@ def _lstm_cell(
 
 
 @op_importer("LSTMBlockCellGrad")
-def _lstm_cell_grad(call: ImportCall, *inputs: ImportedValue) -> Result:
+def _lstm_cell_grad(call: ImportCall, *inputs: ImportedValue) -> ImportResult:
     """Import the gradient of a cell: of the state, the gates before activation, and the peepholes.
 
     It uses the results of the forward cell, so that no matrix product is computed again.
@@ -131,7 +132,7 @@ def _lstm_block(
     wcf: ImportedValue,
     wco: ImportedValue,
     b: ImportedValue,
-) -> Result:
+) -> ImportResult:
     """Import a block of steps, unrolled; results from step ``length`` on are zeros."""
     _check_matrices(call, c, h, w)
     shape = call.shape(x)
@@ -167,7 +168,7 @@ def _gru_cell(
     w_c: ImportedValue,
     b_ru: ImportedValue,
     b_c: ImportedValue,
-) -> Result:
+) -> ImportResult:
     """Import a GRU cell: r, u, c and the next h; r scales the state before its product."""
     _check_matrices(call, x, h, w_ru, w_c)
     data, state = wide(x.entry), wide(h.entry)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.imported_value import ImportCall, ImportedValue
 from passkit.frontends.tf_graphdef.operators import ops
-from passkit.frontends.tf_graphdef.registry import Result, op_importer
+from passkit.frontends.tf_graphdef.registry import ImportResult, op_importer
 from passkit.graph.node import Entry
 from passkit.values.size import Size, numel
 
@@ -60,18 +60,20 @@ def _integer_mean(call: ImportCall, x: ImportedValue, axes: tuple[int, ...], kee
 
 
 @op_importer("L2Loss")
-def _l2_loss(call: ImportCall, x: ImportedValue) -> Result:
+def _l2_loss(call: ImportCall, x: ImportedValue) -> ImportResult:
+    """Import L2Loss."""
     return ops.reduce_sum(ops.square(x.entry)) * 0.5
 
 
 @op_importer("Softmax", "LogSoftmax")
-def _softmax(call: ImportCall, x: ImportedValue) -> Result:
+def _softmax(call: ImportCall, x: ImportedValue) -> ImportResult:
+    """Import Softmax and LogSoftmax."""
     op = ops.softmax if call.node.op == "Softmax" else ops.log_softmax
     return op(x.entry, axis=-1, name=call.name)
 
 
 @op_importer("SoftmaxCrossEntropyWithLogits")
-def _cross_entropy(call: ImportCall, logits: ImportedValue, labels: ImportedValue) -> Result:
+def _cross_entropy(call: ImportCall, logits: ImportedValue, labels: ImportedValue) -> ImportResult:
     """Import the loss of each row, and its gradient for the logits; both inputs broadcast."""
     call.rank(logits, 2)
     call.rank(labels, 2)
@@ -81,7 +83,9 @@ def _cross_entropy(call: ImportCall, logits: ImportedValue, labels: ImportedValu
 
 
 @op_importer("SparseSoftmaxCrossEntropyWithLogits")
-def _sparse_cross_entropy(call: ImportCall, logits: ImportedValue, labels: ImportedValue) -> Result:
+def _sparse_cross_entropy(
+    call: ImportCall, logits: ImportedValue, labels: ImportedValue
+) -> ImportResult:
     """Import the same for labels that are class numbers, whose range is not checked."""
     classes = call.rank(logits, 2)[1]
     loss = ops.sparse_softmax_cross_entropy_with_logits(labels.entry, logits.entry, name=call.name)

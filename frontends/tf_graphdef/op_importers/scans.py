@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from passkit import ops
 from passkit.frontends.tf_graphdef.imported_value import ImportCall, ImportedValue
-from passkit.frontends.tf_graphdef.registry import Result, op_importer
+from passkit.frontends.tf_graphdef.registry import ImportResult, op_importer
 
 SCANS = {"Cumsum": "cumsum", "Cumprod": "cumprod", "CumulativeLogsumexp": "logcumsumexp"}
 
 
 @op_importer(*SCANS)
-def _scan(call: ImportCall, x: ImportedValue, axis: ImportedValue) -> Result:
+def _scan(call: ImportCall, x: ImportedValue, axis: ImportedValue) -> ImportResult:
     return getattr(ops, SCANS[call.node.op])(
         x.entry,
         axis=call.integer(axis, "axis"),

@@ -7,13 +7,13 @@ import numpy as np
 from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.imported_value import ImportCall, ImportedValue
 from passkit.frontends.tf_graphdef.operators import ops
-from passkit.frontends.tf_graphdef.registry import Result, op_importer
+from passkit.frontends.tf_graphdef.registry import ImportResult, op_importer
 from passkit.values.dtype import dtype_of, largest_finite
 from passkit.values.size import Extent
 
 
 @op_importer("ArgMax", "ArgMin")
-def _arg_extreme(call: ImportCall, x: ImportedValue, axis: ImportedValue) -> Result:
+def _arg_extreme(call: ImportCall, x: ImportedValue, axis: ImportedValue) -> ImportResult:
     """Import ArgMax or ArgMin, in which TensorFlow ignores NaN.
 
     TensorFlow starts with element 0 and the lowest finite number (highest for ArgMin), and moves on
@@ -34,17 +34,19 @@ def _arg_extreme(call: ImportCall, x: ImportedValue, axis: ImportedValue) -> Res
 
 
 @op_importer("TopK")
-def _top_k_attribute(call: ImportCall, x: ImportedValue) -> Result:
+def _top_k_attribute(call: ImportCall, x: ImportedValue) -> ImportResult:
+    """Import TopK."""
     return _top_elements(call, x, call.attr("k", "i"))
 
 
 @op_importer("TopKV2")
-def _top_k(call: ImportCall, x: ImportedValue, k: ImportedValue) -> Result:
+def _top_k(call: ImportCall, x: ImportedValue, k: ImportedValue) -> ImportResult:
+    """Import TopKV2."""
     (count,) = call.extents(k, "k")[:1] or (0,)
     return _top_elements(call, x, count)
 
 
-def _top_elements(call: ImportCall, x: ImportedValue, k: Extent) -> Result:
+def _top_elements(call: ImportCall, x: ImportedValue, k: Extent) -> ImportResult:
     """Return the largest elements in descending order, which also serves for ``sorted=False``."""
     values, positions = ops.top_k(x.entry, k=k)
     index_dtype = call.dtype("index_type") if "index_type" in call.node.attr else dtype_of("int32")
@@ -54,7 +56,8 @@ def _top_elements(call: ImportCall, x: ImportedValue, k: Extent) -> Result:
 
 
 @op_importer("LowerBound", "UpperBound")
-def _bound(call: ImportCall, rows: ImportedValue, values: ImportedValue) -> Result:
+def _bound(call: ImportCall, rows: ImportedValue, values: ImportedValue) -> ImportResult:
+    """Import LowerBound and UpperBound."""
     side = "left" if call.node.op == "LowerBound" else "right"
     call.rank(rows, 2)
     call.rank(values, 2)
@@ -63,7 +66,7 @@ def _bound(call: ImportCall, rows: ImportedValue, values: ImportedValue) -> Resu
 
 
 @op_importer("Where")
-def _where(call: ImportCall, condition: ImportedValue) -> Result:
+def _where(call: ImportCall, condition: ImportedValue) -> ImportResult:
     """Import the coordinates of nonzero elements.
 
     Raises:

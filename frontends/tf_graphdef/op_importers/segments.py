@@ -10,7 +10,7 @@ import numpy as np
 from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.imported_value import ImportCall, ImportedValue
 from passkit.frontends.tf_graphdef.operators import ops
-from passkit.frontends.tf_graphdef.registry import Result, op_importer
+from passkit.frontends.tf_graphdef.registry import ImportResult, op_importer
 from passkit.graph.node import Entry
 from passkit.values.size import Extent
 
@@ -40,7 +40,7 @@ def _num_segments(call: ImportCall, value: ImportedValue) -> Extent:
 @op_importer(*UNSORTED)
 def _unsorted(
     call: ImportCall, x: ImportedValue, ids: ImportedValue, num_segments: ImportedValue
-) -> Result:
+) -> ImportResult:
     op = getattr(ops, UNSORTED[call.node.op])
     count = _num_segments(call, num_segments)
     if call.node.op in ("UnsortedSegmentMax", "UnsortedSegmentMin") and x.dtype.is_float:
@@ -100,7 +100,7 @@ def _reduce_segments(call: ImportCall, kind: str, x: Entry, ids: Entry, count: E
 
 
 @op_importer(*(f"Segment{kind}" for kind in ("Max", "Mean", "Min", "Prod", "Sum")))
-def _segment(call: ImportCall, x: ImportedValue, ids: ImportedValue) -> Result:
+def _segment(call: ImportCall, x: ImportedValue, ids: ImportedValue) -> ImportResult:
     kind = call.node.op.removeprefix("Segment")
     count = _count_known_segments(call, ids)
     if kind == "Mean" and x.dtype.is_integer:
@@ -111,7 +111,7 @@ def _segment(call: ImportCall, x: ImportedValue, ids: ImportedValue) -> Result:
 @op_importer(*(f"SparseSegment{kind}" for kind in ("Mean", "SqrtN", "Sum")))
 def _sparse(
     call: ImportCall, x: ImportedValue, indices: ImportedValue, ids: ImportedValue
-) -> Result:
+) -> ImportResult:
     kind = call.node.op.removeprefix("SparseSegment")
     rows = ops.gather(x.entry, indices.entry)
     return _reduce_segments(call, kind, rows, ids.entry, _count_known_segments(call, ids))
@@ -124,7 +124,7 @@ def _sparse_counted(
     indices: ImportedValue,
     ids: ImportedValue,
     num_segments: ImportedValue,
-) -> Result:
+) -> ImportResult:
     kind = call.node.op.removeprefix("SparseSegment").removesuffix("WithNumSegments")
     rows = ops.gather(x.entry, indices.entry)
     return _reduce_segments(call, kind, rows, ids.entry, _num_segments(call, num_segments))
@@ -133,7 +133,7 @@ def _sparse_counted(
 @op_importer("Bincount", "DenseBincount")
 def _bincount(
     call: ImportCall, x: ImportedValue, size: ImportedValue, weights: ImportedValue
-) -> Result:
+) -> ImportResult:
     """Import a count or sum of weights of each number below size, in each row."""
     shape = call.shape(x)
     length = _num_segments(call, size)
@@ -161,14 +161,16 @@ def _bincount(
 @op_importer("InTopK")
 def _in_top_k_attribute(
     call: ImportCall, predictions: ImportedValue, targets: ImportedValue
-) -> Result:
+) -> ImportResult:
+    """Import InTopK."""
     return _is_in_top_k(call, predictions, targets, call.attr("k", "i"))
 
 
 @op_importer("InTopKV2")
 def _in_top_k(
     call: ImportCall, predictions: ImportedValue, targets: ImportedValue, k: ImportedValue
-) -> Result:
+) -> ImportResult:
+    """Import InTopKV2."""
     return _is_in_top_k(call, predictions, targets, call.integer(k, "k"))
 
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 from passkit import ops
 from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.imported_value import ImportCall, ImportedValue
-from passkit.frontends.tf_graphdef.registry import Result, op_importer
+from passkit.frontends.tf_graphdef.registry import ImportResult, op_importer
 from passkit.frontends.tf_graphdef.shape_arithmetic import numpy_index
 from passkit.frontends.tf_graphdef.tensor import parse_shape
 from passkit.graph.infer import show_shape
 
 
 @op_importer("Slice")
-def _slice(call: ImportCall, x: ImportedValue, begin: ImportedValue, size: ImportedValue) -> Result:
+def _slice(
+    call: ImportCall, x: ImportedValue, begin: ImportedValue, size: ImportedValue
+) -> ImportResult:
+    """Import Slice."""
     return ops.slice(
         x.entry,
         begin=tuple(call.extents(begin, "begin")),
@@ -28,7 +31,8 @@ def _strided_slice(
     begin: ImportedValue,
     end: ImportedValue,
     strides: ImportedValue,
-) -> Result:
+) -> ImportResult:
+    """Import StridedSlice."""
     call.shape(x)
     return x.entry[numpy_index(call, begin, end, strides)]
 
@@ -41,7 +45,7 @@ def _strided_slice_grad(
     end: ImportedValue,
     strides: ImportedValue,
     dy: ImportedValue,
-) -> Result:
+) -> ImportResult:
     """Import the gradient of a slice: zeros with dy written into the slice."""
     result_shape = tuple(call.extents(shape, "shape"))
     zeros = ops.zeros(result_shape, dtype=dy.dtype.name)
@@ -56,7 +60,8 @@ def _strided_slice_update(
     end: ImportedValue,
     strides: ImportedValue,
     value: ImportedValue,
-) -> Result:
+) -> ImportResult:
+    """Import TensorStridedSliceUpdate."""
     call.shape(x)
     return ops.assign_index(x.entry, numpy_index(call, begin, end, strides), value.entry)
 
@@ -67,7 +72,7 @@ def _shown(shape: tuple[int | None, ...]) -> str:
 
 
 @op_importer("EnsureShape")
-def _ensure_shape(call: ImportCall, x: ImportedValue) -> Result:
+def _ensure_shape(call: ImportCall, x: ImportedValue) -> ImportResult:
     """Import EnsureShape: unknown extents of the input become those of the attribute.
 
     Raises:

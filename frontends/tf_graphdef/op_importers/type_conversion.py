@@ -5,7 +5,7 @@ from __future__ import annotations
 from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.imported_value import ImportCall, ImportedValue
 from passkit.frontends.tf_graphdef.operators import ops
-from passkit.frontends.tf_graphdef.registry import Result, op_importer, register_renamed
+from passkit.frontends.tf_graphdef.registry import ImportResult, op_importer, register_renamed
 from passkit.graph.node import Entry
 from passkit.values.dtype import DType
 
@@ -16,7 +16,7 @@ register_renamed(2, {"Complex": "complex"})
 
 
 @op_importer("Cast")
-def _cast(call: ImportCall, x: ImportedValue) -> Result:
+def _cast(call: ImportCall, x: ImportedValue) -> ImportResult:
     """Import a cast; the imaginary part of complex numbers is dropped.
 
     Raises:
@@ -48,7 +48,7 @@ def _as_complex(x: ImportedValue, target: DType, name: str) -> Entry:
 
 
 @op_importer("Bitcast")
-def _bitcast(call: ImportCall, x: ImportedValue) -> Result:
+def _bitcast(call: ImportCall, x: ImportedValue) -> ImportResult:
     """Import a bitcast.
 
     Raises:

@@ -25,7 +25,7 @@ from passkit.graph.infer import show_shape
 from passkit.graph.node import Entry
 from passkit.values.size import Extent
 
-Update: TypeAlias = Callable[..., Sequence[Entry]]
+OptimizerUpdate: TypeAlias = Callable[..., Sequence[Entry]]
 """Formula of an optimizer: takes the context, the variables and the other inputs as entries.
 
 It returns the new values of the variables, in the same order.
@@ -40,7 +40,7 @@ class OptimizerRule:
     """The first inputs are this many variables: the weights, then the optimizer's slots."""
     inputs: tuple[str, ...]
     """Names of the other inputs in TensorFlow's order; ``grad`` or ``delta`` is the gradient."""
-    update: Update
+    update: OptimizerUpdate
 
 
 OPTIMIZER_RULES: dict[str, OptimizerRule] = {}
@@ -52,10 +52,10 @@ def _optimizer_rule(
     *,
     num_variables: int,
     inputs: tuple[str, ...],
-) -> Callable[[Update], Update]:
+) -> Callable[[OptimizerUpdate], OptimizerUpdate]:
     """Register the formula of an optimizer in `OPTIMIZER_RULES`."""
 
-    def register(update: Update) -> Update:
+    def register(update: OptimizerUpdate) -> OptimizerUpdate:
         OPTIMIZER_RULES[name] = OptimizerRule(num_variables, inputs, update)
         return update
 
@@ -71,6 +71,7 @@ def _optimizer_rule(
     ),
 )
 def _gradient_descent(ctx: NodeContext, w: Entry, rate: Entry, g: Entry) -> Sequence[Entry]:
+    """Return the new weights and slots of GradientDescent."""
     return (w - rate * g,)
 
 
@@ -86,6 +87,7 @@ def _gradient_descent(ctx: NodeContext, w: Entry, rate: Entry, g: Entry) -> Sequ
 def _momentum(
     ctx: NodeContext, w: Entry, a: Entry, rate: Entry, g: Entry, momentum: Entry
 ) -> Sequence[Entry]:
+    """Return the new weights and slots of Momentum."""
     a = a * momentum + g
     return (w - (g * rate + a * momentum * rate) if _nesterov(ctx) else w - rate * a), a
 
@@ -102,6 +104,7 @@ def _momentum(
 def _keras_momentum(
     ctx: NodeContext, w: Entry, a: Entry, rate: Entry, g: Entry, momentum: Entry
 ) -> Sequence[Entry]:
+    """Return the new weights and slots of KerasMomentum."""
     a = a * momentum - g * rate
     return (w + a * momentum - g * rate if _nesterov(ctx) else w + a), a
 
@@ -115,6 +118,7 @@ def _keras_momentum(
     ),
 )
 def _adagrad(ctx: NodeContext, w: Entry, a: Entry, rate: Entry, g: Entry) -> Sequence[Entry]:
+    """Return the new weights and slots of Adagrad."""
     a = a + g * g if ctx.call.attr("update_slots", "b", True) else a
     return w - g * rate * ops.rsqrt(a), a
 
@@ -131,6 +135,7 @@ def _adagrad(ctx: NodeContext, w: Entry, a: Entry, rate: Entry, g: Entry) -> Seq
 def _adagrad2(
     ctx: NodeContext, w: Entry, a: Entry, rate: Entry, epsilon: Entry, g: Entry
 ) -> Sequence[Entry]:
+    """Return the new weights and slots of AdagradV2."""
     a = a + g * g if ctx.call.attr("update_slots", "b", True) else a
     return w - g * rate / (ops.sqrt(a) + epsilon), a
 
@@ -157,6 +162,7 @@ def _rms_prop(
     epsilon: Entry,
     g: Entry,
 ) -> Sequence[Entry]:
+    """Return the new weights and slots of RMSProp."""
     ms = ms + (g * g - ms) * (1 - rho)
     mom = mom * momentum + g * rate * ops.rsqrt(ms + epsilon)
     return w - mom, ms, mom
@@ -185,6 +191,7 @@ def _centered_rms_prop(
     epsilon: Entry,
     g: Entry,
 ) -> Sequence[Entry]:
+    """Return the new weights and slots of CenteredRMSProp."""
     ms = ms + (g * g - ms) * (1 - rho)
     mg = mg + (g - mg) * (1 - rho)
     mom = mom * momentum + g * rate * ops.rsqrt(ms - mg * mg + epsilon)
@@ -217,6 +224,7 @@ def _adam(
     epsilon: Entry,
     g: Entry,
 ) -> Sequence[Entry]:
+    """Return the new weights and slots of Adam."""
     step = rate * ops.sqrt(1 - power2) / (1 - power1)
     m = m + (g - m) * (1 - beta1)
     v = v + (g * g - v) * (1 - beta2)
@@ -248,6 +256,7 @@ def _adamax(
     epsilon: Entry,
     g: Entry,
 ) -> Sequence[Entry]:
+    """Return the new weights and slots of AdaMax."""
     m = m + (g - m) * (1 - beta1)
     v = ops.maximum(beta2 * v, ops.abs(g))
     return w - rate / (1 - power1) * (m / (v + epsilon)), m, v
@@ -273,6 +282,7 @@ def _adadelta(
     epsilon: Entry,
     g: Entry,
 ) -> Sequence[Entry]:
+    """Return the new weights and slots of Adadelta."""
     a = a * rho + g * g * (1 - rho)
     step = ops.sqrt(delta_average + epsilon) * ops.rsqrt(a + epsilon) * g
     return w - step * rate, a, delta_average * rho + step * step * (1 - rho)
@@ -300,6 +310,7 @@ def _ftrl(
     l2: Entry,
     power: Entry,
 ) -> Sequence[Entry]:
+    """Return the new weights and slots of Ftrl."""
     return _ftrl_v2(ctx, w, a, linear, g, rate, l1, l2, None, power)
 
 
@@ -327,6 +338,7 @@ def _ftrl_v2(
     shrink: Entry | None,
     power: Entry,
 ) -> Sequence[Entry]:
+    """Return the new weights and slots of FtrlV2."""
     if ctx.call.attr("multiply_linear_by_lr", "b", False):
         raise ModelError(
             f"{ctx.where} has multiply_linear_by_lr = True, and only False is supported"

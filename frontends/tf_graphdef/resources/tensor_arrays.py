@@ -20,6 +20,7 @@ def _array(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 
 @tensor_lists.list_importer("TensorArrayWriteV3", num_inputs=4)
 def _write(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    """Import TensorArrayWriteV3."""
     items = tensor_lists.as_list(ctx, inputs[3])
     position = tensor_lists.item_index(ctx, items, inputs[1], resize=True)
     return (tensor_lists.with_item(ctx, items, position, ctx.value(inputs[2])),)
@@ -27,23 +28,27 @@ def _write(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 
 @tensor_lists.list_importer("TensorArrayReadV3", num_inputs=3)
 def _read(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    """Import TensorArrayReadV3."""
     items = tensor_lists.as_list(ctx, inputs[2])
     return (tensor_lists.get_item(ctx, items, tensor_lists.item_index(ctx, items, inputs[1])),)
 
 
 @tensor_lists.list_importer("TensorArrayScatterV3", num_inputs=4)
 def _scatter(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    """Import TensorArrayScatterV3."""
     items = tensor_lists.as_list(ctx, inputs[3])
     return (tensor_lists.scatter_items(ctx, items, inputs[1], ctx.value(inputs[2])),)
 
 
 @tensor_lists.list_importer("TensorArrayGatherV3", num_inputs=3)
 def _gather(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    """Import TensorArrayGatherV3."""
     return (tensor_lists.gather_items(ctx, tensor_lists.as_list(ctx, inputs[2]), inputs[1]),)
 
 
 @tensor_lists.list_importer("TensorArraySizeV3", num_inputs=2)
 def _size(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    """Import TensorArraySizeV3."""
     return (
         ctx.call.known_value(dtype_of("int32"), len(tensor_lists.as_list(ctx, inputs[1]).items)),
     )
@@ -51,11 +56,13 @@ def _size(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 
 @tensor_lists.list_importer("TensorArrayConcatV3", num_inputs=2)
 def _concat(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    """Import TensorArrayConcatV3."""
     return tensor_lists.concat_items(ctx, tensor_lists.as_list(ctx, inputs[1]))
 
 
 @tensor_lists.list_importer("TensorArraySplitV3", num_inputs=4)
 def _split(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    """Import TensorArraySplitV3."""
     items = tensor_lists.as_list(ctx, inputs[3])
     return (
         tensor_lists.with_items(
@@ -66,4 +73,5 @@ def _split(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 
 @tensor_lists.list_importer("TensorArrayCloseV3", num_inputs=1)
 def _close(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    """Import TensorArrayCloseV3."""
     return ()

@@ -95,6 +95,7 @@ def with_items(
 
 @list_importer("TensorListReserve", num_inputs=2)
 def _reserve(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    """Import TensorListReserve."""
     (count,) = ctx.call.extents(ctx.value(inputs[1]), "number of elements") or (0,)
     shape, dtype = _shape_of(ctx, inputs[0]), ctx.call.dtype("element_dtype")
     if isinstance(count, Size):
@@ -104,6 +105,7 @@ def _reserve(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]
 
 @list_importer("EmptyTensorList", num_inputs=2)
 def _empty_list(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    """Import EmptyTensorList."""
     return (empty_list(ctx, 0, ctx.call.dtype("element_dtype"), _shape_of(ctx, inputs[0])),)
 
 
@@ -129,6 +131,7 @@ def unstack(ctx: NodeContext, value: ImportedValue) -> list[ImportedValue]:
 
 @list_importer("TensorListFromTensor", num_inputs=2)
 def _from_tensor(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    """Import TensorListFromTensor."""
     value = ctx.value(inputs[0])
     shape = ctx.call.shape(value)
     if shape and isinstance(shape[0], Size):
@@ -166,6 +169,7 @@ def with_item(
 
 @list_importer("TensorListSetItem", num_inputs=3)
 def _set_item(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    """Import TensorListSetItem."""
     if stacked := stacked_lists.as_stacked_if_dynamic(ctx, inputs[0], inputs[1]):
         return (
             stacked_lists.with_stacked_item(
@@ -204,6 +208,7 @@ def get_item(
 
 @list_importer("TensorListGetItem", num_inputs=3)
 def _get_item(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    """Import TensorListGetItem."""
     if stacked := stacked_lists.as_stacked_if_dynamic(ctx, inputs[0], inputs[1]):
         return (stacked_lists.stacked_item(ctx, stacked, ctx.value(inputs[1])),)
     items = as_list(ctx, inputs[0])
@@ -244,6 +249,7 @@ def _concatenated(ctx: NodeContext, entries: Sequence[Entry]) -> Entry:
 
 @list_importer("TensorListStack", num_inputs=2)
 def _stack(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    """Import TensorListStack."""
     if isinstance(inputs[0], StackedList):
         return (stacked_lists.stacked_array(ctx, inputs[0], _shape_of(ctx, inputs[1])),)
     return (stack_items(ctx, as_list(ctx, inputs[0]), _shape_of(ctx, inputs[1])),)
@@ -251,6 +257,7 @@ def _stack(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 
 @list_importer("TensorListLength", num_inputs=1)
 def _length(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    """Import TensorListLength."""
     if isinstance(inputs[0], StackedList):
         return (ctx.call.known_value(dtype_of("int32"), inputs[0].length),)
     return (ctx.call.known_value(dtype_of("int32"), len(as_list(ctx, inputs[0]).items)),)
@@ -258,6 +265,7 @@ def _length(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 
 @list_importer("TensorListElementShape", num_inputs=1)
 def _element_shape(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    """Import TensorListElementShape."""
     items = as_list(ctx, inputs[0])
     dtype = ctx.call.index_type("shape_type")
     return (ctx.call.known_value(dtype, -1 if items.shape is None else list(items.shape)),)
@@ -265,12 +273,14 @@ def _element_shape(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[Any
 
 @list_importer("TensorListPushBack", num_inputs=2)
 def _push(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    """Import TensorListPushBack."""
     items = as_list(ctx, inputs[0])
     return (with_item(ctx, items, len(items.items), ctx.value(inputs[1])),)
 
 
 @list_importer("TensorListPopBack", num_inputs=2)
 def _pop(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    """Import TensorListPopBack."""
     items = as_list(ctx, inputs[0])
     if not items.items:
         raise ModelError(f"{ctx.where} takes the last item of {short(items.name)}, which has none")
@@ -280,6 +290,7 @@ def _pop(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 
 @list_importer("TensorListResize", num_inputs=2)
 def _resize(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    """Import TensorListResize."""
     items = as_list(ctx, inputs[0])
     count = ctx.call.integer(ctx.value(inputs[1]), "size")
     longer = empty_list(ctx, count, dtype_of("int32"), None).items
@@ -288,6 +299,7 @@ def _resize(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 
 @list_importer("TensorListConcatLists", num_inputs=2)
 def _concat_lists(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    """Import TensorListConcatLists."""
     a, b = (as_list(ctx, x) for x in inputs)
     return (with_items(ctx, a, [*a.items, *b.items]),)
 
@@ -324,6 +336,7 @@ def _checked(ctx: NodeContext, items: TensorList, position: int) -> int:
 
 @list_importer("TensorListGather", num_inputs=3)
 def _gather(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    """Import TensorListGather."""
     return (gather_items(ctx, as_list(ctx, inputs[0]), inputs[1]),)
 
 
@@ -346,6 +359,7 @@ def scatter_items(
 
 @context_importer("TensorListScatter", "TensorListScatterV2")
 def _scatter(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    """Import TensorListScatter and TensorListScatterV2."""
     ctx.check_count(inputs, 3, None)
     if (unavailable := unavailable_results(ctx, inputs)) is not None:
         return unavailable
@@ -369,6 +383,7 @@ def concat_items(ctx: NodeContext, items: TensorList) -> tuple[ImportedValue, Im
 
 @context_importer("TensorListConcat", "TensorListConcatV2")
 def _concat(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    """Import TensorListConcat and TensorListConcatV2."""
     ctx.check_count(inputs, 1, None)
     return unavailable_results(ctx, inputs) or concat_items(ctx, as_list(ctx, inputs[0]))
 
@@ -390,5 +405,6 @@ def split_rows(ctx: NodeContext, value: ImportedValue, lengths: AnyValue) -> lis
 
 @list_importer("TensorListSplit", num_inputs=3)
 def _split(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    """Import TensorListSplit."""
     value = ctx.value(inputs[0])
     return (TensorList(ctx.call.name, tuple(split_rows(ctx, value, inputs[2])), value.dtype, None),)

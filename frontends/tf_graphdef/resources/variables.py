@@ -70,6 +70,7 @@ def variable_of(ctx: NodeContext, value: AnyValue) -> ModelVariable:
 
 @context_importer("ReadVariableOp")
 def _read(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    """Import ReadVariableOp."""
     ctx.check_count(inputs, 1)
     return unavailable_results(ctx, inputs) or (
         current_value(ctx.shared, variable_of(ctx, inputs[0])),
@@ -96,6 +97,7 @@ def _gather(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 
 @context_importer("VariableShape")
 def _shape(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    """Import VariableShape."""
     ctx.check_count(inputs, 1)
     if (unavailable := unavailable_results(ctx, inputs)) is not None:
         return unavailable
@@ -115,6 +117,7 @@ def _is_initialized(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[An
 
 @context_importer("AssignVariableOp", "Assign")
 def _assign(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    """Import AssignVariableOp and Assign."""
     ctx.check_count(inputs, 2)
     if isinstance(inputs[0], VariableHandle) and isinstance(inputs[1], CheckpointTensor):
         if ctx.shared.run_number is not None:
@@ -133,6 +136,7 @@ def _assign(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 
 @context_importer("AssignAddVariableOp", "AssignSubVariableOp", "AssignAdd", "AssignSub")
 def _assign_by(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    """Import AssignAddVariableOp, AssignSubVariableOp, AssignAdd and AssignSub."""
     ctx.check_count(inputs, 2)
     if (unavailable := unavailable_results(ctx, inputs)) is not None:
         return unavailable

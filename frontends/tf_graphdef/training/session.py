@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from passkit.errors import FeedError, nearest
-from passkit.frontends.tf_graphdef.graph_body import Ref, read_graph_body, reference
+from passkit.frontends.tf_graphdef.graph_body import ResultRef, read_graph_body, reference
 from passkit.frontends.tf_graphdef.imported_value import ImportCall, ImportedValue, value_of
 from passkit.frontends.tf_graphdef.importer import node_number, require_array
-from passkit.frontends.tf_graphdef.inputs import Dims
+from passkit.frontends.tf_graphdef.inputs import InputDims
 from passkit.frontends.tf_graphdef.model_source import ModelSource, read_model
 from passkit.frontends.tf_graphdef.non_arrays import ModelVariable
 from passkit.frontends.tf_graphdef.proto import node_label
@@ -60,7 +60,7 @@ class Session(tinyflow.Session):
     def __init__(
         self,
         source: ModelSource,
-        shapes: Mapping[str, Dims] | None = None,
+        shapes: Mapping[str, InputDims] | None = None,
         max_nbytes: int | None = None,
         *,
         tags: Sequence[str] = ("train",),
@@ -165,11 +165,11 @@ class Session(tinyflow.Session):
         )
         return tinyflow.TracedRun(pure, feed_list, tuple(result_getters), structure)
 
-    def _name(self, ref: Ref) -> str:
+    def _name(self, ref: ResultRef) -> str:
         name = self._trainer.body.nodes[ref[0]].name
         return f"{name}_{ref[1]}" if ref[1] else str(name)
 
-    def _element(self, fetch: Any) -> Ref | int | None:
+    def _element(self, fetch: Any) -> ResultRef | int | None:
         """Resolve a fetched name to a result of a node, or, without a colon, to the node."""
         if not isinstance(fetch, str):
             return None
@@ -208,7 +208,7 @@ class Session(tinyflow.Session):
         Raises:
             FeedError: If the shape contradicts the placeholder.
         """
-        sizes: Dims = np.shape(value)
+        sizes: InputDims = np.shape(value)
         if node.op not in _PLACEHOLDERS:
             return var(node.name, sizes, np.asarray(value).dtype)
         has_shape = "shape" in node.attr

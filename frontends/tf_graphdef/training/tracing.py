@@ -16,7 +16,7 @@ from passkit.frontends.tf_graphdef.function_library import (
     SPARSE_APPLIES,
     FunctionLibrary,
 )
-from passkit.frontends.tf_graphdef.graph_body import GraphBody, Ref
+from passkit.frontends.tf_graphdef.graph_body import GraphBody, ResultRef
 from passkit.frontends.tf_graphdef.import_state import (
     CONTEXT_IMPORTERS,
     MAX_BUILT_NODES,
@@ -78,7 +78,7 @@ class Trainer:
 
     def trace(
         self,
-        outputs: Sequence[tuple[str, Ref]],
+        outputs: Sequence[tuple[str, ResultRef]],
         targets: Sequence[int],
         fed: Mapping[int, Sequence[AnyValue]] | None = None,
     ) -> TrainingTrace:
@@ -107,7 +107,7 @@ class Trainer:
     def _traced(
         self,
         states: VariableStates,
-        outputs: Sequence[tuple[str, Ref]],
+        outputs: Sequence[tuple[str, ResultRef]],
         targets: Sequence[int],
         fed: Mapping[int, Sequence[AnyValue]],
     ) -> TrainingTrace:

@@ -9,7 +9,7 @@ from passkit.frontends.tf_graphdef.export.functions import FUNCTIONS, absolute
 from passkit.frontends.tf_graphdef.export.graphdef_writer import NodeOutput
 from passkit.frontends.tf_graphdef.export.registry import (
     ExportCall,
-    Result,
+    ExportResult,
     op_exporter,
     register_renamed,
 )
@@ -48,24 +48,27 @@ register_renamed({"stop_gradient": "StopGradient", "identity": "Identity"})
 
 
 @op_exporter("where")
-def _where(call: ExportCall, condition: NodeOutput, x: NodeOutput, y: NodeOutput) -> Result:
+def _where(call: ExportCall, condition: NodeOutput, x: NodeOutput, y: NodeOutput) -> ExportResult:
+    """Write `where`."""
     return call.result("SelectV2", condition, x, y, T=x.dtype, out=x.dtype)
 
 
 @op_exporter("abs")
-def _abs(call: ExportCall, x: NodeOutput) -> Result:
+def _abs(call: ExportCall, x: NodeOutput) -> ExportResult:
+    """Write `abs`."""
     if x.dtype.kind == "c":
         return call.result("ComplexAbs", x, out=call.dtype, Tout=call.dtype)
     return absolute(call.scope, x, is_result=True)
 
 
 @op_exporter("cast")
-def _cast(call: ExportCall, x: NodeOutput) -> Result:
+def _cast(call: ExportCall, x: NodeOutput) -> ExportResult:
+    """Write `cast`."""
     return cast_saturating(call.scope, x, call.dtype, is_result=True)
 
 
 @op_exporter("floor_div", "mod")
-def _floor_division(call: ExportCall, x: NodeOutput, y: NodeOutput) -> Result:
+def _floor_division(call: ExportCall, x: NodeOutput, y: NodeOutput) -> ExportResult:
     """Write floor division of integers.
 
     TensorFlow fails for a divisor 0, and rounds float quotients.
@@ -77,7 +80,8 @@ def _floor_division(call: ExportCall, x: NodeOutput, y: NodeOutput) -> Result:
 
 
 @op_exporter("bitwise_and", "bitwise_or", "bitwise_xor")
-def _bits(call: ExportCall, x: NodeOutput, y: NodeOutput) -> Result:
+def _bits(call: ExportCall, x: NodeOutput, y: NodeOutput) -> ExportResult:
+    """Write `bitwise_and`, `bitwise_or` and `bitwise_xor`."""
     name = call.name
     if x.dtype is not bool_:
         op = {"bitwise_and": "BitwiseAnd", "bitwise_or": "BitwiseOr", "bitwise_xor": "BitwiseXor"}
@@ -86,17 +90,19 @@ def _bits(call: ExportCall, x: NodeOutput, y: NodeOutput) -> Result:
 
 
 @op_exporter("bitwise_not")
-def _inverted(call: ExportCall, x: NodeOutput) -> Result:
+def _inverted(call: ExportCall, x: NodeOutput) -> ExportResult:
+    """Write `bitwise_not`."""
     return call.result("Invert", x) if x.dtype is not bool_ else None
 
 
 @op_exporter("bitcast")
-def _bitcast(call: ExportCall, x: NodeOutput) -> Result:
+def _bitcast(call: ExportCall, x: NodeOutput) -> ExportResult:
+    """Write `bitcast`."""
     return call.result("Bitcast", x, out=call.dtype, type=call.dtype)
 
 
 @op_exporter("population_count")
-def _count(call: ExportCall, x: NodeOutput) -> Result:
+def _count(call: ExportCall, x: NodeOutput) -> ExportResult:
     """Write a population count, which is uint8 in TensorFlow."""
     byte = dtype_of("uint8")
     count = call.op("PopulationCount", x, out=byte)
@@ -104,7 +110,8 @@ def _count(call: ExportCall, x: NodeOutput) -> Result:
 
 
 @op_exporter("squared_difference")
-def _squared_difference(call: ExportCall, x: NodeOutput, y: NodeOutput) -> Result:
+def _squared_difference(call: ExportCall, x: NodeOutput, y: NodeOutput) -> ExportResult:
+    """Write `squared_difference`."""
     return call.result("SquaredDifference", x, y)
 
 
@@ -124,7 +131,7 @@ _OF_FLOATS = {
 
 
 @op_exporter(*_OF_FLOATS)
-def _of_floats(call: ExportCall, *x: NodeOutput) -> Result:
+def _of_floats(call: ExportCall, *x: NodeOutput) -> ExportResult:
     """Write operators that equal TensorFlow's for floats; slopes are float32 attributes there."""
     name, slope = call.name, call.params.get("alpha", 1.0)
     loses_precision = x[0].dtype.nbytes == 8 and float(np.float32(slope)) != slope
@@ -135,31 +142,35 @@ def _of_floats(call: ExportCall, *x: NodeOutput) -> Result:
 
 
 @op_exporter("erf", "digamma")
-def _function(call: ExportCall, x: NodeOutput) -> Result:
+def _function(call: ExportCall, x: NodeOutput) -> ExportResult:
+    """Write `erf` and `digamma`."""
     return FUNCTIONS[call.name](call.scope, x, is_result=True)
 
 
 @op_exporter("neg", "sign")
-def _signed(call: ExportCall, x: NodeOutput) -> Result:
+def _signed(call: ExportCall, x: NodeOutput) -> ExportResult:
+    """Write `neg` and `sign`."""
     if x.dtype.kind == "u":
         return None
     return call.result("Neg" if call.name == "neg" else "Sign", x)
 
 
 @op_exporter("floor", "ceil", "rint")
-def _rounded(call: ExportCall, x: NodeOutput) -> Result:
+def _rounded(call: ExportCall, x: NodeOutput) -> ExportResult:
     """Write a rounding; integers are passed on."""
     op = {"floor": "Floor", "ceil": "Ceil", "rint": "Rint"}[call.name]
     return call.result(op if x.dtype.is_float else "Identity", x)
 
 
 @op_exporter("complex")
-def _complex(call: ExportCall, real: NodeOutput, imaginary: NodeOutput) -> Result:
+def _complex(call: ExportCall, real: NodeOutput, imaginary: NodeOutput) -> ExportResult:
+    """Write `complex`."""
     return call.result("Complex", real, imaginary, out=call.dtype, Tout=call.dtype)
 
 
 @op_exporter("real", "imag", "angle", "conj")
-def _part(call: ExportCall, x: NodeOutput) -> Result:
+def _part(call: ExportCall, x: NodeOutput) -> ExportResult:
+    """Write `real`, `imag`, `angle` and `conj`."""
     if x.dtype.kind != "c":
         return None
     op = {"real": "Real", "imag": "Imag", "angle": "Angle", "conj": "Conj"}[call.name]

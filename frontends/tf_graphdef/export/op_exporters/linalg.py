@@ -8,14 +8,14 @@ import numpy as np
 
 from passkit.frontends.tf_graphdef.export.graphdef_writer import INT32, NodeOutput
 from passkit.frontends.tf_graphdef.export.kernel_types import kernel_dtype
-from passkit.frontends.tf_graphdef.export.registry import ExportCall, Result, op_exporter
+from passkit.frontends.tf_graphdef.export.registry import ExportCall, ExportResult, op_exporter
 from passkit.graph.op import get_op
 from passkit.ops.helpers import make
 from passkit.ops.linalg import sum_of_matmuls
 
 
 @op_exporter("matmul")
-def _matmul(call: ExportCall, a: NodeOutput, b: NodeOutput) -> Result:
+def _matmul(call: ExportCall, a: NodeOutput, b: NodeOutput) -> ExportResult:
     """Write a matrix product.
 
     16-bit floats are multiplied in float32, and vectors become " "matrices.
@@ -30,11 +30,12 @@ def _matmul(call: ExportCall, a: NodeOutput, b: NodeOutput) -> Result:
 
 
 @op_exporter("matmul_sum")
-def _matmul_sum(call: ExportCall, *operands: NodeOutput) -> Result:
+def _matmul_sum(call: ExportCall, *operands: NodeOutput) -> ExportResult:
+    """Write `matmul_sum`."""
     return call.expanded(lambda *x: sum_of_matmuls(call.node, *x), *operands)
 
 
-def _with_vectors(call: ExportCall, a: NodeOutput, b: NodeOutput) -> Result:
+def _with_vectors(call: ExportCall, a: NodeOutput, b: NodeOutput) -> ExportResult:
     """Write a product with a vector."""
     left, right = call.shape(0), call.shape(1)
     if len(left) < 2:
@@ -50,31 +51,36 @@ def _with_vectors(call: ExportCall, a: NodeOutput, b: NodeOutput) -> Result:
 
 
 @op_exporter("cholesky")
-def _cholesky(call: ExportCall, x: NodeOutput) -> Result:
+def _cholesky(call: ExportCall, x: NodeOutput) -> ExportResult:
+    """Write `cholesky`."""
     if call.params["upper"]:
         return call.expanded(lambda x: make("matrix_transpose", make("cholesky", x)), x)
     return call.result("Cholesky", x)
 
 
 @op_exporter("inv")
-def _inverse(call: ExportCall, x: NodeOutput) -> Result:
+def _inverse(call: ExportCall, x: NodeOutput) -> ExportResult:
+    """Write `inv`."""
     return call.result("MatrixInverse", x, adjoint=False)
 
 
 @op_exporter("det")
-def _determinant(call: ExportCall, x: NodeOutput) -> Result:
+def _determinant(call: ExportCall, x: NodeOutput) -> ExportResult:
+    """Write `det`."""
     return call.result("MatrixDeterminant", x)
 
 
 @op_exporter("matrix_solve")
-def _solve(call: ExportCall, a: NodeOutput, b: NodeOutput) -> Result:
+def _solve(call: ExportCall, a: NodeOutput, b: NodeOutput) -> ExportResult:
+    """Write `matrix_solve`."""
     if call.shape(0)[:-2] != call.shape(1)[:-2]:
         return None
     return call.result("MatrixSolve", a, b, adjoint=bool(call.params["adjoint"]))
 
 
 @op_exporter("matrix_triangular_solve")
-def _triangular_solve(call: ExportCall, a: NodeOutput, b: NodeOutput) -> Result:
+def _triangular_solve(call: ExportCall, a: NodeOutput, b: NodeOutput) -> ExportResult:
+    """Write `matrix_triangular_solve`."""
     flags = {k: bool(call.params[k]) for k in ("lower", "adjoint")}
     return call.result("MatrixTriangularSolve", a, b, **flags)
 
@@ -95,17 +101,19 @@ def _decompose(
 
 
 @op_exporter("slogdet")
-def _log_determinant(call: ExportCall, x: NodeOutput) -> Result:
+def _log_determinant(call: ExportCall, x: NodeOutput) -> ExportResult:
+    """Write `slogdet`."""
     return _decompose(call, "LogMatrixDeterminant", x, 2)
 
 
 @op_exporter("svdvals")
-def _singular_values(call: ExportCall, x: NodeOutput) -> Result:
+def _singular_values(call: ExportCall, x: NodeOutput) -> ExportResult:
+    """Write `svdvals`."""
     return _decompose(call, "Svd", x, 3, compute_uv=False, full_matrices=False)[0]
 
 
 @op_exporter("svd")
-def _svd(call: ExportCall, x: NodeOutput) -> Result:
+def _svd(call: ExportCall, x: NodeOutput) -> ExportResult:
     """Write an SVD; TensorFlow returns V, passkit its transpose.
 
     Vectors are unique up to their sign.
@@ -118,13 +126,13 @@ def _svd(call: ExportCall, x: NodeOutput) -> Result:
 
 
 @op_exporter("eigh")
-def _eigh(call: ExportCall, x: NodeOutput) -> Result:
+def _eigh(call: ExportCall, x: NodeOutput) -> ExportResult:
     """Write an eigendecomposition; vectors are unique up to their sign."""
     return _decompose(call, "SelfAdjointEigV2", x, 2, compute_v=True)
 
 
 @op_exporter("qr")
-def _qr(call: ExportCall, x: NodeOutput) -> Result:
+def _qr(call: ExportCall, x: NodeOutput) -> ExportResult:
     """Write a QR decomposition; columns of Q and rows of R are unique up to their sign."""
     if call.params["mode"] not in ("reduced", "complete"):
         return None
@@ -139,7 +147,7 @@ def _relative_tolerance(call: ExportCall, x: Any) -> float:
 
 
 @op_exporter("pinv")
-def _pseudo_inverse(call: ExportCall, x: NodeOutput) -> Result:
+def _pseudo_inverse(call: ExportCall, x: NodeOutput) -> ExportResult:
     """Write a pseudoinverse from the SVD.
 
     V / s @ U.T without the singular values that count as zero.
@@ -161,7 +169,8 @@ def _pseudo_inverse(call: ExportCall, x: NodeOutput) -> Result:
 
 
 @op_exporter("matrix_rank")
-def _matrix_rank(call: ExportCall, x: NodeOutput) -> Result:
+def _matrix_rank(call: ExportCall, x: NodeOutput) -> ExportResult:
+    """Write `matrix_rank`."""
     if x.dtype.nbytes == 2 or 0 in call.shape()[-2:]:
         return None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from passkit.frontends.tf_graphdef.export.graphdef_writer import INT32, INT64, NodeOutput
-from passkit.frontends.tf_graphdef.export.registry import ExportCall, Result, op_exporter
+from passkit.frontends.tf_graphdef.export.registry import ExportCall, ExportResult, op_exporter
 from passkit.ops.helpers import normalize_axes, normalize_axis
 from passkit.ops.slicing import slice_params
 from passkit.values.size import Extent, Shape, Size
@@ -14,7 +14,7 @@ from passkit.values.size import Extent, Shape, Size
 @op_exporter(
     "reshape", "squeeze", "expand_dims", "flatten", "atleast_1d", "atleast_2d", "atleast_3d"
 )
-def _reshape(call: ExportCall, x: NodeOutput) -> Result:
+def _reshape(call: ExportCall, x: NodeOutput) -> ExportResult:
     shape, out = call.shape(), call.out
     if call.name == "expand_dims" and len(out) == len(shape) + 1:
         axis = normalize_axes(call.node, len(out), call.params["axis"])[0]
@@ -23,7 +23,8 @@ def _reshape(call: ExportCall, x: NodeOutput) -> Result:
 
 
 @op_exporter("transpose")
-def _transpose(call: ExportCall, x: NodeOutput) -> Result:
+def _transpose(call: ExportCall, x: NodeOutput) -> ExportResult:
+    """Write `transpose`."""
     rank, axes = len(call.out), call.params["axes"]
     order_or_none = tuple(reversed(range(rank))) if axes is None else axes
     listed = order_or_none if isinstance(order_or_none, tuple) else (order_or_none,)
@@ -32,7 +33,7 @@ def _transpose(call: ExportCall, x: NodeOutput) -> Result:
 
 
 @op_exporter("broadcast_to", "full", "zeros", "ones")
-def _broadcast_to(call: ExportCall, *x: NodeOutput) -> Result:
+def _broadcast_to(call: ExportCall, *x: NodeOutput) -> ExportResult:
     """Write a scalar or array broadcast to a shape."""
     fill = {"zeros": 0, "ones": 1}.get(call.name, call.params.get("fill_value"))
     value = x[0] if x else call.const(fill, call.dtype)
@@ -44,7 +45,8 @@ def _broadcast_to(call: ExportCall, *x: NodeOutput) -> Result:
 
 
 @op_exporter("concat")
-def _concat(call: ExportCall, *x: NodeOutput) -> Result:
+def _concat(call: ExportCall, *x: NodeOutput) -> ExportResult:
+    """Write `concat`."""
     axis = normalize_axis(call.node, len(call.out), call.params["axis"])
     if len(x) == 1:
         return call.result("Identity", x[0])
@@ -52,13 +54,15 @@ def _concat(call: ExportCall, *x: NodeOutput) -> Result:
 
 
 @op_exporter("stack")
-def _stack(call: ExportCall, *x: NodeOutput) -> Result:
+def _stack(call: ExportCall, *x: NodeOutput) -> ExportResult:
+    """Write `stack`."""
     axis = normalize_axis(call.node, len(call.out), call.params["axis"])
     return call.result("Pack", *x, N=len(x), axis=axis)
 
 
 @op_exporter("slice")
-def _slice(call: ExportCall, x: NodeOutput) -> Result:
+def _slice(call: ExportCall, x: NodeOutput) -> ExportResult:
+    """Write `slice`."""
     begin, size, step = slice_params(call.node, call.shape())
     if all(s == 1 for s in step):
         return call.result("Slice", x, call.sizes(begin), call.sizes(size), Index=INT64)
@@ -67,7 +71,9 @@ def _slice(call: ExportCall, x: NodeOutput) -> Result:
     return _strided(call, x, begin, size, step)
 
 
-def _strided(call: ExportCall, x: NodeOutput, begin: Shape, size: Shape, step: Shape) -> Result:
+def _strided(
+    call: ExportCall, x: NodeOutput, begin: Shape, size: Shape, step: Shape
+) -> ExportResult:
     """Write a strided slice.
 
     An end before element 0 needs a mask, since TensorFlow counts -1 from the end.
@@ -97,7 +103,8 @@ def _strided(call: ExportCall, x: NodeOutput, begin: Shape, size: Shape, step: S
 
 
 @op_exporter("tile")
-def _tile(call: ExportCall, x: NodeOutput) -> Result:
+def _tile(call: ExportCall, x: NodeOutput) -> ExportResult:
+    """Write `tile`."""
     repetitions = call.params["repetitions"]
     counts = repetitions if isinstance(repetitions, tuple) else (repetitions,)
     rank = len(call.out)
@@ -108,7 +115,8 @@ def _tile(call: ExportCall, x: NodeOutput) -> Result:
 
 
 @op_exporter("flip")
-def _flip(call: ExportCall, x: NodeOutput) -> Result:
+def _flip(call: ExportCall, x: NodeOutput) -> ExportResult:
+    """Write `flip`."""
     axes = normalize_axes(call.node, len(call.out), call.params["axis"])
     return call.result("ReverseV2", x, call.const(list(axes)), Tidx=INT32)
 
@@ -125,7 +133,8 @@ def _pads(widths: Any, rank: int) -> tuple[tuple[int, int], ...] | None:
 
 
 @op_exporter("pad_with")
-def _pad_with(call: ExportCall, x: NodeOutput) -> Result:
+def _pad_with(call: ExportCall, x: NodeOutput) -> ExportResult:
+    """Write `pad_with`."""
     pads = _pads(call.params["pad_width"], len(call.out))
     if pads is None or not pads:
         return None
@@ -134,7 +143,8 @@ def _pad_with(call: ExportCall, x: NodeOutput) -> Result:
 
 
 @op_exporter("pad")
-def _pad(call: ExportCall, x: NodeOutput) -> Result:
+def _pad(call: ExportCall, x: NodeOutput) -> ExportResult:
+    """Write `pad`."""
     pads, mode = _pads(call.params["pad_width"], len(call.out)), call.params["mode"]
     shape = call.shape()
     if mode not in ("reflect", "symmetric") or not pads:
@@ -146,7 +156,8 @@ def _pad(call: ExportCall, x: NodeOutput) -> Result:
 
 
 @op_exporter("one_hot")
-def _one_hot(call: ExportCall, indices: NodeOutput) -> Result:
+def _one_hot(call: ExportCall, indices: NodeOutput) -> ExportResult:
+    """Write `one_hot`."""
     axis, depth = call.params["axis"], call.params["depth"]
     if not isinstance(depth, int) or indices.dtype.name not in ("int32", "int64", "uint8", "int8"):
         return None
@@ -167,7 +178,7 @@ def _one_hot(call: ExportCall, indices: NodeOutput) -> Result:
 
 
 @op_exporter("gather")
-def _gather(call: ExportCall, x: NodeOutput, indices: NodeOutput) -> Result:
+def _gather(call: ExportCall, x: NodeOutput, indices: NodeOutput) -> ExportResult:
     """Write a gather with clamped indices, since TensorFlow fails outside of the array."""
     axis = normalize_axis(call.node, len(call.shape()), call.params["axis"])
     extent = call.shape()[axis]

@@ -6,7 +6,7 @@ from typing import Any
 
 from passkit.frontends.tf_graphdef.export.graphdef_writer import FLOAT32, INT32, NodeOutput
 from passkit.frontends.tf_graphdef.export.kernel_types import kernel_dtype
-from passkit.frontends.tf_graphdef.export.registry import ExportCall, Result, op_exporter
+from passkit.frontends.tf_graphdef.export.registry import ExportCall, ExportResult, op_exporter
 from passkit.graph.node import Node
 from passkit.ops.convolution_gradients import window_products_as_matmul
 from passkit.ops.convolutions import filter_window
@@ -32,7 +32,7 @@ def _padded(call: ExportCall, x: NodeOutput) -> NodeOutput:
 
 
 @op_exporter("convolution")
-def _convolution(call: ExportCall, x: NodeOutput, filters: NodeOutput) -> Result:
+def _convolution(call: ExportCall, x: NodeOutput, filters: NodeOutput) -> ExportResult:
     """Write a convolution; one spatial axis becomes two, explicit padding a separate operator."""
     size = call.shape()[1:-1]
     window = filter_window(call.node, call.shape(1), len(size))
@@ -52,7 +52,8 @@ def _convolution(call: ExportCall, x: NodeOutput, filters: NodeOutput) -> Result
 
 
 @op_exporter("window_products")
-def _window_products(call: ExportCall, x: NodeOutput, y: NodeOutput) -> Result:
+def _window_products(call: ExportCall, x: NodeOutput, y: NodeOutput) -> ExportResult:
+    """Write `window_products`."""
     return call.expanded(lambda *operands: window_products_as_matmul(call.node, *operands), x, y)
 
 
@@ -85,7 +86,7 @@ def _convolve_2d(
 
 def _convolve_3d(
     call: ExportCall, x: NodeOutput, filters: NodeOutput, windows: WindowGeometry, padding: str
-) -> Result:
+) -> ExportResult:
     if call.params["groups"] != 1 or windows.dilation != (1, 1, 1):
         return None
     return call.result(
@@ -99,7 +100,7 @@ def _convolve_3d(
     )
 
 
-def _pool(call: ExportCall, x: NodeOutput, op: str) -> Result:
+def _pool(call: ExportCall, x: NodeOutput, op: str) -> ExportResult:
     """Write a pool over two axes; channels that are second are moved to the end and back."""
     node, channels_first = call.node, call.params["data_format"] in ("NCHW", "channels_first")
     shape = call.shape()
@@ -132,12 +133,14 @@ def _pool(call: ExportCall, x: NodeOutput, op: str) -> Result:
 
 
 @op_exporter("max_pool2d")
-def _max_pool(call: ExportCall, x: NodeOutput) -> Result:
+def _max_pool(call: ExportCall, x: NodeOutput) -> ExportResult:
+    """Write `max_pool2d`."""
     return _pool(call, x, "MaxPool")
 
 
 @op_exporter("avg_pool2d")
-def _avg_pool(call: ExportCall, x: NodeOutput) -> Result:
+def _avg_pool(call: ExportCall, x: NodeOutput) -> ExportResult:
+    """Write `avg_pool2d`."""
     return _pool(call, x, "AvgPool")
 
 
@@ -151,7 +154,7 @@ def _is_plain(node: Node) -> bool:
 
 
 @op_exporter("batch_norm")
-def _batch_norm(call: ExportCall, x: NodeOutput, *rest: NodeOutput) -> Result:
+def _batch_norm(call: ExportCall, x: NodeOutput, *rest: NodeOutput) -> ExportResult:
     """Write a batch norm of images as one operator; others are expanded."""
     if not _is_plain(call.node) or call.params["axis"] not in (-1, 3):
         return None
@@ -174,7 +177,7 @@ def _fused(call: ExportCall, *inputs: NodeOutput) -> tuple[NodeOutput, ...]:
 
 
 @op_exporter("fused_batch_norm")
-def _fused_batch_norm(call: ExportCall, x: NodeOutput, *rest: NodeOutput) -> Result:
+def _fused_batch_norm(call: ExportCall, x: NodeOutput, *rest: NodeOutput) -> ExportResult:
     """Write a batch norm with given statistics."""
     if not _is_plain(call.node) or call.params["is_training"]:
         return None
@@ -184,7 +187,7 @@ def _fused_batch_norm(call: ExportCall, x: NodeOutput, *rest: NodeOutput) -> Res
 
 
 @op_exporter("resize_nearest", "resize_bilinear")
-def _resize(call: ExportCall, x: NodeOutput) -> Result:
+def _resize(call: ExportCall, x: NodeOutput) -> ExportResult:
     """Write a resize; TensorFlow interpolates in float32, so other float types are expanded."""
     axes = tuple(a % len(call.out) for a in call.params["axes"])
     bilinear = call.name == "resize_bilinear"

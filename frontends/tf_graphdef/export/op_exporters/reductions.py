@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from passkit.frontends.tf_graphdef.export.graphdef_writer import FLOAT32, INT32, INT64, NodeOutput
-from passkit.frontends.tf_graphdef.export.registry import ExportCall, Result, op_exporter
+from passkit.frontends.tf_graphdef.export.registry import ExportCall, ExportResult, op_exporter
 from passkit.frontends.tf_graphdef.op_importers.reductions import REDUCTIONS
 from passkit.frontends.tf_graphdef.op_importers.scans import SCANS
 from passkit.ops.helpers import normalize_axes, normalize_axis
@@ -12,7 +12,7 @@ _OURS = {ours: theirs for theirs, ours in REDUCTIONS.items()}
 
 
 @op_exporter(*_OURS)
-def _reduction(call: ExportCall, x: NodeOutput) -> Result:
+def _reduction(call: ExportCall, x: NodeOutput) -> ExportResult:
     """Write a reduction; 16-bit floats are reduced in float32, unlike in TensorFlow."""
     op = _OURS[call.name]
     axes = call.const(list(normalize_axes(call.node, len(call.shape()), call.params["axis"])))
@@ -26,7 +26,7 @@ def _reduction(call: ExportCall, x: NodeOutput) -> Result:
 
 
 @op_exporter("argmax", "argmin")
-def _position(call: ExportCall, x: NodeOutput) -> Result:
+def _position(call: ExportCall, x: NodeOutput) -> ExportResult:
     """Write argmax or argmin of integers; floats are expanded, since TensorFlow ignores NaN."""
     axis = call.params["axis"]
     if not isinstance(axis, int) or call.params["keepdims"] or x.dtype.is_float:
@@ -37,7 +37,7 @@ def _position(call: ExportCall, x: NodeOutput) -> Result:
 
 
 @op_exporter(*SCANS.values())
-def _scan(call: ExportCall, x: NodeOutput) -> Result:
+def _scan(call: ExportCall, x: NodeOutput) -> ExportResult:
     """Write a scan along one axis, or over all elements in order."""
     op = {ours: theirs for theirs, ours in SCANS.items()}[call.name]
     axis = call.params["axis"]
@@ -51,7 +51,7 @@ def _scan(call: ExportCall, x: NodeOutput) -> Result:
 
 
 @op_exporter("softmax", "log_softmax")
-def _softmax(call: ExportCall, x: NodeOutput) -> Result:
+def _softmax(call: ExportCall, x: NodeOutput) -> ExportResult:
     """Write a softmax along the last axis."""
     rank = len(call.out)
     if not rank or call.params["axis"] not in (-1, rank - 1):

@@ -8,12 +8,12 @@ import numpy as np
 
 from passkit.frontends.tf_graphdef.export.functions import compare
 from passkit.frontends.tf_graphdef.export.graphdef_writer import BOOL, INT32, NodeOutput
-from passkit.frontends.tf_graphdef.export.registry import ExportCall, Result, op_exporter
+from passkit.frontends.tf_graphdef.export.registry import ExportCall, ExportResult, op_exporter
 from passkit.ops.helpers import make, normalize_axes, normalize_axis
 
 
 @op_exporter("reduce_bitwise_and", "reduce_bitwise_or", "reduce_bitwise_xor")
-def _bitwise(call: ExportCall, x: NodeOutput) -> Result:
+def _bitwise(call: ExportCall, x: NodeOutput) -> ExportResult:
     """Write a bitwise reduction, by a new axis of bits.
 
     Whether all, any, or an odd number are " "set.
@@ -52,7 +52,7 @@ def _of_truths(
 
 
 @op_exporter("cummax", "cummin")
-def _running(call: ExportCall, x: NodeOutput) -> Result:
+def _running(call: ExportCall, x: NodeOutput) -> ExportResult:
     """Write a cumulative maximum or minimum of known length by a Hillis-Steele scan."""
     axis, shape = call.params["axis"], call.out
     position = normalize_axis(call.node, len(shape), 0 if axis is None else axis)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from passkit.frontends.tf_graphdef.export.functions import compare, logical_and, select
 from passkit.frontends.tf_graphdef.export.graphdef_writer import INT32, INT64, NodeOutput
-from passkit.frontends.tf_graphdef.export.registry import ExportCall, Result, op_exporter
+from passkit.frontends.tf_graphdef.export.registry import ExportCall, ExportResult, op_exporter
 from passkit.values.size import Shape
 
 _KINDS = {
@@ -17,7 +17,9 @@ _KINDS = {
 
 
 @op_exporter("scatter_rows")
-def _scatter_rows(call: ExportCall, x: NodeOutput, rows: NodeOutput, updates: NodeOutput) -> Result:
+def _scatter_rows(
+    call: ExportCall, x: NodeOutput, rows: NodeOutput, updates: NodeOutput
+) -> ExportResult:
     """Write an update of matrix rows, preceded by a row that receives the dropped updates."""
     kind = call.params["kind"]
     if kind not in _KINDS:

@@ -14,7 +14,7 @@ from passkit.frontends.tf_graphdef.export.graphdef_writer import (
     NameScope,
     NodeOutput,
 )
-from passkit.frontends.tf_graphdef.export.registry import ExportCall, Result, op_exporter
+from passkit.frontends.tf_graphdef.export.registry import ExportCall, ExportResult, op_exporter
 from passkit.ops.helpers import make, normalize_axis
 from passkit.values.dtype import dtype_of
 from passkit.values.size import Extent, Shape, numel
@@ -79,25 +79,28 @@ def _length(call: ExportCall) -> Extent:
 
 
 @op_exporter("sort")
-def _sort(call: ExportCall, x: NodeOutput) -> Result:
+def _sort(call: ExportCall, x: NodeOutput) -> ExportResult:
+    """Write `sort`."""
     best, _, axis = _sorted(call, x, _length(call), bool(call.params["descending"]))
     return _swap(call, best, axis, is_result=True)
 
 
 @op_exporter("argsort")
-def _argsort(call: ExportCall, x: NodeOutput) -> Result:
+def _argsort(call: ExportCall, x: NodeOutput) -> ExportResult:
+    """Write `argsort`."""
     _, positions, axis = _sorted(call, x, _length(call), bool(call.params["descending"]))
     return _swap(call, call.scope.cast(positions, INT64), axis, is_result=True)
 
 
 @op_exporter("top_k")
-def _top_k(call: ExportCall, x: NodeOutput) -> Result:
+def _top_k(call: ExportCall, x: NodeOutput) -> ExportResult:
+    """Write `top_k`."""
     best, positions, axis = _sorted(call, x, call.params["k"], True)
     return _swap(call, best, axis, is_result=True), _swap(call, positions, axis)
 
 
 @op_exporter("searchsorted")
-def _search(call: ExportCall, sequence: NodeOutput, values: NodeOutput) -> Result:
+def _search(call: ExportCall, sequence: NodeOutput, values: NodeOutput) -> ExportResult:
     """Write a search in one sorted sequence, or in one for each row; NaN is ordered by its bits."""
     op = "LowerBound" if call.params["side"] == "left" else "UpperBound"
     shape, values_shape = call.shape(0), call.shape(1)
@@ -114,7 +117,7 @@ def _search(call: ExportCall, sequence: NodeOutput, values: NodeOutput) -> Resul
 
 
 @op_exporter("isin")
-def _isin(call: ExportCall, x: NodeOutput, among: NodeOutput) -> Result:
+def _isin(call: ExportCall, x: NodeOutput, among: NodeOutput) -> ExportResult:
     """Write a comparison of each element with each value."""
     invert, total = call.params["invert"], call.shape(1)
 
@@ -129,7 +132,7 @@ def _isin(call: ExportCall, x: NodeOutput, among: NodeOutput) -> Result:
 
 
 @op_exporter("bincount")
-def _bincount(call: ExportCall, x: NodeOutput) -> Result:
+def _bincount(call: ExportCall, x: NodeOutput) -> ExportResult:
     """Write segment sums of ones; negative segments are dropped."""
     length = call.params["length"]
     if len(call.shape()) != 1:
