@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT)]
 
 from passkit.dialects.cuda import CUDA  # noqa: E402  (after the path)
-from passkit.runtime.cuda.nvrtc import OPTIONS, nvrtc  # noqa: E402
+from passkit.runtime.cuda.compiler import OPTIONS, nvrtc  # noqa: E402
 
 GOLDEN = ROOT / "tests" / "golden"
 TABLE = GOLDEN / "cubins.txt"

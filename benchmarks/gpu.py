@@ -40,8 +40,11 @@ from peers import Competitor  # noqa: E402
 from workloads import Workload  # noqa: E402
 
 from passkit.errors import PasskitError  # noqa: E402
-from passkit.runtime.cuda.device import Device, device  # noqa: E402
-from passkit.runtime.cuda.pool import pool_of  # noqa: E402
+from passkit.runtime.cuda.device import (  # noqa: E402
+    CudaDevice,
+    device,
+    pool_of,
+)
 from passkit.values.units import bytes_text, seconds_text, table  # noqa: E402
 
 SETTINGS = {
@@ -58,8 +61,17 @@ SETTINGS = {
 }
 os.environ.setdefault("JAX_DEFAULT_MATMUL_PRECISION", "highest")  # else its products round to tf32
 BATCH_SECONDS, ROUNDS = 0.2, 5
-PACKAGES = ("passkit", "pycuda", "cuda-bindings", "nvidia-cuda-nvrtc", "torch", "jax", "numpy",
-            "cupy-cuda13x", "cupy-cuda12x")  # fmt: skip
+PACKAGES = (
+    "passkit",
+    "pycuda",
+    "cuda-bindings",
+    "nvidia-cuda-nvrtc",
+    "torch",
+    "jax",
+    "numpy",
+    "cupy-cuda13x",
+    "cupy-cuda12x",
+)
 
 
 def rows(mib: int) -> list[Workload]:
@@ -80,8 +92,17 @@ def rows(mib: int) -> list[Workload]:
         Workload("layer_norm", workloads.layer_norm, (("x", norm), ("g", (768,)), ("b", (768,)))),
         Workload("bias_gelu", workloads.bias_gelu, (("x", wide), ("b", (1024,)))),
         Workload("colsum", workloads.colsum, (("x", wide), ("y", wide)), tolerance=2e-5),
-        *(Workload("figure1", figure1, tuple(zip("xyzwv", shapes, strict=True)), together=True,
-                   results=4, tolerance=3e-5) for shapes in figures(mib)),
+        *(
+            Workload(
+                "figure1",
+                figure1,
+                tuple(zip("xyzwv", shapes, strict=True)),
+                together=True,
+                results=4,
+                tolerance=3e-5,
+            )
+            for shapes in figures(mib)
+        ),
     ]
 
 
@@ -94,27 +115,32 @@ def figures(mib: int) -> list[tuple[tuple[int, ...], ...]]:
 class OnDevice:
     """An array in passkit's pool, which others take by the CUDA array interface."""
 
-    def __init__(self, own: Device, array: np.ndarray) -> None:
+    def __init__(self, own: CudaDevice, array: np.ndarray) -> None:
         self.own, self.like = own, array
-        with own.used("preparing an input"):
+        with own.active("preparing an input"):
             self.buffer = pool_of(own).take(array.nbytes)
             own.queue.upload(self.buffer, array.reshape(-1).view(np.uint8)).wait()
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         where = (self.buffer.address, False)
-        return {"shape": self.like.shape, "typestr": self.like.dtype.str, "data": where,
-                "version": 3, "stream": None}  # fmt: skip
+        return {
+            "shape": self.like.shape,
+            "typestr": self.like.dtype.str,
+            "data": where,
+            "version": 3,
+            "stream": None,
+        }
 
     def numpy(self) -> np.ndarray:
         """What it has now."""
         found = np.empty_like(self.like)
-        with self.own.used("reading a result"):
+        with self.own.active("reading a result"):
             self.own.queue.download(found.reshape(-1).view(np.uint8), self.buffer).wait()
         return found
 
 
-def passkit(work: Workload, own: Device) -> Competitor:
+def passkit(work: Workload, own: CudaDevice) -> Competitor:
     """passkit, which writes to an array on the device. Its arrays stay between calls."""
     made = peers._passkit(work, work.together, target="cuda")
     exe = made.function
@@ -132,17 +158,17 @@ def passkit(work: Workload, own: Device) -> Competitor:
     return Competitor(call, "", lambda a: OnDevice(own, a), numpy)
 
 
-def eager(work: Workload, own: Device) -> Competitor:
+def eager(work: Workload, own: CudaDevice) -> Competitor:
     """PyTorch, operator by operator."""
     return _of_torch(peers.eager(work, 1))
 
 
-def compiled(work: Workload, own: Device) -> Competitor:
+def compiled(work: Workload, own: CudaDevice) -> Competitor:
     """torch.compile."""
     return _of_torch(peers.compiled(work, 1))
 
 
-def autotune(work: Workload, own: Device) -> Competitor:
+def autotune(work: Workload, own: CudaDevice) -> Competitor:
     """torch.compile with its search."""
     import torch
 
@@ -163,7 +189,7 @@ def _of_torch(made: Competitor) -> Competitor:
     )
 
 
-def jax(work: Workload, own: Device) -> Competitor:
+def jax(work: Workload, own: CudaDevice) -> Competitor:
     """jax.jit."""
     import jax as library
 
@@ -171,22 +197,27 @@ def jax(work: Workload, own: Device) -> Competitor:
     return evolve(peers.jax(work, 1), prepare=lambda a: library.device_put(a, gpu))
 
 
-def cupy(work: Workload, own: Device) -> Competitor:
+def cupy(work: Workload, own: CudaDevice) -> Competitor:
     """CuPy, operator by operator."""
     import cupy as library
     from cupyx.scipy.special import erf
 
     space = {name: getattr(library, name) for name in ("abs", "exp", "tanh", "where", "maximum")}
-    functions = type("Functions", (), {
-        **{name: staticmethod(f) for name, f in space.items()},
-        "erf": staticmethod(erf),
-        "rsqrt": staticmethod(lambda x: 1 / library.sqrt(x)),
-        "max": staticmethod(lambda x, axis: library.max(x, axis, keepdims=True)),
-        "sum": staticmethod(lambda x, axis: library.sum(x, axis, keepdims=True)),
-        "mean": staticmethod(lambda x, axis: library.mean(x, axis, keepdims=True)),
-        "total": staticmethod(lambda x, axis: library.sum(x, axis)),
-        "matmul": staticmethod(library.matmul), "log": staticmethod(library.log),
-    })  # fmt: skip
+    functions = type(
+        "Functions",
+        (),
+        {
+            **{name: staticmethod(f) for name, f in space.items()},
+            "erf": staticmethod(erf),
+            "rsqrt": staticmethod(lambda x: 1 / library.sqrt(x)),
+            "max": staticmethod(lambda x, axis: library.max(x, axis, keepdims=True)),
+            "sum": staticmethod(lambda x, axis: library.sum(x, axis, keepdims=True)),
+            "mean": staticmethod(lambda x, axis: library.mean(x, axis, keepdims=True)),
+            "total": staticmethod(lambda x, axis: library.sum(x, axis)),
+            "matmul": staticmethod(library.matmul),
+            "log": staticmethod(library.log),
+        },
+    )
 
     def numpy(found: Any) -> np.ndarray:
         several = isinstance(found, tuple)
@@ -195,24 +226,30 @@ def cupy(work: Workload, own: Device) -> Competitor:
     return Competitor(lambda *xs: work.formula(functions, *xs), "", library.asarray, numpy)
 
 
-BUILDERS: dict[str, Callable[[Workload, Device], Competitor]] = {
-    "passkit": passkit, "eager": eager, "compile": compiled, "autotune": autotune, "jax": jax,
+BUILDERS: dict[str, Callable[[Workload, CudaDevice], Competitor]] = {
+    "passkit": passkit,
+    "eager": eager,
+    "compile": compiled,
+    "autotune": autotune,
+    "jax": jax,
     "cupy": cupy,
-}  # fmt: skip
+}
 
 
-def settle(own: Device) -> None:
+def settle(own: CudaDevice) -> None:
     """Wait until the device is idle, whoever uses it: streams of all libraries."""
-    with own.used("waiting for the device"):
+    with own.active("waiting for the device"):
         own.queue.finish()
-    for name, wait in (("torch", "torch.cuda.synchronize()"),
-                       ("jax", "jax.effects_barrier()"),
-                       ("cupy", "cupy.cuda.Device().synchronize()")):  # fmt: skip
+    for name, wait in (
+        ("torch", "torch.cuda.synchronize()"),
+        ("jax", "jax.effects_barrier()"),
+        ("cupy", "cupy.cuda.Device().synchronize()"),
+    ):
         if name in sys.modules and (name != "torch" or sys.modules[name].cuda.is_available()):
             eval(wait, {name: sys.modules[name]})
 
 
-def batch(call: Callable[[], Any], own: Device) -> float:
+def batch(call: Callable[[], Any], own: CudaDevice) -> float:
     """Seconds of a call: the best of some batches, each ended by waiting for the device."""
 
     def timed(count: int) -> float:
@@ -230,10 +267,10 @@ def batch(call: Callable[[], Any], own: Device) -> float:
     return min(timed(count) / count for _ in range(ROUNDS))
 
 
-def copying(own: Device, nbytes: int) -> float:
+def copying(own: CudaDevice, nbytes: int) -> float:
     """Bytes a second that a copy on the device reads and writes together, by events."""
-    queue = own.measuring()
-    with own.used("measuring a copy"):
+    queue = own.measuring_queue()
+    with own.active("measuring a copy"):
         one, other = (pool_of(own).take(nbytes) for _ in range(2))
         done = [queue.copy(other, one, nbytes) for _ in range(ROUNDS + 1)]
         queue.finish()
@@ -241,7 +278,7 @@ def copying(own: Device, nbytes: int) -> float:
 
 
 def measure(
-    work: Workload, own: Device, speed: float, among: Collection[str] = ()
+    work: Workload, own: CudaDevice, speed: float, among: Collection[str] = ()
 ) -> dict[str, Any]:
     """A row: each competitor's error and seconds of a call, or why there are none.
 
@@ -287,7 +324,7 @@ def shown(row: dict[str, Any]) -> tuple[str, ...]:
 
 
 def with_state(
-    mib: int, chosen: str, own: Device, speed: float
+    mib: int, chosen: str, own: CudaDevice, speed: float
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Rows of Adam, and of training, each with the part of the report that it is in."""
     for label, sizes in gpu_steps.adam_rows(mib).items():
@@ -305,8 +342,10 @@ def printed(report: dict[str, list[dict[str, Any]]]) -> None:
     steps = [r for r in report["rows"] if r["row"].startswith("adam")]
     if plain:
         print(table(("row", "call", "device", "of copy", *list(BUILDERS)[1:]), map(shown, plain)))
-    for made, names in ((steps, list(adam.RIVALS)[1:]),
-                        (report["training"], gpu_steps.TRAINED[1:])):  # fmt: skip
+    for made, names in (
+        (steps, list(adam.RIVALS)[1:]),
+        (report["training"], gpu_steps.TRAINED[1:]),
+    ):
         if made:
             print(table(("row", "step", *names), [gpu_steps.shown(r, names) for r in made]))
 
@@ -326,20 +365,26 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
     nbytes = max(1, options.mib) << 20
     speed = copying(own, nbytes if options.mib else 1 << 16)
-    facts = own.facts
+    facts = own.properties
     known = ".".join(map(str, facts.version))
     print(f"{own}, CUDA {known}; a copy moves {bytes_text(int(speed))}/s")
     report: dict[str, Any] = {
-        "date": date.today().isoformat(), "gpu": facts.name, "architecture": facts.architecture,
-        "driver": list(facts.version), "library": own.driver.name,
-        "versions": peers.versions(PACKAGES), "settings": SETTINGS, "copy": speed,
-        "mib": options.mib, "rows": [], "training": [],
-    }  # fmt: skip
+        "date": date.today().isoformat(),
+        "gpu": facts.name,
+        "architecture": facts.architecture,
+        "driver": list(facts.version),
+        "library": own.driver.name,
+        "versions": peers.versions(PACKAGES),
+        "settings": SETTINGS,
+        "copy": speed,
+        "mib": options.mib,
+        "rows": [],
+        "training": [],
+    }
     among = [name for name in options.only.split(",") if name]
     plain = (
-        ("rows", measure(w, own, speed, among))
-        for w in rows(options.mib) if options.rows in w.name
-    )  # fmt: skip
+        ("rows", measure(w, own, speed, among)) for w in rows(options.mib) if options.rows in w.name
+    )
     for part, row in chain(plain, with_state(options.mib, options.rows, own, speed)):
         report[part].append(row)
         if options.output is not None:  # what comes later may take long

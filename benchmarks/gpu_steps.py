@@ -19,7 +19,7 @@ import numpy as np
 from training import Program, agreement, micro
 from training.rivals import RIVALS
 
-from passkit.runtime.cuda.device import Device
+from passkit.runtime.cuda.device import CudaDevice
 
 TOLERANCE = {"adam": 2e-5, "training": 1e-4}  # PyTorch's fused Adam is 1e-5 off
 MOVED = 7
@@ -27,8 +27,8 @@ MOVED = 7
 TRAINED = ("passkit", "eager", "compile", "jax", "scan")
 
 Call = Callable[[], Any]
-Batch = Callable[[Call, Device], float]
-OnDevice = Callable[[Device, np.ndarray], Any]
+Batch = Callable[[Call, CudaDevice], float]
+OnDevice = Callable[[CudaDevice, np.ndarray], Any]
 
 
 def adam_rows(mib: int) -> dict[str, Sequence[int]]:
@@ -39,7 +39,12 @@ def adam_rows(mib: int) -> dict[str, Sequence[int]]:
 
 
 def adam_row(
-    label: str, sizes: Sequence[int], own: Device, speed: float, batch: Batch, to_device: OnDevice
+    label: str,
+    sizes: Sequence[int],
+    own: CudaDevice,
+    speed: float,
+    batch: Batch,
+    to_device: OnDevice,
 ) -> dict[str, Any]:
     """A row: each rival's error and seconds of a step, or why there are none."""
     row: dict[str, Any] = {"row": label}
@@ -92,7 +97,7 @@ def _next(step: Callable[[Any], Any], given: Iterator[Any]) -> Any:
     return step(next(given))
 
 
-def _prepared(given: Any, own: Device, to_device: OnDevice) -> Any:
+def _prepared(given: Any, own: CudaDevice, to_device: OnDevice) -> Any:
     """Feeds as they are, but plain arrays of passkit's on the device."""
     if not isinstance(given, dict):
         return given
@@ -114,7 +119,7 @@ def with_gradients() -> AbstractContextManager[Any]:
 
 
 def training_row(
-    program: Program, small: bool, own: Device, batch: Batch, to_device: OnDevice
+    program: Program, small: bool, own: CudaDevice, batch: Batch, to_device: OnDevice
 ) -> dict[str, Any]:
     """A row: each rival's error and seconds of a step; an error is that of its first loss.
 

@@ -148,7 +148,7 @@ class ByHand:
 
     def __init__(self, steps: Sequence[Step], arrays: dict[str, Any], shapes: Any, n: int) -> None:
         self.cl, own = pyopencl(), device()
-        self.queue = own.measuring().handle
+        self.queue = own.measuring_queue().handle
         dtype = next(iter(arrays.values())).dtype
         kind = {4: "float", 8: "double"}[dtype.itemsize]
         flags = self.cl.mem_flags

@@ -12,7 +12,7 @@ import passkit as pk
 from passkit.errors import DeviceError, MissingDependencyError
 from passkit.program.executable import Executable
 from passkit.runtime.cuda import device as devices
-from passkit.runtime.cuda.build import DeviceKernel
+from passkit.runtime.cuda.compiler import CudaKernel
 from passkit.runtime.cuda.driver import Driver, DriverError
 from passkit.runtime.program import Launch
 from tests.emulator.fake import faked
@@ -52,13 +52,13 @@ class Recorded:
 def real(library: str) -> Iterator[Recorded]:
     """Inside, target "cuda" runs on the device of this machine, through a library."""
     try:
-        driver = Recorded(devices.open_by(library))
+        driver = Recorded(devices.open_driver_by(library))
         with driver.current():
-            made = devices.Device(driver, devices.Queue(driver, driver.stream()))  # type: ignore[arg-type]
+            made = devices.CudaDevice(driver, devices.CudaQueue(driver, driver.stream()))  # type: ignore[arg-type]
     except (ImportError, RuntimeError, DriverError, DeviceError, MissingDependencyError) as error:
         pytest.skip(f"{NEEDED} and {library}: {error}")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(devices, "_device", lambda: made)
+        patch.setattr(devices, "open_device", lambda: made)
         yield driver
 
 
@@ -77,5 +77,5 @@ def on_cuda(graph: pk.Graph, host: Sequence[str] = (), **options: Any) -> Execut
     exe = pk.compile(graph, **{"target": "cuda", **options})
     kinds = [str(s).split()[0] for s in exe.steps if not isinstance(s, Launch)]
     assert {k for k in kinds if k not in ("alias", "copy")} == set(host)
-    assert all(isinstance(s.entry, DeviceKernel) for s in exe.steps if isinstance(s, Launch))
+    assert all(isinstance(s.entry, CudaKernel) for s in exe.steps if isinstance(s, Launch))
     return exe

@@ -11,7 +11,7 @@ from attrs import evolve
 
 from passkit.plan.target import Target, target_of
 from passkit.program.executable import Executable
-from passkit.runtime.opencl.device import Device, device
+from passkit.runtime.opencl.device import OpenClDevice, device
 
 BLOCKS = (1, 64, 256)
 """The sizes of work-groups: what a CPU likes, and what makes barriers and folds work."""
@@ -28,7 +28,7 @@ def groups_of(block: int, **changes: Any) -> Target:
 
 
 @contextmanager
-def limited(**changes: Any) -> Iterator[Device]:
+def limited(**changes: Any) -> Iterator[OpenClDevice]:
     """The device as if it could do less."""
     own, limits = device(), device().limits
     object.__setattr__(own, "limits", evolve(limits, **changes))

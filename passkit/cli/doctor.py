@@ -65,14 +65,14 @@ def run(options: argparse.Namespace) -> Answer:
 def calibrate_gpus() -> None:
     """Measure the CUDA device, if there is one."""
     from passkit.library.gpu_profile import write_gpu_profile
-    from passkit.runtime.cuda.device import device, named
+    from passkit.runtime.cuda.device import calibration_name, device
     from passkit.tuning.gpu_calibration import calibrate_gpu
 
     try:
         own = device()
     except PasskitError:
         return
-    write_gpu_profile(named(own.facts), calibrate_gpu(own))
+    write_gpu_profile(calibration_name(own.properties), calibrate_gpu(own))
 
 
 def _attempt(name: str, way_out: str, find: Callable[[], str]) -> Check:
@@ -240,9 +240,9 @@ def check_opencl() -> Check:
     """OpenCL devices, what they can do, and whether a kernel runs on the one that is chosen."""
 
     def find() -> str:
-        from passkit.runtime.opencl.device import described  # few machines have one
+        from passkit.runtime.opencl.device import describe_devices  # few machines have one
 
-        found = list(described())
+        found = list(describe_devices())
         return "; ".join([*found, _trial("opencl")] if found else [])
 
     check = _attempt("opencl", "pip install 'passkit[opencl]'", find)
@@ -261,12 +261,12 @@ def check_nvrtc() -> Check:
 
 def check_cuda_library() -> Check:
     """What asks the CUDA driver: PyCUDA, and for graphs and grid barriers cuda-bindings."""
-    from passkit.runtime.cuda.device import MODULES, find_library
+    from passkit.runtime.cuda.device import DRIVER_MODULES, import_driver_module
 
     found, missing = [], []
-    for name in MODULES:
+    for name in DRIVER_MODULES:
         try:
-            find_library(name)
+            import_driver_module(name)
             found.append(f"{name} {version(name)}{OFFERS[name]}")
         except (ImportError, PackageNotFoundError) as error:
             missing.append(f"no {name} ({str(error).splitlines()[0]})")
@@ -281,9 +281,9 @@ def check_cuda() -> Check:
     """The CUDA device, and whether a kernel runs on it."""
 
     def find() -> str:
-        from passkit.runtime.cuda.device import described  # few machines have one
+        from passkit.runtime.cuda.device import describe_device  # few machines have one
 
-        return f"{described()}; {_gpu_profile()}; {_trial('cuda')}"
+        return f"{describe_device()}; {_gpu_profile()}; {_trial('cuda')}"
 
     return _attempt("cuda", "NVIDIA's driver and pip install 'passkit[cuda]'", find)
 
@@ -291,12 +291,12 @@ def check_cuda() -> Check:
 def _gpu_profile() -> str:
     """Which numbers plans for the CUDA device go by."""
     from passkit.library.gpu_profile import read_gpu_profile
-    from passkit.runtime.cuda.device import device, gpu, named
+    from passkit.runtime.cuda.device import calibration_name, device, shipped_profile
 
-    facts = device().facts
-    found = read_gpu_profile(named(facts))
+    properties = device().properties
+    found = read_gpu_profile(calibration_name(properties))
     if found is None:
-        return f"planned by the numbers shipped for {gpu(facts).name}, of data sheets"
+        return f"planned by the numbers shipped for {shipped_profile(properties).name}, of data sheets"
     (_, fast), *_, (_, slow) = found.curve
     return (
         f"measured: copies of {fast / 1e9:.4g} to {slow / 1e9:.4g} GB/s, a launch "

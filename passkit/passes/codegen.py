@@ -28,7 +28,7 @@ from passkit.plan.planner import plan_group
 from passkit.plan.schedule import Schedule
 from passkit.plan.storage import StoragePlan
 from passkit.plan.target import Target
-from passkit.runtime.cuda.figures import USUAL
+from passkit.runtime.cuda.launch_config import DEFAULT_SHARED_NBYTES
 from passkit.sharing.shared import ALIGN, ROOM, SharedPlan, largest, plan_shared
 from passkit.sharing.sharing import aligned
 from passkit.space.space import Infeasible
@@ -75,7 +75,7 @@ def _with_block(kernel: Kernel, target: Target) -> Kernel:
     """Return the kernel with its threads per block, and the scratch of all rows of a block.
 
     If the scratch of a block's rows is known to exceed the usual limit, a block has fewer rows; a
-    launch checks again. Source: `passkit.runtime.cuda.figures`.
+    launch checks again. Source: `passkit.runtime.cuda.launch_config`.
     """
     if not dialect_of(kernel.dialect).scratch_of_row or not has_rows(kernel.ast):
         return evolve(kernel, block=target.block)
@@ -83,7 +83,8 @@ def _with_block(kernel: Kernel, target: Target) -> Kernel:
     lanes = row_lanes(kernel.ast, values)
     rows = target.block // lanes
     nbytes = _scratch_nbytes(kernel.ast, rows, values)
-    while rows * lanes > target.warp and isinstance(nbytes, int) and nbytes > USUAL:
+    limit = DEFAULT_SHARED_NBYTES
+    while rows * lanes > target.warp and isinstance(nbytes, int) and nbytes > limit:
         rows //= 2
         nbytes = _scratch_nbytes(kernel.ast, rows, values)
     return evolve(kernel, block=rows * lanes, shared_nbytes=nbytes)

@@ -95,7 +95,7 @@ def build_kernels(kernels: Iterable[Kernel], target: Target) -> Mapping[str, Any
     if target.device:
         from passkit.runtime.device.runtimes import runtime_of  # only targets of devices need it
 
-        return runtime_of(target).build(by_key.values(), target)
+        return runtime_of(target).build_kernels(by_key.values(), target)
     raise PassError(
         f"RTCGen compiles for targets 'cpu', 'opencl' and 'cuda', not '{target.name}'; "
         f"stop at CodeGen to read the {target.dialect} text"

@@ -9,8 +9,8 @@ from passkit.graph.graph import Graph
 from passkit.passes.context import PassContext
 from passkit.program.binder import Binder, CallShapes
 from passkit.program.planning import planned, run_from_fusion, run_until_fusion
-from passkit.runtime.device.front import DeviceProgram
-from passkit.runtime.device.run import BoundProgram
+from passkit.runtime.device.bound_program import BoundProgram
+from passkit.runtime.device.program import DeviceProgram
 from passkit.runtime.device.runtimes import runtime_of
 from passkit.runtime.native.feeds import InputSpec
 from passkit.runtime.program import Program
@@ -23,7 +23,7 @@ def with_device_limits(context: PassContext) -> PassContext:
 
     Raises: DeviceError if there is no such device.
     """
-    target = runtime_of(context.target).settled(context.target)
+    target = runtime_of(context.target).adapt_target(context.target)
     return context.with_options(target=target)
 
 
@@ -67,7 +67,14 @@ class DeviceBinder(Binder):
     def runner(self, inputs: Sequence[InputSpec], unread: tuple[str, ...]) -> DeviceProgram:
         """Return the callable that checks feeds and runs the program, for any fitting shapes."""
         runtime = self.runtime
-        return DeviceProgram(inputs, self.bind, runtime.said, runtime.find, runtime.make, unread)
+        return DeviceProgram(
+            inputs,
+            self.bind,
+            runtime.kernel_stats,
+            runtime.find_array,
+            runtime.allocate_array,
+            unread,
+        )
 
     def bind(self, shapes: CallShapes) -> BoundProgram:
         """Return the program with a number for every size, as the device runs it.
@@ -77,4 +84,4 @@ class DeviceBinder(Binder):
         specialized, sizes = self.fit(shapes)
         self.last_shapes, self.last_sizes = shapes, sizes
         program = self.program if specialized is None else specialized
-        return self.runtime.bound(program, sizes, self.state)
+        return self.runtime.bind_program(program, sizes, self.state)

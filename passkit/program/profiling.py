@@ -9,7 +9,7 @@ from passkit.errors import FeedError, PassError
 from passkit.program.binder import Binder, CallShapes
 from passkit.program.copying import copy_speed
 from passkit.program.on_device import DeviceBinder
-from passkit.runtime.device.profiled import profile_on_device
+from passkit.runtime.device.profiling import profile_on_device
 from passkit.runtime.native.feeds import Feeds
 from passkit.runtime.profile import Profile, profile_program, random_feeds, unknown
 from passkit.values import arguments
@@ -64,7 +64,7 @@ def profile_executable(
         program = specialized
     copy_seconds = copy_speed().seconds if copies else unknown
     if isinstance(binder, DeviceBinder):
-        bound = binder.runtime.bound(program, sizes, binder.state)
+        bound = binder.runtime.bind_program(program, sizes, binder.state)
         return profile_on_device(bound, arrays, runs, copy_seconds)
     return profile_program(program, sizes, arrays, runs, copy_seconds)
 

@@ -8,10 +8,9 @@ from typing import Any
 
 from passkit.library.gpu_profile import GpuProfile
 from passkit.plan.target import MIB
-from passkit.runtime.cuda.build import image_of
-from passkit.runtime.cuda.device import Device
-from passkit.runtime.cuda.driver import Task
-from passkit.runtime.cuda.pool import pool_of
+from passkit.runtime.cuda.compiler import compile_text
+from passkit.runtime.cuda.device import CudaDevice, pool_of
+from passkit.runtime.cuda.driver import LaunchParams
 
 EMPTY_KERNEL = "passkit_nothing"
 TEXT = f'extern "C" __global__ void {EMPTY_KERNEL}(float *__restrict__ y0) {{\n}}\n'
@@ -27,16 +26,16 @@ MAX_OVERHEAD = 0.5
 """The most overhead that is subtracted, as a part of a copy's seconds; the rest would be noise."""
 
 
-def calibrate_gpu(device: Device) -> GpuProfile:
+def calibrate_gpu(device: CudaDevice) -> GpuProfile:
     """Measure a device as it is now: other work on it affects the result.
 
     Raises: DeviceError if the device fails.
     """
-    with device.used("calibration"):
+    with device.active("calibration"):
         return GpuProfile(tuple(_curve(device)), _launch(device))
 
 
-def _curve(device: Device) -> Iterator[tuple[int, float]]:
+def _curve(device: CudaDevice) -> Iterator[tuple[int, float]]:
     """Yield the bytes that a copy reads and writes, and bytes per second without overhead."""
     overhead = _copy_seconds(device, TINY_BYTES)
     for size in SIZES:
@@ -46,23 +45,23 @@ def _curve(device: Device) -> Iterator[tuple[int, float]]:
         yield 2 * size, 2 * size / (seconds - min(overhead, MAX_OVERHEAD * seconds))
 
 
-def _copy_seconds(device: Device, nbytes: int) -> float:
+def _copy_seconds(device: CudaDevice, nbytes: int) -> float:
     """Return the seconds of a copy that follows another in a stream."""
     driver, pool = device.driver, pool_of(device)
     source, target = pool.take(nbytes), pool.take(nbytes)
     return _repeated(device, lambda s: driver.copy(target.address, source.address, nbytes, s))
 
 
-def _launch(device: Device) -> float:
+def _launch(device: CudaDevice) -> float:
     """Return the seconds of a launch that follows another in a stream."""
     driver = device.driver
-    image = image_of(EMPTY_KERNEL, TEXT, device)
+    image = compile_text(EMPTY_KERNEL, TEXT, device)
     buffer = pool_of(device).take(4)
-    task = Task(driver.load(image.code, EMPTY_KERNEL), 1, (32, 1), 0, (buffer.address,))
+    task = LaunchParams(driver.load(image.code, EMPTY_KERNEL), 1, (32, 1), 0, (buffer.address,))
     return _repeated(device, lambda s: driver.launch(task, s))
 
 
-def _repeated(device: Device, enqueue: Callable[[Any], None]) -> float:
+def _repeated(device: CudaDevice, enqueue: Callable[[Any], None]) -> float:
     """Return the median seconds of an operation that ``enqueue`` adds to a stream."""
     driver, stream = device.driver, device.queue.stream
 

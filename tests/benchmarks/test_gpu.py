@@ -35,7 +35,7 @@ def test_without_a_device(
     def missing() -> None:
         raise DeviceError("no CUDA device: none today")
 
-    monkeypatch.setattr(devices, "_device", missing)
+    monkeypatch.setattr(devices, "open_device", missing)
     assert gpu.main([]) == 1
     assert capsys.readouterr().out == (
         "no CUDA device, so nothing was measured: no CUDA device: none today\n"

@@ -92,7 +92,7 @@ def test_devices_and_compilers_of_the_gpu(monkeypatch: pytest.MonkeyPatch) -> No
     there = ["cuda-bindings"]
     compiler = Fake(nvrtcVersion=lambda: (0, 13, 0))
     monkeypatch.setattr(doctor, "import_module", {"cuda.bindings.nvrtc": compiler}.__getitem__)
-    monkeypatch.setattr("passkit.runtime.cuda.device.find_library", find)
+    monkeypatch.setattr("passkit.runtime.cuda.device.import_driver_module", find)
     monkeypatch.setattr(doctor, "version", lambda name: "13.5.0")
 
     assert doctor.check_nvrtc().found == "NVRTC 13.0"
@@ -114,7 +114,7 @@ def test_a_cuda_device() -> None:
             "shared memory for a block, graphs, grid barriers; "
             "planned by the numbers shipped for Fake, of data sheets; ran 1 kernel"
         )
-        driver.graphs = False
+        driver.supports_graphs = False
         assert "no graphs, no grid barriers" in doctor.check_cuda().found
 
 
@@ -124,7 +124,7 @@ def test_opencl_devices(monkeypatch: pytest.MonkeyPatch) -> None:
     Without pyopencl the command that installs it is the way out.
     """
     found = ["PoCL (PYOPENCL_CTX=0:0): 1 MiB of local memory", "H0 (PYOPENCL_CTX=1:0)"]
-    monkeypatch.setattr("passkit.runtime.opencl.device.described", lambda: iter(found))
+    monkeypatch.setattr("passkit.runtime.opencl.device.describe_devices", lambda: iter(found))
     monkeypatch.setattr(doctor, "_trial", lambda target: f"ran {target}")
 
     assert doctor.check_opencl().found == f"{found[0]}; {found[1]}; ran opencl"

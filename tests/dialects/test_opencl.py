@@ -13,7 +13,7 @@ import passkit as pk
 from passkit.dialects import OPENCL
 from passkit.dialects.needed import needed
 from passkit.dialects.opencl import COUNTS
-from passkit.runtime.opencl.build import HEAD, options
+from passkit.runtime.opencl.compiler import HEAD, compiler_options
 from passkit.runtime.opencl.device import device
 from tests import opencl
 from tests.dialects.test_cuda import MANY
@@ -82,7 +82,7 @@ def built(kernels: list[str]) -> Any:
     """Kernels as a driver's program. Raises: pyopencl.RuntimeError with what its compiler says."""
     cl, own = opencl.needed(), device()
     text = "\n".join([HEAD, OPENCL.preamble, *kernels])
-    return cl.Program(own.context, text).build(list(options(own, 1)), cache_dir=False)
+    return cl.Program(own.context, text).build(list(compiler_options(own, 1)), cache_dir=False)
 
 
 def test_a_driver_builds_all() -> None:

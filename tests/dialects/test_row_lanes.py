@@ -8,7 +8,7 @@ import passkit as pk
 from passkit.dialects.row_lanes import has_rows, row_lanes, rows_at_once
 from passkit.plan.kernel import Kernel
 from passkit.program.planning import planned
-from passkit.runtime.cuda.figures import figures, values_of
+from passkit.runtime.cuda.launch_config import launch_config, values_of
 from passkit.values.size import Size, symbols_of
 
 o = pk.ops
@@ -29,7 +29,7 @@ def kernel(*shape: int | None) -> Kernel:
 def test_short_rows_share_a_warp(length: int, lanes: int) -> None:
     """A thread has eight elements at most before more of them share a row; blocks are as large."""
     found = kernel(1000, length)
-    launch = figures(found, {}, blocks=1 << 20, threads=256, rows=8)
+    launch = launch_config(found, {}, blocks=1 << 20, threads=256, rows=8)
 
     values = values_of(found, {})
     assert has_rows(found.ast) and row_lanes(found.ast, values) == lanes
@@ -44,7 +44,7 @@ def test_a_launch_knows_lengths_that_a_plan_does_not() -> None:
 
     assert row_lanes(found.ast, dict(zip(found.ast.sizes, found.sizes, strict=True))) == 32
     for length, block in ((40, (8, 32)), (100, (16, 14)), (4000, (32, 3))):
-        launch = figures(found, {name: length}, blocks=1 << 20, threads=256, rows=8)
+        launch = launch_config(found, {name: length}, blocks=1 << 20, threads=256, rows=8)
         assert launch.block == block
 
 
@@ -52,7 +52,7 @@ def test_a_launch_knows_lengths_that_a_plan_does_not() -> None:
 def test_no_warp_is_idle_in_the_last_turn(length: int, rows: int) -> None:
     """A tile of ten rows is taken five at a time, one of eight at once."""
     found = kernel(100_000, length)
-    launch = figures(found, {}, blocks=1 << 20, threads=256, rows=8, usual=1 << 20)
+    launch = launch_config(found, {}, blocks=1 << 20, threads=256, rows=8, usual=1 << 20)
 
     assert launch.block == (32, rows)
     assert rows_at_once(found.ast, values_of(found, {}), 1) == 1
@@ -63,11 +63,11 @@ def test_no_warp_is_idle_in_the_last_turn(length: int, rows: int) -> None:
 def test_rows_that_need_much_scratch_are_fewer() -> None:
     """Down to those of one warp."""
     found = kernel(1000, 60)
-    launch = figures(found, {}, blocks=1, threads=256, rows=8)
+    launch = launch_config(found, {}, blocks=1, threads=256, rows=8)
     of_row = launch.shared // launch.block[1]
 
     assert of_row and launch.block == (8, 28)
     for rows in (16, 8, 4):
-        launch = figures(found, {}, blocks=1, threads=256, rows=8, usual=rows * of_row)
+        launch = launch_config(found, {}, blocks=1, threads=256, rows=8, usual=rows * of_row)
         assert launch.block == (8, rows)
-    assert figures(found, {}, blocks=1, threads=256, rows=8, usual=1).block == (8, 4)
+    assert launch_config(found, {}, blocks=1, threads=256, rows=8, usual=1).block == (8, 4)

@@ -11,7 +11,7 @@ import pytest
 from attrs import evolve
 
 import passkit as pk
-from passkit.runtime.opencl import build
+from passkit.runtime.opencl import compiler
 from tests.dialects.test_printer import GOLDEN, PROGRAMS
 from tests.opencl import groups_of, limited, needed
 from tests.planned import plan
@@ -44,8 +44,8 @@ def test_language() -> None:
     needed()
     with limited(shuffles=True, is_cpu=False) as own:
         three = "CL3.0" if own.version.startswith("OpenCL 3") else "CL2.0"
-        assert f"-cl-std={three}" in build.options(own, 1)
-    assert "-cl-std=CL1.2" in build.options(own, 1)
+        assert f"-cl-std={three}" in compiler.compiler_options(own, 1)
+    assert "-cl-std=CL1.2" in compiler.compiler_options(own, 1)
 
 
 def found(rng: Any, shuffles: bool) -> list[Any]:
@@ -60,12 +60,12 @@ def test_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     plain = found(np.random.default_rng(0), False)
     heads: list[str] = []
 
-    def text(kernels: Any, own: Callable[..., str] = build.program_text) -> str:
+    def text(kernels: Any, own: Callable[..., str] = compiler.program_text) -> str:
         made = own(kernels)
         heads.extend(line for line in made.splitlines() if line.startswith("#pragma OPENCL EXT"))
         return EMULATED + made if "sub_group_" in made else made
 
-    monkeypatch.setattr(build, "program_text", text)
+    monkeypatch.setattr(compiler, "program_text", text)
     shuffled = found(np.random.default_rng(0), True)
 
     assert heads and "cl_khr_subgroup_shuffle : enable" in "".join(heads)
@@ -83,8 +83,8 @@ def test_an_exchange_too_few_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     broken = own.shuffled.replace("o; o >>= 1", "o > 1; o >>= 1")
     assert broken != own.shuffled
     plain = found(np.random.default_rng(0), False)
-    text = build.program_text
-    monkeypatch.setattr(build, "program_text", lambda kernels: EMULATED + text(kernels))
+    text = compiler.program_text
+    monkeypatch.setattr(compiler, "program_text", lambda kernels: EMULATED + text(kernels))
     monkeypatch.setattr(codegen, "dialect_of", lambda _: evolve(own, shuffled=broken))
     codegen._kernel.cache_clear()
     assert not np.allclose(found(np.random.default_rng(0), True)[0], plain[0])

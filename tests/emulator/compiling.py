@@ -17,11 +17,18 @@ MANY = 200  # kernels in a translation unit
 FLAGS = (
     # Threads change stacks, which a hardened longjmp takes for a fault.
     "-U_FORTIFY_SOURCE",
-    "-std=c++20", "-O0", "-fPIC", "-w", "-fno-strict-aliasing", "-ffp-contract=off",
-    "-fno-extern-tls-init", "-fsanitize=thread,bounds",
+    "-std=c++20",
+    "-O0",
+    "-fPIC",
+    "-w",
+    "-fno-strict-aliasing",
+    "-ffp-contract=off",
+    "-fno-extern-tls-init",
+    "-fsanitize=thread,bounds",
     "-fsanitize=shift,integer-divide-by-zero,signed-integer-overflow",
-    "--param=tsan-instrument-func-entry-exit=0", "--param=tsan-distinguish-volatile=1",
-)  # fmt: skip
+    "--param=tsan-instrument-func-entry-exit=0",
+    "--param=tsan-distinguish-volatile=1",
+)
 
 
 class Folder:
@@ -53,9 +60,7 @@ def run(*command: str) -> None:
 def machine() -> Any:
     """The library that runs kernels; its symbols are there for what is loaded later."""
     path = folder().new().with_suffix(".so")
-    command = (
-        "g++", "-U_FORTIFY_SOURCE", "-std=c++20", "-O2", "-fPIC", "-shared", "-o", str(path)
-    )  # fmt: skip
+    command = ("g++", "-U_FORTIFY_SOURCE", "-std=c++20", "-O2", "-fPIC", "-shared", "-o", str(path))
     run(*command, str(HERE / "machine.cpp"))
     return ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
 

@@ -12,7 +12,7 @@ import numpy as np
 from attrs import field, frozen
 
 from passkit.plan.kernel import Kernel
-from passkit.runtime.cuda.figures import figures, numbers_of
+from passkit.runtime.cuda.launch_config import launch_config, size_arguments
 from passkit.values.size import evaluate
 from tests.emulator.compiling import compiled, machine
 
@@ -53,9 +53,13 @@ class Figures:
 
 class _Array(ctypes.Structure):
     _fields_ = (
-        ("at", ctypes.c_void_p), ("nbytes", ctypes.c_int64), ("item", ctypes.c_int32),
-        ("stored", ctypes.c_int32), ("filled", ctypes.c_int32), ("name", ctypes.c_char_p),
-    )  # fmt: skip
+        ("at", ctypes.c_void_p),
+        ("nbytes", ctypes.c_int64),
+        ("item", ctypes.c_int32),
+        ("stored", ctypes.c_int32),
+        ("filled", ctypes.c_int32),
+        ("name", ctypes.c_char_p),
+    )
 
 
 @frozen(eq=False)
@@ -96,16 +100,26 @@ class Driver:
         cooperative = len(kernel.ast.phases) > 1
         _check_restricted(kernel, inputs, outputs)
         wanted = self.figures or Figures.drawn(self.rng, cooperative)
-        own = figures(
-            kernel, sizes, blocks=wanted.blocks, threads=wanted.threads, rows=wanted.rows,
+        own = launch_config(
+            kernel,
+            sizes,
+            blocks=wanted.blocks,
+            threads=wanted.threads,
+            rows=wanted.rows,
             usual=MOST_SHARED,
-        )  # fmt: skip
+        )
         launch(
-            *self.libraries[kernel.key], [b.name for b in kernel.ast.params],
-            [*inputs, *outputs], len(inputs), numbers_of(kernel, sizes),
-            grid=own.grid, block=own.block, shared=own.shared,
-            cooperative=cooperative, order=wanted.order,
-        )  # fmt: skip
+            *self.libraries[kernel.key],
+            [b.name for b in kernel.ast.params],
+            [*inputs, *outputs],
+            len(inputs),
+            size_arguments(kernel, sizes),
+            grid=own.grid,
+            block=own.block,
+            shared=own.shared,
+            cooperative=cooperative,
+            order=wanted.order,
+        )
 
 
 def _check_restricted(kernel: Kernel, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
@@ -123,10 +137,20 @@ def _check_restricted(kernel: Kernel, inputs: Sequence[Any], outputs: Sequence[A
 
 
 def launch(
-    library: Any, name: str, names: Sequence[str], arrays: Sequence[Any], num_inputs: int,
-    numbers: Sequence[int], *, grid: int, block: tuple[int, int], shared: int,
-    cooperative: bool = False, order: int = 0, filled: bool = False,
-) -> None:  # fmt: skip
+    library: Any,
+    name: str,
+    names: Sequence[str],
+    arrays: Sequence[Any],
+    num_inputs: int,
+    numbers: Sequence[int],
+    *,
+    grid: int,
+    block: tuple[int, int],
+    shared: int,
+    cooperative: bool = False,
+    order: int = 0,
+    filled: bool = False,
+) -> None:
     """Run the kernel of this name, as a driver does. Raises: EmulatedError.
 
     Where results are ``filled``, a kernel need not store all of their elements.
@@ -135,10 +159,17 @@ def launch(
     inputs, outputs = arrays[:num_inputs], arrays[num_inputs:]
     met = [a for a in inputs if any(np.shares_memory(a, b) for b in outputs)]
     described = [
-        _Array(a.ctypes.data, a.nbytes, a.itemsize, k >= num_inputs,
-               filled or any(np.shares_memory(a, b) for b in met), names[k].encode())
-        for k, a in enumerate(arrays) if k >= num_inputs or not any(a is b for b in met)
-    ]  # fmt: skip
+        _Array(
+            a.ctypes.data,
+            a.nbytes,
+            a.itemsize,
+            k >= num_inputs,
+            filled or any(np.shares_memory(a, b) for b in met),
+            names[k].encode(),
+        )
+        for k, a in enumerate(arrays)
+        if k >= num_inputs or not any(a is b for b in met)
+    ]
     given = (_Array * len(described))(*described)
     values = (ctypes.c_int64 * (len(arrays) + len(numbers)))(
         *(a.ctypes.data for a in arrays), *numbers
@@ -147,9 +178,19 @@ def launch(
     pointers = (ctypes.c_void_p * len(values))(*(start + step * k for k in range(len(values))))
     text = ctypes.create_string_buffer(1000)
     wrong = machine().emulate(
-        name.encode(), getattr(library, f"run_{name}"), pointers, given, len(given),
-        grid, *block, ctypes.c_size_t(shared), cooperative, order, text, ctypes.c_size_t(1000),
-    )  # fmt: skip
+        name.encode(),
+        getattr(library, f"run_{name}"),
+        pointers,
+        given,
+        len(given),
+        grid,
+        *block,
+        ctypes.c_size_t(shared),
+        cooperative,
+        order,
+        text,
+        ctypes.c_size_t(1000),
+    )
     if wrong:
         if cooperative:  # the gate of one that did not end is open
             ctypes.c_uint32.in_dll(library, f"{name}_gate").value = 0

@@ -20,22 +20,41 @@ from attrs import define, frozen
 
 from passkit.dialects import CUDA
 from passkit.plan.target import KIB, MIB
-from passkit.runtime.cuda import build, cublaslt, cudnn
+from passkit.runtime.cuda import compiler as compilers
+from passkit.runtime.cuda import cublaslt, cudnn
 from passkit.runtime.cuda import device as devices
-from passkit.runtime.cuda.driver import Driver, Facts, Limits, Task, Used, failed
-from passkit.runtime.cuda.nvrtc import Image, Nvrtc, RefusedError
-from passkit.runtime.cuda.shared import CUBLASLT, CUDNN, Shared
+from passkit.runtime.cuda.compiler import CompiledImage, Nvrtc, NvrtcError
+from passkit.runtime.cuda.driver import (
+    CudaLimits,
+    CudaProperties,
+    Driver,
+    FunctionAttributes,
+    LaunchParams,
+    driver_error,
+)
+from passkit.runtime.cuda.libraries import CUBLASLT, CUDNN, SharedLibrary
 from tests.emulator.compiling import compiled
 from tests.emulator.driver import EmulatedError, launch
 from tests.emulator.libraries import FakeLibraries
 from tests.emulator.recording import Recording
 
 SIGNATURE = re.compile(r'extern "C" __global__ void (\w+)\((.*)\) \{')
-ITEMS = {"float": 4, "double": 8, "bool": 1, "int64_t": 8, "uint64_t": 8, "int32_t": 4,
-         "uint32_t": 4, "int16_t": 2, "uint16_t": 2, "int8_t": 1, "uint8_t": 1}  # fmt: skip
+ITEMS = {
+    "float": 4,
+    "double": 8,
+    "bool": 1,
+    "int64_t": 8,
+    "uint64_t": 8,
+    "int32_t": 4,
+    "uint32_t": 4,
+    "int16_t": 2,
+    "uint16_t": 2,
+    "int8_t": 1,
+    "uint8_t": 1,
+}
 LOCK = RLock()
 """There is one emulated machine, which does one thing at a time."""
-LOG = "ptxas info : Used 32 registers, 8 bytes spill stores"
+LOG = "ptxas info : FunctionAttributes 32 registers, 8 bytes spill stores"
 
 
 class FakeNvrtc(Nvrtc):
@@ -48,17 +67,17 @@ class FakeNvrtc(Nvrtc):
         self.version, self.architectures = (13, 5), tuple(architectures)
         self.refused, self.compiled = "exq(", 0
 
-    def compile(self, text: str, options: Sequence[str]) -> Image:
-        """The text itself. Raises: RefusedError."""
+    def compile(self, text: str, options: Sequence[str]) -> CompiledImage:
+        """The text itself. Raises: NvrtcError."""
         self.compiled += 1
         preamble, own = text.split('#line 1 "')[1:]
         assert preamble == f'preamble"\n{CUDA.preamble}\n'
         name, _, own = own.partition('"\n')
         wrong = [k for k, line in enumerate(own.splitlines(), 1) if self.refused in line]
         if wrong:
-            raise RefusedError(f"{name}({wrong[0]}): error: {self.refused!r} is undefined")
+            raise NvrtcError(f"{name}({wrong[0]}): error: {self.refused!r} is undefined")
         (architecture,) = (o.split("=")[1] for o in options if o.startswith("--gpu-arch"))
-        return Image(f"{architecture}\n{own}".encode(), LOG)
+        return CompiledImage(f"{architecture}\n{own}".encode(), LOG)
 
 
 @define(eq=False)
@@ -99,8 +118,10 @@ class FakeDriver(Recording, Driver):
             **{"shared_nbytes": 227 * KIB, "global_nbytes": 64 * MIB, "threads": 1024},
             **{"units": 2, "grid": 16, "cooperative": True},
         }
-        self.facts = Facts("Fake", capability, (13, 0), Limits(**{**known, **limits}))
-        self.graphs = True
+        self.properties = CudaProperties(
+            "Fake", capability, (13, 0), CudaLimits(**{**known, **limits})
+        )
+        self.supports_graphs = True
         self.log: list[tuple[str, Any]] = []
         self.faults: dict[str, Fault] = {}
         self.counts: Counter[str] = Counter()
@@ -119,7 +140,7 @@ class FakeDriver(Recording, Driver):
         self.check(call)
         fault = self.faults.get(call)
         if fault is not None and 0 < self.counts[call] - fault.after <= fault.times:
-            raise failed(call, fault.said)
+            raise driver_error(call, fault.said)
 
     def calls(self, *names: str) -> list[Any]:
         """What was recorded of some calls, in order."""
@@ -142,9 +163,9 @@ class FakeDriver(Recording, Driver):
         """The text's kernel."""
         self.noted("load", name)
         architecture, _, text = image.decode(errors="replace").partition("\n")
-        major, minor = self.facts.capability
+        major, minor = self.properties.capability
         if not 10 * major <= int(architecture[3:] or 0) <= 10 * major + minor:
-            raise failed("load", "no kernel image is available for execution on the device")
+            raise driver_error("load", "no kernel image is available for execution on the device")
         found = SIGNATURE.search(text)
         assert found is not None and found[1] == name
         params = []
@@ -155,9 +176,9 @@ class FakeDriver(Recording, Driver):
         self.functions.append(Function(name, text, found[2].count(",") + 1, tuple(params)))
         return self.functions[-1]
 
-    def used(self, function: Function) -> Used:
+    def attributes(self, function: Function) -> FunctionAttributes:
         """The same of each."""
-        return Used(32, 0, 8, self.facts.limits.threads)
+        return FunctionAttributes(32, 0, 8, self.properties.limits.threads)
 
     def allow_shared(self, function: Function, nbytes: int) -> None:
         """Let a function have more shared memory."""
@@ -166,13 +187,18 @@ class FakeDriver(Recording, Driver):
 
     def blocks_at_once(self, function: Function, threads: int, shared: int) -> int:
         """Two, unless one has more than half of the shared memory."""
-        return 0 if threads > 1024 else 1 if 2 * shared > self.facts.limits.shared_nbytes else 2
+        return (
+            0 if threads > 1024 else 1 if 2 * shared > self.properties.limits.shared_nbytes else 2
+        )
 
     def allocate(self, nbytes: int) -> int:
         """Memory full of odd bytes."""
         self.noted("allocate", nbytes)
-        if sum(a.nbytes for a in self.memory.values()) + nbytes > self.facts.limits.global_nbytes:
-            raise failed("allocate", "out of memory")
+        if (
+            sum(a.nbytes for a in self.memory.values()) + nbytes
+            > self.properties.limits.global_nbytes
+        ):
+            raise driver_error("allocate", "out of memory")
         raw = np.full(nbytes + 256, 0xA5, np.uint8)
         start = -raw.ctypes.data % 256
         made = raw[start : start + nbytes]
@@ -251,9 +277,9 @@ class FakeDriver(Recording, Driver):
         made.append(self.time)
         return made
 
-    def follow(self, stream: int, other: int) -> None:
+    def wait_for(self, stream: int, other: int) -> None:
         """Do what is in the other one."""
-        self.noted("follow", (stream, other))
+        self.noted("wait_for", (stream, other))
         if other in self.streams:
             self.later(stream, lambda: self.run(other))
 
@@ -261,13 +287,13 @@ class FakeDriver(Recording, Driver):
         """Some."""
         return last[0] - first[0]
 
-    def launch(self, task: Task, stream: int) -> None:
+    def launch(self, task: LaunchParams, stream: int) -> None:
         """Run a kernel when somebody waits."""
         self.noted("launch", task)
         self.time += self.seconds_a_launch
         self.later(stream, lambda: self.execute(task))
 
-    def execute(self, task: Task) -> None:
+    def execute(self, task: LaunchParams) -> None:
         """Run a kernel now, as long as it has what it declared."""
         own: Function = task.function
         assert task.shared <= own.allowed, f"{task.shared} bytes of shared memory"
@@ -282,10 +308,18 @@ class FakeDriver(Recording, Driver):
         ]
         stored = [written for _, _, written in own.params]
         launch(
-            own.library, own.name, [n for n, _, _ in own.params], arrays, stored.count(False),
-            task.arguments[len(arrays) :], grid=task.grid, block=task.block, shared=task.shared,
-            cooperative=task.cooperative, filled=True,
-        )  # fmt: skip
+            own.library,
+            own.name,
+            [n for n, _, _ in own.params],
+            arrays,
+            stored.count(False),
+            task.arguments[len(arrays) :],
+            grid=task.grid,
+            block=task.block,
+            shared=task.shared,
+            cooperative=task.cooperative,
+            filled=True,
+        )
 
     def apart(self, arguments: Sequence[int], own: Function) -> list[Any]:
         """A kernel's arrays: each ends at the latest where the next one begins."""
@@ -296,12 +330,12 @@ class FakeDriver(Recording, Driver):
             found.append(whole[: min((b - a for b in addresses if b > a), default=whole.nbytes)])
         return found
 
-    def graph(self, tasks: Sequence[Task]) -> list[Task]:
+    def graph(self, tasks: Sequence[LaunchParams]) -> list[LaunchParams]:
         """The tasks."""
         self.noted("graph", len(tasks))
         return list(tasks)
 
-    def change(self, graph: list[Task], number: int, task: Task) -> None:
+    def change(self, graph: list[LaunchParams], number: int, task: LaunchParams) -> None:
         """Another task in the place of one."""
         self.noted("change", number)
         graph[number] = task
@@ -310,10 +344,10 @@ class FakeDriver(Recording, Driver):
         """Do all of a graph, as it is now, when somebody waits."""
         self.noted("replay", len(graph))
         for what in tuple(graph):
-            task = isinstance(what, Task)
+            task = isinstance(what, LaunchParams)
             self.later(stream, partial(self.execute, what) if task else what)
 
-    def drop(self, graph: list[Task]) -> None:
+    def drop(self, graph: list[LaunchParams]) -> None:
         """Forget a graph."""
         self.noted("drop", len(graph))
 
@@ -322,16 +356,16 @@ class FakeDriver(Recording, Driver):
 def faked(
     driver: FakeDriver | None = None,
     compiler: Nvrtc | None = None,
-    absent: tuple[Shared, ...] = (CUBLASLT, CUDNN),
+    absent: tuple[SharedLibrary, ...] = (CUBLASLT, CUDNN),
 ) -> Iterator[FakeDriver]:
     """Inside, target "cuda" runs on a fake driver, with fake libraries but for ``absent`` ones."""
     driver, compiler = driver or FakeDriver(), compiler or FakeNvrtc()
     driver.libraries = FakeLibraries(driver, absent)
     with driver.current():
-        made = devices.Device(driver, devices.Queue(driver, driver.stream()))
+        made = devices.CudaDevice(driver, devices.CudaQueue(driver, driver.stream()))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(devices, "_device", lambda: made)
-        patch.setattr(build, "nvrtc", lambda: compiler)
+        patch.setattr(devices, "open_device", lambda: made)
+        patch.setattr(compilers, "nvrtc", lambda: compiler)
         for module in (cublaslt, cudnn):
-            patch.setattr(module, "opened", driver.libraries.opened)
+            patch.setattr(module, "load_library", driver.libraries.load_library)
         yield driver

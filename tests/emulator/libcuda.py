@@ -17,8 +17,9 @@ from typing import Any
 
 import pytest
 
-from passkit.runtime.cuda import build, cublaslt, cudnn, shared
-from passkit.runtime.cuda.driver import DriverError, Task
+from passkit.runtime.cuda import compiler as compilers
+from passkit.runtime.cuda import cublaslt, cudnn, libraries
+from passkit.runtime.cuda.driver import DriverError, LaunchParams
 from tests.emulator.compiling import folder, run
 from tests.emulator.fake import FakeDriver, FakeNvrtc
 from tests.emulator.libraries import FakeLibraries
@@ -89,7 +90,7 @@ class Calls:
             put(v[4], ctypes.c_int32, 0 if self.address(name) else 1)
 
     def cuDriverGetVersion(self, v: Any) -> None:  # noqa: N802, D102
-        major, minor = self.driver.facts.version
+        major, minor = self.driver.properties.version
         put(v[0], ctypes.c_int32, 1000 * major + 10 * minor)
 
     def cuDeviceGetCount(self, v: Any) -> None:  # noqa: N802, D102
@@ -99,19 +100,26 @@ class Calls:
         put(v[0], ctypes.c_int32, 0)
 
     def cuDeviceGetName(self, v: Any) -> None:  # noqa: N802, D102
-        ctypes.memmove(v[0], self.driver.facts.name.encode() + b"\0", 5)
+        ctypes.memmove(v[0], self.driver.properties.name.encode() + b"\0", 5)
 
     def cuDeviceTotalMem(self, v: Any) -> None:  # noqa: N802, D102
-        put(v[0], ctypes.c_uint64, self.driver.facts.limits.global_nbytes)
+        put(v[0], ctypes.c_uint64, self.driver.properties.limits.global_nbytes)
 
     def cuDeviceComputeCapability(self, v: Any) -> None:  # noqa: N802, D102
-        for where, number in zip(v[:2], self.driver.facts.capability, strict=True):
+        for where, number in zip(v[:2], self.driver.properties.capability, strict=True):
             put(where, ctypes.c_int32, number)
 
     def cuDeviceGetAttribute(self, v: Any) -> None:  # noqa: N802, D102
-        own, (major, minor) = self.driver.facts.limits, self.driver.facts.capability
-        known = {1: own.threads, 5: own.grid, 16: own.units, 75: major, 76: minor,
-                 95: own.cooperative, 97: own.shared_nbytes}  # fmt: skip
+        own, (major, minor) = self.driver.properties.limits, self.driver.properties.capability
+        known = {
+            1: own.threads,
+            5: own.grid,
+            16: own.units,
+            75: major,
+            76: minor,
+            95: own.cooperative,
+            97: own.shared_nbytes,
+        }
         put(v[0], ctypes.c_int32, known[int32(v[1])])
 
     def cuDevicePrimaryCtxRetain(self, v: Any) -> None:  # noqa: N802, D102
@@ -144,7 +152,7 @@ class Calls:
         self.give(v[0], self.driver.load(image, ctypes.string_at(v[2]).decode()))
 
     def cuFuncGetAttribute(self, v: Any) -> None:  # noqa: N802, D102
-        used = self.driver.used(self.held[v[2]])
+        used = self.driver.attributes(self.held[v[2]])
         known = {0: used.threads, 1: used.shared, 3: used.local, 4: used.registers}
         put(v[0], ctypes.c_int32, known[int32(v[1])])
 
@@ -177,7 +185,7 @@ class Calls:
 
     def cuStreamWaitEvent(self, v: Any) -> None:  # noqa: N802, D102
         _, other = self.held[v[1]]
-        self.driver.follow(v[0], other)
+        self.driver.wait_for(v[0], other)
 
     def cuMemcpyHtoDAsync(self, v: Any) -> None:  # noqa: N802, D102
         self.driver.upload(v[0], at(v[1], v[2]), v[3])
@@ -204,7 +212,7 @@ class Calls:
         seconds = self.driver.seconds(self.held[v[1]], self.held[v[2]])
         put(v[0], ctypes.c_float, 1e3 * seconds)
 
-    def task(self, function: int, shape: Any, shared: int, places: int, extra: int) -> Task:
+    def task(self, function: int, shape: Any, shared: int, places: int, extra: int) -> LaunchParams:
         """A launch, whose arguments are behind addresses, or one behind the other."""
         own = self.held[function]
         grid, *rest = map(int32, shape)
@@ -216,7 +224,7 @@ class Calls:
             told = {word(extra + 16 * k): word(extra + 16 * k + 8) for k in range(2)}
             assert word(told[2]) == 8 * count and word(extra + 32) == 0
             arguments = [word(told[1] + 8 * k) for k in range(count)]
-        return Task(own, grid, (rest[2], rest[3]), int32(shared), tuple(arguments))
+        return LaunchParams(own, grid, (rest[2], rest[3]), int32(shared), tuple(arguments))
 
     def cuLaunchKernel(self, v: Any) -> None:  # noqa: N802, D102
         self.driver.launch(self.task(v[0], v[1:7], v[7], v[9], v[10]), v[8])
@@ -227,7 +235,7 @@ class Calls:
     def cuGraphCreate(self, v: Any) -> None:  # noqa: N802, D102
         self.give(v[0], [])
 
-    def node(self, at: int) -> Task:
+    def node(self, at: int) -> LaunchParams:
         """What CUDA_KERNEL_NODE_PARAMS says."""
         shape = [ctypes.c_uint32.from_address(at + 8 + 4 * k).value for k in range(7)]
         return self.task(word(at), shape[:6], shape[6], word(at + 40), word(at + 48))
@@ -274,9 +282,9 @@ class Calls:
         del self.held[v[0]]
 
 
-def together(task: Task) -> Task:
+def together(task: LaunchParams) -> LaunchParams:
     """A launch whose blocks wait for each other."""
-    return Task(task.function, task.grid, task.block, task.shared, task.arguments, True)
+    return LaunchParams(task.function, task.grid, task.block, task.shared, task.arguments, True)
 
 
 def at(address: int, nbytes: int) -> Any:
@@ -322,7 +330,7 @@ def loaded(driver: FakeDriver) -> Any:
         try:
             call([words[k] for k in range(12)])
         except DriverError as error:
-            return codes.get(error.said, 999)
+            return codes.get(error.message, 999)
         except Exception:
             sys.excepthook(*sys.exc_info())
             return 999
@@ -341,8 +349,8 @@ def _served() -> Iterator[None]:
     driver.libraries = FakeLibraries(driver, ())
     library = loaded(driver)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(build, "nvrtc", lambda: compiler)
-        for module in (cublaslt, cudnn, shared):
-            patch.setattr(module, "opened", driver.libraries.opened)
+        patch.setattr(compilers, "nvrtc", lambda: compiler)
+        for module in (cublaslt, cudnn, libraries):
+            patch.setattr(module, "load_library", driver.libraries.load_library)
         yield
     assert library.held

@@ -16,14 +16,21 @@ from typing import Any
 
 import numpy as np
 
-from passkit.runtime.cuda.cublaslt import KINDS, Compute, Describe, Epilogue, Layout, Prefer
-from passkit.runtime.cuda.cudnn import KINDS as DNN_KINDS
-from passkit.runtime.cuda.shared import CUBLASLT, CUDNN, MissingError, Shared
+from passkit.runtime.cuda.cublaslt import (
+    DATA_TYPES,
+    ComputeType,
+    LayoutAttribute,
+    LtEpilogue,
+    MatmulAttribute,
+    PreferenceAttribute,
+)
+from passkit.runtime.cuda.cudnn import DATA_TYPES as DNN_DATA_TYPES
+from passkit.runtime.cuda.libraries import CUBLASLT, CUDNN, SharedLibrary, UnsupportedError
 from passkit.values import dtype as dt
 
 WORKSPACE = 1000
-DTYPES = {int(kind): dt.dtype_of(name).numpy for name, kind in KINDS.items()}
-DNN_DTYPES = {kind: dt.dtype_of(name).numpy for name, kind in DNN_KINDS.items()}
+DTYPES = {int(kind): dt.dtype_of(name).numpy for name, kind in DATA_TYPES.items()}
+DNN_DTYPES = {kind: dt.dtype_of(name).numpy for name, kind in DNN_DATA_TYPES.items()}
 
 
 class Objects:
@@ -93,10 +100,14 @@ class FakeLt(Objects):
 
     def cublasLtMatmulDescCreate(self, made: Any, compute: Any, scale: Any) -> int:  # noqa: N802
         """A product."""
-        double = compute.value == Compute.FLOAT64
-        assert scale.value == KINDS["float64" if double else "float32"]
+        double = compute.value == ComputeType.FLOAT64
+        assert scale.value == DATA_TYPES["float64" if double else "float32"]
         scalar = ctypes.c_double if double else ctypes.c_float
-        start = {Describe.TRANSPOSE_A: 0, Describe.TRANSPOSE_B: 0, Describe.EPILOGUE: 1}
+        start = {
+            MatmulAttribute.TRANSPOSE_A: 0,
+            MatmulAttribute.TRANSPOSE_B: 0,
+            MatmulAttribute.EPILOGUE: 1,
+        }
         self.new(made)
         self.at(made._obj).update({**start, "scalar": scalar})
         return 0
@@ -108,7 +119,9 @@ class FakeLt(Objects):
         assert leading.value >= rows.value > 0 and columns.value > 0
         shape = kind.value, rows.value, columns.value, leading.value
         self.new(made)
-        self.at(made._obj).update({"shape": shape, Layout.BATCH_COUNT: 1, Layout.BATCH_STRIDE: 0})
+        self.at(made._obj).update(
+            {"shape": shape, LayoutAttribute.BATCH_COUNT: 1, LayoutAttribute.BATCH_STRIDE: 0}
+        )
         return 0
 
     def cublasLtMatmulAlgoGetHeuristic(self, *arguments: Any) -> int:  # noqa: N802
@@ -118,8 +131,16 @@ class FakeLt(Objects):
             return 7
         self.check(description, a, b, c, d)
         given = self.at(preference)
-        sides = (Prefer.ALIGNMENT_A, Prefer.ALIGNMENT_B, Prefer.ALIGNMENT_C, Prefer.ALIGNMENT_D)
-        assert given[Prefer.WORKSPACE] >= WORKSPACE and given[Prefer.REDUCTIONS] == 2
+        sides = (
+            PreferenceAttribute.ALIGNMENT_A,
+            PreferenceAttribute.ALIGNMENT_B,
+            PreferenceAttribute.ALIGNMENT_C,
+            PreferenceAttribute.ALIGNMENT_D,
+        )
+        assert (
+            given[PreferenceAttribute.WORKSPACE] >= WORKSPACE
+            and given[PreferenceAttribute.REDUCTIONS] == 2
+        )
         assert wanted.value >= 1
         found._obj.workspace = WORKSPACE
         found._obj.algorithm.data[0] = given[sides[0]]
@@ -132,18 +153,34 @@ class FakeLt(Objects):
         own = self.at(description)
         (kind, *a), (of_b, *b), (of_c, *c), (of_d, *d) = (self.at(x)["shape"] for x in layouts)
         assert kind == of_b == of_c == of_d and c == d
-        double = kind == KINDS["float64"]
+        double = kind == DATA_TYPES["float64"]
         assert double == (own["scalar"] is ctypes.c_double)
-        m, k = (a[1], a[0]) if own[Describe.TRANSPOSE_A] else (a[0], a[1])
-        other, n = (b[1], b[0]) if own[Describe.TRANSPOSE_B] else (b[0], b[1])
+        m, k = (a[1], a[0]) if own[MatmulAttribute.TRANSPOSE_A] else (a[0], a[1])
+        other, n = (b[1], b[0]) if own[MatmulAttribute.TRANSPOSE_B] else (b[0], b[1])
         assert k == other and c[:2] == [m, n], (a, b, c)
-        (batch,) = {self.at(x)[Layout.BATCH_COUNT] for x in layouts}
+        (batch,) = {self.at(x)[LayoutAttribute.BATCH_COUNT] for x in layouts}
         return m, n, k, batch
 
     def cublasLtMatmul(self, *arguments: Any) -> int:  # noqa: N802
         """Multiply when somebody waits."""
-        (_, description, one, a, of_a, b, of_b, old, c, of_c, d, of_d, algorithm, workspace,
-         nbytes, stream) = arguments  # fmt: skip
+        (
+            _,
+            description,
+            one,
+            a,
+            of_a,
+            b,
+            of_b,
+            old,
+            c,
+            of_c,
+            d,
+            of_d,
+            algorithm,
+            workspace,
+            nbytes,
+            stream,
+        ) = arguments
         own = dict(self.at(description))
         adds = old._obj.value
         assert isinstance(one._obj, own["scalar"]) and one._obj.value == 1 and adds in (0, 1)
@@ -156,11 +193,13 @@ class FakeLt(Objects):
         def run() -> None:
             for k in range(batch):
                 x, y, z = (self.matrix(at, layout, k) for at, layout in sides)
-                x = x.T if own[Describe.TRANSPOSE_A] else x
-                y = y.T if own[Describe.TRANSPOSE_B] else y
+                x = x.T if own[MatmulAttribute.TRANSPOSE_A] else x
+                y = y.T if own[MatmulAttribute.TRANSPOSE_B] else y
                 found = x.astype(np.float64) @ y.astype(np.float64)
-                if own[Describe.EPILOGUE] == Epilogue.BIAS:
-                    raw = self.driver.at(own[Describe.BIAS_POINTER], found.shape[0] * z.itemsize)
+                if own[MatmulAttribute.EPILOGUE] == LtEpilogue.BIAS:
+                    raw = self.driver.at(
+                        own[MatmulAttribute.BIAS_POINTER], found.shape[0] * z.itemsize
+                    )
                     found = found + raw.view(z.dtype).astype(np.float64)[:, None]
                 z[...] = (found + z if adds else found).astype(z.dtype)
 
@@ -170,7 +209,7 @@ class FakeLt(Objects):
         """One of a batch, as it lies."""
         kind, rows, columns, leading = layout["shape"]
         dtype = DTYPES[kind]
-        address += number * layout[Layout.BATCH_STRIDE] * dtype.itemsize
+        address += number * layout[LayoutAttribute.BATCH_STRIDE] * dtype.itemsize
         count = (columns - 1) * leading + rows
         flat = self.driver.at(address, count * dtype.itemsize).view(dtype)
         steps = dtype.itemsize, leading * dtype.itemsize
@@ -242,16 +281,18 @@ class FakeDnn(Objects):
         source, filters, own, result = map(self.at, (x, w, how, y))
         kind = source["kind"]
         assert kind == filters["kind"] == result["kind"]
-        half = kind in (DNN_KINDS["float16"], DNN_KINDS["bfloat16"])
-        added = DNN_KINDS["float32"] if half else kind
+        half = kind in (DNN_DATA_TYPES["float16"], DNN_DATA_TYPES["bfloat16"])
+        added = DNN_DATA_TYPES["float32"] if half else kind
         assert (own["kind"], own["math"]) == (added, 1 if half else 3)
         batch, channels, *size = source["dims"]
         count, part, *window = filters["dims"]
         assert channels == part * own["groups"] and count % own["groups"] == 0
         found = [
-            (n + 2 * p - (k - 1) * d - 1) // s + 1 for n, p, k, d, s in zip(
-                size, own["pads"], window, own["dilations"], own["strides"], strict=True)
-        ]  # fmt: skip
+            (n + 2 * p - (k - 1) * d - 1) // s + 1
+            for n, p, k, d, s in zip(
+                size, own["pads"], window, own["dilations"], own["strides"], strict=True
+            )
+        ]
         assert result["dims"] == (batch, count, *found), (result["dims"], found)
 
     def cudnnGetConvolutionForwardAlgorithm_v7(self, *arguments: Any) -> int:  # noqa: N802
@@ -266,9 +307,7 @@ class FakeDnn(Objects):
         _, x, y, how, w, *asked = arguments
         return self.found(x, w, how, y, *asked)
 
-    def found(
-        self, x: Any, w: Any, how: Any, y: Any, wanted: Any, count: Any, ways: Any
-    ) -> int:
+    def found(self, x: Any, w: Any, how: Any, y: Any, wanted: Any, count: Any, ways: Any) -> int:
         """Fill the ways."""
         if self.counts["failing"]:
             return 3000
@@ -348,11 +387,11 @@ def convolved_back(source: Any, result: Any, filters: Any, own: dict[str, Any]) 
 class FakeLibraries:
     """Both, for a driver; ``absent`` ones are not installed."""
 
-    def __init__(self, driver: Any, absent: tuple[Shared, ...] = ()) -> None:
+    def __init__(self, driver: Any, absent: tuple[SharedLibrary, ...] = ()) -> None:
         self.lt, self.dnn, self.absent = FakeLt(driver), FakeDnn(driver), absent
 
-    def opened(self, library: Shared) -> Any:
-        """A library. Raises: MissingError."""
+    def load_library(self, library: SharedLibrary) -> Any:
+        """A library. Raises: UnsupportedError."""
         if library in self.absent:
-            raise MissingError(f"no {library.name}, pip install {library.wheels[0]} (absent)")
+            raise UnsupportedError(f"no {library.name}, pip install {library.wheels[0]} (absent)")
         return {CUBLASLT: self.lt, CUDNN: self.dnn}[library]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from passkit.runtime.cuda.driver import DriverError, failed
+from passkit.runtime.cuda.driver import DriverError, driver_error
 
 UNSAFE = ("allocate", "free", "finish")
 """What a thread must not ask for while it records; others may."""
@@ -24,7 +24,7 @@ class Recording:
         """Let what is unsafe fail, and the recording with it."""
         if call in UNSAFE and getattr(self.local, "recording", None) is not None:
             self.broken = True
-            raise failed(call, "operation not permitted when stream is capturing")
+            raise driver_error(call, "operation not permitted when stream is capturing")
 
     def begin(self, stream: int) -> None:
         """From now on nothing is done of what this thread enqueues in a stream."""
@@ -36,7 +36,7 @@ class Recording:
         assert self.local.recording == stream
         self.local.recording, found, self.streams[stream] = None, self.streams[stream], []
         if self.broken:
-            raise failed("end", "operation failed due to a previous error during capture")
+            raise driver_error("end", "operation failed due to a previous error during capture")
         return found
 
     def capture(self, enqueue: Callable[[], None], stream: int) -> list[Any]:

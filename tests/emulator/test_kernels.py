@@ -141,10 +141,14 @@ def subjects() -> tuple[Driver, dict[str, tuple[Subject, dict[str, Kernel]]]]:
     for name, subject in (*printed(), *by_hand()):
         k = subject.kernel
         made = {
-            what: evolve(k, name=f"{k.name}_{n}", key=f"{k.key}_{n}",
-                         source=text.replace(k.name, f"{k.name}_{n}"))
+            what: evolve(
+                k,
+                name=f"{k.name}_{n}",
+                key=f"{k.key}_{n}",
+                source=text.replace(k.name, f"{k.name}_{n}"),
+            )
             for n, (what, text) in enumerate(mutants(k.source))
-        }  # fmt: skip
+        }
         found[name] = subject, made
     driver = Driver()
     driver.prepare(k for s, made in found.values() for k in (s.kernel, *made.values()))
@@ -152,8 +156,10 @@ def subjects() -> tuple[Driver, dict[str, tuple[Subject, dict[str, Kernel]]]]:
 
 
 FIGURES = [
-    Figures(1, 96, 3, Order.FORWARDS), Figures(2, 96, 3, Order.BACKWARDS), Figures(1, 96, 3, 5),
-]  # fmt: skip
+    Figures(1, 96, 3, Order.FORWARDS),
+    Figures(2, 96, 3, Order.BACKWARDS),
+    Figures(1, 96, 3, 5),
+]
 
 
 def fault(kernel: Kernel, subject: Subject, libraries: Any) -> str | None:

@@ -20,7 +20,8 @@ SOUND = {
     "first_of_warp": LANE + "y[i] = __shfl_sync(0xffffffffu, x[i], 0);",
     "shifted_up": LANE + "y[i] = __shfl_up_sync(0xffffffffu, x[i], 3);",
     "shifted_down": LANE + "y[i] = __shfl_down_sync(0xffffffffu, x[i], 3, 16);",
-    "halves_of_warps": LANE + """float v = x[i];
+    "halves_of_warps": LANE
+    + """float v = x[i];
 if (i & 1) v = __shfl_xor_sync(0xaaaaaaaau, v, 2); else v = __shfl_xor_sync(0x55555555u, v, 4);
 y[i] = v;""",
     "of_four": LANE + "if (i < n / 4) ((float4 *)y)[i] = ((const float4 *)x)[i];",
@@ -33,54 +34,94 @@ y[threadIdx.x] = v;""",
 }
 GATE = "__device__ uint32_t {}_gate;\n"
 WRONG = {
-    "no_wait": (SOUND["turned"].replace("__syncthreads();", ""),
-                r"of shared memory, which nothing has stored|no wait stands between"),
-    "no_wait_in_a_warp": (SOUND["turned_in_a_warp"].replace("__syncwarp();", ""),
-                          "nothing has stored|no wait stands between"),
-    "shuffle_for_a_wait": (SOUND["turned_in_a_warp"].replace(
-        "__syncwarp();", "__shfl_xor_sync(0xffffffffu, i, 1);"),
-        "of shared memory, which thread .* stores: no wait stands between"),
-    "two_to_one": (LANE + "y[i / 2] = x[i];",
-                   r"stores element \d+ of y, which thread .* of block 0 stores: no wait"),
+    "no_wait": (
+        SOUND["turned"].replace("__syncthreads();", ""),
+        r"of shared memory, which nothing has stored|no wait stands between",
+    ),
+    "no_wait_in_a_warp": (
+        SOUND["turned_in_a_warp"].replace("__syncwarp();", ""),
+        "nothing has stored|no wait stands between",
+    ),
+    "shuffle_for_a_wait": (
+        SOUND["turned_in_a_warp"].replace("__syncwarp();", "__shfl_xor_sync(0xffffffffu, i, 1);"),
+        "of shared memory, which thread .* stores: no wait stands between",
+    ),
+    "two_to_one": (
+        LANE + "y[i / 2] = x[i];",
+        r"stores element \d+ of y, which thread .* of block 0 stores: no wait",
+    ),
     "blocks_to_one": ("y[threadIdx.x] = x[threadIdx.x] + blockIdx.x;", "no wait stands between"),
-    "overwritten_too_early": (SHARED + LANE + """s[i] = x[i]; __syncthreads(); y[i] = s[i ^ 33];
-s[i] = 0;""", "of shared memory, which thread .*: no wait stands between"),
-    "load_past_the_end": (LANE + "y[i] = x[i + 1];",
-                          r"loads 4 bytes outside .* at element 64 of x, which has 64"),
+    "overwritten_too_early": (
+        SHARED
+        + LANE
+        + """s[i] = x[i]; __syncthreads(); y[i] = s[i ^ 33];
+s[i] = 0;""",
+        "of shared memory, which thread .*: no wait stands between",
+    ),
+    "load_past_the_end": (
+        LANE + "y[i] = x[i + 1];",
+        r"loads 4 bytes outside .* at element 64 of x, which has 64",
+    ),
     "load_in_front": (LANE + "y[i] = x[i - 1];", "at element -1 of x, which has 64"),
-    "store_past_the_end": (LANE + "y[i] = 0; if (i == 5) y[n + 2] = 1;",
-                           r"thread \(5, 0\): stores 4 bytes outside .* element 66 of y"),
-    "shared_overrun": (SHARED + "s[threadIdx.x + 1] = 0; y[threadIdx.x] = 0;",
-                       "outside .* at element 256 of shared memory, which has 256"),
-    "fixed_overrun": ("__shared__ float a[32]; a[threadIdx.x] = 1; y[threadIdx.x] = 0;",
-                      r"line 1: index \d+ of a variable"),
-    "never_stored": (SHARED + "y[threadIdx.x] = s[threadIdx.x];",
-                     "loads element .* of shared memory, which nothing has stored"),
+    "store_past_the_end": (
+        LANE + "y[i] = 0; if (i == 5) y[n + 2] = 1;",
+        r"thread \(5, 0\): stores 4 bytes outside .* element 66 of y",
+    ),
+    "shared_overrun": (
+        SHARED + "s[threadIdx.x + 1] = 0; y[threadIdx.x] = 0;",
+        "outside .* at element 256 of shared memory, which has 256",
+    ),
+    "fixed_overrun": (
+        "__shared__ float a[32]; a[threadIdx.x] = 1; y[threadIdx.x] = 0;",
+        r"line 1: index \d+ of a variable",
+    ),
+    "never_stored": (
+        SHARED + "y[threadIdx.x] = s[threadIdx.x];",
+        "loads element .* of shared memory, which nothing has stored",
+    ),
     "result_not_stored": (LANE + "if (i) y[i] = x[i];", "leaves element 0 of y as it was"),
     "result_before_it_is": (LANE + "y[i] = y[i] + x[i];", "of y, which nothing has stored"),
     "input_stored": (LANE + "((float *)x)[i] = 1; y[i] = 0;", "of x, which it is to read"),
-    "not_aligned": (LANE + "if (i < 9) ((float2 *)(y + 1))[i] = ((float2 *)x)[i];",
-                    "stores .* that are not aligned"),
-    "shuffle_of_some": (LANE + """float v = x[i];
+    "not_aligned": (
+        LANE + "if (i < 9) ((float2 *)(y + 1))[i] = ((float2 *)x)[i];",
+        "stores .* that are not aligned",
+    ),
+    "shuffle_of_some": (
+        LANE
+        + """float v = x[i];
 if (i < 40) v = __shfl_xor_sync(~0u, v, 1);
 y[i] = v;""",
-                        "diverges: .* waits for its warp in line 2, thread .* ended"),
-    "shuffle_elsewhere": (LANE + """float v = x[i];
+        "diverges: .* waits for its warp in line 2, thread .* ended",
+    ),
+    "shuffle_elsewhere": (
+        LANE
+        + """float v = x[i];
 if (i & 1) v = __shfl_xor_sync(0xffffffffu, v, 1);
 else v = __shfl_xor_sync(0xffffffffu, v, 1);
-y[i] = v;""", "diverges: .* waits for its warp in line [23], .* waits for its warp in line [23]"),
-    "not_in_its_mask": (LANE + "y[i] = __shfl_sync(0xffffu, x[i], 0);",
-                        "not in its own mask 0xffff"),
-    "lane_not_in_mask": (LANE + "if (i < 16) y[i] = __shfl_sync(0xffffu, x[i], 20); else y[i] = 0;",
-                         "value of lane 20, which is not in mask 0xffff"),
-    "wait_of_some": (LANE + "y[i] = x[i];\nif (i < 32) __syncthreads();",
-                     "diverges: .* and 31 more of 64 waits for its block in line 2, .* ended"),
-    "wait_elsewhere": (LANE + "if (i < 32)\n  __syncthreads();\nelse\n  __syncthreads();",
-                       r"waits in line \d, thread .* in line \d"),
-    "wait_and_shuffle": (LANE + "y[i] = 0;\nif (i < 16) __syncthreads();\nelse __syncwarp();",
-                         "diverges: .* for its block in line 2, .* for its warp in line 3"),
-    "too_large": (LANE + "y[i] = (i + 1) * int(n) * 100000000;",
-                  "line 1: a product overflows: "),
+y[i] = v;""",
+        "diverges: .* waits for its warp in line [23], .* waits for its warp in line [23]",
+    ),
+    "not_in_its_mask": (
+        LANE + "y[i] = __shfl_sync(0xffffu, x[i], 0);",
+        "not in its own mask 0xffff",
+    ),
+    "lane_not_in_mask": (
+        LANE + "if (i < 16) y[i] = __shfl_sync(0xffffu, x[i], 20); else y[i] = 0;",
+        "value of lane 20, which is not in mask 0xffff",
+    ),
+    "wait_of_some": (
+        LANE + "y[i] = x[i];\nif (i < 32) __syncthreads();",
+        "diverges: .* and 31 more of 64 waits for its block in line 2, .* ended",
+    ),
+    "wait_elsewhere": (
+        LANE + "if (i < 32)\n  __syncthreads();\nelse\n  __syncthreads();",
+        r"waits in line \d, thread .* in line \d",
+    ),
+    "wait_and_shuffle": (
+        LANE + "y[i] = 0;\nif (i < 16) __syncthreads();\nelse __syncwarp();",
+        "diverges: .* for its block in line 2, .* for its warp in line 3",
+    ),
+    "too_large": (LANE + "y[i] = (i + 1) * int(n) * 100000000;", "line 1: a product overflows: "),
     "by_nothing": (LANE + "y[i] = int(x[i]) / (int(n) - 64);", "line 1: a quotient .*of 0"),
     "shifted_too_far": (LANE + "y[i] = 1 << int(n);", "line 1: a shift .* than there are bits: 1"),
     "without_end": ("for (int64_t k = 0; k >= 0; ++k) y[threadIdx.x] = 0;", "runs for too long"),
@@ -104,8 +145,15 @@ def run(
 ) -> Any:
     """What a kernel stores, and what it loads."""
     x, y = np.arange(size, dtype=np.float32), np.empty(size, np.float32)
-    launch(library or libraries()[name], name, ["x", "y"], [x, y], 1, [size],
-           **{"grid": grid, "block": (64, 1), "shared": 256, "order": order, **more})
+    launch(
+        library or libraries()[name],
+        name,
+        ["x", "y"],
+        [x, y],
+        1,
+        [size],
+        **{"grid": grid, "block": (64, 1), "shared": 256, "order": order, **more},
+    )
     return y
 
 
@@ -115,12 +163,15 @@ def test_sound_kernels(order: int) -> None:
     i = np.arange(64)
     low = i % 32
     wanted = {
-        "turned": 63 - i, "turned_in_a_warp": i ^ 31, "first_of_warp": i - low,
+        "turned": 63 - i,
+        "turned_in_a_warp": i ^ 31,
+        "first_of_warp": i - low,
         "shifted_up": np.where(low < 3, i, i - 3),
         "shifted_down": np.where(i % 16 > 12, i, i + 3),
-        "halves_of_warps": np.where(i & 1, i ^ 2, i ^ 4), "of_four": i,
+        "halves_of_warps": np.where(i & 1, i ^ 2, i ^ 4),
+        "of_four": i,
         "all_of_a_block": np.full(64, 63 * 32),
-    }  # fmt: skip
+    }
 
     assert {k: run(k, order=order).tolist() for k in SOUND} == {
         k: v.tolist() for k, v in wanted.items()
@@ -139,8 +190,11 @@ def test_faults(name: str, order: int) -> None:
 
 def test_launches_that_no_device_takes() -> None:
     """Threads that are no whole warps, more than there are, and more shared memory."""
-    for block, shared, message in (((48, 1), 0, "48 threads"), ((1024, 2), 0, "2048 threads"),
-                                   ((64, 1), 1 << 20, "1048576 bytes")):
+    for block, shared, message in (
+        ((48, 1), 0, "48 threads"),
+        ((1024, 2), 0, "2048 threads"),
+        ((64, 1), 1 << 20, "1048576 bytes"),
+    ):
         with pytest.raises(EmulatedError, match=message):
             run("turned", block=block, shared=shared)
 
@@ -158,8 +212,13 @@ BARRIER = """\
   __syncthreads();
 }}
 """
-LEFT_OUT = ("  __syncthreads();\n  if", "    __threadfence();\n    const", "    while",
-            "    __threadfence();\n  }", "  }\n  __syncthreads();")  # fmt: skip
+LEFT_OUT = (
+    "  __syncthreads();\n  if",
+    "    __threadfence();\n    const",
+    "    while",
+    "    __threadfence();\n  }",
+    "  }\n  __syncthreads();",
+)
 """The lines of the barrier of a grid, with what tells two of a kind apart."""
 
 

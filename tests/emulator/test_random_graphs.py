@@ -38,10 +38,13 @@ def planted(find: str, by: str) -> list[Failure]:
     return failures
 
 
-@pytest.mark.parametrize("find, by", [
-    (r"(for \(int64_t i\d = [^;]*; i\d <) ", r"\1= "),
-    (r"(for \(int64_t i\d = [^;]*) \+ threadIdx.x;", r"\1 + threadIdx.x + 1;"),
-])
+@pytest.mark.parametrize(
+    "find, by",
+    [
+        (r"(for \(int64_t i\d = [^;]*; i\d <) ", r"\1= "),
+        (r"(for \(int64_t i\d = [^;]*) \+ threadIdx.x;", r"\1 + threadIdx.x + 1;"),
+    ],
+)
 def test_a_planted_fault_is_found(find: str, by: str) -> None:
     """Loops of one turn more, and threads that begin one later: found within a few graphs."""
     failures = planted(find, by)

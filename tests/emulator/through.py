@@ -29,16 +29,12 @@ def check_all(
     with machine():
         made = [(case, _compiled(case)) for case in cases]
         failures = [
-            Failure(case, what)
-            for case, exe in made
-            for what in _wrong(exe, case, compared)
+            Failure(case, what) for case, exe in made for what in _wrong(exe, case, compared)
         ]
     return failures, compared
 
 
-def check(
-    case: Case, machine: Callable[[], AbstractContextManager[Any]] = faked
-) -> str | None:
+def check(case: Case, machine: Callable[[], AbstractContextManager[Any]] = faked) -> str | None:
     """What is wrong with one case, or None."""
     failures, _ = check_all([case], machine)
     return failures[0].what if failures else None

@@ -10,7 +10,7 @@ import pytest
 
 import passkit as pk
 from passkit.errors import FeedError
-from passkit.runtime.device.run import BoundProgram
+from passkit.runtime.device.bound_program import BoundProgram
 from tests.emulator.fake import faked
 
 o = pk.ops

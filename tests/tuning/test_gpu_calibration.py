@@ -11,7 +11,7 @@ import passkit as pk
 from passkit.cli import doctor
 from passkit.library.gpu_profile import read_gpu_profile
 from passkit.plan.target import MIB, target_of
-from passkit.runtime.cuda.device import device, named, profiled, settled
+from passkit.runtime.cuda.device import adapt_target, calibration_name, device, profiled_target
 from passkit.tuning.gpu_calibration import calibrate_gpu
 from tests.emulator.fake import FakeDriver, faked
 
@@ -21,14 +21,14 @@ def test_calibration_with_an_injected_clock(fresh_cache: Path) -> None:
     driver = FakeDriver()
     driver.seconds_a_byte, driver.seconds_a_launch = 1e-12, 5e-6
     with faked(driver):
-        facts = device().facts
-        shipped = profiled(target_of("cuda"), facts)
+        facts = device().properties
+        shipped = profiled_target(target_of("cuda"), facts)
         assert "shipped for Fake" in doctor._gpu_profile()
         result = calibrate_gpu(device())
         doctor.calibrate_gpus()
-        target = settled(target_of("cuda"))
+        target = adapt_target(target_of("cuda"))
         assert "GB/s, a launch 5 us" in doctor._gpu_profile().replace("µs", "us")
-        local = read_gpu_profile(named(facts))
+        local = read_gpu_profile(calibration_name(facts))
 
     assert [n for n, _ in result.curve] == [2 * MIB, 4 * MIB, 8 * MIB, 16 * MIB, 32 * MIB]
     assert [speed for _, speed in result.curve] == pytest.approx([2e12] * 5, rel=0.01)
@@ -40,7 +40,7 @@ def test_calibration_with_an_injected_clock(fresh_cache: Path) -> None:
     good = path.read_text()
     for torn in (good[:40], good.replace("Fake", "Other"), json.dumps({"format": 1})):
         path.write_text(torn)
-        assert read_gpu_profile(named(facts)) is None
+        assert read_gpu_profile(calibration_name(facts)) is None
 
 
 def test_without_a_device_nothing_is_measured(

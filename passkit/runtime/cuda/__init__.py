@@ -1,1 +1,1 @@
-"""CUDA at run time: what is asked of a driver, its two libraries, NVRTC, and how steps run."""
+"""CUDA run time: drivers, compiler, NVIDIA's libraries, kernel launches and graph capture."""

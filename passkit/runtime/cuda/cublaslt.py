@@ -1,28 +1,37 @@
-"""Products of matrices by cuBLASLt, in the stream of everything else.
+"""Bindings of cuBLASLt: descriptors of matrix products, and the heuristic for their algorithms.
 
-Source: cuBLAS documentation, cuBLASLt; its matrices lie by columns. A product by rows is that of
-the transposed operands the other way round: (n, k) x (k, m), whose columns are our rows. float32 is
-multiplied as float32, not as TF32; 16-bit floats are summed in float32, also between blocks of k.
+Source: cuBLAS documentation, cuBLASLt. Its matrices are stored by columns. A product of matrices
+by rows is the product of the transposed operands in reverse order, (n, k) x (k, m), whose columns
+are our rows. float32 is multiplied as float32, not as TF32; 16-bit floats are summed in float32,
+also between blocks of k.
 """
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from ctypes import byref, c_double, c_float, c_int, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
 from enum import IntEnum
+from functools import cache
 from typing import Any
 from weakref import finalize
 
 from attrs import frozen
 
 from passkit.plan.target import MIB
+from passkit.runtime.cuda.device import CudaDevice
 from passkit.runtime.cuda.driver import DriverError
-from passkit.runtime.cuda.shared import CUBLASLT, MissingError, asked, opened
+from passkit.runtime.cuda.libraries import (
+    CUBLASLT,
+    UnsupportedError,
+    call_library,
+    library_or_error,
+    load_library,
+)
 from passkit.values.dtype import DType
 
 
-class Kind(IntEnum):
+class CudaDataType(IntEnum):
     """cudaDataType_t."""
 
     FLOAT32 = 0
@@ -31,14 +40,14 @@ class Kind(IntEnum):
     BFLOAT16 = 14
 
 
-class Compute(IntEnum):
+class ComputeType(IntEnum):
     """cublasComputeType_t."""
 
     FLOAT32 = 68
     FLOAT64 = 70
 
 
-class Describe(IntEnum):
+class MatmulAttribute(IntEnum):
     """cublasLtMatmulDescAttributes_t."""
 
     TRANSPOSE_A = 3
@@ -47,14 +56,14 @@ class Describe(IntEnum):
     BIAS_POINTER = 8
 
 
-class Layout(IntEnum):
+class LayoutAttribute(IntEnum):
     """cublasLtMatrixLayoutAttribute_t."""
 
     BATCH_COUNT = 5
     BATCH_STRIDE = 6
 
 
-class Prefer(IntEnum):
+class PreferenceAttribute(IntEnum):
     """cublasLtMatmulPreferenceAttributes_t."""
 
     WORKSPACE = 1
@@ -65,41 +74,60 @@ class Prefer(IntEnum):
     ALIGNMENT_D = 8
 
 
-class Epilogue(IntEnum):
+class LtEpilogue(IntEnum):
     """cublasLtEpilogue_t: what is done to a product. A bias has an element for each column."""
 
     NONE = 1
     BIAS = 4
 
 
-SIDES = (Prefer.ALIGNMENT_A, Prefer.ALIGNMENT_B, Prefer.ALIGNMENT_C, Prefer.ALIGNMENT_D)
-KINDS = {k.name.lower(): k for k in Kind}
+ALIGNMENT_ATTRIBUTES = (
+    PreferenceAttribute.ALIGNMENT_A,
+    PreferenceAttribute.ALIGNMENT_B,
+    PreferenceAttribute.ALIGNMENT_C,
+    PreferenceAttribute.ALIGNMENT_D,
+)
+DATA_TYPES = {data_type.name.lower(): data_type for data_type in CudaDataType}
 REDUCTIONS = 2
-"""Parts of a sum are joined as they are computed, never as 16-bit results are stored."""
-ALIGNED = 16
-"""Bytes: where an operand lies on such an address, faster ways are there."""
+"""CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE: partial sums are added in the compute type, never as
+16-bit results."""
+ALIGNMENT = 16
+"""Bytes: operands at such addresses have faster algorithms."""
 
 
-class Algorithm(ctypes.Structure):
+class LtAlgorithm(ctypes.Structure):
     """cublasLtMatmulAlgo_t."""
 
     _fields_ = (("data", c_uint64 * 8),)
 
 
-class Found(ctypes.Structure):
+class LtHeuristicResult(ctypes.Structure):
     """cublasLtMatmulHeuristicResult_t."""
 
     _fields_ = (
-        ("algorithm", Algorithm), ("workspace", c_size_t), ("state", c_int), ("waves", c_float),
+        ("algorithm", LtAlgorithm),
+        ("workspace", c_size_t),
+        ("state", c_int),
+        ("waves", c_float),
         ("reserved", c_int * 4),
-    )  # fmt: skip
+    )
 
 
 @frozen
-class Numbers:
-    """Products of one shape: ``batch`` times (m, k) x (k, n), with steps from one to the next.
+class MatmulShape:
+    """A batch of products of one shape, (m, k) x (k, n).
 
-    Units of ``steps``, of a, b and c: elements. What ``adds`` is added to what the result holds.
+    Attributes:
+        dtype: The type of an element.
+        m: Rows of the result.
+        n: Columns of the result.
+        k: Length of the sums.
+        transpose_a: Whether the left operand is stored as (k, m).
+        transpose_b: Whether the right operand is stored as (n, k).
+        batch: The number of products.
+        strides: Elements from one matrix of the batch to the next, of a, b and the result.
+        epilogue: What the library does to the result.
+        accumulates: Whether the products are added to the old value of the result.
     """
 
     dtype: DType
@@ -109,116 +137,184 @@ class Numbers:
     transpose_a: bool
     transpose_b: bool
     batch: int = 1
-    steps: tuple[int, int, int] = (0, 0, 0)
-    epilogue: Epilogue = Epilogue.NONE
-    adds: bool = False
+    strides: tuple[int, int, int] = (0, 0, 0)
+    epilogue: LtEpilogue = LtEpilogue.NONE
+    accumulates: bool = False
 
 
 class CublasLt:
-    """The library on a device. Its context must be this thread's in all methods."""
+    """The library on a device, whose context must be current in all methods.
+
+    Args:
+        major: The device's major compute capability, which decides about the workspace.
+
+    Raises:
+        UnsupportedError: where the library is not installed.
+        DriverError: where it does not start.
+    """
 
     def __init__(self, major: int) -> None:
-        self.dll = opened(CUBLASLT)
+        self.dll = load_library(CUBLASLT)
         self.handle = c_void_p()
-        self.most = (32 if major >= 9 else 4) * MIB
+        self.max_workspace = (32 if major >= 9 else 4) * MIB
         self("cublasLtCreate", byref(self.handle))
 
     def __call__(self, name: str, *arguments: Any) -> None:
         """Call a function. Raises: DriverError."""
-        asked(self.dll, name, *arguments)
+        call_library(self.dll, name, *arguments)
 
-    def prepared(self, x: Numbers, alignment: int) -> Multiply:
-        """What multiplies matrices of a shape at addresses of an alignment.
+    def matmul(self, shape: MatmulShape, alignment: int) -> LtMatmul:
+        """Return a product of matrices of a shape, with the algorithm that the library prefers.
 
-        Raises: MissingError where the library has no way to do it.
+        Args:
+            shape: The shape.
+            alignment: Bytes that divide all addresses.
+
+        Raises:
+            UnsupportedError: where the library has no algorithm.
         """
-        made = Multiply(self, x)
+        matmul = LtMatmul(self, shape)
         preference = c_void_p()
         self("cublasLtMatmulPreferenceCreate", byref(preference))
         try:
-            wanted: dict[Prefer, Any] = {s: c_uint32(alignment) for s in SIDES}
-            wanted[Prefer.WORKSPACE] = c_uint64(self.most)
-            wanted[Prefer.REDUCTIONS] = c_uint32(REDUCTIONS)
-            for key, value in wanted.items():
-                self("cublasLtMatmulPreferenceSetAttribute", preference, c_int(key), byref(value),
-                     c_size_t(ctypes.sizeof(value)))  # fmt: skip
+            attributes: dict[PreferenceAttribute, Any] = {
+                key: c_uint32(alignment) for key in ALIGNMENT_ATTRIBUTES
+            }
+            attributes[PreferenceAttribute.WORKSPACE] = c_uint64(self.max_workspace)
+            attributes[PreferenceAttribute.REDUCTIONS] = c_uint32(REDUCTIONS)
+            for key, value in attributes.items():
+                set_attribute(self, "cublasLtMatmulPreferenceSetAttribute", preference, key, value)
             count = c_int(0)
             try:
                 self(
-                    "cublasLtMatmulAlgoGetHeuristic", self.handle, made.description, *made.layouts,
-                    made.layouts[2], preference, c_int(1), byref(made.found), byref(count),
-                )  # fmt: skip
+                    "cublasLtMatmulAlgoGetHeuristic",
+                    self.handle,
+                    matmul.description,
+                    *matmul.layouts,
+                    matmul.layouts[2],
+                    preference,
+                    c_int(1),
+                    byref(matmul.heuristic),
+                    byref(count),
+                )
             except DriverError as error:
-                raise MissingError(f"cuBLASLt has no product for {x}: {error}") from error
+                raise UnsupportedError(f"cuBLASLt has no product for {shape}: {error}") from error
         finally:
             self("cublasLtMatmulPreferenceDestroy", preference)
-        if count.value < 1 or made.found.state:
-            raise MissingError(f"cuBLASLt has no product for {x}")
-        return made
+        if count.value < 1 or matmul.heuristic.state:
+            raise UnsupportedError(f"cuBLASLt has no product for {shape}")
+        return matmul
 
 
-class Multiply:
-    """Products of one shape. ``workspace`` is how many bytes it needs besides."""
+def set_attribute(
+    library: CublasLt, function: str, target: c_void_p, key: IntEnum, value: Any
+) -> None:
+    """Set an attribute of a descriptor, layout or preference. Raises: DriverError."""
+    library(function, target, c_int(key), byref(value), c_size_t(ctypes.sizeof(value)))
 
-    def __init__(self, library: CublasLt, x: Numbers) -> None:
-        self.library, self.numbers = library, x
-        self.found = Found()
-        double = x.dtype.name == "float64"
-        self.one, self.old = (c_double(v) if double else c_float(v) for v in (1, x.adds))
-        kind = KINDS[x.dtype.name]
-        compute, scale = (Compute.FLOAT64, Kind.FLOAT64) if double else (
-            Compute.FLOAT32, Kind.FLOAT32)  # fmt: skip
+
+class LtMatmul:
+    """The descriptors of products of one shape, destroyed when nothing refers to it.
+
+    ``layouts`` are those of the library's first operand, which is our right one, of its second one
+    and of the result.
+    """
+
+    def __init__(self, library: CublasLt, shape: MatmulShape) -> None:
+        self.library = library
+        self.shape = shape
+        self.heuristic = LtHeuristicResult()
+        double = shape.dtype.name == "float64"
+        scalar = c_double if double else c_float
+        self.alpha = scalar(1)
+        self.beta = scalar(shape.accumulates)
+        data_type = DATA_TYPES[shape.dtype.name]
+        compute = ComputeType.FLOAT64 if double else ComputeType.FLOAT32
+        scale = CudaDataType.FLOAT64 if double else CudaDataType.FLOAT32
         self.description = c_void_p()
         library("cublasLtMatmulDescCreate", byref(self.description), c_int(compute), c_int(scale))
         self.layouts: list[c_void_p] = []
-        finalize(self, _destroyed, library.dll, self.description, self.layouts).atexit = False
-        self._describe(Describe.TRANSPOSE_A, c_int(x.transpose_b))
-        self._describe(Describe.TRANSPOSE_B, c_int(x.transpose_a))
-        self._describe(Describe.EPILOGUE, c_int(x.epilogue))
-        a, b, c = x.steps
-        self._layout(kind, *((x.k, x.n) if x.transpose_b else (x.n, x.k)), b)
-        self._layout(kind, *((x.m, x.k) if x.transpose_a else (x.k, x.m)), a)
-        self._layout(kind, x.n, x.m, c)
+        finalize(self, _destroy, library.dll, self.description, self.layouts).atexit = False
+        self.set(MatmulAttribute.TRANSPOSE_A, c_int(shape.transpose_b))
+        self.set(MatmulAttribute.TRANSPOSE_B, c_int(shape.transpose_a))
+        self.set(MatmulAttribute.EPILOGUE, c_int(shape.epilogue))
+        m, n, k = shape.m, shape.n, shape.k
+        stride_a, stride_b, stride_c = shape.strides
+        self._add_layout(data_type, *((k, n) if shape.transpose_b else (n, k)), stride_b)
+        self._add_layout(data_type, *((m, k) if shape.transpose_a else (k, m)), stride_a)
+        self._add_layout(data_type, n, m, stride_c)
 
     @property
     def workspace(self) -> int:
-        """Bytes of memory that a call needs besides its operands."""
-        return int(self.found.workspace)
+        """Bytes of workspace that a call needs."""
+        return int(self.heuristic.workspace)
 
-    def _describe(self, key: Describe, value: Any) -> None:
-        self.library("cublasLtMatmulDescSetAttribute", self.description, c_int(key), byref(value),
-                     c_size_t(ctypes.sizeof(value)))  # fmt: skip
+    def set(self, key: MatmulAttribute, value: Any) -> None:
+        """Set an attribute of the product. Raises: DriverError."""
+        set_attribute(self.library, "cublasLtMatmulDescSetAttribute", self.description, key, value)
 
-    def _layout(self, kind: Kind, rows: int, columns: int, step: int) -> None:
-        """A matrix whose columns, of ``rows`` elements each, follow each other."""
-        made = c_void_p()
-        library = self.library
-        library("cublasLtMatrixLayoutCreate", byref(made), c_int(kind), c_uint64(rows),
-                c_uint64(columns), c_int64(rows))  # fmt: skip
-        self.layouts.append(made)
-        for key, value in ((Layout.BATCH_COUNT, c_int(self.numbers.batch)),
-                           (Layout.BATCH_STRIDE, c_int64(step))):  # fmt: skip
-            library("cublasLtMatrixLayoutSetAttribute", made, c_int(key), byref(value),
-                    c_size_t(ctypes.sizeof(value)))  # fmt: skip
+    def _add_layout(self, data_type: CudaDataType, rows: int, columns: int, stride: int) -> None:
+        """Add the layout of a batch of matrices whose columns of ``rows`` elements are packed."""
+        library, layout = self.library, c_void_p()
+        library(
+            "cublasLtMatrixLayoutCreate",
+            byref(layout),
+            c_int(data_type),
+            c_uint64(rows),
+            c_uint64(columns),
+            c_int64(rows),
+        )
+        self.layouts.append(layout)
+        setter = "cublasLtMatrixLayoutSetAttribute"
+        set_attribute(library, setter, layout, LayoutAttribute.BATCH_COUNT, c_int(self.shape.batch))
+        set_attribute(library, setter, layout, LayoutAttribute.BATCH_STRIDE, c_int64(stride))
 
-    def enqueue(
-        self, a: int, b: int, c: int, workspace: int, stream: int, bias: int = 0
-    ) -> None:
-        """Let a stream multiply what lies at addresses. Raises: DriverError."""
+    def enqueue(self, a: int, b: int, c: int, workspace: int, stream: int, bias: int = 0) -> None:
+        """Enqueue c = a x b for matrices at addresses.
+
+        Args:
+            a: The address of the left operand.
+            b: The address of the right operand.
+            c: The address of the result.
+            workspace: The address of the workspace.
+            stream: The handle of the stream.
+            bias: The address of the bias, with `LtEpilogue.BIAS`.
+
+        Raises:
+            DriverError: where the library fails.
+        """
         if bias:
-            self._describe(Describe.BIAS_POINTER, c_void_p(bias))
+            self.set(MatmulAttribute.BIAS_POINTER, c_void_p(bias))
         first, second, result = self.layouts
         self.library(
-            "cublasLtMatmul", self.library.handle, self.description, byref(self.one),
-            c_void_p(b), first, c_void_p(a), second, byref(self.old), c_void_p(c), result,
-            c_void_p(c), result, byref(self.found.algorithm), c_void_p(workspace),
-            c_size_t(self.workspace), c_void_p(stream),
-        )  # fmt: skip
+            "cublasLtMatmul",
+            self.library.handle,
+            self.description,
+            byref(self.alpha),
+            c_void_p(b),
+            first,
+            c_void_p(a),
+            second,
+            byref(self.beta),
+            c_void_p(c),
+            result,
+            c_void_p(c),
+            result,
+            byref(self.heuristic.algorithm),
+            c_void_p(workspace),
+            c_size_t(self.workspace),
+            c_void_p(stream),
+        )
 
 
-def _destroyed(dll: Any, description: c_void_p, layouts: Sequence[c_void_p]) -> None:
-    """Give back what describes products."""
-    destroy: Callable[..., Any] = dll.cublasLtMatrixLayoutDestroy
+def _destroy(dll: Any, description: c_void_p, layouts: Sequence[c_void_p]) -> None:
+    """Destroy the descriptors of a product."""
     for layout in layouts:
-        destroy(layout)
+        dll.cublasLtMatrixLayoutDestroy(layout)
     dll.cublasLtMatmulDescDestroy(description)
+
+
+@cache
+def cublaslt(device: CudaDevice) -> CublasLt | UnsupportedError:
+    """Return the library on a device, or why it is not available."""
+    return library_or_error(lambda: CublasLt(device.properties.capability[0]))

@@ -1,10 +1,10 @@
-"""Convolutions by cuDNN, in the stream of everything else.
+"""Bindings of cuDNN: descriptors of convolutions, and the choice of their algorithms.
 
 Source: cuDNN documentation, convolution API (deprecated there in favour of graphs, and shipped).
-Arrays have channels last; cuDNN wants filters the other way round, (filters, *window, channels), as
-`filters_of` lays them out. float32 is multiplied as float32, not as TF32; 16-bit floats are added
-in float32; ways whose bits do not repeat are left out. Both ends of an axis have the same padding
-there: where they do not, `passkit.runtime.cuda.arranging` makes the border.
+Arrays have channels last; cuDNN's filters are (filters, *window, channels), as `filters_of` lays
+them out. float32 is multiplied as float32, not as TF32; 16-bit floats are summed in float32;
+algorithms whose bits are not reproducible are left out. cuDNN pads both ends of an axis equally;
+for other padding `passkit.runtime.cuda.convolution` pads the images first.
 """
 
 from __future__ import annotations
@@ -12,189 +12,328 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from ctypes import byref, c_double, c_float, c_int, c_size_t, c_void_p
+from functools import cache
 from math import prod
 from typing import Any
 from weakref import finalize
 
 import numpy as np
 
+from passkit.runtime.cuda.device import CudaDevice
 from passkit.runtime.cuda.driver import DriverError
-from passkit.runtime.cuda.shared import CUDNN, MissingError, asked, opened
+from passkit.runtime.cuda.libraries import (
+    CUDNN,
+    UnsupportedError,
+    call_library,
+    library_or_error,
+    load_library,
+)
 from passkit.runtime.native.onednn import Geometry
 from passkit.values.dtype import DType, is_narrow
 
-KINDS = {"float32": 0, "float64": 1, "float16": 2, "bfloat16": 9}
+DATA_TYPES = {
+    "float32": 0,
+    "float64": 1,
+    "float16": 2,
+    "bfloat16": 9,
+}
 """cudnnDataType_t."""
-CHANNELS_LAST, CROSS_CORRELATION, DETERMINISTIC, MOST = 1, 1, 1, 8
-"""cudnnTensorFormat_t, cudnnConvolutionMode_t, cudnnDeterminism_t; and how many ways are asked
-for."""
-TENSOR_CORES, FMA = 1, 3
-"""cudnnMathType_t: the first multiplies 16-bit floats exactly, and is for them alone."""
-DESCRIPTORS = ("Tensor", "Filter", "Convolution")
+CHANNELS_LAST = 1
+"""CUDNN_TENSOR_NHWC of cudnnTensorFormat_t."""
+CROSS_CORRELATION = 1
+"""Of cudnnConvolutionMode_t."""
+DETERMINISTIC = 1
+"""Of cudnnDeterminism_t."""
+DEFAULT_MATH = 0
+TENSOR_OP_MATH = 1
+FMA_MATH = 3
+"""cudnnMathType_t: tensor cores multiply 16-bit floats exactly, and are used for them alone."""
+MAX_ALGORITHMS = 8
+"""How many algorithms cuDNN is asked for."""
+DESCRIPTOR_KINDS = ("Tensor", "Filter", "Convolution")
 
 
-class Way(ctypes.Structure):
+class AlgorithmPerformance(ctypes.Structure):
     """cudnnConvolutionFwdAlgoPerf_t and cudnnConvolutionBwdFilterAlgoPerf_t."""
 
     _fields_ = (
-        ("algorithm", c_int), ("status", c_int), ("time", c_float), ("memory", c_size_t),
-        ("determinism", c_int), ("math", c_int), ("reserved", c_int * 3),
-    )  # fmt: skip
+        ("algorithm", c_int),
+        ("status", c_int),
+        ("time", c_float),
+        ("memory", c_size_t),
+        ("determinism", c_int),
+        ("math", c_int),
+        ("reserved", c_int * 3),
+    )
 
 
 class Cudnn:
-    """The library on a device. Its context must be this thread's in all methods."""
+    """The library on a device, whose context must be current in all methods.
+
+    Raises:
+        UnsupportedError: where the library is not installed.
+        DriverError: where it does not start.
+    """
 
     def __init__(self) -> None:
-        self.dll = opened(CUDNN)
+        self.dll = load_library(CUDNN)
         self.handle = c_void_p()
         self("cudnnCreate", byref(self.handle))
 
     def __call__(self, name: str, *arguments: Any) -> None:
         """Call a function. Raises: DriverError."""
-        asked(self.dll, name, *arguments)
+        call_library(self.dll, name, *arguments)
 
-    def prepared(
-        self, c: Geometry, dtype: DType, kind: type[Convolve] | None = None
-    ) -> Convolve:
-        """What convolves arrays of a shape, or what ``kind`` does with them.
+    def convolution(
+        self, geometry: Geometry, dtype: DType, kind: type[CudnnConvolution] | None = None
+    ) -> CudnnConvolution:
+        """Return a convolution with the first algorithm that fits.
 
-        Raises: MissingError where the library has no way.
+        Args:
+            geometry: Its shapes; both ends of an axis have the same padding.
+            dtype: The type of an element.
+            kind: `CudnnConvolution` or `CudnnFilterGradient`.
+
+        Raises:
+            UnsupportedError: where the library has no algorithm.
         """
-        if dtype.name not in KINDS:
-            raise MissingError(f"cuDNN is asked for {', '.join(KINDS)}, not for {dtype}")
-        wanted, found = tuple(c.result), padded_result(c)
-        if wanted != found:
-            raise MissingError(
-                f"cuDNN pads both ends alike: results of {found} in place of {wanted}"
+        if dtype.name not in DATA_TYPES:
+            raise UnsupportedError(f"cuDNN is asked for {', '.join(DATA_TYPES)}, not for {dtype}")
+        needed, padded = tuple(geometry.result), padded_result(geometry)
+        if needed != padded:
+            raise UnsupportedError(
+                f"cuDNN pads both ends equally: results of {padded} in place of {needed}"
             )
-        ways, count = (Way * MOST)(), c_int(0)
+        performances = (AlgorithmPerformance * MAX_ALGORITHMS)()
+        count = c_int(0)
         try:
-            made = (kind or Convolve)(self, c, dtype)
-            self(made.ways, self.handle, *made.descriptors, c_int(MOST), byref(count), ways)
+            convolution = (kind or CudnnConvolution)(self, geometry, dtype)
+            self(
+                convolution.algorithm_getter,
+                self.handle,
+                *convolution.descriptors,
+                c_int(MAX_ALGORITHMS),
+                byref(count),
+                performances,
+            )
         except DriverError as error:
-            raise MissingError(f"cuDNN has no convolution for {c}: {error}") from error
-        good = [w for w in ways[: count.value] if _serves(w, dtype)]
-        if not good:
-            raise MissingError(f"cuDNN has no convolution for {c} whose bits repeat")
-        made.algorithm, made.workspace = good[0].algorithm, int(good[0].memory)
-        return made
+            raise UnsupportedError(f"cuDNN has no convolution for {geometry}: {error}") from error
+        usable = [p for p in performances[: count.value] if _is_usable(p, dtype)]
+        if not usable:
+            raise UnsupportedError(
+                f"cuDNN has no convolution for {geometry} with reproducible bits"
+            )
+        convolution.algorithm = usable[0].algorithm
+        convolution.workspace = int(usable[0].memory)
+        return convolution
 
 
-def _serves(way: Way, dtype: DType) -> bool:
-    return way.status == 0 and way.determinism == DETERMINISTIC and way.math in (0, _math(dtype))
-
-
-def _math(dtype: DType) -> int:
-    """How elements of a dtype are multiplied."""
-    return TENSOR_CORES if is_narrow(dtype) else FMA
-
-
-def padded_result(c: Geometry) -> tuple[int, ...]:
-    """The extents of a result where the end of each axis is padded as its begin is."""
-    return tuple(
-        (n + 2 * p - (w - 1) * d - 1) // s + 1
-        for n, p, w, d, s in zip(c.size, c.before, c.window, c.dilation, c.stride, strict=True)
+def _is_usable(performance: AlgorithmPerformance, dtype: DType) -> bool:
+    """Return whether an algorithm works, deterministically and in the precision of a dtype."""
+    return (
+        performance.status == 0
+        and performance.determinism == DETERMINISTIC
+        and performance.math in (DEFAULT_MATH, _math(dtype))
     )
 
 
-def filters_of(array: np.ndarray, c: Geometry) -> np.ndarray:
-    """Filters as cuDNN wants them.
+def _math(dtype: DType) -> int:
+    """Return the cudnnMathType_t for a dtype."""
+    return TENSOR_OP_MATH if is_narrow(dtype) else FMA_MATH
+
+
+def padded_result(geometry: Geometry) -> tuple[int, ...]:
+    """Return the result's extents if the end of each axis were padded like its beginning."""
+    axes = zip(
+        geometry.size,
+        geometry.before,
+        geometry.window,
+        geometry.dilation,
+        geometry.stride,
+        strict=True,
+    )
+    return tuple((n + 2 * p - (w - 1) * d - 1) // s + 1 for n, p, w, d, s in axes)
+
+
+def unpadded_geometry(geometry: Geometry) -> Geometry:
+    """Return the same convolution for images that are padded already."""
+    axes = zip(geometry.result, geometry.stride, geometry.window, geometry.dilation, strict=True)
+    size = tuple((r - 1) * s + (w - 1) * d + 1 for r, s, w, d in axes)
+    return geometry._replace(size=size, before=(0,) * len(size))
+
+
+def filters_of(array: np.ndarray, geometry: Geometry) -> np.ndarray:
+    """Return filters in cuDNN's layout.
 
     Shapes: (*window, channels / groups, filters) -> (filters, *window, channels / groups)
     """
-    whole = array.reshape(*c.window, c.channels // c.groups, c.filters)
-    return np.ascontiguousarray(np.moveaxis(whole, -1, 0))
+    channels = geometry.channels // geometry.groups
+    filters = array.reshape(*geometry.window, channels, geometry.filters)
+    return np.ascontiguousarray(np.moveaxis(filters, -1, 0))
 
 
-def axes_of(c: Geometry) -> list[int]:
-    """The spatial axes that cuDNN is told of: two, unless the first one has an extent."""
-    trivial = c.size[0] == c.window[0] == c.result[0] == 1 and not c.before[0]
-    return [1, 2] if trivial else [0, 1, 2]
+def axes_of(geometry: Geometry) -> list[int]:
+    """Return the spatial axes that cuDNN needs: the last two where the first one is trivial."""
+    extents = (geometry.size[0], geometry.window[0], geometry.result[0])
+    is_trivial = extents == (1, 1, 1) and not geometry.before[0]
+    return [1, 2] if is_trivial else [0, 1, 2]
 
 
-class Convolve:
-    """Convolutions of one shape. ``workspace`` is how many bytes it needs besides."""
+class CudnnConvolution:
+    """The descriptors of convolutions of one shape, destroyed when nothing refers to it.
 
-    ways = "cudnnGetConvolutionForwardAlgorithm_v7"
+    ``workspace`` is how many bytes of workspace a call needs.
+    """
+
+    algorithm_getter = "cudnnGetConvolutionForwardAlgorithm_v7"
     function = "cudnnConvolutionForward"
 
-    def __init__(self, library: Cudnn, c: Geometry, dtype: DType) -> None:
-        self.library, self.algorithm, self.workspace = library, 0, 0
-        kind = c_int(KINDS[dtype.name])
-        added = kind if dtype.nbytes > 2 else c_int(KINDS["float32"])
+    def __init__(self, library: Cudnn, geometry: Geometry, dtype: DType) -> None:
+        self.library = library
+        self.algorithm = 0
+        self.workspace = 0
+        data_type = c_int(DATA_TYPES[dtype.name])
         scalar = c_double if dtype.name == "float64" else c_float
-        self.one, self.zero = scalar(1), scalar(0)
-        axes = axes_of(c)
-        self.made: dict[str, list[c_void_p]] = {name: [] for name in DESCRIPTORS}
-        finalize(self, _destroyed, library.dll, self.made).atexit = False
+        self.alpha = scalar(1)
+        self.beta = scalar(0)
+        self.created: dict[str, list[c_void_p]] = {kind: [] for kind in DESCRIPTOR_KINDS}
+        finalize(self, _destroy, library.dll, self.created).atexit = False
+        axes = axes_of(geometry)
+        source = self._tensor(data_type, geometry.batch, geometry.channels, geometry.size, axes)
+        filters = self._filters(data_type, geometry, axes)
+        convolution = self._convolution(data_type, dtype, geometry, axes)
+        result = self._tensor(data_type, geometry.batch, geometry.filters, geometry.result, axes)
+        self.descriptors = self.arguments(source, filters, convolution, result)
 
-        def along(of: Sequence[int]) -> list[int]:
-            return [of[k] for k in axes]
+    def arguments(
+        self, source: Any, filters: Any, convolution: Any, result: Any
+    ) -> tuple[Any, ...]:
+        """Return descriptors in the function's order: both operands, convolution, output."""
+        return source, filters, convolution, result
 
-        source = self._tensor(kind, c.batch, c.channels, along(c.size))
-        filters = self._new("Filter")
-        dims = _ints([c.filters, c.channels // c.groups, *along(c.window)])
-        library("cudnnSetFilterNdDescriptor", filters, kind, c_int(CHANNELS_LAST),
-                c_int(len(dims)), dims)  # fmt: skip
-        how = self._new("Convolution")
-        library("cudnnSetConvolutionNdDescriptor", how, c_int(len(axes)), _ints(along(c.before)),
-                _ints(along(c.stride)), _ints(along(c.dilation)), c_int(CROSS_CORRELATION),
-                added)  # fmt: skip
-        library("cudnnSetConvolutionGroupCount", how, c_int(c.groups))
-        library("cudnnSetConvolutionMathType", how, c_int(_math(dtype)))
-        result = self._tensor(kind, c.batch, c.filters, along(c.result))
-        self.descriptors = self.ordered(source, filters, how, result)
+    def _new(self, kind: str) -> c_void_p:
+        """Create a descriptor of a kind."""
+        descriptor = c_void_p()
+        self.library(f"cudnnCreate{kind}Descriptor", byref(descriptor))
+        self.created[kind].append(descriptor)
+        return descriptor
 
-    def ordered(self, source: Any, filters: Any, how: Any, result: Any) -> tuple[Any, ...]:
-        """Descriptors as the function wants them: of both operands, how, and of what it writes."""
-        return source, filters, how, result
-
-    def _new(self, what: str) -> c_void_p:
-        made = c_void_p()
-        self.library(f"cudnnCreate{what}Descriptor", byref(made))
-        self.made[what].append(made)
-        return made
-
-    def _tensor(self, kind: c_int, batch: int, channels: int, size: Sequence[int]) -> c_void_p:
-        """An array with channels last, whose extents cuDNN wants with channels second."""
-        made = self._new("Tensor")
-        steps = [channels * prod(size[k + 1 :]) for k in range(len(size))]
+    def _tensor(
+        self,
+        data_type: c_int,
+        batch: int,
+        channels: int,
+        size: Sequence[int],
+        axes: Sequence[int],
+    ) -> c_void_p:
+        """Describe an array with channels last; cuDNN lists the channels second."""
+        descriptor = self._new("Tensor")
+        extents = [size[k] for k in axes]
+        strides = [channels * prod(extents[k + 1 :]) for k in range(len(extents))]
         self.library(
-            "cudnnSetTensorNdDescriptor", made, kind, c_int(len(size) + 2),
-            _ints([batch, channels, *size]), _ints([channels * prod(size), 1, *steps]),
-        )  # fmt: skip
-        return made
+            "cudnnSetTensorNdDescriptor",
+            descriptor,
+            data_type,
+            c_int(len(extents) + 2),
+            _ints([batch, channels, *extents]),
+            _ints([channels * prod(extents), 1, *strides]),
+        )
+        return descriptor
+
+    def _filters(self, data_type: c_int, geometry: Geometry, axes: Sequence[int]) -> c_void_p:
+        """Describe the filters."""
+        descriptor = self._new("Filter")
+        window = [geometry.window[k] for k in axes]
+        extents = _ints([geometry.filters, geometry.channels // geometry.groups, *window])
+        self.library(
+            "cudnnSetFilterNdDescriptor",
+            descriptor,
+            data_type,
+            c_int(CHANNELS_LAST),
+            c_int(len(extents)),
+            extents,
+        )
+        return descriptor
+
+    def _convolution(
+        self, data_type: c_int, dtype: DType, geometry: Geometry, axes: Sequence[int]
+    ) -> c_void_p:
+        """Describe padding, strides, dilation, groups and precision."""
+        descriptor = self._new("Convolution")
+        compute_type = data_type if dtype.nbytes > 2 else c_int(DATA_TYPES["float32"])
+        self.library(
+            "cudnnSetConvolutionNdDescriptor",
+            descriptor,
+            c_int(len(axes)),
+            _ints([geometry.before[k] for k in axes]),
+            _ints([geometry.stride[k] for k in axes]),
+            _ints([geometry.dilation[k] for k in axes]),
+            c_int(CROSS_CORRELATION),
+            compute_type,
+        )
+        self.library("cudnnSetConvolutionGroupCount", descriptor, c_int(geometry.groups))
+        self.library("cudnnSetConvolutionMathType", descriptor, c_int(_math(dtype)))
+        return descriptor
 
     def enqueue(self, a: int, b: int, c: int, workspace: int, stream: int) -> None:
-        """Let a stream make c of a and b, which lie at addresses. Raises: DriverError."""
+        """Enqueue the computation of c from a and b.
+
+        Args:
+            a: The address of the first operand.
+            b: The address of the second operand.
+            c: The address of the output.
+            workspace: The address of the workspace.
+            stream: The handle of the stream.
+
+        Raises:
+            DriverError: where the library fails.
+        """
         library = self.library
         library("cudnnSetStream", library.handle, c_void_p(stream))
-        of_a, of_b, how, of_c = self.descriptors
+        descriptor_a, descriptor_b, convolution, descriptor_c = self.descriptors
         library(
-            self.function, library.handle, byref(self.one), of_a, c_void_p(a),
-            of_b, c_void_p(b), how, c_int(self.algorithm), c_void_p(workspace),
-            c_size_t(self.workspace), byref(self.zero), of_c, c_void_p(c),
-        )  # fmt: skip
+            self.function,
+            library.handle,
+            byref(self.alpha),
+            descriptor_a,
+            c_void_p(a),
+            descriptor_b,
+            c_void_p(b),
+            convolution,
+            c_int(self.algorithm),
+            c_void_p(workspace),
+            c_size_t(self.workspace),
+            byref(self.beta),
+            descriptor_c,
+            c_void_p(c),
+        )
 
 
-class ConvolveBack(Convolve):
-    """Gradients of filters: of images and of the gradients of results."""
+class CudnnFilterGradient(CudnnConvolution):
+    """Gradients of filters, from images and gradients of results."""
 
-    ways = "cudnnGetConvolutionBackwardFilterAlgorithm_v7"
+    algorithm_getter = "cudnnGetConvolutionBackwardFilterAlgorithm_v7"
     function = "cudnnConvolutionBackwardFilter"
 
-    def ordered(self, source: Any, filters: Any, how: Any, result: Any) -> tuple[Any, ...]:
-        """The filters are what it writes."""
-        return source, result, how, filters
+    def arguments(
+        self, source: Any, filters: Any, convolution: Any, result: Any
+    ) -> tuple[Any, ...]:
+        """Return descriptors in the function's order: the filters are the output."""
+        return source, result, convolution, filters
 
 
 def _ints(values: Sequence[int]) -> Any:
     return (c_int * len(values))(*values)
 
 
-def _destroyed(dll: Any, made: dict[str, list[c_void_p]]) -> None:
-    """Give back descriptors."""
-    for what, descriptors in made.items():
+def _destroy(dll: Any, created: dict[str, list[c_void_p]]) -> None:
+    """Destroy descriptors."""
+    for kind, descriptors in created.items():
         for descriptor in descriptors:
-            getattr(dll, f"cudnnDestroy{what}Descriptor")(descriptor)
+            getattr(dll, f"cudnnDestroy{kind}Descriptor")(descriptor)
+
+
+@cache
+def cudnn(device: CudaDevice) -> Cudnn | UnsupportedError:
+    """Return the library on a device, or why it is not available."""
+    return library_or_error(Cudnn)

@@ -1,4 +1,4 @@
-"""The CUDA device that kernels run on: through which library, and what it can do."""
+"""The CUDA device that kernels run on: opening a driver, its queue, its pool, and its targets."""
 
 from __future__ import annotations
 
@@ -17,112 +17,132 @@ from passkit.errors import DeviceError, MissingDependencyError
 from passkit.library.gpu_profile import read_gpu_profile
 from passkit.plan.gpus import Gpu, gpu_of
 from passkit.plan.target import KIB, Target, target_of
-from passkit.runtime.cuda.bindings import BindingsDriver
-from passkit.runtime.cuda.driver import Driver, DriverError, Facts, Limits, Trouble
-from passkit.runtime.cuda.with_pycuda import PyCudaDriver
-from passkit.runtime.device.process import check_process
+from passkit.runtime.cuda.driver import (
+    CudaLimits,
+    CudaProperties,
+    Driver,
+    DriverError,
+    DriverFailure,
+    OutOfDeviceMemoryError,
+)
+from passkit.runtime.cuda.driver_bindings import BindingsDriver
+from passkit.runtime.cuda.driver_pycuda import PyCudaDriver
+from passkit.runtime.device.interface import check_process
+from passkit.runtime.device.pool import DevicePool, FreeListAllocator
 from passkit.values.units import bytes_text
 
 INSTALL = "pip install 'passkit[cuda]'"
-MODULES = {"PyCUDA": "pycuda.driver", "cuda-bindings": "cuda.bindings.driver"}
-"""The libraries by which a device can be asked, the first one first."""
+DRIVER_MODULES = {
+    "PyCUDA": "pycuda.driver",
+    "cuda-bindings": "cuda.bindings.driver",
+}
+"""The modules of the driver libraries, in order of preference."""
 
 
 @frozen
-class Done:
-    """All that is in a stream up to now; on a stream that measures, when it began and ended."""
+class CudaEvent:
+    """The work in a stream up to now; a measuring queue has driver events around the last one."""
 
-    queue: Queue
+    queue: CudaQueue
     first: Any = None
     last: Any = None
 
     def wait(self) -> None:
-        """Return when it is done."""
+        """Block until the work is done."""
         self.queue.finish()
 
 
 @define(eq=False)
-class Queue:
-    """A stream as memory and steps use it; with ``measures``, each operation is timed.
+class CudaQueue:
+    """A stream as `passkit.runtime.device.interface.DeviceQueue`.
 
-    ``busy`` gives the stream something to do while the host prepares what is timed.
+    Attributes:
+        driver: The driver.
+        stream: The driver's stream.
+        measures: Whether each operation is timed.
+        keep_busy: Enqueues a kernel that runs while the host prepares what is timed.
     """
 
     driver: Driver
     stream: Any
     measures: bool = False
-    busy: Callable[[Any], None] | None = None
+    keep_busy: Callable[[Any], None] | None = None
 
-    def upload(self, buffer: Any, array: Any) -> Done:
-        """Copy an array's bytes to the device."""
-        return self.did(self.driver.upload, buffer.address, array)
+    def upload(self, buffer: Any, array: Any) -> CudaEvent:
+        """Enqueue a copy of an array's bytes to the device."""
+        return self.enqueue(self.driver.upload, buffer.address, array)
 
-    def download(self, array: Any, buffer: Any) -> Done:
-        """Copy as many bytes as an array has from the device."""
-        return self.did(self.driver.download, array, buffer.address)
+    def download(self, array: Any, buffer: Any) -> CudaEvent:
+        """Enqueue a copy from the device that fills an array."""
+        return self.enqueue(self.driver.download, array, buffer.address)
 
-    def copy(self, to: Any, source: Any, nbytes: int) -> Done:
-        """Copy bytes from one buffer to another."""
-        return self.did(self.driver.copy, to.address, source.address, nbytes)
+    def copy(self, target: Any, source: Any, nbytes: int) -> CudaEvent:
+        """Enqueue a copy of bytes from one buffer to another."""
+        return self.enqueue(self.driver.copy, target.address, source.address, nbytes)
 
-    def did(self, enqueue: Callable[..., None], *what: Any) -> Done:
-        """What a function has enqueued in the stream."""
-        if self.busy is not None:
-            self.busy(self.stream)
+    def enqueue(self, function: Callable[..., None], *arguments: Any) -> CudaEvent:
+        """Call ``function(*arguments, stream)``, which enqueues an operation, and time it."""
+        if self.keep_busy is not None:
+            self.keep_busy(self.stream)
         first = self.driver.event(self.stream) if self.measures else None
-        enqueue(*what, self.stream)
-        return Done(self, first, self.driver.event(self.stream) if self.measures else None)
+        function(*arguments, self.stream)
+        last = self.driver.event(self.stream) if self.measures else None
+        return CudaEvent(self, first, last)
 
     def finish(self) -> None:
-        """Wait until all is done."""
+        """Block until all enqueued work is done."""
         self.driver.finish(self.stream)
 
-    def seconds(self, done: Done) -> float:
-        """How long the device took for a transfer or kernel, on a queue that measures."""
-        return self.driver.seconds(done.first, done.last)
+    def seconds(self, event: CudaEvent) -> float:
+        """Return how long one operation took, on a queue that measures."""
+        return self.driver.seconds(event.first, event.last)
 
 
 @frozen(eq=False)
-class Device:
-    """A device, and a queue that does everything in order.
+class CudaDevice:
+    """A device with an in-order queue.
 
-    ``lock`` is held while work is enqueued: what one call reads comes behind what it wrote.
+    ``lock`` is held while work is enqueued: what one call reads comes after what it wrote.
     """
 
     driver: Driver = field(repr=False)
-    queue: Queue = field(repr=False)
+    queue: CudaQueue = field(repr=False)
     process: int = field(factory=os.getpid, repr=False)
     lock: Any = field(factory=RLock, repr=False)
 
     @property
-    def facts(self) -> Facts:
-        """What it is."""
-        return self.driver.facts
+    def properties(self) -> CudaProperties:
+        """The device's name, architecture and limits."""
+        return self.driver.properties
 
     @property
-    def limits(self) -> Limits:
-        """What it can do."""
-        return self.facts.limits
+    def limits(self) -> CudaLimits:
+        """The device's limits."""
+        return self.properties.limits
 
-    def measuring(self) -> Queue:
-        """A queue which measures what it does, in the same stream."""
-        return Queue(self.driver, self.queue.stream, measures=True)
+    def measuring_queue(self) -> CudaQueue:
+        """Return a queue that measures what it does, in the same stream."""
+        return CudaQueue(self.driver, self.queue.stream, measures=True)
 
     @contextmanager
-    def used(self, doing: str) -> Iterator[None]:
-        """Inside, its context is this thread's, and what the driver says becomes an error.
+    def active(self, doing: str) -> Iterator[None]:
+        """Make the context current inside the `with` block, and convert the driver's errors.
 
-        Raises: DeviceError with ``doing`` and what was found.
+        Args:
+            doing: What the block does, for error messages: "a call".
+
+        Raises:
+            DeviceError: for a driver call that fails inside.
         """
         try:
             with self.driver.current():
                 yield
         except DriverError as error:
-            raise DeviceError(self.said(error, doing)) from error
+            raise DeviceError(self._failure_text(error, doing)) from error
 
-    def said(self, error: DriverError, doing: str) -> str:
-        """What is said when a call of the driver fails."""
-        if error.trouble is Trouble.LOST:
+    def _failure_text(self, error: DriverError, doing: str) -> str:
+        """Return the message for a driver call that failed."""
+        if error.failure is DriverFailure.DEVICE_LOST:
             return (
                 f"{self} is lost to this process: {doing} met {error}; nothing more runs on it "
                 "here, so start a new process (compute-sanitizer finds a kernel that does this)"
@@ -130,99 +150,122 @@ class Device:
         return f"{self} failed at {doing}: {error}"
 
     def __str__(self) -> str:
-        return f"{self.facts.name} ({self.facts.architecture}, {self.driver.name})"
+        return f"{self.properties.name} ({self.properties.architecture}, {self.driver.name})"
 
 
-def device() -> Device:
-    """The first device that CUDA_VISIBLE_DEVICES leaves, through PyCUDA or else cuda-bindings.
+def device() -> CudaDevice:
+    """Return the first device that CUDA_VISIBLE_DEVICES leaves, opened once per process.
 
-    Raises: MissingDependencyError without either; DeviceError without a driver or a device, or in
-    a process that was forked from one that has used it.
+    Raises:
+        MissingDependencyError: without PyCUDA and cuda-bindings.
+        DeviceError: without a driver or a device, or in a fork of the process that opened it.
     """
-    found = _device()
-    check_process(found)
-    return found
+    opened = open_device()
+    check_process(opened)
+    return opened
 
 
 @cache
-def _device() -> Device:
-    driver = opened()
+def open_device() -> CudaDevice:
+    driver = open_driver()
     try:
         with driver.current():
-            return Device(driver, Queue(driver, driver.stream()))
+            return CudaDevice(driver, CudaQueue(driver, driver.stream()))
     except DriverError as error:
-        refused(driver.name, error)
+        raise_no_device(driver.name, error)
 
 
-def described() -> str:
-    """The device, its driver, and what it can do. Raises: as `device`."""
-    own = device()
-    x = own.limits
+@cache
+def pool_of(device: CudaDevice) -> DevicePool:
+    """Return the memory pool that the calls of all executables on a device share."""
+    allocator = FreeListAllocator(device.driver)
+    return DevicePool(device, allocator, (OutOfDeviceMemoryError,), "CUDA_VISIBLE_DEVICES")
+
+
+def describe_device() -> str:
+    """Return the device, its driver and its features as a line. Raises: as `device`."""
+    opened = device()
+    limits = opened.limits
     parts = [
-        f"{own}: CUDA {'.'.join(map(str, own.facts.version))}",
-        f"{bytes_text(x.global_nbytes)} of memory",
-        f"{x.units} multiprocessors",
-        f"{bytes_text(x.shared_nbytes)} of shared memory for a block",
+        f"{opened}: CUDA {'.'.join(map(str, opened.properties.version))}",
+        f"{bytes_text(limits.global_nbytes)} of memory",
+        f"{limits.units} multiprocessors",
+        f"{bytes_text(limits.shared_nbytes)} of shared memory for a block",
     ]
-    can = {"graphs": own.driver.graphs, "grid barriers": own.driver.graphs and x.cooperative}
-    return ", ".join([*parts, *(what if does else f"no {what}" for what, does in can.items())])
+    has_graphs = opened.driver.supports_graphs
+    features = {
+        "graphs": has_graphs,
+        "grid barriers": has_graphs and limits.cooperative,
+    }
+    parts += [name if present else f"no {name}" for name, present in features.items()]
+    return ", ".join(parts)
 
 
-def opened() -> Driver:
-    """The driver by the first library that is installed.
+def open_driver() -> Driver:
+    """Open the driver through the first library that is installed.
 
-    Raises: MissingDependencyError without any; DeviceError without a driver or a device.
+    Raises:
+        MissingDependencyError: without any library.
+        DeviceError: without a driver or a device.
     """
     missing: list[str] = []
-    for name in MODULES:
+    for name in DRIVER_MODULES:
         try:
-            find_library(name)
+            import_driver_module(name)
         except ImportError as error:
             if "libcuda" in str(error):
-                no_driver(name, error)
+                raise_no_driver(name, error)
             missing.append(f"{name}: {error}")
             continue
         try:
-            return open_by(name)
+            return open_driver_by(name)
         except DriverError as error:
-            refused(name, error)
+            raise_no_device(name, error)
         except RuntimeError as error:  # cuda-bindings looks for the driver at its first call
-            no_driver(name, error)
+            raise_no_driver(name, error)
     raise MissingDependencyError(
         f"target 'cuda' needs PyCUDA or cuda-bindings, and importing them says: "
         f"{'; '.join(missing)}; {INSTALL}"
     )
 
 
-def open_by(name: str) -> Driver:
-    """The driver by a library. PyCUDA's has cuda-bindings for what it lacks, if that is there."""
-    find_library(name)
+def open_driver_by(name: str) -> Driver:
+    """Open the driver through a library, PyCUDA's together with cuda-bindings if installed.
+
+    Args:
+        name: A key of `DRIVER_MODULES`.
+
+    Raises:
+        ImportError: where the library is not installed.
+        DriverError: where there is no device.
+    """
+    import_driver_module(name)
     if name != "PyCUDA":
         return BindingsDriver()
     try:
-        find_library("cuda-bindings")
+        import_driver_module("cuda-bindings")
     except ImportError:
         return PyCudaDriver()
-    return PyCudaDriver(rest=BindingsDriver)
+    return PyCudaDriver(open_bindings=BindingsDriver)
 
 
-def find_library(name: str) -> None:
-    """Import a library's module. Raises: ImportError."""
+def import_driver_module(name: str) -> None:
+    """Import a library's driver module. Raises: ImportError."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PyCUDA warns of what it then raises
-        import_module(MODULES[name])
+        import_module(DRIVER_MODULES[name])
 
 
-def no_driver(name: str, error: Exception) -> NoReturn:
-    """Raises: DeviceError where NVIDIA's driver is not installed, or too old for a library."""
+def raise_no_driver(name: str, error: Exception) -> NoReturn:
+    """Raise DeviceError: NVIDIA's driver is not installed, or too old for a library."""
     raise DeviceError(
         f"target 'cuda' needs NVIDIA's driver (libcuda.so.1), and {name} found none that serves: "
         f"{error}; install it, or compile for target 'cpu' or 'opencl'"
     ) from error
 
 
-def refused(name: str, error: DriverError) -> NoReturn:
-    """Raises: DeviceError where the driver has no device for us."""
+def raise_no_device(name: str, error: DriverError) -> NoReturn:
+    """Raise DeviceError: the driver offers no device."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     where = "" if visible is None else f" under CUDA_VISIBLE_DEVICES={visible!r}"
     raise DeviceError(
@@ -231,34 +274,39 @@ def refused(name: str, error: DriverError) -> NoReturn:
     ) from error
 
 
-def settled(target: Target) -> Target:
-    """The registered target as the device wants it; a target of the caller's own as it is."""
+def adapt_target(target: Target) -> Target:
+    """Return the registered target with the device's numbers; a caller's own target as it is."""
     if target is not target_of(target.name):
         return target
-    facts = device().facts
-    return fitted(profiled(target, facts), facts.limits)
+    properties = device().properties
+    return fit_target(profiled_target(target, properties), properties.limits)
 
 
-def profiled(target: Target, facts: Facts) -> Target:
-    """A target with a device's numbers: those shipped for it, and those measured on it.
+def profiled_target(target: Target, properties: CudaProperties) -> Target:
+    """Return a target with a device's speeds: shipped ones, replaced by those measured on it.
 
-    Raises: CacheError when others may write to the cache folder.
+    Raises:
+        CacheError: where other users may write to the cache folder.
     """
-    found, known = read_gpu_profile(named(facts)), gpu(facts).numbers(target)
-    return known if found is None else evolve(known, curve=found.curve, launch=found.launch)
+    shipped = shipped_profile(properties).numbers(target)
+    calibration = read_gpu_profile(calibration_name(properties))
+    if calibration is None:
+        return shipped
+    return evolve(shipped, curve=calibration.curve, launch=calibration.launch)
 
 
-def gpu(facts: Facts) -> Gpu:
-    """The profile that is shipped for a device, or for those of its kind."""
-    return gpu_of(facts.name, facts.capability, facts.limits.units)
+def shipped_profile(properties: CudaProperties) -> Gpu:
+    """Return the profile that is shipped for a device, or for those of its kind."""
+    return gpu_of(properties.name, properties.capability, properties.limits.units)
 
 
-def named(facts: Facts) -> str:
-    """A device as what was measured of it is kept: its name, its kind and its driver's CUDA."""
-    return f"{facts.name}, {facts.architecture}, CUDA {'.'.join(map(str, facts.version))}"
+def calibration_name(properties: CudaProperties) -> str:
+    """Return the name under which a device's calibration is stored, with its driver's version."""
+    version = ".".join(map(str, properties.version))
+    return f"{properties.name}, {properties.architecture}, CUDA {version}"
 
 
-def fitted(target: Target, limits: Limits) -> Target:
-    """A target whose blocks and scratch a device can hold."""
+def fit_target(target: Target, limits: CudaLimits) -> Target:
+    """Return a target whose blocks and scratch memory a device can hold."""
     scratch = min(target.scratch, limits.shared_nbytes // KIB * KIB)
     return evolve(target, block=min(target.block, limits.threads), scratch=scratch)

@@ -1,4 +1,4 @@
-"""What is asked of CUDA: a few methods, which more than one library offers."""
+"""The interface of a CUDA driver, which PyCUDA and cuda-bindings implement, and its errors."""
 
 from __future__ import annotations
 
@@ -11,70 +11,78 @@ from typing import Any
 from attrs import frozen
 
 
-class Trouble(Enum):
-    """What a call's failure means for those who made it."""
+class DriverFailure(Enum):
+    """What the failure of a driver call means for the caller."""
 
-    ROOM = "no memory is left"
-    LOST = "the device is lost to this process"
-    IMAGE = "the device cannot run this machine code"
+    OUT_OF_MEMORY = "no memory is left"
+    DEVICE_LOST = "the device is lost to this process"
+    INVALID_IMAGE = "the device cannot run this machine code"
     OTHER = "anything else"
 
 
-TROUBLES = {
-    "out of memory": Trouble.ROOM,
-    "device kernel image is invalid": Trouble.IMAGE,
-    "no kernel image is available for execution on the device": Trouble.IMAGE,
-    "an illegal memory access was encountered": Trouble.LOST,
-    "the launch timed out and was terminated": Trouble.LOST,
-    "unspecified launch failure": Trouble.LOST,
-    "uncorrectable ECC error encountered": Trouble.LOST,
-    "hardware stack error": Trouble.LOST,
-    "an illegal instruction was encountered": Trouble.LOST,
-    "misaligned address": Trouble.LOST,
-    "operation not supported on global/shared address space": Trouble.LOST,
-    "invalid program counter": Trouble.LOST,
-    "context is destroyed": Trouble.LOST,
-    "device-side assert triggered": Trouble.LOST,
-    "CUDA-capable device(s) is/are busy or unavailable": Trouble.LOST,
-    "unknown error": Trouble.LOST,
+FAILURES = {
+    "out of memory": DriverFailure.OUT_OF_MEMORY,
+    "device kernel image is invalid": DriverFailure.INVALID_IMAGE,
+    "no kernel image is available for execution on the device": DriverFailure.INVALID_IMAGE,
+    "an illegal memory access was encountered": DriverFailure.DEVICE_LOST,
+    "the launch timed out and was terminated": DriverFailure.DEVICE_LOST,
+    "unspecified launch failure": DriverFailure.DEVICE_LOST,
+    "uncorrectable ECC error encountered": DriverFailure.DEVICE_LOST,
+    "hardware stack error": DriverFailure.DEVICE_LOST,
+    "an illegal instruction was encountered": DriverFailure.DEVICE_LOST,
+    "misaligned address": DriverFailure.DEVICE_LOST,
+    "operation not supported on global/shared address space": DriverFailure.DEVICE_LOST,
+    "invalid program counter": DriverFailure.DEVICE_LOST,
+    "context is destroyed": DriverFailure.DEVICE_LOST,
+    "device-side assert triggered": DriverFailure.DEVICE_LOST,
+    "CUDA-capable device(s) is/are busy or unavailable": DriverFailure.DEVICE_LOST,
+    "unknown error": DriverFailure.DEVICE_LOST,
 }
-"""By what cuGetErrorString says, which is what both libraries have. Source: cuda.h, CUresult."""
+"""Failures by the text of cuGetErrorString, which both libraries report. Source: cuda.h."""
 
 
 class DriverError(Exception):
-    """A call of the driver failed: which, and what the driver says."""
+    """A driver call failed. ``call`` is its name, ``message`` the driver's text."""
 
-    def __init__(self, call: str, said: str) -> None:
-        super().__init__(f"{call}: {said}")
-        self.call, self.said = call, said
+    def __init__(self, call: str, message: str) -> None:
+        super().__init__(f"{call}: {message}")
+        self.call = call
+        self.message = message
 
     @property
-    def trouble(self) -> Trouble:
-        """What that means."""
-        return trouble_of(self.said)
+    def failure(self) -> DriverFailure:
+        """What the failure means."""
+        return failure_of(self.message)
 
 
-class RoomError(DriverError):
+class OutOfDeviceMemoryError(DriverError):
     """A call failed because the device has no memory left."""
 
 
-def trouble_of(said: str) -> Trouble:
-    """What a text of the driver means."""
-    return next((t for text, t in TROUBLES.items() if text in said), Trouble.OTHER)
+def failure_of(message: str) -> DriverFailure:
+    """Return what a text of the driver means."""
+    failures = (failure for text, failure in FAILURES.items() if text in message)
+    return next(failures, DriverFailure.OTHER)
 
 
-def failed(call: str, said: str) -> DriverError:
-    """The error of a call, by what the driver says."""
-    return (RoomError if trouble_of(said) is Trouble.ROOM else DriverError)(call, said)
+def driver_error(call: str, message: str) -> DriverError:
+    """Return the exception for a failed call, by the driver's text."""
+    if failure_of(message) is DriverFailure.OUT_OF_MEMORY:
+        return OutOfDeviceMemoryError(call, message)
+    return DriverError(call, message)
 
 
 @frozen
-class Limits:
-    """What a device says of itself. Units: bytes.
+class CudaLimits:
+    """The limits that a device reports. Units: bytes.
 
-    ``shared_nbytes`` is what a block may have of shared memory if it asks for it, ``threads`` are
-    those of a block, ``units`` the multiprocessors, ``grid`` the blocks of a launch.
-    ``cooperative`` is whether the blocks of a launch can wait for each other.
+    Attributes:
+        shared_nbytes: Shared memory that a block may opt into.
+        global_nbytes: Memory of the device.
+        threads: Threads of a block.
+        units: Multiprocessors.
+        grid: Blocks of a launch along x.
+        cooperative: Whether the blocks of a launch can wait for each other.
     """
 
     shared_nbytes: int
@@ -86,31 +94,34 @@ class Limits:
 
     @property
     def largest_nbytes(self) -> int:
-        """The largest buffer there can be."""
+        """The largest possible buffer."""
         return self.global_nbytes
 
 
 @frozen
-class Facts:
-    """A device: its name, its architecture as (major, minor), the CUDA that its driver knows."""
+class CudaProperties:
+    """A device: name, compute capability (major, minor), CUDA version of its driver, limits."""
 
     name: str
     capability: tuple[int, int]
     version: tuple[int, int]
-    limits: Limits
+    limits: CudaLimits
 
     @property
     def architecture(self) -> str:
-        """As compilers call it."""
+        """The name that compilers use, such as sm_90."""
         return "sm_{}{}".format(*self.capability)
 
 
 @frozen
-class Used:
-    """What a function takes of a multiprocessor. Units of all but the first: bytes, threads.
+class FunctionAttributes:
+    """What a function needs.
 
-    ``shared`` is what its text declares, ``local`` what registers spill to, ``threads`` the most
-    that a block may have.
+    Attributes:
+        registers: Registers of a thread.
+        shared: Static shared memory in bytes.
+        local: Local memory of a thread in bytes, to which registers are spilled.
+        threads: The most threads that its block may have.
     """
 
     registers: int
@@ -120,11 +131,16 @@ class Used:
 
 
 @frozen
-class Task:
-    """A launch: a function of a driver, its blocks, threads and dynamic shared bytes.
+class LaunchParams:
+    """The parameters of a kernel launch.
 
-    ``arguments`` are words of 64 bits, as all are that kernels here take: addresses and sizes. The
-    blocks of a ``cooperative`` one wait for each other.
+    Attributes:
+        function: A function of the driver.
+        grid: The number of blocks, along x.
+        block: The threads of a block along x and y.
+        shared: Dynamic shared memory in bytes.
+        arguments: Words of 64 bits, as all kernels here take them: addresses and sizes.
+        cooperative: Whether its blocks wait for each other.
     """
 
     function: Any
@@ -136,104 +152,105 @@ class Task:
 
 
 class Driver(ABC):
-    """One device with its primary context, which PyTorch, JAX and CuPy have as well.
+    """One device with its primary context, which PyTorch, JAX and CuPy use as well.
 
-    Methods but `current` need the context: call them inside it. Addresses are numbers; streams,
-    events and functions are the library's. Each raises DriverError with what the driver says.
+    Methods other than `current` need the context: call them inside it. Addresses are integers;
+    streams, events and functions are objects of the library. Each raises `DriverError` with the
+    driver's text.
     """
 
     name: str
     """The library, with its version."""
-    facts: Facts
-    graphs: bool
+    properties: CudaProperties
+    supports_graphs: bool
     """Whether it has graphs and cooperative launches."""
 
     @abstractmethod
     def current(self) -> AbstractContextManager[Any]:
-        """Inside, the context is this thread's; after it, the one that was before."""
+        """Make the context current in this thread inside the `with` block."""
 
     @abstractmethod
     def load(self, image: bytes, name: str) -> Any:
-        """A function of machine code."""
+        """Load machine code and return one of its functions."""
 
     @abstractmethod
-    def used(self, function: Any) -> Used:
-        """What a function takes."""
+    def attributes(self, function: Any) -> FunctionAttributes:
+        """Return what a function needs."""
 
     @abstractmethod
     def allow_shared(self, function: Any, nbytes: int) -> None:
-        """Let a function have so much dynamic shared memory, which may be more than usual."""
+        """Allow a function so much dynamic shared memory, which may exceed the usual 48 KiB."""
 
     @abstractmethod
     def blocks_at_once(self, function: Any, threads: int, shared: int) -> int:
-        """How many blocks of a function a multiprocessor holds at a time."""
+        """Return how many blocks of a function a multiprocessor holds at a time."""
 
     @abstractmethod
     def allocate(self, nbytes: int) -> int:
-        """The address of new memory on the device."""
+        """Return the address of new memory on the device."""
 
     @abstractmethod
     def free(self, address: int) -> None:
-        """Give memory back."""
+        """Free memory."""
 
     @abstractmethod
     def stream(self) -> Any:
-        """A new stream, which does not wait for the default one."""
+        """Create a stream that does not wait for the default stream."""
 
     @abstractmethod
     def handle(self, stream: Any) -> int:
-        """A stream as other libraries name it."""
+        """Return a stream's CUstream handle, by which other libraries know it."""
 
     @abstractmethod
     def finish(self, stream: Any) -> None:
-        """Wait until all in a stream is done."""
+        """Block until all work in a stream is done."""
 
     @abstractmethod
     def upload(self, address: int, array: Any, stream: Any) -> None:
-        """Copy a contiguous array to the device."""
+        """Enqueue a copy of a contiguous array to the device."""
 
     @abstractmethod
     def download(self, array: Any, address: int, stream: Any) -> None:
-        """Fill a contiguous array from the device."""
+        """Enqueue a copy from the device that fills a contiguous array."""
 
     @abstractmethod
-    def copy(self, to: int, source: int, nbytes: int, stream: Any) -> None:
-        """Copy bytes on the device."""
+    def copy(self, target: int, source: int, nbytes: int, stream: Any) -> None:
+        """Enqueue a copy on the device."""
 
     @abstractmethod
     def fill(self, address: int, byte: int, nbytes: int, stream: Any) -> None:
-        """Set bytes on the device."""
+        """Enqueue setting bytes on the device."""
 
     @abstractmethod
     def event(self, stream: Any) -> Any:
-        """A point in a stream."""
+        """Record an event in a stream."""
 
     @abstractmethod
-    def follow(self, stream: Any, other: int) -> None:
-        """Let a stream wait for all that is in another library's now, by its handle."""
+    def wait_for(self, stream: Any, other: int) -> None:
+        """Let a stream wait for all work that is now in another stream, given by its handle."""
 
     @abstractmethod
     def seconds(self, first: Any, last: Any) -> float:
-        """The time between two points that have been reached."""
+        """Return the time between two events that have been reached."""
 
     @abstractmethod
-    def launch(self, task: Task, stream: Any) -> None:
+    def launch(self, params: LaunchParams, stream: Any) -> None:
         """Enqueue a kernel."""
 
     @abstractmethod
-    def graph(self, tasks: Sequence[Task]) -> Any:
-        """Tasks, one after the other, as something that is enqueued by one call."""
+    def graph(self, launches: Sequence[LaunchParams]) -> Any:
+        """Return an executable graph of launches, each of which depends on the one before."""
 
     @abstractmethod
     def capture(self, enqueue: Callable[[], None], stream: Any) -> Any:
-        """What a function enqueues in a stream, as such a thing. Nothing of it is done.
+        """Return an executable graph of what a function enqueues in a stream, which does not run.
 
-        If anything fails, the stream is one as before.
+        If the function or the capture fails, the stream is usable as before.
         """
 
     @abstractmethod
-    def change(self, graph: Any, number: int, task: Task) -> None:
-        """Give one of the tasks of `graph` other figures or arguments."""
+    def change(self, graph: Any, number: int, params: LaunchParams) -> None:
+        """Update the parameters of one of the launches of `graph`."""
 
     @abstractmethod
     def replay(self, graph: Any, stream: Any) -> None:
@@ -241,4 +258,4 @@ class Driver(ABC):
 
     @abstractmethod
     def drop(self, graph: Any) -> None:
-        """Give a graph back."""
+        """Destroy a graph."""

@@ -1,1 +1,1 @@
-"""What runs programs on a device, OpenCL's and CUDA's alike: memory, transfers, steps, calls."""
+"""Device run time shared by OpenCL and CUDA: memory, transfers, kernel building, program calls."""

@@ -1,4 +1,4 @@
-"""DLPack: arrays handed over where they are, by the capsules of Python's array API standard.
+"""DLPack: exchange arrays without a copy, by the capsules of Python's array API standard.
 
 Source: dlpack.h, DLManagedTensor; Python array API standard, ``__dlpack__``.
 """
@@ -14,49 +14,77 @@ import numpy as np
 
 from passkit.values.dtype import dtype_of
 
-CPU, CUDA, CUDA_MANAGED = 1, 2, 13
+CPU = 1
+CUDA = 2
+CUDA_MANAGED = 13
 """DLDeviceType."""
-CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
+TYPE_CODES = {
+    "i": 0,
+    "u": 1,
+    "f": 2,
+    "c": 5,
+    "b": 6,
+}
 """DLDataTypeCode by NumPy's kinds."""
 BFLOAT = 4
-NEW, USED = b"dltensor", b"used_dltensor"
+FRESH_NAME = b"dltensor"
+CONSUMED_NAME = b"used_dltensor"
 
 
-class Device(ctypes.Structure):
-    """DLDevice."""
-
-    _fields_ = (("kind", ctypes.c_int32), ("number", ctypes.c_int32))
-
-
-class DataType(ctypes.Structure):
-    """DLDataType."""
-
-    _fields_ = (("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16))
-
-
-class Tensor(ctypes.Structure):
-    """DLTensor."""
+class DLDevice(ctypes.Structure):
+    """DLDevice: where memory is."""
 
     _fields_ = (
-        ("data", ctypes.c_void_p), ("device", Device), ("rank", ctypes.c_int32),
-        ("dtype", DataType), ("shape", ctypes.POINTER(ctypes.c_int64)),
-        ("strides", ctypes.POINTER(ctypes.c_int64)), ("offset", ctypes.c_uint64),
-    )  # fmt: skip
+        ("kind", ctypes.c_int32),
+        ("number", ctypes.c_int32),
+    )
 
 
-DELETER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+class DLDataType(ctypes.Structure):
+    """DLDataType: the type of an element."""
+
+    _fields_ = (
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+    )
 
 
-class Managed(ctypes.Structure):
-    """DLManagedTensor."""
+class DLTensor(ctypes.Structure):
+    """DLTensor: a strided array."""
 
-    _fields_ = (("tensor", Tensor), ("context", ctypes.c_void_p), ("deleter", DELETER))
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("device", DLDevice),
+        ("rank", ctypes.c_int32),
+        ("dtype", DLDataType),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("offset", ctypes.c_uint64),
+    )
 
 
-class Given(NamedTuple):
-    """An array that another library has handed over, which it keeps while ``held`` lives.
+_DELETER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
-    Units of ``strides``: elements; None where the elements follow each other.
+
+class DLManagedTensor(ctypes.Structure):
+    """DLManagedTensor: an array with the function that releases it."""
+
+    _fields_ = (
+        ("tensor", DLTensor),
+        ("context", ctypes.c_void_p),
+        ("deleter", _DELETER),
+    )
+
+
+class DLPackOwner:
+    """Keeps an imported array alive: its library's deleter runs when this object goes away."""
+
+
+class DLPackArray(NamedTuple):
+    """An array imported from another library, valid as long as ``owner`` lives.
+
+    ``strides`` are in elements, None for C-contiguous arrays; ``device`` is (DLDeviceType, index).
     """
 
     address: int
@@ -64,92 +92,104 @@ class Given(NamedTuple):
     shape: tuple[int, ...]
     strides: tuple[int, ...] | None
     device: tuple[int, int]
-    held: Any
-
-
-class Held:
-    """What is given back to its library when nobody has it any more."""
+    owner: DLPackOwner
 
 
 _api = ctypes.pythonapi
-_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+_DESTRUCTOR = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
+_get_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
     ("PyCapsule_GetPointer", _api)
 )
-_rename = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(
+_set_name = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(
     ("PyCapsule_SetName", _api)
 )
-_DESTRUCTOR = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
-_new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, _DESTRUCTOR)(
+_new_capsule = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, _DESTRUCTOR)(
     ("PyCapsule_New", _api)
 )
-_is_new = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)(
+# Destructors get a capsule without a reference, which must not become a Python object.
+_borrowed_is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)(
     ("PyCapsule_IsValid", _api)
 )
-_address = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(
+_borrowed_get_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(
     ("PyCapsule_GetPointer", _api)
 )
-_given_away: dict[int, tuple[Any, ...]] = {}
-"""What others have of ours, by the address of its `Managed`."""
+exported: dict[int, tuple[Any, ...]] = {}
+"""Exported arrays that others still use, by the address of their `DLManagedTensor`."""
 
 
-def taken(capsule: Any) -> Given:
-    """The array of a capsule, which is used up. Raises: ValueError where it was before."""
-    where = _pointer(capsule, NEW)
-    managed = Managed.from_address(where)
-    _rename(capsule, USED)
-    held = Held()
+def import_capsule(capsule: Any) -> DLPackArray:
+    """Return the array of a capsule, and consume the capsule.
+
+    Raises:
+        ValueError: for a capsule that was consumed before, and for types that NumPy lacks.
+    """
+    address = _get_pointer(capsule, FRESH_NAME)
+    managed = DLManagedTensor.from_address(address)
+    _set_name(capsule, CONSUMED_NAME)
+    owner = DLPackOwner()
     if managed.deleter:
-        finalize(held, managed.deleter, where).atexit = False
-    t = managed.tensor
-    rank = t.rank
-    return Given(
-        address=(t.data or 0) + t.offset,
-        dtype=_numpy_of(t.dtype),
-        shape=tuple(t.shape[:rank]),
-        strides=tuple(t.strides[:rank]) if t.strides else None,
-        device=(t.device.kind, t.device.number),
-        held=held,
+        finalize(owner, managed.deleter, address).atexit = False
+    tensor = managed.tensor
+    rank = tensor.rank
+    return DLPackArray(
+        address=(tensor.data or 0) + tensor.offset,
+        dtype=numpy_dtype(tensor.dtype),
+        shape=tuple(tensor.shape[:rank]),
+        strides=tuple(tensor.strides[:rank]) if tensor.strides else None,
+        device=(tensor.device.kind, tensor.device.number),
+        owner=owner,
     )
 
 
-def capsule_of(
+def export_capsule(
     address: int, dtype: np.dtype[Any], shape: Sequence[int], device: tuple[int, int], owner: Any
 ) -> Any:
-    """A capsule of an array whose elements follow each other; ``owner`` lives as long as it."""
-    sizes = (ctypes.c_int64 * max(1, len(shape)))(*shape)
-    steps = (ctypes.c_int64 * max(1, len(shape)))()
-    step = 1
-    for k in reversed(range(len(shape))):
-        steps[k], step = step, step * max(1, shape[k])
-    code = BFLOAT if dtype.kind == "V" else CODES[dtype.kind]
-    kind = DataType(code, 8 * dtype.itemsize, 1)
-    pointers = (ctypes.cast(x, ctypes.POINTER(ctypes.c_int64)) for x in (sizes, steps))
-    tensor = Tensor(address, Device(*device), len(shape), kind, *pointers, 0)
-    managed = Managed(tensor, None, _delete)
+    """Return a capsule of a C-contiguous array.
+
+    Args:
+        address: Where its elements are.
+        dtype: The type of an element; custom types of kind "V" are bfloat16.
+        shape: The extents.
+        device: (DLDeviceType, index).
+        owner: An object that is kept alive until the consumer releases the array.
+    """
+    extents = (ctypes.c_int64 * max(1, len(shape)))(*shape)
+    strides = (ctypes.c_int64 * max(1, len(shape)))()
+    stride = 1
+    for axis in reversed(range(len(shape))):
+        strides[axis] = stride
+        stride *= max(1, shape[axis])
+    code = BFLOAT if dtype.kind == "V" else TYPE_CODES[dtype.kind]
+    element_type = DLDataType(code, 8 * dtype.itemsize, 1)
+    pointers = (ctypes.cast(x, ctypes.POINTER(ctypes.c_int64)) for x in (extents, strides))
+    tensor = DLTensor(address, DLDevice(*device), len(shape), element_type, *pointers, 0)
+    managed = DLManagedTensor(tensor, None, _delete)
     where = ctypes.addressof(managed)
-    _given_away[where] = managed, sizes, steps, owner
-    return _new(where, NEW, _destroy)
+    exported[where] = managed, extents, strides, owner
+    return _new_capsule(where, FRESH_NAME, _destroy)
 
 
-def _numpy_of(kind: DataType) -> np.dtype[Any]:
-    """A dtype as NumPy has it. Raises: ValueError where it has none."""
-    if kind.code == BFLOAT and kind.bits == 16 and kind.lanes == 1:
+def numpy_dtype(element_type: DLDataType) -> np.dtype[Any]:
+    """Return NumPy's dtype of a DLPack type. Raises: ValueError where NumPy has none."""
+    code, bits, lanes = element_type.code, element_type.bits, element_type.lanes
+    if code == BFLOAT and bits == 16 and lanes == 1:
         return dtype_of("bfloat16").numpy
-    names = {code: letter for letter, code in CODES.items()}
-    if kind.code not in names or kind.lanes != 1 or kind.bits % 8:
-        raise ValueError(f"DLPack's type {kind.code} of {kind.bits} bits x {kind.lanes}")
-    return np.dtype(f"{names[kind.code]}{kind.bits // 8}")
+    kinds = {number: kind for kind, number in TYPE_CODES.items()}
+    if code not in kinds or lanes != 1 or bits % 8:
+        raise ValueError(f"NumPy has no dtype for DLPack's type {code} of {bits} bits x {lanes}")
+    return np.dtype(f"{kinds[code]}{bits // 8}")
 
 
-def _deleted(where: int) -> None:
-    """Somebody has done with what is ours."""
-    _given_away.pop(where, None)
+def _on_delete(address: int) -> None:
+    """Release an exported array: its consumer calls this as the deleter."""
+    exported.pop(address, None)
 
 
-def _destroyed(capsule: int) -> None:
-    """A capsule that nobody has taken goes with its array."""
-    if _is_new(capsule, NEW):
-        _given_away.pop(_address(capsule, NEW), None)
+def _on_destroy(capsule: int) -> None:
+    """Release the array of a capsule that was never consumed."""
+    if _borrowed_is_valid(capsule, FRESH_NAME):
+        exported.pop(_borrowed_get_pointer(capsule, FRESH_NAME), None)
 
 
-_delete, _destroy = DELETER(_deleted), _DESTRUCTOR(_destroyed)
+_delete = _DELETER(_on_delete)
+_destroy = _DESTRUCTOR(_on_destroy)

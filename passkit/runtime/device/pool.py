@@ -1,81 +1,194 @@
-"""Buffers of a device: taken from a pool, and given back when nobody holds them."""
+"""The memory pool of a device: buffers are reused by later calls instead of being freed.
+
+A `DevicePool` checks sizes, retries after freeing idle memory and reports what is in use. Memory
+itself comes from a `BufferAllocator`: pyopencl's own pool on OpenCL, a `FreeListAllocator` on CUDA.
+"""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, TypeVar
+from heapq import heappop, heappush
+from threading import RLock
+from typing import Any, Protocol, TypeVar
+from weakref import finalize
 
 from passkit.errors import DeviceError
 from passkit.values.units import bytes_text
 
-Found = TypeVar("Found")
-LEAST = 64
-"""The bytes of the smallest buffer: a device has none of no bytes."""
+CallResult = TypeVar("CallResult")
+MIN_NBYTES = 64
+"""Size of the smallest buffer in bytes: devices have no empty buffers."""
+BLOCK_NBYTES = 512
+"""Smallest block of a `FreeListAllocator` in bytes, the granularity of CUDA's own allocator."""
 
 
-class Pool(ABC):
-    """Buffers of a device. What is given back serves the next call, as the queue is in order.
+class BufferAllocator(Protocol):
+    """Where a pool gets buffers from. A buffer goes back when nothing refers to it."""
 
-    ``other`` is what chooses another device, ``refusals`` what the driver raises for a buffer that
-    it does not give.
-    """
-
-    other = ""
-    refusals: tuple[type[Exception], ...] = ()
-
-    def __init__(self, device: Any) -> None:
-        self.device = device
-
-    @abstractmethod
     def allocate(self, nbytes: int) -> Any:
-        """A buffer of at least so many bytes, which goes back when nobody holds it."""
+        """Return a buffer of at least ``nbytes`` bytes."""
+        ...
 
-    @abstractmethod
-    def free(self) -> None:
-        """Give back to the device what nobody holds."""
+    def free_idle(self) -> None:
+        """Give memory that no buffer uses back to the device."""
+        ...
 
     @property
-    @abstractmethod
-    def active(self) -> int:
-        """The bytes that somebody holds."""
+    def active_nbytes(self) -> int:
+        """Bytes of the buffers in use."""
+        ...
+
+
+class DevicePool:
+    """The buffers of a device. Returned memory serves later calls, as the queue is in order.
+
+    Args:
+        device: The device; its ``limits`` say how much memory there is.
+        allocator: What allocates buffers.
+        refusals: The exceptions by which the allocator reports that memory is exhausted.
+        device_setting: The environment variable that selects another device, for error messages.
+    """
+
+    def __init__(
+        self,
+        device: Any,
+        allocator: BufferAllocator,
+        refusals: tuple[type[Exception], ...],
+        device_setting: str,
+    ) -> None:
+        self.device = device
+        self.allocator = allocator
+        self.refusals = refusals
+        self.device_setting = device_setting
+
+    @property
+    def active_nbytes(self) -> int:
+        """Bytes of the buffers in use."""
+        return self.allocator.active_nbytes
 
     def take(self, nbytes: int) -> Any:
-        """A buffer of at least so many bytes.
+        """Return a buffer of at least ``nbytes`` bytes.
 
-        When the device has no room left, what the pool holds is freed and it is asked once more.
+        When the device's memory is exhausted, idle memory is freed and the allocation retried.
 
-        Raises: DeviceError with the sizes when there is still no room.
+        Raises:
+            DeviceError: for a buffer larger than the device allows, and where the retry fails.
         """
         limit = self.device.limits.largest_nbytes
         if nbytes > limit:
             raise DeviceError(
                 f"a buffer of {bytes_text(nbytes)} is more than {self.device} gives at once, "
-                f"{bytes_text(limit)}; split the array, or choose another device by {self.other}"
+                f"{bytes_text(limit)}; split the array, or choose another device by "
+                f"{self.device_setting}"
             )
         try:
-            return self.again(lambda: self.allocate(max(LEAST, nbytes)), self.refusals)
+            return self.retry(
+                lambda: self.allocator.allocate(max(MIN_NBYTES, nbytes)), self.refusals
+            )
         except self.refusals as error:
-            raise DeviceError(self.full(nbytes)) from error
+            raise DeviceError(
+                f"{self.device} has no memory left for {bytes_text(nbytes)} more: {self.usage()}; "
+                "call with smaller arrays, or drop other executables"
+            ) from error
 
-    def again(
-        self, call: Callable[[], Found], refusals: tuple[type[Exception], ...]
-    ) -> Found:
-        """What a call gives, tried once more after what the pool holds has been freed."""
+    def retry(
+        self, call: Callable[[], CallResult], refusals: tuple[type[Exception], ...]
+    ) -> CallResult:
+        """Return ``call()``; after one of ``refusals`` free idle memory and call it once more."""
         try:
             return call()
         except refusals:
-            self.free()
+            self.allocator.free_idle()
             return call()
 
-    def full(self, nbytes: int) -> str:
-        """What is said when there is no room."""
-        return (
-            f"{self.device} has no room for {bytes_text(nbytes)} more: {self.state()}; call with "
-            "smaller arrays, or drop other executables"
-        )
+    def usage(self) -> str:
+        """Say how much of the device's memory is in use here, for error messages."""
+        total = self.device.limits.global_nbytes
+        return f"{bytes_text(self.active_nbytes)} of its {bytes_text(total)} are in use here"
 
-    def state(self) -> str:
-        """How much memory is in use here."""
-        whole = self.device.limits.global_nbytes
-        return f"{bytes_text(self.active)} of its {bytes_text(whole)} are in use here"
+
+class MemoryDriver(Protocol):
+    """A driver that allocates memory by address."""
+
+    def allocate(self, nbytes: int) -> int:
+        """Return the address of new memory."""
+        ...
+
+    def free(self, address: int) -> None:
+        """Free memory."""
+        ...
+
+
+class DeviceBuffer:
+    """Device memory at an address. It returns to its allocator when nothing refers to it."""
+
+    __slots__ = ("__weakref__", "address", "size")
+
+    def __init__(self, address: int, size: int) -> None:
+        self.address = address
+        self.size = size
+
+
+class FreeListAllocator:
+    """An allocator with a free list for each size class, for drivers that give out addresses.
+
+    Of the free blocks the one at the lowest address is taken first: calls that request the same
+    sizes get the same addresses, so that a captured graph of their launches can be replayed as is.
+    """
+
+    def __init__(self, driver: MemoryDriver) -> None:
+        self.driver = driver
+        self.idle: dict[int, list[int]] = {}
+        self.active: dict[int, int] = {}
+        self.lock = RLock()
+
+    def allocate(self, nbytes: int) -> DeviceBuffer:
+        """Return a buffer of at least ``nbytes`` bytes. The device's context must be current."""
+        size = size_class(nbytes)
+        with self.lock:
+            idle = self.idle.get(size)
+            address = heappop(idle) if idle else self.driver.allocate(size)
+            self.active[address] = size
+        buffer = DeviceBuffer(address, size)
+        finalize(buffer, self.release, address).atexit = False
+        return buffer
+
+    def release(self, address: int) -> None:
+        """Put a block into its free list, from whichever thread dropped the buffer."""
+        with self.lock:
+            heappush(self.idle.setdefault(self.active.pop(address), []), address)
+
+    def free_idle(self) -> None:
+        """Free all blocks that no buffer uses. The device's context must be current."""
+        with self.lock:
+            while self.idle:
+                _, addresses = self.idle.popitem()
+                for address in addresses:
+                    self.driver.free(address)
+
+    @property
+    def active_nbytes(self) -> int:
+        """Bytes of the blocks in use."""
+        with self.lock:
+            return sum(self.active.values())
+
+
+def size_class(nbytes: int) -> int:
+    """Return the block size for ``nbytes`` bytes: at most a quarter more than requested.
+
+    >>> size_class(1), size_class(513), size_class(5000), size_class(1 << 20)
+    (512, 640, 5120, 1048576)
+    """
+    if nbytes <= BLOCK_NBYTES:
+        return BLOCK_NBYTES
+    step = 1 << max(0, (nbytes - 1).bit_length() - 3)
+    return -(-nbytes // step) * step
+
+
+def align_block(nbytes: int) -> int:
+    """Round bytes up to the next offset at which an array may begin inside a block.
+
+    >>> align_block(0), align_block(1), align_block(512)
+    (0, 512, 512)
+    """
+    return -(-nbytes // BLOCK_NBYTES) * BLOCK_NBYTES

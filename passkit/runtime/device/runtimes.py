@@ -1,41 +1,44 @@
-"""The run times of devices: what planning, building and running ask of each."""
+"""The run time of each kind of device: what planning, building and running use of it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib import import_module
 from typing import Any, NamedTuple
 
 from passkit.plan.kernel import Kernel
 from passkit.plan.target import Target
-from passkit.runtime.device.resident import Finder, Maker
-from passkit.runtime.device.run import BoundProgram
+from passkit.runtime.device.bound_program import BoundProgram
+from passkit.runtime.device.external_arrays import ArrayAllocator, ArrayFinder
 from passkit.runtime.program import Program
 from passkit.runtime.state import State
 
 
-class Runtime(NamedTuple):
-    """A device's run time.
+class DeviceRuntime(NamedTuple):
+    """The functions of a kind of device.
 
-    ``settled`` is a target as the device wants it, ``build`` gives what runs each kernel by its
-    key, ``bound`` a program for some sizes, ``said`` what `Executable.stats` has of kernels;
-    ``find`` finds arrays of other libraries that are on the device, ``make``, if given, makes one
-    there.
+    Attributes:
+        adapt_target: Returns a target within the limits of this machine's device.
+        build_kernels: Returns what launches each kernel, by the kernel's key.
+        bind_program: Returns a program bound to sizes.
+        kernel_stats: Returns what `Executable.stats` reports of kernels.
+        find_array: Finds arrays of other libraries that are on the device.
+        allocate_array: Creates an array there; None where results cannot stay on the device.
     """
 
-    settled: Callable[[Target], Target]
-    build: Callable[[Iterable[Kernel], Target], Mapping[str, Any]]
-    bound: Callable[[Program, Mapping[str, int], State], BoundProgram]
-    said: Callable[[Sequence[Kernel]], dict[str, Any]]
-    find: Finder
-    make: Maker | None = None
+    adapt_target: Callable[[Target], Target]
+    build_kernels: Callable[[Iterable[Kernel], Target], Mapping[str, Any]]
+    bind_program: Callable[[Program, Mapping[str, int], State], BoundProgram]
+    kernel_stats: Callable[[Sequence[Kernel]], dict[str, Any]]
+    find_array: ArrayFinder
+    allocate_array: ArrayAllocator | None = None
 
 
-def runtime_of(target: Target) -> Runtime:
-    """The run time of a target whose `Target.device` is not empty; few programs need one."""
-    if target.device == "cuda":
-        from passkit.runtime.cuda.entry import RUNTIME as CUDA
+def runtime_of(target: Target) -> DeviceRuntime:
+    """Return the run time of a target whose `Target.device` is "cuda" or "opencl".
 
-        return CUDA
-    from passkit.runtime.opencl.entry import RUNTIME as OPENCL
-
-    return OPENCL
+    Its module is imported by name: few programs need one, and none needs both.
+    """
+    module = import_module(f"passkit.runtime.{target.device}.program")
+    runtime: DeviceRuntime = module.RUNTIME
+    return runtime

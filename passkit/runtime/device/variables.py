@@ -1,4 +1,4 @@
-"""Variables on a device, where they stay between calls until the host asks for them."""
+"""Variables on a device: they stay there between calls until the host reads them."""
 
 from __future__ import annotations
 
@@ -6,63 +6,68 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from passkit.runtime.device.memory import Cell, cell_of
+from passkit.runtime.device.call_memory import MemoryCell, cell_of
 from passkit.runtime.state import State
 
 
-class Variables:
-    """The variables of a state that programs of one device use, as cells of their calls."""
+class DeviceVariables:
+    """The variables of a state that programs on one device use, as cells that their calls share."""
 
     def __init__(self, device: Any) -> None:
         self.device = device
-        self.cells: dict[str, Cell] = {}
+        self.cells: dict[str, MemoryCell] = {}
 
     @classmethod
-    def of(cls, state: State, device: Any) -> Variables:
-        """Those of a state on a device, whose programs share them."""
+    def of(cls, state: State, device: Any) -> DeviceVariables:
+        """Return a state's variables on a device, the same object for all programs."""
         with state.lock:
-            found = state.elsewhere.get(device)
-            if not isinstance(found, cls):
-                found = state.elsewhere[device] = cls(device)
-        return found
+            variables = state.elsewhere.get(device)
+            if not isinstance(variables, cls):
+                variables = state.elsewhere[device] = cls(device)
+        return variables
 
-    def add(self, name: str, array: Any) -> Cell:
-        """A variable's cell; ``array`` is where the host has it."""
+    def add(self, name: str, array: Any) -> MemoryCell:
+        """Return a variable's cell; ``array`` is the host's memory of it."""
         if name not in self.cells:
-            self.cells[name] = cell_of(array, stays=True)
+            self.cells[name] = cell_of(array, persistent=True)
         return self.cells[name]
 
     def fetch(self, name: str) -> None:
-        """Bring a variable to the host, if only the device knows it."""
+        """Download a variable, if only the device has its value."""
         cell = self.cells.get(name)
         if cell is None or cell.on_host:
             return
-        with self.device.used("reading a variable"):
+        with self.device.active("reading a variable"):
             self.device.queue.download(cell.array[: cell.nbytes], cell.buffer).wait()
         cell.on_host = True
 
     def forget(self, name: str) -> None:
-        """From now on the host alone knows a variable."""
+        """Discard the device's value of a variable: the host's is valid."""
         cell = self.cells.get(name)
         if cell is not None:
             cell.on_host, cell.on_device = True, False
 
     @contextmanager
     def used(self, state: State, names: Collection[str]) -> Iterator[None]:
-        """Inside, a call has variables for itself, which other devices give back.
+        """Give a call exclusive use of variables inside the `with` block.
 
-        After a call that fails, what the host knew before holds again.
+        Other devices return them first. After a call that fails, the values that the host had
+        before are valid again.
+
+        Args:
+            state: The state that has the variables.
+            names: The variables of the program.
         """
         if not names:
             yield
             return
         with state.lock:
             state.bring(but=self)
-            known = [n for n in names if self.cells[n].on_host]
+            on_host = [name for name in names if self.cells[name].on_host]
             try:
                 yield
             except BaseException:
-                for name in known:
+                for name in on_host:
                     self.forget(name)
                 raise
             if state.pinned:

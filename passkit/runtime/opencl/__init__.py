@@ -1,1 +1,1 @@
-"""OpenCL at run time, by pyopencl: devices, programs, memory, and how a program's steps run."""
+"""OpenCL run time, through pyopencl: devices, compilation, and how programs run."""

@@ -1,4 +1,4 @@
-"""The OpenCL device that kernels run on: which one, and what it can do."""
+"""The OpenCL device that kernels run on: which one, what it can do, its queue, pool and targets."""
 
 from __future__ import annotations
 
@@ -15,22 +15,26 @@ from attrs import evolve, field, frozen
 
 from passkit.errors import DeviceError, MissingDependencyError
 from passkit.plan.target import KIB, Target, target_of
-from passkit.runtime.device.process import check_process
+from passkit.runtime.device.interface import check_process
+from passkit.runtime.device.pool import DevicePool
 from passkit.values.dtype import float32
 from passkit.values.units import bytes_text
 
 INSTALL = "pip install 'passkit[opencl]'"
-LARGEST_BLOCK = 256
-POCL, WIDEST = "Portable Computing Language", 8
-"""A platform, and the floats of the vectors that its compiler is given, at most."""
-SHUFFLES = frozenset(["cl_khr_subgroups", "cl_khr_subgroup_shuffle"])
-"""The extensions by which work-items hand each other numbers."""
-JOINED = 8
-"""The bytes of local memory that a fold needs for each work-item: the widest element's."""
+MAX_BLOCK = 256
+"""The most work-items of a group."""
+POCL = "Portable Computing Language"
+"""The name of PoCL's platform."""
+POCL_MAX_VECTOR = 8
+"""The most floats of a vector that PoCL's compiler handles."""
+SHUFFLE_EXTENSIONS = frozenset(["cl_khr_subgroups", "cl_khr_subgroup_shuffle"])
+"""The extensions by which work-items exchange values in registers."""
+REDUCTION_NBYTES = 8
+"""Local memory that a reduction needs for each work-item, in bytes: the widest element."""
 
 
 def pyopencl() -> ModuleType:
-    """The module. Raises: MissingDependencyError with the command that installs it."""
+    """Import pyopencl. Raises: MissingDependencyError with the command that installs it."""
     try:
         return import_module("pyopencl")
     except ImportError as error:
@@ -40,13 +44,23 @@ def pyopencl() -> ModuleType:
 
 
 @frozen
-class Limits:
-    """What a device says of itself. Units: bytes; ``vector`` is the floats of a vector it prefers.
+class OpenClLimits:
+    """The limits and features that a device reports. Units: bytes.
 
-    ``double`` and ``half`` say whether it computes in float64 and float16, ``exact`` whether it
-    divides and takes roots as NumPy does if it is told to, ``denormal`` whether float32 has
-    denormals. ``subgroups`` is whether work-items of a group can talk without local memory,
-    ``shuffles`` whether they do by what kernels here ask for.
+    Attributes:
+        local_nbytes: Local memory of a work-group.
+        global_nbytes: Memory of the device.
+        largest_nbytes: The largest buffer.
+        block: The most work-items of a group.
+        units: Compute units.
+        vector: Floats of the vector that the device prefers.
+        double: Whether it computes in float64.
+        half: Whether it computes in float16.
+        exact: Whether division and square root can be rounded correctly.
+        denormal: Whether float32 has denormals.
+        subgroups: Whether it has sub-groups, in any extension.
+        shuffles: Whether it has the extensions `SHUFFLE_EXTENSIONS`, which kernels here use.
+        is_cpu: Whether it is a CPU.
     """
 
     local_nbytes: int
@@ -65,95 +79,103 @@ class Limits:
 
 
 @frozen(eq=False)
-class Queue:
-    """A device's queue as memory and steps use it; ``handle`` is pyopencl's, which is in order."""
+class OpenClQueue:
+    """An in-order queue as `passkit.runtime.device.interface.DeviceQueue`.
+
+    ``handle`` is pyopencl's queue; events are pyopencl's.
+    """
 
     handle: Any
 
     def upload(self, buffer: Any, array: Any) -> Any:
-        """Copy an array's bytes to the device."""
+        """Enqueue a copy of an array's bytes to the device."""
         return pyopencl().enqueue_copy(self.handle, buffer, array, is_blocking=False)
 
     def download(self, array: Any, buffer: Any) -> Any:
-        """Copy as many bytes as an array has from the device."""
+        """Enqueue a copy from the device that fills an array."""
         return pyopencl().enqueue_copy(self.handle, array, buffer, is_blocking=False)
 
-    def copy(self, to: Any, source: Any, nbytes: int) -> Any:
-        """Copy bytes from one buffer to another."""
-        return pyopencl().enqueue_copy(self.handle, to, source, byte_count=nbytes)
+    def copy(self, target: Any, source: Any, nbytes: int) -> Any:
+        """Enqueue a copy of bytes from one buffer to another."""
+        return pyopencl().enqueue_copy(self.handle, target, source, byte_count=nbytes)
 
     def finish(self) -> None:
-        """Wait until all is done."""
+        """Block until all enqueued work is done."""
         self.handle.finish()
 
-    def seconds(self, done: Any) -> float:
-        """How long the device took for a transfer or kernel, on a queue that measures."""
-        return float(done.profile.end - done.profile.start) / 1e9
+    def seconds(self, event: Any) -> float:
+        """Return how long one transfer or kernel took, on a queue that measures."""
+        return float(event.profile.end - event.profile.start) / 1e9
 
 
 @frozen(eq=False)
-class Device:
-    """A device with its context, and a queue that does everything in order.
+class OpenClDevice:
+    """A device with its context and an in-order queue.
 
-    ``lock`` is held while a kernel is given its arguments, which belong to the kernel.
+    ``lock`` is held while a kernel's arguments are set and it is enqueued, as they belong to the
+    kernel.
     """
 
     name: str
     platform: str
     version: str
     driver: str
-    limits: Limits
+    limits: OpenClLimits
     context: Any = field(repr=False)
-    queue: Queue = field(repr=False)
+    queue: OpenClQueue = field(repr=False)
     process: int = field(factory=os.getpid, repr=False)
     lock: Any = field(factory=RLock, repr=False)
 
     @property
     def handle(self) -> Any:
-        """The device as pyopencl has it."""
+        """pyopencl's device."""
         return self.context.devices[0]
 
-    def measuring(self) -> Queue:
-        """Another queue, which measures what it does."""
+    def measuring_queue(self) -> OpenClQueue:
+        """Return another queue, which measures what it does."""
         properties = pyopencl().command_queue_properties.PROFILING_ENABLE
-        return Queue(pyopencl().CommandQueue(self.context, properties=properties))
+        return OpenClQueue(pyopencl().CommandQueue(self.context, properties=properties))
 
-    def used(self, doing: str) -> AbstractContextManager[None]:
-        """Inside, it can be used. Its library needs nothing for that."""
+    def active(self, doing: str) -> AbstractContextManager[None]:
+        """Do nothing: OpenCL has no current context."""
         return nullcontext()
 
     @property
     def fingerprint(self) -> str:
-        """What a program's machine code depends on besides its text."""
+        """What a program's machine code depends on besides text and options."""
         return "\n".join([self.platform, self.name, self.version, self.driver])
 
     def __str__(self) -> str:
         return f"{self.name} ({self.platform})"
 
 
-def device() -> Device:
-    """The device that PYOPENCL_CTX names, as pyopencl reads it, else the first one.
+def device() -> OpenClDevice:
+    """Return the device that PYOPENCL_CTX names, as pyopencl reads it, else the first one.
 
-    Raises: MissingDependencyError without pyopencl; DeviceError where there is no such device, or
-    in a process that was forked from one that has used it.
+    Raises:
+        MissingDependencyError: without pyopencl.
+        DeviceError: where there is no such device, or in a fork of the process that opened it.
     """
-    found = _device(os.environ.get("PYOPENCL_CTX", ""))
-    check_process(found)
-    return found
+    opened = open_device(os.environ.get("PYOPENCL_CTX", ""))
+    check_process(opened)
+    return opened
 
 
 @cache
-def _device(wanted: str) -> Device:
+def open_device(setting: str) -> OpenClDevice:
+    """Open the device for a value of PYOPENCL_CTX."""
     cl = pyopencl()
     try:
         (handle, *_) = cl.choose_devices(interactive=False)
         context = cl.Context([handle])
-        queue = Queue(cl.CommandQueue(context))
+        queue = OpenClQueue(cl.CommandQueue(context))
     except (cl.Error, RuntimeError) as error:
-        known = ", ".join(names(cl)) or f"none; {INSTALL} brings one for every machine"
-        asked = f"PYOPENCL_CTX={wanted!r} names no OpenCL device" if wanted else "no OpenCL device"
-        raise DeviceError(f"{asked}: {str(error).strip()}; there are: {known}") from None
-    return Device(
+        available = ", ".join(device_names(cl)) or f"none; {INSTALL} brings one for every machine"
+        problem = "no OpenCL device"
+        if setting:
+            problem = f"PYOPENCL_CTX={setting!r} names no OpenCL device"
+        raise DeviceError(f"{problem}: {str(error).strip()}; there are: {available}") from None
+    return OpenClDevice(
         handle.name.strip(),
         handle.platform.name.strip(),
         handle.version.strip(),
@@ -164,28 +186,70 @@ def _device(wanted: str) -> Device:
     )
 
 
-def names(cl: ModuleType) -> Iterator[str]:
-    """The devices of all platforms, each with the value of PYOPENCL_CTX that names it."""
+class PyOpenClAllocator:
+    """Buffers of pyopencl's memory pool, a `passkit.runtime.device.pool.BufferAllocator`."""
+
+    def __init__(self, device: OpenClDevice) -> None:
+        tools = import_module("pyopencl.tools")
+        self.pool = tools.MemoryPool(tools.ImmediateAllocator(device.queue.handle))
+
+    def allocate(self, nbytes: int) -> Any:
+        """Return a buffer of at least ``nbytes`` bytes."""
+        return self.pool.allocate(nbytes)
+
+    def free_idle(self) -> None:
+        """Give memory that no buffer uses back to the device."""
+        self.pool.free_held()
+
+    @property
+    def active_nbytes(self) -> int:
+        """Bytes of the buffers in use."""
+        return int(self.pool.active_bytes)
+
+
+def new_pool(device: OpenClDevice) -> DevicePool:
+    """Return a new memory pool for a device."""
+    cl = pyopencl()
+    refusals = (cl.MemoryError, cl.LogicError, MemoryError)
+    return DevicePool(device, PyOpenClAllocator(device), refusals, "PYOPENCL_CTX")
+
+
+@cache
+def pool_of(device: OpenClDevice) -> DevicePool:
+    """Return the memory pool that the calls of all executables on a device share."""
+    return new_pool(device)
+
+
+def device_names(cl: ModuleType) -> Iterator[str]:
+    """Yield the devices of all platforms, each with the value of PYOPENCL_CTX that names it."""
     yield from (name for name, _ in _handles(cl))
 
 
-def described() -> Iterator[str]:
-    """The devices of all platforms, with what they can do. Raises: MissingDependencyError."""
+def describe_devices() -> Iterator[str]:
+    """Yield the devices of all platforms with their features, a line each.
+
+    Raises:
+        MissingDependencyError: without pyopencl.
+    """
     cl = pyopencl()
     for name, handle in _handles(cl):
-        x = limits_of(cl, handle)
-        can = {"float64": x.double, "float16": x.half, "sub-groups": x.subgroups}
-        yield ", ".join(
-            [
-                f"{name}: {bytes_text(x.local_nbytes)} of local memory",
-                f"groups of {x.block}",
-                f"vectors of {x.vector} floats",
-                *(what if does else f"no {what}" for what, does in can.items()),
-            ]
-        )
+        limits = limits_of(cl, handle)
+        features = {
+            "float64": limits.double,
+            "float16": limits.half,
+            "sub-groups": limits.subgroups,
+        }
+        parts = [
+            f"{name}: {bytes_text(limits.local_nbytes)} of local memory",
+            f"groups of {limits.block}",
+            f"vectors of {limits.vector} floats",
+        ]
+        parts += [feature if present else f"no {feature}" for feature, present in features.items()]
+        yield ", ".join(parts)
 
 
 def _handles(cl: ModuleType) -> Iterator[tuple[str, Any]]:
+    """Yield the devices of all platforms with their names."""
     try:
         platforms = cl.get_platforms()
     except cl.Error:  # the loader finds no driver
@@ -195,61 +259,62 @@ def _handles(cl: ModuleType) -> Iterator[tuple[str, Any]]:
             yield f"{handle.name.strip()} (PYOPENCL_CTX={k}:{j})", handle
 
 
-def limits_of(cl: ModuleType, handle: Any) -> Limits:
-    """What a device reports."""
+def limits_of(cl: ModuleType, handle: Any) -> OpenClLimits:
+    """Return the limits and features that a device reports."""
     extensions = set(handle.extensions.split())
     config = handle.single_fp_config
-    return Limits(
+    return OpenClLimits(
         local_nbytes=handle.local_mem_size,
         global_nbytes=handle.global_mem_size,
         largest_nbytes=handle.max_mem_alloc_size,
         block=handle.max_work_group_size,
         units=handle.max_compute_units,
-        vector=_vector(handle),
+        vector=_vector_width(handle),
         double="cl_khr_fp64" in extensions,
         half="cl_khr_fp16" in extensions,
         exact=bool(config & cl.device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT),
         denormal=bool(config & cl.device_fp_config.DENORM),
         subgroups=bool(extensions & {"cl_khr_subgroups", "cl_intel_subgroups"}),
-        shuffles=extensions >= SHUFFLES,
+        shuffles=extensions >= SHUFFLE_EXTENSIONS,
         is_cpu=bool(handle.type & cl.device_type.CPU),
     )
 
 
-def _vector(handle: Any) -> int:
-    """The floats of a vector that a device prefers, of those that its compiler can do.
+def _vector_width(handle: Any) -> int:
+    """Return the floats of a vector that a device prefers and its compiler handles.
 
-    PoCL 3 says 16, and its compiler ends the process over functions of them, or never comes back.
+    PoCL 3 reports 16, and its compiler crashes or hangs on functions with such vectors.
     """
     preferred: int = handle.preferred_vector_width_float
-    return min(preferred, WIDEST) if handle.platform.name.strip() == POCL else preferred
+    is_pocl = handle.platform.name.strip() == POCL
+    return min(preferred, POCL_MAX_VECTOR) if is_pocl else preferred
 
 
-def settled(target: Target) -> Target:
-    """The registered target as the device wants it; a target of the caller's own as it is."""
-    return fitted(target, device().limits) if target is target_of(target.name) else target
+def adapt_target(target: Target) -> Target:
+    """Return the registered target within the device's limits; a caller's own target as it is."""
+    return fit_target(target, device().limits) if target is target_of(target.name) else target
 
 
-def fitted(target: Target, limits: Limits) -> Target:
-    """A target whose work-groups and scratch a device can hold.
+def fit_target(target: Target, limits: OpenClLimits) -> Target:
+    """Return a target whose work-groups and scratch memory a device can hold.
 
-    A CPU goes through the work-items of a group one after the other, so that one is enough; it
-    computes with vectors as wide as it says, if it has any.
+    A CPU runs the work-items of a group one after the other, so that one is enough; it computes
+    with vectors of the width that it prefers.
     """
-    largest = min(target.block, LARGEST_BLOCK, limits.block)
+    largest = min(target.block, MAX_BLOCK, limits.block)
     block = 1 if limits.is_cpu else power_of_two(largest)
-    room = limits.local_nbytes - JOINED * block
-    fits = evolve(target, block=block, scratch=min(target.scratch, room // KIB * KIB))
+    available = limits.local_nbytes - REDUCTION_NBYTES * block
+    fitted = evolve(target, block=block, scratch=min(target.scratch, available // KIB * KIB))
     if not limits.is_cpu:
-        return evolve(fits, shuffles=limits.shuffles)
+        return evolve(fitted, shuffles=limits.shuffles)
     simd = limits.vector > 1
-    return evolve(fits, access=limits.vector * float32.nbytes if simd else 0, simd=simd)
+    return evolve(fitted, access=limits.vector * float32.nbytes if simd else 0, simd=simd)
 
 
-def power_of_two(most: int) -> int:
-    """The largest power of two up to a number, which folds of a group's items need.
+def power_of_two(limit: int) -> int:
+    """Return the largest power of two up to a limit, as reductions in a work-group need it.
 
     >>> power_of_two(255), power_of_two(256)
     (128, 256)
     """
-    return 1 << (most.bit_length() - 1)
+    return 1 << (limit.bit_length() - 1)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from passkit.runtime.cuda import shared
+from passkit.runtime.cuda import libraries
 from tests.cuda import FAKE, LIBRARIES, machine_of
 from tests.emulator.fake import FakeDriver, faked
 
@@ -35,9 +35,9 @@ def equipped(request: pytest.FixtureRequest) -> Iterator[Any]:
         yield request.getfixturevalue("fake")
         return
     with machine_of(request.param) as driver:
-        for library in (shared.CUBLASLT, shared.CUDNN):
+        for library in (libraries.CUBLASLT, libraries.CUDNN):
             try:
-                shared.opened(library)
-            except shared.MissingError as error:
+                libraries.load_library(library)
+            except libraries.UnsupportedError as error:
                 pytest.skip(str(error))
         yield driver

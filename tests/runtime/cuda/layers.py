@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 import passkit as pk
-from passkit.runtime.cuda.device import device
-from passkit.runtime.cuda.pool import pool_of, size_class
+from passkit.runtime.cuda.device import device, pool_of
+from passkit.runtime.device.pool import size_class
 
 o = pk.ops
 
@@ -26,7 +26,7 @@ def layer(width: int = 8) -> pk.Graph:
 
 def held(count: int = 1, nbytes: int = 200) -> list[Any]:
     """Memory that a call had, and cannot have again."""
-    with device().used("a test"):
+    with device().active("a test"):
         return [pool_of(device()).take(nbytes) for _ in range(count)]
 
 

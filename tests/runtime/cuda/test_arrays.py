@@ -11,12 +11,10 @@ import pytest
 
 import passkit as pk
 from passkit.errors import FeedError
-from passkit.runtime.cuda.array import DeviceArray, new_array
-from passkit.runtime.cuda.device import device
-from passkit.runtime.cuda.pool import pool_of
-from passkit.runtime.cuda.resident import resident_of
+from passkit.runtime.cuda.arrays import DeviceArray, find_array, new_array
+from passkit.runtime.cuda.device import device, pool_of
 from passkit.runtime.device import dlpack
-from passkit.runtime.device.dlpack import CPU, CUDA, capsule_of, taken
+from passkit.runtime.device.dlpack import CPU, CUDA, export_capsule, import_capsule
 from passkit.values.dtype import dtype_of
 from tests.cuda import on_cuda
 from tests.emulator.fake import FakeDriver, faked
@@ -49,8 +47,8 @@ class Tensor:
     def __dlpack__(self, *, stream: int | None = None) -> Any:
         self.streams.append(stream)
         if stream is not None:
-            self.driver.follow(stream, self.stream)
-        return capsule_of(self.address, self.like.dtype, self.like.shape, self.where, self)
+            self.driver.wait_for(stream, self.stream)
+        return export_capsule(self.address, self.like.dtype, self.like.shape, self.where, self)
 
 
 def normal(rng: Any, *shape: int) -> Any:
@@ -68,7 +66,7 @@ def test_inputs_by_dlpack(machine: FakeDriver, rng: Any) -> None:
         agrees(graph, {"x": feed}, exe(x=tensor), rtol=1e-5)
         assert tensor.streams == [device().queue.stream] and exe.stats["bytes_uploaded"] == 0
     gc.collect()
-    assert not dlpack._given_away
+    assert not dlpack.exported
     with pytest.raises(FeedError, match=r"'x' needs float32\[n, 40\], got a float64\[9, 40\]"):
         exe(x=Tensor(normal(rng, 9, 40).astype(np.float64)))
 
@@ -93,12 +91,14 @@ def test_results_that_stay(machine: FakeDriver, rng: Any) -> None:
     assert np.asarray(made, np.float64).dtype == np.float64
     with pytest.raises(AttributeError, match="no bfloat16; use __dlpack__"):
         half.__cuda_array_interface__  # noqa: B018
-    resident = resident_of(half)
+    resident = find_array(half)
     assert resident is not None and resident.dtype == dtype_of("bfloat16").numpy
-    assert resident.address == half.buffer.address and resident.plain
-    given = taken(made.__dlpack__(stream=2, max_version=(1, 0), dl_device=(CUDA, 0), copy=False))
+    assert resident.address == half.buffer.address and resident.contiguous
+    given = import_capsule(
+        made.__dlpack__(stream=2, max_version=(1, 0), dl_device=(CUDA, 0), copy=False)
+    )
     assert (given.address, given.shape, given.strides) == (told["data"][0], (5, 8), (8, 1))
-    address, busy = made.buffer.address, pool_of(device()).busy
+    address, busy = made.buffer.address, pool_of(device()).allocator.active
     del made, told, found
     gc.collect()
     assert address in busy, "who took the capsule has it still"
@@ -117,12 +117,12 @@ def test_what_is_refused(machine: FakeDriver) -> None:
         with pytest.raises(BufferError, match=r"\[0, 3\] on .* is handed over where it is"):
             made.__dlpack__(**wrong)  # type: ignore[arg-type]
     capsule = made.__dlpack__()
-    taken(capsule)
+    import_capsule(capsule)
     with pytest.raises(ValueError, match="PyCapsule_GetPointer called with incorrect name"):
-        taken(capsule)
-    kind = dlpack.DataType(2, 32, 4)
+        import_capsule(capsule)
+    kind = dlpack.DLDataType(2, 32, 4)
     with pytest.raises(ValueError, match="DLPack's type 2 of 32 bits x 4"):
-        dlpack._numpy_of(kind)
+        dlpack.numpy_dtype(kind)
     exe = on_cuda(pk.Graph([pk.var("x", (3,)) + 1.0]))
     with pytest.raises(FeedError, match="out must be a list of 1 arrays or None, got a str"):
         exe({"x": np.ones(3, np.float32)}, out="devise")
@@ -141,18 +141,20 @@ def test_numpy_takes_our_capsules(rng: Any) -> None:
 
             def __dlpack__(self, **_: Any) -> Any:
                 x = self.like
-                return capsule_of(x.ctypes.data, x.dtype, x.shape, (CPU, 0), x)
+                return export_capsule(x.ctypes.data, x.dtype, x.shape, (CPU, 0), x)
 
         found = np.from_dlpack(Ours())
         assert np.array_equal(found, array) and np.shares_memory(found, array)
-        given = taken(array.__dlpack__())
+        given = import_capsule(array.__dlpack__())
         assert (given.dtype, given.shape, given.address) == (
-            array.dtype, array.shape, array.ctypes.data
-        )  # fmt: skip
+            array.dtype,
+            array.shape,
+            array.ctypes.data,
+        )
         Ours().__dlpack__()
         del found, given
     gc.collect()
-    assert not dlpack._given_away
+    assert not dlpack.exported
 
 
 class OnlyDlpack:
@@ -176,8 +178,11 @@ def test_on_the_host(rng: Any) -> None:
     (found,) = exe(x=OnlyDlpack(feed))
 
     agrees(graph, {"x": feed}, [np.from_dlpack(found)], rtol=1e-5)
-    with pytest.raises(FeedError, match=r"input 'x' needs float32\[4, 5\], got a OnlyDlpack that "
-                       r"NumPy cannot take by DLPack: it lies on DLPack's device \(2, 0\)"):
+    with pytest.raises(
+        FeedError,
+        match=r"input 'x' needs float32\[4, 5\], got a OnlyDlpack that "
+        r"NumPy cannot take by DLPack: it lies on DLPack's device \(2, 0\)",
+    ):
         exe(x=OnlyDlpack(feed, CUDA))
     with pytest.raises(FeedError, match=r"lies on DLPack's device \(2, 0\)"):
         exe(x=OnlyDlpack(feed, CUDA))

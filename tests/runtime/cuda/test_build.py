@@ -10,8 +10,8 @@ import pytest
 import passkit as pk
 from passkit.errors import DeviceError, KernelRefusedError
 from passkit.program.planning import planned
-from passkit.runtime.cuda import build
-from passkit.runtime.cuda.nvrtc import Image
+from passkit.runtime.cuda import compiler as compilers
+from passkit.runtime.cuda.compiler import CompiledImage
 from passkit.runtime.native.build import stats
 from passkit.runtime.native.cache import open_cache
 from tests.cuda import on_cuda
@@ -42,9 +42,9 @@ def test_once_a_machine() -> None:
     assert again() == (1, 0) and again() == (0, 1) and compiler.compiled == 1
     assert again((8, 6)) == (1, 0) and again((8, 0)) == (0, 1), "an architecture of its own"
     assert open_cache().info().kernels == 2
-    flags = ("--gpu-architecture=sm_90", *build.OPTIONS)
+    flags = ("--gpu-architecture=sm_90", *compilers.OPTIONS)
     (kernel,) = planned(graph, "CodeGen", target="cuda").attrs["kernel"].values()
-    entry = open_cache().find(build.digest(kernel, str(compiler), flags), None)
+    entry = open_cache().find(compilers.kernel_digest(kernel, str(compiler), flags), None)
     assert entry is not None
     entry.library.write_bytes(b"torn")
     assert again() == (1, 0)
@@ -73,11 +73,14 @@ def test_a_refused_kernel() -> None:
     compiler.refused = "expf("
     before = stats.compiled
 
-    with faked(compiler=compiler), pytest.raises(
-        KernelRefusedError,
-        match=r"(?s)NVRTC 13.5 for Fake .* refused sub_\w+, of exp, sub:\nsub_\w+.cu\((\d+)\).*"
-        r"\n +\1 .*expf\(x0",
-    ) as error:
+    with (
+        faked(compiler=compiler),
+        pytest.raises(
+            KernelRefusedError,
+            match=r"(?s)NVRTC 13.5 for Fake .* refused sub_\w+, of exp, sub:\nsub_\w+.cu\((\d+)\).*"
+            r"\n +\1 .*expf\(x0",
+        ) as error,
+    ):
         planned(graph, "RTCGen", target="cuda", fusion="nnvm")
     assert error.value.nodes == ("exp", "sub") and error.value.group
     assert stats.compiled == before + 1
@@ -91,13 +94,16 @@ def test_a_refused_group_runs_unfused() -> None:
     class Picky(FakeNvrtc):
         """It takes no kernel of two operators."""
 
-        def compile(self, text: str, options: Any) -> Image:
+        def compile(self, text: str, options: Any) -> CompiledImage:
             self.refused = "expf(" if "- 0.890625" in text else "exq("
             return super().compile(text, options)
 
     with faked(compiler=Picky()):
-        with pytest.warns(UserWarning, match=r"group .*\(exp, sub\) runs unfused, because NVRTC.*"
-                          "refused sub_") as said:  # fmt: skip
+        with pytest.warns(
+            UserWarning,
+            match=r"group .*\(exp, sub\) runs unfused, because NVRTC.*"
+            "refused sub_",
+        ) as said:
             exe = on_cuda(graph)
         assert len(said) == 1 and said[0].filename.endswith("cuda.py") and len(exe.kernels) == 2
         np.testing.assert_allclose(exe(feed)[0], pk.interpret(graph, feed)[0], rtol=1e-6)
@@ -108,8 +114,11 @@ def test_code_that_the_device_does_not_take() -> None:
     graph = pk.parse("x: f32[11]; return exp2(x)")
     with faked() as driver:
         driver.fail("load", "device kernel image is invalid")
-        with pytest.raises(KernelRefusedError, match=r"(?s)Fake .*, which loads code for itself, "
-                           r"refused exp2_\w+, of exp2:\nload: device kernel image is invalid"):
+        with pytest.raises(
+            KernelRefusedError,
+            match=r"(?s)Fake .*, which loads code for itself, "
+            r"refused exp2_\w+, of exp2:\nload: device kernel image is invalid",
+        ):
             pk.compile(graph, target="cuda")
         assert on_cuda(graph).kernels
     with faked(compiler=(compiler := FakeNvrtc())) as driver:

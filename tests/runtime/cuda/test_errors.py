@@ -14,10 +14,10 @@ import passkit as pk
 from passkit.errors import DeviceError, MissingDependencyError
 from passkit.plan.target import target_of
 from passkit.runtime.cuda import device as devices
-from passkit.runtime.cuda.bindings import BindingsDriver
-from passkit.runtime.cuda.driver import DriverError, RoomError, Trouble
-from passkit.runtime.cuda.pool import pool_of
-from passkit.runtime.cuda.with_pycuda import PyCudaDriver
+from passkit.runtime.cuda.device import pool_of
+from passkit.runtime.cuda.driver import DriverError, DriverFailure, OutOfDeviceMemoryError
+from passkit.runtime.cuda.driver_bindings import BindingsDriver
+from passkit.runtime.cuda.driver_pycuda import PyCudaDriver
 from tests.cuda import on_cuda
 from tests.emulator.fake import FakeDriver, faked
 from tests.planned import agrees
@@ -53,17 +53,20 @@ def test_no_room_at_all() -> None:
     """The second refusal is an error with the sizes; so is what no device can give."""
     with faked(FakeDriver(global_nbytes=20_000)) as driver:
         exe = on_cuda(graph())
-        wanted = r"no room for 11.7 KiB more: 12 KiB of its 19.5 KiB are in use here; call with sm"
+        wanted = r"no memory left for 11.7 KiB more: 12 KiB of its 19.5 KiB are in use here; call with sm"
         with pytest.raises(DeviceError, match=wanted):
             exe(feeds(3000))
         agrees(graph(), feeds(), exe(feeds()))
         with pytest.raises(DeviceError, match=r"buffer of 39.1 KiB is more than .* CUDA_VISIBLE"):
             exe(feeds(10_000))
-        assert pool_of(devices.device()).active == 0
+        assert pool_of(devices.device()).active_nbytes == 0
         driver.fail("launch", ROOM, times=2)
-        with pytest.raises(DeviceError, match=r"start kernel log1p_\w+ \(log1p\) of 1 blocks of 256"
-                           r" x 1 threads with 0 B of shared memory: launch: out of memory; "
-                           r"4 KiB of its"):
+        with pytest.raises(
+            DeviceError,
+            match=r"start kernel log1p_\w+ \(log1p\) of 1 blocks of 256"
+            r" x 1 threads with 0 B of shared memory: launch: out of memory; "
+            r"4 KiB of its",
+        ):
             exe(feeds())
 
 
@@ -112,8 +115,11 @@ def test_a_driver_without_graphs() -> None:
                 with pytest.raises(DeviceError, match=r"lost to this process: .* graph: unspec"):
                     exe(feeds())
                 continue
-            with pytest.warns(UserWarning, match="one by one, because it makes no graph of them: "
-                              "graph: operation not supported"):
+            with pytest.warns(
+                UserWarning,
+                match="one by one, because it makes no graph of them: "
+                "graph: operation not supported",
+            ):
                 agrees(two, feeds(), exe(feeds()), rtol=1e-5)
             for _ in range(3):
                 agrees(two, feeds(), exe(feeds()), rtol=1e-5)
@@ -129,13 +135,16 @@ def test_blocks_that_cannot_wait_for_each_other() -> None:
     with faked(FakeDriver(cooperative=False)), pytest.raises(DeviceError, match=wanted):
         on_cuda(phases, **options)(feeds())
     with faked() as driver:
-        driver.graphs = False
+        driver.supports_graphs = False
         with pytest.raises(DeviceError, match=r"each other, and a fake has no cooperative launche"):
             on_cuda(phases, **options)(feeds())
-        driver.graphs = True
+        driver.supports_graphs = True
         driver.blocks_at_once = lambda *_: 0  # type: ignore[method-assign]
-        with pytest.raises(DeviceError, match=r"no block of kernel div_\w+ .*192 threads with 32 re"
-                           r".* fits on Fake"):
+        with pytest.raises(
+            DeviceError,
+            match=r"no block of kernel div_\w+ .*192 threads with 32 re"
+            r".* fits on Fake",
+        ):
             on_cuda(phases, **options)(feeds())
 
 
@@ -144,10 +153,13 @@ def test_more_shared_memory_than_there_is() -> None:
     with faked(FakeDriver((7, 5), shared_nbytes=64 << 10)):
         soft = pk.Graph([o.softmax(o.exp(pk.var("x", (2, 20_000))))])
         exe = on_cuda(soft, target=evolve(target_of("cuda"), scratch=96 << 10))
-        with pytest.raises(DeviceError, match=r"\(exp, .*\) needs 78.\d KiB of shared memory .* "
-                           r"has 64 KiB; compile for a Target with less scratch"):
+        with pytest.raises(
+            DeviceError,
+            match=r"\(exp, .*\) needs 78.\d KiB of shared memory .* "
+            r"has 64 KiB; compile for a Target with less scratch",
+        ):
             exe(x=np.zeros((2, 20_000), np.float32))
-        assert devices.fitted(target_of("cuda"), devices.device().limits).scratch == 48 << 10
+        assert devices.fit_target(target_of("cuda"), devices.device().limits).scratch == 48 << 10
 
 
 def test_a_fork() -> None:
@@ -172,13 +184,16 @@ def test_libraries_and_drivers_that_are_missing(monkeypatch: pytest.MonkeyPatch)
 
     none = {n: ImportError(f"No module named {n!r}") for n in ("pycuda", "cuda")}
     importing(none)
-    with pytest.raises(MissingDependencyError, match=r"says: PyCUDA: No module named 'pycuda'; "
-                       r"cuda-bindings: .*; pip install 'passkit\[cuda\]'"):
-        devices.opened()
+    with pytest.raises(
+        MissingDependencyError,
+        match=r"says: PyCUDA: No module named 'pycuda'; "
+        r"cuda-bindings: .*; pip install 'passkit\[cuda\]'",
+    ):
+        devices.open_driver()
     lacking = ImportError("libcuda.so.1: cannot open shared object file")
     importing({"pycuda": lacking})
     with pytest.raises(DeviceError, match=r"NVIDIA's driver .*PyCUDA found none .*cannot open"):
-        devices.opened()
+        devices.open_driver()
 
     def bindings(error: Exception) -> None:
         def fail() -> None:
@@ -189,12 +204,15 @@ def test_libraries_and_drivers_that_are_missing(monkeypatch: pytest.MonkeyPatch)
     importing({"pycuda": none["pycuda"]})
     bindings(RuntimeError('"cuda" is an NVIDIA driver library'))
     with pytest.raises(DeviceError, match=r"cuda-bindings found none that serves: \"cuda\" is an"):
-        devices.opened()
+        devices.open_driver()
     bindings(DriverError("cuInit", "no CUDA-capable device is detected"))
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "7")
-    with pytest.raises(DeviceError, match=r"no CUDA device under CUDA_VISIBLE_DEVICES='7': cuda-bi"
-                       r"ndings was told by cuInit: no CUDA-capable"):
-        devices.opened()
+    with pytest.raises(
+        DeviceError,
+        match=r"no CUDA device under CUDA_VISIBLE_DEVICES='7': cuda-bi"
+        r"ndings was told by cuInit: no CUDA-capable",
+    ):
+        devices.open_driver()
 
 
 def test_what_libraries_say() -> None:
@@ -208,20 +226,23 @@ def test_what_libraries_say() -> None:
 
     own, other = object.__new__(PyCudaDriver), object.__new__(BindingsDriver)
     own.cu = Fake(Error=Error)
-    other.cu = Fake(cuInit=lambda flags: (100,), cuCtxGetId=lambda *_: (0, 3, 4),
-                    cuGetErrorString=lambda code: (0, b"no device" * (code == 100)))  # fmt: skip
+    other.cu = Fake(
+        cuInit=lambda flags: (100,),
+        cuCtxGetId=lambda *_: (0, 3, 4),
+        cuGetErrorString=lambda code: (0, b"no device" * (code == 100)),
+    )
 
-    with pytest.raises(RoomError, match="cuMemAlloc: out of memory - 3"):
+    with pytest.raises(OutOfDeviceMemoryError, match="cuMemAlloc: out of memory - 3"):
         own.call(failing)
     with pytest.raises(DriverError, match="cuInit: no device") as error:
         other.call("cuInit", 0)
-    assert error.value.trouble is Trouble.OTHER and other.call("cuCtxGetId", 1) == (3, 4)
+    assert error.value.failure is DriverFailure.OTHER and other.call("cuCtxGetId", 1) == (3, 4)
 
 
 def test_pycuda_without_bindings() -> None:
     """What PyCUDA lacks is said with the package that has it."""
     driver = object.__new__(PyCudaDriver)
-    driver.rest, driver.name = None, "PyCUDA 2026.1"
+    driver.bindings, driver.name = None, "PyCUDA 2026.1"
 
     with pytest.raises(DriverError, match="graph: PyCUDA 2026.1 has none; pip install cuda-b"):
         driver.graph([])

@@ -21,8 +21,21 @@ def test_bindings() -> None:
     In a process of its own, which then has a driver.
     """
     pytest.importorskip("cuda.bindings.driver", reason="cuda-bindings is not installed")
-    command = (sys.executable, "-m", "pytest", "-q", "-p", "tests.emulator.libcuda", "-m", "cuda",
-               "-p", "no:cacheprovider", "-p", "no:xdist", "tests/runtime/cuda/test_run.py")
+    command = (
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "tests.emulator.libcuda",
+        "-m",
+        "cuda",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:xdist",
+        "tests/runtime/cuda/test_run.py",
+    )
     environ = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST")}
     done = subprocess.run(
         (*command, "-k", FEW), cwd=ROOT, env=environ, capture_output=True, text=True

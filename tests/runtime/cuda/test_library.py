@@ -9,9 +9,16 @@ import pytest
 
 import passkit as pk
 from passkit.runtime.cuda import cublaslt, cudnn
-from passkit.runtime.cuda.arranging import bare
+from passkit.runtime.cuda.cudnn import unpadded_geometry
 from passkit.runtime.cuda.driver import DriverError
-from passkit.runtime.cuda.shared import CUBLASLT, CUDNN, MissingError, Shared, asked, opened
+from passkit.runtime.cuda.libraries import (
+    CUBLASLT,
+    CUDNN,
+    SharedLibrary,
+    UnsupportedError,
+    call_library,
+    load_library,
+)
 from passkit.runtime.native.onednn import Geometry
 from passkit.runtime.program import FilterGradient, Library
 from passkit.values import dtype as dt
@@ -44,16 +51,29 @@ def normal(rng: Any, *shape: int, dtype: str = "float32") -> Any:
 def test_products(machine: Any, rng: Any) -> None:
     """Transposes, batches, broadcast ones, nothing to sum and nothing at all, in one program."""
     shapes = {
-        "a": ("n", 16), "b": (16, 8), "c": (8, 16), "d": (16, "n"), "e": (3, 5, 16),
-        "f": (3, 16, 4), "g": (2, 1, 4, 6), "h": (3, 6, 5), "i": (4, 0), "j": (0, 3), "v": (16,),
-    }  # fmt: skip
+        "a": ("n", 16),
+        "b": (16, 8),
+        "c": (8, 16),
+        "d": (16, "n"),
+        "e": (3, 5, 16),
+        "f": (3, 16, 4),
+        "g": (2, 1, 4, 6),
+        "h": (3, 6, 5),
+        "i": (4, 0),
+        "j": (0, 3),
+        "v": (16,),
+    }
     x = {k: pk.var(k, s) for k, s in shapes.items()}
     pairs = [
-        o.matmul(x["a"], x["b"]), o.matmul(x["a"], o.matrix_transpose(x["c"])),
-        o.matmul(o.matrix_transpose(x["d"]), x["b"]), o.matmul(x["e"], x["f"]),
-        o.matmul(x["e"], x["b"]), o.matmul(x["g"], x["h"]), o.matmul(x["i"], x["j"]),
+        o.matmul(x["a"], x["b"]),
+        o.matmul(x["a"], o.matrix_transpose(x["c"])),
+        o.matmul(o.matrix_transpose(x["d"]), x["b"]),
+        o.matmul(x["e"], x["f"]),
+        o.matmul(x["e"], x["b"]),
+        o.matmul(x["g"], x["h"]),
+        o.matmul(x["i"], x["j"]),
         o.matvec(x["a"], x["v"]),
-    ]  # fmt: skip
+    ]
     graph = pk.Graph(pairs)
     exe = pk.compile(graph, target="cuda")
     for n in (7, 0):
@@ -76,9 +96,11 @@ def test_sums_of_products(flips: tuple[bool, bool], dtype: str, machine: Any, rn
         return shape[::-1] if flip else shape
 
     steps = (16, "k", 5)
-    shapes = {f"{side}{k}": turned((m, step) if side == "a" else (step, m), flip)
-              for k, step in enumerate(steps)
-              for side, m, flip in (("a", "n", flips[0]), ("b", 8, flips[1]))}  # fmt: skip
+    shapes = {
+        f"{side}{k}": turned((m, step) if side == "a" else (step, m), flip)
+        for k, step in enumerate(steps)
+        for side, m, flip in (("a", "n", flips[0]), ("b", 8, flips[1]))
+    }
     inputs = [pk.var(name, shape, dtype) for name, shape in shapes.items()]
     graph = pk.Graph([o.matmul_sum(*inputs, transpose_a=flips[0], transpose_b=flips[1])])
     exe = on_cuda(graph, host=("library",))
@@ -95,8 +117,9 @@ def test_sums_of_products(flips: tuple[bool, bool], dtype: str, machine: Any, rn
 
 def test_sums_of_nothing(machine: Any) -> None:
     """They are zeros, whatever lay there."""
-    graph = pk.Graph([o.matmul_sum(*(pk.var(f"x{k}", ("n", "k")) for k in range(4)),
-                                   transpose_a=True)])  # fmt: skip
+    graph = pk.Graph(
+        [o.matmul_sum(*(pk.var(f"x{k}", ("n", "k")) for k in range(4)), transpose_a=True)]
+    )
     exe = on_cuda(graph, host=("library",))
     for n in (3, 0):
         (found,) = exe({f"x{k}": np.ones((n, 6), np.float32) for k in range(4)})
@@ -122,10 +145,14 @@ def test_epilogues(machine: Any, rng: Any) -> None:
     cases = {
         1: [o.matmul(x, w) + b],
         2: [o.matmul(o.tanh(x), w) + b, o.matmul(o.expand_dims(x, 0), w) + b],
-        0: [o.relu(o.matmul(x, w) + b), product + b, o.sort(product, axis=1),
+        0: [
+            o.relu(o.matmul(x, w) + b),
+            product + b,
+            o.sort(product, axis=1),
             o.matmul(half, w.astype(np.float16)) + b.astype(np.float16),
-            o.matmul(x, w) + normal(rng, 30, 8)],
-    }  # fmt: skip
+            o.matmul(x, w) + normal(rng, 30, 8),
+        ],
+    }
     for wanted, outputs in cases.items():
         graph = pk.Graph(outputs)
         exe = pk.compile(graph, target="cuda")
@@ -174,19 +201,31 @@ def test_convolutions_of_nothing(
 
 def test_convolutions(machine: Any, rng: Any) -> None:
     """Strides, dilations, groups, one axis and three; filters are laid out and taken there once."""
-    w = {k: normal(rng, *s) for k, s in {
-        "plain": (3, 3, 4, 6), "grouped": (3, 2, 2, 6), "line": (3, 4, 5), "solid": (2, 2, 2, 4, 3),
-    }.items()}  # fmt: skip
+    w = {
+        k: normal(rng, *s)
+        for k, s in {
+            "plain": (3, 3, 4, 6),
+            "grouped": (3, 2, 2, 6),
+            "line": (3, 4, 5),
+            "solid": (2, 2, 2, 4, 3),
+        }.items()
+    }
     x, line = pk.var("x", ("n", 9, 8, 4)), pk.var("l", (2, 11, 4))
     solid = pk.var("s", (1, 4, 5, 6, 4))
-    graph = pk.Graph([
-        o.conv2d(x, w["plain"], padding="SAME"),
-        o.conv2d(o.exp(x), w["plain"], strides=(2, 2), padding="VALID"),
-        o.conv1d(line, w["line"], padding="VALID"), o.conv3d(solid, w["solid"], padding="VALID"),
-    ])  # fmt: skip
+    graph = pk.Graph(
+        [
+            o.conv2d(x, w["plain"], padding="SAME"),
+            o.conv2d(o.exp(x), w["plain"], strides=(2, 2), padding="VALID"),
+            o.conv1d(line, w["line"], padding="VALID"),
+            o.conv3d(solid, w["solid"], padding="VALID"),
+        ]
+    )
     exe = pk.compile(graph, target="cuda")
-    feeds = {"x": normal(rng, 2, 9, 8, 4), "l": normal(rng, 2, 11, 4),
-             "s": normal(rng, 1, 4, 5, 6, 4)}  # fmt: skip
+    feeds = {
+        "x": normal(rng, 2, 9, 8, 4),
+        "l": normal(rng, 2, 11, 4),
+        "s": normal(rng, 1, 4, 5, 6, 4),
+    }
     agrees(graph, feeds, exe(feeds), rtol=1e-4)
     first = exe.stats["bytes_uploaded"]
     agrees(graph, feeds, exe(feeds), rtol=1e-4)
@@ -205,10 +244,13 @@ def test_arranged_convolutions(dtype: str, machine: Any, rng: Any) -> None:
     """
     x, line = pk.var("x", ("n", 6, 7, 2), dtype), pk.var("l", (2, 8, 4), dtype)
     w, v = pk.var("w", (3, 2, 2, 5), dtype), normal(rng, 3, 4, 5, dtype=dtype)
-    graph = pk.Graph([
-        o.conv2d(x, w, padding="VALID"), o.conv2d(x, w, strides=(2, 2), padding="SAME"),
-        o.conv1d(line, v, strides=(2,), padding="SAME"),
-    ])  # fmt: skip
+    graph = pk.Graph(
+        [
+            o.conv2d(x, w, padding="VALID"),
+            o.conv2d(x, w, strides=(2, 2), padding="SAME"),
+            o.conv1d(line, v, strides=(2,), padding="SAME"),
+        ]
+    )
     exe = pk.compile(graph, target="cuda")
     feeds = {"w": normal(rng, 3, 2, 2, 5, dtype=dtype), "l": normal(rng, 2, 8, 4, dtype=dtype)}
     tolerance = {"float32": 1e-5, "float64": 1e-13, "float16": 2e-3, "bfloat16": 1e-2}[dtype]
@@ -222,8 +264,9 @@ def test_arranged_convolutions(dtype: str, machine: Any, rng: Any) -> None:
     if isinstance(machine, FakeDriver):
         names = {f.name.rsplit("_", 1)[0] for f in machine.functions}
         assert names >= {"turned", "bordered"}
-    nothing = bare(Geometry(1, (1, 6, 9), 2, 2, (1, 3, 3), (1, 2, 3), (1, 2, 2), (0, -1, 1),
-                            (1, 1, 2), 1))  # fmt: skip
+    nothing = unpadded_geometry(
+        Geometry(1, (1, 6, 9), 2, 2, (1, 3, 3), (1, 2, 3), (1, 2, 2), (0, -1, 1), (1, 1, 2), 1)
+    )
     assert (nothing.size, nothing.before) == ((1, 5, 9), (0, 0, 0))
 
 
@@ -235,8 +278,11 @@ def test_gradients_of_filters(padding: str, strides: int, machine: Any, rng: Any
     y = o.conv2d(x, w, **how)
     graph = pk.Graph(pk.gradients([o.reduce_sum(o.square(y))], [w]))
     exe = pk.compile(graph, target="cuda")
-    assert [s.contract for s in exe.steps
-            if isinstance(s, Library) and isinstance(s.contract, FilterGradient)]  # fmt: skip
+    assert [
+        s.contract
+        for s in exe.steps
+        if isinstance(s, Library) and isinstance(s.contract, FilterGradient)
+    ]
     feeds = {"x": normal(rng, 2, 8, 7, 3), "w": normal(rng, 3, 2, 3, 5)}
     for _ in range(2):
         agrees(graph, feeds, exe(feeds), rtol=1e-4)
@@ -259,29 +305,29 @@ def test_what_stays_on_the_host(fake: FakeDriver, rng: Any) -> None:
     unable = pk.compile(product, target="cuda")
     feeds = {"x": normal(rng, 3, 4), "y": normal(rng, 4, 5)}
     agrees(product, feeds, unable(feeds), rtol=1e-5)
-    assert "cuBLASLt has no product for Numbers" in unable.stats["on_host_because"][0]
+    assert "cuBLASLt has no product for MatmulShape" in unable.stats["on_host_because"][0]
     numbers = Geometry(1, (1, 6, 6), 2, 2, (1, 3, 3), (1, 4, 4), (1, 1, 1), (0, 0, 0), (1, 1, 1), 1)
-    with pytest.raises(MissingError, match=r"no convolution for .* whose bits repeat"):
-        cudnn.Cudnn().prepared(numbers, dt.float32)
+    with pytest.raises(UnsupportedError, match=r"no convolution for .* with reproducible bits"):
+        cudnn.Cudnn().convolution(numbers, dt.float32)
     padded = numbers._replace(result=(1, 6, 6))
-    with pytest.raises(MissingError, match=r"results of \(1, 4, 4\) in place of \(1, 6, 6\)"):
-        cudnn.Cudnn().prepared(padded, dt.float32)
+    with pytest.raises(UnsupportedError, match=r"results of \(1, 4, 4\) in place of \(1, 6, 6\)"):
+        cudnn.Cudnn().convolution(padded, dt.float32)
     with fake.current():
         library = cublaslt.CublasLt(9)
-    plain = cublaslt.Numbers(dt.float32, 3, 5, 4, False, False)
-    with pytest.raises(MissingError, match=r"no product for Numbers\(dtype=float32, m=3"):
-        library.prepared(plain, 16)
+    plain = cublaslt.MatmulShape(dt.float32, 3, 5, 4, False, False)
+    with pytest.raises(UnsupportedError, match=r"no product for MatmulShape\(dtype=float32, m=3"):
+        library.matmul(plain, 16)
     fake.libraries.lt.counts["failing"] = fake.libraries.dnn.counts["failing"] = 1
-    with pytest.raises(MissingError, match="cublasLtMatmulAlgoGetHeuristic: status 7"):
-        library.prepared(plain, 16)
-    with pytest.raises(MissingError, match="ForwardAlgorithm_v7: status 3000"):
-        cudnn.Cudnn().prepared(numbers, dt.float32)
-    with pytest.raises(MissingError, match="float16, bfloat16, not for int32"):
-        cudnn.Cudnn().prepared(numbers, dt.int32)
+    with pytest.raises(UnsupportedError, match="cublasLtMatmulAlgoGetHeuristic: status 7"):
+        library.matmul(plain, 16)
+    with pytest.raises(UnsupportedError, match="ForwardAlgorithm_v7: status 3000"):
+        cudnn.Cudnn().convolution(numbers, dt.float32)
+    with pytest.raises(UnsupportedError, match="float16, bfloat16, not for int32"):
+        cudnn.Cudnn().convolution(numbers, dt.int32)
 
 
 @pytest.mark.parametrize("absent", [CUBLASLT, CUDNN])
-def test_a_library_that_is_missing(absent: Shared, rng: Any) -> None:
+def test_a_library_that_is_missing(absent: SharedLibrary, rng: Any) -> None:
     """Its steps run on the host, and are counted with what installs it."""
     w, filters = normal(rng, 8, 5), normal(rng, 3, 3, 2, 2)
     x, image = pk.var("x", (4, 8)), pk.var("image", (1, 5, 5, 2))
@@ -309,9 +355,10 @@ def test_arrays_off_their_addresses(fake: FakeDriver, rng: Any) -> None:
         spots = [where + 4, where + 256, where + 512, where + 1024]
         for at, array in zip(spots, (x, y, bias), strict=False):
             fake.upload(at, array.reshape(-1).view(np.uint8), stream)
-        numbers = cublaslt.Numbers(dt.float32, 3, 4 + 1, 4, False, False,
-                                   epilogue=cublaslt.Epilogue.BIAS)  # fmt: skip
-        made = library.prepared(numbers, 4)
+        numbers = cublaslt.MatmulShape(
+            dt.float32, 3, 4 + 1, 4, False, False, epilogue=cublaslt.LtEpilogue.BIAS
+        )
+        made = library.matmul(numbers, 4)
         a, b, c = spots[0], spots[1], spots[3]
         made.enqueue(a, b, c, where + 2048, stream, bias=spots[2])
         found = np.empty(60, np.uint8)
@@ -319,27 +366,27 @@ def test_arrays_off_their_addresses(fake: FakeDriver, rng: Any) -> None:
         fake.finish(stream)
         np.testing.assert_allclose(found.view(np.float32).reshape(3, 5), x @ y + bias, rtol=1e-5)
         with pytest.raises(AssertionError, match="off their alignment"):
-            library.prepared(numbers, 16).enqueue(a, b, c, where + 2048, stream, bias=spots[2])
+            library.matmul(numbers, 16).enqueue(a, b, c, where + 2048, stream, bias=spots[2])
         held = len(library.dll.held)
         del made
         assert len(library.dll.held) == held - 4
 
 
 def test_calls_that_fail(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A status is an error of the driver; a library that does not begin is not there."""
+    """A status is an error of the driver; a library that does not start is not available."""
 
     class Broken:
         def cublasLtCreate(self, handle: Any) -> int:  # noqa: N802
             return 1
 
     with pytest.raises(DriverError, match="cublasLtCreate: status 1"):
-        asked(Broken(), "cublasLtCreate", None)
+        call_library(Broken(), "cublasLtCreate", None)
     with faked(absent=()):
-        monkeypatch.setattr(cublaslt, "opened", lambda library: Broken())
+        monkeypatch.setattr(cublaslt, "load_library", lambda library: Broken())
         x = pk.var("x", (3, 4))
         exe = pk.compile(pk.Graph([o.matmul(x, x, transpose_b=True)]), target="cuda")
         exe(x=np.ones((3, 4), np.float32))
         (reason,) = exe.stats["on_host_because"]
-    assert "does not begin: cublasLtCreate: status 1" in reason
-    with pytest.raises(MissingError, match="no none, pip install nothing-at-all"):
-        opened(Shared("none", ("libnone.so.77",), ("nothing-at-all",)))
+    assert "does not start: cublasLtCreate: status 1" in reason
+    with pytest.raises(UnsupportedError, match="no none, pip install nothing-at-all"):
+        load_library(SharedLibrary("none", ("libnone.so.77",), ("nothing-at-all",)))

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from passkit.errors import MissingDependencyError
-from passkit.runtime.cuda import build, nvrtc
-from passkit.runtime.cuda.nvrtc import Nvrtc, RefusedError
+from passkit.runtime.cuda import compiler as compilers
+from passkit.runtime.cuda.compiler import CompiledImage, Nvrtc, NvrtcError
 from tests.planned import plan
 
 LOG = b"ptxas info : 24 bytes spill stores, 8 bytes spill loads\nptxas info : Used 40 registers\0"
-SASS = ("--gpu-architecture=sm_90", *nvrtc.OPTIONS)
+SASS = ("--gpu-architecture=sm_90", *compilers.OPTIONS)
 
 
 class Bindings:
@@ -86,25 +86,26 @@ def put(what: bytes, into: bytes) -> tuple[int]:
 def test_what_it_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     """A text and options; machine code with registers and spills, or its log, come back."""
     own = Bindings()
-    monkeypatch.setattr(nvrtc, "import_module", lambda name: own)
+    monkeypatch.setattr(compilers, "import_module", lambda name: own)
     compiler = Nvrtc()
     image = compiler.compile("right", SASS)
 
     assert (str(compiler), compiler.architectures) == ("NVRTC 13.5", (75, 90))
     assert (image.code, image.registers, image.spills) == (b"\x7fELF", 40, 24)
     assert own.options[0] == b"--gpu-architecture=sm_90" and b"--fmad=false" in own.options
-    with pytest.raises(RefusedError, match="24 bytes spill stores"):
+    with pytest.raises(NvrtcError, match="24 bytes spill stores"):
         compiler.compile("wrong", SASS)
-    with pytest.raises(RefusedError, match="nvrtcCreateProgram: NVRTC_ERROR_5"):
+    with pytest.raises(NvrtcError, match="nvrtcCreateProgram: NVRTC_ERROR_5"):
         compiler.compile("impossible", SASS)
     assert not own.programs
-    assert build.unpacked(build.packed(image)) == image
+    assert CompiledImage.from_bytes(image.to_bytes()) == image
 
 
 def test_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither the bindings nor the library are there: the command that installs both."""
-    monkeypatch.setattr(nvrtc, "import_module", {}.__getitem__)
+    monkeypatch.setattr(compilers, "import_module", {}.__getitem__)
     for error in (ImportError("No module named 'cuda'"), RuntimeError("nvrtc was not found")):
+
         def find(name: str, error: Exception = error) -> Fake:
             def version() -> None:
                 raise error
@@ -113,7 +114,7 @@ def test_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
                 raise error
             return Fake(nvrtcVersion=version)
 
-        monkeypatch.setattr(nvrtc, "import_module", find)
+        monkeypatch.setattr(compilers, "import_module", find)
         with pytest.raises(MissingDependencyError, match=f"loading it says: {error}; pip install"):
             Nvrtc()
 
@@ -121,14 +122,14 @@ def test_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_of_this_machine() -> None:
     """The real one makes code for a device that is not here, and names what it does not know."""
     pytest.importorskip("cuda.bindings.nvrtc", reason="cuda-bindings is not installed")
-    compiler = nvrtc.nvrtc()
+    compiler = compilers.nvrtc()
     text = "x: f32[n, 512]; return mul(div(x, 2), add(erf(mul(x, 0.7071)), 1))"
     (kernel,) = plan(text, target="cuda").attrs["kernel"].values()
-    image = compiler.compile(build.program_text(kernel), SASS)
+    image = compiler.compile(compilers.program_text(kernel), SASS)
 
     assert image.code.startswith(b"\x7fELF")
     assert image.registers is not None and 8 < image.registers < 64 and image.spills == 0
-    wrong = build.program_text(kernel).replace("erff(", "erg(")
+    wrong = compilers.program_text(kernel).replace("erff(", "erg(")
     line, *_ = (k for k, x in enumerate(kernel.source.splitlines(), 1) if "erff(" in x)
-    with pytest.raises(RefusedError, match=rf'{kernel.name}.cu\({line}\): error: .*"erg"'):
+    with pytest.raises(NvrtcError, match=rf'{kernel.name}.cu\({line}\): error: .*"erg"'):
         compiler.compile(wrong, SASS)

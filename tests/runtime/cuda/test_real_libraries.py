@@ -11,9 +11,23 @@ from typing import Any
 
 import pytest
 
-from passkit.runtime.cuda.cublaslt import SIDES, Describe, Epilogue, Multiply, Numbers, Prefer
-from passkit.runtime.cuda.cudnn import Convolve, axes_of
-from passkit.runtime.cuda.shared import CUBLASLT, CUDNN, MissingError, Shared, asked, opened
+from passkit.runtime.cuda.cublaslt import (
+    ALIGNMENT_ATTRIBUTES,
+    LtEpilogue,
+    LtMatmul,
+    MatmulAttribute,
+    MatmulShape,
+    PreferenceAttribute,
+)
+from passkit.runtime.cuda.cudnn import CudnnConvolution, axes_of
+from passkit.runtime.cuda.libraries import (
+    CUBLASLT,
+    CUDNN,
+    SharedLibrary,
+    UnsupportedError,
+    call_library,
+    load_library,
+)
 from passkit.runtime.native.onednn import Geometry
 from passkit.values.dtype import dtype_of
 
@@ -21,37 +35,47 @@ from passkit.values.dtype import dtype_of
 class Real:
     """A library without a handle, which only a device has."""
 
-    def __init__(self, library: Shared) -> None:
+    def __init__(self, library: SharedLibrary) -> None:
         try:
-            self.dll = opened(library)
-        except MissingError as error:
+            self.dll = load_library(library)
+        except UnsupportedError as error:
             pytest.skip(str(error))
-        self.handle, self.most = c_void_p(), 1 << 20
+        self.handle = c_void_p()
 
     def __call__(self, name: str, *arguments: Any) -> None:
         """Call a function."""
-        asked(self.dll, name, *arguments)
+        call_library(self.dll, name, *arguments)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
 def test_cublaslt(dtype: str) -> None:
     """Products are described as they were meant: extents, leading dimensions, steps, epilogue."""
     library = Real(CUBLASLT)
-    numbers = Numbers(dtype_of(dtype), 3, 5, 4, True, False, 2, (12, 20, 15), Epilogue.BIAS)
-    made = Multiply(library, numbers)  # type: ignore[arg-type]
-    made._describe(Describe.BIAS_POINTER, c_void_p(4096))
+    numbers = MatmulShape(dtype_of(dtype), 3, 5, 4, True, False, 2, (12, 20, 15), LtEpilogue.BIAS)
+    made = LtMatmul(library, numbers)  # type: ignore[arg-type]
+    made.set(MatmulAttribute.BIAS_POINTER, c_void_p(4096))
 
     def told(what: str, of: Any, key: int, kind: Any) -> Any:
         found, size = kind(), c_size_t()
-        library(f"cublasLt{what}GetAttribute", of, c_int(key), byref(found),
-                c_size_t(ctypes.sizeof(found)), byref(size))  # fmt: skip
+        library(
+            f"cublasLt{what}GetAttribute",
+            of,
+            c_int(key),
+            byref(found),
+            c_size_t(ctypes.sizeof(found)),
+            byref(size),
+        )
         assert size.value == ctypes.sizeof(found)
         return found.value
 
-    kinds = {Describe.TRANSPOSE_A: c_int, Describe.TRANSPOSE_B: c_int, Describe.EPILOGUE: c_int,
-             Describe.BIAS_POINTER: c_void_p}  # fmt: skip
+    kinds = {
+        MatmulAttribute.TRANSPOSE_A: c_int,
+        MatmulAttribute.TRANSPOSE_B: c_int,
+        MatmulAttribute.EPILOGUE: c_int,
+        MatmulAttribute.BIAS_POINTER: c_void_p,
+    }
     said = [told("MatmulDesc", made.description, k, kind) for k, kind in kinds.items()]
-    assert said == [0, 1, Epilogue.BIAS, 4096]
+    assert said == [0, 1, LtEpilogue.BIAS, 4096]
     rows = c_uint64, c_uint64, c_int64, c_int, c_int64
     layouts = [
         tuple(told("MatrixLayout", x, k, kind) for k, kind in enumerate(rows, 2))
@@ -60,10 +84,18 @@ def test_cublaslt(dtype: str) -> None:
     assert layouts == [(5, 4, 5, 2, 20), (3, 4, 3, 2, 12), (5, 3, 5, 2, 15)]
     preference = c_void_p()
     library("cublasLtMatmulPreferenceCreate", byref(preference))
-    values = {Prefer.WORKSPACE: c_uint64(1), Prefer.REDUCTIONS: c_uint32(2)}
-    for key, value in {**values, **{s: c_uint32(16) for s in SIDES}}.items():
-        library("cublasLtMatmulPreferenceSetAttribute", preference, c_int(key), byref(value),
-                c_size_t(ctypes.sizeof(value)))  # fmt: skip
+    values = {
+        PreferenceAttribute.WORKSPACE: c_uint64(1),
+        PreferenceAttribute.REDUCTIONS: c_uint32(2),
+    }
+    for key, value in {**values, **{s: c_uint32(16) for s in ALIGNMENT_ATTRIBUTES}}.items():
+        library(
+            "cublasLtMatmulPreferenceSetAttribute",
+            preference,
+            c_int(key),
+            byref(value),
+            c_size_t(ctypes.sizeof(value)),
+        )
     library("cublasLtMatmulPreferenceDestroy", preference)
 
 
@@ -77,7 +109,7 @@ WIDE = Geometry(2, (1, 1, 11), 4, 5, (1, 1, 3), (1, 1, 7), (1, 1, 1), (0, 0, 0),
 def test_cudnn(c: Geometry) -> None:
     """It computes the extents of the result that we plan, and has channels last in memory."""
     library = Real(CUDNN)
-    made = Convolve(library, c, dtype_of("float32"))  # type: ignore[arg-type]
+    made = CudnnConvolution(library, c, dtype_of("float32"))  # type: ignore[arg-type]
     source, filters, how, result = made.descriptors
     axes = axes_of(c)
     dims = (c_int * (len(axes) + 2))()

@@ -11,10 +11,9 @@ import pytest
 
 import passkit as pk
 from passkit.errors import DeviceError
-from passkit.runtime.cuda.device import device
+from passkit.runtime.cuda.device import device, pool_of
 from passkit.runtime.cuda.driver import DriverError
-from passkit.runtime.cuda.pool import pool_of
-from passkit.runtime.cuda.scratch import Scratch
+from passkit.runtime.cuda.graphs import SegmentWorkspace
 from tests.cuda import on_cuda
 from tests.emulator.fake import FakeDriver, Fault, faked
 from tests.emulator.libraries import FakeLt
@@ -40,10 +39,14 @@ def planted(fake: FakeDriver, rng: Any, plant: Callable[[], None]) -> pk.Graph:
     return graph
 
 
-@pytest.mark.parametrize("call, said", [
-    ("capture", "operation not supported"), ("cublasLtMatmul", "status 14"),
-    ("launch", "too many resources requested for launch"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "call, said",
+    [
+        ("capture", "operation not supported"),
+        ("cublasLtMatmul", "status 14"),
+        ("launch", "too many resources requested for launch"),
+    ],
+)
 def test_what_cannot_be_recorded(call: str, said: str, fake: FakeDriver, rng: Any) -> None:
     """One warning, and one by one from then on; other programs' graphs are recorded."""
     with pytest.warns(UserWarning, match=f"{SLOW}.*{call}: {said}"):
@@ -104,7 +107,7 @@ def test_no_room_for_a_graph(fake: FakeDriver, rng: Any) -> None:
 
 def test_a_driver_without_graphs(fake: FakeDriver, rng: Any) -> None:
     """Each step is enqueued by itself."""
-    fake.graphs = False
+    fake.supports_graphs = False
     exe = on_cuda(layer(), host=("library",))
     for _ in range(3):
         exe(x=normal(rng, 30, 16))
@@ -130,28 +133,28 @@ def test_nodes_that_are_not_changed(fake: FakeDriver, rng: Any) -> None:
 def test_scratch(machine: Any) -> None:
     """A step's arrays lie behind each other, and where the last step's did."""
     own = device()
-    with own.used("a test"):
+    with own.active("a test"):
         pool = pool_of(own)
         sizes = (1, 600, 512)
-        scratch = Scratch(pool)
+        scratch = SegmentWorkspace(pool)
         for _ in range(2):
-            scratch.begin()
+            scratch.begin_step()
             assert len({scratch.take(n).address for n in (1, 2, 3)}) == 1, "the pool's, given back"
-            scratch.begin()
+            scratch.begin_step()
             assert all(scratch.take(n).address for n in sizes)
-        assert scratch.most == 512 + 1024 + 512
-        whole = Scratch(pool, 4096, scratch.most)
+        assert scratch.needed == 512 + 1024 + 512
+        whole = SegmentWorkspace(pool, 4096, scratch.needed)
         for _ in range(2):
-            whole.begin()
+            whole.begin_step()
             assert [whole.take(n).address - 4096 for n in sizes] == [0, 512, 1536]
-    assert whole.most == scratch.most
+    assert whole.needed == scratch.needed
 
 
 def test_drivers_record(machine: Any) -> None:
     """What a function enqueues is done by each replay, and not before; a fault leaves no trace."""
     own = device()
     driver = own.driver
-    with own.used("a test"):
+    with own.active("a test"):
         side = driver.stream()
         where = driver.allocate(1024)
         driver.fill(where, 1, 1024, own.queue.stream)

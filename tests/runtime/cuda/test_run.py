@@ -15,9 +15,9 @@ import passkit as pk
 from passkit.errors import DeviceError, FeedError
 from passkit.graph.node import constant
 from passkit.plan.target import target_of
-from passkit.runtime.cuda.device import device
-from passkit.runtime.cuda.pool import pool_of, size_class
-from passkit.runtime.device.dlpack import taken
+from passkit.runtime.cuda.device import device, pool_of
+from passkit.runtime.device.dlpack import import_capsule
+from passkit.runtime.device.pool import size_class
 from tests.cuda import on_cuda
 from tests.planned import agrees
 
@@ -101,7 +101,7 @@ def test_a_graph_at_other_addresses(machine: Any, rng: Any) -> None:
     for _ in range(4):
         feeds = {"x": normal(rng, 50)}
         agrees(graph, feeds, exe(feeds), rtol=1e-5)
-        with device().used("a test"):
+        with device().active("a test"):
             held += [pool_of(device()).take(200) for _ in range(4)]
 
     assert machine.calls("graph") == [3] and {0, 1, 2} == set(machine.calls("change"))
@@ -119,12 +119,12 @@ def test_memory_is_used_again_and_given_back(machine: Any, rng: Any) -> None:
         exe(x=normal(rng, n, 64))
     assert len(machine.calls("allocate")) == before
 
-    assert pool.active == size_class(64 * 4)  # the constant
+    assert pool.active_nbytes == size_class(64 * 4)  # the constant
     del exe
     gc.collect()
-    assert pool.active == 0
-    with device().used("a test"):
-        pool.free()
+    assert pool.active_nbytes == 0
+    with device().active("a test"):
+        pool.allocator.free_idle()
     assert len(machine.calls("free")) == len(machine.calls("allocate"))
     assert sorted(machine.calls("free")) == sorted(set(machine.calls("free")))
 
@@ -132,12 +132,14 @@ def test_memory_is_used_again_and_given_back(machine: Any, rng: Any) -> None:
 def test_no_room() -> None:
     """What the driver says of it is understood: what is idle is freed, then it is an error."""
     pool = pool_of(device())
-    with device().used("a test"), device().used("another one inside"):
+    with device().active("a test"), device().active("another one inside"):
         held = [pool.take(1 << 20), pool.take(1 << 20)]
         held.pop()
-        with pytest.raises(DeviceError, match=r"no room for .*iB more: 1 MiB of its .*iB are in"):
+        with pytest.raises(
+            DeviceError, match=r"no memory left for .*iB more: 1 MiB of its .*iB are in"
+        ):
             pool.take(device().limits.global_nbytes)
-    assert not any(pool.idle.values())
+    assert not any(pool.allocator.idle.values())
 
 
 def test_libraries_run_on_the_host(rng: Any) -> None:
@@ -160,8 +162,9 @@ def test_state_and_results_of_all_kinds(rng: Any) -> None:
     total = pk.state("total", np.zeros((3, 50), np.float32))
     x = pk.var("x", (3, 50))
     y = o.exp(total)
-    graph = pk.Graph([o.assign(total, total * 0.5 + x), y, x, o.reshape(y, (-1,)),
-                      constant(np.arange(3.0))])  # fmt: skip
+    graph = pk.Graph(
+        [o.assign(total, total * 0.5 + x), y, x, o.reshape(y, (-1,)), constant(np.arange(3.0))]
+    )
     exe, other = on_cuda(graph), pk.compile(graph)
 
     for _ in range(3):
@@ -219,7 +222,7 @@ def test_phases_wait_for_each_other(machine: Any, rng: Any) -> None:
         agrees(more, feeds, exe(feeds), rtol=1e-4)
         changes.append(len(machine.calls("change")))
         if n == 1:  # the nodes of a graph have other arguments from now on
-            with device().used("a test"):
+            with device().active("a test"):
                 held += [pool_of(device()).take(8_000) for _ in range(4)]
     # New memory may come in any order; from then on the lowest is first.
     assert machine.calls("graph") == [2] and changes[:2] == [0, 0]
@@ -255,9 +258,13 @@ class Foreign:
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        told = {"shape": self.array.shape, "typestr": self.array.dtype.str, "version": 3,
-                "data": (self.buffer.address, False),
-                "stream": self.driver.handle(self.stream)}  # fmt: skip
+        told = {
+            "shape": self.array.shape,
+            "typestr": self.array.dtype.str,
+            "version": 3,
+            "data": (self.buffer.address, False),
+            "stream": self.driver.handle(self.stream),
+        }
         return {**told, **self.told}
 
     def put(self, array: Any) -> None:
@@ -289,7 +296,7 @@ def test_arrays_of_other_libraries(machine: Any, rng: Any) -> None:
         first.put(feed)
         machine.log.clear()
         assert exe({"x": first}, out=outs)[0] is outs[0]
-        assert len(machine.calls("follow")) == 3
+        assert len(machine.calls("wait_for")) == 3
         agrees(graph, {"x": feed}, [a.get() for a in outs], rtol=1e-5)
         assert exe.stats["bytes_uploaded"] == exe.stats["bytes_downloaded"] == feed.nbytes
     found = exe(x=first)
@@ -297,16 +304,26 @@ def test_arrays_of_other_libraries(machine: Any, rng: Any) -> None:
     assert isinstance(found[0], np.ndarray) and exe.stats["copies"] == 0
 
     for value in (Foreign((9, 40), "float64"), Foreign((40,)), Foreign((9, 40), strides=(4, 36))):
-        with pytest.raises(FeedError, match=r"input 'x' needs float32\[n, 40\], got a .*float.* on"
-                           " the device; pass one whose elements"):
+        with pytest.raises(
+            FeedError,
+            match=r"input 'x' needs float32\[n, 40\], got a .*float.* on"
+            " the device; pass one whose elements",
+        ):
             exe(x=value)
     mine = outs[0].buffer.address
-    for k, wrong in enumerate([
-        Foreign((8, 40)), Foreign((9, 40), data=(mine, True)), Foreign((9, 40), data=(mine, False)),
-        Foreign((9, 40), data=(first.buffer.address + 64, False)),
-    ]):  # fmt: skip
-        with pytest.raises(FeedError, match=r"out\[1\] needs a plain float32\[9, 40\] of its own, "
-                           rf"got a float32\[{8 if k == 0 else 9}, 40\] on the device"):
+    for k, wrong in enumerate(
+        [
+            Foreign((8, 40)),
+            Foreign((9, 40), data=(mine, True)),
+            Foreign((9, 40), data=(mine, False)),
+            Foreign((9, 40), data=(first.buffer.address + 64, False)),
+        ]
+    ):
+        with pytest.raises(
+            FeedError,
+            match=r"out\[1\] needs a contiguous float32\[9, 40\] of its own, "
+            rf"got a float32\[{8 if k == 0 else 9}, 40\] on the device",
+        ):
             exe({"x": first}, out=[outs[0], wrong])
 
 
@@ -323,7 +340,7 @@ def test_results_that_stay_on_the_device(rng: Any) -> None:
     agrees(second, {"y": made.numpy()}, other(y=made), rtol=1e-5)
     assert np.array_equal(again.numpy(), other(y=made)[0])
     capsule = made.__dlpack__(stream=1)
-    assert taken(capsule).address == made.buffer.address
+    assert import_capsule(capsule).address == made.buffer.address
 
 
 def test_profile_and_saved(tmp_path: Path, rng: Any) -> None:

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 import passkit as pk
-from passkit.runtime.cuda.array import new_array
-from passkit.runtime.cuda.device import device
-from passkit.runtime.cuda.pool import pool_of
-from passkit.runtime.cuda.segments import MOST_GRAPHS
+from passkit.runtime.cuda.arrays import new_array
+from passkit.runtime.cuda.device import device, pool_of
+from passkit.runtime.cuda.graphs import MAX_GRAPHS
 from tests.cuda import on_cuda
 from tests.emulator.fake import FakeDriver
 from tests.emulator.libraries import WORKSPACE
@@ -25,7 +24,7 @@ o = pk.ops
 def there(array: Any) -> Any:
     """A copy of an array on the device."""
     made, own = new_array(array.dtype, array.shape), device()
-    with own.used("a test"):
+    with own.active("a test"):
         own.queue.upload(made.buffer, array.reshape(-1).view(np.uint8)).wait()
     return made
 
@@ -42,8 +41,8 @@ def test_a_product_between_kernels(equipped: Any, rng: Any) -> None:
     assert (exe.stats["graphs_made"], exe.stats["graph_replays"]) == (1, 19)
     assert len(equipped.calls("capture")) == 1 and not equipped.calls("graph", "change")
     assert len(equipped.calls("launch")) == 2 * 2, "one by one, and recorded"
-    with device().used("a test"):
-        assert device().driver.graphs
+    with device().active("a test"):
+        assert device().driver.supports_graphs
 
 
 def test_feeds_in_turn(equipped: Any, rng: Any) -> None:
@@ -51,7 +50,7 @@ def test_feeds_in_turn(equipped: Any, rng: Any) -> None:
     settled()
     graph = layer()
     exe: Any = on_cuda(graph, host=("library",))
-    arrays = [normal(rng, 30, 16) for _ in range(MOST_GRAPHS + 1)]
+    arrays = [normal(rng, 30, 16) for _ in range(MAX_GRAPHS + 1)]
     feeds = [there(a) for a in arrays]
     wanted = [pk.interpret(graph, {"x": a})[0] for a in arrays]
 
@@ -63,10 +62,10 @@ def test_feeds_in_turn(equipped: Any, rng: Any) -> None:
 
     assert call(0, 1) == (0, 0)
     assert call(0, 1, 0, 1, 0, 1) == (2, 6)
-    assert call(*range(2, MOST_GRAPHS)) == (2, 6) and not equipped.calls("drop")
-    assert call(MOST_GRAPHS) == (2, 6) and len(equipped.calls("drop")) == 1
+    assert call(*range(2, MAX_GRAPHS)) == (2, 6) and not equipped.calls("drop")
+    assert call(MAX_GRAPHS) == (2, 6) and len(equipped.calls("drop")) == 1
     assert call(0) == (2, 6), "it is the one that was dropped"
-    assert call(MOST_GRAPHS, 0) == (4, 8)
+    assert call(MAX_GRAPHS, 0) == (4, 8)
     exe = None
     gc.collect()
     assert len(equipped.calls("drop")) == len(equipped.calls("capture"))
@@ -237,7 +236,7 @@ def test_memory_is_given_back(equipped: Any, rng: Any) -> None:
     active = []
     for _ in range(4):
         exe(x=normal(rng, 30, 16))
-        active.append(pool.active)
+        active.append(pool.active_nbytes)
     before = len(equipped.calls("allocate"))
     for _ in range(4):
         exe(x=normal(rng, 30, 16))
@@ -245,4 +244,4 @@ def test_memory_is_given_back(equipped: Any, rng: Any) -> None:
     assert len(set(active)) == 1 and len(equipped.calls("allocate")) == before
     del exe
     gc.collect()
-    assert pool.active == 0
+    assert pool.active_nbytes == 0

@@ -7,20 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from passkit.runtime.device.building import Images
+from passkit.runtime.device.kernel_builder import ImageCache
 
 IMAGE = bytes(range(256)) * 32
 NAME = "0" * 32
 
 
 @pytest.fixture
-def images(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Images:
+def images(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ImageCache:
     """Images in a cache folder of their own."""
     monkeypatch.setenv("PASSKIT_CACHE_DIR", str(tmp_path / "cache"))
-    return Images("a compiler", ".bin")
+    return ImageCache("a compiler", ".bin")
 
 
-def test_a_full_temporary_folder(images: Images, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_temporary_folder(images: ImageCache, monkeypatch: pytest.MonkeyPatch) -> None:
     """The image is written in the cache's folder instead, and is found again."""
     monkeypatch.setenv("TMPDIR", "/sys/kernel")
 
@@ -29,7 +29,7 @@ def test_a_full_temporary_folder(images: Images, monkeypatch: pytest.MonkeyPatch
 
 
 def test_no_room_anywhere(
-    images: Images, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    images: ImageCache, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing is kept and nothing is raised; the log says why."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)

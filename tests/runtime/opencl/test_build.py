@@ -13,9 +13,10 @@ from passkit.dialects.needed import needed as called
 from passkit.dialects.opencl import OPENCL
 from passkit.errors import DeviceError, KernelRefusedError
 from passkit.program.planning import planned
+from passkit.runtime.device import kernel_builder
 from passkit.runtime.native.build import stats
 from passkit.runtime.native.cache import open_cache
-from passkit.runtime.opencl import build
+from passkit.runtime.opencl import compiler
 from passkit.runtime.opencl.device import device
 from tests.opencl import groups_of, limited, needed, steps_of
 
@@ -58,22 +59,25 @@ def test_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
 
     The key is the text, the device with its driver, and the options.
     """
-    monkeypatch.setattr(build._Builder, "_own_cache", lambda self: False)
+    monkeypatch.setattr(compiler, "driver_keeps_binaries", lambda device: False)
     graph = graph_of(0.265625)
     feed = {"x": np.arange(7, dtype=np.float32)}
     wanted = pk.interpret(graph, feed)[0]
     kept = open_cache().info().kernels
 
     def again() -> tuple[int, int]:
-        monkeypatch.setattr(build, "_known", {})
+        monkeypatch.setattr(kernel_builder, "loaded_kernels", {})
         before = stats.compiled, stats.loaded
         np.testing.assert_allclose(pk.compile(graph, target="opencl")(feed)[0], wanted, rtol=1e-6)
         return stats.compiled - before[0], stats.loaded - before[1]
 
     assert again() == (1, 0) and again() == (0, 1)
     assert open_cache().info().kernels == kept + 1
-    name = build.digest(pk.compile(graph, target="opencl").kernels[0], device(),
-                        build.options(device(), 1))  # fmt: skip
+    name = compiler.kernel_digest(
+        pk.compile(graph, target="opencl").kernels[0],
+        device(),
+        compiler.compiler_options(device(), 1),
+    )
     entry = open_cache().find(name, None)
     assert entry is not None
     entry.library.write_bytes(b"torn")
@@ -83,10 +87,10 @@ def test_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_a_program_depends_on() -> None:
     """Options are part of a kernel's name: groups of several items are built otherwise on PoCL."""
     (kernel,) = planned(graph_of(1.5), "CodeGen", target="opencl").attrs["kernel"].values()
-    flags = [build.options(device(), block) for block in (1, 64)]
+    flags = [compiler.compiler_options(device(), block) for block in (1, 64)]
 
-    assert "-cl-std=CL1.2" in flags[0] and build.SERIAL not in flags[0]
-    names = {build.digest(kernel, device(), f) for f in flags}
+    assert "-cl-std=CL1.2" in flags[0] and compiler.NO_OPTIMIZATION not in flags[0]
+    names = {compiler.kernel_digest(kernel, device(), f) for f in flags}
     assert len(names) == 1 + (device().platform == "Portable Computing Language")
 
 
@@ -97,19 +101,19 @@ def test_only_what_is_called_is_built() -> None:
     assert "zeta_above" in text and "bernoulli_parts" in text and "template" not in text
     assert "igamma" not in text and "narrow_f16" not in text and "PK_TABLE __constant" in text
     kernels = planned(graph_of(2.5), "CodeGen", target="opencl").attrs["kernel"]
-    program = build.program_text(list(kernels.values()))
-    assert "double" not in program and program.startswith(build.HEAD)
+    program = compiler.program_text(list(kernels.values()))
+    assert "double" not in program and program.startswith(compiler.HEAD)
 
 
 def broken(monkeypatch: pytest.MonkeyPatch, least: int) -> None:
     """The device's compiler refuses kernels of so many operators, and names one of their lines."""
-    right = build.program_text
+    right = compiler.program_text
 
     def text(kernels: Any) -> str:
         made = right(kernels)
         return made.replace("exp(", "exq(") if any(len(k.ops) >= least for k in kernels) else made
 
-    monkeypatch.setattr(build, "program_text", text)
+    monkeypatch.setattr(compiler, "program_text", text)
 
 
 def test_a_refused_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,8 +121,11 @@ def test_a_refused_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     broken(monkeypatch, 2)
     text = "x: f32[7]; y: f32[9]; return sub(exp(x), 0.796875), neg(y)"
 
-    with pytest.raises(KernelRefusedError, match=r"(?s)refused sub_\w+, of exp, sub:\n.*exq.*"
-                                                 r"\n +\d+ .*exq\(x0") as error:
+    with pytest.raises(
+        KernelRefusedError,
+        match=r"(?s)refused sub_\w+, of exp, sub:\n.*exq.*"
+        r"\n +\d+ .*exq\(x0",
+    ) as error:
         planned(pk.parse(text), "RTCGen", target="opencl", fusion="nnvm")
     assert error.value.nodes == ("exp", "sub") and error.value.group
 
@@ -129,8 +136,9 @@ def test_a_refused_group_runs_unfused(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = pk.parse("x: f32[7]; return sub(exp(x), 0.890625), neg(neg(x))")
     feed = {"x": np.arange(7, dtype=np.float32)}
 
-    with pytest.warns(UserWarning, match=r"group .*\(exp, sub.*\) runs unfused, because .*refused"
-                      ) as said:  # fmt: skip
+    with pytest.warns(
+        UserWarning, match=r"group .*\(exp, sub.*\) runs unfused, because .*refused"
+    ) as said:
         exe = pk.compile(graph, target="opencl")
     assert len(said) == 1 and said[0].filename == __file__
     assert set(steps_of(exe)) == {"Launch"} and len(exe.kernels) > 1
@@ -163,8 +171,8 @@ def test_registers_may_limit_a_group() -> None:
         def get_work_group_info(self, what: Any, handle: Any) -> int:
             return 100
 
-    assert build._block((Function(),), 256, device()) == 64
-    assert build._block((Function(),), 16, device()) == 16
+    assert compiler.group_size((Function(),), 256, device()) == 64
+    assert compiler.group_size((Function(),), 16, device()) == 16
 
 
 def test_numbers_of_64_bits() -> None:

@@ -15,15 +15,25 @@ from passkit.plan.kernel import Kernel
 from passkit.plan.target import target_of
 from passkit.program.planning import planned
 from passkit.runtime.opencl import device as devices
-from passkit.runtime.opencl.device import Limits, fitted, pyopencl
-from passkit.runtime.opencl.relaxed import relaxed
+from passkit.runtime.opencl.accuracy import relaxed_operations
+from passkit.runtime.opencl.device import OpenClLimits, fit_target, pyopencl
 from tests.opencl import groups_of, needed
 
-GPU = Limits(
-    local_nbytes=48 << 10, global_nbytes=8 << 30, largest_nbytes=2 << 30, block=1024, units=30,
-    vector=1, double=False, half=True, exact=True, denormal=True, subgroups=True,
-    shuffles=False, is_cpu=False,
-)  # fmt: skip
+GPU = OpenClLimits(
+    local_nbytes=48 << 10,
+    global_nbytes=8 << 30,
+    largest_nbytes=2 << 30,
+    block=1024,
+    units=30,
+    vector=1,
+    double=False,
+    half=True,
+    exact=True,
+    denormal=True,
+    subgroups=True,
+    shuffles=False,
+    is_cpu=False,
+)
 
 
 def test_without_pyopencl(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -37,12 +47,12 @@ def test_without_pyopencl(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_fits() -> None:
     """A GPU has groups of 256 items; one with little memory or small groups gets less."""
     wanted = target_of("opencl")
-    small = fitted(wanted, evolve(GPU, local_nbytes=16 << 10, block=200))
+    small = fit_target(wanted, evolve(GPU, local_nbytes=16 << 10, block=200))
 
-    assert fitted(wanted, GPU) == wanted
-    assert fitted(wanted, evolve(GPU, shuffles=True)).shuffles
+    assert fit_target(wanted, GPU) == wanted
+    assert fit_target(wanted, evolve(GPU, shuffles=True)).shuffles
     assert (small.block, small.scratch) == (128, 15 << 10)
-    cpus = [fitted(wanted, evolve(GPU, is_cpu=True, vector=n, shuffles=True)) for n in (1, 8)]
+    cpus = [fit_target(wanted, evolve(GPU, is_cpu=True, vector=n, shuffles=True)) for n in (1, 8)]
     assert [(t.block, t.access, t.simd) for t in cpus] == [(1, 0, False), (1, 32, True)]
     assert not any(t.shuffles for t in cpus)
 
@@ -52,7 +62,7 @@ def test_vectors_that_a_compiler_can_do() -> None:
     needed()
     own = devices.device()
 
-    assert own.platform != devices.POCL or own.limits.vector <= devices.WIDEST
+    assert own.platform != devices.POCL or own.limits.vector <= devices.POCL_MAX_VECTOR
 
 
 def test_what_is_relaxed() -> None:
@@ -61,12 +71,14 @@ def test_what_is_relaxed() -> None:
     def of(text: str, **changes: Any) -> tuple[str, ...]:
         graph = planned(pk.parse(text), "CodeGen", target="opencl")
         kernels: list[Kernel] = list(graph.attrs["kernel"].values())
-        return relaxed(kernels, evolve(GPU, **changes))
+        return relaxed_operations(kernels, evolve(GPU, **changes))
 
     assert of("x: f32[4]; return exp(x)") == ()
     assert of("x: f32[4]; return tanh(erf(x))") == ("erf (16 ulp)", "tanh (5 ulp)")
     assert of("x: f32[4]; return div(sqrt(x), x)", exact=False) == (
-        "division (2.5 ulp)", "sqrt (3 ulp)")  # fmt: skip
+        "division (2.5 ulp)",
+        "sqrt (3 ulp)",
+    )
     assert of("x: f32[4]; return neg(x)", denormal=False) == ("denormals (0)",)
     assert of("x: i32[4]; return neg(x)", denormal=False, exact=False) == ()
 
@@ -88,7 +100,7 @@ def test_no_driver(monkeypatch: pytest.MonkeyPatch) -> None:
         raise cl.LogicError("clGetPlatformIDs", -1001, "PLATFORM_NOT_FOUND_KHR")
 
     monkeypatch.setattr(cl, "get_platforms", none)
-    monkeypatch.setattr(devices, "_device", devices._device.__wrapped__)
+    monkeypatch.setattr(devices, "open_device", devices.open_device.__wrapped__)
 
     with pytest.raises(DeviceError, match="no OpenCL device: .*there are: none; pip install 'pass"):
         devices.device()
@@ -108,10 +120,10 @@ def test_after_a_fork(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
     """Limits are the driver's; a target of one's own is left as it is."""
     cl = needed()
-    own, (said, *_) = devices.device(), list(devices.described())
+    own, (said, *_) = devices.device(), list(devices.describe_devices())
 
     assert own.limits == devices.limits_of(cl, own.handle)
     assert own.name in said and "PYOPENCL_CTX=0:0" in said and "of local memory" in said
     assert own.driver in own.fingerprint
-    assert devices.settled(groups_of(64)) == groups_of(64)
-    assert devices.settled(target_of("opencl")) == fitted(target_of("opencl"), own.limits)
+    assert devices.adapt_target(groups_of(64)) == groups_of(64)
+    assert devices.adapt_target(target_of("opencl")) == fit_target(target_of("opencl"), own.limits)

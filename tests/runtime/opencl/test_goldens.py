@@ -23,8 +23,9 @@ def composites(n: int) -> dict[str, pk.Graph]:
     """Operators that expand, over the first, the middle and the last axis."""
     x = pk.var("x", (5, n, 3))
     softmaxes = {f"softmax {k}": [o.softmax(x, axis=k)] for k in range(3)}
-    norms = {f"layer_norm {k}": [o.layer_norm(x, axis=k, scale=False, center=False)]
-             for k in range(3)}  # fmt: skip
+    norms = {
+        f"layer_norm {k}": [o.layer_norm(x, axis=k, scale=False, center=False)] for k in range(3)
+    }
     more = {"gelu": [o.gelu(x)], "all": [o.reduce_sum(x), o.reduce_max(x, axis=(0, 2))]}
     return {name: pk.Graph(made) for name, made in (softmaxes | norms | more).items()}
 
@@ -62,8 +63,10 @@ def test_a_missing_barrier_is_found(rng: Any, monkeypatch: pytest.MonkeyPatch) -
         pytest.skip("items of a GPU go in step, so that it may not matter there who waits")
     own = dialect_of("opencl")
     assert softmax_on("opencl", rng) < 1e-6
-    for broken in (own.fold.replace("  barrier(CLK_LOCAL_MEM_FENCE);\n", ""),
-                   own.fold.replace("o; o >>= 1", "o > 1; o >>= 1")):  # fmt: skip
+    for broken in (
+        own.fold.replace("  barrier(CLK_LOCAL_MEM_FENCE);\n", ""),
+        own.fold.replace("o; o >>= 1", "o > 1; o >>= 1"),
+    ):
         assert broken != own.fold
         monkeypatch.setitem(codegen.__dict__, "dialect_of", lambda _, b=broken: evolve(own, fold=b))
         codegen._kernel.cache_clear()

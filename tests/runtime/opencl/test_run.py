@@ -81,8 +81,13 @@ def test_libraries_run_on_the_host(rng: Any) -> None:
     x, w = pk.var("x", ("n", 16)), normal(rng, 16, 8)
     image = pk.var("image", (2, 9, 9, 3))
     filters = normal(rng, 3, 3, 3, 4)
-    graph = pk.Graph([o.relu(o.matmul(o.exp(x), w)) + 1.0, o.sort(x * 2.0, axis=1),
-                      o.relu(o.conv2d(image, filters))])  # fmt: skip
+    graph = pk.Graph(
+        [
+            o.relu(o.matmul(o.exp(x), w)) + 1.0,
+            o.sort(x * 2.0, axis=1),
+            o.relu(o.conv2d(image, filters)),
+        ]
+    )
     exe = pk.compile(graph, target="opencl", fusion="nnvm")
 
     for n in (5, 40):
@@ -130,11 +135,18 @@ def test_the_checks_of_a_call(rng: Any) -> None:
     exes = [pk.compile(graph, target=t) for t in ("opencl", "cpu")]
     feed = normal(rng, 6, 512)
     wrong: list[tuple[Any, dict[str, Any]]] = [
-        ({}, {}), ({"x": feed, "y": feed}, {}), ({"x": feed[:, :3]}, {}), ({"x": feed[0]}, {}),
-        ({"x": feed.astype(np.float64)}, {}), ({"x": feed}, {"x": feed}), (feed, {}),
-        ({"x": feed}, {"out": [np.empty((6, 511), np.float32)]}), ({"x": feed}, {"out": [feed]}),
-        ({"x": feed}, {"out": []}), ({"x": feed}, {"out": [np.empty((512, 6), np.float32).T]}),
-    ]  # fmt: skip
+        ({}, {}),
+        ({"x": feed, "y": feed}, {}),
+        ({"x": feed[:, :3]}, {}),
+        ({"x": feed[0]}, {}),
+        ({"x": feed.astype(np.float64)}, {}),
+        ({"x": feed}, {"x": feed}),
+        (feed, {}),
+        ({"x": feed}, {"out": [np.empty((6, 511), np.float32)]}),
+        ({"x": feed}, {"out": [feed]}),
+        ({"x": feed}, {"out": []}),
+        ({"x": feed}, {"out": [np.empty((512, 6), np.float32).T]}),
+    ]
 
     for feeds, more in wrong:
         said = []

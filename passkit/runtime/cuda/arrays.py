@@ -1,0 +1,181 @@
+"""Arrays on the CUDA device: outputs that stay there, and arrays of PyTorch, JAX, CuPy and Numba.
+
+Source: Numba's documentation, CUDA Array Interface (version 3); else DLPack, by which the array's
+library makes our stream wait for it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from attrs import field, frozen
+
+from passkit.errors import FeedError
+from passkit.runtime.cuda.device import CudaDevice, device, pool_of
+from passkit.runtime.device import dlpack
+from passkit.runtime.device.external_arrays import ExternalArray
+from passkit.runtime.device.pool import DeviceBuffer
+from passkit.runtime.native.feeds import type_text
+
+INTERFACE = "__cuda_array_interface__"
+
+
+@frozen(eq=False)
+class DeviceArray:
+    """A C-contiguous array on the CUDA device: an output of a call with ``out="device"``.
+
+    Its content is complete when the call returns: readers in any stream need not wait.
+    """
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    buffer: DeviceBuffer = field(repr=False)
+    device: CudaDevice = field(repr=False)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of its elements."""
+        return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """Address, dtype and shape for Numba, CuPy and PyTorch.
+
+        Raises:
+            AttributeError: for bfloat16, which the interface lacks.
+        """
+        if self.dtype.kind == "V":
+            raise AttributeError(f"the CUDA array interface has no {self.dtype}; use __dlpack__")
+        return {
+            "shape": self.shape,
+            "typestr": self.dtype.str,
+            "strides": None,
+            "version": 3,
+            "data": (self.buffer.address if self.nbytes else 0, False),
+            "stream": None,
+        }
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """Return (DLDeviceType, index)."""
+        return dlpack.CUDA, 0
+
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """Return a DLPack capsule. Source: Python array API standard.
+
+        Args:
+            stream: The consumer's stream, not 0.
+            max_version: Ignored: the capsule is an unversioned DLManagedTensor.
+            dl_device: None or this device.
+            copy: None or False.
+
+        Raises:
+            FeedError: for stream 0, which is ambiguous.
+            BufferError: for another device, or where a copy is requested.
+        """
+        if stream == 0:
+            raise FeedError(
+                f"__dlpack__ of {self} got stream=0, which may be the legacy or the per-thread "
+                "default stream; pass 1 or 2"
+            )
+        if dl_device not in (None, self.__dlpack_device__()) or copy:
+            raise BufferError(f"{self} is handed over where it is; numpy() copies it")
+        return dlpack.export_capsule(
+            self.buffer.address, self.dtype, self.shape, self.__dlpack_device__(), self.buffer
+        )
+
+    def numpy(self) -> np.ndarray[Any, Any]:
+        """Return a copy in host memory. Raises: DeviceError."""
+        array = np.empty(self.shape, self.dtype)
+        if array.size:
+            with self.device.active("reading an array"):
+                flat = array.reshape(-1).view(np.uint8)
+                self.device.queue.download(flat, self.buffer).wait()
+        return array
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        """Return a copy in host memory, for NumPy's functions."""
+        array = self.numpy()
+        return array if dtype is None else array.astype(dtype)
+
+    def __str__(self) -> str:
+        return f"{type_text(self.dtype, self.shape)} on {self.device}"
+
+
+def new_array(dtype: np.dtype[Any], shape: tuple[int, ...]) -> DeviceArray:
+    """Allocate an uninitialized array on the device. Raises: DeviceError."""
+    opened = device()
+    nbytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    with opened.active("making an array"):
+        return DeviceArray(dtype, shape, pool_of(opened).take(nbytes), opened)
+
+
+def find_array(value: Any) -> ExternalArray | None:
+    """Return where a value is on the device; None for values that are not there.
+
+    Raises:
+        DeviceError: where the device cannot be opened to import an array.
+    """
+    if isinstance(value, np.ndarray):
+        return None
+    interface = getattr(value, INTERFACE, None)
+    if interface is None:
+        return _import_dlpack(value)
+    address, readonly = interface["data"]
+    dtype, shape = np.dtype(interface["typestr"]), tuple(map(int, interface["shape"]))
+    strides = interface.get("strides")
+    is_contiguous = strides is None or tuple(strides) == _contiguous_strides(shape, dtype.itemsize)
+    return ExternalArray(
+        owner=value,
+        address=address or 0,
+        dtype=dtype,
+        shape=shape,
+        contiguous=is_contiguous or 0 in shape,
+        writeable=not readonly,
+        stream=interface.get("stream"),
+    )
+
+
+def _import_dlpack(value: Any) -> ExternalArray | None:
+    """Return where a value is that only DLPack describes; None for values on no CUDA device."""
+    dlpack_device = getattr(value, "__dlpack_device__", None)
+    if dlpack_device is None or dlpack_device()[0] not in (dlpack.CUDA, dlpack.CUDA_MANAGED):
+        return None
+    opened = device()
+    with opened.active("taking an array"):
+        stream = opened.driver.handle(opened.queue.stream)
+        imported = dlpack.import_capsule(value.__dlpack__(stream=stream))
+    itemsize = imported.dtype.itemsize
+    strides = imported.strides and tuple(n * itemsize for n in imported.strides)
+    return ExternalArray(
+        owner=value,
+        address=imported.address,
+        dtype=imported.dtype,
+        shape=imported.shape,
+        contiguous=strides is None or _is_contiguous(imported.shape, strides, itemsize),
+        writeable=True,
+        keep_alive=imported.owner,
+    )
+
+
+def _is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> bool:
+    """Return whether strides in bytes are C-contiguous; those of axes of extent 1 do not count."""
+    axes = zip(shape, strides, _contiguous_strides(shape, itemsize), strict=True)
+    return 0 in shape or all(n == 1 or actual == packed for n, actual, packed in axes)
+
+
+def _contiguous_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+    """Return the strides of a C-contiguous array in bytes."""
+    strides: list[int] = []
+    stride = itemsize
+    for extent in reversed(shape):
+        strides.append(stride)
+        stride *= extent
+    return tuple(reversed(strides))

@@ -1,0 +1,315 @@
+"""CUDA C to loaded functions: NVRTC, NVIDIA's run-time compiler, which needs no device.
+
+Machine code goes into the disk cache with the compiler's log, which tells registers and spills.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from hashlib import sha256
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from attrs import field, frozen
+
+from passkit.dialects.cuda import CUDA
+from passkit.errors import DeviceError, MissingDependencyError
+from passkit.plan.kernel import Kernel
+from passkit.plan.target import Target
+from passkit.runtime.cuda.device import CudaDevice
+from passkit.runtime.cuda.driver import DriverError, DriverFailure, FunctionAttributes
+from passkit.runtime.device.kernel_builder import (
+    ImageCache,
+    KernelBuilder,
+    kernels_by_key,
+    refusal,
+)
+
+FORMAT = 1
+"""Part of every digest: raised when the meaning of a cached image changes."""
+INSTALL = "pip install cuda-bindings nvidia-cuda-nvrtc"
+OPTIONS = (
+    "--std=c++17",
+    "--fmad=false",
+    "-lineinfo",
+    "--ptxas-options=-v",
+    "-diag-suppress=177",
+)
+"""Without fused multiply-add products and sums round separately, as on other targets; division is
+exact by default. Warning 177 is about unused functions, of which the preamble has many."""
+
+
+class CompiledImage(NamedTuple):
+    """Machine code, and the compiler's log, which reports registers and spills of a kernel."""
+
+    code: bytes
+    log: str
+
+    @property
+    def registers(self) -> int | None:
+        """Registers of a thread; None where the log has none."""
+        match = re.search(r"Used (\d+) registers", self.log)
+        return None if match is None else int(match[1])
+
+    @property
+    def spills(self) -> int | None:
+        """Bytes of registers that a thread stores to local memory; None where the log has none."""
+        counts = re.findall(r"(\d+) bytes spill stores", self.log)
+        return sum(map(int, counts)) if counts else None
+
+    def to_bytes(self) -> bytes:
+        """Return code and log as one file. A cubin may be followed by other bytes."""
+        log = self.log.encode()
+        return self.code + log + len(log).to_bytes(4, "little")
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> CompiledImage:
+        """Return the image of a file that `to_bytes` wrote."""
+        end = len(data) - 4 - int.from_bytes(data[-4:], "little")
+        return cls(data[:end], data[end:-4].decode())
+
+
+class NvrtcError(Exception):
+    """NVRTC refused a source text; the message is its log."""
+
+
+class Nvrtc:
+    """The compiler: its version, and the architectures that it supports, such as 90.
+
+    Raises:
+        MissingDependencyError: where the bindings or the library are not installed.
+    """
+
+    def __init__(self) -> None:
+        try:
+            self.rtc = import_module("cuda.bindings.nvrtc")
+            self.version = tuple(map(int, self.call("nvrtcVersion")))
+            self.architectures = tuple(map(int, self.call("nvrtcGetSupportedArchs")))
+        except (ImportError, RuntimeError) as error:  # no bindings; bindings without the library
+            raise MissingDependencyError(
+                f"target 'cuda' compiles by NVRTC, and loading it says: {error}; {INSTALL}"
+            ) from None
+
+    def __str__(self) -> str:
+        return "NVRTC {}.{}".format(*self.version)
+
+    def call(self, name: str, *arguments: Any) -> Any:
+        """Call a function of NVRTC and return its outputs. Raises: NvrtcError."""
+        code, *outputs = getattr(self.rtc, name)(*arguments)
+        if int(code):
+            _, message = self.rtc.nvrtcGetErrorString(code)
+            raise NvrtcError(f"{name}: {message.decode()}")
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+    def compile(self, text: str, options: Sequence[str]) -> CompiledImage:
+        """Compile a text for the architecture among the options.
+
+        Raises:
+            NvrtcError: with the compiler's log.
+        """
+        program = self.call("nvrtcCreateProgram", text.encode(), b"kernel.cu", 0, [], [])
+        try:
+            encoded = [option.encode() for option in options]
+            try:
+                self.call("nvrtcCompileProgram", program, len(encoded), encoded)
+            except NvrtcError as error:
+                raise NvrtcError(self._text(program, "ProgramLog") or str(error)) from None
+            code = self._bytes(program, "CUBIN")
+            return CompiledImage(code, self._text(program, "ProgramLog"))
+        finally:
+            self.call("nvrtcDestroyProgram", program)
+
+    def _bytes(self, program: Any, output: str) -> bytes:
+        """Return an output of a program: "CUBIN" or "ProgramLog"."""
+        data = b" " * int(self.call(f"nvrtcGet{output}Size", program))
+        self.call(f"nvrtcGet{output}", program, data)
+        return data
+
+    def _text(self, program: Any, output: str) -> str:
+        return self._bytes(program, output).rstrip(b"\0").decode(errors="replace").strip()
+
+
+@cache
+def nvrtc() -> Nvrtc:
+    """Return the compiler. Raises: MissingDependencyError with the command that installs it."""
+    return Nvrtc()
+
+
+def architecture_for(capability: tuple[int, int], compiler: Nvrtc, device_name: str) -> str:
+    """Return the architecture to compile for, such as sm_90.
+
+    It is the device's own, or an older one of the same major version, whose code the device runs.
+
+    Raises:
+        DeviceError: where the compiler supports none.
+    """
+    major, minor = capability
+    compatible = [a for a in compiler.architectures if a // 10 == major and a % 10 <= minor]
+    if not compatible:
+        supported = ", ".join(f"sm_{a}" for a in compiler.architectures)
+        is_newer = 10 * major + minor > max(compiler.architectures)
+        package = (
+            "a newer nvidia-cuda-nvrtc" if is_newer else "an older one, as nvidia-cuda-nvrtc-cu12"
+        )
+        raise DeviceError(
+            f"{device_name} needs code for sm_{major}{minor}, and {compiler} makes it for "
+            f"{supported}; install {package}"
+        )
+    return f"sm_{max(compatible)}"
+
+
+@frozen(eq=False)
+class CudaKernel:
+    """A kernel loaded on a device.
+
+    Attributes:
+        kernel: The kernel.
+        device: The device.
+        function: The driver's function.
+        attributes: What the function needs.
+        threads: The threads of a block.
+        registers: Registers of a thread.
+        spills: Bytes that a thread spills; all of its local memory where the compiler's log is
+            silent.
+    """
+
+    kernel: Kernel
+    device: CudaDevice = field(repr=False)
+    function: Any = field(repr=False)
+    attributes: FunctionAttributes
+    threads: int
+    registers: int
+    spills: int
+
+
+def build(kernels: Iterable[Kernel], device: CudaDevice, target: Target) -> dict[str, CudaKernel]:
+    """Load kernels on a device. No kernel is compiled twice on a machine.
+
+    Args:
+        kernels: The kernels.
+        device: The device.
+        target: Says how many threads a block has.
+
+    Returns:
+        Each kernel by its key.
+
+    Raises:
+        KernelRefusedError: with the compiler's message.
+        DeviceError: where NVRTC does not support the device.
+    """
+    by_key = kernels_by_key(kernels)
+    compiler = nvrtc()
+    entries = CudaKernelBuilder(device, compiler, compiler_options(device)).build(by_key)
+    return {
+        key: CudaKernel(
+            kernel=by_key[key],
+            device=device,
+            function=function,
+            attributes=attributes,
+            threads=min(target.block, attributes.threads),
+            registers=attributes.registers,
+            spills=attributes.local if image.spills is None else image.spills,
+        )
+        for key, (function, attributes, image) in entries.items()
+    }
+
+
+def compiler_options(device: CudaDevice) -> tuple[str, ...]:
+    """Return NVRTC's options for a device. Raises: DeviceError where NVRTC does not support it."""
+    architecture = architecture_for(device.properties.capability, nvrtc(), str(device))
+    return (f"--gpu-architecture={architecture}", *OPTIONS)
+
+
+def compile_text(name: str, source: str, device: CudaDevice) -> CompiledImage:
+    """Compile a kernel's text for a device, without the caches.
+
+    Raises:
+        DeviceError: where NVRTC does not support the device.
+        NvrtcError: with the compiler's log.
+    """
+    return nvrtc().compile(unit_text(name, source), compiler_options(device))
+
+
+def kernel_digest(kernel: Kernel, compiler: str, flags: Sequence[str]) -> str:
+    """Return the digest of all that a kernel's machine code depends on: its name in the cache."""
+    parts = [str(FORMAT), compiler, *flags, program_text(kernel)]
+    return sha256("\0".join(parts).encode()).hexdigest()
+
+
+def program_text(kernel: Kernel) -> str:
+    """Return the text that is compiled for a kernel."""
+    return unit_text(kernel.name, kernel.source)
+
+
+def unit_text(name: str, source: str) -> str:
+    """Return a kernel's text after the preamble; lines are counted from the kernel's first."""
+    return f'#line 1 "preamble"\n{CUDA.preamble}\n#line 1 "{name}.cu"\n{source}'
+
+
+class CudaKernelBuilder(KernelBuilder):
+    """Builds kernels by NVRTC, each by itself, several at a time.
+
+    The entry of a kernel is its function, the function's attributes and the image.
+    """
+
+    def __init__(self, device: CudaDevice, compiler: Nvrtc, flags: tuple[str, ...]) -> None:
+        super().__init__(device, flags)
+        self.compiler = compiler
+
+    def digest(self, kernel: Kernel) -> str:
+        """Return the digest of text, compiler and options."""
+        return kernel_digest(kernel, str(self.compiler), self.flags)
+
+    def open_images(self) -> ImageCache:
+        """Open the cache of images by this compiler with these options."""
+        return ImageCache("\n".join([str(self.compiler), *self.flags]), ".cubin")
+
+    def load(self, kernel: Kernel, image: bytes) -> Any:
+        """Load a cached image; return None where the device does not accept it."""
+        try:
+            return self._loaded(kernel, CompiledImage.from_bytes(image))
+        except DriverError as error:
+            if error.failure is not DriverFailure.INVALID_IMAGE:
+                raise
+            return None
+
+    def compile(self, kernels: dict[str, Kernel]) -> None:
+        """Compile and load kernels; those that compile stay even if another one is refused."""
+        errors: list[Exception] = []
+        with ThreadPoolExecutor(min(len(kernels), os.cpu_count() or 1) or 1) as pool:
+            images = pool.map(self._compiled, kernels.values())
+            for (digest, kernel), image in zip(kernels.items(), images, strict=True):
+                if isinstance(image, Exception):
+                    errors.append(image)
+                else:
+                    self._add_new(digest, kernel, image)
+        if errors:
+            raise errors[0]
+
+    def _compiled(self, kernel: Kernel) -> CompiledImage | Exception:
+        """Return a kernel's image, or the error for one that NVRTC refuses."""
+        try:
+            return self.compiler.compile(program_text(kernel), self.flags)
+        except NvrtcError as error:
+            compiler = f"{self.compiler} for {self.device}"
+            return refusal(compiler, kernel, str(error), kernel.source)
+
+    def _add_new(self, digest: str, kernel: Kernel, image: CompiledImage) -> None:
+        """Load a new image and store it. Raises: KernelRefusedError."""
+        try:
+            self.add(digest, self._loaded(kernel, image))
+        except DriverError as error:
+            if error.failure is not DriverFailure.INVALID_IMAGE:
+                raise
+            loader = f"{self.device}, which loads code for itself,"
+            raise refusal(loader, kernel, str(error), kernel.source) from error
+        self.keep(image.to_bytes(), {digest: kernel})
+
+    def _loaded(self, kernel: Kernel, image: CompiledImage) -> Any:
+        driver = self.device.driver
+        function = driver.load(image.code, kernel.name)
+        return function, driver.attributes(function), image

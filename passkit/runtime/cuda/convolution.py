@@ -1,0 +1,170 @@
+"""Program steps of convolutions and gradients of their filters by cuDNN."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from passkit.ast.folds import Convolution
+from passkit.runtime.cuda.cudnn import (
+    CudnnConvolution,
+    CudnnFilterGradient,
+    cudnn,
+    filters_of,
+    padded_result,
+    unpadded_geometry,
+)
+from passkit.runtime.cuda.helper_kernels import LayoutKernel, pad_kernel, transpose_kernel
+from passkit.runtime.cuda.launch import DeviceAddress, WorkspaceAllocator
+from passkit.runtime.cuda.libraries import LibraryStep, OperandAddresses, UnsupportedError
+from passkit.runtime.device.call_memory import CallMemory
+from passkit.runtime.native.onednn import Geometry
+from passkit.runtime.program import Library, Ref
+from passkit.values.size import Extent
+
+if TYPE_CHECKING:
+    from passkit.runtime.cuda.program import CudaBoundProgram
+
+
+class CudnnStep(LibraryStep):
+    """A step on images by cuDNN. Images whose padding cuDNN does not support are padded first.
+
+    Args:
+        step: The step.
+        convolution: The convolution, with symbolic sizes.
+        bound: The program.
+        kind: `CudnnConvolution` or `CudnnFilterGradient`.
+
+    Raises:
+        UnsupportedError: where cuDNN is not installed, or has no algorithm.
+    """
+
+    def __init__(
+        self,
+        step: Library,
+        convolution: Convolution,
+        bound: CudaBoundProgram,
+        kind: type[CudnnConvolution],
+    ) -> None:
+        super().__init__(step, bound)
+        library = cudnn(bound.device)
+        if isinstance(library, UnsupportedError):
+            raise library
+        geometry = self.geometry = Geometry(*(self._numbers(x) for x in convolution))
+        self.nbytes = bound.number(step.writes[0].nbytes)
+        counts = (geometry.batch, geometry.channels, geometry.filters)
+        self.is_empty = min(*counts, *geometry.window, *geometry.result) < 1
+        self.convolution: CudnnConvolution | None = None
+        self.pad: LayoutKernel | None = None
+        if self.is_empty:
+            return
+        has_equal_padding = padded_result(geometry) == tuple(geometry.result)
+        if min(geometry.before) >= 0 and has_equal_padding:
+            self.convolution = library.convolution(geometry, self.dtype, kind)
+            return
+        unpadded = unpadded_geometry(geometry)
+        self.convolution = library.convolution(unpadded, self.dtype, kind)
+        self.pad = pad_kernel(bound.device, geometry, unpadded.size, self.dtype.nbytes)
+
+    def clear(self, result: int, stream: Any) -> None:
+        """Enqueue zeros: the value of empty sums."""
+        if self.nbytes:
+            self.device.driver.fill(result, 0, self.nbytes, stream)
+
+    def _numbers(self, x: Extent | tuple[Extent, ...]) -> Any:
+        return self.bound.shape(x) if isinstance(x, tuple) else self.bound.number(x)
+
+    @property
+    def filters_shape(self) -> tuple[int, int]:
+        """Rows and columns of the filters as a matrix: elements of a filter, and filters."""
+        geometry = self.geometry
+        return prod(geometry.window) * (geometry.channels // geometry.groups), geometry.filters
+
+    def laid_out(
+        self,
+        kernel: LayoutKernel | None,
+        source: int,
+        workspaces: WorkspaceAllocator,
+        stream: Any,
+    ) -> Any:
+        """Return memory with an operand in the layout that a kernel makes, or the operand's own."""
+        if kernel is None:
+            return DeviceAddress(source)
+        workspace = self.workspace(kernel.nbytes, workspaces)
+        kernel.enqueue(source, workspace.address, stream)
+        return workspace
+
+    def convolve(self, a: int, b: int, c: int, workspaces: WorkspaceAllocator, stream: Any) -> None:
+        """Enqueue the library's work."""
+        assert self.convolution is not None
+        workspace = self.workspace(self.convolution.workspace, workspaces) or DeviceAddress(0)
+        handle = self.device.driver.handle(stream)
+        self.convolution.enqueue(a, b, c, workspace.address, handle)
+
+
+class ConvolutionStep(CudnnStep):
+    """A convolution. Constant filters are laid out once, others on the device in each call."""
+
+    def __init__(self, step: Library, convolution: Convolution, bound: CudaBoundProgram) -> None:
+        super().__init__(step, convolution, bound, CudnnConvolution)
+        is_constant = step.reads[1].place in bound.data.constants
+        self.has_constant_filters = is_constant and not self.is_empty
+        if self.has_constant_filters:
+            self.reads = step.reads[:1]  # the step has a copy of the filters
+        self.transpose: LayoutKernel | None = None
+        self.constant_filters: Any = None
+        if not self.is_empty and not self.has_constant_filters:
+            self.transpose = transpose_kernel(bound.device, *self.filters_shape, self.dtype.nbytes)
+
+    def address(self, ref: Ref, memory: CallMemory) -> int:
+        """Return the address of an operand; constant filters are uploaded at the first call."""
+        if ref is not self.step.reads[1] or not self.has_constant_filters:
+            return super().address(ref, memory)
+        if self.constant_filters is None:
+            filters = np.asarray(self.bound.program.constants[ref.index])
+            array = filters_of(filters, self.geometry)
+            self.constant_filters = memory.pool.take(array.nbytes)
+            memory.upload(self.constant_filters, array.reshape(-1).view(np.uint8)).wait()
+        return int(self.constant_filters.address)
+
+    def enqueue(
+        self, operands: OperandAddresses, workspaces: WorkspaceAllocator, stream: Any
+    ) -> None:
+        """Enqueue layout changes and the convolution."""
+        addresses, result = operands
+        if self.is_empty:
+            self.clear(result, stream)
+            return
+        source, filters = addresses
+        with self.device.lock:
+            images = self.laid_out(self.pad, source, workspaces, stream)
+            filters_memory = self.laid_out(self.transpose, filters, workspaces, stream)
+            self.convolve(images.address, filters_memory.address, result, workspaces, stream)
+
+
+class FilterGradientStep(CudnnStep):
+    """The gradient of a convolution's filters, transposed on the device to our layout."""
+
+    def __init__(self, step: Library, convolution: Convolution, bound: CudaBoundProgram) -> None:
+        super().__init__(step, convolution, bound, CudnnFilterGradient)
+        self.transpose: LayoutKernel | None = None
+        if not self.is_empty:
+            rows, columns = self.filters_shape
+            self.transpose = transpose_kernel(bound.device, columns, rows, self.dtype.nbytes)
+
+    def enqueue(
+        self, operands: OperandAddresses, workspaces: WorkspaceAllocator, stream: Any
+    ) -> None:
+        """Enqueue the gradient and the layout change."""
+        addresses, result = operands
+        if self.transpose is None:
+            self.clear(result, stream)
+            return
+        source, gradient = addresses
+        with self.device.lock:
+            images = self.laid_out(self.pad, source, workspaces, stream)
+            filters = self.workspace(self.transpose.nbytes, workspaces)
+            self.convolve(images.address, gradient, filters.address, workspaces, stream)
+            self.transpose.enqueue(filters.address, result, stream)

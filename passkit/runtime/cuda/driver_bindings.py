@@ -1,0 +1,248 @@
+"""The CUDA driver through cuda-bindings, which has every call of the driver API."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from passkit.runtime.cuda.driver import (
+    CudaLimits,
+    CudaProperties,
+    Driver,
+    DriverError,
+    FunctionAttributes,
+    LaunchParams,
+    driver_error,
+)
+
+
+class DriverGraph(NamedTuple):
+    """A CUgraph, the CUgraphExec that was instantiated from it, and its kernel nodes in order."""
+
+    graph: Any
+    executable: Any
+    nodes: tuple[Any, ...]
+
+
+class KernelArguments:
+    """Arguments of a kernel in memory: the ``kernelParams`` array of pointers to words."""
+
+    def __init__(self, words: Sequence[int]) -> None:
+        count = len(words)
+        self.values = (ctypes.c_uint64 * count)(*(n & (1 << 64) - 1 for n in words))
+        start, step = ctypes.addressof(self.values), ctypes.sizeof(ctypes.c_uint64)
+        self.pointers = (ctypes.c_void_p * count)(*(start + step * k for k in range(count)))
+
+    @property
+    def address(self) -> int:
+        """The address of the array of pointers."""
+        return ctypes.addressof(self.pointers)
+
+
+class BindingsDriver(Driver):
+    """A device, given by its ordinal, through the module ``cuda.bindings.driver``."""
+
+    supports_graphs = True
+
+    def __init__(self, ordinal: int = 0) -> None:
+        self.cu = import_module("cuda.bindings.driver")
+        self.name = f"cuda-bindings {import_module('cuda.bindings').__version__}"
+        self.call("cuInit", 0)
+        self.device = self.call("cuDeviceGet", ordinal)
+        self.context = self.call("cuDevicePrimaryCtxRetain", self.device)
+        self.properties = self._properties()
+
+    def call(self, name: str, *arguments: Any) -> Any:
+        """Call a function of the driver API and return its outputs. Raises: DriverError."""
+        code, *outputs = getattr(self.cu, name)(*arguments)
+        if int(code):
+            _, message = self.cu.cuGetErrorString(code)
+            raise driver_error(name, (message or b"no text").decode())
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+    def _attribute(self, name: str) -> int:
+        kind = getattr(self.cu.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}")
+        return int(self.call("cuDeviceGetAttribute", kind, self.device))
+
+    def _properties(self) -> CudaProperties:
+        version = int(self.call("cuDriverGetVersion"))
+        name = self.call("cuDeviceGetName", 256, self.device)
+        major, minor = (f"COMPUTE_CAPABILITY_{x}" for x in ("MAJOR", "MINOR"))
+        return CudaProperties(
+            name=name.split(b"\0", 1)[0].decode(),
+            capability=(self._attribute(major), self._attribute(minor)),
+            version=(version // 1000, version % 1000 // 10),
+            limits=CudaLimits(
+                shared_nbytes=self._attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN"),
+                global_nbytes=int(self.call("cuDeviceTotalMem", self.device)),
+                threads=self._attribute("MAX_THREADS_PER_BLOCK"),
+                units=self._attribute("MULTIPROCESSOR_COUNT"),
+                grid=self._attribute("MAX_GRID_DIM_X"),
+                cooperative=bool(self._attribute("COOPERATIVE_LAUNCH")),
+            ),
+        )
+
+    @contextmanager
+    def current(self) -> Iterator[None]:
+        """Make the context current in this thread inside the `with` block."""
+        self.call("cuCtxPushCurrent", self.context)
+        try:
+            yield
+        finally:
+            self.call("cuCtxPopCurrent")
+
+    def load(self, image: bytes, name: str) -> Any:
+        """Load a function; its module stays as long as the process."""
+        module = self.call("cuModuleLoadData", image)
+        return self.call("cuModuleGetFunction", module, name.encode())
+
+    def attributes(self, function: Any) -> FunctionAttributes:
+        """Return what a function needs."""
+        names = ("NUM_REGS", "SHARED_SIZE_BYTES", "LOCAL_SIZE_BYTES", "MAX_THREADS_PER_BLOCK")
+        kinds = [getattr(self.cu.CUfunction_attribute, f"CU_FUNC_ATTRIBUTE_{n}") for n in names]
+        return FunctionAttributes(
+            *(int(self.call("cuFuncGetAttribute", k, function)) for k in kinds)
+        )
+
+    def allow_shared(self, function: Any, nbytes: int) -> None:
+        """Allow a function so much dynamic shared memory."""
+        kinds = self.cu.CUfunction_attribute
+        kind = kinds.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        self.call("cuFuncSetAttribute", function, kind, nbytes)
+
+    def blocks_at_once(self, function: Any, threads: int, shared: int) -> int:
+        """Return how many blocks of a function a multiprocessor holds at a time."""
+        name = "cuOccupancyMaxActiveBlocksPerMultiprocessor"
+        return int(self.call(name, function, threads, shared))
+
+    def allocate(self, nbytes: int) -> int:
+        """Return the address of new memory on the device."""
+        return int(self.call("cuMemAlloc", nbytes))
+
+    def free(self, address: int) -> None:
+        """Free memory."""
+        self.call("cuMemFree", address)
+
+    def stream(self) -> Any:
+        """Create a stream that does not wait for the default stream."""
+        kind = self.cu.CUstream_flags.CU_STREAM_NON_BLOCKING
+        return self.call("cuStreamCreate", int(kind))
+
+    def handle(self, stream: Any) -> int:
+        """Return a stream's CUstream handle."""
+        return int(stream)
+
+    def finish(self, stream: Any) -> None:
+        """Block until all work in a stream is done."""
+        self.call("cuStreamSynchronize", stream)
+
+    def upload(self, address: int, array: Any, stream: Any) -> None:
+        """Enqueue a copy of a contiguous array to the device."""
+        self.call("cuMemcpyHtoDAsync", address, array.ctypes.data, array.nbytes, stream)
+
+    def download(self, array: Any, address: int, stream: Any) -> None:
+        """Enqueue a copy from the device that fills a contiguous array."""
+        self.call("cuMemcpyDtoHAsync", array.ctypes.data, address, array.nbytes, stream)
+
+    def copy(self, target: int, source: int, nbytes: int, stream: Any) -> None:
+        """Enqueue a copy on the device."""
+        self.call("cuMemcpyDtoDAsync", target, source, nbytes, stream)
+
+    def fill(self, address: int, byte: int, nbytes: int, stream: Any) -> None:
+        """Enqueue setting bytes on the device."""
+        self.call("cuMemsetD8Async", address, byte, nbytes, stream)
+
+    def event(self, stream: Any) -> Any:
+        """Record an event in a stream."""
+        event = self.call("cuEventCreate", 0)
+        self.call("cuEventRecord", event, stream)
+        return event
+
+    def wait_for(self, stream: Any, other: int) -> None:
+        """Let a stream wait for all work that is now in another stream."""
+        event = self.event(other)
+        try:
+            self.call("cuStreamWaitEvent", stream, event, 0)
+        finally:
+            self.call("cuEventDestroy", event)  # the driver keeps it until it is reached
+
+    def seconds(self, first: Any, last: Any) -> float:
+        """Return the time between two events that have been reached."""
+        return float(self.call("cuEventElapsedTime", first, last)) / 1e3
+
+    def launch(self, params: LaunchParams, stream: Any) -> None:
+        """Enqueue a kernel."""
+        arguments = KernelArguments(params.arguments)
+        dims = (params.grid, 1, 1, *params.block, 1)
+        call = (params.function, *dims, params.shared, stream, arguments.address)
+        if params.cooperative:
+            self.call("cuLaunchCooperativeKernel", *call)
+        else:
+            self.call("cuLaunchKernel", *call, 0)
+
+    def graph(self, launches: Sequence[LaunchParams]) -> DriverGraph:
+        """Return an executable graph of launches, each of which depends on the one before."""
+        graph = self.call("cuGraphCreate", 0)
+        nodes: list[Any] = []
+        for params in launches:
+            arguments = KernelArguments(params.arguments)
+            dependencies = nodes[-1:]
+            node = self.call(
+                "cuGraphAddKernelNode",
+                graph,
+                dependencies,
+                len(dependencies),
+                self._node_params(params, arguments),
+            )
+            if params.cooperative:
+                value = self.cu.CUkernelNodeAttrValue()
+                value.cooperative = 1
+                kind = self.cu.CUkernelNodeAttrID.CU_LAUNCH_ATTRIBUTE_COOPERATIVE
+                self.call("cuGraphKernelNodeSetAttribute", node, kind, value)
+            nodes.append(node)
+        return DriverGraph(graph, self.call("cuGraphInstantiate", graph, 0), tuple(nodes))
+
+    def _node_params(self, params: LaunchParams, arguments: KernelArguments) -> Any:
+        """Return CUDA_KERNEL_NODE_PARAMS, valid as long as ``arguments`` lives."""
+        node = self.cu.CUDA_KERNEL_NODE_PARAMS()
+        node.func = params.function
+        node.gridDimX, node.gridDimY, node.gridDimZ = params.grid, 1, 1
+        node.blockDimX, node.blockDimY, node.blockDimZ = (*params.block, 1)
+        node.sharedMemBytes = params.shared
+        node.kernelParams = arguments.address
+        return node
+
+    def capture(self, enqueue: Callable[[], None], stream: Any) -> DriverGraph:
+        """Return an executable graph of what a function enqueues; its nodes cannot be changed."""
+        modes = self.cu.CUstreamCaptureMode
+        self.call("cuStreamBeginCapture", stream, modes.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)
+        try:
+            enqueue()
+        except BaseException:
+            with suppress(DriverError):  # ending a failed capture reports the failure once more
+                self.call("cuGraphDestroy", self.call("cuStreamEndCapture", stream))
+            raise
+        graph = self.call("cuStreamEndCapture", stream)
+        try:
+            return DriverGraph(graph, self.call("cuGraphInstantiate", graph, 0), ())
+        except DriverError:
+            self.call("cuGraphDestroy", graph)
+            raise
+
+    def change(self, graph: DriverGraph, number: int, params: LaunchParams) -> None:
+        """Update the parameters of one of a graph's launches."""
+        arguments = KernelArguments(params.arguments)
+        node = self._node_params(params, arguments)
+        self.call("cuGraphExecKernelNodeSetParams", graph.executable, graph.nodes[number], node)
+
+    def replay(self, graph: DriverGraph, stream: Any) -> None:
+        """Enqueue a graph."""
+        self.call("cuGraphLaunch", graph.executable, stream)
+
+    def drop(self, graph: DriverGraph) -> None:
+        """Destroy a graph."""
+        self.call("cuGraphExecDestroy", graph.executable)
+        self.call("cuGraphDestroy", graph.graph)

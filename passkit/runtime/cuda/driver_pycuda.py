@@ -1,0 +1,239 @@
+"""The CUDA driver through PyCUDA; graphs and cooperative launches go to cuda-bindings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any, TypeVar
+
+from attrs import define, evolve
+
+from passkit.runtime.cuda.driver import (
+    CudaLimits,
+    CudaProperties,
+    Driver,
+    DriverError,
+    FunctionAttributes,
+    LaunchParams,
+    driver_error,
+)
+
+CallResult = TypeVar("CallResult")
+
+
+@define(eq=False)
+class PyCudaFunction:
+    """A function loaded by PyCUDA, and by cuda-bindings, too, when it is first needed there.
+
+    PyCUDA unloads the module when nothing refers to it.
+
+    Attributes:
+        module: PyCUDA's module.
+        function: PyCUDA's function.
+        image: The machine code.
+        name: The function's name.
+        allowed: Dynamic shared memory that `PyCudaDriver.allow_shared` allowed, in bytes.
+        bindings_function: The function of cuda-bindings, None until it is loaded.
+    """
+
+    module: Any
+    function: Any
+    image: bytes
+    name: str
+    allowed: int = 0
+    bindings_function: Any = None
+
+
+class PyCudaDriver(Driver):
+    """A device, given by its ordinal, through the module ``pycuda.driver``.
+
+    ``open_bindings`` opens the driver of cuda-bindings in the same context; None without it.
+    """
+
+    def __init__(
+        self, ordinal: int = 0, open_bindings: Callable[[int], Driver] | None = None
+    ) -> None:
+        self.cu = import_module("pycuda.driver")
+        self.name = f"PyCUDA {import_module('pycuda').VERSION_TEXT}"
+        self.memory: dict[int, Any] = {}
+        self.call(self.cu.init)
+        self.device = self.call(lambda: self.cu.Device(ordinal))
+        self.context = self.call(self.device.retain_primary_context)
+        self.bindings = None if open_bindings is None else open_bindings(ordinal)
+        self.supports_graphs = self.bindings is not None
+        self.properties = self._properties()
+
+    def call(self, function: Callable[[], CallResult]) -> CallResult:
+        """Return ``function()``, which calls PyCUDA. Raises: DriverError."""
+        try:
+            return function()
+        except self.cu.Error as error:  # "cuMemAlloc failed: out of memory"
+            call, _, message = str(error).partition(" failed: ")
+            raise driver_error(call, message) from None
+
+    def _properties(self) -> CudaProperties:
+        kinds, device = self.cu.device_attribute, self.device
+
+        def attribute(name: str) -> int:
+            return int(self.call(lambda: device.get_attribute(getattr(kinds, name))))
+
+        version = self.call(self.cu.get_driver_version)
+        return CudaProperties(
+            name=device.name(),
+            capability=tuple(device.compute_capability()),
+            version=(version // 1000, version % 1000 // 10),
+            limits=CudaLimits(
+                shared_nbytes=attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN"),
+                global_nbytes=int(device.total_memory()),
+                threads=attribute("MAX_THREADS_PER_BLOCK"),
+                units=attribute("MULTIPROCESSOR_COUNT"),
+                grid=attribute("MAX_GRID_DIM_X"),
+                cooperative=self.bindings is not None
+                and self.bindings.properties.limits.cooperative,
+            ),
+        )
+
+    @contextmanager
+    def current(self) -> Iterator[None]:
+        """Make the context current in this thread inside the `with` block."""
+        self.call(self.context.push)
+        try:
+            yield
+        finally:
+            self.call(self.context.pop)
+
+    def load(self, image: bytes, name: str) -> PyCudaFunction:
+        """Load a function."""
+        module = self.call(lambda: self.cu.module_from_buffer(image))
+        function = self.call(lambda: module.get_function(name))
+        return PyCudaFunction(module, function, image, name)
+
+    def attributes(self, function: PyCudaFunction) -> FunctionAttributes:
+        """Return what a function needs."""
+        kinds = self.cu.function_attribute
+        get = function.function.get_attribute
+        names = ("NUM_REGS", "SHARED_SIZE_BYTES", "LOCAL_SIZE_BYTES", "MAX_THREADS_PER_BLOCK")
+        return FunctionAttributes(*self.call(lambda: [get(getattr(kinds, n)) for n in names]))
+
+    def allow_shared(self, function: PyCudaFunction, nbytes: int) -> None:
+        """Allow a function so much dynamic shared memory."""
+        kind = self.cu.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
+        self.call(lambda: function.function.set_attribute(kind, nbytes))
+        function.allowed = nbytes
+        if function.bindings_function is not None:
+            self._bindings().allow_shared(function.bindings_function, nbytes)
+
+    def blocks_at_once(self, function: PyCudaFunction, threads: int, shared: int) -> int:
+        """Return how many blocks of a function a multiprocessor holds at a time."""
+        return self._bindings().blocks_at_once(self._bindings_function(function), threads, shared)
+
+    def allocate(self, nbytes: int) -> int:
+        """Return the address of new memory on the device."""
+        allocation = self.call(lambda: self.cu.mem_alloc(nbytes))
+        self.memory[int(allocation)] = allocation
+        return int(allocation)
+
+    def free(self, address: int) -> None:
+        """Free memory."""
+        self.call(self.memory.pop(address).free)
+
+    def stream(self) -> Any:
+        """Create a stream that does not wait for the default stream."""
+        return self.call(lambda: self.cu.Stream(1))  # CU_STREAM_NON_BLOCKING
+
+    def handle(self, stream: Any) -> int:
+        """Return a stream's CUstream handle."""
+        return int(stream.handle)
+
+    def finish(self, stream: Any) -> None:
+        """Block until all work in a stream is done."""
+        self.call(stream.synchronize)
+
+    def upload(self, address: int, array: Any, stream: Any) -> None:
+        """Enqueue a copy of a contiguous array to the device."""
+        self.call(lambda: self.cu.memcpy_htod_async(address, array, stream))
+
+    def download(self, array: Any, address: int, stream: Any) -> None:
+        """Enqueue a copy from the device that fills a contiguous array."""
+        self.call(lambda: self.cu.memcpy_dtoh_async(array, address, stream))
+
+    def copy(self, target: int, source: int, nbytes: int, stream: Any) -> None:
+        """Enqueue a copy on the device."""
+        self.call(lambda: self.cu.memcpy_dtod_async(target, source, nbytes, stream))
+
+    def fill(self, address: int, byte: int, nbytes: int, stream: Any) -> None:
+        """Enqueue setting bytes on the device."""
+        self.call(lambda: self.cu.memset_d8_async(address, byte, nbytes, stream))
+
+    def event(self, stream: Any) -> Any:
+        """Record an event in a stream."""
+        event = self.call(self.cu.Event)
+        self.call(lambda: event.record(stream))
+        return event
+
+    def wait_for(self, stream: Any, other: int) -> None:
+        """Let a stream wait for another one; without cuda-bindings, wait for the entire context."""
+        if self.bindings is None:
+            self.call(self.context.synchronize)
+        else:
+            self.bindings.wait_for(self.handle(stream), other)
+
+    def seconds(self, first: Any, last: Any) -> float:
+        """Return the time between two events that have been reached."""
+        return float(self.call(lambda: first.time_till(last))) / 1e3
+
+    def launch(self, params: LaunchParams, stream: Any) -> None:
+        """Enqueue a kernel."""
+        if params.cooperative:
+            self._bindings().launch(self._bindings_params(params), self.handle(stream))
+            return
+        function = params.function.function
+        function.prepare("q" * len(params.arguments))
+        words = [n - (1 << 64) if n >> 63 else n for n in params.arguments]
+        grid, block = (params.grid, 1), (*params.block, 1)
+        self.call(
+            lambda: function.prepared_async_call(
+                grid, block, stream, *words, shared_size=params.shared
+            )
+        )
+
+    def graph(self, launches: Sequence[LaunchParams]) -> Any:
+        """Return an executable graph of launches in order."""
+        return self._bindings().graph([self._bindings_params(p) for p in launches])
+
+    def capture(self, enqueue: Callable[[], None], stream: Any) -> Any:
+        """Return an executable graph of what a function enqueues."""
+        return self._bindings().capture(enqueue, self.handle(stream))
+
+    def change(self, graph: Any, number: int, params: LaunchParams) -> None:
+        """Update the parameters of one of a graph's launches."""
+        self._bindings().change(graph, number, self._bindings_params(params))
+
+    def replay(self, graph: Any, stream: Any) -> None:
+        """Enqueue a graph."""
+        self._bindings().replay(graph, self.handle(stream))
+
+    def drop(self, graph: Any) -> None:
+        """Destroy a graph."""
+        self._bindings().drop(graph)
+
+    def _bindings(self) -> Driver:
+        """Return the driver of cuda-bindings. Raises: DriverError without it."""
+        if self.bindings is None:
+            raise DriverError(
+                "a cooperative launch or graph", f"{self.name} has none; pip install cuda-bindings"
+            )
+        return self.bindings
+
+    def _bindings_function(self, function: PyCudaFunction) -> Any:
+        """Load the same code by cuda-bindings, with the same limit of shared memory."""
+        if function.bindings_function is None:
+            function.bindings_function = self._bindings().load(function.image, function.name)
+            if function.allowed:
+                self._bindings().allow_shared(function.bindings_function, function.allowed)
+        return function.bindings_function
+
+    def _bindings_params(self, params: LaunchParams) -> LaunchParams:
+        """Return a launch of the function that cuda-bindings loaded."""
+        return evolve(params, function=self._bindings_function(params.function))

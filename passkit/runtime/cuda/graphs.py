@@ -1,0 +1,406 @@
+"""CUDA graphs of consecutive steps: steps run one by one at first, later as one graph launch.
+
+A graph contains addresses. It is launched only where all of them, those of intermediate values and
+workspace included, are memory that the call holds, in the stream in which everything else runs. So
+a graph holds no memory between calls, and never writes to memory that another call, which comes
+before or after it in the stream, relies on.
+"""
+
+from __future__ import annotations
+
+import gc
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import cache
+from typing import TYPE_CHECKING, Any
+from weakref import finalize
+
+from passkit.errors import DeviceError
+from passkit.runtime.cuda.device import CudaDevice
+from passkit.runtime.cuda.driver import (
+    DriverError,
+    DriverFailure,
+    LaunchParams,
+    OutOfDeviceMemoryError,
+)
+from passkit.runtime.cuda.launch import CopyStep, DeviceAddress, EnqueuedStep, KernelStep
+from passkit.runtime.device.bound_program import BoundProgram, StepAction
+from passkit.runtime.device.call_memory import ArrayKey, CallMemory
+from passkit.runtime.device.pool import DevicePool, align_block
+from passkit.runtime.program import Ref
+
+if TYPE_CHECKING:
+    from passkit.runtime.cuda.program import CudaBoundProgram
+
+REPLAYS = "graph_replays"
+CAPTURES = "graphs_made"
+MAX_GRAPHS = 8
+"""How many sets of addresses have a graph: feeds that alternate have one set each."""
+
+CallAddresses = tuple[int, ...]
+"""The addresses of a call, in the order of `SegmentFootprint.addresses`."""
+
+
+def with_graphs(bound: CudaBoundProgram) -> list[StepAction]:
+    """Return what a call runs: consecutive device steps as segments, the others by themselves."""
+    runs = list(_runs(bound))
+    users: dict[ArrayKey, set[int]] = {}
+    for number, run in enumerate(runs):
+        for refs in run.values():
+            for ref in refs:
+                users.setdefault(ref.place, set()).add(number)
+    actions: list[StepAction] = []
+    for run in runs:
+        steps = [action for action in run if isinstance(action, EnqueuedStep)]
+        if len(steps) < 2 or not bound.device.driver.supports_graphs:
+            actions += run
+            continue
+        only_kernels = all(isinstance(step, KernelStep) for step in steps)
+        kind = KernelGraphSegment if only_kernels else CapturedSegment
+        actions.append(kind(bound, steps, {k for k, runs_of in users.items() if len(runs_of) == 1}))
+    return actions
+
+
+def _runs(bound: CudaBoundProgram) -> Iterator[dict[StepAction, Collection[Ref]]]:
+    """Split a program into runs of steps that can form a graph, and single other steps.
+
+    Each run maps its actions to the values that they use.
+    """
+    run: dict[StepAction, Collection[Ref]] = {}
+    device_keys: set[ArrayKey] = set()
+    for action, step in zip(bound.actions, bound.program.steps, strict=True):
+        if action is None:
+            continue
+        if isinstance(action, EnqueuedStep):
+            refs = (*action.reads, *action.writes)
+            if not isinstance(action, CopyStep) or action.is_on_device(device_keys):
+                run[action] = refs
+                device_keys.update(ref.place for ref in refs)
+                continue
+        if run:
+            yield run
+        yield {action: (*step.reads, *step.writes)}
+        run, device_keys = {}, set()
+    if run:
+        yield run
+
+
+class SegmentFootprint:
+    """The memory that a segment uses, in the order in which its steps use it. Units: bytes.
+
+    Values that are written in the segment and used nowhere else lie in one block of ``nbytes``:
+    ``inner`` maps them to offsets in it. ``outer`` maps all other values to whether they are read
+    before they are written, ``written`` those of them that are written to their sizes.
+
+    Args:
+        steps: The steps of the segment.
+        bound: The program.
+        is_private: Whether no step outside the segment uses a value.
+    """
+
+    def __init__(
+        self,
+        steps: Sequence[EnqueuedStep],
+        bound: BoundProgram,
+        is_private: Callable[[ArrayKey], bool],
+    ) -> None:
+        self.inner: dict[ArrayKey, int] = {}
+        self.outer: dict[ArrayKey, bool] = {}
+        self.written: dict[ArrayKey, int] = {}
+        self.nbytes = 0
+        for step in steps:
+            for ref in step.reads:
+                if ref.place not in self.inner:
+                    self.outer.setdefault(ref.place, True)
+            for ref in step.writes:
+                key = ref.place
+                if key not in self.outer and key[0] == "arena" and is_private(key):
+                    if key not in self.inner:
+                        self.inner[key] = self.nbytes
+                        self.nbytes += align_block(max(1, bound.slots[key[1]]))
+                else:
+                    self.outer.setdefault(key, False)
+                    self.written[key] = bound.nbytes(ref)
+
+    def addresses(self, memory: CallMemory) -> CallAddresses:
+        """Allocate and upload what a call needs; return the addresses of block and outer values.
+
+        They are equal for two calls if and only if each step meets equal addresses.
+        """
+        addresses: list[int] = []
+        if self.nbytes:
+            block = memory.pool.take(self.nbytes)
+            memory.keep_alive.append(block)
+            addresses.append(block.address)
+        for key, is_read in self.outer.items():
+            cell = memory.cell(key)
+            if is_read:
+                memory.to_device(cell)
+            else:
+                memory.ensure_buffer(cell)
+            addresses.append(cell.buffer.address)
+        return tuple(addresses)
+
+    def set_inner_buffers(self, memory: CallMemory, addresses: CallAddresses) -> None:
+        """Point the cells of inner values into the block, for steps that look them up."""
+        for key, offset in self.inner.items():
+            memory.cell(key).buffer = DeviceAddress(addresses[0] + offset)
+
+    def mark_written(self, memory: CallMemory) -> None:
+        """Mark what the segment has written: the host's copies are stale."""
+        for key, nbytes in self.written.items():
+            cell = memory.cells[key]
+            cell.nbytes, cell.on_host, cell.on_device = nbytes, False, True
+
+
+class SegmentWorkspace:
+    """One block of workspace that the steps of a segment use one after the other.
+
+    What does not fit into the block, or has none, is taken from the pool. ``needed`` is the most
+    bytes that a step has requested.
+
+    Args:
+        pool: The device's pool.
+        address: The address of the block, 0 without one.
+        nbytes: Its size.
+    """
+
+    def __init__(self, pool: DevicePool, address: int = 0, nbytes: int = 0) -> None:
+        self.pool = pool
+        self.address = address
+        self.nbytes = nbytes
+        self.used = 0
+        self.needed = 0
+
+    def begin_step(self) -> None:
+        """Let the next step overwrite the workspace of the last one."""
+        self.used = 0
+
+    def take(self, nbytes: int) -> Any:
+        """Return memory of at least ``nbytes`` bytes, exclusive within the step."""
+        offset = self.used
+        self.used += align_block(nbytes)
+        self.needed = max(self.needed, self.used)
+        if self.used > self.nbytes:
+            return self.pool.take(nbytes)
+        return DeviceAddress(self.address + offset)
+
+
+class ExecutableGraph:
+    """A graph of the driver, destroyed when nothing refers to it. ``workspace`` is an address."""
+
+    def __init__(self, device: CudaDevice, graph: Any, workspace: int = 0) -> None:
+        self.graph = graph
+        self.workspace = workspace
+        finalize(self, _destroyer(device, graph)).atexit = False
+
+
+def _destroyer(device: CudaDevice, graph: Any) -> Callable[[], None]:
+    """Return a function that destroys a graph, in any thread."""
+
+    def destroy() -> None:
+        with suppress(DriverError), device.driver.current():
+            device.driver.drop(graph)
+
+    return destroy
+
+
+class GraphSegment(ABC):
+    """Consecutive steps that are one graph launch once a graph fits the addresses of a call.
+
+    Args:
+        bound: The program.
+        steps: The steps.
+        private_keys: The values that no step outside the segment uses.
+    """
+
+    def __init__(
+        self,
+        bound: CudaBoundProgram,
+        steps: Sequence[EnqueuedStep],
+        private_keys: Collection[ArrayKey],
+    ) -> None:
+        self.bound = bound
+        self.device = bound.device
+        self.steps = steps
+        self.footprint = SegmentFootprint(steps, bound, private_keys.__contains__)
+
+    def __call__(self, memory: CallMemory) -> None:
+        """Enqueue the steps."""
+        addresses = self.footprint.addresses(memory)
+        with self.device.lock:
+            self.run(addresses, memory)
+        self.footprint.mark_written(memory)
+
+    @abstractmethod
+    def run(self, addresses: CallAddresses, memory: CallMemory) -> None:
+        """Enqueue the steps at a call's addresses, as a graph or one by one."""
+
+    def replay(self, graph: ExecutableGraph, memory: CallMemory) -> None:
+        """Enqueue a graph, and keep it until it has run."""
+        memory.keep_alive.append(graph)
+        driver, stream = self.device.driver, memory.queue.stream
+        self.bound.data.pool.retry(
+            lambda: driver.replay(graph.graph, stream), (OutOfDeviceMemoryError,)
+        )
+        self.bound.data.counts[REPLAYS] += 1
+
+    def new_graph(self, graph: Any, workspace: int = 0) -> ExecutableGraph:
+        """Take ownership of a graph of the driver, and count it."""
+        self.bound.data.counts[CAPTURES] += 1
+        return ExecutableGraph(self.device, graph, workspace)
+
+    def warn_without_graph(self, subject: str, error: Exception) -> None:
+        """Warn that the steps run one by one because the driver makes no graph of them."""
+        warnings.warn(
+            f"{subject} one by one, because it makes no graph of them: {error}", stacklevel=3
+        )
+
+
+class KernelGraphSegment(GraphSegment):
+    """A segment of kernels: the second call builds a graph of them, which later calls launch.
+
+    For a call at other addresses the nodes of the graph are updated.
+    """
+
+    def __init__(
+        self,
+        bound: CudaBoundProgram,
+        steps: Sequence[EnqueuedStep],
+        private_keys: Collection[ArrayKey],
+    ) -> None:
+        super().__init__(bound, steps, private_keys)
+        self.launches: list[LaunchParams] = []
+        self.addresses: CallAddresses = ()
+        self.graph: ExecutableGraph | None = None
+        self.was_called = False
+
+    def run(self, addresses: CallAddresses, memory: CallMemory) -> None:
+        """Launch the graph, or the kernels one by one; after a failure no graph is tried again."""
+        driver = self.device.driver
+        if self.graph is None or addresses != self.addresses:
+            self.footprint.set_inner_buffers(memory, addresses)
+            launches = [step.operands(memory) for step in self.steps]
+            if self.was_called and driver.supports_graphs and self.graph is None:
+                self.graph = self._build(launches)
+                self.launches = launches
+            if self.graph is None:
+                for step, params in zip(self.steps, launches, strict=True):
+                    step.enqueue(params, memory.pool, memory.queue.stream)
+                self.was_called = True
+                return
+            self._update(self.graph, launches)
+            self.addresses = addresses
+        self.replay(self.graph, memory)
+
+    def _update(self, graph: ExecutableGraph, launches: Sequence[LaunchParams]) -> None:
+        """Update the nodes whose launches changed; a failure leaves the others to be updated."""
+        self.addresses = ()
+        for k, (old, new) in enumerate(zip(self.launches, launches, strict=True)):
+            if old != new:
+                self.device.driver.change(graph.graph, k, new)
+                self.launches[k] = new
+
+    def _build(self, launches: Sequence[LaunchParams]) -> ExecutableGraph | None:
+        """Build a graph; None, with a warning, where the driver cannot."""
+        driver = self.device.driver
+        try:
+            return self.new_graph(driver.graph(launches))
+        except DriverError as error:
+            if error.failure is DriverFailure.DEVICE_LOST:
+                raise
+            driver.supports_graphs = False
+            self.warn_without_graph(f"kernels on {self.device} are launched", error)
+            return None
+
+
+class CapturedSegment(GraphSegment):
+    """A segment with library calls, whose graph is captured from what they enqueue.
+
+    The first call at some addresses enqueues the steps one by one, so that libraries initialize
+    themselves. The second call at the same addresses captures a graph, which later ones launch.
+    ``workspace_nbytes`` is the most workspace that a step needs.
+    """
+
+    def __init__(
+        self,
+        bound: CudaBoundProgram,
+        steps: Sequence[EnqueuedStep],
+        private_keys: Collection[ArrayKey],
+    ) -> None:
+        super().__init__(bound, steps, private_keys)
+        self.graphs: dict[CallAddresses, ExecutableGraph | None] = {}
+        self.can_capture = True
+        self.workspace_nbytes = 0
+
+    def run(self, addresses: CallAddresses, memory: CallMemory) -> None:
+        """Launch the graph captured at these addresses, capture one, or enqueue step by step."""
+        graph = None
+        if addresses in self.graphs and self.can_capture and self.device.driver.supports_graphs:
+            graph = self.graphs.pop(addresses)
+            workspace: Any = DeviceAddress(0)
+            if self.workspace_nbytes:
+                workspace = memory.pool.take(self.workspace_nbytes)
+            if graph is None or graph.workspace != workspace.address:
+                graph = self._capture(addresses, memory, workspace.address)
+            if graph is not None:
+                self.replay(graph, memory)
+        if graph is None:
+            self._enqueue_one_by_one(addresses, memory)
+        self.graphs[addresses] = graph
+        if len(self.graphs) > MAX_GRAPHS:
+            del self.graphs[next(iter(self.graphs))]
+
+    def _enqueue_one_by_one(self, addresses: CallAddresses, memory: CallMemory) -> None:
+        """Enqueue the steps, and learn how much workspace they need."""
+        workspace = SegmentWorkspace(memory.pool)
+        self.footprint.set_inner_buffers(memory, addresses)
+        self._enqueue(memory, workspace, memory.queue.stream)
+        self.workspace_nbytes = max(self.workspace_nbytes, workspace.needed)
+
+    def _enqueue(self, memory: CallMemory, workspace: SegmentWorkspace, stream: Any) -> None:
+        for step in self.steps:
+            workspace.begin_step()
+            step.enqueue(step.operands(memory), workspace, stream)
+
+    def _capture(
+        self, addresses: CallAddresses, memory: CallMemory, workspace_address: int
+    ) -> ExecutableGraph | None:
+        """Capture a graph; None, with a warning, where the driver cannot."""
+        driver, stream = self.device.driver, capture_stream(self.device)
+        workspace = SegmentWorkspace(memory.pool, workspace_address, self.workspace_nbytes)
+        self.footprint.set_inner_buffers(memory, addresses)
+        try:
+            with _no_garbage_collection():
+                graph = driver.capture(lambda: self._enqueue(memory, workspace, stream), stream)
+        except (DriverError, DeviceError) as error:
+            if isinstance(error, DriverError) and error.failure is DriverFailure.DEVICE_LOST:
+                raise
+            self.can_capture = False
+            self.warn_without_graph(f"{len(self.steps)} steps on {self.device} are enqueued", error)
+            return None
+        assert workspace.needed <= self.workspace_nbytes, "the graph uses memory it does not own"
+        return self.new_graph(graph, workspace_address)
+
+
+@cache
+def capture_stream(device: CudaDevice) -> Any:
+    """Return the stream in which graphs are captured, and nothing ever runs.
+
+    In the device's main stream the work of other threads would be captured, too.
+    """
+    return device.driver.stream()
+
+
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """Disable garbage collection inside: destroying driver objects would break a capture."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

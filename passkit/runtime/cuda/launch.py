@@ -1,0 +1,238 @@
+"""Program steps that are enqueued in the device's stream: kernel launches and copies.
+
+Library steps are in `passkit.runtime.cuda.libraries`; `passkit.runtime.cuda.graphs` combines
+neighbouring steps into graphs.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Container, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from attrs import evolve
+
+from passkit.dialects.row_lanes import WARP
+from passkit.errors import DeviceError
+from passkit.plan.kernel import Kernel
+from passkit.runtime.cuda.compiler import CudaKernel
+from passkit.runtime.cuda.device import shipped_profile
+from passkit.runtime.cuda.driver import (
+    DriverError,
+    DriverFailure,
+    LaunchParams,
+    OutOfDeviceMemoryError,
+)
+from passkit.runtime.cuda.launch_config import (
+    DEFAULT_SHARED_NBYTES,
+    LaunchConfig,
+    launch_config,
+    size_arguments,
+)
+from passkit.runtime.device.bound_program import check_block_memory
+from passkit.runtime.device.call_memory import ArrayKey, CallMemory
+from passkit.runtime.device.kernel_builder import kernel_label
+from passkit.runtime.program import Copy, Launch, Ref
+from passkit.values.units import bytes_text
+
+if TYPE_CHECKING:
+    from passkit.runtime.cuda.program import CudaBoundProgram
+
+
+class DeviceAddress(NamedTuple):
+    """An address inside memory that another object owns."""
+
+    address: int
+
+
+class WorkspaceAllocator(Protocol):
+    """Where a step gets workspace from. It may be reused once later steps are enqueued."""
+
+    def take(self, nbytes: int) -> Any:
+        """Return memory of at least ``nbytes`` bytes, with its address."""
+        ...
+
+
+class EnqueuedStep(ABC):
+    """A step that enqueues work in a stream, in two parts.
+
+    `operands` resolves the addresses of a call, `enqueue` uses them: a graph capture repeats only
+    the second part. ``reads`` and ``writes`` are the values that it uses.
+    """
+
+    reads: Sequence[Ref]
+    writes: Sequence[Ref]
+
+    def __init__(self, bound: CudaBoundProgram) -> None:
+        self.bound = bound
+        self.device = bound.device
+
+    def __call__(self, memory: CallMemory) -> None:
+        """Upload operands where necessary, and enqueue the step."""
+        operands = self.operands(memory)
+        memory.kernel_events.append(memory.queue.enqueue(self.enqueue, operands, memory.pool))
+
+    @abstractmethod
+    def operands(self, memory: CallMemory) -> Any:
+        """Return what `enqueue` needs of a call: addresses, at which its operands now are."""
+
+    @abstractmethod
+    def enqueue(self, operands: Any, workspaces: WorkspaceAllocator, stream: Any) -> None:
+        """Enqueue the step in a stream. Raises: DeviceError, DriverError."""
+
+
+class KernelStep(EnqueuedStep):
+    """The launch of a kernel, with its launch configuration.
+
+    Raises:
+        DeviceError: where a block needs more shared memory than the device has, or where blocks
+            that wait for each other do not fit on the device at a time.
+    """
+
+    def __init__(self, bound: CudaBoundProgram, step: Launch) -> None:
+        super().__init__(bound)
+        self.step = step
+        self.reads = step.reads
+        self.writes = step.writes
+        self.entry: CudaKernel = step.entry
+        self.size_arguments = tuple(size_arguments(step.kernel, bound.sizes))
+        self.config = self._config()
+        attributes = self.entry.attributes
+        occupancy = shipped_profile(self.device.properties).occupancy(
+            attributes.registers, self.config.shared + attributes.shared, self.config.threads
+        )
+        bound.data.counts.setdefault("occupancy", {})[self.kernel.name] = occupancy
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel."""
+        return self.step.kernel
+
+    @property
+    def cooperative(self) -> bool:
+        """Whether its blocks wait for each other."""
+        return len(self.kernel.ast.phases) > 1
+
+    def _config(self) -> LaunchConfig:
+        """Choose the launch configuration, and allow the function its shared memory."""
+        device, entry = self.device, self.entry
+        limits = device.limits
+        rows = max(1, entry.threads // WARP)
+        config = launch_config(
+            self.kernel,
+            self.bound.sizes,
+            blocks=limits.grid,
+            threads=rows * WARP,
+            rows=rows,
+        )
+        static_nbytes = entry.attributes.shared
+        check_block_memory(
+            self.kernel,
+            config.shared + static_nbytes,
+            limits.shared_nbytes,
+            device,
+            memory="shared memory",
+            block="block",
+        )
+        if config.shared > DEFAULT_SHARED_NBYTES:
+            # All that there is, as calls with other sizes may need more than this one.
+            device.driver.allow_shared(entry.function, limits.shared_nbytes - static_nbytes)
+        if not self.cooperative:
+            return config
+        return evolve(config, grid=min(config.grid, self._resident_blocks(config)))
+
+    def _resident_blocks(self, config: LaunchConfig) -> int:
+        """Return how many blocks the device runs at a time, as a cooperative launch needs it.
+
+        Raises:
+            DeviceError: where it runs none.
+        """
+        device, driver = self.device, self.device.driver
+        if not device.limits.cooperative or not driver.supports_graphs:
+            lacking = device if not device.limits.cooperative else driver.name
+            raise DeviceError(
+                f"kernel {kernel_label(self.kernel)} has phases, whose blocks wait for each other, "
+                f"and {lacking} has no cooperative launches; pip install cuda-bindings, or take "
+                "its operators out of keep_together"
+            )
+        per_unit = driver.blocks_at_once(self.entry.function, config.threads, config.shared)
+        if not per_unit:
+            raise DeviceError(
+                f"no block of kernel {kernel_label(self.kernel)}, of {config.threads} threads with "
+                f"{self.entry.attributes.registers} registers and {bytes_text(config.shared)} of "
+                f"shared memory, fits on {device}; compile for a Target with a smaller block or "
+                "less scratch"
+            )
+        return per_unit * device.limits.units
+
+    def operands(self, memory: CallMemory) -> LaunchParams:
+        """Return the launch with the addresses of a call."""
+        addresses = (buffer.address for buffer in self.bound.buffers(self.step, memory))
+        return LaunchParams(
+            function=self.entry.function,
+            grid=self.config.grid,
+            block=self.config.block,
+            shared=self.config.shared,
+            arguments=(*addresses, *self.size_arguments),
+            cooperative=self.cooperative,
+        )
+
+    def enqueue(self, operands: LaunchParams, workspaces: WorkspaceAllocator, stream: Any) -> None:
+        """Enqueue the kernel. Where memory is exhausted, free idle memory and retry.
+
+        Raises:
+            DeviceError: with the launch configuration and the driver's message.
+            DriverError: where the device is lost.
+        """
+        device, pool = self.device, self.bound.data.pool
+        try:
+            with device.lock:
+                pool.retry(
+                    lambda: device.driver.launch(operands, stream), (OutOfDeviceMemoryError,)
+                )
+        except DriverError as error:
+            if error.failure is DriverFailure.DEVICE_LOST:
+                raise
+            width, height = operands.block
+            raise DeviceError(
+                f"{device} does not start kernel {kernel_label(self.kernel)} of {operands.grid} "
+                f"blocks of {width} x {height} threads with {bytes_text(operands.shared)} of "
+                f"shared memory: {error}; {pool.usage()}"
+            ) from error
+
+
+class CopyStep(EnqueuedStep):
+    """A copy of a value. Called alone, it copies between host and device where that is needed."""
+
+    def __init__(self, bound: CudaBoundProgram, step: Copy) -> None:
+        super().__init__(bound)
+        self.step = step
+        self.reads = step.reads
+        self.writes = step.writes
+        self.nbytes = bound.number(step.source.nbytes)
+
+    def __call__(self, memory: CallMemory) -> None:
+        """Copy, on the device or the host."""
+        memory.move(self.step.source, self.step.target)
+
+    def is_on_device(self, device_keys: Container[ArrayKey]) -> bool:
+        """Return whether both sides are on the device, where ``device_keys`` are known to be.
+
+        Outputs are not: the host may need them, and a value on the host is copied there.
+        """
+        target = self.step.target.place
+        stays = target[0] == "arena" or target in self.bound.data.variable_cells
+        return self.step.source.place in device_keys and stays
+
+    def operands(self, memory: CallMemory) -> tuple[int, int]:
+        """Return the addresses of target and source."""
+        source = int(memory.read(self.step.source).address)
+        return int(memory.written(self.step.target).address), source
+
+    def enqueue(
+        self, operands: tuple[int, int], workspaces: WorkspaceAllocator, stream: Any
+    ) -> None:
+        """Enqueue the copy. Raises: DriverError."""
+        target, source = operands
+        if self.nbytes and target != source:
+            self.device.driver.copy(target, source, self.nbytes, stream)

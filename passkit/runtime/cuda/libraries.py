@@ -1,0 +1,134 @@
+"""NVIDIA's libraries: how they are loaded and called, and the steps that use them.
+
+Which library runs a step is decided in `passkit.runtime.cuda.program`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from importlib.metadata import PackageNotFoundError, files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from passkit.runtime.cuda.driver import DriverError, driver_error
+from passkit.runtime.cuda.launch import EnqueuedStep, WorkspaceAllocator
+from passkit.runtime.device.call_memory import CallMemory
+from passkit.runtime.program import Library, Ref
+
+if TYPE_CHECKING:
+    from passkit.runtime.cuda.program import CudaBoundProgram
+
+LoadedLibrary = TypeVar("LoadedLibrary")
+
+
+class UnsupportedError(Exception):
+    """A library is not installed, or does not support an operation; the message says which."""
+
+
+class SharedLibrary(NamedTuple):
+    """A library: its name, its file names as they are linked, and the wheels that have it."""
+
+    name: str
+    files: tuple[str, ...]
+    wheels: tuple[str, ...]
+
+
+CUBLASLT = SharedLibrary(
+    name="cuBLASLt",
+    files=("libcublasLt.so.13", "libcublasLt.so.12"),
+    wheels=("nvidia-cublas", "nvidia-cublas-cu12"),
+)
+CUDNN = SharedLibrary(
+    name="cuDNN",
+    files=("libcudnn.so.9",),
+    wheels=("nvidia-cudnn-cu13", "nvidia-cudnn-cu12"),
+)
+
+
+def load_library(library: SharedLibrary) -> Any:
+    """Load a library from a wheel or from the system.
+
+    Raises:
+        UnsupportedError: with the command that installs it.
+    """
+    reason = "no file"
+    for path in (*_paths_in_wheels(library), *library.files):
+        try:
+            return ctypes.CDLL(str(path))
+        except OSError as error:
+            reason = str(error)
+    raise UnsupportedError(f"no {library.name}, pip install {library.wheels[0]} ({reason})")
+
+
+def _paths_in_wheels(library: SharedLibrary) -> Iterator[Path]:
+    """Yield the library's files in installed wheels."""
+    for wheel in library.wheels:
+        try:
+            wheel_files = files(wheel) or []
+        except PackageNotFoundError:
+            continue
+        for file in wheel_files:
+            if file.name in library.files:
+                yield Path(str(file.locate())).resolve()
+
+
+def call_library(dll: Any, name: str, *arguments: Any) -> None:
+    """Call a function of a library. Raises: DriverError where its status is not 0."""
+    status = getattr(dll, name)(*arguments)
+    if status:
+        raise driver_error(name, f"status {int(status)}")
+
+
+def library_or_error(
+    create: Callable[[], LoadedLibrary],
+) -> LoadedLibrary | UnsupportedError:
+    """Return ``create()``, or the reason why a library is not available."""
+    try:
+        return create()
+    except UnsupportedError as error:
+        return error
+    except DriverError as error:
+        return UnsupportedError(f"a library of the device does not start: {error}")
+
+
+OperandAddresses = tuple[list[int], int]
+"""The addresses of the operands, and of the result."""
+
+
+class LibraryStep(EnqueuedStep):
+    """A step that calls a library of the device.
+
+    Args:
+        step: The step.
+        bound: The program.
+        extra_operands: Operands besides the step's own, such as a bias.
+    """
+
+    def __init__(self, step: Library, bound: CudaBoundProgram, *extra_operands: Ref) -> None:
+        super().__init__(bound)
+        self.step = step
+        self.dtype = step.writes[0].dtype
+        self.operand_refs = (*step.reads, *extra_operands)
+        self.reads = self.operand_refs
+        self.writes = step.writes
+
+    def operands(self, memory: CallMemory) -> OperandAddresses:
+        """Return the addresses of operands and result."""
+        addresses = [self.address(ref, memory) for ref in self.operand_refs]
+        return addresses, memory.written(self.step.writes[0]).address
+
+    def address(self, ref: Ref, memory: CallMemory) -> int:
+        """Return the address of an operand on the device."""
+        return int(memory.read(ref).address)
+
+    @abstractmethod
+    def enqueue(
+        self, operands: OperandAddresses, workspaces: WorkspaceAllocator, stream: Any
+    ) -> None:
+        """Enqueue the library's work in a stream. Raises: DriverError."""
+
+    def workspace(self, nbytes: int, workspaces: WorkspaceAllocator) -> Any:
+        """Return workspace, or None where none is needed."""
+        return workspaces.take(nbytes) if nbytes else None

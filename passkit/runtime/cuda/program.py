@@ -1,0 +1,223 @@
+"""CUDA programs: which step runs on the device and which on the host, and the CUDA run time.
+
+A library step runs by cuBLASLt or cuDNN where they support it. A kernel that adds a bias to a
+product becomes an epilogue of the product, where the result has the same bits: products of float32
+and float64 are in that type before they are stored. Other epilogues stay kernels: the library's
+relu does not handle NaN, its gelu is an approximation, and with 16 bits one rounding is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from itertools import pairwise
+from typing import Any
+
+from attrs import evolve
+
+from passkit.plan.kernel import Kernel
+from passkit.plan.target import Target
+from passkit.runtime.cuda.arrays import find_array, new_array
+from passkit.runtime.cuda.compiler import CudaKernel, build
+from passkit.runtime.cuda.convolution import ConvolutionStep, FilterGradientStep
+from passkit.runtime.cuda.device import CudaDevice, CudaQueue, adapt_target, device, pool_of
+from passkit.runtime.cuda.driver import DriverError
+from passkit.runtime.cuda.graphs import CAPTURES, REPLAYS, with_graphs
+from passkit.runtime.cuda.helper_kernels import delay
+from passkit.runtime.cuda.launch import CopyStep, KernelStep
+from passkit.runtime.cuda.libraries import UnsupportedError
+from passkit.runtime.cuda.matmul import MatmulStep
+from passkit.runtime.device.bound_program import (
+    BoundProgram,
+    ProgramData,
+    StepAction,
+    program_data,
+)
+from passkit.runtime.device.call_memory import CallMemory
+from passkit.runtime.device.external_arrays import ExternalArray
+from passkit.runtime.device.runtimes import DeviceRuntime
+from passkit.runtime.program import (
+    Copy,
+    FilterGradient,
+    Launch,
+    Library,
+    Product,
+    ProductSum,
+    Program,
+    Python,
+    Ref,
+)
+from passkit.runtime.state import State
+
+EXACT_BIAS_DTYPES = ("float32", "float64")
+
+
+class CudaBoundProgram(BoundProgram):
+    """A program with a number for each size, on a CUDA device.
+
+    ``steps_on_host`` are the positions of library steps that no library of the device supports.
+    """
+
+    def __init__(self, program: Program, data: ProgramData, sizes: Mapping[str, int]) -> None:
+        self.device: CudaDevice = data.device
+        self.num_host_steps = sum(isinstance(step, Python) for step in program.steps)
+        self.num_library_steps = 0
+        self.steps_on_host: set[int] = set()
+        with self.device.active("choosing figures of launches"):
+            super().__init__(program, data, sizes)
+            num_epilogues = join_biases(self)
+        self.plan = with_graphs(self)
+        data.counts |= {
+            "host_steps": self.num_host_steps,
+            "device_library_steps": self.num_library_steps,
+            "epilogues": num_epilogues,
+        }
+
+    def memory(self, inputs: Sequence[Any], outputs: Sequence[Any], queue: Any) -> CallMemory:
+        """Return the memory of a call. The queue waits for streams that write external arrays."""
+        external = (a for a in (*inputs, *outputs) if isinstance(a, ExternalArray))
+        streams = dict.fromkeys(a.stream for a in external if a.stream is not None)
+        for stream in streams:
+            self.device.driver.wait_for(queue.stream, stream)
+        return super().memory(inputs, outputs, queue)
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Make device and variables usable inside; a failure waits for what is enqueued."""
+        with super().running():
+            try:
+                yield
+            except BaseException:
+                with suppress(DriverError):  # no transfer may still use the caller's arrays
+                    self.device.queue.finish()
+                raise
+
+    def measuring_queue(self) -> CudaQueue:
+        """Return a queue that measures, with a delay that hides the host's time."""
+        with self.device.active("preparing to measure"):
+            return evolve(self.device.measuring_queue(), keep_busy=delay(self.device))
+
+    def library(self, step: Library) -> StepAction:
+        """Return what runs a step by a library of the device, or else of the host."""
+        try:
+            action = device_library_step(step, self)
+        except UnsupportedError as reason:
+            reasons = self.data.counts.setdefault("on_host_because", ())
+            if str(reason) not in reasons:
+                self.data.counts["on_host_because"] = (*reasons, str(reason))
+            self.num_host_steps += 1
+            steps = enumerate(self.program.steps)
+            self.steps_on_host.add(next(k for k, other in steps if other is step))
+            return super().library(step)
+        self.num_library_steps += 1
+        return action
+
+    def launch(self, step: Launch) -> KernelStep | None:
+        """Return what enqueues a kernel, None where its grid is empty."""
+        return KernelStep(self, step) if self.number(step.kernel.grid) else None
+
+    def copy(self, step: Copy) -> CopyStep:
+        """Return what copies a value."""
+        return CopyStep(self, step)
+
+
+def device_library_step(step: Library, bound: CudaBoundProgram) -> StepAction:
+    """Return what runs a library step on the device.
+
+    Raises:
+        UnsupportedError: where no library supports it.
+    """
+    match step.contract:
+        case Product():
+            return MatmulStep(step, [step.contract], bound)
+        case ProductSum():
+            return MatmulStep(step, step.contract.parts, bound)
+        case FilterGradient():
+            return FilterGradientStep(step, step.contract.of, bound)
+    return ConvolutionStep(step, step.contract, bound)
+
+
+def join_biases(bound: CudaBoundProgram) -> int:
+    """Replace products followed by kernels that add a bias by products with an epilogue.
+
+    Returns:
+        The number of kernels that were joined.
+    """
+    count = 0
+    for k, (product_step, kernel_step, bias) in _biased_products(bound.program):
+        if bound.actions[k] is None or bound.actions[k + 1] is None or k in bound.steps_on_host:
+            continue
+        product = product_step.contract
+        if not isinstance(product, Product) or not bound.number(product.k):
+            continue  # a sum of nothing
+        joined = evolve(product_step, refs=(*product_step.reads, kernel_step.writes[0]))
+        try:
+            action = MatmulStep(joined, [product], bound, bias)
+        except UnsupportedError:
+            continue
+        bound.actions[k : k + 2] = [None, action]
+        count += 1
+    return count
+
+
+def _biased_products(program: Program) -> Iterator[tuple[int, tuple[Library, Launch, Ref]]]:
+    """Yield products with the kernel after them that only adds a vector to each row.
+
+    Yields:
+        The position of the product; its step, the kernel's step, and the vector.
+    """
+    for k, (first, second) in enumerate(pairwise(program.steps)):
+        if not isinstance(first, Library) or not isinstance(first.contract, Product):
+            continue
+        if not isinstance(second, Launch) or second.kernel.ops != ("add",):
+            continue
+        (result,) = first.writes
+        others = [ref for ref in second.reads if ref.place != result.place]
+        if len(second.reads) != 2 or len(others) != 1 or len(second.writes) != 1:
+            continue
+        (bias,), (target,) = others, second.writes
+        is_vector = bias.shape == (first.contract.n,) and target.shape == result.shape
+        is_separate = target.place not in {ref.place for ref in (*first.reads, bias)}
+        is_exact = result.dtype.name in EXACT_BIAS_DTYPES
+        if is_vector and is_separate and is_exact and not _is_read_later(program, k, result):
+            yield k, (first, second, bias)
+
+
+def _is_read_later(program: Program, k: int, product: Ref) -> bool:
+    """Return whether anything but the next step may read what step ``k`` stores."""
+    if product.kind != "arena":
+        return True
+    for step in program.steps[k + 2 :]:
+        if any(ref.place == product.place for ref in step.reads):
+            return True
+        if any(ref.place == product.place for ref in step.writes):
+            return False
+    return False
+
+
+def bind_program(program: Program, sizes: Mapping[str, int], state: State) -> CudaBoundProgram:
+    """Return a program bound to sizes. Raises: DeviceError."""
+    data = program_data(program, state, device, pool_of)
+    for name in (CAPTURES, REPLAYS):
+        data.counts.setdefault(name, 0)
+    return CudaBoundProgram(program, data, sizes)
+
+
+def build_kernels(kernels: Iterable[Kernel], target: Target) -> Mapping[str, CudaKernel]:
+    """Return kernels built for this machine's device. Raises: as `build`."""
+    return build(kernels, device(), adapt_target(target))
+
+
+def kernel_stats(kernels: Sequence[Kernel]) -> dict[str, Any]:
+    """Return what `Executable.stats` reports of kernels: no operation is less accurate here."""
+    return {"device": str(device()), "relaxed": ()}
+
+
+RUNTIME = DeviceRuntime(
+    adapt_target=adapt_target,
+    build_kernels=build_kernels,
+    bind_program=bind_program,
+    kernel_stats=kernel_stats,
+    find_array=find_array,
+    allocate_array=new_array,
+)

@@ -1,0 +1,186 @@
+"""The arrays of one call: on host, device or both, transferred when a step needs them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from attrs import define
+
+from passkit.runtime.device.external_arrays import ExternalArray
+from passkit.runtime.device.interface import DeviceEvent, DeviceQueue
+from passkit.runtime.device.pool import DevicePool
+from passkit.runtime.program import Ref
+from passkit.values.size import Extent
+
+ArrayKey = tuple[str, int]
+"""Which array of a program: "input", "output", "constant" or "arena" (a storage slot), and its
+index."""
+
+
+@define(eq=False)
+class MemoryCell:
+    """The bytes of one array of a program, in host memory, device memory or both.
+
+    ``on_host`` and ``on_device`` say where they are up to date. ``array`` is flat and of bytes; it
+    and ``buffer`` have ``capacity`` bytes, of which ``nbytes`` are in use. ``transfer`` is the last
+    transfer from or to ``array``. A ``persistent`` cell is used on the device by later calls.
+    """
+
+    capacity: int
+    nbytes: int
+    array: Any = None
+    buffer: Any = None
+    on_host: bool = False
+    on_device: bool = False
+    transfer: Any = None
+    persistent: bool = False
+
+
+def cell_of(array: Any, filled: bool = True, persistent: bool = False) -> MemoryCell:
+    """Return a cell whose memory is that of a contiguous array, on the host or the device.
+
+    Args:
+        array: A NumPy array or an `ExternalArray`.
+        filled: Whether its content counts, as that of an output does not.
+        persistent: Whether later calls use the device's copy.
+    """
+    if isinstance(array, ExternalArray):
+        return MemoryCell(array.nbytes, array.nbytes, buffer=array, on_device=filled)
+    flat = array.reshape(-1).view(np.uint8)
+    return MemoryCell(array.nbytes, array.nbytes, flat, on_host=filled, persistent=persistent)
+
+
+class CallMemory:
+    """The cells of one call. Transfers are enqueued, and done when the queue is finished.
+
+    ``kernel_events`` are the events of kernels and of copies on the device, ``transfer_events``
+    those of transfers. What is in ``keep_alive`` lasts as long as the call.
+
+    Args:
+        pool: Where buffers come from.
+        queue: The device's queue.
+        cells: Inputs, outputs, constants and variables by their keys.
+        results: The keys of the cells that the host needs at the end.
+        slots: The bytes of each storage slot of the arena.
+        number: Evaluates a symbolic extent.
+        nbytes: Returns the bytes of a value.
+    """
+
+    def __init__(
+        self,
+        pool: DevicePool,
+        queue: DeviceQueue,
+        cells: Mapping[ArrayKey, MemoryCell],
+        results: Sequence[ArrayKey],
+        slots: Sequence[int],
+        number: Callable[[Extent], int],
+        nbytes: Callable[[Ref], int],
+    ) -> None:
+        self.pool = pool
+        self.queue: Any = queue  # steps of a device use more of it than the protocol has
+        self.cells = dict(cells)
+        self.results = results
+        self.slots = slots
+        self.number = number
+        self.nbytes = nbytes
+        self.uploaded = 0
+        self.downloaded = 0
+        self.kernel_events: list[Any] = []
+        self.transfer_events: list[Any] = []
+        self.keep_alive: list[Any] = []
+
+    def upload(self, buffer: Any, array: Any) -> DeviceEvent:
+        """Enqueue a copy of a flat array to the device, and count its bytes."""
+        event: DeviceEvent = self.queue.upload(buffer, array)
+        self.transfer_events.append(event)
+        self.uploaded += array.nbytes
+        return event
+
+    def download(self, array: Any, buffer: Any) -> DeviceEvent:
+        """Enqueue a copy of a flat array from the device, and count its bytes."""
+        event: DeviceEvent = self.queue.download(array, buffer)
+        self.transfer_events.append(event)
+        self.downloaded += array.nbytes
+        return event
+
+    def finish(self) -> None:
+        """Bring the results to where the caller needs them, and wait for everything."""
+        for cell in (self.cells[key] for key in self.results):
+            if isinstance(cell.buffer, ExternalArray):
+                self.to_device(cell)
+            else:
+                self.to_host(cell)
+        self.queue.finish()
+
+    def cell(self, key: ArrayKey) -> MemoryCell:
+        """Return a cell; a slot of the arena gets one when it is first used."""
+        if key not in self.cells:
+            self.cells[key] = MemoryCell(self.slots[key[1]], 0)
+        return self.cells[key]
+
+    def read(self, ref: Ref) -> Any:
+        """Return a buffer with a value, uploaded if need be."""
+        return self.to_device(self.cell(ref.place))
+
+    def to_device(self, cell: MemoryCell) -> Any:
+        """Return a cell's buffer, up to date."""
+        if not cell.on_device:
+            self.ensure_buffer(cell)
+            if cell.nbytes:
+                cell.transfer = self.upload(cell.buffer, cell.array[: cell.nbytes])
+            cell.on_device = True
+        return cell.buffer
+
+    def written(self, ref: Ref) -> Any:
+        """Return the buffer that a kernel writes a value to: the host's copy becomes stale."""
+        cell = self.cell(ref.place)
+        cell.nbytes = self.nbytes(ref)
+        self.ensure_buffer(cell)
+        cell.on_host, cell.on_device = False, True
+        return cell.buffer
+
+    def ensure_buffer(self, cell: MemoryCell) -> None:
+        """Allocate a cell's buffer unless it has one."""
+        if cell.buffer is None:
+            cell.buffer = self.pool.take(cell.capacity)
+
+    def array(self, ref: Ref, write: bool = False) -> Any:
+        """Return a value as an array of the host, ready to be read, or with ``write`` written."""
+        cell = self.cell(ref.place)
+        if write:
+            cell.nbytes = self.nbytes(ref)
+            cell.on_host, cell.on_device = True, False
+        self.to_host(cell)
+        if cell.transfer is not None:
+            cell.transfer.wait()
+            cell.transfer = None
+        flat = cell.array[: self.nbytes(ref)].view(ref.dtype.numpy)
+        return flat.reshape(tuple(map(self.number, ref.shape)))
+
+    def to_host(self, cell: MemoryCell) -> None:
+        """Enqueue a download of what only the device has."""
+        if cell.array is None:
+            cell.array = np.empty(cell.capacity, np.uint8)
+        if not cell.on_host and cell.nbytes:
+            cell.transfer = self.download(cell.array[: cell.nbytes], cell.buffer)
+        cell.on_host = True
+
+    def move(self, source: Ref, target: Ref) -> None:
+        """Copy a value from one cell to another, wherever they are."""
+        source_cell, target_cell = self.cell(source.place), self.cell(target.place)
+        stays_on_device = target_cell.persistent and source_cell.on_device
+        if source_cell.nbytes == 0 or source_cell is target_cell:
+            target_cell.on_host = True
+        elif target_cell.array is None or stays_on_device:
+            source_buffer = self.read(source)
+            target_buffer = self.written(target)
+            event = self.queue.copy(target_buffer, source_buffer, source_cell.nbytes)
+            self.kernel_events.append(event)
+        elif source_cell.on_host:
+            self.array(target, write=True).reshape(-1)[...] = self.array(source).reshape(-1)
+        else:
+            part = target_cell.array[: source_cell.nbytes]
+            target_cell.transfer = self.download(part, source_cell.buffer)
+            target_cell.on_host, target_cell.on_device = True, False

@@ -1,0 +1,112 @@
+"""Arrays that are on the device already: inputs read, and outputs written, without a transfer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+import numpy as np
+from attrs import field, frozen
+
+from passkit.errors import FeedError
+from passkit.runtime.native.feeds import Feeds, InputSpec
+
+
+@frozen(eq=False)
+class ExternalArray:
+    """An array on the device that belongs to ``owner``, usually another library's array.
+
+    ``contiguous`` is whether it is C-contiguous. ``stream`` is the stream in which it was last
+    written, None where nothing has to wait for it. ``keep_alive`` keeps the memory valid where the
+    owner alone does not.
+    """
+
+    owner: Any = field(repr=False)
+    address: int
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    contiguous: bool
+    writeable: bool
+    stream: int | None = None
+    keep_alive: Any = field(default=None, repr=False)
+    nbytes: int = field(init=False)
+
+    @nbytes.default
+    def _nbytes(self) -> int:
+        return prod(self.shape) * self.dtype.itemsize
+
+    def overlaps(self, other: ExternalArray) -> bool:
+        """Return whether the arrays share bytes."""
+        return (
+            self.address < other.address + other.nbytes
+            and other.address < self.address + self.nbytes
+        )
+
+    def __str__(self) -> str:
+        strided = "" if self.contiguous else "strided "
+        return f"a {strided}{self.dtype}[{', '.join(map(str, self.shape))}] on the device"
+
+
+ArrayFinder = Callable[[Any], ExternalArray | None]
+"""Returns where a value is on the device, None for a value that is not there."""
+
+
+ArrayAllocator = Callable[[np.dtype[Any], tuple[int, ...]], Any]
+"""Creates an array on the device, of a dtype and a shape."""
+
+
+def no_external_array(value: Any) -> None:
+    """Return None for any value: the `ArrayFinder` of devices that share no arrays."""
+
+
+class DeviceFeeds(Feeds):
+    """The inputs of a program on a device. ``find_array`` is its `ArrayFinder`."""
+
+    find_array: ArrayFinder
+
+    def array(self, spec: InputSpec, value: Any) -> Any:
+        """Return an input's value as an array; one that is on the device stays there.
+
+        Raises:
+            FeedError: where dtype, rank or layout do not fit.
+        """
+        external = self.find_array(value)
+        if external is None:
+            return super().array(spec, value)
+        same_rank = len(external.shape) == len(spec.shape)
+        if external.dtype == spec.dtype and same_rank and external.contiguous:
+            return external
+        raise FeedError(
+            f"input {spec.name!r} needs {spec}, got {external}; pass one whose elements follow "
+            "each other, of that type and rank"
+        )
+
+
+def check_out(
+    out: ExternalArray,
+    index: int,
+    dtype: np.dtype[Any],
+    shape: tuple[int, ...],
+    others: list[Any],
+) -> None:
+    """Check that an output can be written to an array on the device.
+
+    Args:
+        out: The array that the caller passed.
+        index: Its position in ``out``.
+        dtype: The dtype of the output.
+        shape: The shape of the output.
+        others: The inputs and the outputs before it, which it must not overlap.
+
+    Raises:
+        FeedError: where it does not fit.
+    """
+    fits = out.dtype == dtype and out.shape == shape and out.contiguous and out.writeable
+    if not fits or any(isinstance(x, ExternalArray) and out.overlaps(x) for x in others):
+        flaw = " that is read-only, or has bytes of an input or another result" * fits
+        read_only = "" if out.writeable or fits else ", read-only"
+        raise FeedError(
+            f"out[{index}] needs a contiguous {dtype}[{', '.join(map(str, shape))}] of its own, "
+            f"got {out}{read_only}{flaw}; pass a new one"
+        )

@@ -1,0 +1,62 @@
+"""Library steps of a device's program that run on the host, with the host's library."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+from passkit.runtime.device.call_memory import ArrayKey
+from passkit.runtime.native.launcher import launcher
+from passkit.runtime.program import Library, Program, Ref
+from passkit.runtime.table import Row, Table
+from passkit.values.size import evaluate
+
+HostRoutine = Callable[[Sequence[Any], Any], None]
+"""Called with the operands and the array to fill."""
+
+
+def host_routine(
+    step: Library, program: Program, constants: Collection[ArrayKey], sizes: Mapping[str, int]
+) -> tuple[HostRoutine, list[Ref]]:
+    """Return a function that runs a library step, and the operands that it takes.
+
+    The function is a native program of this one step.
+
+    Args:
+        step: The step.
+        program: The program that it belongs to.
+        constants: The keys of constants: the library packs them once, and they are no operands.
+        sizes: The value of each symbolic size.
+    """
+    keys: dict[ArrayKey, Row] = {}
+    reads: list[Ref] = []
+    for ref in step.reads:
+        if ref.place not in keys and ref.place not in constants:
+            keys[ref.place] = ("input", len(reads))
+            reads.append(ref)
+    (result,) = step.writes
+    keys[result.place] = ("output", 0)
+    table = Table(
+        [(f"x{k}", ref.dtype, ref.shape) for k, ref in enumerate(reads)],
+        [(result.dtype, result.shape)],
+        [_with_keys(step.row, keys)],
+        (),
+        (),
+        program.constants,
+        program.target.parallel,
+    )
+    shapes = [tuple(evaluate(n, sizes) for n in ref.shape) for ref in reads]
+    bound = table.bind(shapes, sizes)
+    inputs = [(name, dtype.numpy.num, len(shape)) for name, dtype, shape in table.inputs]
+    native_program = launcher().Program(inputs, 1, lambda _: bound)
+
+    def run(arrays: Sequence[Any], result_array: Any) -> None:
+        native_program(tuple(arrays), out=[result_array])
+
+    return run, reads
+
+
+def _with_keys(row: Row, keys: Mapping[ArrayKey, Row]) -> Row:
+    """Return a step's table entry with other keys in its list of operands."""
+    refs = next(k for k, x in enumerate(row) if isinstance(x, list))
+    return (*row[:refs], [keys.get(key, key) for key in row[refs]], *row[refs + 1 :])

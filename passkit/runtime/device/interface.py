@@ -1,0 +1,61 @@
+"""The interface that a device's queue implements, and the check that guards devices after a fork.
+
+Memory and program steps of `passkit.runtime.device` use queues and events by these protocols;
+`passkit.runtime.cuda` and `passkit.runtime.opencl` implement them.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Protocol
+
+from passkit.errors import DeviceError
+
+
+class DeviceEvent(Protocol):
+    """A point in a queue: everything enqueued up to and including one transfer."""
+
+    def wait(self) -> Any:
+        """Block until the point is reached."""
+        ...
+
+
+class DeviceQueue(Protocol):
+    """An in-order queue of device work, which runs while the host continues.
+
+    ``buffer`` is a buffer of the device's pool. ``array`` is a contiguous array of bytes that must
+    stay unchanged until the transfer is done.
+    """
+
+    def upload(self, buffer: Any, array: Any) -> DeviceEvent:
+        """Enqueue a copy of an array's bytes to the device."""
+        ...
+
+    def download(self, array: Any, buffer: Any) -> DeviceEvent:
+        """Enqueue a copy from the device that fills an array."""
+        ...
+
+    def copy(self, target: Any, source: Any, nbytes: int) -> DeviceEvent:
+        """Enqueue a copy of ``nbytes`` bytes from one buffer to another."""
+        ...
+
+    def finish(self) -> None:
+        """Block until all enqueued work is done."""
+        ...
+
+    def seconds(self, event: Any) -> float:
+        """Return how long one transfer or kernel took, on a queue that measures."""
+        ...
+
+
+def check_process(device: Any) -> None:
+    """Check that this process opened the device: drivers do not work in forked children.
+
+    Raises:
+        DeviceError: in a fork of the process that opened it.
+    """
+    if device.process != os.getpid():
+        raise DeviceError(
+            f"{device} was opened by process {device.process}, and process {os.getpid()} is a fork "
+            "of that, in which drivers do not work; start processes by the method 'spawn'"
+        )

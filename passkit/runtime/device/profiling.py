@@ -1,0 +1,72 @@
+"""Profiles of programs on a device: kernels and transfers are timed by the device's own clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from time import perf_counter_ns
+from typing import Any
+
+import numpy as np
+
+from passkit.runtime.device.bound_program import BoundProgram, StepAction
+from passkit.runtime.device.call_memory import CallMemory
+from passkit.runtime.profile import Profile, Row, Span, row_of
+
+TRANSFERS = "transfers"
+
+
+def profile_on_device(
+    bound: BoundProgram,
+    arrays: Sequence[Any],
+    runs: int,
+    copying: Callable[[int], float],
+) -> Profile:
+    """Run a program several times and time each step by events.
+
+    A first, unmeasured run allocates buffers, and lets drivers finish kernels, which some do at the
+    first launch.
+
+    Args:
+        bound: The program.
+        arrays: Its inputs.
+        runs: The number of measured runs.
+        copying: The seconds in which this machine copies a number of bytes.
+
+    Returns:
+        A row for each step, then one for all transfers. Seconds are medians over the runs.
+    """
+    program = bound.program
+    queue = bound.measuring_queue()
+    inputs = [np.ascontiguousarray(a) for a in arrays]
+    outputs = [np.empty(shape, dtype) for dtype, shape in bound.results]
+    spans: list[tuple[Span, ...]] = []
+    transfer_seconds: list[float] = []
+    nbytes = 0
+    for run in range(runs + 1):
+        with bound.running():
+            memory = bound.memory(inputs, outputs, queue)
+            run_spans = tuple(_timed(action, memory) for action in bound.actions)
+            memory.finish()
+            if run:
+                spans.append(run_spans)
+                transfer_seconds.append(sum(map(queue.seconds, memory.transfer_events)))
+        nbytes = memory.uploaded + memory.downloaded
+    rows = [
+        row_of(step, [run[k] for run in spans], bound.sizes, node, copying)
+        for k, (step, node) in enumerate(zip(program.steps, program.names, strict=True))
+    ]
+    transfers = Row(TRANSFERS, float(np.median(transfer_seconds or [0.0])), nbytes)
+    return Profile((*rows, transfers), tuple(spans))
+
+
+def _timed(action: StepAction | None, memory: CallMemory) -> Span:
+    """Run a step to its end; return its start and duration in ns, by the device if it ran there."""
+    memory.queue.finish()
+    num_events_before = len(memory.kernel_events)
+    start = perf_counter_ns()
+    if action is not None:
+        action(memory)
+    memory.queue.finish()
+    events = memory.kernel_events[num_events_before:]
+    device_ns = round(1e9 * sum(map(memory.queue.seconds, events)))
+    return start, device_ns if events else perf_counter_ns() - start

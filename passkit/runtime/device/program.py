@@ -1,0 +1,153 @@
+"""The callable of a compiled program on a device: checks feeds, creates outputs, binds shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from passkit.plan.kernel import Kernel
+from passkit.runtime.device.bound_program import BoundProgram
+from passkit.runtime.device.external_arrays import (
+    ArrayAllocator,
+    ArrayFinder,
+    DeviceFeeds,
+    ExternalArray,
+    check_out,
+)
+from passkit.runtime.native.feeds import InputSpec, refuse_out, takes
+
+ON_DEVICE = "device"
+"""Value of ``out`` that leaves all outputs on the device."""
+MAX_BOUND_PROGRAMS = 64
+"""How many shapes are remembered, as many as native programs remember."""
+
+InputShapes = tuple[tuple[int, ...], ...]
+
+
+class DeviceProgram:
+    """Runs an executable on a device; called like the native launcher's programs.
+
+    Args:
+        inputs: What each input needs.
+        bind: Returns the program bound to shapes that fit the inputs.
+        kernel_stats: Returns what `Executable.stats` reports of kernels.
+        find_array: Finds arrays that are on the device.
+        allocate_array: Creates an array there for ``out="device"``; None where the device has none.
+        unread: The names of inputs that no step reads.
+    """
+
+    def __init__(
+        self,
+        inputs: Sequence[InputSpec],
+        bind: Callable[[InputShapes], BoundProgram],
+        kernel_stats: Callable[[Sequence[Kernel]], dict[str, Any]],
+        find_array: ArrayFinder,
+        allocate_array: ArrayAllocator | None = None,
+        unread: tuple[str, ...] = (),
+    ) -> None:
+        self.kernel_stats = kernel_stats
+        self.find_array = find_array
+        self.allocate_array = allocate_array
+        self.feeds = DeviceFeeds(tuple(inputs), unread)
+        self.feeds.find_array = find_array
+        self.bind = bind
+        self.bound_programs: dict[InputShapes, BoundProgram] = {}
+        self.guard = Lock()
+        self.native_calls = 0
+        self.copies = 0
+        self.transferred = (0, 0)
+        self.counts: dict[str, Any] = {}
+
+    def __call__(self, feeds: Any = None, /, *, out: Any = None, **named: Any) -> list[Any]:
+        """Run on arrays.
+
+        Args:
+            feeds: Arrays by input name or in order.
+            out: None, "device", or for each output an array to fill or None.
+            **named: Arrays by input name.
+
+        Returns:
+            The outputs.
+
+        Raises:
+            FeedError: for feeds or outputs that do not fit.
+            DeviceError: where a step fails.
+        """
+        return self._run(self.feeds.repair(feeds, named), out)
+
+    def run_positional(self, *arrays: Any) -> Any:
+        """Run on arrays in order; NotImplemented where one's type or rank is not its input's."""
+        specs = self.feeds.inputs
+        fitting = len(arrays) == len(specs) and all(
+            type(a) is np.ndarray and a.dtype == s.dtype and a.ndim == len(s.shape)
+            for a, s in zip(arrays, specs, strict=True)
+        )
+        return self._run(arrays, None) if fitting else NotImplemented
+
+    def stats(self, kernels: Sequence[Kernel]) -> dict[str, Any]:
+        """Return the device's part of `Executable.stats`."""
+        uploaded, downloaded = self.transferred
+        return {
+            **self.kernel_stats(kernels),
+            **self.counts,
+            "bytes_uploaded": uploaded,
+            "bytes_downloaded": downloaded,
+        }
+
+    def _run(self, feeds: Sequence[Any], out: Any) -> list[Any]:
+        arrays = [self._contiguous(a, s) for a, s in zip(feeds, self.feeds.inputs, strict=True)]
+        bound = self._bound(tuple(a.shape for a in arrays))
+        outputs = self._outputs(bound.results, arrays, out)
+        self.transferred = bound(arrays, outputs)
+        self.counts = bound.data.counts
+        return [a.owner if isinstance(a, ExternalArray) else a for a in outputs]
+
+    def _contiguous(self, array: Any, spec: InputSpec) -> Any:
+        """Return the array itself where a device can take it as it is, else a copy."""
+        if isinstance(array, ExternalArray):
+            return array
+        contiguous = np.require(array, spec.dtype, ["C", "A"])
+        self.copies += contiguous is not array
+        return contiguous
+
+    def _bound(self, shapes: InputShapes) -> BoundProgram:
+        """Return the program bound to shapes, from the most recently used ones or a new one."""
+        with self.guard:
+            bound = self.bound_programs.pop(shapes, None)
+        if bound is None:
+            self.feeds.check_shapes(shapes)
+            bound = self.bind(shapes)
+        with self.guard:
+            self.bound_programs[shapes] = bound
+            if len(self.bound_programs) > MAX_BOUND_PROGRAMS:
+                del self.bound_programs[next(iter(self.bound_programs))]
+        return bound
+
+    def _outputs(self, results: Any, arrays: list[Any], out: Any) -> list[Any]:
+        """Return an array for each output: new ones, or those of ``out`` that are not None."""
+        if out is None:
+            return [np.empty(shape, dtype) for dtype, shape in results]
+        if isinstance(out, str) and out == ON_DEVICE and self.allocate_array is not None:
+            out = [self.allocate_array(dtype, shape) for dtype, shape in results]
+        if not isinstance(out, (list, tuple)) or len(out) != len(results):
+            refuse_out(out, -1, results, arrays)
+        outputs: list[Any] = []
+        for k, (array, (dtype, shape)) in enumerate(zip(out, results, strict=True)):
+            external = self.find_array(array)
+            if external is not None:
+                check_out(external, k, dtype, shape, [*arrays, *outputs])
+                array = external
+            elif array is None:
+                array = np.empty(shape, dtype)
+            elif not takes(array, dtype, shape, _host_arrays(arrays, outputs)):
+                refuse_out(out, k, results, arrays)
+            outputs.append(array)
+        return outputs
+
+
+def _host_arrays(*sequences: Sequence[Any]) -> list[Any]:
+    """Return those arrays that are in host memory."""
+    return [a for arrays in sequences for a in arrays if not isinstance(a, ExternalArray)]

@@ -1,0 +1,207 @@
+"""OpenCL C to kernels: many are built as one program; binaries go into the disk cache.
+
+Where the driver keeps what it builds by itself, the disk cache is not used.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+from importlib import import_module
+from typing import Any
+
+from attrs import field, frozen
+
+from passkit.dialects.needed import needed
+from passkit.dialects.opencl import OPENCL
+from passkit.errors import DeviceError
+from passkit.plan.kernel import Kernel
+from passkit.plan.target import Target
+from passkit.runtime.device.kernel_builder import (
+    ImageCache,
+    KernelBuilder,
+    kernel_label,
+    kernels_by_key,
+    refusal,
+)
+from passkit.runtime.opencl.device import (
+    POCL,
+    SHUFFLE_EXTENSIONS,
+    OpenClDevice,
+    power_of_two,
+    pyopencl,
+)
+
+FORMAT = 1
+"""Part of every digest: raised when the meaning of a cached binary changes."""
+MAX_KERNELS = 40
+"""The most kernels in one program."""
+HEAD = "#pragma OPENCL FP_CONTRACT OFF"
+"""The first line of each program: products and sums round separately, as on other targets."""
+EXTENSION_PRAGMA = "#pragma OPENCL EXTENSION {} : enable"
+NO_OPTIMIZATION = "-cl-opt-disable"
+
+
+@frozen(eq=False)
+class OpenClKernel:
+    """A kernel on a device: a function for each of its phases, and the work-items of a group."""
+
+    kernel: Kernel
+    device: OpenClDevice = field(repr=False)
+    functions: tuple[Any, ...] = field(repr=False)
+    block: int
+
+
+def build(
+    kernels: Iterable[Kernel], device: OpenClDevice, target: Target
+) -> dict[str, OpenClKernel]:
+    """Build kernels for a device. No kernel is built twice on a machine.
+
+    Args:
+        kernels: The kernels.
+        device: The device.
+        target: Says how many work-items a group has.
+
+    Returns:
+        Each kernel by its key.
+
+    Raises:
+        KernelRefusedError: with the compiler's message.
+        DeviceError: where a kernel computes in float64 and the device does not.
+    """
+    by_key = kernels_by_key(kernels)
+    builder = OpenClKernelBuilder(device, compiler_options(device, target.block))
+    return {
+        key: OpenClKernel(
+            by_key[key], device, functions, group_size(functions, target.block, device)
+        )
+        for key, functions in builder.build(by_key).items()
+    }
+
+
+def compiler_options(device: OpenClDevice, block: int) -> tuple[str, ...]:
+    """Return the compiler's options for work-groups of ``block`` items.
+
+    PoCL up to version 3 drops stores between barriers of groups of several items when it
+    optimizes.
+    """
+    options = [f"-cl-std={_language(device)}", "-w"]
+    if device.limits.exact:
+        options.append("-cl-fp32-correctly-rounded-divide-sqrt")
+    if device.platform == POCL and block > 1:
+        options.append(NO_OPTIMIZATION)
+    return tuple(options)
+
+
+def _language(device: OpenClDevice) -> str:
+    """Return the version of OpenCL C: 2.0 is the first one with sub-groups."""
+    if not device.limits.shuffles or device.limits.is_cpu:
+        return "CL1.2"
+    return "CL3.0" if device.version.startswith("OpenCL 3") else "CL2.0"
+
+
+def kernel_digest(kernel: Kernel, device: OpenClDevice, flags: Sequence[str]) -> str:
+    """Return the digest of all that a kernel's machine code depends on: its name in the cache."""
+    parts = [str(FORMAT), device.fingerprint, *flags, program_text([kernel])]
+    return sha256("\0".join(parts).encode()).hexdigest()
+
+
+def program_text(kernels: Sequence[Kernel]) -> str:
+    """Return the text of a program: the functions of the preamble that kernels call, then they."""
+    body = "\n".join(kernel.source for kernel in kernels)
+    extensions = sorted(SHUFFLE_EXTENSIONS) if "sub_group_" in body else []
+    pragmas = map(EXTENSION_PRAGMA.format, extensions)
+    return "\n".join([HEAD, *pragmas, needed(OPENCL.preamble, body), body])
+
+
+def function_names(kernel: Kernel) -> list[str]:
+    """Return the names of the functions in a kernel's text, one for each of its phases."""
+    if not kernel.phases:
+        return [kernel.name]
+    return [f"{kernel.name}_phase{k}" for k in range(len(kernel.phases))]
+
+
+def group_size(functions: Sequence[Any], requested: int, device: OpenClDevice) -> int:
+    """Return the work-items of a group: as requested, or the power of two that registers allow."""
+    info = pyopencl().kernel_work_group_info.WORK_GROUP_SIZE
+    largest: int = min(f.get_work_group_info(info, device.handle) for f in functions)
+    return power_of_two(min(requested, largest))
+
+
+def driver_keeps_binaries(device: OpenClDevice) -> bool:
+    """Return whether the driver itself keeps what it has built."""
+    characterize = import_module("pyopencl.characterize")
+    return bool(characterize.has_src_build_cache(device.handle))
+
+
+class OpenClKernelBuilder(KernelBuilder):
+    """Builds kernels by a device's compiler, up to `MAX_KERNELS` in one program.
+
+    The entry of a kernel is a tuple with a function for each of its phases.
+    """
+
+    def digest(self, kernel: Kernel) -> str:
+        """Return the digest of text, device and options."""
+        return kernel_digest(kernel, self.device, self.flags)
+
+    def open_images(self) -> ImageCache | None:
+        """Open the cache of a device's binaries; None where the driver keeps them by itself."""
+        if driver_keeps_binaries(self.device):
+            return None
+        return ImageCache(self.device.fingerprint, ".clbin")
+
+    def check(self, kernel: Kernel) -> None:
+        """Check that the device computes in float64 if a kernel does. Raises: DeviceError."""
+        if not self.device.limits.double and "double" in program_text([kernel]):
+            raise DeviceError(
+                f"kernel {kernel_label(kernel)} computes in float64, and {self.device} has no "
+                "cl_khr_fp64; cast to float32, or choose another device by PYOPENCL_CTX"
+            )
+
+    def load(self, kernel: Kernel, image: bytes) -> Any:
+        """Load a cached binary; return None where the driver does not accept it any more."""
+        cl = pyopencl()
+        try:
+            program = cl.Program(self.device.context, [self.device.handle], [image])
+            return self._functions(kernel, program.build(list(self.flags)))
+        except cl.Error:
+            return None
+
+    def compile(self, kernels: dict[str, Kernel]) -> None:
+        """Build kernels, several in one program. Raises: KernelRefusedError."""
+        digests = list(kernels)
+        for start in range(0, len(digests), MAX_KERNELS):
+            self._build_unit({d: kernels[d] for d in digests[start : start + MAX_KERNELS]})
+
+    def _build_unit(self, unit: dict[str, Kernel]) -> None:
+        """Build a program of some kernels; if it is refused, each kernel by itself."""
+        cl, kernels = pyopencl(), list(unit.values())
+        text = program_text(kernels)
+        try:
+            program = self._program(text)
+        except cl.Error as error:
+            if len(kernels) > 1:
+                for digest, kernel in unit.items():
+                    self._build_unit({digest: kernel})
+                return
+            compiler = f"the OpenCL compiler of {self.device}"
+            raise refusal(compiler, kernels[0], str(error), text) from None
+        for digest, kernel in unit.items():
+            self.add(digest, self._functions(kernel, program))
+        binary = b""
+        if self.images is not None:
+            (binary,) = program.get_info(cl.program_info.BINARIES)
+        self.keep(binary, unit)
+
+    def _program(self, text: str) -> Any:
+        """Build a program of a text. Raises: pyopencl's Error with the compiler's message."""
+        cl = pyopencl()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", cl.CompilerWarning)  # a log without errors
+            program = cl.Program(self.device.context, text)
+            return program.build(list(self.flags), cache_dir=False)
+
+    def _functions(self, kernel: Kernel, program: Any) -> tuple[Any, ...]:
+        """Return the functions of a kernel's phases."""
+        return tuple(pyopencl().Kernel(program, name) for name in function_names(kernel))

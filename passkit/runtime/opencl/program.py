@@ -1,0 +1,128 @@
+"""OpenCL programs: how kernels are enqueued, and the OpenCL run time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from passkit.errors import DeviceError
+from passkit.plan.kernel import Kernel
+from passkit.plan.target import Target
+from passkit.runtime.device.bound_program import (
+    BoundProgram,
+    StepAction,
+    check_block_memory,
+    program_data,
+)
+from passkit.runtime.device.call_memory import CallMemory
+from passkit.runtime.device.external_arrays import no_external_array
+from passkit.runtime.device.kernel_builder import kernel_label
+from passkit.runtime.device.runtimes import DeviceRuntime
+from passkit.runtime.opencl.accuracy import relaxed_operations
+from passkit.runtime.opencl.compiler import OpenClKernel, build
+from passkit.runtime.opencl.device import (
+    REDUCTION_NBYTES,
+    OpenClQueue,
+    adapt_target,
+    device,
+    pool_of,
+    pyopencl,
+)
+from passkit.runtime.program import Launch, Program
+from passkit.runtime.state import State
+from passkit.values.size import evaluate, known_or_zero
+
+MAX_GROUPS = 1 << 22
+"""The most work-groups of a launch: the groups of a kernel share its tiles, however many."""
+MIN_LOCAL_NBYTES = 16
+"""The least local memory of a kernel in bytes: some drivers refuse empty local arguments."""
+
+
+class OpenClBoundProgram(BoundProgram):
+    """A program with a number for each size, on an OpenCL device."""
+
+    def launch(self, step: Launch) -> StepAction | None:
+        """Return what enqueues a kernel, or each of its phases that has tiles."""
+        kernel, entry = step.kernel, step.entry
+        tile_counts = [self.number(n) for n, _ in kernel.phases or ((kernel.grid, 0.0),)]
+        if not any(tile_counts):
+            return None
+        cl, device, block = pyopencl(), self.data.device, entry.block
+        local_nbytes = [
+            max(MIN_LOCAL_NBYTES, self.number(kernel.shared_nbytes)),
+            max(MIN_LOCAL_NBYTES, REDUCTION_NBYTES * block),
+        ]
+        check_block_memory(
+            kernel,
+            sum(local_nbytes),
+            device.limits.local_nbytes,
+            device,
+            memory="local memory",
+            block="work-group",
+        )
+        value = known_or_zero if kernel.phases else evaluate
+        sizes = [np.int64(value(n, self.sizes)) for n in kernel.sizes]
+        arguments = [*sizes, *map(cl.LocalMemory, local_nbytes)]
+        launches = [
+            (function, min(tiles, MAX_GROUPS) * block)
+            for function, tiles in zip(entry.functions, tile_counts, strict=True)
+            if tiles
+        ]
+
+        def enqueue(memory: CallMemory) -> None:
+            buffers = self.buffers(step, memory)
+            with device.lock:
+                for function, items in launches:
+                    function.set_args(*buffers, *arguments)
+                    event = self._start(kernel, memory.queue, function, items, block)
+                    memory.kernel_events.append(event)
+
+        return enqueue
+
+    def _start(
+        self, kernel: Kernel, queue: OpenClQueue, function: Any, items: int, block: int
+    ) -> Any:
+        """Enqueue a function. Where memory is exhausted, free idle memory and retry.
+
+        Raises:
+            DeviceError: with the driver's message.
+        """
+        cl, pool = pyopencl(), self.data.pool
+
+        def enqueue() -> Any:
+            return cl.enqueue_nd_range_kernel(queue.handle, function, (items,), (block,))
+
+        try:
+            return pool.retry(enqueue, (cl.MemoryError,))
+        except cl.Error as error:
+            raise DeviceError(
+                f"{self.data.device} does not start kernel {kernel_label(kernel)} of {items} "
+                f"work-items in groups of {block}: {error}; {pool.usage()}"
+            ) from error
+
+
+def bind_program(program: Program, sizes: Mapping[str, int], state: State) -> OpenClBoundProgram:
+    """Return a program bound to sizes. Raises: DeviceError."""
+    return OpenClBoundProgram(program, program_data(program, state, device, pool_of), sizes)
+
+
+def build_kernels(kernels: Iterable[Kernel], target: Target) -> Mapping[str, OpenClKernel]:
+    """Return kernels built for this machine's device. Raises: as `build`."""
+    return build(kernels, device(), adapt_target(target))
+
+
+def kernel_stats(kernels: Sequence[Kernel]) -> dict[str, Any]:
+    """Return what `Executable.stats` reports of kernels."""
+    opened = device()
+    return {"device": str(opened), "relaxed": relaxed_operations(kernels, opened.limits)}
+
+
+RUNTIME = DeviceRuntime(
+    adapt_target=adapt_target,
+    build_kernels=build_kernels,
+    bind_program=bind_program,
+    kernel_stats=kernel_stats,
+    find_array=no_external_array,
+)
