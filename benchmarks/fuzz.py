@@ -39,7 +39,7 @@ TARGETS = ("cpu", "opencl", "cuda", "cuda-driver", "cuda-device")
 
 def work(args: argparse.Namespace) -> None:
     """Check the graphs of some seeds; a line of JSON for each batch, failures as text."""
-    from tests.emulator import checking, through
+    from tests.emulator import graph_checks, runtime_checks
     from tests.fuzzing import Failure, check, check_all, check_blocks, check_opencl
     from tests.fuzzing import opencl_of as opencl
     from tests.minimising import minimised
@@ -48,10 +48,12 @@ def work(args: argparse.Namespace) -> None:
     every, each = {
         "cpu": (check_all, check),
         "opencl": (partial(check_all, target=opencl), check_opencl),
-        "cuda": (checking.check_all, checking.check),
-        "cuda-driver": (through.check_all, through.check),
-        "cuda-device": (partial(through.check_all, machine=through.THERE),
-                        partial(through.check, machine=through.THERE)),
+        "cuda": (graph_checks.check_all, graph_checks.check),
+        "cuda-driver": (runtime_checks.check_all, runtime_checks.check),
+        "cuda-device": (
+            partial(runtime_checks.check_all, machine=runtime_checks.REAL_DEVICE),
+            partial(runtime_checks.check, machine=runtime_checks.REAL_DEVICE),
+        ),
     }[args.target]
     first, count, seconds = args.first, args.count, args.seconds
     for start in range(first, first + count, BATCH):

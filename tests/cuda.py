@@ -15,7 +15,7 @@ from passkit.runtime.cuda import device as devices
 from passkit.runtime.cuda.compiler import CudaKernel
 from passkit.runtime.cuda.driver import Driver, DriverError
 from passkit.runtime.program import Launch
-from tests.emulator.fake import faked
+from tests.emulator.fake_driver import fake_cuda
 
 FAKE, LIBRARIES = "fake", ("PyCUDA", "cuda-bindings")
 NEEDED = "needs an NVIDIA GPU"
@@ -65,7 +65,7 @@ def real(library: str) -> Iterator[Recorded]:
 @contextmanager
 def machine_of(name: str) -> Iterator[Any]:
     """Inside, target "cuda" runs on the fake driver or through a library."""
-    with faked() if name == FAKE else real(name) as driver:
+    with fake_cuda() if name == FAKE else real(name) as driver:
         yield driver
 
 

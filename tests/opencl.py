@@ -1,4 +1,4 @@
-"""OpenCL in tests: kernels for work-groups of any size, on the device that pyopencl finds."""
+"""OpenCL in tests: targets with work-groups of any size, on the device that pyopencl finds."""
 
 from __future__ import annotations
 
@@ -14,31 +14,32 @@ from passkit.program.executable import Executable
 from passkit.runtime.opencl.device import OpenClDevice, device
 
 BLOCKS = (1, 64, 256)
-"""The sizes of work-groups: what a CPU likes, and what makes barriers and folds work."""
+"""Sizes of work-groups: the one that suits a CPU, and two that need barriers."""
 
 
-def needed() -> Any:
-    """pyopencl; a file that asks for it is skipped where the extra is not installed."""
+def require_pyopencl() -> Any:
+    """Return pyopencl, or skip the file or test where the extra is not installed."""
     return pytest.importorskip("pyopencl", reason="the extra `opencl` is not installed")
 
 
-def groups_of(block: int, **changes: Any) -> Target:
-    """The OpenCL target with so many work-items in a group, which no device changes."""
+def target_with_block(block: int, **changes: Any) -> Target:
+    """Return the OpenCL target with a number of work-items in a group, whatever the device."""
     return evolve(target_of("opencl"), block=block, **changes)
 
 
 @contextmanager
-def limited(**changes: Any) -> Iterator[OpenClDevice]:
-    """The device as if it could do less."""
-    own, limits = device(), device().limits
-    object.__setattr__(own, "limits", evolve(limits, **changes))
+def with_limits(**changes: Any) -> Iterator[OpenClDevice]:
+    """Let the device report other limits inside the `with` block."""
+    opened = device()
+    limits = opened.limits
+    object.__setattr__(opened, "limits", evolve(limits, **changes))
     try:
-        yield own
+        yield opened
     finally:
-        object.__setattr__(own, "limits", limits)
+        object.__setattr__(opened, "limits", limits)
 
 
-def steps_of(exe: Executable) -> list[str]:
-    """The kinds of steps that an executable runs, but for what costs nothing."""
-    found = [type(s).__name__ for s in exe.steps]
-    return [name for name in found if name not in ("Alias", "Copy")]
+def step_kinds(exe: Executable) -> list[str]:
+    """Return the kinds of an executable's steps, without aliases and copies."""
+    kinds = [type(step).__name__ for step in exe.steps]
+    return [kind for kind in kinds if kind not in ("Alias", "Copy")]

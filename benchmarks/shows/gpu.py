@@ -88,7 +88,7 @@ def cubins() -> Figure:
 
 def real_libraries() -> Figure:
     """Descriptors as cuBLASLt and cuDNN read them, where they are installed."""
-    found = tests("tests/runtime/cuda/test_real_libraries.py")
+    found = tests("tests/runtime/cuda/test_library_descriptors.py")
     if "passed" in found.found or not found.met:
         return found
     text = "pip install nvidia-cublas nvidia-cudnn-cu13"
@@ -194,26 +194,27 @@ DEMANDS: tuple[Demand, ...] = (
            lambda: tests("tests/emulator/test_operators.py")),
     Demand("planted barriers, shuffles, overruns are found: tests pass",
            lambda: tests("tests/emulator/test_machine.py", "tests/emulator/test_kernels.py",
-                         "tests/runtime/opencl/test_goldens.py", "tests/dialects/test_bundles.py")),
+                         "tests/runtime/opencl/test_work_group_sizes.py",
+                         "tests/dialects/test_bundles.py")),
     Demand("SASS of golden kernels: 16-byte loads, no local memory, registers", instructions),
     Demand("cubins of golden kernels, four architectures: registers, no spills", cubins),
     Demand("Stan's rows on OpenCL: basic kernels / fused > 1", against_basic),
     Demand("Stan's rows on OpenCL: fused / by hand <= 1.25 in the mean", against_hand),
     Demand("products by cuBLASLt, convolutions by cuDNN, from their descriptors: tests pass",
-           lambda: tests("tests/runtime/cuda/test_library.py")),
+           lambda: tests("tests/runtime/cuda/test_library_steps.py")),
     Demand("cuBLASLt and cuDNN themselves read the descriptors as they were meant", real_libraries),
     Demand("DLPack and the CUDA array interface, both ways, in place: tests pass",
            lambda: tests("tests/runtime/cuda/test_arrays.py")),
     Demand("profiles, occupancy, calibration by an injected clock: tests pass",
            lambda: tests("tests/plan/test_gpus.py", "tests/tuning/test_gpu_calibration.py")),
     Demand("no driver, wrong architecture, no memory, refused, lost: tests pass",
-           lambda: tests("tests/runtime/cuda/test_errors.py", "tests/runtime/cuda/test_build.py",
-                         "tests/runtime/cuda/test_run.py")),
+           lambda: tests("tests/runtime/cuda/test_errors.py", "tests/runtime/cuda/test_compiler.py",
+                         "tests/runtime/cuda/test_programs.py")),
     Demand("pytest -m cuda is green on a device",
            on_a_device("pytest -m cuda", "tests/runtime/cuda")),
     Demand("cuBLASLt, cuDNN, DLPack with PyTorch, JAX and CuPy, calibration on a device",
-           on_a_device("those libraries' own code here", "tests/runtime/cuda/test_library.py",
-                       "tests/runtime/cuda/test_other_libraries.py")),
+           on_a_device("those libraries' own code here", "tests/runtime/cuda/test_library_steps.py",
+                       "tests/runtime/cuda/test_foreign_arrays.py")),
     Demand("compute-sanitizer is clean", lambda: unproven("compute-sanitizer here")),
     Demand("gelu x3, softmax, layer_norm, adam >= 90 % of a copy's bandwidth",
            of_report("benchmarks/gpu.py", of_copy)),

@@ -10,7 +10,7 @@ import pytest
 
 from passkit.errors import DeviceError
 from passkit.runtime.cuda import device as devices
-from tests.emulator.fake import faked
+from tests.emulator.fake_driver import fake_cuda
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -46,7 +46,7 @@ def test_on_a_fake_device(
     gpu: ModuleType, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     """Small arrays: results are verified, and a wrong one is no figure."""
-    with faked():
+    with fake_cuda():
         assert gpu.main(["--mib", "0", "--rows", "gelu_erf", "--output", str(tmp_path / "f")]) == 0
         report = json.loads((tmp_path / "f").read_text())
         (row,) = report["rows"]
@@ -64,7 +64,7 @@ def test_steps_that_keep_state(
     gpu: ModuleType, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     """Adam, training and figure1: verified against float64; a wrong one is no figure."""
-    with faked():
+    with fake_cuda():
         for rows in ("adam 300", "logistic", "figure1 3x33x1 "):
             assert gpu.main(["--mib", "0", "--rows", rows.split(" 3x")[0], "--output",
                              str(tmp_path / rows.split()[0])]) == 0  # fmt: skip

@@ -12,7 +12,7 @@ import passkit.program.compiler
 from passkit.cli import doctor, main
 from passkit.errors import PasskitError
 from tests import opencl
-from tests.emulator.fake import faked
+from tests.emulator.fake_driver import fake_cuda
 
 Capture = pytest.CaptureFixture[str]
 
@@ -107,7 +107,7 @@ def test_devices_and_compilers_of_the_gpu(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_a_cuda_device() -> None:
     """What it is, what it can do, and that a kernel runs."""
-    with faked() as driver:
+    with fake_cuda() as driver:
         check = doctor.check_cuda()
         assert check.works and check.found == (
             "Fake (sm_90, a fake): CUDA 13.0, 64 MiB of memory, 2 multiprocessors, 227 KiB of "
@@ -140,7 +140,7 @@ def test_opencl_devices(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_opencl_of_this_machine() -> None:
     """A kernel runs on the device that is there."""
-    opencl.needed()
+    opencl.require_pyopencl()
 
     assert doctor.check_opencl().works and "; ran 1 kernel" in doctor.check_opencl().found
 

@@ -147,7 +147,7 @@ def test_other_targets_and_modes(capsys: Capture) -> None:
 
 def test_on_opencl(capsys: Capture, tmp_path: Path) -> None:
     """Kernels on a device, libraries on the host, a profile by the device's clock, and a report."""
-    opencl.needed()
+    opencl.require_pyopencl()
     data = run(capsys, DIGITS, "--target", "opencl", "--compare", "--profile",
                "--report", str(tmp_path / "report"))  # fmt: skip
 

@@ -14,7 +14,7 @@ from passkit.dialects import CUDA, printer, ties
 from passkit.plan.kernel import Kernel
 from passkit.values import dtype as dt
 from passkit.values.size import Size
-from tests.emulator import Driver, EmulatedError, Figures
+from tests.emulator import EmulatedDevice, EmulatedError, LaunchOptions
 from tests.planned import plan
 
 HALVES = "x: f16[n]; y: f32[n]; z: u8[n]; return add(add(cast(x, dtype=dtype(f32)), y), cast(z, "
@@ -63,7 +63,7 @@ def given(name: str, n: int) -> tuple[list[Any], Any]:
     }[name]
 
 
-def run(driver: Driver, kernel: Kernel, name: str, n: int, offset: int = 0) -> Any:
+def run(driver: EmulatedDevice, kernel: Kernel, name: str, n: int, offset: int = 0) -> Any:
     """What a kernel gives of arrays that lie at an offset, next to what it is to give."""
     inputs, wanted = given(name, n)
     out = at(np.full_like(wanted, 77), offset)
@@ -76,7 +76,10 @@ def test_wherever_arrays_lie() -> None:
 
     A fold has the same bits wherever its input lies.
     """
-    driver, kernels = Driver(Figures(2, 64, 2)), {name: kernel_of(name) for name in TEXTS}
+    driver, kernels = (
+        EmulatedDevice(LaunchOptions(2, 64, 2)),
+        {name: kernel_of(name) for name in TEXTS},
+    )
     driver.prepare(kernels.values())
     for name, kernel in kernels.items():
         for n in (64, 37):
@@ -114,21 +117,21 @@ def test_an_access_that_is_not_aligned_is_found() -> None:
     wrong = evolve(kernel, key="w", source=kernel.source.replace("take_any(", "take("))
 
     with pytest.raises(EmulatedError, match="loads 16 bytes that are not aligned"):
-        run(Driver(Figures(2, 64, 2)), wrong, "folded", 8, 4)
+        run(EmulatedDevice(LaunchOptions(2, 64, 2)), wrong, "folded", 8, 4)
 
 
 def test_lanes_that_meet(monkeypatch: pytest.MonkeyPatch) -> None:
     """Stages that hand over elements agree on who has which; without ties they do not."""
     kernel = kernel_of("columns")
     assert "n0 % 4 == 0 ? (high - low + 3) / 4 : 0" in kernel.source
-    found, wanted = run(Driver(Figures(2, 64, 2)), kernel, "columns", 63)
+    found, wanted = run(EmulatedDevice(LaunchOptions(2, 64, 2)), kernel, "columns", 63)
     np.testing.assert_allclose(found, wanted, rtol=2e-6, atol=1e-5)
 
     monkeypatch.setattr(printer, "ties_of", lambda phase, *_: [None] * len(phase.stages))
     text = printer.print_kernel(kernel.ast, kernel.name, CUDA)
     untied = evolve(kernel, key="untied", source=text)
     with pytest.raises(EmulatedError, match="which nothing has stored"):
-        run(Driver(Figures(2, 64, 2)), untied, "columns", 63)
+        run(EmulatedDevice(LaunchOptions(2, 64, 2)), untied, "columns", 63)
 
 
 @pytest.mark.parametrize(
@@ -157,7 +160,7 @@ def test_scratch_of_packed_parts() -> None:
     x, y = rng.standard_normal((9, 5, 3)), rng.standard_normal((4, 5, 8))
     found = [np.full((9, 3), 7.0), np.full((4, 8), 7.0)]
     assert [b.offset for b in kernel.ast.scratch] == [0, 0]
-    Driver(Figures(2, 64, 2)).launch(kernel, {}, [x, y], found)
+    EmulatedDevice(LaunchOptions(2, 64, 2)).launch(kernel, {}, [x, y], found)
 
     np.testing.assert_allclose(found[0], x.sum(1), rtol=1e-14)
     assert np.array_equal(found[1], y.min(1))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import passkit as pk
-from tests.emulator.fake import faked
+from tests.emulator.fake_driver import fake_cuda
 
 COLUMNS = "x: f32[n, m]; return reduce_sum(x, axis=0)"
 STORED = """x: f32[n, m]; y: f32[n, m]; z = mul(x, y)
@@ -26,7 +26,7 @@ def made(text: str, rows: int, columns: int, rng: Any) -> tuple[Any, list[Any], 
                                      for d in n.entries[0].shape]).astype(np.float32)
         for n in graph.inputs
     }  # fmt: skip
-    with faked():
+    with fake_cuda():
         exe = pk.compile(graph, target="cuda", keep_together=names)
         return exe, exe(feeds), pk.interpret(graph, feeds)
 

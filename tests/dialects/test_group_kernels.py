@@ -52,7 +52,7 @@ def wanted() -> dict[str, tuple[pk.Graph, list[list[str]]]]:
 @cache
 def fused(target: str) -> list[Fused]:
     """The kernels of all those graphs, equal texts once; OpenCL's for groups of sixteen items."""
-    own = opencl.groups_of(16) if target == "opencl" else target
+    own = opencl.target_with_block(16) if target == "opencl" else target
     found: dict[str, Fused] = {}
     for name, (graph, names) in wanted().items():
         planned = plan(graph, target=own, keep_together=names)
@@ -86,7 +86,7 @@ def test_opencl_syntax(tmp_path: Path) -> None:
 
 def test_opencl_on_a_driver(rng: np.random.Generator) -> None:
     """Built and run by a driver: what is one kernel computes what it says."""
-    opencl.needed()
+    opencl.require_pyopencl()
     for f in filter(lambda f: f.whole, fused("opencl")):
         feeds = {k: np.abs(v) for k, v in feeds_of(f.graph, rng).items()}
         found = pk.compile(f.graph)(feeds)

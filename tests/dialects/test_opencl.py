@@ -80,14 +80,14 @@ def test_types_are_opencls() -> None:
 
 def built(kernels: list[str]) -> Any:
     """Kernels as a driver's program. Raises: pyopencl.RuntimeError with what its compiler says."""
-    cl, own = opencl.needed(), device()
+    cl, own = opencl.require_pyopencl(), device()
     text = "\n".join([HEAD, OPENCL.preamble, *kernels])
     return cl.Program(own.context, text).build(list(compiler_options(own, 1)), cache_dir=False)
 
 
 def test_a_driver_builds_all() -> None:
     """The goldens, and every dtype, cast and function; a driver says what it does not know."""
-    cl = opencl.needed()
+    cl = opencl.require_pyopencl()
     built(texts())
     gelu = (GOLDEN / "gelu.cl").read_text()
 
@@ -97,9 +97,9 @@ def test_a_driver_builds_all() -> None:
 
 def test_on_a_driver(rng: Any) -> None:
     """Built and run by an OpenCL driver where pyopencl finds one, in groups of sixteen items."""
-    opencl.needed()
+    opencl.require_pyopencl()
     for text in PROGRAMS.values():
         graph = pk.parse(text)
-        exe = pk.compile(graph, target=opencl.groups_of(16))
+        exe = pk.compile(graph, target=opencl.target_with_block(16))
         feeds = feeds_of(graph, rng, n=37)
         agrees(graph, feeds, exe(feeds), rtol=2e-5)

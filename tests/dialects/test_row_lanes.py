@@ -52,7 +52,7 @@ def test_a_launch_knows_lengths_that_a_plan_does_not() -> None:
 def test_no_warp_is_idle_in_the_last_turn(length: int, rows: int) -> None:
     """A tile of ten rows is taken five at a time, one of eight at once."""
     found = kernel(100_000, length)
-    launch = launch_config(found, {}, blocks=1 << 20, threads=256, rows=8, usual=1 << 20)
+    launch = launch_config(found, {}, blocks=1 << 20, threads=256, rows=8, shared_limit=1 << 20)
 
     assert launch.block == (32, rows)
     assert rows_at_once(found.ast, values_of(found, {}), 1) == 1
@@ -68,6 +68,6 @@ def test_rows_that_need_much_scratch_are_fewer() -> None:
 
     assert of_row and launch.block == (8, 28)
     for rows in (16, 8, 4):
-        launch = launch_config(found, {}, blocks=1, threads=256, rows=8, usual=rows * of_row)
+        launch = launch_config(found, {}, blocks=1, threads=256, rows=8, shared_limit=rows * of_row)
         assert launch.block == (8, rows)
-    assert launch_config(found, {}, blocks=1, threads=256, rows=8, usual=1).block == (8, 4)
+    assert launch_config(found, {}, blocks=1, threads=256, rows=8, shared_limit=1).block == (8, 4)

@@ -13,7 +13,7 @@ from attrs import evolve
 import passkit as pk
 from passkit.runtime.opencl import compiler
 from tests.dialects.test_printer import GOLDEN, PROGRAMS
-from tests.opencl import groups_of, limited, needed
+from tests.opencl import require_pyopencl, target_with_block, with_limits
 from tests.planned import plan
 
 # Sub-groups of 16 on a device without: what its items exchange goes through local memory.
@@ -33,7 +33,7 @@ TEXT = "x: f32[9, 301]; return reduce_sum(exp(x), axis=1), reduce_max(mul(x, 3),
 
 def test_golden(golden: Callable[[Path, str], None]) -> None:
     """Turns by local memory down to a sub-group, exchanges within it."""
-    target = groups_of(256, shuffles=True)
+    target = target_with_block(256, shuffles=True)
     (kernel,) = plan(PROGRAMS["softmax_last"], target=target).attrs["kernel"].values()
 
     golden(GOLDEN / "whole" / "softmax_shuffled.cl", kernel.source.replace(kernel.name, "softmax"))
@@ -41,8 +41,8 @@ def test_golden(golden: Callable[[Path, str], None]) -> None:
 
 def test_language() -> None:
     """A device with sub-groups is told the first version that has them; others are told 1.2."""
-    needed()
-    with limited(shuffles=True, is_cpu=False) as own:
+    require_pyopencl()
+    with with_limits(shuffles=True, is_cpu=False) as own:
         three = "CL3.0" if own.version.startswith("OpenCL 3") else "CL2.0"
         assert f"-cl-std={three}" in compiler.compiler_options(own, 1)
     assert "-cl-std=CL1.2" in compiler.compiler_options(own, 1)
@@ -51,12 +51,14 @@ def test_language() -> None:
 def found(rng: Any, shuffles: bool) -> list[Any]:
     """Rows folded by groups of 64."""
     x = rng.standard_normal((9, 301)).astype(np.float32)
-    return list(pk.compile(pk.parse(TEXT), target=groups_of(64, shuffles=shuffles))({"x": x}))
+    return list(
+        pk.compile(pk.parse(TEXT), target=target_with_block(64, shuffles=shuffles))({"x": x})
+    )
 
 
 def test_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a device whose sub-groups are emulated, folds have the bits that they have without."""
-    needed()
+    require_pyopencl()
     plain = found(np.random.default_rng(0), False)
     heads: list[str] = []
 
@@ -78,7 +80,7 @@ def test_an_exchange_too_few_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     from passkit.dialects import dialect_of
     from passkit.passes import codegen
 
-    needed()
+    require_pyopencl()
     own = dialect_of("opencl")
     broken = own.shuffled.replace("o; o >>= 1", "o > 1; o >>= 1")
     assert broken != own.shuffled

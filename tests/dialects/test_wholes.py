@@ -16,13 +16,13 @@ from passkit.dialects import dialect_of
 from passkit.passes import codegen
 from passkit.plan.target import Target
 from tests.dialects.test_printer import GOLDEN, PROGRAMS
-from tests.opencl import BLOCKS, groups_of, needed
+from tests.opencl import BLOCKS, require_pyopencl, target_with_block
 from tests.planned import feeds_of, plan
 
 
 def simd(block: int = 1, access: int = 32) -> Target:
     """The target of a device with vectors of so many bytes."""
-    return groups_of(block, access=access, simd=True)
+    return target_with_block(block, access=access, simd=True)
 
 
 def sources(text: str, target: Target) -> str:
@@ -60,7 +60,7 @@ TEXTS = {
 @pytest.mark.parametrize("block", BLOCKS)
 def test_on_a_driver(block: int, rng: Any) -> None:
     """Kernels of vectors of 32 bytes, or 16, mean what their operators mean."""
-    needed()
+    require_pyopencl()
     chosen = list(TEXTS) if block == 1 else ["masks", "rows", "columns"]
     for name in chosen:
         graph = pk.parse(TEXTS[name])
@@ -74,7 +74,7 @@ def test_on_a_driver(block: int, rng: Any) -> None:
 
 def test_an_element_too_many_is_found(rng: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Folds that forget which elements are there give other numbers."""
-    needed()
+    require_pyopencl()
     own = dialect_of("opencl")
     assert own.bundles is not None and own.bundles.vectors is not None
     broken = evolve(own.bundles.vectors, keep="{new}")
@@ -117,5 +117,7 @@ def test_widths() -> None:
     text = "x: f32[n]; w: f64[n]; return add(cast(x, dtype=dtype(f64)), exp(w))"
     assert "double4 " in sources(text, simd()) and "double2 " in sources(text, simd(access=16))
     assert "float16 " in sources("x: f32[n]; return exp(x)", simd(access=64))
-    assert not re.search(r"vload|take_", sources(text, groups_of(1, access=0)))
-    assert "*(__global const double2 *)" in sources("w: f64[n]; return exp(w)", groups_of(64))
+    assert not re.search(r"vload|take_", sources(text, target_with_block(1, access=0)))
+    assert "*(__global const double2 *)" in sources(
+        "w: f64[n]; return exp(w)", target_with_block(64)
+    )

@@ -1,6 +1,6 @@
-"""CUDA C on a CPU: the text that passkit prints, compiled by g++ and run thread by thread."""
+"""An emulator of CUDA: kernels that passkit prints are compiled by g++ and run thread by thread."""
 
-from tests.emulator.driver import Driver, EmulatedError, Figures, Order
+from tests.emulator.device import EmulatedDevice, EmulatedError, LaunchOptions, ThreadOrder
 from tests.emulator.programs import emulated
 
-__all__ = ["Driver", "EmulatedError", "Figures", "Order", "emulated"]
+__all__ = ["EmulatedDevice", "EmulatedError", "LaunchOptions", "ThreadOrder", "emulated"]

@@ -1,4 +1,4 @@
-"""CUDA C by g++: the machine once, and kernels many at a time."""
+"""Compilation by g++: the emulator once, and kernels many at a time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from typing import Any
 from passkit.dialects import CUDA
 
 HERE = Path(__file__).parent
-MANY = 200  # kernels in a translation unit
+MAX_KERNELS = 200
+"""The most kernels in a translation unit."""
 FLAGS = (
     # Threads change stacks, which a hardened longjmp takes for a fault.
     "-U_FORTIFY_SOURCE",
@@ -32,33 +33,33 @@ FLAGS = (
 
 
 class Folder:
-    """Where compilers work, and what they leave stays as long as the process."""
+    """A temporary folder for compilers, which exists as long as the process."""
 
     def __init__(self) -> None:
         self.held = tempfile.TemporaryDirectory(prefix="emulator-")
         self.path, self.count = Path(self.held.name), 0
 
     def new(self) -> Path:
-        """A file's stem that is not taken."""
+        """Return an unused path without a suffix."""
         self.count += 1
         return self.path / f"unit{self.count}"
 
 
 @cache
 def folder() -> Folder:
-    """The one of this process."""
+    """Return the folder of this process."""
     return Folder()
 
 
 def run(*command: str) -> None:
-    """Run a compiler. Raises: AssertionError with what it says."""
+    """Run a compiler. Raises: AssertionError with its messages."""
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[:4000]
 
 
 @cache
 def machine() -> Any:
-    """The library that runs kernels; its symbols are there for what is loaded later."""
+    """Return the emulator's library; libraries of kernels that are loaded later use its symbols."""
     path = folder().new().with_suffix(".so")
     command = ("g++", "-U_FORTIFY_SOURCE", "-std=c++20", "-O2", "-fPIC", "-shared", "-o", str(path))
     run(*command, str(HERE / "machine.cpp"))
@@ -66,11 +67,11 @@ def machine() -> Any:
 
 
 def compiled(texts: Mapping[str, str]) -> dict[str, Any]:
-    """Libraries of kernels by name, from the texts of each. Raises: AssertionError."""
+    """Compile kernels, given by name; return the library of each. Raises: AssertionError."""
     machine()
     names, libraries = list(texts), {}
-    for k in range(0, len(names), MANY):
-        unit = names[k : k + MANY]
+    for k in range(0, len(names), MAX_KERNELS):
+        unit = names[k : k + MAX_KERNELS]
         library = _library({n: texts[n] for n in unit})
         libraries.update(dict.fromkeys(unit, library))
     return libraries
@@ -78,15 +79,15 @@ def compiled(texts: Mapping[str, str]) -> dict[str, Any]:
 
 def _library(texts: Mapping[str, str]) -> Any:
     stem = folder().new()
-    source, made, shared = (str(stem.with_suffix(s)) for s in (".cpp", ".o", ".so"))
+    source, object_file, shared = (str(stem.with_suffix(s)) for s in (".cpp", ".o", ".so"))
     Path(source).write_text(unit_text(texts.items()))
-    run("g++", *FLAGS, "-c", f"-I{HERE}", "-o", made, source)
-    run("g++", "-shared", "-o", shared, made)
+    run("g++", *FLAGS, "-c", f"-I{HERE}", "-o", object_file, source)
+    run("g++", "-shared", "-o", shared, object_file)
     return ctypes.CDLL(shared)
 
 
 def unit_text(texts: Iterable[tuple[str, str]]) -> str:
-    """A translation unit: what CUDA has, the preamble, then kernels and what calls each."""
+    """Return a translation unit: CUDA's built-ins, the preamble, kernels, and a caller of each."""
     parts = ['#include "cuda.h"\n#line 1 "preamble"\n', CUDA.preamble]
     for name, text in texts:
         parts.append(f'#line 1 "{name}"\n{text}')

@@ -21,8 +21,8 @@ from passkit.runtime.cuda import compiler as compilers
 from passkit.runtime.cuda import cublaslt, cudnn, libraries
 from passkit.runtime.cuda.driver import DriverError, LaunchParams
 from tests.emulator.compiling import folder, run
-from tests.emulator.fake import FakeDriver, FakeNvrtc
-from tests.emulator.libraries import FakeLibraries
+from tests.emulator.fake_driver import FakeDriver, FakeNvrtc
+from tests.emulator.fake_libraries import FakeLibraries
 
 CODES = {
     **{1: "invalid argument", 2: "out of memory", 200: "device kernel image is invalid"},

@@ -1,4 +1,4 @@
-"""Whole graphs on the emulated machine: `pk.compile(graph, target="cuda")` as a device would."""
+"""Programs on the emulated device: `pk.compile(graph, target="cuda")` without the CUDA run time."""
 
 from __future__ import annotations
 
@@ -14,41 +14,41 @@ from passkit.passes import base
 from passkit.passes.context import PassContext
 from passkit.plan.kernel import RTC, Kernel
 from passkit.plan.target import Target
-from tests.emulator.driver import Driver
+from tests.emulator.device import EmulatedDevice
 
 
 @frozen(eq=False)
-class Entry:
-    """A kernel as a step of a program: it fills ``outputs``, for values of the graph's sizes."""
+class EmulatedKernel:
+    """A kernel as a step of a program, called with sizes, inputs and outputs."""
 
-    driver: Driver
+    driver: EmulatedDevice
     kernel: Kernel
 
     def __call__(
         self, sizes: Mapping[str, int], inputs: Sequence[Any], outputs: Sequence[Any]
     ) -> None:
-        """Launch it. Raises: EmulatedError."""
+        """Launch the kernel. Raises: EmulatedError."""
         self.driver.launch(self.kernel, sizes, inputs, outputs)
 
 
 @contextmanager
-def emulated(driver: Driver | None = None) -> Iterator[Driver]:
-    """Inside, programs for target "cuda" run on the machine; kernels compile when first asked for.
+def emulated(driver: EmulatedDevice | None = None) -> Iterator[EmulatedDevice]:
+    """Run programs for target "cuda" on an emulated device inside the `with` block.
 
-    So kernels of many graphs compile together where a driver has prepared them.
+    Kernels compile at their first launch, or together by `EmulatedDevice.prepare`.
     """
-    made = driver or Driver()
+    device = driver or EmulatedDevice()
 
     def rtcgen(graph: Graph, context: PassContext) -> Graph:
         assert context.target.dialect == "cuda"
-        found = {n: RTC(k, Entry(made, k)) for n, k in graph.attrs["kernel"].items()}
-        return graph.with_attrs(rtc=Annotation("rtc", found))
+        rtc = {n: RTC(k, EmulatedKernel(device, k)) for n, k in graph.attrs["kernel"].items()}
+        return graph.with_attrs(rtc=Annotation("rtc", rtc))
 
     usual = base.find_pass("RTCGen")
     base._passes["RTCGen"] = evolve(usual, body=rtcgen)
     try:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Target, "device", "")  # no device of CUDA's is asked for
-            yield made
+            patch.setattr(Target, "device", "")  # the CUDA run time is not used
+            yield device
     finally:
         base._passes["RTCGen"] = usual

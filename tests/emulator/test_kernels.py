@@ -15,8 +15,8 @@ from passkit.dialects import CUDA, print_kernel
 from passkit.plan.kernel import Kernel
 from passkit.plan.target import target_of
 from tests.dialects.test_printer import GOLDENS, PARTS
-from tests.emulator.checking import case_of, compiled, what_of
-from tests.emulator.driver import Driver, EmulatedError, Figures, Order
+from tests.emulator.device import EmulatedDevice, EmulatedError, LaunchOptions, ThreadOrder
+from tests.emulator.graph_checks import case_of, compiled, failure_of
 from tests.emulator.mutants import mutants
 from tests.passes.test_pack import adam
 from tests.planned import plan
@@ -36,9 +36,9 @@ def kept(text: str) -> dict[str, Any]:
 
 def wrong(jobs: list[tuple[str, pk.Graph, dict[str, Any], tuple[dict[str, int], ...]]]) -> Any:
     """What is wrong with graphs under their options, at each of their sizes."""
-    made = compiled([g for _, g, _, _ in jobs], [o for _, _, o, _ in jobs], Driver())
+    made = compiled([g for _, g, _, _ in jobs], [o for _, _, o, _ in jobs], EmulatedDevice())
     found = {
-        name: what_of(exe, case_of(graph, *sizes))
+        name: failure_of(exe, case_of(graph, *sizes))
         for (name, graph, _, sizes), exe in zip(jobs, made, strict=True)
     }
     return {name: what for name, what in found.items() if what is not None}
@@ -78,9 +78,9 @@ def test_random_groups() -> None:
 def test_updates_of_several_tensors() -> None:
     """Adam in one packed kernel, whose results take the place of what they update."""
     _, graph = adam([10, 300, 700, 41])
-    ((exe, case),) = [(e, case_of(graph)) for e in compiled([graph], [{}], Driver())]
+    ((exe, case),) = [(e, case_of(graph)) for e in compiled([graph], [{}], EmulatedDevice())]
 
-    assert what_of(exe, case) is None
+    assert failure_of(exe, case) is None
     assert isinstance(exe, pk.Executable)
     (kernel,) = exe.kernels
     assert len(exe.graph.attrs["storage"].inplace) == 12
@@ -135,7 +135,7 @@ def by_hand() -> Iterator[tuple[str, Subject]]:
 
 
 @cache
-def subjects() -> tuple[Driver, dict[str, tuple[Subject, dict[str, Kernel]]]]:
+def subjects() -> tuple[EmulatedDevice, dict[str, tuple[Subject, dict[str, Kernel]]]]:
     """All of them with their mutants, and what runs them: they are compiled together."""
     found: dict[str, tuple[Subject, dict[str, Kernel]]] = {}
     for name, subject in (*printed(), *by_hand()):
@@ -150,23 +150,23 @@ def subjects() -> tuple[Driver, dict[str, tuple[Subject, dict[str, Kernel]]]]:
             for n, (what, text) in enumerate(mutants(k.source))
         }
         found[name] = subject, made
-    driver = Driver()
+    driver = EmulatedDevice()
     driver.prepare(k for s, made in found.values() for k in (s.kernel, *made.values()))
     return driver, found
 
 
-FIGURES = [
-    Figures(1, 96, 3, Order.FORWARDS),
-    Figures(2, 96, 3, Order.BACKWARDS),
-    Figures(1, 96, 3, 5),
+LAUNCHES = [
+    LaunchOptions(1, 96, 3, ThreadOrder.FORWARDS),
+    LaunchOptions(2, 96, 3, ThreadOrder.BACKWARDS),
+    LaunchOptions(1, 96, 3, 5),
 ]
 
 
 def fault(kernel: Kernel, subject: Subject, libraries: Any) -> str | None:
     """What is found about a kernel, whichever thread comes first."""
-    for figures in FIGURES:
+    for options in LAUNCHES:
         outs = [np.full_like(w, 77) for w in subject.wanted]
-        driver = Driver(figures, libraries=libraries)
+        driver = EmulatedDevice(options, libraries=libraries)
         try:
             driver.launch(kernel, subject.sizes, subject.inputs, outs)
         except EmulatedError as error:

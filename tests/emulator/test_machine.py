@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.emulator.compiling import compiled
-from tests.emulator.driver import EmulatedError, Order, launch
+from tests.emulator.device import EmulatedError, ThreadOrder, launch
 
 HEAD = 'extern "C" __global__ void {}(const float *x, float *y, const int64_t n)'
 SHARED = "extern __shared__ __align__(64) unsigned char scratch[]; float *s = (float *)scratch; "
@@ -157,7 +157,7 @@ def run(
     return y
 
 
-@pytest.mark.parametrize("order", [Order.FORWARDS, Order.BACKWARDS, 7])
+@pytest.mark.parametrize("order", [ThreadOrder.FORWARDS, ThreadOrder.BACKWARDS, 7])
 def test_sound_kernels(order: int) -> None:
     """Lanes exchange values, threads meet in shared memory, several elements go at a time."""
     i = np.arange(64)
@@ -178,7 +178,7 @@ def test_sound_kernels(order: int) -> None:
     }
 
 
-@pytest.mark.parametrize("order", [Order.FORWARDS, Order.BACKWARDS, 7])
+@pytest.mark.parametrize("order", [ThreadOrder.FORWARDS, ThreadOrder.BACKWARDS, 7])
 @pytest.mark.parametrize("name", WRONG)
 def test_faults(name: str, order: int) -> None:
     """Whichever thread comes first: the message says who, where and what."""

@@ -13,8 +13,8 @@ from attrs import evolve
 import passkit as pk
 from passkit.program.executable import Executable
 from passkit.values.dtype import DType
-from tests.emulator.checking import compiled
-from tests.emulator.driver import Driver, EmulatedError
+from tests.emulator.device import EmulatedDevice, EmulatedError
+from tests.emulator.graph_checks import compiled
 from tests.ops.specimens import SPECIMENS, Specimen, Trial
 from tests.ops.test_values import NAMES, NATIVE, compare, number_of
 
@@ -59,7 +59,7 @@ def test_operators(names: list[str], request: pytest.FixtureRequest) -> None:
     graphs = [pk.Graph(specimen.build(trial, "x")) for specimen, trial, _ in trials]
     wrong: list[str] = []
     launched = 0
-    driver = Driver()
+    driver = EmulatedDevice()
     for (specimen, trial, dtype), exe in zip(
         trials, compiled(graphs, [{}] * len(graphs), driver), strict=True
     ):

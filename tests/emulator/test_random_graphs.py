@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from tests.emulator.checking import check, check_all
-from tests.emulator.driver import Driver
+from tests.emulator.device import EmulatedDevice
+from tests.emulator.graph_checks import check, check_all
 from tests.fuzzing import Failure
 from tests.minimising import minimised
 from tests.random_graphs import random_case
@@ -30,7 +30,7 @@ def test_random_graphs(first: int) -> None:
 def planted(find: str, by: str) -> list[Failure]:
     """The failures of some graphs whose kernels have one thing for another."""
 
-    class Planting(Driver):
+    class Planting(EmulatedDevice):
         def texts(self, kernels):  # type: ignore[no-untyped-def]
             return {n: re.sub(find, by, t) for n, t in super().texts(kernels).items()}
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import passkit as pk
-from tests.emulator.fake import faked
-from tests.opencl import needed
+from tests.emulator.fake_driver import fake_cuda
+from tests.opencl import require_pyopencl
 
 CASES = [
     ("float32", (3, 4), 1, 17),
@@ -45,11 +45,11 @@ def feeds_of(graph: pk.Graph, rng: Any) -> dict[str, Any]:
 def test_the_elements_are_those_of_the_inputs(target: str, rng: Any) -> None:
     """Every element type, axis and number of inputs gives the interpreter's bits."""
     if target == "opencl":
-        needed()
+        require_pyopencl()
     for case in CASES:
         graph = concat_of(*case)
         feeds = feeds_of(graph, rng)
-        with faked():
+        with fake_cuda():
             run = pk.compile(graph, target=target)
             (result,) = run(feeds)
         (expected,) = pk.interpret(graph, feeds)

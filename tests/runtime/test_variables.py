@@ -11,7 +11,7 @@ import pytest
 import passkit as pk
 from passkit.errors import FeedError
 from passkit.runtime.device.bound_program import BoundProgram
-from tests.emulator.fake import faked
+from tests.emulator.fake_driver import fake_cuda
 
 o = pk.ops
 N = 1000
@@ -25,7 +25,7 @@ def target(request: pytest.FixtureRequest) -> Iterator[str]:
         pytest.importorskip("pyopencl", reason="the extra `opencl` is not installed")
         yield "opencl"
     else:
-        with faked():
+        with fake_cuda():
             yield "cuda"
 
 
@@ -111,7 +111,7 @@ def test_two_devices() -> None:
     """Each gives back what the other one needs."""
     pytest.importorskip("pyopencl", reason="the extra `opencl` is not installed")
     shared, x = pk.State(), np.ones(N, np.float32)
-    with faked():
+    with fake_cuda():
         exes = [adding(shared, t) for t in ("cuda", "opencl")]
         for n in range(6):
             exes[n % 2](x=x)

@@ -13,14 +13,14 @@ from passkit.library.gpu_profile import read_gpu_profile
 from passkit.plan.target import MIB, target_of
 from passkit.runtime.cuda.device import adapt_target, calibration_name, device, profiled_target
 from passkit.tuning.gpu_calibration import calibrate_gpu
-from tests.emulator.fake import FakeDriver, faked
+from tests.emulator.fake_driver import FakeDriver, fake_cuda
 
 
 def test_calibration_with_an_injected_clock(fresh_cache: Path) -> None:
     """2 TB/s and 5 us per launch are measured, stored and used by plans; damaged files are not."""
     driver = FakeDriver()
     driver.seconds_a_byte, driver.seconds_a_launch = 1e-12, 5e-6
-    with faked(driver):
+    with fake_cuda(driver):
         facts = device().properties
         shipped = profiled_target(target_of("cuda"), facts)
         assert "shipped for Fake" in doctor._gpu_profile()
@@ -58,7 +58,7 @@ def test_without_a_device_nothing_is_measured(
 
 def test_occupancy_is_in_the_stats() -> None:
     """Stats have the occupancy of each kernel, from its registers, threads and shared memory."""
-    with faked():
+    with fake_cuda():
         exe = pk.compile(pk.Graph([pk.ops.exp(pk.var("x", (8,)))]), target="cuda")
         exe(x=[1.0] * 8)
         reported = exe.stats["occupancy"]

@@ -167,6 +167,7 @@ def device() -> CudaDevice:
 
 @cache
 def open_device() -> CudaDevice:
+    """Open the device. Raises: as `device`."""
     driver = open_driver()
     try:
         with driver.current():

@@ -9,7 +9,7 @@ import pytest
 
 from passkit.runtime.cuda import libraries
 from tests.cuda import FAKE, LIBRARIES, machine_of
-from tests.emulator.fake import FakeDriver, faked
+from tests.emulator.fake_driver import FakeDriver, fake_cuda
 
 EACH = [FAKE, *(pytest.param(name, marks=pytest.mark.cuda) for name in LIBRARIES)]
 
@@ -24,7 +24,7 @@ def machine(request: pytest.FixtureRequest) -> Iterator[Any]:
 @pytest.fixture
 def fake() -> Iterator[FakeDriver]:
     """A fake driver with both libraries."""
-    with faked(absent=()) as driver:
+    with fake_cuda(absent=()) as driver:
         yield driver
 
 

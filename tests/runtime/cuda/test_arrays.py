@@ -17,7 +17,7 @@ from passkit.runtime.device import dlpack
 from passkit.runtime.device.dlpack import CPU, CUDA, export_capsule, import_capsule
 from passkit.values.dtype import dtype_of
 from tests.cuda import on_cuda
-from tests.emulator.fake import FakeDriver, faked
+from tests.emulator.fake_driver import FakeDriver, fake_cuda
 from tests.planned import agrees
 
 o = pk.ops
@@ -26,7 +26,7 @@ o = pk.ops
 @pytest.fixture
 def machine() -> Iterator[FakeDriver]:
     """A fake driver."""
-    with faked() as driver:
+    with fake_cuda() as driver:
         yield driver
 
 

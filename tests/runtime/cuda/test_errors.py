@@ -19,7 +19,7 @@ from passkit.runtime.cuda.driver import DriverError, DriverFailure, OutOfDeviceM
 from passkit.runtime.cuda.driver_bindings import BindingsDriver
 from passkit.runtime.cuda.driver_pycuda import PyCudaDriver
 from tests.cuda import on_cuda
-from tests.emulator.fake import FakeDriver, faked
+from tests.emulator.fake_driver import FakeDriver, fake_cuda
 from tests.planned import agrees
 
 o = pk.ops
@@ -38,7 +38,7 @@ def feeds(n: int = 500) -> dict[str, Any]:
 
 def test_no_room_at_first() -> None:
     """What nobody holds is freed, and nobody notices."""
-    with faked() as driver:
+    with fake_cuda() as driver:
         exe = on_cuda(graph())
         exe(feeds(5000))
         driver.fail("allocate", ROOM)
@@ -51,9 +51,9 @@ def test_no_room_at_first() -> None:
 
 def test_no_room_at_all() -> None:
     """The second refusal is an error with the sizes; so is what no device can give."""
-    with faked(FakeDriver(global_nbytes=20_000)) as driver:
+    with fake_cuda(FakeDriver(global_nbytes=20_000)) as driver:
         exe = on_cuda(graph())
-        wanted = r"no memory left for 11.7 KiB more: 12 KiB of its 19.5 KiB are in use here; call with sm"
+        wanted = r"no memory left for 11.7 KiB more: 12 KiB of its 19.5 KiB are in use here; call"
         with pytest.raises(DeviceError, match=wanted):
             exe(feeds(3000))
         agrees(graph(), feeds(), exe(feeds()))
@@ -72,7 +72,7 @@ def test_no_room_at_all() -> None:
 
 def test_a_kernel_that_does_not_start() -> None:
     """What the driver says of it, with its figures."""
-    with faked() as driver:
+    with fake_cuda() as driver:
         exe = on_cuda(graph())
         driver.fail("launch", "too many resources requested for launch")
         with pytest.raises(DeviceError, match=r"Fake .*does not start kernel log1p_\w+ .*too many"):
@@ -83,7 +83,7 @@ def test_a_kernel_that_does_not_start() -> None:
 @pytest.mark.parametrize("call", ["finish", "launch", "upload"])
 def test_a_lost_device(call: str) -> None:
     """Nothing more runs in this process, and that is said."""
-    with faked() as driver:
+    with fake_cuda() as driver:
         exe = on_cuda(graph())
         driver.fail(call, "an illegal memory access was encountered", times=100)
         wanted = rf"is lost to this process: a call met {call}: an illegal .*start a new process"
@@ -94,7 +94,7 @@ def test_a_lost_device(call: str) -> None:
 
 def test_a_transfer_that_fails() -> None:
     """Any other failure names what was done; what was under way has ended."""
-    with faked() as driver:
+    with fake_cuda() as driver:
         exe = on_cuda(graph())
         driver.fail("download", "invalid argument")
         with pytest.raises(DeviceError, match=r"Fake .* failed at a call: download: invalid argum"):
@@ -107,7 +107,7 @@ def test_a_driver_without_graphs() -> None:
     x = pk.var("x", ("n",))
     two = pk.Graph([o.exp(o.log1p(x))])
     for said in ("operation not supported", "unspecified launch failure"):
-        with faked() as driver:
+        with fake_cuda() as driver:
             exe = on_cuda(two, fusion="none")
             exe(feeds())
             driver.fail("graph", said)
@@ -132,9 +132,9 @@ def test_blocks_that_cannot_wait_for_each_other() -> None:
     phases = pk.Graph([x / o.reduce_sum(x)])
     options = {"keep_together": [["reduce_sum", "div"]]}
     wanted = r"\(reduce_sum, div\) has phases, .* Fake .* has no cooperative launches"
-    with faked(FakeDriver(cooperative=False)), pytest.raises(DeviceError, match=wanted):
+    with fake_cuda(FakeDriver(cooperative=False)), pytest.raises(DeviceError, match=wanted):
         on_cuda(phases, **options)(feeds())
-    with faked() as driver:
+    with fake_cuda() as driver:
         driver.supports_graphs = False
         with pytest.raises(DeviceError, match=r"each other, and a fake has no cooperative launche"):
             on_cuda(phases, **options)(feeds())
@@ -150,7 +150,7 @@ def test_blocks_that_cannot_wait_for_each_other() -> None:
 
 def test_more_shared_memory_than_there_is() -> None:
     """What was planned for another device is refused before it is launched."""
-    with faked(FakeDriver((7, 5), shared_nbytes=64 << 10)):
+    with fake_cuda(FakeDriver((7, 5), shared_nbytes=64 << 10)):
         soft = pk.Graph([o.softmax(o.exp(pk.var("x", (2, 20_000))))])
         exe = on_cuda(soft, target=evolve(target_of("cuda"), scratch=96 << 10))
         with pytest.raises(
@@ -164,7 +164,7 @@ def test_more_shared_memory_than_there_is() -> None:
 
 def test_a_fork() -> None:
     """A process that was forked has no device."""
-    with faked():
+    with fake_cuda():
         own = devices.device()
         object.__setattr__(own, "process", 1)
         with pytest.raises(DeviceError, match=f"opened by process 1, and process {os.getpid()} "):

@@ -17,7 +17,7 @@ from passkit.program.planning import planned
 from passkit.runtime.opencl import device as devices
 from passkit.runtime.opencl.accuracy import relaxed_operations
 from passkit.runtime.opencl.device import OpenClLimits, fit_target, pyopencl
-from tests.opencl import groups_of, needed
+from tests.opencl import require_pyopencl, target_with_block
 
 GPU = OpenClLimits(
     local_nbytes=48 << 10,
@@ -59,7 +59,7 @@ def test_what_fits() -> None:
 
 def test_vectors_that_a_compiler_can_do() -> None:
     """PoCL is not given those of 16 floats that it asks for."""
-    needed()
+    require_pyopencl()
     own = devices.device()
 
     assert own.platform != devices.POCL or own.limits.vector <= devices.POCL_MAX_VECTOR
@@ -85,7 +85,7 @@ def test_what_is_relaxed() -> None:
 
 def test_a_device_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     """The ones that are there, each by what chooses it."""
-    needed()
+    require_pyopencl()
     monkeypatch.setenv("PYOPENCL_CTX", "nothing")
 
     with pytest.raises(DeviceError, match=r"PYOPENCL_CTX='nothing' names .*\(PYOPENCL_CTX=0:0"):
@@ -94,7 +94,7 @@ def test_a_device_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_no_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     """What brings one for every machine."""
-    cl = needed()
+    cl = require_pyopencl()
 
     def none() -> list[Any]:
         raise cl.LogicError("clGetPlatformIDs", -1001, "PLATFORM_NOT_FOUND_KHR")
@@ -108,7 +108,7 @@ def test_no_driver(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_after_a_fork(monkeypatch: pytest.MonkeyPatch) -> None:
     """Drivers do not work in a process that was forked from one that has used them."""
-    needed()
+    require_pyopencl()
     own, number = devices.device(), os.getpid()
     monkeypatch.setattr("os.getpid", lambda: number + 1)
 
@@ -119,11 +119,11 @@ def test_after_a_fork(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
     """Limits are the driver's; a target of one's own is left as it is."""
-    cl = needed()
+    cl = require_pyopencl()
     own, (said, *_) = devices.device(), list(devices.describe_devices())
 
     assert own.limits == devices.limits_of(cl, own.handle)
     assert own.name in said and "PYOPENCL_CTX=0:0" in said and "of local memory" in said
     assert own.driver in own.fingerprint
-    assert devices.adapt_target(groups_of(64)) == groups_of(64)
+    assert devices.adapt_target(target_with_block(64)) == target_with_block(64)
     assert devices.adapt_target(target_of("opencl")) == fit_target(target_of("opencl"), own.limits)

@@ -10,11 +10,11 @@ import pytest
 
 import passkit as pk
 from passkit.values.dtype import dtype_of
-from tests.opencl import BLOCKS, groups_of, needed, steps_of
+from tests.opencl import BLOCKS, require_pyopencl, step_kinds, target_with_block
 from tests.ops.test_values import NAMES, TOGETHER, walked
 from tests.test_every_dtype import same
 
-needed()
+require_pyopencl()
 pytestmark = pytest.mark.opencl
 o = pk.ops
 
@@ -61,8 +61,8 @@ def test_integers_wrap_and_casts_saturate(block: int) -> None:
         made += [o.cast(d, name), x * y - x * 3 + (y - 1) * x]
     feeds |= {"f": np.array(odd, np.float32), "d": np.array(odd)}
     graph = pk.Graph(made)
-    exe = pk.compile(graph, target=groups_of(block))
-    assert set(steps_of(exe)) == {"Launch"}
+    exe = pk.compile(graph, target=target_with_block(block))
+    assert set(step_kinds(exe)) == {"Launch"}
 
     wanted = pk.interpret(graph, feeds)
     for k, (found, right) in enumerate(zip(exe(feeds), wanted, strict=True)):

@@ -10,9 +10,9 @@ import pytest
 import passkit as pk
 from passkit.errors import DeviceError
 from passkit.runtime.opencl.device import device, new_pool, pool_of
-from tests.opencl import limited, needed
+from tests.opencl import require_pyopencl, with_limits
 
-cl = needed()
+cl = require_pyopencl()
 pytestmark = pytest.mark.opencl
 
 
@@ -77,7 +77,7 @@ def test_no_room() -> None:
 def test_a_buffer_that_is_too_large() -> None:
     """What the device never gives is refused at once."""
     with (
-        limited(largest_nbytes=1000),
+        with_limits(largest_nbytes=1000),
         pytest.raises(
             DeviceError, match=r"buffer of 1.95 KiB is more than .* gives at once, 0.977 KiB; split"
         ),

@@ -8,10 +8,10 @@ import pytest
 
 from tests.fuzzing import check_all, check_opencl, opencl_of
 from tests.minimising import minimised
-from tests.opencl import needed
+from tests.opencl import require_pyopencl
 from tests.random_graphs import random_case
 
-needed()
+require_pyopencl()
 COUNT, BATCH = 40, 20
 
 

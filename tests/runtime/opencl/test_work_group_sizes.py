@@ -11,10 +11,10 @@ from attrs import evolve
 import passkit as pk
 from passkit.dialects import dialect_of
 from passkit.runtime.opencl.device import device
-from tests.opencl import BLOCKS, groups_of, needed, steps_of
+from tests.opencl import BLOCKS, require_pyopencl, step_kinds, target_with_block
 from tests.test_stitched import PROGRAMS, feeds_of, together
 
-needed()
+require_pyopencl()
 pytestmark = pytest.mark.opencl
 o = pk.ops
 
@@ -35,11 +35,11 @@ def test_programs(block: int, rng: Any) -> None:
     """Every program is one kernel, and means what its operators mean."""
     kept = {p.__name__: together(p(33)) for p in PROGRAMS}
     graphs = {name: (g, []) for name, g in composites(70).items()} | kept
-    target = groups_of(block)
+    target = target_with_block(block)
     for name, (graph, names) in graphs.items():
         exe = pk.compile(graph, target=target, keep_together=names)
         feeds = {k: np.abs(v) for k, v in feeds_of(graph, rng).items()}
-        assert set(steps_of(exe)) == {"Launch"}, name
+        assert set(step_kinds(exe)) == {"Launch"}, name
         assert name not in kept or len(exe.kernels) == 1, name
         assert {k.block for k in exe.kernels} == {block}
         for found, wanted in zip(exe(feeds), pk.interpret(graph, feeds), strict=True):
@@ -51,7 +51,7 @@ def softmax_on(dialect: str, rng: Any) -> float:
     """How far a softmax is off, in work-groups of 64 items."""
     graph = pk.Graph([o.softmax(pk.var("x", (40, 300)), axis=1)])
     feeds = {"x": rng.standard_normal((40, 300)).astype(np.float32)}
-    (found,) = pk.compile(graph, target=groups_of(64, dialect=dialect))(feeds)
+    (found,) = pk.compile(graph, target=target_with_block(64, dialect=dialect))(feeds)
     return float(np.abs(found - pk.interpret(graph, feeds)[0]).max(initial=0))
 
 

@@ -1,4 +1,4 @@
-"""Many graphs on the emulated machine: compiled together, each run as its operators mean it."""
+"""Checks of many graphs on the emulated device: compiled together, compared with `interpret`."""
 
 from __future__ import annotations
 
@@ -13,54 +13,58 @@ import passkit as pk
 from passkit.graph.graph import Graph
 from passkit.plan.target import Target, target_of
 from passkit.program.executable import Executable
-from tests.emulator.driver import Driver
+from tests.emulator.device import EmulatedDevice
 from tests.emulator.programs import emulated
 from tests.fuzzing import Failure, UnequalError, runs, said
 from tests.random_graphs import Case
 
 
 def target_for(case: Case) -> Target:
-    """CUDA, with tiles so small that small arrays have several, where the case is of that kind."""
+    """Return the CUDA target with the tile of a case, which may be small."""
     return evolve(target_of("cuda"), tile=case.tile)
 
 
 def compiled(
-    graphs: Sequence[Graph], options: Sequence[Mapping[str, Any]], driver: Driver
+    graphs: Sequence[Graph], options: Sequence[Mapping[str, Any]], driver: EmulatedDevice
 ) -> Iterator[Executable | Exception]:
-    """For each graph what runs it on the driver's machine, or why it was not planned."""
-    made: list[Executable | Exception] = []
+    """Yield each graph's executable on an emulated device, or the error of its compilation."""
+    executables: list[Executable | Exception] = []
     with emulated(driver):
         for graph, own in zip(graphs, options, strict=True):
             try:
-                made.append(pk.compile(graph, **{"target": "cuda", **own}))
+                executables.append(pk.compile(graph, **{"target": "cuda", **own}))
             except Exception as error:  # noqa: BLE001, RUF100
-                made.append(error)
-        exes = [e for e in made if isinstance(e, Executable)]
-        with suppress(AssertionError):  # a bad text spoils its unit; each launch says so by itself
+                executables.append(error)
+        exes = [e for e in executables if isinstance(e, Executable)]
+        with suppress(AssertionError):  # a kernel that does not compile fails at its launch
             driver.prepare(k for e in exes for k in e.kernels)
-        yield from made
+        yield from executables
 
 
 def check_all(
-    cases: Iterable[Case], driver: Driver | None = None
+    cases: Iterable[Case], driver: EmulatedDevice | None = None
 ) -> tuple[list[Failure], np.ndarray]:
-    """The failures of cases, compiled together; and how many elements were compared how."""
+    """Return the failures of cases, and how many elements compare exactly, nearly or not at all."""
     cases, compared = list(cases), np.zeros(3, np.int64)
     options = [{"target": target_for(c), "fusion": c.fusion} for c in cases]
-    found = compiled([c.graph for c in cases], options, driver or Driver())
-    whats = (what_of(exe, case, compared) for exe, case in zip(found, cases, strict=True))
-    failures = [Failure(c, what) for c, what in zip(cases, whats, strict=True) if what is not None]
+    executables = compiled([c.graph for c in cases], options, driver or EmulatedDevice())
+    failure_texts = (
+        failure_of(exe, case, compared) for exe, case in zip(executables, cases, strict=True)
+    )
+    failures = [
+        Failure(c, what) for c, what in zip(cases, failure_texts, strict=True) if what is not None
+    ]
     return failures, compared
 
 
 def check(case: Case) -> str | None:
-    """What is wrong with one case, or None."""
+    """Return how one case fails, or None."""
     failures, _ = check_all([case])
     return failures[0].what if failures else None
 
 
-def what_of(exe: Executable | Exception, case: Case, compared: Any = None) -> str | None:
-    """What is wrong with the runs of a case, or None."""
+def failure_of(exe: Executable | Exception, case: Case, compared: Any = None) -> str | None:
+    """Return how the runs of a case fail, or None."""
     if isinstance(exe, Exception):
         return said(exe)
     try:
@@ -74,7 +78,7 @@ def what_of(exe: Executable | Exception, case: Case, compared: Any = None) -> st
 
 
 def case_of(graph: Graph, *sizes: Mapping[str, int]) -> Case:
-    """A graph as a case, fed normal numbers, once for each of ``sizes``."""
+    """Return a graph as a case with normally distributed feeds for each of ``sizes``."""
     feeds = []
     for numbers in sizes or ({},):
         rng, own = np.random.default_rng(0), {}

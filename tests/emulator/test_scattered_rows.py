@@ -9,7 +9,7 @@ import pytest
 
 import passkit as pk
 from passkit.runtime.program import Launch
-from tests.emulator.fake import faked
+from tests.emulator.fake_driver import fake_cuda
 
 CASES = [
     ("add", "float32", (1, 1, 50, 7), 33),
@@ -41,7 +41,7 @@ def test_updates_are_taken_in_their_order(
         for n in (x.node, updates.node)
     } | {"rows": rng.integers(-3, rows + 3, (outer, count))}
 
-    with faked():
+    with fake_cuda():
         exe = pk.compile(graph, target="cuda")
         (found,) = exe(feeds)
 
@@ -54,7 +54,7 @@ def test_a_table_is_changed_in_its_place() -> None:
     table = pk.state("table", np.zeros((50, 4), np.float32))
     at, new = pk.var("at", (6,), "int64"), pk.var("new", (6, 4))
     graph = pk.Graph([], [(table.node, pk.ops.index_add(table, at, new, axis=0))])
-    with faked():
+    with fake_cuda():
         exe = pk.compile(graph, target="cuda")
         for _ in range(2):
             exe(at=np.array([3, 3, 49, 0, 3, -1]), new=np.ones((6, 4), np.float32))

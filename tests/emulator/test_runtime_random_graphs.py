@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.emulator.fake import FakeDriver, faked
-from tests.emulator.through import check, check_all
+from tests.emulator.fake_driver import FakeDriver, fake_cuda
+from tests.emulator.runtime_checks import check, check_all
 from tests.minimising import minimised
 from tests.random_graphs import random_case
 
@@ -21,7 +21,7 @@ def test_random_graphs() -> None:
 def test_a_wait_that_is_left_out_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """A run time that looks at results before they are there is found within a few graphs."""
     monkeypatch.setattr(FakeDriver, "finish", lambda self, stream: None)
-    with faked():
+    with fake_cuda():
         failures, _ = check_all(map(random_case, range(5000, 5002)))
 
     assert failures

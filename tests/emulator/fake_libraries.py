@@ -68,7 +68,7 @@ class Objects:
         """Do something when somebody waits for a stream; of the workspace nothing is left then."""
         self.counts[name] += 1
         assert stream.value in self.driver.streams, f"{name} in no stream"
-        self.driver.noted(name, stream.value)
+        self.driver.record(name, stream.value)
 
         def run() -> None:
             if nbytes:

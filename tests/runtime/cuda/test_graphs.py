@@ -13,10 +13,10 @@ from passkit.runtime.cuda.arrays import new_array
 from passkit.runtime.cuda.device import device, pool_of
 from passkit.runtime.cuda.graphs import MAX_GRAPHS
 from tests.cuda import on_cuda
-from tests.emulator.fake import FakeDriver
-from tests.emulator.libraries import WORKSPACE
+from tests.emulator.fake_driver import FakeDriver
+from tests.emulator.fake_libraries import WORKSPACE
 from tests.planned import agrees
-from tests.runtime.cuda.layers import held, layer, normal, settled
+from tests.runtime.cuda.small_programs import fill_pool, hold_memory, layer, normal
 
 o = pk.ops
 
@@ -31,7 +31,7 @@ def there(array: Any) -> Any:
 
 def test_a_product_between_kernels(equipped: Any, rng: Any) -> None:
     """The second call records all three, later ones are one call of the driver."""
-    settled()
+    fill_pool()
     graph = layer()
     exe = on_cuda(graph, host=("library",))
     for _ in range(20):
@@ -47,7 +47,7 @@ def test_a_product_between_kernels(equipped: Any, rng: Any) -> None:
 
 def test_feeds_in_turn(equipped: Any, rng: Any) -> None:
     """Each set of addresses has a graph; those that were not used for longest are dropped."""
-    settled()
+    fill_pool()
     graph = layer()
     exe: Any = on_cuda(graph, host=("library",))
     arrays = [normal(rng, 30, 16) for _ in range(MAX_GRAPHS + 1)]
@@ -73,7 +73,7 @@ def test_feeds_in_turn(equipped: Any, rng: Any) -> None:
 
 def test_other_addresses(equipped: Any, rng: Any) -> None:
     """Where others hold the memory of the last call, nothing is written there."""
-    settled()
+    fill_pool()
     graph = layer()
     exe = on_cuda(graph, host=("library",))
     taken: list[Any] = []
@@ -82,7 +82,7 @@ def test_other_addresses(equipped: Any, rng: Any) -> None:
         agrees(graph, feeds, exe(feeds), rtol=1e-4)
         if k in (3, 7):
             sizes = (200, 1000, 2000, 4000, 8000)
-            taken += [x for n in sizes for x in held(2, n)]
+            taken += [x for n in sizes for x in hold_memory(2, n)]
             kept = [there(np.full(n // 4, 7.0, np.float32)) for n in sizes]
     assert exe.stats["graphs_made"] == 3 and exe.stats["graph_replays"] == 12 - 3
     assert all((a.numpy() == 7).all() for a in kept)
@@ -90,7 +90,7 @@ def test_other_addresses(equipped: Any, rng: Any) -> None:
 
 def test_what_libraries_need_besides(fake: FakeDriver, rng: Any) -> None:
     """Where others hold the workspace of the last call, and that alone, there is a new graph."""
-    settled()
+    fill_pool()
     graph = layer(24)
     exe = on_cuda(graph, host=("library",))
     kept: list[Any] = []
@@ -120,7 +120,7 @@ def test_programs_in_turn(equipped: Any, rng: Any) -> None:
 
 def test_convolutions(equipped: Any, rng: Any) -> None:
     """What they need besides their arrays is the call's; their filters stay where they are."""
-    settled()
+    fill_pool()
     x, w = pk.var("x", ("n", 6, 7, 2)), pk.var("w", (3, 2, 2, 5))
     fixed = normal(rng, 2, 2, 5, 3)
     y = o.conv2d(o.tanh(x), w, strides=(2, 2), padding="SAME")
@@ -138,7 +138,7 @@ def test_convolutions(equipped: Any, rng: Any) -> None:
 
 def test_variables(equipped: Any, rng: Any) -> None:
     """Their new values are copied in the graph; what the host writes to one is seen."""
-    settled()
+    fill_pool()
     weights = pk.state("w", normal(rng, 16, 16))
     x = pk.var("x", (16, 16))
     y = o.matmul(o.tanh(x), weights)
@@ -160,7 +160,7 @@ def test_copies(equipped: Any, rng: Any) -> None:
 
     Neither a feed that is only kept nor a result that comes back twice goes to the device for it.
     """
-    settled()
+    fill_pool()
     old, new = (pk.state(n, np.zeros((30, 16), np.float32)) for n in ("old", "new"))
     x, z = pk.var("x", (30, 16)), pk.var("z", (30, 16))
     y = o.matmul(o.exp(x), normal(rng, 16, 16))
@@ -190,7 +190,7 @@ def test_copies(equipped: Any, rng: Any) -> None:
 
 def test_steps_of_the_host_in_between(equipped: Any, rng: Any) -> None:
     """What both sides look at is where they look for it; each side of a sort is a graph."""
-    settled()
+    fill_pool()
     y = o.matmul(o.exp(pk.var("x", ("n", 16))), normal(rng, 16, 8))
     z = o.sort(o.tanh(y), axis=1)
     graph = pk.Graph([o.relu(o.matmul(o.sin(z + y), normal(rng, 8, 8)))])
@@ -216,7 +216,7 @@ def test_threads(equipped: Any, rng: Any) -> None:
 
 def test_profile(equipped: Any, rng: Any) -> None:
     """Steps are timed one by one, whatever graph there is."""
-    settled()
+    fill_pool()
     exe = on_cuda(layer(), host=("library",))
     feeds = {"x": normal(rng, 30, 16)}
     before = [exe(feeds)[0].tobytes() for _ in range(3)]
@@ -230,7 +230,7 @@ def test_profile(equipped: Any, rng: Any) -> None:
 
 def test_memory_is_given_back(equipped: Any, rng: Any) -> None:
     """A graph has none between calls."""
-    settled()
+    fill_pool()
     exe = on_cuda(layer(), host=("library",))
     pool = pool_of(device())
     active = []

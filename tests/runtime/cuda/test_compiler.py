@@ -15,7 +15,7 @@ from passkit.runtime.cuda.compiler import CompiledImage
 from passkit.runtime.native.build import stats
 from passkit.runtime.native.cache import open_cache
 from tests.cuda import on_cuda
-from tests.emulator.fake import FakeDriver, FakeNvrtc, faked
+from tests.emulator.fake_driver import FakeDriver, FakeNvrtc, fake_cuda
 
 
 def graph_of(number: float, body: str = "exp(x)") -> pk.Graph:
@@ -33,7 +33,7 @@ def test_once_a_machine() -> None:
 
     def again(capability: tuple[int, int] = (9, 0)) -> tuple[int, int]:
         before = stats.compiled, stats.loaded
-        with faked(FakeDriver(capability), compiler):
+        with fake_cuda(FakeDriver(capability), compiler):
             for _ in range(2):
                 ((rtc),) = planned(graph, "RTCGen", target="cuda").attrs["rtc"].values()
             assert (rtc.registers, rtc.spills) == (32, 8)
@@ -55,14 +55,14 @@ def test_once_a_machine() -> None:
 def test_an_older_architecture_of_the_same_kind() -> None:
     """Code for sm_80 runs on sm_86; what NVRTC makes none for is told what it knows."""
     graph = graph_of(1.0625)
-    with faked(FakeDriver((8, 6))):
+    with fake_cuda(FakeDriver((8, 6))):
         exe = on_cuda(graph)
         feed = {"x": np.arange(7, dtype=np.float32)}
         np.testing.assert_allclose(exe(feed)[0], pk.interpret(graph, feed)[0], rtol=1e-6)
     for capability, way in (((7, 0), "an older one"), ((13, 0), "a newer nvidia-cuda-nvrtc")):
         name = "sm_{}{}".format(*capability)
         wanted = rf"{name}, a fake\) needs code for {name}, and NVRTC 13.5 .* sm_90; install {way}"
-        with faked(FakeDriver(capability)), pytest.raises(DeviceError, match=wanted):
+        with fake_cuda(FakeDriver(capability)), pytest.raises(DeviceError, match=wanted):
             pk.compile(graph_of(1.125), target="cuda")
 
 
@@ -74,7 +74,7 @@ def test_a_refused_kernel() -> None:
     before = stats.compiled
 
     with (
-        faked(compiler=compiler),
+        fake_cuda(compiler=compiler),
         pytest.raises(
             KernelRefusedError,
             match=r"(?s)NVRTC 13.5 for Fake .* refused sub_\w+, of exp, sub:\nsub_\w+.cu\((\d+)\).*"
@@ -98,7 +98,7 @@ def test_a_refused_group_runs_unfused() -> None:
             self.refused = "expf(" if "- 0.890625" in text else "exq("
             return super().compile(text, options)
 
-    with faked(compiler=Picky()):
+    with fake_cuda(compiler=Picky()):
         with pytest.warns(
             UserWarning,
             match=r"group .*\(exp, sub\) runs unfused, because NVRTC.*"
@@ -112,7 +112,7 @@ def test_a_refused_group_runs_unfused() -> None:
 def test_code_that_the_device_does_not_take() -> None:
     """What it says, and the text; what it does not take from the cache is compiled anew."""
     graph = pk.parse("x: f32[11]; return exp2(x)")
-    with faked() as driver:
+    with fake_cuda() as driver:
         driver.fail("load", "device kernel image is invalid")
         with pytest.raises(
             KernelRefusedError,
@@ -121,6 +121,6 @@ def test_code_that_the_device_does_not_take() -> None:
         ):
             pk.compile(graph, target="cuda")
         assert on_cuda(graph).kernels
-    with faked(compiler=(compiler := FakeNvrtc())) as driver:
+    with fake_cuda(compiler=(compiler := FakeNvrtc())) as driver:
         driver.fail("load", "device kernel image is invalid")
         assert on_cuda(graph).kernels and compiler.compiled == 1

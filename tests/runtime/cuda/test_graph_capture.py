@@ -15,10 +15,10 @@ from passkit.runtime.cuda.device import device, pool_of
 from passkit.runtime.cuda.driver import DriverError
 from passkit.runtime.cuda.graphs import SegmentWorkspace
 from tests.cuda import on_cuda
-from tests.emulator.fake import FakeDriver, Fault, faked
-from tests.emulator.libraries import FakeLt
+from tests.emulator.fake_driver import FakeDriver, Fault, fake_cuda
+from tests.emulator.fake_libraries import FakeLt
 from tests.planned import agrees
-from tests.runtime.cuda.layers import held, layer, normal, settled
+from tests.runtime.cuda.small_programs import fill_pool, hold_memory, layer, normal
 
 o = pk.ops
 SLOW = r"3 steps on Fake .* are enqueued one by one, because it makes no graph of them: "
@@ -26,7 +26,7 @@ SLOW = r"3 steps on Fake .* are enqueued one by one, because it makes no graph o
 
 def planted(fake: FakeDriver, rng: Any, plant: Callable[[], None]) -> pk.Graph:
     """A program that is called once before something is planted, and then for ever one by one."""
-    settled()
+    fill_pool()
     graph = layer()
     exe = on_cuda(graph, host=("library",))
     feeds = {"x": normal(rng, 30, 16)}
@@ -81,8 +81,8 @@ def test_a_library_that_allocates(
 @pytest.mark.parametrize("call", ["capture", "replay"])
 def test_a_lost_device(call: str, rng: Any) -> None:
     """It is an error there, too."""
-    with faked(absent=()) as driver:
-        settled()
+    with fake_cuda(absent=()) as driver:
+        fill_pool()
         exe = on_cuda(layer(), host=("library",))
         feeds = {"x": normal(rng, 30, 16)}
         exe(feeds)
@@ -93,13 +93,13 @@ def test_a_lost_device(call: str, rng: Any) -> None:
 
 def test_no_room_for_a_graph(fake: FakeDriver, rng: Any) -> None:
     """What nobody holds is freed, and it is launched once more."""
-    settled()
+    fill_pool()
     graph = layer()
     exe = on_cuda(graph, host=("library",))
     feeds = {"x": normal(rng, 30, 16)}
     for k in range(4):
         if k == 2:
-            del held(1, 1 << 20)[:]
+            del hold_memory(1, 1 << 20)[:]
             fake.fail("replay", "out of memory")
         agrees(graph, feeds, exe(feeds), rtol=1e-4)
     assert fake.counts["free"] and exe.stats["graph_replays"] == 3
@@ -121,7 +121,7 @@ def test_nodes_that_are_not_changed(fake: FakeDriver, rng: Any) -> None:
     feeds = {"x": normal(rng, 50)}
     for _ in range(2):
         exe(feeds)
-    taken = held(4)
+    taken = hold_memory(4)
     fake.faults["change"] = Fault("invalid argument", 1)
     with pytest.raises(DeviceError, match="change: invalid argument"):
         exe(feeds)

@@ -1,7 +1,6 @@
-"""A CUDA driver and compiler without a device: kernels run on the emulated machine.
+"""A fake CUDA driver and compiler: kernels run on the emulator, and all driver calls are recorded.
 
-All that is asked of the driver is recorded. A stream does nothing before somebody waits for it, so
-that what is looked at too early is not there yet.
+A stream does no work until it is waited for, so that results that are read too early are missing.
 """
 
 from __future__ import annotations
@@ -34,9 +33,9 @@ from passkit.runtime.cuda.driver import (
 )
 from passkit.runtime.cuda.libraries import CUBLASLT, CUDNN, SharedLibrary
 from tests.emulator.compiling import compiled
-from tests.emulator.driver import EmulatedError, launch
-from tests.emulator.libraries import FakeLibraries
-from tests.emulator.recording import Recording
+from tests.emulator.device import EmulatedError, launch
+from tests.emulator.fake_libraries import FakeLibraries
+from tests.emulator.stream_capture import StreamCapture
 
 SIGNATURE = re.compile(r'extern "C" __global__ void (\w+)\((.*)\) \{')
 ITEMS = {
@@ -53,14 +52,14 @@ ITEMS = {
     "uint8_t": 1,
 }
 LOCK = RLock()
-"""There is one emulated machine, which does one thing at a time."""
+"""The emulator runs one kernel at a time."""
 LOG = "ptxas info : FunctionAttributes 32 registers, 8 bytes spill stores"
 
 
 class FakeNvrtc(Nvrtc):
-    """A compiler whose machine code is the text, behind the architecture that it is for.
+    """A compiler whose machine code is the architecture followed by the source text.
 
-    It refuses texts with a word of ``refused``.
+    It refuses texts that contain ``refused``; ``compiled`` counts its runs.
     """
 
     def __init__(self, architectures: Sequence[int] = (75, 80, 90)) -> None:
@@ -68,7 +67,7 @@ class FakeNvrtc(Nvrtc):
         self.refused, self.compiled = "exq(", 0
 
     def compile(self, text: str, options: Sequence[str]) -> CompiledImage:
-        """The text itself. Raises: NvrtcError."""
+        """Return the text as an image. Raises: NvrtcError."""
         self.compiled += 1
         preamble, own = text.split('#line 1 "')[1:]
         assert preamble == f'preamble"\n{CUDA.preamble}\n'
@@ -82,10 +81,15 @@ class FakeNvrtc(Nvrtc):
 
 @define(eq=False)
 class Function:
-    """A kernel: its name, its text, how many arguments it has, and what its arrays are.
+    """A loaded kernel.
 
-    Each has a name, the bytes of an element, and whether it is written. ``allowed`` is how much the
-    kernel may share.
+    Attributes:
+        name: Its name.
+        text: Its source.
+        arity: The number of its arguments.
+        params: The name, the bytes of an element and whether it is written, of each array.
+        allowed: The dynamic shared memory that it may use, in bytes.
+        library: The compiled library, None until the first launch.
     """
 
     name: str
@@ -98,28 +102,33 @@ class Function:
 
 @frozen
 class Fault:
-    """A call that fails: what the driver says, after so many calls that do not."""
+    """A planted failure: after ``after`` successful calls, ``times`` ones raise ``message``."""
 
-    said: str
+    message: str
     after: int = 0
     times: int = 1
 
 
-class FakeDriver(Recording, Driver):
-    """A device of two processors, each of which holds two blocks.
+class FakeDriver(StreamCapture, Driver):
+    """A device of two multiprocessors, each of which holds two blocks.
 
-    Its clock goes by events, and by what a byte of a copy and a launch are said to take.
+    Its clock advances by a microsecond with each event, by ``seconds_a_byte`` with each copied
+    byte and by ``seconds_a_launch`` with each launch.
     """
 
     name = "a fake"
 
     def __init__(self, capability: tuple[int, int] = (9, 0), **limits: Any) -> None:
-        known = {
-            **{"shared_nbytes": 227 * KIB, "global_nbytes": 64 * MIB, "threads": 1024},
-            **{"units": 2, "grid": 16, "cooperative": True},
+        defaults = {
+            "shared_nbytes": 227 * KIB,
+            "global_nbytes": 64 * MIB,
+            "threads": 1024,
+            "units": 2,
+            "grid": 16,
+            "cooperative": True,
         }
         self.properties = CudaProperties(
-            "Fake", capability, (13, 0), CudaLimits(**{**known, **limits})
+            "Fake", capability, (13, 0), CudaLimits(**{**defaults, **limits})
         )
         self.supports_graphs = True
         self.log: list[tuple[str, Any]] = []
@@ -132,27 +141,27 @@ class FakeDriver(Recording, Driver):
         self.local = local()
         self.libraries = FakeLibraries(self)
 
-    def noted(self, call: str, what: Any = None) -> None:
-        """Record a call, or let it fail. The context has to be this thread's."""
+    def record(self, call: str, what: Any = None) -> None:
+        """Record a call, or raise its planted failure. The context must be current."""
         assert getattr(self.local, "depth", 0), f"{call} without the context"
         self.log.append((call, what))
         self.counts[call] += 1
         self.check(call)
         fault = self.faults.get(call)
         if fault is not None and 0 < self.counts[call] - fault.after <= fault.times:
-            raise driver_error(call, fault.said)
+            raise driver_error(call, fault.message)
 
     def calls(self, *names: str) -> list[Any]:
-        """What was recorded of some calls, in order."""
+        """Return the recorded argument of each of some calls, in order."""
         return [what for name, what in self.log if name in names]
 
-    def fail(self, call: str, said: str, times: int = 1) -> None:
-        """Let the next calls of a kind fail."""
-        self.faults[call] = Fault(said, self.counts[call], times)
+    def fail(self, call: str, message: str, times: int = 1) -> None:
+        """Let the next calls of a kind fail with a message of the driver."""
+        self.faults[call] = Fault(message, self.counts[call], times)
 
     @contextmanager
     def current(self) -> Iterator[None]:
-        """Inside, the context is this thread's."""
+        """Make the context current inside the `with` block."""
         self.local.depth = getattr(self.local, "depth", 0) + 1
         try:
             yield
@@ -160,40 +169,40 @@ class FakeDriver(Recording, Driver):
             self.local.depth -= 1
 
     def load(self, image: bytes, name: str) -> Function:
-        """The text's kernel."""
-        self.noted("load", name)
+        """Return the kernel of an image. Raises: DriverError for another architecture."""
+        self.record("load", name)
         architecture, _, text = image.decode(errors="replace").partition("\n")
         major, minor = self.properties.capability
         if not 10 * major <= int(architecture[3:] or 0) <= 10 * major + minor:
             raise driver_error("load", "no kernel image is available for execution on the device")
-        found = SIGNATURE.search(text)
-        assert found is not None and found[1] == name
+        signature = SIGNATURE.search(text)
+        assert signature is not None and signature[1] == name
         params = []
-        for param in found[2].split(", "):
+        for param in signature[2].split(", "):
             words = param.replace("*", " * ").replace("__restrict__", "").split()
             if "*" in words:
                 params.append((words[-1], ITEMS[words[-3]], words[0] != "const"))
-        self.functions.append(Function(name, text, found[2].count(",") + 1, tuple(params)))
+        self.functions.append(Function(name, text, signature[2].count(",") + 1, tuple(params)))
         return self.functions[-1]
 
     def attributes(self, function: Function) -> FunctionAttributes:
-        """The same of each."""
+        """Return the same numbers for all kernels."""
         return FunctionAttributes(32, 0, 8, self.properties.limits.threads)
 
     def allow_shared(self, function: Function, nbytes: int) -> None:
-        """Let a function have more shared memory."""
-        self.noted("allow_shared", nbytes)
+        """Allow a function more shared memory."""
+        self.record("allow_shared", nbytes)
         function.allowed = nbytes
 
     def blocks_at_once(self, function: Function, threads: int, shared: int) -> int:
-        """Two, unless one has more than half of the shared memory."""
+        """Return 2; 1 for over half of the shared memory; 0 for too many threads."""
         return (
             0 if threads > 1024 else 1 if 2 * shared > self.properties.limits.shared_nbytes else 2
         )
 
     def allocate(self, nbytes: int) -> int:
-        """Memory full of odd bytes."""
-        self.noted("allocate", nbytes)
+        """Return memory filled with 0xA5. Raises: DriverError when it is exhausted."""
+        self.record("allocate", nbytes)
         if (
             sum(a.nbytes for a in self.memory.values()) + nbytes
             > self.properties.limits.global_nbytes
@@ -201,110 +210,110 @@ class FakeDriver(Recording, Driver):
             raise driver_error("allocate", "out of memory")
         raw = np.full(nbytes + 256, 0xA5, np.uint8)
         start = -raw.ctypes.data % 256
-        made = raw[start : start + nbytes]
+        memory = raw[start : start + nbytes]
         with LOCK:
-            self.memory[made.ctypes.data] = made
-        return int(made.ctypes.data)
+            self.memory[memory.ctypes.data] = memory
+        return int(memory.ctypes.data)
 
     def free(self, address: int) -> None:
-        """Wait for all, and forget memory."""
-        self.noted("free", address)
+        """Wait for all streams, and free memory."""
+        self.record("free", address)
         for stream in self.streams:
             self.run(stream)
         del self.memory[address]
 
     def stream(self) -> int:
-        """A new one."""
-        self.noted("stream")
+        """Create a stream."""
+        self.record("stream")
         self.streams[len(self.streams) + 100] = []
         return len(self.streams) + 99
 
     def handle(self, stream: int) -> int:
-        """A stream's number."""
+        """Return a stream's number."""
         return stream
 
     def finish(self, stream: int) -> None:
-        """Do what was enqueued."""
-        self.noted("finish", stream)
+        """Run what was enqueued."""
+        self.record("finish", stream)
         self.run(stream)
 
     def run(self, stream: int) -> None:
-        """Do what was enqueued."""
+        """Run what was enqueued."""
         with LOCK:
             todo, self.streams[stream] = self.streams[stream], []
             for what in todo:
                 what()
 
     def later(self, stream: int, what: Callable[[], None]) -> None:
-        """Do something when somebody waits."""
+        """Enqueue an action, run when the stream is waited for."""
         self.streams[stream].append(what)
 
     def at(self, address: int, nbytes: int = -1) -> Any:
-        """The bytes at an address, which must be of one allocation."""
+        """Return the bytes at an address up to the end of its allocation, or ``nbytes`` of them."""
         for start, memory in tuple(self.memory.items()):
             if start <= address < start + memory.nbytes:
-                found = memory[address - start :]
-                assert nbytes <= found.nbytes, f"{nbytes} bytes of {found.nbytes}"
-                return found if nbytes < 0 else found[:nbytes]
-        raise EmulatedError(f"{address:#x} is no memory of the device")
+                rest = memory[address - start :]
+                assert nbytes <= rest.nbytes, f"{nbytes} bytes of {rest.nbytes}"
+                return rest if nbytes < 0 else rest[:nbytes]
+        raise EmulatedError(f"{address:#x} is not in the memory of the device")
 
     def upload(self, address: int, array: Any, stream: int) -> None:
-        """Copy to the device."""
-        self.noted("upload", (address, array.nbytes, stream))
+        """Enqueue a copy to the device."""
+        self.record("upload", (address, array.nbytes, stream))
         self.later(stream, lambda: np.copyto(self.at(address, array.nbytes), array))
 
     def download(self, array: Any, address: int, stream: int) -> None:
-        """Copy from the device."""
-        self.noted("download", (address, array.nbytes, stream))
+        """Enqueue a copy from the device."""
+        self.record("download", (address, array.nbytes, stream))
         self.later(stream, lambda: np.copyto(array, self.at(address, array.nbytes)))
 
-    def copy(self, to: int, source: int, nbytes: int, stream: int) -> None:
-        """Copy on the device."""
-        self.noted("copy", (to, source, nbytes, stream))
+    def copy(self, target: int, source: int, nbytes: int, stream: int) -> None:
+        """Enqueue a copy on the device."""
+        self.record("copy", (target, source, nbytes, stream))
         self.time += self.seconds_a_byte * nbytes
-        self.later(stream, lambda: np.copyto(self.at(to, nbytes), self.at(source, nbytes)))
+        self.later(stream, lambda: np.copyto(self.at(target, nbytes), self.at(source, nbytes)))
 
     def fill(self, address: int, byte: int, nbytes: int, stream: int) -> None:
-        """Set bytes."""
-        self.noted("fill", (address, byte, nbytes, stream))
+        """Enqueue setting bytes."""
+        self.record("fill", (address, byte, nbytes, stream))
         self.later(stream, lambda: self.at(address, nbytes).fill(byte))
 
     def event(self, stream: int) -> list[float]:
-        """A point whose time is known when it is reached; each thing done takes a microsecond."""
-        self.noted("event", stream)
-        made: list[float] = []
+        """Return an event with the clock's time."""
+        self.record("event", stream)
         self.time += 1e-6
-        made.append(self.time)
-        return made
+        return [self.time]
 
     def wait_for(self, stream: int, other: int) -> None:
-        """Do what is in the other one."""
-        self.noted("wait_for", (stream, other))
+        """Enqueue the work of the other stream."""
+        self.record("wait_for", (stream, other))
         if other in self.streams:
             self.later(stream, lambda: self.run(other))
 
     def seconds(self, first: list[float], last: list[float]) -> float:
-        """Some."""
+        """Return the time between two events."""
         return last[0] - first[0]
 
-    def launch(self, task: LaunchParams, stream: int) -> None:
-        """Run a kernel when somebody waits."""
-        self.noted("launch", task)
+    def launch(self, params: LaunchParams, stream: int) -> None:
+        """Enqueue a kernel."""
+        self.record("launch", params)
         self.time += self.seconds_a_launch
-        self.later(stream, lambda: self.execute(task))
+        self.later(stream, lambda: self.execute(params))
 
     def execute(self, task: LaunchParams) -> None:
-        """Run a kernel now, as long as it has what it declared."""
+        """Run a kernel now; all loaded kernels are compiled together before the first one runs."""
         own: Function = task.function
         assert task.shared <= own.allowed, f"{task.shared} bytes of shared memory"
         if own.library is None:
             missing = [f for f in self.functions if f.library is None]
-            made = compiled({f.name: f.text for f in missing})
+            libraries = compiled({f.name: f.text for f in missing})
             for f in missing:
-                f.library = made[f.name]
+                f.library = libraries[f.name]
         arrays = [
             whole[: whole.nbytes // item * item].view(f"u{item}")
-            for whole, (_, item, _) in zip(self.apart(task.arguments, own), own.params, strict=True)
+            for whole, (_, item, _) in zip(
+                self.arrays(task.arguments, own), own.params, strict=True
+            )
         ]
         stored = [written for _, _, written in own.params]
         launch(
@@ -321,50 +330,59 @@ class FakeDriver(Recording, Driver):
             filled=True,
         )
 
-    def apart(self, arguments: Sequence[int], own: Function) -> list[Any]:
-        """A kernel's arrays: each ends at the latest where the next one begins."""
+    def arrays(self, arguments: Sequence[int], own: Function) -> list[Any]:
+        """Return a kernel's arrays: each ends at the latest where the next one begins."""
         addresses = arguments[: len(own.params)]
-        found = []
+        arrays = []
         for a in addresses:
             whole = self.at(a)
-            found.append(whole[: min((b - a for b in addresses if b > a), default=whole.nbytes)])
-        return found
+            arrays.append(whole[: min((b - a for b in addresses if b > a), default=whole.nbytes)])
+        return arrays
 
-    def graph(self, tasks: Sequence[LaunchParams]) -> list[LaunchParams]:
-        """The tasks."""
-        self.noted("graph", len(tasks))
-        return list(tasks)
+    def graph(self, launches: Sequence[LaunchParams]) -> list[LaunchParams]:
+        """Return a graph: a list of its launches."""
+        self.record("graph", len(launches))
+        return list(launches)
 
-    def change(self, graph: list[LaunchParams], number: int, task: LaunchParams) -> None:
-        """Another task in the place of one."""
-        self.noted("change", number)
-        graph[number] = task
+    def change(self, graph: list[LaunchParams], number: int, params: LaunchParams) -> None:
+        """Replace a launch of a graph."""
+        self.record("change", number)
+        graph[number] = params
 
     def replay(self, graph: list[Any], stream: int) -> None:
-        """Do all of a graph, as it is now, when somebody waits."""
-        self.noted("replay", len(graph))
+        """Enqueue a graph as it is now."""
+        self.record("replay", len(graph))
         for what in tuple(graph):
             task = isinstance(what, LaunchParams)
             self.later(stream, partial(self.execute, what) if task else what)
 
     def drop(self, graph: list[LaunchParams]) -> None:
-        """Forget a graph."""
-        self.noted("drop", len(graph))
+        """Destroy a graph."""
+        self.record("drop", len(graph))
 
 
 @contextmanager
-def faked(
+def fake_cuda(
     driver: FakeDriver | None = None,
     compiler: Nvrtc | None = None,
     absent: tuple[SharedLibrary, ...] = (CUBLASLT, CUDNN),
 ) -> Iterator[FakeDriver]:
-    """Inside, target "cuda" runs on a fake driver, with fake libraries but for ``absent`` ones."""
+    """Run target "cuda" on a fake driver inside the `with` block.
+
+    Args:
+        driver: The driver, a new one by default.
+        compiler: The compiler, a new fake one by default.
+        absent: The libraries that are not installed; the others are fakes.
+
+    Yields:
+        The driver, whose calls are recorded.
+    """
     driver, compiler = driver or FakeDriver(), compiler or FakeNvrtc()
     driver.libraries = FakeLibraries(driver, absent)
     with driver.current():
-        made = devices.CudaDevice(driver, devices.CudaQueue(driver, driver.stream()))
+        device = devices.CudaDevice(driver, devices.CudaQueue(driver, driver.stream()))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(devices, "open_device", lambda: made)
+        patch.setattr(devices, "open_device", lambda: device)
         patch.setattr(compilers, "nvrtc", lambda: compiler)
         for module in (cublaslt, cudnn):
             patch.setattr(module, "load_library", driver.libraries.load_library)

@@ -23,7 +23,7 @@ from passkit.runtime.native.onednn import Geometry
 from passkit.runtime.program import FilterGradient, Library
 from passkit.values import dtype as dt
 from tests.cuda import on_cuda
-from tests.emulator.fake import FakeDriver, faked
+from tests.emulator.fake_driver import FakeDriver, fake_cuda
 
 o = pk.ops
 
@@ -333,7 +333,7 @@ def test_a_library_that_is_missing(absent: SharedLibrary, rng: Any) -> None:
     x, image = pk.var("x", (4, 8)), pk.var("image", (1, 5, 5, 2))
     graph = pk.Graph([o.matmul(x, w), o.conv2d(image, filters, padding="VALID")])
     feeds = {"x": normal(rng, 4, 8), "image": normal(rng, 1, 5, 5, 2)}
-    with faked(absent=(absent,)):
+    with fake_cuda(absent=(absent,)):
         exe = pk.compile(graph, target="cuda")
         agrees(graph, feeds, exe(feeds), rtol=1e-4)
 
@@ -381,7 +381,7 @@ def test_calls_that_fail(monkeypatch: pytest.MonkeyPatch) -> None:
 
     with pytest.raises(DriverError, match="cublasLtCreate: status 1"):
         call_library(Broken(), "cublasLtCreate", None)
-    with faked(absent=()):
+    with fake_cuda(absent=()):
         monkeypatch.setattr(cublaslt, "load_library", lambda library: Broken())
         x = pk.var("x", (3, 4))
         exe = pk.compile(pk.Graph([o.matmul(x, x, transpose_b=True)]), target="cuda")

@@ -18,9 +18,9 @@ from passkit.runtime.native.build import stats
 from passkit.runtime.native.cache import open_cache
 from passkit.runtime.opencl import compiler
 from passkit.runtime.opencl.device import device
-from tests.opencl import groups_of, limited, needed, steps_of
+from tests.opencl import require_pyopencl, step_kinds, target_with_block, with_limits
 
-needed()
+require_pyopencl()
 pytestmark = pytest.mark.opencl
 
 
@@ -141,7 +141,7 @@ def test_a_refused_group_runs_unfused(monkeypatch: pytest.MonkeyPatch) -> None:
     ) as said:
         exe = pk.compile(graph, target="opencl")
     assert len(said) == 1 and said[0].filename == __file__
-    assert set(steps_of(exe)) == {"Launch"} and len(exe.kernels) > 1
+    assert set(step_kinds(exe)) == {"Launch"} and len(exe.kernels) > 1
     for found, wanted in zip(exe(feed), pk.interpret(graph, feed), strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-6)
 
@@ -156,7 +156,7 @@ def test_an_operator_that_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_device_without_float64() -> None:
     """A kernel that needs it is named; others do not name the type."""
-    with limited(double=False):
+    with with_limits(double=False):
         with pytest.raises(DeviceError, match=r"kernel exp_\w+ \(exp\) computes in float64.*fp64"):
             pk.compile(pk.parse("x: f64[13]; return exp(x)"), target="opencl")
         assert pk.compile(graph_of(0.921875, "tanh(x)"), target="opencl").kernels
@@ -179,7 +179,7 @@ def test_numbers_of_64_bits() -> None:
     """A literal has as many bits as the type: a long long would have 128."""
     x = pk.var("x", (3,), "int64")
     graph = pk.Graph([x * 5_000_000_000 - x])
-    exe = pk.compile(graph, target=groups_of(1))
+    exe = pk.compile(graph, target=target_with_block(1))
     feed = np.array([1, -(2**63), 2**63 - 1])
 
     assert re.search(r"\b5000000000l\b", exe.source)

@@ -13,10 +13,10 @@ import passkit as pk
 from passkit.errors import DeviceError, FeedError
 from passkit.graph.node import constant
 from passkit.runtime.opencl.device import device
-from tests.opencl import limited, needed, steps_of
+from tests.opencl import require_pyopencl, step_kinds, with_limits
 from tests.planned import agrees
 
-needed()
+require_pyopencl()
 pytestmark = pytest.mark.opencl
 o = pk.ops
 
@@ -40,7 +40,7 @@ def test_gelu(rng: Any) -> None:
     for n in (1, 300, 0, 7):
         feeds = {"x": normal(rng, n, 512)}
         agrees(graph, feeds, exe(feeds), rtol=2e-6)
-    assert steps_of(exe) == ["Launch"]
+    assert step_kinds(exe) == ["Launch"]
     assert (exe.stats["target"], exe.stats["compiled"]) == ("opencl", 1)
     assert exe.stats["device"] == str(device())
     assert exe.stats["relaxed"] == ("erf (16 ulp)",)
@@ -224,5 +224,5 @@ def test_more_local_memory_than_there_is(rng: Any) -> None:
     exe = pk.compile(pk.Graph([o.softmax(pk.var("x", (40, 300)), axis=0)]), target="opencl")
 
     wanted = r"\(reduce_max, .*\) needs [\d.]+ K?i?B of local memory .* has 100 B;.*less scratch"
-    with limited(local_nbytes=100), pytest.raises(DeviceError, match=wanted):
+    with with_limits(local_nbytes=100), pytest.raises(DeviceError, match=wanted):
         exe(x=normal(rng, 40, 300))

@@ -1,4 +1,4 @@
-"""A driver of the emulated machine: launches, with figures as a CUDA run time chooses them."""
+"""The emulated device: compiles kernels, and launches them as the CUDA run time does."""
 
 from __future__ import annotations
 
@@ -16,39 +16,42 @@ from passkit.runtime.cuda.launch_config import launch_config, size_arguments
 from passkit.values.size import evaluate
 from tests.emulator.compiling import compiled, machine
 
-MOST_SHARED = 227 << 10
+MAX_SHARED_NBYTES = 227 << 10
 
 
 class EmulatedError(Exception):
-    """What the machine found about a kernel: who, where and what."""
+    """A fault of a kernel that the emulator found: which thread, which line, which fault."""
 
 
-class Order(IntEnum):
-    """In which order threads and blocks get their turn; any number above is a shuffle's seed."""
+class ThreadOrder(IntEnum):
+    """The order in which threads and blocks run; any larger number seeds a random order."""
 
     FORWARDS = 0
     BACKWARDS = 1
 
 
 @frozen
-class Figures:
-    """How a kernel is launched: at most so many ``blocks``, which go round.
+class LaunchOptions:
+    """How kernels are launched.
 
-    A block has so many ``threads``, or where a tile has rows, so many ``rows`` of a warp each;
-    ``order`` is that in which they run.
+    Attributes:
+        blocks: The most blocks of a launch, which share the tiles.
+        threads: Threads of a block, for kernels whose tiles have no rows.
+        rows: Warps of a block, for kernels whose tiles have rows.
+        order: The order in which threads and blocks run.
     """
 
     blocks: int = 16
     threads: int = 256
     rows: int = 8
-    order: int = Order.FORWARDS
+    order: int = ThreadOrder.FORWARDS
 
     @staticmethod
-    def drawn(rng: np.random.Generator, cooperative: bool) -> Figures:
-        """Figures by lot. Blocks of a cooperative launch are all there at once, so they are few."""
+    def random(rng: np.random.Generator, cooperative: bool) -> LaunchOptions:
+        """Draw options. A cooperative launch has few blocks, as all of them run at once."""
         blocks = int(rng.choice([1, 2, 3, 4] if cooperative else [1, 2, 3, 7, 16]))
         threads, rows = int(rng.choice([32, 64, 96, 256])), int(rng.choice([1, 2, 3, 8]))
-        return Figures(blocks, threads, rows, int(rng.integers(0, 1000)))
+        return LaunchOptions(blocks, threads, rows, int(rng.integers(0, 1000)))
 
 
 class _Array(ctypes.Structure):
@@ -63,24 +66,24 @@ class _Array(ctypes.Structure):
 
 
 @frozen(eq=False)
-class Driver:
-    """Kernels that were compiled, by key, and how they are launched.
+class EmulatedDevice:
+    """Compiled kernels by key, and how they are launched.
 
-    Without ``figures`` those of each launch are drawn by ``rng``.
+    Without ``options`` those of each launch are drawn from ``rng``.
     """
 
-    figures: Figures | None = None
+    options: LaunchOptions | None = None
     rng: np.random.Generator = field(factory=lambda: np.random.default_rng(0))
     libraries: dict[str, tuple[Any, str]] = field(factory=dict, repr=False)
 
     def prepare(self, kernels: Iterable[Kernel]) -> None:
-        """Compile those that are not there, together."""
+        """Compile the kernels that are not compiled yet, together."""
         missing = {k.key: k for k in kernels if k.key not in self.libraries}
-        made = compiled(self.texts(missing.values()))
-        self.libraries.update({key: (made[k.name], k.name) for key, k in missing.items()})
+        libraries = compiled(self.texts(missing.values()))
+        self.libraries.update({key: (libraries[k.name], k.name) for key, k in missing.items()})
 
     def texts(self, kernels: Iterable[Kernel]) -> dict[str, str]:
-        """What is compiled, by name."""
+        """Return the source of each kernel by its name. Tests override this to plant faults."""
         return {k.name: k.source for k in kernels}
 
     def launch(
@@ -99,14 +102,14 @@ class Driver:
             return
         cooperative = len(kernel.ast.phases) > 1
         _check_restricted(kernel, inputs, outputs)
-        wanted = self.figures or Figures.drawn(self.rng, cooperative)
-        own = launch_config(
+        options = self.options or LaunchOptions.random(self.rng, cooperative)
+        config = launch_config(
             kernel,
             sizes,
-            blocks=wanted.blocks,
-            threads=wanted.threads,
-            rows=wanted.rows,
-            usual=MOST_SHARED,
+            blocks=options.blocks,
+            threads=options.threads,
+            rows=options.rows,
+            shared_limit=MAX_SHARED_NBYTES,
         )
         launch(
             *self.libraries[kernel.key],
@@ -114,16 +117,16 @@ class Driver:
             [*inputs, *outputs],
             len(inputs),
             size_arguments(kernel, sizes),
-            grid=own.grid,
-            block=own.block,
-            shared=own.shared,
+            grid=config.grid,
+            block=config.block,
+            shared=config.shared,
             cooperative=cooperative,
-            order=wanted.order,
+            order=options.order,
         )
 
 
 def _check_restricted(kernel: Kernel, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
-    """Raise EmulatedError where a result has an input's place, and the text says it has not."""
+    """Raise EmulatedError where an output shares an input's memory and either is __restrict__."""
     params = kernel.ast.params
     for i, x in enumerate(inputs):
         for o, y in enumerate(outputs, len(inputs)):
@@ -151,38 +154,53 @@ def launch(
     order: int = 0,
     filled: bool = False,
 ) -> None:
-    """Run the kernel of this name, as a driver does. Raises: EmulatedError.
+    """Run a kernel on the emulator.
 
-    Where results are ``filled``, a kernel need not store all of their elements.
+    Args:
+        library: The compiled library.
+        name: The kernel's name.
+        names: The names of its arrays.
+        arrays: Its arrays, inputs first.
+        num_inputs: The number of inputs.
+        numbers: Its size arguments.
+        grid: The number of blocks.
+        block: The threads of a block along x and y.
+        shared: Dynamic shared memory in bytes.
+        cooperative: Whether its blocks wait for each other.
+        order: A `ThreadOrder`, or the seed of a random order.
+        filled: Whether outputs count as initialized: the kernel need not store all elements.
+
+    Raises:
+        EmulatedError: for a fault of the kernel.
     """
     assert all(a.flags.c_contiguous for a in arrays)
     inputs, outputs = arrays[:num_inputs], arrays[num_inputs:]
-    met = [a for a in inputs if any(np.shares_memory(a, b) for b in outputs)]
+    overwritten = [a for a in inputs if any(np.shares_memory(a, b) for b in outputs)]
     described = [
         _Array(
             a.ctypes.data,
             a.nbytes,
             a.itemsize,
             k >= num_inputs,
-            filled or any(np.shares_memory(a, b) for b in met),
+            filled or any(np.shares_memory(a, b) for b in overwritten),
             names[k].encode(),
         )
         for k, a in enumerate(arrays)
-        if k >= num_inputs or not any(a is b for b in met)
+        if k >= num_inputs or not any(a is b for b in overwritten)
     ]
-    given = (_Array * len(described))(*described)
+    arrays_argument = (_Array * len(described))(*described)
     values = (ctypes.c_int64 * (len(arrays) + len(numbers)))(
         *(a.ctypes.data for a in arrays), *numbers
     )
     start, step = ctypes.addressof(values), ctypes.sizeof(ctypes.c_int64)
     pointers = (ctypes.c_void_p * len(values))(*(start + step * k for k in range(len(values))))
     text = ctypes.create_string_buffer(1000)
-    wrong = machine().emulate(
+    is_faulty = machine().emulate(
         name.encode(),
         getattr(library, f"run_{name}"),
         pointers,
-        given,
-        len(given),
+        arrays_argument,
+        len(arrays_argument),
         grid,
         *block,
         ctypes.c_size_t(shared),
@@ -191,7 +209,7 @@ def launch(
         text,
         ctypes.c_size_t(1000),
     )
-    if wrong:
+    if is_faulty:
         if cooperative:  # the gate of one that did not end is open
             ctypes.c_uint32.in_dll(library, f"{name}_gate").value = 0
         raise EmulatedError(text.value.decode())

@@ -34,7 +34,7 @@ def test_bindings() -> None:
         "no:cacheprovider",
         "-p",
         "no:xdist",
-        "tests/runtime/cuda/test_run.py",
+        "tests/runtime/cuda/test_programs.py",
     )
     environ = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST")}
     done = subprocess.run(

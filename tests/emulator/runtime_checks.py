@@ -1,4 +1,4 @@
-"""Many graphs through the CUDA run time, on a fake driver or on this machine's device."""
+"""Checks of many graphs by the CUDA run time, on the fake driver or on this machine's device."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ import numpy as np
 
 import passkit as pk
 from passkit.program.executable import Executable
-from tests.emulator.checking import target_for, what_of
-from tests.emulator.fake import faked
+from tests.emulator.fake_driver import fake_cuda
+from tests.emulator.graph_checks import failure_of, target_for
 from tests.fuzzing import Failure
 from tests.random_graphs import Case
 
-THERE = nullcontext
-"""The machine on which target "cuda" is this machine's device."""
+REAL_DEVICE = nullcontext
+"""The context in which target "cuda" is this machine's device."""
 CALLS = 3
-"""The first launches one by one, the second makes graphs, the third replays them."""
+"""The first call launches kernels one by one, the second builds graphs, the third replays them."""
 
 
 def check_all(
-    cases: Iterable[Case], machine: Callable[[], AbstractContextManager[Any]] = faked
+    cases: Iterable[Case], machine: Callable[[], AbstractContextManager[Any]] = fake_cuda
 ) -> tuple[list[Failure], np.ndarray]:
-    """The failures of cases on a machine; and how many elements were compared how."""
+    """Return the failures of cases, and how many elements compare exactly, nearly or not at all."""
     compared = np.zeros(3, np.int64)
     with machine():
-        made = [(case, _compiled(case)) for case in cases]
+        compiled = [(case, _compiled(case)) for case in cases]
         failures = [
-            Failure(case, what) for case, exe in made for what in _wrong(exe, case, compared)
+            Failure(case, what) for case, exe in compiled for what in _wrong(exe, case, compared)
         ]
     return failures, compared
 
 
-def check(case: Case, machine: Callable[[], AbstractContextManager[Any]] = faked) -> str | None:
-    """What is wrong with one case, or None."""
+def check(case: Case, machine: Callable[[], AbstractContextManager[Any]] = fake_cuda) -> str | None:
+    """Return how one case fails, or None."""
     failures, _ = check_all([case], machine)
     return failures[0].what if failures else None
 
@@ -48,9 +48,9 @@ def _compiled(case: Case) -> Executable | Exception:
 
 
 def _wrong(exe: Executable | Exception, case: Case, compared: np.ndarray) -> Iterator[str]:
-    """What is wrong with the first call that goes wrong."""
+    """Yield how the first call that fails fails."""
     for _ in range(CALLS):
-        what = what_of(exe, case, compared)
+        what = failure_of(exe, case, compared)
         if what is not None:
             yield what
             return
