@@ -52,11 +52,11 @@ def lines(architectures: Iterable[int], paths: Iterable[Path]) -> list[str]:
         return list(pool.map(lambda job: figures(*job), jobs))
 
 
-def differing(found: Iterable[str]) -> list[str]:
+def differing(measured: Iterable[str]) -> list[str]:
     """What spills, and by the table's own compiler what is not in the table."""
-    version, *known = TABLE.read_text().splitlines()
+    version, *entries = TABLE.read_text().splitlines()
     same = version == str(nvrtc())
-    return [x for x in found if not x.endswith(" 0 B spilled") or (same and x not in known)]
+    return [x for x in measured if not x.endswith(" 0 B spilled") or (same and x not in entries)]
 
 
 def main() -> int:
@@ -74,13 +74,13 @@ def compared(
     parser = argparse.ArgumentParser(description=(doc or "").splitlines()[0])
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
-    found = measure()
-    print("\n".join([str(nvrtc()), *found]))
+    measured = measure()
+    print("\n".join([str(nvrtc()), *measured]))
     if options.write:
-        table.write_text("\n".join([str(nvrtc()), *found]) + "\n")
+        table.write_text("\n".join([str(nvrtc()), *measured]) + "\n")
         return 0
-    wrong = differs(found)
-    print(f"{len(found)} kernels, {len(wrong)} other than they were", *wrong, sep="\n")
+    wrong = differs(measured)
+    print(f"{len(measured)} kernels, {len(wrong)} other than they were", *wrong, sep="\n")
     return int(bool(wrong))
 
 

@@ -134,24 +134,24 @@ class OnDevice:
 
     def numpy(self) -> np.ndarray:
         """What it has now."""
-        found = np.empty_like(self.like)
+        result = np.empty_like(self.like)
         with self.own.active("reading a result"):
-            self.own.queue.download(found.reshape(-1).view(np.uint8), self.buffer).wait()
-        return found
+            self.own.queue.download(result.reshape(-1).view(np.uint8), self.buffer).wait()
+        return result
 
 
 def passkit(work: Workload, own: CudaDevice) -> Competitor:
     """passkit, which writes to an array on the device. Its arrays stay between calls."""
-    made = peers._passkit(work, work.together, target="cuda")
-    exe = made.function
+    competitor = peers._passkit(work, work.together, target="cuda")
+    exe = competitor.function
     outs = [OnDevice(own, np.zeros(s.shape, s.dtype.numpy)) for s in exe.outputs]
 
     def call(*arrays: OnDevice) -> list[OnDevice]:
-        found: list[OnDevice] = exe(dict(zip(work.names, arrays, strict=True)), out=outs)
-        return found
+        result: list[OnDevice] = exe(dict(zip(work.names, arrays, strict=True)), out=outs)
+        return result
 
-    def numpy(found: list[OnDevice]) -> np.ndarray:
-        arrays = [x.numpy() for x in found]
+    def numpy(result: list[OnDevice]) -> np.ndarray:
+        arrays = [x.numpy() for x in result]
         return peers.joined(arrays) if work.results > 1 else arrays[0]
 
     call.exe = exe  # type: ignore[attr-defined]
@@ -177,13 +177,13 @@ def autotune(work: Workload, own: CudaDevice) -> Competitor:
     return _of_torch(Competitor(function, "", torch.from_numpy, peers.joined))
 
 
-def _of_torch(made: Competitor) -> Competitor:
+def _of_torch(competitor: Competitor) -> Competitor:
     import torch
 
     if not torch.cuda.is_available():
         raise ImportError("PyTorch finds no CUDA device")
     return evolve(
-        made,
+        competitor,
         prepare=lambda a: torch.from_numpy(a).cuda(),
         numpy=lambda r: peers.joined([x.cpu() for x in r] if isinstance(r, tuple) else r.cpu()),
     )
@@ -219,9 +219,9 @@ def cupy(work: Workload, own: CudaDevice) -> Competitor:
         },
     )
 
-    def numpy(found: Any) -> np.ndarray:
-        several = isinstance(found, tuple)
-        return peers.joined([library.asnumpy(x) for x in found] if several else found.get())
+    def numpy(result: Any) -> np.ndarray:
+        several = isinstance(result, tuple)
+        return peers.joined([library.asnumpy(x) for x in result] if several else result.get())
 
     return Competitor(lambda *xs: work.formula(functions, *xs), "", library.asarray, numpy)
 
@@ -255,9 +255,9 @@ def batch(call: Callable[[], Any], own: CudaDevice) -> float:
     def timed(count: int) -> float:
         begin = time.perf_counter()
         for _ in range(count):
-            found = call()
-        if hasattr(found, "block_until_ready"):
-            found.block_until_ready()
+            result = call()
+        if hasattr(result, "block_until_ready"):
+            result.block_until_ready()
         settle(own)
         return time.perf_counter() - begin
 
@@ -285,28 +285,28 @@ def measure(
     With ``among``, of passkit and these alone.
     """
     arrays = work.arrays(1)
-    wanted = work.reference(arrays)
+    expected = work.reference(arrays)
     row: dict[str, Any] = {"row": work.label}
     for name, build in BUILDERS.items():
         if among and name not in ("passkit", *among):
             row[name] = {"missing": "not asked for"}
             continue
         try:
-            made = build(work, own)
-            given = [made.prepare(a) for a in arrays]
-            found = np.asarray(made.numpy(made.function(*given)), np.float64)
+            competitor = build(work, own)
+            given = [competitor.prepare(a) for a in arrays]
+            result = np.asarray(competitor.numpy(competitor.function(*given)), np.float64)
         except ImportError as error:
             row[name] = {"missing": str(error).splitlines()[0]}
             continue
-        error = work.error(found, wanted)
+        error = work.error(result, expected)
         if not error <= work.tolerance:
             row[name] = {"wrong": error}
             continue
-        row[name] = {"error": error, "call": batch(partial(made.function, *given), own)}
+        row[name] = {"error": error, "call": batch(partial(competitor.function, *given), own)}
         if name == "passkit":
-            exe = made.function.exe  # type: ignore[attr-defined]
+            exe = competitor.function.exe  # type: ignore[attr-defined]
             feeds = dict(zip(work.names, arrays, strict=True))
-            nbytes = sum(a.nbytes for a in arrays) + 4 * found.size
+            nbytes = sum(a.nbytes for a in arrays) + 4 * result.size
             row[name] |= gpu_steps.of_device(exe, feeds, nbytes, speed)
     return row
 
@@ -342,12 +342,12 @@ def printed(report: dict[str, list[dict[str, Any]]]) -> None:
     steps = [r for r in report["rows"] if r["row"].startswith("adam")]
     if plain:
         print(table(("row", "call", "device", "of copy", *list(BUILDERS)[1:]), map(shown, plain)))
-    for made, names in (
+    for competitor, names in (
         (steps, list(adam.RIVALS)[1:]),
         (report["training"], gpu_steps.TRAINED[1:]),
     ):
-        if made:
-            print(table(("row", "step", *names), [gpu_steps.shown(r, names) for r in made]))
+        if competitor:
+            print(table(("row", "step", *names), [gpu_steps.shown(r, names) for r in competitor]))
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -366,8 +366,8 @@ def main(arguments: list[str] | None = None) -> int:
     nbytes = max(1, options.mib) << 20
     speed = copying(own, nbytes if options.mib else 1 << 16)
     facts = own.properties
-    known = ".".join(map(str, facts.version))
-    print(f"{own}, CUDA {known}; a copy moves {bytes_text(int(speed))}/s")
+    version = ".".join(map(str, facts.version))
+    print(f"{own}, CUDA {version}; a copy moves {bytes_text(int(speed))}/s")
     report: dict[str, Any] = {
         "date": date.today().isoformat(),
         "gpu": facts.name,

@@ -49,7 +49,7 @@ def adam_row(
     """A row: each rival's error and seconds of a step, or why there are none."""
     row: dict[str, Any] = {"row": label}
     drawn = [adam.gradients(sizes, seed) for seed in range(2)]
-    wanted = adam_wanted(sizes)
+    expected = adam_wanted(sizes)
     for name, build in adam.RIVALS.items():
         try:
             rival = build(sizes, 1, "cuda")
@@ -58,7 +58,7 @@ def adam_row(
             continue
         given = [_prepared(rival.prepare(gs), own, to_device) for gs in drawn]
         rival.step(given[0])
-        error = adam_error(rival.parameters(), wanted)
+        error = adam_error(rival.parameters(), expected)
         if not error <= TOLERANCE["adam"]:
             row[name] = {"wrong": error}
             continue
@@ -76,10 +76,10 @@ def adam_wanted(sizes: Sequence[int]) -> list[np.ndarray]:
     return [adam.updated(*old, np.sqrt)[0] for old in zip(*wide, strict=True)]
 
 
-def adam_error(found: Sequence[np.ndarray], wanted: Sequence[np.ndarray]) -> float:
+def adam_error(cells: Sequence[np.ndarray], expected: Sequence[np.ndarray]) -> float:
     """The largest error of parameters after a step, by the wanted and their root mean square."""
     worst = 0.0
-    for one, right in zip(found, wanted, strict=True):
+    for one, right in zip(cells, expected, strict=True):
         scale = np.abs(right) + np.sqrt(np.mean(right**2))
         worst = max(worst, float(np.max(np.abs(one - right) / scale)))
     return worst
@@ -151,9 +151,9 @@ def training_row(
 def shown(row: Mapping[str, Any], names: Sequence[str]) -> tuple[str, ...]:
     """Rivals of a row as multiples of passkit's step, above 1 where passkit is faster."""
     own = row["passkit"]
-    found = [row["row"], f"{own['call'] * 1e6:.1f} us" if "call" in own else "wrong"]
+    cells = [row["row"], f"{own['call'] * 1e6:.1f} us" if "call" in own else "wrong"]
     for name in names:
         what = row.get(name, {})
         ratio = f"{what['call'] / own['call']:.2f}" if "call" in what and "call" in own else "-"
-        found.append("wrong" if "wrong" in what else ratio)
-    return tuple(found)
+        cells.append("wrong" if "wrong" in what else ratio)
+    return tuple(cells)

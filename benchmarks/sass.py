@@ -38,9 +38,9 @@ class NoDisassemblerError(Exception):
 
 def nvdisasm() -> str:
     """The program: of PATH, of NVIDIA's wheel, or of a toolkit. Raises: NoDisassemblerError."""
-    found = shutil.which("nvdisasm")
-    if found:
-        return found
+    measured = shutil.which("nvdisasm")
+    if measured:
+        return measured
     try:
         listed = [str(f.locate()) for f in files(WHEEL) or () if f.name == "nvdisasm"]
     except PackageNotFoundError:
@@ -99,18 +99,18 @@ def numbers(line: str) -> dict[str, int]:
     return {word: int(n) for n, word in pairs}
 
 
-def differing(found: Iterable[str]) -> list[str]:
+def differing(measured: Iterable[str]) -> list[str]:
     """What uses local memory or lost its wide accesses, and by the same compiler what is new."""
-    version, *known = TABLE.read_text().splitlines()
+    version, *entries = TABLE.read_text().splitlines()
     same = version == str(cubins.nvrtc())
-    before = {x.partition(": ")[0]: numbers(x) for x in known}
+    before = {x.partition(": ")[0]: numbers(x) for x in entries}
 
     def wrong(line: str) -> bool:
         own, old = numbers(line), before.get(line.partition(": ")[0], {})
         lost = any(old.get(w, 0) > 0 == own[w] for w in COUNTED[:2])
-        return lost or any(own[w] for w in LOCAL) or (same and line not in known)
+        return lost or any(own[w] for w in LOCAL) or (same and line not in entries)
 
-    return [x for x in found if wrong(x)]
+    return [x for x in measured if wrong(x)]
 
 
 def main() -> int:

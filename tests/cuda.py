@@ -29,17 +29,17 @@ class Recorded:
         self.log: list[tuple[str, Any]] = []
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self.driver, name)
-        if not callable(found) or name == "current":
-            return found
+        attribute = getattr(self.driver, name)
+        if not callable(attribute) or name == "current":
+            return attribute
 
         def call(*arguments: Any) -> Any:
             first = arguments[0] if arguments else None
-            told = len(first) if isinstance(first, Sequence) and name == "graph" else first
+            argument = len(first) if isinstance(first, Sequence) and name == "graph" else first
             if name in ("change", "capture"):  # what is recorded holds a call's memory
-                told = arguments[1]
-            self.log.append((name, told))
-            return found(*arguments)
+                argument = arguments[1]
+            self.log.append((name, argument))
+            return attribute(*arguments)
 
         return call
 
@@ -54,11 +54,11 @@ def real(library: str) -> Iterator[Recorded]:
     try:
         driver = Recorded(devices.open_driver_by(library))
         with driver.current():
-            made = devices.CudaDevice(driver, devices.CudaQueue(driver, driver.stream()))  # type: ignore[arg-type]
+            opened = devices.CudaDevice(driver, devices.CudaQueue(driver, driver.stream()))  # type: ignore[arg-type]
     except (ImportError, RuntimeError, DriverError, DeviceError, MissingDependencyError) as error:
         pytest.skip(f"{NEEDED} and {library}: {error}")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(devices, "open_device", lambda: made)
+        patch.setattr(devices, "open_device", lambda: opened)
         yield driver
 
 

@@ -49,19 +49,19 @@ class Objects:
         self.held[ref._obj.value] = values
         return 0
 
-    def drop(self, made: Any) -> int:
+    def drop(self, handle_ref: Any) -> int:
         """Forget an object."""
-        del self.held[made.value]
+        del self.held[handle_ref.value]
         return 0
 
-    def at(self, made: Any) -> dict[Any, Any]:
+    def at(self, handle_ref: Any) -> dict[Any, Any]:
         """An object."""
-        return self.held[made.value]
+        return self.held[handle_ref.value]
 
-    def set(self, made: Any, key: Any, ref: Any, size: Any) -> int:
+    def set(self, handle_ref: Any, key: Any, ref: Any, size: Any) -> int:
         """Set an attribute of as many bytes as it has."""
         assert ctypes.sizeof(ref._obj) == size.value
-        self.at(made)[key.value] = ref._obj.value
+        self.at(handle_ref)[key.value] = ref._obj.value
         return 0
 
     def enqueued(self, name: str, stream: Any, workspace: Any, nbytes: int, what: Any) -> int:
@@ -94,11 +94,11 @@ class FakeLt(Objects):
         """A handle."""
         return self.new(handle)
 
-    def cublasLtMatmulPreferenceCreate(self, made: Any) -> int:  # noqa: N802
+    def cublasLtMatmulPreferenceCreate(self, handle_ref: Any) -> int:  # noqa: N802
         """What an algorithm may need."""
-        return self.new(made)
+        return self.new(handle_ref)
 
-    def cublasLtMatmulDescCreate(self, made: Any, compute: Any, scale: Any) -> int:  # noqa: N802
+    def cublasLtMatmulDescCreate(self, handle_ref: Any, compute: Any, scale: Any) -> int:  # noqa: N802
         """A product."""
         double = compute.value == ComputeType.FLOAT64
         assert scale.value == DATA_TYPES["float64" if double else "float32"]
@@ -108,25 +108,25 @@ class FakeLt(Objects):
             MatmulAttribute.TRANSPOSE_B: 0,
             MatmulAttribute.EPILOGUE: 1,
         }
-        self.new(made)
-        self.at(made._obj).update({**start, "scalar": scalar})
+        self.new(handle_ref)
+        self.at(handle_ref._obj).update({**start, "scalar": scalar})
         return 0
 
     def cublasLtMatrixLayoutCreate(  # noqa: N802
-        self, made: Any, kind: Any, rows: Any, columns: Any, leading: Any
+        self, handle_ref: Any, kind: Any, rows: Any, columns: Any, leading: Any
     ) -> int:
         """A matrix by columns."""
         assert leading.value >= rows.value > 0 and columns.value > 0
         shape = kind.value, rows.value, columns.value, leading.value
-        self.new(made)
-        self.at(made._obj).update(
+        self.new(handle_ref)
+        self.at(handle_ref._obj).update(
             {"shape": shape, LayoutAttribute.BATCH_COUNT: 1, LayoutAttribute.BATCH_STRIDE: 0}
         )
         return 0
 
     def cublasLtMatmulAlgoGetHeuristic(self, *arguments: Any) -> int:  # noqa: N802
         """One way, unless it was told to know none, or to fail."""
-        _, description, a, b, c, d, preference, wanted, found, count = arguments
+        _, description, a, b, c, d, preference, requested, output, count = arguments
         if self.counts["failing"]:
             return 7
         self.check(description, a, b, c, d)
@@ -141,9 +141,9 @@ class FakeLt(Objects):
             given[PreferenceAttribute.WORKSPACE] >= WORKSPACE
             and given[PreferenceAttribute.REDUCTIONS] == 2
         )
-        assert wanted.value >= 1
-        found._obj.workspace = WORKSPACE
-        found._obj.algorithm.data[0] = given[sides[0]]
+        assert requested.value >= 1
+        output._obj.workspace = WORKSPACE
+        output._obj.algorithm.data[0] = given[sides[0]]
         assert all(given[s] == given[sides[0]] for s in sides)
         count._obj.value = 0 if self.counts["unable"] else 1
         return 0
@@ -195,13 +195,13 @@ class FakeLt(Objects):
                 x, y, z = (self.matrix(at, layout, k) for at, layout in sides)
                 x = x.T if own[MatmulAttribute.TRANSPOSE_A] else x
                 y = y.T if own[MatmulAttribute.TRANSPOSE_B] else y
-                found = x.astype(np.float64) @ y.astype(np.float64)
+                output = x.astype(np.float64) @ y.astype(np.float64)
                 if own[MatmulAttribute.EPILOGUE] == LtEpilogue.BIAS:
                     raw = self.driver.at(
-                        own[MatmulAttribute.BIAS_POINTER], found.shape[0] * z.itemsize
+                        own[MatmulAttribute.BIAS_POINTER], output.shape[0] * z.itemsize
                     )
-                    found = found + raw.view(z.dtype).astype(np.float64)[:, None]
-                z[...] = (found + z if adds else found).astype(z.dtype)
+                    output = output + raw.view(z.dtype).astype(np.float64)[:, None]
+                z[...] = (output + z if adds else output).astype(z.dtype)
 
         return self.enqueued("cublasLtMatmul", stream, workspace, nbytes.value, run)
 
@@ -237,15 +237,15 @@ class FakeDnn(Objects):
         return 0
 
     def cudnnSetTensorNdDescriptor(  # noqa: N802
-        self, made: Any, kind: Any, count: Any, dims: Any, steps: Any
+        self, handle_ref: Any, kind: Any, count: Any, dims: Any, steps: Any
     ) -> int:
         """An array: batch, channels, then the others, wherever they lie."""
         assert count.value == len(dims) == len(steps) >= 4
-        self.at(made).update(kind=kind.value, dims=tuple(dims), steps=tuple(steps))
+        self.at(handle_ref).update(kind=kind.value, dims=tuple(dims), steps=tuple(steps))
         return 0
 
     def cudnnSetFilterNdDescriptor(  # noqa: N802
-        self, made: Any, kind: Any, order: Any, count: Any, dims: Any
+        self, handle_ref: Any, kind: Any, order: Any, count: Any, dims: Any
     ) -> int:
         """Filters, with channels last in memory."""
         assert order.value == 1 and count.value == len(dims)
@@ -254,26 +254,26 @@ class FakeDnn(Objects):
         for w in reversed(window):
             steps.append(step)
             step *= w
-        self.at(made).update(kind=kind.value, dims=tuple(dims), steps=(step, 1, *reversed(steps)))
+        self.at(handle_ref).update(kind=kind.value, dims=tuple(dims), steps=(step, 1, *reversed(steps)))
         return 0
 
     def cudnnSetConvolutionNdDescriptor(  # noqa: N802
-        self, made: Any, count: Any, pads: Any, strides: Any, dilations: Any, mode: Any, kind: Any
+        self, handle_ref: Any, count: Any, pads: Any, strides: Any, dilations: Any, mode: Any, kind: Any
     ) -> int:
         """How."""
         assert count.value == len(pads) and mode.value == 1
         own = {"pads": tuple(pads), "strides": tuple(strides), "dilations": tuple(dilations)}
-        self.at(made).update(kind=kind.value, groups=1, **own)
+        self.at(handle_ref).update(kind=kind.value, groups=1, **own)
         return 0
 
-    def cudnnSetConvolutionGroupCount(self, made: Any, count: Any) -> int:  # noqa: N802
+    def cudnnSetConvolutionGroupCount(self, handle_ref: Any, count: Any) -> int:  # noqa: N802
         """Groups of channels."""
-        self.at(made)["groups"] = count.value
+        self.at(handle_ref)["groups"] = count.value
         return 0
 
-    def cudnnSetConvolutionMathType(self, made: Any, kind: Any) -> int:  # noqa: N802
+    def cudnnSetConvolutionMathType(self, handle_ref: Any, kind: Any) -> int:  # noqa: N802
         """No conversion to TF32: products by fma, or of 16-bit floats exactly."""
-        self.at(made)["math"] = kind.value
+        self.at(handle_ref)["math"] = kind.value
         return 0
 
     def check(self, x: Any, w: Any, how: Any, y: Any) -> None:
@@ -287,32 +287,32 @@ class FakeDnn(Objects):
         batch, channels, *size = source["dims"]
         count, part, *window = filters["dims"]
         assert channels == part * own["groups"] and count % own["groups"] == 0
-        found = [
+        output = [
             (n + 2 * p - (k - 1) * d - 1) // s + 1
             for n, p, k, d, s in zip(
                 size, own["pads"], window, own["dilations"], own["strides"], strict=True
             )
         ]
-        assert result["dims"] == (batch, count, *found), (result["dims"], found)
+        assert result["dims"] == (batch, count, *output), (result["dims"], output)
 
     def cudnnGetConvolutionForwardAlgorithm_v7(self, *arguments: Any) -> int:  # noqa: N802
         """Two ways, of which the first one's bits do not repeat."""
         _, x, w, how, y, *asked = arguments
-        return self.found(x, w, how, y, *asked)
+        return self.fill_algorithms(x, w, how, y, *asked)
 
     def cudnnGetConvolutionBackwardFilterAlgorithm_v7(  # noqa: N802
         self, *arguments: Any
     ) -> int:
         """The same of the gradient of filters."""
         _, x, y, how, w, *asked = arguments
-        return self.found(x, w, how, y, *asked)
+        return self.fill_algorithms(x, w, how, y, *asked)
 
-    def found(self, x: Any, w: Any, how: Any, y: Any, wanted: Any, count: Any, ways: Any) -> int:
+    def fill_algorithms(self, x: Any, w: Any, how: Any, y: Any, requested: Any, count: Any, ways: Any) -> int:
         """Fill the ways."""
         if self.counts["failing"]:
             return 3000
         self.check(x, w, how, y)
-        assert wanted.value == len(ways)
+        assert requested.value == len(ways)
         ways[0].algorithm, ways[0].determinism = 5, 0
         ways[1].algorithm, ways[1].determinism, ways[1].memory = 1, 1, WORKSPACE
         ways[0].math = ways[1].math = self.at(how)["math"]
@@ -371,10 +371,10 @@ def seen(source: Any, filters: Any, result: Any, own: dict[str, Any]) -> Iterato
 
 def convolved(source: Any, filters: Any, result: Any, own: dict[str, Any]) -> None:
     """Fill a result: batch, channels, then places."""
-    found = np.zeros(result.shape)
-    for at, one, sums in seen(source, filters, found, own):
+    output = np.zeros(result.shape)
+    for at, one, sums in seen(source, filters, output, own):
         sums += np.einsum("nc...,kc->nk...", one, filters[at])
-    result[...] = found
+    result[...] = output
 
 
 def convolved_back(source: Any, result: Any, filters: Any, own: dict[str, Any]) -> None:

@@ -111,7 +111,7 @@ class Calls:
 
     def cuDeviceGetAttribute(self, v: Any) -> None:  # noqa: N802, D102
         own, (major, minor) = self.driver.properties.limits, self.driver.properties.capability
-        known = {
+        values = {
             1: own.threads,
             5: own.grid,
             16: own.units,
@@ -120,7 +120,7 @@ class Calls:
             95: own.cooperative,
             97: own.shared_nbytes,
         }
-        put(v[0], ctypes.c_int32, known[int32(v[1])])
+        put(v[0], ctypes.c_int32, values[int32(v[1])])
 
     def cuDevicePrimaryCtxRetain(self, v: Any) -> None:  # noqa: N802, D102
         self.give(v[0], self.driver)
@@ -153,8 +153,8 @@ class Calls:
 
     def cuFuncGetAttribute(self, v: Any) -> None:  # noqa: N802, D102
         used = self.driver.attributes(self.held[v[2]])
-        known = {0: used.threads, 1: used.shared, 3: used.local, 4: used.registers}
-        put(v[0], ctypes.c_int32, known[int32(v[1])])
+        values = {0: used.threads, 1: used.shared, 3: used.local, 4: used.registers}
+        put(v[0], ctypes.c_int32, values[int32(v[1])])
 
     def cuFuncSetAttribute(self, v: Any) -> None:  # noqa: N802, D102
         assert int32(v[1]) == 8
@@ -164,8 +164,8 @@ class Calls:
         pass
 
     def cuOccupancyMaxActiveBlocksPerMultiprocessor(self, v: Any) -> None:  # noqa: N802, D102
-        found = self.driver.blocks_at_once(self.held[v[1]], int32(v[2]), v[3])
-        put(v[0], ctypes.c_int32, found)
+        spec = self.driver.blocks_at_once(self.held[v[1]], int32(v[2]), v[3])
+        put(v[0], ctypes.c_int32, spec)
 
     def cuMemAlloc(self, v: Any) -> None:  # noqa: N802, D102
         put(v[0], ctypes.c_uint64, self.driver.allocate(v[1]))
@@ -254,8 +254,8 @@ class Calls:
     def cuGraphInstantiate(self, v: Any) -> None:  # noqa: N802, D102
         nodes = self.held[v[1]]
         recorded = isinstance(nodes, tuple)
-        made = list(nodes) if recorded else self.driver.graph([task for (task,) in nodes])
-        self.give(v[0], (nodes, made))
+        launches = list(nodes) if recorded else self.driver.graph([task for (task,) in nodes])
+        self.give(v[0], (nodes, launches))
 
     cuGraphInstantiateWithFlags = cuGraphInstantiate  # noqa: N815
 
@@ -297,11 +297,11 @@ def at(address: int, nbytes: int) -> Any:
 def exported() -> list[str]:
     """The calls that a library may link to: those there are, and all that PyCUDA has in it."""
     names = {n for n in vars(Calls) if n.startswith("cu")} | {"cuGetProcAddress_v2"}
-    found = find_spec("pycuda")
-    if found is not None and found.origin is not None:
-        for path in Path(found.origin).parent.glob("_driver*.so"):
-            said = subprocess.run(("nm", "-D", "-u", str(path)), capture_output=True, text=True)
-            names |= set(re.findall(r"\bcu[A-Z]\w+", said.stdout))
+    spec = find_spec("pycuda")
+    if spec is not None and spec.origin is not None:
+        for path in Path(spec.origin).parent.glob("_driver*.so"):
+            symbols = subprocess.run(("nm", "-D", "-u", str(path)), capture_output=True, text=True)
+            names |= set(re.findall(r"\bcu[A-Z]\w+", symbols.stdout))
     return sorted(names)
 
 
@@ -317,9 +317,9 @@ def loaded(driver: FakeDriver) -> Any:
     calls, codes = Calls(driver), {text: code for code, text in CODES.items()}
 
     def address(name: str) -> int:
-        known = name if name in names else f"{name}_v2"
+        values = name if name in names else f"{name}_v2"
         has = hasattr(Calls, re.sub(r"_v\d$", "", name))
-        pointer = ctypes.cast(getattr(library, known), ctypes.c_void_p).value if has else 0
+        pointer = ctypes.cast(getattr(library, values), ctypes.c_void_p).value if has else 0
         return pointer or 0
 
     @HOST

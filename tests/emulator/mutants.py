@@ -19,24 +19,24 @@ UNROLLED = re.compile(r"#pragma unroll \d+\s*\Z")
 def mutants(text: str) -> Iterator[tuple[str, str]]:
     """What was done to a kernel's text, and what it is then."""
 
-    def replaced(found: re.Match[str], by: str) -> str:
-        return text[: found.start()] + by + text[found.end() :]
+    def replaced(match: re.Match[str], by: str) -> str:
+        return text[: match.start()] + by + text[match.end() :]
 
-    for found in WAIT.finditer(text):
-        yield f"{_line(text, found)}: no {found[0]}", replaced(found, "")
+    for match in WAIT.finditer(text):
+        yield f"{_line(text, match)}: no {match[0]}", replaced(match, "")
     last = 0
-    for found in LOOP.finditer(text):
-        if found.start() < last or found[2] in TILES or RAGGED.search(text, 0, found.start()):
+    for match in LOOP.finditer(text):
+        if match.start() < last or match[2] in TILES or RAGGED.search(text, 0, match.start()):
             continue
-        further = replaced(found, f"{found[1]}={found[3]}")
-        again = _again(text, found)
+        further = replaced(match, f"{match[1]}={match[3]}")
+        again = _again(text, match)
         if again is not None:  # of bundles and of what is left, one has no elements
-            last = again + len(found[0])
-            further = further[: again + 1] + found[1] + "=" + found[3] + text[last:]
-        yield f"{_line(text, found)}: one more {found[2]}", _asked(further, found)
-    for found in SHUFFLE.finditer(text):
-        without = replaced(found, f"if (threadIdx.x != 3) {found[0]}")
-        yield f"{_line(text, found)}: lane 3 leaves out", without
+            last = again + len(match[0])
+            further = further[: again + 1] + match[1] + "=" + match[3] + text[last:]
+        yield f"{_line(text, match)}: one more {match[2]}", _asked(further, match)
+    for match in SHUFFLE.finditer(text):
+        without = replaced(match, f"if (threadIdx.x != 3) {match[0]}")
+        yield f"{_line(text, match)}: lane 3 leaves out", without
 
 
 def _asked(text: str, loop: re.Match[str]) -> str:
@@ -60,5 +60,5 @@ def _again(text: str, loop: re.Match[str]) -> int | None:
     return again if again > 0 and UNROLLED.search(text, 0, again) else None
 
 
-def _line(text: str, found: re.Match[str]) -> int:
-    return text.count("\n", 0, found.start()) + 1
+def _line(text: str, match: re.Match[str]) -> int:
+    return text.count("\n", 0, match.start()) + 1

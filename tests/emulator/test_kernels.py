@@ -36,12 +36,12 @@ def kept(text: str) -> dict[str, Any]:
 
 def wrong(jobs: list[tuple[str, pk.Graph, dict[str, Any], tuple[dict[str, int], ...]]]) -> Any:
     """What is wrong with graphs under their options, at each of their sizes."""
-    made = compiled([g for _, g, _, _ in jobs], [o for _, _, o, _ in jobs], EmulatedDevice())
-    found = {
+    mutants_by_fault = compiled([g for _, g, _, _ in jobs], [o for _, _, o, _ in jobs], EmulatedDevice())
+    results = {
         name: failure_of(exe, case_of(graph, *sizes))
-        for (name, graph, _, sizes), exe in zip(jobs, made, strict=True)
+        for (name, graph, _, sizes), exe in zip(jobs, mutants_by_fault, strict=True)
     }
-    return {name: what for name, what in found.items() if what is not None}
+    return {name: what for name, what in results.items() if what is not None}
 
 
 def test_goldens_compute_what_they_say() -> None:
@@ -96,20 +96,20 @@ class Subject:
 
     kernel: Kernel
     inputs: tuple[Any, ...]
-    wanted: tuple[Any, ...]
+    expected: tuple[Any, ...]
     sizes: dict[str, int]
 
 
 def printed() -> Iterator[tuple[str, Subject]]:
     """The goldens of graphs."""
     for name, text in GOLDENS.items():
-        made = plan(text, target="cuda", **kept(text))
-        ((node, kernel),) = made.attrs["kernel"].items()
+        mutants_by_fault = plan(text, target="cuda", **kept(text))
+        ((node, kernel),) = mutants_by_fault.attrs["kernel"].items()
         sizes = {"n": 37, "m": 45}
-        (feeds,) = case_of(made, sizes).feeds
-        wanted = pk.interpret(pk.Graph(list(node.entries)), feeds)
-        inputs = tuple(feeds[made.names[e.node]] for e in node.inputs)
-        yield name, Subject(kernel, inputs, tuple(wanted), sizes)
+        (feeds,) = case_of(mutants_by_fault, sizes).feeds
+        expected = pk.interpret(pk.Graph(list(node.entries)), feeds)
+        inputs = tuple(feeds[mutants_by_fault.names[e.node]] for e in node.inputs)
+        yield name, Subject(kernel, inputs, tuple(expected), sizes)
 
 
 def by_hand() -> Iterator[tuple[str, Subject]]:
@@ -127,20 +127,20 @@ def by_hand() -> Iterator[tuple[str, Subject]]:
         "whole_tile": ((0, 3, 0), [tile], tile / tile.max(1, keepdims=True)),
     }
     assert cases.keys() == STITCHED.keys()
-    for name, (sizes, inputs, wanted) in cases.items():
+    for name, (sizes, inputs, expected) in cases.items():
         ast = STITCHED[name]()
         kernel = Kernel(name, name, ast, print_kernel(ast, name, CUDA), sizes[1], 1, 0, sizes, ())
-        arrays = tuple(np.ascontiguousarray(a, np.float32) for a in (*inputs, wanted))
+        arrays = tuple(np.ascontiguousarray(a, np.float32) for a in (*inputs, expected))
         yield name, Subject(kernel, arrays[:-1], arrays[-1:], {})
 
 
 @cache
 def subjects() -> tuple[EmulatedDevice, dict[str, tuple[Subject, dict[str, Kernel]]]]:
     """All of them with their mutants, and what runs them: they are compiled together."""
-    found: dict[str, tuple[Subject, dict[str, Kernel]]] = {}
+    results: dict[str, tuple[Subject, dict[str, Kernel]]] = {}
     for name, subject in (*printed(), *by_hand()):
         k = subject.kernel
-        made = {
+        mutants_by_fault = {
             what: evolve(
                 k,
                 name=f"{k.name}_{n}",
@@ -149,10 +149,10 @@ def subjects() -> tuple[EmulatedDevice, dict[str, tuple[Subject, dict[str, Kerne
             )
             for n, (what, text) in enumerate(mutants(k.source))
         }
-        found[name] = subject, made
+        results[name] = subject, mutants_by_fault
     driver = EmulatedDevice()
-    driver.prepare(k for s, made in found.values() for k in (s.kernel, *made.values()))
-    return driver, found
+    driver.prepare(k for s, mutants_by_fault in results.values() for k in (s.kernel, *mutants_by_fault.values()))
+    return driver, results
 
 
 LAUNCHES = [
@@ -171,9 +171,9 @@ def fault(kernel: Kernel, subject: Subject, libraries: Any) -> str | None:
             driver.launch(kernel, subject.sizes, subject.inputs, outs)
         except EmulatedError as error:
             return str(error)
-        for found, wanted in zip(outs, subject.wanted, strict=True):
-            a, b = (np.asarray(v, np.float64) for v in (found, wanted))
-            near = 2e-2 if wanted.dtype.itemsize == 2 else 1e-5
+        for results, expected in zip(outs, subject.wanted, strict=True):
+            a, b = (np.asarray(v, np.float64) for v in (results, expected))
+            near = 2e-2 if expected.dtype.itemsize == 2 else 1e-5
             if not np.allclose(a, b, rtol=0, atol=near * np.abs(b).max()):
                 return "results differ"
     return None
@@ -190,9 +190,9 @@ SPARED = {
 @pytest.mark.parametrize("name", [*GOLDENS, *STITCHED])
 def test_planted_faults_are_found(name: str) -> None:
     """Each wait taken out, each loop one further, each shuffle without a lane."""
-    driver, found = subjects()
-    subject, made = found[name]
-    faults = {what: fault(k, subject, driver.libraries) for what, k in made.items()}
+    driver, results = subjects()
+    subject, mutants_by_fault = results[name]
+    faults = {what: fault(k, subject, driver.libraries) for what, k in mutants_by_fault.items()}
     missed = [what for what, message in faults.items() if message is None]
     print(name, faults)
 

@@ -162,7 +162,7 @@ def test_sound_kernels(order: int) -> None:
     """Lanes exchange values, threads meet in shared memory, several elements go at a time."""
     i = np.arange(64)
     low = i % 32
-    wanted = {
+    expected = {
         "turned": 63 - i,
         "turned_in_a_warp": i ^ 31,
         "first_of_warp": i - low,
@@ -174,7 +174,7 @@ def test_sound_kernels(order: int) -> None:
     }
 
     assert {k: run(k, order=order).tolist() for k in SOUND} == {
-        k: v.tolist() for k, v in wanted.items()
+        k: v.tolist() for k, v in expected.items()
     }
 
 
@@ -246,23 +246,23 @@ def test_the_barrier_of_a_grid(order: int = 0) -> None:
         kept = "    if (0)" + kept if "while" in line else kept
         texts[f"without{k}"] = BARRIER.replace(*(t.replace("}", "}}") for t in (line, kept)), 1)
         assert texts[f"without{k}"] != BARRIER, first
-    made = compiled({k: over_the_grid(k, t) for k, t in texts.items()})
+    libraries = compiled({k: over_the_grid(k, t) for k, t in texts.items()})
     for order in (0, 1, 7):
         for _ in range(3):
-            y = run("whole", made["whole"], order, grid=3, size=384, cooperative=True)
+            y = run("whole", libraries["whole"], order, grid=3, size=384, cooperative=True)
             assert sorted(y[:192]) == sorted(y[192:])
         for name in list(texts)[1:]:
             with pytest.raises(EmulatedError, match="no wait stands between|nothing has stored"):
-                run(name, made[name], order, grid=3, size=384, cooperative=True)
+                run(name, libraries[name], order, grid=3, size=384, cooperative=True)
 
 
 def test_blocks_that_wait_for_good() -> None:
     """Where one of them does not come."""
     body = BARRIER.replace("atomicAdd(gate, own)", "blockIdx.x ? atomicAdd(gate, own) : *gate")
-    made = compiled({"stuck": over_the_grid("stuck", body)})
+    libraries = compiled({"stuck": over_the_grid("stuck", body)})
 
     with pytest.raises(EmulatedError, match="kernel stuck: blocks wait for each other for good"):
-        run("stuck", made["stuck"], grid=2, size=256, cooperative=True)
+        run("stuck", libraries["stuck"], grid=2, size=256, cooperative=True)
 
 
 def test_numbers_of_16_bits() -> None:
@@ -276,19 +276,19 @@ def test_numbers_of_16_bits() -> None:
         "narrow": kernel.format("narrow", "float", "uint16_t", "y[i] = narrow_f16(x[i]);"),
         "at_once": kernel.format("at_once", "double", "uint16_t", "y[i] = narrow_f16(x[i]);"),
     }
-    made = compiled(texts)
+    libraries = compiled(texts)
 
     def of(name: str, x: Any, y: Any) -> Any:
-        launch(made[name], name, ["x", "y"], [x, y], 1, [x.size], grid=1, block=(32, 1), shared=0)
+        launch(libraries[name], name, ["x", "y"], [x, y], 1, [x.size], grid=1, block=(32, 1), shared=0)
         return y
 
     every = np.arange(65536, dtype=np.uint16)
-    known = every[~np.isnan(every.view(np.float16))]
-    wide = of("wide", known, np.empty(known.size, np.float32))
-    assert np.array_equal(wide, known.view(np.float16).astype(np.float32))
-    assert np.array_equal(of("narrow", wide, np.empty_like(known)), known)
+    not_nan = every[~np.isnan(every.view(np.float16))]
+    wide = of("wide", not_nan, np.empty(not_nan.size, np.float32))
+    assert np.array_equal(wide, not_nan.view(np.float16).astype(np.float32))
+    assert np.array_equal(of("narrow", wide, np.empty_like(not_nan)), not_nan)
     between = np.random.default_rng(0).standard_normal(5000) * 2.0 ** np.arange(-25, 25).repeat(100)
     with np.errstate(over="ignore"):
         for name, x in (("narrow", between.astype(np.float32)), ("at_once", between)):
-            found = of(name, x, np.empty(x.size, np.uint16))
-            assert np.array_equal(found, x.astype(np.float16).view(np.uint16)), name
+            result = of(name, x, np.empty(x.size, np.uint16))
+            assert np.array_equal(result, x.astype(np.float16).view(np.uint16)), name

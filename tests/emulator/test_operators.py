@@ -25,18 +25,18 @@ BATCHES = [NAMES[k : k + TOGETHER] for k in range(0, len(NAMES), TOGETHER)]
 
 def chosen(specimen: Specimen, every: bool) -> list[DType]:
     """The dtypes that an operator runs in: all, or one that its name picks."""
-    found = [d for d in specimen.dtypes() if d.name in NATIVE]
-    if every or not found:
-        return found
-    return [found[zlib.crc32(b"cuda" + specimen.op.encode()) % len(found)]]
+    candidates = [d for d in specimen.dtypes() if d.name in NATIVE]
+    if every or not candidates:
+        return candidates
+    return [candidates[zlib.crc32(b"cuda" + specimen.op.encode()) % len(candidates)]]
 
 
 def drawn(specimen: Specimen, dtype: DType, every: bool) -> list[Trial]:
     """The trials of an operator: all, or the first and one that its name picks."""
-    found = specimen.drawn(dtype)
-    if every or len(found) < 3:
-        return found
-    return [found[0], found[1 + zlib.crc32(specimen.op.encode()) % (len(found) - 1)]]
+    candidates = specimen.drawn(dtype)
+    if every or len(candidates) < 3:
+        return candidates
+    return [candidates[0], candidates[1 + zlib.crc32(specimen.op.encode()) % (len(candidates) - 1)]]
 
 
 def lenient(specimen: Specimen, dtype: DType) -> Specimen:

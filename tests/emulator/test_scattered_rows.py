@@ -43,10 +43,10 @@ def test_updates_are_taken_in_their_order(
 
     with fake_cuda():
         exe = pk.compile(graph, target="cuda")
-        (found,) = exe(feeds)
+        (result,) = exe(feeds)
 
     assert [type(step) for step in exe.steps] == [Launch]
-    assert found.tobytes() == pk.interpret(graph, feeds)[0].tobytes()
+    assert result.tobytes() == pk.interpret(graph, feeds)[0].tobytes()
 
 
 def test_a_table_is_changed_in_its_place() -> None:

@@ -80,12 +80,12 @@ def test_results_that_stay(machine: FakeDriver, rng: Any) -> None:
     one, other = on_cuda(first), on_cuda(second)
     made, half = one({"x": feed}, out="device")
     assert one.stats["bytes_downloaded"] == 0 and isinstance(made, DeviceArray)
-    (found,) = other(y=made)
-    agrees(second, {"y": np.exp(feed)}, [found], rtol=1e-5)
+    (result,) = other(y=made)
+    agrees(second, {"y": np.exp(feed)}, [result], rtol=1e-5)
     assert other.stats["bytes_uploaded"] == 0
 
-    told = made.__cuda_array_interface__
-    assert told["shape"] == (5, 8) and told["typestr"] == "<f4" and told["stream"] is None
+    interface = made.__cuda_array_interface__
+    assert interface["shape"] == (5, 8) and interface["typestr"] == "<f4" and interface["stream"] is None
     assert str(made).startswith("float32[5, 8] on Fake") and made.__dlpack_device__() == (CUDA, 0)
     assert np.array_equal(np.asarray(made), made.numpy())
     assert np.asarray(made, np.float64).dtype == np.float64
@@ -97,9 +97,9 @@ def test_results_that_stay(machine: FakeDriver, rng: Any) -> None:
     given = import_capsule(
         made.__dlpack__(stream=2, max_version=(1, 0), dl_device=(CUDA, 0), copy=False)
     )
-    assert (given.address, given.shape, given.strides) == (told["data"][0], (5, 8), (8, 1))
+    assert (given.address, given.shape, given.strides) == (interface["data"][0], (5, 8), (8, 1))
     address, busy = made.buffer.address, pool_of(device()).allocator.active
-    del made, told, found
+    del made, interface, result
     gc.collect()
     assert address in busy, "who took the capsule has it still"
     del given
@@ -143,8 +143,8 @@ def test_numpy_takes_our_capsules(rng: Any) -> None:
                 x = self.like
                 return export_capsule(x.ctypes.data, x.dtype, x.shape, (CPU, 0), x)
 
-        found = np.from_dlpack(Ours())
-        assert np.array_equal(found, array) and np.shares_memory(found, array)
+        result = np.from_dlpack(Ours())
+        assert np.array_equal(result, array) and np.shares_memory(result, array)
         given = import_capsule(array.__dlpack__())
         assert (given.dtype, given.shape, given.address) == (
             array.dtype,
@@ -152,7 +152,7 @@ def test_numpy_takes_our_capsules(rng: Any) -> None:
             array.ctypes.data,
         )
         Ours().__dlpack__()
-        del found, given
+        del result, given
     gc.collect()
     assert not dlpack.exported
 
@@ -175,9 +175,9 @@ def test_on_the_host(rng: Any) -> None:
     graph = pk.Graph([o.exp(pk.var("x", (4, 5)))])
     exe = pk.compile(graph)
     feed = normal(rng, 4, 5)
-    (found,) = exe(x=OnlyDlpack(feed))
+    (result,) = exe(x=OnlyDlpack(feed))
 
-    agrees(graph, {"x": feed}, [np.from_dlpack(found)], rtol=1e-5)
+    agrees(graph, {"x": feed}, [np.from_dlpack(result)], rtol=1e-5)
     with pytest.raises(
         FeedError,
         match=r"input 'x' needs float32\[4, 5\], got a OnlyDlpack that "

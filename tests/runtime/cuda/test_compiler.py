@@ -61,8 +61,8 @@ def test_an_older_architecture_of_the_same_kind() -> None:
         np.testing.assert_allclose(exe(feed)[0], pk.interpret(graph, feed)[0], rtol=1e-6)
     for capability, way in (((7, 0), "an older one"), ((13, 0), "a newer nvidia-cuda-nvrtc")):
         name = "sm_{}{}".format(*capability)
-        wanted = rf"{name}, a fake\) needs code for {name}, and NVRTC 13.5 .* sm_90; install {way}"
-        with fake_cuda(FakeDriver(capability)), pytest.raises(DeviceError, match=wanted):
+        expected = rf"{name}, a fake\) needs code for {name}, and NVRTC 13.5 .* sm_90; install {way}"
+        with fake_cuda(FakeDriver(capability)), pytest.raises(DeviceError, match=expected):
             pk.compile(graph_of(1.125), target="cuda")
 
 
@@ -103,9 +103,9 @@ def test_a_refused_group_runs_unfused() -> None:
             UserWarning,
             match=r"group .*\(exp, sub\) runs unfused, because NVRTC.*"
             "refused sub_",
-        ) as said:
+        ) as message:
             exe = on_cuda(graph)
-        assert len(said) == 1 and said[0].filename.endswith("cuda.py") and len(exe.kernels) == 2
+        assert len(message) == 1 and message[0].filename.endswith("cuda.py") and len(exe.kernels) == 2
         np.testing.assert_allclose(exe(feed)[0], pk.interpret(graph, feed)[0], rtol=1e-6)
 
 

@@ -53,8 +53,8 @@ def test_no_room_at_all() -> None:
     """The second refusal is an error with the sizes; so is what no device can give."""
     with fake_cuda(FakeDriver(global_nbytes=20_000)) as driver:
         exe = on_cuda(graph())
-        wanted = r"no memory left for 11.7 KiB more: 12 KiB of its 19.5 KiB are in use here; call"
-        with pytest.raises(DeviceError, match=wanted):
+        expected = r"no memory left for 11.7 KiB more: 12 KiB of its 19.5 KiB are in use here; call"
+        with pytest.raises(DeviceError, match=expected):
             exe(feeds(3000))
         agrees(graph(), feeds(), exe(feeds()))
         with pytest.raises(DeviceError, match=r"buffer of 39.1 KiB is more than .* CUDA_VISIBLE"):
@@ -86,9 +86,9 @@ def test_a_lost_device(call: str) -> None:
     with fake_cuda() as driver:
         exe = on_cuda(graph())
         driver.fail(call, "an illegal memory access was encountered", times=100)
-        wanted = rf"is lost to this process: a call met {call}: an illegal .*start a new process"
+        expected = rf"is lost to this process: a call met {call}: an illegal .*start a new process"
         for _ in range(2):
-            with pytest.raises(DeviceError, match=wanted):
+            with pytest.raises(DeviceError, match=expected):
                 exe(feeds())
 
 
@@ -106,12 +106,12 @@ def test_a_driver_without_graphs() -> None:
     """One warning; launches one by one from then on. A lost device is an error there, too."""
     x = pk.var("x", ("n",))
     two = pk.Graph([o.exp(o.log1p(x))])
-    for said in ("operation not supported", "unspecified launch failure"):
+    for message in ("operation not supported", "unspecified launch failure"):
         with fake_cuda() as driver:
             exe = on_cuda(two, fusion="none")
             exe(feeds())
-            driver.fail("graph", said)
-            if said.startswith("unspec"):
+            driver.fail("graph", message)
+            if message.startswith("unspec"):
                 with pytest.raises(DeviceError, match=r"lost to this process: .* graph: unspec"):
                     exe(feeds())
                 continue
@@ -131,8 +131,8 @@ def test_blocks_that_cannot_wait_for_each_other() -> None:
     x = pk.var("x", ("n",))
     phases = pk.Graph([x / o.reduce_sum(x)])
     options = {"keep_together": [["reduce_sum", "div"]]}
-    wanted = r"\(reduce_sum, div\) has phases, .* Fake .* has no cooperative launches"
-    with fake_cuda(FakeDriver(cooperative=False)), pytest.raises(DeviceError, match=wanted):
+    expected = r"\(reduce_sum, div\) has phases, .* Fake .* has no cooperative launches"
+    with fake_cuda(FakeDriver(cooperative=False)), pytest.raises(DeviceError, match=expected):
         on_cuda(phases, **options)(feeds())
     with fake_cuda() as driver:
         driver.supports_graphs = False

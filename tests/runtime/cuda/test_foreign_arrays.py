@@ -69,27 +69,27 @@ def test_both_ways(other: Callable[[], Other], machine: Any, rng: Any) -> None:
     exe = on_cuda(graph)
     for n in (9, 50_000, 1):
         feed = rng.standard_normal((n, 40)).astype(np.float32)
-        wanted = np.exp(feed * 2 + 1) + 1
+        expected = np.exp(feed * 2 + 1) + 1
         given = library.put(feed) * 2 + 1  # may still be computed as it is handed over
-        (found,) = exe(x=given)
-        np.testing.assert_allclose(found, wanted, rtol=1e-5)
+        (result,) = exe(x=given)
+        np.testing.assert_allclose(result, expected, rtol=1e-5)
         assert exe.stats["bytes_uploaded"] == 0
-        (kept,) = exe({"x": given}, out="device")
-        taken = library.take(kept)
-        np.testing.assert_allclose(library.get(taken + 1), wanted + 1, rtol=1e-5)
+        (retained,) = exe({"x": given}, out="device")
+        taken = library.take(retained)
+        np.testing.assert_allclose(library.get(taken + 1), expected + 1, rtol=1e-5)
         assert exe.stats["bytes_downloaded"] == 0
         if library.writes:
             room = library.put(np.zeros_like(feed))
             assert exe({"x": given}, out=[room])[0] is room
-            np.testing.assert_allclose(library.get(room), wanted, rtol=1e-5)
+            np.testing.assert_allclose(library.get(room), expected, rtol=1e-5)
     (again,) = exe({"x": taken}, out="device")
     agrees(graph, {"x": library.get(taken)}, [again.numpy()], rtol=1e-5)
 
 
 def test_calibration(machine: Any) -> None:
     """A copy on the device and a launch are timed by events, and are of a GPU's kind."""
-    found = calibrate_gpu(device())
+    result = calibrate_gpu(device())
 
-    assert 1e-7 < found.launch < 1e-4
-    speeds = [speed for _, speed in found.curve]
+    assert 1e-7 < result.launch < 1e-4
+    speeds = [speed for _, speed in result.curve]
     assert all(2e10 < speed < 2e13 for speed in speeds), speeds

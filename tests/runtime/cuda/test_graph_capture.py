@@ -40,17 +40,17 @@ def planted(fake: FakeDriver, rng: Any, plant: Callable[[], None]) -> pk.Graph:
 
 
 @pytest.mark.parametrize(
-    "call, said",
+    "call, message",
     [
         ("capture", "operation not supported"),
         ("cublasLtMatmul", "status 14"),
         ("launch", "too many resources requested for launch"),
     ],
 )
-def test_what_cannot_be_recorded(call: str, said: str, fake: FakeDriver, rng: Any) -> None:
+def test_what_cannot_be_recorded(call: str, message: str, fake: FakeDriver, rng: Any) -> None:
     """One warning, and one by one from then on; other programs' graphs are recorded."""
-    with pytest.warns(UserWarning, match=f"{SLOW}.*{call}: {said}"):
-        planted(fake, rng, lambda: fake.fail(call, said))
+    with pytest.warns(UserWarning, match=f"{SLOW}.*{call}: {message}"):
+        planted(fake, rng, lambda: fake.fail(call, message))
 
     other = on_cuda(layer(24), host=("library",))
     for _ in range(3):
@@ -73,8 +73,8 @@ def test_a_library_that_allocates(
                 return 14
         return multiply(self, *arguments)
 
-    said = "cublasLtMatmul: status 14" if tells else "end: operation failed due to a previous error"
-    with pytest.warns(UserWarning, match=SLOW + said):
+    message = "cublasLtMatmul: status 14" if tells else "end: operation failed due to a previous error"
+    with pytest.warns(UserWarning, match=SLOW + message):
         planted(fake, rng, lambda: monkeypatch.setattr(FakeLt, "cublasLtMatmul", greedy))
 
 
@@ -170,12 +170,12 @@ def test_drivers_record(machine: Any) -> None:
         with pytest.raises(ValueError, match="in the middle"):
             driver.capture(fail, side)
         graph = driver.capture(work, side)
-        found = np.zeros(1024, np.uint8)
+        result = np.zeros(1024, np.uint8)
         seen = []
         for _ in range(3):
-            driver.download(found, where, own.queue.stream)
+            driver.download(result, where, own.queue.stream)
             driver.finish(own.queue.stream)
-            seen.append((int(found[0]), int(found[512]), int(found[1000])))
+            seen.append((int(result[0]), int(result[512]), int(result[1000])))
             driver.replay(graph, own.queue.stream)
         driver.finish(own.queue.stream)
         driver.drop(graph)

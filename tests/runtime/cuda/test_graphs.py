@@ -52,12 +52,12 @@ def test_feeds_in_turn(equipped: Any, rng: Any) -> None:
     exe: Any = on_cuda(graph, host=("library",))
     arrays = [normal(rng, 30, 16) for _ in range(MAX_GRAPHS + 1)]
     feeds = [there(a) for a in arrays]
-    wanted = [pk.interpret(graph, {"x": a})[0] for a in arrays]
+    expected = [pk.interpret(graph, {"x": a})[0] for a in arrays]
 
     def call(*which: int) -> tuple[int, int]:
         for k in which:
-            (found,) = exe(x=feeds[k])
-            np.testing.assert_allclose(found, wanted[k], rtol=1e-4, atol=1e-4)
+            (result,) = exe(x=feeds[k])
+            np.testing.assert_allclose(result, expected[k], rtol=1e-4, atol=1e-4)
         return exe.stats["graphs_made"], exe.stats["graph_replays"]
 
     assert call(0, 1) == (0, 0)
@@ -83,9 +83,9 @@ def test_other_addresses(equipped: Any, rng: Any) -> None:
         if k in (3, 7):
             sizes = (200, 1000, 2000, 4000, 8000)
             taken += [x for n in sizes for x in hold_memory(2, n)]
-            kept = [there(np.full(n // 4, 7.0, np.float32)) for n in sizes]
+            retained = [there(np.full(n // 4, 7.0, np.float32)) for n in sizes]
     assert exe.stats["graphs_made"] == 3 and exe.stats["graph_replays"] == 12 - 3
-    assert all((a.numpy() == 7).all() for a in kept)
+    assert all((a.numpy() == 7).all() for a in retained)
 
 
 def test_what_libraries_need_besides(fake: FakeDriver, rng: Any) -> None:
@@ -93,28 +93,28 @@ def test_what_libraries_need_besides(fake: FakeDriver, rng: Any) -> None:
     fill_pool()
     graph = layer(24)
     exe = on_cuda(graph, host=("library",))
-    kept: list[Any] = []
+    retained: list[Any] = []
     for k in range(6):
         feeds = {"x": normal(rng, 30, 16)}
         agrees(graph, feeds, exe(feeds), rtol=1e-4)
         if k == 2:
-            kept = [there(np.full(WORKSPACE // 4, 7.0, np.float32)) for _ in range(2)]
+            retained = [there(np.full(WORKSPACE // 4, 7.0, np.float32)) for _ in range(2)]
     assert (exe.stats["graphs_made"], exe.stats["graph_replays"]) == (2, 5)
-    assert all((a.numpy() == 7).all() for a in kept)
+    assert all((a.numpy() == 7).all() for a in retained)
 
 
 def test_programs_in_turn(equipped: Any, rng: Any) -> None:
     """A graph writes to no memory that another program's results have."""
     graphs = [layer(8), layer(24), pk.Graph([o.exp(layer(8).outputs[0])])]
     exes = [on_cuda(g, host=("library",)) for g in graphs]
-    kept: list[tuple[Any, Any]] = []
+    retained: list[tuple[Any, Any]] = []
     for k in range(18):
         feeds = {"x": normal(rng, 30, 16)}
         (made,) = exes[k % 3](feeds, out="device")
-        kept.append((made, pk.interpret(graphs[k % 3], feeds)[0]))
-        kept = kept[-5:]
-        for array, wanted in kept:
-            np.testing.assert_allclose(array.numpy(), wanted, rtol=1e-4, atol=1e-4)
+        retained.append((made, pk.interpret(graphs[k % 3], feeds)[0]))
+        retained = retained[-5:]
+        for array, expected in retained:
+            np.testing.assert_allclose(array.numpy(), expected, rtol=1e-4, atol=1e-4)
     assert sum(e.stats["graph_replays"] for e in exes) > 0
 
 
@@ -149,8 +149,8 @@ def test_variables(equipped: Any, rng: Any) -> None:
             for each in (exe, other):
                 each.state["w"] = np.eye(16, dtype=np.float32)
         feed = normal(rng, 16, 16)
-        for found, wanted in zip(exe(x=feed), other(x=feed), strict=True):
-            np.testing.assert_allclose(found, wanted, rtol=1e-3, atol=1e-4)
+        for result, expected in zip(exe(x=feed), other(x=feed), strict=True):
+            np.testing.assert_allclose(result, expected, rtol=1e-3, atol=1e-4)
     np.testing.assert_allclose(exe.state["w"], other.state["w"], rtol=1e-3, atol=1e-4)
     assert exe.stats["graph_replays"] == 7 and exe.stats["graphs_made"] == 1
 
@@ -164,23 +164,23 @@ def test_copies(equipped: Any, rng: Any) -> None:
     old, new = (pk.state(n, np.zeros((30, 16), np.float32)) for n in ("old", "new"))
     x, z = pk.var("x", (30, 16)), pk.var("z", (30, 16))
     y = o.matmul(o.exp(x), normal(rng, 16, 16))
-    kept = pk.Graph([o.reduce_sum(y + new)], [(new.node, y), (old.node, z)])
+    retained = pk.Graph([o.reduce_sum(y + new)], [(new.node, y), (old.node, z)])
     twice = pk.Graph([y, y])
     logs = []
-    for graph in (kept, twice):
+    for graph in (retained, twice):
         exe, other = on_cuda(graph, host=("library",)), pk.compile(graph)
         copies = 0
         for _ in range(5):
             equipped.log.clear()
             feeds = {n.name: normal(rng, 30, 16) for n in graph.inputs}
-            for found, wanted in zip(exe(feeds), other(feeds), strict=True):
-                np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-3)
+            for result, expected in zip(exe(feeds), other(feeds), strict=True):
+                np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-3)
             copies += len(equipped.calls("copy"))
-        assert copies == (2 if graph is kept else 0), "one by one, and recorded"
+        assert copies == (2 if graph is retained else 0), "one by one, and recorded"
         logs.append([n for n, _ in equipped.log if n != "allocate"])
         for state, _ in graph.updates:
-            found, wanted = (e.state[state.name] for e in (exe, other))
-            np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
+            result, expected = (e.state[state.name] for e in (exe, other))
+            np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-4)
 
     assert logs == [
         ["upload", "replay", "download", "finish"],
@@ -206,11 +206,11 @@ def test_threads(equipped: Any, rng: Any) -> None:
     """Calls at the same time have memory of their own, and graphs of that."""
     exe = on_cuda(layer(), host=("library",))
     feeds = [normal(rng, 30, 16) for _ in range(4)]
-    wanted = [exe(x=feed)[0].tobytes() for feed in feeds]
+    expected = [exe(x=feed)[0].tobytes() for feed in feeds]
 
     with ThreadPoolExecutor(4) as pool:
         calls = [pool.submit(exe, {"x": feeds[k % 4]}) for k in range(40)]
-        assert [c.result()[0].tobytes() for c in calls] == wanted * 10
+        assert [c.result()[0].tobytes() for c in calls] == expected * 10
     assert exe.stats["graph_replays"] > 0
 
 

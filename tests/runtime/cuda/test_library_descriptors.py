@@ -55,18 +55,18 @@ def test_cublaslt(dtype: str) -> None:
     made = LtMatmul(library, numbers)  # type: ignore[arg-type]
     made.set(MatmulAttribute.BIAS_POINTER, c_void_p(4096))
 
-    def told(what: str, of: Any, key: int, kind: Any) -> Any:
-        found, size = kind(), c_size_t()
+    def attribute(what: str, of: Any, key: int, kind: Any) -> Any:
+        result, size = kind(), c_size_t()
         library(
             f"cublasLt{what}GetAttribute",
             of,
             c_int(key),
-            byref(found),
-            c_size_t(ctypes.sizeof(found)),
+            byref(result),
+            c_size_t(ctypes.sizeof(result)),
             byref(size),
         )
-        assert size.value == ctypes.sizeof(found)
-        return found.value
+        assert size.value == ctypes.sizeof(result)
+        return result.value
 
     kinds = {
         MatmulAttribute.TRANSPOSE_A: c_int,
@@ -74,11 +74,11 @@ def test_cublaslt(dtype: str) -> None:
         MatmulAttribute.EPILOGUE: c_int,
         MatmulAttribute.BIAS_POINTER: c_void_p,
     }
-    said = [told("MatmulDesc", made.description, k, kind) for k, kind in kinds.items()]
-    assert said == [0, 1, LtEpilogue.BIAS, 4096]
+    message = [attribute("MatmulDesc", made.description, k, kind) for k, kind in kinds.items()]
+    assert message == [0, 1, LtEpilogue.BIAS, 4096]
     rows = c_uint64, c_uint64, c_int64, c_int, c_int64
     layouts = [
-        tuple(told("MatrixLayout", x, k, kind) for k, kind in enumerate(rows, 2))
+        tuple(attribute("MatrixLayout", x, k, kind) for k, kind in enumerate(rows, 2))
         for x in made.layouts
     ]
     assert layouts == [(5, 4, 5, 2, 20), (3, 4, 3, 2, 12), (5, 3, 5, 2, 15)]
@@ -116,7 +116,7 @@ def test_cudnn(c: Geometry) -> None:
     library("cudnnGetConvolutionNdForwardOutputDim", how, source, filters, c_int(len(dims)), dims)
 
     assert list(dims) == [c.batch, c.filters, *(c.result[k] for k in axes)]
-    kind, rank, told, steps = c_int(), c_int(), (c_int * 8)(), (c_int * 8)()
-    library("cudnnGetTensorNdDescriptor", result, c_int(8), byref(kind), byref(rank), told, steps)
-    assert (kind.value, rank.value) == (0, len(dims)) and steps[1] == 1
-    assert list(told)[: len(dims)] == list(dims) and steps[len(dims) - 1] == c.filters
+    kind, rank, extents, strides = c_int(), c_int(), (c_int * 8)(), (c_int * 8)()
+    library("cudnnGetTensorNdDescriptor", result, c_int(8), byref(kind), byref(rank), extents, strides)
+    assert (kind.value, rank.value) == (0, len(dims)) and strides[1] == 1
+    assert list(extents)[: len(dims)] == list(dims) and strides[len(dims) - 1] == c.filters

@@ -34,9 +34,9 @@ def machine(equipped: Any) -> Any:
     return equipped
 
 
-def agrees(graph: pk.Graph, feeds: Any, found: Any, rtol: float) -> None:
+def agrees(graph: pk.Graph, feeds: Any, result: Any, rtol: float) -> None:
     """Results are near the interpreter's, by the largest element of each."""
-    for a, b in zip(found, pk.interpret(graph, feeds), strict=True):
+    for a, b in zip(result, pk.interpret(graph, feeds), strict=True):
         assert a.shape == b.shape and a.dtype == b.dtype
         if a.size:
             a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
@@ -122,8 +122,8 @@ def test_sums_of_nothing(machine: Any) -> None:
     )
     exe = on_cuda(graph, host=("library",))
     for n in (3, 0):
-        (found,) = exe({f"x{k}": np.ones((n, 6), np.float32) for k in range(4)})
-        np.testing.assert_array_equal(found, np.full((6, 6), 2.0 * n))
+        (result,) = exe({f"x{k}": np.ones((n, 6), np.float32) for k in range(4)})
+        np.testing.assert_array_equal(result, np.full((6, 6), 2.0 * n))
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float16", "bfloat16"])
@@ -153,13 +153,13 @@ def test_epilogues(machine: Any, rng: Any) -> None:
             o.matmul(x, w) + normal(rng, 30, 8),
         ],
     }
-    for wanted, outputs in cases.items():
+    for expected, outputs in cases.items():
         graph = pk.Graph(outputs)
         exe = pk.compile(graph, target="cuda")
         feeds = {"x": normal(rng, 30, 16)}
         for _ in range(3):
-            agrees(graph, feeds, exe(feeds), rtol=1e-2 if wanted == 0 else 1e-5)
-        assert exe.stats["epilogues"] == wanted, outputs
+            agrees(graph, feeds, exe(feeds), rtol=1e-2 if expected == 0 else 1e-5)
+        assert exe.stats["epilogues"] == expected, outputs
 
 
 def test_nothing_moves_between(machine: Any, rng: Any) -> None:
@@ -194,9 +194,9 @@ def test_convolutions_of_nothing(
     """Of no channels, or under windows of no elements, they are zeros, whatever lay there."""
     exe = on_cuda(pk.Graph([o.conv2d(pk.var("x", shape), pk.var("f", filters))]), host=("library",))
     feeds = {"x": np.ones(shape, np.float32), "f": np.ones(filters, np.float32)}
-    (found,) = exe(feeds)
+    (result,) = exe(feeds)
 
-    assert found.size > 0 and not np.asarray(found).any()
+    assert result.size > 0 and not np.asarray(result).any()
 
 
 def test_convolutions(machine: Any, rng: Any) -> None:
@@ -361,10 +361,10 @@ def test_arrays_off_their_addresses(fake: FakeDriver, rng: Any) -> None:
         made = library.matmul(numbers, 4)
         a, b, c = spots[0], spots[1], spots[3]
         made.enqueue(a, b, c, where + 2048, stream, bias=spots[2])
-        found = np.empty(60, np.uint8)
-        fake.download(found, c, stream)
+        result = np.empty(60, np.uint8)
+        fake.download(result, c, stream)
         fake.finish(stream)
-        np.testing.assert_allclose(found.view(np.float32).reshape(3, 5), x @ y + bias, rtol=1e-5)
+        np.testing.assert_allclose(result.view(np.float32).reshape(3, 5), x @ y + bias, rtol=1e-5)
         with pytest.raises(AssertionError, match="off their alignment"):
             library.matmul(numbers, 16).enqueue(a, b, c, where + 2048, stream, bias=spots[2])
         held = len(library.dll.held)

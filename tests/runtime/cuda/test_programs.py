@@ -169,8 +169,8 @@ def test_state_and_results_of_all_kinds(rng: Any) -> None:
 
     for _ in range(3):
         feed = normal(rng, 3, 50)
-        for found, wanted in zip(exe(x=feed), other(x=feed), strict=True):
-            np.testing.assert_allclose(found, wanted, rtol=1e-5)
+        for result, expected in zip(exe(x=feed), other(x=feed), strict=True):
+            np.testing.assert_allclose(result, expected, rtol=1e-5)
         np.testing.assert_array_equal(exe.state["total"], other.state["total"])
 
 
@@ -194,11 +194,11 @@ def test_threads(rng: Any) -> None:
     """Calls at the same time, of several executables that share kernels, do not meet."""
     exes = [on_cuda(chain(), fusion="none") for _ in range(2)]
     feeds = [normal(rng, n) for n in (1, 33, 70, 9)]
-    wanted = [exes[0](x=feed)[0].tobytes() for feed in feeds]
+    expected = [exes[0](x=feed)[0].tobytes() for feed in feeds]
 
     with ThreadPoolExecutor(4) as pool:
         calls = [pool.submit(exes[k % 2], {"x": feeds[k % 4]}) for k in range(32)]
-        assert [c.result()[0].tobytes() for c in calls] == wanted * 8
+        assert [c.result()[0].tobytes() for c in calls] == expected * 8
 
 
 def test_phases_wait_for_each_other(machine: Any, rng: Any) -> None:
@@ -258,14 +258,14 @@ class Foreign:
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        told = {
+        interface = {
             "shape": self.array.shape,
             "typestr": self.array.dtype.str,
             "version": 3,
             "data": (self.buffer.address, False),
             "stream": self.driver.handle(self.stream),
         }
-        return {**told, **self.told}
+        return {**interface, **self.told}
 
     def put(self, array: Any) -> None:
         """Begin to fill it."""
@@ -299,9 +299,9 @@ def test_arrays_of_other_libraries(machine: Any, rng: Any) -> None:
         assert len(machine.calls("wait_for")) == 3
         agrees(graph, {"x": feed}, [a.get() for a in outs], rtol=1e-5)
         assert exe.stats["bytes_uploaded"] == exe.stats["bytes_downloaded"] == feed.nbytes
-    found = exe(x=first)
-    agrees(graph, {"x": feed}, found, rtol=1e-5)
-    assert isinstance(found[0], np.ndarray) and exe.stats["copies"] == 0
+    result = exe(x=first)
+    agrees(graph, {"x": feed}, result, rtol=1e-5)
+    assert isinstance(result[0], np.ndarray) and exe.stats["copies"] == 0
 
     for value in (Foreign((9, 40), "float64"), Foreign((40,)), Foreign((9, 40), strides=(4, 36))):
         with pytest.raises(

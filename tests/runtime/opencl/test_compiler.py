@@ -62,13 +62,13 @@ def test_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiler, "driver_keeps_binaries", lambda device: False)
     graph = graph_of(0.265625)
     feed = {"x": np.arange(7, dtype=np.float32)}
-    wanted = pk.interpret(graph, feed)[0]
+    expected = pk.interpret(graph, feed)[0]
     kept = open_cache().info().kernels
 
     def again() -> tuple[int, int]:
         monkeypatch.setattr(kernel_builder, "loaded_kernels", {})
         before = stats.compiled, stats.loaded
-        np.testing.assert_allclose(pk.compile(graph, target="opencl")(feed)[0], wanted, rtol=1e-6)
+        np.testing.assert_allclose(pk.compile(graph, target="opencl")(feed)[0], expected, rtol=1e-6)
         return stats.compiled - before[0], stats.loaded - before[1]
 
     assert again() == (1, 0) and again() == (0, 1)
@@ -138,12 +138,12 @@ def test_a_refused_group_runs_unfused(monkeypatch: pytest.MonkeyPatch) -> None:
 
     with pytest.warns(
         UserWarning, match=r"group .*\(exp, sub.*\) runs unfused, because .*refused"
-    ) as said:
+    ) as messages:
         exe = pk.compile(graph, target="opencl")
-    assert len(said) == 1 and said[0].filename == __file__
+    assert len(messages) == 1 and messages[0].filename == __file__
     assert set(step_kinds(exe)) == {"Launch"} and len(exe.kernels) > 1
-    for found, wanted in zip(exe(feed), pk.interpret(graph, feed), strict=True):
-        np.testing.assert_allclose(found, wanted, rtol=1e-6)
+    for result, expected in zip(exe(feed), pk.interpret(graph, feed), strict=True):
+        np.testing.assert_allclose(result, expected, rtol=1e-6)
 
 
 def test_an_operator_that_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

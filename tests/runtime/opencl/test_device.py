@@ -46,13 +46,13 @@ def test_without_pyopencl(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_fits() -> None:
     """A GPU has groups of 256 items; one with little memory or small groups gets less."""
-    wanted = target_of("opencl")
-    small = fit_target(wanted, evolve(GPU, local_nbytes=16 << 10, block=200))
+    expected = target_of("opencl")
+    small = fit_target(expected, evolve(GPU, local_nbytes=16 << 10, block=200))
 
-    assert fit_target(wanted, GPU) == wanted
-    assert fit_target(wanted, evolve(GPU, shuffles=True)).shuffles
+    assert fit_target(expected, GPU) == expected
+    assert fit_target(expected, evolve(GPU, shuffles=True)).shuffles
     assert (small.block, small.scratch) == (128, 15 << 10)
-    cpus = [fit_target(wanted, evolve(GPU, is_cpu=True, vector=n, shuffles=True)) for n in (1, 8)]
+    cpus = [fit_target(expected, evolve(GPU, is_cpu=True, vector=n, shuffles=True)) for n in (1, 8)]
     assert [(t.block, t.access, t.simd) for t in cpus] == [(1, 0, False), (1, 32, True)]
     assert not any(t.shuffles for t in cpus)
 
@@ -120,10 +120,10 @@ def test_after_a_fork(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
     """Limits are the driver's; a target of one's own is left as it is."""
     cl = require_pyopencl()
-    own, (said, *_) = devices.device(), list(devices.describe_devices())
+    own, (messages, *_) = devices.device(), list(devices.describe_devices())
 
     assert own.limits == devices.limits_of(cl, own.handle)
-    assert own.name in said and "PYOPENCL_CTX=0:0" in said and "of local memory" in said
+    assert own.name in messages and "PYOPENCL_CTX=0:0" in messages and "of local memory" in messages
     assert own.driver in own.fingerprint
     assert devices.adapt_target(target_with_block(64)) == target_with_block(64)
     assert devices.adapt_target(target_of("opencl")) == fit_target(target_of("opencl"), own.limits)

@@ -64,9 +64,9 @@ def test_integers_wrap_and_casts_saturate(block: int) -> None:
     exe = pk.compile(graph, target=target_with_block(block))
     assert set(step_kinds(exe)) == {"Launch"}
 
-    wanted = pk.interpret(graph, feeds)
-    for k, (found, right) in enumerate(zip(exe(feeds), wanted, strict=True)):
-        np.testing.assert_array_equal(found, right, err_msg=str(made[k]))
+    expected = pk.interpret(graph, feeds)
+    for k, (result, right) in enumerate(zip(exe(feeds), expected, strict=True)):
+        np.testing.assert_array_equal(result, right, err_msg=str(made[k]))
 
 
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
@@ -77,7 +77,7 @@ def test_sixteen_bits(dtype: str) -> None:
     x = pk.var("x", ("n",), dtype)
     graph = pk.Graph([x + 1, x * x, -x, o.sqrt(x), o.cast(x, "float32"), o.reduce_max(x), x / 3])
     feeds = {"x": np.arange(65536, dtype=np.uint16).view(kind)}
-    found = pk.compile(graph, target="opencl")(feeds)
+    result = pk.compile(graph, target="opencl")(feeds)
 
-    for a, b in zip(found, pk.interpret(graph, feeds), strict=True):
+    for a, b in zip(result, pk.interpret(graph, feeds), strict=True):
         assert same(a, b)

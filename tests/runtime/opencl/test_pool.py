@@ -68,8 +68,8 @@ def test_no_room() -> None:
     pool = new_pool(device())
     failing = pool.allocator.pool = Failing(pool.allocator.pool, 2)
 
-    wanted = r"no memory left for 1.17 MiB more: 0 B of its .*iB are in use"
-    with pytest.raises(DeviceError, match=wanted):
+    expected = r"no memory left for 1.17 MiB more: 0 B of its .*iB are in use"
+    with pytest.raises(DeviceError, match=expected):
         pool.take(1_228_800)
     assert failing.freed == 1
 
@@ -99,7 +99,7 @@ def test_a_kernel_that_does_not_start(
         raise getattr(cl, kind)("enqueue_nd_range_kernel", -5, "told so")
 
     monkeypatch.setattr(cl, "enqueue_nd_range_kernel", refuse)
-    wanted = r"start kernel log1p_\w+ \(log1p\) of \d+ .*groups of \d+:"
-    with pytest.raises(DeviceError, match=wanted):
+    expected = r"start kernel log1p_\w+ \(log1p\) of \d+ .*groups of \d+:"
+    with pytest.raises(DeviceError, match=expected):
         exe(x=np.zeros(500, np.float32))
     assert count == tries

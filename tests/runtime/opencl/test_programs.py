@@ -108,8 +108,8 @@ def test_state(rng: Any) -> None:
 
     for _ in range(3):
         feed = normal(rng, 3, 50)
-        for found, wanted in zip(exe(x=feed), other(x=feed), strict=True):
-            np.testing.assert_allclose(found, wanted, rtol=1e-5)
+        for result, expected in zip(exe(x=feed), other(x=feed), strict=True):
+            np.testing.assert_allclose(result, expected, rtol=1e-5)
         np.testing.assert_array_equal(exe.state["total"], other.state["total"])
     exe.state["total"] = np.ones((3, 50), np.float32)
     np.testing.assert_allclose(exe(x=feed)[0], 0.5 + feed, rtol=1e-6)
@@ -124,9 +124,9 @@ def test_results_that_are_inputs_constants_and_each_other(rng: Any) -> None:
 
     for n in (3, 0):
         feeds = {"x": normal(rng, n, 4)}
-        found = exe(feeds)
-        agrees(graph, feeds, found, rtol=1e-5)
-        assert not np.shares_memory(found[0], feeds["x"])
+        result = exe(feeds)
+        agrees(graph, feeds, result, rtol=1e-5)
+        assert not np.shares_memory(result[0], feeds["x"])
 
 
 def test_the_checks_of_a_call(rng: Any) -> None:
@@ -149,12 +149,12 @@ def test_the_checks_of_a_call(rng: Any) -> None:
     ]
 
     for feeds, more in wrong:
-        said = []
+        messages = []
         for exe in exes:
             with pytest.raises(FeedError) as error:
                 exe(feeds, **more)
-            said.append(str(error.value))
-        assert said[0] == said[1]
+            messages.append(str(error.value))
+        assert messages[0] == messages[1]
 
 
 def test_arrays_of_all_kinds(rng: Any) -> None:
@@ -187,12 +187,12 @@ def test_threads(rng: Any) -> None:
     """Calls at the same time, of several executables that share kernels, do not meet."""
     exes = [pk.compile(gelu(), target="opencl") for _ in range(2)]
     feeds = [normal(rng, n, 512) for n in (1, 33, 70, 9)]
-    wanted = [exes[0](x=feed)[0].tobytes() for feed in feeds]
+    expected = [exes[0](x=feed)[0].tobytes() for feed in feeds]
 
     with ThreadPoolExecutor(4) as pool:
         for _ in range(5):
             calls = [pool.submit(exes[k % 2], {"x": feeds[k % 4]}) for k in range(16)]
-            assert [c.result()[0].tobytes() for c in calls] == wanted * 4
+            assert [c.result()[0].tobytes() for c in calls] == expected * 4
 
 
 def test_profile(rng: Any) -> None:
@@ -223,6 +223,6 @@ def test_more_local_memory_than_there_is(rng: Any) -> None:
     """What was planned for another device is refused before it is launched."""
     exe = pk.compile(pk.Graph([o.softmax(pk.var("x", (40, 300)), axis=0)]), target="opencl")
 
-    wanted = r"\(reduce_max, .*\) needs [\d.]+ K?i?B of local memory .* has 100 B;.*less scratch"
-    with with_limits(local_nbytes=100), pytest.raises(DeviceError, match=wanted):
+    expected = r"\(reduce_max, .*\) needs [\d.]+ K?i?B of local memory .* has 100 B;.*less scratch"
+    with with_limits(local_nbytes=100), pytest.raises(DeviceError, match=expected):
         exe(x=normal(rng, 40, 300))

@@ -42,17 +42,17 @@ def test_programs(block: int, rng: Any) -> None:
         assert set(step_kinds(exe)) == {"Launch"}, name
         assert name not in kept or len(exe.kernels) == 1, name
         assert {k.block for k in exe.kernels} == {block}
-        for found, wanted in zip(exe(feeds), pk.interpret(graph, feeds), strict=True):
-            scale = np.abs(wanted).max(initial=1e-9)
-            np.testing.assert_allclose(found, wanted, atol=1e-5 * scale, rtol=0, err_msg=name)
+        for result, expected in zip(exe(feeds), pk.interpret(graph, feeds), strict=True):
+            scale = np.abs(expected).max(initial=1e-9)
+            np.testing.assert_allclose(result, expected, atol=1e-5 * scale, rtol=0, err_msg=name)
 
 
 def softmax_on(dialect: str, rng: Any) -> float:
     """How far a softmax is off, in work-groups of 64 items."""
     graph = pk.Graph([o.softmax(pk.var("x", (40, 300)), axis=1)])
     feeds = {"x": rng.standard_normal((40, 300)).astype(np.float32)}
-    (found,) = pk.compile(graph, target=target_with_block(64, dialect=dialect))(feeds)
-    return float(np.abs(found - pk.interpret(graph, feeds)[0]).max(initial=0))
+    (result,) = pk.compile(graph, target=target_with_block(64, dialect=dialect))(feeds)
+    return float(np.abs(result - pk.interpret(graph, feeds)[0]).max(initial=0))
 
 
 def test_a_missing_barrier_is_found(rng: Any, monkeypatch: pytest.MonkeyPatch) -> None:
