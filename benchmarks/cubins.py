@@ -1,4 +1,4 @@
-"""The golden CUDA kernels by NVRTC, without a device: registers, shared bytes and spills of each.
+"""The golden CUDA kernels by NVRTC, without a device: registers, shared memory and spills.
 
     python benchmarks/cubins.py            # against tests/golden/cubins.txt; 1 where one differs
     python benchmarks/cubins.py --write    # write that table
@@ -28,13 +28,13 @@ TABLE = GOLDEN / "cubins.txt"
 ARCHITECTURES = (75, 80, 90, 100)
 
 
-def kernels() -> list[Path]:
-    """The golden texts."""
+def golden_kernels() -> list[Path]:
+    """Return the golden texts."""
     return sorted(GOLDEN.rglob("*.cu"))
 
 
-def figures(path: Path, architecture: int) -> str:
-    """What a kernel takes, as a line of the table."""
+def table_line(path: Path, architecture: int) -> str:
+    """Return the registers, shared memory and spills of a kernel as a line of the table."""
     text = f"{CUDA.preamble}\n{path.read_text()}"
     image = nvrtc().compile(text, (f"--gpu-architecture=sm_{architecture}", *OPTIONS))
     shared = sum(map(int, re.findall(r"(\d+) bytes smem", image.log)))
@@ -45,32 +45,34 @@ def figures(path: Path, architecture: int) -> str:
     )
 
 
-def lines(architectures: Iterable[int], paths: Iterable[Path]) -> list[str]:
-    """Lines of the table, for some architectures and kernels."""
+def table_lines(architectures: Iterable[int], paths: Iterable[Path]) -> list[str]:
+    """Return lines of the table for some architectures and kernels."""
     jobs = [(p, a) for a in architectures for p in paths]
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        return list(pool.map(lambda job: figures(*job), jobs))
+        return list(pool.map(lambda job: table_line(*job), jobs))
 
 
-def differing(measured: Iterable[str]) -> list[str]:
-    """What spills, and by the table's own compiler what is not in the table."""
+def differing_lines(measured: Iterable[str]) -> list[str]:
+    """Return lines with spills and, by the table's own compiler, those not in the table."""
     version, *entries = TABLE.read_text().splitlines()
     same = version == str(nvrtc())
     return [x for x in measured if not x.endswith(" 0 B spilled") or (same and x not in entries)]
 
 
 def main() -> int:
-    """Compare or write."""
-    return compared(__doc__, TABLE, lambda: lines(ARCHITECTURES, kernels()), differing)
+    """Compare with the table, or write it."""
+    return run_table_command(
+        __doc__, TABLE, lambda: table_lines(ARCHITECTURES, golden_kernels()), differing_lines
+    )
 
 
-def compared(
+def run_table_command(
     doc: str | None,
     table: Path,
     measure: Callable[[], Sequence[str]],
     differs: Callable[[Sequence[str]], Sequence[str]],
 ) -> int:
-    """The command of a table: print what is measured, and compare with the table or write it."""
+    """Run the command of a table: print measured lines, and compare with the table or write it."""
     parser = argparse.ArgumentParser(description=(doc or "").splitlines()[0])
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()

@@ -307,7 +307,7 @@ def measure(
             exe = competitor.function.exe  # type: ignore[attr-defined]
             feeds = dict(zip(work.names, arrays, strict=True))
             nbytes = sum(a.nbytes for a in arrays) + 4 * result.size
-            row[name] |= gpu_steps.of_device(exe, feeds, nbytes, speed)
+            row[name] |= gpu_steps.device_figures(exe, feeds, nbytes, speed)
     return row
 
 
@@ -331,7 +331,7 @@ def with_state(
         if chosen in label:
             yield "rows", gpu_steps.adam_row(label, sizes, own, speed, batch, OnDevice)
     with gpu_steps.with_gradients():
-        for program in gpu_steps.trained(not mib):
+        for program in gpu_steps.training_programs(not mib):
             if chosen in program.name:
                 yield "training", gpu_steps.training_row(program, not mib, own, batch, OnDevice)
 
@@ -342,12 +342,12 @@ def printed(report: dict[str, list[dict[str, Any]]]) -> None:
     steps = [r for r in report["rows"] if r["row"].startswith("adam")]
     if plain:
         print(table(("row", "call", "device", "of copy", *list(BUILDERS)[1:]), map(shown, plain)))
-    for competitor, names in (
+    for measured, names in (
         (steps, list(adam.RIVALS)[1:]),
         (report["training"], gpu_steps.TRAINED[1:]),
     ):
-        if competitor:
-            print(table(("row", "step", *names), [gpu_steps.shown(r, names) for r in competitor]))
+        if measured:
+            print(table(("row", "step", *names), [gpu_steps.table_row(r, names) for r in measured]))
 
 
 def main(arguments: list[str] | None = None) -> int:

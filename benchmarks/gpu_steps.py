@@ -1,4 +1,4 @@
-"""Rows of gpu.py that keep state on the device: Adam, and the micro-benchmarks' training steps.
+"""Rows of gpu.py with state on the device: Adam, and training steps of the micro-benchmarks.
 
 Each rival takes steps with fresh gradients or feeds, which are on the device; a step counts until
 the device is idle. passkit's first step is verified against NumPy in float64: parameters of Adam,
@@ -32,7 +32,7 @@ OnDevice = Callable[[CudaDevice, np.ndarray], Any]
 
 
 def adam_rows(mib: int) -> dict[str, Sequence[int]]:
-    """The sizes of parameters: one of so many MiB, and the thirty of adam.py."""
+    """Return the sizes of parameters of each row: one of some MiB, and the thirty of adam.py."""
     if not mib:
         return {"adam 300": [300], "adam30": [1 + k for k in range(30)]}
     return {f"adam {mib << 18}": [mib << 18], "adam30": adam.ROWS["adam30"]}
@@ -46,10 +46,10 @@ def adam_row(
     batch: Batch,
     to_device: OnDevice,
 ) -> dict[str, Any]:
-    """A row: each rival's error and seconds of a step, or why there are none."""
+    """Measure a row: each rival's error and seconds of a step, or why there are none."""
     row: dict[str, Any] = {"row": label}
     drawn = [adam.gradients(sizes, seed) for seed in range(2)]
-    expected = adam_wanted(sizes)
+    expected = adam_expected(sizes)
     for name, build in adam.RIVALS.items():
         try:
             rival = build(sizes, 1, "cuda")
@@ -62,22 +62,25 @@ def adam_row(
         if not error <= TOLERANCE["adam"]:
             row[name] = {"wrong": error}
             continue
-        row[name] = {"error": error, "call": batch(partial(_next, rival.step, cycle(given)), own)}
+        row[name] = {
+            "error": error,
+            "call": batch(partial(_step_with_next, rival.step, cycle(given)), own),
+        }
         if name == "passkit":
             plain = {f"g{k}": g for k, g in enumerate(drawn[0])}
-            row[name] |= of_device(rival.step, plain, 4 * MOVED * sum(sizes), speed)
+            row[name] |= device_figures(rival.step, plain, 4 * MOVED * sum(sizes), speed)
     return row
 
 
-def adam_wanted(sizes: Sequence[int]) -> list[np.ndarray]:
-    """Parameters after a step, in float64."""
+def adam_expected(sizes: Sequence[int]) -> list[np.ndarray]:
+    """Return the parameters after a step, computed in float64."""
     arrays = (*adam.begin(sizes), adam.gradients(sizes, 0))
     wide = [[x.astype(np.float64) for x in xs] for xs in arrays]
     return [adam.updated(*old, np.sqrt)[0] for old in zip(*wide, strict=True)]
 
 
 def adam_error(cells: Sequence[np.ndarray], expected: Sequence[np.ndarray]) -> float:
-    """The largest error of parameters after a step, by the wanted and their root mean square."""
+    """Return the largest error of parameters after a step, relative to values and their RMS."""
     worst = 0.0
     for one, right in zip(cells, expected, strict=True):
         scale = np.abs(right) + np.sqrt(np.mean(right**2))
@@ -85,32 +88,32 @@ def adam_error(cells: Sequence[np.ndarray], expected: Sequence[np.ndarray]) -> f
     return worst
 
 
-def of_device(exe: Any, feeds: Mapping[str, Any], nbytes: int, speed: float) -> dict[str, Any]:
-    """What events of the device say of an executable's kernels that move so many bytes."""
+def device_figures(exe: Any, feeds: Mapping[str, Any], nbytes: int, speed: float) -> dict[str, Any]:
+    """Return the device time of an executable's kernels, and the share of a copy's bandwidth."""
     profile = exe.profile(dict(feeds), 20, copies=False)
     seconds = sum(r.seconds for r in profile.rows[:-1])
     return {"device": seconds, "kernels": len(exe.kernels), "of copy": nbytes / seconds / speed}
 
 
-def _next(step: Callable[[Any], Any], given: Iterator[Any]) -> Any:
-    """A step with what is next."""
+def _step_with_next(step: Callable[[Any], Any], given: Iterator[Any]) -> Any:
+    """Run a step with the next feeds."""
     return step(next(given))
 
 
 def _prepared(given: Any, own: CudaDevice, to_device: OnDevice) -> Any:
-    """Feeds as they are, but plain arrays of passkit's on the device."""
+    """Return feeds whose NumPy arrays are on the device."""
     if not isinstance(given, dict):
         return given
     return {n: to_device(own, a) if isinstance(a, np.ndarray) else a for n, a in given.items()}
 
 
-def trained(small: bool) -> Iterator[Program]:
-    """The programs; one of few operators where arrays are to be small."""
+def training_programs(small: bool) -> Iterator[Program]:
+    """Yield the programs; only the first one where arrays are to be small."""
     yield from micro.PROGRAMS[:1] if small else micro.PROGRAMS
 
 
 def with_gradients() -> AbstractContextManager[Any]:
-    """PyTorch as it is where nothing has turned gradients off, as other rows do for good."""
+    """Re-enable gradients in PyTorch, which other rows disable globally."""
     try:
         import torch
     except ImportError:
@@ -144,12 +147,15 @@ def training_row(
         if not error <= TOLERANCE["training"]:
             row[name] = {"wrong": error}
             continue
-        row[name] = {"error": error, "call": batch(partial(_next, rival.step, cycle(given)), own)}
+        row[name] = {
+            "error": error,
+            "call": batch(partial(_step_with_next, rival.step, cycle(given)), own),
+        }
     return row
 
 
-def shown(row: Mapping[str, Any], names: Sequence[str]) -> tuple[str, ...]:
-    """Rivals of a row as multiples of passkit's step, above 1 where passkit is faster."""
+def table_row(row: Mapping[str, Any], names: Sequence[str]) -> tuple[str, ...]:
+    """Return rivals as multiples of passkit's step, above 1 where passkit is faster."""
     own = row["passkit"]
     cells = [row["row"], f"{own['call'] * 1e6:.1f} us" if "call" in own else "wrong"]
     for name in names:

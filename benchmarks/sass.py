@@ -1,4 +1,4 @@
-"""The golden CUDA kernels as instructions: accesses of 16 bytes, local memory, registers of each.
+"""The golden CUDA kernels as instructions: 16-byte accesses, local memory, registers.
 
     python benchmarks/sass.py            # against tests/golden/sass.txt; 1 where one differs
     python benchmarks/sass.py --write    # write that table
@@ -33,11 +33,11 @@ WHEEL, TOOLKIT = "nvidia-cuda-nvdisasm", "/usr/local/cuda/bin/nvdisasm"
 
 
 class NoDisassemblerError(Exception):
-    """There is no nvdisasm."""
+    """nvdisasm is not installed."""
 
 
 def nvdisasm() -> str:
-    """The program: of PATH, of NVIDIA's wheel, or of a toolkit. Raises: NoDisassemblerError."""
+    """Return nvdisasm of PATH, of NVIDIA's wheel or of a toolkit. Raises: NoDisassemblerError."""
     measured = shutil.which("nvdisasm")
     if measured:
         return measured
@@ -52,7 +52,7 @@ def nvdisasm() -> str:
 
 
 def instructions(path: Path, architecture: int) -> tuple[int | None, str]:
-    """A kernel's registers, and its instructions as text."""
+    """Return a kernel's registers, and its instructions as text."""
     text = f"{cubins.CUDA.preamble}\n{path.read_text()}"
     options = (f"--gpu-architecture=sm_{architecture}", *cubins.OPTIONS)
     image = cubins.nvrtc().compile(text, options)
@@ -65,8 +65,8 @@ def instructions(path: Path, architecture: int) -> tuple[int | None, str]:
     return image.registers, done.stdout
 
 
-def figures(path: Path, architecture: int) -> str:
-    """What a kernel's instructions are, as a line of the table."""
+def table_line(path: Path, architecture: int) -> str:
+    """Return the instruction counts of a kernel as a line of the table."""
     registers, text = instructions(path, architecture)
     counts = [f"{count(text, word)} {word}" for word in (*COUNTED, *LOCAL)]
     name = path.relative_to(cubins.GOLDEN).with_suffix("")
@@ -82,15 +82,15 @@ def count(text: str, word: str) -> int:
     return len(re.findall(rf"\b{re.escape(word)}(?=[.\s])", text))
 
 
-def lines(architectures: Iterable[int], paths: Iterable[Path]) -> list[str]:
-    """Lines of the table, for some architectures and kernels."""
+def table_lines(architectures: Iterable[int], paths: Iterable[Path]) -> list[str]:
+    """Return lines of the table for some architectures and kernels."""
     jobs = [(p, a) for a in architectures for p in paths]
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        return list(pool.map(lambda job: figures(*job), jobs))
+        return list(pool.map(lambda job: table_line(*job), jobs))
 
 
 def numbers(line: str) -> dict[str, int]:
-    """The figures of a line of the table.
+    """Return the numbers of a line of the table by their names.
 
     >>> numbers("sm_90 gelu: 31 registers, 1 LDG.E.128, 0 LDL")
     {'registers': 31, 'LDG.E.128': 1, 'LDL': 0}
@@ -99,8 +99,8 @@ def numbers(line: str) -> dict[str, int]:
     return {word: int(n) for n, word in pairs}
 
 
-def differing(measured: Iterable[str]) -> list[str]:
-    """What uses local memory or lost its wide accesses, and by the same compiler what is new."""
+def differing_lines(measured: Iterable[str]) -> list[str]:
+    """Return lines that use local memory, lost wide accesses, or differ by the same compiler."""
     version, *entries = TABLE.read_text().splitlines()
     same = version == str(cubins.nvrtc())
     before = {x.partition(": ")[0]: numbers(x) for x in entries}
@@ -114,9 +114,11 @@ def differing(measured: Iterable[str]) -> list[str]:
 
 
 def main() -> int:
-    """Compare or write."""
-    own = cubins.kernels()
-    return cubins.compared(__doc__, TABLE, lambda: lines(ARCHITECTURES, own), differing)
+    """Compare with the table, or write it."""
+    own = cubins.golden_kernels()
+    return cubins.run_table_command(
+        __doc__, TABLE, lambda: table_lines(ARCHITECTURES, own), differing_lines
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""CUDA in tests: the fake driver, and with a device both libraries, under one suite."""
+"""CUDA in tests: one suite for the fake driver and, on a device, both driver libraries."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ FAKE, LIBRARIES = "fake", ("PyCUDA", "cuda-bindings")
 NEEDED = "needs an NVIDIA GPU"
 
 
-class Recorded:
-    """A driver that notes its calls as the fake one does: what is called, and with what."""
+class RecordedDriver:
+    """A driver that records its calls and their arguments, as the fake driver does."""
 
     def __init__(self, driver: Driver) -> None:
         self.driver = driver
@@ -44,15 +44,15 @@ class Recorded:
         return call
 
     def calls(self, *names: str) -> list[Any]:
-        """What was recorded of some calls, in order."""
+        """Return the recorded argument of each of some calls, in order."""
         return [what for name, what in self.log if name in names]
 
 
 @contextmanager
-def real(library: str) -> Iterator[Recorded]:
-    """Inside, target "cuda" runs on the device of this machine, through a library."""
+def real_driver(library: str) -> Iterator[RecordedDriver]:
+    """Run target "cuda" on this machine's device through a library inside the `with` block."""
     try:
-        driver = Recorded(devices.open_driver_by(library))
+        driver = RecordedDriver(devices.open_driver_by(library))
         with driver.current():
             opened = devices.CudaDevice(driver, devices.CudaQueue(driver, driver.stream()))  # type: ignore[arg-type]
     except (ImportError, RuntimeError, DriverError, DeviceError, MissingDependencyError) as error:
@@ -64,16 +64,13 @@ def real(library: str) -> Iterator[Recorded]:
 
 @contextmanager
 def machine_of(name: str) -> Iterator[Any]:
-    """Inside, target "cuda" runs on the fake driver or through a library."""
-    with fake_cuda() if name == FAKE else real(name) as driver:
+    """Run target "cuda" on the fake driver or through a library inside the `with` block."""
+    with fake_cuda() if name == FAKE else real_driver(name) as driver:
         yield driver
 
 
 def on_cuda(graph: pk.Graph, host: Sequence[str] = (), **options: Any) -> Executable:
-    """A graph compiled for CUDA, each of whose steps runs there, but for those that ``host`` names.
-
-    Each of those must be there.
-    """
+    """Compile a graph for CUDA; check that its steps are kernels and exactly the kinds in ``host``."""
     exe = pk.compile(graph, **{"target": "cuda", **options})
     kinds = [str(s).split()[0] for s in exe.steps if not isinstance(s, Launch)]
     assert {k for k in kinds if k not in ("alias", "copy")} == set(host)

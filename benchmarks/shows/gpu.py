@@ -65,8 +65,8 @@ def instructions() -> Figure:
         sass.nvdisasm()
     except sass.NoDisassemblerError as error:
         return Figure(f"not measured: {error}", None)
-    found = sass.lines(sass.ARCHITECTURES, sass.cubins.kernels())
-    wrong = sass.differing(found)
+    found = sass.table_lines(sass.ARCHITECTURES, sass.cubins.golden_kernels())
+    wrong = sass.differing_lines(found)
     figures = [sass.numbers(x) for x in found]
     wide = sum(bool(f["LDG.E.128"]) for f in figures)
     local = sum(f["LDL"] + f["STL"] for f in figures)
@@ -80,8 +80,8 @@ def cubins() -> Figure:
     """Registers, shared bytes and spills by NVRTC against their table."""
     import cubins as command
 
-    found = command.lines(command.ARCHITECTURES, command.kernels())
-    wrong = command.differing(found)
+    found = command.table_lines(command.ARCHITECTURES, command.golden_kernels())
+    wrong = command.differing_lines(found)
     text = f"{len(found)} cubins by {command.nvrtc()}, {len(wrong)} off the table or spilled"
     return Figure(text, not wrong, found)
 

@@ -78,10 +78,10 @@ def test_steps_that_keep_state(
     assert lines[1].split() == ["row", "step", "eager", "foreach", "fused", "compile", "jax"]
     sizes = gpu.gpu_steps.adam_rows(0)["adam30"]
     wrong = [p + 1 for p in gpu.adam.begin(sizes)[0]]
-    wanted = gpu.gpu_steps.adam_wanted(sizes)
+    wanted = gpu.gpu_steps.adam_expected(sizes)
     assert gpu.gpu_steps.adam_error(wrong, wanted) > 0.1
     row = {"row": "r", "passkit": {"wrong": 1.0}, "jax": {"wrong": 2.0}}
-    assert gpu.gpu_steps.shown(row, ["jax", "eager"]) == ("r", "wrong", "wrong", "-")
+    assert gpu.gpu_steps.table_row(row, ["jax", "eager"]) == ("r", "wrong", "wrong", "-")
 
 
 def test_figures_of_a_report(

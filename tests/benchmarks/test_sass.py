@@ -35,16 +35,16 @@ def sass(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_sass(sass: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """For sm_90; a kernel that uses local memory, or lost its wide accesses, is found."""
-    found = sass.lines([90], [p for p in sass.cubins.kernels() if p.stem in FEW])
+    found = sass.table_lines([90], [p for p in sass.cubins.golden_kernels() if p.stem in FEW])
 
-    assert len(found) == len(FEW) and sass.differing(found) == []
+    assert len(found) == len(FEW) and sass.differing_lines(found) == []
     assert all(sass.numbers(x)["LDG.E.128"] and sass.numbers(x)["STG.E.128"] for x in found)
-    assert sass.differing([found[0].replace("2 LDG.E.128", "0 LDG.E.128")])
+    assert sass.differing_lines([found[0].replace("2 LDG.E.128", "0 LDG.E.128")])
     path = tmp_path / "spilling.cu"
     path.write_text(SPILLING)
     monkeypatch.setattr(sass.cubins, "GOLDEN", tmp_path)
-    (line,) = sass.lines([90], [path])
-    assert sass.numbers(line)["LDL"] and sass.differing([line]) == [line]
+    (line,) = sass.table_lines([90], [path])
+    assert sass.numbers(line)["LDL"] and sass.differing_lines([line]) == [line]
 
 
 def test_without_nvdisasm(monkeypatch: pytest.MonkeyPatch) -> None:

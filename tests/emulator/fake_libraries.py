@@ -33,8 +33,8 @@ DTYPES = {int(kind): dt.dtype_of(name).numpy for name, kind in DATA_TYPES.items(
 DNN_DTYPES = {kind: dt.dtype_of(name).numpy for name, kind in DNN_DATA_TYPES.items()}
 
 
-class Objects:
-    """What a library has made, by address, each once given back."""
+class FakeLibrary:
+    """The objects that a library has created, by address; each is destroyed once."""
 
     def __init__(self, driver: Any) -> None:
         self.driver = driver
@@ -43,29 +43,29 @@ class Objects:
         self.counts: Counter[str] = Counter()
 
     def new(self, ref: Any, **values: Any) -> int:
-        """An object, whose address is put where ``ref`` points."""
+        """Create an object, and store its address where ``ref`` points."""
         self.made += 1
         ref._obj.value = 0x1000 + self.made
         self.held[ref._obj.value] = values
         return 0
 
     def drop(self, handle_ref: Any) -> int:
-        """Forget an object."""
+        """Destroy an object."""
         del self.held[handle_ref.value]
         return 0
 
     def at(self, handle_ref: Any) -> dict[Any, Any]:
-        """An object."""
+        """Return an object."""
         return self.held[handle_ref.value]
 
     def set(self, handle_ref: Any, key: Any, ref: Any, size: Any) -> int:
-        """Set an attribute of as many bytes as it has."""
+        """Set an attribute, and check its size."""
         assert ctypes.sizeof(ref._obj) == size.value
         self.at(handle_ref)[key.value] = ref._obj.value
         return 0
 
     def enqueued(self, name: str, stream: Any, workspace: Any, nbytes: int, what: Any) -> int:
-        """Do something when somebody waits for a stream; of the workspace nothing is left then."""
+        """Enqueue work that overwrites the workspace."""
         self.counts[name] += 1
         assert stream.value in self.driver.streams, f"{name} in no stream"
         self.driver.record(name, stream.value)
@@ -79,8 +79,8 @@ class Objects:
         return 0
 
 
-class FakeLt(Objects):
-    """cuBLASLt."""
+class FakeLt(FakeLibrary):
+    """cuBLASLt's products, computed by NumPy from the descriptors."""
 
     def __getattr__(self, name: str) -> Any:
         for kind in ("MatmulDesc", "MatrixLayout", "MatmulPreference"):
@@ -91,15 +91,15 @@ class FakeLt(Objects):
         raise AttributeError(name)
 
     def cublasLtCreate(self, handle: Any) -> int:  # noqa: N802
-        """A handle."""
+        """Create a handle."""
         return self.new(handle)
 
     def cublasLtMatmulPreferenceCreate(self, handle_ref: Any) -> int:  # noqa: N802
-        """What an algorithm may need."""
+        """Create the preferences of the heuristic."""
         return self.new(handle_ref)
 
     def cublasLtMatmulDescCreate(self, handle_ref: Any, compute: Any, scale: Any) -> int:  # noqa: N802
-        """A product."""
+        """Create a product."""
         double = compute.value == ComputeType.FLOAT64
         assert scale.value == DATA_TYPES["float64" if double else "float32"]
         scalar = ctypes.c_double if double else ctypes.c_float
@@ -115,7 +115,7 @@ class FakeLt(Objects):
     def cublasLtMatrixLayoutCreate(  # noqa: N802
         self, handle_ref: Any, kind: Any, rows: Any, columns: Any, leading: Any
     ) -> int:
-        """A matrix by columns."""
+        """Create a column-major matrix."""
         assert leading.value >= rows.value > 0 and columns.value > 0
         shape = kind.value, rows.value, columns.value, leading.value
         self.new(handle_ref)
@@ -125,7 +125,7 @@ class FakeLt(Objects):
         return 0
 
     def cublasLtMatmulAlgoGetHeuristic(self, *arguments: Any) -> int:  # noqa: N802
-        """One way, unless it was told to know none, or to fail."""
+        """Return one algorithm, none, or a failure, as planted."""
         _, description, a, b, c, d, preference, requested, output, count = arguments
         if self.counts["failing"]:
             return 7
@@ -162,7 +162,7 @@ class FakeLt(Objects):
         return m, n, k, batch
 
     def cublasLtMatmul(self, *arguments: Any) -> int:  # noqa: N802
-        """Multiply when somebody waits."""
+        """Enqueue a product."""
         (
             _,
             description,
@@ -206,7 +206,7 @@ class FakeLt(Objects):
         return self.enqueued("cublasLtMatmul", stream, workspace, nbytes.value, run)
 
     def matrix(self, address: int, layout: dict[Any, Any], number: int) -> Any:
-        """One of a batch, as it lies."""
+        """Return a matrix of a batch as a strided view."""
         kind, rows, columns, leading = layout["shape"]
         dtype = DTYPES[kind]
         address += number * layout[LayoutAttribute.BATCH_STRIDE] * dtype.itemsize
@@ -216,8 +216,8 @@ class FakeLt(Objects):
         return np.lib.stride_tricks.as_strided(flat, (rows, columns), steps)
 
 
-class FakeDnn(Objects):
-    """cuDNN's convolutions."""
+class FakeDnn(FakeLibrary):
+    """cuDNN's convolutions, computed by NumPy from the descriptors."""
 
     def __getattr__(self, name: str) -> Any:
         for kind in ("Tensor", "Filter", "Convolution"):
@@ -228,18 +228,18 @@ class FakeDnn(Objects):
         raise AttributeError(name)
 
     def cudnnCreate(self, handle: Any) -> int:  # noqa: N802
-        """A handle."""
+        """Create a handle."""
         return self.new(handle)
 
     def cudnnSetStream(self, handle: Any, stream: Any) -> int:  # noqa: N802
-        """Where things are enqueued."""
+        """Set the stream."""
         self.at(handle)["stream"] = stream
         return 0
 
     def cudnnSetTensorNdDescriptor(  # noqa: N802
         self, handle_ref: Any, kind: Any, count: Any, dims: Any, steps: Any
     ) -> int:
-        """An array: batch, channels, then the others, wherever they lie."""
+        """Describe an array: batch, channels, then the spatial axes, with strides."""
         assert count.value == len(dims) == len(steps) >= 4
         self.at(handle_ref).update(kind=kind.value, dims=tuple(dims), steps=tuple(steps))
         return 0
@@ -247,32 +247,41 @@ class FakeDnn(Objects):
     def cudnnSetFilterNdDescriptor(  # noqa: N802
         self, handle_ref: Any, kind: Any, order: Any, count: Any, dims: Any
     ) -> int:
-        """Filters, with channels last in memory."""
+        """Describe filters with channels last in memory."""
         assert order.value == 1 and count.value == len(dims)
         _, channels, *window = dims
         steps, step = [], channels
         for w in reversed(window):
             steps.append(step)
             step *= w
-        self.at(handle_ref).update(kind=kind.value, dims=tuple(dims), steps=(step, 1, *reversed(steps)))
+        self.at(handle_ref).update(
+            kind=kind.value, dims=tuple(dims), steps=(step, 1, *reversed(steps))
+        )
         return 0
 
     def cudnnSetConvolutionNdDescriptor(  # noqa: N802
-        self, handle_ref: Any, count: Any, pads: Any, strides: Any, dilations: Any, mode: Any, kind: Any
+        self,
+        handle_ref: Any,
+        count: Any,
+        pads: Any,
+        strides: Any,
+        dilations: Any,
+        mode: Any,
+        kind: Any,
     ) -> int:
-        """How."""
+        """Describe padding, strides and dilation."""
         assert count.value == len(pads) and mode.value == 1
         own = {"pads": tuple(pads), "strides": tuple(strides), "dilations": tuple(dilations)}
         self.at(handle_ref).update(kind=kind.value, groups=1, **own)
         return 0
 
     def cudnnSetConvolutionGroupCount(self, handle_ref: Any, count: Any) -> int:  # noqa: N802
-        """Groups of channels."""
+        """Set the groups of channels."""
         self.at(handle_ref)["groups"] = count.value
         return 0
 
     def cudnnSetConvolutionMathType(self, handle_ref: Any, kind: Any) -> int:  # noqa: N802
-        """No conversion to TF32: products by fma, or of 16-bit floats exactly."""
+        """Set the math type, which excludes TF32."""
         self.at(handle_ref)["math"] = kind.value
         return 0
 
@@ -296,19 +305,21 @@ class FakeDnn(Objects):
         assert result["dims"] == (batch, count, *output), (result["dims"], output)
 
     def cudnnGetConvolutionForwardAlgorithm_v7(self, *arguments: Any) -> int:  # noqa: N802
-        """Two ways, of which the first one's bits do not repeat."""
+        """Return two algorithms, of which the first one is not deterministic."""
         _, x, w, how, y, *asked = arguments
         return self.fill_algorithms(x, w, how, y, *asked)
 
     def cudnnGetConvolutionBackwardFilterAlgorithm_v7(  # noqa: N802
         self, *arguments: Any
     ) -> int:
-        """The same of the gradient of filters."""
+        """Return two algorithms for the gradient of filters."""
         _, x, y, how, w, *asked = arguments
         return self.fill_algorithms(x, w, how, y, *asked)
 
-    def fill_algorithms(self, x: Any, w: Any, how: Any, y: Any, requested: Any, count: Any, ways: Any) -> int:
-        """Fill the ways."""
+    def fill_algorithms(
+        self, x: Any, w: Any, how: Any, y: Any, requested: Any, count: Any, ways: Any
+    ) -> int:
+        """Fill the array of algorithms."""
         if self.counts["failing"]:
             return 3000
         self.check(x, w, how, y)
@@ -320,19 +331,19 @@ class FakeDnn(Objects):
         return 0
 
     def cudnnConvolutionForward(self, *arguments: Any) -> int:  # noqa: N802
-        """Convolve when somebody waits."""
+        """Enqueue a convolution."""
         _, _, x, _, w, _, how, *_, y, _ = arguments
         self.check(x, w, how, y)
-        return self.run("cudnnConvolutionForward", convolved, *arguments)
+        return self.run("cudnnConvolutionForward", convolve, *arguments)
 
     def cudnnConvolutionBackwardFilter(self, *arguments: Any) -> int:  # noqa: N802
-        """The gradient of filters when somebody waits."""
+        """Enqueue a gradient of filters."""
         _, _, x, _, y, _, how, *_, w, _ = arguments
         self.check(x, w, how, y)
-        return self.run("cudnnConvolutionBackwardFilter", convolved_back, *arguments)
+        return self.run("cudnnConvolutionBackwardFilter", convolve_back, *arguments)
 
     def run(self, name: str, make: Callable[..., None], *arguments: Any) -> int:
-        """Make an array of two when somebody waits."""
+        """Enqueue the computation of an array from two."""
         handle, one, x, a, y, b, how, way, workspace, nbytes, zero, z, c = arguments
         assert (one._obj.value, zero._obj.value, way.value) == (1, 0, 1)
         assert nbytes.value >= WORKSPACE
@@ -345,17 +356,19 @@ class FakeDnn(Objects):
         return self.enqueued(name, self.at(handle)["stream"], workspace, nbytes.value, run)
 
     def array(self, address: int, own: dict[str, Any]) -> Any:
-        """An array as its descriptor says."""
+        """Return an array as its descriptor says."""
         dtype = DNN_DTYPES[own["kind"]]
         flat = self.driver.at(address, prod(own["dims"]) * dtype.itemsize).view(dtype)
         steps = [s * dtype.itemsize for s in own["steps"]]
         return np.lib.stride_tricks.as_strided(flat, own["dims"], steps)
 
 
-def seen(source: Any, filters: Any, result: Any, own: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
-    """What each element of filters meets: its place, the images' elements, the result's.
+def window_slices(
+    source: Any, filters: Any, result: Any, own: dict[str, Any]
+) -> Iterator[tuple[Any, ...]]:
+    """Yield for each element of the window: its index, the images' and the result's elements.
 
-    Both are of a group's channels: (batch, channels, places).
+    Both are those of a group's channels: (batch, channels, ...).
     """
     pads = [(0, 0), (0, 0), *((p, p) for p in own["pads"])]
     padded = np.pad(source.astype(np.float64), pads)
@@ -369,29 +382,29 @@ def seen(source: Any, filters: Any, result: Any, own: dict[str, Any]) -> Iterato
             yield (rows, slice(None), *at), here[:, g * part : (g + 1) * part], result[:, rows]
 
 
-def convolved(source: Any, filters: Any, result: Any, own: dict[str, Any]) -> None:
-    """Fill a result: batch, channels, then places."""
+def convolve(source: Any, filters: Any, result: Any, own: dict[str, Any]) -> None:
+    """Fill a result of shape (batch, channels, ...)."""
     output = np.zeros(result.shape)
-    for at, one, sums in seen(source, filters, output, own):
+    for at, one, sums in window_slices(source, filters, output, own):
         sums += np.einsum("nc...,kc->nk...", one, filters[at])
     result[...] = output
 
 
-def convolved_back(source: Any, result: Any, filters: Any, own: dict[str, Any]) -> None:
-    """Fill filters: how many, channels, then places of a window."""
-    for at, one, other in seen(source, filters, result.astype(np.float64), own):
+def convolve_back(source: Any, result: Any, filters: Any, own: dict[str, Any]) -> None:
+    """Fill filters of shape (filters, channels, ...)."""
+    for at, one, other in window_slices(source, filters, result.astype(np.float64), own):
         rows = (a.reshape(*a.shape[:2], -1) for a in (one, other))
         filters[at] = np.einsum("ncp,nkp->kc", *rows)
 
 
 class FakeLibraries:
-    """Both, for a driver; ``absent`` ones are not installed."""
+    """Both fake libraries of a driver; ``absent`` ones are not installed."""
 
     def __init__(self, driver: Any, absent: tuple[SharedLibrary, ...] = ()) -> None:
         self.lt, self.dnn, self.absent = FakeLt(driver), FakeDnn(driver), absent
 
     def load_library(self, library: SharedLibrary) -> Any:
-        """A library. Raises: UnsupportedError."""
+        """Return a library. Raises: UnsupportedError."""
         if library in self.absent:
             raise UnsupportedError(f"no {library.name}, pip install {library.wheels[0]} (absent)")
         return {CUBLASLT: self.lt, CUDNN: self.dnn}[library]

@@ -25,12 +25,16 @@ from tests.emulator.fake_driver import FakeDriver, FakeNvrtc
 from tests.emulator.fake_libraries import FakeLibraries
 
 CODES = {
-    **{1: "invalid argument", 2: "out of memory", 200: "device kernel image is invalid"},
-    **{209: "no kernel image is available for execution on the device"},
-    **{700: "an illegal memory access was encountered", 801: "operation not supported"},
-    **{719: "unspecified launch failure", 999: "unknown error"},
-    **{900: "operation not permitted when stream is capturing"},
-    **{901: "operation failed due to a previous error during capture"},
+    1: "invalid argument",
+    2: "out of memory",
+    200: "device kernel image is invalid",
+    209: "no kernel image is available for execution on the device",
+    700: "an illegal memory access was encountered",
+    719: "unspecified launch failure",
+    801: "operation not supported",
+    900: "operation not permitted when stream is capturing",
+    901: "operation failed due to a previous error during capture",
+    999: "unknown error",
 }
 TEXTS = {code: ctypes.create_string_buffer(text.encode()) for code, text in CODES.items()}
 HOST = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.POINTER(ctypes.c_uint64))
@@ -46,22 +50,22 @@ void serve(Host own) {{ host = own; }}
 
 
 def put(address: int, kind: Any, value: Any) -> None:
-    """Write a number where a call wants it."""
+    """Write a number to an address."""
     kind.from_address(address).value = value
 
 
 def word(address: int) -> int:
-    """The 64 bits at an address."""
+    """Return the 64 bits at an address."""
     return int(ctypes.c_uint64.from_address(address).value)
 
 
 def int32(value: int) -> int:
-    """An argument of 32 bits, of which the upper ones may be anything."""
+    """Return an argument of 32 bits, whose upper bits are undefined."""
     return int(ctypes.c_int32(value & 0xFFFFFFFF).value)
 
 
-class Calls:
-    """The driver's calls, by their names in cuda.h; each gets its arguments as words."""
+class DriverCalls:
+    """The driver API by its names in cuda.h; each function gets its arguments as words."""
 
     def __init__(self, driver: FakeDriver) -> None:
         self.driver, self.contexts = driver, 0
@@ -69,12 +73,12 @@ class Calls:
         self.address: Callable[[str], int] = lambda name: 0
 
     def keep(self, value: Any) -> int:
-        """A handle of something."""
+        """Return a handle of an object."""
         self.held[id(value)] = value
         return id(value)
 
     def give(self, address: int, value: Any) -> None:
-        """Hand out a handle."""
+        """Store a handle of an object at an address."""
         put(address, ctypes.c_uint64, self.keep(value))
 
     def cuInit(self, v: Any) -> None:  # noqa: N802, D102
@@ -212,8 +216,10 @@ class Calls:
         seconds = self.driver.seconds(self.held[v[1]], self.held[v[2]])
         put(v[0], ctypes.c_float, 1e3 * seconds)
 
-    def task(self, function: int, shape: Any, shared: int, places: int, extra: int) -> LaunchParams:
-        """A launch, whose arguments are behind addresses, or one behind the other."""
+    def params(
+        self, function: int, shape: Any, shared: int, places: int, extra: int
+    ) -> LaunchParams:
+        """Return a launch whose arguments are behind pointers, or packed in a buffer."""
         own = self.held[function]
         grid, *rest = map(int32, shape)
         assert rest[:2] == [1, 1] and rest[4] == 1
@@ -227,18 +233,18 @@ class Calls:
         return LaunchParams(own, grid, (rest[2], rest[3]), int32(shared), tuple(arguments))
 
     def cuLaunchKernel(self, v: Any) -> None:  # noqa: N802, D102
-        self.driver.launch(self.task(v[0], v[1:7], v[7], v[9], v[10]), v[8])
+        self.driver.launch(self.params(v[0], v[1:7], v[7], v[9], v[10]), v[8])
 
     def cuLaunchCooperativeKernel(self, v: Any) -> None:  # noqa: N802, D102
-        self.driver.launch(together(self.task(v[0], v[1:7], v[7], v[9], 0)), v[8])
+        self.driver.launch(cooperative(self.params(v[0], v[1:7], v[7], v[9], 0)), v[8])
 
     def cuGraphCreate(self, v: Any) -> None:  # noqa: N802, D102
         self.give(v[0], [])
 
     def node(self, at: int) -> LaunchParams:
-        """What CUDA_KERNEL_NODE_PARAMS says."""
+        """Return the launch of CUDA_KERNEL_NODE_PARAMS."""
         shape = [ctypes.c_uint32.from_address(at + 8 + 4 * k).value for k in range(7)]
-        return self.task(word(at), shape[:6], shape[6], word(at + 40), word(at + 48))
+        return self.params(word(at), shape[:6], shape[6], word(at + 40), word(at + 48))
 
     def cuGraphAddKernelNode(self, v: Any) -> None:  # noqa: N802, D102
         graph = self.held[v[1]]
@@ -249,12 +255,12 @@ class Calls:
 
     def cuGraphKernelNodeSetAttribute(self, v: Any) -> None:  # noqa: N802, D102
         assert int32(v[1]) == 2 and ctypes.c_int32.from_address(v[2]).value == 1
-        self.held[v[0]][0] = together(self.held[v[0]][0])
+        self.held[v[0]][0] = cooperative(self.held[v[0]][0])
 
     def cuGraphInstantiate(self, v: Any) -> None:  # noqa: N802, D102
         nodes = self.held[v[1]]
         recorded = isinstance(nodes, tuple)
-        launches = list(nodes) if recorded else self.driver.graph([task for (task,) in nodes])
+        launches = list(nodes) if recorded else self.driver.graph([params for (params,) in nodes])
         self.give(v[0], (nodes, launches))
 
     cuGraphInstantiateWithFlags = cuGraphInstantiate  # noqa: N815
@@ -269,8 +275,10 @@ class Calls:
     def cuGraphExecKernelNodeSetParams(self, v: Any) -> None:  # noqa: N802, D102
         nodes, ready = self.held[v[0]]
         number = next(k for k, n in enumerate(nodes) if n is self.held[v[1]])
-        task = self.node(v[2])
-        self.driver.change(ready, number, together(task) if ready[number].cooperative else task)
+        params = self.node(v[2])
+        self.driver.change(
+            ready, number, cooperative(params) if ready[number].cooperative else params
+        )
 
     def cuGraphLaunch(self, v: Any) -> None:  # noqa: N802, D102
         self.driver.replay(self.held[v[0]][1], v[1])
@@ -282,21 +290,23 @@ class Calls:
         del self.held[v[0]]
 
 
-def together(task: LaunchParams) -> LaunchParams:
-    """A launch whose blocks wait for each other."""
-    return LaunchParams(task.function, task.grid, task.block, task.shared, task.arguments, True)
+def cooperative(params: LaunchParams) -> LaunchParams:
+    """Return a launch as a cooperative one."""
+    return LaunchParams(
+        params.function, params.grid, params.block, params.shared, params.arguments, True
+    )
 
 
 def at(address: int, nbytes: int) -> Any:
-    """The host's bytes at an address."""
+    """Return host memory at an address."""
     import numpy as np
 
     return np.ctypeslib.as_array((ctypes.c_uint8 * nbytes).from_address(address))
 
 
-def exported() -> list[str]:
-    """The calls that a library may link to: those there are, and all that PyCUDA has in it."""
-    names = {n for n in vars(Calls) if n.startswith("cu")} | {"cuGetProcAddress_v2"}
+def exported_names() -> list[str]:
+    """Return the functions that a library may link to, those of PyCUDA included."""
+    names = {n for n in vars(DriverCalls) if n.startswith("cu")} | {"cuGetProcAddress_v2"}
     spec = find_spec("pycuda")
     if spec is not None and spec.origin is not None:
         for path in Path(spec.origin).parent.glob("_driver*.so"):
@@ -305,20 +315,20 @@ def exported() -> list[str]:
     return sorted(names)
 
 
-def loaded(driver: FakeDriver) -> Any:
-    """The library, in this process; whoever asks for libcuda.so.1 from now on has it."""
+def load_libcuda(driver: FakeDriver) -> Any:
+    """Load a libcuda.so.1 into this process; libraries that look for it get this one."""
     source = folder().new().with_suffix(".c")
-    names = exported()
+    names = exported_names()
     source.write_text(SOURCE + "\n".join(f"FN({n})" for n in names) + "\n")
     path = source.with_name("libcuda.so.1")
     options = ("-shared", "-fPIC", "-w", "-Wl,-soname,libcuda.so.1", "-o", str(path))
     run("gcc", *options, str(source))
     library = ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
-    calls, codes = Calls(driver), {text: code for code, text in CODES.items()}
+    calls, codes = DriverCalls(driver), {text: code for code, text in CODES.items()}
 
     def address(name: str) -> int:
         values = name if name in names else f"{name}_v2"
-        has = hasattr(Calls, re.sub(r"_v\d$", "", name))
+        has = hasattr(DriverCalls, re.sub(r"_v\d$", "", name))
         pointer = ctypes.cast(getattr(library, values), ctypes.c_void_p).value if has else 0
         return pointer or 0
 
@@ -344,10 +354,10 @@ def loaded(driver: FakeDriver) -> Any:
 
 @pytest.fixture(autouse=True, scope="session")
 def _served() -> Iterator[None]:
-    """The whole run has such a driver, a compiler for it, and cuBLASLt and cuDNN."""
+    """Give the test session this driver, a compiler for it, and fake libraries."""
     driver, compiler = FakeDriver(), FakeNvrtc()
     driver.libraries = FakeLibraries(driver, ())
-    library = loaded(driver)
+    library = load_libcuda(driver)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compilers, "nvrtc", lambda: compiler)
         for module in (cublaslt, cudnn, libraries):

@@ -1,4 +1,4 @@
-"""Kernels with one fault each: a wait less, a loop one further, a shuffle that one lane leaves."""
+"""Kernels with one planted fault: a missing barrier, an extra iteration, a missing shuffle lane."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ UNROLLED = re.compile(r"#pragma unroll \d+\s*\Z")
 
 
 def mutants(text: str) -> Iterator[tuple[str, str]]:
-    """What was done to a kernel's text, and what it is then."""
+    """Yield descriptions of faults and the source with each fault."""
 
     def replaced(match: re.Match[str], by: str) -> str:
         return text[: match.start()] + by + text[match.end() :]
@@ -29,18 +29,18 @@ def mutants(text: str) -> Iterator[tuple[str, str]]:
         if match.start() < last or match[2] in TILES or RAGGED.search(text, 0, match.start()):
             continue
         further = replaced(match, f"{match[1]}={match[3]}")
-        again = _again(text, match)
+        again = _remainder_loop(text, match)
         if again is not None:  # of bundles and of what is left, one has no elements
             last = again + len(match[0])
             further = further[: again + 1] + match[1] + "=" + match[3] + text[last:]
-        yield f"{_line(text, match)}: one more {match[2]}", _asked(further, match)
+        yield f"{_line(text, match)}: one more {match[2]}", _with_further_checks(further, match)
     for match in SHUFFLE.finditer(text):
         without = replaced(match, f"if (threadIdx.x != 3) {match[0]}")
         yield f"{_line(text, match)}: lane 3 leaves out", without
 
 
-def _asked(text: str, loop: re.Match[str]) -> str:
-    """A text in which the turns of a loop over bundles, if it has some, go as far as it does."""
+def _with_further_checks(text: str, loop: re.Match[str]) -> str:
+    """Extend the checks of a loop over bundles, if it has some, by the extra iteration."""
     name = loop[2].removesuffix("_bundle")
     if not re.search(r"\+= \d+ \* ", loop[3] + text[loop.end() :].partition("{")[0]):
         return text
@@ -51,8 +51,8 @@ def _asked(text: str, loop: re.Match[str]) -> str:
     return front + behind
 
 
-def _again(text: str, loop: re.Match[str]) -> int | None:
-    """Where a loop inside the lanes that have bundles stands for those that are left; or None."""
+def _remainder_loop(text: str, loop: re.Match[str]) -> int | None:
+    """Return where the loop over the remaining elements begins, for an unrolled loop; else None."""
     if not UNROLLED.search(text, 0, loop.start()):
         return None
     rest = text.find("_rest = ", loop.end())

@@ -1,4 +1,4 @@
-"""Whole kernels in CUDA C compute what they say, and each wait and bound in them is needed."""
+"""CUDA kernels compute what their graphs mean, and every barrier and bound is necessary."""
 
 from __future__ import annotations
 
@@ -29,14 +29,18 @@ from tests.test_stitched import PROGRAMS, together
 EXTENTS = (1, 17, 131)
 
 
-def kept(text: str) -> dict[str, Any]:
-    """What of a golden is one kernel."""
+def keep_golden_together(text: str) -> dict[str, Any]:
+    """Return the options that make a golden one kernel."""
     return {"keep_together": [[name for name in PARTS if f"{name} = " in text]]}
 
 
-def wrong(jobs: list[tuple[str, pk.Graph, dict[str, Any], tuple[dict[str, int], ...]]]) -> Any:
-    """What is wrong with graphs under their options, at each of their sizes."""
-    mutants_by_fault = compiled([g for _, g, _, _ in jobs], [o for _, _, o, _ in jobs], EmulatedDevice())
+def failures_of(
+    jobs: list[tuple[str, pk.Graph, dict[str, Any], tuple[dict[str, int], ...]]],
+) -> Any:
+    """Return how graphs fail under their options, at each of their sizes."""
+    mutants_by_fault = compiled(
+        [g for _, g, _, _ in jobs], [o for _, _, o, _ in jobs], EmulatedDevice()
+    )
     results = {
         name: failure_of(exe, case_of(graph, *sizes))
         for (name, graph, _, sizes), exe in zip(jobs, mutants_by_fault, strict=True)
@@ -44,14 +48,16 @@ def wrong(jobs: list[tuple[str, pk.Graph, dict[str, Any], tuple[dict[str, int], 
     return {name: what for name, what in results.items() if what is not None}
 
 
-def test_goldens_compute_what_they_say() -> None:
-    """At one element, at primes, and at more than a tile."""
+def test_goldens_agree_with_interpret() -> None:
+    """At one element, at prime sizes, and at more than a tile."""
     sizes = tuple({"n": n, "m": n} for n in (1, 37, 311))
 
-    assert not wrong([(k, pk.parse(t), kept(t), sizes) for k, t in GOLDENS.items()])
+    assert not failures_of(
+        [(k, pk.parse(t), keep_golden_together(t), sizes) for k, t in GOLDENS.items()]
+    )
 
 
-def test_stitched_programs() -> None:
+def test_stitched_programs_agree_with_interpret() -> None:
     """Softmax, norms, attention, figure 1, an LSTM cell and others, each as one kernel."""
     jobs = []
     for program in PROGRAMS:
@@ -59,11 +65,11 @@ def test_stitched_programs() -> None:
             graph, names = together(program(n))
             jobs.append((f"{program.__name__} {n}", graph, {"keep_together": names}, ({},)))
 
-    assert not wrong(jobs)
+    assert not failures_of(jobs)
 
 
-def test_random_groups() -> None:
-    """Stitched ones, and in phases, with scratch so small that they take several."""
+def test_random_groups_agree_with_interpret() -> None:
+    """Stitched groups, and groups whose small scratch makes several phases."""
     jobs, small = [], evolve(target_of("cuda"), **SMALL)
     for seed in range(7):
         graph, names = random_stitch(seed)
@@ -72,11 +78,11 @@ def test_random_groups() -> None:
         options = {"keep_together": names, "target": small}
         jobs.append((f"phases {seed}", graph, options, ({UNKNOWN: 131}, {UNKNOWN: 1})))
 
-    assert not wrong(jobs)
+    assert not failures_of(jobs)
 
 
-def test_updates_of_several_tensors() -> None:
-    """Adam in one packed kernel, whose results take the place of what they update."""
+def test_packed_updates_in_place() -> None:
+    """Adam is one packed kernel whose outputs take the memory of its inputs."""
     _, graph = adam([10, 300, 700, 41])
     ((exe, case),) = [(e, case_of(graph)) for e in compiled([graph], [{}], EmulatedDevice())]
 
@@ -91,8 +97,8 @@ def test_updates_of_several_tensors() -> None:
 
 
 @frozen
-class Subject:
-    """A kernel, what it is launched with, and what it has to give."""
+class KernelCase:
+    """A kernel, its inputs, and its expected outputs."""
 
     kernel: Kernel
     inputs: tuple[Any, ...]
@@ -100,20 +106,20 @@ class Subject:
     sizes: dict[str, int]
 
 
-def printed() -> Iterator[tuple[str, Subject]]:
-    """The goldens of graphs."""
+def golden_cases() -> Iterator[tuple[str, KernelCase]]:
+    """Yield the goldens of graphs."""
     for name, text in GOLDENS.items():
-        mutants_by_fault = plan(text, target="cuda", **kept(text))
+        mutants_by_fault = plan(text, target="cuda", **keep_golden_together(text))
         ((node, kernel),) = mutants_by_fault.attrs["kernel"].items()
         sizes = {"n": 37, "m": 45}
         (feeds,) = case_of(mutants_by_fault, sizes).feeds
         expected = pk.interpret(pk.Graph(list(node.entries)), feeds)
         inputs = tuple(feeds[mutants_by_fault.names[e.node]] for e in node.inputs)
-        yield name, Subject(kernel, inputs, tuple(expected), sizes)
+        yield name, KernelCase(kernel, inputs, tuple(expected), sizes)
 
 
-def by_hand() -> Iterator[tuple[str, Subject]]:
-    """The goldens of stitched kernels, by their sizes and what they are to give."""
+def stitched_cases() -> Iterator[tuple[str, KernelCase]]:
+    """Yield the goldens of stitched kernels with their sizes and expected outputs."""
     rng = np.random.default_rng(0)
     x, w = rng.standard_normal((16, 64)), rng.standard_normal((64, 16))
     e, blocks = np.exp(x - x.max(1, keepdims=True)), x.reshape(2, 8, 64)
@@ -131,14 +137,14 @@ def by_hand() -> Iterator[tuple[str, Subject]]:
         ast = STITCHED[name]()
         kernel = Kernel(name, name, ast, print_kernel(ast, name, CUDA), sizes[1], 1, 0, sizes, ())
         arrays = tuple(np.ascontiguousarray(a, np.float32) for a in (*inputs, expected))
-        yield name, Subject(kernel, arrays[:-1], arrays[-1:], {})
+        yield name, KernelCase(kernel, arrays[:-1], arrays[-1:], {})
 
 
 @cache
-def subjects() -> tuple[EmulatedDevice, dict[str, tuple[Subject, dict[str, Kernel]]]]:
-    """All of them with their mutants, and what runs them: they are compiled together."""
-    results: dict[str, tuple[Subject, dict[str, Kernel]]] = {}
-    for name, subject in (*printed(), *by_hand()):
+def compiled_cases() -> tuple[EmulatedDevice, dict[str, tuple[KernelCase, dict[str, Kernel]]]]:
+    """Return an emulated device with all cases and their mutants, compiled together."""
+    results: dict[str, tuple[KernelCase, dict[str, Kernel]]] = {}
+    for name, subject in (*golden_cases(), *stitched_cases()):
         k = subject.kernel
         mutants_by_fault = {
             what: evolve(
@@ -151,7 +157,11 @@ def subjects() -> tuple[EmulatedDevice, dict[str, tuple[Subject, dict[str, Kerne
         }
         results[name] = subject, mutants_by_fault
     driver = EmulatedDevice()
-    driver.prepare(k for s, mutants_by_fault in results.values() for k in (s.kernel, *mutants_by_fault.values()))
+    driver.prepare(
+        k
+        for s, mutants_by_fault in results.values()
+        for k in (s.kernel, *mutants_by_fault.values())
+    )
     return driver, results
 
 
@@ -162,8 +172,8 @@ LAUNCHES = [
 ]
 
 
-def fault(kernel: Kernel, subject: Subject, libraries: Any) -> str | None:
-    """What is found about a kernel, whichever thread comes first."""
+def fault_of(kernel: Kernel, subject: KernelCase, libraries: Any) -> str | None:
+    """Return the fault of a kernel under some launch options, or None."""
     for options in LAUNCHES:
         outs = [np.full_like(w, 77) for w in subject.wanted]
         driver = EmulatedDevice(options, libraries=libraries)
@@ -188,14 +198,14 @@ SPARED = {
 
 
 @pytest.mark.parametrize("name", [*GOLDENS, *STITCHED])
-def test_planted_faults_are_found(name: str) -> None:
-    """Each wait taken out, each loop one further, each shuffle without a lane."""
-    driver, results = subjects()
+def test_planted_faults_are_detected(name: str) -> None:
+    """Each barrier removed, each loop extended, each shuffle without a lane is detected."""
+    driver, results = compiled_cases()
     subject, mutants_by_fault = results[name]
-    faults = {what: fault(k, subject, driver.libraries) for what, k in mutants_by_fault.items()}
+    faults = {what: fault_of(k, subject, driver.libraries) for what, k in mutants_by_fault.items()}
     missed = [what for what, message in faults.items() if message is None]
     print(name, faults)
 
-    assert fault(subject.kernel, subject, driver.libraries) is None
+    assert fault_of(subject.kernel, subject, driver.libraries) is None
     assert [what for what in missed if SPARED.get(name, "nothing") not in what] == []
     assert len(missed) < 3

@@ -1,4 +1,4 @@
-"""The emulated machine: sound kernels give what a device gives, each fault of a kernel is named."""
+"""The emulator: correct kernels run as on a device, and each fault of a kernel is reported."""
 
 from __future__ import annotations
 
@@ -129,13 +129,13 @@ y[i] = v;""",
 
 
 def text(name: str, body: str) -> str:
-    """A kernel."""
+    """Return a kernel with a body."""
     return f"{HEAD.format(name)} {{ {body} }}\n"
 
 
 @cache
 def libraries() -> dict[str, Any]:
-    """All of them, compiled together."""
+    """Return all kernels, compiled together."""
     bodies = SOUND | {k: body for k, (body, _) in WRONG.items()}
     return compiled({k: text(k, body) for k, body in bodies.items()})
 
@@ -143,7 +143,7 @@ def libraries() -> dict[str, Any]:
 def run(
     name: str, library: Any = None, order: int = 0, grid: int = 1, size: int = 64, **more: Any
 ) -> Any:
-    """What a kernel stores, and what it loads."""
+    """Return what a kernel stores."""
     x, y = np.arange(size, dtype=np.float32), np.empty(size, np.float32)
     launch(
         library or libraries()[name],
@@ -158,8 +158,8 @@ def run(
 
 
 @pytest.mark.parametrize("order", [ThreadOrder.FORWARDS, ThreadOrder.BACKWARDS, 7])
-def test_sound_kernels(order: int) -> None:
-    """Lanes exchange values, threads meet in shared memory, several elements go at a time."""
+def test_correct_kernels_run(order: int) -> None:
+    """Shuffles, shared memory and vector accesses work."""
     i = np.arange(64)
     low = i % 32
     expected = {
@@ -180,16 +180,16 @@ def test_sound_kernels(order: int) -> None:
 
 @pytest.mark.parametrize("order", [ThreadOrder.FORWARDS, ThreadOrder.BACKWARDS, 7])
 @pytest.mark.parametrize("name", WRONG)
-def test_faults(name: str, order: int) -> None:
-    """Whichever thread comes first: the message says who, where and what."""
+def test_faults_are_reported(name: str, order: int) -> None:
+    """In any order of threads the message says which thread, which line, which fault."""
     if name == "without_end" and order:
         return
     with pytest.raises(EmulatedError, match=f"^kernel {name}.*({WRONG[name][1]})"):
         run(name, order=order, grid=2 if name == "blocks_to_one" else 1)
 
 
-def test_launches_that_no_device_takes() -> None:
-    """Threads that are no whole warps, more than there are, and more shared memory."""
+def test_invalid_launches_raise() -> None:
+    """Incomplete warps, too many threads and too much shared memory raise."""
     for block, shared, message in (
         ((48, 1), 0, "48 threads"),
         ((1024, 2), 0, "2048 threads"),
@@ -223,7 +223,7 @@ LEFT_OUT = (
 
 
 def over_the_grid(name: str, barrier: str) -> str:
-    """A kernel in which blocks read what the next one stored, and its own barrier."""
+    """Return a kernel with a grid barrier, whose blocks read what others stored."""
     body = f"""\
 for (int64_t k = blockIdx.x * 64; k < blockIdx.x * 64 + 64; k += blockDim.x)
   y[k + threadIdx.x] = x[k + threadIdx.x];
@@ -233,8 +233,8 @@ y[far + blockIdx.x * 64 + threadIdx.x] = y[next + 63 - threadIdx.x];"""
     return barrier.format(name=name, head=GATE.format(name)) + text(name, body)
 
 
-def test_the_barrier_of_a_grid(order: int = 0) -> None:
-    """It is that of the preamble, it opens and shuts, and each line of it is needed."""
+def test_every_line_of_the_grid_barrier_is_necessary(order: int = 0) -> None:
+    """It is the barrier of the preamble, and without any of its lines a fault is reported."""
     from passkit.dialects import CUDA
 
     own = BARRIER.format(head="", name="of_grid").partition("{\n")[2]
@@ -256,8 +256,8 @@ def test_the_barrier_of_a_grid(order: int = 0) -> None:
                 run(name, libraries[name], order, grid=3, size=384, cooperative=True)
 
 
-def test_blocks_that_wait_for_good() -> None:
-    """Where one of them does not come."""
+def test_a_deadlock_is_reported() -> None:
+    """A block that never arrives at the barrier is reported."""
     body = BARRIER.replace("atomicAdd(gate, own)", "blockIdx.x ? atomicAdd(gate, own) : *gate")
     libraries = compiled({"stuck": over_the_grid("stuck", body)})
 
@@ -265,8 +265,8 @@ def test_blocks_that_wait_for_good() -> None:
         run("stuck", libraries["stuck"], grid=2, size=256, cooperative=True)
 
 
-def test_numbers_of_16_bits() -> None:
-    """The instructions that texts have for them: all to float and back, and floats between two."""
+def test_16_bit_floats() -> None:
+    """Conversions of all 16-bit floats, and of floats between two of them."""
     kernel = (
         'extern "C" __global__ void {}(const {} *x, {} *y, const int64_t n) {{ '
         "for (int64_t i = threadIdx.x; i < n; i += 32) {} }}\n"
@@ -279,7 +279,9 @@ def test_numbers_of_16_bits() -> None:
     libraries = compiled(texts)
 
     def of(name: str, x: Any, y: Any) -> Any:
-        launch(libraries[name], name, ["x", "y"], [x, y], 1, [x.size], grid=1, block=(32, 1), shared=0)
+        launch(
+            libraries[name], name, ["x", "y"], [x, y], 1, [x.size], grid=1, block=(32, 1), shared=0
+        )
         return y
 
     every = np.arange(65536, dtype=np.uint16)

@@ -1,4 +1,4 @@
-"""Every operator of the library in CUDA C, run on the emulated machine, against NumPy.
+"""Every operator in CUDA C on the emulator, against NumPy.
 
 Each operator takes one dtype and two trials by turns; ``--every-dtype`` takes all.
 """
@@ -24,7 +24,7 @@ BATCHES = [NAMES[k : k + TOGETHER] for k in range(0, len(NAMES), TOGETHER)]
 
 
 def chosen(specimen: Specimen, every: bool) -> list[DType]:
-    """The dtypes that an operator runs in: all, or one that its name picks."""
+    """Return the dtypes that an operator runs in: all, or one chosen by its name."""
     candidates = [d for d in specimen.dtypes() if d.name in NATIVE]
     if every or not candidates:
         return candidates
@@ -32,7 +32,7 @@ def chosen(specimen: Specimen, every: bool) -> list[DType]:
 
 
 def drawn(specimen: Specimen, dtype: DType, every: bool) -> list[Trial]:
-    """The trials of an operator: all, or the first and one that its name picks."""
+    """Return the trials of an operator: all, or the first and one chosen by its name."""
     candidates = specimen.drawn(dtype)
     if every or len(candidates) < 3:
         return candidates
@@ -40,14 +40,14 @@ def drawn(specimen: Specimen, dtype: DType, every: bool) -> list[Trial]:
 
 
 def lenient(specimen: Specimen, dtype: DType) -> Specimen:
-    """Sums in float64 as a tree gives them: an error of what is summed, not of what is left."""
+    """Return a specimen with the tolerance of float64 sums in a tree."""
     loose = dtype.name == "float64" and specimen.slack
     return evolve(specimen, slack=max(200, specimen.slack)) if loose else specimen
 
 
 @pytest.mark.parametrize("names", BATCHES, ids=lambda names: f"{names[0]}-{names[-1]}")
 def test_operators(names: list[str], request: pytest.FixtureRequest) -> None:
-    """A kernel of every operator gives what NumPy gives, at every size of its specimens."""
+    """A kernel of every operator equals NumPy at every size of its specimens."""
     every = bool(request.config.getoption("--every-dtype"))
     trials = [
         (lenient(specimen, dtype), trial, dtype)
@@ -72,7 +72,7 @@ def test_operators(names: list[str], request: pytest.FixtureRequest) -> None:
 
 
 def run(exe: Executable, specimen: Specimen, trial: Trial, dtype: DType) -> list[str]:
-    """What is wrong with a trial."""
+    """Return how a trial fails."""
     wrong = list[str]()
     for arrays in trial.feeds:
         feeds = {i.name: arrays[number_of(i.name)] for i in exe.inputs}

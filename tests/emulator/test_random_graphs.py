@@ -1,4 +1,4 @@
-"""Random graphs in CUDA C on the emulated machine: the same as what they mean, and no fault."""
+"""Random graphs in CUDA C on the emulator, against `interpret`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COUNT, BATCH = 40, 20
 @pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, COUNT, BATCH))
 def test_random_graphs(first: int) -> None:
-    """Graphs of every kind, launched with figures by lot, threads in an order by lot."""
+    """Graphs of every kind, with random launch options and thread orders."""
     failures, (exact, near, anything) = check_all(
         random_case(seed) for seed in range(first, first + BATCH)
     )
@@ -27,8 +27,8 @@ def test_random_graphs(first: int) -> None:
     assert not failures, "\n\n".join(str(minimised(f, 20, check)) for f in failures[:3])
 
 
-def planted(find: str, by: str) -> list[Failure]:
-    """The failures of some graphs whose kernels have one thing for another."""
+def failures_with_fault(find: str, by: str) -> list[Failure]:
+    """Return the failures of some graphs with a fault planted in their kernels."""
 
     class Planting(EmulatedDevice):
         def texts(self, kernels):  # type: ignore[no-untyped-def]
@@ -45,9 +45,9 @@ def planted(find: str, by: str) -> list[Failure]:
         (r"(for \(int64_t i\d = [^;]*) \+ threadIdx.x;", r"\1 + threadIdx.x + 1;"),
     ],
 )
-def test_a_planted_fault_is_found(find: str, by: str) -> None:
-    """Loops of one turn more, and threads that begin one later: found within a few graphs."""
-    failures = planted(find, by)
+def test_a_planted_fault_is_detected(find: str, by: str) -> None:
+    """An extra iteration, and threads that begin one later, are detected within a few graphs."""
+    failures = failures_with_fault(find, by)
 
     assert len(failures) > 2
     assert any("EmulatedError" in f.what for f in failures)

@@ -1,4 +1,4 @@
-"""Random graphs through the CUDA run time on a fake driver."""
+"""Random graphs by the CUDA run time on the fake driver."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from tests.random_graphs import random_case
 
 
 def test_random_graphs() -> None:
-    """Three calls each: launches, the graphs made of them, and those again."""
+    """Three calls each: kernels one by one, a graph built, the graph replayed."""
     failures, (exact, near, anything) = check_all(map(random_case, range(5000, 5004)))
 
     assert not failures, "\n\n".join(str(minimised(f, 20, check)) for f in failures[:3])
     assert exact + near > 20 * anything
 
 
-def test_a_wait_that_is_left_out_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run time that looks at results before they are there is found within a few graphs."""
+def test_a_missing_wait_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run time that reads outputs too early is detected within a few graphs."""
     monkeypatch.setattr(FakeDriver, "finish", lambda self, stream: None)
     with fake_cuda():
         failures, _ = check_all(map(random_case, range(5000, 5002)))

@@ -1,4 +1,4 @@
-"""Scattered rows in CUDA C: a kernel of their own, whose blocks share rows, or columns of few."""
+"""Scattered rows in CUDA C: one kernel whose blocks share rows, or columns of few rows."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ CASES = [
 
 
 @pytest.mark.parametrize("kind, dtype, shape, count", CASES)
-def test_updates_are_taken_in_their_order(
+def test_updates_are_applied_in_order(
     kind: str, dtype: str, shape: tuple[int, ...], count: int, rng: Any
 ) -> None:
-    """The bits of NumPy's loop over updates, in blocks that share the work by lot; none raced."""
+    """The bits equal NumPy's loop over updates, without races between blocks."""
     outer, middle, rows, length = shape
     x, named = pk.var("x", shape, dtype), pk.var("rows", (outer, count), "int64")
     updates = pk.var("updates", (outer, middle, count, length), dtype)
@@ -49,8 +49,8 @@ def test_updates_are_taken_in_their_order(
     assert result.tobytes() == pk.interpret(graph, feeds)[0].tobytes()
 
 
-def test_a_table_is_changed_in_its_place() -> None:
-    """A step that adds to a table's rows leaves the table on the device; nothing runs elsewhere."""
+def test_a_table_is_updated_in_place() -> None:
+    """A step that adds to a table's rows leaves it on the device, and runs there."""
     table = pk.state("table", np.zeros((50, 4), np.float32))
     at, new = pk.var("at", (6,), "int64"), pk.var("new", (6, 4))
     graph = pk.Graph([], [(table.node, pk.ops.index_add(table, at, new, axis=0))])

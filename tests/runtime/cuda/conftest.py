@@ -1,4 +1,4 @@
-"""The suite of the CUDA run time: on a fake driver, and with ``-m cuda`` on a device."""
+"""Fixtures of the CUDA tests: the fake driver, and with ``-m cuda`` a device."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ EACH = [FAKE, *(pytest.param(name, marks=pytest.mark.cuda) for name in LIBRARIES
 
 @pytest.fixture(params=EACH)
 def machine(request: pytest.FixtureRequest) -> Iterator[Any]:
-    """A driver that notes its calls, on which target "cuda" runs."""
+    """A driver that records its calls, on which target "cuda" runs."""
     with machine_of(request.param) as driver:
         yield driver
 
 
 @pytest.fixture
 def fake() -> Iterator[FakeDriver]:
-    """A fake driver with both libraries."""
+    """The fake driver with both fake libraries."""
     with fake_cuda(absent=()) as driver:
         yield driver
 
 
 @pytest.fixture(params=EACH)
 def equipped(request: pytest.FixtureRequest) -> Iterator[Any]:
-    """That driver, or a device with NVIDIA's own libraries."""
+    """The fake driver with both libraries, or a device with NVIDIA's own libraries."""
     if request.param == FAKE:
         yield request.getfixturevalue("fake")
         return

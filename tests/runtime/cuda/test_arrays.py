@@ -1,4 +1,4 @@
-"""Arrays that are handed over where they are: by DLPack and the CUDA array interface, both ways."""
+"""Arrays shared without copies: by DLPack and the CUDA array interface, in both directions."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ o = pk.ops
 
 @pytest.fixture
 def machine() -> Iterator[FakeDriver]:
-    """A fake driver."""
+    """The fake driver."""
     with fake_cuda() as driver:
         yield driver
 
 
-class Tensor:
-    """An array of a library that only has DLPack, filled in a stream of its own."""
+class DlpackTensor:
+    """An array on the device that only has DLPack, filled in its own stream."""
 
     def __init__(self, array: Any, where: tuple[int, int] = (CUDA, 0)) -> None:
         self.driver, self.where, self.streams = device().driver, where, list[Any]()
@@ -52,27 +52,27 @@ class Tensor:
 
 
 def normal(rng: Any, *shape: int) -> Any:
-    """Numbers of both signs."""
+    """Return normally distributed float32 numbers."""
     return rng.standard_normal(shape).astype(np.float32)
 
 
-def test_inputs_by_dlpack(machine: FakeDriver, rng: Any) -> None:
-    """They are read where they are, behind what their library does; then it has them back."""
+def test_inputs_by_dlpack_are_read_in_place(machine: FakeDriver, rng: Any) -> None:
+    """Inputs are read in place after their library's stream has filled them, and then released."""
     graph = pk.Graph([o.exp(pk.var("x", ("n", 40)))])
     exe = on_cuda(graph)
     for _ in range(3):
         feed = normal(rng, 9, 40)
-        tensor = Tensor(feed)
+        tensor = DlpackTensor(feed)
         agrees(graph, {"x": feed}, exe(x=tensor), rtol=1e-5)
         assert tensor.streams == [device().queue.stream] and exe.stats["bytes_uploaded"] == 0
     gc.collect()
     assert not dlpack.exported
     with pytest.raises(FeedError, match=r"'x' needs float32\[n, 40\], got a float64\[9, 40\]"):
-        exe(x=Tensor(normal(rng, 9, 40).astype(np.float64)))
+        exe(x=DlpackTensor(normal(rng, 9, 40).astype(np.float64)))
 
 
-def test_results_that_stay(machine: FakeDriver, rng: Any) -> None:
-    """One call's are the next one's inputs, and others take them by either interface."""
+def test_outputs_stay_on_the_device(machine: FakeDriver, rng: Any) -> None:
+    """Outputs on the device are inputs of the next call, and are exported by both interfaces."""
     x = pk.var("x", ("n", 8))
     first = pk.Graph([o.exp(x), o.cast(x, "bfloat16")])
     second = pk.Graph([pk.var("y", ("n", 8)) * 2.0])
@@ -85,7 +85,11 @@ def test_results_that_stay(machine: FakeDriver, rng: Any) -> None:
     assert other.stats["bytes_uploaded"] == 0
 
     interface = made.__cuda_array_interface__
-    assert interface["shape"] == (5, 8) and interface["typestr"] == "<f4" and interface["stream"] is None
+    assert (
+        interface["shape"] == (5, 8)
+        and interface["typestr"] == "<f4"
+        and interface["stream"] is None
+    )
     assert str(made).startswith("float32[5, 8] on Fake") and made.__dlpack_device__() == (CUDA, 0)
     assert np.array_equal(np.asarray(made), made.numpy())
     assert np.asarray(made, np.float64).dtype == np.float64
@@ -107,8 +111,8 @@ def test_results_that_stay(machine: FakeDriver, rng: Any) -> None:
     assert address not in busy
 
 
-def test_what_is_refused(machine: FakeDriver) -> None:
-    """A stream that says two things, a copy, another device, a capsule twice, another word."""
+def test_invalid_exchanges_raise(machine: FakeDriver) -> None:
+    """Stream 0, a copy, another device, a consumed capsule and an unknown type raise."""
     made = new_array(np.dtype("f4"), (0, 3))
     assert made.numpy().shape == (0, 3) and made.__cuda_array_interface__["data"] == (0, False)
     with pytest.raises(FeedError, match=r"__dlpack__ of float32\[0, 3\] on .* got stream=0, which"):
@@ -128,8 +132,8 @@ def test_what_is_refused(machine: FakeDriver) -> None:
         exe({"x": np.ones(3, np.float32)}, out="devise")
 
 
-def test_numpy_takes_our_capsules(rng: Any) -> None:
-    """What we say of an array is what NumPy reads; a capsule that nobody takes goes."""
+def test_numpy_imports_our_capsules(rng: Any) -> None:
+    """NumPy reads the exported arrays; a capsule that is never consumed is released."""
     for dtype in ("float32", "float16", "int64", "uint8", "bool", "complex64", "float64"):
         array = np.ascontiguousarray(rng.integers(0, 2, (2, 3, 4)).astype(dtype))
 
@@ -158,7 +162,7 @@ def test_numpy_takes_our_capsules(rng: Any) -> None:
 
 
 class OnlyDlpack:
-    """An array on the host that NumPy knows only by DLPack."""
+    """A host array that NumPy knows only by DLPack."""
 
     def __init__(self, array: Any, kind: int = CPU) -> None:
         self.held, self.kind = array, kind
@@ -170,8 +174,8 @@ class OnlyDlpack:
         return self.held.__dlpack__()
 
 
-def test_on_the_host(rng: Any) -> None:
-    """Programs of every target take such arrays; results are handed over as NumPy's are."""
+def test_host_programs_import_dlpack(rng: Any) -> None:
+    """Programs of every target take host arrays by DLPack; outputs are exported as NumPy's are."""
     graph = pk.Graph([o.exp(pk.var("x", (4, 5)))])
     exe = pk.compile(graph)
     feed = normal(rng, 4, 5)

@@ -1,4 +1,4 @@
-"""Machine code for a CUDA device: compiled once, kept, and refused with the text at fault."""
+"""Machine code for CUDA devices: compiled once, cached, and refused with the source at fault."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from tests.emulator.fake_driver import FakeDriver, FakeNvrtc, fake_cuda
 
 
 def graph_of(number: float, body: str = "exp(x)") -> pk.Graph:
-    """A graph whose kernel no other test has."""
+    """Return a graph whose kernel no other test has."""
     return pk.parse(f"x: f32[7]; return sub({body}, {number})")
 
 
 @pytest.mark.usefixtures("fresh_cache")
-def test_once_a_machine() -> None:
-    """One process compiles, others load; what is torn or foreign is compiled again.
+def test_a_kernel_is_compiled_once_per_machine() -> None:
+    """One process compiles, others load the image; damaged and foreign images are compiled again.
 
-    The name is the text, NVRTC's version, the options and the architecture.
+    The digest covers the text, NVRTC's version, the options and the architecture.
     """
     graph, compiler = graph_of(0.265625), FakeNvrtc()
 
@@ -53,7 +53,7 @@ def test_once_a_machine() -> None:
 
 
 def test_an_older_architecture_of_the_same_kind() -> None:
-    """Code for sm_80 runs on sm_86; what NVRTC makes none for is told what it knows."""
+    """Code for sm_80 runs on sm_86; for other devices the error lists what NVRTC supports."""
     graph = graph_of(1.0625)
     with fake_cuda(FakeDriver((8, 6))):
         exe = on_cuda(graph)
@@ -61,13 +61,15 @@ def test_an_older_architecture_of_the_same_kind() -> None:
         np.testing.assert_allclose(exe(feed)[0], pk.interpret(graph, feed)[0], rtol=1e-6)
     for capability, way in (((7, 0), "an older one"), ((13, 0), "a newer nvidia-cuda-nvrtc")):
         name = "sm_{}{}".format(*capability)
-        expected = rf"{name}, a fake\) needs code for {name}, and NVRTC 13.5 .* sm_90; install {way}"
+        expected = (
+            rf"{name}, a fake\) needs code for {name}, and NVRTC 13.5 .* sm_90; install {way}"
+        )
         with fake_cuda(FakeDriver(capability)), pytest.raises(DeviceError, match=expected):
             pk.compile(graph_of(1.125), target="cuda")
 
 
-def test_a_refused_kernel() -> None:
-    """The compiler's words and the numbered text; what else was to be compiled is compiled."""
+def test_a_refused_kernel_raises_with_its_source() -> None:
+    """The error has the compiler's message and the numbered source; other kernels are compiled."""
     graph = pk.parse("x: f32[7]; y: f32[9]; return sub(exp(x), 0.796875), sub(neg(y), 0.859375)")
     compiler = FakeNvrtc()
     compiler.refused = "expf("
@@ -87,30 +89,32 @@ def test_a_refused_kernel() -> None:
 
 
 def test_a_refused_group_runs_unfused() -> None:
-    """One warning names the group; its operators have kernels of their own."""
+    """One warning names the group, and its operators get kernels of their own."""
     graph = pk.parse("x: f32[7]; return sub(exp(x), 0.890625)")
     feed = {"x": np.arange(7, dtype=np.float32)}
 
-    class Picky(FakeNvrtc):
-        """It takes no kernel of two operators."""
+    class PickyNvrtc(FakeNvrtc):
+        """A compiler that refuses kernels of two operators."""
 
         def compile(self, text: str, options: Any) -> CompiledImage:
             self.refused = "expf(" if "- 0.890625" in text else "exq("
             return super().compile(text, options)
 
-    with fake_cuda(compiler=Picky()):
+    with fake_cuda(compiler=PickyNvrtc()):
         with pytest.warns(
             UserWarning,
             match=r"group .*\(exp, sub\) runs unfused, because NVRTC.*"
             "refused sub_",
         ) as message:
             exe = on_cuda(graph)
-        assert len(message) == 1 and message[0].filename.endswith("cuda.py") and len(exe.kernels) == 2
+        assert (
+            len(message) == 1 and message[0].filename.endswith("cuda.py") and len(exe.kernels) == 2
+        )
         np.testing.assert_allclose(exe(feed)[0], pk.interpret(graph, feed)[0], rtol=1e-6)
 
 
-def test_code_that_the_device_does_not_take() -> None:
-    """What it says, and the text; what it does not take from the cache is compiled anew."""
+def test_an_image_that_the_device_refuses() -> None:
+    """A new image raises with the driver's message; a cached image is compiled again."""
     graph = pk.parse("x: f32[11]; return exp2(x)")
     with fake_cuda() as driver:
         driver.fail("load", "device kernel image is invalid")

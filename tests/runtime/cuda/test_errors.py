@@ -1,4 +1,4 @@
-"""What goes wrong on a device: every fault is planted, and says what to do about it."""
+"""Failures of a device: each one is planted, and the error says what to do."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ ROOM = "out of memory"
 
 
 def graph() -> pk.Graph:
-    """One kernel."""
+    """Return a graph of one kernel."""
     return pk.Graph([o.log1p(pk.var("x", ("n",)))])
 
 
 def feeds(n: int = 500) -> dict[str, Any]:
-    """What it reads."""
+    """Return its feeds."""
     return {"x": np.linspace(0, 9, n, dtype=np.float32)}
 
 
-def test_no_room_at_first() -> None:
-    """What nobody holds is freed, and nobody notices."""
+def test_idle_memory_is_freed_and_the_call_retried() -> None:
+    """When memory is exhausted, idle memory is freed and the call succeeds."""
     with fake_cuda() as driver:
         exe = on_cuda(graph())
         exe(feeds(5000))
@@ -49,8 +49,8 @@ def test_no_room_at_first() -> None:
         assert driver.counts["launch"] == 4
 
 
-def test_no_room_at_all() -> None:
-    """The second refusal is an error with the sizes; so is what no device can give."""
+def test_exhausted_memory_raises_with_the_sizes() -> None:
+    """The second refusal raises with the sizes, and so does a buffer that no device can give."""
     with fake_cuda(FakeDriver(global_nbytes=20_000)) as driver:
         exe = on_cuda(graph())
         expected = r"no memory left for 11.7 KiB more: 12 KiB of its 19.5 KiB are in use here; call"
@@ -70,8 +70,8 @@ def test_no_room_at_all() -> None:
             exe(feeds())
 
 
-def test_a_kernel_that_does_not_start() -> None:
-    """What the driver says of it, with its figures."""
+def test_a_kernel_that_does_not_start_raises() -> None:
+    """The error has the driver's message and the launch configuration."""
     with fake_cuda() as driver:
         exe = on_cuda(graph())
         driver.fail("launch", "too many resources requested for launch")
@@ -81,8 +81,8 @@ def test_a_kernel_that_does_not_start() -> None:
 
 
 @pytest.mark.parametrize("call", ["finish", "launch", "upload"])
-def test_a_lost_device(call: str) -> None:
-    """Nothing more runs in this process, and that is said."""
+def test_a_lost_device_raises_in_every_call(call: str) -> None:
+    """After an illegal access every call says that the process has lost the device."""
     with fake_cuda() as driver:
         exe = on_cuda(graph())
         driver.fail(call, "an illegal memory access was encountered", times=100)
@@ -92,8 +92,8 @@ def test_a_lost_device(call: str) -> None:
                 exe(feeds())
 
 
-def test_a_transfer_that_fails() -> None:
-    """Any other failure names what was done; what was under way has ended."""
+def test_a_failed_transfer_raises() -> None:
+    """The error names the activity; enqueued work has ended."""
     with fake_cuda() as driver:
         exe = on_cuda(graph())
         driver.fail("download", "invalid argument")
@@ -102,8 +102,8 @@ def test_a_transfer_that_fails() -> None:
         assert driver.log[-1][0] == "finish"
 
 
-def test_a_driver_without_graphs() -> None:
-    """One warning; launches one by one from then on. A lost device is an error there, too."""
+def test_a_driver_that_builds_no_graphs() -> None:
+    """One warning, and launches one by one from then on; a lost device raises."""
     x = pk.var("x", ("n",))
     two = pk.Graph([o.exp(o.log1p(x))])
     for message in ("operation not supported", "unspecified launch failure"):
@@ -126,8 +126,8 @@ def test_a_driver_without_graphs() -> None:
             assert driver.counts["graph"] == 1 and driver.counts["launch"] == 10
 
 
-def test_blocks_that_cannot_wait_for_each_other() -> None:
-    """A kernel of phases needs cooperative launches, and room for at least one block."""
+def test_phases_need_cooperative_launches() -> None:
+    """A kernel with phases raises without cooperative launches, and where no block fits."""
     x = pk.var("x", ("n",))
     phases = pk.Graph([x / o.reduce_sum(x)])
     options = {"keep_together": [["reduce_sum", "div"]]}
@@ -148,8 +148,8 @@ def test_blocks_that_cannot_wait_for_each_other() -> None:
             on_cuda(phases, **options)(feeds())
 
 
-def test_more_shared_memory_than_there_is() -> None:
-    """What was planned for another device is refused before it is launched."""
+def test_too_much_shared_memory_raises() -> None:
+    """A plan for another device raises before the launch."""
     with fake_cuda(FakeDriver((7, 5), shared_nbytes=64 << 10)):
         soft = pk.Graph([o.softmax(o.exp(pk.var("x", (2, 20_000))))])
         exe = on_cuda(soft, target=evolve(target_of("cuda"), scratch=96 << 10))
@@ -162,8 +162,8 @@ def test_more_shared_memory_than_there_is() -> None:
         assert devices.fit_target(target_of("cuda"), devices.device().limits).scratch == 48 << 10
 
 
-def test_a_fork() -> None:
-    """A process that was forked has no device."""
+def test_a_forked_process_raises() -> None:
+    """A process forked from the one that opened the device raises."""
     with fake_cuda():
         own = devices.device()
         object.__setattr__(own, "process", 1)
@@ -171,8 +171,8 @@ def test_a_fork() -> None:
             pk.compile(graph(), target="cuda")
 
 
-def test_libraries_and_drivers_that_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither library; no driver, as each of them says it; no device that may be used."""
+def test_missing_libraries_drivers_and_devices_raise(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without libraries, driver or device the error says what to install or set."""
 
     def importing(errors: dict[str, Exception]) -> None:
         def find(module: str) -> None:
@@ -215,11 +215,11 @@ def test_libraries_and_drivers_that_are_missing(monkeypatch: pytest.MonkeyPatch)
         devices.open_driver()
 
 
-def test_what_libraries_say() -> None:
-    """Calls that fail, by both libraries: which, and the driver's text, by which it is known."""
+def test_errors_of_both_libraries_are_classified() -> None:
+    """Failed calls of both libraries become DriverErrors with the call and the driver's text."""
 
     class Error(Exception):
-        """PyCUDA's."""
+        """PyCUDA's error."""
 
     def failing() -> None:
         raise Error("cuMemAlloc failed: out of memory - 3 bytes")
@@ -239,8 +239,8 @@ def test_what_libraries_say() -> None:
     assert error.value.failure is DriverFailure.OTHER and other.call("cuCtxGetId", 1) == (3, 4)
 
 
-def test_pycuda_without_bindings() -> None:
-    """What PyCUDA lacks is said with the package that has it."""
+def test_pycuda_alone_has_no_graphs() -> None:
+    """A graph with PyCUDA alone raises with the package to install."""
     driver = object.__new__(PyCudaDriver)
     driver.bindings, driver.name = None, "PyCUDA 2026.1"
 

@@ -1,4 +1,4 @@
-"""Arrays of PyTorch, JAX and CuPy on a device: read and written where they are, and taken back."""
+"""Arrays of PyTorch, JAX and CuPy on a device: read, written and returned without copies."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ pytestmark = pytest.mark.cuda
 
 @pytest.fixture(params=LIBRARIES)
 def machine(request: pytest.FixtureRequest) -> Iterator[Any]:
-    """The device of this machine, through a library."""
+    """This machine's device, through a library."""
     with machine_of(request.param) as driver:
         yield driver
 
 
-class Other(NamedTuple):
-    """A library: how it takes arrays of the host, others' by DLPack, and gives them to the host."""
+class ForeignLibrary(NamedTuple):
+    """A library's functions: upload an array, import DLPack, download an array."""
 
     put: Callable[[Any], Any]
     take: Callable[[Any], Any]
@@ -36,31 +36,35 @@ class Other(NamedTuple):
     """Whether its arrays can be written."""
 
 
-def torch() -> Other:
-    """PyTorch."""
+def torch() -> ForeignLibrary:
+    """Return PyTorch's functions."""
     t = import_module("torch")
-    return Other(lambda a: t.from_numpy(a).cuda(), t.from_dlpack, lambda x: x.cpu().numpy(), True)
+    return ForeignLibrary(
+        lambda a: t.from_numpy(a).cuda(), t.from_dlpack, lambda x: x.cpu().numpy(), True
+    )
 
 
-def jax() -> Other:
-    """JAX."""
+def jax() -> ForeignLibrary:
+    """Return JAX's functions."""
     j = import_module("jax")
     gpu = j.devices("cuda")[0]
-    return Other(lambda a: j.device_put(a, gpu), j.dlpack.from_dlpack, np.asarray, False)
+    return ForeignLibrary(lambda a: j.device_put(a, gpu), j.dlpack.from_dlpack, np.asarray, False)
 
 
-def cupy() -> Other:
-    """CuPy."""
+def cupy() -> ForeignLibrary:
+    """Return CuPy's functions."""
     c = import_module("cupy")
-    return Other(c.asarray, c.from_dlpack, c.asnumpy, True)
+    return ForeignLibrary(c.asarray, c.from_dlpack, c.asnumpy, True)
 
 
 OTHERS = (torch, jax, cupy)
 
 
 @pytest.mark.parametrize("other", OTHERS, ids=lambda f: f.__name__)
-def test_both_ways(other: Callable[[], Other], machine: Any, rng: Any) -> None:
-    """Inputs are read in place behind what fills them; results are taken without a copy."""
+def test_arrays_are_shared_in_both_directions(
+    other: Callable[[], ForeignLibrary], machine: Any, rng: Any
+) -> None:
+    """Inputs are read in place after what fills them; outputs are imported without a copy."""
     try:
         library = other()
     except (ImportError, RuntimeError) as error:
@@ -86,8 +90,8 @@ def test_both_ways(other: Callable[[], Other], machine: Any, rng: Any) -> None:
     agrees(graph, {"x": library.get(taken)}, [again.numpy()], rtol=1e-5)
 
 
-def test_calibration(machine: Any) -> None:
-    """A copy on the device and a launch are timed by events, and are of a GPU's kind."""
+def test_calibration_gives_plausible_speeds(machine: Any) -> None:
+    """Copies and launches, timed by events, have speeds of a GPU."""
     result = calibrate_gpu(device())
 
     assert 1e-7 < result.launch < 1e-4

@@ -1,4 +1,4 @@
-"""Recording what steps enqueue: what a driver does with it, and what is done where it fails."""
+"""Graph capture: what drivers capture, and what happens where a capture fails."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ o = pk.ops
 SLOW = r"3 steps on Fake .* are enqueued one by one, because it makes no graph of them: "
 
 
-def planted(fake: FakeDriver, rng: Any, plant: Callable[[], None]) -> pk.Graph:
-    """A program that is called once before something is planted, and then for ever one by one."""
+def run_with_planted_failure(fake: FakeDriver, rng: Any, plant: Callable[[], None]) -> pk.Graph:
+    """Run a program once, plant a failure, and check that it runs one by one from then on."""
     fill_pool()
     graph = layer()
     exe = on_cuda(graph, host=("library",))
@@ -47,10 +47,10 @@ def planted(fake: FakeDriver, rng: Any, plant: Callable[[], None]) -> pk.Graph:
         ("launch", "too many resources requested for launch"),
     ],
 )
-def test_what_cannot_be_recorded(call: str, message: str, fake: FakeDriver, rng: Any) -> None:
-    """One warning, and one by one from then on; other programs' graphs are recorded."""
+def test_a_failed_capture_warns_once(call: str, message: str, fake: FakeDriver, rng: Any) -> None:
+    """One warning, and steps one by one from then on; other programs are captured."""
     with pytest.warns(UserWarning, match=f"{SLOW}.*{call}: {message}"):
-        planted(fake, rng, lambda: fake.fail(call, message))
+        run_with_planted_failure(fake, rng, lambda: fake.fail(call, message))
 
     other = on_cuda(layer(24), host=("library",))
     for _ in range(3):
@@ -59,10 +59,10 @@ def test_what_cannot_be_recorded(call: str, message: str, fake: FakeDriver, rng:
 
 
 @pytest.mark.parametrize("tells", [True, False])
-def test_a_library_that_allocates(
+def test_a_library_that_allocates_ends_the_capture(
     tells: bool, fake: FakeDriver, rng: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What it must not do ends the recording, also where it says nothing of that."""
+    """An unsafe call ends the capture, also where the library hides the failure."""
     multiply = FakeLt.cublasLtMatmul
 
     def greedy(self: FakeLt, *arguments: Any) -> int:
@@ -73,14 +73,18 @@ def test_a_library_that_allocates(
                 return 14
         return multiply(self, *arguments)
 
-    message = "cublasLtMatmul: status 14" if tells else "end: operation failed due to a previous error"
+    message = (
+        "cublasLtMatmul: status 14" if tells else "end: operation failed due to a previous error"
+    )
     with pytest.warns(UserWarning, match=SLOW + message):
-        planted(fake, rng, lambda: monkeypatch.setattr(FakeLt, "cublasLtMatmul", greedy))
+        run_with_planted_failure(
+            fake, rng, lambda: monkeypatch.setattr(FakeLt, "cublasLtMatmul", greedy)
+        )
 
 
 @pytest.mark.parametrize("call", ["capture", "replay"])
-def test_a_lost_device(call: str, rng: Any) -> None:
-    """It is an error there, too."""
+def test_a_lost_device_raises(call: str, rng: Any) -> None:
+    """A device that is lost during capture or replay raises."""
     with fake_cuda(absent=()) as driver:
         fill_pool()
         exe = on_cuda(layer(), host=("library",))
@@ -91,8 +95,8 @@ def test_a_lost_device(call: str, rng: Any) -> None:
             exe(feeds)
 
 
-def test_no_room_for_a_graph(fake: FakeDriver, rng: Any) -> None:
-    """What nobody holds is freed, and it is launched once more."""
+def test_a_graph_launch_is_retried_after_freeing(fake: FakeDriver, rng: Any) -> None:
+    """When memory is exhausted, idle memory is freed and the graph launched again."""
     fill_pool()
     graph = layer()
     exe = on_cuda(graph, host=("library",))
@@ -105,7 +109,7 @@ def test_no_room_for_a_graph(fake: FakeDriver, rng: Any) -> None:
     assert fake.counts["free"] and exe.stats["graph_replays"] == 3
 
 
-def test_a_driver_without_graphs(fake: FakeDriver, rng: Any) -> None:
+def test_a_driver_without_graphs_enqueues_each_step(fake: FakeDriver, rng: Any) -> None:
     """Each step is enqueued by itself."""
     fake.supports_graphs = False
     exe = on_cuda(layer(), host=("library",))
@@ -114,8 +118,8 @@ def test_a_driver_without_graphs(fake: FakeDriver, rng: Any) -> None:
     assert not fake.calls("capture", "replay") and len(fake.calls("launch")) == 6
 
 
-def test_nodes_that_are_not_changed(fake: FakeDriver, rng: Any) -> None:
-    """Where the driver changes one node and not the next, the next call changes what is left."""
+def test_a_failed_node_update_is_repeated(fake: FakeDriver, rng: Any) -> None:
+    """Where one node is updated and the next fails, the next call updates the rest."""
     graph = pk.Graph([o.exp(o.sin(o.tanh(pk.var("x", ("n",)))))])
     exe = on_cuda(graph, fusion="none")
     feeds = {"x": normal(rng, 50)}
@@ -130,8 +134,8 @@ def test_nodes_that_are_not_changed(fake: FakeDriver, rng: Any) -> None:
         agrees(graph, feeds, exe(feeds), rtol=1e-5)
 
 
-def test_scratch(machine: Any) -> None:
-    """A step's arrays lie behind each other, and where the last step's did."""
+def test_steps_share_one_workspace(machine: Any) -> None:
+    """A step's arrays lie one after the other, where the last step's were."""
     own = device()
     with own.active("a test"):
         pool = pool_of(own)
@@ -150,8 +154,8 @@ def test_scratch(machine: Any) -> None:
     assert whole.needed == scratch.needed
 
 
-def test_drivers_record(machine: Any) -> None:
-    """What a function enqueues is done by each replay, and not before; a fault leaves no trace."""
+def test_a_capture_runs_at_replay(machine: Any) -> None:
+    """Captured work runs at each replay, and not before; a failed capture has no effect."""
     own = device()
     driver = own.driver
     with own.active("a test"):

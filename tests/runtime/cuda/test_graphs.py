@@ -1,4 +1,4 @@
-"""Graphs of kernels, products, convolutions and copies: when they are made, and what they do."""
+"""Graphs of kernels, products, convolutions and copies: when they are built, and what they do."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from tests.runtime.cuda.small_programs import fill_pool, hold_memory, layer, nor
 o = pk.ops
 
 
-def there(array: Any) -> Any:
-    """A copy of an array on the device."""
+def on_device(array: Any) -> Any:
+    """Return a copy of an array on the device."""
     made, own = new_array(array.dtype, array.shape), device()
     with own.active("a test"):
         own.queue.upload(made.buffer, array.reshape(-1).view(np.uint8)).wait()
     return made
 
 
-def test_a_product_between_kernels(equipped: Any, rng: Any) -> None:
-    """The second call records all three, later ones are one call of the driver."""
+def test_steps_become_one_graph(equipped: Any, rng: Any) -> None:
+    """The second call captures all three steps; later calls are one graph launch."""
     fill_pool()
     graph = layer()
     exe = on_cuda(graph, host=("library",))
@@ -45,13 +45,13 @@ def test_a_product_between_kernels(equipped: Any, rng: Any) -> None:
         assert device().driver.supports_graphs
 
 
-def test_feeds_in_turn(equipped: Any, rng: Any) -> None:
-    """Each set of addresses has a graph; those that were not used for longest are dropped."""
+def test_each_set_of_addresses_has_a_graph(equipped: Any, rng: Any) -> None:
+    """Each set of addresses has a graph; the least recently used one is dropped."""
     fill_pool()
     graph = layer()
     exe: Any = on_cuda(graph, host=("library",))
     arrays = [normal(rng, 30, 16) for _ in range(MAX_GRAPHS + 1)]
-    feeds = [there(a) for a in arrays]
+    feeds = [on_device(a) for a in arrays]
     expected = [pk.interpret(graph, {"x": a})[0] for a in arrays]
 
     def call(*which: int) -> tuple[int, int]:
@@ -71,7 +71,7 @@ def test_feeds_in_turn(equipped: Any, rng: Any) -> None:
     assert len(equipped.calls("drop")) == len(equipped.calls("capture"))
 
 
-def test_other_addresses(equipped: Any, rng: Any) -> None:
+def test_a_graph_writes_to_no_foreign_memory(equipped: Any, rng: Any) -> None:
     """Where others hold the memory of the last call, nothing is written there."""
     fill_pool()
     graph = layer()
@@ -83,13 +83,13 @@ def test_other_addresses(equipped: Any, rng: Any) -> None:
         if k in (3, 7):
             sizes = (200, 1000, 2000, 4000, 8000)
             taken += [x for n in sizes for x in hold_memory(2, n)]
-            retained = [there(np.full(n // 4, 7.0, np.float32)) for n in sizes]
+            retained = [on_device(np.full(n // 4, 7.0, np.float32)) for n in sizes]
     assert exe.stats["graphs_made"] == 3 and exe.stats["graph_replays"] == 12 - 3
     assert all((a.numpy() == 7).all() for a in retained)
 
 
-def test_what_libraries_need_besides(fake: FakeDriver, rng: Any) -> None:
-    """Where others hold the workspace of the last call, and that alone, there is a new graph."""
+def test_another_workspace_needs_another_graph(fake: FakeDriver, rng: Any) -> None:
+    """Where others hold only the workspace of the last call, a new graph is captured."""
     fill_pool()
     graph = layer(24)
     exe = on_cuda(graph, host=("library",))
@@ -98,13 +98,13 @@ def test_what_libraries_need_besides(fake: FakeDriver, rng: Any) -> None:
         feeds = {"x": normal(rng, 30, 16)}
         agrees(graph, feeds, exe(feeds), rtol=1e-4)
         if k == 2:
-            retained = [there(np.full(WORKSPACE // 4, 7.0, np.float32)) for _ in range(2)]
+            retained = [on_device(np.full(WORKSPACE // 4, 7.0, np.float32)) for _ in range(2)]
     assert (exe.stats["graphs_made"], exe.stats["graph_replays"]) == (2, 5)
     assert all((a.numpy() == 7).all() for a in retained)
 
 
-def test_programs_in_turn(equipped: Any, rng: Any) -> None:
-    """A graph writes to no memory that another program's results have."""
+def test_graphs_keep_results_of_other_programs(equipped: Any, rng: Any) -> None:
+    """A graph writes to no memory that holds another program's outputs."""
     graphs = [layer(8), layer(24), pk.Graph([o.exp(layer(8).outputs[0])])]
     exes = [on_cuda(g, host=("library",)) for g in graphs]
     retained: list[tuple[Any, Any]] = []
@@ -118,8 +118,8 @@ def test_programs_in_turn(equipped: Any, rng: Any) -> None:
     assert sum(e.stats["graph_replays"] for e in exes) > 0
 
 
-def test_convolutions(equipped: Any, rng: Any) -> None:
-    """What they need besides their arrays is the call's; their filters stay where they are."""
+def test_graphs_of_convolutions(equipped: Any, rng: Any) -> None:
+    """Their workspace belongs to the call; constant filters are uploaded once."""
     fill_pool()
     x, w = pk.var("x", ("n", 6, 7, 2)), pk.var("w", (3, 2, 2, 5))
     fixed = normal(rng, 2, 2, 5, 3)
@@ -136,8 +136,8 @@ def test_convolutions(equipped: Any, rng: Any) -> None:
     assert (exe.stats["graphs_made"], exe.stats["graph_replays"]) == (2, 5)
 
 
-def test_variables(equipped: Any, rng: Any) -> None:
-    """Their new values are copied in the graph; what the host writes to one is seen."""
+def test_graphs_update_variables(equipped: Any, rng: Any) -> None:
+    """New values are copied in the graph, and values that the host sets are used."""
     fill_pool()
     weights = pk.state("w", normal(rng, 16, 16))
     x = pk.var("x", (16, 16))
@@ -155,10 +155,10 @@ def test_variables(equipped: Any, rng: Any) -> None:
     assert exe.stats["graph_replays"] == 7 and exe.stats["graphs_made"] == 1
 
 
-def test_copies(equipped: Any, rng: Any) -> None:
-    """Of what is on the device, to where it stays, they are in the graph; others stay outside.
+def test_copies_on_the_device_join_graphs(equipped: Any, rng: Any) -> None:
+    """Copies between device memory join the graph, others stay outside.
 
-    Neither a feed that is only kept nor a result that comes back twice goes to the device for it.
+    Neither an input that is only stored nor an output that is returned twice is uploaded for it.
     """
     fill_pool()
     old, new = (pk.state(n, np.zeros((30, 16), np.float32)) for n in ("old", "new"))
@@ -188,8 +188,8 @@ def test_copies(equipped: Any, rng: Any) -> None:
     ]
 
 
-def test_steps_of_the_host_in_between(equipped: Any, rng: Any) -> None:
-    """What both sides look at is where they look for it; each side of a sort is a graph."""
+def test_host_steps_separate_graphs(equipped: Any, rng: Any) -> None:
+    """A sort on the host gets and returns its arrays; each side of it is a graph."""
     fill_pool()
     y = o.matmul(o.exp(pk.var("x", ("n", 16))), normal(rng, 16, 8))
     z = o.sort(o.tanh(y), axis=1)
@@ -202,8 +202,8 @@ def test_steps_of_the_host_in_between(equipped: Any, rng: Any) -> None:
     assert exe.stats["graph_replays"] == 10
 
 
-def test_threads(equipped: Any, rng: Any) -> None:
-    """Calls at the same time have memory of their own, and graphs of that."""
+def test_concurrent_calls_have_graphs_of_their_own(equipped: Any, rng: Any) -> None:
+    """Concurrent calls have their own memory, and graphs for it."""
     exe = on_cuda(layer(), host=("library",))
     feeds = [normal(rng, 30, 16) for _ in range(4)]
     expected = [exe(x=feed)[0].tobytes() for feed in feeds]
@@ -214,8 +214,8 @@ def test_threads(equipped: Any, rng: Any) -> None:
     assert exe.stats["graph_replays"] > 0
 
 
-def test_profile(equipped: Any, rng: Any) -> None:
-    """Steps are timed one by one, whatever graph there is."""
+def test_profiles_time_steps_one_by_one(equipped: Any, rng: Any) -> None:
+    """A profile times each step, whatever graph exists."""
     fill_pool()
     exe = on_cuda(layer(), host=("library",))
     feeds = {"x": normal(rng, 30, 16)}
@@ -228,8 +228,8 @@ def test_profile(equipped: Any, rng: Any) -> None:
     assert exe(feeds)[0].tobytes() == before[0] == before[2]
 
 
-def test_memory_is_given_back(equipped: Any, rng: Any) -> None:
-    """A graph has none between calls."""
+def test_graphs_hold_no_memory(equipped: Any, rng: Any) -> None:
+    """A graph holds no memory between calls."""
     fill_pool()
     exe = on_cuda(layer(), host=("library",))
     pool = pool_of(device())

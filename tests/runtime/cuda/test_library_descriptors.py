@@ -1,4 +1,4 @@
-"""What the libraries themselves say of our descriptors: they need no device for that.
+"""The libraries' own view of our descriptors, which needs no device.
 
 Run where they are installed: pip install nvidia-cublas nvidia-cudnn-cu13.
 """
@@ -32,7 +32,7 @@ from passkit.runtime.native.onednn import Geometry
 from passkit.values.dtype import dtype_of
 
 
-class Real:
+class RealLibrary:
     """A library without a handle, which only a device has."""
 
     def __init__(self, library: SharedLibrary) -> None:
@@ -48,9 +48,9 @@ class Real:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
-def test_cublaslt(dtype: str) -> None:
-    """Products are described as they were meant: extents, leading dimensions, steps, epilogue."""
-    library = Real(CUBLASLT)
+def test_cublaslt_reads_our_descriptors(dtype: str) -> None:
+    """cuBLASLt reads extents, leading dimensions, strides and epilogue as they were meant."""
+    library = RealLibrary(CUBLASLT)
     numbers = MatmulShape(dtype_of(dtype), 3, 5, 4, True, False, 2, (12, 20, 15), LtEpilogue.BIAS)
     made = LtMatmul(library, numbers)  # type: ignore[arg-type]
     made.set(MatmulAttribute.BIAS_POINTER, c_void_p(4096))
@@ -106,9 +106,9 @@ WIDE = Geometry(2, (1, 1, 11), 4, 5, (1, 1, 3), (1, 1, 7), (1, 1, 1), (0, 0, 0),
 
 
 @pytest.mark.parametrize("c", [SAME, GROUPED, SOLID, WIDE])
-def test_cudnn(c: Geometry) -> None:
-    """It computes the extents of the result that we plan, and has channels last in memory."""
-    library = Real(CUDNN)
+def test_cudnn_reads_our_descriptors(c: Geometry) -> None:
+    """cuDNN computes the planned extents of the result, with channels last in memory."""
+    library = RealLibrary(CUDNN)
     made = CudnnConvolution(library, c, dtype_of("float32"))  # type: ignore[arg-type]
     source, filters, how, result = made.descriptors
     axes = axes_of(c)
@@ -117,6 +117,8 @@ def test_cudnn(c: Geometry) -> None:
 
     assert list(dims) == [c.batch, c.filters, *(c.result[k] for k in axes)]
     kind, rank, extents, strides = c_int(), c_int(), (c_int * 8)(), (c_int * 8)()
-    library("cudnnGetTensorNdDescriptor", result, c_int(8), byref(kind), byref(rank), extents, strides)
+    library(
+        "cudnnGetTensorNdDescriptor", result, c_int(8), byref(kind), byref(rank), extents, strides
+    )
     assert (kind.value, rank.value) == (0, len(dims)) and strides[1] == 1
     assert list(extents)[: len(dims)] == list(dims) and strides[len(dims) - 1] == c.filters

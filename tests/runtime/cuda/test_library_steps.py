@@ -1,4 +1,4 @@
-"""Products by cuBLASLt and convolutions by cuDNN, from their descriptors, in the one stream."""
+"""Products by cuBLASLt and convolutions by cuDNN, in the stream of the kernels."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def machine(equipped: Any) -> Any:
 
 
 def agrees(graph: pk.Graph, feeds: Any, result: Any, rtol: float) -> None:
-    """Results are near the interpreter's, by the largest element of each."""
+    """Check outputs against `interpret`, relative to the largest element of each."""
     for a, b in zip(result, pk.interpret(graph, feeds), strict=True):
         assert a.shape == b.shape and a.dtype == b.dtype
         if a.size:
@@ -44,12 +44,12 @@ def agrees(graph: pk.Graph, feeds: Any, result: Any, rtol: float) -> None:
 
 
 def normal(rng: Any, *shape: int, dtype: str = "float32") -> Any:
-    """Numbers of both signs."""
+    """Return normally distributed numbers."""
     return rng.standard_normal(shape).astype(dt.dtype_of(dtype).numpy)
 
 
-def test_products(machine: Any, rng: Any) -> None:
-    """Transposes, batches, broadcast ones, nothing to sum and nothing at all, in one program."""
+def test_products_of_all_layouts(machine: Any, rng: Any) -> None:
+    """Transposes, batches, broadcasts, empty sums and empty arrays, in one program."""
     shapes = {
         "a": ("n", 16),
         "b": (16, 8),
@@ -89,8 +89,10 @@ def test_products(machine: Any, rng: Any) -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("flips", [(False, False), (True, False), (False, True), (True, True)])
-def test_sums_of_products(flips: tuple[bool, bool], dtype: str, machine: Any, rng: Any) -> None:
-    """Products that are added up are so where the result lies, also where some sum nothing."""
+def test_sums_of_products_accumulate(
+    flips: tuple[bool, bool], dtype: str, machine: Any, rng: Any
+) -> None:
+    """Products are accumulated in the result, also where some have empty sums."""
 
     def turned(shape: tuple[Any, ...], flip: bool) -> tuple[Any, ...]:
         return shape[::-1] if flip else shape
@@ -115,8 +117,8 @@ def test_sums_of_products(flips: tuple[bool, bool], dtype: str, machine: Any, rn
     assert exe.stats["host_steps"] == 0 and exe.stats["device_library_steps"] == 1
 
 
-def test_sums_of_nothing(machine: Any) -> None:
-    """They are zeros, whatever lay there."""
+def test_products_of_no_rows_and_columns(machine: Any) -> None:
+    """Sums over 3 and over 0 rows overwrite the old result."""
     graph = pk.Graph(
         [o.matmul_sum(*(pk.var(f"x{k}", ("n", "k")) for k in range(4)), transpose_a=True)]
     )
@@ -127,8 +129,8 @@ def test_sums_of_nothing(machine: Any) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float16", "bfloat16"])
-def test_dtypes(dtype: str, machine: Any, rng: Any) -> None:
-    """Sums of 16-bit floats are in float32, and rounded once."""
+def test_products_of_all_dtypes(dtype: str, machine: Any, rng: Any) -> None:
+    """16-bit floats are summed in float32 and rounded once."""
     graph = pk.Graph([o.matmul(pk.var("x", (9, 70), dtype), pk.var("w", (70, 5), dtype))])
     exe = on_cuda(graph, host=("library",))
     feeds = {"x": normal(rng, 9, 70, dtype=dtype), "w": normal(rng, 70, 5, dtype=dtype)}
@@ -137,8 +139,8 @@ def test_dtypes(dtype: str, machine: Any, rng: Any) -> None:
     assert exe.stats["host_steps"] == 0
 
 
-def test_epilogues(machine: Any, rng: Any) -> None:
-    """A vector is added by the library where nothing else needs the product; a relu is a kernel."""
+def test_biases_become_epilogues(machine: Any, rng: Any) -> None:
+    """A bias joins the product that nothing else needs; a relu stays a kernel."""
     x, w, b = pk.var("x", ("n", 16)), normal(rng, 16, 8), normal(rng, 8)
     half = o.cast(x, "float16")
     product = o.matmul(o.exp(x), w)
@@ -162,8 +164,8 @@ def test_epilogues(machine: Any, rng: Any) -> None:
         assert exe.stats["epilogues"] == expected, outputs
 
 
-def test_nothing_moves_between(machine: Any, rng: Any) -> None:
-    """Kernels and products follow each other on the device, also when graphs are replayed."""
+def test_nothing_is_transferred_between_steps(machine: Any, rng: Any) -> None:
+    """Kernels and products follow each other on the device, also in replayed graphs."""
     w, v = normal(rng, 16, 8), normal(rng, 8, 8)
     y = o.matmul(o.exp(pk.var("x", ("n", 16))), w)
     graph = pk.Graph([o.relu(o.matmul(o.tanh(y), v))])
@@ -188,10 +190,10 @@ NOTHING = [((2, 5, 5, 0), (3, 3, 0, 4)), ((2, 5, 5, 3), (0, 3, 3, 4))]
 
 
 @pytest.mark.parametrize("shape, filters", NOTHING)
-def test_convolutions_of_nothing(
+def test_empty_convolutions_are_zeros(
     shape: tuple[int, ...], filters: tuple[int, ...], machine: Any
 ) -> None:
-    """Of no channels, or under windows of no elements, they are zeros, whatever lay there."""
+    """Without channels or window elements the result is zeros, whatever its memory held."""
     exe = on_cuda(pk.Graph([o.conv2d(pk.var("x", shape), pk.var("f", filters))]), host=("library",))
     feeds = {"x": np.ones(shape, np.float32), "f": np.ones(filters, np.float32)}
     (result,) = exe(feeds)
@@ -199,8 +201,8 @@ def test_convolutions_of_nothing(
     assert result.size > 0 and not np.asarray(result).any()
 
 
-def test_convolutions(machine: Any, rng: Any) -> None:
-    """Strides, dilations, groups, one axis and three; filters are laid out and taken there once."""
+def test_convolutions_of_all_shapes(machine: Any, rng: Any) -> None:
+    """Strides, one and three axes; constant filters are laid out and uploaded once."""
     w = {
         k: normal(rng, *s)
         for k, s in {
@@ -237,10 +239,10 @@ def test_convolutions(machine: Any, rng: Any) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
-def test_arranged_convolutions(dtype: str, machine: Any, rng: Any) -> None:
-    """Filters that are no constants, and padding at one end, are laid out by the device's kernels.
+def test_filters_and_padding_are_laid_out_on_the_device(dtype: str, machine: Any, rng: Any) -> None:
+    """Variable filters are transposed, and unequal padding is added, by kernels.
 
-    Of 16-bit floats sums are in float32, and rounded once.
+    16-bit floats are summed in float32 and rounded once.
     """
     x, line = pk.var("x", ("n", 6, 7, 2), dtype), pk.var("l", (2, 8, 4), dtype)
     w, v = pk.var("w", (3, 2, 2, 5), dtype), normal(rng, 3, 4, 5, dtype=dtype)
@@ -271,8 +273,8 @@ def test_arranged_convolutions(dtype: str, machine: Any, rng: Any) -> None:
 
 
 @pytest.mark.parametrize("padding, strides", [("VALID", 1), ("SAME", 1), ("SAME", 2)])
-def test_gradients_of_filters(padding: str, strides: int, machine: Any, rng: Any) -> None:
-    """They are summed over all windows by the library, and lie as filters of ours do."""
+def test_filter_gradients(padding: str, strides: int, machine: Any, rng: Any) -> None:
+    """The library sums over all windows, and the result has our layout."""
     how: dict[str, Any] = {"strides": (strides, strides), "padding": padding}
     x, w = pk.var("x", (2, 8, 7, 3)), pk.var("w", (3, 2, 3, 5))
     y = o.conv2d(x, w, **how)
@@ -298,8 +300,8 @@ def test_gradients_of_filters(padding: str, strides: int, machine: Any, rng: Any
     assert exe.stats["host_steps"] == 0
 
 
-def test_what_stays_on_the_host(fake: FakeDriver, rng: Any) -> None:
-    """What a library has no way for."""
+def test_unsupported_steps_run_on_the_host(fake: FakeDriver, rng: Any) -> None:
+    """Without an algorithm the step runs on the host, and the reason is reported."""
     fake.libraries.lt.counts["unable"] = fake.libraries.dnn.counts["unable"] = 1
     product = pk.Graph([o.matmul(pk.var("x", (3, 4)), pk.var("y", (4, 5)))])
     unable = pk.compile(product, target="cuda")
@@ -327,8 +329,8 @@ def test_what_stays_on_the_host(fake: FakeDriver, rng: Any) -> None:
 
 
 @pytest.mark.parametrize("absent", [CUBLASLT, CUDNN])
-def test_a_library_that_is_missing(absent: SharedLibrary, rng: Any) -> None:
-    """Its steps run on the host, and are counted with what installs it."""
+def test_a_missing_library_is_reported(absent: SharedLibrary, rng: Any) -> None:
+    """Its steps run on the host, and the statistics say what to install."""
     w, filters = normal(rng, 8, 5), normal(rng, 3, 3, 2, 2)
     x, image = pk.var("x", (4, 8)), pk.var("image", (1, 5, 5, 2))
     graph = pk.Graph([o.matmul(x, w), o.conv2d(image, filters, padding="VALID")])
@@ -345,8 +347,8 @@ def test_a_library_that_is_missing(absent: SharedLibrary, rng: Any) -> None:
     )
 
 
-def test_arrays_off_their_addresses(fake: FakeDriver, rng: Any) -> None:
-    """A product of arrays that begin anywhere is another way of the library; a bias is added."""
+def test_unaligned_operands(fake: FakeDriver, rng: Any) -> None:
+    """Operands at any address use another algorithm; a bias is added."""
     with fake.current():
         library = cublaslt.CublasLt(9)
         where = fake.allocate(4096)
@@ -372,8 +374,8 @@ def test_arrays_off_their_addresses(fake: FakeDriver, rng: Any) -> None:
         assert len(library.dll.held) == held - 4
 
 
-def test_calls_that_fail(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A status is an error of the driver; a library that does not start is not available."""
+def test_a_failing_library_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A status raises a DriverError; a library that does not start is not used."""
 
     class Broken:
         def cublasLtCreate(self, handle: Any) -> int:  # noqa: N802

@@ -1,4 +1,4 @@
-"""NVRTC: what it is asked, what it says, and what is said without it."""
+"""NVRTC: calls, results, and the error without it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ LOG = b"ptxas info : 24 bytes spill stores, 8 bytes spill loads\nptxas info : Us
 SASS = ("--gpu-architecture=sm_90", *compilers.OPTIONS)
 
 
-class Bindings:
-    """What cuda.bindings.nvrtc has, by its names in lower case; a program's text may be wrong."""
+class FakeBindings:
+    """cuda.bindings.nvrtc by its function names in lower case; texts may be invalid."""
 
     def __init__(self) -> None:
         self.programs: dict[int, bytes] = {}
@@ -30,62 +30,62 @@ class Bindings:
         return getattr(self, name.removeprefix("nvrtc").lower())
 
     def version(self) -> tuple[int, int, int]:
-        """13.5."""
+        """Return version 13.5."""
         return 0, 13, 5
 
     def getsupportedarchs(self) -> tuple[int, list[int]]:
-        """Two."""
+        """Return two architectures."""
         return 0, [75, 90]
 
     def geterrorstring(self, code: int) -> tuple[int, bytes]:
-        """A name."""
+        """Return the name of an error."""
         return 0, b"NVRTC_ERROR_%d" % code
 
     def createprogram(self, text: bytes, *_: Any) -> tuple[int, int]:
-        """A number."""
+        """Return the number of a new program."""
         if b"impossible" in text:
             return 5, 0
         self.programs[len(self.programs)] = text
         return 0, len(self.programs) - 1
 
     def compileprogram(self, program: int, count: int, options: list[bytes]) -> tuple[int]:
-        """Whether the text is right."""
+        """Fail for texts with "wrong"."""
         assert count == len(options)
         self.options = options
         return (6 if b"wrong" in self.programs[program] else 0,)
 
     def getprogramlogsize(self, program: int) -> tuple[int, int]:
-        """With the 0 at its end."""
+        """Return the size with the final 0."""
         return 0, len(LOG)
 
     def getprogramlog(self, program: int, into: bytes) -> tuple[int]:
-        """The log."""
+        """Copy the log."""
         return put(LOG, into)
 
     def getcubinsize(self, program: int) -> tuple[int, int]:
-        """Four."""
+        """Return four bytes."""
         return 0, 4
 
     def getcubin(self, program: int, into: bytes) -> tuple[int]:
-        """The head of an ELF file."""
+        """Copy the head of an ELF file."""
         return put(b"\x7fELF", into)
 
     def destroyprogram(self, program: int) -> tuple[int]:
-        """Forget it."""
+        """Destroy a program."""
         del self.programs[program]
         return (0,)
 
 
 def put(what: bytes, into: bytes) -> tuple[int]:
-    """Write over bytes, as the bindings do."""
+    """Overwrite bytes, as the bindings do."""
     assert len(into) == len(what)
     ctypes.memmove(id(into) + bytes.__basicsize__ - 1, what, len(what))
     return (0,)
 
 
-def test_what_it_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A text and options; machine code with registers and spills, or its log, come back."""
-    own = Bindings()
+def test_a_text_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A text and options give code with registers and spills, or raise with the log."""
+    own = FakeBindings()
     monkeypatch.setattr(compilers, "import_module", lambda name: own)
     compiler = Nvrtc()
     image = compiler.compile("right", SASS)
@@ -101,8 +101,8 @@ def test_what_it_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     assert CompiledImage.from_bytes(image.to_bytes()) == image
 
 
-def test_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither the bindings nor the library are there: the command that installs both."""
+def test_missing_nvrtc_raises(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without bindings or library the error has the command that installs both."""
     monkeypatch.setattr(compilers, "import_module", {}.__getitem__)
     for error in (ImportError("No module named 'cuda'"), RuntimeError("nvrtc was not found")):
 
@@ -119,8 +119,8 @@ def test_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
             Nvrtc()
 
 
-def test_of_this_machine() -> None:
-    """The real one makes code for a device that is not here, and names what it does not know."""
+def test_the_installed_nvrtc() -> None:
+    """The installed compiler compiles for an absent device, and names unknown functions."""
     pytest.importorskip("cuda.bindings.nvrtc", reason="cuda-bindings is not installed")
     compiler = compilers.nvrtc()
     text = "x: f32[n, 512]; return mul(div(x, 2), add(erf(mul(x, 0.7071)), 1))"

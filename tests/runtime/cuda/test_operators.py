@@ -22,7 +22,7 @@ TOGETHER = 8
 
 @pytest.fixture(params=LIBRARIES)
 def machine(request: pytest.FixtureRequest) -> Iterator[Any]:
-    """The device of this machine, through each library."""
+    """This machine's device, through each library."""
     with machine_of(request.param) as driver:
         yield driver
 
@@ -30,7 +30,7 @@ def machine(request: pytest.FixtureRequest) -> Iterator[Any]:
 @pytest.mark.cuda
 @pytest.mark.parametrize("first", range(0, len(NAMES), TOGETHER))
 def test_operators(first: int, machine: Any, request: pytest.FixtureRequest) -> None:
-    """A kernel of every operator gives what NumPy gives, at every size of its specimens."""
+    """A kernel of every operator equals NumPy at every size of its specimens."""
     every = bool(request.config.getoption("--every-dtype"))
     wrong = list[str]()
     for name in NAMES[first : first + TOGETHER]:

@@ -1,4 +1,4 @@
-"""Programs on a CUDA device: what comes out, in which order it is asked for, and what is kept."""
+"""Programs on a CUDA device: results, the order of driver calls, and memory."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ pytestmark = pytest.mark.usefixtures("machine")
 
 
 def normal(rng: Any, *shape: int) -> Any:
-    """Numbers of both signs."""
+    """Return normally distributed float32 numbers."""
     return rng.standard_normal(shape).astype(np.float32)
 
 
 def gelu() -> pk.Graph:
-    """One kernel of one input whose rows have 512 elements."""
+    """Return a graph of one kernel with rows of 512 elements."""
     x = pk.var("x", (None, 512))
     return pk.Graph([x * (o.erf(x / 2**0.5) + 1) / 2])
 
 
 def chain() -> pk.Graph:
-    """Three kernels that follow each other, if none is fused."""
+    """Return a graph of three kernels, if none is fused."""
     x = pk.var("x", ("n",))
     return pk.Graph([o.exp(o.sin(o.tanh(x)))])
 
 
-def test_gelu(rng: Any) -> None:
-    """One kernel serves every size; what its compiler says of it is there."""
+def test_one_kernel_serves_every_size(rng: Any) -> None:
+    """A kernel with rows of an unknown number, and what its compiler reports."""
     graph = gelu()
     exe = on_cuda(graph)
 
@@ -57,9 +57,9 @@ def test_gelu(rng: Any) -> None:
 
 
 def test_order_of_calls(machine: Any, rng: Any) -> None:
-    """Constants go once, inputs each time, then kernels, results and one wait, in one stream.
+    """Constants are uploaded once, inputs in each call; then kernels, downloads and one wait.
 
-    Between kernels nothing moves.
+    Nothing is transferred between kernels.
     """
     weights = normal(rng, 64)
     x = pk.var("x", (32, 64))
@@ -80,7 +80,7 @@ def test_order_of_calls(machine: Any, rng: Any) -> None:
 
 
 def test_one_graph_serves_many_calls(machine: Any, rng: Any) -> None:
-    """The second call makes it; later ones change nothing while addresses are the same."""
+    """The second call builds it; later calls change nothing while addresses stay the same."""
     graph = chain()
     exe = on_cuda(graph, fusion="none")
     machine.log.clear()
@@ -94,7 +94,7 @@ def test_one_graph_serves_many_calls(machine: Any, rng: Any) -> None:
 
 
 def test_a_graph_at_other_addresses(machine: Any, rng: Any) -> None:
-    """Where others hold the memory of the last call, the nodes that read it are told so."""
+    """Where others hold the memory of the last call, the nodes that use it are updated."""
     graph = chain()
     exe = on_cuda(graph, fusion="none")
     held: list[Any] = []
@@ -109,8 +109,8 @@ def test_a_graph_at_other_addresses(machine: Any, rng: Any) -> None:
     assert machine.calls("graph") == [3], "another size has figures of its own"
 
 
-def test_memory_is_used_again_and_given_back(machine: Any, rng: Any) -> None:
-    """A second call allocates nothing; when the executable is gone, all can be freed."""
+def test_memory_is_reused_and_freed(machine: Any, rng: Any) -> None:
+    """A second call allocates nothing; without the executable all memory can be freed."""
     exe = on_cuda(pk.Graph([o.exp(pk.var("x", ("n", 64))) * normal(rng, 64)]), fusion="none")
     pool = pool_of(device())
     exe(x=normal(rng, 30, 64))
@@ -129,8 +129,8 @@ def test_memory_is_used_again_and_given_back(machine: Any, rng: Any) -> None:
     assert sorted(machine.calls("free")) == sorted(set(machine.calls("free")))
 
 
-def test_no_room() -> None:
-    """What the driver says of it is understood: what is idle is freed, then it is an error."""
+def test_no_memory_left_raises() -> None:
+    """Idle memory is freed before the error is raised."""
     pool = pool_of(device())
     with device().active("a test"), device().active("another one inside"):
         held = [pool.take(1 << 20), pool.take(1 << 20)]
@@ -142,8 +142,8 @@ def test_no_room() -> None:
     assert not any(pool.allocator.idle.values())
 
 
-def test_libraries_run_on_the_host(rng: Any) -> None:
-    """Products and sorts are named as steps; what lies between stays on the device."""
+def test_host_steps_between_kernels(rng: Any) -> None:
+    """Products and sorts are steps; what lies between them stays on the device."""
     x, w = pk.var("x", ("n", 16)), normal(rng, 16, 8)
     graph = pk.Graph([o.relu(o.matmul(o.exp(x), w)) + 1.0, o.sort(x * 2.0, axis=1)])
     exe = on_cuda(graph, host=("library", "python"))
@@ -157,8 +157,8 @@ def test_libraries_run_on_the_host(rng: Any) -> None:
     assert exe.stats["bytes_downloaded"] == 4 * moved, "a result, what is sorted, or multiplied"
 
 
-def test_state_and_results_of_all_kinds(rng: Any) -> None:
-    """Variables are written; results that are inputs, constants and each other are copied."""
+def test_variables_and_copied_outputs(rng: Any) -> None:
+    """Variables are written; outputs that are inputs, constants and each other are copied."""
     total = pk.state("total", np.zeros((3, 50), np.float32))
     x = pk.var("x", (3, 50))
     y = o.exp(total)
@@ -174,8 +174,8 @@ def test_state_and_results_of_all_kinds(rng: Any) -> None:
         np.testing.assert_array_equal(exe.state["total"], other.state["total"])
 
 
-def test_calls(rng: Any) -> None:
-    """Strides are copied and counted, results written where told, wrong feeds refused."""
+def test_feeds_and_outputs_of_a_call(rng: Any) -> None:
+    """Strided feeds are copied and counted, outputs written in place, wrong feeds refused."""
     exe = on_cuda(gelu())
     feed = normal(rng, 6, 512)
     (plain,) = exe(x=feed)
@@ -190,8 +190,8 @@ def test_calls(rng: Any) -> None:
         exe(x=feed.astype(np.float64))
 
 
-def test_threads(rng: Any) -> None:
-    """Calls at the same time, of several executables that share kernels, do not meet."""
+def test_concurrent_calls(rng: Any) -> None:
+    """Concurrent calls of executables that share kernels do not interfere."""
     exes = [on_cuda(chain(), fusion="none") for _ in range(2)]
     feeds = [normal(rng, n) for n in (1, 33, 70, 9)]
     expected = [exes[0](x=feed)[0].tobytes() for feed in feeds]
@@ -202,7 +202,7 @@ def test_threads(rng: Any) -> None:
 
 
 def test_phases_wait_for_each_other(machine: Any, rng: Any) -> None:
-    """A kernel of two phases is one launch, of as many blocks as are there at a time."""
+    """A kernel of two phases is one launch, with as many blocks as run at a time."""
     x = pk.var("x", ("n",))
     graph = pk.Graph([x / o.reduce_sum(x)])
     exe = on_cuda(graph, keep_together=[["reduce_sum", "div"]])
@@ -229,8 +229,8 @@ def test_phases_wait_for_each_other(machine: Any, rng: Any) -> None:
     assert changes[2] == 2 and changes[3] == changes[4]
 
 
-def test_more_shared_memory_than_usual(machine: Any, rng: Any) -> None:
-    """A tile that needs more than every device gives is allowed what its own gives."""
+def test_more_shared_memory_than_the_default(machine: Any, rng: Any) -> None:
+    """A tile that needs over 48 KiB is allowed what the device has."""
     target = evolve(target_of("cuda"), scratch=96 << 10)
     graphs = [pk.Graph([o.softmax(o.exp(pk.var("x", (2, n)) * 0.1))]) for n in (15_000, 13_000)]
     exes = [on_cuda(graph, target=target) for graph in graphs]
@@ -246,8 +246,8 @@ def test_more_shared_memory_than_usual(machine: Any, rng: Any) -> None:
     assert (kernel.block, kernel.shared_nbytes) == (task.block[0] * task.block[1], task.shared)
 
 
-class Foreign:
-    """An array of another library on the device, in a stream of its own."""
+class ForeignArray:
+    """An array of another library on the device, with its own stream."""
 
     def __init__(self, shape: tuple[int, ...], dtype: str = "float32", **more: Any) -> None:
         self.array = np.zeros(shape, dtype)
@@ -268,13 +268,13 @@ class Foreign:
         return {**interface, **self.told}
 
     def put(self, array: Any) -> None:
-        """Begin to fill it."""
+        """Enqueue an upload."""
         with self.driver.current():
             bytes_of = array.reshape(-1).view(np.uint8)
             self.driver.upload(self.buffer.address, bytes_of, self.stream)
 
     def get(self) -> Any:
-        """What it has."""
+        """Return its content."""
         with self.driver.current():
             bytes_of = self.array.reshape(-1).view(np.uint8)
             self.driver.download(bytes_of, self.buffer.address, self.stream)
@@ -282,15 +282,15 @@ class Foreign:
         return self.array
 
 
-def test_arrays_of_other_libraries(machine: Any, rng: Any) -> None:
-    """They are read and written where they are, behind what their own stream does; also by hosts.
+def test_foreign_arrays_are_used_in_place(machine: Any, rng: Any) -> None:
+    """They are read and written in place after their own stream, also by host steps.
 
     What does not fit is refused.
     """
     x = pk.var("x", ("n", 40))
     graph = pk.Graph([o.exp(x), o.sort(x * 2.0, axis=1)])
     exe = on_cuda(graph, host=("python",))
-    first, *outs = (Foreign((9, 40)) for _ in range(3))
+    first, *outs = (ForeignArray((9, 40)) for _ in range(3))
     for _ in range(3):
         feed = normal(rng, 9, 40)
         first.put(feed)
@@ -303,7 +303,11 @@ def test_arrays_of_other_libraries(machine: Any, rng: Any) -> None:
     agrees(graph, {"x": feed}, result, rtol=1e-5)
     assert isinstance(result[0], np.ndarray) and exe.stats["copies"] == 0
 
-    for value in (Foreign((9, 40), "float64"), Foreign((40,)), Foreign((9, 40), strides=(4, 36))):
+    for value in (
+        ForeignArray((9, 40), "float64"),
+        ForeignArray((40,)),
+        ForeignArray((9, 40), strides=(4, 36)),
+    ):
         with pytest.raises(
             FeedError,
             match=r"input 'x' needs float32\[n, 40\], got a .*float.* on"
@@ -313,10 +317,10 @@ def test_arrays_of_other_libraries(machine: Any, rng: Any) -> None:
     mine = outs[0].buffer.address
     for k, wrong in enumerate(
         [
-            Foreign((8, 40)),
-            Foreign((9, 40), data=(mine, True)),
-            Foreign((9, 40), data=(mine, False)),
-            Foreign((9, 40), data=(first.buffer.address + 64, False)),
+            ForeignArray((8, 40)),
+            ForeignArray((9, 40), data=(mine, True)),
+            ForeignArray((9, 40), data=(mine, False)),
+            ForeignArray((9, 40), data=(first.buffer.address + 64, False)),
         ]
     ):
         with pytest.raises(
@@ -327,8 +331,8 @@ def test_arrays_of_other_libraries(machine: Any, rng: Any) -> None:
             exe({"x": first}, out=[outs[0], wrong])
 
 
-def test_results_that_stay_on_the_device(rng: Any) -> None:
-    """A product's, whoever computes it, are the next call's inputs, and come by DLPack too."""
+def test_outputs_stay_on_the_device(rng: Any) -> None:
+    """Outputs of a product are the next call's inputs, and are exported by DLPack."""
     x, w = pk.var("x", ("n", 16)), normal(rng, 16, 8)
     first, second = pk.Graph([o.matmul(o.exp(x), w)]), pk.Graph([o.tanh(pk.var("y", ("n", 8)))])
     exe, other = pk.compile(first, target="cuda"), on_cuda(second)
@@ -343,8 +347,8 @@ def test_results_that_stay_on_the_device(rng: Any) -> None:
     assert import_capsule(capsule).address == made.buffer.address
 
 
-def test_profile_and_saved(tmp_path: Path, rng: Any) -> None:
-    """Events time each kernel; what is loaded is planned for the device that is there."""
+def test_profiles_and_saved_programs(tmp_path: Path, rng: Any) -> None:
+    """Events time each kernel; a loaded program is planned for the device."""
     x, w = pk.var("x", ("n", 64)), normal(rng, 64, 64)
     graph = pk.Graph([o.softmax(o.matmul(x, w))])
     exe = on_cuda(graph, host=("library",))
@@ -360,8 +364,8 @@ def test_profile_and_saved(tmp_path: Path, rng: Any) -> None:
     assert loaded(feeds)[0].tobytes() == exe(feeds)[0].tobytes()
 
 
-def test_what_is_timed_does_not_wait_for_the_host(machine: Any, rng: Any) -> None:
-    """The device is busy until the events around a kernel, and the kernel, are all enqueued."""
+def test_timing_excludes_the_host(machine: Any, rng: Any) -> None:
+    """The device is busy until the events around a kernel, and the kernel, are enqueued."""
     exe = on_cuda(pk.parse("x: f32[500]; return exp(x)"))
     before = len(machine.log)
     exe.profile({"x": normal(rng, 500)}, runs=1, copies=False)

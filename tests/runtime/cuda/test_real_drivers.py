@@ -1,4 +1,4 @@
-"""The real libraries on a driver that hands their calls to the fake one: they are called right."""
+"""PyCUDA and cuda-bindings on a libcuda that passes their calls to the fake driver."""
 
 from __future__ import annotations
 
@@ -11,15 +11,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
-FEW = "cuda-bindings and (many_calls or addresses or phases or no_room)"
-"""Launches, graphs and their changes, grid barriers, and what is said; all by the command."""
+FEW = "cuda-bindings and (many_calls or addresses or phases or no_memory_left)"
+"""Launches, graphs and their updates, grid barriers and exhausted memory."""
 
 
-def test_bindings() -> None:
-    """``pytest -p tests.emulator.libcuda -m cuda tests/runtime/cuda``, of which some are run here.
-
-    In a process of its own, which then has a driver.
-    """
+def test_cuda_bindings_on_a_fake_libcuda() -> None:
+    """A few tests of ``-m cuda`` pass with the installed bindings, in a process with a driver."""
     pytest.importorskip("cuda.bindings.driver", reason="cuda-bindings is not installed")
     command = (
         sys.executable,
@@ -44,8 +41,8 @@ def test_bindings() -> None:
     assert re.search(r"^4 passed, \d+ deselected", done.stdout, re.M), done.stdout + done.stderr
 
 
-def test_what_is_unproven_is_named() -> None:
-    """The files that what no GPU has run is told by exist, and tests that are named in them."""
+def test_the_list_of_unproven_parts_names_existing_files() -> None:
+    """Files and tests that the list of what no GPU has run names exist."""
     text = (ROOT / "benchmarks/results/gpu-unproven.txt").read_text()
     named = re.findall(r"\b((?:tests|passkit|benchmarks)/[\w/]+\.py)(?:::(\w+))?", text)
 

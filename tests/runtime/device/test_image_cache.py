@@ -1,4 +1,4 @@
-"""Machine code of devices in the cache: where there is no room for it, the program runs on."""
+"""The cache of machine code: where it cannot be written, programs run on."""
 
 from __future__ import annotations
 
@@ -15,23 +15,25 @@ NAME = "0" * 32
 
 @pytest.fixture
 def images(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ImageCache:
-    """Images in a cache folder of their own."""
+    """An image cache in its own folder."""
     monkeypatch.setenv("PASSKIT_CACHE_DIR", str(tmp_path / "cache"))
     return ImageCache("a compiler", ".bin")
 
 
-def test_a_full_temporary_folder(images: ImageCache, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The image is written in the cache's folder instead, and is found again."""
+def test_a_full_temporary_folder_is_avoided(
+    images: ImageCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The image is written in the cache folder instead, and found again."""
     monkeypatch.setenv("TMPDIR", "/sys/kernel")
 
     images.keep(IMAGE, {NAME: "kernel"})
     assert images.find(NAME) == IMAGE
 
 
-def test_no_room_anywhere(
+def test_a_full_disk_warns(
     images: ImageCache, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing is kept and nothing is raised; the log says why."""
+    """Nothing is stored and nothing raised; the log says why."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
     try:

@@ -1,4 +1,4 @@
-"""OpenCL programs: built once, kept, and refused with the text that a compiler refuses."""
+"""OpenCL programs: built once, cached, and refused with the source at fault."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.opencl
 
 
 def graph_of(number: float, body: str = "exp(x)") -> pk.Graph:
-    """A graph whose kernel no other test has."""
+    """Return a graph whose kernel no other test has."""
     return pk.parse(f"x: f32[7]; return sub({body}, {number})")
 
 
@@ -43,7 +43,7 @@ def test_nothing_is_built_twice() -> None:
 
 
 def test_many_kernels_are_one_program() -> None:
-    """So many kernels cost one call of the compiler."""
+    """Several kernels take one run of the compiler."""
     outputs = [f"sub(exp(x{k}), {k}.171875)" for k in range(9)]
     text = "; ".join([*(f"x{k}: f32[{k + 2}]" for k in range(9)), f"return {', '.join(outputs)}"])
     before = stats.compiled, stats.processes
@@ -54,10 +54,10 @@ def test_many_kernels_are_one_program() -> None:
 
 
 @pytest.mark.usefixtures("fresh_cache")
-def test_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where a driver keeps no programs itself, their binaries are in the cache; torn ones are not.
+def test_binaries_are_cached_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a driver keeps no binaries itself, they are in the cache; damaged ones are rebuilt.
 
-    The key is the text, the device with its driver, and the options.
+    The digest covers the text, the device with its driver, and the options.
     """
     monkeypatch.setattr(compiler, "driver_keeps_binaries", lambda device: False)
     graph = graph_of(0.265625)
@@ -84,8 +84,8 @@ def test_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     assert again() == (1, 0)
 
 
-def test_what_a_program_depends_on() -> None:
-    """Options are part of a kernel's name: groups of several items are built otherwise on PoCL."""
+def test_options_are_part_of_the_digest() -> None:
+    """On PoCL groups of several items are built with other options, and have another digest."""
     (kernel,) = planned(graph_of(1.5), "CodeGen", target="opencl").attrs["kernel"].values()
     flags = [compiler.compiler_options(device(), block) for block in (1, 64)]
 
@@ -95,7 +95,7 @@ def test_what_a_program_depends_on() -> None:
 
 
 def test_only_what_is_called_is_built() -> None:
-    """A program has the functions that its kernels call, and those that these call."""
+    """A program has the functions that its kernels call, directly or indirectly."""
     text = called(OPENCL.preamble, "zeta_float(a, b)")
 
     assert "zeta_above" in text and "bernoulli_parts" in text and "template" not in text
@@ -105,8 +105,8 @@ def test_only_what_is_called_is_built() -> None:
     assert "double" not in program and program.startswith(compiler.HEAD)
 
 
-def broken(monkeypatch: pytest.MonkeyPatch, least: int) -> None:
-    """The device's compiler refuses kernels of so many operators, and names one of their lines."""
+def refuse_large_kernels(monkeypatch: pytest.MonkeyPatch, least: int) -> None:
+    """Let the compiler refuse kernels of at least so many operators."""
     right = compiler.program_text
 
     def text(kernels: Any) -> str:
@@ -116,9 +116,9 @@ def broken(monkeypatch: pytest.MonkeyPatch, least: int) -> None:
     monkeypatch.setattr(compiler, "program_text", text)
 
 
-def test_a_refused_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The compiler's words and the numbered text; what else was to be built is built."""
-    broken(monkeypatch, 2)
+def test_a_refused_kernel_raises_with_its_source(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error has the compiler's message and the numbered source; other kernels are built."""
+    refuse_large_kernels(monkeypatch, 2)
     text = "x: f32[7]; y: f32[9]; return sub(exp(x), 0.796875), neg(y)"
 
     with pytest.raises(
@@ -131,8 +131,8 @@ def test_a_refused_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_refused_group_runs_unfused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One warning names the group; its operators have kernels of their own."""
-    broken(monkeypatch, 2)
+    """One warning names the group, and its operators get kernels of their own."""
+    refuse_large_kernels(monkeypatch, 2)
     graph = pk.parse("x: f32[7]; return sub(exp(x), 0.890625), neg(neg(x))")
     feed = {"x": np.arange(7, dtype=np.float32)}
 
@@ -146,37 +146,37 @@ def test_a_refused_group_runs_unfused(monkeypatch: pytest.MonkeyPatch) -> None:
         np.testing.assert_allclose(result, expected, rtol=1e-6)
 
 
-def test_an_operator_that_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What cannot be taken apart is an error."""
-    broken(monkeypatch, 1)
+def test_a_refused_operator_raises(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kernel of one operator cannot be split, so that the error is raised."""
+    refuse_large_kernels(monkeypatch, 1)
 
     with pytest.raises(KernelRefusedError, match=r"(?s)refused exp_\w+, of exp:.*exq"):
         pk.compile(pk.parse("x: f32[11]; return exp(x)"), target="opencl")
 
 
-def test_a_device_without_float64() -> None:
-    """A kernel that needs it is named; others do not name the type."""
+def test_a_device_without_float64_raises() -> None:
+    """A kernel that computes in float64 raises; others do not mention the type."""
     with with_limits(double=False):
         with pytest.raises(DeviceError, match=r"kernel exp_\w+ \(exp\) computes in float64.*fp64"):
             pk.compile(pk.parse("x: f64[13]; return exp(x)"), target="opencl")
         assert pk.compile(graph_of(0.921875, "tanh(x)"), target="opencl").kernels
 
 
-def test_registers_may_limit_a_group() -> None:
-    """A group is as large as every function of a kernel allows, and a power of two."""
+def test_registers_limit_a_group() -> None:
+    """A group is the largest power of two that every function of a kernel allows."""
 
-    class Function:
-        """One whose registers are enough for 100 items."""
+    class LimitedFunction:
+        """A function whose registers allow 100 items."""
 
         def get_work_group_info(self, what: Any, handle: Any) -> int:
             return 100
 
-    assert compiler.group_size((Function(),), 256, device()) == 64
-    assert compiler.group_size((Function(),), 16, device()) == 16
+    assert compiler.group_size((LimitedFunction(),), 256, device()) == 64
+    assert compiler.group_size((LimitedFunction(),), 16, device()) == 16
 
 
-def test_numbers_of_64_bits() -> None:
-    """A literal has as many bits as the type: a long long would have 128."""
+def test_literals_of_64_bits() -> None:
+    """A literal has as many bits as its type: a long long would have 128."""
     x = pk.var("x", (3,), "int64")
     graph = pk.Graph([x * 5_000_000_000 - x])
     exe = pk.compile(graph, target=target_with_block(1))

@@ -1,4 +1,4 @@
-"""Which OpenCL device runs kernels, what it can do, and what is said where there is none."""
+"""The OpenCL device: which one is used, what it can do, and the errors without one."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ GPU = OpenClLimits(
 )
 
 
-def test_without_pyopencl(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command that installs it, and what Python says."""
+def test_missing_pyopencl_raises(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error has the import error and the command that installs it."""
     monkeypatch.setitem(sys.modules, "pyopencl", None)
 
     with pytest.raises(MissingDependencyError, match=r"import of pyopencl.*pip install 'passkit\["):
         pyopencl()
 
 
-def test_what_fits() -> None:
-    """A GPU has groups of 256 items; one with little memory or small groups gets less."""
+def test_targets_are_fitted_to_limits() -> None:
+    """A GPU has groups of 256 items; small memory or groups reduce them."""
     expected = target_of("opencl")
     small = fit_target(expected, evolve(GPU, local_nbytes=16 << 10, block=200))
 
@@ -57,16 +57,16 @@ def test_what_fits() -> None:
     assert not any(t.shuffles for t in cpus)
 
 
-def test_vectors_that_a_compiler_can_do() -> None:
-    """PoCL is not given those of 16 floats that it asks for."""
+def test_pocl_gets_narrower_vectors() -> None:
+    """PoCL gets fewer than the 16 floats that it prefers."""
     require_pyopencl()
     own = devices.device()
 
     assert own.platform != devices.POCL or own.limits.vector <= devices.POCL_MAX_VECTOR
 
 
-def test_what_is_relaxed() -> None:
-    """Loose functions, and what a device cannot do exactly, by the kernels that are there."""
+def test_relaxed_operations_are_listed() -> None:
+    """Loose functions, and what a device cannot do exactly, by the kernels that use them."""
 
     def of(text: str, **changes: Any) -> tuple[str, ...]:
         graph = planned(pk.parse(text), "CodeGen", target="opencl")
@@ -83,8 +83,8 @@ def test_what_is_relaxed() -> None:
     assert of("x: i32[4]; return neg(x)", denormal=False, exact=False) == ()
 
 
-def test_a_device_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The ones that are there, each by what chooses it."""
+def test_an_unknown_device_raises(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error lists the devices with the setting that selects each."""
     require_pyopencl()
     monkeypatch.setenv("PYOPENCL_CTX", "nothing")
 
@@ -92,8 +92,8 @@ def test_a_device_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
         pk.compile(pk.parse("x: f32[4]; return exp(x)"), target="opencl")
 
 
-def test_no_driver(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What brings one for every machine."""
+def test_no_driver_raises(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error names a package with a driver for every machine."""
     cl = require_pyopencl()
 
     def none() -> list[Any]:
@@ -106,8 +106,8 @@ def test_no_driver(monkeypatch: pytest.MonkeyPatch) -> None:
         devices.device()
 
 
-def test_after_a_fork(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Drivers do not work in a process that was forked from one that has used them."""
+def test_a_forked_process_raises(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process forked from the one that opened the device raises."""
     require_pyopencl()
     own, number = devices.device(), os.getpid()
     monkeypatch.setattr("os.getpid", lambda: number + 1)
@@ -117,8 +117,8 @@ def test_after_a_fork(monkeypatch: pytest.MonkeyPatch) -> None:
     assert own.process == number
 
 
-def test_what_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Limits are the driver's; a target of one's own is left as it is."""
+def test_devices_are_described(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Limits are the driver's; a caller's own target stays as it is."""
     cl = require_pyopencl()
     own, (messages, *_) = devices.device(), list(devices.describe_devices())
 

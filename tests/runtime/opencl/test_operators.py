@@ -22,16 +22,16 @@ ONE_IN, LOOSE = 16, 8
 """Of so many operators one is run, unless all are asked for; a sum by one item is of many terms."""
 
 
-def taken(every: bool) -> list[str]:
-    """The operators to run."""
+def operators_to_run(every: bool) -> list[str]:
+    """Return the operators to run: all, or some by their names."""
     return [n for n in NAMES if every or zlib.crc32(n.encode()) % ONE_IN == 0]
 
 
 @pytest.mark.slow
 def test_operators(request: pytest.FixtureRequest) -> None:
-    """As NumPy has them; with ``--every-dtype`` all operators, in every dtype."""
+    """Operators equal NumPy; with ``--every-dtype`` all operators, in every dtype."""
     every = bool(request.config.getoption("--every-dtype"))
-    names = taken(every)
+    names = operators_to_run(every)
     wrong: list[str] = []
     for k in range(0, len(names), 4 * TOGETHER):
         wrong += walked(names[k : k + 4 * TOGETHER], every, LOOSE, target="opencl")
@@ -45,7 +45,7 @@ INTEGERS = ("int8", "uint16", "int32", "int64")
 
 @pytest.mark.parametrize("block", BLOCKS[:2])
 def test_integers_wrap_and_casts_saturate(block: int) -> None:
-    """What C leaves open: overflow, division by 0, what is out of range, NaN."""
+    """Overflow, division by 0, casts of values out of range and NaN, which C leaves undefined."""
     made: list[Any] = []
     feeds: dict[str, Any] = {}
     f, d = pk.var("f", (8,), "float32"), pk.var("d", (8,), "float64")
@@ -71,8 +71,8 @@ def test_integers_wrap_and_casts_saturate(block: int) -> None:
 
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-def test_sixteen_bits(dtype: str) -> None:
-    """All numbers of 16 bits, loaded, rounded and stored without the extension for them."""
+def test_all_16_bit_floats(dtype: str) -> None:
+    """All 16-bit floats are loaded, rounded and stored without the extension for them."""
     kind = dtype_of(dtype).numpy
     x = pk.var("x", ("n",), dtype)
     graph = pk.Graph([x + 1, x * x, -x, o.sqrt(x), o.cast(x, "float32"), o.reduce_max(x), x / 3])

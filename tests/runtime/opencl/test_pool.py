@@ -1,4 +1,4 @@
-"""Buffers of a device: used again, and what is said when there is no room for one."""
+"""Memory of an OpenCL device: reused, and the errors when it is exhausted."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ cl = require_pyopencl()
 pytestmark = pytest.mark.opencl
 
 
-class Failing:
-    """A pool of the driver's that has no room for the first ``times`` buffers."""
+class FailingPool:
+    """A driver pool that refuses the first ``times`` buffers."""
 
     def __init__(self, held: Any, times: int) -> None:
         self.held, self.times, self.freed = held, times, 0
 
     def allocate(self, nbytes: int) -> Any:
-        """A buffer, or none."""
+        """Return a buffer, or raise."""
         if self.times:
             self.times -= 1
             raise cl.MemoryError("create_buffer", -4, "MEM_OBJECT_ALLOCATION_FAILURE")
         return self.held.allocate(nbytes)
 
     def free_held(self) -> None:
-        """What is noted."""
+        """Count the call."""
         self.freed += 1
         self.held.free_held()
 
     @property
     def active_bytes(self) -> int:
-        """What is in use."""
+        """Return the bytes in use."""
         return int(self.held.active_bytes)
 
 
-def test_buffers_are_used_again() -> None:
-    """What a call needed serves the next one; nothing is in use in between."""
+def test_buffers_are_reused() -> None:
+    """Buffers of one call serve the next one; none is in use in between."""
     pool = pool_of(device())
     exe = pk.compile(pk.parse("x: f32[500]; return exp(exp(x))"), target="opencl", fusion="none")
     feed = np.zeros(500, np.float32)
@@ -54,19 +54,19 @@ def test_buffers_are_used_again() -> None:
     assert pool_of(device()) is pool
 
 
-def test_a_retry_after_freeing() -> None:
-    """The first refusal frees what the pool holds, and nobody notices."""
+def test_idle_memory_is_freed_and_the_allocation_retried() -> None:
+    """After the first refusal idle memory is freed, and the allocation succeeds."""
     pool = new_pool(device())
-    failing = pool.allocator.pool = Failing(pool.allocator.pool, 1)
+    failing = pool.allocator.pool = FailingPool(pool.allocator.pool, 1)
 
     assert pool.take(0).size >= 1
     assert failing.freed == 1
 
 
-def test_no_room() -> None:
-    """The second refusal is an error with the sizes."""
+def test_exhausted_memory_raises_with_the_sizes() -> None:
+    """The second refusal raises with the sizes."""
     pool = new_pool(device())
-    failing = pool.allocator.pool = Failing(pool.allocator.pool, 2)
+    failing = pool.allocator.pool = FailingPool(pool.allocator.pool, 2)
 
     expected = r"no memory left for 1.17 MiB more: 0 B of its .*iB are in use"
     with pytest.raises(DeviceError, match=expected):
@@ -74,8 +74,8 @@ def test_no_room() -> None:
     assert failing.freed == 1
 
 
-def test_a_buffer_that_is_too_large() -> None:
-    """What the device never gives is refused at once."""
+def test_a_too_large_buffer_raises() -> None:
+    """A buffer beyond the device's limit raises at once."""
     with (
         with_limits(largest_nbytes=1000),
         pytest.raises(
@@ -86,10 +86,10 @@ def test_a_buffer_that_is_too_large() -> None:
 
 
 @pytest.mark.parametrize("kind, tries", [("MemoryError", 2), ("LogicError", 1)])
-def test_a_kernel_that_does_not_start(
+def test_a_kernel_that_does_not_start_raises(
     kind: str, tries: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What the driver says of it; where it lacks memory, after it has been given some back."""
+    """The error has the driver's message; without memory it is tried again first."""
     exe = pk.compile(pk.parse("x: f32[500]; return log1p(x)"), target="opencl")
     count = 0
 

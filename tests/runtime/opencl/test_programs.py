@@ -1,4 +1,4 @@
-"""Programs on an OpenCL device: what comes out, what moves, and what they say of themselves."""
+"""Programs on an OpenCL device: results, transfers, statistics."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ o = pk.ops
 
 
 def normal(rng: Any, *shape: int) -> Any:
-    """Numbers of both signs."""
+    """Return normally distributed float32 numbers."""
     return rng.standard_normal(shape).astype(np.float32)
 
 
 def gelu() -> pk.Graph:
-    """One kernel of one input whose rows have 512 elements."""
+    """Return a graph of one kernel with rows of 512 elements."""
     x = pk.var("x", (None, 512))
     return pk.Graph([x * (o.erf(x / 2**0.5) + 1) / 2])
 
 
-def test_gelu(rng: Any) -> None:
-    """One kernel serves every size; it says which functions a device may round more loosely."""
+def test_one_kernel_serves_every_size(rng: Any) -> None:
+    """A kernel with rows of an unknown number, and the functions that may be less accurate."""
     graph = gelu()
     exe = pk.compile(graph, target="opencl")
 
@@ -46,8 +46,8 @@ def test_gelu(rng: Any) -> None:
     assert exe.stats["relaxed"] == ("erf (16 ulp)",)
 
 
-def test_by_the_passes(rng: Any) -> None:
-    """ApplyPasses goes up to RTCGen, and compile goes on from there."""
+def test_compile_continues_after_passes(rng: Any) -> None:
+    """ApplyPasses runs up to RTCGen, and compile continues from there."""
     names = ["Expand", "Fusion", "SchedulePlan", "SharedMemPlan", "CodeGen", "RTCGen"]
     graph = pk.ApplyPasses(gelu(), names, target="opencl")
     (rtc,) = graph.attrs["rtc"].values()
@@ -57,8 +57,8 @@ def test_by_the_passes(rng: Any) -> None:
     agrees(gelu(), feeds, pk.compile(graph)(feeds), rtol=2e-6)
 
 
-def test_only_what_is_needed_is_moved(rng: Any) -> None:
-    """Inputs go there, results come back; constants go once; between kernels nothing moves."""
+def test_only_inputs_and_outputs_are_transferred(rng: Any) -> None:
+    """Constants are uploaded once, and nothing is transferred between kernels."""
     weights = normal(rng, 64)
     x = pk.var("x", (32, 64))
     graph = pk.Graph([o.exp(x) * weights, o.reduce_sum(x * weights, axis=1)])
@@ -73,10 +73,10 @@ def test_only_what_is_needed_is_moved(rng: Any) -> None:
     assert moved == [(4 * (32 * 64 + 64), 4 * (32 * 64 + 32)), (4 * 32 * 64, 4 * (32 * 64 + 32))]
 
 
-def test_libraries_run_on_the_host(rng: Any) -> None:
-    """Products, convolutions and sorts are named as steps; what lies between stays on the device.
+def test_host_steps_between_kernels(rng: Any) -> None:
+    """Products, convolutions and sorts are steps; what lies between them stays on the device.
 
-    The result of an operand that is there already is not moved again.
+    A value that both sides have is not transferred again.
     """
     x, w = pk.var("x", ("n", 16)), normal(rng, 16, 8)
     image = pk.var("image", (2, 9, 9, 3))
@@ -99,8 +99,8 @@ def test_libraries_run_on_the_host(rng: Any) -> None:
     assert exe.stats["bytes_downloaded"] > sum(a.nbytes for a in exe(feeds))
 
 
-def test_state(rng: Any) -> None:
-    """What a kernel writes to a variable is there when the call returns, and read by the next."""
+def test_variables_are_written(rng: Any) -> None:
+    """A variable's new value is complete when the call returns, and read by the next call."""
     total = pk.state("total", np.zeros((3, 50), np.float32))
     x = pk.var("x", (3, 50))
     graph = pk.Graph([o.assign(total, total * 0.5 + x), o.exp(total)])
@@ -115,7 +115,7 @@ def test_state(rng: Any) -> None:
     np.testing.assert_allclose(exe(x=feed)[0], 0.5 + feed, rtol=1e-6)
 
 
-def test_results_that_are_inputs_constants_and_each_other(rng: Any) -> None:
+def test_outputs_that_are_inputs_constants_and_each_other(rng: Any) -> None:
     """They are copied; a view of another shape costs nothing."""
     x = pk.var("x", ("n", 4))
     y = o.exp(x)
@@ -129,8 +129,8 @@ def test_results_that_are_inputs_constants_and_each_other(rng: Any) -> None:
         assert not np.shares_memory(result[0], feeds["x"])
 
 
-def test_the_checks_of_a_call(rng: Any) -> None:
-    """Feeds and results are taken and refused as by the CPU's programs, in the same words."""
+def test_feeds_are_checked_as_on_the_cpu(rng: Any) -> None:
+    """Feeds and outputs are accepted and refused with the messages of the CPU's programs."""
     graph = gelu()
     exes = [pk.compile(graph, target=t) for t in ("opencl", "cpu")]
     feed = normal(rng, 6, 512)
@@ -157,8 +157,8 @@ def test_the_checks_of_a_call(rng: Any) -> None:
         assert messages[0] == messages[1]
 
 
-def test_arrays_of_all_kinds(rng: Any) -> None:
-    """Strides and the other byte order are copied, and counted; results are written where told."""
+def test_strided_feeds_are_copied(rng: Any) -> None:
+    """Strides and other byte orders are copied and counted; outputs are written in place."""
     exe = pk.compile(gelu(), target="opencl")
     feed = normal(rng, 6, 512)
     (plain,) = exe(x=feed)
@@ -173,7 +173,7 @@ def test_arrays_of_all_kinds(rng: Any) -> None:
     assert exe.run_positional(feed[0]) is NotImplemented
 
 
-def test_sizes_that_do_not_fit_the_plan(rng: Any) -> None:
+def test_broadcasts_of_unknown_sizes(rng: Any) -> None:
     """A broadcast that only a call shows is planned anew for its shapes."""
     graph = pk.Graph([pk.var("x", ("n", 3)) + pk.var("y", ("m", 3))])
     exe = pk.compile(graph, target="opencl")
@@ -183,8 +183,8 @@ def test_sizes_that_do_not_fit_the_plan(rng: Any) -> None:
         agrees(graph, feeds, exe(feeds))
 
 
-def test_threads(rng: Any) -> None:
-    """Calls at the same time, of several executables that share kernels, do not meet."""
+def test_concurrent_calls(rng: Any) -> None:
+    """Concurrent calls of executables that share kernels do not interfere."""
     exes = [pk.compile(gelu(), target="opencl") for _ in range(2)]
     feeds = [normal(rng, n, 512) for n in (1, 33, 70, 9)]
     expected = [exes[0](x=feed)[0].tobytes() for feed in feeds]
@@ -195,8 +195,8 @@ def test_threads(rng: Any) -> None:
             assert [c.result()[0].tobytes() for c in calls] == expected * 4
 
 
-def test_profile(rng: Any) -> None:
-    """The device's clock times each kernel, the host's each library; transfers are a row."""
+def test_profiles(rng: Any) -> None:
+    """The device's clock times kernels, the host's library steps; transfers are a row."""
     x, w = pk.var("x", ("n", 64)), normal(rng, 64, 64)
     exe = pk.compile(pk.Graph([o.softmax(o.matmul(x, w))]), target="opencl", fusion="nnvm")
     profile = exe.profile({"x": normal(rng, 500, 64)}, runs=3, copies=False)
@@ -208,8 +208,8 @@ def test_profile(rng: Any) -> None:
     assert len(profile.spans) == 3
 
 
-def test_saved(tmp_path: Path, rng: Any) -> None:
-    """What is loaded is planned for the device that is there."""
+def test_saved_programs(tmp_path: Path, rng: Any) -> None:
+    """A loaded program is planned for the device."""
     exe = pk.compile(gelu(), target="opencl")
     exe.save(tmp_path / "m")
     loaded = pk.load(tmp_path / "m")
@@ -219,8 +219,8 @@ def test_saved(tmp_path: Path, rng: Any) -> None:
     assert loaded(x=feed)[0].tobytes() == exe(x=feed)[0].tobytes()
 
 
-def test_more_local_memory_than_there_is(rng: Any) -> None:
-    """What was planned for another device is refused before it is launched."""
+def test_too_much_local_memory_raises(rng: Any) -> None:
+    """A plan for another device raises before the launch."""
     exe = pk.compile(pk.Graph([o.softmax(pk.var("x", (40, 300)), axis=0)]), target="opencl")
 
     expected = r"\(reduce_max, .*\) needs [\d.]+ K?i?B of local memory .* has 100 B;.*less scratch"

@@ -1,4 +1,4 @@
-"""Random graphs on an OpenCL device: kernels mean what they mean elsewhere."""
+"""Random graphs on an OpenCL device against `interpret`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COUNT, BATCH = 40, 20
 @pytest.mark.opencl
 @pytest.mark.parametrize("first", range(0, COUNT, BATCH))
 def test_random_graphs(first: int) -> None:
-    """Graphs of every kind in groups of 1, 64 and 256: as interpreted, strided, into out=."""
+    """Graphs of every kind in groups of 1, 64 and 256: plain, strided, and with out=."""
     cases = [random_case(seed) for seed in range(first, first + BATCH)]
 
     failures, (exact, near, anything) = check_all(cases, opencl_of)

@@ -1,4 +1,4 @@
-"""Known programs in work-groups of 1, 64 and 256: barriers and folds at every size."""
+"""Programs in work-groups of 1, 64 and 256: barriers and reductions at every size."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ o = pk.ops
 
 
 def composites(n: int) -> dict[str, pk.Graph]:
-    """Operators that expand, over the first, the middle and the last axis."""
+    """Return graphs of composite operators over the first, the middle and the last axis."""
     x = pk.var("x", (5, n, 3))
     softmaxes = {f"softmax {k}": [o.softmax(x, axis=k)] for k in range(3)}
     norms = {
@@ -31,8 +31,8 @@ def composites(n: int) -> dict[str, pk.Graph]:
 
 
 @pytest.mark.parametrize("block", BLOCKS)
-def test_programs(block: int, rng: Any) -> None:
-    """Every program is one kernel, and means what its operators mean."""
+def test_programs_in_work_groups_of_all_sizes(block: int, rng: Any) -> None:
+    """Every program is one kernel, and agrees with `interpret`."""
     kept = {p.__name__: together(p(33)) for p in PROGRAMS}
     graphs = {name: (g, []) for name, g in composites(70).items()} | kept
     target = target_with_block(block)
@@ -47,22 +47,22 @@ def test_programs(block: int, rng: Any) -> None:
             np.testing.assert_allclose(result, expected, atol=1e-5 * scale, rtol=0, err_msg=name)
 
 
-def softmax_on(dialect: str, rng: Any) -> float:
-    """How far a softmax is off, in work-groups of 64 items."""
+def softmax_error(dialect: str, rng: Any) -> float:
+    """Return the largest error of a softmax in work-groups of 64 items."""
     graph = pk.Graph([o.softmax(pk.var("x", (40, 300)), axis=1)])
     feeds = {"x": rng.standard_normal((40, 300)).astype(np.float32)}
     (result,) = pk.compile(graph, target=target_with_block(64, dialect=dialect))(feeds)
     return float(np.abs(result - pk.interpret(graph, feeds)[0]).max(initial=0))
 
 
-def test_a_missing_barrier_is_found(rng: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A fold that no item waits for gives other numbers, and so does one that stops too early."""
+def test_a_missing_barrier_is_detected(rng: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reduction without a barrier gives other numbers, and so does one that stops early."""
     from passkit.passes import codegen
 
     if not device().limits.is_cpu:
         pytest.skip("items of a GPU go in step, so that it may not matter there who waits")
     own = dialect_of("opencl")
-    assert softmax_on("opencl", rng) < 1e-6
+    assert softmax_error("opencl", rng) < 1e-6
     for broken in (
         own.fold.replace("  barrier(CLK_LOCAL_MEM_FENCE);\n", ""),
         own.fold.replace("o; o >>= 1", "o > 1; o >>= 1"),
@@ -70,5 +70,5 @@ def test_a_missing_barrier_is_found(rng: Any, monkeypatch: pytest.MonkeyPatch) -
         assert broken != own.fold
         monkeypatch.setitem(codegen.__dict__, "dialect_of", lambda _, b=broken: evolve(own, fold=b))
         codegen._kernel.cache_clear()
-        assert softmax_on("opencl", rng) > 1e-4
+        assert softmax_error("opencl", rng) > 1e-4
     codegen._kernel.cache_clear()
