@@ -75,7 +75,7 @@ PACKAGES = (
 
 
 def rows(mib: int) -> list[Workload]:
-    """The workloads, whose first inputs have so many MiB."""
+    """Return the workloads; the first input of each has ``mib`` MiB."""
     n = max(1, mib * (1 << 20) // 4)
 
     def matrix(width: int) -> tuple[int, int]:
@@ -107,13 +107,13 @@ def rows(mib: int) -> list[Workload]:
 
 
 def figures(mib: int) -> list[tuple[tuple[int, ...], ...]]:
-    """The shapes of figure1: of 15,616 tiles, whose product alone is 552 MB, or of very few."""
+    """Return the shapes of figure1: 15,616 tiles, whose product alone is 552 MB, or very few."""
     b, t = (15616, 94) if mib else (3, 33)
     return [((b, t, k), (b, k, t), (b, t, n), (t,), (n,)) for k, n in ((1, 8), (32, 32))]
 
 
 class OnDevice:
-    """An array in passkit's pool, which others take by the CUDA array interface."""
+    """An array in passkit's pool, which others import by the CUDA array interface."""
 
     def __init__(self, own: CudaDevice, array: np.ndarray) -> None:
         self.own, self.like = own, array
@@ -133,7 +133,7 @@ class OnDevice:
         }
 
     def numpy(self) -> np.ndarray:
-        """What it has now."""
+        """Return a copy in host memory."""
         result = np.empty_like(self.like)
         with self.own.active("reading a result"):
             self.own.queue.download(result.reshape(-1).view(np.uint8), self.buffer).wait()
@@ -141,7 +141,7 @@ class OnDevice:
 
 
 def passkit(work: Workload, own: CudaDevice) -> Competitor:
-    """passkit, which writes to an array on the device. Its arrays stay between calls."""
+    """Build passkit's competitor, which writes to arrays that stay on the device."""
     competitor = peers._passkit(work, work.together, target="cuda")
     exe = competitor.function
     outs = [OnDevice(own, np.zeros(s.shape, s.dtype.numpy)) for s in exe.outputs]
@@ -159,17 +159,17 @@ def passkit(work: Workload, own: CudaDevice) -> Competitor:
 
 
 def eager(work: Workload, own: CudaDevice) -> Competitor:
-    """PyTorch, operator by operator."""
+    """Build PyTorch's competitor, operator by operator."""
     return _of_torch(peers.eager(work, 1))
 
 
 def compiled(work: Workload, own: CudaDevice) -> Competitor:
-    """torch.compile."""
+    """Build torch.compile's competitor."""
     return _of_torch(peers.compiled(work, 1))
 
 
 def autotune(work: Workload, own: CudaDevice) -> Competitor:
-    """torch.compile with its search."""
+    """Build the competitor of torch.compile with mode="max-autotune"."""
     import torch
 
     plain = peers.eager(work, 1).function
@@ -190,7 +190,7 @@ def _of_torch(competitor: Competitor) -> Competitor:
 
 
 def jax(work: Workload, own: CudaDevice) -> Competitor:
-    """jax.jit."""
+    """Build jax.jit's competitor."""
     import jax as library
 
     gpu = peers.jax_device("cuda")
@@ -198,7 +198,7 @@ def jax(work: Workload, own: CudaDevice) -> Competitor:
 
 
 def cupy(work: Workload, own: CudaDevice) -> Competitor:
-    """CuPy, operator by operator."""
+    """Build CuPy's competitor, operator by operator."""
     import cupy as library
     from cupyx.scipy.special import erf
 
@@ -237,7 +237,7 @@ BUILDERS: dict[str, Callable[[Workload, CudaDevice], Competitor]] = {
 
 
 def settle(own: CudaDevice) -> None:
-    """Wait until the device is idle, whoever uses it: streams of all libraries."""
+    """Wait until the streams of all libraries are idle."""
     with own.active("waiting for the device"):
         own.queue.finish()
     for name, wait in (
@@ -250,7 +250,7 @@ def settle(own: CudaDevice) -> None:
 
 
 def batch(call: Callable[[], Any], own: CudaDevice) -> float:
-    """Seconds of a call: the best of some batches, each ended by waiting for the device."""
+    """Return the seconds of a call: the best of several batches, each including the final wait."""
 
     def timed(count: int) -> float:
         begin = time.perf_counter()
@@ -268,7 +268,7 @@ def batch(call: Callable[[], Any], own: CudaDevice) -> float:
 
 
 def copying(own: CudaDevice, nbytes: int) -> float:
-    """Bytes a second that a copy on the device reads and writes together, by events."""
+    """Return the bytes a second that a copy on the device reads and writes, measured by events."""
     queue = own.measuring_queue()
     with own.active("measuring a copy"):
         one, other = (pool_of(own).take(nbytes) for _ in range(2))
@@ -280,9 +280,13 @@ def copying(own: CudaDevice, nbytes: int) -> float:
 def measure(
     work: Workload, own: CudaDevice, speed: float, among: Collection[str] = ()
 ) -> dict[str, Any]:
-    """A row: each competitor's error and seconds of a call, or why there are none.
+    """Measure a row: each competitor's error and seconds of a call, or why there are none.
 
-    With ``among``, of passkit and these alone.
+    Args:
+        work: The workload.
+        own: The device.
+        speed: The bytes a second of a copy.
+        among: The competitors to measure beside passkit; all of them if empty.
     """
     arrays = work.arrays(1)
     expected = work.reference(arrays)
@@ -312,7 +316,7 @@ def measure(
 
 
 def shown(row: dict[str, Any]) -> tuple[str, ...]:
-    """A row of the table: peers as multiples of passkit's call, above 1 where passkit is faster."""
+    """Return a row of the table: peers as multiples of passkit's call, above 1 if it is faster."""
     own = row["passkit"]
     if "call" not in own:
         return (row["row"], *(["wrong"] * 3), *(["-"] * (len(BUILDERS) - 1)))
@@ -326,7 +330,7 @@ def shown(row: dict[str, Any]) -> tuple[str, ...]:
 def with_state(
     mib: int, chosen: str, own: CudaDevice, speed: float
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Rows of Adam, and of training, each with the part of the report that it is in."""
+    """Yield rows of Adam and of training, each with the part of the report that it belongs to."""
     for label, sizes in gpu_steps.adam_rows(mib).items():
         if chosen in label:
             yield "rows", gpu_steps.adam_row(label, sizes, own, speed, batch, OnDevice)
@@ -337,7 +341,7 @@ def with_state(
 
 
 def printed(report: dict[str, list[dict[str, Any]]]) -> None:
-    """Tables of what was measured."""
+    """Print tables of what was measured."""
     plain = [r for r in report["rows"] if not r["row"].startswith("adam")]
     steps = [r for r in report["rows"] if r["row"].startswith("adam")]
     if plain:

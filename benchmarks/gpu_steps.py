@@ -124,9 +124,9 @@ def with_gradients() -> AbstractContextManager[Any]:
 def training_row(
     program: Program, small: bool, own: CudaDevice, batch: Batch, to_device: OnDevice
 ) -> dict[str, Any]:
-    """A row: each rival's error and seconds of a step; an error is that of its first loss.
+    """Measure a row: each rival's seconds of a step, and the error of its first loss.
 
-    That of passkit is the largest of its first three steps' losses, gradients and variables.
+    passkit's error is the largest of its first three steps' losses, gradients and variables.
     """
     row: dict[str, Any] = {"row": program.name}
     drawn = program.drawn(small)
