@@ -296,7 +296,8 @@ def _gpu_profile() -> str:
     properties = device().properties
     found = read_gpu_profile(calibration_name(properties))
     if found is None:
-        return f"planned by the numbers shipped for {shipped_profile(properties).name}, of data sheets"
+        shipped = shipped_profile(properties)
+        return f"planned by the numbers shipped for {shipped.name}, of data sheets"
     (_, fast), *_, (_, slow) = found.curve
     return (
         f"measured: copies of {fast / 1e9:.4g} to {slow / 1e9:.4g} GB/s, a launch "
