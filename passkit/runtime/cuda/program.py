@@ -63,7 +63,7 @@ class CudaBoundProgram(BoundProgram):
         self.num_host_steps = sum(isinstance(step, Python) for step in program.steps)
         self.num_library_steps = 0
         self.steps_on_host: set[int] = set()
-        with self.device.active("choosing figures of launches"):
+        with self.device.active("choosing launch configurations"):
             super().__init__(program, data, sizes)
             num_epilogues = join_biases(self)
         self.plan = with_graphs(self)
