@@ -14,7 +14,7 @@ from passkit.program.executable import Executable
 from passkit.runtime.cuda import device as devices
 from passkit.runtime.cuda.compiler import CudaKernel
 from passkit.runtime.cuda.driver import Driver, DriverError
-from passkit.runtime.program import Launch
+from passkit.runtime.program import LaunchStep
 from tests.emulator.fake_driver import fake_cuda
 
 FAKE, LIBRARIES = "fake", ("PyCUDA", "cuda-bindings")
@@ -72,7 +72,7 @@ def machine_of(name: str) -> Iterator[Any]:
 def on_cuda(graph: pk.Graph, host: Sequence[str] = (), **options: Any) -> Executable:
     """Compile a graph for CUDA; check that all steps but those in ``host`` are kernels."""
     exe = pk.compile(graph, **{"target": "cuda", **options})
-    kinds = [str(s).split()[0] for s in exe.steps if not isinstance(s, Launch)]
+    kinds = [str(s).split()[0] for s in exe.steps if not isinstance(s, LaunchStep)]
     assert {k for k in kinds if k not in ("alias", "copy")} == set(host)
-    assert all(isinstance(s.entry, CudaKernel) for s in exe.steps if isinstance(s, Launch))
+    assert all(isinstance(s.entry, CudaKernel) for s in exe.steps if isinstance(s, LaunchStep))
     return exe

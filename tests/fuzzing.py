@@ -25,7 +25,7 @@ from passkit.program import planner
 from passkit.program.executable import Executable
 from passkit.program.planning import DEFAULT_PIPELINE
 from passkit.runtime.feeds import bind_sizes
-from passkit.runtime.program import Launch
+from passkit.runtime.program import LaunchStep
 from tests.error_bounds import Value, bounded, mismatch, openness
 from tests.fences import fenced
 from tests.random_graphs import Case
@@ -173,7 +173,7 @@ def _elsewhere(case: Case, target: Targets, compared: Any) -> str | None:
 
 def _must_be_opencls(exe: Executable) -> None:
     """Every kernel is the device's."""
-    launches = [s for s in exe.steps if isinstance(s, Launch)]
+    launches = [s for s in exe.steps if isinstance(s, LaunchStep)]
     if len(launches) != len(exe.kernels) or any(s.kernel.dialect != "opencl" for s in launches):
         raise UnequalError(f"{len(launches)} of {len(exe.kernels)} kernels are launched by OpenCL")
 

@@ -27,7 +27,7 @@ def quickly() -> Iterator[None]:
     workers of a run, or processes of a campaign, keep the other cores busy.
     """
     flags = (*QUICK, *(f for f in compiler.KERNEL_FLAGS if not f.startswith("-O")))
-    one = patch.multiple(build, FEW=1 << 20, MANY=1 << 20)
+    one = patch.multiple(build, MIN_UNIT_KERNELS=1 << 20, MAX_UNIT_KERNELS=1 << 20)
     with patch.object(compiler, "KERNEL_FLAGS", flags), one:
         yield
 

@@ -42,4 +42,4 @@ def with_limits(**changes: Any) -> Iterator[OpenClDevice]:
 def step_kinds(exe: Executable) -> list[str]:
     """Return the kinds of an executable's steps, without aliases and copies."""
     kinds = [type(step).__name__ for step in exe.steps]
-    return [kind for kind in kinds if kind not in ("Alias", "Copy")]
+    return [kind for kind in kinds if kind not in ("AliasStep", "CopyStep")]

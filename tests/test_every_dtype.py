@@ -57,7 +57,7 @@ def check(outputs: dict[str, Any], feeds: dict[str, Any], fusion: str = "stitch"
     exe = pk.compile(graph, fusion=fusion)
     found, wanted = exe(feeds), pk.interpret(graph, feeds)
 
-    assert {type(s).__name__ for s in exe.steps} <= {"Launch", "Copy"}
+    assert {type(s).__name__ for s in exe.steps} <= {"LaunchStep", "CopyStep"}
     assert [k for k, a, b in zip(outputs, found, wanted, strict=True) if not same(a, b)] == []
 
 

@@ -19,7 +19,7 @@ from passkit.cli.model import read_stream
 from passkit.errors import CompilerError, MissingDependencyError, ModelError, ParseError
 from passkit.frontends import tf_graphdef
 from passkit.frontends import tinyflow as tf
-from passkit.runtime.native import build, cache, launcher, scratch
+from passkit.runtime.native import build, cache, launcher, work_folders
 from passkit.runtime.native.compiler import find_compiler
 from passkit.values import plugins
 
@@ -79,7 +79,7 @@ def test_machine_code_that_changed() -> None:
     """A library that is exchanged while it is read is not loaded."""
     folder: Any = SimpleNamespace(machine_code=lambda entry: None)
     with pytest.raises(OSError, match="/a/b.so changed while it was read"):
-        build._open_copy(folder, cache.Entry("/a/b.so", "f"))
+        build._open_copy(folder, cache.CachedKernel("/a/b.so", "f"))
 
 
 def test_compiler_files_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,7 +88,7 @@ def test_compiler_files_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch) 
     def refuse(*arguments: Any) -> Any:
         raise OSError(27, "File too large")
 
-    monkeypatch.setattr("passkit.runtime.native.process.begin", refuse)
+    monkeypatch.setattr("passkit.runtime.native.compilation.start_compilation", refuse)
     graph = pk.parse("x: f32[2]; return mul(exp(x), 1.0078125)")
     with pytest.raises(CompilerError, match=r"File too large\); set TMPDIR to a folder"):
         pk.compile(graph)
@@ -123,21 +123,21 @@ def test_work_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shared.mkdir()
     shared.chmod(0o777)
     with pytest.raises(PermissionError, match="shared is not a folder of this user alone"):
-        scratch._folder_in(str(shared))
+        work_folders._folder_in(str(shared))
 
     def full(*arguments: Any) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "posix_fallocate", full)
     with pytest.raises(OSError, match=r"No space left on device: '.*/own'"):
-        scratch._folder_in(str(tmp_path / "own"))
+        work_folders._folder_in(str(tmp_path / "own"))
 
 
 def test_a_state_that_is_no_archive(tmp_path: Path) -> None:
     """The reason is told."""
     (tmp_path / "s.npz").write_text("no archive")
     state = pk.State.of(pk.Graph([pk.state("s", np.zeros(2, np.float32))]))
-    with pytest.raises(pk.FeedError, match="it is no archive of arrays"):
+    with pytest.raises(pk.FeedError, match="it is not an archive of arrays"):
         state.load(tmp_path / "s.npz")
 
 

@@ -60,7 +60,7 @@ DEMANDS = [
         "4. compiled networks are at most twice as far from float64 as interpreted ones",
         passing(
             f"{GRAPHDEF}/test_networks.py::test_compiled",
-            "tests/runtime/native/test_convolution.py::test_filters_of_signals_round_once",
+            "tests/runtime/native/test_convolution.py::test_signal_filters_round_once",
         ),
     ),
     Demand(
@@ -194,7 +194,7 @@ DEMANDS = [
     ),
     Demand(
         "26. full or limited temporary folders; killed compilers leave nothing",
-        passing("tests/runtime/native/test_scratch.py"),
+        passing("tests/runtime/native/test_work_folders.py"),
     ),
     Demand(
         "26. 100 kills, 50 processes, full disks: right results or passkit's errors",

@@ -1,7 +1,7 @@
 """What optimizers move through memory: counted where a machine of NumPy runs the emitted kernels.
 
 Target "blocks" interprets the statements that are printed as C++, and each load and store of an
-array that kernels share goes through `Memory`, whose elements are counted here.
+array that kernels share goes through `CheckedBuffer`, whose elements are counted here.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from attrs import define
 
 import passkit as pk
 from passkit.ast.stage import Place
-from passkit.runtime.blocks.memory import Memory
+from passkit.runtime.blocks.memory import CheckedBuffer
 from training.optimizers import OPTIMIZERS
 from training.steps import Functions
 
@@ -36,24 +36,24 @@ class Traffic:
 @contextmanager
 def counted() -> Iterator[Traffic]:
     """What kernels move while the context is open."""
-    traffic, load, store = Traffic(), Memory.load, Memory.store
+    traffic, load, store = Traffic(), CheckedBuffer.load, CheckedBuffer.store
 
-    def shared(memory: Memory) -> bool:
+    def shared(memory: CheckedBuffer) -> bool:
         return memory.buffer.place is Place.GLOBAL
 
-    def count_load(self: Memory, index: Any, who: Any) -> Any:
+    def count_load(self: CheckedBuffer, index: Any, who: Any) -> Any:
         traffic.loads += np.size(index) * shared(self)
         return load(self, index, who)
 
-    def count_store(self: Memory, index: Any, value: Any, who: Any) -> None:
+    def count_store(self: CheckedBuffer, index: Any, value: Any, who: Any) -> None:
         traffic.stores += np.size(index) * shared(self)
         store(self, index, value, who)
 
-    Memory.load, Memory.store = count_load, count_store  # type: ignore[method-assign]
+    CheckedBuffer.load, CheckedBuffer.store = count_load, count_store  # type: ignore[method-assign]
     try:
         yield traffic
     finally:
-        Memory.load, Memory.store = load, store  # type: ignore[method-assign]
+        CheckedBuffer.load, CheckedBuffer.store = load, store  # type: ignore[method-assign]
 
 
 def optimizer_step(name: str, sizes: Sequence[int], rate: float = 0.01) -> pk.Graph:

@@ -153,7 +153,7 @@ def _variable(entry: Entry, name: str) -> ImportedValue:
 def _bind_state(loop_value: _LoopValue, position: int) -> None:
     """Replace the inner view of a value by the state variable of its position."""
     assert loop_value.entry is not None
-    variable = _variable(loop_value.entry, f"{runtime.STATE}{position}")
+    variable = _variable(loop_value.entry, f"{runtime.INPUT_PREFIX}{position}")
     if isinstance(loop_value.inner, StackedList):
         loop_value.inner.value = variable
     else:
@@ -239,7 +239,7 @@ def _check_closed(ctx: NodeContext, graphs: Sequence[Graph]) -> None:
     """Check that the graphs read only values of the loop."""
     for graph in graphs:
         for node in graph.inputs:
-            if not node.name.startswith(runtime.STATE):
+            if not node.name.startswith(runtime.INPUT_PREFIX):
                 raise ModelError(
                     f"{ctx.where} has a number of iterations known only at run time, and reads "
                     f"{short(node.name)} from outside of it"

@@ -24,7 +24,7 @@ from passkit.passes.option_types import TargetName
 from passkit.runtime.native import onednn
 from passkit.runtime.native.cache import KernelCache, cache_folder, trusted_folder
 from passkit.runtime.native.compiler import INSTALL_HINT, cpu_facts, find_compiler
-from passkit.runtime.native.launcher import num_threads_wanted
+from passkit.runtime.native.launcher import requested_threads
 from passkit.tuning.calibration import calibrate
 from passkit.values.plugins import load_plugins
 from passkit.values.units import bytes_text, seconds_text, table
@@ -129,7 +129,7 @@ def check_threads() -> Check:
     return _attempt(
         "threads",
         "set PASSKIT_THREADS to a number",
-        lambda: f"{num_threads_wanted()} of {os.cpu_count()} CPUs",
+        lambda: f"{requested_threads()} of {os.cpu_count()} CPUs",
     )
 
 
@@ -170,10 +170,10 @@ def check_blas() -> Check:
 
 def check_convolutions() -> Check:
     """Whether oneDNN is there for what it does quicker: few channels, large images, training."""
-    path = onednn.installed()
+    path = onednn.find_library()
     if path is None:
         text, works = "no oneDNN; convolutions run in passkit's own kernels", False
-    elif onednn.library() is None:
+    elif onednn.load_library() is None:
         text, works = f"{path} does not load; convolutions run in passkit's own kernels", False
     else:
         text, works = str(path), True

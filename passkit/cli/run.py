@@ -35,8 +35,8 @@ from passkit.reporting.trace import trace
 from passkit.runtime.interpret import interpret
 from passkit.runtime.native import onednn
 from passkit.runtime.native.register_tiles import FEW_CHANNELS
-from passkit.runtime.profile import Profile
-from passkit.runtime.program import Contract, FilterGradient, Library
+from passkit.runtime.profile import ExecutionProfile
+from passkit.runtime.program import FilterGradient, LibraryCall, LibraryOperation
 from passkit.values.tolerance import Error, compare
 from passkit.values.units import bytes_text, seconds_text, table
 from passkit.viz.renderers import ending, rendered
@@ -163,7 +163,7 @@ def picture_path(options: argparse.Namespace) -> Path | None:
     return None
 
 
-def draw(run: Executable, path: Path, profile: Profile | None) -> str:
+def draw(run: Executable, path: Path, profile: ExecutionProfile | None) -> str:
     """Draw the plan; where no renderer does in time, it is laid out simply, and the reason told.
 
     As PNG or PDF that cannot be done: then its DOT source is written.
@@ -179,7 +179,7 @@ def draw(run: Executable, path: Path, profile: Profile | None) -> str:
 
 def take_profile(
     options: argparse.Namespace, fused: Executable, feeds: Mapping[str, Array]
-) -> Profile | None:
+) -> ExecutionProfile | None:
     """The profile that an option asks for. A report of what interprets does without."""
     asked = options.profile or options.trace is not None
     if asked or (options.report is not None and fused.program is not None):
@@ -187,7 +187,7 @@ def take_profile(
     return None
 
 
-def write_trace(path: Path, profile: Profile, fused: Executable) -> str:
+def write_trace(path: Path, profile: ExecutionProfile, fused: Executable) -> str:
     """The runs of a profile, and the passes before them, for Perfetto."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(trace(profile, fused.context.times)) + "\n", encoding="utf-8")
@@ -197,16 +197,16 @@ def write_trace(path: Path, profile: Profile, fused: Executable) -> str:
 def advice(fused: Executable) -> str | None:
     """Return what to install so that a program would run faster here, or None."""
     program = fused.program
-    if program is None or fused.target.name != "cpu" or onednn.library() is not None:
+    if program is None or fused.target.name != "cpu" or onednn.load_library() is not None:
         return None
-    contracts = [s.contract for s in program.steps if isinstance(s, Library)]
+    contracts = [s.operation for s in program.steps if isinstance(s, LibraryCall)]
     count = sum(gains_from_library(c) for c in contracts)
     if not count:
         return None
     return f"{onednn.INSTALL_HINT} makes {count} convolution(s) up to twice as fast"
 
 
-def gains_from_library(contract: Contract) -> bool:
+def gains_from_library(contract: LibraryOperation) -> bool:
     """Whether oneDNN computes it quicker than passkit's own kernels."""
     if isinstance(contract, FilterGradient):
         return True

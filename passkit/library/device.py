@@ -8,7 +8,7 @@ from hashlib import sha256
 
 from passkit.errors import SettingError
 from passkit.runtime.native.compiler import instruction_set
-from passkit.runtime.native.launcher import num_threads_wanted
+from passkit.runtime.native.launcher import requested_threads
 
 
 def device_key() -> str:
@@ -18,7 +18,7 @@ def device_key() -> str:
     records of any.
     """
     try:
-        threads = num_threads_wanted()
+        threads = requested_threads()
     except SettingError:
         threads = 0  # whatever starts threads reports the error
     facts = ("cpu", model_name(), instruction_set(), threads)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from passkit.runtime.native.feeds import InputSpec, make_program
 from passkit.runtime.state import State
-from passkit.runtime.table import Table
+from passkit.runtime.table import ProgramTable
 
 if TYPE_CHECKING:
-    from passkit.runtime.program import Program
+    from passkit.runtime.program import RuntimeProgram
 
 CallShapes = tuple[tuple[int, ...], ...]
 """The shape of each input of a call, in order."""
@@ -31,12 +31,12 @@ class Binder:
     on_device = False
 
     def __init__(
-        self, table: Table, specialize: Callable[[CallShapes], Program], state: State
+        self, table: ProgramTable, specialize: Callable[[CallShapes], RuntimeProgram], state: State
     ) -> None:
         self.table = table
         self.specialize = specialize
         self.state = state
-        self.specialized: dict[CallShapes, Program] = {}
+        self.specialized: dict[CallShapes, RuntimeProgram] = {}
         self.last_shapes: CallShapes | None = None
         self.last_sizes: dict[str, int] = {}
 
@@ -59,7 +59,7 @@ class Binder:
         self.last_shapes, self.last_sizes = shapes, sizes
         return (self.table if program is None else program.table).bind(shapes, sizes)
 
-    def fit(self, shapes: CallShapes) -> tuple[Program | None, dict[str, int]]:
+    def fit(self, shapes: CallShapes) -> tuple[RuntimeProgram | None, dict[str, int]]:
         """Return the program planned for these shapes alone, and the values of its sizes.
 
         The program is None if the general table serves the shapes.

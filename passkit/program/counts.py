@@ -9,7 +9,7 @@ from attrs import field, frozen
 
 from passkit.graph.graph import Graph
 from passkit.plan.kernel import Kernel
-from passkit.runtime.program import Library, Python, Role, Step
+from passkit.runtime.program import LibraryCall, ProgramStep, PythonCall, PythonCallKind
 from passkit.values.size import Size, evaluate, numel, symbols_of
 
 
@@ -19,20 +19,20 @@ class ProgramCounts:
 
     graph: Graph = field(repr=False)
     kernels: Sequence[Kernel]
-    steps: Sequence[Step]
+    steps: Sequence[ProgramStep]
     sizes: Mapping[str, int]
 
     def launches(self) -> dict[str, int]:
         """Return the number of steps of each kind."""
-        libraries = sum(isinstance(s, Library) for s in self.steps)
-        python = [s for s in self.steps if isinstance(s, Python)]
+        libraries = sum(isinstance(s, LibraryCall) for s in self.steps)
+        python = [s for s in self.steps if isinstance(s, PythonCall)]
         return {
             "launches": len(self.kernels) + libraries,
             "kernels": len(self.kernels),
             "distinct_kernels": len({k.key for k in self.kernels}),
             "library_calls": libraries,
             "python_calls": len(python),
-            "interpreted_calls": sum(s.role is Role.INTERPRETED for s in python),
+            "interpreted_calls": sum(s.kind is PythonCallKind.INTERPRETED for s in python),
         }
 
     def bytes(self) -> dict[str, int]:
@@ -64,6 +64,6 @@ class ProgramCounts:
                 for e in (*node.inputs, *node.entries):
                     total += self._number(numel(e.shape)) * e.dtype.nbytes
         for step in self.steps:
-            if isinstance(step, Library):
+            if isinstance(step, LibraryCall):
                 total += sum(self._number(r.nbytes) for r in (*step.reads, *step.writes))
         return total

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from passkit.plan.kernel import Kernel
     from passkit.plan.target import Target
     from passkit.program.planner import Planner
-    from passkit.runtime.profile import Profile
-    from passkit.runtime.program import Program, Step
+    from passkit.runtime.profile import ExecutionProfile
+    from passkit.runtime.program import ProgramStep, RuntimeProgram
 
 notebook: Any = Lazy("passkit.reporting.notebook")
 """The displays of notebooks, a higher layer."""
@@ -48,7 +48,7 @@ class ExecutablePlan(NamedTuple):
 
     context: PassContext
     graph: Graph
-    program: Program | None
+    program: RuntimeProgram | None
 
 
 class Signature(NamedTuple):
@@ -193,7 +193,7 @@ class Executable:
         self._runner = runner
         object.__setattr__(self, "__call__", runner)
 
-    def _specialize(self, shapes: CallShapes) -> Program:
+    def _specialize(self, shapes: CallShapes) -> RuntimeProgram:
         """Plan the graph for these input shapes, which break a guard of the general plan."""
         return self._planner.plan_for_shapes([s.name for s in self.inputs], shapes)
 
@@ -219,7 +219,7 @@ class Executable:
         return tuple(kernels[n] for n in self.graph.nodes if n in kernels)
 
     @property
-    def program(self) -> Program | None:
+    def program(self) -> RuntimeProgram | None:
         """The steps of a run with all that they need; None if the graph is interpreted."""
         return self._plan.program
 
@@ -229,7 +229,7 @@ class Executable:
         return {} if self._binder is None else dict(self._binder.last_sizes)
 
     @property
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[ProgramStep, ...]:
         """The steps of a run; none if the graph is interpreted."""
         return () if self.program is None else self.program.steps
 
@@ -283,7 +283,7 @@ class Executable:
         runs: int = 20,
         copies: bool = True,
         **named: Any,
-    ) -> Profile:
+    ) -> ExecutionProfile:
         """Measure each step of a call separately.
 
         Args:

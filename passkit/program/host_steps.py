@@ -7,7 +7,7 @@ from passkit.graph.graph import Graph
 from passkit.graph.node import Node
 from passkit.passes.fusion.partition import Opaque, why_opaque
 from passkit.plan.target import Target
-from passkit.runtime.program import Program, Python, Role
+from passkit.runtime.program import PythonCall, PythonCallKind, RuntimeProgram
 from passkit.values.warning import warn_user
 
 MAX_SHOWN = 4
@@ -15,18 +15,18 @@ MAX_SHOWN = 4
 NO_KERNEL = Opaque("no kernel was made for it")
 
 
-def interpreted_nodes(graph: Graph, program: Program) -> list[Node]:
+def interpreted_nodes(graph: Graph, program: RuntimeProgram) -> list[Node]:
     """Return the nodes of a planned graph that NumPy evaluates because they have no kernel."""
     by_name = {name: node for node, name in graph.names.items()}
     steps = zip(program.steps, program.names, strict=False)
     return [
         by_name[name]
         for step, name in steps
-        if isinstance(step, Python) and step.role is Role.INTERPRETED
+        if isinstance(step, PythonCall) and step.kind is PythonCallKind.INTERPRETED
     ]
 
 
-def warn_of_interpreted(graph: Graph, program: Program, target: Target) -> None:
+def warn_of_interpreted(graph: Graph, program: RuntimeProgram, target: Target) -> None:
     """Issue one warning of all steps that run in NumPy: which operators, why, and the way out.
 
     Loops, and library routines called from Python, run in Python by design and are left out.

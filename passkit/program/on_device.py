@@ -13,7 +13,7 @@ from passkit.runtime.device.bound_program import BoundProgram
 from passkit.runtime.device.program import DeviceProgram
 from passkit.runtime.device.runtimes import runtime_of
 from passkit.runtime.native.feeds import InputSpec
-from passkit.runtime.program import Program
+from passkit.runtime.program import RuntimeProgram
 from passkit.runtime.state import State
 from passkit.values.warning import warn_user
 
@@ -58,7 +58,10 @@ class DeviceBinder(Binder):
     on_device = True
 
     def __init__(
-        self, program: Program, specialize: Callable[[CallShapes], Program], state: State
+        self,
+        program: RuntimeProgram,
+        specialize: Callable[[CallShapes], RuntimeProgram],
+        state: State,
     ) -> None:
         super().__init__(program.table, specialize, state)
         self.program = program

@@ -1,7 +1,7 @@
 """The plan cache: find the plan that an earlier process stored, without importing the planner.
 
-A plan is a `Table` as JSON, preceded by its own digest, in which kernels are named by their keys in
-the kernel cache. Its file is named by a key: the digest of the graph, the options, what was
+A plan is a `ProgramTable` as JSON, preceded by its own digest, in which kernels are named by their
+keys in the kernel cache. Its file is named by a key: the digest of the graph, the options, what was
 measured on this machine, and passkit's own source files. `passkit.program.plan_writer` stores
 plans. No plan is kept of a graph with an operator, a pass or a fusion strategy of the user's own,
 since no file tells what their functions do; such a graph is planned in each process.
@@ -29,7 +29,7 @@ from passkit.plan.strategy import BUILT_IN
 from passkit.runtime.native import build, launcher
 from passkit.runtime.native.cache import KernelCache, open_cache, read_private
 from passkit.runtime.native.compiler import instruction_set
-from passkit.runtime.table import Table
+from passkit.runtime.table import ProgramTable
 from passkit.values.dtype import dtype_of
 from passkit.values.size import Quotient, Size
 
@@ -115,7 +115,7 @@ def _source_files() -> list[tuple[str, int, int]]:
     return sorted(files)
 
 
-def load_plan(key: str, graph: Graph, state: Mapping[str, Any]) -> Table | None:
+def load_plan(key: str, graph: Graph, state: Mapping[str, Any]) -> ProgramTable | None:
     """Read the plan stored under a key.
 
     Args:
@@ -139,7 +139,7 @@ def load_plan(key: str, graph: Graph, state: Mapping[str, Any]) -> Table | None:
     if addresses is None:
         return None
     constants = _read_constants(plan, graph)
-    return Table(
+    return ProgramTable(
         tuple((name, dtype_of(d), decode_value(s)) for name, d, s in plan["inputs"]),
         tuple((dtype_of(d), decode_value(s)) for d, s in plan["outputs"]),
         tuple(None if r is None else _link(decode_value(r), addresses) for r in plan["rows"]),

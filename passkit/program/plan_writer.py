@@ -17,11 +17,11 @@ from passkit.graph.node import CONSTANT, Entry, Node, var
 from passkit.passes.constant_folding import origin_of, origins
 from passkit.passes.rtcgen import FLAGS, kernel_text
 from passkit.program.plan_cache import FORMAT, constant_arrays, encode_value, plan_path
-from passkit.runtime.native import convolution
+from passkit.runtime.native import convolution_unit
 from passkit.runtime.native.build import kernel_digest
 from passkit.runtime.native.cache import open_cache, put_file, trusted_folder
-from passkit.runtime.program import Program
-from passkit.runtime.table import Row
+from passkit.runtime.program import RuntimeProgram
+from passkit.runtime.table_binder import TableEntry
 from passkit.serial.json import to_json
 from passkit.values.dtype import dtype_of
 
@@ -32,7 +32,7 @@ MAX_FOLDED_BYTES = 4 << 10
 """The largest folded constant that a plan file holds; it has the expressions of larger ones."""
 
 
-def store_plan(key: str, source: Graph, planned: Graph, program: Program) -> None:
+def store_plan(key: str, source: Graph, planned: Graph, program: RuntimeProgram) -> None:
     """Write the plan of a program into the cache; do nothing if a part of it cannot be written.
 
     Args:
@@ -79,7 +79,7 @@ def store_plan(key: str, source: Graph, planned: Graph, program: Program) -> Non
     _write(key, json.dumps(plan).encode())
 
 
-def _without_address(row: Row, libraries: set[str]) -> Row:
+def _without_address(row: TableEntry, libraries: set[str]) -> TableEntry:
     """Return the row of a library call with a key in place of its address.
 
     The key of the convolution library, which the plan needs in the kernel cache, is added to
@@ -88,7 +88,7 @@ def _without_address(row: Row, libraries: set[str]) -> Row:
     if row[0] in ("gemm", "gemm_sum"):
         return (*row[:2], None, *row[3:])
     if row[0] in ("convolution", "window_products"):
-        library = convolution.digest()
+        library = convolution_unit.digest()
         libraries.add(library)
         return (row[0], library, *row[2:])
     return row

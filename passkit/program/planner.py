@@ -16,9 +16,9 @@ from passkit.passes.fusion_hints import nested_hint_options, with_hints_by_name
 from passkit.program.binder import Binder, CallShapes
 from passkit.program.host_steps import warn_of_interpreted
 from passkit.program.planning import planned, run_until_fusion, with_shapes
-from passkit.runtime.assemble import Input, assemble
-from passkit.runtime.interpreted import Interpreted
-from passkit.runtime.program import Program
+from passkit.runtime.assemble import ProgramInput, assemble
+from passkit.runtime.interpreted_runner import InterpretedRunner
+from passkit.runtime.program import RuntimeProgram
 from passkit.runtime.state import State
 from passkit.values.lazy import Lazy
 
@@ -61,7 +61,7 @@ class Planner:
         self.has_outer_context = current() is not None
         self.context = planning_context(source, options, library)
 
-    def plan(self) -> tuple[Graph, Program]:
+    def plan(self) -> tuple[Graph, RuntimeProgram]:
         """Return the planned graph and its program; warn of steps that NumPy interprets.
 
         Raises: CompilerError if a kernel does not compile, or if there is no C++ compiler.
@@ -72,7 +72,7 @@ class Planner:
         warn_of_interpreted(graph, program, self.context.target)
         return graph, program
 
-    def store(self, key: str, graph: Graph, program: Program) -> None:
+    def store(self, key: str, graph: Graph, program: RuntimeProgram) -> None:
         """Store the result of `plan` in the plan cache, under a key from `plan_key`.
 
         Do nothing if it was planned within a context: the key does not tell its options.
@@ -82,13 +82,15 @@ class Planner:
         if not self.has_outer_context:
             store_plan(key, self.source, graph, program)
 
-    def binder(self, program: Program, specialize: Callable[[CallShapes], Program]) -> Binder:
+    def binder(
+        self, program: RuntimeProgram, specialize: Callable[[CallShapes], RuntimeProgram]
+    ) -> Binder:
         """Return what binds the program to shapes, on the device of the target if it has one."""
         if self.context.target.device:
             return on_device.DeviceBinder(program, specialize, self.state)
         return Binder(program.table, specialize, self.state)
 
-    def plan_for_shapes(self, names: list[str], shapes: CallShapes) -> Program:
+    def plan_for_shapes(self, names: list[str], shapes: CallShapes) -> RuntimeProgram:
         """Plan the source graph for known input shapes.
 
         Templates do not apply: they were specified for the loops of the general plan.
@@ -97,16 +99,16 @@ class Planner:
         with self.context.with_options(templates={}):
             return self._assemble(graph, plan_graph(graph))
 
-    def interpreter(self) -> tuple[Graph, Interpreted]:
+    def interpreter(self) -> tuple[Graph, InterpretedRunner]:
         """Return the graph with shapes and dtypes, and the runner that evaluates it in NumPy."""
         names = [self.source.names[n] for n in self.source.inputs]
         with self.context:
             # A user's passes may change what a graph computes.
             graph = self.source if self.context.passes.is_default else run_until_fusion(self.source)
             typed = ApplyPasses(graph, ["InferShape", "InferType"], target="interpret")
-        return typed, Interpreted(graph, self.state, names)
+        return typed, InterpretedRunner(graph, self.state, names)
 
-    def _assemble(self, source: Graph, graph: Graph) -> Program:
+    def _assemble(self, source: Graph, graph: Graph) -> RuntimeProgram:
         """Return the program of a planned graph; the context must be in force."""
         return assemble(
             graph,
@@ -157,7 +159,7 @@ def plan_graph(graph: Graph) -> Graph:
     return planned(graph)
 
 
-def declared_inputs(source: Graph, planned_graph: Graph) -> tuple[Input, ...]:
+def declared_inputs(source: Graph, planned_graph: Graph) -> tuple[ProgramInput, ...]:
     """Return each input of the source graph: its shape as declared and as the plan relies on.
 
     The planned graph may lack some inputs, and knows more of the shapes of the others.
@@ -170,5 +172,5 @@ def declared_inputs(source: Graph, planned_graph: Graph) -> tuple[Input, ...]:
     for node, name in zip(source.inputs, names, strict=True):
         entry = entries[name]
         shape, declared = planned_graph.shape(entry), node.entries[0].shape
-        inputs.append(Input(name, planned_graph.dtype(entry), declared or shape, shape))
+        inputs.append(ProgramInput(name, planned_graph.dtype(entry), declared or shape, shape))
     return tuple(inputs)

@@ -10,8 +10,13 @@ from passkit.program.binder import Binder, CallShapes
 from passkit.program.copying import copy_speed
 from passkit.program.on_device import DeviceBinder
 from passkit.runtime.device.profiling import profile_on_device
-from passkit.runtime.native.feeds import Feeds
-from passkit.runtime.profile import Profile, profile_program, random_feeds, unknown
+from passkit.runtime.native.feeds import FeedChecker
+from passkit.runtime.profile import (
+    ExecutionProfile,
+    profile_program,
+    random_feeds,
+    unknown_copy_time,
+)
 from passkit.values import arguments
 from passkit.values.size import evaluate, symbols_of
 
@@ -29,14 +34,14 @@ def profile_executable(
     named: Mapping[str, Any],
     runs: int,
     copies: bool,
-) -> Profile:
+) -> ExecutionProfile:
     """Measure each step of a call; `passkit.Executable.profile` documents the arguments.
 
     ``binder`` is that of the executable, None if it interprets.
 
     Raises:
         PassError: The executable interprets.
-        FeedError: Feeds do not fit the inputs.
+        FeedError: FeedChecker do not fit the inputs.
         ArgumentError: ``runs`` or ``copies`` has a wrong value.
     """
     program = executable.program
@@ -58,11 +63,11 @@ def profile_executable(
         shapes = binder.last_shapes or _default_shapes(executable)
         feeds = random_feeds([(s.name, s.dtype) for s in executable.inputs], shapes)
     specs = tuple(s.spec for s in executable.inputs)
-    arrays = Feeds(specs, executable.source_graph.unread).repair(feeds, named)
+    arrays = FeedChecker(specs, executable.source_graph.unread).repair(feeds, named)
     specialized, sizes = binder.fit(tuple(a.shape for a in arrays))
     if specialized is not None:
         program = specialized
-    copy_seconds = copy_speed().seconds if copies else unknown
+    copy_seconds = copy_speed().seconds if copies else unknown_copy_time
     if isinstance(binder, DeviceBinder):
         bound = binder.runtime.bind_program(program, sizes, binder.state)
         return profile_on_device(bound, arrays, runs, copy_seconds)

@@ -15,10 +15,10 @@ from passkit.passes.rtcgen import FLAGS, kernel_text
 from passkit.plan.evaluator import Evaluator
 from passkit.program.compiler import compile
 from passkit.program.executable import Executable
-from passkit.runtime.native import convolution
+from passkit.runtime.native import convolution_unit
 from passkit.runtime.native.build import kernel_digest, library_of, reading_from
 from passkit.runtime.native.cache import KernelCache, trusted_folder
-from passkit.runtime.program import Library
+from passkit.runtime.program import LibraryCall
 from passkit.runtime.state import State
 from passkit.serial.json import to_json
 from passkit.values import arguments
@@ -155,8 +155,8 @@ def save(executable: Executable, folder: str | Path) -> None:
     if executable.target.dialect != "cxx":  # a device's kernels are built where it is loaded
         return
     keys = [kernel_digest(kernel_text(k), FLAGS) for k in executable.kernels]
-    if any(isinstance(s, Library) and s.row[0] == "convolution" for s in executable.steps):
-        keys.append(convolution.digest())
+    if any(isinstance(s, LibraryCall) and s.row[0] == "convolution" for s in executable.steps):
+        keys.append(convolution_unit.digest())
     target = KernelCache(trusted_folder(folder / "cache"))
     for key in keys:
         library = library_of(key)

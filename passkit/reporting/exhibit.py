@@ -28,8 +28,8 @@ from passkit.graph.op import FGradient, Op
 from passkit.plan.kernel import RTC
 from passkit.plan.target import target_of
 from passkit.program.planning import planned
-from passkit.runtime.assemble import Input, assemble
-from passkit.runtime.program import Launch, Library, Python
+from passkit.runtime.assemble import ProgramInput, assemble
+from passkit.runtime.program import LaunchStep, LibraryCall, PythonCall
 from passkit.runtime.state import State
 from passkit.serial.text import type_text
 from passkit.values.dtype import dtype_of
@@ -74,11 +74,11 @@ def way(results: Sequence[Entry]) -> Way:
     reader = _read(results[0])
     graph = planned(Graph([reader, *results[1:]]), "CodeGen", target="cpu")
     steps = _steps(graph)
-    if any(isinstance(s, Python) and s.name != reader.node.label for s in steps):
+    if any(isinstance(s, PythonCall) and s.name != reader.node.label for s in steps):
         return Way.NUMPY
-    if any(isinstance(s, Library) for s in steps):
+    if any(isinstance(s, LibraryCall) for s in steps):
         return Way.LIBRARY
-    launches = [s for s in steps if isinstance(s, Launch)]
+    launches = [s for s in steps if isinstance(s, LaunchStep)]
     return Way.FUSED if len(launches) <= 1 else Way.KERNEL
 
 
@@ -136,7 +136,7 @@ def _steps(graph: Graph) -> Sequence[Any]:
     graph = graph.with_attrs(rtc=Annotation("rtc", {n: RTC(k, 0) for n, k in kernels.items()}))
     graph = planned(graph, "PlanMemory", target="cpu")
     inputs = [
-        Input(graph.names[n], graph.dtype(e), graph.shape(e), graph.shape(e))
+        ProgramInput(graph.names[n], graph.dtype(e), graph.shape(e), graph.shape(e))
         for n in graph.inputs
         for e in n.entries
     ]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import asdict
 
-from passkit.runtime.program import Alias, Copy, Launch, Library
+from passkit.runtime.program import AliasStep, CopyStep, LaunchStep, LibraryCall
 from passkit.values.size import Extent, Size, numel
 from passkit.values.units import bytes_text
 from passkit.viz.labels import call_text, type_text
@@ -20,13 +20,15 @@ if TYPE_CHECKING:
     from passkit.plan.group import Decision
     from passkit.plan.kernel import Kernel
     from passkit.program.executable import Executable
-    from passkit.runtime.profile import Profile
-    from passkit.runtime.program import Step
+    from passkit.runtime.profile import ExecutionProfile
+    from passkit.runtime.program import ProgramStep
 
 Fact = dict[str, Any]
 
 
-def facts(run: Executable, profile: Profile | None, sizes: Mapping[str, int]) -> list[Fact]:
+def facts(
+    run: Executable, profile: ExecutionProfile | None, sizes: Mapping[str, int]
+) -> list[Fact]:
     """One fact for each step that does something, in the order of a run; JSON can hold them.
 
     ``sizes`` are the numbers of unknown sizes; bytes that depend on others are None.
@@ -38,21 +40,23 @@ def facts(run: Executable, profile: Profile | None, sizes: Mapping[str, int]) ->
     found = [
         teller.fact(k, step, name)
         for k, (step, name) in enumerate(pairs)
-        if not isinstance(step, Alias)
+        if not isinstance(step, AliasStep)
     ]
     teller.tell_apart(found)
     return found
 
 
 class _Teller:
-    def __init__(self, graph: Graph, profile: Profile | None, sizes: Mapping[str, int]) -> None:
+    def __init__(
+        self, graph: Graph, profile: ExecutionProfile | None, sizes: Mapping[str, int]
+    ) -> None:
         self.graph, self.profile = graph, profile
         self.sight = Sight(graph, {}, sizes)
         self.nodes = {name: node for node, name in graph.names.items()}
         self.home: dict[str, int] = {}
         """The step that computes what is called so, groups opened."""
 
-    def fact(self, k: int, step: Step, name: str) -> Fact:
+    def fact(self, k: int, step: ProgramStep, name: str) -> Fact:
         node = self.nodes.get(name)
         fact: Fact = {"id": k, "name": name or str(step), "step": str(step)}
         fact |= {
@@ -66,7 +70,7 @@ class _Teller:
             row, total = self.profile.rows[k], self.profile.seconds or 1.0
             fact |= {"seconds": row.seconds, "share": row.seconds / total, "bytes": row.nbytes}
             fact |= {"of_copy": row.of_copy, "threads": row.threads, "flops": row.flops}
-        if isinstance(step, Copy) or node is None:
+        if isinstance(step, CopyStep) or node is None:
             return fact | {"kind": "copy", "operators": [], "reads": [], "writes": []}
         fact["kind"] = self.sight.kind(node)
         fact["reads"] = [self._value(e) for e in node.inputs]
@@ -74,15 +78,15 @@ class _Teller:
         fact["operators"] = self._operators(node)
         for each in (name, *(o["name"] for o in fact["operators"])):
             self.home.setdefault(each, k)
-        if isinstance(step, Launch):
+        if isinstance(step, LaunchStep):
             kernel = step.kernel
             fact["kernel"] = {"name": kernel.name, "key": kernel.key}
             fact |= self._plan(node, kernel)
-        elif isinstance(step, Library):
+        elif isinstance(step, LibraryCall):
             fact["routine"] = f"{step.routine} {step.what}"
         return fact
 
-    def _total(self, step: Step) -> int | None:
+    def _total(self, step: ProgramStep) -> int | None:
         found = [self._number(r.nbytes) for r in (*step.reads, *step.writes)]
         return None if None in found else sum(n for n in found if n is not None)
 

@@ -11,7 +11,7 @@ from passkit.reporting.page import page
 
 if TYPE_CHECKING:
     from passkit.program.executable import Executable
-    from passkit.runtime.profile import Profile
+    from passkit.runtime.profile import ExecutionProfile
 
 DRAWING = 20.0
 """Seconds after which a plan is laid out simply."""
@@ -20,7 +20,7 @@ DRAWING = 20.0
 def write_report(
     folder: str | Path,
     run: Executable,
-    profile: Profile | None = None,
+    profile: ExecutionProfile | None = None,
     about: Mapping[str, object] | None = None,
     drawing: float = DRAWING,
 ) -> Path:

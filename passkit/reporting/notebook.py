@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from passkit.program.executable import Executable
     from passkit.reasons.explanation import Explanation
     from passkit.reasons.ranking import Ranking
-    from passkit.runtime.profile import Profile
+    from passkit.runtime.profile import ExecutionProfile
     from passkit.viz.scene import Picture
 
 Bundle = dict[str, str]
@@ -104,7 +104,7 @@ def explanation(shown: Explanation) -> Bundle:
     return {"text/plain": str(shown), "text/html": _table(header, rows)}
 
 
-def profile(shown: Profile) -> Bundle:
+def profile(shown: ExecutionProfile) -> Bundle:
     """Times as a table, a line for each kernel, most time first."""
     total = shown.seconds or 1.0
     rows = [

@@ -18,7 +18,7 @@ from passkit.viz.scene import printable
 
 if TYPE_CHECKING:
     from passkit.program.executable import Executable
-    from passkit.runtime.profile import Profile
+    from passkit.runtime.profile import ExecutionProfile
     from passkit.viz.scene import Picture
 
 HERE = Path(__file__).resolve().parent
@@ -76,7 +76,7 @@ elsewhere. kernels.cpp beside it has their text.</p></noscript>
 
 def page(
     run: Executable,
-    profile: Profile | None,
+    profile: ExecutionProfile | None,
     about: Mapping[str, Any],
     drawing: float = 20.0,
 ) -> str:
@@ -140,7 +140,7 @@ def _called(told: list[dict[str, Any]], ids: list[int]) -> str:
     return names[0] if len(names) == 1 else f"{len(names)} steps: {names[0]} … {names[-1]}"
 
 
-def _copy(profile: Profile | None) -> dict[str, float] | None:
+def _copy(profile: ExecutionProfile | None) -> dict[str, float] | None:
     if profile is None or not any(r.copying for r in profile.rows):
         return None
     from passkit.program.copying import (

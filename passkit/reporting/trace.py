@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from passkit.passes.timing import Timing
-from passkit.runtime.profile import Profile, Row
+from passkit.runtime.profile import ExecutionProfile, StepTime
 
 RUNS, COMPILING = 1, 2
 """The rows of a trace that are called processes: the calls, and the compilation before them."""
 KINDS = {"launch": "kernel", "library": "library", "python": "NumPy", "copy": "copy"}
 
 
-def trace(profile: Profile, passes: Timing | None = None) -> dict[str, Any]:
+def trace(profile: ExecutionProfile, passes: Timing | None = None) -> dict[str, Any]:
     """The runs of a profile as JSON; ``passes`` is the `Timing` of the compilation.
 
     Steps stand in the run that called them, each with its bytes and with how many threads shared
@@ -55,7 +55,7 @@ def _event(
 
 
 def _run(
-    number: int, rows: tuple[Row, ...], spans: tuple[tuple[int, int], ...], start: int
+    number: int, rows: tuple[StepTime, ...], spans: tuple[tuple[int, int], ...], start: int
 ) -> Iterator[dict[str, Any]]:
     begin, end = spans[0][0], sum(spans[-1])
     yield _event(f"run {number}", "run", RUNS, (begin - start) / 1e3, (end - begin) / 1e3)
@@ -69,7 +69,7 @@ def _run(
         yield _event(name, KINDS[kind], RUNS, (at - start) / 1e3, took / 1e3, **args)
 
 
-def _shares(profile: Profile, start: int) -> Iterator[dict[str, Any]]:
+def _shares(profile: ExecutionProfile, start: int) -> Iterator[dict[str, Any]]:
     """What threads did of the steps; thread 0 is the one that called."""
     for s in profile.shares:
         name = profile.rows[s.row].step.partition(" ")[2]

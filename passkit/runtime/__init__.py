@@ -1,1 +1,1 @@
-"""Running graphs: feeds, the NumPy interpreter, and native programs."""
+"""Running graphs: feeds, the NumPy interpreter, native programs and device runtimes."""

@@ -1,4 +1,4 @@
-"""Assembly: the annotations of a planned graph become a `Program`."""
+"""Assembly: a planned graph, with its kernels and storage plan, becomes a `RuntimeProgram`."""
 
 from __future__ import annotations
 
@@ -17,23 +17,24 @@ from passkit.graph.node import CONSTANT, Entry, Node
 from passkit.graph.op import FHostCall, THostLibrary, TLibraryCall
 from passkit.plan.storage import Home, StoragePlan
 from passkit.plan.target import Target
-from passkit.runtime.epilogue import epilogue_of
+from passkit.runtime.epilogue import row_epilogue
 from passkit.runtime.interpret import compute
+from passkit.runtime.native import convolution_unit
 from passkit.runtime.native.launcher import builtin
-from passkit.runtime.native.products import library_name
+from passkit.runtime.native.matrix_products import library_name
 from passkit.runtime.program import (
-    Alias,
-    Copy,
+    AliasStep,
+    ArrayRef,
+    CopyStep,
     FilterGradient,
-    Launch,
-    Library,
-    Product,
-    ProductSum,
-    Program,
-    Python,
-    Ref,
-    Role,
-    Step,
+    LaunchStep,
+    LibraryCall,
+    MatrixProduct,
+    MatrixProductSum,
+    ProgramStep,
+    PythonCall,
+    PythonCallKind,
+    RuntimeProgram,
     constant_array,
 )
 from passkit.runtime.state import State
@@ -41,12 +42,24 @@ from passkit.values.dtype import DType
 from passkit.values.size import Extent, Shape, numel, symbols_of
 
 GEMM = {"float32": "gemm_f32", "float64": "gemm_f64"}
-HALVES = ("float16", "bfloat16")
-"""What only libraries of CUDA devices multiply; elsewhere NumPy does."""
+"""The built-in kernel for matrix products of each dtype."""
+HALF_DTYPES = ("float16", "bfloat16")
+"""Dtypes whose products only CUDA's libraries compute; on other devices NumPy does."""
+
+NestedCompiler = Callable[[Graph], Callable[..., list[Any]]]
+"""Compiles a graph that an operator contains, to a function of arrays by input name."""
 
 
-class Input(NamedTuple):
-    """An input as it was declared, and the shape that the plan relies on."""
+class ProgramInput(NamedTuple):
+    """An input of a program.
+
+    Attributes:
+        name: the name under which a call feeds it.
+        dtype: the element type.
+        declared: the shape as the user declared it.
+        planned: the shape that the plan relies on; sizes that operators require to be equal are
+            one size in it.
+    """
 
     name: str
     dtype: DType
@@ -55,7 +68,7 @@ class Input(NamedTuple):
 
     @property
     def guards(self) -> list[tuple[Extent, Extent, str]]:
-        """The sizes that were taken to be equal, because operators join them."""
+        """The sizes that the plan takes to be equal, with a description for messages."""
         pairs = zip(self.declared, self.planned, strict=True)
         return [
             (a, b, f"input '{self.name}': dimension {k}")
@@ -68,121 +81,141 @@ def assemble(
     graph: Graph,
     state: State,
     target: Target,
-    inputs: Sequence[Input],
-    program: Callable[[Graph], Callable[..., list[Any]]] | None = None,
-) -> Program:
-    """The program of a graph that has "rtc" and "storage".
+    inputs: Sequence[ProgramInput],
+    nested: NestedCompiler | None = None,
+) -> RuntimeProgram:
+    """Build the program of a planned graph.
 
-    ``inputs`` are what a call feeds, in order, also those that no operator is left to read.
+    Args:
+        graph: a graph with the annotations "rtc" (kernels) and "storage" (a `StoragePlan`).
+        state: the values of state variables.
+        target: the target that the graph was planned for.
+        inputs: what a call feeds, in order, including inputs that no operator reads any more.
+        nested: the compiler of graphs that operators contain; None to interpret them.
+
+    Returns:
+        A program with a step for each node, and copies to outputs where they are needed.
     """
-    return _Assembly(graph, state, target, inputs, program).program()
+    return _Assembler(graph, state, target, inputs, nested).program()
 
 
-class _Assembly:
+class _Assembler:
+    """Translates the nodes of one graph into steps."""
+
     def __init__(
         self,
         graph: Graph,
         state: State,
         target: Target,
-        inputs: Sequence[Input],
-        nested: Callable[[Graph], Callable[..., list[Any]]] | None = None,
+        inputs: Sequence[ProgramInput],
+        nested: NestedCompiler | None = None,
     ) -> None:
         self.nested = nested
         self.graph, self.target, self.inputs = graph, target, tuple(inputs)
         names = [i.name for i in inputs]
-        self.fed = [names.index(graph.names[n]) for n in graph.inputs]
+        self.input_positions = [names.index(graph.names[n]) for n in graph.inputs]
         self.storage: StoragePlan = graph.attrs["storage"]
         constants = [n for n in graph.nodes if n.op is not None and n.op.name == "constant"]
         self.constants = [constant_array(n.params["value"]) for n in constants]
         self.first_state = len(self.constants)
         self.constants += [state.memory[n.name] for n in graph.states]
 
-    def program(self) -> Program:
-        g = self.graph
-        found = [(n, s) for n in g.nodes if (s := self.step(n)) is not None]
-        steps, names = with_epilogues([s for _, s in found]), [g.names[n] for n, _ in found]
+    def program(self) -> RuntimeProgram:
+        """Return the program."""
+        graph = self.graph
+        pairs = [(n, s) for n in graph.nodes if (s := self._step(n)) is not None]
+        steps = with_epilogues([step for _, step in pairs])
+        names = [graph.names[node] for node, _ in pairs]
         for copy in self.storage.copies:
-            source, target = self.at(copy.source, copy.entry), self.at(copy.target, copy.entry)
+            source = self._ref_at(copy.source, copy.entry)
+            target = self._ref_at(copy.target, copy.entry)
             if source != target:
-                steps.append(Copy(source, target))
+                steps.append(CopyStep(source, target))
                 names.append("")
-        return Program(
+        return RuntimeProgram(
             inputs=tuple((i.name, i.dtype, i.declared) for i in self.inputs),
-            outputs=tuple((g.dtype(e), g.shape(e)) for e in g.outputs),
+            outputs=tuple((graph.dtype(e), graph.shape(e)) for e in graph.outputs),
             steps=tuple(steps),
-            guards=self.guards(),
+            guards=self._guards(),
             slots=self.storage.slots,
             constants=tuple(self.constants),
             target=self.target,
             names=tuple(names),
         )
 
-    def guards(self) -> tuple[tuple[Extent, Extent, str], ...]:
-        """The equalities that a call checks; not those of an input that a pass took away."""
-        told = symbols_of(n for i in self.inputs for n in i.declared)
-        own = [guard for i in self.inputs for guard in i.guards]
-        found = (*own, *self.graph.attrs.get("shape_guards", ()))
-        return tuple(guard for guard in found if symbols_of(guard[:2]) <= told)
+    def _guards(self) -> tuple[tuple[Extent, Extent, str], ...]:
+        """Return the equalities that a call checks.
 
-    def at(self, place: Any, entry: Entry) -> Ref:
-        """A reference to a storage place, with the shape of what lies there."""
+        Those with a size that no declared input has are left out: a pass removed that input.
+        """
+        declared_sizes = symbols_of(n for i in self.inputs for n in i.declared)
+        input_guards = [guard for i in self.inputs for guard in i.guards]
+        guards = (*input_guards, *self.graph.attrs.get("shape_guards", ()))
+        return tuple(guard for guard in guards if symbols_of(guard[:2]) <= declared_sizes)
+
+    def _ref_at(self, place: Any, entry: Entry) -> ArrayRef:
+        """Return a reference to a place of the storage plan, with the shape of an entry."""
         kind, index = place.home.value, place.index
         if place.home is Home.STATE:
             kind, index = "constant", self.first_state + index
         elif place.home is Home.INPUT:
-            index = self.fed[index]
-        return Ref(kind, index, self.graph.shape(entry), self.graph.dtype(entry))
+            index = self.input_positions[index]
+        return ArrayRef(kind, index, self.graph.shape(entry), self.graph.dtype(entry))
 
-    def ref(self, entry: Entry) -> Ref:
-        """Where an entry lives."""
-        return self.at(self.storage[entry], entry)
+    def _ref(self, entry: Entry) -> ArrayRef:
+        """Return a reference to the storage of an entry."""
+        return self._ref_at(self.storage[entry], entry)
 
-    def step(self, node: Node) -> Step | None:
-        """What a node runs."""
+    def _operands_and_result(self, node: Node) -> tuple[ArrayRef, ...]:
+        return (*map(self._ref, node.inputs), self._ref(node.entries[0]))
+
+    def _dtype(self, node: Node) -> str:
+        return self.graph.dtype(node.entries[0]).name
+
+    def _step(self, node: Node) -> ProgramStep | None:
+        """Return the step of a node; None for variables and constants."""
         if node.op is None or node.op.name == "constant":
             return None
         if all(e in self.storage.aliases for e in node.entries):
-            return Alias(node.label, self.ref(node.entries[0]))
+            return AliasStep(node.label, self._ref(node.entries[0]))
         rtc = self.graph.attrs["rtc"].get(node)
         if rtc is not None and rtc.entry is not None:
-            refs = (*map(self.ref, node.inputs), *map(self.ref, node.entries))
-            return Launch(rtc.kernel, rtc.entry, refs)
-        if TLibraryCall.get(node.op.name) == "gemm" and self.multiplies(self.dtype(node)):
-            return self.gemm(node)
-        if TLibraryCall.get(node.op.name) == "gemm_sum" and self.dtype(node) in GEMM:
-            return self.gemm_sum(node)
-        if TLibraryCall.get(node.op.name) == "convolution" and self.dtype(node) in GEMM:
-            return self.convolution(node)
-        if TLibraryCall.get(node.op.name) == "window_products" and self.dtype(node) == "float32":
-            return self.window_products(node)
-        return self.python(node)
+            refs = (*map(self._ref, node.inputs), *map(self._ref, node.entries))
+            return LaunchStep(rtc.kernel, rtc.entry, refs)
+        call, dtype = TLibraryCall.get(node.op.name), self._dtype(node)
+        if call == "gemm" and self._has_library_products(dtype):
+            return self._gemm(node)
+        if call == "gemm_sum" and dtype in GEMM:
+            return self._gemm_sum(node)
+        if call == "convolution" and dtype in GEMM:
+            return self._convolution(node)
+        if call == "window_products" and dtype == "float32":
+            return self._window_products(node)
+        return self._python_call(node)
 
-    def python(self, node: Node) -> Python:
-        """A step in Python: programs of graphs that the node holds, or NumPy."""
+    def _python_call(self, node: Node) -> PythonCall:
+        """Return the step of a node without kernel and native library call."""
         assert node.op is not None
         if FHostCall.get(node.op.name) is not None and self.nested is not None:
-            role = Role.HOST
+            kind = PythonCallKind.HOST
         elif THostLibrary.get(node.op.name) is not None:
-            role = Role.LIBRARY
+            kind = PythonCallKind.LIBRARY
         else:
-            role = Role.INTERPRETED
-        return Python(
-            node.label,
-            python_function(node, self.nested),
-            tuple(map(self.ref, node.inputs)),
-            tuple(map(self.ref, node.entries)),
-            role,
+            kind = PythonCallKind.INTERPRETED
+        return PythonCall(
+            name=node.label,
+            function=python_function(node, self.nested),
+            reads=tuple(map(self._ref, node.inputs)),
+            writes=tuple(map(self._ref, node.entries)),
+            kind=kind,
         )
 
-    def multiplies(self, dtype: str) -> bool:
-        """Whether a library may have products of a dtype."""
-        return dtype in GEMM or (dtype in HALVES and self.target.device == "cuda")
+    def _has_library_products(self, dtype: str) -> bool:
+        """Return whether a library of the target multiplies matrices of a dtype."""
+        return dtype in GEMM or (dtype in HALF_DTYPES and self.target.device == "cuda")
 
-    def dtype(self, node: Node) -> str:
-        return self.graph.dtype(node.entries[0]).name
-
-    def gemm(self, node: Node) -> Library:
-        """Products of matrices for BLAS."""
+    def _gemm(self, node: Node) -> LibraryCall:
+        """Return the call for a batched matrix product."""
         contract = rules.contraction_of(node)
         assert isinstance(contract, Contract)
         rank = len(contract.batch)
@@ -191,105 +224,129 @@ class _Assembly:
         )
         m, n, k = contract.m, contract.n, contract.k
         flags = contract.transpose_a, contract.transpose_b
-        product = Product(batch_a, batch_b, m, n, k, *flags)
-        refs = (*map(self.ref, node.inputs), self.ref(node.entries[0]))
-        what = f"({numel(contract.batch)}, {m}, {k}) x ({k}, {n})"
+        operation = MatrixProduct(batch_a, batch_b, m, n, k, *flags)
+        refs = self._operands_and_result(node)
+        sizes_text = f"({numel(contract.batch)}, {m}, {k}) x ({k}, {n})"
         flops = 2 * numel(contract.batch) * m * n * k
-        if self.dtype(node) in HALVES:
-            own = self.python(node)
+        dtype = self._dtype(node)
+        if dtype in HALF_DTYPES:
             views = [r.view for r in refs]
-            called = "python", own.function, views[:2], views[2:]
-            return Library("numpy", what, refs, called, flops, product)
-        name = GEMM[self.dtype(node)]
-        places, ints = [r.place for r in refs], tuple(map(int, flags))
-        row = ("gemm", name, builtin(name), places, batch_a, batch_b, m, n, k, ints)
-        by = library_name(m, n, k, *flags, name == "gemm_f32")
-        return Library(by, what, refs, row, flops, product)
+            python_row = "python", self._python_call(node).function, views[:2], views[2:]
+            return LibraryCall("numpy", sizes_text, refs, python_row, flops, operation)
+        kernel = GEMM[dtype]
+        row = (
+            "gemm",
+            kernel,
+            builtin(kernel),
+            [r.place for r in refs],
+            batch_a,
+            batch_b,
+            m,
+            n,
+            k,
+            tuple(map(int, flags)),
+        )
+        routine = library_name(m, n, k, *flags, kernel == "gemm_f32")
+        return LibraryCall(routine, sizes_text, refs, row, flops, operation)
 
-    def gemm_sum(self, node: Node) -> Library:
-        """A sum of products of matrices, which BLAS adds up in place."""
-        flips = node.params["transpose_a"], node.params["transpose_b"]
+    def _gemm_sum(self, node: Node) -> LibraryCall:
+        """Return the call for a sum of matrix products, which BLAS accumulates in the result."""
+        flags = node.params["transpose_a"], node.params["transpose_b"]
         m, n = self.graph.shape(node.entries[0])
-        steps = [self.graph.shape(e)[0 if flips[0] else 1] for e in node.inputs[::2]]
-        name = GEMM[self.dtype(node)]
-        refs = (*map(self.ref, node.inputs), self.ref(node.entries[0]))
-        flags = tuple(map(int, flips))
-        places = [r.place for r in refs]
-        row = ("gemm_sum", name, builtin(f"{name}_sum"), places, m, n, steps, flags)
-        total = sum(steps[1:], steps[0])
-        what = f"{len(steps)} products, ({m}, {total}) x ({total}, {n}) in all"
-        by = library_name(m, n, steps[0], *flips, name == "gemm_f32")
-        parts = (Product((), (), m, n, k, *flips) for k in steps)
-        return Library(by, what, refs, row, 2 * m * n * total, ProductSum(tuple(parts)))
+        inner_sizes = [self.graph.shape(e)[0 if flags[0] else 1] for e in node.inputs[::2]]
+        kernel = GEMM[self._dtype(node)]
+        refs = self._operands_and_result(node)
+        row = (
+            "gemm_sum",
+            kernel,
+            builtin(f"{kernel}_sum"),
+            [r.place for r in refs],
+            m,
+            n,
+            inner_sizes,
+            tuple(map(int, flags)),
+        )
+        total = sum(inner_sizes[1:], inner_sizes[0])
+        sizes_text = f"{len(inner_sizes)} products, ({m}, {total}) x ({total}, {n}) in all"
+        routine = library_name(m, n, inner_sizes[0], *flags, kernel == "gemm_f32")
+        products = tuple(MatrixProduct((), (), m, n, k, *flags) for k in inner_sizes)
+        operation = MatrixProductSum(products)
+        return LibraryCall(routine, sizes_text, refs, row, 2 * m * n * total, operation)
 
-    def convolution(self, node: Node) -> Library:
-        """A convolution for oneDNN, or for BLAS by its windows."""
-        from passkit.runtime.native import convolution  # few programs have one
-
+    def _convolution(self, node: Node) -> LibraryCall:
+        """Return the call for a convolution; binding selects its kernel."""
         c = rules.contraction_of(node)
         assert isinstance(c, Convolution)
-        refs = (*map(self.ref, node.inputs), self.ref(node.entries[0]))
-        constant = node.inputs[1].node.op is CONSTANT
-        itemsize = self.graph.dtype(node.entries[0]).nbytes
-        places = [r.place for r in refs]
+        refs = self._operands_and_result(node)
         (result,) = node.entries
-        only = result in self.graph.outputs and not self.graph.users.get(result)
-        stream = max(1, self.target.stream_apart) if only else 0
-        head = "convolution", convolution.entry(), itemsize, places, tuple(c)
-        row = (*head, constant, stream, None)
-        what = f"{(c.batch, *c.size, c.channels)} -> {c.filters}"
-        turns = numel(c.window) * (c.channels // c.groups)
-        flops = 2 * c.batch * numel(c.result) * c.filters * turns
-        return Library("convolution", what, refs, row, flops, c)
+        is_output_only = result in self.graph.outputs and not self.graph.users.get(result)
+        row = (
+            "convolution",
+            convolution_unit.entry(),
+            self.graph.dtype(result).nbytes,
+            [r.place for r in refs],
+            tuple(c),
+            node.inputs[1].node.op is CONSTANT,
+            max(1, self.target.stream_apart) if is_output_only else 0,
+            None,
+        )
+        sizes_text = f"{(c.batch, *c.size, c.channels)} -> {c.filters}"
+        terms = numel(c.window) * (c.channels // c.groups)
+        flops = 2 * c.batch * numel(c.result) * c.filters * terms
+        return LibraryCall("convolution", sizes_text, refs, row, flops, c)
 
-    def window_products(self, node: Node) -> Library:
-        """The gradient of a filter for oneDNN, or for BLAS by windows."""
-        from passkit.runtime.native import convolution  # few programs have one
-
+    def _window_products(self, node: Node) -> LibraryCall:
+        """Return the call for the gradient of a convolution's filters."""
         c = rules.contraction_of(node)
         assert isinstance(c, Convolution)
-        refs = (*map(self.ref, node.inputs), self.ref(node.entries[0]))
-        row = ("window_products", convolution.entry(), [r.place for r in refs], tuple(c))
-        what = f"{(*c.window, c.channels, c.filters)} of {(c.batch, *c.result)} windows"
+        refs = self._operands_and_result(node)
+        places = [r.place for r in refs]
+        row = ("window_products", convolution_unit.entry(), places, tuple(c))
+        shape_text = f"{(*c.window, c.channels, c.filters)} of {(c.batch, *c.result)} windows"
         flops = 2 * c.batch * numel(c.result) * c.filters * numel(c.window) * c.channels
-        return Library("convolution", what, refs, row, flops, FilterGradient(c))
+        return LibraryCall("convolution", shape_text, refs, row, flops, FilterGradient(c))
 
 
-def with_epilogues(steps: Sequence[Step]) -> list[Step]:
-    """Let convolutions run the kernels behind them row by row, where these can be run so.
+def with_epilogues(steps: Sequence[ProgramStep]) -> list[ProgramStep]:
+    """Attach to each convolution the kernel after it as an epilogue, where that is possible.
 
-    A kernel that stores over what the convolution reads is left to run by itself.
+    A kernel that writes to an array that the convolution reads stays a step of its own. The kernel
+    remains in the list of steps; binding leaves out its launch.
     """
-    joined = list(steps)
+    merged = list(steps)
     for k, (step, following) in enumerate(pairwise(steps)):
-        if not isinstance(step, Library) or step.row[0] != "convolution":
+        if not isinstance(step, LibraryCall) or step.row[0] != "convolution":
             continue
-        if not isinstance(following, Launch):
+        if not isinstance(following, LaunchStep):
             continue
         sources = {r.place for r in step.reads}
         if sources & {r.place for r in following.writes}:
             continue
-        epilogue = epilogue_of(following, step.refs[-1])
+        epilogue = row_epilogue(following, step.refs[-1])
         if epilogue is not None:
-            joined[k] = evolve(step, row=(*step.row[:-1], tuple(epilogue)))
-    return joined
+            merged[k] = evolve(step, row=(*step.row[:-1], tuple(epilogue)))
+    return merged
 
 
-def python_function(
-    node: Node, nested: Callable[[Graph], Callable[..., list[Any]]] | None = None
-) -> Callable[..., None]:
-    """A function of sizes, input arrays and result arrays that fills the results by NumPy.
+def python_function(node: Node, nested: NestedCompiler | None = None) -> Callable[..., None]:
+    """Return a function that evaluates a node in Python.
 
-    An operator that holds graphs runs them as ``nested`` makes programs of them.
+    Args:
+        node: the node.
+        nested: the compiler of graphs that the operator contains; None to interpret them.
+
+    Returns:
+        ``function(sizes, inputs, outputs)``, which takes the values of unknown sizes and the input
+        arrays, and fills the output arrays.
     """
     assert node.op is not None
-    held = FHostCall.get(node.op.name) is not None and nested is not None
-    running = rules.call(FHostCall, node, node, nested) if held else None
+    runs_programs = FHostCall.get(node.op.name) is not None and nested is not None
+    host_call = rules.call(FHostCall, node, node, nested) if runs_programs else None
 
     def run(sizes: Mapping[str, int], inputs: list[Any], outputs: list[Any]) -> None:
         with np.errstate(all="ignore"):
-            found = running(*inputs) if running is not None else compute(node, inputs, sizes)
-        for target, value in zip(outputs, found, strict=True):
-            target[...] = value
+            results = host_call(*inputs) if host_call is not None else compute(node, inputs, sizes)
+        for output, result in zip(outputs, results, strict=True):
+            output[...] = result
 
     return run

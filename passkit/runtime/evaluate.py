@@ -1,7 +1,7 @@
-"""Kernel expressions in NumPy: what each one means, on whole arrays at once.
+"""Evaluation of kernel expressions in NumPy, on entire arrays at once.
 
 Every operation rounds to its dtype. Transcendental functions of floats below 64 bits are computed
-in float64 and rounded once, so that they are nearly always correctly rounded.
+in float64 and rounded once, so that nearly all results are correctly rounded.
 """
 
 from __future__ import annotations
@@ -20,32 +20,32 @@ from passkit.values.lazy import Lazy
 from passkit.values.size import evaluate as evaluate_size
 
 if TYPE_CHECKING:
-    from passkit.runtime import incomplete, special
+    from passkit.runtime import incomplete_functions, special_functions
 else:
-    incomplete = Lazy("passkit.runtime.incomplete")
-    special = Lazy("passkit.runtime.special")
+    incomplete_functions = Lazy("passkit.runtime.incomplete_functions")
+    special_functions = Lazy("passkit.runtime.special_functions")
 
 Array = Any
 
 
 def cast_array(x: Array, dtype: DType) -> Array:
-    """``x`` converted: float to integer saturates, NaN gives 0, to bool is ``!= 0``."""
+    """Convert an array: floats to integers saturate and NaN becomes 0; to bool is ``!= 0``."""
     x = np.asarray(x)
     if x.dtype == dtype.numpy:
         return x
     if dtype.kind not in "iu" or x.dtype.kind in "biu":
         return x.astype(dtype.numpy)
     limits = np.iinfo(dtype.numpy)
-    whole = np.trunc(x.astype(np.float64))
-    top = math.ldexp(1.0, limits.max.bit_length())  # one above the largest, and exact
-    inside = (whole > limits.min) & (whole < top)
-    out = np.where(inside, whole, 0).astype(dtype.numpy)
-    out = np.where(whole >= top, limits.max, out)
-    return np.where(whole <= limits.min, limits.min, out).astype(dtype.numpy)
+    truncated = np.trunc(x.astype(np.float64))
+    top = math.ldexp(1.0, limits.max.bit_length())  # the largest plus one, which is exact
+    inside = (truncated > limits.min) & (truncated < top)
+    out = np.where(inside, truncated, 0).astype(dtype.numpy)
+    out = np.where(truncated >= top, limits.max, out)
+    return np.where(truncated <= limits.min, limits.min, out).astype(dtype.numpy)
 
 
-def _each(f: Callable[[float], float]) -> Callable[[Array], Array]:
-    """``f`` of every element, for functions that NumPy lacks."""
+def _elementwise(f: Callable[[float], float]) -> Callable[[Array], Array]:
+    """Return a function of arrays that applies ``f`` to every element."""
 
     def apply(x: Array) -> Array:
         flat = np.ascontiguousarray(x, np.float64).reshape(-1)
@@ -64,7 +64,7 @@ def _rsqrt(x: Array) -> Array:
 
 
 def _neighbour(short: str, *x: Array) -> Array:
-    """The next float of 16 bits, of numbers that are held in wider ones."""
+    """Return ``nextafter`` of floats of 16 bits, which are passed and returned in wider ones."""
     wide, narrow = np.asarray(x[0]).dtype, dtype_of(short).numpy
     return np.asarray(np.nextafter(*(np.asarray(v).astype(narrow) for v in x))).astype(wide)
 
@@ -74,12 +74,12 @@ def _ldexp(x: Array, n: Array) -> Array:
 
 
 def _pow(x: Array, y: Array) -> Array:
-    """C's ``pow``, also for an exponent that all elements share.
+    """Return C's ``pow``, also where all elements have the same exponent.
 
-    NumPy computes ``power(x, 0.5)`` as a square root where one exponent is spread over an array:
-    then -inf gives NaN instead of inf, and -0 gives -0 instead of 0. It squares and divides for the
-    exponents 2 and -1, whose last bit differs. So each element gets an exponent of its own here,
-    and there are at least two, as one element counts as spread out.
+    For an exponent that is broadcast NumPy computes ``power(x, 0.5)`` as a square root, which
+    returns NaN instead of inf for -inf and -0 instead of 0 for -0; for the exponents 2 and -1 it
+    multiplies and divides, which differs in the last bit. So the exponents are an array of the same
+    size here, with at least two elements, since NumPy treats a single one as broadcast.
     """
     x, y = np.broadcast_arrays(x, y)
     count = max(x.size, 2)
@@ -88,7 +88,7 @@ def _pow(x: Array, y: Array) -> Array:
 
 
 def _whole_power(x: Array, n: Array) -> Array:
-    """Wraps; 1 and -1 to a negative power are whole, all else is 0 then."""
+    """Return integer powers, which wrap; negative powers are 0 except those of 1 and -1."""
     positive = np.power(x, np.maximum(n, 0))
     if np.asarray(x).dtype.kind == "u":
         return positive
@@ -97,49 +97,43 @@ def _whole_power(x: Array, n: Array) -> Array:
 
 
 SPECIAL = ("lgamma", "tgamma", "digamma", "trigamma", "erfinv", "erfcinv")
-"""Functions that NumPy lacks, in a module of their own."""
+"""Functions of `special_functions`, which is imported when one is called."""
 
 
 def _special(name: str) -> Callable[..., Array]:
-    return lambda *args: getattr(special, name)(*args)
+    return lambda *args: getattr(special_functions, name)(*args)
 
 
 INCOMPLETE = ("igamma", "igammac", "betainc", "zeta")
-"""Functions that are sums of as many terms as their arguments ask for, in another module."""
+"""Functions of `incomplete_functions`, which is imported when one is called."""
 
 
 def _incomplete(name: str) -> Callable[..., Array]:
-    return lambda *args: getattr(incomplete, name)(*args)
+    return lambda *args: getattr(incomplete_functions, name)(*args)
 
 
-# name: the function of float64 arrays
 IN_DOUBLE: dict[str, Callable[..., Array]] = {
-    **{
-        name: getattr(np, name)
-        for name in [
-            "exp",
-            "exp2",
-            "expm1",
-            "log",
-            "log2",
-            "log10",
-            "log1p",
-            "sin",
-            "cos",
-            "tan",
-            "sinh",
-            "cosh",
-            "tanh",
-        ]
-    },
+    "exp": np.exp,
+    "exp2": np.exp2,
+    "expm1": np.expm1,
+    "log": np.log,
+    "log2": np.log2,
+    "log10": np.log10,
+    "log1p": np.log1p,
+    "sin": np.sin,
+    "cos": np.cos,
+    "tan": np.tan,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "tanh": np.tanh,
     "asin": np.arcsin,
     "acos": np.arccos,
     "atan": np.arctan,
     "asinh": np.arcsinh,
     "acosh": np.arccosh,
     "atanh": np.arctanh,
-    "erf": _each(math.erf),
-    "erfc": _each(math.erfc),
+    "erf": _elementwise(math.erf),
+    "erfc": _elementwise(math.erfc),
     "sigmoid": _sigmoid,
     "rsqrt": _rsqrt,
     "cbrt": np.cbrt,
@@ -149,7 +143,7 @@ IN_DOUBLE: dict[str, Callable[..., Array]] = {
     **{name: _special(name) for name in SPECIAL},
     **{name: _incomplete(name) for name in INCOMPLETE},
 }
-# name: the function that is exact in every dtype
+"""Functions that are computed in float64 and rounded once, by name."""
 EXACT: dict[str, Callable[..., Array]] = {
     "sqrt": np.sqrt,
     "floor": np.floor,
@@ -173,10 +167,11 @@ EXACT: dict[str, Callable[..., Array]] = {
     "philox_low": lambda *x: philox(*x)[0],
     "philox_high": lambda *x: philox(*x)[1],
 }
+"""Functions that are exact in every dtype, by name."""
 
 
 def _quotient(a: Array, b: Array) -> Array:
-    """Integer division toward zero; by zero it is 0, and the lowest by -1 wraps."""
+    """Divide integers toward zero; x / 0 is 0, and the lowest integer by -1 wraps."""
     floor = np.floor_divide(a, b)
     if np.asarray(a).dtype.kind != "i":
         return floor
@@ -211,16 +206,22 @@ UNARY: dict[str, Callable[[Array], Array]] = {"-": np.negative, "~": np.invert}
 
 
 def call_array(name: str, dtype: DType, *args: Array) -> Array:
-    """The dialect function ``name`` of arrays of ``dtype``.
+    """Call a function of the kernel language on arrays.
 
-    Raises: CodeGenError for a name that has no meaning here.
+    Args:
+        name: the name of the function.
+        dtype: the dtype of the result.
+        args: the arrays.
+
+    Raises:
+        CodeGenError: There is no function of that name.
     """
     exact = EXACT.get(name)
     if exact is not None:
         return exact(*args)
     function = IN_DOUBLE.get(VARIANTS.get(name, name))
     if function is None:
-        raise CodeGenError(f"function {name!r} is not known; {nearest(name, [*EXACT, *IN_DOUBLE])}")
+        raise CodeGenError(f"there is no function {name!r}; {nearest(name, [*EXACT, *IN_DOUBLE])}")
     wide = [np.asarray(a, np.float64) for a in args]
     return np.asarray(function(*wide)).astype(dtype.numpy)
 
@@ -231,51 +232,68 @@ def evaluate(
     buffers: Mapping[str, Array] | None = None,
     sizes: Mapping[str, int] | None = None,
 ) -> Array:
-    """The value of an expression: an array of whatever shape its variables broadcast to.
+    """Evaluate an expression.
 
-    ``values`` are the variables, ``buffers`` what loads read (one-dimensional), ``sizes`` the
-    symbols of extents. The arms of a Select load only where they are chosen.
+    Args:
+        expr: the expression.
+        values: the arrays of its variables, by name.
+        buffers: the one-dimensional arrays that it loads from, by name.
+        sizes: the values of symbolic sizes, by name.
 
-    Raises: CodeGenError for a load outside of its buffer or an unknown name.
+    Returns:
+        An array of the shape that the variables broadcast to. The operands of a Select load only
+        where they are selected.
+
+    Raises:
+        CodeGenError: A load is out of bounds, or a variable, buffer or function does not exist.
     """
     with np.errstate(all="ignore"):
-        return Evaluation(values or {}, buffers or {}, sizes or {}).run(expr)
+        return ExpressionEvaluator(values or {}, buffers or {}, sizes or {}).run(expr)
 
 
-class Evaluation:
-    """Evaluates expressions by a stack of what is to do, so that their depth does not matter."""
+class ExpressionEvaluator:
+    """Evaluates expressions with an explicit stack, so that their depth is not limited.
+
+    Args:
+        values: the arrays of variables, by name.
+        buffers: the one-dimensional arrays that loads read, by name.
+        sizes: the values of symbolic sizes, by name.
+    """
 
     def __init__(
         self, values: Mapping[str, Array], buffers: Mapping[str, Array], sizes: Mapping[str, int]
     ) -> None:
         self.values, self.buffers, self.sizes = values, buffers, sizes
-        self.done: list[Array] = []
-        self.todo: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
+        self.results: list[Array] = []
+        self.tasks: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
 
     def run(self, expr: Expr, active: Array = None) -> Array:
-        """The value where ``active`` holds (None: everywhere), elsewhere anything."""
-        self.todo.append((self.visit, (expr, active)))
-        while self.todo:
-            step, args = self.todo.pop()
+        """Return the value of an expression where the mask ``active`` holds, None for everywhere.
+
+        Elsewhere the elements are unspecified.
+        """
+        self.tasks.append((self.visit, (expr, active)))
+        while self.tasks:
+            step, args = self.tasks.pop()
             step(*args)
-        return self.done.pop()
+        return self.results.pop()
 
     def visit(self, x: Expr, active: Array) -> None:
-        """Plan the evaluation of ``x`` where ``active`` holds (None: everywhere)."""
+        """Push the tasks that evaluate ``x`` where a mask holds, None for everywhere."""
         match x:
             case Const():
-                self.done.append(x.value)
+                self.results.append(x.value)
             case Var(name):
                 if name not in self.values:
                     raise CodeGenError(
                         f"variable {name!r} has no value; {nearest(name, self.values)}"
                     )
-                self.done.append(self.values[name])
+                self.results.append(self.values[name])
             case SizeOf(size):
-                self.done.append(np.int64(evaluate_size(size, self.sizes)))
+                self.results.append(np.int64(evaluate_size(size, self.sizes)))
             case Select(condition, a, b):
-                self.todo.append((self.choose, (a, b, active)))
-                self.todo.append((self.visit, (condition, active)))
+                self.tasks.append((self.choose, (a, b, active)))
+                self.tasks.append((self.visit, (condition, active)))
             case Load(buffer, at, _):
                 self.plan((at,), active, self.load(buffer, active))
             case Unary(op, a):
@@ -287,28 +305,28 @@ class Evaluation:
             case Call(name, args, dtype):
                 self.plan(args, active, lambda *v: call_array(name, dtype, *v))
             case _:
-                raise CodeGenError(f"{type(x).__name__} is no expression that can be evaluated")
+                raise CodeGenError(f"an expression of type {type(x).__name__} cannot be evaluated")
 
     def plan(self, args: tuple[Expr, ...], active: Array, function: Callable[..., Array]) -> None:
-        """Plan a function of the values of ``args``."""
-        self.todo.append((self.apply, (function, len(args))))
-        self.todo.extend((self.visit, (a, active)) for a in reversed(args))
+        """Push the tasks that apply a function to the values of ``args``."""
+        self.tasks.append((self.apply, (function, len(args))))
+        self.tasks.extend((self.visit, (a, active)) for a in reversed(args))
 
     def apply(self, function: Callable[..., Array], count: int) -> None:
-        """Put the function's value in the place of its arguments', which are done."""
-        args = self.done[len(self.done) - count :]
-        del self.done[len(self.done) - count :]
-        self.done.append(function(*args))
+        """Replace the last ``count`` results by the function of them."""
+        args = self.results[len(self.results) - count :]
+        del self.results[len(self.results) - count :]
+        self.results.append(function(*args))
 
     def choose(self, a: Expr, b: Expr, active: Array) -> None:
-        """Plan the arms of a Select whose condition is done."""
-        condition = np.asarray(self.done.pop())
-        self.todo.append((self.apply, (lambda x, y: np.where(condition, x, y), 2)))
-        for arm, chosen in ((b, ~condition), (a, condition)):
-            self.todo.append((self.visit, (arm, chosen if active is None else chosen & active)))
+        """Push the tasks for the operands of a Select; its condition is the last result."""
+        condition = np.asarray(self.results.pop())
+        self.tasks.append((self.apply, (lambda x, y: np.where(condition, x, y), 2)))
+        for operand, mask in ((b, ~condition), (a, condition)):
+            self.tasks.append((self.visit, (operand, mask if active is None else mask & active)))
 
     def load(self, buffer: str, active: Array) -> Callable[[Array], Array]:
-        """A function that fetches the elements at an index, those that are ``active``."""
+        """Return a function that loads the elements at an index, checked where ``active`` holds."""
         if buffer not in self.buffers:
             raise CodeGenError(f"buffer {buffer!r} does not exist; {nearest(buffer, self.buffers)}")
         data = self.buffers[buffer]
@@ -317,8 +335,8 @@ class Evaluation:
             index = np.asarray(index)
             if active is not None:
                 index = np.where(active, index, 0)
-            needed = index if active is None else index[np.broadcast_to(active, index.shape)]
-            outside = needed[(needed < 0) | (needed >= data.size)]
+            checked = index if active is None else index[np.broadcast_to(active, index.shape)]
+            outside = checked[(checked < 0) | (checked >= data.size)]
             if outside.size:
                 raise CodeGenError(
                     f"a load reads element {outside.flat[0]} of '{buffer}', which has {data.size}"

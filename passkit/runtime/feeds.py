@@ -1,4 +1,4 @@
-"""What a call feeds: arrays by name, checked against a graph's inputs; the sizes found in them."""
+"""Feeds of a call: checks against the inputs of a graph, and unknown sizes from their shapes."""
 
 from __future__ import annotations
 
@@ -16,63 +16,82 @@ from passkit.values.size import Extent, Shape, Size, evaluate, solved
 
 
 def signature(dtype: DType | None, shape: Shape | None) -> str:
-    """A dtype and shape as messages show them: ``float32[?, 784]``."""
+    """Return a dtype and shape as text for messages.
+
+    Sizes without a name are question marks.
+
+    >>> from passkit.values.dtype import float32
+    >>> signature(float32, (3, 784))
+    'float32[3, 784]'
+    """
     if shape is None:
         return f"{dtype or '?'}[…]"
-    return f"{dtype or '?'}[{', '.join(map(_shown, shape))}]"
+    return f"{dtype or '?'}[{', '.join(map(_extent_text, shape))}]"
 
 
-def _shown(n: Extent) -> str:
-    """An extent; one that the user left open is a question mark."""
+def _extent_text(n: Extent) -> str:
+    """Return an extent as text; one that the user gave as None is a question mark."""
     return "?" if isinstance(n, Size) and "." in str(n) else str(n)
 
 
 def as_array(value: Any, dtype: DType | None) -> Any:
-    """``value`` as an array; Python numbers and lists take the wanted dtype if no kind is lost."""
+    """Return a value as an array.
+
+    Python numbers and lists are converted to ``dtype`` unless that loses information: integers
+    become floats, not the reverse. Arrays keep their dtype.
+    """
     if isinstance(value, (np.ndarray, np.generic)):
         return np.asarray(value)
-    found = np.asarray(value)
-    if hasattr(value, "dtype") or dtype is None or found.dtype.kind not in "biuf":
-        return found
-    weak = "biuf".index(found.dtype.kind) <= "biuf".index(dtype.kind) or found.size == 0
-    if not weak and not (found.dtype.kind in "iu" and dtype.is_integer):
-        return found
-    if dtype.is_integer and found.size:
+    array = np.asarray(value)
+    if hasattr(value, "dtype") or dtype is None or array.dtype.kind not in "biuf":
+        return array
+    weak = "biuf".index(array.dtype.kind) <= "biuf".index(dtype.kind) or array.size == 0
+    if not weak and not (array.dtype.kind in "iu" and dtype.is_integer):
+        return array
+    if dtype.is_integer and array.size:
         limits = np.iinfo(dtype.numpy)
-        if found.min() < limits.min or found.max() > limits.max:
-            return found
-    return found.astype(dtype.numpy)
+        if array.min() < limits.min or array.max() > limits.max:
+            return array
+    return array.astype(dtype.numpy)
 
 
 def check_feed(name: str, dtype: DType | None, shape: Shape | None, value: Any) -> Any:
-    """``value`` as an array that fits the input ``name``.
+    """Return a value as an array that matches an input.
 
-    Raises: FeedError saying what is needed, what was given, and how to convert it.
+    Args:
+        name: the name of the input, for messages.
+        dtype: its dtype, None for any.
+        shape: its shape, None for any.
+        value: what the caller feeds.
+
+    Raises:
+        FeedError: The value does not match; the message says what is needed, what was passed and
+            how to convert it.
     """
-    wanted = signature(dtype, shape)
+    needed = signature(dtype, shape)
     arguments.unmasked(f"input '{name}'", value)
     try:
         array = as_array(value, dtype)
     except (ValueError, TypeError) as error:
-        given = arguments.shown(value)
-        raise FeedError(f"input '{name}' needs {wanted}, got {given}: {error}") from None
+        text = arguments.shown(value)
+        raise FeedError(f"input '{name}' needs {needed}, got {text}: {error}") from None
     try:
-        found = dtype_of(array.dtype)
+        array_dtype = dtype_of(array.dtype)
     except DTypeError:
-        raise FeedError(f"input '{name}' needs {wanted}, got elements of {array.dtype}") from None
-    got = signature(found, array.shape)
-    if dtype is not None and found is not dtype:
-        raise FeedError(f"input '{name}' needs {wanted}, got {got}; x.astype('{dtype}')")
-    array = array.astype(found.numpy, copy=False)  # the other byte order, if it had that
+        raise FeedError(f"input '{name}' needs {needed}, got elements of {array.dtype}") from None
+    got = signature(array_dtype, array.shape)
+    if dtype is not None and array_dtype is not dtype:
+        raise FeedError(f"input '{name}' needs {needed}, got {got}; x.astype('{dtype}')")
+    array = array.astype(array_dtype.numpy, copy=False)  # to the native byte order
     if shape is None:
         return array
     if len(shape) != array.ndim:
         raise FeedError(
-            f"input '{name}' needs {wanted}, got {got}; reshape it to rank {len(shape)}"
+            f"input '{name}' needs {needed}, got {got}; reshape it to rank {len(shape)}"
         )
-    for k, (n, found_n) in enumerate(zip(shape, array.shape, strict=True)):
-        if isinstance(n, int) and n != found_n:
-            raise FeedError(f"input '{name}' needs {wanted}, got {got}; axis {k} must be {n} long")
+    for k, (n, actual) in enumerate(zip(shape, array.shape, strict=True)):
+        if isinstance(n, int) and n != actual:
+            raise FeedError(f"input '{name}' needs {needed}, got {got}; axis {k} must be {n} long")
     return array
 
 
@@ -81,23 +100,29 @@ def check_feeds(
     feeds: Mapping[str, Any],
     unread: Collection[str] = (),
 ) -> dict[str, Any]:
-    """All feeds as arrays, by name, in the order of the inputs; those of ``unread`` are left out.
+    """Return all feeds as arrays by name, in the order of the inputs.
 
-    Raises: FeedError for one that is missing or unknown, naming the nearest.
+    Args:
+        inputs: name, dtype and shape of each input.
+        feeds: what the caller feeds, by name.
+        unread: names that a call may feed as well; their values are ignored.
+
+    Raises:
+        FeedError: A feed is missing, unknown or does not match its input.
     """
     inputs = list(inputs)
-    known = [name for name, _, _ in inputs]
+    names = [name for name, _, _ in inputs]
     if not isinstance(feeds, Mapping):
         raise FeedError(f"feeds must map names to arrays, got {type(feeds).__name__}")
     for name in feeds:
-        if name not in known and name not in unread:
-            hint = nearest(str(name), known) if known else "the graph has no inputs"
+        if name not in names and name not in unread:
+            hint = nearest(str(name), names) if names else "the graph has no inputs"
             raise FeedError(f"there is no input {name!r}; {hint}")
     for name, dtype, shape in inputs:
         if name not in feeds:
             raise FeedError(
                 f"input '{name}' is missing: it needs {signature(dtype, shape)}; got "
-                f"{', '.join(map(repr, feeds)) or 'no feeds'}{arguments.twin_hint(name, known)}"
+                f"{', '.join(map(repr, feeds)) or 'no feeds'}{arguments.twin_hint(name, names)}"
             )
     return {name: check_feed(name, dtype, shape, feeds[name]) for name, dtype, shape in inputs}
 
@@ -105,73 +130,94 @@ def check_feeds(
 def bind_sizes(
     inputs: Iterable[tuple[str, Shape | None, tuple[int, ...]]],
     what: str = "input",
-    known: Mapping[str, int] = MappingProxyType({}),
+    known_sizes: Mapping[str, int] = MappingProxyType({}),
 ) -> dict[str, int]:
-    """The values that unknown extents have, from (name, declared shape, actual shape) of inputs.
+    """Return the values of unknown sizes from the shapes of arrays.
 
-    One that stands nowhere by itself, and is not ``known``, is what makes an extent right that is
-    made of it: ``2*n``. It has no value where no extent tells it, as ``n + m`` alone.
+    A size that is no extent by itself is solved from an expression with it, such as ``2*n``. It has
+    no value if no extent determines it, as in ``n + m`` alone.
 
-    Raises: FeedError when two inputs need different values, naming both; when an extent that is
-    made of others is another one.
+    Args:
+        inputs: name, declared shape and actual shape of each array.
+        what: what the arrays are, for messages.
+        known_sizes: values of other sizes, from which expressions may be solved.
+
+    Raises:
+        FeedError: Two arrays need different values of a size, or an expression has another value
+            than its extent.
     """
-    return _Binding(inputs, what, known).sizes
+    return _SizeSolver(inputs, what, known_sizes).sizes
 
 
 def all_sizes(
     inputs: Iterable[tuple[str, Shape | None, tuple[int, ...]]],
 ) -> dict[str, int]:
-    """The same of all inputs of a program. Raises: FeedError where one has no value, too."""
-    found = _Binding(inputs, "input", {})
-    for name, k, n, number in found.made:
-        lacking = " and ".join(sorted(n.symbols - found.sizes.keys()))
+    """Return the values of all unknown sizes of a program's inputs.
+
+    Args:
+        inputs: name, declared shape and actual shape of each input.
+
+    Raises:
+        FeedError: As for `bind_sizes`, or the shapes do not determine a size.
+    """
+    solver = _SizeSolver(inputs, "input", {})
+    for name, k, n, number in solver.unsolved:
+        open_sizes = " and ".join(sorted(n.symbols - solver.sizes.keys()))
         raise FeedError(
             f"input '{name}' has {number} at axis {k}, where the size {n} stands, which does not "
-            f"tell {lacking}, and no other input does; declare that extent by a name of its own"
+            f"determine {open_sizes}, and no other input does; declare that extent by a name of "
+            "its own"
         )
-    return found.sizes
+    return solver.sizes
 
 
-class _Binding:
-    """The sizes that are told so far; ``made`` are extents of those that are not."""
+class _SizeSolver:
+    """Solves for unknown sizes.
+
+    Attributes:
+        sizes: the values so far.
+        unsolved: expressions with sizes that have no value yet: the input, the axis, the expression
+            and its value.
+    """
 
     def __init__(
         self,
         inputs: Iterable[tuple[str, Shape | None, tuple[int, ...]]],
         what: str,
-        known: Mapping[str, int],
+        known_sizes: Mapping[str, int],
     ) -> None:
         self.what, self.sizes, source = what, dict[str, int](), dict[str, str]()
-        self.made: list[tuple[str, int, Size, int]] = []
+        self.unsolved: list[tuple[str, int, Size, int]] = []
         for name, shape, actual in inputs:
-            for k, (n, found) in enumerate(zip(shape or (), actual, strict=False)):
+            for k, (n, number) in enumerate(zip(shape or (), actual, strict=False)):
                 if not isinstance(n, Size):
                     continue
                 if n.terms != Size.symbol(str(n)).terms:
-                    self.made.append((name, k, n, found))
+                    self.unsolved.append((name, k, n, number))
                     continue
-                first = self.sizes.setdefault(str(n), found)
-                if first != found:
+                first = self.sizes.setdefault(str(n), number)
+                if first != number:
                     raise FeedError(
                         f"{what} '{name}' needs {first} at axis {k}, where the size {n} stands, as "
-                        f"{what} '{source[str(n)]}' has it; got {found}"
+                        f"{what} '{source[str(n)]}' has it; got {number}"
                     )
                 source.setdefault(str(n), name)
-        self.values = ChainMap(self.sizes, dict(known))
-        while [each for each in tuple(self.made) if self.settled(each)]:
-            pass  # what was settled may tell more
+        self.values = ChainMap(self.sizes, dict(known_sizes))
+        while [each for each in tuple(self.unsolved) if self._solve(each)]:
+            pass  # new values may determine others
 
-    def settled(self, extent: tuple[str, int, Size, int]) -> bool:
-        """Whether all is known now that an extent is made of; it is checked then."""
-        name, k, n, found = extent
+    def _solve(self, extent: tuple[str, int, Size, int]) -> bool:
+        """Solve an expression for its open size, and check it; return whether that was possible."""
+        name, k, n, number = extent
         if not n.symbols <= self.values.keys():
-            told = solved(n, found, self.values)
-            if told is None:
+            solution = solved(n, number, self.values)
+            if solution is None:
                 return False
-            self.sizes[told[0]] = told[1]
-        self.made.remove(extent)
+            symbol, value = solution
+            self.sizes[symbol] = value
+        self.unsolved.remove(extent)
         needed = evaluate(n, self.values)
-        if needed != found:
+        if needed != number:
             where = f"axis {k}, where the size {n} stands"
-            raise FeedError(f"{self.what} '{name}' needs {needed} at {where}, got {found}")
+            raise FeedError(f"{self.what} '{name}' needs {needed} at {where}, got {number}")
         return True

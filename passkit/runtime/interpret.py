@@ -1,8 +1,9 @@
-"""The meaning of a graph: NumPy, operator by operator, in post-order, unfused.
+"""The interpreter: evaluates a graph in NumPy, operator by operator, in post-order, unfused.
 
-An operator with FCompute is what that computes. For others the meaning is derived from FElement,
-FReduce, FContract, FCodeGen or FExpand, whichever comes first. Each operation rounds to its dtype;
-sums of floats are accumulated in float64 and rounded once.
+It defines the results that compiled programs are compared with. An operator with FCompute is
+evaluated by it; others by the first of FElement, FReduce, FScan, FContract, FCodeGen and FExpand
+that they have. Each operation rounds to its dtype; sums of floats are accumulated in float64 and
+rounded once.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from passkit.graph.op import (
 from passkit.plan.group import FUSED
 from passkit.runtime.evaluate import cast_array, evaluate
 from passkit.runtime.feeds import all_sizes, bind_sizes, check_feeds
-from passkit.runtime.folding import by_reduce, by_scan
+from passkit.runtime.reductions import evaluate_reduce, evaluate_scan
 from passkit.runtime.state import check_names
 from passkit.space.reads import element
 from passkit.values import arguments
@@ -45,7 +46,7 @@ Arrays = list[Array]
 Sizes = Mapping[str, int]
 
 WIDE_PRODUCTS = 1 << 27
-"""Products of float32 matrices of up to so many multiplications are computed in float64."""
+"""The most multiplications of a product of float32 matrices that is computed in float64."""
 
 
 def interpret(
@@ -53,13 +54,28 @@ def interpret(
     feeds: Mapping[str, Any] | None = None,
     state: MutableMapping[str, Any] | None = None,
 ) -> Arrays:
-    """The outputs of ``graph`` for arrays by input name, as new arrays.
+    """Evaluate a graph in NumPy.
 
-    A read of a state variable sees the last assign before it in post-order; an output that is a
-    state variable is read when the outputs in front of it are done. ``state`` maps the names of
-    state variables to values and is updated; a variable that it lacks starts at its initial value.
+    A read of a state variable returns the value of the last assignment before it in post-order. An
+    output that is a state variable is read after the outputs before it are computed.
 
-    Raises: FeedError for feeds that do not fit, and for a state variable read before it is set.
+    Args:
+        graph: the graph.
+        feeds: an array for each input, by name; None if the graph has no inputs.
+        state: the values of state variables by name, which are updated; a variable that is missing
+            starts at its initial value. None for all initial values.
+
+    Returns:
+        The outputs, as new arrays.
+
+    Raises:
+        FeedError: A feed is missing, unknown or does not match its input, or a state variable
+            without initial value is read before it is assigned.
+
+    >>> import passkit as pk
+    >>> x = pk.var("x", (3,))
+    >>> pk.interpret(pk.Graph([x + x]), {"x": np.float32([1, 2, 3])})[0].tolist()
+    [2.0, 4.0, 6.0]
     """
     arguments.instance("interpret: graph", graph, Graph, "a Graph; pk.Graph([y]) makes one")
     if state is not None:
@@ -70,31 +86,45 @@ def interpret(
     arrays = check_feeds(names, {} if feeds is None else feeds, graph.unread)
     sizes = all_sizes((name, shape, arrays[name].shape) for name, _, shape in names)
     memory = {} if state is None else state
-    run = _Run(graph, sizes, memory)
+    run = _Interpreter(graph, sizes, memory)
     with np.errstate(all="ignore"):
         return [np.array(x, order="C") for x in run([arrays[name] for name, _, _ in names])]
 
 
 def derive(node: Node, *arrays: Array) -> Arrays:
-    """The array of each result of ``node`` by its other attributes, as if it had no FCompute."""
+    """Return the results of a node by its other attributes, as if it had no FCompute.
+
+    Args:
+        node: a node with known shapes.
+        arrays: the arrays of its inputs.
+
+    Raises:
+        CodeGenError: The operator has none of these attributes.
+    """
     assert node.op is not None
     with np.errstate(all="ignore"):
-        for column, meaning in _DERIVED:
+        for column, evaluate_attribute in _EVALUATORS:
             if column.get(node.op.name) is not None:
-                return meaning(node, *arrays)
+                return evaluate_attribute(node, *arrays)
     raise CodeGenError(
-        f"{node.where} has no meaning: set FCompute, FElement, FReduce, FContract, FCodeGen or "
-        f"FExpand on op {node.op.name}"
+        f"{node.where} cannot be evaluated: set FCompute, FElement, FReduce, FContract, FCodeGen "
+        f"or FExpand on op {node.op.name}"
     )
 
 
-class _Run:
-    """One run of a graph: values of entries, freed after their last use, and the state."""
+class _Interpreter:
+    """One evaluation of a graph; values are freed after their last use.
+
+    Args:
+        graph: the graph.
+        sizes: the values of unknown sizes.
+        state: the values of state variables by name, which are updated.
+    """
 
     def __init__(self, graph: Graph, sizes: Sizes, state: MutableMapping[str, Any]) -> None:
         self.graph, self.sizes, self.state = graph, sizes, state
         self.values: dict[Entry, Array] = {}
-        self.kept: dict[tuple[Node, Entry], Array | None] = {
+        self.values_as_read: dict[tuple[Node, Entry], Array | None] = {
             (n.control[0], n.inputs[0]): None for n in graph.nodes if n.op is AS_READ
         }
         self.uses = {e: len(users) for e, users in graph.users.items()}
@@ -102,12 +132,12 @@ class _Run:
             self.uses[e] = self.uses.get(e, 0) + 1
 
     def __call__(self, feeds: Sequence[Array]) -> Arrays:
-        given = dict(zip(self.graph.inputs, feeds, strict=True))
+        feeds_by_node = dict(zip(self.graph.inputs, feeds, strict=True))
         positions = {node: k for k, node in enumerate(self.graph.nodes)}
         heads = self.graph.heads
         due: dict[int, list[int]] = {}
         done = 0
-        for h, e in enumerate(heads):  # a state variable is read once the heads before it are done
+        for h, e in enumerate(heads):  # a state variable is read after the heads before it
             if is_state(e):
                 due.setdefault(done, []).append(h)
             done = max(done, positions[e.node] + 1)
@@ -117,7 +147,7 @@ class _Run:
             if not node.is_variable:
                 self.execute(node)
             elif not node.params.get("state"):
-                self.values[node.entries[0]] = given[node]
+                self.values[node.entries[0]] = feeds_by_node[node]
         read.update((h, self.value(heads[h])) for h in due.get(len(positions), ()))
         results = [read[h] if h in read else self.values[e] for h, e in enumerate(heads)]
         for (variable, _), new in zip(
@@ -127,7 +157,7 @@ class _Run:
         return results[: len(self.graph.outputs)]
 
     def value(self, entry: Entry) -> Array:
-        """What ``entry`` has now."""
+        """Return the current value of an entry."""
         if not is_state(entry):
             return self.values[entry]
         node = entry.node
@@ -141,18 +171,18 @@ class _Run:
         return self.state[node.name]
 
     def execute(self, node: Node) -> None:
-        """Compute ``node``; free what it was the last to use."""
+        """Compute a node, and free the values that it is the last to use."""
         assert node.op is not None
         stateful = bool(TStateful.get(node.op.name))
         arrays = [self.value(e) if k or not stateful else None for k, e in enumerate(node.inputs)]
         for e, array in zip(node.inputs, arrays, strict=True):
-            if (node, e) in self.kept:
-                self.kept[node, e] = array
+            if (node, e) in self.values_as_read:
+                self.values_as_read[node, e] = array
         if node.op is AS_READ:
-            results = [self.kept[node.control[0], node.inputs[0]]]
+            results = [self.values_as_read[node.control[0], node.inputs[0]]]
         elif node.op is FUSED:
             body = node.params["body"].graph
-            results = _Run(body, self.inner_sizes(body, arrays), {})(arrays)
+            results = _Interpreter(body, self.inner_sizes(body, arrays), {})(arrays)
         elif stateful:
             results = rules.arrays(node, rules.call(FCompute, node, node, *arrays))
             self.state[node.inputs[0].node.name] = np.array(results[0])
@@ -168,49 +198,61 @@ class _Run:
                 self.values.pop(e, None)
 
     def inner_sizes(self, body: Graph, arrays: Arrays) -> Sizes:
-        """The sizes inside of a fused node: those outside, and what its inputs say."""
-        known = [
+        """Return the sizes inside a fused node: those of the graph and of its inputs' shapes."""
+        shapes = [
             (v.name, v.entries[0].shape, a.shape) for v, a in zip(body.inputs, arrays, strict=True)
         ]
-        return {**self.sizes, **bind_sizes(known, "fused input", self.sizes)}
+        return {**self.sizes, **bind_sizes(shapes, "fused input", self.sizes)}
 
 
 def compute(node: Node, arrays: Sequence[Array], sizes: Sizes) -> Arrays:
-    """The results of one operator for these inputs, checked against its shapes and dtypes.
+    """Evaluate one node.
 
-    Raises: ShapeError or DTypeError when the operator's own rules do not allow the inputs, or when
-    its FCompute returns something else than it promised.
+    Args:
+        node: the node.
+        arrays: the arrays of its inputs.
+        sizes: the values of unknown sizes.
+
+    Returns:
+        The results, checked against the shapes and dtypes of the node's entries.
+
+    Raises:
+        ShapeError: The operator does not allow inputs of these shapes, or FCompute returns an array
+            of another shape than FInferShape.
+        DTypeError: The same for dtypes and FInferType.
     """
-    known = concrete(node, arrays, sizes)
+    concrete_node = concrete(node, arrays, sizes)
     assert node.op is not None
     if FCompute.get(node.op.name) is not None:
-        results = rules.arrays(node, rules.call(FCompute, known, known, *arrays))
+        results = rules.arrays(node, rules.call(FCompute, concrete_node, concrete_node, *arrays))
     else:
-        results = derive(known, *arrays)
-    return [_checked(e, r) for e, r in zip(known.entries, results, strict=True)]
+        results = derive(concrete_node, *arrays)
+    return [_checked(e, r) for e, r in zip(concrete_node.entries, results, strict=True)]
 
 
 def _checked(entry: Entry, result: Any) -> Array:
+    """Return a result as an array after comparing its dtype and shape with its entry's."""
     array = np.asarray(result)
     if entry.dtype is not None and array.dtype != entry.dtype.numpy:
         raise DTypeError(
-            f"{entry.node.where} promises {entry.dtype} by FInferType, its FCompute gave "
+            f"{entry.node.where} has dtype {entry.dtype} by FInferType, its FCompute returned "
             f"{array.dtype}; make them agree"
         )
     if entry.shape is not None and array.shape != entry.shape:
         if entry.node.op is not None and not FCompute.get(entry.node.op.name):
             return np.broadcast_to(array, array_shape(entry.shape))
         raise ShapeError(
-            f"{entry.node.where} promises shape {show_shape(entry.shape)} by FInferShape, its "
-            f"FCompute gave {show_shape(array.shape)}; make them agree"
+            f"{entry.node.where} has shape {show_shape(entry.shape)} by FInferShape, its "
+            f"FCompute returned {show_shape(array.shape)}; make them agree"
         )
     return array
 
 
 def concrete(node: Node, arrays: Sequence[Array], sizes: Sizes) -> Node:
-    """``node`` with the shapes that ``arrays`` have, and numbers for unknown sizes.
+    """Return a node with the shapes of ``arrays`` as input shapes, and numbers for unknown sizes.
 
-    Raises: ShapeError for a size that no input of the graph has.
+    Raises:
+        ShapeError: The shape of a result has a size that no input of the graph has.
     """
     fits = all(e.shape == a.shape for e, a in zip(node.inputs, arrays, strict=True))
     if fits and not (any(has_size(e.shape) for e in node.entries) or awaits(node.params)):
@@ -220,8 +262,8 @@ def concrete(node: Node, arrays: Sequence[Array], sizes: Sizes) -> Node:
         for e, a in zip(node.inputs, arrays, strict=True)
     ]
     params = {k: numbers(v, sizes) for k, v in node.params.items()}
-    known = Node(node.op, [n.entries[0] for n in inputs], params, node.name)
-    for e in known.entries:
+    concrete_node = Node(node.op, [n.entries[0] for n in inputs], params, node.name)
+    for e in concrete_node.entries:
         missing = symbols_of(e.shape or ())
         if missing:
             raise ShapeError(
@@ -229,16 +271,20 @@ def concrete(node: Node, arrays: Sequence[Array], sizes: Sizes) -> Node:
                 f"{show_shape(e.shape)}, and no input of the graph has it; feed an array of that "
                 "size, or give the result a shape of numbers"
             )
-    return known
+    return concrete_node
 
 
 def array_shape(shape: Shape) -> tuple[int, ...]:
-    """A shape as numbers. Raises: ShapeError when an extent is not known."""
+    """Return a shape as numbers.
+
+    Raises:
+        ShapeError: An extent is symbolic.
+    """
     return tuple(operator.index(n) for n in shape)
 
 
 def numbers(value: Any, sizes: Sizes) -> Any:
-    """A parameter with every size that has a value replaced by it."""
+    """Return a parameter with the values of its unknown sizes, also inside tuples."""
     if isinstance(value, Size):
         return substitute(value, sizes)
     if isinstance(value, tuple):
@@ -246,20 +292,21 @@ def numbers(value: Any, sizes: Sizes) -> Any:
     return value
 
 
-def by_element(node: Node, *arrays: Array) -> Arrays:
-    """FElement over the whole grid of indices."""
+def evaluate_element(node: Node, *arrays: Array) -> Arrays:
+    """Evaluate FElement at all indices of the result."""
     shape = array_shape(known_shape(node.entries[0]))
     flat = {f"x{k}": np.ascontiguousarray(a).reshape(-1) for k, a in enumerate(arrays)}
     index = tuple(Var(f"i{k}", int64) for k in range(len(shape)))
     grid = np.ogrid[tuple(slice(0, n) for n in shape)] if shape else ()
     values = {f"i{k}": g for k, g in enumerate(grid)}
-    found = element(node, index, [_reader(k, e) for k, e in enumerate(node.inputs)])
+    exprs = element(node, index, [_reader(k, e) for k, e in enumerate(node.inputs)])
     if numel(shape) == 0:
-        return [np.zeros(shape, x.dtype.numpy) for x in found]
-    return [np.broadcast_to(evaluate(x, values, flat), shape) for x in found]
+        return [np.zeros(shape, x.dtype.numpy) for x in exprs]
+    return [np.broadcast_to(evaluate(x, values, flat), shape) for x in exprs]
 
 
 def _reader(k: int, entry: Entry) -> Callable[..., Expr]:
+    """Return the function by which FElement reads input k."""
     shape, dtype = known_shape(entry), entry.dtype
     assert dtype is not None
 
@@ -276,32 +323,35 @@ def _reader(k: int, entry: Entry) -> Callable[..., Expr]:
     return read
 
 
-def by_code(node: Node, *arrays: Array) -> Arrays:
-    """FCodeGen on whole arrays, which broadcast."""
+def evaluate_code(node: Node, *arrays: Array) -> Arrays:
+    """Evaluate FCodeGen on arrays, which broadcast."""
     dtypes = [e.dtype or dtype_of(a.dtype) for e, a in zip(node.inputs, arrays, strict=True)]
     code = rules.code(node, *(Var(f"x{k}", d) for k, d in enumerate(dtypes)))
     values = {f"x{k}": a for k, a in enumerate(arrays)}
     return [np.asarray(evaluate(x, values)) for x in code]
 
 
-def by_contract(node: Node, *arrays: Array) -> Arrays:
-    """FContract: a product of matrices; small ones and those of 16 bits in wider floats."""
-    found = rules.contraction_of(node)
-    if not isinstance(found, Contract) or len(arrays) != 2:
-        raise CodeGenError(f"{node.where} is no product of matrices: set FCompute on its operator")
+def evaluate_contract(node: Node, *arrays: Array) -> Arrays:
+    """Evaluate FContract, a matrix product.
+
+    Small float32 products are computed in float64, larger ones and those of 16 bits in float32.
+    """
+    contract = rules.contraction_of(node)
+    if not isinstance(contract, Contract) or len(arrays) != 2:
+        raise CodeGenError(f"{node.where} is not a matrix product: set FCompute on its operator")
     a, b = arrays
     out = a.dtype
-    a = np.swapaxes(a, -1, -2) if found.transpose_a else a
-    b = np.swapaxes(b, -1, -2) if found.transpose_b else b
+    a = np.swapaxes(a, -1, -2) if contract.transpose_a else a
+    b = np.swapaxes(b, -1, -2) if contract.transpose_b else b
     if dtype_of(out).is_float and out.itemsize < 8:
-        work = numel((*found.batch, found.m, found.n, found.k))
+        work = numel((*contract.batch, contract.m, contract.n, contract.k))
         wide = np.float64 if isinstance(work, int) and work <= WIDE_PRODUCTS else np.float32
         a, b = a.astype(wide), b.astype(wide)
     return [cast_array(np.matmul(a, b), dtype_of(out))]
 
 
-def by_expand(node: Node, *arrays: Array) -> Arrays:
-    """FExpand: the primitives, one by one."""
+def evaluate_expand(node: Node, *arrays: Array) -> Arrays:
+    """Evaluate FExpand: the operators that it expands to, one by one."""
     assert node.op is not None
     inputs = [
         Node(None, (), {"shape": a.shape, "dtype": dtype_of(a.dtype)}, f"x{k}").entries[0]
@@ -310,7 +360,7 @@ def by_expand(node: Node, *arrays: Array) -> Arrays:
     heads = expanded(node, inputs)
     if heads is None:
         raise CodeGenError(
-            f"{node.where} has no meaning: its FExpand gives None; set FCompute on op "
+            f"{node.where} cannot be evaluated: its FExpand returns None; set FCompute on op "
             f"{node.op.name}"
         )
     values = dict(zip(inputs, arrays, strict=True))
@@ -321,11 +371,11 @@ def by_expand(node: Node, *arrays: Array) -> Arrays:
     return [values[e] for e in heads]
 
 
-_DERIVED = (
-    (FElement, by_element),
-    (FReduce, by_reduce),
-    (FScan, by_scan),
-    (FContract, by_contract),
-    (FCodeGen, by_code),
-    (FExpand, by_expand),
+_EVALUATORS = (
+    (FElement, evaluate_element),
+    (FReduce, evaluate_reduce),
+    (FScan, evaluate_scan),
+    (FContract, evaluate_contract),
+    (FCodeGen, evaluate_code),
+    (FExpand, evaluate_expand),
 )

@@ -1,9 +1,9 @@
-"""Loops that run: an operator that holds two graphs, and goes round while one of them says so.
+"""Loops at run time: an operator that contains two graphs, a body and a condition to continue.
 
-``while_loop(state…, given…, condition, body, count)``: the first ``count`` inputs are the state.
-Both graphs are functions of state and given values, by the names `STATE` + position; the condition
-returns one boolean, the body the next state. Interpreted, the graphs are interpreted; compiled,
-they are programs of their own.
+``while_loop(*state, *constants, condition, body, count)``: the first ``count`` inputs are the
+state, the others have the same values in each iteration. The inputs of both graphs are named
+`INPUT_PREFIX` + position. The condition returns one boolean, the body the next state. The
+interpreter interprets the graphs; a compiled program runs them as programs of their own.
 """
 
 from __future__ import annotations
@@ -21,25 +21,29 @@ from passkit.graph.op import REQUIRED, OpPattern, register_op
 from passkit.runtime.interpret import interpret
 from passkit.values.size import Shape
 
-STATE = "value_"
-"""What the graphs call their inputs, in front of a position."""
+INPUT_PREFIX = "value_"
+"""The name of an input of the graphs, without its position."""
 
 Arrays = Sequence[Any]
 
 
 def _shapes(node: Node, *shapes: Shape | None) -> tuple[Shape | None, ...]:
-    """The state's. Raises: GraphError when the body gives another number of values, or others."""
+    """Return the shapes of the state.
+
+    Raises:
+        GraphError: The body returns another number of values, or values of other dtypes or ranks.
+    """
     count, body = node.params["count"], node.params["body"]
     if not 0 <= count <= len(shapes) or len(body.outputs) != count:
         raise GraphError(
-            f"{node.where} has a state of {count} values, and its body gives {len(body.outputs)}"
+            f"{node.where} has a state of {count} values, and its body returns {len(body.outputs)}"
         )
     for k, (entry, new) in enumerate(zip(node.inputs[:count], body.outputs, strict=True)):
         ranks = {len(s) for s in (entry.shape, new.shape) if s is not None}
         if entry.dtype != new.dtype or len(ranks) > 1:
             raise GraphError(
                 f"{node.where} begins with {entry.dtype}{show_shape(entry.shape)} as value {k}, "
-                f"and its body gives {new.dtype}{show_shape(new.shape)}"
+                f"and its body returns {new.dtype}{show_shape(new.shape)}"
             )
     return tuple(shapes[:count])
 
@@ -51,43 +55,62 @@ WHILE = register_op(
     num_inputs=-1,
     num_outputs=-1,
     params={"condition": REQUIRED, "body": REQUIRED, "count": REQUIRED},
-    doc="Goes round a body while a condition holds; both are graphs of the state.",
+    doc="Iterates a body while a condition holds; both are graphs of the state.",
 )
 WHILE.set_attr("FInferShape", _shapes)
 WHILE.set_attr("FInferType", lambda node, *dtypes: tuple(dtypes[: node.params["count"]]))
 WHILE.set_attr("TOpPattern", OpPattern.OPAQUE)
 
 
-def _computed(node: Node, *arrays: Any) -> tuple[Any, ...]:
+def _interpreted(node: Node, *arrays: Any) -> tuple[Any, ...]:
+    """Return the state after the loop, with both graphs interpreted."""
     return tuple(_runner(node, lambda graph: lambda **feeds: interpret(graph, feeds))(*arrays))
 
 
 def _runner(
     node: Node, program: Callable[[Graph], Callable[..., list[Any]]]
 ) -> Callable[..., list[Any]]:
-    """What goes round, with ``program`` to run a graph on arrays by name."""
+    """Return a function that runs the loop on the arrays of its inputs.
+
+    ``program`` compiles a graph to a function of arrays by input name.
+    """
     count = node.params["count"]
     parts = []
     for graph in (node.params["condition"], node.params["body"]):
-        names = [(n.name, int(n.name.removeprefix(STATE))) for n in graph.inputs]
+        names = [(n.name, int(n.name.removeprefix(INPUT_PREFIX))) for n in graph.inputs]
         parts.append((program(graph), names))
 
-    def go(*arrays: Any) -> list[Any]:
-        (condition, asks), (body, reads) = parts
+    def run(*arrays: Any) -> list[Any]:
+        (condition, condition_inputs), (body, body_inputs) = parts
         values = list(arrays)
-        while bool(condition(**{name: values[k] for name, k in asks})[0]):
-            values[:count] = body(**{name: values[k] for name, k in reads})
+        while bool(condition(**{name: values[k] for name, k in condition_inputs})[0]):
+            values[:count] = body(**{name: values[k] for name, k in body_inputs})
         return [np.asarray(v) for v in values[:count]]
 
-    return go
+    return run
 
 
-WHILE.set_attr("FCompute", _computed)
+WHILE.set_attr("FCompute", _interpreted)
 WHILE.set_attr("FHostCall", _runner)
 
+
 def while_loop(
-    condition: Graph, body: Graph, state: Sequence[Entry], given: Sequence[Entry], name: str
+    condition: Graph, body: Graph, state: Sequence[Entry], constants: Sequence[Entry], name: str
 ) -> tuple[Entry, ...]:
-    """The state after the last round."""
+    """Add a loop to a graph.
+
+    Args:
+        condition: a graph that returns whether to continue, as one boolean.
+        body: a graph that returns the next state.
+        state: the initial state.
+        constants: values that both graphs read and no iteration changes.
+        name: the name of the node.
+
+    Returns:
+        The state after the last iteration.
+
+    Raises:
+        GraphError: The body returns another number of values than ``state``, or of other dtypes.
+    """
     params = {"condition": condition, "body": body, "count": len(state)}
-    return Node(WHILE, [*state, *given], params, name).entries
+    return Node(WHILE, [*state, *constants], params, name).entries

@@ -1,4 +1,4 @@
-"""Philox4x32-10 in NumPy: a counter and a key become random words, whatever was drawn before.
+"""Philox4x32-10 in NumPy: a random number generator whose words depend on a counter and a key only.
 
 Source: Salmon, Moraes, Dror and Shaw, Parallel Random Numbers: As Easy as 1, 2, 3, section 3.3.
 """
@@ -12,22 +12,34 @@ import numpy as np
 Array = Any
 
 MULTIPLIERS = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
-STEPS = np.uint64(0x9E3779B9), np.uint64(0xBB67AE85)
-WORD, HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
+KEY_INCREMENTS = np.uint64(0x9E3779B9), np.uint64(0xBB67AE85)
+WORD_MASK, WORD_BITS = np.uint64(0xFFFFFFFF), np.uint64(32)
 ROUNDS = 10
 
 
 def philox(counter: Array, stream: Array, key: Array) -> tuple[Array, Array]:
-    """The two halves of a block, each of two words, for int64 arrays that broadcast.
+    """Return a block of four random 32-bit words.
 
-    The words of a half are its lower and upper 32 bits; so are those of the counter and the key.
+    Args:
+        counter: the lower two words of the counter, as an int64 array.
+        stream: the upper two words of the counter.
+        key: the two words of the key.
+
+    Returns:
+        The lower and the upper two words of the block, as int64 arrays of the broadcast shape. The
+        first of two words is in the lower 32 bits.
     """
     inputs = (np.asarray(x).astype(np.int64) for x in (counter, stream, key))
     low, high, secret = (x.view(np.uint64) for x in inputs)
-    a, b, c, d = low & WORD, low >> HALF, high & WORD, high >> HALF
-    k, m = secret & WORD, secret >> HALF
+    a, b, c, d = low & WORD_MASK, low >> WORD_BITS, high & WORD_MASK, high >> WORD_BITS
+    k, m = secret & WORD_MASK, secret >> WORD_BITS
     for _ in range(ROUNDS):
         p, q = a * MULTIPLIERS[0], c * MULTIPLIERS[1]
-        a, b, c, d = (q >> HALF) ^ b ^ k, q & WORD, (p >> HALF) ^ d ^ m, p & WORD
-        k, m = (k + STEPS[0]) & WORD, (m + STEPS[1]) & WORD
-    return (a | b << HALF).view(np.int64), (c | d << HALF).view(np.int64)
+        a, b, c, d = (
+            (q >> WORD_BITS) ^ b ^ k,
+            q & WORD_MASK,
+            (p >> WORD_BITS) ^ d ^ m,
+            p & WORD_MASK,
+        )
+        k, m = (k + KEY_INCREMENTS[0]) & WORD_MASK, (m + KEY_INCREMENTS[1]) & WORD_MASK
+    return (a | b << WORD_BITS).view(np.int64), (c | d << WORD_BITS).view(np.int64)

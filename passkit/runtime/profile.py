@@ -1,4 +1,4 @@
-"""Profiles: the time of each step of a program, and how fast it moves its bytes."""
+"""Profiles: the time, traffic and thread shares of each step of a program."""
 
 from __future__ import annotations
 
@@ -11,27 +11,33 @@ import numpy as np
 from attrs import frozen
 
 from passkit.runtime.native.launcher import launcher, num_threads
-from passkit.runtime.program import Alias, Library, Program, Step
+from passkit.runtime.program import AliasStep, LibraryCall, ProgramStep, RuntimeProgram
 from passkit.values.dtype import DType
 from passkit.values.lazy import Lazy
 from passkit.values.size import evaluate
 from passkit.values.units import bytes_text, seconds_text, table
 
 notebook: Any = Lazy("passkit.reporting.notebook")
-"""What notebooks show stands above, and is asked for only by them."""
+"""The renderer for notebooks; it belongs to a higher layer and is imported only when one asks."""
 
-MOST_SHARES = 100_000
-"""As many shares of threads are kept of a profile."""
+MAX_SHARES = 100_000
+"""Entries of the share log of a profile, over all runs."""
 
-Span = tuple[int, int]
-"""When a step began and how long it took, in nanoseconds of `perf_counter_ns`."""
+TimeSpan = tuple[int, int]
+"""Start and duration of a step, in nanoseconds of `perf_counter_ns`."""
 
 
 @frozen
-class Share:
-    """What one thread did without a pause: tiles of a kernel, nanoseconds as in a `Span`.
+class ThreadShare:
+    """A range of a kernel's tiles that one thread ran without interruption.
 
-    ``thread`` is 0 for the one that called, ``row`` the number of the step, ``run`` of the run.
+    Attributes:
+        thread: the number of the thread in the team; 0 is the calling thread.
+        begin: the start, in nanoseconds of `perf_counter_ns`.
+        nanoseconds: the duration.
+        tiles: the first tile and one past the last tile.
+        run: the index of the run.
+        row: the index of the step in the program.
     """
 
     thread: int
@@ -43,12 +49,17 @@ class Share:
 
 
 @frozen
-class Row:
-    """One step: what it is, median seconds, and bytes it reads and writes.
+class StepTime:
+    """The measured time and traffic of one step.
 
-    ``node`` is what the planned graph calls it, ``threads`` is how many share its work, and
-    ``copying`` the seconds in which this machine copies as many bytes, 0 if that is not known.
-    ``flops`` are the multiplications and additions of a library's routine, 0 for others.
+    Attributes:
+        step: the step as text.
+        seconds: the median duration over all runs.
+        nbytes: bytes read and written.
+        node: the name of the step's node in the planned graph; "" for copies to outputs.
+        threads: the number of threads that share the work.
+        copying: seconds that this machine needs to copy ``nbytes``; 0 where not measured.
+        flops: floating-point multiplications and additions of a library call, 0 for others.
     """
 
     step: str
@@ -61,18 +72,27 @@ class Row:
 
     @property
     def rate(self) -> float:
-        """Bytes a second."""
+        """Bytes per second."""
         return self.nbytes / self.seconds if self.seconds else 0.0
 
     @property
     def of_copy(self) -> float | None:
-        """The part of a copy's bandwidth that the step reaches; None where nothing is known."""
+        """The fraction of a copy's bandwidth that the step reaches; None where not measured."""
         return self.copying / self.seconds if self.seconds and self.copying else None
 
 
 @frozen
-class Line:
-    """A kernel, or a routine with its sizes: the steps that run it, together."""
+class KernelTime:
+    """The total time and traffic of the steps that run the same kernel or library call.
+
+    Attributes:
+        what: the text that the steps have in common.
+        calls: the number of steps.
+        seconds: the sum of their median durations.
+        nbytes: the sum of bytes read and written.
+        copying: seconds that this machine needs to copy ``nbytes``; 0 where not measured.
+        flops: the sum of floating-point operations of library calls.
+    """
 
     what: str
     calls: int
@@ -81,27 +101,41 @@ class Line:
     copying: float
     flops: int
 
+    @classmethod
+    def total(cls, what: str, steps: Sequence[StepTime]) -> KernelTime:
+        """Return the sums over some steps."""
+        return cls(
+            what=what,
+            calls=len(steps),
+            seconds=sum(s.seconds for s in steps),
+            nbytes=sum(s.nbytes for s in steps),
+            copying=sum(s.copying for s in steps),
+            flops=sum(s.flops for s in steps),
+        )
+
     @property
     def of_copy(self) -> float | None:
-        """As `Row.of_copy`."""
+        """The fraction of a copy's bandwidth that is reached; None where not measured."""
         return self.copying / self.seconds if self.seconds and self.copying else None
 
 
 @frozen(repr=False)
-class Profile:
-    """The steps of a program with their times; printed, it is a table with a line per kernel.
+class ExecutionProfile:
+    """The measured times of a program's steps; printed as a table with one line per kernel.
 
-    ``spans`` has for each run the `Span` of each row, ``shares`` what each thread did of it; the
-    first `MOST_SHARES` of all runs. What one thread does alone is no share.
+    Attributes:
+        rows: one entry for each step, in program order.
+        spans: for each run, the `TimeSpan` of each step.
+        shares: the tile ranges that threads ran of parallel steps; at most `MAX_SHARES`.
     """
 
-    rows: tuple[Row, ...]
-    spans: tuple[tuple[Span, ...], ...] = ()
-    shares: tuple[Share, ...] = ()
+    rows: tuple[StepTime, ...]
+    spans: tuple[tuple[TimeSpan, ...], ...] = ()
+    shares: tuple[ThreadShare, ...] = ()
 
     @property
     def seconds(self) -> float:
-        """The sum of all steps."""
+        """The sum over all steps."""
         return sum(r.seconds for r in self.rows)
 
     @property
@@ -110,23 +144,17 @@ class Profile:
         return {r.node: r.seconds for r in self.rows if r.node}
 
     @property
-    def lines(self) -> tuple[Line, ...]:
-        """What took time, most first."""
-        found: dict[str, list[Row]] = {}
+    def lines(self) -> tuple[KernelTime, ...]:
+        """One entry per kernel or library call, in descending order of time."""
+        steps_by_text: dict[str, list[StepTime]] = {}
         for row in self.rows:
             if row.nbytes or row.seconds:
-                found.setdefault(row.step, []).append(row)
-        made = [
-            Line(
-                *(what, len(rows), sum(r.seconds for r in rows), sum(r.nbytes for r in rows)),
-                *(sum(r.copying for r in rows), sum(r.flops for r in rows)),
-            )
-            for what, rows in found.items()
-        ]
-        return tuple(sorted(made, key=lambda line: -line.seconds))
+                steps_by_text.setdefault(row.step, []).append(row)
+        totals = [KernelTime.total(text, steps) for text, steps in steps_by_text.items()]
+        return tuple(sorted(totals, key=lambda total: -total.seconds))
 
     def as_dict(self) -> dict[str, object]:
-        """The same as JSON can hold it."""
+        """Return the profile as nested dicts and lists that JSON can hold."""
         total = self.seconds or 1.0
         return {
             "seconds": self.seconds,
@@ -157,53 +185,66 @@ class Profile:
         }
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        """What a notebook shows."""
+        """Return the representations that a notebook can display, by MIME type."""
         return notebook.profile(self)  # type: ignore[no-any-return]
 
     def __str__(self) -> str:
-        lines, total = self.lines, self.seconds or 1.0
-        whole = Line(
-            *("sum", sum(x.calls for x in lines), self.seconds, sum(x.nbytes for x in lines)),
-            *(sum(x.copying for x in lines), sum(x.flops for x in lines)),
-        )
+        total = self.seconds or 1.0
+        timed = [r for r in self.rows if r.nbytes or r.seconds]
         header = ("kernel", "calls", "time", "share", "bytes", "GB/s", "of copy", "GFLOP/s")
-        return table(header, [_cells(x, total) for x in (*lines, whole)])
+        lines = (*self.lines, KernelTime.total("sum", timed))
+        return table(header, [_table_cells(x, total) for x in lines])
 
     __repr__ = __str__
 
 
-def _cells(x: Line, total: float) -> list[str]:
-    """A line of the table; ``total`` are the seconds of all."""
-    rate, pace = (n / x.seconds / 1e9 if x.seconds else 0.0 for n in (x.nbytes, x.flops))
-    part = "" if x.of_copy is None or not x.nbytes else f"{100 * x.of_copy:.0f} %"
+def _table_cells(x: KernelTime, total: float) -> list[str]:
+    """Return the cells of a line of the printed table; ``total`` is the time of all lines."""
+    gigabytes = x.nbytes / x.seconds / 1e9 if x.seconds else 0.0
+    gigaflops = x.flops / x.seconds / 1e9 if x.seconds else 0.0
+    of_copy = "" if x.of_copy is None or not x.nbytes else f"{100 * x.of_copy:.0f} %"
     return [
-        *(x.what, str(x.calls), seconds_text(x.seconds), f"{100 * x.seconds / total:.1f} %"),
-        *(bytes_text(x.nbytes), f"{rate:.1f}", part, f"{pace:.1f}" if x.flops else ""),
+        x.what,
+        str(x.calls),
+        seconds_text(x.seconds),
+        f"{100 * x.seconds / total:.1f} %",
+        bytes_text(x.nbytes),
+        f"{gigabytes:.1f}",
+        of_copy,
+        f"{gigaflops:.1f}" if x.flops else "",
     ]
 
 
-def unknown(nbytes: int) -> float:
-    """0: how long so many bytes take to be copied is not known."""
+def unknown_copy_time(nbytes: int) -> float:
+    """Return 0: the time to copy ``nbytes`` on this machine was not measured."""
     return 0.0
 
 
 def profile_program(
-    program: Program,
+    program: RuntimeProgram,
     sizes: Mapping[str, int],
     arrays: Sequence[Any],
     runs: int,
-    copying: Callable[[int], float] = unknown,
-) -> Profile:
-    """Run a program with a clock between its steps. Units: seconds, medians over ``runs``.
+    copying: Callable[[int], float] = unknown_copy_time,
+) -> ExecutionProfile:
+    """Run a program with a clock between its steps.
 
-    ``copying`` says in how many seconds this machine copies so many bytes.
+    Args:
+        program: the program; it is bound anew, so that no step joins another one.
+        sizes: the values of its unknown sizes.
+        arrays: the inputs, in order.
+        runs: the number of timed runs, after one that is not timed.
+        copying: seconds that this machine needs to copy a number of bytes; 0 if not measured.
+
+    Returns:
+        The median time of each step, and the spans and thread shares of all runs.
     """
-    spans: list[list[Span]] = [[] for _ in program.steps]
+    spans: list[list[TimeSpan]] = [[] for _ in program.steps]
     threads = [1] * len(program.steps)
     last = 0
 
     def between(k: int, bound: list[tuple[Any, ...]]) -> Callable[..., None]:
-        threads[k] = _threads(bound)
+        threads[k] = _num_threads_of(bound)
 
         def tick(*_: Any) -> None:
             nonlocal last
@@ -220,68 +261,81 @@ def profile_program(
     run(tuple(arrays))
     for samples in spans:
         samples.clear()
-    launcher().note_shares(MOST_SHARES)
+    launcher().note_shares(MAX_SHARES)
     try:
         for _ in range(runs):
             last = perf_counter_ns()
             run(tuple(arrays))
     finally:
-        noted = launcher().note_shares(0)
+        share_log = launcher().note_shares(0)
     rows = [
-        row_of(step, samples, sizes, node, copying, team)
-        for step, samples, node, team in zip(
+        step_time(step, samples, sizes, node, copying, num_threads)
+        for step, samples, node, num_threads in zip(
             program.steps, spans, program.names, threads, strict=True
         )
     ]
     by_run = tuple(zip(*spans, strict=True))
-    return Profile(tuple(rows), by_run, tuple(_shares(noted, by_run)))
+    return ExecutionProfile(tuple(rows), by_run, tuple(_shares_in_steps(share_log, by_run)))
 
 
-def row_of(
-    step: Step,
-    samples: Sequence[Span],
+def step_time(
+    step: ProgramStep,
+    samples: Sequence[TimeSpan],
     sizes: Mapping[str, int],
     node: str,
     copying: Callable[[int], float],
     threads: int = 1,
-) -> Row:
-    """The row of a step that was timed in each run."""
+) -> StepTime:
+    """Return the profile entry of a step from its time spans, one per run."""
     nbytes = sum(evaluate(r.nbytes, sizes) for r in (*step.reads, *step.writes))
-    return Row(
-        *(str(step), 0.0 if isinstance(step, Alias) else _median(samples), nbytes, node, threads),
-        copying(nbytes) if nbytes else 0.0,
-        evaluate(step.flops, sizes) if isinstance(step, Library) else 0,
+    return StepTime(
+        step=str(step),
+        seconds=0.0 if isinstance(step, AliasStep) else _median_seconds(samples),
+        nbytes=nbytes,
+        node=node,
+        threads=threads,
+        copying=copying(nbytes) if nbytes else 0.0,
+        flops=evaluate(step.flops, sizes) if isinstance(step, LibraryCall) else 0,
     )
 
 
-def _shares(
-    noted: Sequence[tuple[int, ...]], spans: Sequence[Sequence[Span]]
-) -> Iterator[Share]:
-    """The shares that began and ended in a step; what ran meanwhile for others is left out."""
+def _shares_in_steps(
+    share_log: Sequence[tuple[int, ...]], spans: Sequence[Sequence[TimeSpan]]
+) -> Iterator[ThreadShare]:
+    """Yield the logged shares that lie within a timed step; other programs' shares are skipped."""
     steps = [(m, k) for m, run in enumerate(spans) for k in range(len(run))]
     begins = [spans[m][k][0] for m, k in steps]
-    for thread, begin, end, first, last in noted:
-        place = bisect_right(begins, begin) - 1
-        if place >= 0:
-            run, row = steps[place]
+    for thread, begin, end, first, last in share_log:
+        position = bisect_right(begins, begin) - 1
+        if position >= 0:
+            run, row = steps[position]
             if end <= sum(spans[run][row]):
-                yield Share(thread, begin, end - begin, (first, last), run, row)
+                yield ThreadShare(thread, begin, end - begin, (first, last), run, row)
 
 
-def _median(samples: Iterable[Span]) -> float:
-    return float(np.median([took for _, took in samples] or [0])) / 1e9
+def _median_seconds(samples: Iterable[TimeSpan]) -> float:
+    return float(np.median([nanoseconds for _, nanoseconds in samples] or [0])) / 1e9
 
 
-def _threads(bound: Sequence[tuple[Any, ...]]) -> int:
-    """How many threads take part in a step that became these rows."""
-    shared = [row[2] for row in bound if row[0] in ("launch", "phase") and row[3]]
+def _num_threads_of(bound: Sequence[tuple[Any, ...]]) -> int:
+    """Return how many threads take part in a step, given the launcher steps it became."""
+    shared = [entry[2] for entry in bound if entry[0] in ("launch", "phase") and entry[3]]
     return min(num_threads(), max(shared)) if shared else 1
 
 
 def random_feeds(
     inputs: Sequence[tuple[str, DType]], shapes: Sequence[tuple[int, ...]], seed: int = 0
 ) -> dict[str, Any]:
-    """Arrays of random numbers, the same in every run: normal for floats, small for integers."""
+    """Return arrays of random numbers by input name.
+
+    Args:
+        inputs: name and dtype of each input.
+        shapes: the shape of each input.
+        seed: the seed; the same seed gives the same arrays in every process.
+
+    Returns:
+        Standard normal numbers for float inputs, 0 or 1 for integers and booleans.
+    """
     rng = np.random.default_rng(seed)
     feeds = {}
     for (name, dtype), shape in zip(inputs, shapes, strict=True):

@@ -1,4 +1,8 @@
-"""Programs: steps over symbolic sizes, as people and profiles look at them."""
+"""Programs: the assembled steps of a planned graph, over symbolic sizes.
+
+`assemble` builds a `RuntimeProgram`; reports and device runtimes read its steps, and CPU runs use
+its `ProgramTable`, which the launcher binds to the shapes of a call.
+"""
 
 from __future__ import annotations
 
@@ -12,16 +16,21 @@ from attrs import field, frozen
 from passkit.ast.folds import Convolution
 from passkit.plan.kernel import Kernel
 from passkit.plan.target import Target
-from passkit.runtime.table import Row, Table
+from passkit.runtime.table import ProgramTable
+from passkit.runtime.table_binder import TableEntry
 from passkit.values.dtype import DType
 from passkit.values.size import Extent, Shape, numel
 
 
 @frozen
-class Ref:
-    """Where a step finds or puts an array: "input", "output", "arena" or "constant", and which.
+class ArrayRef:
+    """A reference to an array that a step reads or writes.
 
-    ``index`` is a position; in the arena it is the number of a storage slot.
+    Attributes:
+        kind: "input", "output", "arena" or "constant".
+        index: the position among arrays of that kind; in the arena, the number of a storage slot.
+        shape: the array's shape, in elements.
+        dtype: the element type.
     """
 
     kind: str
@@ -31,40 +40,44 @@ class Ref:
 
     @property
     def nbytes(self) -> Extent:
-        """The bytes of the array."""
+        """The size of the array in bytes."""
         return numel(self.shape) * self.dtype.nbytes
 
     @property
     def place(self) -> tuple[str, int]:
-        """Kind and index."""
+        """The pair (kind, index) that identifies the memory."""
         return self.kind, self.index
 
     @property
-    def view(self) -> Row:
-        """As a row of a table has it."""
+    def view(self) -> TableEntry:
+        """The view for a `ProgramTable`: (kind, index), NumPy's dtype number, shape."""
         return self.place, self.dtype.numpy.num, self.shape
 
 
 @frozen
-class Launch:
-    """Run a kernel's tiles: native ones by their address, others by a function as of `Python`.
+class LaunchStep:
+    """Launch a kernel.
 
-    Or as its device wants it.
+    Attributes:
+        kernel: the kernel, with its AST and launch configuration.
+        entry: the address of a native kernel, a callable as in `PythonCall`, or what the device
+            runtime of the kernel's target launches.
+        refs: one array for each parameter of the kernel.
     """
 
     kernel: Kernel
     entry: Any
-    refs: tuple[Ref, ...]
+    refs: tuple[ArrayRef, ...]
 
     @property
-    def reads(self) -> tuple[Ref, ...]:
-        """The arrays read."""
+    def reads(self) -> tuple[ArrayRef, ...]:
+        """The arrays that the kernel only reads."""
         params = self.kernel.ast.params
         return tuple(r for r, b in zip(self.refs, params, strict=True) if not b.written)
 
     @property
-    def writes(self) -> tuple[Ref, ...]:
-        """The arrays written."""
+    def writes(self) -> tuple[ArrayRef, ...]:
+        """The arrays that the kernel writes."""
         params = self.kernel.ast.params
         return tuple(r for r, b in zip(self.refs, params, strict=True) if b.written)
 
@@ -73,10 +86,10 @@ class Launch:
 
 
 @frozen
-class Product:
-    """Products of matrices, (m, k) x (k, n), of batches that are broadcast against each other.
+class MatrixProduct:
+    """A batched matrix product (m, k) x (k, n); the batch shapes broadcast against each other.
 
-    Operands lie by rows; one that is transposed has its two last dimensions the other way round.
+    Operands are row-major. A transposed operand is stored with its last two dimensions swapped.
     """
 
     batch_a: Shape
@@ -89,45 +102,52 @@ class Product:
 
 
 @frozen
-class ProductSum:
-    """Products of matrices that are added up; each has two operands, one behind the other."""
+class MatrixProductSum:
+    """A sum of matrix products A1 B1 + A2 B2 + …, with operands in the order A1, B1, A2, B2, …."""
 
-    parts: tuple[Product, ...]
+    parts: tuple[MatrixProduct, ...]
 
 
 @frozen
 class FilterGradient:
-    """The gradient of a convolution's filters, of its images and its result's gradient."""
+    """The gradient of a convolution with respect to its filters.
+
+    The operands are the convolution's images and the gradient of its result.
+    """
 
     of: Convolution
 
 
-Contract = Product | ProductSum | Convolution | FilterGradient
+LibraryOperation = MatrixProduct | MatrixProductSum | Convolution | FilterGradient
 
 
 @frozen
-class Library:
-    """Run a routine of a library: products of matrices, or a convolution.
+class LibraryCall:
+    """Call a library routine: a matrix product, a convolution or the gradient of its filters.
 
-    ``what`` says of which sizes, ``row`` is the step as a `Table` has it; the result comes last.
-    ``flops`` are the multiplications and additions of floats that it takes, ``contract`` is what a
-    library of a device may do in its place.
+    Attributes:
+        routine: the name of the routine or library, for reports.
+        what: the sizes of the call, for reports.
+        refs: the operands, then the result.
+        row: the entry of the `ProgramTable` that runs the call on the CPU.
+        flops: floating-point multiplications and additions.
+        operation: the mathematical operation, from which a device selects its own library call.
     """
 
     routine: str
     what: str
-    refs: tuple[Ref, ...]
-    row: Row = field(repr=False)
+    refs: tuple[ArrayRef, ...]
+    row: TableEntry = field(repr=False)
     flops: Extent
-    contract: Contract = field(repr=False)
+    operation: LibraryOperation = field(repr=False)
 
     @property
-    def reads(self) -> tuple[Ref, ...]:
+    def reads(self) -> tuple[ArrayRef, ...]:
         """The operands."""
         return self.refs[:-1]
 
     @property
-    def writes(self) -> tuple[Ref, ...]:
+    def writes(self) -> tuple[ArrayRef, ...]:
         """The result."""
         return self.refs[-1:]
 
@@ -135,8 +155,14 @@ class Library:
         return f"library {self.routine} {self.what}"
 
 
-class Role(Enum):
-    """Why a step runs in Python."""
+class PythonCallKind(Enum):
+    """Why a step runs in Python.
+
+    Attributes:
+        HOST: the operator contains graphs, such as a loop, and runs their programs.
+        LIBRARY: the operator is defined as a library routine called from Python, such as a sort.
+        INTERPRETED: the operator has no kernel and is evaluated in NumPy.
+    """
 
     HOST = "host"
     LIBRARY = "library"
@@ -144,39 +170,34 @@ class Role(Enum):
 
 
 @frozen
-class Python:
-    """Call a Python function on arrays.
-
-    ``role`` says why: HOST runs programs of the graphs that an operator holds (a loop), LIBRARY
-    calls a library's routine from Python, as the operator means it (a sort, a decomposition), and
-    INTERPRETED evaluates an operator in NumPy because it has no kernel.
-    """
+class PythonCall:
+    """Call a Python function ``function(sizes, inputs, outputs)``, which fills the outputs."""
 
     name: str
     function: Callable[..., Any] = field(repr=False)
-    reads: tuple[Ref, ...]
-    writes: tuple[Ref, ...]
-    role: Role
+    reads: tuple[ArrayRef, ...]
+    writes: tuple[ArrayRef, ...]
+    kind: PythonCallKind
 
     def __str__(self) -> str:
         return f"python {self.name}"
 
 
 @frozen
-class Copy:
-    """Copy an array: a result that is an input, a state or another result."""
+class CopyStep:
+    """Copy an array to an output: the value is an input, a state variable or another output."""
 
-    source: Ref
-    target: Ref
+    source: ArrayRef
+    target: ArrayRef
 
     @property
-    def reads(self) -> tuple[Ref, ...]:
-        """What is copied."""
+    def reads(self) -> tuple[ArrayRef, ...]:
+        """The source."""
         return (self.source,)
 
     @property
-    def writes(self) -> tuple[Ref, ...]:
-        """Where it is copied to."""
+    def writes(self) -> tuple[ArrayRef, ...]:
+        """The target."""
         return (self.target,)
 
     def __str__(self) -> str:
@@ -186,77 +207,102 @@ class Copy:
 
 
 @frozen
-class Alias:
-    """Nothing to do: a value is another one's memory, read with another shape."""
+class AliasStep:
+    """Do nothing: the value shares the memory of another one and has a different shape."""
 
     name: str
-    of: Ref
-    reads: tuple[Ref, ...] = ()
-    writes: tuple[Ref, ...] = ()
+    of: ArrayRef
+    reads: tuple[ArrayRef, ...] = ()
+    writes: tuple[ArrayRef, ...] = ()
 
     def __str__(self) -> str:
         return f"alias {self.name}"
 
 
-Step = Launch | Library | Python | Copy | Alias
+ProgramStep = LaunchStep | LibraryCall | PythonCall | CopyStep | AliasStep
 
 
 @frozen(eq=False)
-class Program:
-    """Steps, and what a call's shapes must satisfy; ``table`` is what a run needs of them.
+class RuntimeProgram:
+    """The steps of a planned graph in execution order, with inputs, outputs and storage.
 
-    ``inputs``, ``guards``, ``slots`` and ``constants`` are those of `Table`. ``names`` are for each
-    step what the planned graph calls the node that it runs; "" for copies at the end.
+    Attributes:
+        inputs: name, dtype and declared shape of each input.
+        outputs: dtype and shape of each output.
+        steps: what a call does, in order.
+        guards: pairs of sizes that must be equal, each with a description.
+        slots: for each arena slot, the sizes in bytes of the values stored in it.
+        constants: the arrays of constants, then those of state variables.
+        target: the target that the graph was planned for.
+        names: for each step the name of its node in the planned graph; "" for copies to outputs.
+        table: the steps as table entries that can be bound to shapes and written to a file.
     """
 
     inputs: tuple[tuple[str, DType, Shape], ...]
     outputs: tuple[tuple[DType, Shape], ...]
-    steps: tuple[Step, ...]
+    steps: tuple[ProgramStep, ...]
     guards: tuple[tuple[Extent, Extent, str], ...]
     slots: tuple[tuple[Extent, ...], ...] = field(repr=False)
     constants: tuple[Any, ...] = field(repr=False)
     target: Target = field(repr=False)
     names: tuple[str, ...] = field(repr=False)
 
-    table: Table = field(init=False, repr=False)
+    table: ProgramTable = field(init=False, repr=False)
 
     @table.default
-    def _table(self) -> Table:
-        return Table(
-            *(self.inputs, self.outputs, tuple(map(self._row, self.steps)), self.guards),
-            *(self.slots, self.constants, self.target.parallel),
+    def _table(self) -> ProgramTable:
+        return ProgramTable(
+            inputs=self.inputs,
+            outputs=self.outputs,
+            rows=tuple(map(self._table_entry, self.steps)),
+            guards=self.guards,
+            slots=self.slots,
+            constants=self.constants,
+            parallel=self.target.parallel,
         )
 
     def sizes(self, shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:
-        """As `Table.sizes`."""
+        """Return the value of each unknown size, as `ProgramTable.sizes` does."""
         return self.table.sizes(shapes)
 
     def broken(self, sizes: Mapping[str, int]) -> str | None:
-        """As `Table.broken`."""
+        """Return the description of the first violated guard, as `ProgramTable.broken` does."""
         return self.table.broken(sizes)
 
-    def _row(self, step: Step) -> Row | None:
+    def _table_entry(self, step: ProgramStep) -> TableEntry | None:
+        """Return the table entry of a step, None for one that does nothing."""
         match step:
-            case Launch(kernel, entry, refs):
-                if callable(entry):
-                    return "python", entry, [r.view for r in step.reads], [
-                        r.view for r in step.writes
-                    ]
-                return (
-                    *("launch", entry, kernel.phases or kernel.grid),
-                    *(kernel.shared_nbytes, kernel.seconds),
-                    *([numel(r.shape) for r in refs], self.target.light * 2 * len(kernel.ops)),
-                    *([r.place for r in refs], kernel.sizes),
-                )
-            case Library():
+            case LaunchStep():
+                return self._launch_entry(step)
+            case LibraryCall():
                 return step.row
-            case Python(_, function, reads, writes, _):
-                return "python", function, [r.view for r in reads], [r.view for r in writes]
-            case Copy(source, target):
+            case PythonCall():
+                return _python_entry(step.function, step)
+            case CopyStep(source, target):
                 return "copy", source.place, target.place, source.nbytes
         return None
 
+    def _launch_entry(self, step: LaunchStep) -> TableEntry:
+        kernel = step.kernel
+        if callable(step.entry):
+            return _python_entry(step.entry, step)
+        return (
+            "launch",
+            step.entry,
+            kernel.phases or kernel.grid,
+            kernel.shared_nbytes,
+            kernel.seconds,
+            [numel(r.shape) for r in step.refs],
+            self.target.light * 2 * len(kernel.ops),
+            [r.place for r in step.refs],
+            kernel.sizes,
+        )
+
+
+def _python_entry(function: Callable[..., Any], step: LaunchStep | PythonCall) -> TableEntry:
+    return "python", function, [r.view for r in step.reads], [r.view for r in step.writes]
+
 
 def constant_array(value: Any) -> Any:
-    """A constant as an array that a kernel can read: contiguous, aligned, kept alive."""
+    """Return a constant as a C-contiguous, aligned array; it is copied only where needed."""
     return np.require(value, requirements=["C", "A"])

@@ -1,4 +1,4 @@
-"""State: the arrays of variables that keep their values between calls."""
+"""State: the arrays of variables, which keep their values between calls."""
 
 from __future__ import annotations
 
@@ -17,55 +17,69 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-class Elsewhere(Protocol):
-    """Where variables are that a device's programs use."""
+class DeviceVariables(Protocol):
+    """The copies of variables that a device's programs use."""
 
     def fetch(self, name: str) -> None:
-        """Bring a variable to the host, if only the device knows it."""
+        """Copy a variable to the host, if the device has a newer value."""
         ...
 
     def forget(self, name: str) -> None:
-        """From now on the host alone knows a variable."""
+        """Discard the device's copy of a variable: the host will have a newer value."""
         ...
 
 
 class State:
-    """Arrays by variable name, which executables share. Their memory stays where it is.
+    """Arrays by variable name, which executables can share. Their memory is never moved.
 
-    ``lock`` is held by a call that reads or writes them. Programs of devices keep theirs
-    ``elsewhere``, by device, until someone on the host asks; but where native code has the arrays'
-    addresses, so that they are ``pinned``, each call brings back what it wrote. ``memory`` is the
-    arrays as they are on the host, maybe out of date.
+    Args:
+        arrays: initial values by variable name; they are copied.
+
+    Attributes:
+        memory: the arrays on the host, which may be out of date.
+        unset: the names of variables that have no value yet.
+        lock: held by a call that reads or writes the arrays.
+        elsewhere: copies on devices, by device. They are copied to the host when it reads them.
+        pinned: whether native code has the addresses of the arrays, so that each call on a device
+            copies what it wrote to the host.
+
+    >>> import passkit as pk
+    >>> state = pk.State({"w": np.float32([1, 2])})
+    >>> state["w"] = np.float32([3, 4])
+    >>> state["w"].tolist()
+    [3.0, 4.0]
     """
 
     def __init__(self, arrays: Mapping[str, Any] | None = None) -> None:
-        given = arguments.mapping("State: arrays", arrays, "a mapping of names to arrays")
+        mapping = arguments.mapping("State: arrays", arrays, "a mapping of names to arrays")
         self.memory: dict[str, Any] = {
-            arguments.text("State: a variable's name", k): _own(arguments.numbers(f"State: {k}", v))
-            for k, v in given.items()
+            arguments.text("State: a variable's name", k): _copied(
+                arguments.numbers(f"State: {k}", v)
+            )
+            for k, v in mapping.items()
         }
         self.unset: set[str] = set()
         self.lock = RLock()
-        self.elsewhere: dict[Any, Elsewhere] = {}
+        self.elsewhere: dict[Any, DeviceVariables] = {}
         self.pinned = False
 
     @property
     def arrays(self) -> dict[str, Any]:
-        """The arrays themselves, to read and to write: devices give back what they have.
+        """The arrays themselves, to read and to write, with the newest values of all devices.
 
-        After a call on a device they are out of date, until someone asks for them again.
+        After a call on a device they may be out of date until this property is read again.
         """
         self.bring()
         return self.memory
 
     def pin(self) -> None:
-        """Let native code have the arrays' addresses: from now on their values are there."""
+        """Allow native code to use the arrays' addresses: calls on devices then update the host."""
         with self.lock:
             self.bring()
             self.pinned = True
 
-    def bring(self, but: Elsewhere | None = None) -> None:
-        """Have all values on the host alone, or there and at ``but``."""
+    def bring(self, but: DeviceVariables | None = None) -> None:
+        """Copy all values to the host and discard those of devices, except for ``but``."""
         with self.lock:
             for other in self.elsewhere.values():
                 if other is not but:
@@ -75,25 +89,33 @@ class State:
 
     @classmethod
     def of(cls, graph: Graph) -> State:
-        """The initial state of a graph's variables; one without a value is zero and unset."""
+        """Return the initial state of a graph; variables without initial value are 0 and unset."""
         return cls().holding(graph)
 
     def holding(self, graph: Graph) -> State:
-        """This state, with the initial values of those variables of a graph that it lacks.
+        """Add the variables of a graph that this state lacks, with their initial values.
 
-        Raises: FeedError when it holds a variable of another shape or dtype under the same name.
+        Args:
+            graph: the graph.
+
+        Returns:
+            This state.
+
+        Raises:
+            FeedError: It has a variable of the same name with another shape or dtype.
+            GraphError: Two variables of the graph have the same name.
         """
         arguments.instance("State: graph", graph, Graph, "a Graph")
         check_names(graph)
         for node in graph.states:
             shape = tuple(int(n) for n in node.params["shape"])
             dtype = node.params["dtype"].numpy
-            found = self.memory.get(node.name)
-            if found is not None:
-                if (found.shape, found.dtype) != (shape, dtype):
+            array = self.memory.get(node.name)
+            if array is not None:
+                if (array.shape, array.dtype) != (shape, dtype):
                     raise FeedError(
                         f"the graph's variable '{node.name}' is {dtype}{list(shape)}, and the "
-                        f"state holds {found.dtype}{list(found.shape)} under that name; name one "
+                        f"state holds {array.dtype}{list(array.shape)} under that name; name one "
                         f"of them otherwise"
                     )
                 continue
@@ -101,11 +123,15 @@ class State:
             if initial is None:
                 initial = np.zeros(shape, dtype)
                 self.unset.add(node.name)
-            self.memory[node.name] = _own(initial)
+            self.memory[node.name] = _copied(initial)
         return self
 
     def __getitem__(self, name: str) -> Any:
-        """A copy of a variable's value. Raises: FeedError for an unknown name."""
+        """Return a copy of a variable's value.
+
+        Raises:
+            FeedError: There is no variable of that name.
+        """
         array = self._find(name)
         with self.lock:
             for other in self.elsewhere.values():
@@ -113,17 +139,21 @@ class State:
             return array.copy()
 
     def __setitem__(self, name: str, value: Any) -> None:
-        """Give a variable a value of its shape and dtype."""
-        array, given = self._find(name), arguments.numbers(f"variable '{name}': value", value)
-        if given.shape != array.shape or given.dtype != array.dtype:
+        """Set a variable.
+
+        Raises:
+            FeedError: There is no variable of that name, or the value has another shape or dtype.
+        """
+        array, new = self._find(name), arguments.numbers(f"variable '{name}': value", value)
+        if new.shape != array.shape or new.dtype != array.dtype:
             raise FeedError(
                 f"variable '{name}' needs {array.dtype}{list(array.shape)}, got "
-                f"{given.dtype}{list(given.shape)}"
+                f"{new.dtype}{list(new.shape)}"
             )
         with self.lock:
             for other in self.elsewhere.values():
                 other.forget(name)
-            array[...] = given
+            array[...] = new
             self.unset.discard(name)
 
     def _find(self, name: str) -> Any:
@@ -133,7 +163,11 @@ class State:
         return self.memory[name]
 
     def save(self, path: str | Path) -> None:
-        """Write all variables to an ``.npz`` file."""
+        """Write all variables to an ``.npz`` file.
+
+        Raises:
+            FeedError: The file cannot be written.
+        """
         path = arguments.path("State.save: path", path)
         try:
             with self.lock:
@@ -142,7 +176,12 @@ class State:
             raise FeedError(f"the state cannot be written to {path}: {error.strerror}") from None
 
     def load(self, path: str | Path) -> None:
-        """Read all variables from an ``.npz`` file. Raises: FeedError where one is missing."""
+        """Read all variables from an ``.npz`` file; none changes unless all of them match.
+
+        Raises:
+            FeedError: The file cannot be read, or a variable is missing in it or has another shape
+                or dtype.
+        """
         path = arguments.path("State.load: path", path)
         try:
             self._read(path)
@@ -155,18 +194,18 @@ class State:
             ) from error
 
     def _read(self, path: Path) -> None:
-        """Read all variables; none changes unless all of them fit."""
-        from zipfile import is_zipfile  # a warm start needs none
+        """Read all variables; none changes unless all of them match."""
+        from zipfile import is_zipfile  # a warm start reads no archives
 
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         if path.exists() and not is_zipfile(path):
-            raise ValueError("it is no archive of arrays")
+            raise ValueError("it is not an archive of arrays")
         with np.load(path, allow_pickle=False) as file:
             for name, array in self.memory.items():
                 if name not in file:
                     raise FeedError(f"{path} has no variable '{name}'; {nearest(name, file.files)}")
-                shape, dtype = _header(file, name)  # before memory is taken for the elements
-                # The format knows NumPy's own dtypes; others come back as bytes without a name.
+                shape, dtype = _header(file, name)  # checked before the elements are allocated
+                # The format has NumPy's own dtypes; others are read as bytes without a name.
                 nameless = dtype.kind == "V" and dtype.names is None
                 same = nameless and dtype.itemsize == array.dtype.itemsize
                 dtype = array.dtype if same and _is_foreign(array) else dtype
@@ -175,12 +214,12 @@ class State:
                         f"variable '{name}' needs {array.dtype}{list(array.shape)}, got "
                         f"{arguments.shortened(str(dtype))}{arguments.shortened(str(list(shape)))}"
                     )
-                found[name] = file[name].view(dtype)
-        for name, value in found.items():
+                values[name] = file[name].view(dtype)
+        for name, value in values.items():
             self[name] = value
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled are the arrays; executables that share a state share it after that, too."""
+        """Pickle the arrays; executables pickled together still share a state when unpickled."""
         with self.lock:
             return _restored, ({k: v.copy() for k, v in self.arrays.items()}, set(self.unset))
 
@@ -190,16 +229,17 @@ class State:
 
 
 def _restored(arrays: Mapping[str, Any], unset: set[str]) -> State:
-    """A state that was pickled."""
-    made = State(arrays)
-    made.unset |= unset
-    return made
+    """Return an unpickled state."""
+    state = State(arrays)
+    state.unset |= unset
+    return state
 
 
 def check_names(graph: Graph) -> None:
-    """Refuse two state variables of one name, which would share one value.
+    """Check that no two state variables of a graph have the same name.
 
-    Raises: GraphError naming them.
+    Raises:
+        GraphError: Two have; they would share one value.
     """
     repeated = [name for name, n in Counter(v.name for v in graph.states).items() if n > 1]
     if repeated:
@@ -210,7 +250,7 @@ def check_names(graph: Graph) -> None:
 
 
 def _header(file: Any, name: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    """Shape and dtype of an array in an archive, without its elements."""
+    """Return shape and dtype of an array in an archive without reading its elements."""
     with file.zip.open(f"{name}.npy") as stream:
         version = np.lib.format.read_magic(stream)
         reader = "read_array_header_1_0" if version == (1, 0) else "read_array_header_2_0"
@@ -219,9 +259,9 @@ def _header(file: Any, name: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
 
 
 def _is_foreign(array: Any) -> bool:
-    """Whether an array's dtype, such as bfloat16, is not NumPy's own."""
+    """Return whether an array's dtype, such as bfloat16, was registered by another package."""
     return bool(array.dtype.isbuiltin == 2)
 
 
-def _own(value: Any) -> Any:
+def _copied(value: Any) -> Any:
     return np.array(value, order="C", copy=True)

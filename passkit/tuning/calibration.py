@@ -16,7 +16,7 @@ from passkit.library.cpu_profile import CpuProfile
 from passkit.passes.rtcgen import FLAGS
 from passkit.program.copying import copy_speed
 from passkit.runtime.native.build import KernelText, build
-from passkit.runtime.native.launcher import MOST_THREADS, launcher, num_threads_wanted
+from passkit.runtime.native.launcher import MAX_THREADS, launcher, requested_threads
 
 SIGNATURE = """extern "C" void {name}(
     void *const *buf, const int64_t *size, int64_t begin, int64_t end, unsigned char *scratch) {{
@@ -58,7 +58,7 @@ def calibrate() -> CpuProfile:
     """
     kernels = [_kernel("passkit_work", WORK), _kernel("passkit_chase", CHASE)]
     entries = build(kernels, FLAGS)
-    work, threads = entries["passkit_work"], num_threads_wanted()
+    work, threads = entries["passkit_work"], requested_threads()
     serial = _launch_seconds(work, ITERATIONS, 1, shared=False)
     return CpuProfile(
         curve=_curve(),
@@ -111,7 +111,7 @@ def _seconds(array: Any, rows: list[Any], runs: int) -> float:
     Its output has a cache line for each thread.
     """
     native, kind = launcher(), array.dtype.num
-    bound = native.Bound((array.shape,), [(kind, (MOST_THREADS * LINE,))], 0, 0, rows, seconds=0.0)
+    bound = native.Bound((array.shape,), [(kind, (MAX_THREADS * LINE,))], 0, 0, rows, seconds=0.0)
     run = native.Program([("x", kind, 1)], 1, lambda _: bound)
     times = []
     for _ in range(runs + 1):

@@ -21,7 +21,7 @@ from passkit.viz.sight import Sight, seconds_of
 if TYPE_CHECKING:
     from passkit.graph.graph import Graph
     from passkit.graph.node import Entry, Node
-    from passkit.runtime.profile import Profile
+    from passkit.runtime.profile import ExecutionProfile
     from passkit.viz.anatomy import Anatomy
     from passkit.viz.scene import Picture
 
@@ -37,7 +37,7 @@ CROWDED, FEWEST = 4, 16
 def plan(
     graph: Graph,
     detail: bool | None = None,
-    profile: Profile | Mapping[str, float] | None = None,
+    profile: ExecutionProfile | Mapping[str, float] | None = None,
     boxes: int = BOXES,
     repeats: bool = True,
     sizes: Mapping[str, int] | None = None,

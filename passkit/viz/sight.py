@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from passkit.graph.node import Entry, Node
     from passkit.plan.group import Group
     from passkit.plan.schedule import Schedule
-    from passkit.runtime.profile import Profile
+    from passkit.runtime.profile import ExecutionProfile
     from passkit.sharing.shared import SharedPlan
     from passkit.values.size import Extent
 
 
-def seconds_of(profile: Profile | Mapping[str, float] | None) -> Mapping[str, float]:
+def seconds_of(profile: ExecutionProfile | Mapping[str, float] | None) -> Mapping[str, float]:
     """Seconds by the names of nodes."""
     if profile is None:
         return {}

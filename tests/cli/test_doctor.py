@@ -149,7 +149,7 @@ def test_products_without_a_library(monkeypatch: pytest.MonkeyPatch) -> None:
     """Matrix products that run on the launcher's own loops work, and count as missing."""
     import passkit.runtime.native.blas as native
 
-    monkeypatch.setattr(native, "blas", lambda: native.NONE)
+    monkeypatch.setattr(native, "blas", lambda: native.NO_BLAS)
 
     assert not doctor.check_blas().works
-    assert doctor.check_blas().found == native.NONE.name
+    assert doctor.check_blas().found == native.NO_BLAS.name

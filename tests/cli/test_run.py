@@ -237,7 +237,7 @@ def test_advice_about_convolutions(
     capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without oneDNN a model with convolutions is told what to install; others are not."""
-    monkeypatch.setattr(onednn, "library", lambda: None)
+    monkeypatch.setattr(onednn, "load_library", lambda: None)
     x = pk.var("x", (1, 20, 20, 32))
     filters = pk.constant(np.ones((3, 3, 32, 48), np.float32))
     path = tmp_path / "conv.json"
@@ -252,11 +252,11 @@ def test_advice_about_convolutions(
 
 def test_doctor_looks_for_convolutions(monkeypatch: pytest.MonkeyPatch) -> None:
     """The check says what is missing, and what brings it."""
-    monkeypatch.setattr(onednn, "installed", lambda: None)
+    monkeypatch.setattr(onednn, "find_library", lambda: None)
     check = doctor.check_convolutions()
 
     assert not check.works and check.found.startswith("no oneDNN")
     assert check.way_out == "pip install onednn-cpu-gomp"
-    monkeypatch.setattr(onednn, "installed", lambda: Path("/nonexistent/libdnnl.so.3"))
-    monkeypatch.setattr(onednn, "library", lambda: None)
+    monkeypatch.setattr(onednn, "find_library", lambda: Path("/nonexistent/libdnnl.so.3"))
+    monkeypatch.setattr(onednn, "load_library", lambda: None)
     assert doctor.check_convolutions().found.startswith("/nonexistent/libdnnl.so.3 does not load")

@@ -14,7 +14,7 @@ import pytest
 import scipy.special as sp
 
 from passkit.dialects.scalar_special import GAMMA, INVERSE_ERF, SERIES
-from passkit.runtime import incomplete, special
+from passkit.runtime import incomplete_functions, special_functions
 from tests.dialects.test_prelude import (
     C_NAME,
     CHECKER,
@@ -71,13 +71,13 @@ def true_lgamma(x: Array) -> Array:
 def by_reflection(name: str) -> Any:
     """SciPy's where x > 0; the interpreter's below, where SciPy is far off near a pole."""
     above = {"digamma": sp.digamma, "trigamma": lambda x: sp.polygamma(1, x)}[name]
-    return lambda x: np.where(x > 0, above(x), getattr(special, name)(x))
+    return lambda x: np.where(x > 0, above(x), getattr(special_functions, name)(x))
 
 
 TRUE: dict[str, Any] = {
     "cbrt": np.cbrt,
     "lgamma": true_lgamma,
-    "tgamma": special.tgamma,
+    "tgamma": special_functions.tgamma,
     "digamma": by_reflection("digamma"),
     "trigamma": by_reflection("trigamma"),
     "erfinv": sp.erfinv,
@@ -175,12 +175,12 @@ def test_scalar_dialects_compute_the_same(tmp_path: Path) -> None:
         function.restype, function.argtypes = ctypes.c_double, [ctypes.c_double]
         x = np.concatenate([np.linspace(-2.3, 2.3, 47), [0.0, -0.0, 1.0, 2.0, -1.0, 1e-9, 30.0]])
         found = np.array([function(v) for v in x.tolist()])
-        wanted = getattr(special, name)(x)
+        wanted = getattr(special_functions, name)(x)
         np.testing.assert_allclose(found, wanted, rtol=1e-13, atol=1e-14, err_msg=name)
         single = getattr(loaded, f"{name}_float")
         single.restype, single.argtypes = ctypes.c_float, [ctypes.c_float]
         assert np.float32(single(0.3)) == pytest.approx(
-            float(getattr(special, name)(0.3)), rel=1e-6
+            float(getattr(special_functions, name)(0.3)), rel=1e-6
         )
 
 
@@ -232,7 +232,7 @@ def test_incomplete_gamma_functions(
     a, x = pairs(0, low, high, 3 if low < 0 else 1)
     for name, true in (("igamma", sp.gammainc), ("igammac", sp.gammaincc)):
         assert relative(of_series(series, name, a, x), true(a, x)) < most, name
-        assert relative(getattr(incomplete, name)(a, x), true(a, x)) < most, name
+        assert relative(getattr(incomplete_functions, name)(a, x), true(a, x)) < most, name
 
 
 def test_incomplete_beta_functions_and_zeta(series: ctypes.CDLL) -> None:
@@ -240,15 +240,15 @@ def test_incomplete_beta_functions_and_zeta(series: ctypes.CDLL) -> None:
     (a, b), rng = pairs(1, -3, 7, 3), np.random.default_rng(2)
     x = np.clip(rng.beta(a, b), 1e-12, 1 - 1e-12)
     true = sp.betainc(a, b, x)
-    for found in (of_series(series, "betainc", a, b, x), incomplete.betainc(a, b, x)):
+    for found in (of_series(series, "betainc", a, b, x), incomplete_functions.betainc(a, b, x)):
         assert np.abs(found - true).max() < 1e-12
         small = (true < 0.01) & (x * (a + b + 2) < a + 1)
         assert small.sum() > 15 and relative(found[small], true[small]) < 1e-11
     s, q = 1 + np.exp(rng.uniform(-6, 4, 3000)), np.exp(rng.uniform(-4, 8, 3000))
-    for found in (of_series(series, "zeta", s, q), incomplete.zeta(s, q)):
+    for found in (of_series(series, "zeta", s, q), incomplete_functions.zeta(s, q)):
         assert relative(found, sp.zeta(s, q)) < 1e-14
     s, q = rng.integers(2, 9, 3000).astype(float), rng.uniform(-30, 0, 3000)
-    for found in (of_series(series, "zeta", s, q), incomplete.zeta(s, q)):
+    for found in (of_series(series, "zeta", s, q), incomplete_functions.zeta(s, q)):
         assert np.allclose(found, sp.zeta(s, q), rtol=1e-13, atol=1e-13)
 
 
@@ -259,7 +259,7 @@ def test_series_end_and_agree_at_their_limits(series: ctypes.CDLL) -> None:
     for name, count in (("igamma", 2), ("igammac", 2), ("zeta", 2), ("betainc", 3)):
         arrays = [m.ravel() for m in np.meshgrid(*[every] * count)]
         found = of_series(series, name, *arrays)
-        other = getattr(incomplete, name)(*arrays)
+        other = getattr(incomplete_functions, name)(*arrays)
         np.testing.assert_allclose(found, other, rtol=1e-12, atol=1e-300, err_msg=name)
         assert np.isfinite(found).sum() > 10
     assert of_series(series, "zeta", np.array([2.0, 3.0]), np.array([-1.0, -1.0])).tolist()[0] == (

@@ -9,7 +9,7 @@ import pytest
 
 import passkit as pk
 from passkit.errors import FeedError, GraphError, ShapeError
-from passkit.runtime.table import batch_axes
+from passkit.runtime.table_binder import batch_axes
 
 ops = pk.ops
 A, B = pk.var("a", (2, 3, 4)), pk.var("b", (2, 4, 3))
@@ -114,7 +114,7 @@ def test_transposed_operands_are_not_copied() -> None:
     """An einsum of transposed operands is one library call, which reads them transposed."""
     exe = pk.compile(ops.einsum(A, B, equation="bij,bki->bjk"))
 
-    assert [type(s).__name__ for s in exe.steps] == ["Library"]
+    assert [type(s).__name__ for s in exe.steps] == ["LibraryCall"]
 
 
 def test_the_equation_is_the_first_argument_or_a_parameter() -> None:

@@ -9,7 +9,7 @@ import pytest
 import scipy.special as sp
 
 import passkit as pk
-from passkit.runtime.special import fma
+from passkit.runtime.special_functions import fma
 from tests.ops.central import differences
 
 

@@ -249,5 +249,5 @@ def test_a_padded_convolution_of_a_model_is_two_steps() -> None:
     graph = tf_graphdef.load(data, outputs=["y"])
     exe = pk.compile(graph)
 
-    assert [type(s).__name__ for s in exe.steps] == ["Launch", "Library"]
+    assert [type(s).__name__ for s in exe.steps] == ["LaunchStep", "LibraryCall"]
     assert exe.steps[0].kernel.ops == ("relu", "minimum")

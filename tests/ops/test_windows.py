@@ -192,7 +192,7 @@ def test_a_pool_fuses_with_its_neighbours() -> None:
     """A pool, a reduction of a view, is one kernel with its producer and consumer."""
     y = ops.exp(ops.max_pool2d(ops.relu(IMAGE), window=2) * 2.0)
 
-    assert step_kinds(y) == ["Launch"]
+    assert step_kinds(y) == ["LaunchStep"]
 
 
 def test_a_pool_with_channels_first_does_not_transpose() -> None:

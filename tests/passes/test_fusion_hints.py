@@ -10,7 +10,7 @@ import pytest
 import passkit as pk
 from passkit.errors import SettingError
 from passkit.program.planning import planned
-from passkit.runtime.loop import STATE, while_loop
+from passkit.runtime.loop import INPUT_PREFIX, while_loop
 
 X = pk.var("x", ("n", 512))
 EXP = pk.ops.exp(X)
@@ -84,7 +84,7 @@ def test_plans_for_specific_shapes_obey_the_same_hints() -> None:
 
 def test_hints_apply_to_nested_graphs() -> None:
     """A hint may name a node of a loop's body that the outer graph does not have."""
-    count, total = pk.var(f"{STATE}0", (), "int32"), pk.var(f"{STATE}1", ("n",))
+    count, total = pk.var(f"{INPUT_PREFIX}0", (), "int32"), pk.var(f"{INPUT_PREFIX}1", ("n",))
     body = pk.Graph([count + 1, pk.ops.exp(total) * 0.5])
     begin = [pk.var("i", (), "int32"), pk.var("x", ("n",))]
     loop = while_loop(pk.Graph([count < 3]), body, begin, [], "loop")

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import passkit as pk
-from passkit.runtime.native import filters, onednn
-from passkit.runtime.native.blas import NONE
+from passkit.runtime.native import filter_gradients, onednn
+from passkit.runtime.native.blas import NO_BLAS
 from passkit.runtime.native.onednn import Geometry
 from tests.teams import team_of
 
@@ -75,10 +75,10 @@ def test_sums_are_right_and_their_bits_do_not_depend_on_threads(
 ) -> None:
     """Values are right with oneDNN, with windows in BLAS, and with loops."""
     if ways != "library":
-        monkeypatch.setattr(filters, "library", lambda: None)
+        monkeypatch.setattr(filter_gradients, "load_library", lambda: None)
     if ways == "loops":
-        monkeypatch.setattr(filters, "blas", lambda: NONE)
-    filters._table.cache_clear()
+        monkeypatch.setattr(filter_gradients, "blas", lambda: NO_BLAS)
+    filter_gradients._table.cache_clear()
     rng = np.random.default_rng(5)
     graphs, feeds = [], {}
     for k, (shape, window, count, params) in enumerate(GEOMETRIES):
@@ -95,7 +95,7 @@ def test_sums_are_right_and_their_bits_do_not_depend_on_threads(
     for array, expected in zip(outcome, pk.interpret(pk.Graph(graphs), feeds), strict=True):
         assert np.abs(array - expected).max() <= 3e-6 * np.abs(expected).max()
     assert len(visited) == 1
-    filters._table.cache_clear()
+    filter_gradients._table.cache_clear()
 
 
 def test_a_gradient_over_no_images_is_zero() -> None:
@@ -118,7 +118,7 @@ def test_work_is_divided_by_images_or_lines() -> None:
         c = Geometry(
             batch, plane, channels, channels, (1, 3, 3), plane, (1, 1, 1), (0, 1, 1), (1, 1, 1), 1
         )
-        return [tuple(p) for p in filters.parts_of(c)]
+        return [tuple(p) for p in filter_gradients.parts_of(c)]
 
     assert parts(1, 8, 16) == [(0, 1, 0, 8)]
     assert parts(1, 32, 64) == [(0, 1, 0, 16), (0, 1, 16, 32)]
@@ -126,19 +126,19 @@ def test_work_is_divided_by_images_or_lines() -> None:
     assert [p[1] for p in parts(20, 32, 64)] == [2, 3, 2, 3, 2, 3, 2, 3]
 
 
-@pytest.mark.skipif(onednn.library() is None, reason="onednn-cpu-gomp is not installed")
+@pytest.mark.skipif(onednn.load_library() is None, reason="onednn-cpu-gomp is not installed")
 def test_a_failure_of_the_library_falls_back(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """A failure is reported once, and the result is right."""
-    created = filters._table.__wrapped__
+    created = filter_gradients._table.__wrapped__
 
     def broken(c: Geometry) -> Any:
         table, scratch = created(c)
         table[9] = 0  # the first part's primitive
         return table, scratch
 
-    monkeypatch.setattr(filters, "_table", broken)
+    monkeypatch.setattr(filter_gradients, "_table", broken)
     x, y = (pk.var(n, s) for n, s in (("x", (4, 9, 8, 16)), ("y", (4, 7, 6, 16))))
     graph = pk.Graph([pk.ops.window_products(x, y, window=(3, 3))])
     rng = np.random.default_rng(6)

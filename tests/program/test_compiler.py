@@ -189,7 +189,7 @@ def test_a_program_has_steps_of_every_kind(rng: Any) -> None:
     agrees(graph, feeds, run(feeds), 1e-5)
 
     kinds = {type(s).__name__ for s in run.steps}
-    assert {"Launch", "Library", "Python", "Copy"} <= kinds
+    assert {"LaunchStep", "LibraryCall", "PythonCall", "CopyStep"} <= kinds
     assert (run.stats["native_calls"], run.stats["python_calls"]) == (2, 1)
     assert all(str(s) for s in run.steps)
 

@@ -14,7 +14,7 @@ import pytest
 import passkit as pk
 from passkit.plan.group import Decision
 from passkit.reasons.explanation import Explanation
-from passkit.runtime.profile import Profile, Row
+from passkit.runtime.profile import ExecutionProfile, StepTime
 from passkit.tuning.results import Tuned, Tuning
 from passkit.viz import renderers
 
@@ -96,7 +96,11 @@ def test_explanations_and_profiles_are_tables() -> None:
     log = [Decision("a", "b", True, "fused", "one space")] * 300
     told = Explanation((*log, Decision(NAME, "d", False, "opaque", "a library", {"n": 1})))
     shown = Tags(bundle(told)["text/html"])
-    times = Tags(bundle(Profile((Row("launch k", 2e-6, 2048, "k", copying=1e-6),)))["text/html"])
+    times = Tags(
+        bundle(ExecutionProfile((StepTime("launch k", 2e-6, 2048, "k", copying=1e-6),)))[
+            "text/html"
+        ]
+    )
 
     assert {"table", "tr", "td"} <= shown.tags and "script" not in shown.tags
     assert shown.text.index(NAME) < shown.text.index("one space")

@@ -9,7 +9,7 @@ import numpy as np
 
 import passkit as pk
 from passkit.reporting.trace import trace
-from passkit.runtime.profile import Profile, Row, Share
+from passkit.runtime.profile import ExecutionProfile, StepTime, ThreadShare
 from tests.teams import team_of
 
 
@@ -37,7 +37,7 @@ def test_passes_stand_before_them() -> None:
     """The compilation is a process of its own, each pass within what called it."""
     with pk.PassContext(timing=True) as context:
         pk.ApplyPasses(pk.parse("x: f32[4]; return exp(x)"), ["Fusion", "CodeGen"])
-    found = trace(Profile(()), context.times)["traceEvents"]
+    found = trace(ExecutionProfile(()), context.times)["traceEvents"]
     passes = {e["name"]: e for e in found if e["ph"] == "X"}
 
     assert {"Fusion", "CodeGen"} <= set(passes)
@@ -47,18 +47,18 @@ def test_passes_stand_before_them() -> None:
 
 def test_aliases_are_no_events() -> None:
     """What takes no time is left out."""
-    rows = (Row("alias a", 0.0, 0), Row("launch b", 1e-6, 8, "b"))
-    found = trace(Profile(rows, (((0, 10), (20, 1000)),)))["traceEvents"]
+    rows = (StepTime("alias a", 0.0, 0), StepTime("launch b", 1e-6, 8, "b"))
+    found = trace(ExecutionProfile(rows, (((0, 10), (20, 1000)),)))["traceEvents"]
 
     assert [e["name"] for e in found if e["ph"] == "X"] == ["run 0", "b"]
 
 
 def test_threads_have_rows_of_their_own() -> None:
     """What each did of a step, on the caller's row within the step, with its tiles."""
-    rows = (Row("launch a", 1e-6, 8, "a", 2), Row("launch b", 1e-6, 8, "b", 2))
+    rows = (StepTime("launch a", 1e-6, 8, "a", 2), StepTime("launch b", 1e-6, 8, "b", 2))
     spans = (((1000, 500), (1500, 900)),)
-    shares = (Share(0, 1010, 400, (0, 3), 0, 0), Share(2, 1600, 700, (3, 8), 0, 1))
-    found = trace(Profile(rows, spans, shares))["traceEvents"]
+    shares = (ThreadShare(0, 1010, 400, (0, 3), 0, 0), ThreadShare(2, 1600, 700, (3, 8), 0, 1))
+    found = trace(ExecutionProfile(rows, spans, shares))["traceEvents"]
     names = {e["tid"]: e["args"]["name"] for e in found if e["name"] == "thread_name"}
     events = [e for e in found if e.get("cat") == "share"]
 
@@ -76,7 +76,7 @@ def test_shares_belong_to_steps() -> None:
     with team_of(2):
         profiles = [exe.profile(feeds, runs=4, copies=False) for _ in range(10)]
     shared = next(p for p in profiles if p.shares)
-    steps: dict[tuple[int, int], list[Share]] = {}
+    steps: dict[tuple[int, int], list[ThreadShare]] = {}
     for s in shared.shares:
         steps.setdefault((s.run, s.row), []).append(s)
 

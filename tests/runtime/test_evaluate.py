@@ -23,16 +23,16 @@ def test_transcendental_functions_are_rounded_once() -> None:
     values = np.linspace(-5, 5, 1001, dtype=np.float32)
     for name in ("exp", "tanh", "erf", "sin", "cos", "expm1", "erfc", "atan"):
         exact = np.array([getattr(math, name)(float(v)) for v in values])
-        found = evaluate(ast.call(name, x), {"x": values})
+        actual = evaluate(ast.call(name, x), {"x": values})
 
-        assert found.dtype == np.float32
+        assert actual.dtype == np.float32
         ulp = np.spacing(np.abs(exact.astype(np.float32)))
-        assert (np.abs(found - exact) <= 0.5001 * ulp).all()
+        assert (np.abs(actual - exact) <= 0.5001 * ulp).all()
 
 
 @pytest.mark.parametrize("name", sorted(ast.FUNCTIONS))
-def test_every_function_has_a_meaning(name: str) -> None:
-    """No function that dialects have is unknown here; results keep the dtype."""
+def test_every_function_can_be_evaluated(name: str) -> None:
+    """Every function of the kernel language is implemented here; results keep the dtype."""
     args = [x] * ast.FUNCTIONS[name]
 
     assert evaluate(ast.call(name, *args), {"x": np.full(3, 0.5, np.float32)}).dtype == np.float32
@@ -50,48 +50,54 @@ def test_integer_division_rounds_toward_zero() -> None:
 
 @pytest.mark.parametrize("target", [dt.int8, dt.uint8, dt.int32, dt.int64, dt.uint64])
 def test_casts_saturate(target: dt.DType) -> None:
-    """Floats out of range stop at the limits, NaN gives 0, fractions are cut."""
+    """Floats out of range become the nearest limit, NaN becomes 0, fractions are truncated."""
     limits = np.iinfo(target.numpy)
     values = np.array([np.nan, np.inf, -np.inf, 1e30, -1e30, 2.9, 0.0])
 
     assert cast_array(values, target).tolist() == [
-        0, limits.max, limits.min, limits.max, limits.min, 2, 0
+        0,
+        limits.max,
+        limits.min,
+        limits.max,
+        limits.min,
+        2,
+        0,
     ]
 
 
 def test_casts_between_integers_wrap() -> None:
-    """An integer keeps its low bits; bool is whether it is not 0."""
+    """An integer keeps its low bits; bool is ``!= 0``."""
     assert cast_array(np.array([300, -1]), dt.uint8).tolist() == [44, 255]
     assert cast_array(np.array([0.0, np.nan, -0.5]), dt.bool_).tolist() == [False, True, True]
 
 
-def test_sixteen_bit_floats() -> None:
-    """bfloat16 is computed in float64 and rounded."""
+def test_bfloat16_is_computed_in_float64_and_rounded() -> None:
+    """bfloat16 is computed in float64 and rounded once."""
     b = dt.dtype_of("bfloat16")
-    found = evaluate(ast.exp(Var("x", b)) + 1, {"x": np.ones(2, b.numpy)})
+    actual = evaluate(ast.exp(Var("x", b)) + 1, {"x": np.ones(2, b.numpy)})
 
-    assert found.dtype == b.numpy
-    assert float(found[0]) == pytest.approx(3.71875)
+    assert actual.dtype == b.numpy
+    assert float(actual[0]) == pytest.approx(3.71875)
 
 
-def test_arms_are_lazy() -> None:
-    """Only the chosen arm loads; its index may be anything elsewhere."""
+def test_select_loads_only_where_an_operand_is_selected() -> None:
+    """Only the selected operand loads; elsewhere its index may be out of bounds."""
     inner = ast.where(i < 2, Load("b", i, dt.float32), ast.const(9, dt.float32))
     outer = ast.where(i >= 0, inner, Load("b", i + 3, dt.float32))
-    found = evaluate(outer, {"i": np.arange(-3, 4)}, {"b": np.array([1, 2, 5], np.float32)})
+    actual = evaluate(outer, {"i": np.arange(-3, 4)}, {"b": np.array([1, 2, 5], np.float32)})
 
-    assert found.tolist() == [1, 2, 5, 1, 2, 9, 9]
+    assert actual.tolist() == [1, 2, 5, 1, 2, 9, 9]
     assert evaluate(outer, {"i": np.array([5])}, {"b": np.zeros(0, np.float32)}).tolist() == [9]
 
 
-def test_sizes() -> None:
-    """Extents are looked up among the sizes."""
+def test_symbolic_sizes_are_looked_up() -> None:
+    """Symbolic extents have the values in ``sizes``."""
     n = Size.symbol("n")
 
     assert evaluate(ast.size_of(n * 2 + 1), sizes={"n": 5}) == 11
 
 
-def test_deep_expressions() -> None:
+def test_deep_expressions_need_no_recursion() -> None:
     """An expression of 20,000 operations is evaluated without recursion."""
     deep: Expr = x
     for _ in range(20_000):
@@ -103,16 +109,16 @@ def test_deep_expressions() -> None:
 UNKNOWN: list[tuple[Expr, str]] = [
     (Var("y", dt.float32), "variable 'y' has no value; known: x"),
     (Load("c", i, dt.float32), "buffer 'c' does not exist; known: b"),
-    (ast.call("expp", x), "function 'expp' is not known; did you mean 'exp'"),
+    (ast.call("expp", x), "there is no function 'expp'; did you mean 'exp'"),
     (Load("b", i + 5, dt.float32), "a load reads element 5 of 'b', which has 2"),
     (Load("b", i - 1, dt.float32), "a load reads element -1 of 'b', which has 2"),
-    (Expr(), "Expr is no expression that can be evaluated"),
+    (Expr(), "an expression of type Expr cannot be evaluated"),
 ]
 
 
 @pytest.mark.parametrize("k", range(len(UNKNOWN)))
-def test_what_has_no_meaning(k: int) -> None:
-    """Unknown names and loads outside of a buffer are named."""
+def test_unknown_names_and_loads_out_of_bounds_raise(k: int) -> None:
+    """Unknown names and loads outside a buffer raise an error that names them."""
     expr, message = UNKNOWN[k]
     values: dict[str, Any] = {"x": np.float32(0)}
     if "y" not in message:

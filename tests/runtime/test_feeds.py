@@ -1,4 +1,4 @@
-"""Feeds: what fits, what is converted, and how the rest is refused."""
+"""Feeds: which values match, which are converted, and which raise an error."""
 
 from __future__ import annotations
 
@@ -18,34 +18,46 @@ n, m = Size.symbol("n"), Size.symbol("x.0")
 SHAPE = (m, 784)
 
 
-def test_what_fits() -> None:
-    """An array of the right dtype and shape is taken as it is, strided or not."""
+def test_matching_arrays_are_not_copied() -> None:
+    """An array of the right dtype and shape is used as it is, strided or not."""
     x = np.zeros((16, 784), np.float32)[::2]
 
     assert check_feed("x", dt.float32, SHAPE, x) is x
 
 
-def test_the_other_byte_order() -> None:
-    """Arrays of foreign byte order are converted."""
-    found = check_feed("x", dt.float32, None, np.array([1, 2], ">f4"))
+def test_foreign_byte_order_is_converted() -> None:
+    """Arrays of the other byte order are converted."""
+    actual = check_feed("x", dt.float32, None, np.array([1, 2], ">f4"))
 
-    assert found.dtype == np.float32 and found.dtype.isnative
-    assert found.tolist() == [1, 2]
+    assert actual.dtype == np.float32 and actual.dtype.isnative
+    assert actual.tolist() == [1, 2]
 
 
 @pytest.mark.parametrize("value", [3, 2.5, [1, 2], [[True]], [], np.float32(1)])
 def test_python_numbers_are_weak(value: Any) -> None:
-    """Numbers and lists take the wanted dtype where no kind is lost."""
+    """Numbers and lists take the input's dtype where no information is lost."""
     assert check_feed("x", dt.float32, None, value).dtype == np.float32
 
 
 BAD: list[tuple[Any, Any, Any, str]] = [
-    (dt.float32, SHAPE, np.zeros((8, 784)),
-     r"input 'x' needs float32\[\?, 784\], got float64\[8, 784\]; x.astype\('float32'\)"),
-    (dt.float32, SHAPE, np.zeros(8, np.float32),
-     r"needs float32\[\?, 784\], got float32\[8\]; reshape it to rank 2"),
-    (dt.float32, (n, 4), np.zeros((8, 5), np.float32),
-     r"needs float32\[n, 4\], got float32\[8, 5\]; axis 1 must be 4 long"),
+    (
+        dt.float32,
+        SHAPE,
+        np.zeros((8, 784)),
+        r"input 'x' needs float32\[\?, 784\], got float64\[8, 784\]; x.astype\('float32'\)",
+    ),
+    (
+        dt.float32,
+        SHAPE,
+        np.zeros(8, np.float32),
+        r"needs float32\[\?, 784\], got float32\[8\]; reshape it to rank 2",
+    ),
+    (
+        dt.float32,
+        (n, 4),
+        np.zeros((8, 5), np.float32),
+        r"needs float32\[n, 4\], got float32\[8, 5\]; axis 1 must be 4 long",
+    ),
     (dt.int32, (), 2.5, r"needs int32\[\], got float64\[\]; x.astype\('int32'\)"),
     (dt.uint8, (), 300, r"needs uint8\[\], got int64\[\]"),
     (dt.bool_, (), 1, r"needs bool\[\], got int64\[\]"),
@@ -56,8 +68,8 @@ BAD: list[tuple[Any, Any, Any, str]] = [
 
 
 @pytest.mark.parametrize("dtype, shape, value, message", BAD)
-def test_what_does_not_fit(dtype: Any, shape: Any, value: Any, message: str) -> None:
-    """The message has what is needed, what was given, and the way out."""
+def test_mismatching_feeds_raise(dtype: Any, shape: Any, value: Any, message: str) -> None:
+    """The message says what is needed, what was passed, and how to convert it."""
     with pytest.raises(FeedError, match=message):
         check_feed("x", dtype, shape, value)
 
@@ -74,49 +86,49 @@ INPUTS: list[tuple[str, Any, Any]] = [("image", dt.float32, (2,)), ("label", dt.
         ([1], "feeds must map names to arrays, got list"),
     ],
 )
-def test_names_of_feeds(feeds: Any, message: str) -> None:
-    """A feed that is missing or unknown is named, with the nearest input."""
+def test_missing_and_unknown_feeds_are_named(feeds: Any, message: str) -> None:
+    """A missing or unknown feed is named, with the most similar input."""
     with pytest.raises(FeedError, match=message):
         check_feeds(INPUTS, feeds)
 
 
 def test_a_graph_without_inputs() -> None:
-    """Nothing is to be fed."""
+    """A graph without inputs needs no feeds and rejects any."""
     with pytest.raises(FeedError, match="there is no input 'x'; the graph has no inputs"):
         check_feeds([], {"x": 1})
 
 
-def test_sizes_are_bound() -> None:
-    """Every symbol has the value of the first input that shows it; polynomials are checked."""
+def test_sizes_have_the_values_of_the_first_input() -> None:
+    """Every symbol has the value of the first input with it; expressions are checked."""
     assert bind_sizes([("x", (n, 4), (3, 4)), ("y", (n * 2,), (6,)), ("z", None, (1,))]) == {"n": 3}
 
 
-def test_sizes_that_stand_nowhere_alone() -> None:
-    """They are what makes an extent right, where one tells; nobody guesses the others."""
+def test_sizes_are_solved_from_expressions() -> None:
+    """A size that is no extent by itself is solved from an expression, if one determines it."""
     m = Size.symbol("m")
     assert bind_sizes([("x", (n + m, n // 2, n * n), (7, 4, 9))]) == {}
     assert bind_sizes([("x", (n * m,), (0,)), ("y", (n,), (0,))]) == {"n": 0}
     assert bind_sizes([("x", (n + m, 2 * m), (7, 4))]) == {"m": 2, "n": 5}
-    assert bind_sizes([("x", (n // 2,), (4,))], known={"n": 9}) == {}
+    assert bind_sizes([("x", (n // 2,), (4,))], known_sizes={"n": 9}) == {}
 
     x = pk.var("x", (7, 2 * m))
     graph = pk.Graph([pk.ops.reshape(x, shape=(7, 2 * m)), pk.ops.reshape(x, shape=(14, m))])
     feeds = {"x": np.arange(28, dtype=np.float32).reshape(7, 4)}
-    for found, wanted in zip(pk.compile(graph)(feeds), pk.interpret(graph, feeds), strict=True):
-        np.testing.assert_array_equal(found, wanted)
+    for actual, expected in zip(pk.compile(graph)(feeds), pk.interpret(graph, feeds), strict=True):
+        np.testing.assert_array_equal(actual, expected)
 
 
 @pytest.mark.parametrize("size", [n + m, n // 2, n * n, n // (m + 1)])
-def test_sizes_that_no_input_tells(size: Size) -> None:
-    """Neither an executable nor the interpreter takes any that would do."""
+def test_undetermined_sizes_raise(size: Size) -> None:
+    """Executables and the interpreter reject inputs that leave a size open."""
     graph = pk.Graph([-pk.var("x", (size,))])
     for run in (pk.compile(graph), lambda x: pk.interpret(graph, {"x": x})):
-        with pytest.raises(FeedError, match="has 4 at axis 0, .* does not tell n( and x.0)?,"):
+        with pytest.raises(FeedError, match="has 4 at axis 0, .* does not determine n( and x.0)?,"):
             run(x=np.ones(4, np.float32))
 
 
-def test_shapes_of_some_inputs_settle_what_they_tell() -> None:
-    """A sum of two sizes tells neither, until another input has one of them."""
+def test_bind_sizes_solves_only_determined_sizes() -> None:
+    """A sum of two sizes determines neither, until another input has one of them."""
     m = Size.symbol("m")
     graph = pk.Graph([pk.ops.zeros((n, 2)) + pk.var("y", (n, 2)), -pk.var("x", (n + m,))])
 
@@ -130,13 +142,17 @@ def test_shapes_of_some_inputs_settle_what_they_tell() -> None:
     [
         ([("x", (n * 2,), (7,))], r"input 'x' needs 6 at axis 0, where .* 2\*n stands, got 7"),
         ([("x", (5 - n,), (7,))], r"input 'x' needs 5 at axis 0, .* got 7"),
-        ([("x", (n,), (3,)), ("y", (4, n), (4, 5))],
-         "input 'y' needs 3 at axis 1, where the size n stands, as input 'x' has it; got 5"),
-        ([("x", (n,), (3,)), ("y", (n * 2,), (7,))],
-         r"input 'y' needs 6 at axis 0, where the size 2\*n stands, got 7"),
+        (
+            [("x", (n,), (3,)), ("y", (4, n), (4, 5))],
+            "input 'y' needs 3 at axis 1, where the size n stands, as input 'x' has it; got 5",
+        ),
+        (
+            [("x", (n,), (3,)), ("y", (n * 2,), (7,))],
+            r"input 'y' needs 6 at axis 0, where the size 2\*n stands, got 7",
+        ),
     ],
 )
-def test_sizes_that_differ(shapes: Any, message: str) -> None:
+def test_inputs_that_disagree_about_a_size_raise(shapes: Any, message: str) -> None:
     """Two inputs that share a size must agree on it; both are named."""
     with pytest.raises(FeedError, match=message):
         bind_sizes(shapes)

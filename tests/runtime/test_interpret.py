@@ -1,4 +1,4 @@
-"""The interpreter: what a graph means, state, sizes, fused nodes, and what it refuses."""
+"""The interpreter: results, state, sizes, fused nodes, operators by attributes, and errors."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def custom(name: str, **attrs: Any) -> pk.Op:
 
 
 def test_outputs_are_new_arrays() -> None:
-    """An output that is an input, a constant or twice the same is the caller's to change."""
+    """An output that is an input, a constant or another output is a new array."""
     x = np.ones(2, f32)
     a, b, c = run("x: f32[2]; c: f32[2] = [1, 2]; return x, x, c", x=x)
     a[0] = c[0] = 9
@@ -42,7 +42,7 @@ def test_outputs_are_new_arrays() -> None:
     assert run("c: f32[2] = [1, 2]; return c")[0][0] == 1
 
 
-def test_no_warnings() -> None:
+def test_floating_point_errors_give_no_warnings() -> None:
     """Divisions by zero, NaN and overflow are values, not warnings."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -62,7 +62,7 @@ def test_each_operation_rounds() -> None:
 
 
 def test_a_read_sees_the_last_assign_before_it() -> None:
-    """Program order is post-order: exp(a) in front of the assign keeps the old value."""
+    """Reads and writes are ordered by post-order: a read before the assign has the old value."""
     text = """state a: f32[1] = [1]; c: f32[1] = [0]
               e = exp(a); w = assign(a, c); y = add(e, 1.0) after(w); z = exp(a) after(w)
               return y, z, a"""
@@ -74,14 +74,14 @@ def test_a_read_sees_the_last_assign_before_it() -> None:
 
 
 def test_outputs_that_are_variables_are_read_in_order() -> None:
-    """A variable in front of the write that changes it is returned as it was."""
+    """An output variable before the write that changes it has the old value."""
     text = "state a: f32[] = 1; w = assign(a, {}); return {}"
 
     assert [float(v) for v in run(text.format(2.0, "a, w, a"))] == [1, 2, 2]
 
 
 def test_state_is_kept_between_calls() -> None:
-    """The caller's mapping has the state; without one, each call starts anew."""
+    """The caller's mapping keeps the state; without one, each call starts from initial values."""
     graph = pk.parse("state n: i64[] = 0; m = add(n, 1); w = assign(n, m); return w")
     state: dict[str, Any] = {}
 
@@ -99,26 +99,26 @@ def test_updates_are_written_after_all_reads() -> None:
     assert (float(state["a"]), float(state["b"])) == (2, 1)
 
 
-def test_an_unset_variable() -> None:
-    """A read before the first write names the variable."""
+def test_reading_an_unset_variable_raises() -> None:
+    """A read before the first write raises an error that names the variable."""
     with pytest.raises(pk.FeedError, match="state variable 'w' is read before it has a value"):
         run("state w: f32[2]; y = exp(w); return y")
 
 
-def test_fused_nodes_mean_their_bodies() -> None:
-    """A fused node is interpreted as its group, sizes of the outside included."""
+def test_fused_nodes_are_interpreted_by_their_bodies() -> None:
+    """A fused node is interpreted as its group, with the sizes of the graph around it."""
     inner = pk.var("v", ("n",))
     body = pk.Graph([pk.ops.reshape(inner, (1, inner.shape[0])), pk.ops.exp(inner) + 1])
     x = pk.var("x", ("n",))
     fused = fused_node(Group(body, Kind.ELEMWISE), (x * 2,), "f")
-    found = pk.interpret(pk.Graph(fused.entries), {"x": np.zeros(3, f32)})
+    actual = pk.interpret(pk.Graph(fused.entries), {"x": np.zeros(3, f32)})
 
-    np.testing.assert_array_equal(found[0], np.zeros((1, 3)))
-    np.testing.assert_array_equal(found[1], np.full(3, 2))
+    np.testing.assert_array_equal(actual[0], np.zeros((1, 3)))
+    np.testing.assert_array_equal(actual[1], np.full(3, 2))
 
 
 def test_control_dependences_run_first() -> None:
-    """A node named in after(…) runs even if nobody reads it."""
+    """A node named in after(…) runs even if no node reads its result."""
     state: dict[str, Any] = {}
     text = "state a: f32[]; x: f32[]; w = assign(a, x); y = exp(x) after(w); return y"
     pk.interpret(pk.parse(text), {"x": f32(3)}, state)
@@ -126,19 +126,19 @@ def test_control_dependences_run_first() -> None:
     assert state["a"] == 3
 
 
-def test_your_operator_by_fcodegen() -> None:
-    """FCodeGen and a pattern are enough for shape, dtype and meaning; several results too."""
+def test_an_operator_with_fcodegen_is_evaluated() -> None:
+    """FCodeGen and a pattern determine shape, dtype and values, also of several results."""
     op = pk.register_op("test_interpret_sincos", num_inputs=1, num_outputs=2)
     op.set_attr("FCodeGen", lambda node, x: (pk.ast.sin(x), pk.ast.cos(x)))
     op.set_attr("TOpPattern", pk.OpPattern.ELEMWISE)
     s, c = op(pk.var("x", (2,), "float64"))
-    found = pk.interpret(pk.Graph([s, c]), {"x": np.array([0.0, 1.0])})
+    actual = pk.interpret(pk.Graph([s, c]), {"x": np.array([0.0, 1.0])})
 
-    np.testing.assert_array_equal(found, [np.sin([0.0, 1]), np.cos([0.0, 1])])
+    np.testing.assert_array_equal(actual, [np.sin([0.0, 1]), np.cos([0.0, 1])])
 
 
-def test_your_operator_by_felement() -> None:
-    """FElement is evaluated over the grid of indices; arms of a choice load lazily."""
+def test_an_operator_with_felement_is_evaluated() -> None:
+    """FElement is evaluated at all indices; operands of a Select load where they are selected."""
 
     def shifted(node: pk.Node, index: Any, read: Any) -> Any:
         (i,) = index
@@ -157,8 +157,8 @@ def test_your_operator_by_felement() -> None:
     assert pk.interpret(empty, {"x": np.zeros(0, f32)})[0].shape == (0,)
 
 
-def test_your_operator_by_fcompute() -> None:
-    """FCompute wins over everything else."""
+def test_fcompute_takes_precedence() -> None:
+    """FCompute takes precedence over all other attributes."""
     op = custom(
         "test_interpret_computed",
         FCompute=lambda node, x: x * 2,
@@ -169,27 +169,27 @@ def test_your_operator_by_fcompute() -> None:
     assert pk.interpret(pk.Graph([op(pk.var("x", ()))]), {"x": f32(3)})[0] == 6
 
 
-def test_a_pair_by_fexpand() -> None:
-    """A composite of two results."""
+def test_an_operator_with_fexpand_is_evaluated() -> None:
+    """A composite operator of two results is evaluated by its expansion."""
     op = pk.register_op("test_interpret_pair", num_inputs=1, num_outputs=2)
     op.set_attr("FExpand", lambda node, x: (x + 1, x * 2))
     op.set_attr("FInferShape", lambda node, s: (s, s))
-    found = pk.interpret(pk.Graph(op(pk.var("x", (1,)))), {"x": np.array([3], f32)})
+    actual = pk.interpret(pk.Graph(op(pk.var("x", (1,)))), {"x": np.array([3], f32)})
 
-    assert [v.tolist() for v in found] == [[4], [6]]
+    assert [v.tolist() for v in actual] == [[4], [6]]
 
 
 BROKEN: list[tuple[dict[str, Any], type[Exception], str]] = [
-    ({}, pk.CodeGenError, "test_broken_0 'y' has no meaning: set FCompute, FElement"),
+    ({}, pk.CodeGenError, "test_broken_0 'y' cannot be evaluated: set FCompute, FElement"),
     (
         {"FCompute": lambda node, x: x.astype(np.float64)},
         pk.DTypeError,
-        "test_broken_1 'y' promises float32 by FInferType, its FCompute gave float64",
+        "test_broken_1 'y' has dtype float32 by FInferType, its FCompute returned float64",
     ),
     (
         {"FCompute": lambda node, x: x[:1]},
         pk.ShapeError,
-        r"test_broken_2 'y' promises shape \(2,\) by FInferShape, its FCompute gave \(1,\)",
+        r"test_broken_2 'y' has shape \(2,\) by FInferShape, its FCompute returned \(1,\)",
     ),
     (
         {"FCompute": lambda node, x: (x, x)},
@@ -199,7 +199,7 @@ BROKEN: list[tuple[dict[str, Any], type[Exception], str]] = [
     (
         {"FContract": lambda node: Contract((), 1, 1, 1)},
         pk.CodeGenError,
-        "test_broken_4 'y' is no product of matrices: set FCompute on its operator",
+        "test_broken_4 'y' is not a matrix product: set FCompute on its operator",
     ),
     (
         {"FElement": lambda node, index, read: read()},
@@ -215,8 +215,8 @@ BROKEN: list[tuple[dict[str, Any], type[Exception], str]] = [
 
 
 @pytest.mark.parametrize("k", range(len(BROKEN)))
-def test_broken_operators(k: int) -> None:
-    """An operator that does not keep its promises is named, with what it gave."""
+def test_operators_with_inconsistent_attributes_raise(k: int) -> None:
+    """An operator whose attributes disagree is named, with what they returned."""
     attrs, error, message = BROKEN[k]
     same = {"FInferShape": lambda node, s: s}
     op = custom(f"test_broken_{k}", **{**same, **attrs})
@@ -227,14 +227,14 @@ def test_broken_operators(k: int) -> None:
 
 
 def test_shapes_are_checked_at_the_call() -> None:
-    """Sizes that were unknown must fit: the operator says which did not."""
+    """Unknown sizes must match at the call; the operator that they do not fit is named."""
     text = "x: f32[?]; y: f32[?]; z = add(x, y); return z"
 
     with pytest.raises(pk.ShapeError, match=r"broadcast together, got \(2,\) and \(3,\)"):
         run(text, x=np.zeros(2, f32), y=np.zeros(3, f32))
 
 
-def test_long_chains() -> None:
+def test_long_chains_need_no_recursion() -> None:
     """100,000 operators are interpreted without recursion, and values are freed on the way."""
     x: Entry = pk.var("x", (1,))
     y = x
@@ -242,21 +242,21 @@ def test_long_chains() -> None:
     for _ in range(100_000):
         y = op(y)
     start = time.perf_counter()
-    found = pk.interpret(pk.Graph([y]), {"x": np.ones(1, f32)})
+    actual = pk.interpret(pk.Graph([y]), {"x": np.ones(1, f32)})
 
-    assert found[0][0] == 1
+    assert actual[0][0] == 1
     assert time.perf_counter() - start < 30
 
 
 def test_derive_ignores_fcompute() -> None:
-    """What the other attributes say can be compared with FCompute."""
+    """`derive` evaluates the other attributes, so that they can be compared with FCompute."""
     node = pk.ops.transpose(pk.var("x", (2, 3))).node
     x = np.arange(6, dtype=f32).reshape(2, 3)
 
     np.testing.assert_array_equal(derive(node, x)[0], x.T)
 
 
-def test_a_size_that_no_input_has() -> None:
+def test_a_size_that_no_input_has_raises() -> None:
     """The size, the operator and the shape are named."""
     x = pk.var("x", ("n", 3))
     twos = pk.ops.broadcast_to(np.float32(2), shape=x.shape)
@@ -265,14 +265,14 @@ def test_a_size_that_no_input_has() -> None:
         pk.interpret(pk.Graph([twos]), {})
 
 
-def test_programs_that_are_interpreted_are_fed_as_others_are() -> None:
-    """By a dict, by name, or all in a row, in the order of the inputs."""
+def test_interpreted_executables_take_feeds_like_native_ones() -> None:
+    """Feeds are a dict, keywords, or a list in the order of the inputs."""
     run = pk.compile(pk.parse("x: f32[2]; y: f32[2]; return sub(y, x)"), target="interpret")
     x, y = np.ones(2, np.float32), np.full(2, 3, np.float32)
 
     named = run({"x": x, "y": y}), run(x=x, y=y), run({"x": x}, y=y)
-    for found in (*named, run([x, y]), run((x, y))):
-        assert found[0].tolist() == [2, 2]
+    for actual in (*named, run([x, y]), run((x, y))):
+        assert actual[0].tolist() == [2, 2]
     with pytest.raises(FeedError, match=r"needs 2 feeds \(x, y\), got 1 in a list and 1 by name"):
         run([x], y=y)
     with pytest.raises(FeedError, match="feeds must be a dict of arrays, got a str; .* as in x=…"):
@@ -281,13 +281,13 @@ def test_programs_that_are_interpreted_are_fed_as_others_are() -> None:
         run({"x": x, "y": y}, x=x)
 
 
-def test_results_of_programs_that_are_interpreted_are_written_as_others_are() -> None:
-    """Where ``out`` says, all or none: an array that does not fit is named first."""
+def test_interpreted_executables_write_to_out_like_native_ones() -> None:
+    """Results go to ``out``; an array that does not fit raises before any is written."""
     run = pk.compile(pk.parse("x: f32[2]; return neg(x), exp(x)"), target="interpret")
     x, first = np.ones(2, np.float32), np.zeros(2, np.float32)
 
-    found = run(x=x, out=[first, None])
-    assert found[0] is first and first.tolist() == [-1, -1] and found[1].shape == (2,)
+    actual = run(x=x, out=[first, None])
+    assert actual[0] is first and first.tolist() == [-1, -1] and actual[1].shape == (2,)
     wrong = {
         r"out must be a list of 2 arrays or None, got a list .* of 1": [first],
         r"out\[1\] needs a plain float32\[2\], got float64\[2\]": [first, np.zeros(2)],

@@ -1,4 +1,4 @@
-"""A loop that runs is one operator; its graphs are checked, and run as the rest is."""
+"""Loops at run time: one operator, whose graphs are checked, interpreted and compiled."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import pytest
 
 import passkit as pk
 from passkit.errors import GraphError
-from passkit.runtime.loop import STATE, while_loop
+from passkit.runtime.loop import INPUT_PREFIX, while_loop
 
-COUNT, TOTAL = pk.var(f"{STATE}0", (), "int32"), pk.var(f"{STATE}1", ("n",))
-END = pk.var(f"{STATE}2", (), "int32")
+COUNT, TOTAL = pk.var(f"{INPUT_PREFIX}0", (), "int32"), pk.var(f"{INPUT_PREFIX}1", ("n",))
+END = pk.var(f"{INPUT_PREFIX}2", (), "int32")
 CONDITION = pk.Graph([COUNT < END])
 BODY = pk.Graph([COUNT + 1, TOTAL * 2 + 1])
 BEGIN = [pk.var("i", (), "int32"), pk.var("x", ("n",))]
@@ -18,38 +18,38 @@ GIVEN = [pk.var("end", (), "int32")]
 
 
 @pytest.mark.parametrize("target", ["interpret", "cpu"])
-def test_a_loop_goes_round(target: str) -> None:
-    """As often as the condition says, for any sizes."""
+def test_a_loop_iterates_while_its_condition_holds(target: str) -> None:
+    """The condition decides the number of iterations, for any sizes."""
     exe = pk.compile(while_loop(CONDITION, BODY, BEGIN, GIVEN, "loop"), target=target)
 
     for n, rounds in ((3, 0), (5, 4)):
         x = np.arange(n, dtype=np.float32)
-        i, found = exe(i=np.int32(0), x=x, end=np.int32(rounds))
+        i, actual = exe(i=np.int32(0), x=x, end=np.int32(rounds))
         assert i == rounds
-        np.testing.assert_array_equal(found, x * 2**rounds + 2**rounds - 1)
+        np.testing.assert_array_equal(actual, x * 2**rounds + 2**rounds - 1)
 
 
-def test_values_of_unknown_rank() -> None:
-    """What is not known before a call is not known of the results either."""
-    total = pk.var(f"{STATE}1", None)
+def test_results_of_unknown_rank_have_unknown_rank() -> None:
+    """A state of unknown rank gives results of unknown rank."""
+    total = pk.var(f"{INPUT_PREFIX}1", None)
     begin = [pk.var("i", (), "int32"), pk.var("x", None)]
-    count, found = while_loop(CONDITION, pk.Graph([COUNT + 1, total * 2]), begin, GIVEN, "loop")
+    count, actual = while_loop(CONDITION, pk.Graph([COUNT + 1, total * 2]), begin, GIVEN, "loop")
 
-    assert (count.shape, found.shape) == ((), None)
+    assert (count.shape, actual.shape) == ((), None)
     feeds = {"i": np.int32(0), "end": np.int32(2), "x": np.ones((2, 2), np.float32)}
-    assert pk.interpret(pk.Graph([found]), feeds)[0].tolist() == [[4, 4], [4, 4]]
+    assert pk.interpret(pk.Graph([actual]), feeds)[0].tolist() == [[4, 4], [4, 4]]
 
 
-def test_bodies_that_do_not_fit() -> None:
-    """A body gives as many values as there are, each of its type."""
-    with pytest.raises(GraphError, match="'loop' has a state of 2 values, and its body gives 1"):
+def test_a_body_must_return_the_state() -> None:
+    """A body that returns another number or type of values raises."""
+    with pytest.raises(GraphError, match="'loop' has a state of 2 values, and its body returns 1"):
         while_loop(CONDITION, pk.Graph([COUNT]), BEGIN, GIVEN, "loop")
     with pytest.raises(GraphError, match=r"begins with int32\(\) as value 0, and .* float32\(n,\)"):
         while_loop(CONDITION, pk.Graph([TOTAL, TOTAL]), BEGIN, GIVEN, "loop")
 
 
-def test_templates_are_for_the_graph_around() -> None:
-    """The names of templates are not looked for in a loop's graphs."""
+def test_templates_do_not_apply_to_the_graphs_of_a_loop() -> None:
+    """Names in a template are not looked up in a loop's graphs."""
     i, x = while_loop(CONDITION, BODY, BEGIN, GIVEN, "loop")
     total = pk.ops.reduce_sum(pk.ops.exp(pk.var("y", (8, 300))), axis=1, name="total")
     templates = {total: "reduce_sum_1[GRID,CTA];"}

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 import passkit as pk
-from passkit.runtime.profile import Profile, Row, random_feeds
+from passkit.runtime.profile import ExecutionProfile, StepTime, random_feeds
 from passkit.values.dtype import dtype_of
 
 TEXT = "x: f32[n, 8]; w: f32[8, 8]; return exp(matmul(neg(x), w)), x"
 
 
-def test_a_row_for_each_step() -> None:
-    """Names, seconds and bytes of kernels, library calls and copies, and the nodes they run."""
+def test_each_step_has_a_row() -> None:
+    """Rows have names, seconds and bytes of kernels, library calls and copies, and their nodes."""
     profile = pk.compile(pk.parse(TEXT)).profile(
         {"x": np.ones((100, 8), np.float32), "w": np.ones((8, 8), np.float32)}, runs=3
     )
@@ -29,8 +29,8 @@ def test_a_row_for_each_step() -> None:
     assert all(r.of_copy is not None and r.of_copy > 0 for r in profile.rows)
 
 
-def test_random_feeds_of_the_last_shapes() -> None:
-    """Without feeds, unknown sizes are 64, or what was called with; state is as it was."""
+def test_default_feeds_have_the_last_shapes() -> None:
+    """Without feeds, unknown sizes are those of the last call or 64; state is not changed."""
     exe = pk.compile(pk.parse("x: f32[n]; state w: f32[] = 3.0; return mul(x, w)"))
     assert exe.profile(runs=1, copies=False).rows[-1].nbytes == 4 * (64 + 64 + 1)
     exe(x=np.ones(7, np.float32))
@@ -39,7 +39,7 @@ def test_random_feeds_of_the_last_shapes() -> None:
 
 
 def test_feeds_by_keyword() -> None:
-    """Inputs are fed as in a call; those called like an option are given in a mapping."""
+    """Inputs are fed as in a call; those named like an option are passed in a mapping."""
     text = "x: f32[n]; runs: f32[n]; copies: f32[n]; return fma(runs, copies, x)"
     exe = pk.compile(pk.parse(text))
     ones = np.ones(9, np.float32)
@@ -55,7 +55,7 @@ def test_feeds_by_keyword() -> None:
 
 
 def test_random_feeds_are_fixed() -> None:
-    """The same numbers in every run, of the inputs' dtypes."""
+    """Random feeds are the same in every run, of the inputs' dtypes."""
     inputs = [("x", dtype_of("float32")), ("k", dtype_of("int64")), ("b", dtype_of("bool"))]
     one, two = (random_feeds(inputs, [(3,), (4,), (5,)]) for _ in range(2))
 
@@ -63,15 +63,15 @@ def test_random_feeds_are_fixed() -> None:
     assert all(one[k].tobytes() == two[k].tobytes() for k in one)
 
 
-def test_the_table() -> None:
-    """A line for each kernel, most time first: calls, time, share, bytes, rate, part of a copy."""
+def test_a_profile_prints_one_line_per_kernel() -> None:
+    """Lines have calls, time, share, bytes, rate and fraction of a copy, most time first."""
     rows = (
-        Row("launch a", 1e-6, 2000, "x", copying=5e-7),
-        Row("library b", 6e-6, 6000, flops=12_000_000),
-        Row("launch a", 1e-6, 2000, "y", copying=5e-7),
-        Row("alias c", 0.0, 0),
+        StepTime("launch a", 1e-6, 2000, "x", copying=5e-7),
+        StepTime("library b", 6e-6, 6000, flops=12_000_000),
+        StepTime("launch a", 1e-6, 2000, "y", copying=5e-7),
+        StepTime("alias c", 0.0, 0),
     )
-    lines = str(Profile(rows)).splitlines()
+    lines = str(ExecutionProfile(rows)).splitlines()
 
     assert lines[0].split() == [
         "kernel",
@@ -90,21 +90,28 @@ def test_the_table() -> None:
     assert len(lines) == 4
 
 
-def test_a_profile_as_json() -> None:
-    """The table's lines and the single steps, as JSON can hold them."""
-    data = Profile((Row("launch a", 1e-6, 2000, "x", 2, 5e-7),)).as_dict()
+def test_as_dict_has_kernels_and_steps() -> None:
+    """`as_dict` has the table's lines and the single steps."""
+    data = ExecutionProfile((StepTime("launch a", 1e-6, 2000, "x", 2, 5e-7),)).as_dict()
 
     assert json.loads(json.dumps(data)) == data
     assert data["kernels"] == [
-        {"what": "launch a", "calls": 1, "seconds": 1e-6, "share": 1.0, "bytes": 2000,
-         "of_copy": 0.5, "flops": 0}
-    ]  # fmt: skip
+        {
+            "what": "launch a",
+            "calls": 1,
+            "seconds": 1e-6,
+            "share": 1.0,
+            "bytes": 2000,
+            "of_copy": 0.5,
+            "flops": 0,
+        }
+    ]
     assert data["steps"][0]["node"] == "x"  # type: ignore[index]
     assert data["steps"][0]["threads"] == 2  # type: ignore[index]
 
 
-def test_threads_that_share_a_step() -> None:
-    """A large step is shared by the team, a small one is not."""
+def test_large_steps_are_shared_by_the_team() -> None:
+    """A large step is shared by the team of threads, a small one is not."""
     exe = pk.compile(pk.parse("x: f32[n]; return exp(x)"))
     small, large = (
         exe.profile({"x": np.ones(n, np.float32)}, runs=1, copies=False).rows[0].threads
@@ -117,7 +124,7 @@ def test_threads_that_share_a_step() -> None:
 
 
 def test_flops_of_convolutions() -> None:
-    """Two for each element of a window, of a group's channels, of each result."""
+    """A convolution has two operations for each element of a window, for each result."""
     x, w = pk.var("x", ("n", 8, 8, 4)), pk.constant(np.ones((3, 3, 2, 6), np.float32))
     graph = pk.Graph([pk.ops.conv2d(x, w, padding="SAME", groups=2)])
     rows = pk.compile(graph).profile({"x": np.ones((5, 8, 8, 4), np.float32)}, 1, False).rows

@@ -9,18 +9,18 @@ import pytest
 
 import passkit as pk
 from passkit.errors import FeedError
-from passkit.runtime.program import Alias, Copy, Launch, Library, Program
+from passkit.runtime.program import AliasStep, CopyStep, LaunchStep, LibraryCall, RuntimeProgram
 from tests.planned import agrees, feeds_of
 
 
-def program(text: str) -> Program:
+def program(text: str) -> RuntimeProgram:
     """The program of a graph in text."""
-    made = pk.compile(pk.parse(text)).program
-    assert made is not None
-    return made
+    built = pk.compile(pk.parse(text)).program
+    assert built is not None
+    return built
 
 
-def test_sizes_are_found() -> None:
+def test_sizes_are_read_or_solved() -> None:
     """Every size is read from a shape, or solved from a sum of sizes."""
     p = program("x: f32[n, 4]; y: f32[n + m, 4]; return concat(x, y, axis=0)")
 
@@ -29,8 +29,8 @@ def test_sizes_are_found() -> None:
         p.sizes([(3, 5), (5, 4)])
 
 
-def test_sizes_that_follow_from_others() -> None:
-    """A size that stands for an expression must have its value."""
+def test_expressions_of_sizes_are_checked() -> None:
+    """An extent that is an expression must have its value."""
     p = program("x: f32[n]; y: f32[2*n + 1]; return concat(x, y, axis=0)")
 
     assert p.sizes([(3,), (7,)]) == {"n": 3}
@@ -38,36 +38,41 @@ def test_sizes_that_follow_from_others() -> None:
         p.sizes([(3,), (8,)])
 
 
-def test_guards() -> None:
-    """Sizes that were joined must be equal; the first pair that is not is told."""
+def test_the_first_violated_guard_is_described() -> None:
+    """Sizes that were taken to be equal must be equal; the first violated pair is described."""
     p = program("x: f32[n, 4]; y: f32[m, 4]; return add(x, y)")
 
     assert p.broken({"n": 3, "m": 3}) is None
     assert str(p.broken({"n": 3, "m": 1})).startswith("input 'x': dimension 0")
 
 
-def test_steps_say_what_they_do() -> None:
-    """Each kind of step has a line."""
-    p = program("x: f32[n, 8]; w: f32[8, 8]; a = matmul(x, w); b = exp(reshape(a, shape=(n*8,)));"
-                "return b, x")
+def test_every_kind_of_step_has_a_text() -> None:
+    """Each kind of step has a one-line text."""
+    p = program(
+        "x: f32[n, 8]; w: f32[8, 8]; a = matmul(x, w); b = exp(reshape(a, shape=(n*8,)));"
+        "return b, x"
+    )
     lines = {type(s): str(s) for s in p.steps}
 
-    assert lines[Launch].startswith("launch exp_")
-    assert lines[Library].startswith("library ") and "(8, 8)" in lines[Library]
-    assert lines[Copy] == "copy input 0 -> output 1"
-    assert str(Alias("r", p.steps[0].refs[0])) == "alias r"  # type: ignore[union-attr]
+    assert lines[LaunchStep].startswith("launch exp_")
+    assert lines[LibraryCall].startswith("library ") and "(8, 8)" in lines[LibraryCall]
+    assert lines[CopyStep] == "copy input 0 -> output 1"
+    assert str(AliasStep("r", p.steps[0].refs[0])) == "alias r"  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("text", [
-    "x: f32[n, 8]; y: f32[8, 5]; return matmul(x, y)",
-    "x: f32[n, 8]; y: f32[5, 8]; return matmul(x, y, transpose_b=true)",
-    "x: f64[8, n]; y: f64[8, 5]; return matmul(x, y, transpose_a=true)",
-    "x: f32[3, n, 8]; y: f32[3, 8, 5]; return matmul(x, y)",
-    "x: f32[3, n, 8]; y: f32[8, 5]; return matmul(x, y)",
-    "x: f32[n, 8]; y: f32[3, 8, 5]; return matmul(x, y)",
-    "x: f32[2, 1, n, 8]; y: f32[1, 3, 8, 5]; return matmul(x, y)",
-    "x: i32[n, 8]; y: i32[8, 5]; return matmul(x, y)",
-])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x: f32[n, 8]; y: f32[8, 5]; return matmul(x, y)",
+        "x: f32[n, 8]; y: f32[5, 8]; return matmul(x, y, transpose_b=true)",
+        "x: f64[8, n]; y: f64[8, 5]; return matmul(x, y, transpose_a=true)",
+        "x: f32[3, n, 8]; y: f32[3, 8, 5]; return matmul(x, y)",
+        "x: f32[3, n, 8]; y: f32[8, 5]; return matmul(x, y)",
+        "x: f32[n, 8]; y: f32[3, 8, 5]; return matmul(x, y)",
+        "x: f32[2, 1, n, 8]; y: f32[1, 3, 8, 5]; return matmul(x, y)",
+        "x: i32[n, 8]; y: i32[8, 5]; return matmul(x, y)",
+    ],
+)
 @pytest.mark.parametrize("n", [0, 1, 7, 40])
 def test_matrix_products(text: str, n: int, rng: Any) -> None:
     """Products of every layout and batch, by a library where one serves, at every size.
@@ -83,8 +88,8 @@ def test_matrix_products(text: str, n: int, rng: Any) -> None:
     assert exe.stats["python_calls"] == 0
 
 
-def test_reading_and_writing_one_array() -> None:
-    """An output that is an input, twice, is copied twice: results do not share memory."""
+def test_outputs_do_not_share_memory() -> None:
+    """An output that is an input twice is copied twice."""
     exe = pk.compile(pk.parse("x: f32[n]; return x, x"))
     x = np.arange(5, dtype=np.float32)
     a, b = exe(x=x)

@@ -10,18 +10,17 @@ from ml_dtypes import bfloat16
 
 import passkit as pk
 from passkit.errors import FeedError
-from passkit.runtime.state import State
 
 TEXT = "state w: f32[2] = [1, 2]; state u: i64[]; return add(w, 1), add(u, 2)"
 
 
-def state() -> State:
+def state() -> pk.State:
     """The initial state of `TEXT`."""
-    return State.of(pk.parse(TEXT))
+    return pk.State.of(pk.parse(TEXT))
 
 
-def test_reading_and_writing() -> None:
-    """Values are copies on the way out; memory stays where it is on the way in."""
+def test_values_are_copied_and_memory_is_not_moved() -> None:
+    """Reading returns a copy; writing keeps the array's memory."""
     s = state()
     array, before = s.arrays["w"], s["w"]
     s["w"] = np.array([5, 6], np.float32)
@@ -32,16 +31,16 @@ def test_reading_and_writing() -> None:
     assert repr(s) == "State(w: float32[2], u: int64[])"
 
 
-def test_unset_variables() -> None:
-    """A variable without an initial value is known as unset, until it is given one."""
+def test_a_variable_without_value_is_unset() -> None:
+    """A variable without initial value is unset until it is assigned."""
     s = state()
     assert s.unset == {"u"}
     s["u"] = np.int64(4)
     assert not s.unset and s["u"] == 4
 
 
-def test_what_is_refused() -> None:
-    """Unknown names offer the nearest; other shapes and dtypes are told."""
+def test_unknown_names_and_other_types_raise() -> None:
+    """Unknown names suggest the most similar one; other shapes and dtypes are described."""
     s = state()
     with pytest.raises(FeedError, match="there is no variable 'v'"):
         s["v"]
@@ -49,8 +48,8 @@ def test_what_is_refused() -> None:
         s["w"] = np.zeros(2)
 
 
-def test_files(tmp_path: Path) -> None:
-    """Saved and loaded by name; a file that lacks one changes nothing."""
+def test_saved_variables_are_loaded_by_name(tmp_path: Path) -> None:
+    """Variables are saved and loaded by name; a file that lacks one changes nothing."""
     s, other = state(), state()
     s["w"] = np.array([7, 8], np.float32)
     s.save(tmp_path / "s.npz")
@@ -64,20 +63,20 @@ def test_files(tmp_path: Path) -> None:
 
 
 def test_files_keep_bfloat16(tmp_path: Path) -> None:
-    """A file does not know this dtype's name; a variable of another size of bytes is refused."""
+    """bfloat16 survives a file; a variable of another element size raises."""
     value = np.array([1.5, np.nan, -0.0], bfloat16)
-    s, other = State({"h": value}), State({"h": value * 0})
+    s, other = pk.State({"h": value}), pk.State({"h": value * 0})
     s.save(tmp_path / "s.npz")
     other.load(tmp_path / "s.npz")
 
     assert other["h"].dtype == bfloat16 and other["h"].tobytes() == value.tobytes()
     with pytest.raises(FeedError, match=r"variable 'h' needs float32\[3\], got \|V2\[3\]"):
-        State({"h": np.zeros(3, np.float32)}).load(tmp_path / "s.npz")
+        pk.State({"h": np.zeros(3, np.float32)}).load(tmp_path / "s.npz")
 
 
 def test_executables_share_a_state() -> None:
-    """One writes what the other reads, in the same memory; a variable keeps shape and dtype."""
-    shared = State()
+    """One executable reads what another wrote, in the same memory."""
+    shared = pk.State()
     w = pk.state("w", np.array([1, 2], np.float32))
     add = pk.compile(pk.Graph([], [(w.node, w + 1)]), state=shared, target="interpret")
     native = pk.compile(pk.Graph([w * 2]), state=shared)
@@ -90,13 +89,18 @@ def test_executables_share_a_state() -> None:
         pk.compile(pk.Graph([pk.state("w", np.array([1, 2]))]), state=shared)
 
 
-@pytest.mark.parametrize("content, message", [
-    (None, "No such file or directory"),
-    (b"PK\x03\x04 torn", "no archive of arrays"),
-    (b"\x80\x04", "no archive of arrays"),
-])
-def test_files_that_hold_no_state(content: bytes | None, message: str, tmp_path: Path) -> None:
-    """A file that is missing or damaged is named, and the state keeps its values."""
+@pytest.mark.parametrize(
+    "content, message",
+    [
+        (None, "No such file or directory"),
+        (b"PK\x03\x04 torn", "not an archive of arrays"),
+        (b"\x80\x04", "not an archive of arrays"),
+    ],
+)
+def test_missing_and_damaged_files_raise(
+    content: bytes | None, message: str, tmp_path: Path
+) -> None:
+    """A missing or damaged file is named, and the state keeps its values."""
     state, path = pk.State({"w": np.ones(3, np.float32)}), tmp_path / "state.npz"
     if content is not None:
         path.write_bytes(content)
@@ -106,16 +110,16 @@ def test_files_that_hold_no_state(content: bytes | None, message: str, tmp_path:
     assert state["w"].tolist() == [1, 1, 1]
 
 
-def test_a_file_with_one_array(tmp_path: Path) -> None:
-    """What np.save wrote is no archive of variables."""
+def test_a_file_of_np_save_raises(tmp_path: Path) -> None:
+    """A file of np.save is not an archive of variables."""
     np.save(tmp_path / "w.npy", np.ones(3))
 
-    with pytest.raises(pk.FeedError, match="w.npy holds no state .* no archive of arrays"):
+    with pytest.raises(pk.FeedError, match="w.npy holds no state .* not an archive of arrays"):
         pk.State({"w": np.ones(3)}).load(tmp_path / "w.npy")
 
 
-def test_a_file_is_loaded_whole_or_not_at_all(tmp_path: Path) -> None:
-    """Where one variable does not fit, none changes; its size is known before it is read."""
+def test_a_file_is_loaded_completely_or_not_at_all(tmp_path: Path) -> None:
+    """If one variable does not match, none changes; its size is checked before it is read."""
     np.savez(tmp_path / "state.npz", a=np.ones(2), b=np.ones((3, 1 << 20), np.int8))
     state = pk.State({"a": np.zeros(2), "b": np.zeros(3)})
 
@@ -124,7 +128,7 @@ def test_a_file_is_loaded_whole_or_not_at_all(tmp_path: Path) -> None:
     assert state["a"].tolist() == [0, 0]
 
 
-def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
-    """Saving into a folder that is missing says so."""
+def test_saving_to_a_missing_folder_raises(tmp_path: Path) -> None:
+    """Saving to a missing folder raises an error with the reason."""
     with pytest.raises(pk.FeedError, match="cannot be written to .*gone.*: No such file"):
         pk.State({"w": np.ones(3)}).save(tmp_path / "gone" / "state.npz")

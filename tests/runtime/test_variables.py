@@ -1,4 +1,4 @@
-"""Variables on a device: they stay there until the host asks, and nobody sees old ones."""
+"""Variables on a device: they stay there until the host reads them, and are never stale."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def moved(exe: Any) -> tuple[int, int]:
     return exe.stats["bytes_uploaded"], exe.stats["bytes_downloaded"]
 
 
-def test_a_call_moves_feeds_alone(target: str) -> None:
-    """The first call takes a variable there, later ones find it; reading leaves it there."""
+def test_a_call_copies_only_feeds_to_the_device(target: str) -> None:
+    """The first call copies a variable to the device, later calls find it there."""
     exe, x = adding(target=target), np.ones(N, np.float32)
 
     exe(x=x)
@@ -62,8 +62,8 @@ def test_a_call_moves_feeds_alone(target: str) -> None:
     assert moved(exe) == (8 * N, 0) and set(exe.state["total"]) == {11}
 
 
-def test_programs_of_a_device_share_them(target: str) -> None:
-    """What one wrote there the other reads there."""
+def test_programs_of_a_device_share_variables(target: str) -> None:
+    """A program reads on the device what another one wrote there."""
     shared = pk.State()
     exe, other = adding(shared, target), doubled(shared, target)
     exe(x=np.ones(N, np.float32))
@@ -72,8 +72,8 @@ def test_programs_of_a_device_share_them(target: str) -> None:
     assert moved(other) == (0, 4 * N)
 
 
-def test_arrays_of_the_host_are_as_if_never_away(target: str, tmp_path: Any) -> None:
-    """Whoever has the arrays themselves may write to them; files have what the device wrote."""
+def test_host_arrays_are_up_to_date_when_read(target: str, tmp_path: Any) -> None:
+    """Reading the arrays or saving them gives the values that the device wrote."""
     exe, x = adding(target=target), np.ones(N, np.float32)
     own = exe.state.arrays["total"]
     exe(x=x)
@@ -90,8 +90,8 @@ def test_arrays_of_the_host_are_as_if_never_away(target: str, tmp_path: Any) -> 
 
 
 @pytest.mark.parametrize("host", ["cpu", "interpret"])
-def test_with_programs_of_the_host(target: str, host: str) -> None:
-    """Programs of the host and the device take turns, whichever was compiled first."""
+def test_host_and_device_programs_share_variables(target: str, host: str) -> None:
+    """Programs of the host and the device alternate, whichever was compiled first."""
     x, shared = np.ones(N, np.float32), pk.State()
     exe = adding(shared, target)
     exe(x=x)
@@ -107,8 +107,8 @@ def test_with_programs_of_the_host(target: str, host: str) -> None:
 
 
 @pytest.mark.opencl
-def test_two_devices() -> None:
-    """Each gives back what the other one needs."""
+def test_two_devices_share_variables() -> None:
+    """Each device gets the values that the other wrote."""
     pytest.importorskip("pyopencl", reason="the extra `opencl` is not installed")
     shared, x = pk.State(), np.ones(N, np.float32)
     with fake_cuda():
@@ -118,21 +118,21 @@ def test_two_devices() -> None:
         assert set(shared["total"]) == {6}
 
 
-def test_copies_of_what_is_there(target: str) -> None:
-    """A variable's new value that a product or a feed has is copied where it is needed."""
+def test_values_on_the_device_are_copied_there(target: str) -> None:
+    """A variable's new value that is on the device is copied there."""
     a = pk.state("a", np.zeros((3, 4), np.float32))
     b = pk.state("b", np.ones((3, 4), np.float32))
     x = pk.var("x", (3, 4))
     exe = pk.compile(pk.Graph([a + b], [(a.node, b), (b.node, x)]), target=target)
     feeds = [np.full((3, 4), n, np.float32) for n in range(2, 6)]
 
-    found = [exe(x=f)[0][0, 0] for f in feeds]
-    assert found == [1, 3, 5, 7]
+    actual = [exe(x=f)[0][0, 0] for f in feeds]
+    assert actual == [1, 3, 5, 7]
     assert exe.state["a"][0, 0] == 4 and exe.state["b"][0, 0] == 5
 
 
-def test_a_call_that_fails(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the host knew before still holds, though a kernel had a buffer to write to."""
+def test_a_failed_call_keeps_the_host_values(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a failed call the host's values are still valid."""
     exe, x = adding(target=target), np.ones(N, np.float32)
     whole = BoundProgram.memory
 

@@ -25,7 +25,7 @@ from passkit.plan.schedule import Schedule, Source
 from passkit.plan.target import Target, cpu
 from passkit.plan.variants import MOST, variants
 from passkit.program.planning import planned
-from passkit.runtime.blocks.kernels import _Run
+from passkit.runtime.blocks.kernels import _KernelRun
 from passkit.space.nest import Nest
 from passkit.space.space import Infeasible
 from passkit.templating.naming import nests_of_group, template_of
@@ -180,11 +180,11 @@ def owners_by_marks(kernel: Kernel) -> dict[str, np.ndarray]:
         rng.random(int(b.extent)).astype(b.dtype.numpy)  # type: ignore[arg-type]
         for b in kernel.ast.params
     ]
-    run = _Run(
+    run = _KernelRun(
         kernel.ast, arrays, dict(zip(kernel.ast.sizes, sizes, strict=True)), kernel.name, True, 0
     )
     run.run()
-    return {m.buffer.name: m.ground.stores.tile for m in run.params if m.buffer.written}
+    return {m.buffer.name: m.region.stores.tile for m in run.params if m.buffer.written}
 
 
 OWNED = (

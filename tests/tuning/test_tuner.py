@@ -19,7 +19,7 @@ import pytest
 import passkit as pk
 from passkit.errors import CompilerError, FeedError, SettingError
 from passkit.library import store
-from passkit.runtime.loop import STATE, while_loop
+from passkit.runtime.loop import INPUT_PREFIX, while_loop
 from passkit.tuning.measure import Request
 from passkit.tuning.results import Tuning
 from passkit.tuning.workers import DeadError, HungError, Workers
@@ -187,7 +187,7 @@ def test_sizes_that_inputs_do_not_have_are_passed(fresh_cache: Path) -> None:
 
 def test_loop_bodies_and_single_operators_are_tuned(fresh_cache: Path) -> None:
     """Nested graphs are tuned with the outer graph; with operators=True each operator as well."""
-    inside = pk.var(f"{STATE}0", (64, 40))
+    inside = pk.var(f"{INPUT_PREFIX}0", (64, 40))
     condition = pk.Graph([pk.ops.reduce_max(inside) < 9.0])
     body = pk.Graph([pk.ops.abs(inside * 2.0 + 1.0)])
     (y,) = while_loop(condition, body, [pk.var("x", (64, 40))], [], "loop")

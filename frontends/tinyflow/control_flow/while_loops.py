@@ -216,7 +216,7 @@ class _LoopTracer:
         begin = [v.entry for v in initial] + [creation.constant(0, "int64").entry]
         for entry in begin:
             require_shape(entry, "while_loop")
-        states = [var(f"{runtime.STATE}{k}", e.shape, e.dtype) for k, e in enumerate(begin)]
+        states = [var(f"{runtime.INPUT_PREFIX}{k}", e.shape, e.dtype) for k, e in enumerate(begin)]
         loop_values = [as_tensor(e, f"loop_{k}", control=False) for k, e in enumerate(states)]
         write_count = len(graph.writes)
         with graph.with_dependencies(None), graph.loop_iteration(states[-1]):
@@ -267,7 +267,7 @@ def _lift_invariants(
         e for e in entries if e.node not in varying and e.node.op is not CONSTANT
     )
     inputs = {
-        e: var(f"{runtime.STATE}{len(states) + k}", require_shape(e, "while_loop"), e.dtype)
+        e: var(f"{runtime.INPUT_PREFIX}{len(states) + k}", require_shape(e, "while_loop"), e.dtype)
         for k, e in enumerate(invariants)
     }
     graphs = []

@@ -1,7 +1,7 @@
-"""The block interpreter: kernel ASTs in NumPy, tile by tile, with every access checked.
+"""The block interpreter: kernel ASTs run in NumPy, tile by tile, with every access checked.
 
-It runs what the printers print, and finds what a machine may not: accesses outside of buffers,
-loads of what nothing stored, and threads that come to one element with no wait between them.
+It runs the same AST that the printers print, and finds errors that a machine may not show: accesses
+outside a buffer, loads of elements that nothing stored, and races between threads.
 """
 
 from passkit.runtime.blocks.kernels import BARRIERS, run_blocks

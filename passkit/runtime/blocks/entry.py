@@ -1,4 +1,4 @@
-"""What RTCGen makes of a kernel for target "blocks": a function that a program calls."""
+"""Entries of kernels for target "blocks": functions that a program calls as steps in Python."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from attrs import frozen
 from passkit.errors import BlocksError
 from passkit.plan.kernel import Kernel
 from passkit.runtime.blocks.kernels import run_blocks
-from passkit.runtime.blocks.memory import WAY_OUT
+from passkit.runtime.blocks.memory import WORKAROUND
 from passkit.values.size import evaluate, known_or_zero
 
 Array = Any
@@ -18,7 +18,12 @@ Array = Any
 
 @frozen
 class BlocksEntry:
-    """A kernel as a step in Python: it fills ``outputs``, for values of the graph's sizes."""
+    """A kernel as a function of sizes, input arrays and output arrays, which it fills.
+
+    Attributes:
+        kernel: the kernel.
+        barriers: where threads synchronize, one of `BARRIERS`.
+    """
 
     kernel: Kernel
     barriers: str
@@ -26,31 +31,36 @@ class BlocksEntry:
     def __call__(
         self, sizes: Mapping[str, int], inputs: Sequence[Array], outputs: Sequence[Array]
     ) -> None:
-        """Run it. Raises: BlocksError."""
+        """Run the kernel for the values of the graph's sizes.
+
+        Raises:
+            BlocksError: An access is wrong, or an element of an output is not stored.
+        """
         kernel = self.kernel
-        if evaluate(kernel.grid, sizes) == 0:  # other sizes of it may then have no value
+        if evaluate(kernel.grid, sizes) == 0:  # other sizes of the kernel may have no value then
             for buffer, array in zip(kernel.ast.params[len(inputs) :], outputs, strict=True):
                 if array.size:
                     raise BlocksError(
                         f"kernel {kernel.name} has no tile, and leaves {buffer.name} as it was, "
-                        f"which has {array.size} elements; {WAY_OUT}"
+                        f"which has {array.size} elements; {WORKAROUND}"
                     )
             return
-        known = known_or_zero if kernel.phases else evaluate
-        numbers = (known(n, sizes) for n in kernel.sizes)
+        number = known_or_zero if kernel.phases else evaluate
+        size_arguments = (number(n, sizes) for n in kernel.sizes)
         run_blocks(
             kernel.ast,
             [a.reshape(-1) for a in (*inputs, *outputs)],
-            dict(zip(kernel.ast.sizes, numbers, strict=True)),
+            dict(zip(kernel.ast.sizes, size_arguments, strict=True)),
             name=kernel.name,
             barriers=self.barriers,
         )
 
 
 def blocks_entry(kernel: Kernel) -> BlocksEntry | None:
-    """How a kernel is run block by block; None for a text by hand, which has no AST.
+    """Return the entry of a kernel; None for hand-written text, which has no AST.
 
-    In C++ threads wait at the end of every stage; elsewhere where the AST says so.
+    In the C++ dialect threads synchronize at the end of every stage, in others where the AST has a
+    barrier.
     """
     if not kernel.ast.phases:
         return None

@@ -1,4 +1,4 @@
-"""Kernels block by block: tiles in an order drawn by lot, parts and stages in theirs."""
+"""Kernels run block by block: tiles in random order, parts and stages in program order."""
 
 from __future__ import annotations
 
@@ -9,18 +9,29 @@ import numpy as np
 
 from passkit.ast.stage import Dot, KernelAST, Part, Phase, Stage
 from passkit.errors import BlocksError, SettingError, nearest
-from passkit.runtime.blocks.memory import WAY_OUT, Journal, Memory, of_params
-from passkit.runtime.blocks.products import DotRun
-from passkit.runtime.blocks.scratch import Scratch
-from passkit.runtime.blocks.stages import StageRun, Values
-from passkit.runtime.blocks.threads import Clock, bounds
+from passkit.runtime.blocks.matrix_products import DotRun
+from passkit.runtime.blocks.memory import (
+    WORKAROUND,
+    CheckedBuffer,
+    StageLog,
+    parameter_buffers,
+)
+from passkit.runtime.blocks.scratch import TileScratch
+from passkit.runtime.blocks.stages import StageRun, VariableArrays
+from passkit.runtime.blocks.threads import StageContext, bounds
 from passkit.runtime.evaluate import evaluate
 
 Array = Any
 
 BARRIERS = ("loops", "waits")
-"""What threads wait for each other at: the end of every stage, as where a stage is a loop; or only
-what the AST says, as where threads run by themselves."""
+"""Where threads synchronize.
+
+With "loops" at the end of every stage, as where each stage is a loop of its own; with "waits" only
+where the AST has a barrier, as where threads run independently.
+"""
+
+MOMENTS = 3
+"""Before the thread loop of a stage, in it, and after it."""
 
 
 def run_blocks(
@@ -32,28 +43,37 @@ def run_blocks(
     barriers: str = "loops",
     seed: int = 0,
 ) -> None:
-    """Run a kernel on flat arrays, one for each parameter; ``sizes`` are its arguments by name.
+    """Run a kernel and check every access.
 
-    ``barriers`` is one of `BARRIERS`; ``seed`` draws the order of tiles.
+    Args:
+        ast: the kernel.
+        arrays: a flat array for each parameter; those that the kernel writes are filled.
+        sizes: the size arguments by name.
+        name: the kernel's name, for messages.
+        barriers: where threads synchronize, one of `BARRIERS`.
+        seed: the seed of the order of tiles.
 
-    Raises: BlocksError for an access outside of its buffer, one whose order with another thread's
-    is open, a load of what nothing has stored, and results that are not stored.
+    Raises:
+        BlocksError: An access is out of bounds or not ordered with that of another thread, a load
+            reads an element that nothing stored, or an element of a result is not stored.
+        SettingError: ``barriers`` is none of `BARRIERS`.
     """
     if barriers not in BARRIERS:
         raise SettingError(f"there are no barriers {barriers!r}; {nearest(barriers, BARRIERS)}")
     with np.errstate(all="ignore"):
-        _Run(ast, arrays, sizes, name, barriers == "loops", seed).run()
+        _KernelRun(ast, arrays, sizes, name, barriers == "loops", seed).run()
 
 
-MOMENTS = 3
-"""What a stage does: before its lanes, in them, behind them."""
+class _KernelRun:
+    """One run of a kernel: its memory, and the barriers so far.
 
+    With barriers "waits", a team of threads goes on from tile to tile and from row to row, in the
+    same scratch memory.
 
-class _Run:
-    """One run of a kernel: its memory, and the waits so far.
-
-    Where only what the AST says is a wait, a team of threads goes from tile to tile and from row to
-    row, in the same scratch.
+    Attributes:
+        tile_epoch: the number of barriers of tiles so far.
+        row_epoch: the number of barriers of rows and tiles so far, times `MOMENTS`.
+        step: the number of serial iterations so far.
     """
 
     def __init__(
@@ -62,102 +82,112 @@ class _Run:
         arrays: Sequence[Array],
         sizes: Mapping[str, int],
         name: str,
-        stages_end: bool,
+        stages_are_loops: bool,
         seed: int,
     ) -> None:
-        self.ast, self.sizes, self.stages_end = ast, sizes, stages_end
+        self.ast, self.sizes, self.stages_are_loops = ast, sizes, stages_are_loops
         self.rng = np.random.default_rng(seed)
-        self.journal = Journal(name)
-        self.variables: Values = {k: np.int64(n) for k, n in sizes.items()}
+        self.log = StageLog(name)
+        self.variables: VariableArrays = {k: np.int64(n) for k, n in sizes.items()}
         for buffer, array in zip(ast.params, arrays, strict=True):
             if isinstance(buffer.extent, int) and array.size != buffer.extent:
                 raise BlocksError(
                     f"kernel {name} needs {buffer.extent} elements in {buffer.name}, got "
-                    f"{array.size}; {WAY_OUT}"
+                    f"{array.size}; {WORKAROUND}"
                 )
-        self.params = of_params(ast.params, arrays, self.journal)
-        self.scratch = Scratch(ast.scratch, sizes, self.journal)
-        self.team = self.squad = self.step = 0
+        self.params = parameter_buffers(ast.params, arrays, self.log)
+        self.scratch = TileScratch(ast.scratch, sizes, self.log)
+        self.tile_epoch = self.row_epoch = self.step = 0
 
     @property
-    def memory(self) -> dict[str, Memory]:
+    def buffers(self) -> dict[str, CheckedBuffer]:
         """All buffers by name."""
-        return {**{m.buffer.name: m for m in self.params}, **self.scratch.memory}
+        return {**{b.buffer.name: b for b in self.params}, **self.scratch.buffers_by_name}
 
     def run(self) -> None:
-        """All phases; then every result has been stored."""
+        """Run all phases and check that every element of the results was stored."""
         for phase in self.ast.phases:
-            for memory in self.params:
-                memory.ground.forget_tiles()
-            self._wait_of_tile()
+            for buffer in self.params:
+                buffer.region.end_phase()
+            self._tile_barrier()
             first, stop = bounds(phase.tile, self.variables)
             for tile in self.rng.permutation(np.arange(first, stop)):
-                self._tile(phase, int(tile))
-        for memory in self.params:
-            memory.check_stored()
+                self._run_tile(phase, int(tile))
+        for buffer in self.params:
+            buffer.check_stored()
 
-    def _wait_of_tile(self) -> None:
-        self.team += 1
-        self._wait_of_row()
+    def _tile_barrier(self) -> None:
+        self.tile_epoch += 1
+        self._row_barrier()
 
-    def _wait_of_row(self) -> None:
-        self.squad += MOMENTS
+    def _row_barrier(self) -> None:
+        self.row_epoch += MOMENTS
 
-    def _tile(self, phase: Phase, tile: int) -> None:
+    def _run_tile(self, phase: Phase, tile: int) -> None:
         self.scratch.begin_tile()
         for part in phase.parts:
-            number = tile
+            part_tile = tile
             if part.span is not None:
                 first, end = (int(evaluate(x, self.variables)) for x in part.span)
                 if not first <= tile < end:
                     continue
-                number = tile - first
-            if part.waits or self.stages_end:
-                self._wait_of_tile()
-            self._part(part, {**self.variables, phase.tile.var.name: np.int64(number)}, tile)
+                part_tile = tile - first
+            if part.waits or self.stages_are_loops:
+                self._tile_barrier()
+            values = {**self.variables, phase.tile.var.name: np.int64(part_tile)}
+            self._run_part(part, values, tile)
 
-    def _part(self, part: Part, values: Values, tile: int) -> None:
+    def _run_part(self, part: Part, values: VariableArrays, tile: int) -> None:
         for let in part.lets:
             values[let.var.name] = evaluate(let.value, values)
         if part.rows is None:
             self.scratch.begin_rows(1)
-            self._stages(part, values, np.zeros(1, np.int64), tile)
+            self._run_stages(part, values, np.zeros(1, np.int64), tile)
             return
         first, stop = bounds(part.rows, values)
         count = max(0, int(stop - first))
-        for numbers in self._shares(count):
-            self.scratch.begin_rows(len(numbers))
-            inside = {**values, part.rows.var.name: first + numbers}
+        for rows in self._concurrent_rows(count):
+            self.scratch.begin_rows(len(rows))
+            row_values = {**values, part.rows.var.name: first + rows}
             for let in part.row_lets:
-                inside[let.var.name] = evaluate(let.value, inside)
-            self._stages(part, inside, numbers, tile)
+                row_values[let.var.name] = evaluate(let.value, row_values)
+            self._run_stages(part, row_values, rows, tile)
 
-    def _shares(self, count: int) -> Iterator[Array]:
-        """The rows that run side by side: all, or one by one in the scratch of the one before."""
-        numbers = np.arange(count)
-        if self.stages_end:
-            yield from [numbers] if count else []
+    def _concurrent_rows(self, count: int) -> Iterator[Array]:
+        """Yield the rows that run at the same time: all, or one by one in the same scratch."""
+        rows = np.arange(count)
+        if self.stages_are_loops:
+            yield from [rows] if count else []
         else:
-            yield from (numbers[k : k + 1] for k in self.rng.permutation(count))
+            yield from (rows[k : k + 1] for k in self.rng.permutation(count))
 
-    def _stages(self, part: Part, values: Values, rows: Array, tile: int) -> None:
+    def _run_stages(self, part: Part, values: VariableArrays, rows: Array, tile: int) -> None:
         for stage in part.stages:
-            if stage.waits or self.stages_end:
+            if stage.waits or self.stages_are_loops:
                 if part.rows is None:
-                    self._wait_of_tile()
+                    self._tile_barrier()
                 else:
-                    self._wait_of_row()
-            values.update(self._stage(stage, values, rows, tile))
+                    self._row_barrier()
+            values.update(self._run_stage(stage, values, rows, tile))
 
-    def _stage(self, stage: Stage | Dot, values: Values, rows: Array, tile: int) -> Values:
-        number = self.journal.number(stage.name)
-        clock = Clock(number, tile, self.team, self.squad, self.step, self.stages_end)
+    def _run_stage(
+        self, stage: Stage | Dot, values: VariableArrays, rows: Array, tile: int
+    ) -> VariableArrays:
+        """Run a stage and return the variables that later stages of the row can read."""
+        context = StageContext(
+            stage=self.log.begin(stage.name),
+            tile=tile,
+            tile_epoch=self.tile_epoch,
+            row_epoch=self.row_epoch,
+            first_step=self.step,
+            is_loop=self.stages_are_loops,
+        )
         if isinstance(stage, Dot):
-            product = DotRun(stage, rows, values, self.memory, clock)
+            product = DotRun(stage, rows, values, self.buffers, context)
             product.run()
             self.step += product.threads.num_steps
             return {}
-        run = StageRun(stage, rows, values, self.memory, clock)
-        seen = run.run()
+        run = StageRun(stage, rows, values, self.buffers, context)
+        results = run.run()
         self.step += run.threads.num_steps
-        return seen
+        return results

@@ -1,4 +1,4 @@
-"""The buffers of a kernel: every access is checked against bounds, and against other threads."""
+"""Buffers of a kernel whose accesses are checked against bounds and against other threads."""
 
 from __future__ import annotations
 
@@ -9,197 +9,249 @@ import numpy as np
 
 from passkit.ast.stage import Buffer, Place
 from passkit.errors import BlocksError
-from passkit.runtime.blocks.marks import APART, NOBODY, Marks, Who
+from passkit.runtime.blocks.accesses import ROW_STRIDE, UNTOUCHED, AccessHistory, AccessOrigin
 
 Array = Any
 
-WAY_OUT = "target='interpret' goes round it until it is mended"
-"""What to do about a kernel that passkit made wrong."""
+WORKAROUND = "target='interpret' avoids the kernel until passkit is corrected"
+"""The way out for a kernel that passkit generated incorrectly."""
 
 
-class Journal:
-    """The stages of a run by number, and how messages name the kernel."""
+class StageLog:
+    """The names of the stages that a run has begun, for messages."""
 
     def __init__(self, kernel: str) -> None:
         self.kernel = kernel
         self.stages: list[str] = []
 
-    def number(self, stage: str) -> int:
-        """The number of a stage that begins."""
+    def begin(self, stage: str) -> int:
+        """Record that a stage begins, and return its number."""
         self.stages.append(stage)
         return len(self.stages) - 1
 
-    def at(self, who: Who) -> str:
-        """Where an access is made."""
-        return f"kernel {self.kernel}, stage {self.stages[who.stage]} of tile {who.tile}"
+    def location(self, origin: AccessOrigin) -> str:
+        """Return the kernel, stage and tile of an access as text."""
+        return f"kernel {self.kernel}, stage {self.stages[origin.stage]} of tile {origin.tile}"
 
 
-class Ground:
-    """Where buffers lie, in units of the smallest element: who has touched a unit, and its owner.
+class TrackedRegion:
+    """A region of memory with its access histories, in units of the smallest element.
 
-    ``owner`` is the number of the buffer whose value lies there, 0 for none. What is only read is
-    not ``watched``. ``tiles`` and ``rows`` say whether several tiles, or rows, have the same units.
+    Buffers of a region may overlap.
+
+    Args:
+        size: the number of units.
+        tracked: whether accesses are recorded; read-only memory needs no history.
+        tiles: whether several tiles access the same units.
+        rows: whether several rows do.
+
+    Attributes:
+        owner: for each unit the number of the buffer whose value is stored there, 0 for none.
+        loads: the last loads.
+        stores: the last stores.
     """
 
-    def __init__(self, size: int, watched: bool, tiles: bool, rows: bool) -> None:
-        self.watched = watched
+    def __init__(self, size: int, tracked: bool, tiles: bool, rows: bool) -> None:
+        self.tracked = tracked
         self.owner = np.zeros(size, np.int16)
-        self.loads = Marks(size if watched else 0, tiles, rows)
-        self.stores = Marks(size if watched else 0, tiles, rows)
+        self.loads = AccessHistory(size if tracked else 0, tiles, rows)
+        self.stores = AccessHistory(size if tracked else 0, tiles, rows)
 
-    def forget_tiles(self) -> None:
-        """All tiles have come so far."""
-        self.loads.forget_tiles()
-        self.stores.forget_tiles()
+    def end_phase(self) -> None:
+        """Order all accesses so far before those of other tiles."""
+        self.loads.end_phase()
+        self.stores.end_phase()
 
 
-class Memory:
-    """A buffer as ``data``: an array of its elements, for each row that has its own.
+class CheckedBuffer:
+    """A buffer of a kernel whose loads and stores are checked.
 
-    On its ground it begins at unit ``base``, ``step`` units from one row to the next, and its
-    elements have ``grain`` units. Its ``number`` is what owners are called there.
+    Args:
+        buffer: its declaration.
+        data: its elements, with a first axis for the rows that have their own.
+        log: the stages, for messages.
+        region: the memory that contains it.
+        number: its number as an owner of units in the region.
+        layout: in units of the region: where it begins, the distance from one row to the next, and
+            the size of an element.
     """
 
     def __init__(
         self,
         buffer: Buffer,
         data: Array,
-        journal: Journal,
-        ground: Ground,
+        log: StageLog,
+        region: TrackedRegion,
         number: int = 1,
-        place: tuple[int, int, int] = (0, 0, 1),
+        layout: tuple[int, int, int] = (0, 0, 1),
     ) -> None:
-        self.buffer, self.data, self.journal = buffer, data, journal
+        self.buffer, self.data, self.log = buffer, data, log
         self.extent = data.shape[1]
-        self.ground, self.number = ground, number
-        self.base, self.step, self.grain = place
+        self.region, self.number = region, number
+        self.base, self.row_units, self.element_units = layout
 
     @property
     def is_private(self) -> bool:
-        """Whether each thread of a row has an element of its own that no other can reach."""
+        """Whether each thread of a row has an element that no other thread can access."""
         return self.buffer.place is Place.LANES
 
     def check_stored(self) -> None:
-        """Raises: BlocksError for an element of a result that no thread has stored."""
+        """Check that every element of a result was stored.
+
+        Raises:
+            BlocksError: An element was not; the message names the first one.
+        """
         if self.buffer.written:
-            left = np.flatnonzero(self.ground.stores.stage == NOBODY)
-            if left.size:
+            missing = np.flatnonzero(self.region.stores.stage == UNTOUCHED)
+            if missing.size:
                 raise BlocksError(
-                    f"kernel {self.journal.kernel} leaves {self.buffer.name}[{left[0]}] as it was, "
-                    f"one of {left.size} of its {self.extent} elements; {WAY_OUT}"
+                    f"kernel {self.log.kernel} leaves {self.buffer.name}[{missing[0]}] as it was, "
+                    f"one of {missing.size} of its {self.extent} elements; {WORKAROUND}"
                 )
 
-    # Accesses: ``index`` and the threads of ``who`` are flat arrays of one size.
+    # In the following methods the index and the arrays of the origin are flat and of one size.
 
-    def load(self, index: Array, who: Who) -> Array:
-        """The elements at an index. Raises: BlocksError for what no thread may load."""
-        row = self._row("loads", index, who)
-        units, each = self._units(row, index, who)
-        owner = self.ground.owner[units]
-        unknown = self._any(owner != self.number)
-        if unknown.any():
-            where = self._element(index, unknown)
-            there = "another array's value" if self._any(owner != 0)[unknown][0] else "nothing"
+    def load(self, index: Array, origin: AccessOrigin) -> Array:
+        """Return the elements at an index.
+
+        Raises:
+            BlocksError: An index is out of bounds, nothing is stored there, or a store to it by
+                another thread is not ordered with the load.
+        """
+        row = self._checked_rows("loads", index, origin)
+        units, unit_origin = self._units(row, index, origin)
+        owner = self.region.owner[units]
+        missing = self._any_unit(owner != self.number)
+        if missing.any():
+            element = self._element(index, missing)
+            is_overwritten = self._any_unit(owner != 0)[missing][0]
+            content = "another array's value" if is_overwritten else "nothing"
             raise BlocksError(
-                f"{self.journal.at(who)} loads {where}, where {there} is stored; {WAY_OUT}"
+                f"{self.log.location(origin)} loads {element}, where {content} is stored; "
+                f"{WORKAROUND}"
             )
-        if self.ground.watched:
-            self._check("loads", index, units, each, ("stores",))
-            self.ground.loads.join(units, each)
+        if self.region.tracked:
+            self._check_order("loads", index, units, unit_origin, ("stores",))
+            self.region.loads.merge(units, unit_origin)
         return self.data[row, index]
 
-    def store(self, index: Array, value: Array, who: Who) -> None:
-        """Set the elements at an index. Raises: BlocksError for what no thread may store."""
+    def store(self, index: Array, value: Array, origin: AccessOrigin) -> None:
+        """Set the elements at an index.
+
+        Raises:
+            BlocksError: The buffer is declared read-only, an index is out of bounds, an access by
+                another thread is not ordered with the store, or two threads store one element.
+        """
         if not self.buffer.written and not self.is_private:
             raise BlocksError(
-                f"{self.journal.at(who)} stores to {self.buffer.name}, which the kernel declares "
-                f"that it only reads; {WAY_OUT}"
+                f"{self.log.location(origin)} stores to {self.buffer.name}, which the kernel "
+                f"declares that it only reads; {WORKAROUND}"
             )
-        row = self._row("stores", index, who)
-        units, each = self._units(row, index, who)
-        self._check("stores", index, units, each, ("loads", "stores"))
-        twice = self._any(self.ground.stores.replace(units, each))
+        row = self._checked_rows("stores", index, origin)
+        units, unit_origin = self._units(row, index, origin)
+        self._check_order("stores", index, units, unit_origin, ("loads", "stores"))
+        twice = self._any_unit(self.region.stores.replace(units, unit_origin))
         if twice.any():
-            where = self._element(index, twice)
-            raise BlocksError(f"{self.journal.at(who)}: two threads store {where}; {WAY_OUT}")
-        self.ground.owner[units] = self.number
+            element = self._element(index, twice)
+            raise BlocksError(
+                f"{self.log.location(origin)}: two threads store {element}; {WORKAROUND}"
+            )
+        self.region.owner[units] = self.number
         self.data[row, index] = value
 
-    def _row(self, does: str, index: Array, who: Who) -> Array:
-        """Of which row elements are, if they lie in the buffer."""
+    def _checked_rows(self, verb: str, index: Array, origin: AccessOrigin) -> Array:
+        """Check bounds and return the index into the first axis of ``data``."""
         outside = (index < 0) | (index >= self.extent)
         if outside.any():
-            where = self._element(index, outside)
+            element = self._element(index, outside)
             raise BlocksError(
-                f"{self.journal.at(who)} {does} {where}, outside of its {self.extent} elements; "
-                f"{WAY_OUT}"
+                f"{self.log.location(origin)} {verb} {element}, outside of its {self.extent} "
+                f"elements; {WORKAROUND}"
             )
-        return who.row // APART if len(self.data) > 1 else 0
+        return origin.row // ROW_STRIDE if len(self.data) > 1 else 0
 
-    def _units(self, row: Array, index: Array, who: Who) -> tuple[Array, Who]:
-        """The units of elements, and who touches each of them."""
-        first = self.base + row * self.step + index * self.grain
-        if self.grain == 1:
-            return first, who
-        return (first[:, None] + np.arange(self.grain)).ravel(), who.repeated(self.grain)
+    def _units(self, row: Array, index: Array, origin: AccessOrigin) -> tuple[Array, AccessOrigin]:
+        """Return the units of elements, and the origin of the access to each unit."""
+        first = self.base + row * self.row_units + index * self.element_units
+        if self.element_units == 1:
+            return first, origin
+        units = (first[:, None] + np.arange(self.element_units)).ravel()
+        return units, origin.repeated(self.element_units)
 
-    def _any(self, of_units: Array) -> Array:
-        """For which elements something holds of any unit."""
-        return of_units if self.grain == 1 else of_units.reshape(-1, self.grain).any(1)
+    def _any_unit(self, mask: Array) -> Array:
+        """Return the mask of the elements for a mask of their units: whether it holds for any."""
+        return mask if self.element_units == 1 else mask.reshape(-1, self.element_units).any(1)
 
-    def _check(
-        self, does: str, index: Array, units: Array, who: Who, earlier: tuple[str, ...]
+    def _check_order(
+        self,
+        verb: str,
+        index: Array,
+        units: Array,
+        origin: AccessOrigin,
+        earlier: tuple[str, ...],
     ) -> None:
-        """Raises: BlocksError where an access is in no order with an earlier one."""
-        for did in earlier:
-            marks: Marks = getattr(self.ground, did)
+        """Raise BlocksError where an access is not ordered with an earlier "load" or "store"."""
+        for earlier_verb in earlier:
+            history: AccessHistory = getattr(self.region, earlier_verb)
             if self.is_private:
-                bad = marks.of_others(units, who) & (self.ground.owner[units] == self.number)
+                is_own = self.region.owner[units] == self.number
+                races = history.by_other_threads(units, origin) & is_own
             else:
-                bad = marks.out_of_order(units, who)
-                if did == "loads":
-                    bad &= ~marks.before_joining(units, who)
-            if bad.any():
-                where = self._element(index, self._any(bad))
-                self._race(f"{does} {where}", did, marks, units[bad][0], who)
-            if did != does:
-                bad = self._any(marks.in_later_step(units, who))
-                if bad.any():
-                    where = self._element(index, bad)
+                races = history.unordered(units, origin)
+                if earlier_verb == "loads":
+                    races &= ~history.before_reduction(units, origin)
+            if races.any():
+                element = self._element(index, self._any_unit(races))
+                action = f"{verb} {element}"
+                self._raise_race(action, earlier_verb, history, units[races][0], origin)
+            if earlier_verb != verb:
+                carried = self._any_unit(history.in_later_iteration(units, origin))
+                if carried.any():
+                    element = self._element(index, carried)
                     raise BlocksError(
-                        f"{self.journal.at(who)} {does} {where}, which a later turn of its serial "
-                        f"loops {did}; only folds and scans may go from turn to turn"
+                        f"{self.log.location(origin)} {verb} {element}, which a later iteration "
+                        f"of its serial loops {earlier_verb}; only reductions and scans may carry "
+                        "values from one iteration to the next"
                     )
 
-    def _race(self, does: str, did: str, marks: Marks, at: int, who: Who) -> NoReturn:
-        other = self.journal.stages[marks.stage[at]]
-        if marks.tile[at] != who.tile and self.buffer.place is Place.GLOBAL:
+    def _raise_race(
+        self, action: str, earlier_verb: str, history: AccessHistory, at: int, origin: AccessOrigin
+    ) -> NoReturn:
+        other = self.log.stages[history.stage[at]]
+        if history.tile[at] != origin.tile and self.buffer.place is Place.GLOBAL:
             raise BlocksError(
-                f"{self.journal.at(who)} {does}, which stage {other} of another tile {did}, and "
-                f"tiles run in any order; {WAY_OUT}"
+                f"{self.log.location(origin)} {action}, which stage {other} of another tile "
+                f"{earlier_verb}, and tiles run in any order; {WORKAROUND}"
             )
         raise BlocksError(
-            f"{self.journal.at(who)} {does}, which another thread {did} in stage {other} with no "
-            f"wait between; let one of them wait, or one thread do both"
+            f"{self.log.location(origin)} {action}, which another thread {earlier_verb} in stage "
+            f"{other} with no barrier between; add a barrier, or let one thread do both"
         )
 
-    def _element(self, index: Array, bad: Array) -> str:
-        return f"{self.buffer.name}[{index[bad][0]}]"
+    def _element(self, index: Array, mask: Array) -> str:
+        """Return the first element of a mask as text."""
+        return f"{self.buffer.name}[{index[mask][0]}]"
 
 
-def of_params(buffers: Sequence[Buffer], arrays: Sequence[Array], journal: Journal) -> list[Memory]:
-    """Parameters; those that begin at one address have one ground, and values if either has."""
-    found: dict[tuple[int, int, int], Ground] = {}
+def parameter_buffers(
+    buffers: Sequence[Buffer], arrays: Sequence[Array], log: StageLog
+) -> list[CheckedBuffer]:
+    """Return the buffers of a kernel's parameters.
+
+    Parameters at the same address share a region, in which a value is stored if any of them is an
+    input.
+    """
+    regions: dict[tuple[int, int, int], TrackedRegion] = {}
     written = {_address(a) for b, a in zip(buffers, arrays, strict=True) if b.written}
-    made = []
+    checked_buffers = []
     for buffer, array in zip(buffers, arrays, strict=True):
-        at = _address(array)
-        if at not in found:
-            found[at] = Ground(array.size, at in written, True, True)
+        address = _address(array)
+        if address not in regions:
+            regions[address] = TrackedRegion(array.size, address in written, tiles=True, rows=True)
         if not buffer.written:
-            found[at].owner[:] = 1
-        made.append(Memory(buffer, array.reshape(1, -1), journal, found[at]))
-    return made
+            regions[address].owner[:] = 1
+        checked_buffers.append(CheckedBuffer(buffer, array.reshape(1, -1), log, regions[address]))
+    return checked_buffers
 
 
 def _address(array: Array) -> tuple[int, int, int]:

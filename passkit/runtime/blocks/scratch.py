@@ -1,4 +1,4 @@
-"""Scratch of a tile: arrays one behind the other, or where they are told to lie; and registers."""
+"""Scratch memory of tiles: separate arrays, arrays at planned offsets of a region, registers."""
 
 from __future__ import annotations
 
@@ -9,63 +9,79 @@ from typing import Any
 import numpy as np
 
 from passkit.ast.stage import Buffer, Place
-from passkit.runtime.blocks.memory import Ground, Journal, Memory
+from passkit.runtime.blocks.memory import CheckedBuffer, StageLog, TrackedRegion
 from passkit.values.size import evaluate
 
 Array = Any
 
 POISON = 0xFF
-"""The byte of what has no value: floats of it are NaN."""
+"""The byte of memory without a value: floats of it are NaN."""
 
 
-class Scratch:
-    """What the tiles of a kernel have, one after the other: room for a tile, and for each row."""
+class TileScratch:
+    """The scratch memory that the tiles of a kernel use one after the other.
 
-    def __init__(
-        self, buffers: Sequence[Buffer], sizes: Mapping[str, int], journal: Journal
-    ) -> None:
-        self.buffers, self.sizes, self.journal = buffers, sizes, journal
+    Some buffers exist once for a tile, others for each row of a part.
+
+    Args:
+        buffers: the scratch buffers of the kernel.
+        sizes: the values of its size arguments.
+        log: the stages, for messages.
+
+    Attributes:
+        buffers_by_name: the buffers whose accesses are checked.
+    """
+
+    def __init__(self, buffers: Sequence[Buffer], sizes: Mapping[str, int], log: StageLog) -> None:
+        self.buffers, self.sizes, self.log = buffers, sizes, log
         self.rows = 0
-        self.rooms: dict[bool, list[tuple[Array, Ground]]] = {True: [], False: []}
-        self.memory: dict[str, Memory] = {}
-        self._make(False, 1)
+        self.regions: dict[bool, list[tuple[Array, TrackedRegion]]] = {True: [], False: []}
+        self.buffers_by_name: dict[str, CheckedBuffer] = {}
+        self._allocate(False, 1)
 
     def begin_tile(self) -> None:
-        """Forget what the tile before had."""
-        self._poison(False)
+        """Erase the values of the previous tile."""
+        self._erase(False)
 
     def begin_rows(self, rows: int) -> None:
-        """Room for so many rows, that each of them forgets what another had there."""
+        """Provide memory for some rows and erase the values of the previous ones."""
         if rows > self.rows:
             self.rows = rows
-            self._make(True, rows)
-        self._poison(True)
+            self._allocate(True, rows)
+        self._erase(True)
 
-    def _poison(self, of_row: bool) -> None:
-        for data, ground in self.rooms[of_row]:
+    def _erase(self, of_row: bool) -> None:
+        for data, region in self.regions[of_row]:
             data[:] = POISON
-            ground.owner[:] = 0
+            region.owner[:] = 0
 
-    def _make(self, of_row: bool, rows: int) -> None:
-        """Rooms: one for all arrays that are told where to lie, one for each of the others."""
-        mine = [b for b in self.buffers if of_row == (b.of_row or b.place is Place.LANES)]
-        told = [b for b in mine if b.offset is not None]
-        rooms = [[b] for b in mine if b.offset is None] + ([told] if told else [])
-        self.rooms[of_row] = [self._room(room, rows) for room in rooms]
+    def _allocate(self, of_row: bool, rows: int) -> None:
+        """Allocate one region for all arrays with an offset, and one for each other array."""
+        buffers = [b for b in self.buffers if of_row == (b.of_row or b.place is Place.LANES)]
+        with_offset = [b for b in buffers if b.offset is not None]
+        groups = [[b] for b in buffers if b.offset is None]
+        groups += [with_offset] if with_offset else []
+        self.regions[of_row] = [self._region(group, rows) for group in groups]
 
-    def _room(self, room: Sequence[Buffer], rows: int) -> tuple[Array, Ground]:
-        offsets = [0 if b.offset is None else int(evaluate(b.offset, self.sizes)) for b in room]
-        extents = [int(evaluate(b.extent, self.sizes)) for b in room]
-        unit = gcd(*offsets, *(b.dtype.nbytes for b in room))
-        ends = (o + n * b.dtype.nbytes for b, o, n in zip(room, offsets, extents, strict=True))
-        total = -(-max(ends) // unit)
-        apart = room[0].of_row or room[0].place is Place.LANES
-        ground = Ground(rows * total, True, False, not apart)
-        data = np.full((rows, total * unit), POISON, np.uint8)
-        for buffer, offset, extent in zip(room, offsets, extents, strict=True):
+    def _region(self, buffers: Sequence[Buffer], rows: int) -> tuple[Array, TrackedRegion]:
+        """Allocate a region with some buffers; return its bytes, by rows, and its histories."""
+        offsets = [0 if b.offset is None else int(evaluate(b.offset, self.sizes)) for b in buffers]
+        extents = [int(evaluate(b.extent, self.sizes)) for b in buffers]
+        unit = gcd(*offsets, *(b.dtype.nbytes for b in buffers))
+        ends = (o + n * b.dtype.nbytes for b, o, n in zip(buffers, offsets, extents, strict=True))
+        row_units = -(-max(ends) // unit)
+        is_per_row = buffers[0].of_row or buffers[0].place is Place.LANES
+        region = TrackedRegion(rows * row_units, tracked=True, tiles=False, rows=not is_per_row)
+        data = np.full((rows, row_units * unit), POISON, np.uint8)
+        for buffer, offset, extent in zip(buffers, offsets, extents, strict=True):
             nbytes = buffer.dtype.nbytes
-            place = offset // unit, total, nbytes // unit
-            view = data[:, offset : offset + extent * nbytes].view(buffer.dtype.numpy)
-            number = 1 + self.buffers.index(buffer)
-            self.memory[buffer.name] = Memory(buffer, view, self.journal, ground, number, place)
-        return data, ground
+            elements = data[:, offset : offset + extent * nbytes].view(buffer.dtype.numpy)
+            self.buffers_by_name[buffer.name] = CheckedBuffer(
+                buffer,
+                elements,
+                self.log,
+                region,
+                number=1 + self.buffers.index(buffer),
+                layout=(offset // unit, row_units, nbytes // unit),
+            )
+        return data, region

@@ -1,4 +1,4 @@
-"""Stages: all turns of their loops at once, statement by statement."""
+"""Stages: all iterations of their loops at once, statement by statement."""
 
 from __future__ import annotations
 
@@ -9,159 +9,185 @@ import numpy as np
 from attrs import evolve
 
 from passkit.ast import Expr
-from passkit.ast.stage import Fold, Let, Level, Running, Stage, Store
+from passkit.ast.stage import Fold, Let, Level, Loop, Running, Stage, Store
 from passkit.ast.walk import variables
-from passkit.runtime.blocks.memory import Memory
-from passkit.runtime.blocks.threads import Clock, Crew, Threads
-from passkit.runtime.evaluate import Evaluation
-from passkit.runtime.folding import fold_array, scan_array
+from passkit.runtime.blocks.memory import CheckedBuffer
+from passkit.runtime.blocks.threads import StageContext, StageThreads, ThreadGroup
+from passkit.runtime.evaluate import ExpressionEvaluator
+from passkit.runtime.reductions import reduce_array, scan_array
 
 Array = Any
-Values = dict[str, Array]
+VariableArrays = dict[str, Array]
+"""The values of variables by name."""
 
 
-class Work(Evaluation):
-    """Expressions of a crew, whose loads are checked."""
+class CheckedEvaluator(ExpressionEvaluator):
+    """Evaluates expressions for a group of threads; their loads are checked."""
 
-    def __init__(self, values: Mapping[str, Array], memory: Mapping[str, Memory], crew: Crew):
+    def __init__(
+        self,
+        values: Mapping[str, Array],
+        buffers: Mapping[str, CheckedBuffer],
+        group: ThreadGroup,
+    ) -> None:
         super().__init__(values, {}, {})
-        self.memory, self.crew = memory, crew
+        self.checked_buffers, self.group = buffers, group
 
     def load(self, buffer: str, active: Array) -> Callable[[Array], Array]:
-        """A function that fetches elements for the threads that are active."""
-        memory = self.memory[buffer]
+        """Return a function that loads elements for the active threads; others get 0."""
+        checked_buffer = self.checked_buffers[buffer]
 
-        def fetch(index: Array) -> Array:
+        def gather(index: Array) -> Array:
             index = np.asarray(index)
-            if not memory.ground.watched and active is None:
-                return memory.load(index.ravel(), self.crew.anyone).reshape(index.shape)
-            shape = np.broadcast_shapes(index.shape, self.crew.shape)
-            who, chosen = self.crew.who(active, shape)
-            flat = np.broadcast_to(index, shape).ravel()
-            if chosen is None:
-                return memory.load(flat, who).reshape(shape)
-            found = np.zeros(flat.size, memory.data.dtype)
-            found[chosen] = memory.load(flat[chosen], who)
-            return found.reshape(shape)
+            if not checked_buffer.region.tracked and active is None:
+                elements = checked_buffer.load(index.ravel(), self.group.any_thread)
+                return elements.reshape(index.shape)
+            shape = np.broadcast_shapes(index.shape, self.group.shape)
+            origin, mask = self.group.origin(active, shape)
+            flat_index = np.broadcast_to(index, shape).ravel()
+            if mask is None:
+                return checked_buffer.load(flat_index, origin).reshape(shape)
+            elements = np.zeros(flat_index.size, checked_buffer.data.dtype)
+            elements[mask] = checked_buffer.load(flat_index[mask], origin)
+            return elements.reshape(shape)
 
-        return fetch
+        return gather
 
 
 class StageRun:
     """One run of a stage in a tile, for some rows of its part.
 
-    ``outer`` are the variables around it, row values with an element for each row.
+    Args:
+        stage: the stage.
+        rows: the numbers of the rows.
+        outer: the variables around it; row variables have an element for each row.
+        buffers: all buffers of the kernel by name.
+        context: when the stage runs.
     """
 
     def __init__(
-        self, stage: Stage, rows: Array, outer: Values, memory: Mapping[str, Memory], clock: Clock
+        self,
+        stage: Stage,
+        rows: Array,
+        outer: VariableArrays,
+        buffers: Mapping[str, CheckedBuffer],
+        context: StageContext,
     ) -> None:
-        self.stage, self.memory = stage, memory
-        self.threads = Threads(rows, len(stage.loops), clock)
-        self.values: Values = {k: spread(v, len(stage.loops)) for k, v in outer.items()}
-        self.serial: tuple[int, ...] = ()
-        self.results: Values = {}
+        self.stage, self.buffers = stage, buffers
+        self.threads = StageThreads(rows, len(stage.loops), context)
+        self.values: VariableArrays = {
+            k: with_loop_axes(v, len(stage.loops)) for k, v in outer.items()
+        }
+        self.serial_axes: tuple[int, ...] = ()
+        self.results: VariableArrays = {}
 
-    def run(self) -> Values:
-        """Run it; what later stages of the row see of it."""
+    def run(self) -> VariableArrays:
+        """Run the stage and return the variables that later stages of the row can read."""
         stage, threads = self.stage, self.threads
-        around = [x for x in stage.loops if x.level is Level.WARP]
-        inside = [x for x in stage.loops if x.level is not Level.WARP]
-        inner = tuple(range(len(around) + 1, len(stage.loops) + 1))
-        for loop in around:
+        warp_loops = [x for x in stage.loops if x.level is Level.WARP]
+        inner_loops = [x for x in stage.loops if x.level is not Level.WARP]
+        inner_axes = tuple(range(len(warp_loops) + 1, len(stage.loops) + 1))
+        for loop in warp_loops:
             self._add(loop)
-        seen = dict(self.values)
-        for loop in inside:
+        outside_values = dict(self.values)
+        for loop in inner_loops:
             self._add(loop)
-        self._before(seen, inner)
-        self.serial = threads.numbers(Level.THREAD)
-        crew = threads.crew()
-        for s in stage.body:
-            match s:
+        self._run_before(outside_values, inner_axes)
+        self.serial_axes = threads.axes_of(Level.THREAD)
+        group = threads.group()
+        for statement in stage.body:
+            match statement:
                 case Let(var, value):
-                    self.values[var.name] = self._value(value, crew)
+                    self.values[var.name] = self._evaluate(value, group)
                 case Store():
-                    self._store(s, crew)
+                    self._store(statement, group)
                 case Fold():
-                    self._fold(s, crew)
+                    self._reduce(statement, group)
                 case Running():
-                    self._scan(s, crew)
+                    self._scan(statement, group)
         self.values.update(self.results)
-        for s in stage.after:
-            joined = not self.results.keys().isdisjoint(v.name for v in variables(s.value))
-            self._store(s, evolve(threads.crew(2, inner), joined=joined))
+        for store in stage.after:
+            read_names = {v.name for v in variables(store.value)}
+            stores_result = not self.results.keys().isdisjoint(read_names)
+            after_group = threads.group(2, inner_axes)
+            self._store(store, evolve(after_group, after_reduction=stores_result))
         if not stage.loops:
             return {s.var.name: self.values[s.var.name] for s in stage.body if isinstance(s, Let)}
         rows = len(threads.rows)
-        return {} if around else {k: v.reshape(rows) for k, v in self.results.items()}
+        return {} if warp_loops else {k: v.reshape(rows) for k, v in self.results.items()}
 
-    def _before(self, seen: Values, inner: tuple[int, ...]) -> None:
-        """What stands in front of the lanes, which sees no loop inside."""
+    def _run_before(self, outside_values: VariableArrays, inner_axes: tuple[int, ...]) -> None:
+        """Run the statements before the thread loop, which read no loop variable of the inside."""
         if not self.stage.before:
             return
-        crew = self.threads.crew(0, inner)
-        lanes = self.threads.numbers(Level.CTA)
-        if all(self.threads.shape[k] == 1 for k in lanes) and lanes:
-            crew = crew.first_lane  # what other threads load, they do not use
+        group = self.threads.group(0, inner_axes)
+        thread_axes = self.threads.axes_of(Level.CTA)
+        if all(self.threads.shape[k] == 1 for k in thread_axes) and thread_axes:
+            group = group.first_lane  # other threads would not use what they load
         for let in self.stage.before:
-            seen[let.var.name] = Work(seen, self.memory, crew).run(let.value, crew.active)
-            self.values[let.var.name] = seen[let.var.name]
+            evaluator = CheckedEvaluator(outside_values, self.buffers, group)
+            outside_values[let.var.name] = evaluator.run(let.value, group.active)
+            self.values[let.var.name] = outside_values[let.var.name]
 
-    def _add(self, loop: Any) -> None:
+    def _add(self, loop: Loop) -> None:
         self.threads.add(loop, self.values)
         self.values.update(self.threads.values)
 
-    def _value(self, x: Expr, crew: Crew) -> Array:
-        return Work(self.values, self.memory, crew).run(x, crew.active)
+    def _evaluate(self, x: Expr, group: ThreadGroup) -> Array:
+        return CheckedEvaluator(self.values, self.buffers, group).run(x, group.active)
 
-    def _store(self, s: Store, crew: Crew) -> None:
-        index, value = self._value(s.index, crew), self._value(s.value, crew)
-        self._put(s.buffer, index, value, crew)
+    def _store(self, store: Store, group: ThreadGroup) -> None:
+        index, value = self._evaluate(store.index, group), self._evaluate(store.value, group)
+        self._put(store.buffer, index, value, group)
 
-    def _put(self, buffer: str, index: Array, value: Array, crew: Crew) -> None:
-        who, chosen = crew.storing.who(None, crew.shape)
-        at, values = (np.broadcast_to(x, crew.shape).ravel() for x in (index, value))
-        if chosen is not None:
-            at, values = at[chosen], values[chosen]
-        self.memory[buffer].store(at, values, who)
+    def _put(self, buffer: str, index: Array, value: Array, group: ThreadGroup) -> None:
+        """Store values at an index, both of which broadcast to the shape of the group."""
+        origin, mask = group.storing.origin(None, group.shape)
+        index, value = (np.broadcast_to(x, group.shape).ravel() for x in (index, value))
+        if mask is not None:
+            index, value = index[mask], value[mask]
+        self.buffers[buffer].store(index, value, origin)
 
-    # What goes from turn to turn.
+    # Values that are carried from one iteration to the next.
 
-    def _steps(self, s: Fold | Running, crew: Crew) -> Array:
-        """What is folded: the identity where there is no thread."""
-        value = np.broadcast_to(self._value(s.value, crew), crew.shape)
-        return value if crew.active is None else np.where(crew.active, value, s.identity.value)
+    def _carried(self, statement: Fold | Running, group: ThreadGroup) -> Array:
+        """Return the values to combine; the identity element where there is no thread."""
+        value = np.broadcast_to(self._evaluate(statement.value, group), group.shape)
+        if group.active is None:
+            return value
+        return np.where(group.active, value, statement.identity.value)
 
-    def _fold(self, f: Fold, crew: Crew) -> None:
-        value = self._steps(f, crew)
+    def _reduce(self, f: Fold, group: ThreadGroup) -> None:
+        """Reduce over the serial loops to a buffer, or also over threads to a variable."""
+        value = self._carried(f, group)
         if f.buffer is not None:
             assert f.index is not None
-            total = fold_array(f.combine, f.identity, value, self.serial, True)
-            lanes = self.threads.crew(1, self.serial)
-            self._put(f.buffer, self._value(f.index, lanes), total, lanes)
+            total = reduce_array(f.combine, f.identity, value, self.serial_axes, True)
+            lanes = self.threads.group(1, self.serial_axes)
+            self._put(f.buffer, self._evaluate(f.index, lanes), total, lanes)
             return
-        axes = tuple(sorted((*self.serial, *self.threads.numbers(Level.CTA))))
-        self.results[f.var.name] = fold_array(f.combine, f.identity, value, axes, True)
+        axes = tuple(sorted((*self.serial_axes, *self.threads.axes_of(Level.CTA))))
+        self.results[f.var.name] = reduce_array(f.combine, f.identity, value, axes, True)
 
-    def _scan(self, s: Running, crew: Crew) -> None:
-        value = self._steps(s, crew)
-        along = self.serial if s.buffer else (*self.serial, *self.threads.numbers(Level.CTA))
-        axes = tuple(sorted(along))
+    def _scan(self, s: Running, group: ThreadGroup) -> None:
+        """Scan the iterations to a variable; with a buffer, store the total of each thread."""
+        value = self._carried(s, group)
+        thread_axes = () if s.buffer else self.threads.axes_of(Level.CTA)
+        axes = tuple(sorted((*self.serial_axes, *thread_axes)))
         rest = [k for k in range(value.ndim) if k not in axes]
-        turned = np.transpose(value, (*axes, *rest))
+        scanned_first = np.transpose(value, (*axes, *rest))
         count = int(np.prod([value.shape[k] for k in axes], dtype=np.int64))
-        flat = turned.reshape(count, *turned.shape[len(axes) :])
-        total = scan_array(s.combine, s.identity, flat, s.exclusive).reshape(turned.shape)
-        back = np.argsort((*axes, *rest))
-        self.values[s.var.name] = np.transpose(total, back)
+        flat = scanned_first.reshape(count, *scanned_first.shape[len(axes) :])
+        total = scan_array(s.combine, s.identity, flat, s.exclusive).reshape(scanned_first.shape)
+        self.values[s.var.name] = np.transpose(total, np.argsort((*axes, *rest)))
         if s.buffer is not None:
             assert s.index is not None
-            lanes = self.threads.crew(1, self.serial)
-            whole = fold_array(s.combine, s.identity, value, axes, True)
-            self._put(s.buffer, self._value(s.index, lanes), whole, lanes)
+            lanes = self.threads.group(1, self.serial_axes)
+            totals = reduce_array(s.combine, s.identity, value, axes, True)
+            self._put(s.buffer, self._evaluate(s.index, lanes), totals, lanes)
 
 
-def spread(value: Array, rank: int) -> Array:
-    """A row value with an axis for each of so many loops."""
+def with_loop_axes(value: Array, rank: int) -> Array:
+    """Return a row variable with an axis of length 1 for each of ``rank`` loops."""
     value = np.asarray(value)
     return value.reshape(*value.shape, *[1] * rank) if value.ndim else value

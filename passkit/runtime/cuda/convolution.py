@@ -21,7 +21,7 @@ from passkit.runtime.cuda.launch import DeviceAddress, WorkspaceAllocator
 from passkit.runtime.cuda.libraries import LibraryStep, OperandAddresses, UnsupportedError
 from passkit.runtime.device.call_memory import CallMemory
 from passkit.runtime.native.onednn import Geometry
-from passkit.runtime.program import Library, Ref
+from passkit.runtime.program import ArrayRef, LibraryCall
 from passkit.values.size import Extent
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class CudnnStep(LibraryStep):
 
     def __init__(
         self,
-        step: Library,
+        step: LibraryCall,
         convolution: Convolution,
         bound: CudaBoundProgram,
         kind: type[CudnnConvolution],
@@ -107,7 +107,9 @@ class CudnnStep(LibraryStep):
 class ConvolutionStep(CudnnStep):
     """A convolution. Constant filters are laid out once, others on the device in each call."""
 
-    def __init__(self, step: Library, convolution: Convolution, bound: CudaBoundProgram) -> None:
+    def __init__(
+        self, step: LibraryCall, convolution: Convolution, bound: CudaBoundProgram
+    ) -> None:
         super().__init__(step, convolution, bound, CudnnConvolution)
         is_constant = step.reads[1].place in bound.data.constants
         self.has_constant_filters = is_constant and not self.is_empty
@@ -118,7 +120,7 @@ class ConvolutionStep(CudnnStep):
         if not self.is_empty and not self.has_constant_filters:
             self.transpose = transpose_kernel(bound.device, *self.filters_shape, self.dtype.nbytes)
 
-    def address(self, ref: Ref, memory: CallMemory) -> int:
+    def address(self, ref: ArrayRef, memory: CallMemory) -> int:
         """Return the address of an operand; constant filters are uploaded at the first call."""
         if ref is not self.step.reads[1] or not self.has_constant_filters:
             return super().address(ref, memory)
@@ -147,7 +149,9 @@ class ConvolutionStep(CudnnStep):
 class FilterGradientStep(CudnnStep):
     """The gradient of a convolution's filters, transposed on the device to our layout."""
 
-    def __init__(self, step: Library, convolution: Convolution, bound: CudaBoundProgram) -> None:
+    def __init__(
+        self, step: LibraryCall, convolution: Convolution, bound: CudaBoundProgram
+    ) -> None:
         super().__init__(step, convolution, bound, CudnnFilterGradient)
         self.transpose: LayoutKernel | None = None
         if not self.is_empty:

@@ -25,11 +25,11 @@ from passkit.runtime.cuda.driver import (
     LaunchParams,
     OutOfDeviceMemoryError,
 )
-from passkit.runtime.cuda.launch import CopyStep, DeviceAddress, EnqueuedStep, KernelStep
+from passkit.runtime.cuda.launch import DeviceAddress, DeviceCopyStep, EnqueuedStep, KernelStep
 from passkit.runtime.device.bound_program import BoundProgram, StepAction
 from passkit.runtime.device.call_memory import ArrayKey, CallMemory
 from passkit.runtime.device.pool import DevicePool, align_block
-from passkit.runtime.program import Ref
+from passkit.runtime.program import ArrayRef
 
 if TYPE_CHECKING:
     from passkit.runtime.cuda.program import CudaBoundProgram
@@ -63,19 +63,19 @@ def with_graphs(bound: CudaBoundProgram) -> list[StepAction]:
     return actions
 
 
-def _runs(bound: CudaBoundProgram) -> Iterator[dict[StepAction, Collection[Ref]]]:
+def _runs(bound: CudaBoundProgram) -> Iterator[dict[StepAction, Collection[ArrayRef]]]:
     """Split a program into runs of steps that can form a graph, and single other steps.
 
     Each run maps its actions to the values that they use.
     """
-    run: dict[StepAction, Collection[Ref]] = {}
+    run: dict[StepAction, Collection[ArrayRef]] = {}
     device_keys: set[ArrayKey] = set()
     for action, step in zip(bound.actions, bound.program.steps, strict=True):
         if action is None:
             continue
         if isinstance(action, EnqueuedStep):
             refs = (*action.reads, *action.writes)
-            if not isinstance(action, CopyStep) or action.is_on_device(device_keys):
+            if not isinstance(action, DeviceCopyStep) or action.is_on_device(device_keys):
                 run[action] = refs
                 device_keys.update(ref.place for ref in refs)
                 continue

@@ -32,7 +32,7 @@ from passkit.runtime.cuda.launch_config import (
 from passkit.runtime.device.bound_program import check_block_memory
 from passkit.runtime.device.call_memory import ArrayKey, CallMemory
 from passkit.runtime.device.kernel_builder import kernel_label
-from passkit.runtime.program import Copy, Launch, Ref
+from passkit.runtime.program import ArrayRef, CopyStep, LaunchStep
 from passkit.values.units import bytes_text
 
 if TYPE_CHECKING:
@@ -60,8 +60,8 @@ class EnqueuedStep(ABC):
     the second part. ``reads`` and ``writes`` are the values that it uses.
     """
 
-    reads: Sequence[Ref]
-    writes: Sequence[Ref]
+    reads: Sequence[ArrayRef]
+    writes: Sequence[ArrayRef]
 
     def __init__(self, bound: CudaBoundProgram) -> None:
         self.bound = bound
@@ -89,7 +89,7 @@ class KernelStep(EnqueuedStep):
             that wait for each other do not fit on the device at a time.
     """
 
-    def __init__(self, bound: CudaBoundProgram, step: Launch) -> None:
+    def __init__(self, bound: CudaBoundProgram, step: LaunchStep) -> None:
         super().__init__(bound)
         self.step = step
         self.reads = step.reads
@@ -201,10 +201,10 @@ class KernelStep(EnqueuedStep):
             ) from error
 
 
-class CopyStep(EnqueuedStep):
+class DeviceCopyStep(EnqueuedStep):
     """A copy of a value. Called alone, it copies between host and device where that is needed."""
 
-    def __init__(self, bound: CudaBoundProgram, step: Copy) -> None:
+    def __init__(self, bound: CudaBoundProgram, step: CopyStep) -> None:
         super().__init__(bound)
         self.step = step
         self.reads = step.reads

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from passkit.runtime.cuda.driver import DriverError, driver_error
 from passkit.runtime.cuda.launch import EnqueuedStep, WorkspaceAllocator
 from passkit.runtime.device.call_memory import CallMemory
-from passkit.runtime.program import Library, Ref
+from passkit.runtime.program import ArrayRef, LibraryCall
 
 if TYPE_CHECKING:
     from passkit.runtime.cuda.program import CudaBoundProgram
@@ -106,7 +106,9 @@ class LibraryStep(EnqueuedStep):
         extra_operands: Operands besides the step's own, such as a bias.
     """
 
-    def __init__(self, step: Library, bound: CudaBoundProgram, *extra_operands: Ref) -> None:
+    def __init__(
+        self, step: LibraryCall, bound: CudaBoundProgram, *extra_operands: ArrayRef
+    ) -> None:
         super().__init__(bound)
         self.step = step
         self.dtype = step.writes[0].dtype
@@ -119,7 +121,7 @@ class LibraryStep(EnqueuedStep):
         addresses = [self.address(ref, memory) for ref in self.operand_refs]
         return addresses, memory.written(self.step.writes[0]).address
 
-    def address(self, ref: Ref, memory: CallMemory) -> int:
+    def address(self, ref: ArrayRef, memory: CallMemory) -> int:
         """Return the address of an operand on the device."""
         return int(memory.read(ref).address)
 

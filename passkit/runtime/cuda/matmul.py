@@ -16,8 +16,8 @@ from passkit.runtime.cuda.cublaslt import (
 )
 from passkit.runtime.cuda.launch import WorkspaceAllocator
 from passkit.runtime.cuda.libraries import LibraryStep, OperandAddresses, UnsupportedError
-from passkit.runtime.program import Library, Product, Ref
-from passkit.runtime.table import batch_axes
+from passkit.runtime.program import ArrayRef, LibraryCall, MatrixProduct
+from passkit.runtime.table_binder import batch_axes
 from passkit.values.dtype import DType
 
 if TYPE_CHECKING:
@@ -39,10 +39,10 @@ class MatmulStep(LibraryStep):
 
     def __init__(
         self,
-        step: Library,
-        products: Sequence[Product],
+        step: LibraryCall,
+        products: Sequence[MatrixProduct],
         bound: CudaBoundProgram,
-        bias: Ref | None = None,
+        bias: ArrayRef | None = None,
     ) -> None:
         super().__init__(step, bound, *([] if bias is None else [bias]))
         library = cublaslt(bound.device)
@@ -94,7 +94,7 @@ class BatchedMatmul:
     def __init__(
         self,
         library: CublasLt,
-        product: Product,
+        product: MatrixProduct,
         bound: CudaBoundProgram,
         dtype: DType,
         epilogue: LtEpilogue,

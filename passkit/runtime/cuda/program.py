@@ -24,7 +24,7 @@ from passkit.runtime.cuda.device import CudaDevice, CudaQueue, adapt_target, dev
 from passkit.runtime.cuda.driver import DriverError
 from passkit.runtime.cuda.graphs import CAPTURES, REPLAYS, with_graphs
 from passkit.runtime.cuda.helper_kernels import delay
-from passkit.runtime.cuda.launch import CopyStep, KernelStep
+from passkit.runtime.cuda.launch import DeviceCopyStep, KernelStep
 from passkit.runtime.cuda.libraries import UnsupportedError
 from passkit.runtime.cuda.matmul import MatmulStep
 from passkit.runtime.device.bound_program import (
@@ -37,15 +37,15 @@ from passkit.runtime.device.call_memory import CallMemory
 from passkit.runtime.device.external_arrays import ExternalArray
 from passkit.runtime.device.runtimes import DeviceRuntime
 from passkit.runtime.program import (
-    Copy,
+    ArrayRef,
+    CopyStep,
     FilterGradient,
-    Launch,
-    Library,
-    Product,
-    ProductSum,
-    Program,
-    Python,
-    Ref,
+    LaunchStep,
+    LibraryCall,
+    MatrixProduct,
+    MatrixProductSum,
+    PythonCall,
+    RuntimeProgram,
 )
 from passkit.runtime.state import State
 
@@ -58,9 +58,11 @@ class CudaBoundProgram(BoundProgram):
     ``steps_on_host`` are the positions of library steps that no library of the device supports.
     """
 
-    def __init__(self, program: Program, data: ProgramData, sizes: Mapping[str, int]) -> None:
+    def __init__(
+        self, program: RuntimeProgram, data: ProgramData, sizes: Mapping[str, int]
+    ) -> None:
         self.device: CudaDevice = data.device
-        self.num_host_steps = sum(isinstance(step, Python) for step in program.steps)
+        self.num_host_steps = sum(isinstance(step, PythonCall) for step in program.steps)
         self.num_library_steps = 0
         self.steps_on_host: set[int] = set()
         with self.device.active("choosing launch configurations"):
@@ -97,7 +99,7 @@ class CudaBoundProgram(BoundProgram):
         with self.device.active("preparing to measure"):
             return evolve(self.device.measuring_queue(), keep_busy=delay(self.device))
 
-    def library(self, step: Library) -> StepAction:
+    def library(self, step: LibraryCall) -> StepAction:
         """Return what runs a step by a library of the device, or else of the host."""
         try:
             action = device_library_step(step, self)
@@ -112,29 +114,29 @@ class CudaBoundProgram(BoundProgram):
         self.num_library_steps += 1
         return action
 
-    def launch(self, step: Launch) -> KernelStep | None:
+    def launch(self, step: LaunchStep) -> KernelStep | None:
         """Return what enqueues a kernel, None where its grid is empty."""
         return KernelStep(self, step) if self.number(step.kernel.grid) else None
 
-    def copy(self, step: Copy) -> CopyStep:
+    def copy(self, step: CopyStep) -> DeviceCopyStep:
         """Return what copies a value."""
-        return CopyStep(self, step)
+        return DeviceCopyStep(self, step)
 
 
-def device_library_step(step: Library, bound: CudaBoundProgram) -> StepAction:
+def device_library_step(step: LibraryCall, bound: CudaBoundProgram) -> StepAction:
     """Return what runs a library step on the device.
 
     Raises:
         UnsupportedError: where no library supports it.
     """
-    match step.contract:
-        case Product():
-            return MatmulStep(step, [step.contract], bound)
-        case ProductSum():
-            return MatmulStep(step, step.contract.parts, bound)
+    match step.operation:
+        case MatrixProduct():
+            return MatmulStep(step, [step.operation], bound)
+        case MatrixProductSum():
+            return MatmulStep(step, step.operation.parts, bound)
         case FilterGradient():
-            return FilterGradientStep(step, step.contract.of, bound)
-    return ConvolutionStep(step, step.contract, bound)
+            return FilterGradientStep(step, step.operation.of, bound)
+    return ConvolutionStep(step, step.operation, bound)
 
 
 def join_biases(bound: CudaBoundProgram) -> int:
@@ -147,8 +149,8 @@ def join_biases(bound: CudaBoundProgram) -> int:
     for k, (product_step, kernel_step, bias) in _biased_products(bound.program):
         if bound.actions[k] is None or bound.actions[k + 1] is None or k in bound.steps_on_host:
             continue
-        product = product_step.contract
-        if not isinstance(product, Product) or not bound.number(product.k):
+        product = product_step.operation
+        if not isinstance(product, MatrixProduct) or not bound.number(product.k):
             continue  # a sum of nothing
         joined = evolve(product_step, refs=(*product_step.reads, kernel_step.writes[0]))
         try:
@@ -160,30 +162,32 @@ def join_biases(bound: CudaBoundProgram) -> int:
     return count
 
 
-def _biased_products(program: Program) -> Iterator[tuple[int, tuple[Library, Launch, Ref]]]:
+def _biased_products(
+    program: RuntimeProgram,
+) -> Iterator[tuple[int, tuple[LibraryCall, LaunchStep, ArrayRef]]]:
     """Yield products with the kernel after them that only adds a vector to each row.
 
     Yields:
         The position of the product; its step, the kernel's step, and the vector.
     """
     for k, (first, second) in enumerate(pairwise(program.steps)):
-        if not isinstance(first, Library) or not isinstance(first.contract, Product):
+        if not isinstance(first, LibraryCall) or not isinstance(first.operation, MatrixProduct):
             continue
-        if not isinstance(second, Launch) or second.kernel.ops != ("add",):
+        if not isinstance(second, LaunchStep) or second.kernel.ops != ("add",):
             continue
         (result,) = first.writes
         others = [ref for ref in second.reads if ref.place != result.place]
         if len(second.reads) != 2 or len(others) != 1 or len(second.writes) != 1:
             continue
         (bias,), (target,) = others, second.writes
-        is_vector = bias.shape == (first.contract.n,) and target.shape == result.shape
+        is_vector = bias.shape == (first.operation.n,) and target.shape == result.shape
         is_separate = target.place not in {ref.place for ref in (*first.reads, bias)}
         is_exact = result.dtype.name in EXACT_BIAS_DTYPES
         if is_vector and is_separate and is_exact and not _is_read_later(program, k, result):
             yield k, (first, second, bias)
 
 
-def _is_read_later(program: Program, k: int, product: Ref) -> bool:
+def _is_read_later(program: RuntimeProgram, k: int, product: ArrayRef) -> bool:
     """Return whether anything but the next step may read what step ``k`` stores."""
     if product.kind != "arena":
         return True
@@ -195,7 +199,9 @@ def _is_read_later(program: Program, k: int, product: Ref) -> bool:
     return False
 
 
-def bind_program(program: Program, sizes: Mapping[str, int], state: State) -> CudaBoundProgram:
+def bind_program(
+    program: RuntimeProgram, sizes: Mapping[str, int], state: State
+) -> CudaBoundProgram:
     """Return a program bound to sizes. Raises: DeviceError."""
     data = program_data(program, state, device, pool_of)
     for name in (CAPTURES, REPLAYS):

@@ -19,7 +19,16 @@ from passkit.runtime.device.interface import DeviceQueue
 from passkit.runtime.device.kernel_builder import kernel_label
 from passkit.runtime.device.pool import DevicePool
 from passkit.runtime.device.variables import DeviceVariables
-from passkit.runtime.program import Alias, Copy, Launch, Library, Program, Python, Ref, Step
+from passkit.runtime.program import (
+    AliasStep,
+    ArrayRef,
+    CopyStep,
+    LaunchStep,
+    LibraryCall,
+    ProgramStep,
+    PythonCall,
+    RuntimeProgram,
+)
 from passkit.runtime.state import State
 from passkit.values.size import Extent, Shape, evaluate
 from passkit.values.units import bytes_text
@@ -35,7 +44,9 @@ class ProgramData:
     the weak key by which it is looked up.
     """
 
-    def __init__(self, program: Program, device: Any, pool: DevicePool, state: State) -> None:
+    def __init__(
+        self, program: RuntimeProgram, device: Any, pool: DevicePool, state: State
+    ) -> None:
         self.device = device
         self.pool = pool
         self.state = state
@@ -50,11 +61,11 @@ class ProgramData:
         }
 
 
-_data: WeakKeyDictionary[Program, ProgramData] = WeakKeyDictionary()
+_data: WeakKeyDictionary[RuntimeProgram, ProgramData] = WeakKeyDictionary()
 
 
 def program_data(
-    program: Program,
+    program: RuntimeProgram,
     state: State,
     open_device: Callable[[], Any],
     pool_of: Callable[[Any], DevicePool],
@@ -75,7 +86,9 @@ class BoundProgram(ABC):
     what a call runs.
     """
 
-    def __init__(self, program: Program, data: ProgramData, sizes: Mapping[str, int]) -> None:
+    def __init__(
+        self, program: RuntimeProgram, data: ProgramData, sizes: Mapping[str, int]
+    ) -> None:
         self.program = program
         self.data = data
         self.sizes = dict(sizes)
@@ -146,33 +159,33 @@ class BoundProgram(ABC):
         """Return a queue of the device that measures what it does."""
         return self.data.device.measuring_queue()
 
-    def nbytes(self, ref: Ref) -> int:
+    def nbytes(self, ref: ArrayRef) -> int:
         """Return the bytes of a value, memoized by the ref, which lives as long as the program."""
         nbytes = self._nbytes.get(id(ref))
         if nbytes is None:
             nbytes = self._nbytes[id(ref)] = self.number(ref.nbytes)
         return nbytes
 
-    def action(self, step: Step) -> StepAction | None:
+    def action(self, step: ProgramStep) -> StepAction | None:
         """Return what runs a step, None where it has nothing to do."""
         match step:
-            case Alias():
+            case AliasStep():
                 return None
-            case Launch():
+            case LaunchStep():
                 return self.launch(step)
-            case Library():
+            case LibraryCall():
                 return self.library(step)
-            case Python(_, function, reads, writes):
+            case PythonCall(_, function, reads, writes):
                 return self.on_host(function, reads, writes)
-            case Copy():
+            case CopyStep():
                 return self.copy(step)
 
-    def copy(self, step: Copy) -> StepAction:
+    def copy(self, step: CopyStep) -> StepAction:
         """Return what copies a value, wherever it is."""
         return lambda memory: memory.move(step.source, step.target)
 
     def on_host(
-        self, function: Callable[..., None], reads: Sequence[Ref], writes: Sequence[Ref]
+        self, function: Callable[..., None], reads: Sequence[ArrayRef], writes: Sequence[ArrayRef]
     ) -> StepAction:
         """Return what calls ``function(sizes, inputs, outputs)`` on arrays of the host."""
 
@@ -182,7 +195,7 @@ class BoundProgram(ABC):
 
         return call
 
-    def library(self, step: Library) -> StepAction:
+    def library(self, step: LibraryCall) -> StepAction:
         """Return what calls the host's library."""
         if step.row[0] == "python":
             return self.on_host(step.row[1], step.reads, step.writes)
@@ -196,11 +209,11 @@ class BoundProgram(ABC):
         return call
 
     @abstractmethod
-    def launch(self, step: Launch) -> StepAction | None:
+    def launch(self, step: LaunchStep) -> StepAction | None:
         """Return what enqueues a kernel, None where its grid is empty."""
 
     @staticmethod
-    def buffers(step: Launch, memory: CallMemory) -> list[Any]:
+    def buffers(step: LaunchStep, memory: CallMemory) -> list[Any]:
         """Return a kernel's buffers in the order of its parameters.
 
         Inputs are uploaded before an output takes the memory of one of them.

@@ -11,7 +11,7 @@ from attrs import define
 from passkit.runtime.device.external_arrays import ExternalArray
 from passkit.runtime.device.interface import DeviceEvent, DeviceQueue
 from passkit.runtime.device.pool import DevicePool
-from passkit.runtime.program import Ref
+from passkit.runtime.program import ArrayRef
 from passkit.values.size import Extent
 
 ArrayKey = tuple[str, int]
@@ -76,7 +76,7 @@ class CallMemory:
         results: Sequence[ArrayKey],
         slots: Sequence[int],
         number: Callable[[Extent], int],
-        nbytes: Callable[[Ref], int],
+        nbytes: Callable[[ArrayRef], int],
     ) -> None:
         self.pool = pool
         self.queue: Any = queue  # steps of a device use more of it than the protocol has
@@ -120,7 +120,7 @@ class CallMemory:
             self.cells[key] = MemoryCell(self.slots[key[1]], 0)
         return self.cells[key]
 
-    def read(self, ref: Ref) -> Any:
+    def read(self, ref: ArrayRef) -> Any:
         """Return a buffer with a value, uploaded if need be."""
         return self.to_device(self.cell(ref.place))
 
@@ -133,7 +133,7 @@ class CallMemory:
             cell.on_device = True
         return cell.buffer
 
-    def written(self, ref: Ref) -> Any:
+    def written(self, ref: ArrayRef) -> Any:
         """Return the buffer that a kernel writes a value to: the host's copy becomes stale."""
         cell = self.cell(ref.place)
         cell.nbytes = self.nbytes(ref)
@@ -146,7 +146,7 @@ class CallMemory:
         if cell.buffer is None:
             cell.buffer = self.pool.take(cell.capacity)
 
-    def array(self, ref: Ref, write: bool = False) -> Any:
+    def array(self, ref: ArrayRef, write: bool = False) -> Any:
         """Return a value as an array of the host, ready to be read, or with ``write`` written."""
         cell = self.cell(ref.place)
         if write:
@@ -167,7 +167,7 @@ class CallMemory:
             cell.transfer = self.download(cell.array[: cell.nbytes], cell.buffer)
         cell.on_host = True
 
-    def move(self, source: Ref, target: Ref) -> None:
+    def move(self, source: ArrayRef, target: ArrayRef) -> None:
         """Copy a value from one cell to another, wherever they are."""
         source_cell, target_cell = self.cell(source.place), self.cell(target.place)
         stays_on_device = target_cell.persistent and source_cell.on_device

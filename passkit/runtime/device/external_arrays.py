@@ -10,7 +10,7 @@ import numpy as np
 from attrs import field, frozen
 
 from passkit.errors import FeedError
-from passkit.runtime.native.feeds import Feeds, InputSpec
+from passkit.runtime.native.feeds import FeedChecker, InputSpec
 
 
 @frozen(eq=False)
@@ -60,7 +60,7 @@ def no_external_array(value: Any) -> None:
     """Return None for any value: the `ArrayFinder` of devices that share no arrays."""
 
 
-class DeviceFeeds(Feeds):
+class DeviceFeeds(FeedChecker):
     """The inputs of a program on a device. ``find_array`` is its `ArrayFinder`."""
 
     find_array: ArrayFinder

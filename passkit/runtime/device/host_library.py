@@ -7,8 +7,9 @@ from typing import Any
 
 from passkit.runtime.device.call_memory import ArrayKey
 from passkit.runtime.native.launcher import launcher
-from passkit.runtime.program import Library, Program, Ref
-from passkit.runtime.table import Row, Table
+from passkit.runtime.program import ArrayRef, LibraryCall, RuntimeProgram
+from passkit.runtime.table import ProgramTable
+from passkit.runtime.table_binder import TableEntry
 from passkit.values.size import evaluate
 
 HostRoutine = Callable[[Sequence[Any], Any], None]
@@ -16,8 +17,11 @@ HostRoutine = Callable[[Sequence[Any], Any], None]
 
 
 def host_routine(
-    step: Library, program: Program, constants: Collection[ArrayKey], sizes: Mapping[str, int]
-) -> tuple[HostRoutine, list[Ref]]:
+    step: LibraryCall,
+    program: RuntimeProgram,
+    constants: Collection[ArrayKey],
+    sizes: Mapping[str, int],
+) -> tuple[HostRoutine, list[ArrayRef]]:
     """Return a function that runs a library step, and the operands that it takes.
 
     The function is a native program of this one step.
@@ -28,15 +32,15 @@ def host_routine(
         constants: The keys of constants: the library packs them once, and they are no operands.
         sizes: The value of each symbolic size.
     """
-    keys: dict[ArrayKey, Row] = {}
-    reads: list[Ref] = []
+    keys: dict[ArrayKey, TableEntry] = {}
+    reads: list[ArrayRef] = []
     for ref in step.reads:
         if ref.place not in keys and ref.place not in constants:
             keys[ref.place] = ("input", len(reads))
             reads.append(ref)
     (result,) = step.writes
     keys[result.place] = ("output", 0)
-    table = Table(
+    table = ProgramTable(
         [(f"x{k}", ref.dtype, ref.shape) for k, ref in enumerate(reads)],
         [(result.dtype, result.shape)],
         [_with_keys(step.row, keys)],
@@ -56,7 +60,7 @@ def host_routine(
     return run, reads
 
 
-def _with_keys(row: Row, keys: Mapping[ArrayKey, Row]) -> Row:
+def _with_keys(row: TableEntry, keys: Mapping[ArrayKey, TableEntry]) -> TableEntry:
     """Return a step's table entry with other keys in its list of operands."""
     refs = next(k for k, x in enumerate(row) if isinstance(x, list))
     return (*row[:refs], [keys.get(key, key) for key in row[refs]], *row[refs + 1 :])

@@ -19,8 +19,8 @@ from passkit.errors import CacheError, CompilerError, KernelRefusedError
 from passkit.plan.kernel import Kernel
 from passkit.runtime.native.build import stats
 from passkit.runtime.native.cache import open_cache, warn_unwritable
-from passkit.runtime.native.process import excerpt
-from passkit.runtime.native.scratch import work_folder
+from passkit.runtime.native.compilation import excerpt
+from passkit.runtime.native.work_folders import work_folder
 
 loaded_kernels: dict[tuple[Any, str], Any] = {}
 """What was loaded in this process, by device and digest."""

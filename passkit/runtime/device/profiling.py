@@ -10,7 +10,7 @@ import numpy as np
 
 from passkit.runtime.device.bound_program import BoundProgram, StepAction
 from passkit.runtime.device.call_memory import CallMemory
-from passkit.runtime.profile import Profile, Row, Span, row_of
+from passkit.runtime.profile import ExecutionProfile, StepTime, TimeSpan, step_time
 
 TRANSFERS = "transfers"
 
@@ -20,7 +20,7 @@ def profile_on_device(
     arrays: Sequence[Any],
     runs: int,
     copying: Callable[[int], float],
-) -> Profile:
+) -> ExecutionProfile:
     """Run a program several times and time each step by events.
 
     A first, unmeasured run allocates buffers, and lets drivers finish kernels, which some do at the
@@ -39,7 +39,7 @@ def profile_on_device(
     queue = bound.measuring_queue()
     inputs = [np.ascontiguousarray(a) for a in arrays]
     outputs = [np.empty(shape, dtype) for dtype, shape in bound.results]
-    spans: list[tuple[Span, ...]] = []
+    spans: list[tuple[TimeSpan, ...]] = []
     transfer_seconds: list[float] = []
     nbytes = 0
     for run in range(runs + 1):
@@ -52,14 +52,14 @@ def profile_on_device(
                 transfer_seconds.append(sum(map(queue.seconds, memory.transfer_events)))
         nbytes = memory.uploaded + memory.downloaded
     rows = [
-        row_of(step, [run[k] for run in spans], bound.sizes, node, copying)
+        step_time(step, [run[k] for run in spans], bound.sizes, node, copying)
         for k, (step, node) in enumerate(zip(program.steps, program.names, strict=True))
     ]
-    transfers = Row(TRANSFERS, float(np.median(transfer_seconds or [0.0])), nbytes)
-    return Profile((*rows, transfers), tuple(spans))
+    transfers = StepTime(TRANSFERS, float(np.median(transfer_seconds or [0.0])), nbytes)
+    return ExecutionProfile((*rows, transfers), tuple(spans))
 
 
-def _timed(action: StepAction | None, memory: CallMemory) -> Span:
+def _timed(action: StepAction | None, memory: CallMemory) -> TimeSpan:
     """Run a step to its end; return its start and duration in ns, by the device if it ran there."""
     memory.queue.finish()
     num_events_before = len(memory.kernel_events)

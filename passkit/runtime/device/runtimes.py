@@ -10,7 +10,7 @@ from passkit.plan.kernel import Kernel
 from passkit.plan.target import Target
 from passkit.runtime.device.bound_program import BoundProgram
 from passkit.runtime.device.external_arrays import ArrayAllocator, ArrayFinder
-from passkit.runtime.program import Program
+from passkit.runtime.program import RuntimeProgram
 from passkit.runtime.state import State
 
 
@@ -28,7 +28,7 @@ class DeviceRuntime(NamedTuple):
 
     adapt_target: Callable[[Target], Target]
     build_kernels: Callable[[Iterable[Kernel], Target], Mapping[str, Any]]
-    bind_program: Callable[[Program, Mapping[str, int], State], BoundProgram]
+    bind_program: Callable[[RuntimeProgram, Mapping[str, int], State], BoundProgram]
     kernel_stats: Callable[[Sequence[Kernel]], dict[str, Any]]
     find_array: ArrayFinder
     allocate_array: ArrayAllocator | None = None

@@ -1,1 +1,1 @@
-"""Native programs: kernels compiled, cached, loaded, and run by one small extension."""
+"""Native programs: kernels are compiled, cached, loaded, and run by a C extension, the launcher."""

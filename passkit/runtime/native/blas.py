@@ -1,4 +1,4 @@
-"""Matrix products of a BLAS library: the addresses that the built-in gemm kernels call."""
+"""BLAS libraries: the addresses of the functions that the built-in gemm kernels call."""
 
 from __future__ import annotations
 
@@ -16,9 +16,15 @@ from passkit.runtime.native.shared_objects import SharedObject
 
 @frozen
 class Blas:
-    """The functions of a library; ``ilp64`` is 1 where they take 64-bit integers.
+    """The functions of a BLAS library.
 
-    The addresses go to buf[0] of the kernels "gemm_f32" and "gemm_f64", ``ilp64`` to size[14].
+    Attributes:
+        name: the file name of the library, for reports.
+        sgemm: the address of cblas_sgemm, which is buf[0] of the kernel "gemm_f32".
+        dgemm: the address of cblas_dgemm, which is buf[0] of the kernel "gemm_f64".
+        ilp64: 1 where the functions take 64-bit integers, else 0; the kind in ``gemm.h``.
+        sgemv: the address of cblas_sgemv, 0 if there is none.
+        dgemv: the address of cblas_dgemv, 0 if there is none.
     """
 
     name: str
@@ -29,39 +35,45 @@ class Blas:
     dgemv: int = 0
 
 
-NONE = Blas("the launcher's own loops", 0, 0, 0)
-"""Products without a library: right, and slow."""
+NO_BLAS = Blas("the launcher's own loops", 0, 0, 0)
+"""Products without a library: correct, and slow."""
 
 
 @cache
 def blas() -> Blas:
-    """OpenBLAS of scipy-openblas32, set to one thread; else NumPy's own; else `NONE`."""
-    for library, ilp64 in _libraries():
+    """Load OpenBLAS of scipy-openblas32, set to one thread; else NumPy's own; else `NO_BLAS`."""
+    for path, ilp64 in _candidates():
         try:
-            found = load(library, ilp64)
+            library = load_openblas(path, ilp64)
         except (OSError, LookupError):
             continue
-        if not ilp64:  # our threads share the rows out; NumPy's own library is left as it is
-            CDLL(str(library)).scipy_openblas_set_num_threads(c_int(1))
-        return found
-    return NONE
+        if not ilp64:  # passkit's threads share the rows; NumPy's own library stays as it is
+            CDLL(str(path)).scipy_openblas_set_num_threads(c_int(1))
+        return library
+    return NO_BLAS
 
 
-def load(library: Path, ilp64: int) -> Blas:
-    """The functions of an OpenBLAS of SciPy's making.
+def load_openblas(path: Path, ilp64: int) -> Blas:
+    """Load an OpenBLAS of the SciPy project.
 
-    Raises: OSError or LookupError when it is none.
+    Args:
+        path: the shared object.
+        ilp64: 1 where its functions take 64-bit integers, else 0.
+
+    Raises:
+        OSError: The file cannot be loaded.
+        LookupError: It lacks the functions.
     """
-    openblas, suffix = SharedObject(str(library)), "64_" if ilp64 else ""
+    openblas, suffix = SharedObject(str(path)), "64_" if ilp64 else ""
     sgemm, dgemm, sgemv, dgemv = (
         openblas.address(f"scipy_cblas_{name}{suffix}")
         for name in ("sgemm", "dgemm", "sgemv", "dgemv")
     )
-    return Blas(library.name, sgemm, dgemm, ilp64, sgemv, dgemv)
+    return Blas(path.name, sgemm, dgemm, ilp64, sgemv, dgemv)
 
 
-def _libraries() -> Iterator[tuple[Path, int]]:
-    """Candidates, best first, found without importing their packages."""
+def _candidates() -> Iterator[tuple[Path, int]]:
+    """Yield the paths of libraries with their ``ilp64``, best first; nothing is imported."""
     spec = find_spec("scipy_openblas32")
     for folder in (spec.submodule_search_locations or ()) if spec else ():
         for path in sorted(Path(folder, "lib").glob("libscipy_openblas*.so*")):

@@ -1,14 +1,14 @@
-// Bound: a program for one set of input shapes, parsed once into flat tables.
+// Bound: a program for one set of input shapes, in flat tables.
 //
-// Every pointer a step needs is a slot plus an offset: the slots of a run are its inputs, its
-// outputs, its arena and null, in this order.
+// Every pointer of a step is a slot plus an offset. The slots of a run are its inputs, its outputs, its
+// arena and null (for absolute addresses), in this order.
 #pragma once
 
 typedef struct {
     int64_t slot, offset;
 } Ref;
 
-typedef struct {                    // an array that a Python step sees
+typedef struct {                    // an array that a Python step reads or writes
     Ref ref;
     PyArray_Descr *descr;
     PyObject *keepalive;         // of an address, else null
@@ -31,7 +31,7 @@ typedef struct {
 
 typedef struct {                 // native steps [first, last), then a Python step or null
     int first, last;
-    int parallel_first, parallel_last;       // the steps that a team walks; empty where none
+    int parallel_first, parallel_last;       // the steps that a team runs; empty if none
     PythonStep *python;
 } Segment;
 
@@ -47,14 +47,15 @@ typedef struct {
     Segment *segments;
     int64_t arena_nbytes, scratch_nbytes;
     double seconds;
-    PyObject *shapes;            // what the constructor was given
+    PyObject *shapes;            // of the inputs
     PyObject *keepalive;         // list
 } Bound;
 
+// Allocate zeroed memory; NULL with an error.
 COLD static void *zeroed(Py_ssize_t count, size_t size) {
-    void *made = PyMem_Calloc((size_t)(count ? count : 1), size);
-    if (!made) PyErr_NoMemory();
-    return made;
+    void *memory = PyMem_Calloc((size_t)(count ? count : 1), size);
+    if (!memory) PyErr_NoMemory();
+    return memory;
 }
 
 #define ZEROED(TYPE, COUNT) ((TYPE *)zeroed(COUNT, sizeof(TYPE)))
@@ -109,8 +110,7 @@ COLD static int bound_traverse(PyObject *self, visitproc visit, void *arg) {
     return 0;
 }
 
-// A run holds its Bound, so what a collector clears here is not in use; only owned references go,
-// a cleared Bound cannot be reached again.
+// A run holds a reference to its Bound, so that the collector clears none that is in use.
 COLD static int bound_clear(PyObject *self) {
     Bound *b = (Bound *)self;
     Py_CLEAR(b->keepalive);
@@ -120,10 +120,10 @@ COLD static int bound_clear(PyObject *self) {
 static PyObject *bound_new(PyTypeObject *type, PyObject *args, PyObject *kwargs);
 
 static PyMemberDef bound_members[] = {
-    {"input_shapes", T_OBJECT, offsetof(Bound, shapes), READONLY, "shapes that this serves"},
-    {"arena_nbytes", T_LONGLONG, offsetof(Bound, arena_nbytes), READONLY, "bytes of temporaries"},
-    {"scratch_nbytes", T_LONGLONG, offsetof(Bound, scratch_nbytes), READONLY, "bytes a thread"},
-    {"seconds", T_DOUBLE, offsetof(Bound, seconds), READONLY, "estimate of one run"},
+    {"input_shapes", T_OBJECT, offsetof(Bound, shapes), READONLY, "the shapes of the inputs"},
+    {"arena_nbytes", T_LONGLONG, offsetof(Bound, arena_nbytes), READONLY, "bytes of the arena"},
+    {"scratch_nbytes", T_LONGLONG, offsetof(Bound, scratch_nbytes), READONLY, "bytes of scratch memory per thread"},
+    {"seconds", T_DOUBLE, offsetof(Bound, seconds), READONLY, "the estimated time of a run on one thread"},
     {NULL}};
 
 static PyType_Slot bound_slots[] = {

@@ -1,4 +1,4 @@
-"""Kernel texts to addresses: look each one up, compile what is missing in few processes, load."""
+"""Building kernels: look each one up in the cache, compile what is missing, and load it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from passkit.errors import CompilerError
 from passkit.runtime.native import launcher
-from passkit.runtime.native.cache import FORMAT, Entry, KernelCache, open_cache
+from passkit.runtime.native.cache import FORMAT, CachedKernel, KernelCache, open_cache
 from passkit.runtime.native.compiler import (
     INSTALL_HINT,
     Compiler,
@@ -27,15 +27,20 @@ from passkit.runtime.native.shared_objects import Address, LoadedKernels, Shared
 if TYPE_CHECKING:
     from pathlib import Path
 
-FEW = 4  # kernels that are not worth a second process
-MANY = 120  # kernels in one unit, at most: the sections before them take a third of a second
+MIN_UNIT_KERNELS = 4
+"""Fewer kernels than this are not worth another compiler process."""
+MAX_UNIT_KERNELS = 120
+"""The most kernels of a unit, whose common sections take a third of a second to compile."""
 
 
 class KernelText(NamedTuple):
-    """One function to compile.
+    """The source text of one kernel.
 
-    ``key`` is the caller's name for it, ``symbol`` the function that ``source`` defines as
-    ``extern "C"``; ``sections`` are the texts before it, each after those that it needs.
+    Attributes:
+        key: the caller's name for the kernel.
+        symbol: the function that ``source`` defines as ``extern "C"``.
+        source: the C++ text of the kernel.
+        sections: texts that come first, each after those that it needs; kernels share them.
     """
 
     key: str
@@ -45,14 +50,22 @@ class KernelText(NamedTuple):
 
 
 class BuildStats:
-    """What was done since the process began: kernels by where they came from, and compilers run."""
+    """Counts since the process began.
+
+    Attributes:
+        compiled: kernels that were compiled.
+        loaded: kernels that were loaded from the cache.
+        reused: kernels that were loaded already.
+        processes: compiler processes.
+        seconds: the time spent in `build`.
+    """
 
     def __init__(self) -> None:
         self.compiled = self.loaded = self.reused = self.processes = 0
         self.seconds = 0.0
 
     def as_dict(self) -> dict[str, float]:
-        """The counts by name."""
+        """Return the counts by name."""
         return dict(vars(self))
 
 
@@ -60,7 +73,7 @@ stats = BuildStats()
 _lock = threading.Lock()
 _loaded = LoadedKernels()
 _saved: ContextVar[KernelCache | None] = ContextVar("_saved", default=None)
-"""A read-only cache beside this user's own: the kernels of a saved program."""
+"""The kernels of a saved program, a read-only cache that is searched after the user's own."""
 
 
 def build(
@@ -68,26 +81,32 @@ def build(
     flags: tuple[str, ...] = (),
     cache: KernelCache | None = None,
 ) -> dict[str, Address]:
-    """The address of each kernel's function, by its key; it stays loaded while that is held.
+    """Load kernels, from the cache or by compiling them.
 
-    ``flags`` are added to the compiler's. Nothing is compiled twice on this machine while the cache
-    keeps it.
+    Args:
+        kernels: the fields of a `KernelText` for each kernel.
+        flags: compiler flags in addition to `kernel_flags`.
+        cache: the cache, by default that of the user.
 
-    Raises: CompilerError when the compiler refuses a kernel, or when one is needed and none found.
+    Returns:
+        The address of each kernel by its key; a reference to it keeps the kernel loaded.
+
+    Raises:
+        CompilerError: The compiler fails on a kernel, or is needed and there is none.
     """
     start = time.perf_counter()
-    wanted = {k[0]: KernelText(k[0], k[1], k[2], tuple(k[3])) for k in kernels}
-    digests = {key: kernel_digest(kernel, flags) for key, kernel in wanted.items()}
+    texts = {k[0]: KernelText(k[0], k[1], k[2], tuple(k[3])) for k in kernels}
+    digests = {key: kernel_digest(kernel, flags) for key, kernel in texts.items()}
     _loaded.collect_garbage()
     with _lock:
-        found = {d: _loaded.find(d) for d in digests.values()}
-        addresses = {d: address for d, address in found.items() if address is not None}
+        loaded = {d: _loaded.find(d) for d in digests.values()}
+        addresses = {d: address for d, address in loaded.items() if address is not None}
         stats.reused += sum(digest in addresses for digest in digests.values())
-        missing = {digests[key]: k for key, k in wanted.items() if digests[key] not in addresses}
+        missing = {digests[key]: k for key, k in texts.items() if digests[key] not in addresses}
         if missing:
             cache = cache or open_cache()
             compiler = find_compiler()
-            addresses |= _load_known(missing, cache, compiler)
+            addresses |= _load_cached(missing, cache, compiler)
             missing = {d: k for d, k in missing.items() if d not in addresses}
             if missing:
                 addresses |= _compile(missing, cache, compiler, flags)
@@ -96,16 +115,19 @@ def build(
 
 
 def forget() -> None:
-    """Look kernels up in the cache again, as a new process does."""
+    """Forget loaded kernels, so that they are looked up in the cache again as in a new process."""
     with _lock:
         _loaded.clear()
 
 
 @contextmanager
 def reading_from(saved: KernelCache | None) -> Iterator[None]:
-    """Within the block, kernels that this user's cache lacks are read from another one, if given.
+    """Inside the block, search for kernels in another cache after the user's own.
 
-    Their machine code is mapped into this process only. It never enters this user's cache.
+    Their machine code is mapped into this process only and not copied to the user's cache.
+
+    Args:
+        saved: the other cache; None changes nothing.
     """
     token = _saved.set(saved)
     try:
@@ -115,12 +137,12 @@ def reading_from(saved: KernelCache | None) -> Iterator[None]:
 
 
 def library_of(digest: str) -> str | None:
-    """The path of the library that a kernel of this process was loaded from."""
-    return _loaded.home(digest)
+    """Return the path of the library that a kernel was loaded from, None if it is not loaded."""
+    return _loaded.path_of(digest)
 
 
 def recall(names: Iterable[str]) -> dict[str, Address] | None:
-    """The addresses of kernels by their `kernel_digest`; None where one is not at hand."""
+    """Load kernels by their `kernel_digest` without compiling; None if one is in no cache."""
     cache, compiler = open_cache(), find_compiler()
     fingerprint = compiler.fingerprint if compiler else None
     addresses = {}
@@ -135,7 +157,10 @@ def recall(names: Iterable[str]) -> dict[str, Address] | None:
 
 
 def kernel_digest(kernel: KernelText, flags: tuple[str, ...] = ()) -> str:
-    """What a kernel's machine code depends on, but for the compiler: its name in the cache."""
+    """Return the key of a kernel in the cache.
+
+    It depends on everything that determines the machine code, except for the compiler.
+    """
     parts = [str(FORMAT), kernel.symbol, kernel.source, instruction_set()]
     parts += [*kernel_flags(), *flags, *(_text_digest(text) for text in kernel.sections)]
     return sha256("\0".join(parts).encode()).hexdigest()
@@ -146,17 +171,17 @@ def _text_digest(text: str) -> str:
     return sha256(text.encode()).hexdigest()
 
 
-def _load_known(
+def _load_cached(
     missing: Iterable[str], cache: KernelCache, compiler: Compiler | None
 ) -> dict[str, Address]:
-    """Load the kernels of these digests that the cache has."""
+    """Return the addresses of those kernels, by digest, that the cache has."""
     fingerprint = compiler.fingerprint if compiler else None
-    found = {digest: _load(digest, cache, fingerprint) for digest in missing}
-    return {digest: address for digest, address in found.items() if address is not None}
+    addresses = {digest: _load(digest, cache, fingerprint) for digest in missing}
+    return {digest: address for digest, address in addresses.items() if address is not None}
 
 
 def _load(digest: str, cache: KernelCache, fingerprint: str | None) -> Address | None:
-    """Take a kernel from the cache, if it is there."""
+    """Load a kernel from the user's cache or that of a saved program; None if neither has it."""
     entry = cache.find(digest, fingerprint)
     saved = _saved.get()
     if entry is None and saved is not None:
@@ -169,18 +194,19 @@ def _load(digest: str, cache: KernelCache, fingerprint: str | None) -> Address |
             copied = cache is saved
             shared_object = _open_copy(cache, entry) if copied else SharedObject(entry.path)
         address = _loaded.add(digest, entry.symbol, shared_object)
-    except (OSError, LookupError):  # an entry that does not hold what it says is no entry
+    except (OSError, LookupError):  # the entry is damaged: the kernel is compiled again
         return None
     stats.loaded += 1
     return address
 
 
-def _open_copy(cache: KernelCache, entry: Entry) -> SharedObject:
-    """Load a library of a saved program from a private copy, which nobody can exchange meanwhile.
+def _open_copy(cache: KernelCache, entry: CachedKernel) -> SharedObject:
+    """Load a library of a saved program from a private copy, which no one can replace meanwhile.
 
-    Raises: OSError when it is not the library that its name promises, or cannot be loaded.
+    Raises:
+        OSError: It does not have the digest of its name, or cannot be loaded.
     """
-    from passkit.runtime.native.scratch import work_folder  # a warm start needs no copies
+    from passkit.runtime.native.work_folders import work_folder  # a warm start needs no copies
 
     data = cache.machine_code(entry)
     if data is None:
@@ -198,9 +224,10 @@ def _compile(
     compiler: Compiler | None,
     flags: tuple[str, ...],
 ) -> dict[str, Address]:
-    """Compile and load kernels, as many units at a time as there are cores.
+    """Compile and load kernels, with one compiler process per core at a time.
 
-    Raises: CompilerError when there is no compiler, or it refuses a kernel.
+    Raises:
+        CompilerError: There is no compiler, or it fails on a kernel.
     """
     if compiler is None:
         first = next(iter(missing.values()))
@@ -211,12 +238,12 @@ def _compile(
     from pathlib import Path
 
     # A warm start needs neither folders nor processes.
-    from passkit.runtime.native.process import Compilation, begin
-    from passkit.runtime.native.scratch import work_folder
+    from passkit.runtime.native.compilation import Compilation, start_compilation
+    from passkit.runtime.native.work_folders import work_folder
     from passkit.values.progress import progress
 
     launcher.prefetch(compiler)
-    units, cores = _share_out(missing), len(os.sched_getaffinity(0))
+    units, cores = _units(missing), len(os.sched_getaffinity(0))
     running: list[Compilation] = []
     watched = progress("compiling kernels", len(units))
     with watched as step, work_folder(cache.name) as name:
@@ -231,7 +258,9 @@ def _compile(
                 arguments += compiler.libraries
                 what = ", ".join(kernel.symbol for kernel in unit)
                 output = source.with_suffix(".so")
-                running.append(begin(compiler, arguments, output, what, _kernel_text(unit)))
+                running.append(
+                    start_compilation(compiler, arguments, output, what, _kernel_text(unit))
+                )
                 stats.processes += 1
             libraries = []
             for number, compilation in enumerate(running):
@@ -253,24 +282,35 @@ def _compile(
         return addresses
 
 
-def _share_out(missing: dict[str, KernelText]) -> list[list[KernelText]]:
-    """Units of about equal length: one for a few kernels, else one for each core, or more."""
+def _units(missing: dict[str, KernelText]) -> list[list[KernelText]]:
+    """Divide kernels into units of nearly equal length: one for a few kernels, else one per core.
+
+    There are more where a unit would exceed `MAX_UNIT_KERNELS` or have a symbol twice.
+    """
     count = len(missing)
-    number = max(1, min(len(os.sched_getaffinity(0)), count // FEW), -(-count // MANY))
+    number = max(
+        1,
+        min(len(os.sched_getaffinity(0)), count // MIN_UNIT_KERNELS),
+        -(-count // MAX_UNIT_KERNELS),
+    )
     units: list[list[KernelText]] = [[] for _ in range(number)]
     for kernel in sorted(missing.values(), key=lambda k: (-len(k.source), k.symbol)):
-        room = [u for u in units if len(u) < MANY and all(k.symbol != kernel.symbol for k in u)]
-        if room:
-            min(room, key=lambda u: sum(len(k.source) for k in u)).append(kernel)
+        candidates = [
+            u
+            for u in units
+            if len(u) < MAX_UNIT_KERNELS and all(k.symbol != kernel.symbol for k in u)
+        ]
+        if candidates:
+            min(candidates, key=lambda u: sum(len(k.source) for k in u)).append(kernel)
         else:
             units.append([kernel])
     return [unit for unit in units if unit]
 
 
 def unit_text(kernels: Sequence[KernelText]) -> str:
-    """The text of a translation unit: every section once, each after those before it, then kernels.
+    """Return the text of a translation unit: each section once, then the kernels.
 
-    The compiler's messages count lines from the first kernel.
+    ``#line`` makes the compiler's messages count lines from the first kernel.
     """
     sections = dict.fromkeys(text for kernel in kernels for text in kernel.sections)
     head = "".join(f'#line 1 "section{number}.h"\n{text}\n' for number, text in enumerate(sections))
@@ -284,7 +324,7 @@ def _kernel_text(kernels: Sequence[KernelText]) -> str:
 def _keep(
     symbols: dict[str, str], library: Path, cache: KernelCache, compiler: Compiler
 ) -> dict[str, Address]:
-    """Put a compiled library into the cache, or use it where it is, and load its kernels."""
+    """Add a compiled library to the cache, load it, and return its kernels' addresses by digest."""
     shared_object = SharedObject(str(cache.keep(library, symbols, compiler.fingerprint)))
     stats.compiled += len(symbols)
     return {d: _loaded.add(d, symbol, shared_object) for d, symbol in symbols.items()}

@@ -1,8 +1,8 @@
-"""Compiled kernels on disk, one entry a kernel, safe for many processes.
+"""The kernel cache: compiled kernels on disk, shared by all processes of a user.
 
 ``kernels/KEY.json`` names a function in ``libraries/SHA256.so``; several kernels may share a
-library. Files are written under a temporary name and renamed. What is torn, foreign or stale is
-not there: it is compiled again and replaced.
+library. Files are written under a temporary name and renamed. Damaged, foreign and stale files are
+treated as missing: the kernel is compiled again and the file replaced.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 DEFAULT_LIMIT = 1 << 29
-_KEPT = 7 / 8
-"""How full a folder may be after it was full, so that it is not looked through again at once."""
-_SHARE = 8
-"""A process takes this part of the room that it saw before it looks again: others write too."""
+_FILL_AFTER_EVICTION = 7 / 8
+"""The part of the limit that eviction leaves, so that the next write does not evict again."""
+_ALLOWANCE_DIVISOR = 8
+"""A process writes this fraction of the free bytes before it scans again: others write, too."""
 _TOUCH_SECONDS = 3600.0
 AnyFolder = TypeVar("AnyFolder", str, "Path")
 _SUBFOLDERS = ("kernels", "libraries", "plans", "tuned")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
-_room: dict[str, int] = {}
-"""The bytes that this process may yet write to a folder before it looks through it again."""
+_allowance: dict[str, int] = {}
+"""For each folder the bytes that this process may write before it scans the folder again."""
 
 
 class CacheInfo(NamedTuple):
-    """What is in a cache folder."""
+    """The contents of a cache folder: numbers of kernels and libraries, and the size in bytes."""
 
     folder: Path
     kernels: int
@@ -46,8 +46,8 @@ class CacheInfo(NamedTuple):
     nbytes: int
 
 
-class Entry(NamedTuple):
-    """Where a kernel is: a symbol in a library of the cache."""
+class CachedKernel(NamedTuple):
+    """An entry of the cache: the path of a library, and the symbol of a kernel in it."""
 
     path: str
     symbol: str
@@ -59,15 +59,17 @@ class Entry(NamedTuple):
 
 
 def cache_folder(environ: Mapping[str, str] = os.environ) -> Path:
-    """PASSKIT_CACHE_DIR, else this user's cache folder; nothing is created."""
+    """Return PASSKIT_CACHE_DIR, else this user's cache folder, without creating it."""
     return _path(cache_folder_name(environ))
 
 
 def cache_folder_name(environ: Mapping[str, str] = os.environ) -> str:
-    """The path of `cache_folder` as text: a warm start does without pathlib."""
+    """Return the path of `cache_folder` as text: a warm start does not import pathlib."""
     if named := environ.get("PASSKIT_CACHE_DIR"):
         return named
-    if platform.system() == "Linux":  # platformdirs' rule; its import is a fifth of a warm start
+    if (
+        platform.system() == "Linux"
+    ):  # as platformdirs does, whose import takes a fifth of a warm start
         base = environ.get("XDG_CACHE_HOME", "").strip() or "~/.cache"
         return os.path.expanduser(os.path.join(base, "passkit"))
     import platformdirs
@@ -76,7 +78,7 @@ def cache_folder_name(environ: Mapping[str, str] = os.environ) -> str:
 
 
 def _path(name: str) -> Path:
-    from pathlib import Path  # costs a warm start a tenth, and it needs none
+    from pathlib import Path  # the import takes a tenth of a warm start, which needs no Path
 
     return Path(name)
 
@@ -103,14 +105,15 @@ def trusted_folder(folder: AnyFolder) -> AnyFolder:
         except OSError:
             continue
         if stat.S_ISDIR(facts.st_mode) or stat.S_ISLNK(facts.st_mode):
-            _check_folder(path, facts)  # what is neither holds no files
+            _check_folder(path, facts)  # other files contain no kernels
     return folder
 
 
 def _check_folder(folder: str | Path, facts: os.stat_result) -> None:
-    """Check who may write to a folder.
+    """Check that only this user and root can write to a folder.
 
-    Raises: CacheError when it is a link, or anybody but this user and root may write to it.
+    Raises:
+        CacheError: Others can, or it is a symbolic link.
     """
     if stat.S_ISLNK(facts.st_mode):
         raise CacheError(
@@ -131,9 +134,11 @@ def _check_folder(folder: str | Path, facts: os.stat_result) -> None:
 
 
 def read_private(path: str | Path, limit: int = -1) -> bytes:
-    """Read a file that only this user or root can have written, at most ``limit`` bytes of it.
+    """Read a file that only this user or root can have written.
 
-    Opening never waits, as it would for the writer of a FIFO.
+    Args:
+        path: the file; opening it does not block, even if it is a FIFO.
+        limit: the most bytes to read, -1 for all.
 
     Raises:
         OSError: The file cannot be read, is a symbolic link or not a regular file, belongs to
@@ -152,9 +157,10 @@ def read_private(path: str | Path, limit: int = -1) -> bytes:
 
 
 def open_cache() -> KernelCache:
-    """The cache of this user; one that cannot be created finds and keeps nothing.
+    """Return the cache of this user; if its folder cannot be created, nothing is found in it.
 
-    Raises: CacheError when the folder is there and not to be trusted.
+    Raises:
+        CacheError: The folder exists, and others can write to it.
     """
     folder = cache_folder_name(os.environ)
     try:
@@ -167,8 +173,8 @@ def open_cache() -> KernelCache:
 
 
 def warn_unwritable(folder: str | Path, error: Exception) -> None:
-    """Say in the log that kernels are compiled anew in each process."""
-    import logging  # not needed where all is well
+    """Log a warning that the cache cannot be written, so that each process compiles its kernels."""
+    import logging  # only needed here
 
     logging.getLogger("passkit.cache").warning(
         "cannot write to cache folder %s (%s); set PASSKIT_CACHE_DIR", folder, error
@@ -176,7 +182,12 @@ def warn_unwritable(folder: str | Path, error: Exception) -> None:
 
 
 class KernelCache:
-    """The kernels in one folder; ``limit`` bounds its bytes, least recently used first out."""
+    """The kernels in one folder.
+
+    Args:
+        folder: the folder.
+        limit: its size in bytes, beyond which the least recently used kernels are evicted.
+    """
 
     def __init__(self, folder: str | Path, limit: int = DEFAULT_LIMIT) -> None:
         self.name, self.limit = os.fspath(folder), limit
@@ -184,7 +195,7 @@ class KernelCache:
 
     @property
     def folder(self) -> Path:
-        """The folder of it all."""
+        """The folder of the cache."""
         return _path(self.name)
 
     @property
@@ -197,29 +208,34 @@ class KernelCache:
         """The folder of shared objects."""
         return self.folder / "libraries"
 
-    def find(self, key: str, fingerprint: str | None) -> Entry | None:
-        """The entry of a kernel made by the compiler of that fingerprint (None: by any)."""
+    def find(self, key: str, fingerprint: str | None) -> CachedKernel | None:
+        """Return the entry of a kernel, None if there is none that is intact.
+
+        Args:
+            key: the digest of the kernel.
+            fingerprint: that of the compiler that compiled it; None for any.
+        """
         path = os.path.join(self.name, "kernels", f"{key}.json")
         try:
-            found = json.loads(read_private(path))
-            library, symbol = found["library"], found["symbol"]
-            good = (
-                found["format"] == FORMAT
-                and found["key"] == key
-                and found["isa"] == instruction_set()
-                and fingerprint in (None, found["compiler"])
+            entry = json.loads(read_private(path))
+            library, symbol = entry["library"], entry["symbol"]
+            is_valid = (
+                entry["format"] == FORMAT
+                and entry["key"] == key
+                and entry["isa"] == instruction_set()
+                and fingerprint in (None, entry["compiler"])
                 and isinstance(symbol, str)
                 and _DIGEST.fullmatch(library) is not None
             )
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return None
-        if not good or not self._is_whole(library):
+        if not is_valid or not self._is_intact(library):
             return None
         self._touch(path)
-        return Entry(os.path.join(self.name, "libraries", f"{library}.so"), symbol)
+        return CachedKernel(os.path.join(self.name, "libraries", f"{library}.so"), symbol)
 
-    def _is_whole(self, digest: str) -> bool:
-        """Whether the library of that name has the bytes its name promises; read once a process."""
+    def _is_intact(self, digest: str) -> bool:
+        """Return whether a library has the digest of its name; it is read once per process."""
         if not self._verified.get(digest):
             self._verified[digest] = self._machine_code(digest) is not None
         return self._verified[digest]
@@ -231,43 +247,59 @@ class KernelCache:
             return None
         return data if sha256(data).hexdigest() == digest else None
 
-    def machine_code(self, entry: Entry) -> bytes | None:
-        """The bytes of an entry's library, read and verified now; None where they changed."""
+    def machine_code(self, entry: CachedKernel) -> bytes | None:
+        """Read and verify the library of an entry; return its bytes, None if they have changed."""
         return self._machine_code(os.path.basename(entry.path).removesuffix(".so"))
 
     def _touch(self, path: str) -> None:
-        """Mark an entry and its library as used, at most once an hour."""
+        """Update the time of last use of an entry, at most once an hour."""
         try:
             if time.time() - os.stat(path).st_mtime > _TOUCH_SECONDS:
                 os.utime(path)
         except OSError:
-            pass  # a read-only folder keeps no times
+            pass  # the folder is read-only
 
     def store(self, library: Path, symbols: Mapping[str, str], fingerprint: str) -> Path:
-        """Take a compiled library for kernels key -> symbol; the path it has in the cache.
+        """Add a compiled library.
 
-        Raises: CacheError when the folder is not to be trusted; OSError when it cannot be written.
+        Args:
+            library: its path; the file is copied.
+            symbols: the symbols of its kernels by key.
+            fingerprint: that of the compiler.
+
+        Returns:
+            The path of the copy in the cache.
+
+        Raises:
+            CacheError: Others can write to the folder.
+            OSError: The folder cannot be written.
         """
         trusted_folder(self.folder)
         for folder in (self.kernels, self.libraries):
             folder.mkdir(mode=0o700, exist_ok=True)
         data = library.read_bytes()
         digest = sha256(data).hexdigest()
-        kept = self.libraries / f"{digest}.so"
-        put_file(kept, data)
+        stored = self.libraries / f"{digest}.so"
+        put_file(stored, data)
         self._verified[digest] = True
         written = len(data)
         for key, symbol in symbols.items():
-            entry = {"format": FORMAT, "key": key, "isa": instruction_set(), "symbol": symbol,
-                     "compiler": fingerprint, "library": digest}  # fmt: skip
+            entry = {
+                "format": FORMAT,
+                "key": key,
+                "isa": instruction_set(),
+                "symbol": symbol,
+                "compiler": fingerprint,
+                "library": digest,
+            }
             text = json.dumps(entry).encode()
             put_file(self.kernels / f"{key}.json", text)
             written += len(text)
-        self._hold(written)
-        return kept
+        self._enforce_limit(written)
+        return stored
 
     def keep(self, library: Path, symbols: Mapping[str, str], fingerprint: str) -> Path:
-        """As `store`, but where the folder cannot be written the library stays where it is."""
+        """Add a library like `store`; return its path as it is if the folder cannot be written."""
         try:
             return self.store(library, symbols, fingerprint)
         except CacheError:
@@ -277,25 +309,33 @@ class KernelCache:
             return library
 
     def copy_to(self, other: KernelCache, keys: Iterable[str] | None = None) -> int:
-        """Put the kernels of ``keys``, or all, into another cache; how many it took.
+        """Copy kernels to another cache that lacks them.
 
-        Raises: CacheError when either folder is not to be trusted.
+        Args:
+            other: the other cache.
+            keys: the keys of the kernels, by default all.
+
+        Returns:
+            The number of kernels that were copied.
+
+        Raises:
+            CacheError: Others can write to one of the folders.
         """
         if not self.kernels.is_dir():
             return 0
         trusted_folder(self.folder)
         names = [p.stem for p in self.kernels.glob("*.json")] if keys is None else keys
-        taken = 0
+        copied = 0
         for key in names:
             entry = self.find(key, None)
             if entry is not None and other.find(key, None) is None:
-                found = json.loads(read_private(self.kernels / f"{key}.json"))
-                other.keep(entry.library, {key: entry.symbol}, found["compiler"])
-                taken += 1
-        return taken
+                metadata = json.loads(read_private(self.kernels / f"{key}.json"))
+                other.keep(entry.library, {key: entry.symbol}, metadata["compiler"])
+                copied += 1
+        return copied
 
     def info(self) -> CacheInfo:
-        """How many kernels and bytes there are."""
+        """Return the numbers of kernels, libraries and bytes."""
         files = list(self._files())
         libraries = sum(path.suffix == ".so" for path, _ in files)
         kernels = sum(path.suffix == ".json" for path, _ in files)
@@ -303,26 +343,26 @@ class KernelCache:
         return CacheInfo(self.folder, kernels, libraries, nbytes)
 
     def clear(self) -> int:
-        """Remove every kernel; the number of bytes that were freed."""
+        """Remove every kernel and plan, and return the number of bytes freed."""
         freed = 0
         for path, facts in self._files():
             freed += facts.st_size if _remove(path) else 0
         self._verified.clear()
         return freed
 
-    def _hold(self, written: int) -> None:
-        """Keep to ``limit``; a folder of thousands of kernels is not looked through each time."""
-        _room[self.name] = _room.get(self.name, 0) - written
-        if _room[self.name] < 0:
-            _room[self.name] = (self.limit - self.shrink()) // _SHARE
+    def _enforce_limit(self, written: int) -> None:
+        """Evict if needed; a folder of thousands of kernels is not scanned after each write."""
+        _allowance[self.name] = _allowance.get(self.name, 0) - written
+        if _allowance[self.name] < 0:
+            _allowance[self.name] = (self.limit - self.shrink()) // _ALLOWANCE_DIVISOR
 
     def shrink(self) -> int:
-        """Remove the kernels used longest ago where ``limit`` is passed; the bytes that stay."""
+        """Evict the least recently used kernels beyond ``limit``; return the remaining bytes."""
         files = list(self._files())
         total = sum(facts.st_size for _, facts in files)
         if total <= self.limit:
             return total
-        excess = total - int(self.limit * _KEPT)
+        excess = total - int(self.limit * _FILL_AFTER_EVICTION)
         users: dict[str, list[Path]] = {}
         used: dict[str, float] = {}
         for path, facts in files:
@@ -339,12 +379,13 @@ class KernelCache:
         return total
 
     def _files(self) -> Iterator[tuple[Path, os.stat_result]]:
+        """Yield the files of the cache with their properties."""
         for folder in ("kernels", "libraries", "plans"):
             try:
-                found = list(os.scandir(os.path.join(self.name, folder)))
+                items = list(os.scandir(os.path.join(self.name, folder)))
             except OSError:
                 continue
-            for item in found:
+            for item in items:
                 if folder == "plans" and not item.name.endswith(".plan"):
                     continue
                 try:
@@ -355,6 +396,7 @@ class KernelCache:
 
 
 def _library_of(entry: Path) -> str:
+    """Return the digest of an entry's library, "" if the entry is damaged."""
     try:
         return str(json.loads(read_private(entry))["library"])
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
@@ -362,6 +404,7 @@ def _library_of(entry: Path) -> str:
 
 
 def _remove(path: Path) -> bool:
+    """Remove a file; return whether it was possible."""
     try:
         path.unlink()
     except OSError:
@@ -370,7 +413,11 @@ def _remove(path: Path) -> bool:
 
 
 def put_file(path: str | Path, data: bytes) -> None:
-    """Put a whole file in place at once."""
+    """Write a file atomically: readers see the old or the new contents, never a part.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
     import tempfile  # a warm start writes nothing
 
     handle, name = tempfile.mkstemp(prefix=".new-", dir=os.path.dirname(path))

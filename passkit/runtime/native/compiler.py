@@ -1,4 +1,4 @@
-"""The C++ compiler of this machine, found without starting a process."""
+"""The C++ compiler of this machine, its flags, and what its machine code depends on."""
 
 from __future__ import annotations
 
@@ -13,12 +13,20 @@ from importlib.util import find_spec
 from typing import NamedTuple
 
 KERNEL_FLAGS = (
-    "-O3", "-march=native", "-std=c++17", "-fno-math-errno", "-fno-trapping-math",
-    "-ffp-contract=off", "-shared", "-fPIC", "-fno-exceptions", "-fno-rtti",
-)  # fmt: skip
+    "-O3",
+    "-march=native",
+    "-std=c++17",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-ffp-contract=off",
+    "-shared",
+    "-fPIC",
+    "-fno-exceptions",
+    "-fno-rtti",
+)
 INSTALL_HINT = "install g++ or clang++ (or `pip install ziglang`), or set PASSKIT_CXX to a compiler"
 
-# What of /proc/cpuinfo decides the meaning of -march=native.
+# The flags in /proc/cpuinfo on which -march=native depends.
 _X86_FEATURES = re.compile(
     "3dnowprefetch|abm|adx|aes|amx|avx|bmi|cx16|f16c|fma|fsgsbase|gfni|movbe|movdir|pclmul|popcnt"
     "|prefetchw|rdrnd|rdseed|serialize|sha|sse|ssse|vaes|vpclmul|xsave"
@@ -27,7 +35,13 @@ _CPU_FIELDS = ("vendor_id", "cpu family", "model", "CPU implementer", "CPU part"
 
 
 class Compiler(NamedTuple):
-    """A command that compiles C++ (with ``-x c``, C), and what tells it from others."""
+    """A compiler of C++ and, with ``-x c``, of C.
+
+    Attributes:
+        command: the program and its first arguments.
+        kind: "gcc", "clang" or "zig".
+        fingerprint: a digest of the command and of its file, which identifies a version.
+    """
 
     command: tuple[str, ...]
     kind: str
@@ -35,48 +49,49 @@ class Compiler(NamedTuple):
 
     @property
     def path(self) -> str:
-        """The program, as messages show it."""
+        """The command as text, for messages."""
         return " ".join(self.command)
 
     @property
     def libraries(self) -> tuple[str, ...]:
-        """What kernels are linked with: no C++ library, which would cost a fifth of the time."""
+        """The libraries of kernels; without the C++ library, which takes a fifth of the time."""
         return ("-nostdlib", "-lm", "-lc", "-lgcc") if self.kind == "gcc" else ("-lm",)
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """Limits of GCC that kernels of hundreds of operators meet.
+        """Limits of GCC that kernels of hundreds of operators exceed.
 
-        Beyond 800 it would stop looking for what a store overwrites, and leave vectors in memory:
-        1,000 operators then take 20 times as long to compile, and 10 times as long to run.
+        Beyond 800 operators dead store elimination would stop and leave vectors in memory: 1,000
+        operators would take 20 times as long to compile, and 10 times as long to run.
         """
         return ("--param=dse-max-alias-queries-per-store=100000",) if self.kind == "gcc" else ()
 
 
 def kernel_flags() -> tuple[str, ...]:
-    """The flags of a kernel on this machine, whichever the compiler."""
+    """Return the flags for kernels on this machine, for any compiler."""
     if platform.machine() in ("x86_64", "AMD64"):
         return (*KERNEL_FLAGS, "-mprefer-vector-width=512")
     return KERNEL_FLAGS
 
 
 def find_compiler(environ: Mapping[str, str] = os.environ) -> Compiler | None:
-    """The first of PASSKIT_CXX, g++, clang++ and ziglang; None where there is none.
+    """Return the first of PASSKIT_CXX, g++, clang++ and ziglang; None if there is none.
 
-    A PASSKIT_CXX that names no program means none: nothing else is tried then.
+    If PASSKIT_CXX is set and not the name of a program, there is none: no other is tried. No
+    process is started.
     """
     return _find(environ.get("PASSKIT_CXX"), environ.get("PATH", os.defpath))
 
 
 @cache
-def _find(wanted: str | None, path: str) -> Compiler | None:
-    if wanted:
-        words = [wanted] if os.path.exists(wanted) else wanted.split()
-        found = _which(words[0], path) if words else None
-        return _compiler((found, *words[1:]), found) if found else None
+def _find(setting: str | None, path: str) -> Compiler | None:
+    if setting:
+        words = [setting] if os.path.exists(setting) else setting.split()
+        program = _which(words[0], path) if words else None
+        return _compiler((program, *words[1:]), program) if program else None
     for name in ("g++", "clang++"):
-        if found := _which(name, path):
-            return _compiler((found,), found)
+        if program := _which(name, path):
+            return _compiler((program,), program)
     spec = find_spec("ziglang")
     if spec and spec.submodule_search_locations:
         program = os.path.join(spec.submodule_search_locations[0], "zig")
@@ -86,7 +101,7 @@ def _find(wanted: str | None, path: str) -> Compiler | None:
 
 
 def _which(name: str, path: str) -> str | None:
-    """The program of that name, as `shutil.which`, whose import would cost more than the rest."""
+    """Return the path of a program like `shutil.which`, whose import would take longer."""
     folders = [""] if os.path.dirname(name) else path.split(os.pathsep)
     for folder in folders:
         program = os.path.join(folder, name)
@@ -108,7 +123,7 @@ def _compiler(command: tuple[str, ...], program: str) -> Compiler:
 
 @cache
 def instruction_set() -> str:
-    """A digest of what ``-march=native`` and the C library mean on this machine."""
+    """Return a digest of the CPU features and the C library of this machine."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
             text = file.read(1 << 14)
@@ -120,7 +135,7 @@ def instruction_set() -> str:
 
 
 def cpu_facts(cpuinfo: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    r"""The model and the sorted instruction features of the first processor in /proc/cpuinfo.
+    r"""Return the model and the sorted features of the first processor of /proc/cpuinfo.
 
     >>> cpu_facts("vendor_id : X\nmodel : 7\nflags : fpu avx2 tsc fma\n\nmodel : 9\n")
     (('X', '7'), ('avx2', 'fma'))

@@ -1,4 +1,4 @@
-"""Programs, and what their feeds may be: the slow, friendly side of the launcher's checks."""
+"""Feeds of native programs: conversion and messages, where the launcher's fast checks fail."""
 
 from __future__ import annotations
 
@@ -12,15 +12,19 @@ from passkit.runtime.native.launcher import launcher
 from passkit.values import arguments
 
 Array = np.ndarray[Any, np.dtype[Any]]
-Dims = tuple[int | str | None, ...]
+SpecDims = tuple[int | str | None, ...]
 _KINDS = "biufc"
 _PYTHON = (bool, int, float, complex, list, tuple)
 
 
 class InputSpec(NamedTuple):
-    """An input: its name, element type, and sizes; a size is a number, a name or None.
+    """An input of a native program.
 
-    Sizes of one name must be equal; None is any size.
+    Attributes:
+        name: the name under which a call feeds it.
+        dtype: the element type.
+        shape: the sizes: a number, None for any size, or a name; sizes of the same name must be
+            equal.
 
     >>> str(InputSpec("x", np.dtype("float32"), (None, 784)))
     'float32[?, 784]'
@@ -28,7 +32,7 @@ class InputSpec(NamedTuple):
 
     name: str
     dtype: np.dtype[Any]
-    shape: Dims
+    shape: SpecDims
 
     def __str__(self) -> str:
         return type_text(self.dtype, self.shape)
@@ -41,11 +45,16 @@ def make_program(
     lock: Any = None,
     unread: tuple[str, ...] = (),
 ) -> Any:
-    """A `Program` of the launcher, whose feeds are converted and refused as `Feeds` says.
+    """Create a `Program` of the launcher.
 
-    ``bind`` is asked for a `Bound` for shapes that fit the inputs; ``lock`` is held during a run.
+    Args:
+        inputs: what each input needs; `FeedChecker` converts or rejects other feeds.
+        num_outputs: the number of results.
+        bind: returns a `Bound` for shapes that match the inputs.
+        lock: held during a run; None for no lock.
+        unread: names that a call may feed as well; their values are ignored.
     """
-    feeds = Feeds(tuple(inputs), unread)
+    feeds = FeedChecker(tuple(inputs), unread)
 
     def bind_checked(shapes: tuple[tuple[int, ...], ...]) -> Any:
         feeds.check_shapes(shapes)
@@ -55,37 +64,50 @@ def make_program(
     return launcher().Program(table, num_outputs, bind_checked, feeds.repair, refuse_out, lock)
 
 
-class Feeds(NamedTuple):
-    """What the inputs of a program need."""
+class FeedChecker(NamedTuple):
+    """Converts feeds to the arrays that the inputs of a program need.
+
+    Attributes:
+        inputs: what each input needs.
+        unread: names that a call may feed as well; their values are ignored.
+    """
 
     inputs: tuple[InputSpec, ...]
     unread: tuple[str, ...] = ()
-    """Names that a call may feed as well; what it feeds under them is not looked at."""
 
     def repair(self, feeds: Any, named: Mapping[str, Any]) -> tuple[Array, ...]:
-        """Arrays in the order of the inputs, from what a caller gave.
+        """Return arrays in the order of the inputs.
 
-        Raises: FeedError when a feed is missing, unknown, given twice or cannot be converted.
+        Args:
+            feeds: a dict of values by name, or a list or tuple of all of them.
+            named: values by name.
+
+        Raises:
+            FeedError: A feed is missing, unknown, passed twice or cannot be converted.
         """
         names = [spec.name for spec in self.inputs]
-        given = by_name(names, feeds, named)
+        values = by_name(names, feeds, named)
         if unknown := [
-            str(name) for name in given if name not in names and name not in self.unread
+            str(name) for name in values if name not in names and name not in self.unread
         ]:
             raise FeedError(f"there is no input {unknown[0]!r}; {nearest(unknown[0], names)}")
         for spec in self.inputs:
-            if spec.name not in given:
+            if spec.name not in values:
                 hint = arguments.twin_hint(spec.name, names)
                 raise FeedError(f"input {spec.name!r} is missing; it needs {spec}{hint}")
-        return tuple(self.array(spec, given[spec.name]) for spec in self.inputs)
+        return tuple(self.array(spec, values[spec.name]) for spec in self.inputs)
 
     def array(self, spec: InputSpec, value: Any) -> Array:
-        """As `spec_array`."""
+        """Return a value as an array, as `spec_array` does."""
         return spec_array(spec, value)
 
     def check_shapes(self, shapes: tuple[tuple[int, ...], ...]) -> None:
-        """Raises: FeedError when a size is not the one that its input needs."""
-        known: dict[str, tuple[int, str]] = {}
+        """Check the sizes of arrays of the right rank.
+
+        Raises:
+            FeedError: A size is not the one that its input needs.
+        """
+        sizes: dict[str, tuple[int, str]] = {}
         for spec, shape in zip(self.inputs, shapes, strict=True):
             for axis, (need, size) in enumerate(zip(spec.shape, shape, strict=True)):
                 if isinstance(need, int) and need != size:
@@ -94,7 +116,7 @@ class Feeds(NamedTuple):
                         f"axis {axis} must be {need}"
                     )
                 if isinstance(need, str):
-                    first, where = known.setdefault(need, (size, spec.name))
+                    first, where = sizes.setdefault(need, (size, spec.name))
                     if first != size:
                         raise FeedError(
                             f"input {spec.name!r} needs {spec}, got "
@@ -103,72 +125,91 @@ class Feeds(NamedTuple):
 
 
 def by_name(names: Sequence[str], feeds: Any, named: Mapping[str, Any]) -> dict[str, Any]:
-    """The feeds of a call by the names of its inputs: those of a dict, or a row of all of them.
+    """Return the feeds of a call by the names of its inputs.
 
-    Raises: FeedError when one is given twice, when a row has more or fewer, or is none.
+    Args:
+        names: the names of the inputs, in order.
+        feeds: a dict of values by name, a list or tuple of one value for each input, or None.
+        named: values by name.
+
+    Raises:
+        FeedError: A value is passed twice, a list has the wrong length, or ``feeds`` is of another
+            type.
     """
-    given = dict(named)
+    values = dict(named)
     if isinstance(feeds, Mapping):
-        if twice := given.keys() & feeds.keys():
+        if twice := values.keys() & feeds.keys():
             raise FeedError(f"input {min(twice)!r} is given twice; name it once")
-        given.update(feeds)
+        values.update(feeds)
     elif isinstance(feeds, (tuple, list)):
-        if given or len(feeds) != len(names):
+        if values or len(feeds) != len(names):
             raise FeedError(
                 f"the program needs {len(names)} feeds ({', '.join(names)}), got {len(feeds)} "
-                f"in a {type(feeds).__name__} and {len(given)} by name"
+                f"in a {type(feeds).__name__} and {len(values)} by name"
             )
-        given = dict(zip(names, feeds, strict=True))
+        values = dict(zip(names, feeds, strict=True))
     elif feeds is not None:
         raise FeedError(
-            f"feeds must be a dict of arrays, got {_found(feeds)}; name it, as in "
+            f"feeds must be a dict of arrays, got {_description(feeds)}; name it, as in "
             f"{names[0] if names else 'x'}=…"
         )
-    return given
+    return values
 
 
 def spec_array(spec: InputSpec, value: Any) -> Array:
-    """The value as an array of the input's type and rank; Python numbers and lists are converted.
+    """Return a value as an array of the input's dtype and rank.
 
-    Raises: FeedError when that would lose something, or the value is an array of another type.
+    Python numbers and lists are converted. Arrays of other libraries are shared, not copied.
+
+    Raises:
+        FeedError: The conversion would lose information, or the value is an array of another dtype
+            or rank.
     """
     if isinstance(value, _PYTHON) and not isinstance(value, np.generic):
         return _from_python(spec, value)
     arguments.unmasked(f"input {spec.name!r}", value)
-    array = _handed_over(spec, value) if _is_handed_over(value) else np.asarray(value)
+    array = _from_dlpack(spec, value) if _needs_dlpack(value) else np.asarray(value)
     dtype = spec.dtype.newbyteorder(array.dtype.byteorder)
     if array.dtype != dtype or array.ndim != len(spec.shape):
         refuse(spec, value, array)
     return array
 
 
-HOST = (1, 3)
-"""DLPack's devices whose memory NumPy reads: the CPU's, also where a GPU reads it too."""
+HOST_DEVICES = (1, 3)
+"""DLPack's device types in host memory: the CPU, and memory that CUDA pins."""
 
 
-def _is_handed_over(value: Any) -> bool:
-    """Whether only DLPack says where an array is."""
+def _needs_dlpack(value: Any) -> bool:
+    """Return whether a value is an array that only DLPack gives access to."""
     if isinstance(value, (np.ndarray, np.generic)) or not hasattr(value, "__dlpack__"):
         return False
     return not (hasattr(value, "__array__") or hasattr(value, "__array_interface__"))
 
 
-def _handed_over(spec: InputSpec, value: Any) -> Array:
-    """An array of another library, where it is. Raises: FeedError where NumPy cannot have it."""
+def _from_dlpack(spec: InputSpec, value: Any) -> Array:
+    """Return an array of another library without copying it.
+
+    Raises:
+        FeedError: It is not in host memory, or NumPy cannot represent it.
+    """
     try:
         kind, number = value.__dlpack_device__()
-        if kind not in HOST:
+        if kind not in HOST_DEVICES:
             raise BufferError(f"it lies on DLPack's device ({kind}, {number})")
         return np.from_dlpack(value)
     except (BufferError, RuntimeError, ValueError, TypeError, AttributeError) as error:
         raise FeedError(
-            f"input {spec.name!r} needs {spec}, got {_found(value)} that NumPy cannot take by "
-            f"DLPack: {error}; copy it to the host"
+            f"input {spec.name!r} needs {spec}, got {_description(value)} that NumPy cannot take "
+            f"by DLPack: {error}; copy it to the host"
         ) from error
 
 
 def _from_python(spec: InputSpec, value: Any) -> Array:
-    """Python numbers are weak, as in NumPy: an integer may become a float, not the reverse."""
+    """Return Python numbers as an array; as in NumPy, integers become floats, not the reverse.
+
+    Raises:
+        FeedError: The conversion would lose information, or the rank differs.
+    """
     try:
         array = np.asarray(value)
         if array.size == 0:
@@ -180,22 +221,23 @@ def _from_python(spec: InputSpec, value: Any) -> Array:
             return array.astype(spec.dtype)
     except (ValueError, OverflowError) as error:
         raise FeedError(
-            f"input {spec.name!r} needs {spec}, got a {type(value).__name__} that is none: {error}"
+            f"input {spec.name!r} needs {spec}, got a {type(value).__name__} that cannot be "
+            f"converted: {error}"
         ) from None
     return refuse(spec, value, array)
 
 
 def _rank(dtype: np.dtype[Any]) -> int:
-    """Booleans, then integers, then floats, then complex numbers."""
+    """Return the order of a dtype: booleans, integers, floats, complex numbers, others."""
     kind = "f" if dtype.kind == "V" else dtype.kind  # ml_dtypes' bfloat16 has kind V
     return {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}.get(kind, 4)
 
 
 def refuse(spec: InputSpec, value: Any, array: Array) -> NoReturn:
-    """Raises: FeedError saying what the input needs, what it got, and the way out."""
-    where = f"input {spec.name!r} needs {spec}, got {_found(value)}"
+    """Raise FeedError for an array that does not match; says how to convert it."""
+    where = f"input {spec.name!r} needs {spec}, got {_description(value)}"
     name = spec.name if spec.name.isidentifier() else "array"
-    if array.dtype.kind in "OSU":  # None, text, objects: no conversion makes numbers of them
+    if array.dtype.kind in "OSU":  # None, text and objects cannot be converted to numbers
         raise FeedError(f"{where}; pass an array of numbers")
     if array.dtype != spec.dtype:
         raise FeedError(f"{where}; {name}.astype({str(spec.dtype)!r})")
@@ -205,7 +247,10 @@ def refuse(spec: InputSpec, value: Any, array: Array) -> NoReturn:
 def takes(
     array: Any, dtype: np.dtype[Any], shape: tuple[int, ...], others: Iterable[Array]
 ) -> bool:
-    """Whether a result can be written to an array, which shares no memory with others."""
+    """Return whether a result of a dtype and shape can be written to an array.
+
+    It must be a contiguous, aligned, writable NumPy array that shares no memory with ``others``.
+    """
     return (
         isinstance(array, np.ndarray)
         and array.dtype == dtype
@@ -220,29 +265,36 @@ def takes(
 def refuse_out(
     out: Any, index: int, outputs: list[tuple[np.dtype[Any], tuple[int, ...]]], inputs: list[Array]
 ) -> NoReturn:
-    """Raises: FeedError saying why a result cannot be written to ``out[index]``."""
+    """Raise FeedError for an array that cannot take a result.
+
+    Args:
+        out: the arrays for the results.
+        index: the one that does not fit; -1 if ``out`` itself is not a list of the right length.
+        outputs: dtype and shape of each result.
+        inputs: the input arrays.
+    """
     if index < 0:
         raise FeedError(
-            f"out must be a list of {len(outputs)} arrays or None, got {_found(out)}"
+            f"out must be a list of {len(outputs)} arrays or None, got {_description(out)}"
             + (f" of {len(out)}" if isinstance(out, (list, tuple)) else "")
         )
     dtype, shape = outputs[index]
-    need, found = type_text(dtype, shape), out[index]
-    like = isinstance(found, np.ndarray) and found.dtype == dtype and found.shape == shape
-    if like and any(np.shares_memory(found, other) for other in (*inputs, *out[:index])):
+    need, array = type_text(dtype, shape), out[index]
+    matches = isinstance(array, np.ndarray) and array.dtype == dtype and array.shape == shape
+    if matches and any(np.shares_memory(array, other) for other in (*inputs, *out[:index])):
         raise FeedError(
             f"out[{index}] shares memory with an input or with another result; pass np.empty"
             f"({shape}, {str(dtype)!r})"
         )
-    flaws = "" if not like else " that is strided, read-only or unaligned"
+    flaws = "" if not matches else " that is strided, read-only or unaligned"
     raise FeedError(
-        f"out[{index}] needs a plain {need}, got {_found(found)}{flaws}; pass np.empty"
+        f"out[{index}] needs a plain {need}, got {_description(array)}{flaws}; pass np.empty"
         f"({shape}, {str(dtype)!r})"
     )
 
 
-def _found(value: Any) -> str:
-    """What a value is, as messages show it."""
+def _description(value: Any) -> str:
+    """Return dtype and shape of a value, or its type, for messages."""
     if isinstance(value, (np.ndarray, np.generic)):
         return type_text(value.dtype, value.shape)
     if isinstance(value, _PYTHON):
@@ -254,6 +306,6 @@ def _found(value: Any) -> str:
     return f"a {type(value).__name__}"
 
 
-def type_text(dtype: np.dtype[Any], shape: Dims) -> str:
-    """An array's type: float32[?, 784]."""
+def type_text(dtype: np.dtype[Any], shape: SpecDims) -> str:
+    """Return dtype and shape as text, such as ``float32[?, 784]``."""
     return f"{dtype}[{', '.join('?' if size is None else str(size) for size in shape)}]"

@@ -1,20 +1,20 @@
-// Matrix products behind the kernel ABI: a tile is a block of one matrix of a batch.
+// Matrix products with the interface of kernels: a tile is a block of one matrix of a batch.
 //
 // buf:  cblas_?gemm or null, or oneDNN's table; A, B, C
 // size: m, n, k, trans_a, trans_b, lda, ldb, ldc, batch, stride_a, stride_b, stride_c,
 //       rows_per_tile, columns_per_tile, kind (0: cblas, 1: cblas with 64-bit integers, 2: a table
-//       of oneDNN's functions, and of cblas for the case that they fail; 4 and 5: cblas_?gemv in the
-//       place of gemm, for tiles of one row)
+//       of oneDNN's functions, and of cblas in case they fail; 4 and 5: cblas_?gemv instead of
+//       gemm, for tiles of one row)
 //
-// And sums of products, A1 B1 + A2 B2 + ...: a tile is a block of the one result, to which each
-// pair adds in turn while it lies in the caches.
+// Sums of products, A1 B1 + A2 B2 + ...: a tile is a block of the result, to which all pairs are added
+// one after the other while it is in the caches.
 //
 // buf:  as above, A1, B1, A2, B2, ..., C
 // size: m, n, trans_a, trans_b, pairs, rows_per_tile, columns_per_tile, kind, then for each pair
 //       k, lda, ldb
 //
-// There is one call for each tile and pair, however tiles are shared out: the bits of the
-// result do not depend on the number of threads.
+// There is one library call per tile and pair, whichever thread runs the tile: the bits of the result
+// do not depend on the number of threads.
 #pragma once
 #include <stdint.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@
 
 enum { ROW_MAJOR = 101, AS_IS = 111, TRANSPOSED = 112 };
 enum { WIDE = 1, ONEDNN = 2, GEMV = 4 };  // kinds; GEMV or GEMV + WIDE
-enum { SGEMM, GET_THREADS, SET_THREADS, CBLAS, CBLAS_KIND, TOLD };  // oneDNN's table
+enum { SGEMM, GET_THREADS, SET_THREADS, CBLAS, CBLAS_KIND, REPORTED };  // oneDNN's table
 
 typedef struct {
     void *library;
@@ -32,7 +32,7 @@ typedef struct {
 typedef int (*DnnlSgemm)(char, char, int64_t, int64_t, int64_t, float, const float *, int64_t,
                          const float *, int64_t, float, float *, int64_t);
 
-// Whether oneDNN did it. Its own threads stay out: the caller's setting is put back afterwards.
+// Multiply by oneDNN on this thread; return whether it succeeded. After a failure the product uses BLAS.
 static int by_onednn(Product *p, int64_t m, int64_t n, int64_t k, const float *a, int64_t lda,
                      const float *b, int64_t ldb, float beta, float *c, int64_t ldc) {
     int64_t *table = (int64_t *)p->library;
@@ -43,7 +43,7 @@ static int by_onednn(Product *p, int64_t m, int64_t n, int64_t k, const float *a
                                            1, a, lda, b, ldb, beta, c, ldc);
     if (before != 1) set_threads(before);
     if (!status) return 1;
-    if (!__atomic_exchange_n(&table[TOLD], 1, __ATOMIC_RELAXED))
+    if (!__atomic_exchange_n(&table[REPORTED], 1, __ATOMIC_RELAXED))
         fprintf(stderr, "passkit: oneDNN failed with status %d in a product of matrices, which "
                         "BLAS computes instead\n", status);
     p->library = (void *)table[CBLAS];
@@ -51,7 +51,7 @@ static int by_onednn(Product *p, int64_t m, int64_t n, int64_t k, const float *a
     return 0;
 }
 
-// For one element type the entries NAME(buf, size, begin, end, scratch) and NAME##_sum(...).
+// Define the kernels NAME and NAME##_sum for one element type.
 #define DEFINE_GEMM(NAME, T)                                                                       \
     static void NAME##_plain(const Product *p, int64_t m, int64_t n, int64_t k, const T *a,        \
                              int64_t lda, const T *b, int64_t ldb, T beta, T *c, int64_t ldc) {    \

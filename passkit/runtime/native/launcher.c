@@ -1,7 +1,7 @@
-// The launcher: Program checks feeds, finds or makes a Bound, and walks its steps.
+// The launcher: a Program checks feeds, finds or creates the Bound for their shapes, and runs its steps.
 //
-// Fast checks are here; whatever does not pass them goes to Python (launcher.py), which converts
-// or raises. The GIL is held but for long native runs.
+// Only fast checks are here; feeds that fail them go to Python (feeds.py), which converts them or raises.
+// The GIL is held except for long native runs.
 #define PY_SSIZE_T_CLEAN
 #define NPY_NO_DEPRECATED_API NPY_1_7_API_VERSION
 #include <Python.h>
@@ -9,7 +9,7 @@
 #include <numpy/arrayobject.h>
 #include <dlfcn.h>
 
-// Code that runs once a program or less: compiled plainly, which halves the time to compile.
+// Functions that run at most once per program: not optimized, which halves the time to compile.
 #if defined(__GNUC__) && !defined(__clang__)
 #define COLD __attribute__((cold, optimize("O0")))
 #else
@@ -25,7 +25,7 @@
 #include "parse.h"
 #include "run.h"
 
-// Feeds that are not plainly right: Python converts them to a tuple of arrays, or raises.
+// Run on feeds that failed the fast checks: Python converts them to a tuple of arrays, or raises.
 COLD static PyObject *run_repaired(Program *p, PyObject *feeds, PyObject *named, PyObject *out) {
     if (!p->repair) {
         PyErr_SetString(PyExc_TypeError, "the feeds do not fit the inputs of the program");
@@ -46,6 +46,7 @@ COLD static PyObject *run_repaired(Program *p, PyObject *feeds, PyObject *named,
     return results;
 }
 
+// Return the index of the input of a name, -1 if there is none; `guess` is tried first.
 static int input_named(const Program *p, PyObject *name, int guess) {
     if (guess < p->num_inputs && p->inputs[guess].name == name) return guess;
     for (int i = 0; i < p->num_inputs; i++)
@@ -55,11 +56,11 @@ static int input_named(const Program *p, PyObject *name, int guess) {
     return -1;
 }
 
-// Fill `values` from keywords, then from the dict `feeds` (or null); false where feeds and inputs
-// do not pair up one to one. A keyword `out` goes to *out.
+// Fill `values` from keywords, then from the dict `feeds` (or null); false unless feeds and inputs are in
+// one-to-one correspondence. A keyword `out` goes to *out.
 static bool pair_up(const Program *p, PyObject *feeds, PyObject *const *args, PyObject *kwnames,
                     PyObject **values, PyObject **out) {
-    int found = 0, guess = 0;
+    int num_values = 0, guess = 0;
     for (int i = 0; i < p->num_inputs; i++) values[i] = NULL;
     Py_ssize_t num_names = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
     for (Py_ssize_t i = 0; i < num_names; i++) {
@@ -71,19 +72,19 @@ static bool pair_up(const Program *p, PyObject *feeds, PyObject *const *args, Py
         int k = input_named(p, name, guess);
         if (k < 0 || values[k]) return false;
         values[k] = args[i];
-        found += 1;
+        num_values += 1;
         guess = k + 1;
     }
     if (feeds) {
-        if (PyDict_GET_SIZE(feeds) != p->num_inputs - found) return false;
+        if (PyDict_GET_SIZE(feeds) != p->num_inputs - num_values) return false;
         for (int i = 0; i < p->num_inputs; i++) {
             if (values[i]) continue;
             values[i] = PyDict_GetItemWithError(feeds, p->inputs[i].name);
             if (!values[i]) return false;
-            found += 1;
+            num_values += 1;
         }
     }
-    return found == p->num_inputs;
+    return num_values == p->num_inputs;
 }
 
 COLD static PyObject *call_repaired(Program *p, PyObject *feeds, PyObject *const *args,
@@ -103,21 +104,21 @@ COLD static PyObject *call_repaired(Program *p, PyObject *feeds, PyObject *const
     return results;
 }
 
-// Named feeds or a dict; Py_NotImplemented where they must be repaired.
+// Run on named feeds or a dict; Py_NotImplemented if they must be repaired.
 static PyObject *call_pairs(Program *p, PyObject *feeds, PyObject *const *args, PyObject *kwnames,
                             PyObject **out) {
-    PyObject *few[FEW], **values = p->num_inputs <= FEW ? few : ZEROED(PyObject *, p->num_inputs);
+    PyObject *stack_values[STACK_ITEMS], **values = p->num_inputs <= STACK_ITEMS ? stack_values : ZEROED(PyObject *, p->num_inputs);
     if (!values) return NULL;
     PyObject *results = NULL;
     if (pair_up(p, feeds, args, kwnames, values, out))
         results = run_values(p, values, *out);
     else if (!PyErr_Occurred())
         results = Py_NewRef(Py_NotImplemented);
-    if (values != few) PyMem_Free(values);
+    if (values != stack_values) PyMem_Free(values);
     return results;
 }
 
-// A tuple of feeds, perhaps with out=; Py_NotImplemented where they must be repaired.
+// Run on a tuple of feeds, optionally with out=; Py_NotImplemented if they must be repaired.
 static PyObject *call_sequence(Program *p, PyObject *feeds, PyObject *const *args,
                                PyObject *kwnames) {
     bool has_out = kwnames && PyTuple_GET_SIZE(kwnames) == 1 &&
@@ -193,7 +194,8 @@ COLD static bool parse_program_inputs(Program *p, PyObject *inputs) {
     return true;
 }
 
-COLD static PyObject *kept(PyObject *object) {
+// Return a new reference to an optional argument, NULL for None.
+COLD static PyObject *optional_reference(PyObject *object) {
     if (!object || object == Py_None) return NULL;
     return Py_NewRef(object);
 }
@@ -214,19 +216,19 @@ COLD static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *
     PyObject *input_tuple = PySequence_Tuple(inputs);
     if (!input_tuple) return NULL;
     Program *p = (Program *)type->tp_alloc(type, 0);
-    bool good = p != NULL;
-    if (good) {
+    bool ok = p != NULL;
+    if (ok) {
         p->vectorcall = program_call;
         p->num_outputs = num_outputs;
         p->bind = Py_NewRef(bind);
-        p->repair = kept(repair);
-        p->refuse = kept(refuse);
-        p->lock = kept(lock);
-        p->bounds = ZEROED(Bound *, MOST_BOUNDS);
-        good = p->bounds && parse_program_inputs(p, input_tuple);
+        p->repair = optional_reference(repair);
+        p->refuse = optional_reference(refuse);
+        p->lock = optional_reference(lock);
+        p->bounds = ZEROED(Bound *, MAX_BOUNDS);
+        ok = p->bounds && parse_program_inputs(p, input_tuple);
     }
     Py_DECREF(input_tuple);
-    if (!good) Py_CLEAR(p);
+    if (!ok) Py_CLEAR(p);
     return (PyObject *)p;
 }
 
@@ -268,8 +270,8 @@ static PyMethodDef program_methods[] = {
      "run(feeds, out=None): the results, a list of arrays; feeds is a dict or a tuple."},
     {"run_positional", (PyCFunction)(void (*)(void))program_run_positional, METH_FASTCALL,
      "run_positional(*arrays): the results, or NotImplemented where an array has another type "
-     "or rank than its input->"},
-    {"forget", program_forget, METH_NOARGS, "forget(): drop every Bound, so that bind is asked."},
+     "or rank than its input."},
+    {"forget", program_forget, METH_NOARGS, "forget(): drop every Bound, so that bind is called again."},
     {NULL}};
 
 static PyMemberDef program_members[] = {
@@ -277,7 +279,7 @@ static PyMemberDef program_members[] = {
      "times that native code was entered"},
     {"launches", T_LONGLONG, offsetof(Program, launches), READONLY, "kernels run"},
     {"copies", T_LONGLONG, offsetof(Program, copies), READONLY, "inputs copied to plain memory"},
-    {"num_bounds", T_INT, offsetof(Program, num_bounds), READONLY, "input shapes kept"},
+    {"num_bounds", T_INT, offsetof(Program, num_bounds), READONLY, "input shapes optional_reference"},
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(Program, vectorcall), READONLY},
     {NULL}};
 
@@ -302,10 +304,10 @@ COLD static PyObject *builtin(PyObject *module, PyObject *name) {
     static const struct {
         const char *name;
         Kernel entry;
-    } known[] = {{"gemm_f32", gemm_f32}, {"gemm_f64", gemm_f64},
+    } kernels[] = {{"gemm_f32", gemm_f32}, {"gemm_f64", gemm_f64},
                  {"gemm_f32_sum", gemm_f32_sum}, {"gemm_f64_sum", gemm_f64_sum}};
-    for (size_t k = 0; text && k < sizeof known / sizeof *known; k++)
-        if (!strcmp(text, known[k].name)) return PyLong_FromVoidPtr((void *)known[k].entry);
+    for (size_t k = 0; text && k < sizeof kernels / sizeof *kernels; k++)
+        if (!strcmp(text, kernels[k].name)) return PyLong_FromVoidPtr((void *)kernels[k].entry);
     if (!PyErr_Occurred())
         PyErr_Format(PyExc_LookupError, "there is no built-in kernel %R; there are 'gemm_f32', "
                      "'gemm_f64', 'gemm_f32_sum' and 'gemm_f64_sum'", name);
@@ -336,7 +338,7 @@ static const char library_handle[] = "passkit library";
 
 COLD static void close_library(PyObject *capsule) {
     void *handle = PyCapsule_GetPointer(capsule, library_handle);
-    Py_BEGIN_ALLOW_THREADS      // a thread that holds the loader's lock may wait for the GIL
+    Py_BEGIN_ALLOW_THREADS      // a thread with the loader's lock may wait for the GIL
     dlclose(handle);
     Py_END_ALLOW_THREADS
 }
@@ -369,10 +371,10 @@ COLD static PyObject *find_symbol(PyObject *module, PyObject *args) {
 
 static PyMethodDef module_methods[] = {
     {"builtin", builtin, METH_O, "builtin(name): the address of a built-in kernel."},
-    {"set_num_threads", set_num_threads, METH_O, "set_num_threads(n): the size of the team."},
-    {"num_threads", num_threads, METH_NOARGS, "num_threads(): the size of the team."},
-    {"note_shares", note_shares, METH_O, "note_shares(n): what threads did since the last call, as "
-     "(thread, begin, end, first tile, last); the next n shares are noted, in nanoseconds."},
+    {"set_num_threads", set_num_threads, METH_O, "set_num_threads(n): set the number of threads of the team."},
+    {"num_threads", num_threads, METH_NOARGS, "num_threads(): the number of threads of the team."},
+    {"note_shares", note_shares, METH_O, "note_shares(n): the log of tile ranges since the last call, as (thread, begin, end, "
+     "first tile, last); begin and end in nanoseconds. The next n ranges are logged."},
     {"set_pool_limit", set_pool_limit, METH_O, "set_pool_limit(nbytes): the most idle memory."},
     {"pool_stats", get_pool_stats, METH_NOARGS, "pool_stats(): bytes and slabs, idle and live."},
     {"open_library", open_library, METH_O, "open_library(path): a handle, which unloads the "

@@ -1,4 +1,4 @@
-"""The launcher extension: compiled at first use, then loaded from the cache."""
+"""The launcher: a C extension that runs programs, compiled at first use and then cached."""
 
 from __future__ import annotations
 
@@ -23,21 +23,35 @@ from passkit.runtime.native.compiler import INSTALL_HINT, Compiler, find_compile
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from passkit.runtime.native.process import Compilation
-    from passkit.runtime.native.scratch import WorkFolder
+    from passkit.runtime.native.compilation import Compilation
+    from passkit.runtime.native.work_folders import WorkFolder
 
 NAME = "_passkit_launcher"
-MOST_THREADS = 64
+MAX_THREADS = 64
 FLAGS = (
-    "-x", "c", "-std=gnu11", "-D_GNU_SOURCE", "-shared", "-fPIC", "-fvisibility=hidden",
-    # A fifth less to compile than -O1, and calls within 3 % of it once functions are inlined.
-    "-Og", "-finline-functions-called-once",
-)  # fmt: skip
+    "-x",
+    "c",
+    "-std=gnu11",
+    "-D_GNU_SOURCE",
+    "-shared",
+    "-fPIC",
+    "-fvisibility=hidden",
+    # Compiles a fifth faster than -O1, with calls within 3 % once functions are inlined.
+    "-Og",
+    "-finline-functions-called-once",
+)
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _SOURCES = (
-    "launcher.c", "gemm.h", "pool.h", "team.h", "team_python.h", "memory.h", "bound.h", "parse.h",
-    "run.h"
-)  # fmt: skip
+    "launcher.c",
+    "gemm.h",
+    "pool.h",
+    "team.h",
+    "team_python.h",
+    "memory.h",
+    "bound.h",
+    "parse.h",
+    "run.h",
+)
 
 
 _lock = threading.RLock()
@@ -46,104 +60,121 @@ _pending: tuple[WorkFolder, Compilation] | None = None
 
 
 def launcher() -> ModuleType:
-    """The extension module, its team as large as PASSKIT_THREADS or the CPUs say.
+    """Return the extension module, loaded at the first call with `requested_threads` threads.
 
-    Raises: CompilerError when it is not in the cache and cannot be compiled.
+    Raises:
+        CompilerError: It is not in the cache and cannot be compiled.
+        SettingError: PASSKIT_THREADS is not a number of threads.
     """
     global _module
     if _module is None:
         with _lock:
             if _module is None:
-                threads = num_threads_wanted()
-                made = _load(open_cache())
-                made.set_num_threads(threads)
-                made.set_pool_limit(pool_limit())
-                _module = made
+                threads = requested_threads()
+                module = _load(open_cache())
+                module.set_num_threads(threads)
+                module.set_pool_limit(pool_limit())
+                _module = module
     return _module
 
 
 def prefetch(compiler: Compiler | None = None) -> None:
-    """Begin to compile the launcher, where that is needed, and do not wait for it."""
+    """Start to compile the launcher if it is not in the cache; do not wait for it.
+
+    Errors are ignored here; `launcher` raises them.
+    """
     global _pending
     with _lock:
         if _module is None and _pending is None:
             compiler, cache = compiler or find_compiler(), open_cache()
             if compiler and cache.find(cache_key(), None) is None:
-                with suppress(CompilerError):  # whoever needs the launcher is told
+                with suppress(CompilerError):
                     _pending = _start(compiler, cache)
 
 
-def num_threads_wanted(environ: Mapping[str, str] = os.environ) -> int:
-    """The threads of PASSKIT_THREADS, else one for each CPU of this process, at most 64.
+def requested_threads(environ: Mapping[str, str] = os.environ) -> int:
+    """Return the number of threads: PASSKIT_THREADS, else the CPUs of this process, at most 64.
 
-    Raises: SettingError when PASSKIT_THREADS is no number of threads.
+    Raises:
+        SettingError: PASSKIT_THREADS is not a number from 1 to 64.
     """
     text = environ.get("PASSKIT_THREADS", "").strip()
     if not text:
         cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
-        return min(cpus, MOST_THREADS)
-    if not text.isdecimal() or not 1 <= int(text) <= MOST_THREADS:
+        return min(cpus, MAX_THREADS)
+    if not text.isdecimal() or not 1 <= int(text) <= MAX_THREADS:
         raise SettingError(
-            f"PASSKIT_THREADS needs a number from 1 to {MOST_THREADS}, got {text!r}; unset it for "
+            f"PASSKIT_THREADS needs a number from 1 to {MAX_THREADS}, got {text!r}; unset it for "
             "a thread on each CPU"
         )
     return int(text)
 
 
 def pool_limit() -> int:
-    """The bytes that results given back may keep: an eighth of the memory, 1 GiB at most."""
+    """Return the most idle bytes of the pool of results: an eighth of the memory, at most 1 GiB."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return min(1 << 30, memory // 8)
 
 
 def open_library(path: str) -> object:
-    """A handle of a shared object, its symbols its own. Deallocating it unloads the object.
+    """Load a shared object with local symbols; return a handle whose deallocation unloads it.
 
-    Raises: OSError when it cannot be loaded.
+    Raises:
+        OSError: It cannot be loaded.
     """
     handle: object = launcher().open_library(path)
     return handle
 
 
 def find_symbol(handle: object, name: str) -> int:
-    """The address of a function in a library, valid while the handle exists.
+    """Return the address of a function of a shared object; it is valid while the handle exists.
 
-    Raises: LookupError when there is no such function.
+    Raises:
+        LookupError: There is no such function.
     """
     address: int = launcher().find_symbol(handle, name)
     return address
 
 
 def builtin(name: str) -> int:
-    """The address of a kernel that the launcher brings: "gemm_f32", "gemm_f64_sum", …."""
+    """Return the address of a built-in kernel.
+
+    ``name`` is "gemm_f32", "gemm_f64", "gemm_f32_sum" or "gemm_f64_sum".
+
+    Raises:
+        LookupError: There is no such kernel.
+    """
     address: int = launcher().builtin(name)
     return address
 
 
 def set_num_threads(number: int) -> None:
-    """Let programs run on so many threads, 1 to 64, from the next run on."""
+    """Set the number of threads of programs, 1 to 64, from the next run on."""
     launcher().set_num_threads(number)
 
 
 def num_threads() -> int:
-    """The threads that programs run on."""
+    """Return the number of threads of programs."""
     number: int = launcher().num_threads()
     return number
 
 
 def set_pool_limit(nbytes: int) -> None:
-    """Keep at most so many bytes of results that were given back."""
+    """Set the most idle bytes that the pool of results keeps."""
     launcher().set_pool_limit(nbytes)
 
 
 def pool_stats() -> dict[str, int]:
-    """Bytes and slabs of the pool, idle and live; slabs mapped and reused since the start."""
+    """Return bytes and slabs of the pool, idle and live, and slabs mapped and reused so far."""
     stats: dict[str, int] = launcher().pool_stats()
     return stats
 
 
 def cache_key() -> str:
-    """The launcher's name in the cache: its sources and the two ABIs, but not the compiler."""
+    """Return the launcher's key in the cache.
+
+    It depends on its sources, Python's ABI and NumPy's major version, not on the compiler.
+    """
     abi = (str(FORMAT), sysconfig.get_config_var("SOABI"), np.__version__.split(".")[0], *FLAGS)
     text = "\0".join([*abi, *(_text(name) for name in _SOURCES)])
     return sha256(text.encode()).hexdigest()
@@ -155,6 +186,7 @@ def _text(name: str) -> str:
 
 
 def _load(cache: KernelCache) -> ModuleType:
+    """Import the extension from the cache, or compile it."""
     global _pending
     key = cache_key()
     entry = cache.find(key, None)
@@ -162,7 +194,7 @@ def _load(cache: KernelCache) -> ModuleType:
         try:
             return _import(entry.path)
         except ImportError:
-            pass  # compiled for another system: made again below
+            pass  # compiled for another system: it is compiled again
     (folder, compilation), _pending = _pending or _start(find_compiler(), cache), None
     with folder:
         library = compilation.finish()
@@ -170,12 +202,12 @@ def _load(cache: KernelCache) -> ModuleType:
         return _import(cache.keep(library, symbols, compilation.compiler.fingerprint))
 
 
-def _start(
-    compiler: Compiler | None, cache: KernelCache
-) -> tuple[WorkFolder, Compilation]:
-    """Begin to compile, in a folder that lasts as long as it is held.
+def _start(compiler: Compiler | None, cache: KernelCache) -> tuple[WorkFolder, Compilation]:
+    """Start to compile the launcher; return the compiler and its folder.
 
-    Raises: CompilerError when there is no compiler, or Python's headers are missing.
+    Raises:
+        CompilerError: There is no compiler, Python's headers are missing, or the folder cannot be
+            written.
     """
     if compiler is None:
         raise CompilerError(
@@ -191,17 +223,17 @@ def _start(
     from pathlib import Path
 
     # A warm start needs neither folders nor processes.
-    from passkit.runtime.native.process import begin
-    from passkit.runtime.native.scratch import work_folder
+    from passkit.runtime.native.compilation import start_compilation
+    from passkit.runtime.native.work_folders import work_folder
 
     folder = work_folder(cache.name)
     source = os.path.join(_HERE, "launcher.c")
     arguments = [*FLAGS, f"-I{include}", f"-I{np.get_include()}", source]
-    if compiler.kind == "gcc":  # no C++ library, whose symbols the linker would read
+    if compiler.kind == "gcc":  # without the C++ library, which would slow the linker down
         arguments += ["-nodefaultlibs", "-lc", "-lgcc"]
     output = Path(folder.name, f"{NAME}.so")
     try:
-        return folder, begin(compiler, arguments, output, "the launcher")
+        return folder, start_compilation(compiler, arguments, output, "the launcher")
     except OSError as error:
         raise CompilerError(
             f"cannot write the launcher's files to {folder.name} ({error}); set TMPDIR to a folder "

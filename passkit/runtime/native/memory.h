@@ -1,7 +1,7 @@
-// Memory that arrays and threads own: pieces of the pool, scratch, small arenas.
+// Memory owned by arrays and threads: pieces of the pool, scratch memory, small arenas.
 #pragma once
 
-// Memory of the pool that lives as long as an array, or a view of one, refers to it.
+// Memory of the pool as a Python object: arrays and views of it hold a reference.
 typedef struct {
     PyObject_HEAD
     Piece piece;
@@ -28,7 +28,7 @@ static Owner *owner_new(int64_t nbytes) {
 }
 
 static PyType_Slot owner_slots[] = {
-    {Py_tp_doc, (void *)"Memory of the pool, given back when nothing refers to it any more."},
+    {Py_tp_doc, (void *)"Memory of the pool, returned to it when deallocated."},
     {Py_tp_dealloc, (void *)owner_dealloc},
     {0, NULL}};
 
@@ -36,7 +36,7 @@ static PyType_Spec owner_spec = {"_passkit_launcher.Owner", sizeof(Owner), 0,
                                  Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
                                  owner_slots};
 
-// Scratch and small arenas of the calling thread.
+// Scratch memory and the small arena of the calling thread.
 typedef struct {
     Scratch scratch, arena;
 } ThreadMemory;
@@ -44,16 +44,16 @@ typedef struct {
 static pthread_key_t thread_key;
 
 COLD static void free_thread_memory(void *memory) {
-    ThreadMemory *mine = (ThreadMemory *)memory;
-    free(mine->scratch.data);
-    free(mine->arena.data);
-    free(mine);
+    ThreadMemory *memory_of_thread = (ThreadMemory *)memory;
+    free(memory_of_thread->scratch.data);
+    free(memory_of_thread->arena.data);
+    free(memory_of_thread);
 }
 
 static ThreadMemory *thread_memory(void) {
-    ThreadMemory *mine = (ThreadMemory *)pthread_getspecific(thread_key);
-    if (mine) return mine;
-    mine = (ThreadMemory *)calloc(1, sizeof(ThreadMemory));
-    if (mine) pthread_setspecific(thread_key, mine);
-    return mine;
+    ThreadMemory *memory_of_thread = (ThreadMemory *)pthread_getspecific(thread_key);
+    if (memory_of_thread) return memory_of_thread;
+    memory_of_thread = (ThreadMemory *)calloc(1, sizeof(ThreadMemory));
+    if (memory_of_thread) pthread_setspecific(thread_key, memory_of_thread);
+    return memory_of_thread;
 }

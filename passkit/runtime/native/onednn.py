@@ -1,7 +1,7 @@
-"""oneDNN of the wheel onednn-cpu-gomp, opened at run time: convolutions as tables of primitives.
+"""oneDNN from the wheel onednn-cpu-gomp, loaded at run time: tables of convolution primitives.
 
-Primitives are made for one thread: our own threads share the parts of a convolution out, so that
-there is one team, and the bits of a result do not depend on its size.
+Primitives are created for one thread. passkit's own threads share the parts of a convolution, so
+that there is one team of threads and the bits of a result do not depend on its size.
 """
 
 from __future__ import annotations
@@ -18,19 +18,29 @@ from typing import Any, NamedTuple
 import numpy as np
 from attrs import field, frozen
 
-FLOAT = 3
-CPU, IN_ORDER, ANY, INFERENCE, DIRECT, USER = 1, 1, 1, 96, 1, 1
-WEIGHTS, SCRATCH, IMPLEMENTATION = 131, 136, 8
+# Enumerators of dnnl_types.h: data types, engines, streams, layouts, kinds and queries.
+F32 = 3
+CPU = 1
+IN_ORDER = 1
+FORMAT_ANY = 1
+FORWARD_INFERENCE = 96
+DIRECT_ALGORITHM = 1
+SCRATCHPAD_USER = 1
+WEIGHTS_QUERY = 131
+SCRATCHPAD_QUERY = 136
+IMPLEMENTATION_QUERY = 8
+
 INSTALL_HINT = "pip install onednn-cpu-gomp"
 """The command that installs the library, on Linux on x86-64."""
-PARTS_FLOP = 5e6
-"""The work of a part of an image, at least: below it the ends of a part weigh too much."""
-MOST_PARTS = 8
-Dims = c_int64 * 12
+MIN_PART_FLOP = 5e6
+"""The least work of a part of an image, in floating-point operations: smaller parts are slow."""
+MAX_PARTS = 8
+"""The most parts of an image."""
+DnnlDims = c_int64 * 12
 
 
 class Geometry(NamedTuple):
-    """A `passkit.ast.folds.Convolution` whose sizes are numbers; names are explained there."""
+    """A `passkit.ast.folds.Convolution` whose sizes are numbers; the fields are explained there."""
 
     batch: int
     size: tuple[int, ...]
@@ -45,10 +55,16 @@ class Geometry(NamedTuple):
 
 
 @frozen(eq=False)
-class Primitives:
-    """What the unit in the folder convolution needs of the library for convolutions of one shape.
+class ConvolutionPrimitives:
+    """The primitives for convolutions of one shape.
 
-    ``table`` is what the unit reads; ``layout`` names the order of ``filter_nbytes`` of filter.
+    Attributes:
+        table: int64 numbers that ``convolution/onednn.h`` reads: functions, parts and reorders.
+        parts: the parts of an image.
+        reorders: the primitives that convert a filter to the library's layout.
+        filter_nbytes: the size of a filter in that layout.
+        scratch_nbytes: scratch memory of a thread.
+        rows: the most rows of results of a part.
     """
 
     table: Any = field(repr=False)
@@ -59,10 +75,14 @@ class Primitives:
     rows: int
 
 
-class Placed(NamedTuple):
-    """A part of a convolution: descriptions of its arrays, strides, dilations and paddings.
+class PartDescriptors(NamedTuple):
+    """The arrays of a part of a convolution.
 
-    ``offsets`` are those of its source and its result in elements of an image.
+    Attributes:
+        source: the memory descriptor of what the part reads.
+        target: the memory descriptor of its results.
+        geometry: strides, dilations, padding before and padding after, as `DnnlDims`.
+        offsets: where source and target begin, in elements of an image.
     """
 
     source: c_void_p
@@ -71,23 +91,22 @@ class Placed(NamedTuple):
     offsets: tuple[int, int]
 
 
-class FailedError(Exception):
-    """The library has no primitive for this."""
+class OneDnnError(Exception):
+    """The library returned an error, or has no fast primitive."""
 
 
-def demand_fast(implementation: bytes) -> None:
-    """Make sure that an implementation is no reference, which serves tests and is slow.
-
-    Raises: FailedError.
-    """
+def require_optimized(implementation: bytes) -> None:
+    """Raise OneDnnError for a reference implementation, which is correct and slow."""
     if implementation.startswith(b"ref"):
-        raise FailedError(f"only {implementation.decode()}, a reference, is there")
+        raise OneDnnError(f"only {implementation.decode()}, a reference implementation, is there")
 
 
-class Library:
-    """The functions of a libdnnl, version 3, and an engine and a stream of it.
+class OneDnn:
+    """A loaded libdnnl, version 3, with an engine and a stream.
 
-    Raises: OSError or AttributeError where the file is none.
+    Raises:
+        OSError: The file is no shared object.
+        AttributeError: The shared object is not oneDNN.
     """
 
     def __init__(self, path: Path) -> None:
@@ -98,34 +117,44 @@ class Library:
         self("dnnl_stream_create", byref(self.stream), self.engine, c_int(IN_ORDER))
 
     def __call__(self, name: str, *arguments: Any) -> None:
-        """Call a function. Raises: FailedError where it answers with an error."""
+        """Call a function by name.
+
+        Raises:
+            OneDnnError: The function returns a status other than success.
+        """
         if getattr(self.dll, name)(*arguments):
-            raise FailedError(f"{name} answers with an error")
+            raise OneDnnError(f"{name} returned an error")
 
     def address(self, name: str) -> int:
-        """The address of a function; OpenMP's are found among what the library links."""
+        """Return the address of a function of the library, or of OpenMP, which it links."""
         return ctypes.cast(getattr(self.dll, name), c_void_p).value or 0
 
-    def kind(self, dims: tuple[int, ...], strides: tuple[int, ...] | None = None) -> c_void_p:
-        """A description of float32 arrays, of any layout where no strides are given."""
-        made = c_void_p()
+    def memory_descriptor(
+        self, dims: tuple[int, ...], strides: tuple[int, ...] | None = None
+    ) -> c_void_p:
+        """Create a descriptor of float32 arrays; the library chooses the layout without strides."""
+        descriptor = c_void_p()
+        rank, sizes = c_int(len(dims)), DnnlDims(*dims)
         if strides is None:
-            self("dnnl_memory_desc_create_with_tag", byref(made), c_int(len(dims)), Dims(*dims),
-                 c_int(FLOAT), c_int(ANY))  # fmt: skip
+            create = "dnnl_memory_desc_create_with_tag"
+            self(create, byref(descriptor), rank, sizes, c_int(F32), c_int(FORMAT_ANY))
         else:
-            self("dnnl_memory_desc_create_with_strides", byref(made), c_int(len(dims)), Dims(*dims),
-                 c_int(FLOAT), Dims(*strides))  # fmt: skip
-        return made
+            create = "dnnl_memory_desc_create_with_strides"
+            self(create, byref(descriptor), rank, sizes, c_int(F32), DnnlDims(*strides))
+        return descriptor
 
-    def queried(self, description: c_void_p, what: int) -> c_void_p:
-        """A memory description that a primitive's description holds."""
-        query = self.dll.dnnl_primitive_desc_query_md
-        query.restype = c_void_p
-        return c_void_p(query(description, c_int(what), c_int(0)))
+    def queried_memory(self, primitive_descriptor: c_void_p, query: int) -> c_void_p:
+        """Return a memory descriptor that a primitive descriptor owns."""
+        function = self.dll.dnnl_primitive_desc_query_md
+        function.restype = c_void_p
+        return c_void_p(function(primitive_descriptor, c_int(query), c_int(0)))
 
     @contextmanager
-    def single(self) -> Iterator[None]:
-        """Primitives are made for one thread here: one has as many as it was made for."""
+    def single_threaded(self) -> Iterator[None]:
+        """Create primitives for one thread inside the block.
+
+        oneDNN creates a primitive for OpenMP's current number of threads.
+        """
         threads = self.dll.omp_get_max_threads()
         self.dll.omp_set_num_threads(c_int(1))
         try:
@@ -133,25 +162,25 @@ class Library:
         finally:
             self.dll.omp_set_num_threads(c_int(threads))
 
-    def nbytes(self, kind: c_void_p) -> int:
-        """The bytes of an array."""
+    def nbytes(self, descriptor: c_void_p) -> int:
+        """Return the size of an array in bytes."""
         self.dll.dnnl_memory_desc_get_size.restype = c_size_t
-        return int(self.dll.dnnl_memory_desc_get_size(kind))
+        return int(self.dll.dnnl_memory_desc_get_size(descriptor))
 
 
 @lru_cache(maxsize=1)
-def library() -> Library | None:
-    """The library of the wheel onednn-cpu-gomp; None where it is not installed or does not load."""
-    path = installed()
+def load_library() -> OneDnn | None:
+    """Load the library of the wheel; None where it is not installed or does not load."""
+    path = find_library()
     try:
-        return None if path is None else Library(path)
-    except (OSError, AttributeError, FailedError):
+        return None if path is None else OneDnn(path)
+    except (OSError, AttributeError, OneDnnError):
         return None
 
 
-def installed() -> Path | None:
+def find_library() -> Path | None:
     """Return the path of the shared library in the wheel; None where it is not installed."""
-    from importlib.metadata import PackageNotFoundError, files
+    from importlib.metadata import PackageNotFoundError, files  # 15 ms, only for these programs
 
     try:
         listed = files("onednn-cpu-gomp") or []
@@ -164,97 +193,127 @@ def installed() -> Path | None:
 
 
 @lru_cache(maxsize=512)
-def primitives(c: Geometry) -> Primitives | None:
-    """What runs convolutions of this shape; None where the library has nothing fast for it."""
-    found = library()
-    if found is None or min(c.batch, *c.result, c.channels, c.filters, *c.window) < 1:
+def convolution_primitives(c: Geometry) -> ConvolutionPrimitives | None:
+    """Create the primitives for a shape; None where the library has nothing fast for it."""
+    library = load_library()
+    if library is None or min(c.batch, *c.result, c.channels, c.filters, *c.window) < 1:
         return None
     try:
-        with found.single():
-            return Making(found, c).made()
-    except FailedError:
+        with library.single_threaded():
+            return PrimitiveBuilder(library, c).build()
+    except OneDnnError:
         return None
 
 
-class Making:
-    """Makes primitives of a library for a convolution, which is cut along one axis."""
+class PrimitiveBuilder:
+    """Creates primitives for a convolution, which is divided along one axis of the image."""
 
-    def __init__(self, found: Library, c: Geometry) -> None:
-        self.lib, self.c = found, c
-        self.axis = cut_axis(c)
+    def __init__(self, library: OneDnn, c: Geometry) -> None:
+        self.library, self.c = library, c
+        self.axis = split_axis(c)
 
-    def made(self) -> Primitives | None:
-        """Those of the convolution itself; None where a part sees padding only."""
-        c, lib = self.c, self.lib
-        cuts = parts_of(c)
+    def build(self) -> ConvolutionPrimitives | None:
+        """Return the primitives of the convolution; None where a part reads padding only.
+
+        Raises:
+            OneDnnError: The library has nothing fast for the shape.
+        """
+        library, parts = self.library, parts_of(self.c)
         records: list[int] = []
-        kept: tuple[c_void_p, ...] = ()
+        filters: c_void_p | None = None
         scratch = 0
-        for first, last in cuts:
-            start, stop = self.needed(first, last)
-            if stop <= start:  # a part that sees padding only
+        for first, last in parts:
+            start, stop = self.source_range(first, last)
+            if stop <= start:
                 return None
-            record, filters, nbytes = self.part(first, last, start, stop)
-            if kept and not lib.dll.dnnl_memory_desc_equal(kept[0], filters):
+            record, part_filters, nbytes = self._part_record(first, last, start, stop)
+            if filters and not library.dll.dnnl_memory_desc_equal(filters, part_filters):
                 return None
-            kept, scratch = kept or (filters,), max(scratch, nbytes)
+            filters, scratch = filters or part_filters, max(scratch, nbytes)
             records += record
-        (filters,) = kept
-        reorder = self.reorder(filters)
-        head = [
-            *map(lib.address, ("dnnl_memory_create", "dnnl_memory_destroy")),
-            *map(lib.address, ("dnnl_primitive_execute", "omp_get_max_threads")),
-            *(lib.address("omp_set_num_threads"), lib.engine.value, lib.stream.value),
-            *(filters.value, len(cuts)),
-        ]
-        table = np.array([*head, *records, *reorder], np.int64)
-        rows = max((b - a) for a, b in cuts)
-        return Primitives(table, len(cuts), 1, lib.nbytes(filters), scratch, rows)
+        assert filters is not None
+        functions = (
+            "dnnl_memory_create",
+            "dnnl_memory_destroy",
+            "dnnl_primitive_execute",
+            "omp_get_max_threads",
+            "omp_set_num_threads",
+        )
+        handles = (library.engine.value, library.stream.value, filters.value)
+        head = [*map(library.address, functions), *handles, len(parts)]
+        table = np.array([*head, *records, *self._filter_reorder(filters)], np.int64)
+        return ConvolutionPrimitives(
+            table=table,
+            parts=len(parts),
+            reorders=1,
+            filter_nbytes=library.nbytes(filters),
+            scratch_nbytes=scratch,
+            rows=max((b - a) for a, b in parts),
+        )
 
-    def needed(self, first: int, last: int) -> tuple[int, int]:
-        """The elements of the source that results first to last read, along the cut axis."""
+    def source_range(self, first: int, last: int) -> tuple[int, int]:
+        """Return the range of the source, along the split axis, that results first to last read."""
         c, k = self.c, self.axis
         reach = (c.window[k] - 1) * c.dilation[k] + 1
         start = first * c.stride[k] - c.before[k]
         stop = (last - 1) * c.stride[k] - c.before[k] + reach
         return max(start, 0), min(stop, c.size[k])
 
-    def part(self, first: int, last: int, start: int, stop: int) -> tuple[list[int], c_void_p, int]:
-        """The record of results first to last, how it wants the filter, and bytes of scratch."""
-        c, lib, k = self.c, self.lib, self.axis
-        at = self.placed(first, last, start, stop, 1)
-        description, attributes = c_void_p(), self.attributes()
-        lib(
-            "dnnl_convolution_forward_primitive_desc_create", byref(description), lib.engine,
-            c_int(INFERENCE), c_int(DIRECT), at.source, lib.kind(self.filter_dims()), None,
-            at.target, *at.geometry, attributes,
-        )  # fmt: skip
+    def _part_record(
+        self, first: int, last: int, start: int, stop: int
+    ) -> tuple[list[int], c_void_p, int]:
+        """Return the record of results first to last, the filter's layout, and scratch bytes."""
+        c, library, k = self.c, self.library, self.axis
+        part = self.part_descriptors(first, last, start, stop, 1)
+        description = c_void_p()
+        library(
+            "dnnl_convolution_forward_primitive_desc_create",
+            byref(description),
+            library.engine,
+            c_int(FORWARD_INFERENCE),
+            c_int(DIRECT_ALGORITHM),
+            part.source,
+            library.memory_descriptor(self.filter_dims()),
+            None,
+            part.target,
+            *part.geometry,
+            self.attributes(),
+        )
         primitive = self.primitive(description)
-        scratch = lib.queried(description, SCRATCH)
-        lines = prod(c.result[k + 1 : -1])
-        record = [primitive.value, at.source.value, at.target.value, scratch.value, *at.offsets]
-        record += [first * lines, (last - first) * lines]
-        return [int(n or 0) for n in record], lib.queried(description, WEIGHTS), lib.nbytes(scratch)
+        scratch = library.queried_memory(description, SCRATCHPAD_QUERY)
+        row_results = prod(c.result[k + 1 : -1])
+        handles = (primitive, part.source, part.target, scratch)
+        rows = (first * row_results, (last - first) * row_results)
+        record = [*(int(h.value or 0) for h in handles), *part.offsets, *rows]
+        weights = library.queried_memory(description, WEIGHTS_QUERY)
+        return record, weights, library.nbytes(scratch)
 
     def attributes(self) -> c_void_p:
-        """Attributes that leave the scratch memory to us."""
-        made = c_void_p()
-        self.lib("dnnl_primitive_attr_create", byref(made))
-        self.lib("dnnl_primitive_attr_set_scratchpad_mode", made, c_int(USER))
-        return made
+        """Create attributes by which the caller provides the scratch memory."""
+        attributes = c_void_p()
+        self.library("dnnl_primitive_attr_create", byref(attributes))
+        mode = c_int(SCRATCHPAD_USER)
+        self.library("dnnl_primitive_attr_set_scratchpad_mode", attributes, mode)
+        return attributes
 
     def primitive(self, description: c_void_p) -> c_void_p:
-        """What was described. Raises: FailedError where that is a reference."""
-        name, made = c_char_p(), c_void_p()
-        self.lib("dnnl_primitive_desc_query", description, c_int(IMPLEMENTATION), c_int(0),
-                 byref(name))  # fmt: skip
-        demand_fast(name.value or b"")
-        self.lib("dnnl_primitive_create", byref(made), description)
-        return made
+        """Create the primitive of a descriptor.
 
-    def placed(self, first: int, last: int, start: int, stop: int, images: int) -> Placed:
-        """Where results first to last of some images lie, and what they read, start to stop."""
-        c, lib, k = self.c, self.lib, self.axis
+        Raises:
+            OneDnnError: It is a reference implementation.
+        """
+        name, primitive = c_char_p(), c_void_p()
+        query = "dnnl_primitive_desc_query"
+        self.library(query, description, c_int(IMPLEMENTATION_QUERY), c_int(0), byref(name))
+        require_optimized(name.value or b"")
+        self.library("dnnl_primitive_create", byref(primitive), description)
+        return primitive
+
+    def part_descriptors(
+        self, first: int, last: int, start: int, stop: int, images: int
+    ) -> PartDescriptors:
+        """Describe results first to last of some images, which read source start to stop."""
+        c, library, k = self.c, self.library, self.axis
         size, result = list(c.size[k:]), list(c.result[k:])
         size[0], result[0] = stop - start, last - first
         reach = [(w - 1) * d + 1 for w, d in zip(c.window[k:], c.dilation[k:], strict=True)]
@@ -265,72 +324,93 @@ class Making:
             for o, s, r, p, n in zip(result, c.stride[k:], reach, before, size, strict=True)
         ]
         source, target = (images, c.channels, *size), (images, c.filters, *result)
-        steps = _last(source), _last(target)
-        if images > 1:  # for one image no step tells of a gap, which costs the fast primitives
-            whole = prod(c.size[k:]) * c.channels, prod(c.result[k:]) * c.filters
-            steps = (whole[0], *steps[0][1:]), (whole[1], *steps[1][1:])
-        return Placed(
-            lib.kind(source, steps[0]),
-            lib.kind(target, steps[1]),
-            (Dims(*c.stride[k:]), Dims(*(d - 1 for d in c.dilation[k:])), Dims(*before),
-             Dims(*after)),
-            (start * prod(c.size[k + 1 :]) * c.channels,
-             first * prod(c.result[k + 1 :]) * c.filters),
-        )  # fmt: skip
+        source_strides, target_strides = _channels_last(source), _channels_last(target)
+        if images > 1:  # a stride that shows a gap would exclude the fast primitives for one image
+            source_strides = (prod(c.size[k:]) * c.channels, *source_strides[1:])
+            target_strides = (prod(c.result[k:]) * c.filters, *target_strides[1:])
+        return PartDescriptors(
+            source=library.memory_descriptor(source, source_strides),
+            target=library.memory_descriptor(target, target_strides),
+            geometry=(
+                DnnlDims(*c.stride[k:]),
+                DnnlDims(*(d - 1 for d in c.dilation[k:])),
+                DnnlDims(*before),
+                DnnlDims(*after),
+            ),
+            offsets=(
+                start * prod(c.size[k + 1 :]) * c.channels,
+                first * prod(c.result[k + 1 :]) * c.filters,
+            ),
+        )
 
     def filter_dims(self) -> tuple[int, ...]:
-        """Groups, filters, channels, window: the library's order."""
+        """Return the filter's dimensions as the library orders them: filters before channels."""
         c = self.c
         window = c.window[self.axis :]
         if c.groups == 1:
             return c.filters, c.channels, *window
         return c.groups, c.filters // c.groups, c.channels // c.groups, *window
 
-    def plain(self) -> c_void_p:
-        """A filter (*window, channels / groups, filters)."""
+    def plain_filter(self) -> c_void_p:
+        """Describe a filter in passkit's layout (*window, channels / groups, filters)."""
         c = self.c
-        dims = self.filter_dims()
-        own, each = c.channels // c.groups, c.filters // c.groups
-        steps = [own * c.filters]
+        group_channels, group_filters = c.channels // c.groups, c.filters // c.groups
+        window_strides = [group_channels * c.filters]
         for n in reversed(c.window[self.axis + 1 :]):
-            steps.insert(0, steps[0] * n)
-        strides = (1, c.filters, *steps) if c.groups == 1 else (each, 1, c.filters, *steps)
-        return self.lib.kind(dims, strides)
+            window_strides.insert(0, window_strides[0] * n)
+        strides = (1, c.filters, *window_strides)
+        if c.groups > 1:
+            strides = (group_filters, *strides)
+        return self.library.memory_descriptor(self.filter_dims(), strides)
 
-    def reorder(self, wanted: c_void_p) -> list[int]:
-        """The primitive that lays a plain filter out, and both layouts."""
-        plain = self.plain()
-        return [int(p.value or 0) for p in (self.reordering(plain, wanted), plain, wanted)]
+    def _filter_reorder(self, layout: c_void_p) -> list[int]:
+        """Return the primitive that converts a plain filter to a layout, and both descriptors."""
+        plain = self.plain_filter()
+        return [int(p.value or 0) for p in (self.reorder(plain, layout), plain, layout)]
 
-    def reordering(self, source: c_void_p, target: c_void_p) -> c_void_p:
-        """The primitive that makes one layout of another."""
-        lib, description, primitive = self.lib, c_void_p(), c_void_p()
-        lib("dnnl_reorder_primitive_desc_create", byref(description), source, lib.engine, target,
-            lib.engine, None)  # fmt: skip
-        lib("dnnl_primitive_create", byref(primitive), description)
+    def reorder(self, source: c_void_p, target: c_void_p) -> c_void_p:
+        """Create the primitive that converts one layout to another."""
+        library, description, primitive = self.library, c_void_p(), c_void_p()
+        library(
+            "dnnl_reorder_primitive_desc_create",
+            byref(description),
+            source,
+            library.engine,
+            target,
+            library.engine,
+            None,
+        )
+        library("dnnl_primitive_create", byref(primitive), description)
         return primitive
 
 
-def _last(dims: tuple[int, ...]) -> tuple[int, ...]:
-    """Strides of (batch, channels, *rest) where channels lie innermost."""
+def _channels_last(dims: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the strides of dense (batch, channels, *spatial) arrays with channels innermost."""
     strides = [dims[1]]
     for n in reversed(dims[3:]):
         strides.insert(0, strides[0] * n)
     return strides[0] * dims[2], 1, *strides
 
 
-def cut_axis(c: Geometry) -> int:
-    """The axis that is cut; axes before it have length 1, and the library is not told of them."""
+def split_axis(c: Geometry) -> int:
+    """Return the axis along which images are divided.
+
+    Axes before it have length 1 and are left out of the descriptors.
+    """
     return 0 if c.result[0] > 1 or c.size[0] > 1 or c.window[0] > 1 else 1
 
 
 def parts_of(c: Geometry) -> list[tuple[int, int]]:
-    """Parts of an image along the cut axis: by the work there is, and by nothing else."""
-    window = prod(c.window) * c.channels // c.groups
-    image = 2.0 * window * c.filters * prod(c.result)
-    length = c.result[cut_axis(c)]
-    wanted = min(image / PARTS_FLOP, MOST_PARTS, max(1, 16 // c.batch), length)
+    """Divide the results of an image along the split axis, by the shape only.
+
+    Returns:
+        The first result and one past the last result of each part.
+    """
+    terms = prod(c.window) * c.channels // c.groups
+    image_flop = 2.0 * terms * c.filters * prod(c.result)
+    length = c.result[split_axis(c)]
+    most = min(image_flop / MIN_PART_FLOP, MAX_PARTS, max(1, 16 // c.batch), length)
     parts = 1
-    while parts * 2 <= wanted:
+    while parts * 2 <= most:
         parts *= 2
     return [(length * k // parts, length * (k + 1) // parts) for k in range(parts)]

@@ -1,10 +1,10 @@
-// The constructor of Bound: tuples of Python checked and copied into tables.
+// The constructor of Bound: checks tuples of Python and copies them to tables.
 #pragma once
 
-// A shape into `dims`; the number of dimensions, or -1 with an error.
+// Parse a shape into `dims`; return the number of dimensions, or -1 with an error.
 COLD static int parse_shape(PyObject *shape, npy_intp *dims) {
     if (!PyTuple_Check(shape) || PyTuple_GET_SIZE(shape) > NPY_MAXDIMS) {
-        PyErr_Format(PyExc_TypeError, "a shape must be a tuple of at most %d integers, got %R",
+        PyErr_Format(PyExc_TypeError, "a shape must be a tuple of at limit %d integers, got %R",
                      NPY_MAXDIMS, shape);
         return -1;
     }
@@ -57,7 +57,7 @@ COLD static bool parse_ref(Bound *b, PyObject *item, Ref *ref) {
     }
     PyObject *number = PyTuple_GET_ITEM(item, 1), *third =
         PyTuple_GET_SIZE(item) > 2 ? PyTuple_GET_ITEM(item, 2) : NULL;
-    int64_t most = 0, arena = b->num_inputs + b->num_outputs;
+    int64_t limit = 0, arena = b->num_inputs + b->num_outputs;
     if (!strcmp(kind, "address")) {
         void *address = PyLong_AsVoidPtr(number);
         if (!address && PyErr_Occurred()) return false;
@@ -68,15 +68,15 @@ COLD static bool parse_ref(Bound *b, PyObject *item, Ref *ref) {
     if (value == -1 && PyErr_Occurred()) return false;
     if (!strcmp(kind, "arena")) {
         *ref = (Ref){arena, value};
-        most = b->arena_nbytes + 1;
+        limit = b->arena_nbytes + 1;
     } else {
         bool input = !strcmp(kind, "input");
-        most = input ? b->num_inputs : strcmp(kind, "output") ? 0 : b->num_outputs;
+        limit = input ? b->num_inputs : strcmp(kind, "output") ? 0 : b->num_outputs;
         int64_t offset = third ? PyLong_AsLongLong(third) : 0;
         if (offset == -1 && PyErr_Occurred()) return false;
         *ref = (Ref){value + (input ? 0 : b->num_inputs), offset};
     }
-    if (value < 0 || value >= most) {
+    if (value < 0 || value >= limit) {
         PyErr_Format(PyExc_ValueError, "a step refers to %R, but there are %d inputs, %d outputs "
                      "and %lld bytes of arena", item, b->num_inputs, b->num_outputs,
                      (long long)b->arena_nbytes);
@@ -121,29 +121,29 @@ COLD static PythonStep *parse_python(Bound *b, PyObject *step) {
     }
     PyObject *in_tuple = PySequence_Tuple(ins);
     PyObject *out_tuple = in_tuple ? PySequence_Tuple(outs) : NULL;
-    PythonStep *made = in_tuple && out_tuple ? ZEROED(PythonStep, 1) : NULL;
-    if (made) {
+    PythonStep *parsed = in_tuple && out_tuple ? ZEROED(PythonStep, 1) : NULL;
+    if (parsed) {
         int num_in = (int)PyTuple_GET_SIZE(in_tuple), num_out = (int)PyTuple_GET_SIZE(out_tuple);
-        made->views = ZEROED(View, num_in + num_out);
-        made->num_in = made->views ? num_in : 0;
-        made->num_out = made->views ? num_out : 0;
+        parsed->views = ZEROED(View, num_in + num_out);
+        parsed->num_in = parsed->views ? num_in : 0;
+        parsed->num_out = parsed->views ? num_out : 0;
         Py_INCREF(callable);
-        made->callable = callable;
-        // The step is registered before its views are parsed, so that an error releases it.
-        b->segments[b->num_segments - 1].python = made;
-        bool good = made->views != NULL;
-        for (int i = 0; good && i < num_in + num_out; i++)
-            good = parse_view(b, i < num_in ? PyTuple_GET_ITEM(in_tuple, i)
+        parsed->callable = callable;
+        // Registered before its views are parsed, so that the Bound releases it after an error.
+        b->segments[b->num_segments - 1].python = parsed;
+        bool ok = parsed->views != NULL;
+        for (int i = 0; ok && i < num_in + num_out; i++)
+            ok = parse_view(b, i < num_in ? PyTuple_GET_ITEM(in_tuple, i)
                                             : PyTuple_GET_ITEM(out_tuple, i - num_in),
-                              &made->views[i]);
-        if (!good) made = NULL;
+                              &parsed->views[i]);
+        if (!ok) parsed = NULL;
     }
     Py_XDECREF(in_tuple);
     Py_XDECREF(out_tuple);
-    return made;
+    return parsed;
 }
 
-// Room for `more` references beyond those there are.
+// Enlarge the table of references by `more` entries; false with an error.
 COLD static bool grow_refs(Bound *b, Py_ssize_t more) {
     Ref *grown = (Ref *)PyMem_Realloc(b->refs, sizeof(Ref) * (size_t)(b->num_refs + more + 1));
     if (!grown) {
@@ -178,10 +178,10 @@ COLD static bool parse_copy(Bound *b, PyObject *item, Step *step) {
     sizes[0] = nbytes;
     *step = (Step){copy_blocks, (nbytes + COPY_BLOCK - 1) / COPY_BLOCK, sizes, b->num_refs,
              nbytes >= 4 * COPY_BLOCK};
-    bool good = parse_ref(b, source, &b->refs[b->num_refs]) &&
+    bool ok = parse_ref(b, source, &b->refs[b->num_refs]) &&
                 parse_ref(b, target, &b->refs[b->num_refs + 1]);
     b->num_refs += 2;
-    return good;
+    return ok;
 }
 
 COLD static bool parse_launch(Bound *b, PyObject *item, Step *step) {
@@ -195,26 +195,26 @@ COLD static bool parse_launch(Bound *b, PyObject *item, Step *step) {
         if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "a launch needs an address, got 0");
         return false;
     }
-    // A subclass of int may keep the library loaded that the address is in.
+    // A subclass of int may be an address that keeps its library loaded.
     if (!PyLong_CheckExact(entry) && PyList_Append(b->keepalive, entry)) return false;
     PyObject *ref_tuple = PySequence_Tuple(bufs);
     PyObject *size_tuple = ref_tuple ? PySequence_Tuple(sizes) : NULL;
-    bool good = size_tuple != NULL;
-    if (good) {
+    bool ok = size_tuple != NULL;
+    if (ok) {
         Py_ssize_t num_refs = PyTuple_GET_SIZE(ref_tuple), num_sizes = PyTuple_GET_SIZE(size_tuple);
         int64_t *values = ZEROED(int64_t, num_sizes);
         *step = (Step){(Kernel)address, tiles > 0 ? tiles : 0, values, b->num_refs, parallel != 0};
-        good = values && grow_refs(b, num_refs);
-        for (Py_ssize_t i = 0; good && i < num_refs; i++)
-            good = parse_ref(b, PyTuple_GET_ITEM(ref_tuple, i), &b->refs[b->num_refs++]);
-        for (Py_ssize_t i = 0; good && i < num_sizes; i++) {
+        ok = values && grow_refs(b, num_refs);
+        for (Py_ssize_t i = 0; ok && i < num_refs; i++)
+            ok = parse_ref(b, PyTuple_GET_ITEM(ref_tuple, i), &b->refs[b->num_refs++]);
+        for (Py_ssize_t i = 0; ok && i < num_sizes; i++) {
             values[i] = PyLong_AsLongLong(PyTuple_GET_ITEM(size_tuple, i));
-            good = values[i] != -1 || !PyErr_Occurred();
+            ok = values[i] != -1 || !PyErr_Occurred();
         }
     }
     Py_XDECREF(ref_tuple);
     Py_XDECREF(size_tuple);
-    return good;
+    return ok;
 }
 
 COLD static bool parse_step(Bound *b, PyObject *item) {
@@ -228,7 +228,7 @@ COLD static bool parse_step(Bound *b, PyObject *item) {
         b->segments[b->num_segments++] = next;
         return true;
     }
-    // A kernel of several phases is a launch, then its others: the steps' barrier stands between.
+    // A kernel of several phases is a 'launch' and then 'phase' steps; between steps there is a barrier.
     bool launch = kind && !strcmp(kind, "launch"), copy = kind && !strcmp(kind, "copy");
     if (!launch && !copy && !(kind && !strcmp(kind, "phase"))) {
         PyErr_Format(PyExc_ValueError, "a step must be a 'launch', 'phase', 'copy' or 'python' "
@@ -310,20 +310,20 @@ COLD static PyObject *bound_new(PyTypeObject *type, PyObject *args, PyObject *kw
     b->shapes = b->keepalive ? PySequence_Tuple(shapes) : NULL;
     PyObject *out_tuple = b->shapes ? PySequence_Tuple(outputs) : NULL;
     PyObject *step_tuple = out_tuple ? PySequence_Tuple(steps) : NULL;
-    bool good = step_tuple && parse_inputs(b, b->shapes) &&
+    bool ok = step_tuple && parse_inputs(b, b->shapes) &&
                 parse_outputs(b, out_tuple);
-    if (good) {
+    if (ok) {
         Py_ssize_t count = PyTuple_GET_SIZE(step_tuple);
         b->steps = ZEROED(Step, count);
         b->segments = ZEROED(Segment, count + 1);
         b->num_segments = 1;
-        good = b->steps && b->segments;
-        for (Py_ssize_t s = 0; good && s < count; s++)
-            good = parse_step(b, PyTuple_GET_ITEM(step_tuple, s));
+        ok = b->steps && b->segments;
+        for (Py_ssize_t s = 0; ok && s < count; s++)
+            ok = parse_step(b, PyTuple_GET_ITEM(step_tuple, s));
     }
     Py_XDECREF(out_tuple);
     Py_XDECREF(step_tuple);
-    if (good) return (PyObject *)b;
+    if (ok) return (PyObject *)b;
     Py_DECREF(b);
     return NULL;
 }

@@ -1,8 +1,8 @@
-// A recycling pool of large memory: 2 MB-aligned slabs of huge pages, in size classes.
+// A pool of large memory: 2 MB-aligned slabs of huge pages, in size classes.
 //
-// Whoever calls holds the GIL, so there are no locks. Idle slabs are kept up to a limit; beyond it
-// the one that has been idle longest goes back to the system. What is far smaller than a slab is a
-// piece of one: the first touch of a huge page costs a sixth of that of as many small ones.
+// Callers hold the GIL, so there are no locks. Idle slabs are kept up to a limit; beyond it the one that
+// has been idle longest is returned to the system. Smaller allocations are pieces of a slab: the first
+// access to a huge page costs a sixth of that to as many small pages.
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,10 +17,10 @@ typedef struct Slab Slab;
 struct Slab {
     char *data;
     int64_t nbytes;
-    int bucket, pieces;      // pieces: how many it is cut into; 0: it is whole
-    uint32_t room;           // the pieces that nobody has, a bit each
+    int bucket, pieces;      // pieces: the number it is divided into; 0 if it is one allocation
+    uint32_t free_pieces;    // a bit for each piece that is not allocated
     Slab *below;             // the next idle slab of this bucket
-    Slab *older, *newer;     // all idle slabs, by the time they came back; or those with room
+    Slab *older, *newer;     // idle slabs, by the time they were returned; or slabs with free pieces
 };
 
 static struct {
@@ -29,7 +29,7 @@ static struct {
 static Slab *pool_buckets[BUCKETS];
 static Slab *pool_oldest, *pool_newest;
 
-// The class of a size: every 2 MB up to 16 MB, then eight classes for each doubling.
+// Return the size class: one per 2 MB up to 16 MB, then eight classes per power of two.
 static int pool_bucket_of(int64_t nbytes, int64_t *rounded) {
     int64_t units = (nbytes + HUGE_PAGE - 1) / HUGE_PAGE;
     if (units < 1) units = 1;
@@ -44,6 +44,7 @@ static int pool_bucket_of(int64_t nbytes, int64_t *rounded) {
     return 8 * (exponent - 2) + (int)eighth - 9;
 }
 
+// Map huge pages at a multiple of their size; NULL if memory is short.
 COLD static char *pool_map(int64_t nbytes) {
     int64_t reserve = nbytes + HUGE_PAGE;
     char *base = (char *)mmap(NULL, (size_t)reserve, PROT_READ | PROT_WRITE,
@@ -56,16 +57,18 @@ COLD static char *pool_map(int64_t nbytes) {
     return base + skip;
 }
 
+// Remove an idle slab from its bucket and from the list of idle slabs.
 static void pool_unlink(Slab *slab) {
     *(slab->older ? &slab->older->newer : &pool_oldest) = slab->newer;
     *(slab->newer ? &slab->newer->older : &pool_newest) = slab->older;
-    Slab **place = &pool_buckets[slab->bucket];
-    while (*place != slab) place = &(*place)->below;
-    *place = slab->below;
+    Slab **link = &pool_buckets[slab->bucket];
+    while (*link != slab) link = &(*link)->below;
+    *link = slab->below;
     pool_stats.idle_bytes -= slab->nbytes;
     pool_stats.idle_slabs -= 1;
 }
 
+// Unmap the slabs that have been idle longest, until at most `limit` bytes are idle.
 COLD static void pool_trim(int64_t limit) {
     while (pool_stats.idle_bytes > limit) {
         Slab *slab = pool_oldest;
@@ -75,7 +78,7 @@ COLD static void pool_trim(int64_t limit) {
     }
 }
 
-// A slab of at least `nbytes`, its bytes unspecified; NULL where memory is short.
+// Allocate a slab of at least `nbytes`, with unspecified contents; NULL if memory is short.
 static Slab *pool_take(int64_t nbytes) {
     if (nbytes > ((int64_t)1 << 56)) return NULL;
     int64_t rounded;
@@ -105,6 +108,7 @@ static Slab *pool_take(int64_t nbytes) {
     return slab;
 }
 
+// Return a slab to the pool.
 static void pool_give(Slab *slab) {
     pool_stats.live_bytes -= slab->nbytes;
     pool_stats.live_slabs -= 1;
@@ -120,19 +124,19 @@ static void pool_give(Slab *slab) {
 }
 
 #define SMALL_PAGE 4096
-#define MOST_PIECES 32
+#define MAX_PIECES 32
 
-// Memory of the pool: a slab, or a piece of one.
+// An allocation of the pool: a slab, or a piece of one.
 typedef struct {
     Slab *slab;
     char *data;
     int number;
 } Piece;
 
-static Slab *pool_room[2][MOST_PIECES + 1];    // slabs with room, by their size and their pieces
+static Slab *pool_partial[2][MAX_PIECES + 1];    // slabs with free pieces, by size and number of pieces
 
 static void pool_enlist(Slab *slab) {
-    Slab **first = &pool_room[slab->nbytes > HUGE_PAGE][slab->pieces];
+    Slab **first = &pool_partial[slab->nbytes > HUGE_PAGE][slab->pieces];
     slab->older = NULL;
     slab->newer = *first;
     if (*first) (*first)->older = slab;
@@ -140,7 +144,7 @@ static void pool_enlist(Slab *slab) {
 }
 
 static void pool_delist(Slab *slab) {
-    Slab **first = &pool_room[slab->nbytes > HUGE_PAGE][slab->pieces];
+    Slab **first = &pool_partial[slab->nbytes > HUGE_PAGE][slab->pieces];
     *(slab->older ? &slab->older->newer : first) = slab->newer;
     if (slab->newer) slab->newer->older = slab->older;
 }
@@ -149,37 +153,38 @@ static int64_t piece_nbytes(const Slab *slab) {
     return slab->nbytes / slab->pieces / SMALL_PAGE * SMALL_PAGE;
 }
 
-// Memory of at least `nbytes`; its slab is NULL where memory is short. Pieces have 2 MB, or above 1
-// MB each 8 MB, in common.
+// Allocate at least `nbytes`; the slab is NULL if memory is short. Pieces up to 1 MB share slabs of 2 MB,
+// larger ones slabs of 8 MB.
 static Piece pool_take_piece(int64_t nbytes) {
-    int64_t whole = nbytes > HUGE_PAGE / 2 ? 4 * HUGE_PAGE : HUGE_PAGE;
+    int64_t slab_nbytes = nbytes > HUGE_PAGE / 2 ? 4 * HUGE_PAGE : HUGE_PAGE;
     int64_t pages = nbytes / SMALL_PAGE + (nbytes % SMALL_PAGE != 0);
-    int64_t pieces = pages ? whole / SMALL_PAGE / pages : MOST_PIECES;
-    if (pieces > MOST_PIECES) pieces = MOST_PIECES;
+    int64_t pieces = pages ? slab_nbytes / SMALL_PAGE / pages : MAX_PIECES;
+    if (pieces > MAX_PIECES) pieces = MAX_PIECES;
     if (pieces < 2) {
         Slab *slab = pool_take(nbytes);
         return (Piece){slab, slab ? slab->data : NULL, 0};
     }
-    Slab *slab = pool_room[whole > HUGE_PAGE][pieces];
+    Slab *slab = pool_partial[slab_nbytes > HUGE_PAGE][pieces];
     if (!slab) {
-        slab = pool_take(whole);
+        slab = pool_take(slab_nbytes);
         if (!slab) return (Piece){NULL, NULL, 0};
         slab->pieces = (int)pieces;
-        slab->room = (uint32_t)(((uint64_t)1 << pieces) - 1);
+        slab->free_pieces = (uint32_t)(((uint64_t)1 << pieces) - 1);
         pool_enlist(slab);
     }
-    int number = __builtin_ctz(slab->room);
-    slab->room &= slab->room - 1;
-    if (!slab->room) pool_delist(slab);
+    int number = __builtin_ctz(slab->free_pieces);
+    slab->free_pieces &= slab->free_pieces - 1;
+    if (!slab->free_pieces) pool_delist(slab);
     return (Piece){slab, slab->data + number * piece_nbytes(slab), number};
 }
 
+// Return an allocation to the pool.
 static void pool_give_piece(Piece piece) {
     Slab *slab = piece.slab;
     if (slab->pieces) {
-        if (!slab->room) pool_enlist(slab);
-        slab->room |= (uint32_t)1 << piece.number;
-        if (slab->room != (uint32_t)(((uint64_t)1 << slab->pieces) - 1)) return;
+        if (!slab->free_pieces) pool_enlist(slab);
+        slab->free_pieces |= (uint32_t)1 << piece.number;
+        if (slab->free_pieces != (uint32_t)(((uint64_t)1 << slab->pieces) - 1)) return;
         pool_delist(slab);
         slab->pieces = 0;
     }

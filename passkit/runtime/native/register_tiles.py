@@ -1,7 +1,7 @@
-"""Direct convolutions by register tiles: how their work is cut, and how the filter is packed.
+"""Direct convolutions by register tiles: how their work is tiled, and the size of their buffers.
 
-`convolution/direct.h` has the kernel. It reads images as they are, channels last, so that no layout
-is converted between layers, and computes an epilogue on each range of results while that is in the
+``convolution/direct.h`` has the kernel. It reads images channels last, as they are, so that layers
+need no layout conversion, and runs an epilogue on each range of results while that range is in the
 second-level cache.
 """
 
@@ -14,29 +14,37 @@ from typing import NamedTuple
 from passkit.runtime.native.onednn import Geometry
 
 RANGE_RESULTS = 96
-"""Results of a tile of work, about: with a block of terms they stay in the second-level cache."""
+"""Results of a work tile, about: with a block of terms they fit in the second-level cache."""
 BLOCK_TERMS = 288
-"""Terms of a block, about: so many weights of a panel take half of the first-level cache."""
-FEW_TILES = 8
-"""Tiles of work below which the filters are shared out, too."""
-TILE_PRODUCTS = 1 << 16
-"""Multiplications of a tile of work, at least, where the filters are shared out."""
-FEW_CHANNELS, MOST_TAPS = 8, 64
-"""As in direct.h: with fewer channels, or more taps, windows are copied first."""
-PLACE_NBYTES, RUN_NBYTES = 16, 12
+"""Terms of a block, about: this many weights of a panel take half of the first-level cache."""
+MIN_TILES = 8
+"""With fewer work tiles than this, the filters are divided among tiles, too."""
+MIN_TILE_PRODUCTS = 1 << 16
+"""The least multiplications of a work tile where the filters are divided."""
+FEW_CHANNELS = 8
+"""With fewer channels per group, and several taps, windows are copied (im2col) first.
+
+`convolution_unit.constants_text` passes this number and `MAX_TAPS` to the kernel.
+"""
+MAX_TAPS = 64
+"""With more taps windows are copied first: the kernel has one bit per tap for padding."""
+WINDOW_NBYTES = 16
+"""The size of a ``WindowStart`` in direct.h."""
+RUN_NBYTES = 12
+"""The size of a ``TileRun`` in direct.h."""
 
 
-class Cut(NamedTuple):
-    """How the work of a convolution is cut.
+class RegisterTiling(NamedTuple):
+    """How the work of a direct convolution is divided.
 
     Attributes:
         panels: panels of filters, over all groups.
-        tile_panels: panels of a tile of work.
-        range_results: results of a tile of work.
-        depth: terms of a block.
-        tiles: tiles of work, over all images.
-        packed_nbytes: bytes of the packed filter.
-        scratch_nbytes: bytes of scratch memory of a thread.
+        tile_panels: panels of a work tile.
+        range_results: results of a work tile.
+        depth: terms of a block of the reduction.
+        tiles: work tiles, over all images.
+        packed_nbytes: the size of the packed filter in bytes.
+        scratch_nbytes: scratch memory of a thread in bytes.
     """
 
     panels: int
@@ -49,49 +57,61 @@ class Cut(NamedTuple):
 
 
 @lru_cache(maxsize=512)
-def cut(c: Geometry, panel: int) -> Cut:
-    """Cut a convolution of float32, whose panels have so many filters, by its shape only."""
-    own, each = c.channels // c.groups, c.filters // c.groups
+def register_tiling(c: Geometry, panel: int) -> RegisterTiling:
+    """Tile a float32 convolution whose panels have ``panel`` filters.
+
+    The tiling depends on the shape only, and so do the bits of the result.
+    """
+    group_channels, group_filters = c.channels // c.groups, c.filters // c.groups
     taps, results = prod(c.window), prod(c.result)
-    length = taps * own
-    panels = c.groups * -(-each // panel)
+    length = taps * group_channels
+    panels = c.groups * -(-group_filters // panel)
     range_results = -(-results // max(1, round(results / RANGE_RESULTS)))
     ranges = -(-results // range_results) * c.batch
     products = range_results * length * c.filters
-    parts = max(1, min(panels, -(-FEW_TILES // ranges), products // TILE_PRODUCTS))
-    tile_panels = _even_panels(panels, parts, ranges)
-    gathered = (own < FEW_CHANNELS and taps > 1) or taps > MOST_TAPS
-    return Cut(
+    parts = max(1, min(panels, -(-MIN_TILES // ranges), products // MIN_TILE_PRODUCTS))
+    tile_panels = _balanced_panels(panels, parts, ranges)
+    copies_windows = (group_channels < FEW_CHANNELS and taps > 1) or taps > MAX_TAPS
+    return RegisterTiling(
         panels=panels,
         tile_panels=tile_panels,
         range_results=range_results,
         depth=-(-length // max(1, round(length / BLOCK_TERMS))),
         tiles=ranges * -(-panels // tile_panels),
         packed_nbytes=4 * panels * panel * length,
-        scratch_nbytes=_scratch_nbytes(own, taps, range_results, length if gathered else 0),
+        scratch_nbytes=_scratch_nbytes(
+            group_channels, taps, range_results, length if copies_windows else 0
+        ),
     )
 
 
-def _even_panels(panels: int, parts: int, ranges: int) -> int:
-    """Panels of a tile of work for about so many parts, which 2, 4 and 8 threads share alike."""
+def _balanced_panels(panels: int, parts: int, ranges: int) -> int:
+    """Return the panels per work tile for about ``parts`` tiles of each range.
+
+    Chosen so that 2, 4 and 8 threads get nearly equal numbers of tiles.
+    """
     if parts == 1:
         return panels
 
-    def idle(tile_panels: int) -> float:
+    def imbalance(tile_panels: int) -> float:
         tiles = -(-panels // tile_panels) * ranges
         return sum(-(-tiles // n) * n / tiles for n in (2, 4, 8)) + tile_panels / (8 * panels)
 
     usual = -(-panels // parts)
-    return min(range(max(1, usual // 2), usual + 1), key=idle)
+    return min(range(max(1, usual // 2), usual + 1), key=imbalance)
 
 
-def _scratch_nbytes(own: int, taps: int, results: int, gathered_terms: int) -> int:
-    """Zeros, offsets of taps, places, runs, and copied windows; each begins at a vector."""
-    parts = (
-        4 * own,
+def _scratch_nbytes(group_channels: int, taps: int, results: int, window_terms: int) -> int:
+    """Return the scratch size of a thread, as ``direct`` in direct.h lays it out.
+
+    It holds a pixel of zeros, offsets of taps, window starts, tile runs, and copied windows of
+    ``window_terms`` elements each; every array begins at a cache line.
+    """
+    arrays = (
+        4 * group_channels,
         8 * taps,
-        PLACE_NBYTES * results,
+        WINDOW_NBYTES * results,
         RUN_NBYTES * (results + 1),
-        4 * gathered_terms * results,
+        4 * window_terms * results,
     )
-    return sum(-(-nbytes // 64) * 64 for nbytes in parts)
+    return sum(-(-nbytes // 64) * 64 for nbytes in arrays)

@@ -1,10 +1,10 @@
-// One run: inputs made plain, the Bound for their shapes, results, arena, and the steps.
+// One run of a program: plain inputs, the Bound for their shapes, results, arena, and the steps.
 #pragma once
 
-#define POOLED ((int64_t)1 << 20)        // arenas of this size come from the pool,
-#define POOLED_RESULT ((int64_t)1 << 16) // and results of this size
-#define MOST_BOUNDS 64
-#define FEW 24                           // arrays and pointers of small programs live on the stack
+#define POOLED ((int64_t)1 << 20)        // arenas of at least this size come from the pool
+#define POOLED_RESULT ((int64_t)1 << 16) // results of at least this size come from the pool
+#define MAX_BOUNDS 64
+#define STACK_ITEMS 24                   // programs of up to this many arrays need no heap memory
 
 typedef struct {
     PyObject *name;
@@ -24,7 +24,8 @@ typedef struct {
 static PyTypeObject *Program_type;
 static PyObject *out_name, *acquire_name, *release_name;
 
-// Subclasses such as masked arrays are left to `repair`, which knows what they mean.
+// Return whether a value is an array of the input's type and rank. Subclasses such as masked arrays do
+// not: `repair` converts them.
 static bool fits(const Input *input, PyObject *value) {
     if (!PyArray_CheckExact(value)) return false;
     PyArrayObject *array = (PyArrayObject *)value;
@@ -33,6 +34,7 @@ static bool fits(const Input *input, PyObject *value) {
             PyArray_EquivTypenums(PyArray_TYPE(array), input->typenum));
 }
 
+// Return whether an array is C-contiguous, aligned, and in native byte order.
 static bool is_plain(PyArrayObject *array) {
     const int wanted = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED;
     return (PyArray_FLAGS(array) & wanted) == wanted && PyArray_ISNOTSWAPPED(array);
@@ -44,19 +46,21 @@ COLD static PyArrayObject *plain_copy(Program *p, int typenum, PyArrayObject *ar
                                               NPY_ARRAY_CARRAY_RO | NPY_ARRAY_NOTSWAPPED);
 }
 
+// Return whether a Bound is for the shapes of these arrays.
 static bool bound_serves(const Program *p, const Bound *b, PyArrayObject *const *arrays) {
     const npy_intp *dims = b->dims;
     for (int i = 0; i < p->num_inputs; i++) {
-        const npy_intp *found = PyArray_DIMS(arrays[i]);
+        const npy_intp *array_dims = PyArray_DIMS(arrays[i]);
         int ndim = p->inputs[i].ndim;
         for (int d = 0; d < ndim; d++)
-            if (found[d] != dims[d]) return false;
+            if (array_dims[d] != dims[d]) return false;
         dims += ndim;
     }
     return true;
 }
 
-static Bound *known_bound(Program *p, PyArrayObject *const *arrays) {
+// Return a new reference to the cached Bound for these arrays, and move it to the front; NULL if none.
+static Bound *find_bound(Program *p, PyArrayObject *const *arrays) {
     for (int i = 0; i < p->num_bounds; i++) {
         Bound *b = p->bounds[i];
         if (!bound_serves(p, b, arrays)) continue;
@@ -70,6 +74,7 @@ static Bound *known_bound(Program *p, PyArrayObject *const *arrays) {
     return NULL;
 }
 
+// Call `bind` for the shapes of these arrays, and cache its result; NULL with an error.
 COLD static Bound *make_bound(Program *p, PyArrayObject *const *arrays) {
     PyObject *shapes = PyTuple_New(p->num_inputs);
     for (int i = 0; shapes && i < p->num_inputs; i++) {
@@ -78,25 +83,25 @@ COLD static Bound *make_bound(Program *p, PyArrayObject *const *arrays) {
         else PyTuple_SET_ITEM(shapes, i, shape);
     }
     if (!shapes) return NULL;
-    PyObject *made = PyObject_CallOneArg(p->bind, shapes);
+    PyObject *object = PyObject_CallOneArg(p->bind, shapes);
     Py_DECREF(shapes);
-    if (!made) return NULL;
-    Bound *b = (Bound *)made;
-    bool right = Py_IS_TYPE(made, Bound_type) && b->num_inputs == p->num_inputs &&
+    if (!object) return NULL;
+    Bound *b = (Bound *)object;
+    bool valid = Py_IS_TYPE(object, Bound_type) && b->num_inputs == p->num_inputs &&
                  b->num_outputs == p->num_outputs;
-    for (int i = 0; right && i < p->num_inputs; i++) right = b->ranks[i] == p->inputs[i].ndim;
-    if (!right || !bound_serves(p, b, arrays)) {
-        PyErr_Format(PyExc_TypeError, "bind must return a Bound for the shapes it was given, with "
-                     "%d outputs, got %R", p->num_outputs, made);
-        Py_DECREF(made);
+    for (int i = 0; valid && i < p->num_inputs; i++) valid = b->ranks[i] == p->inputs[i].ndim;
+    if (!valid || !bound_serves(p, b, arrays)) {
+        PyErr_Format(PyExc_TypeError, "bind must return a Bound for the shapes of its argument, with "
+                     "%d outputs, got %R", p->num_outputs, object);
+        Py_DECREF(object);
         return NULL;
     }
-    Bound *other = known_bound(p, arrays);       // another thread may have been here meanwhile
+    Bound *other = find_bound(p, arrays);       // another thread may have bound the same shapes
     if (other) {
-        Py_DECREF(made);
+        Py_DECREF(object);
         return other;
     }
-    Bound *last = p->num_bounds == MOST_BOUNDS ? p->bounds[--p->num_bounds] : NULL;
+    Bound *last = p->num_bounds == MAX_BOUNDS ? p->bounds[--p->num_bounds] : NULL;
     memmove(p->bounds + 1, p->bounds, sizeof(Bound *) * (size_t)p->num_bounds);
     p->bounds[0] = b;
     p->num_bounds += 1;
@@ -120,6 +125,7 @@ typedef struct {
     PyObject *arena_owner;
 } Run;
 
+// Run the native steps of a segment, parallel ones on the team if it is free.
 static void run_steps(Run *run, const Segment *segment) {
     Bound *b = run->bound;
     for (int s = segment->first; s < segment->last; s++) {
@@ -136,6 +142,7 @@ static void run_steps(Run *run, const Segment *segment) {
     }
 }
 
+// Run the native steps of a segment; long ones without the GIL.
 static void run_native(Run *run, const Segment *segment) {
     if (segment->first == segment->last) return;
     run->program->native_calls += 1;
@@ -148,6 +155,7 @@ static void run_native(Run *run, const Segment *segment) {
     PyEval_RestoreThread(state);
 }
 
+// Return an array over memory of the run, for a step in Python.
 COLD static PyObject *view_of(Run *run, const View *view, bool writeable) {
     PyObject *base = view->keepalive;
     int64_t num_inputs = run->bound->num_inputs, num_outputs = run->bound->num_outputs;
@@ -171,24 +179,24 @@ COLD static PyObject *view_of(Run *run, const View *view, bool writeable) {
 
 COLD static bool run_python(Run *run, const PythonStep *step) {
     PyObject *ins = PyList_New(step->num_in), *outs = PyList_New(step->num_out), *answer = NULL;
-    bool good = ins && outs;
-    for (int i = 0; good && i < step->num_in + step->num_out; i++) {
+    bool ok = ins && outs;
+    for (int i = 0; ok && i < step->num_in + step->num_out; i++) {
         PyObject *array = view_of(run, &step->views[i], i >= step->num_in);
-        good = array != NULL;
-        if (good && i < step->num_in) PyList_SET_ITEM(ins, i, array);
-        else if (good) PyList_SET_ITEM(outs, i - step->num_in, array);
+        ok = array != NULL;
+        if (ok && i < step->num_in) PyList_SET_ITEM(ins, i, array);
+        else if (ok) PyList_SET_ITEM(outs, i - step->num_in, array);
     }
-    if (good) answer = PyObject_CallFunctionObjArgs(step->callable, ins, outs, NULL);
+    if (ok) answer = PyObject_CallFunctionObjArgs(step->callable, ins, outs, NULL);
     Py_XDECREF(ins);
     Py_XDECREF(outs);
     Py_XDECREF(answer);
     return answer != NULL;
 }
 
-// All segments with their memory: pointers resolved, arena and scratch at hand.
-static bool run_segments(Run *run, ThreadMemory *mine) {
+// Run all segments, whose memory is allocated; false with an error.
+static bool run_segments(Run *run, ThreadMemory *memory) {
     Bound *b = run->bound;
-    if (b->scratch_nbytes && !(run->scratch = scratch_atleast(&mine->scratch, b->scratch_nbytes))) {
+    if (b->scratch_nbytes && !(run->scratch = scratch_atleast(&memory->scratch, b->scratch_nbytes))) {
         PyErr_NoMemory();
         return false;
     }
@@ -199,39 +207,40 @@ static bool run_segments(Run *run, ThreadMemory *mine) {
         run_native(run, segment);
         if (!segment->python) continue;
         if (!run_python(run, segment->python)) return false;
-        if (b->scratch_nbytes) run->scratch = mine->scratch.data;     // a nested run may grow it
+        if (b->scratch_nbytes) run->scratch = memory->scratch.data;     // a nested run may have grown it
     }
     run->program->launches += b->num_launches;
     return true;
 }
 
+// Allocate the arena, from this thread's memory if it is small, and run all segments.
 static bool run_with_arena(Run *run) {
     Bound *b = run->bound;
-    ThreadMemory *mine = thread_memory();
-    if (!mine) {
+    ThreadMemory *memory = thread_memory();
+    if (!memory) {
         PyErr_NoMemory();
         return false;
     }
     char **arena = &run->slots[b->num_inputs + b->num_outputs];
-    if (!b->arena_nbytes) return run_segments(run, mine);
-    if (b->has_python || b->arena_nbytes >= POOLED || mine->arena.busy) {
+    if (!b->arena_nbytes) return run_segments(run, memory);
+    if (b->has_python || b->arena_nbytes >= POOLED || memory->arena.busy) {
         Owner *owner = owner_new(b->arena_nbytes);
         if (!owner) return false;
         *arena = owner->piece.data;
         run->arena_owner = (PyObject *)owner;
-        bool good = run_segments(run, mine);
+        bool ok = run_segments(run, memory);
         Py_DECREF(owner);
-        return good;
+        return ok;
     }
-    *arena = (char *)scratch_atleast(&mine->arena, b->arena_nbytes);
+    *arena = (char *)scratch_atleast(&memory->arena, b->arena_nbytes);
     if (!*arena) {
         PyErr_NoMemory();
         return false;
     }
-    mine->arena.busy = true;
-    bool good = run_segments(run, mine);
-    mine->arena.busy = false;
-    return good;
+    memory->arena.busy = true;
+    bool ok = run_segments(run, memory);
+    memory->arena.busy = false;
+    return ok;
 }
 
 static PyObject *new_result(const Output *out) {
@@ -259,12 +268,12 @@ static bool overlap(const char *a, int64_t a_nbytes, const char *b, int64_t b_nb
     return a_nbytes && b_nbytes && a < b + b_nbytes && b < a + a_nbytes;
 }
 
-// Whether a caller's array can take result k: it is like the result, and no input or earlier
-// result shares its memory.
-static bool takes_result(const Run *run, int k, PyObject *given) {
+// Return whether a caller's array can take result k: it has the same type and shape, and shares no
+// memory with inputs and earlier results.
+static bool takes_result(const Run *run, int k, PyObject *object) {
     const Output *out = &run->bound->outputs[k];
-    PyArrayObject *array = (PyArrayObject *)given;
-    if (!PyArray_Check(given) || PyArray_NDIM(array) != out->ndim || !is_plain(array) ||
+    PyArrayObject *array = (PyArrayObject *)object;
+    if (!PyArray_Check(object) || PyArray_NDIM(array) != out->ndim || !is_plain(array) ||
         !PyArray_ISWRITEABLE(array) || !PyArray_EquivTypenums(PyArray_TYPE(array), out->typenum))
         return false;
     for (int d = 0; d < out->ndim; d++)
@@ -280,6 +289,7 @@ static bool takes_result(const Run *run, int k, PyObject *given) {
     return true;
 }
 
+// Raise an error for out[k], or for out itself if k is -1.
 COLD static void refuse_out(const Run *run, PyObject *out, int k) {
     PyObject *outputs = PyList_New(0), *inputs = PyList_New(0);
     for (int i = 0; outputs && i < run->bound->num_outputs; i++) {
@@ -302,16 +312,17 @@ COLD static void refuse_out(const Run *run, PyObject *out, int k) {
         PyErr_Format(PyExc_ValueError, "out[%d] cannot take the result: %R", k, out);
 }
 
+// Allocate the results, or take them from `out`; false with an error.
 static bool make_results(Run *run, PyObject *out) {
     Bound *b = run->bound;
-    bool given = out && out != Py_None;
-    if (given && (!(PyList_Check(out) || PyTuple_Check(out)) ||
+    bool has_out = out && out != Py_None;
+    if (has_out && (!(PyList_Check(out) || PyTuple_Check(out)) ||
                   PySequence_Fast_GET_SIZE(out) != b->num_outputs)) {
         refuse_out(run, out, -1);
         return false;
     }
     for (int k = 0; k < b->num_outputs; k++) {
-        PyObject *result = given ? PySequence_Fast_GET_ITEM(out, k) : Py_None;
+        PyObject *result = has_out ? PySequence_Fast_GET_ITEM(out, k) : Py_None;
         if (result != Py_None) {
             if (!takes_result(run, k, result)) {
                 refuse_out(run, out, k);
@@ -329,26 +340,26 @@ static bool make_results(Run *run, PyObject *out) {
 }
 
 static PyObject *run_bound(Program *p, Bound *b, PyArrayObject *const *arrays, PyObject *out) {
-    char *few_slots[FEW + 2];
-    void *few_ptrs[2 * FEW];
+    char *stack_slots[STACK_ITEMS + 2];
+    void *stack_ptrs[2 * STACK_ITEMS];
     int num_slots = p->num_inputs + p->num_outputs + 2;
-    char **slots = num_slots <= FEW + 2 ? few_slots : ZEROED(char *, num_slots);
-    void **ptrs = b->num_refs <= 2 * FEW ? few_ptrs : ZEROED(void *, b->num_refs);
+    char **slots = num_slots <= STACK_ITEMS + 2 ? stack_slots : ZEROED(char *, num_slots);
+    void **ptrs = b->num_refs <= 2 * STACK_ITEMS ? stack_ptrs : ZEROED(void *, b->num_refs);
     Run run = {p, b, arrays, PyList_New(b->num_outputs), slots, ptrs, NULL, NULL};
-    bool good = run.results && slots && ptrs;
-    if (good) {
+    bool ok = run.results && slots && ptrs;
+    if (ok) {
         for (int i = 0; i < p->num_inputs; i++) slots[i] = PyArray_BYTES(arrays[i]);
         slots[num_slots - 2] = slots[num_slots - 1] = NULL;
-        good = make_results(&run, out) && run_with_arena(&run);
+        ok = make_results(&run, out) && run_with_arena(&run);
     }
-    if (!good) Py_CLEAR(run.results);
-    if (slots != few_slots) PyMem_Free(slots);
-    if (ptrs != few_ptrs) PyMem_Free(ptrs);
+    if (!ok) Py_CLEAR(run.results);
+    if (slots != stack_slots) PyMem_Free(slots);
+    if (ptrs != stack_ptrs) PyMem_Free(ptrs);
     return run.results;
 }
 
-// Run on arrays of the right type and rank, whose references are stolen and replaced by copies
-// where memory is not plain.
+// Run on arrays of the right type and rank. Those that are not plain are replaced by copies in
+// `arrays`, whose references the caller owns.
 static PyObject *run_arrays(Program *p, PyArrayObject **arrays, PyObject *out) {
     for (int i = 0; i < p->num_inputs; i++) {
         if (is_plain(arrays[i])) continue;
@@ -357,7 +368,7 @@ static PyObject *run_arrays(Program *p, PyArrayObject **arrays, PyObject *out) {
         Py_DECREF(arrays[i]);
         arrays[i] = copy;
     }
-    Bound *b = known_bound(p, arrays);
+    Bound *b = find_bound(p, arrays);
     if (!b && !(b = make_bound(p, arrays))) return NULL;
     if (!p->lock) {
         PyObject *results = run_bound(p, b, arrays, out);
@@ -379,12 +390,12 @@ static PyObject *run_arrays(Program *p, PyArrayObject **arrays, PyObject *out) {
     return results;
 }
 
-// Run on values in the order of the inputs; Py_NotImplemented where one does not fit its input->
+// Run on values in the order of the inputs; Py_NotImplemented if one does not match its input.
 static PyObject *run_values(Program *p, PyObject *const *values, PyObject *out) {
     for (int i = 0; i < p->num_inputs; i++)
         if (!fits(&p->inputs[i], values[i])) Py_RETURN_NOTIMPLEMENTED;
-    PyArrayObject *few[FEW];
-    PyArrayObject **arrays = p->num_inputs <= FEW ? few : ZEROED(PyArrayObject *, p->num_inputs);
+    PyArrayObject *stack_arrays[STACK_ITEMS];
+    PyArrayObject **arrays = p->num_inputs <= STACK_ITEMS ? stack_arrays : ZEROED(PyArrayObject *, p->num_inputs);
     if (!arrays) return NULL;
     for (int i = 0; i < p->num_inputs; i++) {
         arrays[i] = (PyArrayObject *)values[i];
@@ -392,6 +403,6 @@ static PyObject *run_values(Program *p, PyObject *const *values, PyObject *out) 
     }
     PyObject *results = run_arrays(p, arrays, out);
     for (int i = 0; i < p->num_inputs; i++) Py_DECREF(arrays[i]);
-    if (arrays != few) PyMem_Free(arrays);
+    if (arrays != stack_arrays) PyMem_Free(arrays);
     return results;
 }

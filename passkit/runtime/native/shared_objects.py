@@ -1,4 +1,4 @@
-"""Shared objects that are loaded, and unloaded when nothing refers to their functions any more."""
+"""Loaded shared objects, which are unloaded when nothing refers to their functions any more."""
 
 from __future__ import annotations
 
@@ -9,44 +9,51 @@ from weakref import WeakValueDictionary
 
 from passkit.runtime.native import launcher
 
-KEPT = 64
-"""Shared objects that stay loaded although no program uses them: graphs are compiled again soon."""
+MAX_UNUSED = 64
+"""Shared objects that stay loaded although no program uses them: many graphs are compiled again."""
 
 
 class SharedObject:
-    """A loaded shared object. It is unloaded when neither it nor an `Address` in it is held.
+    """A loaded shared object, unloaded when there is no reference to it or an `Address` in it.
 
-    The launcher's handle unloads it when it is deallocated, so that finalizers in the same cycle
-    of garbage can still run programs. ``symbols`` are the names of the functions of its kernels,
-    by the kernels' digests.
+    The launcher's handle unloads it when the handle is deallocated, so that finalizers in the same
+    cycle of garbage can still run programs.
+
+    Args:
+        path: the file to load.
+        name: the path that identifies it; by default ``path``, which may be temporary.
+
+    Attributes:
+        path: the path that identifies it.
+        symbols: the names of the functions of its kernels, by the kernels' digests.
+
+    Raises:
+        OSError: The file cannot be loaded.
     """
 
     __slots__ = ("__weakref__", "_handle", "path", "symbols")
 
     def __init__(self, path: str, name: str | None = None) -> None:
-        """Load the file ``path``. ``name`` is where it lies afterwards, if ``path`` is temporary.
-
-        Raises: OSError when it cannot be loaded.
-        """
         self.path = name or path
         self.symbols: dict[str, str] = {}
         self._handle = launcher.open_library(path)
 
     def address(self, symbol: str) -> Address:
-        """The address of a function.
+        """Return the address of a function.
 
-        Raises: LookupError when there is no function of that name.
+        Raises:
+            LookupError: There is no function of that name.
         """
         return Address(launcher.find_symbol(self._handle, symbol), self)
 
 
 class Address(int):
-    """The address of a function. It keeps the function's shared object loaded."""
+    """The address of a function; a reference to it keeps the shared object loaded."""
 
     shared_object: SharedObject
 
     def __new__(cls, number: int, shared_object: SharedObject) -> Address:
-        """An address in a shared object."""
+        """Create the address ``number`` in a shared object."""
         address = super().__new__(cls, number)
         address.shared_object = shared_object
         return address
@@ -59,10 +66,10 @@ class Address(int):
 
 
 class LoadedKernels:
-    """Kernels that are loaded in this process, by digest. Callers take turns by a lock.
+    """The kernels that are loaded in this process, by digest. Callers hold a lock.
 
-    The `KEPT` shared objects that were used last stay loaded. Others are unloaded when the last
-    program with a kernel of theirs is gone.
+    The `MAX_UNUSED` most recently used shared objects stay loaded. Others are unloaded when the
+    last program with one of their kernels is deallocated.
     """
 
     def __init__(self) -> None:
@@ -72,18 +79,18 @@ class LoadedKernels:
         self._survivors = 0
 
     def collect_garbage(self) -> None:
-        """Collect garbage once the number of shared objects has doubled since the last time.
+        """Collect garbage if the number of shared objects has doubled since the last collection.
 
-        Programs are in cycles of references, and Python's collector, which counts objects, does
-        not know how much machine code a few of them keep loaded. Callers do not hold the lock:
+        Programs are in reference cycles, and Python's collector, which counts objects, does not
+        account for the machine code that they keep loaded. Callers must not hold the lock:
         finalizers may compile.
         """
-        if len(self._by_path) >= 2 * max(KEPT, self._survivors) and gc.isenabled():
+        if len(self._by_path) >= 2 * max(MAX_UNUSED, self._survivors) and gc.isenabled():
             gc.collect()
             self._survivors = len(self._by_path)
 
     def find(self, digest: str) -> Address | None:
-        """The address of a kernel, if it is loaded."""
+        """Return the address of a kernel, None if it is not loaded."""
         shared_object = self._by_digest.get(digest)
         if shared_object is None:
             return None
@@ -91,13 +98,14 @@ class LoadedKernels:
         return shared_object.address(shared_object.symbols[digest])
 
     def opened(self, path: str) -> SharedObject | None:
-        """The shared object that was loaded from a file, if it is still loaded."""
+        """Return the shared object of a path, None if it is not loaded."""
         return self._by_path.get(path)
 
     def add(self, digest: str, symbol: str, shared_object: SharedObject) -> Address:
-        """Enter a kernel, and return its address.
+        """Register a kernel and return its address.
 
-        Raises: LookupError when the shared object has no function of that name.
+        Raises:
+            LookupError: The shared object has no function of that name.
         """
         address = shared_object.address(symbol)
         shared_object.symbols[digest] = symbol
@@ -108,16 +116,16 @@ class LoadedKernels:
     def _use(self, shared_object: SharedObject) -> None:
         self._recent[shared_object] = None
         self._recent.move_to_end(shared_object)
-        if len(self._recent) > KEPT:
+        if len(self._recent) > MAX_UNUSED:
             self._recent.popitem(last=False)
 
-    def home(self, digest: str) -> str | None:
-        """The path of the shared object that holds a kernel, if it is loaded."""
+    def path_of(self, digest: str) -> str | None:
+        """Return the path of the shared object of a kernel, None if it is not loaded."""
         shared_object = self._by_digest.get(digest)
         return None if shared_object is None else shared_object.path
 
     def clear(self) -> None:
-        """Forget all kernels; those in use stay loaded for the programs that use them."""
+        """Remove all kernels; those in use stay loaded for the programs that use them."""
         self._by_digest.clear()
         self._by_path.clear()
         self._recent.clear()

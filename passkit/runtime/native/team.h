@@ -1,9 +1,9 @@
-// A team of threads that walks the steps of a program together.
+// A team of threads that runs the steps of a program together.
 //
-// One region serves a whole run of steps. Each step is cut into shares; a thread first takes its
-// own shares (so that its cache keeps them from call to call), then those nobody has begun: a
-// worker that sleeps, or that the system has put aside, holds nobody up. A step is over when all
-// its shares are done, which is the barrier before the next step.
+// A region is a sequence of steps. Each step is divided into shares. A thread first claims its own shares,
+// the same in every call, so that its cache keeps their data; then any that no thread has begun, so that a
+// worker that sleeps or is preempted delays no other. A step ends when all its shares are done, which is
+// the barrier before the next step.
 #pragma once
 #include <limits.h>
 #include <linux/futex.h>
@@ -29,20 +29,20 @@ typedef struct {                 // one launch; its pointers are ptrs[first_ptr.
     bool parallel;
 } Step;
 
-#define MOST_THREADS 64
+#define MAX_THREADS 64
 #define SHARES_PER_THREAD 4
 #define SPIN_NS 80000
 #define CLOSED ((uint64_t)1 << 31)
 
-// Memory of one thread for the scratch of kernels: grows, page-aligned, freed with the thread.
+// Scratch memory of one thread, page-aligned; it grows, and is freed with the thread.
 typedef struct {
     unsigned char *data;
     int64_t nbytes;
     bool busy;                        // in use as the arena of a run further up this thread's stack
 } Scratch;
 
-typedef struct {                 // one step of the region in progress, on a cache line of its own
-    uint64_t claimed;            // a bit for each share that a thread has begun
+typedef struct {                 // the progress of one step of the current region, on its own cache line
+    uint64_t claimed;            // a bit for each share that a thread has claimed
     int32_t shares, done;
     char rest[48];
 } Sync;
@@ -68,8 +68,8 @@ struct Team {
     uint32_t sleepers;
     bool stop;
     int64_t spin_ns;
-    int size, spare_cpu;         // spare_cpu: the one no worker is bound to; -1 where none is bound
-    Worker *workers;             // workers[0] stands for the thread that calls
+    int size, spare_cpu;         // spare_cpu: the CPU of the caller; -1 if workers are not bound
+    Worker *workers;             // workers[0] is the calling thread
     Region region;
     Sync *sync;
     int capacity;
@@ -79,15 +79,15 @@ static Team *team_current;       // NULL until needed, and again after fork
 static int team_size = 1;
 static int team_busy;            // 1 while a thread uses or changes the team
 
-// Memory at a multiple of `alignment`, a power of two; its size is rounded up to one, as C demands.
+// Allocate memory at a multiple of `alignment`, a power of two. C requires the size to be one, too.
 static void *allocate_aligned(size_t alignment, size_t nbytes) {
     return aligned_alloc(alignment, (nbytes + alignment - 1) & ~(alignment - 1));
 }
 
-static unsigned char *scratch_atleast(Scratch *scratch, int64_t wanted) {
-    if (wanted <= scratch->nbytes) return scratch->data;
+static unsigned char *scratch_atleast(Scratch *scratch, int64_t nbytes) {
+    if (nbytes <= scratch->nbytes) return scratch->data;
     free(scratch->data);
-    int64_t rounded = (wanted + 4095) & ~(int64_t)4095;
+    int64_t rounded = (nbytes + 4095) & ~(int64_t)4095;
     scratch->data = (unsigned char *)allocate_aligned(4096, (size_t)rounded);
     scratch->nbytes = scratch->data ? rounded : 0;
     return scratch->data;
@@ -121,18 +121,18 @@ static inline void run_share(const Region *region, int s, int k, int shares,
         step->kernel(region->ptrs + step->first_ptr, step->sizes, begin, end, scratch);
 }
 
-// What threads did, while somebody asks for it: no entries, and nothing is noted.
+// The log of shares, for profiles; without entries nothing is logged.
 typedef struct {
     int64_t begin, end, first, last;     // nanoseconds, and tiles
     int thread;
 } Share;
 typedef struct {
     Share *entries;
-    int capacity, count;                 // the count goes on where there is no place left
+    int capacity, count;                 // count: may exceed the capacity
 } ShareLog;
 static ShareLog share_log;
 
-COLD static void run_noted_share(const Region *region, int s, int k, int shares,
+COLD static void run_logged_share(const Region *region, int s, int k, int shares,
                                  unsigned char *scratch, int index) {
     int64_t tiles = region->steps[s].tiles, begin = now_ns();
     run_share(region, s, k, shares, scratch);
@@ -142,9 +142,9 @@ COLD static void run_noted_share(const Region *region, int s, int k, int shares,
                                            tiles * (k + 1) / shares, index};
 }
 
-// Run what is left of the region. A step's own data is read only under a claimed share: its owner
-// may have finished the region otherwise.
-static void walk(Team *t, int index, unsigned char *scratch) {
+// Run the remaining shares of the region. A step's data is read only while a share is claimed: otherwise
+// the caller may have finished the region.
+static void run_region(Team *t, int index, unsigned char *scratch) {
     Region region = t->region;
     for (int s = 0; s < region.count; s++) {
         Sync *sync = &t->sync[s];
@@ -159,7 +159,7 @@ static void walk(Team *t, int index, unsigned char *scratch) {
             claimed = before | bit;
             if (before & bit) continue;
             if (__builtin_expect(share_log.entries != NULL, 0))
-                run_noted_share(&region, s, k, shares, scratch, index);
+                run_logged_share(&region, s, k, shares, scratch, index);
             else
                 run_share(&region, s, k, shares, scratch);
             __atomic_fetch_add(&sync->done, 1, __ATOMIC_RELEASE);
@@ -173,7 +173,7 @@ static void walk(Team *t, int index, unsigned char *scratch) {
     }
 }
 
-// Wait until the region number differs from `seen`: spin for a while, then sleep.
+// Wait until the region number differs from `seen`: spin for a time, then sleep. Return the gate.
 static uint64_t next_region(Team *t, uint32_t seen) {
     int64_t deadline = 0;
     for (int spins = 0;; spins++) {
@@ -191,6 +191,7 @@ static uint64_t next_region(Team *t, uint32_t seen) {
     }
 }
 
+// The main function of a worker.
 static void *work(void *argument) {
     Worker *self = (Worker *)argument;
     Team *t = self->team;
@@ -204,15 +205,14 @@ static void *work(void *argument) {
                                                  __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
         seen = (uint32_t)(gate >> 32);
         if (!inside) continue;
-        walk(t, self->index, self->scratch.data);
+        run_region(t, self->index, self->scratch.data);
         __atomic_fetch_sub(&t->gate, 1, __ATOMIC_RELEASE);
     }
     free(self->scratch.data);
     return NULL;
 }
 
-// Bind each worker to a CPU of its own, the caller's CPU left to the caller; none where threads
-// outnumber CPUs.
+// Choose a CPU for each worker, other than the caller's; none if there are more threads than CPUs.
 COLD static void choose_cpus(Team *t) {
     cpu_set_t allowed;
     t->spare_cpu = -1;
@@ -257,7 +257,7 @@ COLD static Team *team_create(int size) {
         w->team = t;
         w->index = i;
         if (pthread_create(&w->thread, NULL, work, w)) {
-            t->size = i;             // workers already started see the smaller size from now on
+            t->size = i;             // the workers that were started form a smaller team
             break;
         }
         if (t->spare_cpu >= 0) bind_worker(w, w->cpu);
@@ -276,8 +276,8 @@ COLD static void team_destroy(Team *t) {
     free(t);
 }
 
-// A waking worker must not find its CPU taken by the caller, who may have moved: swap the two.
-COLD static void make_way(Team *t) {
+// If the caller has moved to a worker's CPU, bind that worker to the CPU where the caller was.
+COLD static void yield_cpu(Team *t) {
     int here = t->spare_cpu < 0 ? -1 : sched_getcpu();
     if (here < 0 || here == t->spare_cpu) return;
     for (int i = 1; i < t->size; i++) {
@@ -288,9 +288,10 @@ COLD static void make_way(Team *t) {
     }
 }
 
+// Prepare the team for a region; false if a worker is still in the last one, or memory is short.
 static bool team_prepare(Team *t, const Region *region, int64_t scratch_nbytes) {
     for (int spins = 0; __atomic_load_n(&t->gate, __ATOMIC_ACQUIRE) & (CLOSED - 1); spins++) {
-        if (spins > 2000) return false;          // a straggler of the last region was put aside
+        if (spins > 2000) return false;          // a worker is preempted in the last region
         relax();
     }
     if (region->count > t->capacity) {
@@ -316,7 +317,7 @@ static bool team_prepare(Team *t, const Region *region, int64_t scratch_nbytes) 
     return true;
 }
 
-// Run the region on the whole team; false where the team is not to be had, and nothing was run.
+// Run a region on the team; false if the team is busy or cannot be created, and nothing was run.
 static bool team_run(const Region *region, int64_t scratch_nbytes, unsigned char *scratch) {
     if (team_size < 2 || __atomic_exchange_n(&team_busy, 1, __ATOMIC_ACQUIRE)) return false;
     if (!team_current) team_current = team_create(team_size);
@@ -326,17 +327,17 @@ static bool team_run(const Region *region, int64_t scratch_nbytes, unsigned char
         uint64_t epoch = (t->gate >> 32) + 1;
         __atomic_store_n(&t->gate, epoch << 32, __ATOMIC_SEQ_CST);
         if (__atomic_load_n(&t->sleepers, __ATOMIC_SEQ_CST)) {
-            make_way(t);
+            yield_cpu(t);
             futex(epoch_word(t), FUTEX_WAKE, INT_MAX);
         }
-        walk(t, 0, scratch);
+        run_region(t, 0, scratch);
         __atomic_fetch_or(&t->gate, CLOSED, __ATOMIC_ACQ_REL);
     }
     __atomic_store_n(&team_busy, 0, __ATOMIC_RELEASE);
     return ready;
 }
 
-// Change the number of threads; the team itself is made when it is first needed.
+// Change the number of threads; the team is created when it is first needed.
 COLD static void team_resize(int size) {
     while (__atomic_exchange_n(&team_busy, 1, __ATOMIC_ACQUIRE)) sched_yield();
     if (team_current && team_current->size != size) {
@@ -347,7 +348,7 @@ COLD static void team_resize(int size) {
     __atomic_store_n(&team_busy, 0, __ATOMIC_RELEASE);
 }
 
-// The child of a fork has no workers: it forgets the team and makes one when it needs it.
+// The child of a fork has no workers: it creates a new team when it needs one.
 COLD static void team_after_fork(void) {
     team_current = NULL;
     team_busy = 0;

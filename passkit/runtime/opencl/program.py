@@ -30,7 +30,7 @@ from passkit.runtime.opencl.device import (
     pool_of,
     pyopencl,
 )
-from passkit.runtime.program import Launch, Program
+from passkit.runtime.program import LaunchStep, RuntimeProgram
 from passkit.runtime.state import State
 from passkit.values.size import evaluate, known_or_zero
 
@@ -43,7 +43,7 @@ MIN_LOCAL_NBYTES = 16
 class OpenClBoundProgram(BoundProgram):
     """A program with a number for each size, on an OpenCL device."""
 
-    def launch(self, step: Launch) -> StepAction | None:
+    def launch(self, step: LaunchStep) -> StepAction | None:
         """Return what enqueues a kernel, or each of its phases that has tiles."""
         kernel, entry = step.kernel, step.entry
         tile_counts = [self.number(n) for n, _ in kernel.phases or ((kernel.grid, 0.0),)]
@@ -103,7 +103,9 @@ class OpenClBoundProgram(BoundProgram):
             ) from error
 
 
-def bind_program(program: Program, sizes: Mapping[str, int], state: State) -> OpenClBoundProgram:
+def bind_program(
+    program: RuntimeProgram, sizes: Mapping[str, int], state: State
+) -> OpenClBoundProgram:
     """Return a program bound to sizes. Raises: DeviceError."""
     return OpenClBoundProgram(program, program_data(program, state, device, pool_of), sizes)
 

@@ -148,8 +148,8 @@ ASSIGNS.control_ret["a"] = "a"
     [
         ([N], (UNTIL, GROWS), r"value 2 changes from float32\(x.0, 3\) to float32\(2\*x.0, 3\)"),
         ([N], (UNTIL, TURNS), "needs an array as its value 2, and it is a list of tensors"),
-        ([N], (UNTIL, FEWER), "has 3 values, and its body gives 1"),
-        ([const("n", 2)], (UNTIL, FEWER), "has 3 values, and its body gives 1"),
+        ([N], (UNTIL, FEWER), "has 3 values, and its body returns 1"),
+        ([const("n", 2)], (UNTIL, FEWER), "has 3 values, and its body returns 1"),
         ([N], (MORE, TWICE), "needs one result of its condition 'until', got 2"),
         ([const("n", 2)], (LISTED, TWICE), "as its condition, and '.*l' is a list of tensors"),
         (

@@ -1,4 +1,4 @@
-"""Kernels by hand: a few loops and statements, and a run of them on small arrays."""
+"""Hand-written kernels: short constructors of ASTs, and a run on small arrays."""
 
 from __future__ import annotations
 
@@ -34,64 +34,64 @@ LARGEST = ast.maximum(ast.left(F32), ast.right(F32))
 
 
 def number(x: Operand) -> Expr:
-    """An index."""
+    """Return an index expression."""
     return x if isinstance(x, Expr) else const(x, dt.int64)
 
 
 def loop(
     var: Var, stop: Operand, level: Level = Level.CTA, start: Operand = 0, **more: Any
 ) -> Loop:
-    """A loop from ``start``, 0 by default, to ``stop``."""
+    """Return a loop from ``start`` to ``stop``."""
     return Loop(var, number(start), number(stop), level, **more)
 
 
 def load(buffer: str, index: Operand) -> Load:
-    """An element of a buffer of float32."""
+    """Return a load of an element of a float32 buffer."""
     return Load(buffer, number(index), F32)
 
 
 def store(buffer: str, index: Operand, value: Operand) -> Store:
-    """An assignment to an element of such a buffer."""
+    """Return a store to an element of a float32 buffer."""
     return Store(buffer, number(index), ast.lift(value, F32))
 
 
 def fold(name: str, value: Expr, buffer: str | None = None, index: Expr | None = None) -> Fold:
-    """A sum."""
+    """Return a sum, to a variable or to an element of a buffer."""
     return Fold(Var(name, F32), value, const(0, F32), SUM, buffer, index)
 
 
 def stage(name: str, loops: Loop | tuple[Loop, ...], *body: Statement, **more: Any) -> Stage:
-    """A stage of one loop, or several."""
+    """Return a stage of one loop, or several."""
     return Stage(name, loops if isinstance(loops, tuple) else (loops,), body, **more)
 
 
 def part(*stages: Stage | Dot, rows: Loop | None = None, **more: Any) -> Part:
-    """Stages of a tile, or of each of its rows."""
+    """Return a part with stages of a tile, or of each of its rows."""
     return Part((), rows, (), stages, **more)
 
 
 def kernel(
     *parts: Part, tiles: int = 1, x: int = 8, y: int = 8, scratch: tuple[Buffer, ...] = ()
 ) -> KernelAST:
-    """A kernel of one phase that reads x0 and writes y0, of so many elements."""
+    """Return a kernel of one phase that reads ``x`` elements of x0 and writes ``y`` of y0."""
     params = Buffer("x0", F32, Place.GLOBAL, x), Buffer("y0", F32, Place.GLOBAL, y, written=True)
     phase = Phase(loop(TILE, tiles, Level.GRID), parts)
     return KernelAST(params, (), scratch, (phase,))
 
 
 def shared(extent: int = 8, of_row: bool = False) -> Buffer:
-    """Scratch s0, of a tile or of each row."""
+    """Return the scratch buffer s0, of a tile or of each row."""
     return Buffer("s0", F32, Place.SHARED, extent, True, of_row)
 
 
-def run(made: KernelAST, barriers: str = "loops", seed: int = 0) -> Any:
-    """What a kernel makes of 1, 2, 3 and so on."""
-    x, y = (np.zeros(b.extent, np.float32) for b in made.params)
+def run(built: KernelAST, barriers: str = "loops", seed: int = 0) -> Any:
+    """Run a kernel with x0 = 1, 2, 3, …; return y0."""
+    x, y = (np.zeros(b.extent, np.float32) for b in built.params)
     x[:] = 1 + np.arange(x.size)
-    run_blocks(made, [x, y], {}, name="by_hand", barriers=barriers, seed=seed)
+    run_blocks(built, [x, y], {}, name="by_hand", barriers=barriers, seed=seed)
     return y
 
 
 def fault(text: str) -> Any:
-    """A block that must find what a text says."""
+    """Return a context that expects a BlocksError with a text."""
     return pytest.raises(BlocksError, match=text)

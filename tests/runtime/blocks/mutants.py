@@ -1,4 +1,4 @@
-"""Kernels with one small fault each: a loop or index that is off by one, a store that is gone."""
+"""Mutations of kernels: a loop or index off by one, a stage or store removed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from passkit.ast.walk import walk
 
 
 def mutants(ast: KernelAST) -> Iterator[tuple[str, KernelAST]]:
-    """Each fault of each stage of a kernel of one part, by what it is."""
+    """Yield the name and AST of each mutation of a kernel of one part."""
     (phase,) = ast.phases
     (part,) = phase.parts
     for k, stage in enumerate(part.stages):
@@ -25,7 +25,7 @@ def mutants(ast: KernelAST) -> Iterator[tuple[str, KernelAST]]:
 
 
 def faults(stage: Stage) -> Iterator[tuple[str, tuple[Stage, ...]]]:
-    """What becomes of a stage by each of its faults, and the name of the fault."""
+    """Yield the name of each mutation of a stage, and the stages that replace it."""
     yield "is missing", ()
     for k, loop in enumerate(stage.loops):
         for what, wrong in (

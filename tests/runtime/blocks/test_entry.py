@@ -16,7 +16,7 @@ from passkit.graph.graph import Annotation
 from passkit.plan.target import Target, target_of
 from passkit.program.planning import planned
 from passkit.runtime.blocks.entry import BlocksEntry, blocks_entry
-from passkit.runtime.program import Launch, Python
+from passkit.runtime.program import LaunchStep, PythonCall
 from passkit.space.tiling import Composition
 from passkit.values.size import Size
 from tests.dialects.test_printer import GOLDENS, PARTS
@@ -40,35 +40,40 @@ def stages(exe: Any) -> list[Any]:
     return [s for k in exe.kernels for p in k.ast.phases for s in p.stages]
 
 
-@pytest.mark.parametrize("text, composition", [
-    ("x: f32[1000]; return add(exp(x), x)", Composition.THREAD),
-    ("x: f32[7, 30]; y: f32[7, 1]; return mul(x, y)", Composition.THREAD),
-    ("x: f32[40, 50]; return transpose(neg(x))", Composition.BLOCK),
-    ("x: f32[300, 3]; y: f32[3, 300]; return add(x, transpose(y))", Composition.NARROW),
-    (SOFTMAX.format("9, 300", 1), Composition.ROW),
-    (SOFTMAX.format("90, 30", 1), Composition.SHORT),
-    (SOFTMAX.format("30, 90", 0), Composition.COLUMN),
-    ("x: f32[4, 8, 9]; return cumsum(x, axis=1)", Composition.COLUMN),
-    ("x: f32[9, 300]; return cumsum(x, axis=1, reverse=true)", Composition.ROW),
-    ("x: f32[90, 30]; return cumsum(x, axis=1, exclusive=true)", Composition.SHORT),
-])
+@pytest.mark.parametrize(
+    "text, composition",
+    [
+        ("x: f32[1000]; return add(exp(x), x)", Composition.THREAD),
+        ("x: f32[7, 30]; y: f32[7, 1]; return mul(x, y)", Composition.THREAD),
+        ("x: f32[40, 50]; return transpose(neg(x))", Composition.BLOCK),
+        ("x: f32[300, 3]; y: f32[3, 300]; return add(x, transpose(y))", Composition.NARROW),
+        (SOFTMAX.format("9, 300", 1), Composition.ROW),
+        (SOFTMAX.format("90, 30", 1), Composition.SHORT),
+        (SOFTMAX.format("30, 90", 0), Composition.COLUMN),
+        ("x: f32[4, 8, 9]; return cumsum(x, axis=1)", Composition.COLUMN),
+        ("x: f32[9, 300]; return cumsum(x, axis=1, reverse=true)", Composition.ROW),
+        ("x: f32[90, 30]; return cumsum(x, axis=1, exclusive=true)", Composition.SHORT),
+    ],
+)
 @pytest.mark.parametrize("lanes", [16, 1])
-def test_compositions(text: str, composition: Composition, lanes: int, rng: Any) -> None:
-    """Each maps points to lanes in its own way; with a lane of its own, as threads of a GPU."""
+def test_every_composition_agrees_with_the_interpreter(
+    text: str, composition: Composition, lanes: int, rng: Any
+) -> None:
+    """Each composition maps points to threads in its own way, with many lanes and with one."""
     exe = compiled(text, evolve(SMALL, lanes=lanes))
     feeds = feeds_of(exe.source_graph, rng)
 
     if lanes > 1:
-        (found,) = exe.graph.attrs["schedule"].values()
-        assert found.composition is composition
+        (actual,) = exe.graph.attrs["schedule"].values()
+        assert actual.composition is composition
     else:
         assert exe.kernels or "cumsum" in text
     agrees(exe.source_graph, feeds, exe(feeds))
 
 
 @pytest.mark.parametrize("name", ALONE)
-def test_goldens(name: str, rng: Any) -> None:
-    """What the goldens print means what their graphs mean, for any number of rows."""
+def test_golden_kernels_agree_with_their_graphs(name: str, rng: Any) -> None:
+    """The golden kernels compute what their graphs do, for any number of rows."""
     exe = compiled(GOLDENS[name])
     for n in (1, 33):
         feeds = feeds_of(exe.source_graph, rng, n=n)
@@ -78,8 +83,8 @@ def test_goldens(name: str, rng: Any) -> None:
 
 
 @pytest.mark.parametrize("lanes", [16, 1])
-def test_a_packed_kernel(lanes: int, rng: Any) -> None:
-    """Each part has tiles of its own, that it counts from 0."""
+def test_a_packed_kernel_agrees_with_its_graph(lanes: int, rng: Any) -> None:
+    """Each part has tiles of its own, counted from 0."""
     graph = pk.parse(GOLDENS["packed"])
     target = evolve(SMALL, lanes=lanes)
     exe = pk.compile(graph, target=target, keep_together=[PARTS])
@@ -92,8 +97,8 @@ def test_a_packed_kernel(lanes: int, rng: Any) -> None:
 
 
 @pytest.mark.parametrize("lanes", [16, 1])
-def test_a_kernel_of_phases(lanes: int, rng: Any) -> None:
-    """Tiles of the second find what all of the first have stored, however many there are."""
+def test_a_kernel_of_phases_agrees_with_its_graph(lanes: int, rng: Any) -> None:
+    """The second phase sees the stores of all tiles of the first, whatever their number."""
     graph = pk.parse(GOLDENS["phased"])
     exe = pk.compile(graph, target=evolve(SMALL, lanes=lanes), keep_together=[PARTS[:4]])
     (kernel,) = exe.kernels
@@ -106,8 +111,8 @@ def test_a_kernel_of_phases(lanes: int, rng: Any) -> None:
 
 @pytest.mark.parametrize("lanes", [16, 1])
 @pytest.mark.parametrize("name", ALONE)
-def test_every_fault_is_found(name: str, lanes: int, rng: Any) -> None:
-    """One off, or left out, anywhere in a golden: an error, or other results."""
+def test_every_mutation_is_detected(name: str, lanes: int, rng: Any) -> None:
+    """A kernel that is off by one or incomplete raises, or has other results."""
     exe = compiled(GOLDENS[name], evolve(SMALL, lanes=lanes))
     (kernel,) = exe.kernels
     feeds = feeds_of(exe.source_graph, rng, n=13)
@@ -115,10 +120,10 @@ def test_every_fault_is_found(name: str, lanes: int, rng: Any) -> None:
     if feeds["x"].ndim == 2:  # rows and columns are largest at an end, which a fold must not miss
         for ends in (feeds["x"], feeds["x"].T):
             ends[::2, 0] = ends[1::2, -1] = 50
-    (wanted,) = exe(feeds)
+    (expected,) = exe(feeds)
     unseen, named = [], 0
     for what, ast in mutants(kernel.ast):
-        y = np.zeros_like(wanted)
+        y = np.zeros_like(expected)
         entry = BlocksEntry(evolve(kernel, ast=ast), "loops")
         try:
             entry({"n": 13}, list(feeds.values()), [y])
@@ -127,39 +132,42 @@ def test_every_fault_is_found(name: str, lanes: int, rng: Any) -> None:
         except PasskitError:  # a local that nothing defines
             continue
         else:
-            if y.tobytes() == wanted.tobytes():
+            if y.tobytes() == expected.tobytes():
                 unseen.append(what)
 
     assert unseen == []
     assert named > 3
 
 
-def test_what_stages_are_made_of(rng: Any) -> None:
-    """Streams that are gathered, prefetches, registers, loops that go down, chunks of folds."""
+def test_every_kind_of_stage_agrees_with_the_interpreter(rng: Any) -> None:
+    """Gathered streams, prefetches, registers, descending loops, chunked reductions."""
     texts = {
         "streams": "x: f32[90, 9]; return sub(x, reduce_max(x, axis=1, keepdims=true))",
         "registers": SOFTMAX.format("5, 7, 30", 2)
-        .replace("x:", "y:").replace("; e", "; b: f32[7, 1]; x = add(y, b); e"),
+        .replace("x:", "y:")
+        .replace("; e", "; b: f32[7, 1]; x = add(y, b); e"),
         "chunks": "x: f32[300000]; return reduce_sum(x), reduce_max(x)",
         "down": "x: f32[9, 300]; return cumsum(x, axis=1, reverse=true)",
     }
-    made = {k: compiled(t, evolve(BLOCKS, stream_bytes=0)) for k, t in texts.items()}
-    for exe in made.values():
+    built = {k: compiled(t, evolve(BLOCKS, stream_bytes=0)) for k, t in texts.items()}
+    for exe in built.values():
         feeds = feeds_of(exe.source_graph, rng)
         agrees(exe.source_graph, feeds, exe(feeds), 1e-5)
 
-    assert any(s.name.startswith("stream") for s in stages(made["streams"]))
-    scratch = [b for k in made["registers"].kernels for b in k.ast.scratch]
+    assert any(s.name.startswith("stream") for s in stages(built["streams"]))
+    scratch = [b for k in built["registers"].kernels for b in k.ast.scratch]
     assert Place.LANES in [b.place for b in scratch]
-    assert len(made["chunks"].kernels) > 1
-    assert any(x.down for s in stages(made["down"]) for x in s.loops)
-    assert any(x.level is Level.WARP for s in stages(made["streams"]) for x in s.loops)
+    assert len(built["chunks"].kernels) > 1
+    assert any(x.down for s in stages(built["down"]) for x in s.loops)
+    assert any(x.level is Level.WARP for s in stages(built["streams"]) for x in s.loops)
 
 
 def test_other_steps_run_as_on_the_cpu(rng: Any) -> None:
-    """Libraries, Python, kernels whose text is by hand, loops, state, copies, results in place."""
-    text = ("x: f32[8, 6]; w: f32[6, 5]; p: i64[3]; u: f32[3, 5]; a = exp(matmul(x, w));"
-            "return scatter_add(a, p, u), sort(a, axis=0), x")
+    """Libraries, Python, hand-written kernels, loops, state, copies and in-place results."""
+    text = (
+        "x: f32[8, 6]; w: f32[6, 5]; p: i64[3]; u: f32[3, 5]; a = exp(matmul(x, w));"
+        "return scatter_add(a, p, u), sort(a, axis=0), x"
+    )
     exe = compiled(text)
     feeds = {**feeds_of(exe.source_graph, rng), "p": np.array([0, 7, 0])}
     own = [k for k in exe.kernels if not k.ast.phases]
@@ -167,7 +175,7 @@ def test_other_steps_run_as_on_the_cpu(rng: Any) -> None:
     agrees(exe.source_graph, feeds, exe(feeds), 1e-5)
     assert [k.ops for k in own] == [("scatter_rows",)]
     assert blocks_entry(own[0]) is None
-    assert {Launch, Python} <= {type(s) for s in exe.steps}
+    assert {LaunchStep, PythonCall} <= {type(s) for s in exe.steps}
     assert exe.stats["target"] == "blocks" and exe.stats["library_calls"] == 1
 
     s = pk.state("s", np.ones(100, np.float32))
@@ -178,8 +186,8 @@ def test_other_steps_run_as_on_the_cpu(rng: Any) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["f16", "bf16", "f32", "f64", "i8", "u16", "i64", "bool"])
-def test_dtypes(dtype: str, rng: Any) -> None:
-    """Each rounds, wraps and saturates as it does elsewhere; the next float is that of its type."""
+def test_every_dtype_has_the_interpreters_bits(dtype: str, rng: Any) -> None:
+    """Each dtype rounds, wraps and saturates as in the interpreter."""
     texts = {
         "bool": "return logical_and(x, y), reduce_any(x, axis=1), cast(x, dtype=dtype(f16))",
         "i": "return mul(add(x, y), x), reduce_sum(x, axis=1), floor_div(x, y), cast(x, dtype="
@@ -191,12 +199,12 @@ def test_dtypes(dtype: str, rng: Any) -> None:
     exe = compiled(f"x: {dtype}[20, 9]; y: {dtype}[20, 9]; {body}")
     kind = exe.inputs[0].dtype.numpy
     feeds = {k: (rng.normal(size=(20, 9)) * 100).astype(np.int64).astype(kind) for k in "xy"}
-    for found, wanted in zip(exe(feeds), pk.interpret(exe.source_graph, feeds), strict=True):
-        assert found.tobytes() == wanted.tobytes()
+    for actual, expected in zip(exe(feeds), pk.interpret(exe.source_graph, feeds), strict=True):
+        assert actual.tobytes() == expected.tobytes()
 
 
-def test_saved_and_loaded(tmp_path: Path) -> None:
-    """A folder knows its target."""
+def test_a_saved_executable_keeps_its_target(tmp_path: Path) -> None:
+    """A saved executable keeps the target "blocks"."""
     exe = compiled("x: f32[n, 9]; return softmax(x)", "blocks")
     exe.save(tmp_path / "saved")
     x = np.ones((5, 9), np.float32)
@@ -206,10 +214,13 @@ def test_saved_and_loaded(tmp_path: Path) -> None:
     assert again(x=x)[0].tobytes() == exe(x=x)[0].tobytes()
 
 
-def test_passes_by_name(rng: Any) -> None:
-    """RTCGen gives each kernel a function; the target says where it may run."""
-    graph = pk.ApplyPasses(pk.parse("x: f32[n]; return exp(x)"),
-                           ["InferShape", "Fusion", "CodeGen", "RTCGen"], target="blocks")
+def test_rtcgen_gives_kernels_a_callable(rng: Any) -> None:
+    """RTCGen gives each kernel a function; the target selects it."""
+    graph = pk.ApplyPasses(
+        pk.parse("x: f32[n]; return exp(x)"),
+        ["InferShape", "Fusion", "CodeGen", "RTCGen"],
+        target="blocks",
+    )
     (rtc,) = graph.attrs["rtc"].values()
     x, y = np.ones(5, np.float32), np.zeros(5, np.float32)
     rtc.entry({"n": 5}, [x], [y])
@@ -218,7 +229,7 @@ def test_passes_by_name(rng: Any) -> None:
     assert pk.compile(graph)(x=x)[0].tolist() == y.tolist()
 
 
-def test_profiles(rng: Any) -> None:
+def test_kernels_have_times_in_a_profile(rng: Any) -> None:
     """Kernels are steps with a time."""
     exe = compiled("x: f32[90]; return exp(x)")
     profile = exe.profile({"x": np.ones(90, np.float32)}, runs=2, copies=False)
@@ -226,8 +237,8 @@ def test_profiles(rng: Any) -> None:
     assert profile.rows[0].step.startswith("launch exp_") and profile.seconds > 0
 
 
-def test_a_kernel_that_is_wrong() -> None:
-    """A plan that somebody changed: the call says kernel, stage, buffer and index."""
+def test_a_wrong_kernel_raises() -> None:
+    """A call of a wrong kernel names kernel, stage, buffer and index."""
     graph = planned(pk.parse("x: f32[90]; return exp(x)"), "CodeGen", target="blocks")
     (node,), (kernel,) = graph.attrs["kernel"], graph.attrs["kernel"].values()
     (phase,) = kernel.ast.phases
@@ -238,19 +249,22 @@ def test_a_kernel_that_is_wrong() -> None:
     ast = evolve(kernel.ast, phases=(evolve(phase, parts=parts),))
     wrong = graph.with_attrs(kernel=Annotation("kernel", {node: evolve(kernel, ast=ast)}))
 
-    with pytest.raises(BlocksError, match=rf"kernel {kernel.name}, stage stage0 of tile 0 loads x0"
-                       r"\[90\], outside of its 90 elements; target='interpret' goes"):
+    with pytest.raises(
+        BlocksError,
+        match=rf"kernel {kernel.name}, stage stage0 of tile 0 loads x0"
+        r"\[90\], outside of its 90 elements; target='interpret' avoids",
+    ):
         pk.compile(wrong, target="blocks")(x=np.ones(90, np.float32))
 
 
-def test_a_fold_over_nothing_loads_nothing() -> None:
-    """What is moved in front of a loop without turns had better not be an element of no array."""
+def test_an_empty_reduction_loads_nothing() -> None:
+    """A load hoisted out of a loop without iterations must not access an empty array."""
     exe = compiled("x: bool[4, 0]; return reduce_all(x, axis=1)")
     assert exe(x=np.ones((4, 0), bool))[0].tolist() == [True] * 4
 
 
-def test_kernels_without_tiles() -> None:
-    """Nothing is run, nor are sizes asked for that divide by zero then; results must be empty."""
+def test_a_kernel_without_tiles_does_not_run() -> None:
+    """Its sizes are not evaluated, which might divide by zero; its results must be empty."""
     graph = planned(pk.parse("x: f32[n]; return exp(x)"), "CodeGen", target="blocks")
     (kernel,) = graph.attrs["kernel"].values()
     n = Size.symbol("n")
@@ -258,6 +272,9 @@ def test_kernels_without_tiles() -> None:
     none, some = np.zeros(0, np.float32), np.zeros(3, np.float32)
 
     BlocksEntry(odd, "loops")({"n": 1}, [none], [none])
-    with pytest.raises(BlocksError, match=rf"kernel {kernel.name} has no tile, and leaves y0 as it "
-                       "was, which has 3 elements"):
+    with pytest.raises(
+        BlocksError,
+        match=rf"kernel {kernel.name} has no tile, and leaves y0 as it "
+        "was, which has 3 elements",
+    ):
         BlocksEntry(odd, "loops")({"n": 1}, [some], [some])

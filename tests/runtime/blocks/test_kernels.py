@@ -54,30 +54,30 @@ TURNED = stage("turned", LANES, store("y0", LANE, load("s0", 7 - LANE)))
 SAME = stage("same", LANES, store("y0", LANE, load("s0", LANE)))
 
 
-def waiting(made: Stage) -> Stage:
-    """The stage behind a wait."""
-    return evolve(made, waits=True)
+def waiting(stage: Stage) -> Stage:
+    """Return the stage with a barrier before it."""
+    return evolve(stage, waits=True)
 
 
-def test_waits_are_needed_where_loops_are_no_barriers() -> None:
-    """Another lane's element: only behind a wait, unless the end of a loop is one."""
+def test_barriers_are_needed_where_stages_are_no_loops() -> None:
+    """Another thread's element can be loaded after a barrier, or after the end of a loop."""
     right = kernel(part(WRITE, waiting(TURNED)), scratch=(shared(),))
     wrong = kernel(part(WRITE, TURNED), scratch=(shared(),))
 
     assert run(right, "waits").tolist() == run(wrong, "loops").tolist() == [8, 7, 6, 5, 4, 3, 2, 1]
     with fault(
         r"stage turned of tile 0 loads s0\[7\], which another thre"
-        "ad stores in stage write with no wait between"
+        "ad stores in stage write with no barrier between"
     ):
         run(wrong, "waits")
 
 
-def test_a_thread_needs_no_wait_for_itself() -> None:
-    """The same position of two loops is one thread."""
+def test_a_thread_needs_no_barrier_for_its_own_stores() -> None:
+    """Equal positions of two loops are the same thread."""
     assert run(kernel(part(WRITE, SAME), scratch=(shared(),)), "waits")[3] == 4
 
 
-def test_parts_wait() -> None:
+def test_a_part_with_a_barrier_is_ordered() -> None:
     """A part that waits orders what the one before did."""
     rows = loop(ROW, 4, Level.WARP)
     fill = stage("fill", loop(LANE, 2), store("s0", ROW * 2 + LANE, load("x0", ROW * 2 + LANE)))
@@ -89,8 +89,8 @@ def test_parts_wait() -> None:
         run(free, "waits")
 
 
-def test_the_next_tile_needs_a_wait_too() -> None:
-    """Threads go on to the next tile, and to the next row, in the same scratch."""
+def test_the_next_tile_needs_a_barrier() -> None:
+    """Threads go on to the next tile and row in the same scratch memory."""
     tile = (
         stage("write", LANES, store("s0", LANE, load("x0", LANE)), waits=False),
         stage("turned", LANES, store("y0", LANE + TILE * 8, load("s0", 7 - LANE)), waits=True),
@@ -114,34 +114,34 @@ def test_the_next_tile_needs_a_wait_too() -> None:
         run(kernel(part(tile[0], turned, rows=row), y=24, scratch=own), "waits")
 
 
-def test_what_all_threads_load_before_the_lanes() -> None:
-    """What stands in front of lanes all threads do; it comes first only where loops are loops."""
+def test_loads_before_the_thread_loop_are_made_by_all_threads() -> None:
+    """They are ordered before the thread loop only where stages are loops."""
     early = Var("early", F32)
     body = stage("a", LANES, store("s0", LANE, early), before=(Let(early, load("s0", 0)),))
-    made = kernel(part(WRITE, waiting(body), SAME), scratch=(shared(),))
+    built = kernel(part(WRITE, waiting(body), SAME), scratch=(shared(),))
 
-    assert run(made).tolist() == [1] * 8
+    assert run(built).tolist() == [1] * 8
     with fault(r"stage a of tile 0 stores s0\[0\], which another thread loa"):
-        run(made, "waits")
+        run(built, "waits")
 
 
-def test_phases_see_all_tiles_of_the_one_before() -> None:
-    """Between phases all wait."""
+def test_phases_are_ordered() -> None:
+    """A phase sees the stores of all tiles of the previous one."""
     lanes = loop(LANE, TILE * 4 + 4, start=TILE * 4)
     tiles = loop(TILE, 2, Level.GRID)
     one = Phase(tiles, (part(stage("one", lanes, store("y0", LANE, load("x0", LANE)))),))
     two = Phase(tiles, (part(stage("two", lanes, store("y1", LANE, load("y0", 7 - LANE)))),))
     first = kernel(part())
     y1 = evolve(first.params[1], name="y1")
-    made = KernelAST((*first.params, y1), (), (), (one, two))
+    built = KernelAST((*first.params, y1), (), (), (one, two))
     arrays = [np.arange(8, dtype=np.float32), *np.zeros((2, 8), np.float32)]
 
-    run_blocks(made, arrays, {})
+    run_blocks(built, arrays, {})
 
     assert arrays[2].tolist() == [7, 6, 5, 4, 3, 2, 1, 0]
 
 
-def test_spans() -> None:
+def test_packed_parts_count_their_own_tiles() -> None:
     """Packed parts count their own tiles from 0."""
     one = part(stage("one", loop(LANE, 1), store("y0", TILE, 1.0)), span=(number(0), number(3)))
     two = part(
@@ -152,8 +152,8 @@ def test_spans() -> None:
     assert run(kernel(one, two, tiles=8)).tolist() == [1, 1, 1, 1, 2, 3, 4, 5]
 
 
-def test_barriers_have_names() -> None:
-    """Two ways to wait."""
+def test_unknown_barriers_raise() -> None:
+    """An unknown name of barriers raises with the most similar one."""
     with pytest.raises(SettingError, match="no barriers 'loop'; did you mean 'loops'"):
         run(kernel(part(WRITE)), "loop")
 
@@ -166,8 +166,8 @@ def rows_of(count: int, width: int, **more: Any) -> Any:
     return loop(ROW, count, Level.WARP), loop(LANE, width, **more)
 
 
-def test_folds_of_rows() -> None:
-    """Each row by itself; what stands behind stores what it folded to."""
+def test_reductions_of_rows() -> None:
+    """Each row is reduced by itself; statements after the loop store its result."""
     total = Var("total", F32)
     folds = stage(
         "fold",
@@ -189,8 +189,8 @@ def test_folds_of_rows() -> None:
     ]
 
 
-def test_folds_of_a_part_with_rows() -> None:
-    """Later stages of the row see the fold, and what scalar stages make of it."""
+def test_later_stages_of_a_row_see_its_reduction() -> None:
+    """Later stages of the row see the reduction, and the results of scalar stages."""
     twice = Var("twice", F32)
     stages = (
         stage("fold", loop(LANE, 4), fold("total", load("x0", ROW * 4 + LANE))),
@@ -203,12 +203,19 @@ def test_folds_of_a_part_with_rows() -> None:
 
     for barriers in ("loops", "waits"):
         assert run(kernel(part(*stages, rows=rows)), barriers).tolist() == [
-            21, 22, 23, 24, 57, 58, 59, 60,
-        ]  # fmt: skip
+            21,
+            22,
+            23,
+            24,
+            57,
+            58,
+            59,
+            60,
+        ]
 
 
-def test_folds_of_columns() -> None:
-    """A serial loop around lanes that have a total each, in scratch."""
+def test_reductions_of_columns() -> None:
+    """A serial loop around threads, each with a total in scratch memory."""
     columns = stage(
         "fold",
         (loop(TURN, 4, Level.THREAD), loop(LANE, 2)),
@@ -219,8 +226,8 @@ def test_folds_of_columns() -> None:
     assert run(kernel(part(columns, out), y=2, scratch=(shared(2),))).tolist() == [16, 20]
 
 
-def test_folds_of_nothing() -> None:
-    """No turn of a loop: what is folded is the identity, for rows and for columns."""
+def test_empty_reductions_are_the_identity() -> None:
+    """A loop without iterations reduces to the identity element."""
     folds = stage(
         "fold",
         rows_of(4, 0),
@@ -240,7 +247,7 @@ def test_folds_of_nothing() -> None:
 
 
 def test_rows_of_different_lengths() -> None:
-    """Row 0 has no lane, row 1 has one, and so on; each fold is of its own lanes."""
+    """Rows may have different numbers of elements; each reduction is of its own."""
     folds = stage(
         "fold",
         (loop(ROW, 4, Level.WARP), loop(LANE, ROW)),
@@ -252,7 +259,7 @@ def test_rows_of_different_lengths() -> None:
 
 
 @pytest.mark.parametrize(
-    "down, exclusive, wanted, other",
+    "down, exclusive, expected, other",
     [
         (False, False, [1, 3, 6, 10], [1, 4, 9, 16]),
         (True, False, [10, 9, 7, 4], [16, 15, 12, 7]),
@@ -260,8 +267,8 @@ def test_rows_of_different_lengths() -> None:
         (True, True, [9, 7, 4, 0], [15, 12, 7, 0]),
     ],
 )
-def test_scans(down: bool, exclusive: bool, wanted: list[float], other: list[float]) -> None:
-    """Along lanes, and along a serial loop with a total for each lane; either way round."""
+def test_scans(down: bool, exclusive: bool, expected: list[float], other: list[float]) -> None:
+    """Scans along threads and along a serial loop, forward and backward."""
     total = Var("total", F32)
 
     def scan(value: Any, *at: Any) -> Running:
@@ -281,29 +288,29 @@ def test_scans(down: bool, exclusive: bool, wanted: list[float], other: list[flo
     )
     columns = run(kernel(part(serial), scratch=(shared(2),)))
 
-    assert run(kernel(part(lanes)))[:4].tolist() == wanted
+    assert run(kernel(part(lanes)))[:4].tolist() == expected
     assert columns[::2].tolist() == other
 
 
-def test_folds_of_any_combination() -> None:
-    """What NumPy has no fold for is combined in pairs; a prefetch past the end means nothing."""
+def test_reductions_without_ufunc() -> None:
+    """Expressions without ufunc are combined pairwise; a prefetch out of bounds has no effect."""
     a, b = pk_ast.left(F32), pk_ast.right(F32)
     own = pk_ast.where(a > b, a, b)
     fold_own = evolve(fold("total", load("x0", LANE)), combine=own, identity=const(-1, float32))
     largest = evolve(fold_own, combine=LARGEST)
-    for made in (fold_own, largest):
+    for built in (fold_own, largest):
         out = stage("out", (), store("y0", 0, Var("total", F32)))
         ahead = Prefetch("x0", LANE + 99)
-        assert run(kernel(part(stage("fold", LANES, made, ahead), out), y=1)).tolist() == [8]
+        assert run(kernel(part(stage("fold", LANES, built, ahead), out), y=1)).tolist() == [8]
 
 
-def test_products_of_matrices() -> None:
-    """c = a @ b for each turn of the loops around; what it reads must be there, and in order."""
+def test_matrix_products_are_checked() -> None:
+    """c = a @ b for each iteration of the loops around; operands must be stored and ordered."""
 
     def matrix(buffer: str, start: Any, down: int) -> Matrix:
         return Matrix(buffer, number(start), number(down), number(1))
 
-    whole = Dot(
+    product = Dot(
         "dot",
         (loop(TURN, 2, Level.THREAD),),
         matrix("x0", TURN * 4, 2),
@@ -313,21 +320,21 @@ def test_products_of_matrices() -> None:
         F32,
     )
     fill = stage("fill", loop(LANE, 4), store("s0", LANE, load("x0", LANE)))
-    wanted = (np.arange(1, 9).reshape(2, 2, 2) @ np.arange(1, 5).reshape(2, 2)).ravel()
-    free = kernel(part(fill, whole), scratch=(shared(4),))
-    held = kernel(part(fill, evolve(whole, waits=True)), scratch=(shared(4),))
+    expected = (np.arange(1, 9).reshape(2, 2, 2) @ np.arange(1, 5).reshape(2, 2)).ravel()
+    free = kernel(part(fill, product), scratch=(shared(4),))
+    held = kernel(part(fill, evolve(product, waits=True)), scratch=(shared(4),))
 
-    assert run(free).tolist() == run(held, "waits").tolist() == wanted.tolist()
+    assert run(free).tolist() == run(held, "waits").tolist() == expected.tolist()
     with fault(r"stage dot of tile 0 loads s0\[0\], which another thread"):
         run(free, "waits")
     with fault(r"stage dot of tile 0 loads s0\[2\], where nothing is"):
-        run(kernel(part(evolve(fill, loops=(loop(LANE, 2),)), whole), scratch=(shared(4),)))
+        run(kernel(part(evolve(fill, loops=(loop(LANE, 2),)), product), scratch=(shared(4),)))
     with fault(r"stage dot of tile 0 stores y0\[6\], outside of its 6"):
-        run(kernel(part(fill, whole), y=6, scratch=(shared(4),)))
+        run(kernel(part(fill, product), y=6, scratch=(shared(4),)))
 
 
-def test_a_stage_of_one_lane_is_one_thread() -> None:
-    """What the others load in front of it they do not use."""
+def test_a_thread_loop_of_one_iteration_is_one_thread() -> None:
+    """Other threads do not use what they would load before the loop."""
     early = Var("early", F32)
     body = stage("a", loop(LANE, 1), store("s0", LANE, early), before=(Let(early, load("s0", 0)),))
     out = stage("out", (), store("y0", 0, load("s0", 0)), waits=True)
@@ -337,8 +344,8 @@ def test_a_stage_of_one_lane_is_one_thread() -> None:
 
 
 @pytest.mark.parametrize("dtype", [float16, float32, float64])
-def test_products_of_other_sizes(dtype: DType) -> None:
-    """A row of products of 1, 2 and 3 steps, in each dtype; those of 16 bits are summed in 32."""
+def test_matrix_products_of_each_dtype(dtype: DType) -> None:
+    """Products of 1, 2 and 3 terms; those of 16 bits accumulate in float32."""
     turns = loop(TURN, 4, Level.THREAD, start=1)
     one = number(1)
     x0 = Buffer("x0", dtype, Place.GLOBAL, 6)

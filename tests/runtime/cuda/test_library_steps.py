@@ -20,7 +20,7 @@ from passkit.runtime.cuda.libraries import (
     load_library,
 )
 from passkit.runtime.native.onednn import Geometry
-from passkit.runtime.program import FilterGradient, Library
+from passkit.runtime.program import FilterGradient, LibraryCall
 from passkit.values import dtype as dt
 from tests.cuda import on_cuda
 from tests.emulator.fake_driver import FakeDriver, fake_cuda
@@ -281,9 +281,9 @@ def test_filter_gradients(padding: str, strides: int, machine: Any, rng: Any) ->
     graph = pk.Graph(pk.gradients([o.reduce_sum(o.square(y))], [w]))
     exe = pk.compile(graph, target="cuda")
     assert [
-        s.contract
+        s.operation
         for s in exe.steps
-        if isinstance(s, Library) and isinstance(s.contract, FilterGradient)
+        if isinstance(s, LibraryCall) and isinstance(s.operation, FilterGradient)
     ]
     feeds = {"x": normal(rng, 2, 8, 7, 3), "w": normal(rng, 3, 2, 3, 5)}
     for _ in range(2):

@@ -39,14 +39,20 @@ KERNELS = (
     elementwise("axpy", "2.0f * x[i] + y[i]"),
     elementwise("product", "x[i] * y[i]"),
     text("nothing", ""),
-    text("scratch_address", "    for (int64_t i = begin; i < end; i++) {\n"
-         "        memset(scratch, 7, size[0]);\n"
-         "        ((int64_t *)buf[0])[i] = (int64_t)scratch;\n    }"),
-    text("spend", "    for (int64_t i = begin; i < end; i++) {\n"
-         "        for (volatile int64_t n = 0; n < size[0]; n = n + 1);\n"
-         "        ((int64_t *)buf[0])[i] += 1;\n    }"),
+    text(
+        "scratch_address",
+        "    for (int64_t i = begin; i < end; i++) {\n"
+        "        memset(scratch, 7, size[0]);\n"
+        "        ((int64_t *)buf[0])[i] = (int64_t)scratch;\n    }",
+    ),
+    text(
+        "spend",
+        "    for (int64_t i = begin; i < end; i++) {\n"
+        "        for (volatile int64_t n = 0; n < size[0]; n = n + 1);\n"
+        "        ((int64_t *)buf[0])[i] += 1;\n    }",
+    ),
     text("control_word", "    *(int64_t *)buf[0] = __builtin_ia32_stmxcsr();"),
-)  # fmt: skip
+)
 
 
 @cache
@@ -78,8 +84,14 @@ def binary_program(symbol: str = "axpy", parallel: bool = False, **bound: Any) -
     return make_program([InputSpec("x", F32, ("n",)), InputSpec("y", F32, ("n",))], 1, bind)
 
 
-def program(steps: Sequence[Any], outputs: Sequence[Any], inputs: Sequence[InputSpec] = (),
-            arena: int = 0, scratch: int = 0, **bound: Any) -> Any:  # fmt: skip
+def program(
+    steps: Sequence[Any],
+    outputs: Sequence[Any],
+    inputs: Sequence[InputSpec] = (),
+    arena: int = 0,
+    scratch: int = 0,
+    **bound: Any,
+) -> Any:
     """A program whose steps do not depend on shapes."""
 
     def bind(shapes: tuple[tuple[int, ...], ...]) -> Any:

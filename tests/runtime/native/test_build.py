@@ -14,7 +14,7 @@ import pytest
 
 from passkit.errors import CompilerError
 from passkit.runtime.native import build as module
-from passkit.runtime.native import launcher, process
+from passkit.runtime.native import compilation, launcher
 from passkit.runtime.native.build import KernelText, build, kernel_digest, stats, unit_text
 from passkit.runtime.native.cache import open_cache
 from passkit.runtime.native.compiler import Compiler, find_compiler
@@ -44,12 +44,15 @@ def start(**environ: str) -> subprocess.Popen[str]:
     """Another process that builds and runs the sample program."""
     return subprocess.Popen(
         [sys.executable, "-c", PROGRAM.format(root=str(ROOT))],
-        env=os.environ | environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        env=os.environ | environ,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
 
 
 def answer(running: subprocess.Popen[str]) -> tuple[int, int, str]:
-    """What it compiled, what it loaded, and its result."""
+    """Return the numbers of kernels compiled and loaded, and the result."""
     out, err = running.communicate(timeout=120)
     assert running.returncode == 0, err
     compiled, loaded, bits = out.split()
@@ -62,7 +65,7 @@ def constant(value: int, symbol: str = "constant", **more: Any) -> KernelText:
 
 
 def test_a_kernel_is_compiled_once(fresh: Path) -> None:
-    """Again in this process it is remembered; from the cache it is loaded."""
+    """Later builds reuse the loaded kernel, and other processes load it from the cache."""
     before = stats.as_dict()
     kernel = constant(1)
 
@@ -92,18 +95,20 @@ def test_few_processes_compile_many_kernels(fresh: Path) -> None:
     assert len(list((fresh / "kernels").iterdir())) >= 11
 
 
-def test_units_are_even_and_bounded() -> None:
-    """No unit has more than MANY kernels, or a name twice; every kernel is in one."""
+def test_units_are_balanced_and_bounded() -> None:
+    """No unit has too many kernels or a symbol twice; every kernel is in one."""
     kernels = {str(k): constant(k, f"f{k % 290}") for k in range(300)}
 
-    units = module._share_out(kernels)
+    units = module._units(kernels)
 
     assert sum(len(u) for u in units) == 300
-    assert all(len(u) <= module.MANY and len({k.symbol for k in u}) == len(u) for u in units)
+    assert all(
+        len(u) <= module.MAX_UNIT_KERNELS and len({k.symbol for k in u}) == len(u) for u in units
+    )
 
 
 def test_sections_come_once_and_in_order() -> None:
-    """A unit has every section that a kernel needs, each after those before it."""
+    """A unit has every section of its kernels once, each after those it needs."""
     a = text("a", "", sections=("base\n", "exp\n"))
     b = text("b", "", sections=("base\n", "table\n", "log\n"))
 
@@ -114,7 +119,7 @@ def test_sections_come_once_and_in_order() -> None:
     assert sorted(parts, key=whole.index) == parts
 
 
-def test_what_the_machine_code_depends_on() -> None:
+def test_the_digest_has_all_that_machine_code_depends_on() -> None:
     """Text, symbol, sections and flags are in the digest; the caller's key is not."""
     kernel = constant(1)
     others = [constant(2), kernel._replace(symbol="g"), kernel._replace(sections=(HEAD, HEAD))]
@@ -134,12 +139,12 @@ def test_extra_flags_reach_the_compiler(fresh: Path) -> None:
     assert one != two
 
 
-def test_a_refused_kernel_is_shown(fresh: Path) -> None:
-    """The error has the compiler's text and the numbered source; its lines agree."""
+def test_a_compiler_error_shows_the_source(fresh: Path) -> None:
+    """The error has the compiler's output and the numbered source."""
     kernel = text("broken", "    int64_t a = 1;\n    undeclared += a;")
     with pytest.raises(
         CompilerError,
-        match=r"(?s)refused broken with status 1; .*kernels\.cpp:3.*'undeclared'.*"
+        match=r"(?s)failed on broken with status 1; .*kernels\.cpp:3.*'undeclared'.*"
         r"\n   3     undeclared \+= a;",
     ):
         build([kernel])
@@ -148,22 +153,24 @@ def test_a_refused_kernel_is_shown(fresh: Path) -> None:
 
 
 def test_a_long_source_is_shown_around_its_errors() -> None:
-    """A unit of hundreds of lines fills no terminal; what the compiler names is there."""
+    """Of a long source the error shows the lines around those that the compiler names."""
     source = "\n".join(f"line {k};" for k in range(1, 501))
-    shown = process.excerpt(source, "kernels.cpp:250:3: error: no\nkernels.cpp:253:1: error: no")
+    shown = compilation.excerpt(
+        source, "kernels.cpp:250:3: error: no\nkernels.cpp:253:1: error: no"
+    )
     lines = shown.splitlines()
 
     assert " 250 line 250;" in lines
     assert lines[0].strip() == "…"
     assert lines[1] == " 244 line 244;"
     assert lines[-2] == " 259 line 259;"
-    assert process.excerpt(source, "killed").splitlines()[59] == "  60 line 60;"
+    assert compilation.excerpt(source, "killed").splitlines()[59] == "  60 line 60;"
 
 
 def test_without_a_compiler_only_the_cache_serves(
     fresh: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is not in the cache needs a compiler; the message says what to install."""
+    """Without a compiler cached kernels load; others raise with a hint what to install."""
     build([constant(1)])
     module.forget()
     monkeypatch.setenv("PASSKIT_CXX", "/nonexistent")
@@ -176,9 +183,9 @@ def test_without_a_compiler_only_the_cache_serves(
 def test_another_compiler_compiles_again(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Kernels of a compiler that was replaced are stale."""
     build([constant(1)])
-    found = find_compiler()
-    assert found is not None
-    other = Compiler(found.command, found.kind, "newer")
+    actual = find_compiler()
+    assert actual is not None
+    other = Compiler(actual.command, actual.kind, "newer")
     monkeypatch.setattr(module, "find_compiler", lambda: other)
     module.forget()
     before = stats.compiled
@@ -214,7 +221,7 @@ def test_damaged_entries_are_compiled_again(fresh: Path) -> None:
 def test_a_cache_that_cannot_be_written_still_builds(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """In a read-only place kernels are compiled for this process only, and the log says so."""
+    """With a read-only cache kernels are compiled for this process, and a warning is logged."""
     monkeypatch.setenv("PASSKIT_CACHE_DIR", "/sys/kernel/passkit")
 
     assert build([constant(4711)])["constant4711"]
@@ -222,7 +229,7 @@ def test_a_cache_that_cannot_be_written_still_builds(
 
 
 def test_two_processes_share_a_cache(fresh_cache: Path) -> None:
-    """Both begin with nothing, at once; both are right, and a third compiles nothing."""
+    """Two processes start with an empty cache at once; a third one compiles nothing."""
     first, second = start(), start()
     bits = {answer(first)[2], answer(second)[2]}
 
@@ -232,10 +239,10 @@ def test_two_processes_share_a_cache(fresh_cache: Path) -> None:
     assert all(stat.S_IMODE(p.stat().st_mode) & 0o077 == 0 for p in fresh_cache.rglob("*"))
 
 
-def test_a_launcher_without_a_compiler_or_headers(
+def test_a_missing_compiler_or_header_is_named(
     fresh_cache: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """What the launcher needs and does not find is named."""
+    """A missing compiler or Python header is named in the error."""
     cache = open_cache()
     with pytest.raises(CompilerError, match=rf"launcher is not in the cache {fresh_cache}, and no"):
         launcher._start(None, cache)
@@ -256,8 +263,10 @@ def test_a_damaged_launcher_is_compiled_again(fresh_cache: Path) -> None:
     assert entry is not None and entry.library.stat().st_size > 10_000
 
 
-def test_prefetch_begins_and_load_waits(fresh_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The launcher compiles in the background while kernels do."""
+def test_the_launcher_compiles_in_the_background(
+    fresh_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`prefetch` starts to compile the launcher, and `launcher` waits for it."""
     monkeypatch.setattr(launcher, "_module", None)
 
     launcher.prefetch()
@@ -279,15 +288,18 @@ def script(folder: Path, body: str) -> Compiler:
     return Compiler((str(path),), "gcc", "x")
 
 
-def test_compilers_that_hang_or_cannot_run(tmp_path: Path) -> None:
-    """A compiler is given up after a time, and one that cannot be started is named."""
-    slow = process.begin(script(tmp_path, "sleep 60"), [], tmp_path / "a.so", "f, g")
+def test_compilers_that_hang_or_do_not_start_raise(tmp_path: Path) -> None:
+    """A compiler is killed after a time, and one that cannot be started is named."""
+    sleeping = script(tmp_path, "sleep 60")
+    slow = compilation.start_compilation(sleeping, [], tmp_path / "a.so", "f, g")
     with pytest.raises(CompilerError, match=r"took more than 0\.1 seconds for f, g; set"):
         slow.finish(0.1)
     assert slow.process.returncode is not None
     absent = Compiler((str(tmp_path / "absent"),), "gcc", "x")
     with pytest.raises(CompilerError, match=r"absent cannot be run for f: .*No such file"):
-        process.begin(absent, [], tmp_path / "b.so", "f")
-    failing = process.begin(script(tmp_path, "echo no; exit 3"), [], tmp_path / "c.so", "h", "a\nb")
-    with pytest.raises(CompilerError, match=r"(?s)refused h with status 3; .*no\n\n   1 a\n   2 b"):
+        compilation.start_compilation(absent, [], tmp_path / "b.so", "f")
+    failing = compilation.start_compilation(
+        script(tmp_path, "echo no; exit 3"), [], tmp_path / "c.so", "h", "a\nb"
+    )
+    with pytest.raises(CompilerError, match=r"(?s)failed on h .*3;.*no\n\n   1 a\n   2 b"):
         failing.finish()

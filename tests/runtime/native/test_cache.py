@@ -1,4 +1,4 @@
-"""The kernel cache: trusted folders only, whole entries only, bounded, shared by processes."""
+"""The kernel cache: trusted folders and intact entries only, bounded, shared by processes."""
 
 from __future__ import annotations
 
@@ -36,20 +36,22 @@ def entry_path(cache: KernelCache, key: str = KEY) -> Path:
     return cache.kernels / f"{key}.json"
 
 
-def test_the_folder_is_named_or_this_users(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_folder_is_that_of_the_setting_or_the_user(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """PASSKIT_CACHE_DIR names it; else it is the platform's cache folder."""
     assert cache_folder({"PASSKIT_CACHE_DIR": "/somewhere"}) == Path("/somewhere")
     monkeypatch.delenv("PASSKIT_CACHE_DIR")
     for home in (str(tmp_path), "", "  "):
         monkeypatch.setenv("XDG_CACHE_HOME", home)
-        wanted = Path(platformdirs.user_cache_dir("passkit", appauthor=False))
-        assert cache_folder() == wanted
+        expected = Path(platformdirs.user_cache_dir("passkit", appauthor=False))
+        assert cache_folder() == expected
     monkeypatch.setattr(platform, "system", lambda: "Darwin")
-    assert cache_folder({}) == wanted, "elsewhere platformdirs is asked"
+    assert cache_folder({}) == expected, "elsewhere platformdirs is asked"
 
 
 def test_a_new_folder_is_private(tmp_path: Path) -> None:
-    """A folder that is created is for its user alone, whatever the umask."""
+    """A new folder is accessible to its user only, whatever the umask."""
     before = os.umask(0)
     try:
         folder = trusted_folder(tmp_path / "a" / "b")
@@ -60,10 +62,10 @@ def test_a_new_folder_is_private(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", [0o770, 0o702, 0o777])
-def test_a_folder_that_others_may_write_is_refused(
+def test_a_folder_that_others_can_write_raises(
     mode: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever can write there could run code here; the message says how to close it."""
+    """Others could place code there that would run; the message says how to change it."""
     folder = tmp_path / "open"
     folder.mkdir()
     folder.chmod(mode)
@@ -75,10 +77,8 @@ def test_a_folder_that_others_may_write_is_refused(
         open_cache()
 
 
-def test_a_folder_of_someone_else_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Only this user's folders, and the system's, are trusted."""
+def test_a_folder_of_another_user_raises(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only folders of this user and of root are trusted."""
     tmp_path.chmod(0o755)
     monkeypatch.setattr(os, "geteuid", lambda: 12345)
     real = os.stat(tmp_path)
@@ -90,8 +90,8 @@ def test_a_folder_of_someone_else_is_refused(
         trusted_folder(tmp_path)
 
 
-def test_a_file_is_no_folder(tmp_path: Path) -> None:
-    """A file where the folder should be is told."""
+def test_a_file_in_place_of_the_folder_raises(tmp_path: Path) -> None:
+    """A file in place of the folder raises an error that names it."""
     path = tmp_path / "file"
     path.touch()
 
@@ -99,14 +99,14 @@ def test_a_file_is_no_folder(tmp_path: Path) -> None:
         trusted_folder(path)
 
 
-def test_what_was_stored_is_found(tmp_path: Path, library: Path) -> None:
-    """Entries of one library are found one by one, by their compiler or by anyone without one."""
+def test_stored_kernels_are_found(tmp_path: Path, library: Path) -> None:
+    """Each kernel of a library is found by its compiler's fingerprint, or by any."""
     cache = KernelCache(tmp_path / "c")
 
     kept = cache.store(library, {KEY: "f", OTHER: "g"}, "gcc")
-    found = cache.find(KEY, "gcc")
+    actual = cache.find(KEY, "gcc")
 
-    assert found is not None and (found.library, found.symbol) == (kept, "f")
+    assert actual is not None and (actual.library, actual.symbol) == (kept, "f")
     assert cache.find(OTHER, None) is not None
     assert cache.find(KEY, "another compiler") is None
     assert cache.find("never stored", None) is None
@@ -118,10 +118,8 @@ def test_what_was_stored_is_found(tmp_path: Path, library: Path) -> None:
     "text",
     [b"", b"{", b"[]", b"3", b'"x"', b"\xff\xfe", b"{}", b"[" * 100_000, b"null"],
 )
-def test_entries_that_are_no_entries_are_not_there(
-    text: bytes, tmp_path: Path, library: Path
-) -> None:
-    """Torn and foreign files are misses, and storing replaces them."""
+def test_damaged_entries_are_misses(text: bytes, tmp_path: Path, library: Path) -> None:
+    """Damaged and foreign files are misses, and storing replaces them."""
     cache = KernelCache(tmp_path)
     cache.store(library, {KEY: "f"}, "gcc")
     entry_path(cache).write_bytes(text)
@@ -133,12 +131,18 @@ def test_entries_that_are_no_entries_are_not_there(
 
 @pytest.mark.parametrize(
     "change",
-    [{"format": 0}, {"key": OTHER}, {"isa": "other"}, {"symbol": 3}, {"library": "../../evil"},
-     {"library": None}, {"library": "0" * 64}, {"compiler": "other"}],
-)  # fmt: skip
-def test_stale_entries_are_not_there(
-    change: dict[str, object], tmp_path: Path, library: Path
-) -> None:
+    [
+        {"format": 0},
+        {"key": OTHER},
+        {"isa": "other"},
+        {"symbol": 3},
+        {"library": "../../evil"},
+        {"library": None},
+        {"library": "0" * 64},
+        {"compiler": "other"},
+    ],
+)
+def test_stale_entries_are_misses(change: dict[str, object], tmp_path: Path, library: Path) -> None:
     """Another format, machine, kernel or compiler, and a library elsewhere, are misses."""
     cache = KernelCache(tmp_path)
     cache.store(library, {KEY: "f"}, "gcc")
@@ -148,8 +152,8 @@ def test_stale_entries_are_not_there(
     assert cache.find(KEY, "gcc") is None
 
 
-def test_a_torn_library_is_not_there(tmp_path: Path, library: Path) -> None:
-    """A library must have the bytes that its name promises."""
+def test_a_damaged_library_is_a_miss(tmp_path: Path, library: Path) -> None:
+    """A library must have the digest of its name."""
     cache = KernelCache(tmp_path)
     kept = cache.store(library, {KEY: "f"}, "gcc")
     kept.write_bytes(kept.read_bytes()[:-1])
@@ -159,8 +163,8 @@ def test_a_torn_library_is_not_there(tmp_path: Path, library: Path) -> None:
     assert KernelCache(tmp_path).find(KEY, "gcc") is None
 
 
-def test_a_folder_in_place_of_an_entry(tmp_path: Path, library: Path) -> None:
-    """What cannot be read is a miss; what cannot be replaced leaves the library where it is."""
+def test_a_folder_in_place_of_an_entry_is_a_miss(tmp_path: Path, library: Path) -> None:
+    """An unreadable entry is a miss; if it cannot be replaced, the library stays where it is."""
     cache = KernelCache(tmp_path)
     entry_path(cache).mkdir(parents=True)
 
@@ -185,7 +189,7 @@ def test_info_and_clear(tmp_path: Path, library: Path) -> None:
     assert (cache.folder / "plans" / "mine").exists()
 
 
-def test_the_least_recently_used_go_first(tmp_path: Path) -> None:
+def test_the_least_recently_used_kernels_are_evicted(tmp_path: Path) -> None:
     """Beyond the limit the kernels used longest ago are removed, with their library."""
     cache = KernelCache(tmp_path / "c", limit=10_000)
     now = time.time()
@@ -206,10 +210,10 @@ def test_the_least_recently_used_go_first(tmp_path: Path) -> None:
     assert cache.info().kernels == cache.info().libraries == len(left)
 
 
-def test_a_folder_with_room_is_not_looked_through_for_each_kernel(
+def test_a_folder_is_not_scanned_after_each_write(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a process writes is counted; it looks again before the folder can be full."""
+    """Written bytes are counted; the folder is scanned again before it can exceed its limit."""
     looks: list[int] = []
     shrink = KernelCache.shrink
     monkeypatch.setattr(KernelCache, "shrink", lambda self: looks.append(1) or shrink(self))
@@ -225,10 +229,10 @@ def test_a_folder_with_room_is_not_looked_through_for_each_kernel(
     assert 5 < len(looks) < 30
 
 
-def test_files_that_vanish_are_no_trouble(
+def test_files_that_other_processes_remove_are_skipped(
     tmp_path: Path, library: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another process may remove what this one is looking at."""
+    """Another process may remove a file during a scan."""
     cache = KernelCache(tmp_path)
     kept = cache.store(library, {KEY: "f"}, "gcc")
     monkeypatch.setattr(Path, "unlink", lambda self, **_: (_ for _ in ()).throw(FileNotFoundError))
@@ -237,10 +241,10 @@ def test_files_that_vanish_are_no_trouble(
     assert module._library_of(tmp_path / "gone") == ""
 
 
-def test_a_folder_that_cannot_be_written_is_told_in_the_log(
+def test_an_unwritable_folder_is_logged(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, library: Path
 ) -> None:
-    """A read-only place is no error: nothing is found there, and nothing kept."""
+    """A read-only folder raises no error: nothing is found or stored."""
     monkeypatch.setenv("PASSKIT_CACHE_DIR", "/sys/kernel/passkit")
 
     cache = open_cache()
@@ -251,8 +255,8 @@ def test_a_folder_that_cannot_be_written_is_told_in_the_log(
 
 
 @pytest.mark.parametrize("name", ["kernels", "libraries", "plans", "tuned"])
-def test_subfolders_that_others_may_write_are_refused(name: str, tmp_path: Path) -> None:
-    """Subfolders are checked as the folder is, and must not be links."""
+def test_subfolders_that_others_can_write_raise(name: str, tmp_path: Path) -> None:
+    """Subfolders are checked like the folder, and must not be links."""
     folder = trusted_folder(tmp_path / "c")
     inner = folder / name
     inner.mkdir(mode=0o700)
@@ -267,7 +271,7 @@ def test_subfolders_that_others_may_write_are_refused(name: str, tmp_path: Path)
 
 
 def of_another_user(path: Path) -> None:
-    """Give a file to somebody else, which only root can."""
+    """Change the owner of a file, which only root can do."""
     if os.geteuid() != 0:
         pytest.skip("only root can give files away")
     os.chown(path, 4321, -1)
@@ -290,7 +294,7 @@ def exchanged_for(kind: str) -> Callable[[Path], None]:
 
 @pytest.mark.parametrize("kind", ["mode", "owner", "link", "fifo"])
 @pytest.mark.parametrize("which", ["kernels", "libraries"])
-def test_files_that_others_may_have_written_are_not_there(
+def test_files_that_others_can_write_are_misses(
     kind: str, which: str, tmp_path: Path, library: Path
 ) -> None:
     """Files of others, links and FIFOs are misses at once, and storing replaces them."""
@@ -310,18 +314,18 @@ def test_files_that_others_may_have_written_are_not_there(
 def test_a_fifo_in_the_place_of_a_lock_is_an_error(
     fresh_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever writes measurements does not wait for a reader that never comes."""
+    """Writing measurements does not block on a FIFO in place of a lock."""
     (trusted_folder(fresh_cache) / "tuned").mkdir(mode=0o700)
     os.mkfifo(fresh_cache / "tuned" / f"{device_key()}.jsonl.lock")
 
-    wanted = pytest.raises(CacheError, match=f"cannot write what was measured to {fresh_cache}")
-    with wanted, store.lock_folder():
+    expected = pytest.raises(CacheError, match=f"cannot write what was measured to {fresh_cache}")
+    with expected, store.lock_folder():
         pass
 
 
 @pytest.mark.parametrize("kind", ["fifo", "link"])
 def test_measurements_and_profiles_are_read_from_files_only(kind: str, fresh_cache: Path) -> None:
-    """Links and FIFOs in the place of records and of a CPU's profile are no measurements."""
+    """Links and FIFOs in place of records and CPU profiles are ignored."""
     folder = trusted_folder(fresh_cache) / "tuned"
     folder.mkdir(mode=0o700)
     for name in (f"{device_key()}.jsonl", f"{device_key()}.json"):

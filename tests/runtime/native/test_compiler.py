@@ -9,8 +9,8 @@ from types import ModuleType
 
 import pytest
 
+from passkit.runtime.native import compilation, feeds
 from passkit.runtime.native import compiler as module
-from passkit.runtime.native import feeds, process
 from passkit.runtime.native.compiler import find_compiler, instruction_set, kernel_flags
 
 
@@ -22,8 +22,8 @@ def program(folder: Path, name: str) -> Path:
     return path
 
 
-def test_the_order_of_compilers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """PASSKIT_CXX, g++, clang++, ziglang, none."""
+def test_compilers_are_tried_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """PASSKIT_CXX comes first, then g++, clang++ and ziglang; without them there is none."""
     monkeypatch.setattr(module, "find_spec", lambda name: None)
     for k, names in enumerate([["g++", "clang++", "mine"], ["clang++"], []]):
         (tmp_path / str(k)).mkdir()
@@ -31,12 +31,12 @@ def test_the_order_of_compilers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
             program(tmp_path / str(k), name)
     both, clang, none = ({"PATH": str(tmp_path / str(k))} for k in range(3))
 
-    found = find_compiler(both | {"PASSKIT_CXX": "mine -Wall"})
-    assert found is not None and found.command == (str(tmp_path / "0" / "mine"), "-Wall")
-    found = find_compiler(both)
-    assert found is not None and (found.kind, found.path) == ("gcc", str(tmp_path / "0" / "g++"))
-    found = find_compiler(clang)
-    assert found is not None and found.kind == "clang"
+    actual = find_compiler(both | {"PASSKIT_CXX": "mine -Wall"})
+    assert actual is not None and actual.command == (str(tmp_path / "0" / "mine"), "-Wall")
+    actual = find_compiler(both)
+    assert actual is not None and (actual.kind, actual.path) == ("gcc", str(tmp_path / "0" / "g++"))
+    actual = find_compiler(clang)
+    assert actual is not None and actual.kind == "clang"
     assert find_compiler(none) is None
 
 
@@ -51,16 +51,16 @@ def test_ziglang_is_the_last_resort(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     module._find.cache_clear()
     program(package, "zig")
 
-    found = find_compiler(path)
+    actual = find_compiler(path)
 
-    assert found is not None and found.kind == "zig"
-    assert found.command == (sys.executable, "-m", "ziglang", "c++")
+    assert actual is not None and actual.kind == "zig"
+    assert actual.command == (sys.executable, "-m", "ziglang", "c++")
     module._find.cache_clear()
 
 
 @pytest.mark.parametrize("name", ["/nonexistent", "no-such-compiler -O2", " "])
 def test_a_compiler_that_is_not_there_means_none(name: str) -> None:
-    """PASSKIT_CXX is obeyed, not guessed around."""
+    """If PASSKIT_CXX names no program, no other compiler is tried."""
     assert find_compiler({"PASSKIT_CXX": name, "PATH": "/usr/bin"}) is None
 
 
@@ -68,9 +68,9 @@ def test_a_path_with_a_space_is_one_program(tmp_path: Path) -> None:
     """An existing file is a program even where its name has spaces."""
     path = program(tmp_path, "my c++")
 
-    found = find_compiler({"PASSKIT_CXX": str(path), "PATH": ""})
+    actual = find_compiler({"PASSKIT_CXX": str(path), "PATH": ""})
 
-    assert found is not None and found.command == (str(path),)
+    assert actual is not None and actual.command == (str(path),)
 
 
 def test_the_fingerprint_tells_compilers_apart(tmp_path: Path) -> None:
@@ -80,15 +80,15 @@ def test_the_fingerprint_tells_compilers_apart(tmp_path: Path) -> None:
         path = program(tmp_path, "g++")
         path.write_text(text)
         module._find.cache_clear()
-        found = find_compiler({"PATH": str(tmp_path)})
-        assert found is not None
-        prints.add(found.fingerprint)
+        actual = find_compiler({"PATH": str(tmp_path)})
+        assert actual is not None
+        prints.add(actual.fingerprint)
 
     assert len(prints) == 2
 
 
-def test_the_instruction_set_is_read_not_asked() -> None:
-    """Only what decides -march=native counts: model and features, in no order."""
+def test_the_instruction_set_has_model_and_features() -> None:
+    """It depends on what determines -march=native only, in any order."""
     text = "vendor_id\t: G\nmodel\t: 7\ncpu MHz\t: {}\nflags\t: {}\n\nmodel: 9\n"
 
     a = module.cpu_facts(text.format(1000, "sse avx2 tsc nopl"))
@@ -96,13 +96,15 @@ def test_the_instruction_set_is_read_not_asked() -> None:
 
     assert a == b == (("G", "7"), ("avx2", "sse"))
     assert module.cpu_facts("Features : asimd fp\nCPU part : 0xd0c\n") == (
-        ("0xd0c",), ("asimd", "fp"))  # fmt: skip
+        ("0xd0c",),
+        ("asimd", "fp"),
+    )
     assert module.cpu_facts("") == ((), ())
     assert len(instruction_set()) == 16
 
 
-def test_strict_flags_of_kernels() -> None:
-    """No flag lets the compiler change results."""
+def test_flags_keep_results_exact() -> None:
+    """No flag allows the compiler to change results."""
     flags = kernel_flags()
 
     assert "-ffp-contract=off" in flags
@@ -110,14 +112,14 @@ def test_strict_flags_of_kernels() -> None:
 
 
 @pytest.mark.parametrize(("kind", "number"), [("gcc", 1), ("clang", 0), ("zig", 0)])
-def test_parameters_are_gccs(kind: str, number: int) -> None:
-    """Only GCC has parameters, and is told to look at more stores than usual."""
-    found = module.Compiler(("cxx",), kind, "").parameters
+def test_only_gcc_has_parameters(kind: str, number: int) -> None:
+    """Only GCC has parameters, which raise a limit of dead store elimination."""
+    actual = module.Compiler(("cxx",), kind, "").parameters
 
-    assert [p.startswith("--param=dse-") for p in found] == [True] * number
+    assert [p.startswith("--param=dse-") for p in actual] == [True] * number
 
 
-@pytest.mark.parametrize("taught", [module, feeds, process], ids=lambda m: m.__name__)
+@pytest.mark.parametrize("taught", [module, feeds, compilation], ids=lambda m: m.__name__)
 def test_examples_in_docstrings(taught: ModuleType) -> None:
-    """The examples in docstrings are true."""
+    """The examples in docstrings are correct."""
     assert doctest.testmod(taught).failed == 0

@@ -15,32 +15,32 @@ import passkit as pk
 from passkit.plan.target import cpu
 from passkit.program.executable import Executable
 from passkit.runtime import assemble
-from passkit.runtime.native import convolution, filters, onednn
+from passkit.runtime.native import convolution, filter_gradients, onednn
 from passkit.runtime.native.onednn import Geometry
 from tests.ops import windowed
 from tests.teams import team_of
 
-WAYS = ["few", "windows", "direct"] + ["library"] * (onednn.library() is not None)
+WAYS = ["small_images", "im2col", "direct"] + ["onednn"] * (onednn.load_library() is not None)
 
 
 def choose(monkeypatch: pytest.MonkeyPatch, way: str) -> None:
     """Let one of the ways compute all convolutions that are no products of one channel each."""
-    if way == "few":
-        monkeypatch.setattr(convolution, "call_seconds", lambda c: 1.0)
+    if way == "small_images":
+        monkeypatch.setattr(convolution, "onednn_seconds", lambda c: 1.0)
         return
-    monkeypatch.setattr(convolution, "few", lambda c, itemsize: None)
+    monkeypatch.setattr(convolution, "small_images_cost", lambda c, itemsize: None)
     if way == "direct":
-        monkeypatch.setattr(convolution, "suits_library", lambda c: False)
+        monkeypatch.setattr(convolution, "prefers_onednn", lambda c: False)
     else:
-        monkeypatch.setattr(convolution, "panel_filters", lambda: 0)
-    if way == "windows":
-        monkeypatch.setattr(convolution, "primitives", lambda c: None)
+        monkeypatch.setattr(convolution, "panel_width", lambda: 0)
+    if way == "im2col":
+        monkeypatch.setattr(convolution, "convolution_primitives", lambda c: None)
 
 
 @pytest.fixture(params=WAYS)
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Each of the ways to compute convolutions; the library's where that is installed."""
-    if request.param == "direct" and not convolution.panel_filters():
+    if request.param == "direct" and not convolution.panel_width():
         pytest.skip("the direct kernel needs AVX2")
     choose(monkeypatch, request.param)
     return str(request.param)
@@ -57,24 +57,34 @@ def compiled(x: Any, f: Any = None, **params: Any) -> Executable:
     return pk.compile(pk.ops.convolution(pk.var("x", x.shape), filters, **params))
 
 
-def near(found: Any, wanted: Any) -> bool:
+def near(actual: Any, expected: Any) -> bool:
     """Equal but for the order of sums."""
-    return bool(np.abs(found - wanted).max() <= 3e-6 * np.abs(wanted).max() * 3)
+    return bool(np.abs(actual - expected).max() <= 3e-6 * np.abs(expected).max() * 3)
 
 
-def test_a_filter_may_change_and_a_constant_one_is_laid_out_once(way: str) -> None:
-    """Each call sees the filter it is given; a constant one is kept for all batches."""
+def test_a_filter_may_change_and_a_constant_one_is_packed_once(
+    way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each call uses its own filter; a constant one is packed once for all batches."""
+    packed = []
+    pack = convolution.packed_filter
+
+    def pack_and_count(*arguments: Any) -> Any:
+        packed.append(pack(*arguments))
+        return packed[-1]
+
+    monkeypatch.setattr(convolution, "packed_filter", pack_and_count)
     x, f = drawn(2, 9, 10, 16), drawn(3, 3, 16, 24)
     exe = compiled(x, padding="SAME")
     for factor in (1, -2):
-        (found,) = exe(x=x, f=f * np.float32(factor))
-        assert near(found, factor * windowed.convolution(x, f, padding="SAME"))
+        (actual,) = exe(x=x, f=f * np.float32(factor))
+        assert near(actual, factor * windowed.convolution(x, f, padding="SAME"))
 
     fixed = pk.compile(pk.ops.convolution(pk.var("x", (None, 9, 10, 16)), f, padding="SAME"))
     for rows in (1, 2):
-        (found,) = fixed(x=x[:rows])
-        assert near(found, windowed.convolution(x[:rows], f, padding="SAME"))
-    assert len(fixed._table.kept) == (way in ("library", "direct"))
+        (actual,) = fixed(x=x[:rows])
+        assert near(actual, windowed.convolution(x[:rows], f, padding="SAME"))
+    assert len(packed) == (way in ("onednn", "direct"))
 
 
 NOTHING = [
@@ -85,10 +95,8 @@ NOTHING = [
 
 
 @pytest.mark.parametrize("shape, filters", NOTHING)
-def test_sums_of_nothing_are_zeros(
-    way: str, shape: tuple[int, ...], filters: tuple[int, ...]
-) -> None:
-    """Of no channels, and under windows of no elements: a library would divide by them."""
+def test_empty_sums_are_zeros(way: str, shape: tuple[int, ...], filters: tuple[int, ...]) -> None:
+    """Without channels or window elements results are 0; libraries would divide by zero."""
     groups = shape[-1] // filters[-2] if filters[-2] else 1
     exe = compiled(np.empty(shape), pk.var("f", filters), groups=groups)
     out = np.full(exe.outputs[0].shape, 7, np.float32)
@@ -98,7 +106,7 @@ def test_sums_of_nothing_are_zeros(
 
 
 def test_bits_do_not_depend_on_threads(way: str) -> None:
-    """Parts are cut by shape; of small convolutions an image is one."""
+    """Tiles depend on the shape only, so that any number of threads gives the same bits."""
     x, f = drawn(1, 64, 60, 16), drawn(3, 3, 16, 64)
     deep = drawn(3, 3, 1, 16)
     several = [compiled(x, f, padding="SAME"), compiled(x, deep, padding="SAME", groups=16)]
@@ -126,7 +134,7 @@ IMAGES = [
 def test_an_image_has_the_same_bits_in_any_batch(
     size: int, channels: int, filters: int, taps: int
 ) -> None:
-    """Whatever computes it, an image alone and in a batch is computed alike."""
+    """An image has the same result by itself and in a batch."""
     x, f = drawn(5, size, size, channels), drawn(taps, taps, channels, filters)
     v = pk.var("x", (None, size, size, channels))
     y = pk.ops.relu(pk.ops.convolution(v, f, padding="SAME") + 0.5)
@@ -139,24 +147,31 @@ def test_an_image_has_the_same_bits_in_any_batch(
 
 
 def test_calls_from_several_threads(way: str) -> None:
-    """Each call lays its own filter out."""
+    """Concurrent calls pack their own filters."""
     x = drawn(1, 20, 20, 16)
     exe = compiled(x, padding="SAME")
     filters = [drawn(3, 3, 16, 24) * np.float32(k + 1) for k in range(6)]
-    wanted = windowed.convolution(x, filters[0], padding="SAME")
+    expected = windowed.convolution(x, filters[0], padding="SAME")
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda f: exe(x=x, f=f)[0], filters * 3))
+        actual = list(pool.map(lambda f: exe(x=x, f=f)[0], filters * 3))
 
-    assert all(near(y, wanted * (k % 6 + 1)) for k, y in enumerate(found))
+    assert all(near(y, expected * (k % 6 + 1)) for k, y in enumerate(actual))
 
 
 def geometry(**changed: Any) -> Geometry:
     """A small convolution over two axes."""
     plain: dict[str, Any] = {
-        "batch": 1, "size": (1, 8, 8), "channels": 16, "filters": 16, "window": (1, 3, 3),
-        "result": (1, 6, 6), "stride": (1, 1, 1), "before": (0, 0, 0), "dilation": (1, 1, 1),
+        "batch": 1,
+        "size": (1, 8, 8),
+        "channels": 16,
+        "filters": 16,
+        "window": (1, 3, 3),
+        "result": (1, 6, 6),
+        "stride": (1, 1, 1),
+        "before": (0, 0, 0),
+        "dilation": (1, 1, 1),
         "groups": 1,
-    }  # fmt: skip
+    }
     return Geometry(**{**plain, **changed})
 
 
@@ -173,9 +188,7 @@ SMALL: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_small_ones_are_computed_directly(
-    monkeypatch: pytest.MonkeyPatch, dtype: str
-) -> None:
+def test_small_images_of_any_geometry(monkeypatch: pytest.MonkeyPatch, dtype: str) -> None:
     """Any window, stride, dilation, padding and number of filters up to four vectors."""
     used = []
 
@@ -183,36 +196,34 @@ def test_small_ones_are_computed_directly(
         used.append(direct(c, itemsize))
         return used[-1]
 
-    direct = convolution.few
-    monkeypatch.setattr(convolution, "few", few)
-    monkeypatch.setattr(convolution, "call_seconds", lambda c: 1.0)
+    direct = convolution.small_images_cost
+    monkeypatch.setattr(convolution, "small_images_cost", few)
+    monkeypatch.setattr(convolution, "onednn_seconds", lambda c: 1.0)
     for size, window, params in SMALL:
         x, f = drawn(*size).astype(dtype), drawn(*window).astype(dtype)
         if dtype == "float64" and window[-1] > 32:
             continue  # more than four vectors
-        (found,) = pk.compile(pk.ops.convolution(pk.var("x", size, dtype), f, **params))(x=x)
-        wanted = windowed.convolution(x, f, **params)
+        (actual,) = pk.compile(pk.ops.convolution(pk.var("x", size, dtype), f, **params))(x=x)
+        expected = windowed.convolution(x, f, **params)
 
-        assert found.dtype == dtype
-        assert np.abs(found - wanted).max() <= 1e-5 * np.abs(wanted).max(), (size, window)
+        assert actual.dtype == dtype
+        assert np.abs(actual - expected).max() <= 1e-5 * np.abs(expected).max(), (size, window)
     assert len(used) >= 5 and None not in used
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_windows_are_multiplied_in_tiles_of_results(
-    monkeypatch: pytest.MonkeyPatch, dtype: str
-) -> None:
-    """Tiles end within a row of results; taps are gathered one by one, or in runs."""
-    choose(monkeypatch, "windows")
+def test_im2col_tiles_may_end_within_a_row(monkeypatch: pytest.MonkeyPatch, dtype: str) -> None:
+    """Tiles end within a row of results; taps are copied one by one, or in runs."""
+    choose(monkeypatch, "im2col")
     monkeypatch.setattr(convolution, "PATCH_NBYTES", 2000)
     groups = ((2, 9, 8, 4), (3, 3, 2, 6), {"groups": 2, "strides": (1, 2), "padding": "SAME"})
     for size, window, params in (*SMALL, groups):
         x, f = drawn(*size).astype(dtype), drawn(*window).astype(dtype)
-        (found,) = pk.compile(pk.ops.convolution(pk.var("x", size, dtype), f, **params))(x=x)
-        wanted = windowed.convolution(x, f, **params)
+        (actual,) = pk.compile(pk.ops.convolution(pk.var("x", size, dtype), f, **params))(x=x)
+        expected = windowed.convolution(x, f, **params)
 
-        assert found.dtype == dtype
-        assert np.abs(found - wanted).max() <= 1e-5 * np.abs(wanted).max(), (size, window)
+        assert actual.dtype == dtype
+        assert np.abs(actual - expected).max() <= 1e-5 * np.abs(expected).max(), (size, window)
 
 
 DIRECT: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
@@ -230,23 +241,23 @@ DIRECT: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize("size, window, params", DIRECT)
-def test_register_tiles(
+def test_direct_convolutions_of_any_geometry(
     monkeypatch: pytest.MonkeyPatch,
     size: tuple[int, ...],
     window: tuple[int, ...],
     params: dict[str, Any],
 ) -> None:
-    """Borders, strides, groups, few channels, many taps, filters that fill no panel."""
-    if not convolution.panel_filters():
+    """Borders, strides, groups, few channels, many taps, partly filled panels."""
+    if not convolution.panel_width():
         pytest.skip("the direct kernel needs AVX2")
     choose(monkeypatch, "direct")
     x, f = drawn(*size), drawn(*window)
     exe = pk.compile(pk.ops.convolution(pk.var("x", (None, *size[1:])), f, **params))
-    (found,) = exe(x=x)
-    wanted = windowed.convolution(x, f, **params)
+    (actual,) = exe(x=x)
+    expected = windowed.convolution(x, f, **params)
 
-    assert found.shape == wanted.shape
-    assert np.abs(found - wanted).max() <= 1e-5 * np.abs(wanted).max()
+    assert actual.shape == expected.shape
+    assert np.abs(actual - expected).max() <= 1e-5 * np.abs(expected).max()
 
 
 DEPTHWISE: list[tuple[int, int, int, str]] = [
@@ -259,10 +270,10 @@ DEPTHWISE: list[tuple[int, int, int, str]] = [
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_a_filter_for_each_channel(dtype: str) -> None:
-    """Common windows and others, whole vectors of channels and not, borders and narrow images."""
+def test_depthwise_convolutions_of_any_geometry(dtype: str) -> None:
+    """Common windows and others, full and partial vectors of channels, borders, narrow images."""
     rng = np.random.default_rng(1)
-    results, wanted, feeds = [], [], {}
+    results, expected, feeds = [], [], {}
     for k, (taps, stride, width, padding) in enumerate(DEPTHWISE):
         channels = (8, 16, 11, 35)[k % 4]
         x = rng.normal(size=(2, 9, width, channels)).astype(dtype)
@@ -270,10 +281,10 @@ def test_a_filter_for_each_channel(dtype: str) -> None:
         params: dict[str, Any] = {"groups": channels, "strides": (1, stride), "padding": padding}
         feeds[f"x{k}"] = x
         results.append(pk.ops.convolution(pk.var(f"x{k}", x.shape, dtype), f, **params))
-        wanted.append(windowed.convolution(x, f, **params))
+        expected.append(windowed.convolution(x, f, **params))
     tolerance = 1e-5 if dtype == "float32" else 1e-13
-    for found, value in zip(pk.compile(pk.Graph(results))(feeds), wanted, strict=True):
-        assert np.abs(found - value).max() <= tolerance * max(1.0, np.abs(value).max())
+    for actual, value in zip(pk.compile(pk.Graph(results))(feeds), expected, strict=True):
+        assert np.abs(actual - value).max() <= tolerance * max(1.0, np.abs(value).max())
 
 
 def batch_norm(y: Any, channels: int, shift: float) -> Any:
@@ -298,10 +309,10 @@ def with_epilogues(way: str, filters: int) -> tuple[pk.Graph, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("filters", [24, 32])
-def test_kernels_run_on_the_rows_that_a_convolution_has_stored(
+def test_epilogues_have_the_bits_of_separate_launches(
     monkeypatch: pytest.MonkeyPatch, way: str, filters: int
 ) -> None:
-    """A norm, an activation and a residual: the same bits as by themselves, on any team."""
+    """A norm, an activation and a residual have the same bits merged and launched separately."""
     graph, feeds = with_epilogues(way, filters)
     joined = pk.compile(graph)
     results = [r.tobytes() for r in joined(feeds)]
@@ -310,14 +321,14 @@ def test_kernels_run_on_the_rows_that_a_convolution_has_stored(
         with team_of(count):
             assert [r.tobytes() for r in joined(feeds)] == results
 
-    monkeypatch.setattr(assemble, "epilogue_of", lambda launch, result: None)
+    monkeypatch.setattr(assemble, "row_epilogue", lambda launch, result: None)
     apart = pk.compile(graph)
     assert [r.tobytes() for r in apart(feeds)] == results
     assert apart.stats["epilogues"] == 0
 
 
-def test_what_is_no_epilogue() -> None:
-    """Kernels that move elements, reduce over positions, or are read before: these run after it."""
+def test_kernels_that_are_not_row_by_row_are_launched_separately() -> None:
+    """Kernels that move elements, reduce over positions or depend on the row are no epilogues."""
     x, f = pk.var("x", (2, 30, 20, 16)), drawn(3, 3, 16, 16)
     y = pk.ops.convolution(x, f, padding="SAME")
     cases = {
@@ -330,13 +341,13 @@ def test_what_is_no_epilogue() -> None:
     values = drawn(2, 30, 20, 16)
     for name, result in cases.items():
         exe = pk.compile(pk.Graph([result]))
-        wanted = pk.interpret(pk.Graph([result]), {"x": values})[0]
-        (found,) = exe(x=values)
-        assert np.abs(found - wanted).max() <= 1e-5 * np.abs(wanted).max(), name
+        expected = pk.interpret(pk.Graph([result]), {"x": values})[0]
+        (actual,) = exe(x=values)
+        assert np.abs(actual - expected).max() <= 1e-5 * np.abs(expected).max(), name
         assert exe.stats["epilogues"] == 0, name
 
 
-def test_a_profile_times_epilogues_by_themselves() -> None:
+def test_a_profile_times_epilogues_separately() -> None:
     """A profile has a row for each step, and each takes time."""
     graph, feeds = with_epilogues("direct", 32)
     exe = pk.compile(graph)
@@ -356,24 +367,24 @@ SIGNALS: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize("size, window, params", SIGNALS)
-def test_filters_of_signals_round_once(
+def test_signal_filters_round_once(
     size: tuple[int, ...], window: tuple[int, ...], params: dict[str, Any]
 ) -> None:
-    """Long windows over one channel whose sums cancel: the result is exact to its own last bit."""
+    """Long windows over one channel whose sums cancel are exact to the last bit of the result."""
     x, f = 1 + drawn(*size) * np.float32(1e-4), drawn(*window)
     f -= f.mean(axis=tuple(range(f.ndim - 1)))
     exact = windowed.convolution(x.astype(np.float64), f.astype(np.float64), **params)
     variables = pk.var("x", size), pk.var("f", window)
 
-    (found,) = pk.compile(pk.ops.convolution(*variables, **params))(x=x, f=f)
+    (actual,) = pk.compile(pk.ops.convolution(*variables, **params))(x=x, f=f)
     (fixed,) = pk.compile(pk.ops.convolution(variables[0], f, **params))(x=x)
 
-    assert np.all(np.abs(found - exact) <= np.spacing(np.abs(found)))
-    np.testing.assert_array_equal(fixed, found)
+    assert np.all(np.abs(actual - exact) <= np.spacing(np.abs(actual)))
+    np.testing.assert_array_equal(fixed, actual)
 
 
 def test_bits_of_signals_do_not_depend_on_threads() -> None:
-    """Tiles are cut by shape, for one filter and for several."""
+    """Tiles of signal filters depend on the shape only."""
     x = drawn(1, 40000, 1)
     several = [compiled(x, drawn(128, 1, n), strides=2) for n in (1, 6)]
     bits = []
@@ -384,53 +395,53 @@ def test_bits_of_signals_do_not_depend_on_threads() -> None:
     assert bits[0] == bits[1] == bits[2]
 
 
-def test_what_filters_a_signal() -> None:
-    """A long window along one axis of one channel, unless it costs too much for each sample."""
+def test_long_windows_of_one_channel_are_signal_filters() -> None:
+    """A long window along one axis of one channel, unless it costs too much per sample."""
     line: dict[str, Any] = {"size": (1, 1, 4000), "channels": 1, "filters": 36}
     line |= {"window": (1, 1, 256), "result": (1, 1, 469), "stride": (1, 1, 8)}
 
-    assert convolution.filters_signals(geometry(**line))
-    assert convolution.filters_signals(geometry(**line | {"window": (1, 1, 64)}))
-    assert not convolution.filters_signals(geometry(**line | {"window": (1, 1, 63)}))
-    assert not convolution.filters_signals(geometry(**line | {"window": (1, 8, 32)}))
-    assert not convolution.filters_signals(geometry(**line | {"channels": 2}))
-    assert not convolution.filters_signals(geometry(**line | {"filters": 300}))
-    assert convolution.filters_signals(geometry(**line | {"filters": 300, "stride": (1, 1, 16)}))
+    assert convolution.is_signal_filter(geometry(**line))
+    assert convolution.is_signal_filter(geometry(**line | {"window": (1, 1, 64)}))
+    assert not convolution.is_signal_filter(geometry(**line | {"window": (1, 1, 63)}))
+    assert not convolution.is_signal_filter(geometry(**line | {"window": (1, 8, 32)}))
+    assert not convolution.is_signal_filter(geometry(**line | {"channels": 2}))
+    assert not convolution.is_signal_filter(geometry(**line | {"filters": 300}))
+    assert convolution.is_signal_filter(geometry(**line | {"filters": 300, "stride": (1, 1, 16)}))
 
 
 def test_axes_of_length_1_come_first() -> None:
-    """Axes without windows or padding move to the front, with all that belongs to them."""
+    """Axes without windows or padding move to the front, with all their parameters."""
     line: dict[str, Any] = {"size": (1, 40, 1), "window": (1, 5, 1), "result": (1, 12, 1)}
     line |= {"stride": (1, 3, 2), "before": (0, 1, 0), "dilation": (1, 2, 1)}
 
-    found = convolution.lined_up(geometry(**line))
+    actual = convolution.unit_axes_first(geometry(**line))
 
-    assert (found.size, found.window, found.result) == ((1, 1, 40), (1, 1, 5), (1, 1, 12))
-    assert (found.stride, found.before, found.dilation) == ((1, 2, 3), (0, 0, 1), (1, 1, 2))
+    assert (actual.size, actual.window, actual.result) == ((1, 1, 40), (1, 1, 5), (1, 1, 12))
+    assert (actual.stride, actual.before, actual.dilation) == ((1, 2, 3), (0, 0, 1), (1, 1, 2))
     padded = geometry(**line | {"before": (0, 1, 1), "result": (1, 12, 2)})
-    assert convolution.lined_up(padded) == padded
+    assert convolution.unit_axes_first(padded) == padded
 
 
-def test_what_is_small_enough() -> None:
-    """Few filters and little work around which a library does too much; not the rest."""
-    small = convolution.few(geometry(batch=3), 4)
+def test_small_images_cost_is_none_for_large_work() -> None:
+    """The kernel for small images has a cost for few filters and little work, else None."""
+    small = convolution.small_images_cost(geometry(batch=3), 4)
 
     assert small is not None
     assert small[0] == 8 * (36 + 9) + 144 * 64 + 64 * 16 * 4
-    assert small[1] == pytest.approx(3 * (36 * 144 * convolution.TERM + 4096 / 2e10))
-    assert convolution.few(geometry(filters=65), 4) is None
-    assert convolution.few(geometry(filters=33), 8) is None
-    assert convolution.few(geometry(groups=2), 4) is None
+    assert small[1] == pytest.approx(3 * (36 * 144 * convolution.VECTOR_FMA_SECONDS + 4096 / 2e10))
+    assert convolution.small_images_cost(geometry(filters=65), 4) is None
+    assert convolution.small_images_cost(geometry(filters=33), 8) is None
+    assert convolution.small_images_cost(geometry(groups=2), 4) is None
     large = geometry(size=(1, 66, 66), result=(1, 64, 64), channels=64, filters=64)
-    assert convolution.few(large, 4) is None
+    assert convolution.small_images_cost(large, 4) is None
     work = geometry(size=(1, 16, 16), result=(1, 14, 14), channels=64, filters=64)
-    assert convolution.few(work, 4) is None
+    assert convolution.small_images_cost(work, 4) is None
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("channels", [16, 64, 20, 3])
-def test_large_results_go_past_the_caches(dtype: str, channels: int) -> None:
-    """With equal bits, whether lines of results are whole or not, and when a kernel reads them."""
+def test_streamed_results_have_the_same_bits(dtype: str, channels: int) -> None:
+    """Streamed results have the same bits, for full and partial cache lines, also if read again."""
     x = pk.var("x", ("n", 9, 11, channels), dtype)
     rng = np.random.default_rng(channels)
     w = pk.constant(rng.normal(size=(3, 3, channels, 1)).astype(dtype))
@@ -444,8 +455,8 @@ def test_large_results_go_past_the_caches(dtype: str, channels: int) -> None:
                 np.testing.assert_array_equal(one, other)
 
 
-def test_work_decides_into_how_many_parts_an_image_is_cut() -> None:
-    """A small one is one part, a large one at most eight, many images fewer each."""
+def test_the_number_of_parts_depends_on_the_work() -> None:
+    """A small image is one part, a large one at most eight, many images fewer each."""
     large = {"size": (1, 130, 130), "result": (1, 128, 128), "channels": 256, "filters": 256}
 
     assert len(onednn.parts_of(geometry())) == 1
@@ -453,22 +464,22 @@ def test_work_decides_into_how_many_parts_an_image_is_cut() -> None:
     assert len(onednn.parts_of(geometry(**large, batch=8))) == 2
 
 
-@pytest.mark.skipif(onednn.library() is None, reason="onednn-cpu-gomp is not installed")
-def test_what_the_library_refuses_is_computed_all_the_same(
+@pytest.mark.skipif(onednn.load_library() is None, reason="onednn-cpu-gomp is not installed")
+def test_a_failing_library_is_reported_once_and_replaced(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """A failure is told once, and the result is right."""
+    """After a failure of oneDNN results are correct, and one message is printed."""
 
     def broken(c: Geometry) -> Any:
-        found = onednn.primitives.__wrapped__(c)
-        found.table[onednn_part(found.table)] = 0
-        return found
+        actual = onednn.convolution_primitives.__wrapped__(c)
+        actual.table[onednn_part(actual.table)] = 0
+        return actual
 
     def onednn_part(table: Any) -> int:
         return 9  # the first part's primitive
 
-    choose(monkeypatch, "library")
-    monkeypatch.setattr(convolution, "primitives", broken)
+    choose(monkeypatch, "onednn")
+    monkeypatch.setattr(convolution, "convolution_primitives", broken)
     x, f = drawn(1, 9, 10, 16), drawn(3, 3, 16, 24)
     exe = compiled(x, f)
 
@@ -477,43 +488,44 @@ def test_what_the_library_refuses_is_computed_all_the_same(
     assert capfd.readouterr().err.count("oneDNN failed with status") == 1
 
 
-def test_answers_of_the_library_are_checked() -> None:
-    """A function that fails, and an implementation that only serves tests, are none."""
-    library = object.__new__(onednn.Library)
+def test_library_errors_and_reference_implementations_raise() -> None:
+    """A function that fails and a reference implementation raise OneDnnError."""
+    library = object.__new__(onednn.OneDnn)
     library.dll = SimpleNamespace(dnnl_broken=lambda *arguments: 3, dnnl_sound=lambda *arguments: 0)
 
     library("dnnl_sound", 1)
-    onednn.demand_fast(b"jit:avx2")
-    with pytest.raises(onednn.FailedError, match="dnnl_broken answers"):
+    onednn.require_optimized(b"jit:avx2")
+    with pytest.raises(onednn.OneDnnError, match="dnnl_broken returned an error"):
         library("dnnl_broken", 1)
-    with pytest.raises(onednn.FailedError, match="only ref:any, a reference"):
-        onednn.demand_fast(b"ref:any")
+    with pytest.raises(onednn.OneDnnError, match="only ref:any, a reference implementation"):
+        onednn.require_optimized(b"ref:any")
 
 
-@pytest.mark.skipif(onednn.library() is None, reason="onednn-cpu-gomp is not installed")
+@pytest.mark.skipif(onednn.load_library() is None, reason="onednn-cpu-gomp is not installed")
 @pytest.mark.parametrize("batch, size, channels", [(1, 28, 128), (8, 7, 512), (3, 56, 64)])
 def test_parts_of_images_have_fast_primitives(batch: int, size: int, channels: int) -> None:
-    """Where an image is cut in lines, each part and each gradient's part has one of its own."""
+    """Each part of an image and of its gradient has a fast primitive."""
     lines = (1, size, size)
-    c = Geometry(batch, lines, channels, channels, (1, 3, 3), lines, (1, 1, 1), (0, 1, 1),
-                 (1, 1, 1), 1)  # fmt: skip
-    found = onednn.primitives(c)
+    c = Geometry(
+        batch, lines, channels, channels, (1, 3, 3), lines, (1, 1, 1), (0, 1, 1), (1, 1, 1), 1
+    )
+    actual = onednn.convolution_primitives(c)
 
-    assert found is not None and found.parts > 1
-    assert filters._made(c, filters.parts_of(c)) is not None
+    assert actual is not None and actual.parts > 1
+    assert filter_gradients._library_records(c, filter_gradients.parts_of(c)) is not None
 
 
 def test_without_the_wheel_there_is_no_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Windows are multiplied instead."""
-    monkeypatch.setattr(onednn, "installed", lambda: None)
+    """Without the wheel, or if it does not load, there is no library."""
+    monkeypatch.setattr(onednn, "find_library", lambda: None)
 
-    assert onednn.library.__wrapped__() is None
-    monkeypatch.setattr(onednn, "installed", lambda: Path("/nonexistent/libdnnl.so.3"))
-    assert onednn.library.__wrapped__() is None
+    assert onednn.load_library.__wrapped__() is None
+    monkeypatch.setattr(onednn, "find_library", lambda: Path("/nonexistent/libdnnl.so.3"))
+    assert onednn.load_library.__wrapped__() is None
 
 
-def test_saved_and_loaded(way: str, tmp_path: Path) -> None:
-    """The unit goes with the executable."""
+def test_a_saved_executable_contains_the_unit(way: str, tmp_path: Path) -> None:
+    """The compiled unit is saved with the executable."""
     x, f = drawn(1, 9, 10, 16), drawn(3, 3, 16, 24)
     exe = compiled(x, f)
     exe.save(tmp_path / "saved")
@@ -522,13 +534,13 @@ def test_saved_and_loaded(way: str, tmp_path: Path) -> None:
     assert (tmp_path / "saved" / "cache").is_dir()
 
 
-def test_neighbours_fuse() -> None:
-    """Between two convolutions with channels first is one kernel, and no transpose is left."""
+def test_operators_between_convolutions_fuse_to_one_kernel() -> None:
+    """Between two channels-first convolutions there is one kernel and no transpose."""
     x, f = pk.var("x", (1, 16, 9, 10)), drawn(3, 3, 16, 16)
     y = pk.ops.conv2d(x, f, padding="SAME", data_format="NCHW")
     y = pk.ops.relu(y + np.ones((16, 1, 1), np.float32))
     exe = pk.compile(pk.ops.conv2d(y, f, padding="SAME", data_format="NCHW"))
 
-    assert [type(s).__name__ for s in exe.steps] == ["Launch", "Library", "Launch", "Library",
-                                                     "Launch"]  # fmt: skip
+    kinds = [type(s).__name__ for s in exe.steps]
+    assert kinds == ["LaunchStep", "LibraryCall", "LaunchStep", "LibraryCall", "LaunchStep"]
     assert "i3" not in exe.kernels[1].source  # one loop: nothing moves

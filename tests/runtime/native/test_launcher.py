@@ -25,24 +25,35 @@ def vectors(n: int, rng: np.random.Generator) -> tuple[Any, Any]:
 
 
 @pytest.mark.parametrize("n", [0, 1, 255, 256, 1000, 300_000])
-def test_every_way_to_call(n: int, rng: np.random.Generator) -> None:
+def test_all_calling_conventions_give_the_same_bits(n: int, rng: np.random.Generator) -> None:
     """Names, a dict, a tuple, both at once, run, run_positional and out= give the same bits."""
     p, (x, y) = binary_program(), vectors(n, rng)
-    wanted, out = 2 * x + y, [np.empty_like(x)]
+    expected, out = 2 * x + y, [np.empty_like(x)]
 
-    calls = [p(x=x, y=y), p(y=y, x=x), p({"x": x, "y": y}), p({"x": x}, y=y), p((x, y)),
-             p(None, x=x, y=y), p.run({"x": x, "y": y}), p.run((x, y)), p.run((x, y), None),
-             p.run_positional(x, y), p(x=x, y=y, out=None), p(x=x, y=y, out=[None]),
-             p([x, y])]  # fmt: skip
+    calls = [
+        p(x=x, y=y),
+        p(y=y, x=x),
+        p({"x": x, "y": y}),
+        p({"x": x}, y=y),
+        p((x, y)),
+        p(None, x=x, y=y),
+        p.run({"x": x, "y": y}),
+        p.run((x, y)),
+        p.run((x, y), None),
+        p.run_positional(x, y),
+        p(x=x, y=y, out=None),
+        p(x=x, y=y, out=[None]),
+        p([x, y]),
+    ]
     given = p({"x": x, "y": y}, out=out)
 
-    assert all(type(c) is list and np.array_equal(c[0], wanted) for c in calls)
-    assert given[0] is out[0] and np.array_equal(out[0], wanted)
+    assert all(type(c) is list and np.array_equal(c[0], expected) for c in calls)
+    assert given[0] is out[0] and np.array_equal(out[0], expected)
     assert (p.native_calls, p.launches) == (14, 14)
 
 
-def test_results_are_the_callers_to_keep(rng: np.random.Generator) -> None:
-    """Each call makes a new array of its own."""
+def test_results_are_new_arrays(rng: np.random.Generator) -> None:
+    """Each call allocates its results."""
     p, (x, y) = binary_program(), vectors(10, rng)
     first = p(x=x, y=y)[0]
     kept = first.copy()
@@ -57,10 +68,10 @@ def test_strided_swapped_and_unaligned_inputs_are_copied_and_counted() -> None:
     p = binary_program()
     x = np.arange(20, dtype=np.float32)
     odd = np.frombuffer(b"\0" + x.tobytes(), np.uint8)[1:].view(np.float32)
-    wanted = p(x=x[::2].copy(), y=x[::2].copy())[0]
+    expected = p(x=x[::2].copy(), y=x[::2].copy())[0]
 
     for form in (x[::2], x[::2].astype(">f4")):
-        assert np.array_equal(p(x=form, y=x[::2].copy())[0], wanted)
+        assert np.array_equal(p(x=form, y=x[::2].copy())[0], expected)
     assert p.copies == 2
     assert np.array_equal(p(x=x[::-1], y=x[::-1])[0], 3 * x[::-1])
     assert np.array_equal(p(x=odd, y=x)[0], 3 * x)
@@ -69,8 +80,9 @@ def test_strided_swapped_and_unaligned_inputs_are_copied_and_counted() -> None:
 
 def test_equal_types_with_other_numbers_and_subclasses_fit() -> None:
     """int64 is one type whatever C calls it; subclasses of ndarray are arrays; none is copied."""
-    p = program([("copy", ("input", 0), ("output", 0), 24)], [(I64.num, (3,))],
-                [InputSpec("x", I64, (3,))])  # fmt: skip
+    p = program(
+        [("copy", ("input", 0), ("output", 0), 24)], [(I64.num, (3,))], [InputSpec("x", I64, (3,))]
+    )
     x = np.arange(3, dtype=np.longlong)
 
     assert np.array_equal(p(x=x)[0], x) and p(x=x)[0].dtype == I64
@@ -109,7 +121,7 @@ def test_each_shape_is_bound_once_and_few_are_kept() -> None:
 
 
 def test_run_positional_declines_what_does_not_fit() -> None:
-    """jit is told to trace again: another type, rank, count or kind is NotImplemented."""
+    """Another type, rank, number or kind of argument gives NotImplemented, so that jit retraces."""
     p, x = binary_program(), np.zeros(3, "f4")
 
     for args in [(x,), (x, x, x), (x, x.astype("f8")), (x[None], x), (x, [1, 2, 3]), (x, None)]:
@@ -118,7 +130,7 @@ def test_run_positional_declines_what_does_not_fit() -> None:
 
 
 def test_an_error_of_bind_reaches_the_caller() -> None:
-    """What bind raises is raised, and the next call asks again."""
+    """An exception of bind reaches the caller, and the next call calls bind again."""
 
     def bind(shapes: Any) -> Any:
         raise ZeroDivisionError(f"no plan for {shapes}")
@@ -134,8 +146,13 @@ def test_bind_must_return_a_fitting_bound() -> None:
     answers: list[Any] = []
     bound = launcher().Bound
     p = make_program([InputSpec("x", F32, (None,))], 0, lambda shapes: answers.pop())
-    answers += [None, bound(((4,),), [], 0, 0, []), bound(((3,),), [(1, ())], 0, 0, []),
-                bound(((3, 1),), [], 0, 0, []), bound((), [], 0, 0, [])]  # fmt: skip
+    answers += [
+        None,
+        bound(((4,),), [], 0, 0, []),
+        bound(((3,),), [(1, ())], 0, 0, []),
+        bound(((3, 1),), [], 0, 0, []),
+        bound((), [], 0, 0, []),
+    ]
 
     while answers:
         with pytest.raises(TypeError, match=r"bind must return a Bound .* 0 outputs, got"):
@@ -146,13 +163,16 @@ def test_steps_share_the_arena() -> None:
     """A temporary in the arena carries values from one step to the next; copies move bytes."""
     n, x = 1000, np.arange(1000, dtype=np.float32)
     p = program(
-        [launch("axpy", 4, [("input", 0), ("input", 0), ("arena", 4096)], n),
-         launch("product", 4, [("arena", 4096), ("input", 0), ("output", 0)], n),
-         ("copy", ("arena", 4096), ("output", 1), 4 * n),
-         ("copy", ("output", 0, 4), ("output", 2), 4)],
+        [
+            launch("axpy", 4, [("input", 0), ("input", 0), ("arena", 4096)], n),
+            launch("product", 4, [("arena", 4096), ("input", 0), ("output", 0)], n),
+            ("copy", ("arena", 4096), ("output", 1), 4 * n),
+            ("copy", ("output", 0, 4), ("output", 2), 4),
+        ],
         [(F32.num, (n,)), (F32.num, (10, 100)), (F32.num, ())],
-        [InputSpec("x", F32, (n,))], arena=4096 + 4 * n,
-    )  # fmt: skip
+        [InputSpec("x", F32, (n,))],
+        arena=4096 + 4 * n,
+    )
 
     squares, tripled, one = p(x=x)
 
@@ -171,22 +191,25 @@ def test_phases_are_of_one_launch() -> None:
         [first, ("phase", *then[1:])], [(F32.num, (n,))], [InputSpec("x", F32, (n,))], arena=4 * n
     )
 
-    (found,) = p(x=x)
+    (actual,) = p(x=x)
 
-    assert np.array_equal(found, 3 * x * x) and (p.native_calls, p.launches) == (1, 1)
+    assert np.array_equal(actual, 3 * x * x) and (p.native_calls, p.launches) == (1, 1)
 
 
-def test_a_large_copy_is_whole(rng: np.random.Generator) -> None:
-    """A copy of several blocks, shared out over threads, has every byte."""
+def test_a_large_copy_is_complete(rng: np.random.Generator) -> None:
+    """A copy of several blocks, divided among threads, has every byte."""
     n = (1 << 20) + 12345
     x = rng.integers(0, 255, n, np.uint8)
-    p = program([("copy", ("input", 0), ("output", 0), n)], [(x.dtype.num, (n,))],
-                [InputSpec("x", x.dtype, (n,))])  # fmt: skip
+    p = program(
+        [("copy", ("input", 0), ("output", 0), n)],
+        [(x.dtype.num, (n,))],
+        [InputSpec("x", x.dtype, (n,))],
+    )
 
     assert np.array_equal(p(x=x)[0], x)
 
 
-def test_python_steps_see_arrays() -> None:
+def test_python_steps_get_arrays() -> None:
     """A Python step reads inputs, constants and temporaries and writes results."""
     table = np.arange(4, dtype=np.float32)
     kept = []
@@ -201,13 +224,24 @@ def test_python_steps_see_arrays() -> None:
         return (ref, F32.num, shape)
 
     p = program(
-        [launch("axpy", 1, [("input", 0), ("input", 0), ("arena", 0)], 4),
-         ("python", reverse,
-          [view(("input", 0)), view(("address", table.ctypes.data, table)), view(("arena", 0))],
-          [view(("output", 0))]),
-         launch("product", 1, [("output", 0), ("output", 0), ("output", 1)], 4)],
-        [(F32.num, (4,)), (F32.num, (4,))], [InputSpec("x", F32, (4,))], arena=64,
-    )  # fmt: skip
+        [
+            launch("axpy", 1, [("input", 0), ("input", 0), ("arena", 0)], 4),
+            (
+                "python",
+                reverse,
+                [
+                    view(("input", 0)),
+                    view(("address", table.ctypes.data, table)),
+                    view(("arena", 0)),
+                ],
+                [view(("output", 0))],
+            ),
+            launch("product", 1, [("output", 0), ("output", 0), ("output", 1)], 4),
+        ],
+        [(F32.num, (4,)), (F32.num, (4,))],
+        [InputSpec("x", F32, (4,))],
+        arena=64,
+    )
     x = np.array([1, 2, 3, 4], "f4")
 
     first, second = p(x=x)
@@ -220,7 +254,7 @@ def test_python_steps_see_arrays() -> None:
 
 
 def test_an_error_in_a_python_step_ends_the_run() -> None:
-    """What a Python step raises reaches the caller; steps after it do not run."""
+    """An exception of a Python step reaches the caller; later steps do not run."""
 
     def fail(ins: list[Any], outs: list[Any]) -> None:
         raise KeyError(len(outs))
@@ -236,20 +270,33 @@ def test_a_python_step_may_run_another_program(rng: np.random.Generator) -> None
     """Runs nest: the inner one has an arena and scratch of its own."""
     x, _ = vectors(1000, rng)
     inner = program(
-        [launch("axpy", 4, [("input", 0), ("input", 0), ("arena", 0)], 1000),
-         ("copy", ("arena", 0), ("output", 0), 4000)],
-        [(F32.num, (1000,))], [InputSpec("x", F32, (1000,))], arena=4000,
-    )  # fmt: skip
+        [
+            launch("axpy", 4, [("input", 0), ("input", 0), ("arena", 0)], 1000),
+            ("copy", ("arena", 0), ("output", 0), 4000),
+        ],
+        [(F32.num, (1000,))],
+        [InputSpec("x", F32, (1000,))],
+        arena=4000,
+    )
 
     def call(ins: list[Any], outs: list[Any]) -> None:
         outs[0][...] = inner(x=ins[0])[0]
 
     outer = program(
-        [launch("axpy", 4, [("input", 0), ("input", 0), ("arena", 0)], 1000),
-         ("python", call, [(("arena", 0), F32.num, (1000,))], [(("output", 0), F32.num, (1000,))]),
-         launch("product", 4, [("arena", 0), ("output", 0), ("output", 1)], 1000)],
-        [(F32.num, (1000,))] * 2, [InputSpec("x", F32, (1000,))], arena=4000,
-    )  # fmt: skip
+        [
+            launch("axpy", 4, [("input", 0), ("input", 0), ("arena", 0)], 1000),
+            (
+                "python",
+                call,
+                [(("arena", 0), F32.num, (1000,))],
+                [(("output", 0), F32.num, (1000,))],
+            ),
+            launch("product", 4, [("arena", 0), ("output", 0), ("output", 1)], 1000),
+        ],
+        [(F32.num, (1000,))] * 2,
+        [InputSpec("x", F32, (1000,))],
+        arena=4000,
+    )
 
     first, second = outer(x=x)
 
@@ -257,9 +304,12 @@ def test_a_python_step_may_run_another_program(rng: np.random.Generator) -> None
 
 
 def test_scratch_is_aligned_and_private() -> None:
-    """Every thread has 4096-aligned scratch of the size asked for."""
-    p = program([launch("scratch_address", 16, [("output", 0)], 10_000, parallel=True)],
-                [(I64.num, (16,))], scratch=10_000)  # fmt: skip
+    """Every thread has scratch memory of the requested size, aligned to 4096 bytes."""
+    p = program(
+        [launch("scratch_address", 16, [("output", 0)], 10_000, parallel=True)],
+        [(I64.num, (16,))],
+        scratch=10_000,
+    )
 
     addresses = p()[0]
 
@@ -322,7 +372,7 @@ def test_a_lock_is_held_during_a_run() -> None:
     assert held == [True, True] and not lock.locked()
 
 
-def test_nothing_leaks(rng: np.random.Generator) -> None:
+def test_calls_leak_no_references(rng: np.random.Generator) -> None:
     """Reference counts and live objects are the same after a thousand calls of every kind."""
     p, (x, y) = binary_program(), vectors(1000, rng)
     feeds, out = {"x": x, "y": y}, [np.empty(1000, "f4")]
@@ -368,7 +418,7 @@ def cyclic_program() -> tuple[Any, list[weakref.ref[Any]]]:
 
 
 def test_programs_and_bounds_are_collected() -> None:
-    """A program in a cycle, and what its steps keep alive, go when nobody needs them."""
+    """A program in a reference cycle is collected, with the objects that its steps keep alive."""
     p, refs = cyclic_program()
     p()
     gc.collect()
@@ -400,16 +450,16 @@ def test_programs_and_bounds_are_collected() -> None:
         ([("python", len, [(("input", 0), 999, ())], [])], "one of NumPy's, got 999"),
         ([("python", len, [(("input", 0), 11, (-1,))], [])], r"must not be negative, got \(-1,\)"),
     ],
-)  # fmt: skip
-def test_malformed_steps_are_refused(steps: Any, message: str) -> None:
-    """A step that is no step, or points outside, is told and never run."""
+)
+def test_malformed_steps_raise(steps: Any, message: str) -> None:
+    """A malformed step or a reference out of range raises, and nothing runs."""
     with pytest.raises((TypeError, ValueError, OverflowError), match=message):
         launcher().Bound(((4,),), [(11, (4,))], 64, 0, steps)
 
 
-def test_malformed_bounds_and_programs_are_refused() -> None:
-    """Shapes, types, sizes and inputs that make no sense are told."""
-    bound, made = launcher().Bound, launcher().Program
+def test_malformed_bounds_and_programs_raise() -> None:
+    """Invalid shapes, types, sizes and inputs raise."""
+    bound, built = launcher().Bound, launcher().Program
     with pytest.raises(TypeError, match="a shape must be a tuple .* got 3"):
         bound((3,), [], 0, 0, [])
     with pytest.raises(TypeError, match=r"\(type number, shape\), got 11"):
@@ -421,27 +471,30 @@ def test_malformed_bounds_and_programs_are_refused() -> None:
     with pytest.raises(ValueError, match="got -1 and 0"):
         bound((), [], -1, 0, [])
     with pytest.raises(TypeError, match="got 1 and 7"):
-        made([], 1, 7)
+        built([], 1, 7)
     with pytest.raises(TypeError, match=r"\(name, type number, ndim\), got 'x'"):
-        made(["x"], 1, len)
+        built(["x"], 1, len)
     with pytest.raises(ValueError, match="input 'x' needs 0 to 64 dimensions, got 99"):
-        made([("x", 11, 99)], 1, len)
+        built([("x", 11, 99)], 1, len)
     with pytest.raises(TypeError, match="got 2 positional arguments"):
-        made([], 0, len)({}, [])
+        built([], 0, len)({}, [])
     with pytest.raises(TypeError, match="feeds do not fit"):
-        made([("x", 11, 1)], 0, len)(x=1)
+        built([("x", 11, 1)], 0, len)(x=1)
     with pytest.raises(TypeError, match=r"repair must return 1 arrays that fit .* got \(7,\)"):
-        made([("x", 11, 1)], 0, len, lambda feeds, named: (7,))(x=1)
+        built([("x", 11, 1)], 0, len, lambda feeds, named: (7,))(x=1)
     with pytest.raises(MemoryError, match=f"no memory for an array of {2**50} bytes"):
         program([], [(np.dtype("u1").num, (2**50,))])()
 
 
-def test_many_inputs_and_outputs() -> None:
-    """Programs beyond the sizes kept on the stack are as right as small ones."""
+def test_programs_with_many_inputs_and_outputs() -> None:
+    """Programs too large for the arrays on the stack give the same results."""
     count = 70
     specs = [InputSpec(f"x{k}", F32, (2,)) for k in range(count)]
-    p = program([("copy", ("input", k), ("output", count - 1 - k), 8) for k in range(count)],
-                [(F32.num, (2,))] * count, specs)  # fmt: skip
+    p = program(
+        [("copy", ("input", k), ("output", count - 1 - k), 8) for k in range(count)],
+        [(F32.num, (2,))] * count,
+        specs,
+    )
     arrays = [np.full(2, k, "f4") for k in range(count)]
 
     results = p({f"x{k}": a for k, a in enumerate(arrays)})
@@ -460,8 +513,8 @@ def test_an_input_may_be_called_feeds_or_self() -> None:
     assert p({"out": np.float32(6)}, feeds=one, self=one)[0] == 6
 
 
-def test_symbols_and_builtins_that_are_not_there() -> None:
-    """A missing library, symbol or built-in is told by name."""
+def test_missing_libraries_and_symbols_are_named() -> None:
+    """A missing library, symbol or built-in kernel is named."""
     with pytest.raises(OSError, match=r"/no/such\.so"):
         open_library("/no/such.so")
     with pytest.raises(LookupError, match="no symbol 'f'"):

@@ -1,4 +1,4 @@
-"""Memory of results: recycled when nobody can see it any more, bounded, aligned."""
+"""The memory pool of results: reused when there is no reference, bounded, aligned."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def results(nbytes: int, count: int = 1) -> Any:
     return program([launch("nothing", 1, [])], [(U8.num, (nbytes,))] * count)
 
 
-def test_small_results_are_numpys() -> None:
+def test_small_results_are_allocated_by_numpy() -> None:
     """Below 64 KB an array owns its memory."""
     (small,) = results(64 * KB - 1)()
 
@@ -39,7 +39,7 @@ def test_small_results_are_numpys() -> None:
     assert pool_stats()["live_slabs"] == 0
 
 
-def test_large_results_are_recycled_once_no_view_lives() -> None:
+def test_large_results_are_reused_when_no_view_is_left() -> None:
     """A view keeps the memory; when the last one goes, the next result has it again."""
     run = results(5 * MB)
     (first,) = run()
@@ -96,26 +96,26 @@ def test_small_results_share_a_slab() -> None:
     (again,) = run()
     assert again.ctypes.data == free
     more = run()
-    assert pool_stats()["live_slabs"] == 2  # the first has no room
+    assert pool_stats()["live_slabs"] == 2  # the first has no free piece
     del kept, again, more
     assert pool_stats()["live_slabs"] == 0
     assert pool_stats()["idle_slabs"] == 2
 
 
 def test_pieces_of_other_sizes_have_slabs_of_their_own() -> None:
-    """What is given back in any order is found again: nothing is lost, nothing given twice."""
+    """Pieces returned in any order are reused: none is lost or allocated twice."""
     sizes = [64 * KB, 65 * KB, 300 * KB, MB - 1, MB, MB + 1, 2 * MB, 3 * MB, 4 * MB]
     runs = [results(n) for n in sizes]
     rng = np.random.default_rng(3)
     held: list[tuple[int, Any]] = []
-    for turn in range(600):
+    for iteration in range(600):
         if held and rng.random() < 0.45:
             number, array = held.pop(rng.integers(len(held)))
             assert (array[:: array.size - 1] == number).all()
             del array
         (new,) = runs[rng.integers(len(runs))]()
-        new[:: new.size - 1] = turn % 251
-        held.append((turn % 251, new))
+        new[:: new.size - 1] = iteration % 251
+        held.append((iteration % 251, new))
         if len(held) > 40:
             del held[rng.integers(len(held))]
     assert all((a[:: a.size - 1] == number).all() for number, a in held)
@@ -126,7 +126,7 @@ def test_pieces_of_other_sizes_have_slabs_of_their_own() -> None:
 
 
 def test_size_classes_waste_little() -> None:
-    """A slab is at most a page of 2 MB or an eighth larger than asked for, and is found again."""
+    """A slab is at most 2 MB or an eighth larger than requested, and is reused."""
     for nbytes in [4 * MB + 1, 15 * MB, 17 * MB, 33 * MB, 64 * MB - 1, 100 * MB]:
         set_pool_limit(0)
         set_pool_limit(200 * MB)
@@ -156,8 +156,8 @@ def test_large_arenas_are_recycled() -> None:
     assert after["reused"] == before["reused"] + 4
 
 
-def test_memory_that_cannot_be_had_is_an_error() -> None:
-    """A result larger than the address space raises and leaves nothing behind."""
+def test_results_that_exceed_the_address_space_raise() -> None:
+    """A result larger than the address space raises, and nothing leaks."""
     before = pool_stats()["live_slabs"]
     for nbytes in (1 << 50, 1 << 57):
         with pytest.raises(MemoryError, match=f"no memory for an array of {nbytes} bytes"):
@@ -166,7 +166,7 @@ def test_memory_that_cannot_be_had_is_an_error() -> None:
     assert pool_stats()["live_slabs"] == before
 
 
-def test_a_failed_run_gives_its_memory_back() -> None:
+def test_a_failed_run_returns_its_memory() -> None:
     """Results and temporaries of a run that raises are recycled."""
 
     def fail(ins: list[Any], outs: list[Any]) -> None:
@@ -187,8 +187,8 @@ def test_a_failed_run_gives_its_memory_back() -> None:
     assert pool_stats()["live_slabs"] == before
 
 
-def test_limits_that_make_no_sense() -> None:
-    """A negative limit is told; the default is at most 1 GiB."""
+def test_a_negative_limit_raises() -> None:
+    """A negative limit raises; the default is at most 1 GiB."""
     with pytest.raises(ValueError, match="at least 0 bytes, got -1"):
         set_pool_limit(-1)
     assert 0 < pool_limit() <= 1 << 30

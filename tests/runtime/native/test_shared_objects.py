@@ -24,13 +24,13 @@ from tests.libraries import quickly
 from tests.runtime.native.sample import text
 
 X = np.arange(12, dtype=np.float32)
-KEPT = 2
+MAX_UNUSED = 2
 
 
 @pytest.fixture(autouse=True)
 def fresh(fresh_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """An empty cache, a process that remembers no kernel, and few shared objects kept."""
-    monkeypatch.setattr(shared_objects, "KEPT", KEPT)
+    monkeypatch.setattr(shared_objects, "MAX_UNUSED", MAX_UNUSED)
     monkeypatch.setattr(module, "_loaded", shared_objects.LoadedKernels())
     module.forget()
     gc.collect()
@@ -55,23 +55,23 @@ def times(factor: float) -> pk.Executable:
 def test_programs_that_are_gone_leave_no_machine_code(fresh_cache: Path) -> None:
     """A service that makes graphs keeps a bounded number of shared objects, without collecting."""
     most = 0
-    for k in range(3 * KEPT + 2):
+    for k in range(3 * MAX_UNUSED + 2):
         assert np.array_equal(times(k + 1.5)(x=X)[0], X * (k + 1.5))
         most = max(most, len(loaded(fresh_cache)))
     gc.collect()
 
-    assert KEPT < most <= 2 * KEPT
-    assert len(loaded(fresh_cache)) == KEPT
+    assert MAX_UNUSED < most <= 2 * MAX_UNUSED
+    assert len(loaded(fresh_cache)) == MAX_UNUSED
 
 
 def test_programs_in_use_stay_loaded(fresh_cache: Path) -> None:
     """They run however many others came and went, also through their methods alone."""
     first, positional = times(0.5), times(0.25).run_positional
-    for k in range(2 * KEPT):
+    for k in range(2 * MAX_UNUSED):
         times(k + 1.5)
     gc.collect()
 
-    assert len(loaded(fresh_cache)) == KEPT + 2
+    assert len(loaded(fresh_cache)) == MAX_UNUSED + 2
     assert np.array_equal(first(x=X)[0], X / 2) and np.array_equal(positional(X)[0], X / 4)
 
 
@@ -153,7 +153,7 @@ def test_finalizers_may_run_programs_that_are_garbage(fresh_cache: Path) -> None
 
 
 def test_a_forked_process_unloads_its_own(fresh_cache: Path) -> None:
-    """What a child lets go of stays loaded in its parent."""
+    """A shared object that a child unloads stays loaded in its parent."""
     run = times(5)
     child = os.fork()
     if child == 0:

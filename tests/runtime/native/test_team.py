@@ -17,7 +17,7 @@ from passkit.errors import SettingError
 from passkit.runtime.native.launcher import (
     launcher,
     num_threads,
-    num_threads_wanted,
+    requested_threads,
     set_num_threads,
 )
 from tests.runtime.native.sample import F32, binary_program, launch, program
@@ -65,27 +65,30 @@ def test_bits_do_not_depend_on_threads(rng: np.random.Generator) -> None:
     assert len(set(results)) == 1 and num_threads() == 4
 
 
-def test_steps_wait_for_each_other() -> None:
-    """A parallel step sees all of the step before it, and serial steps stand between."""
+def test_there_is_a_barrier_between_steps() -> None:
+    """A parallel step sees the results of the step before it, also with serial steps between."""
     n, rounds = 20_000, 30
     refs = [("arena", 0), ("input", 0), ("arena", 0)]
     add = launch("axpy", -(-n // 256), refs, n, parallel=True)  # t = 2 t + x
     serial = launch("axpy", -(-n // 256), refs, n)
-    steps = [("copy", ("input", 0), ("arena", 0), 4 * n), *[add, add, serial] * rounds,
-             ("copy", ("arena", 0), ("output", 0), 4 * n)]  # fmt: skip
+    steps = [
+        ("copy", ("input", 0), ("arena", 0), 4 * n),
+        *[add, add, serial] * rounds,
+        ("copy", ("arena", 0), ("output", 0), 4 * n),
+    ]
     from passkit.runtime.native.feeds import InputSpec
 
     p = program(steps, [(F32.num, (n,))], [InputSpec("x", F32, (n,))], arena=4 * n)
     x = np.zeros(n, "f4")
     x[::7] = 1e-25
-    wanted = x.copy()
+    expected = x.copy()
     for _ in range(3 * rounds):
-        wanted = 2 * wanted + x
+        expected = 2 * expected + x
 
     for threads in (2, 4):
         set_num_threads(threads)
         for _ in range(10):
-            assert np.array_equal(p(x=x)[0], wanted)
+            assert np.array_equal(p(x=x)[0], expected)
     assert p.native_calls == 20 and p.launches == 20 * 3 * rounds
 
 
@@ -167,21 +170,21 @@ def test_workers_leave_signals_to_python() -> None:
     assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "128", "")
 
 
-def test_settings_of_the_team() -> None:
+def test_the_number_of_threads_is_a_setting() -> None:
     """PASSKIT_THREADS is a number from 1 to 64; without it there is a thread for each CPU."""
-    assert num_threads_wanted({"PASSKIT_THREADS": " 3 "}) == 3
-    assert num_threads_wanted({}) == min(64, len(os.sched_getaffinity(0)))
+    assert requested_threads({"PASSKIT_THREADS": " 3 "}) == 3
+    assert requested_threads({}) == min(64, len(os.sched_getaffinity(0)))
     for bad in ("0", "65", "-1", "two"):
         with pytest.raises(SettingError, match=rf"needs a number from 1 to 64, got '{bad}'"):
-            num_threads_wanted({"PASSKIT_THREADS": bad})
+            requested_threads({"PASSKIT_THREADS": bad})
     with pytest.raises(ValueError, match="must be 1 to 64, got 65"):
         set_num_threads(65)
     with pytest.raises(TypeError, match="str"):
         set_num_threads("2")  # type: ignore[arg-type]
 
 
-def test_what_threads_did_is_noted() -> None:
-    """Only when asked: every tile of each step once, from before the call to after it."""
+def test_shares_are_logged_on_request() -> None:
+    """A log has every tile of each step once, within the time of the call."""
     set_num_threads(2)
     run, _ = counting(640, 2000, steps=2)
     native = launcher()
@@ -196,7 +199,7 @@ def test_what_threads_did_is_noted() -> None:
         run()
         after = time.perf_counter_ns()
         noted = native.note_shares(0)
-        if not noted:  # the team was not to be had, as its last worker had been put aside
+        if not noted:  # the team was busy: its last worker was preempted
             continue
         threads = {thread for thread, *_ in noted}
         assert all(before <= begin <= end <= after for _, begin, end, _, _ in noted)
@@ -205,18 +208,18 @@ def test_what_threads_did_is_noted() -> None:
     assert threads == {0, 1}
 
 
-def test_a_log_that_is_full_keeps_what_came_first() -> None:
-    """No entry is written behind its end, and its size has limits."""
+def test_a_full_log_keeps_the_first_shares() -> None:
+    """Nothing is written beyond its capacity, which has limits."""
     set_num_threads(2)
     run, cells = counting(640, 20, steps=4)
-    deadline, calls, found = time.monotonic() + 20, 0, list[Any]()
-    while not found and time.monotonic() < deadline:  # the team is not to be had at once
+    deadline, calls, actual = time.monotonic() + 20, 0, list[Any]()
+    while not actual and time.monotonic() < deadline:  # the team may be busy at first
         launcher().note_shares(3)
         for _ in range(10):
             run()
-        calls, found = calls + 10, launcher().note_shares(0)
+        calls, actual = calls + 10, launcher().note_shares(0)
 
-    assert len(found) == 3 and (cells == 4 * calls).all()
+    assert len(actual) == 3 and (cells == 4 * calls).all()
     for wrong in (-2, 1 << 21):
-        with pytest.raises(ValueError, match=f"has place for 0 to 1048576, got {wrong}"):
+        with pytest.raises(ValueError, match=f"capacity from 0 to 1048576, got {wrong}"):
             launcher().note_shares(wrong)

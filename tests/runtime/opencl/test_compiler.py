@@ -141,7 +141,7 @@ def test_a_refused_group_runs_unfused(monkeypatch: pytest.MonkeyPatch) -> None:
     ) as messages:
         exe = pk.compile(graph, target="opencl")
     assert len(messages) == 1 and messages[0].filename == __file__
-    assert set(step_kinds(exe)) == {"Launch"} and len(exe.kernels) > 1
+    assert set(step_kinds(exe)) == {"LaunchStep"} and len(exe.kernels) > 1
     for result, expected in zip(exe(feed), pk.interpret(graph, feed), strict=True):
         np.testing.assert_allclose(result, expected, rtol=1e-6)
 

@@ -62,7 +62,7 @@ def test_integers_wrap_and_casts_saturate(block: int) -> None:
     feeds |= {"f": np.array(odd, np.float32), "d": np.array(odd)}
     graph = pk.Graph(made)
     exe = pk.compile(graph, target=target_with_block(block))
-    assert set(step_kinds(exe)) == {"Launch"}
+    assert set(step_kinds(exe)) == {"LaunchStep"}
 
     expected = pk.interpret(graph, feeds)
     for k, (result, right) in enumerate(zip(exe(feeds), expected, strict=True)):

@@ -40,7 +40,7 @@ def test_one_kernel_serves_every_size(rng: Any) -> None:
     for n in (1, 300, 0, 7):
         feeds = {"x": normal(rng, n, 512)}
         agrees(graph, feeds, exe(feeds), rtol=2e-6)
-    assert step_kinds(exe) == ["Launch"]
+    assert step_kinds(exe) == ["LaunchStep"]
     assert (exe.stats["target"], exe.stats["compiled"]) == ("opencl", 1)
     assert exe.stats["device"] == str(device())
     assert exe.stats["relaxed"] == ("erf (16 ulp)",)

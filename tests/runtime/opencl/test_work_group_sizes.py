@@ -39,7 +39,7 @@ def test_programs_in_work_groups_of_all_sizes(block: int, rng: Any) -> None:
     for name, (graph, names) in graphs.items():
         exe = pk.compile(graph, target=target, keep_together=names)
         feeds = {k: np.abs(v) for k, v in feeds_of(graph, rng).items()}
-        assert set(step_kinds(exe)) == {"Launch"}, name
+        assert set(step_kinds(exe)) == {"LaunchStep"}, name
         assert name not in kept or len(exe.kernels) == 1, name
         assert {k.block for k in exe.kernels} == {block}
         for result, expected in zip(exe(feeds), pk.interpret(graph, feeds), strict=True):

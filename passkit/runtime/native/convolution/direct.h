@@ -1,50 +1,52 @@
-// Direct convolutions by register tiles: up to PIXELS results of two vectors of filters are summed in
-// registers. A tile of work is a range of an image's results times a range of panels of filters.
+// Direct convolutions by register tiles: up to PIXELS results times two vectors of filters accumulate in
+// registers. A work tile is a range of an image's results times a range of panels of filters.
 //
-// The filter is packed in panels of PANEL filters: for each tap and channel the weights of a panel lie
-// side by side; those past the last filter are 0. A reduction over taps and channels is cut into
-// blocks of DEPTH terms, so that a block of a panel stays in the first-level cache while all results
-// of the range read it. Every block is summed from 0 and added to the result, in the order of blocks:
-// the bits depend on the shape only.
-enum { LANES = REGISTER / sizeof(float), PANEL = 2 * LANES, FEW_CHANNELS = 8 };
+// The filter is packed in panels of PANEL filters: for each tap and channel the weights of a panel are
+// contiguous, padded with 0 after the last filter. The reduction over taps and channels is split into
+// blocks of DEPTH terms, so that a block of a panel stays in the first-level cache while all results of
+// the range read it. Each block is summed from 0 and added to the result, in the order of blocks: the
+// bits depend on the shape only.
+enum { VECTOR = REGISTER / sizeof(float), PANEL = 2 * VECTOR };
 #if defined __AVX2__ || !defined __x86_64__
-enum { USEFUL = 1 };
+enum { HAS_VECTOR_REGISTERS = 1 };
 #else
-enum { USEFUL = 0 };                                  // the sums would not stay in registers
+enum { HAS_VECTOR_REGISTERS = 0 };                      // too few registers for the sums
 #endif
 
-static int64_t lines_of(int64_t nbytes) { return ceil_div(nbytes, LINE) * LINE; }
+// Round a size up to full cache lines.
+static int64_t round_to_cache_lines(int64_t nbytes) { return ceil_div(nbytes, CACHE_LINE) * CACHE_LINE; }
 
-// A result: the offset of the first channel that it reads, and a bit for each tap outside of the image.
-struct Place {
+// The window of a result: the offset of its first element, and a bit for each tap outside the image.
+struct WindowStart {
   int64_t offset;
   uint64_t outside;
 };
 
-// Register tiles of `size` results each, one behind the other.
-struct Run {
+// `count` consecutive register tiles of `size` results each, from result `first` on.
+struct TileRun {
   int32_t first, size, count;
 };
 
-static_assert(sizeof(Place) == 16 && sizeof(Run) == 12, "register_tiles.py counts them as scratch");
+static_assert(sizeof(WindowStart) == 16 && sizeof(TileRun) == 12, "WINDOW_NBYTES and RUN_NBYTES of register_tiles.py");
 
-// The operands of a range of results in one group of channels, and the terms first to last of their
-// sums, which begin at a channel of a tap.
+// A block of the reduction, terms first to last, for a range of results in one group of channels.
 struct Block {
   const float *source, *zeros;
-  const int64_t *taps;                                // offsets from the first tap
-  const Place *places;
-  int64_t own, first, last, tap, channel;
+  const int64_t *taps;                                // their offsets from the first tap
+  const WindowStart *windows_at;
+  int64_t own;                                        // channels of the group
+  int64_t first, last;
+  int64_t tap, channel;                               // of the first term
 };
 
-// The sums of P results over a block's terms, for W vectors of filters.
+// Accumulate the terms of a block for P results and W vectors of filters.
 template <int P, int W>
 __attribute__((always_inline)) static inline void sum_terms(
-    const Block &b, const Place *place, const float *weights,
+    const Block &b, const WindowStart *window, const float *weights,
     typename Vector<float>::type (&sum)[P][W]) {
   typedef typename Vector<float>::type V;
-  uint64_t outside = 0, unread = ~(uint64_t)0;           // by any of the results, by all of them
-  UNROLL for (int p = 0; p < P; p++) outside |= place[p].outside, unread &= place[p].outside;
+  uint64_t outside = 0, unread = ~(uint64_t)0;           // taps of any result, of all results
+  UNROLL for (int p = 0; p < P; p++) outside |= window[p].outside, unread &= window[p].outside;
   int64_t tap = b.tap, channel = b.channel;
   for (int64_t left = b.last - b.first; left > 0; tap++, channel = 0) {
     const int64_t count = b.own - channel < left ? b.own - channel : left;
@@ -54,34 +56,35 @@ __attribute__((always_inline)) static inline void sum_terms(
       continue;
     }
     const float *at[P];
-    UNROLL for (int p = 0; p < P; p++) at[p] = b.source + place[p].offset + b.taps[tap] + channel;
+    UNROLL for (int p = 0; p < P; p++) at[p] = b.source + window[p].offset + b.taps[tap] + channel;
     if (outside >> tap & 1)
-      UNROLL for (int p = 0; p < P; p++) at[p] = place[p].outside >> tap & 1 ? b.zeros : at[p];
+      UNROLL for (int p = 0; p < P; p++) at[p] = window[p].outside >> tap & 1 ? b.zeros : at[p];
     for (int64_t i = 0; i < count; i++, weights += PANEL) {
       V factor[W];
-      UNROLL for (int v = 0; v < W; v++) factor[v] = *(const V *)(weights + v * LANES);
+      UNROLL for (int v = 0; v < W; v++) factor[v] = *(const V *)(weights + v * VECTOR);
       UNROLL for (int p = 0; p < P; p++)
         UNROLL for (int v = 0; v < W; v++) sum[p][v] += factor[v] * at[p][i];
     }
   }
 }
 
-__attribute__((noinline)) static void put_few(const float *sum, int64_t count, bool begun,
+// Store or add the first `count` sums of a vector that extends beyond the filters.
+__attribute__((noinline)) static void store_partial(const float *sum, int64_t count, bool begun,
                                               float *to) {
   for (int64_t r = 0; r < count; r++) to[r] = begun ? to[r] + sum[r] : sum[r];
 }
 
-// A block of terms of a panel for the register tiles of a run. Lines of the next block are asked for
-// on the way.
+// Add a block of terms of a panel to the results of a run. Meanwhile `lines` rows of the weights `next`
+// are prefetched per register tile.
 template <int P, int W>
-__attribute__((noinline)) static void sum_run(const Shape &s, const Block &b, const Run &run,
+__attribute__((noinline)) static void sum_run(const Shape &s, const Block &b, const TileRun &run,
                                               const float *weights, float *y, int64_t filters,
                                               const float *next, int64_t lines) {
   typedef typename Vector<float>::type V;
   const bool begun = b.first > 0;
-  const Place *place = b.places + run.first;
+  const WindowStart *window = b.windows_at + run.first;
   y += run.first * s.filters;
-  for (int32_t t = 0; t < run.count; t++, place += P, y += P * s.filters) {
+  for (int32_t t = 0; t < run.count; t++, window += P, y += P * s.filters) {
     for (const float *end = next + lines * PANEL; next < end; next += PANEL)
       __builtin_prefetch(next, 0, 2);
     V sum[P][W];
@@ -89,27 +92,27 @@ __attribute__((noinline)) static void sum_run(const Shape &s, const Block &b, co
       __builtin_prefetch(y + p * s.filters, 1);
       UNROLL for (int v = 0; v < W; v++) sum[p][v] = V{};
     }
-    sum_terms<P, W>(b, place, weights, sum);
-    if (filters < W * LANES) {
-      float sums[P][W * LANES];
+    sum_terms<P, W>(b, window, weights, sum);
+    if (filters < W * VECTOR) {
+      float sums[P][W * VECTOR];
       memcpy(sums, sum, sizeof sums);
-      UNROLL for (int p = 0; p < P; p++) put_few(sums[p], filters, begun, y + p * s.filters);
+      UNROLL for (int p = 0; p < P; p++) store_partial(sums[p], filters, begun, y + p * s.filters);
       continue;
     }
     UNROLL for (int p = 0; p < P; p++)
       UNROLL for (int v = 0; v < W; v++) {
-        V &to = *(V *)(y + p * s.filters + v * LANES);
+        V &to = *(V *)(y + p * s.filters + v * VECTOR);
         to = begun ? to + sum[p][v] : sum[p][v];
       }
   }
 }
 
-// A block of terms of a panel for all results of a range, which are `tiles` register tiles.
+// Add a block of terms of a panel to all results of a range, which are `tiles` register tiles.
 template <int W>
-static void sum_panel(const Shape &s, const Block &b, const Run *runs, int64_t count, int64_t tiles,
+static void sum_panel(const Shape &s, const Block &b, const TileRun *runs, int64_t count, int64_t tiles,
                       const float *weights, float *y, int64_t filters, const float *next) {
   const int64_t lines = ceil_div(b.last - b.first, tiles);
-  for (const Run *run = runs; run < runs + count; run++) {
+  for (const TileRun *run = runs; run < runs + count; run++) {
     switch (run->size) {
 #define CASE(P) case P: sum_run<P, W>(s, b, *run, weights, y, filters, next, lines); break;
 #ifdef __AVX512F__
@@ -122,10 +125,11 @@ static void sum_panel(const Shape &s, const Block &b, const Run *runs, int64_t c
   }
 }
 
+// Return the number of panels over all groups.
 static int64_t panels_of(const Shape &s) { return s.groups * ceil_div(s.filters / s.groups, PANEL); }
 
-// Panel `tile` of the packed filter.
-static void pack(const Shape &s, void *const *buf, int64_t tile) {
+// Pack panel number `tile` of the filter.
+static void pack_filter(const Shape &s, void *const *buf, int64_t tile) {
   const int64_t each = s.filters / s.groups, each_panels = ceil_div(each, PANEL);
   const int64_t length = s.window[0] * s.window[1] * s.window[2] * (s.channels / s.groups);
   const int64_t first = tile % each_panels * PANEL;
@@ -136,7 +140,8 @@ static void pack(const Shape &s, void *const *buf, int64_t tile) {
     for (int64_t r = 0; r < PANEL; r++) to[r] = r < count ? from[r] : 0;
 }
 
-static void find_offsets(const Shape &s, int64_t *tap) {
+// Fill in the offset of each tap from the first one.
+static void find_tap_offsets(const Shape &s, int64_t *tap) {
   for (int64_t a = 0; a < s.window[0]; a++)
     for (int64_t b = 0; b < s.window[1]; b++)
       for (int64_t c = 0; c < s.window[2]; c++, tap++)
@@ -144,8 +149,8 @@ static void find_offsets(const Shape &s, int64_t *tap) {
                s.channels;
 }
 
-// A bit for each tap of the result at these coordinates that is outside of the image.
-static uint64_t outside_of(const Shape &s, const int64_t (&low)[3]) {
+// Return a bit for each tap that is outside the image, of the window that begins at these coordinates.
+static uint64_t taps_outside(const Shape &s, const int64_t (&low)[3]) {
   uint64_t outside = 0, bit = 1;
   for (int64_t a = 0; a < s.window[0]; a++)
     for (int64_t b = 0; b < s.window[1]; b++)
@@ -158,26 +163,28 @@ static uint64_t outside_of(const Shape &s, const int64_t (&low)[3]) {
   return outside;
 }
 
-static void find_places(const Shape &s, int64_t first, int64_t count, Place *place) {
+// Fill in the windows of results first to first + count.
+static void find_windows(const Shape &s, int64_t first, int64_t count, WindowStart *window) {
   int64_t row = first / s.result[2];
   int64_t at[3] = {row / s.result[1], row % s.result[1], first % s.result[2]};
-  for (const Place *end = place + count; place < end; place++) {
+  for (const WindowStart *end = window + count; window < end; window++) {
     int64_t low[3];
     bool inside = true;
     for (int k = 0; k < 3; k++) {
       low[k] = at[k] * s.stride[k] - s.before[k];
       inside &= low[k] >= 0 && low[k] + (s.window[k] - 1) * s.dilation[k] < s.size[k];
     }
-    place->offset = ((low[0] * s.size[1] + low[1]) * s.size[2] + low[2]) * s.channels;
-    place->outside = inside ? 0 : outside_of(s, low);
+    window->offset = ((low[0] * s.size[1] + low[1]) * s.size[2] + low[2]) * s.channels;
+    window->outside = inside ? 0 : taps_outside(s, low);
     for (int k = 2; k >= 0 && ++at[k] == s.result[k]; k--) at[k] = 0;
   }
 }
 
-// Results first to first + count as runs of register tiles of about equal size; how many. Those of an
-// image with zeros around it lie in one row, so that all of a tile have the same taps outside.
-static int64_t cut_runs(const Shape &s, int64_t first, int64_t count, bool by_rows, Run *run) {
-  const Run *begin = run;
+// Divide results first to first + count into runs of register tiles of nearly equal size; return the
+// number of runs. With `by_rows`, as for padded images, a tile has results of one row only, so that most
+// of its results have the same taps outside.
+static int64_t find_runs(const Shape &s, int64_t first, int64_t count, bool by_rows, TileRun *run) {
+  const TileRun *begin = run;
   for (int64_t done = 0; done < count;) {
     const int64_t left = s.result[2] - (first + done) % s.result[2];
     const int64_t length = by_rows && left < count - done ? left : count - done;
@@ -190,9 +197,10 @@ static int64_t cut_runs(const Shape &s, int64_t first, int64_t count, bool by_ro
   return run - begin;
 }
 
-// Scratch: zeros, taps, places, runs, and windows where channels are few.
+// Compute results first to first + count of an image, for panels begin to end of the packed filter.
 //
-// Results first to first + count of an image, for panels begin to end of the packed filter.
+// Scratch holds a pixel of zeros, the offsets of taps, the windows, the runs and, where channels are few
+// or taps many, the copied elements of windows.
 static void direct(const Shape &s, const int64_t *size, void *const *buf, int64_t image, int64_t first,
                    int64_t count, int64_t begin, int64_t end, unsigned char *scratch) {
   const int64_t own = s.channels / s.groups, each = s.filters / s.groups;
@@ -200,28 +208,28 @@ static void direct(const Shape &s, const int64_t *size, void *const *buf, int64_
   const float *x = (const float *)buf[2] + image * s.size[0] * s.size[1] * s.size[2] * s.channels;
   float *y = (float *)buf[5] + (image * s.result[0] * s.result[1] * s.result[2] + first) * s.filters;
   float *zeros = (float *)scratch;
-  int64_t *tap = (int64_t *)(scratch += lines_of(own * sizeof(float)));
-  Place *places = (Place *)(scratch += lines_of(taps * sizeof(int64_t)));
-  Run *runs = (Run *)(scratch += lines_of(count * sizeof(Place)));
-  float *windows = (float *)(scratch += lines_of((count + 1) * sizeof(Run)));
+  int64_t *tap = (int64_t *)(scratch += round_to_cache_lines(own * sizeof(float)));
+  WindowStart *windows_at = (WindowStart *)(scratch += round_to_cache_lines(taps * sizeof(int64_t)));
+  TileRun *runs = (TileRun *)(scratch += round_to_cache_lines(count * sizeof(WindowStart)));
+  float *copied = (float *)(scratch += round_to_cache_lines((count + 1) * sizeof(TileRun)));
   memset(zeros, 0, own * sizeof(float));
-  find_offsets(s, tap);
-  find_places(s, first, count, places);
-  const bool gathered = (own < FEW_CHANNELS && taps > 1) || taps > 64;
-  for (int64_t p = 0; gathered && p < count; p++) places[p] = {p * length, 0};
+  find_tap_offsets(s, tap);
+  find_windows(s, first, count, windows_at);
+  const bool gathered = (own < FEW_CHANNELS && taps > 1) || taps > MAX_TAPS;
+  for (int64_t p = 0; gathered && p < count; p++) windows_at[p] = {p * length, 0};
   bool padded = false;
-  for (int64_t p = 0; p < count; p++) padded |= places[p].outside != 0;
-  const int64_t num_runs = cut_runs(s, first, count, padded, runs);
+  for (int64_t p = 0; p < count; p++) padded |= windows_at[p].outside != 0;
+  const int64_t num_runs = find_runs(s, first, count, padded, runs);
   int64_t tiles = 0;
   for (int64_t r = 0; r < num_runs; r++) tiles += runs[r].count;
   const int64_t panels = ceil_div(each, PANEL);
   for (int64_t stop; begin < end; begin = stop) {
     const int64_t group = begin / panels;
     stop = end < (group + 1) * panels ? end : (group + 1) * panels;
-    Block b = {x + group * own, zeros, tap, places, own, 0, 0, 0, 0};
+    Block b = {x + group * own, zeros, tap, windows_at, own, 0, 0, 0, 0};
     if (gathered) {
-      gather_results(s, x, first, count, group, length, windows);
-      b.source = windows, b.own = length;
+      gather_results(s, x, first, count, group, length, copied);
+      b.source = copied, b.own = length;
     }
     for (; b.first < length; b.first = b.last) {
       b.last = length - b.first < size[DEPTH] ? length : b.first + size[DEPTH];
@@ -232,7 +240,7 @@ static void direct(const Shape &s, const int64_t *size, void *const *buf, int64_
         float *to = y + group * each + f;
         const float *next = panel + 1 < stop ? weights + length * PANEL
                                              : (const float *)buf[4] + (begin * length + b.last) * PANEL;
-        if (filters <= LANES)
+        if (filters <= VECTOR)
           sum_panel<1>(s, b, runs, num_runs, tiles, weights, to, filters, next);
         else
           sum_panel<2>(s, b, runs, num_runs, tiles, weights, to, filters, next);

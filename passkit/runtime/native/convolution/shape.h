@@ -1,51 +1,47 @@
-// Convolutions behind the kernel ABI: a tile is a block of rows, or of results, of one image.
+// Convolutions with the interface of kernels: a tile is a block of rows, or of results, of one image.
 //
-// Made of the files of this folder in the order: shape, windows, channels, few, library, filters,
-// direct, run.
+// The unit is the concatenation of generated constants and the files of this folder; see
+// convolution_unit.py.
 //
-// buf:  table of a library's functions or null, cblas_?gemm or null, source, filter as the caller
-//       has it, filter as the library wants it or in doubles or null, result
-//       (for products of windows what belongs to each in place of the filter, and then what the
-//       parts make)
-// size: what to do (see below), bytes of an element, 1 where cblas takes 64-bit integers, rows of a
-//       tile (results where it multiplies windows; or the number of parts that are added up), then a
-//       Shape, the panels of a tile and the terms of a block of direct convolutions, and what there is
-//       to know of an epilogue (see there)
-// How tiles are cut depends on shapes only, and each tile is computed by one thread: the bits of
-// the result do not depend on the number of threads.
+// buf:  a table of library functions or null; cblas_?gemm or null; source; filter in passkit's layout;
+//       filter in the layout of the kernel, or in doubles, or null; result. For filter gradients the
+//       gradient of the result replaces the filter, and partial gradients the converted filter. An
+//       epilogue's kernel and arrays follow.
+// size: a UnitTask; bytes of an element; 1 where cblas takes 64-bit integers; rows of a tile (results
+//       of an im2col or direct tile; for SUM_GRADIENT_PARTS the number of parts); a Shape; panels of a
+//       tile and terms of a block of direct convolutions; the size arguments of an epilogue.
+//
+// Tiles depend on shapes only, and each tile is computed by one thread: the bits of the result do not
+// depend on the number of threads.
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 namespace convolution {
 
-enum { REORDER = 0, LIBRARY = 1, WINDOWS = 2, CHANNELS = 3, FEW = 4, CHANNELS_STREAMED = 5,
-       WINDOW_PRODUCTS = 6, SUM_OF_PARTS = 7, ZEROS = 8, WIDEN = 9, SIGNALS = 10,
-       PACK = 11, DIRECT = 12, PANEL_FILTERS = 13 };
-
 struct Shape {
   int64_t batch, size[3], channels, filters, window[3], result[3], stride[3], before[3];
   int64_t dilation[3], groups;
 };
 
-// Where size has what follows the Shape. At EPILOGUE is 0 where there is none.
+// Positions in size after the Shape. size[EPILOGUE] is 0 without an epilogue.
 enum { TILE_PANELS = 4 + sizeof(Shape) / sizeof(int64_t), DEPTH, EPILOGUE };
 
-// A vector is a register. A register tile has up to PIXELS results for two vectors of channels, whose
-// sums stay in registers.
+// A vector is one register. A register tile has up to PIXELS results times two vectors of channels,
+// whose sums stay in registers.
 #ifdef __AVX512F__
-enum { LINE = 64, REGISTER = 64, PIXELS = 12 };
+enum { CACHE_LINE = 64, REGISTER = 64, PIXELS = 12 };
 #else
-enum { LINE = 64, REGISTER = 32, PIXELS = 6 };
+enum { CACHE_LINE = 64, REGISTER = 32, PIXELS = 6 };
 #endif
-typedef float Line __attribute__((vector_size(REGISTER)));
+typedef float Register __attribute__((vector_size(REGISTER)));
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// In front of loops over the vectors of a register tile, which must not stay loops.
+// Unrolls the loops over the vectors of a register tile, so that its sums can be registers.
 #define UNROLL _Pragma("GCC unroll 32")
 
-template <class T> struct Lane {
+template <class T> struct Scalar {
   typedef T type;
   enum { COUNT = 1 };
 };
@@ -54,25 +50,25 @@ template <class T> struct Vector {
   enum { COUNT = REGISTER / sizeof(T) };
 };
 
-// An epilogue is a kernel that computes row by row, a row being all filters of a result. It runs on the
-// rows that have just been stored, while they are in the caches. buf has it behind the result, and then
-// its arrays. size has from EPILOGUE on how many arrays, which of the kernel's sizes are its rows and
-// the rows of a tile (-1 where its text has those), the rows of a tile if the text has them, the rows
-// of the kernel that a row here is, how many sizes, for each array the bytes from a row here to the
-// next or 0, and the sizes.
+// An epilogue is a kernel that computes row by row, where a row is all filters of one result. It runs on
+// rows that have just been stored, while they are in the caches. Its address and arrays follow the result
+// in buf. From size[EPILOGUE] on there are: the number of arrays; the index of the kernel's size argument
+// that is the number of rows; that of the rows of a tile, or -1 if they are constant; the constant rows
+// of a tile; the kernel's rows per result; the number of size arguments; for each array the bytes from
+// one result to the next, or 0; and the size arguments.
 enum {
   EPILOGUE_ARRAYS, EPILOGUE_ROWS, EPILOGUE_TILE, EPILOGUE_TILE_ROWS, EPILOGUE_PARTS, EPILOGUE_SIZES,
   EPILOGUE_STEPS,
 };
-enum { MOST_ARRAYS = 32, MOST_SIZES = 32 };
 typedef void (*Kernel)(void *const *, const int64_t *, int64_t, int64_t, unsigned char *);
 
+// Run the epilogue, if there is one, on `count` results from number `row` on.
 static void run_epilogue(const int64_t *size, void *const *buf, int64_t row, int64_t count) {
   const int64_t *epilogue = size + EPILOGUE;
   const int64_t arrays = epilogue[EPILOGUE_ARRAYS];
   if (arrays == 0) return;
-  void *moved[MOST_ARRAYS];
-  int64_t sizes[MOST_SIZES];
+  void *moved[MAX_EPILOGUE_ARRAYS];
+  int64_t sizes[MAX_EPILOGUE_SIZES];
   for (int64_t k = 0; k < arrays; k++)
     moved[k] = (char *)buf[7 + k] + row * epilogue[EPILOGUE_STEPS + k];
   memcpy(sizes, epilogue + EPILOGUE_STEPS + arrays, epilogue[EPILOGUE_SIZES] * sizeof *sizes);

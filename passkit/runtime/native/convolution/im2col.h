@@ -1,3 +1,4 @@
+// Convolutions by im2col: windows are copied to a matrix and multiplied by the filter.
 typedef void (*Gemm32)(int, int, int, int32_t, int32_t, int32_t, float, const float *, int32_t,
                        const float *, int32_t, float, float *, int32_t);
 typedef void (*Gemm64)(int, int, int, int64_t, int64_t, int64_t, float, const float *, int64_t,
@@ -9,6 +10,8 @@ typedef void (*Gemm64d)(int, int, int, int64_t, int64_t, int64_t, double, const 
 
 enum { ROW_MAJOR = 101, AS_IS = 111 };
 
+// c = a b for row-major matrices, by cblas_?gemm where there is one. A and B are its types for integers
+// of 32 and of 64 bits.
 template <class T, class A, class B>
 static void product(void *gemm, bool wide, int64_t m, int64_t n, int64_t k, const T *a, int64_t lda,
                     const T *b, int64_t ldb, T *c, int64_t ldc) {
@@ -39,8 +42,8 @@ template <class T> static inline T *zeros(int64_t n, T *to) {
   return to + n;
 }
 
-// The windows of results first to last of a row, one below the other; those of one group of
-// channels. Taps that follow one another in memory are copied together; P is T, or wider.
+// Copy the windows of results first to last of a row, for one group of channels, as the rows of a
+// matrix. Taps that are adjacent in memory are copied together. P is T, or a wider type.
 template <class T, class P>
 static void gather(const Shape &s, const T *image, int64_t row, int64_t first, int64_t last,
                    int64_t group, P *to) {
@@ -75,7 +78,7 @@ static void gather(const Shape &s, const T *image, int64_t row, int64_t first, i
       }
 }
 
-// The windows of results first to first + count of an image, in the order of memory.
+// Copy the windows of results first to first + count of an image, numbered in row-major order.
 template <class T, class P>
 static void gather_results(const Shape &s, const T *image, int64_t first, int64_t count,
                            int64_t group, int64_t length, P *to) {
@@ -88,9 +91,9 @@ static void gather_results(const Shape &s, const T *image, int64_t first, int64_
   }
 }
 
-// These results as products of their windows with the filter.
+// Compute results first to first + count of an image as products of their windows with the filter.
 template <class T, class A, class B>
-static void windows_of(const Shape &s, void *const *buf, bool wide, int64_t image, int64_t first,
+static void im2col_of(const Shape &s, void *const *buf, bool wide, int64_t image, int64_t first,
                        int64_t count, unsigned char *scratch) {
   const int64_t pixels = s.result[0] * s.result[1] * s.result[2];
   const int64_t own = s.channels / s.groups, each = s.filters / s.groups;
@@ -104,15 +107,15 @@ static void windows_of(const Shape &s, void *const *buf, bool wide, int64_t imag
   }
 }
 
-static void windows(const Shape &s, const int64_t *size, void *const *buf, int64_t image,
+static void im2col(const Shape &s, const int64_t *size, void *const *buf, int64_t image,
                     int64_t first, int64_t count, unsigned char *scratch) {
   if (size[1] == 4)
-    windows_of<float, Gemm32, Gemm64>(s, buf, size[2] != 0, image, first, count, scratch);
+    im2col_of<float, Gemm32, Gemm64>(s, buf, size[2] != 0, image, first, count, scratch);
   else
-    windows_of<double, Gemm32d, Gemm64d>(s, buf, size[2] != 0, image, first, count, scratch);
+    im2col_of<double, Gemm32d, Gemm64d>(s, buf, size[2] != 0, image, first, count, scratch);
 }
 
-// The sum of n products, by lanes.
+// Return the dot product of two arrays of n doubles; the order of the sum depends on n only.
 static double dot(const double *a, const double *b, int64_t n) {
   typedef Vector<double> L;
   typedef L::type V;
@@ -129,8 +132,9 @@ static double dot(const double *a, const double *b, int64_t n) {
   return total;
 }
 
-// The same for floats of one channel, in doubles that are rounded once. The filter is in doubles.
-static void signals(const Shape &s, const int64_t *size, void *const *buf, int64_t image,
+// Compute results of a signal filter: float32 images of one channel, a filter in doubles, and sums in
+// doubles that are rounded once.
+static void signal_filters(const Shape &s, const int64_t *size, void *const *buf, int64_t image,
                     int64_t first, int64_t count, unsigned char *scratch) {
   const int64_t pixels = s.result[0] * s.result[1] * s.result[2];
   const int64_t taps = s.window[0] * s.window[1] * s.window[2];
@@ -148,8 +152,8 @@ static void signals(const Shape &s, const int64_t *size, void *const *buf, int64
   for (int64_t i = 0; i < count * s.filters; i++) y[i] = (float)sums[i];
 }
 
-// The filter of signals in doubles.
-static void widen(const Shape &s, void *const *buf) {
+// Convert the filter of a signal to doubles.
+static void widen_filter(const Shape &s, void *const *buf) {
   copy((const float *)buf[3], s.window[0] * s.window[1] * s.window[2] * s.filters,
        (double *)buf[4]);
 }

@@ -1,15 +1,15 @@
-// Products of windows: the gradient of a filter. A tile is a part of the images, or of the lines of
-// each, and makes an array of the filter's shape; these are added up in the order of parts.
-enum {                                                // a record of the table, from FIRST on
-  PRODUCTS_PRIMITIVE, PRODUCTS_SOURCE, PRODUCTS_GIVEN, PRODUCTS_OWN, PRODUCTS_SCRATCH,
-  PRODUCTS_REORDER, PRODUCTS_SOURCE_OFFSET, PRODUCTS_GIVEN_OFFSET, PRODUCTS_SCRATCH_NBYTES,
+// Gradients of filters. A tile is a range of images, or of lines of an image, and computes an array of
+// the filter's shape; these are added in the order of the parts. filter_gradients.py builds the table.
+enum {                                                // the record of a part; GRADIENT_PART is its length
+  GRADIENT_PRIMITIVE, GRADIENT_SOURCE, GRADIENT_RESULT, GRADIENT_FILTER, GRADIENT_SCRATCH,
+  GRADIENT_REORDER, GRADIENT_SOURCE_OFFSET, GRADIENT_RESULT_OFFSET, GRADIENT_SCRATCH_NBYTES,
   FIRST_IMAGE, IMAGES, FIRST_LINE, LINES,
-  PRODUCTS,
+  GRADIENT_PART,
 };
 
-enum { GIVEN_ARGUMENT = 145, PRODUCTS_ARGUMENT = 161, TRANSPOSED = 112 };
+enum { DIFF_RESULT_ARGUMENT = 145, DIFF_FILTER_ARGUMENT = 161, TRANSPOSED = 112 };
 
-// to = left^T right + beta to; left is (rows, m), right (rows, n), both as they lie.
+// to = left^T right + beta to, for row-major matrices left (rows, m) and right (rows, n).
 static void add_product(void *gemm, bool wide, int64_t m, int64_t n, int64_t rows,
                         const float *left, const float *right, float beta, float *to) {
   if (gemm && wide) {
@@ -27,8 +27,8 @@ static void add_product(void *gemm, bool wide, int64_t m, int64_t n, int64_t row
       for (int64_t j = 0; j < n; j++) to[i * n + j] += left[r * m + i] * right[r * n + j];
 }
 
-// A part by BLAS, of so many lines' windows at a time.
-static void products_by_windows(const Shape &s, const int64_t *part, void *const *buf, bool wide,
+// Compute a part by im2col, with the windows of `height` lines at a time.
+static void gradient_by_im2col(const Shape &s, const int64_t *part, void *const *buf, bool wide,
                                 int64_t height, float *to, unsigned char *scratch) {
   const int64_t m = s.window[0] * s.window[1] * s.window[2] * s.channels, n = s.filters;
   const int64_t image = s.size[0] * s.size[1] * s.size[2] * s.channels;
@@ -47,41 +47,41 @@ static void products_by_windows(const Shape &s, const int64_t *part, void *const
     }
 }
 
-// Whether the library computed a part: in its own layout, and from there into that of the filter.
-static bool products_by_library(const int64_t *part, void *const *buf, float *to,
+// Compute a part by the library, and convert it from its layout; return whether it succeeded.
+static bool gradient_by_onednn(const int64_t *part, void *const *buf, float *to,
                                 unsigned char *scratch) {
   int64_t *table = (int64_t *)buf[0];
   if (!__atomic_load_n(&table[FILTER], __ATOMIC_RELAXED)) return false;
-  unsigned char *own = scratch + part[PRODUCTS_SCRATCH_NBYTES];
-  const int which[4] = {SOURCE_ARGUMENT, GIVEN_ARGUMENT, PRODUCTS_ARGUMENT, SCRATCH_ARGUMENT};
-  void *const data[4] = {(float *)buf[2] + part[PRODUCTS_SOURCE_OFFSET],
-                         (float *)buf[3] + part[PRODUCTS_GIVEN_OFFSET], own, scratch};
-  int status = run_primitive(table, part[PRODUCTS_PRIMITIVE], 4, which, part + PRODUCTS_SOURCE,
+  unsigned char *own = scratch + part[GRADIENT_SCRATCH_NBYTES];
+  const int which[4] = {SOURCE_ARGUMENT, DIFF_RESULT_ARGUMENT, DIFF_FILTER_ARGUMENT, SCRATCH_ARGUMENT};
+  void *const data[4] = {(float *)buf[2] + part[GRADIENT_SOURCE_OFFSET],
+                         (float *)buf[3] + part[GRADIENT_RESULT_OFFSET], own, scratch};
+  int status = run_primitive(table, part[GRADIENT_PRIMITIVE], 4, which, part + GRADIENT_SOURCE,
                              data);
   if (!status) {
     const int both[2] = {SOURCE_ARGUMENT, RESULT_ARGUMENT};
-    const int64_t kinds[2] = {part[PRODUCTS_OWN], table[FILTER]};
+    const int64_t descriptors[2] = {part[GRADIENT_FILTER], table[FILTER]};
     void *const arrays[2] = {own, to};
-    status = run_primitive(table, part[PRODUCTS_REORDER], 2, both, kinds, arrays);
+    status = run_primitive(table, part[GRADIENT_REORDER], 2, both, descriptors, arrays);
   }
-  if (status) give_up(table, status);
+  if (status) disable_library(table, status);
   return status == 0;
 }
 
-static void window_products(const Shape &s, const int64_t *size, void *const *buf, int64_t tile,
+// Compute a part of a filter's gradient.
+static void filter_gradient(const Shape &s, const int64_t *size, void *const *buf, int64_t tile,
                             unsigned char *scratch) {
-  const int64_t *part = (const int64_t *)buf[0] + FIRST + tile * PRODUCTS;
+  const int64_t *part = (const int64_t *)buf[0] + FIRST + tile * GRADIENT_PART;
   const int64_t count = s.window[0] * s.window[1] * s.window[2] * s.channels * s.filters;
   float *to = (float *)buf[4] + tile * count;
-  if (!products_by_library(part, buf, to, scratch))
-    products_by_windows(s, part, buf, size[2] != 0, size[3], to, scratch);
+  if (!gradient_by_onednn(part, buf, to, scratch))
+    gradient_by_im2col(s, part, buf, size[2] != 0, size[3], to, scratch);
 }
 
-// A block of the sum of what the parts made.
-enum { BLOCK = 2048 };
-static void sum_of_parts(const Shape &s, const int64_t *size, void *const *buf, int64_t tile) {
+// Add a block of the parts' gradients.
+static void sum_gradient_parts(const Shape &s, const int64_t *size, void *const *buf, int64_t tile) {
   const int64_t count = s.window[0] * s.window[1] * s.window[2] * s.channels * s.filters;
-  const int64_t first = tile * BLOCK, rest = count - first, n = rest < BLOCK ? rest : BLOCK;
+  const int64_t first = tile * SUM_BLOCK, rest = count - first, n = rest < SUM_BLOCK ? rest : SUM_BLOCK;
   const float *from = (const float *)buf[4] + first;
   float *to = (float *)buf[5] + first;
   memcpy(to, from, n * sizeof(float));

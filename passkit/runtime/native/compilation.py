@@ -1,4 +1,4 @@
-"""Compilers at work: processes begun, waited for, and their refusals told."""
+"""Compiler processes: start them, wait for them, and report their errors."""
 
 from __future__ import annotations
 
@@ -15,12 +15,22 @@ from passkit.runtime.native.compiler import Compiler
 
 TIMEOUT_SECONDS = 600.0
 
-WHOLE_LINES, NEAR_LINES = 60, 6
-"""The longest text that an error shows whole, and the lines around each that it names."""
+MAX_LINES = 60
+"""Up to this many lines an error shows the entire source."""
+CONTEXT_LINES = 6
+"""Of longer sources it shows this many lines around each that the compiler names."""
 
 
-class Compilation(NamedTuple):  # not attrs, whose import the launcher would wait for
-    """A process that compiles ``what`` to ``output``; ``source`` is shown when it fails."""
+class Compilation(NamedTuple):  # attrs would delay the launcher by its import
+    """A running compiler.
+
+    Attributes:
+        compiler: the compiler.
+        what: what it compiles, for messages.
+        source: the source text, of which errors show an excerpt.
+        output: the path of the shared object.
+        process: the process.
+    """
 
     compiler: Compiler
     what: str
@@ -29,23 +39,28 @@ class Compilation(NamedTuple):  # not attrs, whose import the launcher would wai
     process: subprocess.Popen[bytes]
 
     def finish(self, timeout: float = TIMEOUT_SECONDS) -> Path:
-        """The shared object, when it is there.
+        """Wait for the compiler and return the path of the shared object.
 
-        Raises: CompilerError with the compiler's text and the numbered source around its errors.
+        Args:
+            timeout: seconds after which the compiler is killed.
+
+        Raises:
+            CompilerError: It fails, with its output and the numbered source lines around its
+                errors; or it takes too long.
         """
-        late = Event()
+        timed_out = Event()
 
-        def give_up() -> None:
-            late.set()
+        def kill() -> None:
+            timed_out.set()
             self.process.kill()
 
-        alarm = Timer(timeout, give_up)
+        alarm = Timer(timeout, kill)
         alarm.start()
         try:
-            status = self.process.wait()  # with a timeout it would look every 50 ms only
+            status = self.process.wait()  # wait(timeout) would poll every 50 ms
         finally:
             alarm.cancel()
-        if late.is_set():
+        if timed_out.is_set():
             raise CompilerError(
                 f"{self.compiler.path} took more than {timeout:g} seconds for {self.what}; set "
                 "PASSKIT_CXX to another compiler"
@@ -53,13 +68,13 @@ class Compilation(NamedTuple):  # not attrs, whose import the launcher would wai
         if status:
             log = self._log()
             raise CompilerError(
-                f"{self.compiler.path} refused {self.what} with status {status}; PASSKIT_CXX may "
-                f"name another compiler. It says:\n{log}\n\n{excerpt(self.source, log)}"
+                f"{self.compiler.path} failed on {self.what} with status {status}; PASSKIT_CXX may "
+                f"name another compiler. Its output:\n{log}\n\n{excerpt(self.source, log)}"
             )
         return self.output
 
     def stop(self) -> None:
-        """End the process, if it has not ended."""
+        """Kill the process if it is running."""
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()
@@ -68,15 +83,23 @@ class Compilation(NamedTuple):  # not attrs, whose import the launcher would wai
         return self.output.with_suffix(".log").read_text(errors="replace").strip()
 
 
-def begin(
+def start_compilation(
     compiler: Compiler, arguments: Sequence[str], output: Path, what: str, source: str = ""
 ) -> Compilation:
-    """Start the compiler; its text goes to a file beside ``output``.
+    """Start a compiler.
 
-    Raises: CompilerError when the program cannot be run.
+    Args:
+        compiler: the compiler.
+        arguments: its arguments, with source files and without the output.
+        output: the path of the shared object; the compiler's messages go to a ``.log`` beside it.
+        what: what it compiles, for messages.
+        source: the source text, of which errors show an excerpt.
+
+    Raises:
+        CompilerError: The program cannot be run.
     """
     command = [*compiler.command, *arguments, "-o", str(output)]
-    environ = os.environ | {"LC_ALL": "C", "TMPDIR": str(output.parent)}  # messages in one language
+    environ = os.environ | {"LC_ALL": "C", "TMPDIR": str(output.parent)}  # messages in English
     with open(output.with_suffix(".log"), "wb") as log:
         try:
             process = subprocess.Popen(
@@ -91,7 +114,7 @@ def begin(
 
 
 def excerpt(source: str, log: str) -> str:
-    r"""The lines of a text with their numbers; of a long one those around the lines a log names.
+    r"""Return the numbered lines of a source; of a long one those around the lines a log names.
 
     >>> print(excerpt("a\nb\n", "kernel.cpp:2:1: error"))
        1 a
@@ -99,10 +122,10 @@ def excerpt(source: str, log: str) -> str:
     """
     lines = source.splitlines()
     shown = set(range(1, len(lines) + 1))
-    if len(lines) > WHOLE_LINES:
+    if len(lines) > MAX_LINES:
         named = {int(n) for n in re.findall(r"[:(](\d+)[:,)]", log) if 0 < int(n) <= len(lines)}
-        near = {k for n in named for k in range(n - NEAR_LINES, n + NEAR_LINES + 1)}
-        shown &= near or set(range(1, WHOLE_LINES + 1))
+        near = {k for n in named for k in range(n - CONTEXT_LINES, n + CONTEXT_LINES + 1)}
+        shown &= near or set(range(1, MAX_LINES + 1))
     text: list[str] = []
     last = 0
     for k in sorted(shown):

@@ -1,14 +1,19 @@
-// Few filters and small images: every lane is a filter, and PIXELS share the loads of the filter.
-// A tile is an image, with zeros around it in scratch where windows reach beyond it.
-struct Few {
-  int64_t extent[3];                                  // of what windows reach, from the first one on
+// Small images with few filters: vectorized over filters, and PIXELS results share the loads of the
+// filter. A tile is an image; where windows extend beyond it, it is first copied to scratch with a border
+// of zeros.
+//
+// Taps that are adjacent in memory are a run: those of a line without dilation, else one tap.
+struct SmallImages {
+  int64_t extent[3];                                  // of the image with its border
   bool padded;
-  int64_t pixels, row, run, runs;                     // floats of a padded filter row; see below
+  int64_t pixels;                                     // results of an image
+  int64_t row;                                        // filters, rounded up to full vectors
+  int64_t run, runs;                                  // elements of a run; runs of a window
 };
 
-// Taps that follow one another in memory make a run: those of one line, where nothing lies between.
-static Few few_of(const Shape &s, int64_t lanes) {
-  Few f;
+// Return the derived sizes of a convolution; `lanes` are the elements of a cache line.
+static SmallImages small_images_of(const Shape &s, int64_t lanes) {
+  SmallImages f;
   f.padded = false;
   for (int d = 0; d < 3; d++) {
     const int64_t reach = (s.result[d] - 1) * s.stride[d] + (s.window[d] - 1) * s.dilation[d] + 1;
@@ -23,8 +28,8 @@ static Few few_of(const Shape &s, int64_t lanes) {
   return f;
 }
 
-// Where the window of each pixel begins, and each run of a window.
-static void few_offsets(const Shape &s, const Few &f, int64_t *pixel, int64_t *run) {
+// Fill in the offset of each result's window, and of each run of a window from its begin.
+static void small_images_offsets(const Shape &s, const SmallImages &f, int64_t *pixel, int64_t *run) {
   const int64_t line = f.extent[2] * s.channels, plane = f.extent[1] * line;
   for (int64_t z = 0; z < s.result[0]; z++)
     for (int64_t y = 0; y < s.result[1]; y++)
@@ -37,14 +42,15 @@ static void few_offsets(const Shape &s, const Few &f, int64_t *pixel, int64_t *r
         *run++ = a * s.dilation[0] * plane + b * s.dilation[1] * line + c * s.dilation[2] * s.channels;
 }
 
-static int64_t between(int64_t low, int64_t x, int64_t high) {
+// Clamp x to the range from low to high.
+static int64_t clamp(int64_t low, int64_t x, int64_t high) {
   return x < low ? low : x > high ? high : x;
 }
 
-// An image with zeros around it.
-template <class T> static void few_padded(const Shape &s, const Few &f, const T *image, T *to) {
-  const int64_t left = between(0, s.before[2], f.extent[2]);
-  const int64_t right = between(left, s.before[2] + s.size[2], f.extent[2]);
+// Copy an image and surround it with zeros.
+template <class T> static void small_images_padded(const Shape &s, const SmallImages &f, const T *image, T *to) {
+  const int64_t left = clamp(0, s.before[2], f.extent[2]);
+  const int64_t right = clamp(left, s.before[2] + s.size[2], f.extent[2]);
   for (int64_t d = -s.before[0]; d < f.extent[0] - s.before[0]; d++)
     for (int64_t h = -s.before[1]; h < f.extent[1] - s.before[1]; h++) {
       T *line = to;
@@ -59,9 +65,10 @@ template <class T> static void few_padded(const Shape &s, const Few &f, const T 
     }
 }
 
-// The results of PIXELS; each is stored over what the one before wrote beyond its own filters.
+// Compute PIXELS results. Vectors may extend beyond the filters of a result; the next result, which is
+// stored later, overwrites the excess, and nothing is stored beyond `end`.
 template <class T, int PIXELS, int WIDE>
-static void few_pixels(const Shape &s, const Few &f, const T *x, const int64_t *pixel,
+static void small_images_pixels(const Shape &s, const SmallImages &f, const T *x, const int64_t *pixel,
                        const int64_t *run, const T *w, T *y, const T *end) {
   typedef typename Vector<T>::type V;
   enum { COUNT = Vector<T>::COUNT };
@@ -88,31 +95,32 @@ static void few_pixels(const Shape &s, const Few &f, const T *x, const int64_t *
     }
 }
 
+// Compute all results of an image.
 template <class T, int PIXELS, int WIDE>
-static void few_image(const Shape &s, const Few &f, const T *x, const int64_t *pixel,
+static void small_images_image(const Shape &s, const SmallImages &f, const T *x, const int64_t *pixel,
                       const int64_t *run, const T *w, T *y) {
   const T *end = y + f.pixels * s.filters;
   if (f.pixels < PIXELS) {
     for (int64_t i = 0; i < f.pixels; i++)
-      few_pixels<T, 1, WIDE>(s, f, x, pixel + i, run, w, y + i * s.filters, end);
+      small_images_pixels<T, 1, WIDE>(s, f, x, pixel + i, run, w, y + i * s.filters, end);
     return;
   }
   for (int64_t i = 0;; i += PIXELS) {
-    const bool last = i + PIXELS >= f.pixels;         // some of these may be there already
+    const bool last = i + PIXELS >= f.pixels;         // some of these were computed before
     if (last) i = f.pixels - PIXELS;
-    few_pixels<T, PIXELS, WIDE>(s, f, x, pixel + i, run, w, y + i * s.filters, end);
+    small_images_pixels<T, PIXELS, WIDE>(s, f, x, pixel + i, run, w, y + i * s.filters, end);
     if (last) return;
   }
 }
 
-// Images of a convolution. Scratch: offsets, the filter by whole vectors, an image.
+// Compute images begin to end. Scratch holds offsets, the filter in full vectors, and an image.
 template <class T>
-static void few(const Shape &s, void *const *buf, int64_t begin, int64_t end,
+static void small_images(const Shape &s, void *const *buf, int64_t begin, int64_t end,
                 unsigned char *scratch) {
-  const Few f = few_of(s, LINE / sizeof(T));
+  const SmallImages f = small_images_of(s, CACHE_LINE / sizeof(T));
   int64_t *pixel = (int64_t *)scratch, *run = pixel + f.pixels;
   T *rows = (T *)(run + f.runs), *image = rows + f.runs * f.run * f.row;
-  few_offsets(s, f, pixel, run);
+  small_images_offsets(s, f, pixel, run);
   for (int64_t k = 0; k < f.runs * f.run; k++) {
     memcpy(rows + k * f.row, (const T *)buf[3] + k * s.filters, s.filters * sizeof(T));
     memset(rows + k * f.row + s.filters, 0, (f.row - s.filters) * sizeof(T));
@@ -122,20 +130,20 @@ static void few(const Shape &s, void *const *buf, int64_t begin, int64_t end,
     const T *x = (const T *)buf[2] + i * in;
     T *y = (T *)buf[5] + i * out;
     if (f.padded) {
-      few_padded(s, f, x, image);
+      small_images_padded(s, f, x, image);
       x = image;
     }
-    switch (f.row * sizeof(T) / LINE) {
+    switch (f.row * sizeof(T) / CACHE_LINE) {
 #ifdef __AVX512F__
-      case 1: few_image<T, 8, 1>(s, f, x, pixel, run, rows, y); break;
-      case 2: few_image<T, 8, 2>(s, f, x, pixel, run, rows, y); break;
-      case 3: few_image<T, 6, 3>(s, f, x, pixel, run, rows, y); break;
-      default: few_image<T, 5, 4>(s, f, x, pixel, run, rows, y);
+      case 1: small_images_image<T, 8, 1>(s, f, x, pixel, run, rows, y); break;
+      case 2: small_images_image<T, 8, 2>(s, f, x, pixel, run, rows, y); break;
+      case 3: small_images_image<T, 6, 3>(s, f, x, pixel, run, rows, y); break;
+      default: small_images_image<T, 5, 4>(s, f, x, pixel, run, rows, y);
 #else
-      case 1: few_image<T, 6, 2>(s, f, x, pixel, run, rows, y); break;
-      case 2: few_image<T, 3, 4>(s, f, x, pixel, run, rows, y); break;
-      case 3: few_image<T, 2, 6>(s, f, x, pixel, run, rows, y); break;
-      default: few_image<T, 1, 8>(s, f, x, pixel, run, rows, y);
+      case 1: small_images_image<T, 6, 2>(s, f, x, pixel, run, rows, y); break;
+      case 2: small_images_image<T, 3, 4>(s, f, x, pixel, run, rows, y); break;
+      case 3: small_images_image<T, 2, 6>(s, f, x, pixel, run, rows, y); break;
+      default: small_images_image<T, 1, 8>(s, f, x, pixel, run, rows, y);
 #endif
     }
   }

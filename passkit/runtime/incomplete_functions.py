@@ -1,6 +1,6 @@
 """Incomplete gamma and beta functions and Hurwitz' zeta function, in NumPy.
 
-Every element of an array takes as many steps as the one that needs most. Sources: NIST Digital
+All elements of an array take as many steps as the one that needs most. Sources: NIST Digital
 Library of Mathematical Functions, 8.7, 8.9, 8.12, 8.17 and 25.11.
 """
 
@@ -12,30 +12,31 @@ from typing import Any
 
 import numpy as np
 
-from passkit.runtime.special import BERNOULLI, each, lgamma
+from passkit.runtime.special_functions import BERNOULLI, each, lgamma
 
 Array = Any
 
-STEPS = 20_000
+MAX_TERMS = 20_000
 """The most terms: about six times the square root of the largest `a` that needs a sum."""
-ENOUGH = 5e-16
-"""What a step changes where a fraction has converged; more steps would add up rounding errors."""
+CONVERGED = 5e-16
+"""The relative change of a continued fraction at which it ends; more terms add rounding errors."""
 LARGE = 1e7
-"""From here on two terms of an expansion in 1 / a are exact to the last place."""
+"""From this `a` on two terms of an expansion in 1 / a are exact to the last bit."""
 
 
-def _on(where: Array, function: Callable[..., Array], out: Array, *args: Array) -> None:
-    """Put what a function makes of some elements into ``out``; nothing is computed for none."""
+def _apply_where(where: Array, function: Callable[..., Array], out: Array, *args: Array) -> None:
+    """Set the elements of ``out`` where a mask holds to a function of those of ``args``."""
     if where.any():
         out[where] = function(*(a[where] for a in args))
 
 
-def _arrays(*given: Array) -> list[Array]:
-    return list(np.broadcast_arrays(*(np.asarray(v, np.float64) for v in given)))
+def _arrays(*values: Array) -> list[Array]:
+    """Return values as float64 arrays of the same shape."""
+    return list(np.broadcast_arrays(*(np.asarray(v, np.float64) for v in values)))
 
 
 def _log_less(u: Array, ratio: Array) -> Array:
-    """log(1 + u) - u; ``ratio`` is 1 + u."""
+    """Return log(1 + u) - u; ``ratio`` is 1 + u."""
     near = np.where(np.abs(u) < 0.4, u, 0)
     t = near / (2 + near)
     series = sum(t ** (2 * k) / (2 * k + 1) for k in range(1, 16))
@@ -43,50 +44,50 @@ def _log_less(u: Array, ratio: Array) -> Array:
 
 
 def _stirling_rest(z: Array) -> Array:
-    """What Stirling's formula lacks to lgamma."""
+    """Return the difference of lgamma(z) and Stirling's formula."""
     far = np.maximum(z, 10.0)
     tail = sum(b / (2 * k * (2 * k - 1) * far ** (2 * k - 1)) for k, b in enumerate(BERNOULLI, 1))
     direct = lgamma(np.minimum(z, 10.0)) - ((z - 0.5) * np.log(z) - z + 0.5 * np.log(2 * np.pi))
     return np.where(z < 10, direct, tail)
 
 
-def _front(a: Array, x: Array) -> Array:
-    """x^a exp(-x) / gamma(a)."""
+def _prefactor(a: Array, x: Array) -> Array:
+    """Return x^a exp(-x) / gamma(a)."""
     u = (x - a) / a
     large = np.sqrt(a / (2 * np.pi)) * np.exp(a * _log_less(u, x / a) - _stirling_rest(a))
     return np.where(a < 8, np.exp(a * np.log(x) - x - lgamma(a)), large)
 
 
 def _series(a: Array, x: Array) -> Array:
-    """The lower function, as the sum of its powers."""
+    """Return the regularized lower function by its power series."""
     term, total = np.ones(a.shape), np.ones(a.shape)
-    for k in range(1, STEPS):
+    for k in range(1, MAX_TERMS):
         term = term * (x / (a + k))
         total = total + term
         if not (term > total * 1e-17).any():
             break
-    return _front(a, x) * (total / a)
+    return _prefactor(a, x) * (total / a)
 
 
 def _fraction(a: Array, x: Array) -> Array:
-    """The upper function, as a continued fraction from x > a on."""
+    """Return the regularized upper function by its continued fraction, for x > a."""
     b = x + 1 - a
     c, d, more = np.full(a.shape, 1e300), 1 / b, np.full(a.shape, True)
     out = d
-    for k in range(1, STEPS):
+    for k in range(1, MAX_TERMS):
         n = k * (a - k)
         b = b + 2
         d = 1 / (n * d + b)
         c = b + n / c
         out = np.where(more, out * (c * d), out)
-        more &= np.abs(c * d - 1) > ENOUGH
+        more &= np.abs(c * d - 1) > CONVERGED
         if not more.any():
             break
-    return _front(a, x) * out
+    return _prefactor(a, x) * out
 
 
 def _upper_rest(a: Array, x: Array) -> Array:
-    """The upper function where both are small: 1 and the first term of the lower one cancel."""
+    """Return the upper function for small a and x, where 1 - lower would cancel."""
     series = sum((-x) ** k / (factorial(k) * (a + k)) for k in range(1, 40))
     after = _lgamma_after(a)
     power = a * np.log(x) - after
@@ -94,7 +95,7 @@ def _upper_rest(a: Array, x: Array) -> Array:
 
 
 def _lgamma_after(a: Array) -> Array:
-    """lgamma(1 + a) for 0 < a < 2, which vanishes with a."""
+    """Return lgamma(1 + a) for 0 < a < 2, accurately also for a near 0."""
     small = np.minimum(a, 0.25)
     power, out = small * small, -0.5772156649015329 * small
     for k in range(2, 40):
@@ -104,19 +105,18 @@ def _lgamma_after(a: Array) -> Array:
 
 
 def _about(a: Array, x: Array, sign: float) -> Array:
-    """For a large a: of sign 1 the upper function, of sign -1 the lower one."""
+    """Return the upper function (sign 1) or the lower one (sign -1) for a large a and x near a."""
     half = -_log_less((x - a) / a, x / a)
     eta = np.copysign(np.sqrt(2 * half), x - a)
-    near = np.clip(eta, -0.02, 0.02)  # what lies farther off is 0 or 1
+    near = np.clip(eta, -0.02, 0.02)  # farther away the result is 0 or 1
     c0 = -1 / 3 + near * (1 / 12 + near * (-2 / 135 + near * (1 / 864 + near / 2835)))
     c1 = -1 / 540 - near / 288
     rest = np.exp(-a * half) / np.sqrt(2 * np.pi * a) * (c0 + c1 / a)
     return 0.5 * each(erfc, sign * eta * np.sqrt(a / 2)) + sign * rest
 
 
-
-
-def _either(a: Array, x: Array, upper: bool) -> Array:
+def _incomplete_gamma(a: Array, x: Array, upper: bool) -> Array:
+    """Return the regularized upper or lower function, by the method for each element's range."""
     a, x = _arrays(a, x)
     with np.errstate(all="ignore"):
         out = np.full(a.shape, np.nan)
@@ -126,32 +126,36 @@ def _either(a: Array, x: Array, upper: bool) -> Array:
         out[valid & np.isinf(x)] = float(not upper)
         inner = valid & (x > 0) & np.isfinite(a) & np.isfinite(x)
         far = inner & (a >= LARGE) & (np.abs(x - a) < 0.02 * a)
-        _on(far, lambda a, x: _about(a, x, 1.0 if upper else -1.0), out, a, x)
+        _apply_where(far, lambda a, x: _about(a, x, 1.0 if upper else -1.0), out, a, x)
         inner &= ~far
         small = x <= 1.1
         least = np.where(x <= 0.5, -0.4 / np.log(np.minimum(x, 0.5)) >= a, x * 1.1 >= a)
         sums = np.where(small, ~least if upper else True, x < a)
-        _on(inner & sums, lambda *v: 1 - _series(*v) if upper else _series(*v), out, a, x)
-        _on(inner & ~sums & small, _upper_rest, out, a, x)
+        _apply_where(inner & sums, lambda *v: 1 - _series(*v) if upper else _series(*v), out, a, x)
+        _apply_where(inner & ~sums & small, _upper_rest, out, a, x)
         rest = inner & ~sums & ~small
-        _on(rest, lambda *v: _fraction(*v) if upper else 1 - _fraction(*v), out, a, x)
+        _apply_where(rest, lambda *v: _fraction(*v) if upper else 1 - _fraction(*v), out, a, x)
     return out
 
 
 def igamma(a: Array, x: Array) -> Array:
-    """The lower incomplete gamma function over gamma(a); NaN but for a > 0, x >= 0, or x = 0."""
-    return _either(a, x, upper=False)
+    """Return the regularized lower incomplete gamma function P(a, x).
+
+    NaN unless a > 0 and x >= 0, or x = 0.
+    """
+    return _incomplete_gamma(a, x, upper=False)
 
 
 def igammac(a: Array, x: Array) -> Array:
-    """1 - igamma, without cancellation."""
-    return _either(a, x, upper=True)
+    """Return the regularized upper incomplete gamma function Q(a, x) = 1 - P(a, x)."""
+    return _incomplete_gamma(a, x, upper=True)
 
 
 def _beta_fraction(a: Array, b: Array, x: Array) -> Array:
+    """Return the continued fraction of the incomplete beta function."""
     c, d, more = np.ones(a.shape), 1 / (1 - (a + b) / (a + 1) * x), np.full(a.shape, True)
     out = d
-    for k in range(1, STEPS):
+    for k in range(1, MAX_TERMS):
         m = a + 2.0 * k
         even = k / (m - 1) * ((b - k) / m) * x
         odd = -(a + k) / m * ((a + b + k) / (m + 1)) * x
@@ -159,7 +163,7 @@ def _beta_fraction(a: Array, b: Array, x: Array) -> Array:
         first = c * d
         d, c = 1 / (1 + odd * d), 1 + odd / c
         out = np.where(more, out * (first * (c * d)), out)
-        more &= np.abs(c * d - 1) > ENOUGH
+        more &= np.abs(c * d - 1) > CONVERGED
         if not more.any():
             break
     return out
@@ -178,7 +182,7 @@ def _beta_inside(a: Array, b: Array, x: Array) -> Array:
 
 
 def betainc(a: Array, b: Array, x: Array) -> Array:
-    """The incomplete beta function over beta(a, b); NaN but for a, b > 0 and x from 0 to 1."""
+    """Return the regularized incomplete beta function; NaN unless a, b > 0 and 0 <= x <= 1."""
     a, b, x = _arrays(a, b, x)
     with np.errstate(all="ignore"):
         valid = (a > 0) & (b > 0) & (x >= 0) & (x <= 1) & ~(np.isinf(a) & np.isinf(b))
@@ -188,12 +192,12 @@ def betainc(a: Array, b: Array, x: Array) -> Array:
         inner &= np.isfinite(a) & np.isfinite(b)
         tiny = np.minimum(a, b) < 1e-200
         out = np.where(inner & tiny, b / (a + b), out)
-        _on(inner & ~tiny, _beta_inside, out, a, b, x)
+        _apply_where(inner & ~tiny, _beta_inside, out, a, b, x)
     return out
 
 
 def _zeta_above(s: Array, q: Array) -> Array:
-    """The sum of (q + k)^-s for q > 0: twelve terms and Euler's and Maclaurin's formula."""
+    """Return the sum of (q + k)^-s for q > 0, by twelve terms and the Euler-Maclaurin formula."""
     total = np.zeros(s.shape)
     for k in range(12):
         total = total + (q + k) ** -s
@@ -211,7 +215,7 @@ def _is_even(s: Array) -> Array:
 
 
 def _zeta_below(s: Array, q: Array) -> Array:
-    """For q < 0 and a whole s: the terms below 0, and above, each a sum of one sign."""
+    """Return the sum for q < 0 and an integer s, separately for terms below and above 0."""
     sign, least = np.where(_is_even(s), 1.0, -1.0), q - np.floor(q + 0.5)
     one = np.where(least < 0, sign, 1.0) * np.abs(least) ** -s
     below = _zeta_above(s, 1 - least) - _zeta_above(s, 1 - q)
@@ -219,9 +223,10 @@ def _zeta_below(s: Array, q: Array) -> Array:
 
 
 def zeta(s: Array, q: Array) -> Array:
-    """The sum of (q + k)^-s; NaN for s < 1, and where q is negative and s no whole number.
+    """Return Hurwitz' zeta function, the sum of (q + k)^-s over k >= 0.
 
-    At the poles, where q is 0, -1 and so on, it is infinite for even s, and NaN for others.
+    NaN for s < 1, and for q < 0 unless s is an integer. At the poles q = 0, -1, … it is infinite
+    for even s and NaN for others.
     """
     s, q = _arrays(s, q)
     with np.errstate(all="ignore"):
@@ -230,6 +235,6 @@ def zeta(s: Array, q: Array) -> Array:
         out[(s == 1) & ~np.isnan(q)] = np.inf
         pole = valid & (q <= 0) & (q == np.floor(q))
         out[pole & _is_even(s)] = np.inf
-        _on(valid & (q > 0), _zeta_above, out, s, q)
-        _on(valid & (q < 0) & ~pole & (s == np.floor(s)), _zeta_below, out, s, q)
+        _apply_where(valid & (q > 0), _zeta_above, out, s, q)
+        _apply_where(valid & (q < 0) & ~pole & (s == np.floor(s)), _zeta_below, out, s, q)
     return out

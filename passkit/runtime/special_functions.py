@@ -1,7 +1,8 @@
-"""Special functions in NumPy: what the interpreter means by those that NumPy lacks.
+"""Special functions that NumPy lacks, for the interpreter.
 
-They are written for accuracy in float64, by other means than the kernels', which are compared with
-them. Sources: NIST Digital Library of Mathematical Functions, 5.11 and 5.15 (gamma functions), 7.12
+They are accurate in float64 and use other methods than the kernels, which are compared with them.
+
+Sources: NIST Digital Library of Mathematical Functions, 5.11 and 5.15 (gamma functions), 7.12
 (error function); S. Boldo, G. Melquiond, Emulation of a FMA and Correctly Rounded Sums, 2008.
 """
 
@@ -17,22 +18,30 @@ import numpy as np
 Array = Any
 
 BERNOULLI = [
-    *(1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510),
-    *(43867 / 798, -174611 / 330),
+    1 / 6,
+    -1 / 30,
+    1 / 42,
+    -1 / 30,
+    5 / 66,
+    -691 / 2730,
+    7 / 6,
+    -3617 / 510,
+    43867 / 798,
+    -174611 / 330,
 ]
-"""B2, B4, …, B20."""
+"""The Bernoulli numbers B2, B4, …, B20."""
 FAR = 12.0
-"""From here on asymptotic series with these terms are exact to the last place."""
+"""From this argument on asymptotic series with these terms are exact to the last bit."""
 
 
 def each(f: Callable[[float], float], x: Array) -> Array:
-    """``f`` of every element."""
+    """Apply a function to every element."""
     flat = np.ascontiguousarray(x, np.float64).reshape(-1)
     return np.fromiter(map(f, flat.tolist()), np.float64, flat.size).reshape(np.shape(x))
 
 
 def lgamma(x: Array) -> Array:
-    """The logarithm of the magnitude of the gamma function; infinite at 0, -1, -2 and so on."""
+    """Return log|gamma(x)|; inf at 0 and negative integers."""
     return each(_lgamma, x)
 
 
@@ -44,21 +53,21 @@ def _lgamma(x: float) -> float:
 
 
 def tgamma(x: Array) -> Array:
-    """The gamma function; NaN at -1, -2 and so on."""
+    """Return the gamma function; NaN at negative integers, infinite at 0 with its sign."""
     return each(_tgamma, x)
 
 
 def _tgamma(x: float) -> float:
     try:
         return math.gamma(x)
-    except OverflowError:  # of a large x, or next to the pole at 0, where x has the sign
+    except OverflowError:  # x is large, or next to the pole at 0, where the result has its sign
         return math.copysign(math.inf, x)
     except ValueError:
         return math.copysign(math.inf, x) if x == 0 else math.nan
 
 
 def digamma(x: Array) -> Array:
-    """The derivative of lgamma: -inf at 0, inf at -0, NaN at -1, -2 and so on."""
+    """Return the derivative of lgamma; -inf at 0, inf at -0, NaN at negative integers."""
     x = np.asarray(x, np.float64)
     low = x < 0.5
     b, total = np.where(low, 1 - x, x), np.zeros(x.shape)
@@ -67,14 +76,14 @@ def digamma(x: Array) -> Array:
         b = np.where(b < FAR, b + 1, b)
     tail = sum(c / (2 * k * b ** (2 * k)) for k, c in enumerate(BERNOULLI, 1))
     above = np.log(b) - 0.5 / b - tail - total
-    turn = np.where(x == 0, x, x - np.rint(x))
-    cotangent = np.sin(np.pi * (0.5 - np.abs(turn))) / np.sin(np.pi * turn)
-    pole = low & (turn == 0) & (x != 0)
+    fraction = np.where(x == 0, x, x - np.rint(x))
+    cotangent = np.sin(np.pi * (0.5 - np.abs(fraction))) / np.sin(np.pi * fraction)
+    pole = low & (fraction == 0) & (x != 0)
     return np.where(pole, np.nan, np.where(low, above - np.pi * cotangent, above))
 
 
 def trigamma(x: Array) -> Array:
-    """The derivative of digamma; infinite at 0, -1, -2 and so on."""
+    """Return the derivative of digamma; inf at 0 and negative integers."""
     x = np.asarray(x, np.float64)
     low = x < 0.5
     b, total = np.where(low, 1 - x, x), np.zeros(x.shape)
@@ -88,7 +97,7 @@ def trigamma(x: Array) -> Array:
 
 
 def erfinv(y: Array) -> Array:
-    """x with erf(x) = y; infinite at 1 and -1, NaN beyond."""
+    """Return x with erf(x) = y; infinite at y = 1 and -1, NaN beyond."""
     y = np.asarray(y, np.float64)
     a = np.abs(y)
     with np.errstate(all="ignore"):
@@ -96,7 +105,7 @@ def erfinv(y: Array) -> Array:
 
 
 def erfcinv(y: Array) -> Array:
-    """x with erfc(x) = y; infinite at 0 and 2, NaN beyond."""
+    """Return x with erfc(x) = y; infinite at y = 0 and 2, NaN beyond."""
     y = np.asarray(y, np.float64)
     with np.errstate(all="ignore"):
         tail = _erfc_tail(np.where(y > 1, 2 - y, y))
@@ -105,7 +114,7 @@ def erfcinv(y: Array) -> Array:
 
 
 def _erf_middle(a: Array) -> Array:
-    """x with erf(x) = a for a <= 1/2: Halley's steps."""
+    """Return x with erf(x) = a for 0 <= a <= 1/2, by Halley's method."""
     a = np.minimum(a, 0.5)
     x = _guess(a)
     for _ in range(3):
@@ -115,7 +124,7 @@ def _erf_middle(a: Array) -> Array:
 
 
 def _erfc_tail(y: Array) -> Array:
-    """x with erfc(x) = y for y <= 1/2: Newton's steps on the logarithm."""
+    """Return x with erfc(x) = y for y <= 1/2, by Newton's method on the logarithm."""
     low = np.clip(y, 5e-324, 0.5)
     log = np.log(low)
     x = np.where(low > 1e-3, _guess(1 - low), np.sqrt(np.maximum(-log - 2, 1)))
@@ -126,14 +135,17 @@ def _erfc_tail(y: Array) -> Array:
 
 
 def _guess(a: Array) -> Array:
-    """erfinv to three digits. Source: S. Winitzki, Approximation for the error function, 2008."""
+    """Return erfinv to three digits.
+
+    Source: S. Winitzki, Approximation for the error function, 2008.
+    """
     log = np.log1p(-a * a)
     half = 2 / (np.pi * 0.147) + log / 2
     return np.sqrt(np.sqrt(half * half - log / 0.147) - half)
 
 
 def _log_erfc(x: Array) -> tuple[Array, Array]:
-    """log(erfc(x)) and its slope, by a series where erfc is tiny."""
+    """Return log(erfc(x)) and its derivative; for x > 10 by an asymptotic series."""
     near = np.minimum(x, 10.0)
     value = each(math.erfc, near)
     h = 1 / (2 * np.maximum(x, 10.0) ** 2)
@@ -147,11 +159,11 @@ def _log_erfc(x: Array) -> tuple[Array, Array]:
 
 
 def fma(x: Array, y: Array, z: Array) -> Array:
-    """``x * y + z`` rounded once."""
+    """Return ``x * y + z`` with one rounding, for float32 and float64."""
     dtype = np.result_type(x, y, z)
     a, b, c = np.broadcast_arrays(*(np.asarray(v, np.float64) for v in (x, y, z)))
     with np.errstate(all="ignore"):
-        if dtype.itemsize < 8:  # the product is exact in double
+        if dtype.itemsize < 8:  # the product is exact in float64
             return _sum_to_odd(a * b, c).astype(dtype)
         high, low = _product(a, b)
         top, rest = _two_sum(c, low)
@@ -159,10 +171,10 @@ def fma(x: Array, y: Array, z: Array) -> Array:
         out = np.asarray(most + _sum_to_odd(least, rest))
         size = np.maximum(np.abs(a), np.abs(b))
         least_size = np.minimum(np.abs(a), np.abs(b))
-        easy = (size < 1e130) & (least_size > 1e-130) & (np.abs(c) < 1e280)
+        is_simple = (size < 1e130) & (least_size > 1e-130) & (np.abs(c) < 1e280)
         factors = np.isfinite(a) & np.isfinite(b)
-        hard = ~easy & factors & np.isfinite(c)
-        out = np.where(easy, out, a * b + c)
+        hard = ~is_simple & factors & np.isfinite(c)
+        out = np.where(is_simple, out, a * b + c)
         out = np.where(factors & ~np.isfinite(c), c, out)  # a product that overflows is finite
         for k in np.argwhere(np.atleast_1d(hard)):
             at = tuple(k[: out.ndim])
@@ -171,6 +183,7 @@ def fma(x: Array, y: Array, z: Array) -> Array:
 
 
 def _exactly(x: float, y: float, z: float) -> float:
+    """Return x * y + z of finite numbers, by exact fractions."""
     total = Fraction(x) * Fraction(y) + Fraction(z)
     if total == 0:
         return x * y + z if x * y == 0 or z == 0 else 0.0
@@ -181,27 +194,28 @@ def _exactly(x: float, y: float, z: float) -> float:
 
 
 def _two_sum(a: Array, b: Array) -> tuple[Array, Array]:
-    """The rounded sum and what rounding lost."""
+    """Return the rounded sum and the rounding error."""
     s = a + b
     t = s - a
     return s, (a - (s - t)) + (b - t)
 
 
 def _product(a: Array, b: Array) -> tuple[Array, Array]:
-    """The rounded product and what rounding lost."""
+    """Return the rounded product and the rounding error."""
     p = a * b
     (ah, al), (bh, bl) = (_halves(v) for v in (a, b))
     return p, al * bl - (((p - ah * bh) - al * bh) - ah * bl)
 
 
 def _halves(a: Array) -> tuple[Array, Array]:
+    """Split numbers into two of half the precision (Veltkamp)."""
     t = a * 134217729.0  # 2^27 + 1
     high = t - (t - a)
     return high, a - high
 
 
 def _sum_to_odd(a: Array, b: Array) -> Array:
-    """The sum, of its two neighbours the one with an odd last bit: it may be rounded once more."""
+    """Return the sum rounded to odd, so that a second rounding is correct."""
     s, lost = _two_sum(a, b)
     bits = np.asarray(s).view(np.int64)
     even = (lost != 0) & np.isfinite(lost) & (bits & 1 == 0)

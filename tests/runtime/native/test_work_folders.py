@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from passkit.errors import CompilerError
-from passkit.runtime.native.scratch import work_folder
+from passkit.runtime.native.work_folders import work_folder
 
 KILLED = """
 import os, signal
-from passkit.runtime.native.scratch import work_folder
+from passkit.runtime.native.work_folders import work_folder
 folder = work_folder()
 open(os.path.join(folder.name, "0.cpp"), "w").write("text")
 os.kill(os.getpid(), signal.SIGKILL)
@@ -26,7 +26,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 def test_folders_of_killed_processes_are_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The next process removes them, and leaves those of processes at work."""
+    """The next process removes them, and keeps those of running processes."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     base = tmp_path / f"passkit-{os.geteuid()}"
     with work_folder() as mine:
@@ -38,8 +38,10 @@ def test_folders_of_killed_processes_are_removed(
     assert not [*base.iterdir()]
 
 
-def test_a_full_place_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where TMPDIR takes nothing the spare folder serves; without one the error names TMPDIR."""
+def test_the_spare_folder_is_used_where_tmpdir_is_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If TMPDIR is full the spare folder is used; without one the error names TMPDIR."""
     monkeypatch.setenv("TMPDIR", "/sys/kernel")
     with work_folder(str(tmp_path)) as name:
         assert Path(name).is_relative_to(tmp_path)
@@ -47,8 +49,8 @@ def test_a_full_place_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyP
         work_folder()
 
 
-def test_a_limit_of_file_sizes_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Under a limit that no compiler could work with the error says so, and nothing is left."""
+def test_a_limit_of_file_sizes_raises(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under a limit too low for a compiler an error says so, and nothing is left."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 12, before[1]))
@@ -60,10 +62,10 @@ def test_a_limit_of_file_sizes_is_told(tmp_path: Path, monkeypatch: pytest.Monke
     assert not [*(tmp_path / f"passkit-{os.geteuid()}").iterdir()]
 
 
-def test_a_folder_that_others_may_write_is_not_used(
+def test_a_folder_that_others_can_write_is_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Somebody else's folder of that name in a shared TMPDIR is refused."""
+    """Another user's folder of that name in a shared TMPDIR raises."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     base = tmp_path / f"passkit-{os.geteuid()}"
     base.mkdir()

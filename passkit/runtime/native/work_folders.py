@@ -1,7 +1,7 @@
-"""Folders for compilers at work. Those of killed processes are removed by the next process.
+"""Temporary folders of compilations; those of killed processes are removed by the next process.
 
-``TMPDIR/passkit-UID`` holds a folder for each compilation, whose file ``lock`` its process keeps
-locked. The system releases the locks of a process that ends, however it ends.
+``TMPDIR/passkit-UID`` has a folder for each compilation, whose file ``lock`` its process keeps
+locked. The operating system releases the locks of a process when it ends for any reason.
 """
 
 from __future__ import annotations
@@ -16,12 +16,17 @@ from contextlib import suppress
 
 from passkit.errors import CompilerError
 
-ROOM = 1 << 20
-"""Bytes that a place must take for a compiler to be started there."""
+MIN_FREE_NBYTES = 1 << 20
+"""The least free space in bytes of a folder in which a compiler is started."""
 
 
 class WorkFolder:
-    """A folder of one compilation, removed by `cleanup` or when its process lets go of it."""
+    """A folder of one compilation, removed by `cleanup` or at the end of a `with` block or process.
+
+    Args:
+        name: its path.
+        lock: the descriptor of its locked file.
+    """
 
     def __init__(self, name: str, lock: int) -> None:
         self.name = name
@@ -34,31 +39,36 @@ class WorkFolder:
         self.cleanup()
 
     def cleanup(self) -> None:
-        """Remove the folder and what is in it; a second call does nothing."""
+        """Remove the folder with its contents; a second call does nothing."""
         self._cleanup()
 
 
 def _remove(name: str, lock: int, process: int) -> None:
-    """Remove a folder in the process that made it; a forked one only closes its lock."""
+    """Remove a folder in the process that created it; a forked process only closes the lock."""
     if os.getpid() == process:
         shutil.rmtree(name, ignore_errors=True)
     os.close(lock)
 
 
 def work_folder(spare: str | None = None) -> WorkFolder:
-    """Create a folder for a compiler in TMPDIR or, where that has no room, in the folder ``spare``.
+    """Create a folder for a compilation.
 
-    Raises: CompilerError when neither place can be written.
+    Args:
+        spare: a folder that is used where TMPDIR has not enough space.
+
+    Raises:
+        CompilerError: Neither folder can be written.
     """
     failures: list[str] = []
-    for place in (os.environ.get("TMPDIR", ""), *([spare] if spare else [])):
+    for folder in (os.environ.get("TMPDIR", ""), *([spare] if spare else [])):
         try:
-            return _folder_in(os.path.join(place or tempfile.gettempdir(), _name()))
+            return _folder_in(os.path.join(folder or tempfile.gettempdir(), _name()))
         except OSError as error:
             failures.append(str(error))
     raise CompilerError(
-        f"there is no room for the compiler's files ({'; '.join(failures)}): it needs {ROOM} bytes "
-        "at least; set TMPDIR to a folder with room, or raise the limit of file sizes (ulimit -f)"
+        f"there is no room for the compiler's files ({'; '.join(failures)}): it needs at least "
+        f"{MIN_FREE_NBYTES} bytes; set TMPDIR to a folder with room, or raise the limit of file "
+        "sizes (ulimit -f)"
     )
 
 
@@ -67,9 +77,10 @@ def _name() -> str:
 
 
 def _folder_in(base: str) -> WorkFolder:
-    """Create a locked folder in ``base`` after removing those of processes that ended.
+    """Create a locked folder in ``base``, and remove those of processes that ended.
 
-    Raises: OSError when it cannot be created, has no room, or others may write to ``base``.
+    Raises:
+        OSError: It cannot be created, has not enough space, or other users may write to ``base``.
     """
     with suppress(FileExistsError):
         os.mkdir(base, 0o700)
@@ -78,8 +89,10 @@ def _folder_in(base: str) -> WorkFolder:
         raise PermissionError(f"{base} is not a folder of this user alone")
     guard = os.open(base, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        fcntl.flock(guard, fcntl.LOCK_EX)  # nobody sweeps a folder that is not yet locked
-        _sweep(base)
+        fcntl.flock(
+            guard, fcntl.LOCK_EX
+        )  # so that no process removes a folder that is not yet locked
+        _remove_abandoned(base)
         name = tempfile.mkdtemp(prefix="run-", dir=base)
         lock = os.open(os.path.join(name, "lock"), os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -87,7 +100,7 @@ def _folder_in(base: str) -> WorkFolder:
         os.close(guard)
     folder = WorkFolder(name, lock)
     try:
-        os.posix_fallocate(lock, 0, ROOM)
+        os.posix_fallocate(lock, 0, MIN_FREE_NBYTES)
         os.ftruncate(lock, 0)
     except OSError as error:
         folder.cleanup()
@@ -95,20 +108,22 @@ def _folder_in(base: str) -> WorkFolder:
     return folder
 
 
-def _sweep(base: str) -> None:
-    """Remove the folders in ``base`` whose locks nobody holds."""
+def _remove_abandoned(base: str) -> None:
+    """Remove the folders in ``base`` whose locks no process holds."""
     for item in os.scandir(base):
         if not item.name.startswith("run-") or not item.is_dir(follow_symlinks=False):
             continue
         try:
             lock = os.open(os.path.join(item.path, "lock"), os.O_RDWR | os.O_NOFOLLOW)
         except OSError:
-            shutil.rmtree(item.path, ignore_errors=True)  # its process ended before it was locked
+            shutil.rmtree(
+                item.path, ignore_errors=True
+            )  # its process ended before it locked the folder
             continue
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            continue  # its process is at work
+            continue  # its process is running
         else:
             shutil.rmtree(item.path, ignore_errors=True)
         finally:

@@ -1,11 +1,13 @@
-// One channel of source to each filter: rows of results, lanes of filters at a time. The taps of the
-// middle pixels are all inside the row, so that PIXELS of them share the loads of the filter.
-// Results that are streamed, too large for the caches, go past them where they are whole lines.
+// Depthwise convolutions, one filter per channel: rows of results, vectorized over channels. Pixels away
+// from the borders have all taps inside the row, so that PIXELS of them share the loads of the filter.
+
+// Store a vector of results. Streamed results, which exceed the caches, bypass them where they are
+// entire registers.
 template <class L, class T>
 static inline void put(T *to, const typename L::type &v, bool streamed) {
 #ifdef __AVX__
   if (L::COUNT > 1 && streamed) {
-    Line all = {};
+    Register all = {};
     static_assert(L::COUNT == 1 || sizeof all == sizeof v, "a vector of results is a register");
     memcpy(&all, &v, sizeof v);
 #ifdef __AVX512F__
@@ -18,11 +20,11 @@ static inline void put(T *to, const typename L::type &v, bool streamed) {
   *(typename L::type *)to = v;
 }
 
-// What the next row of results reads that this one has not read. Pixels lie too far apart for the
-// prefetchers of processors, which would leave two thirds of the time to waiting for memory. Longer
-// strides read little of what lies between.
+// Prefetch the source rows that the next row of results reads first. Pixels are too far apart for the
+// prefetchers of processors: without this, two thirds of the time are spent waiting for memory. For
+// strides above 2 most of the prefetched lines would not be read.
 template <class L, int PIXELS, int WIDE, class T>
-__attribute__((always_inline)) static inline void ask_ahead(const Shape &s, const T *x,
+__attribute__((always_inline)) static inline void prefetch_next_row(const Shape &s, const T *x,
                                                             const int64_t (&top)[2],
                                                             int64_t first) {
   enum { BYTES = WIDE * L::COUNT * sizeof(T) };
@@ -32,14 +34,16 @@ __attribute__((always_inline)) static inline void ask_ahead(const Shape &s, cons
   for (int64_t b = 0; b < s.stride[1]; b++)
     for (int64_t p = 0; p < PIXELS * s.stride[2]; p++) {
       const T *at = x + ((below + b) * s.size[2] + left + p) * s.channels;
-      for (int k = 0; k < BYTES; k += LINE) __builtin_prefetch((const char *)at + k);
+      for (int k = 0; k < BYTES; k += CACHE_LINE) __builtin_prefetch((const char *)at + k);
     }
 }
 
+// Compute PIXELS adjacent results of a row for WIDE vectors of channels, from taps `from` to `to` along
+// the row.
 template <class L, int PIXELS, int WIDE, class T>
-static inline void pixels(const Shape &s, const T *x, const T *w, T *y, const int64_t (&top)[2],
+static inline void depthwise_pixels(const Shape &s, const T *x, const T *w, T *y, const int64_t (&top)[2],
                           int64_t first, int64_t from, int64_t to, bool streamed) {
-  typedef typename L::type V;  // as an argument it would lose its alignment
+  typedef typename L::type V;  // as a template argument it would lose its alignment
   V sum[PIXELS][WIDE];
   UNROLL for (int p = 0; p < PIXELS; p++)
     UNROLL for (int v = 0; v < WIDE; v++) sum[p][v] = V{};
@@ -69,14 +73,14 @@ static inline void pixels(const Shape &s, const T *x, const T *w, T *y, const in
       put<L>(y + p * s.filters + v * L::COUNT, sum[p][v], streamed);
 }
 
-// A row of the source and the weights of the taps along it.
+// A row of the source, and the weights of the taps along it.
 struct TapRow {
   const float *source, *weights;
 };
 
-// P neighbours of a row of results for one vector of channels, of a window that is known: WINDOW taps
-// along the row, STRIDE from one result to the next. Each pixel of the source is loaded once and serves
-// all results that read it. At a BORDER only the pixels from `low` to `high` are inside of the image.
+// Compute P adjacent results of a row for one vector of channels, for a window of WINDOW taps along the
+// row and a STRIDE that are compile-time constants. Each pixel of the source is loaded once and used
+// for all results that read it. At a BORDER only pixels `low` to `high` are inside the image.
 template <int WINDOW, int STRIDE, int P, bool BORDER>
 static inline void neighbours(const TapRow *rows, int64_t count, int64_t offset, int64_t channel,
                               int64_t channels, int64_t low, int64_t high, bool streamed, float *y) {
@@ -100,16 +104,18 @@ static inline void neighbours(const TapRow *rows, int64_t count, int64_t offset,
   UNROLL for (int p = 0; p < P; p++) put<L>(y + p * channels, sum[p], streamed);
 }
 
+// Compute P adjacent results of a row for all full vectors of channels, and prefetch the rows `below`
+// for the next row of results.
 template <int WINDOW, int STRIDE, int P>
 static void neighbours_of(const Shape &s, const TapRow *rows, int64_t count, const float *below,
                           int64_t i, bool streamed, float *y) {
-  enum { COUNT = Vector<float>::COUNT, LINE_FLOATS = LINE / sizeof(float) };
+  enum { COUNT = Vector<float>::COUNT, CACHE_LINE_FLOATS = CACHE_LINE / sizeof(float) };
   const int64_t left = i * STRIDE - s.before[2], channels = s.channels, line = s.size[2] * channels;
   const int64_t low = -left, high = s.size[2] - left;
   const bool border = low > 0 || high < (P - 1) * STRIDE + WINDOW;
   for (int64_t c = 0; c + COUNT <= channels; c += COUNT) {
     const int64_t offset = left * channels + c;
-    if (c % LINE_FLOATS == 0)
+    if (c % CACHE_LINE_FLOATS == 0)
       for (int64_t b = 0; b < s.stride[1] && b < 2; b++)
         UNROLL for (int p = 0; p < P * STRIDE; p++)
           __builtin_prefetch(below + b * line + offset + p * channels);
@@ -121,9 +127,9 @@ static void neighbours_of(const Shape &s, const TapRow *rows, int64_t count, con
   }
 }
 
-// A row of results for the whole vectors of channels.
+// Compute a row of results for all full vectors of channels.
 template <int WINDOW, int STRIDE>
-static void common_row(const Shape &s, const TapRow *rows, int64_t count, const float *below,
+static void common_window_row(const Shape &s, const TapRow *rows, int64_t count, const float *below,
                        bool streamed, float *y) {
   for (int64_t i = 0, size; i < s.result[2]; i += size, y += size * s.channels) {
     const int64_t left = s.result[2] - i;
@@ -137,16 +143,16 @@ static void common_row(const Shape &s, const TapRow *rows, int64_t count, const 
   }
 }
 
-// Computes a row of results for the whole vectors of channels, where the window is a common one;
-// returns how many channels that are.
-static int64_t common_channels(const Shape &s, const float *x, const float *w, int64_t row,
+// Compute a row of results for all full vectors of channels, if the window has 3 or 5 taps along the
+// row and the stride is 1 or 2. Return the number of channels computed, else 0.
+static int64_t common_window_channels(const Shape &s, const float *x, const float *w, int64_t row,
                                bool streamed, float *y) {
-  enum { MOST_ROWS = 32 };
-  TapRow rows[MOST_ROWS];
+  enum { MAX_WINDOW_ROWS = 32 };
+  TapRow rows[MAX_WINDOW_ROWS];
   const int64_t window = s.window[2], step = s.stride[2];
   const int64_t after = (s.result[2] - 1) * step + window - s.before[2] - s.size[2];
   const bool common = (window == 3 || window == 5) && (step == 1 || step == 2);
-  if (!common || s.dilation[2] != 1 || s.window[0] * s.window[1] > MOST_ROWS) return 0;
+  if (!common || s.dilation[2] != 1 || s.window[0] * s.window[1] > MAX_WINDOW_ROWS) return 0;
   if (s.before[2] < 0 || s.before[2] >= window || after >= window) return 0;
   const int64_t top[2] = {row / s.result[1] * s.stride[0] - s.before[0],
                           row % s.result[1] * s.stride[1] - s.before[1]};
@@ -161,20 +167,20 @@ static int64_t common_channels(const Shape &s, const float *x, const float *w, i
   const float *below =
       x + (top[0] * s.size[1] + top[1] + (s.window[1] - 1) * s.dilation[1] + 1) * line;
   if (window == 3 && step == 1)
-    common_row<3, 1>(s, rows, count, below, streamed, y);
+    common_window_row<3, 1>(s, rows, count, below, streamed, y);
   else if (window == 3)
-    common_row<3, 2>(s, rows, count, below, streamed, y);
+    common_window_row<3, 2>(s, rows, count, below, streamed, y);
   else if (step == 1)
-    common_row<5, 1>(s, rows, count, below, streamed, y);
+    common_window_row<5, 1>(s, rows, count, below, streamed, y);
   else
-    common_row<5, 2>(s, rows, count, below, streamed, y);
+    common_window_row<5, 2>(s, rows, count, below, streamed, y);
   return s.channels / Vector<float>::COUNT * Vector<float>::COUNT;
 }
 
-// A row of results, of the channels from one on as many as are whole vectors; those of a pixel lie
-// side by side, and so does what they read.
+// Compute a row of results for channels `begin` on, as many as fill WIDE vectors; return one past the
+// last channel computed.
 template <class L, int PIXELS, int WIDE, class T>
-static int64_t channel_row(const Shape &s, const T *x, const T *w, T *y, int64_t row, int64_t begin,
+static int64_t depthwise_row(const Shape &s, const T *x, const T *w, T *y, int64_t row, int64_t begin,
                            bool streamed) {
   enum { STEP = WIDE * L::COUNT };
   const int64_t n = s.result[2], end = begin + (s.channels - begin) / STEP * STEP;
@@ -189,8 +195,8 @@ static int64_t channel_row(const Shape &s, const T *x, const T *w, T *y, int64_t
     T *to_y = y + i * s.filters;
     if (inside) {
       for (int64_t c = begin; c < end; c += STEP) {
-        if (L::COUNT > 1) ask_ahead<L, PIXELS, WIDE>(s, x + c, top, i);
-        pixels<L, PIXELS, WIDE>(s, x + c, w + c, to_y + c, top, i, 0, s.window[2], streamed);
+        if (L::COUNT > 1) prefetch_next_row<L, PIXELS, WIDE>(s, x + c, top, i);
+        depthwise_pixels<L, PIXELS, WIDE>(s, x + c, w + c, to_y + c, top, i, 0, s.window[2], streamed);
       }
       i += PIXELS;
       continue;
@@ -199,15 +205,16 @@ static int64_t channel_row(const Shape &s, const T *x, const T *w, T *y, int64_t
     while (from < to && left + from * s.dilation[2] < 0) from++;
     while (to > from && left + (to - 1) * s.dilation[2] >= s.size[2]) to--;
     for (int64_t c = begin; c < end; c += STEP)
-      pixels<L, 1, WIDE>(s, x + c, w + c, to_y + c, top, i, from, to, streamed);
+      depthwise_pixels<L, 1, WIDE>(s, x + c, w + c, to_y + c, top, i, from, to, streamed);
     i++;
   }
   return end;
 }
 
-// A block of rows; whole lines of results begin where a vector does.
+// Compute rows first to first + rows of an image. Results are streamed only where cache lines and
+// vectors begin at the same addresses.
 template <class T>
-static void channels(const Shape &s, void *const *buf, int64_t image, int64_t first, int64_t rows,
+static void depthwise(const Shape &s, void *const *buf, int64_t image, int64_t first, int64_t rows,
                      bool streamed) {
   const int64_t lines = s.result[0] * s.result[1];
   const T *x = (const T *)buf[2] + image * s.size[0] * s.size[1] * s.size[2] * s.channels;
@@ -216,15 +223,15 @@ static void channels(const Shape &s, void *const *buf, int64_t image, int64_t fi
   for (int64_t r = first; r < first + rows; r++) {
     T *y = (T *)buf[5] + (image * lines + r) * s.result[2] * s.filters;
     int64_t c = 0;
-    if constexpr (sizeof(T) == sizeof(float)) c = common_channels(s, x, w, r, streamed, y);
+    if constexpr (sizeof(T) == sizeof(float)) c = common_window_channels(s, x, w, r, streamed, y);
 #ifdef __AVX512F__
-    c = channel_row<Vector<T>, 4, 4>(s, x, w, y, r, c, streamed);
-    c = channel_row<Vector<T>, 8, 2>(s, x, w, y, r, c, streamed);
+    c = depthwise_row<Vector<T>, 4, 4>(s, x, w, y, r, c, streamed);
+    c = depthwise_row<Vector<T>, 8, 2>(s, x, w, y, r, c, streamed);
 #else
-    c = channel_row<Vector<T>, 6, 2>(s, x, w, y, r, c, streamed);
+    c = depthwise_row<Vector<T>, 6, 2>(s, x, w, y, r, c, streamed);
 #endif
-    c = channel_row<Vector<T>, 8, 1>(s, x, w, y, r, c, streamed);
-    channel_row<Lane<T>, 4, 1>(s, x, w, y, r, c, false);
+    c = depthwise_row<Vector<T>, 8, 1>(s, x, w, y, r, c, streamed);
+    depthwise_row<Scalar<T>, 4, 1>(s, x, w, y, r, c, false);
   }
 #ifdef __AVX__
   if (streamed) __builtin_ia32_sfence();

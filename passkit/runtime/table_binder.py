@@ -1,0 +1,414 @@
+"""Binding of program tables: entries become launcher steps for the shapes of a call.
+
+Every symbolic size is replaced by its value and every arena slot by an offset; library routines and
+the tiles of matrix products and convolutions are selected by the shapes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import product
+from math import prod
+from typing import Any
+
+from passkit.values.size import Extent, Shape, Size, evaluate, known_or_zero
+
+TableEntry = tuple[Any, ...]
+"""An entry of a `ProgramTable`, a reference or view in it, or a step of the launcher."""
+
+SECONDS_PER_MULTIPLICATION = 2e-11
+"""Estimated time of one multiplication and addition of a matrix product, on one thread."""
+SECONDS_PER_BYTE = 2.5e-11
+"""Estimated time per byte that a matrix product reads or writes, on one thread."""
+SUM_TILES = 4
+"""Tiles of a sum of products: with more, each repacks the same operands. Measured on Zen 4."""
+
+
+class TableBinder:
+    """Translates the entries of a table into launcher steps for known sizes.
+
+    Args:
+        constants: arrays of constants and state variables.
+        packed_filters: constant filters that are packed already; new ones are added.
+        parallel: a step of more estimated seconds than this is shared among threads.
+        offsets: the offset of each arena slot in bytes.
+        sizes: the value of each unknown size.
+        arena_nbytes: the size of all slots.
+
+    Attributes:
+        arena_nbytes: the size of the arena; grows by temporaries of library calls.
+        scratch_nbytes: the most scratch memory per thread of all steps so far.
+        seconds: the estimated time of all steps so far, on one thread.
+        following: the entry after the current one; None if it cannot be merged.
+        merged_following: whether the current entry, a convolution, runs ``following`` as an
+            epilogue.
+    """
+
+    def __init__(
+        self,
+        constants: Sequence[Any],
+        packed_filters: dict[Any, Any],
+        parallel: float,
+        offsets: Sequence[int],
+        sizes: Mapping[str, int],
+        arena_nbytes: int,
+    ) -> None:
+        self.constants, self.packed_filters = constants, packed_filters
+        self.parallel, self.offsets, self.sizes = parallel, offsets, sizes
+        self.arena_nbytes = arena_nbytes
+        self.scratch_nbytes = 0
+        self.seconds = 0.0
+        self.following: TableEntry | None = None
+        self.merged_following = False
+
+    def steps(self, entry: TableEntry) -> list[TableEntry]:
+        """Return the launcher steps of an entry; none if it has no elements to compute."""
+        binders: dict[str, Callable[..., list[TableEntry]]] = {
+            "launch": self._launch,
+            "gemm": self._gemm,
+            "gemm_sum": self._gemm_sum,
+            "convolution": self._convolution,
+            "window_products": self._window_products,
+            "python": self._python,
+            "copy": self._copy,
+        }
+        return binders[entry[0]](*entry[1:])
+
+    def shape(self, shape: Shape) -> tuple[int, ...]:
+        """Return a shape as numbers."""
+        return tuple(map(self._number, shape))
+
+    def _number(self, size: Extent) -> int:
+        return size if isinstance(size, int) else evaluate(size, self.sizes)
+
+    def _ref(self, ref: TableEntry) -> TableEntry:
+        """Return the launcher's reference for that of a table."""
+        kind, index = ref
+        if kind == "arena":
+            return "arena", self.offsets[index]
+        if kind == "constant":
+            array = self.constants[index]
+            return "address", array.ctypes.data, array
+        return kind, index
+
+    def _view(self, view: TableEntry) -> TableEntry:
+        ref, number, shape = view
+        return self._ref(ref), number, self.shape(shape)
+
+    def _allocate(self, nbytes: int) -> TableEntry:
+        """Append cache-line aligned memory to the arena and return a reference to it."""
+        ref = "arena", self.arena_nbytes
+        self.arena_nbytes += -(-nbytes // 64) * 64
+        return ref
+
+    def _launch_step(
+        self,
+        kind: str,
+        entry: int,
+        tiles: int,
+        seconds: float,
+        operands: Sequence[TableEntry],
+        sizes: Sequence[int],
+    ) -> TableEntry:
+        """Return a launch, shared among threads if its ``seconds`` on one thread are worth it."""
+        self.seconds += seconds
+        parallel = tiles > 1 and seconds > self.parallel
+        return kind, entry, tiles, parallel, operands, tuple(sizes)
+
+    def _launch(
+        self,
+        entry: int,
+        grid: Extent | Sequence[tuple[Extent, float]],
+        scratch: Extent,
+        seconds: float,
+        points: Sequence[Extent],
+        weight: float,
+        refs: Sequence[TableEntry],
+        sizes: Sequence[Extent],
+    ) -> list[TableEntry]:
+        """Bind a kernel launch.
+
+        ``points`` are the sizes of its arrays in elements. Where the cost model had no sizes to
+        estimate ``seconds`` from, the largest array times ``weight`` seconds per element is used.
+        """
+        if not isinstance(grid, (int, Size)):
+            default_seconds = max(map(self._number, points)) * weight
+            return self._phases(entry, grid, scratch, default_seconds, refs, sizes)
+        tiles = self._number(grid)
+        if tiles == 0:
+            return []
+        self.scratch_nbytes = max(self.scratch_nbytes, self._number(scratch))
+        seconds = seconds or max(map(self._number, points)) * weight
+        operands = [self._ref(r) for r in refs]
+        numbers = [self._number(n) for n in sizes]
+        return [self._launch_step("launch", entry, tiles, seconds, operands, numbers)]
+
+    def _phases(
+        self,
+        entry: int,
+        grid: Sequence[tuple[Extent, float]],
+        scratch: Extent,
+        default_seconds: float,
+        refs: Sequence[TableEntry],
+        sizes: Sequence[Extent],
+    ) -> list[TableEntry]:
+        """Bind a kernel of several phases: one step per phase that has tiles.
+
+        A phase begins when all tiles of the previous one are done. The phase's number is appended
+        to the size arguments. ``default_seconds`` replace estimates that are missing.
+        """
+        counts = [self._number(tiles) for tiles, _ in grid]
+        if not any(counts):
+            return []
+        self.scratch_nbytes = max(self.scratch_nbytes, self._number(scratch))
+        numbers = [known_or_zero(n, self.sizes) for n in sizes]
+        steps: list[TableEntry] = []
+        for k, (tiles, (_, seconds)) in enumerate(zip(counts, grid, strict=True)):
+            if tiles:
+                operands = [self._ref(r) for r in refs]
+                steps.append(
+                    self._launch_step(
+                        "phase" if steps else "launch",
+                        entry,
+                        tiles,
+                        seconds or default_seconds,
+                        operands,
+                        (*numbers, k),
+                    )
+                )
+        return steps
+
+    def _gemm(
+        self,
+        name: str,
+        entry: int,
+        refs: Sequence[TableEntry],
+        batch_a: Shape,
+        batch_b: Shape,
+        m: Extent,
+        n: Extent,
+        k: Extent,
+        flags: tuple[int, int],
+    ) -> list[TableEntry]:
+        """Bind a batched matrix product: one launch per index of the outer batch axes."""
+        from passkit.runtime.native.matrix_products import (
+            gemm_function,
+            gemm_tiles,
+        )  # finds libraries
+
+        m, n, k = map(self._number, (m, n, k))
+        trans_a, trans_b = flags
+        axes = batch_axes(self.shape(batch_a), self.shape(batch_b), m * k, k * n, m * n)
+        if m * n * prod(axis[0] for axis in axes) == 0:
+            return []
+        *outer, (batch, step_a, step_b, step_c) = axes
+        if not outer and step_b == 0 and step_a == m * k and not trans_a:
+            m, batch = m * batch, 1  # the right operand is shared: multiply all rows at once
+        rows, columns = gemm_tiles(m, n, k, batch, bool(trans_b))
+        function, kind = gemm_function(name, rows, columns, k, bool(trans_a), bool(trans_b))
+        itemsize = 4 if name == "gemm_f32" else 8
+        nbytes = itemsize * (m * k + k * n + m * n)
+        arithmetic_seconds = SECONDS_PER_MULTIPLICATION * m * n * max(k, 1)
+        seconds = max(arithmetic_seconds, nbytes * SECONDS_PER_BYTE) * batch
+        tiles = batch * -(-m // rows) * -(-n // columns)
+        lda, ldb = m if trans_a else k, k if trans_b else n
+        matrix_sizes = (m, n, k, trans_a, trans_b, lda, ldb, n)
+        sizes = (*matrix_sizes, batch, step_a, step_b, step_c, rows, columns, kind)
+        steps: list[TableEntry] = []
+        for index in product(*(range(axis[0]) for axis in outer)):
+            operands = [function]
+            for which, ref in enumerate(refs):
+                elements = sum(i * axis[1 + which] for i, axis in zip(index, outer, strict=True))
+                operands.append(_offset_by(self._ref(ref), itemsize * elements))
+            steps.append(self._launch_step("launch", entry, tiles, seconds, operands, sizes))
+        return steps
+
+    def _gemm_sum(
+        self,
+        name: str,
+        entry: int,
+        refs: Sequence[TableEntry],
+        m: Extent,
+        n: Extent,
+        inner_sizes: Sequence[Extent],
+        flags: tuple[int, int],
+    ) -> list[TableEntry]:
+        """Bind a sum of matrix products: one launch, whose tiles accumulate all pairs in order."""
+        from passkit.runtime.native.matrix_products import gemm_function  # finds libraries
+
+        m, n = self._number(m), self._number(n)
+        ks = [self._number(k) for k in inner_sizes]
+        if m * n == 0:
+            return []
+        trans_a, trans_b = flags
+        rows, columns = sum_tile_shape(m, n)
+        longest = max(ks, default=0)
+        function, kind = gemm_function(name, rows, columns, longest, bool(trans_a), bool(trans_b))
+        tiles = -(-m // rows) * -(-n // columns)
+        seconds = SECONDS_PER_MULTIPLICATION * m * n * max(sum(ks), 1)
+        pairs = [(k, m if trans_a else k, k if trans_b else n) for k in ks]
+        pair_sizes = (x for pair in pairs for x in pair)
+        sizes = (m, n, trans_a, trans_b, len(ks), rows, columns, kind, *pair_sizes)
+        operands = [function, *map(self._ref, refs)]
+        return [self._launch_step("launch", entry, tiles, seconds, operands, sizes)]
+
+    def _python(self, function: Callable[..., Any], reads: Any, writes: Any) -> list[TableEntry]:
+        views = [self._view(v) for v in reads], [self._view(v) for v in writes]
+        return [("python", partial(function, self.sizes), *views)]
+
+    def _copy(self, source: TableEntry, target: TableEntry, nbytes: Extent) -> list[TableEntry]:
+        return [("copy", self._ref(source), self._ref(target), self._number(nbytes))]
+
+    def _convolution(
+        self,
+        entry: int,
+        itemsize: int,
+        refs: Sequence[TableEntry],
+        fields: TableEntry,
+        constant: bool,
+        stream: int,
+        epilogue: TableEntry | None = None,
+    ) -> list[TableEntry]:
+        """Bind a convolution: a launch that packs the filter, if needed, and the convolution.
+
+        A constant filter is packed at once, and all calls of `ProgramTable.bind` share the result.
+        """
+        # Only programs with a convolution need these modules.
+        from passkit.runtime.native.convolution import convolution_launches, packed_filter
+
+        geometry = self._geometry(fields)
+        launches = convolution_launches(geometry, itemsize, stream)
+        if launches is None:
+            return []
+        source, filters, target = map(self._ref, refs)
+        packed: TableEntry = ("address", 0)
+        to_launch = [launches.run]
+        if launches.pack is not None and constant:
+            key = (refs[1], geometry[2:])
+            if key not in self.packed_filters:
+                plain = self.constants[refs[1][1]]
+                self.packed_filters[key] = packed_filter(
+                    entry, launches.pack, plain, launches.packed_nbytes
+                )
+            array = self.packed_filters[key]
+            packed = "address", array.ctypes.data, array
+        elif launches.pack is not None:
+            packed = self._allocate(launches.packed_nbytes)
+            to_launch = [launches.pack, launches.run]
+        steps: list[TableEntry] = []
+        for launch in to_launch:
+            self.scratch_nbytes = max(self.scratch_nbytes, launch.scratch)
+            table = _array_address(launch.table)
+            operands = [table, ("address", launches.product), source, filters, packed, target]
+            sizes, seconds = launch.sizes, launch.seconds
+            if epilogue and self.following and launch is launches.run and launches.by_rows:
+                sizes, arrays, epilogue_seconds = self._with_epilogue(sizes, epilogue)
+                operands += arrays
+                seconds += epilogue_seconds
+                self.merged_following = True
+            steps.append(self._launch_step("launch", entry, launch.tiles, seconds, operands, sizes))
+        return steps
+
+    def _geometry(self, fields: TableEntry) -> Any:
+        """Return the fields of a `Convolution` as a `Geometry`, whose sizes are numbers."""
+        from passkit.runtime.native.onednn import Geometry  # only for programs with a convolution
+
+        numbers: list[Any] = [
+            self.shape(n) if isinstance(n, tuple) else self._number(n) for n in fields
+        ]
+        return Geometry(*numbers)
+
+    def _with_epilogue(
+        self, sizes: tuple[int, ...], epilogue: TableEntry
+    ) -> tuple[tuple[int, ...], list[TableEntry], float]:
+        """Merge ``following``, a kernel launch, into a convolution that runs it as its epilogue.
+
+        Returns:
+            The size arguments of the convolution with those of the epilogue, the operands to
+            append, and the estimated seconds of the epilogue on one thread.
+        """
+        assert self.following is not None
+        _, entry, _, _, seconds, points, weight, refs, kernel_sizes = self.following
+        *row_sizes, row_nbytes = epilogue
+        seconds = seconds or max(map(self._number, points)) * weight
+        numbers = tuple(map(self._number, kernel_sizes))
+        epilogue_sizes = (len(refs), *row_sizes, len(numbers), *row_nbytes)
+        operands = [("address", entry), *(self._ref(r) for r in refs)]
+        return (*sizes[:-1], *epilogue_sizes, *numbers), operands, seconds
+
+    def _window_products(
+        self, entry: int, refs: Sequence[TableEntry], fields: TableEntry
+    ) -> list[TableEntry]:
+        """Bind the gradient of a convolution's filters: partial gradients, then their sum."""
+        # Only programs with such a gradient need this module.
+        from passkit.runtime.native.filter_gradients import filter_gradient_launches
+
+        launches = filter_gradient_launches(self._geometry(fields))
+        x, gradient, target = map(self._ref, refs)
+        partial_results = self._allocate(launches.nbytes) if launches.nbytes else target
+        table = _array_address(launches.table)
+        function = "address", launches.product
+        operands = [table, function, x, gradient, partial_results, target]
+        steps: list[TableEntry] = []
+        for launch in launches.launches:
+            self.scratch_nbytes = max(self.scratch_nbytes, launch.scratch)
+            steps.append(
+                self._launch_step(
+                    "launch", entry, launch.tiles, launch.seconds, operands, launch.sizes
+                )
+            )
+        return steps
+
+
+def _array_address(array: Any) -> TableEntry:
+    """Return a reference to a NumPy array that keeps it alive; a null pointer for None."""
+    return ("address", 0) if array is None else ("address", array.ctypes.data, array)
+
+
+def batch_axes(
+    a: Sequence[int], b: Sequence[int], size_a: int, size_b: int, size_c: int
+) -> list[tuple[int, int, int, int]]:
+    """Return the axes of a batch of matrix products, as few as possible and at least one.
+
+    Neighbouring axes whose strides are contiguous are merged.
+
+    Args:
+        a: the batch shape of the left operand.
+        b: that of the right operand; both broadcast against each other.
+        size_a: elements of a left matrix.
+        size_b: elements of a right matrix.
+        size_c: elements of a result matrix.
+
+    Returns:
+        For each axis, outermost first, its extent and the strides of a, b and c in elements.
+    """
+    axes: list[tuple[int, int, int, int]] = []
+    for n_a, n_b in zip(reversed(a), reversed(b), strict=True):
+        n = n_b if n_a == 1 else n_a
+        if n != 1:
+            strides = (0 if n_a == 1 else size_a, 0 if n_b == 1 else size_b, size_c)
+            inner = axes[-1] if axes else None
+            if inner and all(s == i * inner[0] for s, i in zip(strides, inner[1:], strict=True)):
+                axes[-1] = (inner[0] * n, *inner[1:])
+            else:
+                axes.append((n, *strides))
+        size_a, size_b, size_c = size_a * n_a, size_b * n_b, size_c * n
+    return axes[::-1] or [(1, 0, 0, 0)]
+
+
+def sum_tile_shape(m: int, n: int) -> tuple[int, int]:
+    """Return rows and columns of the tiles of a sum of products (m, n), by its shape only.
+
+    There are about `SUM_TILES` of equal size, none so thin that a BLAS kernel would be slow.
+    """
+    down = max(1, min(SUM_TILES, m // 64))
+    across = max(1, min(-(-SUM_TILES // down), n // 128))
+    return -(-m // (8 * down)) * 8, -(-n // (16 * across)) * 16
+
+
+def _offset_by(ref: TableEntry, nbytes: int) -> TableEntry:
+    """Return a launcher's reference moved by a number of bytes."""
+    if ref[0] in ("address", "arena"):
+        return (ref[0], ref[1] + nbytes, *ref[2:])
+    return ref[0], ref[1], nbytes
