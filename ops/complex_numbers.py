@@ -15,7 +15,7 @@ import numpy as np
 from passkit import ast
 from passkit.ast import Expr
 from passkit.errors import DTypeError
-from passkit.graph import rules
+from passkit.graph import attribute_calls
 from passkit.graph.infer import same_dtype_rule
 from passkit.graph.node import Node
 from passkit.graph.op import OpPattern, register_op
@@ -54,7 +54,7 @@ def _cast_result(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return an FCompute that casts the result of ``function(*arrays)`` to the inferred dtype."""
 
     def compute(node: Node, *x: Any) -> Any:
-        (result_dtype,) = rules.dtypes(node, [dtype_of(v.dtype) for v in x])
+        (result_dtype,) = attribute_calls.call_infer_type(node, [dtype_of(v.dtype) for v in x])
         return np.asarray(function(*x)).astype(result_dtype.numpy)
 
     return compute

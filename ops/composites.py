@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from passkit.graph import rules
+from passkit.graph import attribute_calls
 from passkit.graph.node import Node
 from passkit.graph.op import FInferType, Op, register_op
 from passkit.ops.helpers import add_aliases, common_dtype
@@ -70,12 +70,12 @@ def expanded_shape(node: Node, *shapes: Shape) -> Any:
     assert node.op is not None
     dtypes = [e.dtype for e in node.inputs if e.dtype is not None]
     if FInferType.get(node.op.name) is not None and len(dtypes) == len(node.inputs):
-        rules.dtypes(node, dtypes)
+        attribute_calls.call_infer_type(node, dtypes)
     variables = [
         Node(None, (), {"shape": s, "dtype": e.dtype}, f"input {k}").entries[0]
         for k, (s, e) in enumerate(zip(shapes, node.inputs, strict=True))
     ]
-    outputs = rules.expansion(node, variables)
+    outputs = attribute_calls.call_expand(node, variables)
     if outputs is None:
         return (None,) * node.op.num_outputs if node.op.num_outputs > 1 else None
     return outputs[0].shape if node.op.num_outputs == 1 else tuple(e.shape for e in outputs)

@@ -276,7 +276,7 @@ def _match_padding(entry: Entry) -> PaddedEntry | None:
         else:
             new_axes, rest = normalize_axes(move, rank, move.params["axis"]), iter(widths)
             widths = tuple((0, 0) if k in new_axes else next(rest) for k in range(rank))
-        inner = move.alone((inner,)).entries[0]
+        inner = move.isolated((inner,)).entries[0]
     return PaddedEntry(inner, widths, node.params["value"])
 
 

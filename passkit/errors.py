@@ -1,14 +1,17 @@
-"""The errors a user can meet: each says where, what was needed, what was found, the way out."""
+"""The errors and warnings of passkit.
+
+Each message states where the problem is, what was needed, what was found instead, and a way out.
+"""
 
 from collections.abc import Iterable
 
 
 class PasskitError(Exception):
-    """The base of every error that passkit raises on purpose."""
+    """The base class of all errors that passkit raises deliberately."""
 
 
 class ArgumentError(PasskitError, TypeError):
-    """An argument of a public function has a type that the function does not take."""
+    """An argument of a public function has a type that the function does not accept."""
 
 
 class RegistryError(PasskitError, LookupError):
@@ -16,9 +19,10 @@ class RegistryError(PasskitError, LookupError):
 
 
 class RuleError(PasskitError, TypeError):
-    """An operator's rule takes other parameters, or gives something else, than its attribute says.
+    """An attribute function has other parameters or another result than its attribute declares.
 
-    Rules are the functions that attributes such as FCodeGen, FInferShape and FGradient hold.
+    Attribute functions, or rules, are the values of attributes such as FCodeGen, FInferShape and
+    FGradient.
     """
 
 
@@ -31,19 +35,19 @@ class ShapeError(PasskitError, ValueError):
 
 
 class DTypeError(PasskitError, TypeError):
-    """Element types do not fit together, or an operator does not take one."""
+    """Element types do not fit together, or an operator does not accept one."""
 
 
 class ParseError(PasskitError, ValueError):
-    """Text or JSON does not describe a graph; the message has the line or the key."""
+    """Text or JSON does not describe a graph; the message contains the line or the key."""
 
 
 class PassError(PasskitError, RuntimeError):
-    """A pass broke its contract, or what it depends on is missing."""
+    """A pass broke its contract, or an annotation that it depends on is missing."""
 
 
 class ScheduleError(PasskitError, ValueError):
-    """A schedule does not fit the group it was given to."""
+    """A schedule does not fit the group of nodes that it is applied to."""
 
 
 class CodeGenError(PasskitError, ValueError):
@@ -51,11 +55,17 @@ class CodeGenError(PasskitError, ValueError):
 
 
 class CompilerError(PasskitError, RuntimeError):
-    """The native compiler refused a kernel; the message has its text and the numbered source."""
+    """The native compiler refused a kernel; the message has its output and the numbered source."""
 
 
 class KernelRefusedError(CompilerError):
-    """A device's compiler refused the kernel of a group; ``key`` is the kernel's."""
+    """A device's compiler refused the kernel of a group.
+
+    Attributes:
+        key: the digest of the kernel.
+        group: the name of the group, where it is known.
+        nodes: the names of the nodes in the group, where they are known.
+    """
 
     def __init__(self, message: str, key: str) -> None:
         super().__init__(message)
@@ -69,11 +79,11 @@ class DeviceError(PasskitError, RuntimeError):
 
 
 class CapacityError(PasskitError, MemoryError):
-    """An array needs more memory than this machine gives."""
+    """An array needs more memory than the machine can allocate."""
 
 
 class CacheError(PasskitError, OSError):
-    """The cache folder cannot be trusted or written."""
+    """The cache folder is not safe to read, or cannot be written."""
 
 
 class BlocksError(PasskitError, RuntimeError):
@@ -85,11 +95,11 @@ class FeedError(PasskitError, ValueError):
 
 
 class SettingError(PasskitError, ValueError):
-    """An option or environment variable has a value that passkit does not know."""
+    """An option or environment variable has an invalid value."""
 
 
 class ModelError(PasskitError, ValueError):
-    """A model file is damaged, hostile, or uses what passkit does not support."""
+    """A model file is damaged, malicious, or uses something that passkit does not support."""
 
 
 class MissingDependencyError(PasskitError, ImportError):
@@ -109,14 +119,14 @@ class InterpretedWarning(UserWarning):
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """A hint that offers the known name most like ``name``, or lists what there is.
+    """Return a hint with the known name closest to ``name``, or with the first known names.
 
     >>> nearest("Fuson", ["Fusion", "CodeGen"])
     "did you mean 'Fusion'?"
     >>> nearest("zzz", ["b", "a"])
     'known: a, b'
     """
-    import difflib  # nobody needs it where all is well
+    import difflib  # only errors need it
 
     known = sorted(k if len(k) <= 80 else k[:77] + "..." for k in known)
     close = difflib.get_close_matches(name[:200], known, n=1)

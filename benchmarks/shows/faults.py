@@ -94,7 +94,7 @@ DEMANDS = [
         "10. helpful refusals where people extend it; the guide to fusibility and schedules",
         passing(
             "tests/graph/test_registry.py",
-            "tests/graph/test_rules.py",
+            "tests/graph/test_attribute_calls.py",
             "tests/ast/test_foreign.py",
             "tests/plan/test_groups.py",
             "tests/passes/test_apply.py",

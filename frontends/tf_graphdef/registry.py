@@ -18,7 +18,7 @@ from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.constant_values import fold_constants
 from passkit.frontends.tf_graphdef.imported_value import ImportCall, ImportedValue, value_of
 from passkit.frontends.tf_graphdef.shape_arithmetic import fold_shapes
-from passkit.graph.narrow import widened
+from passkit.graph.narrow import widen
 from passkit.graph.node import Entry
 from passkit.graph.rounding import Rounding, is_narrow_entry, worst_rounding
 from passkit.values.dtype import float32, is_narrow
@@ -85,7 +85,7 @@ def _build_rounded_once(
     """Call an importer so that 16-bit floats are computed in float32 and rounded once.
 
     An importer whose results are rounded at most once is called once; others are called again on
-    widened inputs.
+    widen inputs.
     """
     results = _build(call, importer, inputs)
     input_rounding = {v.built_entry: Rounding.NEVER for v in inputs if v.built_entry is not None}
@@ -94,7 +94,7 @@ def _build_rounded_once(
     if worst_rounding([v.built_entry for v in results], input_rounding) <= Rounding.ONCE:
         return results
     widened_inputs = [
-        ImportedValue(v.name, float32, built_entry=widened(v.entry)) if is_narrow(v.dtype) else v
+        ImportedValue(v.name, float32, built_entry=widen(v.entry)) if is_narrow(v.dtype) else v
         for v in inputs
     ]
     return tuple(

@@ -20,7 +20,7 @@ from passkit.frontends.tinyflow.tensors import (
     convert_to_tensor,
     unique_name,
 )
-from passkit.graph.adjoint import added
+from passkit.graph.adjoint import add_all
 from passkit.graph.call import promote_operands
 from passkit.graph.op import get_op
 
@@ -280,7 +280,7 @@ def add_n(inputs: Any, name: str | None = None) -> Tensor:
             )
     if len(terms) == 1:
         return call_operator("identity", "AddN", name, terms[0])
-    return as_tensor(added(terms), unique_name(name, "AddN"))
+    return as_tensor(add_all(terms), unique_name(name, "AddN"))
 
 
 @defer_if_unranked("Select", like="x")

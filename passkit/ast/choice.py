@@ -1,4 +1,4 @@
-"""Choices that are settled: selects whose comparisons are known to hold, or to fail."""
+"""Simplification of selections and conditions whose comparisons have a known result."""
 
 from __future__ import annotations
 
@@ -17,10 +17,13 @@ Outcome = Callable[[Expr], bool | None]
 
 
 def settled(x: Expr, outcome: Outcome) -> Expr:
-    """``x`` without the arms that are never chosen, where ``outcome`` tells what a test says."""
-    known = outcome(x)
-    if known is not None:
-        return const(known, dt.bool_)
+    """Return ``x`` without arms that are never selected.
+
+    ``outcome`` returns the result of a comparison if it is certain, else None.
+    """
+    result = outcome(x)
+    if result is not None:
+        return const(result, dt.bool_)
     x = replace_children(x, lambda child: settled(child, outcome))
     match x:
         case Select(Const() as c, a, b):
@@ -35,7 +38,7 @@ def settled(x: Expr, outcome: Outcome) -> Expr:
 
 
 def by_extents(extents: Extents) -> Outcome:
-    """What comparisons of indices say wherever their variables are below their extents."""
+    """Return an outcome function for comparisons of indices, for variables below their extents."""
 
     def outcome(x: Expr) -> bool | None:
         if not _compares(x) or not is_exact(x, extents):
@@ -56,9 +59,9 @@ def by_extents(extents: Extents) -> Outcome:
 
 
 def shortened(x: Expr, extents: Extents) -> Expr:
-    """``x`` with comparisons of indices between sides that index algebra has made short.
+    """Return ``x`` with both sides of index comparisons simplified.
 
-    Those of indices that are data stay as they are.
+    Comparisons of data-dependent indices stay as they are.
     """
     if _compares(x) and _counts(x, extents):
         a, b = (expression(normal(side, extents)) for side in (x.a, x.b))
@@ -67,17 +70,18 @@ def shortened(x: Expr, extents: Extents) -> Expr:
 
 
 def _compares(x: Expr) -> TypeGuard[Binary]:
+    """Return whether ``x`` is a comparison of int64 values."""
     return isinstance(x, Binary) and x.op in COMPARISONS and x.a.dtype is dt.int64
 
 
 def _counts(x: Expr, extents: Extents) -> bool:
-    """Whether an expression is one of loop variables alone, which algebra may change."""
-    own = all(v.name in extents for v in variables(x)) and next(loads(x), None) is None
-    return own and is_exact(x, extents)
+    """Return whether an expression contains only loop variables, so that algebra applies."""
+    only_loop_variables = all(v.name in extents for v in variables(x))
+    return only_loop_variables and next(loads(x), None) is None and is_exact(x, extents)
 
 
 def _range(x: Binary, extents: Extents) -> tuple[int | None, int | None]:
-    """The least and the greatest difference of the sides of a comparison, as far as known."""
+    """Return the least and the greatest difference of both sides, None where unknown."""
     difference = add(normal(x.a, extents), normal(x.b, extents), -1)
     if not isinstance(difference.constant, int):
         return None, None

@@ -1,8 +1,7 @@
-"""Derivatives of kernel expressions: what an operator's gradient is derived from.
+"""Symbolic derivatives of kernel expressions, from which gradients of operators are derived.
 
-A derivative is an expression of the same variables. None stands for one that is 0 everywhere, so
-that nothing is computed for it. Where a function jumps or has a kink, the derivative is that of one
-side, as the table says.
+A derivative is an expression of the same variables, or None if it is 0 everywhere. At jumps and
+kinks it is the derivative of one side, as `RULES` defines it.
 """
 
 from __future__ import annotations
@@ -16,11 +15,11 @@ from passkit.ast import Binary, Call, Cast, Const, Expr, Select, Unary, Var, is_
 from passkit.errors import CodeGenError
 
 Partials = tuple[Expr | EllipsisType | None, ...]
-"""One for each argument: an expression, None where it is 0, or ``...`` where no function has it."""
+"""The partial derivative by each argument; None is 0, ``...`` is one that no function computes."""
 
 
 def _pow(y: Expr, a: Expr, b: Expr) -> Partials:
-    """By the base ``b * a**(b - 1)``; by the exponent ``y * log(a)``, and 0 where a <= 0."""
+    """Return ``b * a**(b - 1)`` and ``y * log(a)``; the latter is 0 where a <= 0."""
     if isinstance(b, Const):
         value = float(b.value)
         if value in (0.0, 1.0, 2.0):
@@ -31,35 +30,39 @@ def _pow(y: Expr, a: Expr, b: Expr) -> Partials:
 
 
 def _one(x: Expr) -> Expr:
+    """Return the literal 1 of the dtype of ``x``."""
     return ast.const(1, x.dtype)
 
 
 def _step(condition: Expr, like: Expr) -> Expr:
+    """Return 1 where the condition holds, else 0."""
     return ast.where(condition, _one(like), 0.0)
 
 
 def _sign(x: Expr) -> Expr:
+    """Return -1, 0 or 1."""
     return ast.where(x > 0.0, _one(x), ast.where(x < 0.0, -_one(x), 0.0))
 
 
 def _atan2(y: Expr, a: Expr, b: Expr) -> Partials:
+    """Return the partial derivatives of atan2."""
     square = a * a + b * b
     return b / square, -a / square
 
 
 def _gamma_density(a: Expr, x: Expr) -> Expr:
-    """What an incomplete gamma function integrates: x^(a - 1) exp(-x) / gamma(a)."""
+    """Return x^(a - 1) exp(-x) / gamma(a), the integrand of the incomplete gamma function."""
     return ast.exp(_log_power(a, x) - x - ast.lgamma(a))
 
 
 def _betainc(y: Expr, a: Expr, b: Expr, x: Expr) -> Partials:
-    """By x what is integrated: x^(a - 1) (1 - x)^(b - 1) / beta(a, b)."""
+    """Return the derivative by x, the integrand: x^(a - 1) (1 - x)^(b - 1) / beta(a, b)."""
     power = _log_power(a, x) + _log_power(b, 1.0 - x)
     return ..., ..., ast.exp(power + ast.lgamma(a + b) - ast.lgamma(a) - ast.lgamma(b))
 
 
 def _log_power(a: Expr, x: Expr) -> Expr:
-    """log of x^(a - 1), which is 0 at x = 0 where a is 1."""
+    """Return log(x^(a - 1)), which is 0 where a is 1, also at x = 0."""
     return ast.where(ast.equal(a, 1.0), 0.0, (a - 1.0) * ast.log(x))
 
 
@@ -122,25 +125,26 @@ RULES: dict[str, Callable[..., Partials]] = {
     "//": lambda y, a, b: (None, None),
     "%": lambda y, a, b: (_one(a), -ast.trunc(a / b)),
 }
-"""Every function of floats but trigamma, whose derivative no kernel function is, and every sign."""
+"""Rules for every sign and every function of floats but trigamma, whose derivative is none."""
 
 
 def derivative(x: Expr, by: Var) -> Expr | None:
-    """The derivative of ``x`` by a variable; None when it is 0 everywhere.
+    """Return the derivative of ``x`` by a variable; None if it is 0 everywhere.
 
     Raises: CodeGenError for a function without a rule.
     """
-    known: dict[int, Expr | None] = {}
+    derivatives: dict[int, Expr | None] = {}
 
     def of(part: Expr) -> Expr | None:
-        if id(part) not in known:
-            known[id(part)] = _derivative(part, by, of)
-        return known[id(part)]
+        if id(part) not in derivatives:
+            derivatives[id(part)] = _derivative(part, by, of)
+        return derivatives[id(part)]
 
     return of(x)
 
 
 def _derivative(x: Expr, by: Var, of: Callable[[Expr], Expr | None]) -> Expr | None:
+    """Return the derivative of ``x``, given ``of``, which differentiates its operands."""
     if not x.dtype.is_float:
         return None
     match x:
@@ -163,7 +167,7 @@ def _derivative(x: Expr, by: Var, of: Callable[[Expr], Expr | None]) -> Expr | N
 def _chain(
     x: Expr, name: str, args: tuple[Expr, ...], of: Callable[[Expr], Expr | None]
 ) -> Expr | None:
-    """The chain rule: the sum over the arguments of partial derivative times derivative."""
+    """Apply the chain rule: sum partial derivative times derivative over the arguments."""
     inner = [of(a) for a in args]
     if all(d is None for d in inner):
         return None
@@ -186,13 +190,14 @@ def _chain(
 
 
 def _sum(a: Expr | None, b: Expr | None) -> Expr | None:
+    """Return ``a + b``, where None is 0."""
     if a is None or b is None:
         return b if a is None else a
     return a - b.x if isinstance(b, Unary) else a + b
 
 
 def negative(x: Expr | None) -> Expr | None:
-    """``-x`` without two signs in a row."""
+    """Return ``-x``, simplified for literals and negations; None is 0."""
     if isinstance(x, Const):
         return ast.const(-x.value, x.dtype)
     if isinstance(x, Unary):
@@ -201,10 +206,10 @@ def negative(x: Expr | None) -> Expr | None:
 
 
 def product(a: Expr | None, b: Expr | None) -> Expr | None:
-    """``a * b``, where a factor of 0, 1 or -1, a sign or a quotient ``1 / c`` needs no product.
+    """Return ``a * b``, simplified for factors 0, 1, -1, ``-c`` and ``1 / c``; None is 0.
 
-    A factor that is chosen between such values becomes a choice: ``a * (c ? 1 : 0)`` is
-    ``c ? a : 0``, so that what is not chosen does not matter, be it infinite.
+    A factor that selects such values becomes a selection: ``a * (c ? 1 : 0)`` is ``c ? a : 0``, so
+    that infinities which are not selected do not turn into NaN.
     """
     if a is None or b is None:
         return None
@@ -225,13 +230,14 @@ def product(a: Expr | None, b: Expr | None) -> Expr | None:
 
 
 def _choice(condition: Expr, a: Expr | None, b: Expr | None) -> Expr | None:
-    """The one where the condition holds, else the other; None if both are 0."""
+    """Return ``a`` where the condition holds, else ``b``; None if both are 0."""
     if a is None:
         return None if b is None else ast.where(condition, 0.0, b)
     return ast.where(condition, a, 0.0 if b is None else b)
 
 
 def _trivial(x: Expr) -> bool:
+    """Return whether ``x`` is 0, 1 or -1, or selects such a value in an arm."""
     return any(is_const(x, v) for v in (0, 1, -1)) or (
         isinstance(x, Select) and (_trivial(x.a) or _trivial(x.b))
     )

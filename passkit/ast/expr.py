@@ -1,6 +1,6 @@
-"""Kernel expressions: typed, frozen trees; Python's operators build them.
+"""Kernel expressions: typed, immutable trees that Python's operators build.
 
-Public face: `passkit.ast`.
+`passkit.ast` exports them. ``==`` on expressions compares trees; `equal` builds a comparison.
 """
 
 from __future__ import annotations
@@ -20,9 +20,14 @@ from passkit.values.size import Extent, Size
 
 
 class Expr:
-    """A typed value; arithmetic on it builds a larger one.
+    """The base class of expressions; Python's operators on them build larger ones.
 
-    Python scalars are weak. Both sides must have one dtype: `cast` converts.
+    Both operands must have the same dtype (`cast` converts), except that a Python scalar takes the
+    dtype of the other operand. Operations that need a value, such as ``float(x)``, NumPy functions
+    or ``if x:``, raise a DTypeError that says what to write instead.
+
+    Attributes:
+        dtype: the element type of the value.
     """
 
     __slots__ = ()
@@ -118,7 +123,7 @@ class Expr:
             f"the kernel runs; use ast.where(condition, a, b)"
         )
 
-    # What follows asks for a value, which there is none of yet: each names what to write instead.
+    # The following operations need a value; their errors say what to write instead.
 
     def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **given: Any) -> Any:
         return foreign.ufunc(function, method, inputs, given)
@@ -168,9 +173,9 @@ _COMPARE = frozenset(["<", "<=", ">", ">=", "==", "!="])
 
 @frozen(order=False, cache_hash=True)
 class Const(Expr):
-    """A literal. Its bits survive printing: 1e-8, inf, nan and -0.0 are exact.
+    """A literal, whose bits kernels preserve: 1e-8, inf, nan and -0.0 are exact.
 
-    ``bits`` is the value as bytes, so that equality and hashing tell -0.0 from 0.0.
+    ``bits`` is the value as bytes, so that ``==`` and ``hash`` distinguish -0.0 from 0.0.
     """
 
     bits: bytes
@@ -178,12 +183,20 @@ class Const(Expr):
 
     @property
     def value(self) -> Any:
-        """The literal as a NumPy scalar."""
+        """Return the literal as a NumPy scalar."""
         return np.frombuffer(self.bits, self.dtype.numpy)[0]
 
 
 def const(value: Any, dtype: DType) -> Const:
-    """A literal of ``dtype``."""
+    """Return a literal.
+
+    Args:
+        value: a number.
+        dtype: the dtype to convert it to.
+
+    Raises:
+        ArgumentError: ``value`` is no number, or ``dtype`` no DType.
+    """
     if not isinstance(value, _NUMBER) or np.ndim(value):
         arguments.refuse("ast.const: value", value, "a number")
     if not isinstance(dtype, DType):
@@ -192,20 +205,20 @@ def const(value: Any, dtype: DType) -> Const:
 
 
 def is_const(x: Expr, value: Any) -> bool:
-    """Whether ``x`` is the literal ``value`` (0.0 is not -0.0)."""
+    """Return whether ``x`` is the literal ``value``; 0.0 and -0.0 differ."""
     return isinstance(x, Const) and x.bits == const(value, x.dtype).bits
 
 
 @frozen(order=False, cache_hash=True)
 class Var(Expr):
-    """A local, a loop index or an accumulator, by name."""
+    """A local variable, a loop index or an accumulator, by name."""
 
     name: str
     dtype: DType
 
 
 class Fixed(Enum):
-    """How an extent reaches a kernel: as a number in its text, or as an argument."""
+    """Whether an extent is a literal in the kernel's source or an argument of the kernel."""
 
     AUTO = "auto"
     LITERAL = "literal"
@@ -214,9 +227,9 @@ class Fixed(Enum):
 
 @frozen(order=False, cache_hash=True)
 class SizeOf(Expr):
-    """An extent as an int64 value: written into the kernel, or an argument of it, as `Fixed` says.
+    """An extent as an int64 value: a literal in the kernel's source, or an argument.
 
-    AUTO lets CodeGen decide: small extents are written, larger or unknown ones are arguments.
+    With `Fixed.AUTO` CodeGen decides: small extents are literals, larger or symbolic ones not.
     """
 
     size: Extent
@@ -225,7 +238,15 @@ class SizeOf(Expr):
 
 
 def size_of(extent: Extent, fixed: Fixed = Fixed.AUTO) -> Expr:
-    """An extent as an index expression."""
+    """Return an extent as an index expression.
+
+    Args:
+        extent: an integer or a symbolic size.
+        fixed: whether it is a literal or an argument of the kernel.
+
+    Raises:
+        ArgumentError: ``extent`` is neither.
+    """
     if not isinstance(extent, (int, np.integer, Size)) or isinstance(extent, bool):
         arguments.refuse("ast.size_of: extent", extent, "a whole number or a Size")
     return SizeOf(extent, fixed)
@@ -233,7 +254,7 @@ def size_of(extent: Extent, fixed: Fixed = Fixed.AUTO) -> Expr:
 
 @frozen(order=False, cache_hash=True)
 class Load(Expr):
-    """One element of a buffer, by linear index; touched only where the statement is active."""
+    """One element of a buffer, by linear index; read only where the statement is active."""
 
     buffer: str
     index: Expr
@@ -242,9 +263,9 @@ class Load(Expr):
 
 @frozen(order=False, cache_hash=True)
 class Read(Expr):
-    """What a source has at an index, while a kernel is planned: part of a data-dependent index.
+    """The element of a source at an index, as part of a data-dependent index during planning.
 
-    Lowering puts the value itself in its place. Two of one source and index are equal.
+    Lowering replaces it by the value. Two reads of the same source and index are equal.
     """
 
     source: object
@@ -254,7 +275,7 @@ class Read(Expr):
 
 @frozen(order=False, cache_hash=True)
 class Unary(Expr):
-    """``-x`` or ``~x`` (not, for bool)."""
+    """``-x``, or ``~x``, which is "not" for bool."""
 
     op: str
     x: Expr
@@ -263,7 +284,7 @@ class Unary(Expr):
 
 @frozen(order=False, cache_hash=True)
 class Binary(Expr):
-    """Arithmetic, bit operation or comparison of two values of one dtype."""
+    """An arithmetic or bit operation, or a comparison, of two values of one dtype."""
 
     op: str
     a: Expr
@@ -273,7 +294,7 @@ class Binary(Expr):
 
 @frozen(order=False, cache_hash=True)
 class Call(Expr):
-    """A named function of the dialect; `passkit.ast.FUNCTIONS` has those of every dialect."""
+    """A call of a named function; `passkit.ast.FUNCTIONS` lists those of all dialects."""
 
     name: str
     args: tuple[Expr, ...]
@@ -282,7 +303,7 @@ class Call(Expr):
 
 @frozen(order=False, cache_hash=True)
 class Cast(Expr):
-    """Conversion: out-of-range float to integer saturates, NaN gives 0."""
+    """A conversion. Floats out of range of an integer dtype saturate; NaN becomes 0."""
 
     x: Expr
     dtype: DType
@@ -290,7 +311,7 @@ class Cast(Expr):
 
 @frozen(order=False, cache_hash=True)
 class Select(Expr):
-    """``a`` where the condition holds, else ``b``; only the chosen arm's loads happen."""
+    """``a`` where the condition holds, else ``b``; only the chosen arm's loads are executed."""
 
     condition: Expr
     a: Expr
@@ -299,31 +320,32 @@ class Select(Expr):
 
 
 def lift(value: Operand, dtype: DType) -> Expr:
-    """An expression for ``value``: a Python scalar becomes a literal of ``dtype``."""
+    """Return ``value`` if it is an expression, else a literal of ``dtype``."""
     return value if isinstance(value, Expr) else const(value, dtype)
 
 
-def _check_operator(where: str, op: Any, known: frozenset[str]) -> None:
-    """Raises: ArgumentError for an operator that is not known."""
-    if not isinstance(op, str) or op not in known:
-        arguments.refuse(f"{where}: op", op, f"one of {', '.join(sorted(known))}")
+def _check_operator(where: str, op: Any, operators: frozenset[str]) -> None:
+    """Raise an ArgumentError unless ``op`` is one of ``operators``."""
+    if not isinstance(op, str) or op not in operators:
+        arguments.refuse(f"{where}: op", op, f"one of {', '.join(sorted(operators))}")
 
 
-def _both(op: str, a: Operand, b: Operand) -> tuple[Expr, Expr]:
+def _same_dtype(op: str, a: Operand, b: Operand) -> tuple[Expr, Expr]:
+    """Return two operands as expressions of one dtype. Raises: DTypeError where they differ."""
     if isinstance(a, Expr):
         like = a.dtype
     elif isinstance(b, Expr):
         like = b.dtype
     else:
         raise DTypeError(f"'{op}' needs an expression, got {a!r} and {b!r}")
-    a, b = _weak(op, a), _weak(op, b)
+    a, b = _check_operand(op, a), _check_operand(op, b)
     for value in (a, b):
         if not isinstance(value, Expr):
-            wanted = weak_scalar(value, like)
-            if wanted is not like:
+            result = weak_scalar(value, like)
+            if result is not like:
                 raise DTypeError(
-                    f"'{op}' of {like} and {value!r} would be {wanted}; "
-                    f"write ast.cast(x, '{wanted}') first"
+                    f"'{op}' of {like} and {value!r} would be {result}; "
+                    f"write ast.cast(x, '{result}') first"
                 )
     x, y = lift(a, like), lift(b, like)
     if x.dtype is not y.dtype:
@@ -334,8 +356,8 @@ def _both(op: str, a: Operand, b: Operand) -> tuple[Expr, Expr]:
     return x, y
 
 
-def _weak(op: str, value: Any) -> Operand:
-    """An operand: an expression, or a number, which one of NumPy's is as Python's.
+def _check_operand(op: str, value: Any) -> Operand:
+    """Return an operand: an expression, or a Python number, also for one of NumPy's.
 
     Raises: ArgumentError for anything else.
     """
@@ -352,40 +374,63 @@ def _weak(op: str, value: Any) -> Operand:
 
 
 def binary(op: str, a: Operand, b: Operand) -> Expr:
-    """``a op b`` for + - * / // % & | ^ (integers wrap; / needs floats).
+    """Return ``a op b`` for an arithmetic or bit operator.
 
-    As in C, // and % of integers round toward zero; operators with other needs correct that. They
-    are 0 where the divisor is 0, and wrap.
+    Integers wrap. As in C, ``//`` and ``%`` of integers round toward zero; they are 0 where the
+    divisor is 0.
+
+    Args:
+        op: one of ``+ - * / // % & | ^``; ``/`` needs floats.
+        a: an expression or a number.
+        b: an expression or a number; at least one of both is an expression.
+
+    Raises:
+        ArgumentError: There is no such operator, or an operand is neither.
+        DTypeError: The dtypes differ, or ``/`` is applied to integers.
     """
     _check_operator("ast.binary", op, _BINARY)
-    x, y = _both(op, a, b)
+    x, y = _same_dtype(op, a, b)
     if op == "/" and x.dtype.kind not in "fc":
         raise DTypeError(f"'/' needs floats, got {x.dtype}; cast first")
     return Binary(op, x, y, x.dtype)
 
 
 def compare(op: str, a: Operand, b: Operand) -> Expr:
-    """``a op b`` for < <= > >= == !=: a bool."""
+    """Return the comparison ``a op b`` for ``< <= > >= == !=``, a bool.
+
+    Raises:
+        ArgumentError: There is no such operator, or an operand is no expression or number.
+        DTypeError: The dtypes differ.
+    """
     _check_operator("ast.compare", op, _COMPARE)
-    x, y = _both(op, a, b)
+    x, y = _same_dtype(op, a, b)
     return Binary(op, x, y, dt.bool_)
 
 
 def equal(a: Operand, b: Operand) -> Expr:
-    """Whether two values are equal; ``==`` on expressions compares the trees themselves."""
+    """Return the comparison of two values; ``==`` on expressions compares trees instead."""
     return compare("==", a, b)
 
 
 def not_equal(a: Operand, b: Operand) -> Expr:
-    """Whether two values differ."""
+    """Return the comparison ``a != b`` of two values."""
     return compare("!=", a, b)
 
 
 def call(name: str, *args: Operand) -> Expr:
-    """A dialect function of arguments of one dtype, such as ``call("exp", x)``."""
+    """Return a call of a dialect function, such as ``call("exp", x)``.
+
+    Args:
+        name: the name of the function.
+        *args: expressions of one dtype, which the result has, too. Numbers are allowed after the
+            first argument.
+
+    Raises:
+        DTypeError: There is no expression among the arguments, or their dtypes differ.
+    """
     arguments.text("ast.call: name", name)
     if len(args) == 2:
-        args = _both(name, *args)
+        args = _same_dtype(name, *args)
     first = args[0] if args else None
     if not isinstance(first, Expr):
         hint = f"; of entries it is pk.ops.{name}" if foreign.is_entry(first) else ""
@@ -394,16 +439,21 @@ def call(name: str, *args: Operand) -> Expr:
 
 
 def cast(x: Expr, dtype: Any) -> Expr:
-    """``x`` converted to ``dtype``; itself if it has that dtype, a literal if it is a whole one."""
+    """Return ``x`` converted to ``dtype``, or ``x`` itself if it has that dtype.
+
+    An integer literal that is converted to a float dtype becomes a literal.
+
+    Raises: ArgumentError where ``x`` is no expression; DTypeError where there is no such dtype.
+    """
     arguments.instance("ast.cast: x", x, Expr, "an expression")
-    wanted = dtype_of(dtype)
-    if isinstance(x, Const) and x.dtype.is_integer and wanted.is_float:
-        return const(x.value, wanted)
-    return x if x.dtype is wanted else Cast(x, wanted)
+    target = dtype_of(dtype)
+    if isinstance(x, Const) and x.dtype.is_integer and target.is_float:
+        return const(x.value, target)
+    return x if x.dtype is target else Cast(x, target)
 
 
 def rounding(x: Expr) -> tuple[Expr, DType] | None:
-    """What is rounded, and to which dtype, where ``x`` is a cast to 16 bits and back."""
+    """Return value and 16-bit dtype if ``x`` casts a value to that dtype and back, else None."""
     match x:
         case Cast(Cast(value, dtype), wide) if is_narrow(dtype) and value.dtype is wide:
             return value, dtype
@@ -411,10 +461,15 @@ def rounding(x: Expr) -> tuple[Expr, DType] | None:
 
 
 def where(condition: Expr, a: Operand, b: Operand) -> Expr:
-    """``a`` where ``condition`` holds, else ``b``; the arms are lazy."""
+    """Return an expression that is ``a`` where ``condition`` holds, else ``b``.
+
+    Only the loads of the chosen arm are executed.
+
+    Raises: DTypeError where the condition is no bool, or the dtypes of the arms differ.
+    """
     need = "an expression (pk.ast.equal(a, b) for ==, pk.ast.not_equal(a, b) for !=)"
     arguments.instance("ast.where: condition", condition, Expr, need)
     if condition.dtype is not dt.bool_:
         raise DTypeError(f"the condition of where must be bool, got {condition.dtype}")
-    x, y = _both("where", a, b)
+    x, y = _same_dtype("where", a, b)
     return Select(condition, x, y, x.dtype)

@@ -1,4 +1,8 @@
-"""Folds: what the attributes of reductions and contractions say, beside elementwise expressions."""
+"""Descriptions of reductions, scans, matrix products and convolutions.
+
+The attribute functions FReduce, FScan and FContract return them. Together with the elementwise
+expressions of FCodeGen and FElement they define an operator for the planner.
+"""
 
 from __future__ import annotations
 
@@ -13,24 +17,24 @@ from passkit.values.size import Extent
 
 
 def left(dtype: DType) -> Var:
-    """The first operand in `Reduce.combine`."""
+    """Return the variable of the first operand in `Reduce.combine`, the accumulator."""
     return Var("a", dtype)
 
 
 def right(dtype: DType) -> Var:
-    """The second operand in `Reduce.combine`."""
+    """Return the variable of the second operand in `Reduce.combine`."""
     return Var("b", dtype)
 
 
 def is_sum(combine: Expr, dtype: DType) -> bool:
-    """Whether a combination is the sum of its two operands of ``dtype``."""
+    """Return whether ``combine`` is the sum of `left` and `right` of ``dtype``."""
     a, b = left(dtype), right(dtype)
     return combine in (Binary("+", a, b, dtype), Binary("+", b, a, dtype))
 
 
 @frozen
 class Chunks:
-    """A fold in parts: ``length`` steps of ``axis`` at a time."""
+    """A split of a reduction into parts of ``length`` elements along ``axis``."""
 
     axis: int
     length: int
@@ -38,11 +42,16 @@ class Chunks:
 
 @frozen
 class Reduce:
-    """What an FReduce says: fold ``prepare(x)`` over ``axes``, then ``finish(total, count)``.
+    """A reduction, the result of FReduce: combine ``prepare(x)`` over ``axes``, then ``finish``.
 
-    ``axes`` are non-negative and sorted; ``combine`` is an expression of `left` and `right` of the
-    accumulator's dtype, which is ``identity.dtype``; ``count`` is the int64 number of elements.
-    With ``chunks`` every chunk is folded by itself, and a new first axis counts them.
+    Attributes:
+        axes: the axes that are reduced, non-negative and sorted.
+        keepdims: whether reduced axes stay, with length 1.
+        identity: the identity element; its dtype is that of the accumulator.
+        combine: an expression of `left` and `right`, both of the accumulator's dtype.
+        prepare: maps an input element to what is combined; by default a cast.
+        finish: maps the total and the number of elements (int64) to the result.
+        chunks: if set, each chunk is reduced by itself, and a new first axis counts chunks.
     """
 
     axes: tuple[int, ...]
@@ -56,10 +65,16 @@ class Reduce:
 
 @frozen
 class Scan:
-    """What an FScan says: at each step along ``axis`` the fold so far, then ``finish(total)``.
+    """A scan, the result of FScan: at each element the reduction of all up to it along ``axis``.
 
-    Folded is ``prepare(x)``, this step's too unless ``exclusive``; in ``reverse`` the steps are
-    taken from the last to the first. As for `Reduce`, ``identity`` says what is accumulated in.
+    Attributes:
+        axis: the axis of the scan, non-negative.
+        identity: the identity element; its dtype is that of the accumulator.
+        combine: an expression of `left` and `right`, both of the accumulator's dtype.
+        exclusive: whether the element itself is left out.
+        reverse: whether the scan runs from the last element to the first.
+        prepare: maps an input element to what is combined; by default a cast.
+        finish: maps the total so far to the result.
     """
 
     axis: int
@@ -73,7 +88,16 @@ class Scan:
 
 @frozen
 class Contract:
-    """What an FContract says: batched (m, k) x (k, n), with either operand stored transposed."""
+    """A batched matrix product (m, k) x (k, n), a result of FContract.
+
+    Attributes:
+        batch: the extents of the batch axes.
+        m: the rows of the first operand.
+        n: the columns of the second operand.
+        k: the extent that is summed over.
+        transpose_a: whether the first operand is stored as (k, m).
+        transpose_b: whether the second operand is stored as (n, k).
+    """
 
     batch: tuple[Extent, ...]
     m: Extent
@@ -84,7 +108,7 @@ class Contract:
 
 
 class Convolution(NamedTuple):
-    """What an FContract of a convolution says, over three spatial axes, channels last.
+    """A convolution over three spatial axes, channels last: a result of FContract.
 
     Shapes: (batch, *size, channels), (*window, channels / groups, filters) -> (batch, *result,
     filters). Result element i reads from ``i * stride - before``, in steps of ``dilation``; what

@@ -1,7 +1,7 @@
-"""Calls of NumPy, Python's math module and pk.ops on expressions, which have no value yet.
+"""Calls of NumPy, Python's math module and `passkit.ops` on expressions, which have no value.
 
-A ufunc that stands for an operator, as in ``np.float64(2) * x``, is that operator. All others are
-refused by a message that names the function of `passkit.ast` that computes the same.
+A ufunc that implements an operator, as in ``np.float64(2) * x``, is applied as that operator. All
+others raise a DTypeError that names the equivalent in `passkit.ast`.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ SPELLINGS = {
     "astype": "cast",
     "array_equal": "equal",
 }
-"""What `passkit.ast` calls functions that have another name elsewhere."""
+"""Names in `passkit.ast` of functions that NumPy, SciPy or `passkit.ops` call otherwise."""
 
 FORMULAS = {
     "square": "x * x",
@@ -71,30 +71,44 @@ FORMULAS = {
     "left_shift": "pk.ast.left_shift(x, y)",
     "right_shift": "pk.ast.right_shift(x, y)",
 }
-"""How other functions are written."""
+"""Expressions for functions that `passkit.ast` does not have."""
 
 REDUCTIONS = frozenset(
     [
-        *("sum", "prod", "mean", "max", "min", "amax", "amin", "any", "all", "argmax", "argmin"),
-        *("cumsum", "cumprod", "sort", "var", "std"),
+        "all",
+        "amax",
+        "amin",
+        "any",
+        "argmax",
+        "argmin",
+        "cumprod",
+        "cumsum",
+        "max",
+        "mean",
+        "min",
+        "prod",
+        "sort",
+        "std",
+        "sum",
+        "var",
     ]
 )
-"""Functions of many elements."""
+"""Functions of several elements, while an expression is one."""
 
 
 def is_entry(value: object) -> bool:
-    """Whether a value is an entry of a graph, which stands above expressions."""
+    """Return whether a value is an entry of a graph, a class of a higher layer."""
     return type(value).__name__ == "Entry"
 
 
 def way_out(name: str) -> str:
-    """How to write the function called ``name``, of NumPy or `passkit.ops`, with expressions."""
+    """Return, for messages, how to write a function of NumPy or `passkit.ops` with expressions."""
     from passkit import ast
 
     formula = FORMULAS.get(name)
-    own = SPELLINGS.get(name, name)
-    if formula is None and callable(getattr(ast, own, None)) and own in ast.__all__:
-        formula = f"pk.ast.{own}(…)"
+    name_in_ast = SPELLINGS.get(name, name)
+    if formula is None and name_in_ast in ast.__all__ and callable(getattr(ast, name_in_ast)):
+        formula = f"pk.ast.{name_in_ast}(…)"
     if formula is not None:
         return f"write {formula}"
     if name in REDUCTIONS:
@@ -103,10 +117,10 @@ def way_out(name: str) -> str:
     return f"pk.ast has no {name}: {nearest(name, functions)}"
 
 
-def ufunc(function: np.ufunc, method: str, inputs: tuple[Any, ...], given: dict[str, Any]) -> Any:
-    """The operator that a ufunc stands for, of expressions and NumPy's scalars.
+def ufunc(function: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """Apply the operator that a ufunc implements to expressions and NumPy scalars.
 
-    Raises: DTypeError for other ufuncs, for arrays, and for methods such as reduce.
+    Raises: DTypeError for other ufuncs, for arrays, for methods such as reduce, and for options.
     """
     name = function.__name__
     if any(isinstance(x, np.ndarray) and x.ndim for x in inputs):
@@ -114,8 +128,8 @@ def ufunc(function: np.ufunc, method: str, inputs: tuple[Any, ...], given: dict[
             f"np.{name} of an expression and {shown(next(x for x in inputs if np.ndim(x)))}: an "
             f"expression is one element; give the operator the array as another input"
         )
-    if method != "__call__" or given:
-        more = f".{method}" if method != "__call__" else f" with {', '.join(given)}"
+    if method != "__call__" or options:
+        more = f".{method}" if method != "__call__" else f" with {', '.join(options)}"
         raise DTypeError(f"np.{name}{more} cannot take an expression; {way_out('sum')}")
     numbers = (np.generic, np.ndarray)
     if name in OPERATORS:
@@ -124,7 +138,7 @@ def ufunc(function: np.ufunc, method: str, inputs: tuple[Any, ...], given: dict[
 
 
 def refuse(call: str, name: str) -> NoReturn:
-    """Raises: DTypeError of a call that needs a value, with what to write for ``name``."""
+    """Raise a DTypeError for a call that needs a value, with what to write instead of ``name``."""
     raise DTypeError(
         f"{call} cannot take an expression, which has no value before the kernel runs; "
         f"{way_out(name)}"
@@ -132,7 +146,7 @@ def refuse(call: str, name: str) -> NoReturn:
 
 
 def needs_value(call: str, example: str) -> NoReturn:
-    """Raises: DTypeError of a conversion that needs a value, with an example of what to write."""
+    """Raise a DTypeError for a conversion that needs a value, with what to write instead."""
     raise DTypeError(
         f"{call} cannot take an expression, which has no value before the kernel runs; {example}"
     )

@@ -1,8 +1,8 @@
-"""Index algebra: int64 expressions of loop variables as sums, with division and modulo resolved.
+"""Index algebra: canonical form and simplification of int64 expressions of loop variables.
 
-An index is ``sum(coefficient * atom) + constant``. An atom is a loop variable, or a quotient, a
-remainder or any other expression that cannot be taken apart. Extents of variables decide when
-``(i*m + j) // m`` is ``i``: the mixed radix that reshapes are made of.
+An index is written as ``sum(coefficient * atom) + constant``. An atom is a loop variable, a
+quotient, a remainder, or any other expression that is not simplified further. From the extents of
+variables follows, for example, that ``(i*m + j) // m`` is ``i`` for j < m, as in reshapes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Extents = Mapping[str, Extent]
 
 
 class Known(dict[str, Extent]):
-    """Extents that do not change, with some of the sums that were found under them."""
+    """Immutable extents of variables, with a cache of canonical sums that hold for them."""
 
     __slots__ = ("sums",)
     MOST = 1024
@@ -33,31 +33,33 @@ class Known(dict[str, Extent]):
 
 @frozen
 class Sum:
-    """``sum(coefficient * atom) + constant``; atoms in the order they were met."""
+    """A canonical index: ``sum(coefficient * atom) + constant``, with terms as pairs."""
 
     terms: tuple[tuple[Expr, Extent], ...]
     constant: Extent = 0
 
     def coefficient(self, var: Var) -> Extent:
-        """The factor of a variable; 0 when it does not occur by itself."""
+        """Return the coefficient of a variable, 0 if it is no atom of the sum."""
         return next((c for a, c in self.terms if a == var), 0)
 
 
 def _sum(terms: Mapping[Expr, Extent], constant: Extent) -> Sum:
-    kept = {a: c for a, c in terms.items() if c != 0}
-    if len(kept) < 2:
-        return Sum(tuple(kept.items()), constant)
-    merged, more = _recombine(kept)
+    """Return a sum in canonical form: no zero terms, quotients recombined, terms sorted."""
+    nonzero = {a: c for a, c in terms.items() if c != 0}
+    if len(nonzero) < 2:
+        return Sum(tuple(nonzero.items()), constant)
+    merged, more = _recombine(nonzero)
     return Sum(tuple(sorted(merged.items(), key=_order)), constant + more)
 
 
 def _order(term: tuple[Expr, Extent]) -> str:
+    """Return the key that terms are sorted by."""
     atom = term[0]
     return atom.name if isinstance(atom, Var) else repr(atom)
 
 
 def _recombine(terms: dict[Expr, Extent]) -> tuple[dict[Expr, Extent], Extent]:
-    """Put ``(x // d)*d*c + (x % d)*c`` together again as ``x*c``; its constant comes apart."""
+    """Replace ``(x // d)*d*c + (x % d)*c`` by ``x*c``; return the terms and a constant to add."""
     for atom, c in list(terms.items()):
         if isinstance(atom, Binary) and atom.op == "%" and isinstance(atom.b, (Const, SizeOf)):
             quotient = Binary("//", atom.a, atom.b, dt.int64)
@@ -72,11 +74,12 @@ def _recombine(terms: dict[Expr, Extent]) -> tuple[dict[Expr, Extent], Extent]:
 
 
 def _extent(x: Expr) -> Extent:
+    """Return the extent that a literal or a `SizeOf` is."""
     return int(x.value) if isinstance(x, Const) else x.size  # type: ignore[attr-defined]
 
 
 def add(a: Sum, b: Sum, scale: Extent = 1) -> Sum:
-    """``a + scale*b``."""
+    """Return ``a + scale*b``."""
     if not b.terms:
         return Sum(a.terms, a.constant + b.constant * scale)
     if not a.terms and scale == 1:
@@ -88,14 +91,14 @@ def add(a: Sum, b: Sum, scale: Extent = 1) -> Sum:
 
 
 def times(a: Sum, factor: Extent) -> Sum:
-    """``a * factor``."""
+    """Return ``a * factor``."""
     if not a.terms or factor == 1:
         return Sum(a.terms, a.constant * factor)
     return _sum({atom: c * factor for atom, c in a.terms}, a.constant * factor)
 
 
 def normal(x: Expr, extents: Extents) -> Sum:
-    """The canonical sum that an int64 expression is; two equal indices have equal sums."""
+    """Return the canonical sum of an int64 expression, for variables below their ``extents``."""
     if type(x) is Var:
         return Sum((), 0) if extents.get(x.name) == 1 else Sum(((x, 1),))
     if type(x) is Const:
@@ -103,25 +106,27 @@ def normal(x: Expr, extents: Extents) -> Sum:
     if type(x) is SizeOf:
         return Sum((), x.size)
     if type(extents) is not Known:
-        return _taken_apart(x, extents)
-    found = extents.sums.get(x)
-    if found is None:
-        found = _taken_apart(x, extents)
+        return _normalized(x, extents)
+    cached = extents.sums.get(x)
+    if cached is None:
+        cached = _normalized(x, extents)
         if len(extents.sums) < Known.MOST:
-            extents.sums[x] = found
-    return found
+            extents.sums[x] = cached
+    return cached
 
 
-def _taken_apart(x: Expr, extents: Extents) -> Sum:
-    found = None
+def _normalized(x: Expr, extents: Extents) -> Sum:
+    """Return the canonical sum of an operation; ``x`` as an atom if it is not linear."""
+    total = None
     if type(x) is Binary and x.op in _OF_BINARY:
-        found = _OF_BINARY[x.op](normal(x.a, extents), normal(x.b, extents), extents)
+        total = _OF_BINARY[x.op](normal(x.a, extents), normal(x.b, extents), extents)
     elif type(x) is Unary and x.op == "-":
-        found = times(normal(x.x, extents), -1)
-    return Sum(((x, 1),)) if found is None else found
+        total = times(normal(x.x, extents), -1)
+    return Sum(((x, 1),)) if total is None else total
 
 
 def _product(a: Sum, b: Sum) -> Sum | None:
+    """Return the product of two sums if one of them is constant, else None."""
     if not b.terms:
         return times(a, b.constant)
     return None if a.terms else times(b, a.constant)
@@ -138,13 +143,13 @@ _OF_BINARY: Mapping[str, Callable[[Sum, Sum, Extents], Sum | None]] = {
 
 
 def divide(a: Sum, d: Extent, extents: Extents) -> Sum:
-    """``a // d`` for a non-negative ``a``: whole multiples of d leave, the rest stays below."""
+    """Return ``a // d`` for a non-negative ``a``; terms that d divides leave the quotient."""
     if d == 1:
         return a
     if d == 0:
-        return Sum(())  # an index into nothing
+        return Sum(())  # an index into an empty array
     whole, rest = _split(a, d)
-    if _falls(rest):
+    if _may_be_negative(rest):
         return Sum(((Binary("//", expression(a), size_of(d), dt.int64), 1),))
     if within(rest, d, extents):
         return whole
@@ -158,11 +163,11 @@ def divide(a: Sum, d: Extent, extents: Extents) -> Sum:
 
 
 def modulo(a: Sum, d: Extent, extents: Extents) -> Sum:
-    """``a % d`` for a non-negative ``a``."""
+    """Return ``a % d`` for a non-negative ``a``."""
     if d == 1 or d == 0:
         return Sum(())
     _, rest = _split(a, d)
-    if _falls(rest):
+    if _may_be_negative(rest):
         return Sum(((Binary("%", expression(a), size_of(d), dt.int64), 1),))
     if within(rest, d, extents):
         return rest
@@ -175,16 +180,16 @@ def modulo(a: Sum, d: Extent, extents: Extents) -> Sum:
     return Sum(((Binary("%", expression(rest), size_of(d), dt.int64), 1),))
 
 
-def _falls(a: Sum) -> bool:
-    """Whether a sum may be negative, of which C would divide only what is left of its sign.
+def _may_be_negative(a: Sum) -> bool:
+    """Return whether a sum may have negative terms, so that it must not be split for a division.
 
-    So 8 - i is not -i and a multiple of 8: ``-i / 8`` is rounded towards 0.
+    C rounds toward 0: (8 - i) / 8 is not 1 + (-i) / 8.
     """
     return not all(at_least(c, 0) for c in (*(c for _, c in a.terms), a.constant))
 
 
 def _split(a: Sum, d: Extent) -> tuple[Sum, Sum]:
-    """``(q, r)`` with ``a = q*d + r``, taking into q every term that d divides."""
+    """Return ``(q, r)`` with ``a = q*d + r``, where q has every term that d divides."""
     whole: dict[Expr, Extent] = {}
     rest: dict[Expr, Extent] = {}
     for atom, c in a.terms:
@@ -203,29 +208,31 @@ def _split(a: Sum, d: Extent) -> tuple[Sum, Sum]:
 
 
 def within(a: Sum, limit: Extent, extents: Extents) -> bool:
-    """Whether 0 <= a < limit is certain."""
+    """Return whether 0 <= a < limit is certain."""
     highest = _highest(a, extents)
     return highest is not None and at_least(a.constant, 0) and at_least(limit, highest + 1)
 
 
 def is_exact(x: Expr, extents: Extents) -> bool:
-    """Whether nothing in an index is divided that may be negative, of which algebra rounds less."""
+    """Return whether no dividend in an index may be negative; the algebra rounds down."""
     return not any(
-        isinstance(part, Binary) and part.op in ("//", "%") and _falls(normal(part.a, extents))
+        isinstance(part, Binary)
+        and part.op in ("//", "%")
+        and _may_be_negative(normal(part.a, extents))
         for part in walk(x)
     )
 
 
 def count_of(atom: Expr, extents: Extents) -> Extent | None:
-    """How many values from 0 on an atom may have at most; None where it may have others."""
-    if isinstance(atom, Binary) and _falls(normal(atom.a, extents)):
+    """Return an exclusive upper bound of an atom; None if unknown, or if it may be negative."""
+    if isinstance(atom, Binary) and _may_be_negative(normal(atom.a, extents)):
         return None
     top = _top(atom, extents)
     return None if top is None else top + 1
 
 
 def _highest(a: Sum, extents: Extents) -> Extent | None:
-    """The largest value that a sum of non-negative terms may have, where that is known."""
+    """Return the largest value of a sum, or None if it is unknown or a term may be negative."""
     highest: Extent = a.constant
     for atom, c in a.terms:
         top = _top(atom, extents)
@@ -236,6 +243,7 @@ def _highest(a: Sum, extents: Extents) -> Extent | None:
 
 
 def _top(atom: Expr, extents: Extents) -> Extent | None:
+    """Return the largest value of an atom, or None if it is unknown."""
     match atom:
         case Var(name) if name in extents:
             return extents[name] - 1
@@ -258,7 +266,7 @@ def _top(atom: Expr, extents: Extents) -> Extent | None:
 
 
 def expression(a: Sum) -> Expr:
-    """The sum as an expression, largest coefficients first."""
+    """Return a sum as an expression, with the largest coefficients first."""
 
     def weight(term: tuple[Expr, Extent]) -> tuple[int, str]:
         c = term[1]
@@ -281,14 +289,14 @@ def expression(a: Sum) -> Expr:
 
 
 def simplify(x: Expr, extents: Extents) -> Expr:
-    """An equal index in canonical form."""
+    """Return an equal index expression in canonical form."""
     if isinstance(x, SizeOf) or (isinstance(x, Var) and extents.get(x.name) != 1):
         return x
     return expression(normal(x, extents))
 
 
 def ravel(index: Sequence[Expr], shape: Shape, extents: Extents) -> Sum:
-    """The row-major linear index of ``index`` in ``shape``."""
+    """Return the row-major linear index of ``index`` in ``shape``."""
     terms: dict[Expr, Extent] = {}
     constant: Extent = 0
     stride: Extent = 1
@@ -303,7 +311,7 @@ def ravel(index: Sequence[Expr], shape: Shape, extents: Extents) -> Sum:
 
 
 def unravel(linear: Sum, shape: Shape, extents: Extents) -> tuple[Expr, ...]:
-    """The index in ``shape`` whose row-major linear index is ``linear``."""
+    """Return the index in ``shape`` whose row-major linear index is ``linear``."""
     out: list[Expr] = []
     rest = linear
     outermost = next((k for k, n in enumerate(shape) if n != 1), None)
@@ -319,7 +327,7 @@ def unravel(linear: Sum, shape: Shape, extents: Extents) -> tuple[Expr, ...]:
 
 
 def strides(shape: Shape) -> Shape:
-    """Row-major strides in elements."""
+    """Return the row-major strides of a shape, in elements."""
     out: list[Extent] = []
     stride: Extent = 1
     for n in reversed(shape):
@@ -329,9 +337,10 @@ def strides(shape: Shape) -> Shape:
 
 
 def common_refinement(shapes: Iterable[Shape]) -> Shape | None:
-    """The coarsest shape of which every one of ``shapes`` joins neighbouring dimensions.
+    """Return the coarsest shape from which each of ``shapes`` results by merging neighbours.
 
-    All must have one number of elements. None when there is no such shape: (4, 6) and (6, 4).
+    All must have the same number of elements. None if there is no such shape, as for (4, 6) and
+    (6, 4).
     """
     cuts: list[Extent] = []
     total: Extent = 1

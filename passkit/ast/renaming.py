@@ -1,4 +1,4 @@
-"""Renaming: parts of a kernel AST whose buffers and size arguments have other names."""
+"""Renaming of buffers and size arguments in parts of a kernel AST."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ T = TypeVar("T")
 
 
 def renamed(x: T, names: Mapping[str, str]) -> T:
-    """A part of an AST, or a tuple of them, with other names for its buffers and sizes."""
+    """Return a part of an AST, or a tuple of parts, with its buffers and sizes renamed.
+
+    ``names`` maps old names to new ones; every buffer must be in it, other variables need not.
+    """
 
     def expr(e: Expr) -> Expr:
         if isinstance(e, Var):
@@ -39,7 +42,7 @@ def renamed(x: T, names: Mapping[str, str]) -> T:
 
 
 def names_in(x: Any) -> Iterator[str]:
-    """The names of buffers and variables in a part of an AST, as often as they occur."""
+    """Yield the name of each buffer and variable in a part of an AST, once per occurrence."""
     if isinstance(x, Expr):
         for e in walk(x):
             if isinstance(e, Load):

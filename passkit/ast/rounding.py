@@ -1,4 +1,4 @@
-"""Which kernel expressions round, and which ones commute with rounding."""
+"""Analysis of kernel expressions: which ones round, and which commute with rounding."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from passkit.ast.walk import children, walk
 from passkit.values.dtype import is_lossless
 
 ROUNDS = frozenset("+-*/")
-"""The operators whose result may have more bits than its operands."""
+"""The operators whose exact result may need more bits than the operands have."""
 EXACT = frozenset(
     ["abs", "maximum", "minimum", "floor", "ceil", "trunc", "rint", "fmod", "copysign"]
 )
-"""The functions whose result has no more bits than their arguments."""
+"""The functions whose result is exact in the dtype of the arguments."""
 COMMUTES = frozenset(["abs", "maximum", "minimum"])
-"""The functions for which it is the same to round the arguments or the result."""
+"""The functions for which rounding the arguments is the same as rounding the result."""
 
 
 def may_round(x: Expr) -> bool:
-    """Whether evaluating ``x`` may round a float."""
+    """Return whether evaluating ``x`` may round a float."""
     return any(_rounds(part) for part in walk(x) if part.dtype.is_float)
 
 
 def commutes_with_rounding(x: Expr) -> bool:
-    """Whether rounding the variables of ``x`` first gives the same as rounding its value.
+    """Return whether rounding the variables of ``x`` gives the same as rounding its value.
 
-    An expression that rounds itself does not, nor does one that decides by a float, such as a
-    comparison.
+    That excludes expressions that round themselves, and those that depend on a comparison of
+    floats.
     """
     for part in walk(x):
         if part.dtype.is_float:
@@ -37,7 +37,7 @@ def commutes_with_rounding(x: Expr) -> bool:
 
 
 def _rounds(part: Expr) -> bool:
-    """Whether the outermost operation of a float expression may round."""
+    """Return whether the outermost operation of a float expression may round."""
     match part:
         case Binary(op, _, _):
             return op in ROUNDS

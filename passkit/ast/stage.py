@@ -1,4 +1,7 @@
-"""Kernels as stages: loops over statements, put together to phases, and those to a `KernelAST`."""
+"""The kernel AST: loop nests (stages) of statements, grouped into parts, phases and a kernel.
+
+Lowering builds a `KernelAST`; dialects print it, and the interpreters of tests execute it.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from passkit.values.size import Extent
 
 
 class Level(Enum):
-    """Which parallelism runs a loop: blocks, rows of a block, lanes, or nothing."""
+    """The parallelism of a loop: blocks of the grid, rows of a block, threads of a row, or none."""
 
     GRID = "grid"
     WARP = "warp"
@@ -21,7 +24,7 @@ class Level(Enum):
 
 
 class Place(Enum):
-    """Where a value lives between its producer and its consumers."""
+    """The storage of a value between its producer and its consumers."""
 
     INLINE = "inline"
     REGISTER = "register"
@@ -32,9 +35,12 @@ class Place(Enum):
 
 @frozen
 class Loop:
-    """``for var in [start, stop)``, not past ``limit`` where there is one, run at ``level``.
+    """``for var in [start, stop)``, executed at ``level``.
 
-    One that is ``wide`` has lanes for many vectors; one that goes ``down`` begins at the last.
+    Attributes:
+        limit: an upper bound that ``stop`` may exceed; the loop ends there.
+        wide: whether there are enough iterations for several vectors.
+        down: whether it runs from the last iteration to the first.
     """
 
     var: Var
@@ -48,7 +54,7 @@ class Loop:
 
 @frozen
 class Let:
-    """A local."""
+    """The definition of a local variable."""
 
     var: Var
     value: Expr
@@ -56,7 +62,7 @@ class Let:
 
 @frozen
 class Store:
-    """``buffer[index] = value``; one that streams may go past the caches."""
+    """``buffer[index] = value``; with ``stream`` it may bypass the caches."""
 
     buffer: str
     index: Expr
@@ -66,7 +72,7 @@ class Store:
 
 @frozen
 class Prefetch:
-    """A hint that ``buffer[index]`` is read soon. It has no meaning, so it may lie past the end."""
+    """A hint that ``buffer[index]`` is read soon; the index may be out of bounds."""
 
     buffer: str
     index: Expr
@@ -74,11 +80,11 @@ class Prefetch:
 
 @frozen
 class Fold:
-    """A reduction of ``value`` over the loops of its stage: a local, or a buffer element.
+    """A reduction of ``value`` over the loops of its stage.
 
-    ``combine`` is an expression of `ast.left` and `ast.right`. With ``buffer`` the partial result
-    lives in memory at ``index``, one for each lane; else in ``var``, combined across lanes at the
-    end of the stage.
+    ``combine`` is an expression of `ast.left` and `ast.right`. With ``buffer`` each thread has its
+    partial result in memory at ``index``. Otherwise the partial results are locals ``var``, which
+    are combined across threads at the end of the stage.
     """
 
     var: Var
@@ -91,10 +97,10 @@ class Fold:
 
 @frozen
 class Running:
-    """A scan along the loops of its stage: ``var`` is the fold of ``value`` over all steps so far.
+    """A scan along the loops of its stage: ``var`` is the reduction of ``value`` up to here.
 
-    Not over this step if ``exclusive``. With ``buffer`` each lane keeps its own total in memory at
-    ``index``; else the steps are the lanes.
+    ``exclusive`` leaves out the current iteration. With ``buffer`` each thread has a total of its
+    own in memory at ``index``; otherwise the scan runs across threads.
     """
 
     var: Var
@@ -111,12 +117,17 @@ Statement = Let | Store | Fold | Running | Prefetch
 
 @frozen
 class Stage:
-    """Loops over one fused body; no local of it is seen by another stage, but folds are.
+    """A loop nest over one fused body.
 
-    ``before`` are locals computed once in front of the loops; the loops run outermost first. A
-    WARP loop runs over rows: each row folds by itself, and ``after`` stores what it folded to; in a
-    row of a part, its rows follow each other. One that ``waits`` begins when all threads of its
-    row, or of its tile, have come so far.
+    Results of reductions are visible to later stages; other locals are not. A WARP loop runs over
+    rows, each of which is reduced by itself.
+
+    Attributes:
+        loops: the loops, outermost first.
+        body: the statements of the innermost loop.
+        before: locals that are computed once, in front of the loops.
+        after: stores of reduction results, after the loops.
+        waits: whether a barrier of the threads of the row, or of the tile, precedes it.
     """
 
     name: str
@@ -129,7 +140,7 @@ class Stage:
 
 @frozen
 class Matrix:
-    """A matrix in a buffer: element (i, j) is at ``start + i * down + j * along``."""
+    """A matrix in a buffer; element (i, j) is at ``start + i * down + j * along``."""
 
     buffer: str
     start: Expr
@@ -139,11 +150,12 @@ class Matrix:
 
 @frozen
 class Dot:
-    """A stage that computes ``c = a @ b``: (m, k) x (k, n), each element by fma from step 0 on.
+    """A stage that computes the matrix product ``c = a @ b``, (m, k) x (k, n).
 
-    Products in ``dtype`` float16 or bfloat16 are chains in float32; the buffers may hold either.
-    ``loops``, of level THREAD, go around it. How the elements of ``c`` are shared out is up to the
-    dialect. As with any stage, one that ``waits`` begins when all threads have come so far.
+    Each element is a chain of fused multiply-adds in order of k; for float16 and bfloat16 it is
+    computed in float32, and the buffers may have either dtype. ``loops``, of level THREAD, enclose
+    the product. The dialect distributes the elements of ``c`` among threads. ``waits`` means that a
+    barrier precedes it.
     """
 
     name: str
@@ -160,11 +172,15 @@ class Dot:
 
 @frozen
 class Part:
-    """Stages of a tile, or of each of its rows.
+    """Stages of a tile, or of each row of a tile.
 
-    ``lets`` decode coordinates. ``rows``, if there is one, is a loop at WARP level around the
-    stages, with ``row_lets`` in it. One that ``waits`` begins when all threads of the tile have
-    come so far. Where parts are packed, each has a ``span`` of the tiles, which it counts from 0.
+    Attributes:
+        lets: locals that decode the coordinates of the tile.
+        rows: a loop at WARP level around the stages, if there is one.
+        row_lets: locals inside that loop.
+        stages: the stages, in order.
+        waits: whether a barrier of the threads of the tile precedes it.
+        span: the tiles of this part, counted from 0, where several parts are packed into a phase.
     """
 
     lets: tuple[Let, ...]
@@ -177,9 +193,9 @@ class Part:
 
 @frozen
 class Phase:
-    """What stands between two grid barriers: a GRID loop over tiles, and their parts in order.
+    """The code between two grid barriers: a GRID loop over tiles, and the parts of a tile in order.
 
-    All tiles of a phase have ended before any of the next one begins.
+    All tiles of a phase end before the next phase begins.
     """
 
     tile: Loop
@@ -187,17 +203,17 @@ class Phase:
 
     @property
     def stages(self) -> tuple[Stage | Dot, ...]:
-        """The stages of all parts."""
+        """Return the stages of all parts."""
         return tuple(s for p in self.parts for s in p.stages)
 
 
 @frozen
 class Buffer:
-    """A parameter (GLOBAL) or a scratch array (SHARED) of ``extent`` elements.
+    """A parameter of the kernel (GLOBAL) or a scratch array (SHARED) of ``extent`` elements.
 
-    Scratch is shared by the threads of a tile; where it is ``of_row``, by those of a row only. It
-    begins ``offset`` bytes into that of tiles, or of rows, which lies behind; without, arrays lie
-    one behind the other.
+    Scratch is shared by the threads of a tile, or with ``of_row`` by those of a row. ``offset`` is
+    its position in bytes in the scratch memory of tiles, or in that of rows, which follows; without
+    offsets, arrays are laid out one after the other.
     """
 
     name: str
@@ -211,9 +227,14 @@ class Buffer:
 
 @frozen
 class KernelAST:
-    """A whole kernel: what every dialect prints and every interpreter runs.
+    """A complete kernel.
 
-    ``sizes`` names the int64 arguments in order; ``params`` are inputs, then outputs.
+    Attributes:
+        params: the buffers that are arguments: inputs, then outputs.
+        sizes: the names of the int64 arguments, in order.
+        scratch: the scratch arrays.
+        phases: the phases, in order.
+        comment: a text for readers of the source.
     """
 
     params: tuple[Buffer, ...]

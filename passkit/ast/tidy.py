@@ -1,4 +1,4 @@
-"""Tidying of stages: locals used once go back into their user, invariant ones to the front."""
+"""Cleanup of stages: inline locals that are used once, hoist loop-invariant ones."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from passkit.ast.stage import Let, Prefetch, Running, Stage, Statement, Store
 from passkit.ast.walk import children, variables, walk
 
 LONGEST = 12
-"""Expressions of more parts than this stay in lines of their own."""
+"""Locals whose expressions have more operators and leaves than this are not inlined."""
 
 
 def replace_children(x: Expr, change: Callable[[Expr], Expr]) -> Expr:
-    """``x`` with ``change`` applied to its direct operands."""
+    """Return ``x`` with ``change`` applied to its direct operands."""
     if isinstance(x, (Var, Const, SizeOf)):
         return x
     match x:
@@ -51,7 +51,7 @@ def replace_children(x: Expr, change: Callable[[Expr], Expr]) -> Expr:
 
 
 def map_statement(s: Statement, change: Callable[[Expr], Expr]) -> Statement:
-    """A statement with ``change`` applied to its expressions."""
+    """Return a statement with ``change`` applied to its expressions."""
     match s:
         case Let(var, value):
             return Let(var, change(value))
@@ -63,7 +63,7 @@ def map_statement(s: Statement, change: Callable[[Expr], Expr]) -> Statement:
 
 
 def expressions(s: Statement) -> Iterator[Expr]:
-    """The expressions of a statement."""
+    """Yield the expressions of a statement."""
     if not isinstance(s, Prefetch):
         yield s.value
     if not isinstance(s, Let) and s.index is not None:
@@ -71,7 +71,7 @@ def expressions(s: Statement) -> Iterator[Expr]:
 
 
 def parts(x: Expr) -> int:
-    """The number of operators and leaves of an expression."""
+    """Return the number of operators and leaves of an expression."""
     count, todo = 0, [x]
     while todo:
         todo += children(todo.pop())
@@ -80,23 +80,27 @@ def parts(x: Expr) -> int:
 
 
 def tidy_stage(stage: Stage, lane: Var | None, visible: frozenset[Var] = frozenset()) -> Stage:
-    """The stage with single-use locals inlined and loop-invariant ones in front of the loops.
+    """Return a stage with single-use locals inlined and loop-invariant ones hoisted.
 
-    ``lane`` is the variable of its lanes, None where it has none; ``visible`` are locals that other
-    stages read.
+    Args:
+        stage: the stage.
+        lane: the variable of its vectorized or parallel loop; None disables hoisting.
+        visible: locals that other stages read, which stay.
     """
     if any(isinstance(x.stop, SizeOf) and x.stop.size == 0 for x in stage.loops):
-        # What no turn computes is moved out of the loop all the same: it must not load.
+        # A loop without iterations: what is hoisted out of it is executed, so it must not load.
         stage = evolve(stage, body=tuple(map_statement(s, _without_loads) for s in stage.body))
     tidied = _inline(stage, lane, visible)
     return tidied if lane is None else _hoist(tidied, lane)
 
 
 def _without_loads(x: Expr) -> Expr:
+    """Return ``x`` with 0 in place of loads."""
     return const(0, x.dtype) if isinstance(x, Load) else replace_children(x, _without_loads)
 
 
 def _inline(stage: Stage, lane: Var | None, visible: frozenset[Var]) -> Stage:
+    """Return a stage with short single-use locals and literals inlined, unused ones removed."""
     uses: Counter[Var] = Counter()
     for s in stage.body:
         for x in expressions(s):
@@ -134,7 +138,7 @@ def _inline(stage: Stage, lane: Var | None, visible: frozenset[Var]) -> Stage:
 
 
 def _hoist(stage: Stage, lane: Var) -> Stage:
-    """Move locals that no loop of the stage changes to ``before``."""
+    """Move locals that do not depend on a loop of the stage to ``before``."""
     moving = {loop.var for loop in stage.loops}
     before: list[Let] = list(stage.before)
     body: list[Statement] = []

@@ -1,4 +1,4 @@
-"""Walks over kernel expressions: their operands and their variables."""
+"""Traversals of kernel expressions: operands, loads and variables."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ _OPERANDS: dict[type, Callable[[Any], tuple[Expr, ...]]] = {
 
 
 def children(x: Expr) -> tuple[Expr, ...]:
-    """The direct operands of an expression."""
-    found = _OPERANDS.get(type(x))
-    return () if found is None else found(x)
+    """Return the direct operands of an expression."""
+    operands = _OPERANDS.get(type(x))
+    return () if operands is None else operands(x)
 
 
 def walk(x: Expr) -> Iterator[Expr]:
-    """An expression and everything inside it."""
+    """Yield an expression and all its subexpressions, in pre-order."""
     todo = [x]
     while todo:
         x = todo.pop()
         yield x
-        found = _OPERANDS.get(type(x))
-        if found is not None:
-            todo += reversed(found(x))
+        operands = _OPERANDS.get(type(x))
+        if operands is not None:
+            todo += reversed(operands(x))
 
 
 def loads(x: Expr) -> Iterator[Load]:
-    """Everything that an expression reads, also for the indices of what it reads."""
+    """Yield the loads in an expression, also those in the indices of loads."""
     todo = [x]
     while todo:
         x = todo.pop()
@@ -54,13 +54,13 @@ def loads(x: Expr) -> Iterator[Load]:
 
 
 def variables(x: Expr) -> Iterator[Var]:
-    """The variables that occur in an expression."""
+    """Yield the variables in an expression, once per occurrence."""
     todo = [x]
     while todo:
         x = todo.pop()
         if type(x) is Var:
             yield x
             continue
-        found = _OPERANDS.get(type(x))
-        if found is not None:
-            todo += reversed(found(x))
+        operands = _OPERANDS.get(type(x))
+        if operands is not None:
+            todo += reversed(operands(x))

@@ -37,7 +37,7 @@ from passkit.runtime.native import onednn
 from passkit.runtime.native.register_tiles import FEW_CHANNELS
 from passkit.runtime.profile import ExecutionProfile
 from passkit.runtime.program import FilterGradient, LibraryCall, LibraryOperation
-from passkit.values.tolerance import Error, compare
+from passkit.values.tolerance import Deviation, compare
 from passkit.values.units import bytes_text, seconds_text, table
 from passkit.viz.renderers import ending, rendered
 
@@ -225,7 +225,7 @@ def describe(data: Mapping[str, Any]) -> str:
     ]
     if data["accuracy"] is not None:
         facts.append(("accuracy", f"{data['accuracy']:.2%}"))
-    facts += [("max error", Error(**e)) for e in data["errors"]]
+    facts += [("max error", Deviation(**e)) for e in data["errors"]]
     if data["plan"] is not None:
         facts.append(("plan", data["plan"]))
     rows = [

@@ -9,7 +9,7 @@ from attrs import evolve, field, frozen
 from passkit.ast import VARIANTS
 from passkit.errors import RegistryError, nearest
 from passkit.values.dtype import DType
-from passkit.values.named import Named
+from passkit.values.named import NamedRegistry
 
 SCALARS = {
     "bool": "bool",
@@ -402,7 +402,7 @@ class Dialect:
         return name if own is None else own
 
 
-_dialects: Named[Dialect] = Named("dialect", RegistryError)
+_dialects: NamedRegistry[Dialect] = NamedRegistry("dialect", RegistryError)
 
 
 def register_dialect(dialect: Dialect) -> Dialect:

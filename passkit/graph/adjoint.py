@@ -1,7 +1,7 @@
-"""Gradients: the reverse sweep over a graph, from results to what they come from.
+"""Reverse-mode differentiation: `gradients` of some entries by others, as new entries of the graph.
 
-Source: reverse accumulation as in NNVM's Gradient; each node is visited once, after all that uses
-it, with the sum of the gradients that they pass to it.
+Source: reverse accumulation as in NNVM's Gradient; each node is visited once, after all its users,
+with the sum of the adjoints that they pass to it. `passkit.graph.backward` differentiates one node.
 """
 
 from __future__ import annotations
@@ -11,14 +11,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from passkit.errors import DTypeError, GraphError, SettingError, ShapeError
-from passkit.graph.backward import Flow, backward
+from passkit.graph.backward import Adjoint, backward
 from passkit.graph.call import find_operator
 from passkit.graph.graph import post_order
 from passkit.graph.infer import show_shape
-from passkit.graph.narrow import narrowed, widened
+from passkit.graph.narrow import narrow_like, widen
 from passkit.graph.node import AS_READ, Entry, Node, as_entry, constant, is_state
+from passkit.graph.node_view import NodeLike
 from passkit.graph.op import TStateful
-from passkit.graph.rematerialize import Rematerialization, pinned
+from passkit.graph.rematerialize import Rematerialization, view_of_state_read
 from passkit.graph.rounding import is_narrow_entry
 from passkit.values import arguments
 from passkit.values.size import symbols_of
@@ -30,70 +31,93 @@ UNCONNECTED = ("zero", "none", "error")
 def gradients(
     ys: Entry | Sequence[Entry],
     xs: Entry | Sequence[Entry],
-    grad_ys: Entry | Sequence[Flow] | None = None,
+    grad_ys: Entry | Sequence[Adjoint] | None = None,
     *,
     unconnected: str = "zero",
     aggregate: Aggregate | None = None,
     recompute: Callable[[Node], bool] | None = None,
 ) -> list[Entry | None]:
-    """The gradients of the sum of ``ys`` by each of ``xs``: entries of the same shapes and dtypes.
+    """Return the gradients of the sum of ``ys`` by each of ``xs``.
 
-    ``grad_ys`` weigh the elements of ``ys``; None is all ones. An x that no y depends on has a
-    gradient of zeros, of None with ``unconnected="none"``, or is refused with ``"error"``.
-    ``aggregate`` sums a list of entries; by default they are added as a balanced tree. Nodes for
-    which ``recompute`` holds are computed again where a gradient needs them, not kept until then.
-    Gradients of 16-bit floats, and their sums, are computed in float32 and rounded once:
-    ``aggregate`` then gets entries of float32.
+    Gradients of 16-bit floats, and their sums, are computed in float32 and rounded once.
 
-    Raises: GraphError for an operator without a gradient, or an x out of reach; DTypeError when a
-    y or x is no float; ShapeError when a gradient does not fit.
+    Args:
+        ys: the entries to differentiate; floats.
+        xs: the entries to differentiate by; floats.
+        grad_ys: for each y the weights of its elements, of its shape and dtype; None is all ones.
+        unconnected: the gradient of an x that no y depends on: ``"zero"`` is zeros of its shape,
+            ``"none"`` is None, ``"error"`` raises a GraphError.
+        aggregate: sums a list of entries, of float32 for 16-bit gradients; by default they are
+            added as a balanced tree.
+        recompute: called with each forward node that a gradient needs; where it returns True the
+            node is computed again in the backward pass, so that its results need not be kept.
+
+    Returns:
+        A gradient for each x, of its shape and dtype.
+
+    Raises:
+        GraphError: An operator has no gradient, or an x is unconnected with ``"error"``.
+        DTypeError: A y or x is no float, or a gradient has the wrong dtype.
+        ShapeError: A gradient does not fit its input.
+        SettingError: ``unconnected`` is none of the three.
+
+    Example:
+        >>> import numpy as np, passkit as pk
+        >>> x = pk.var("x", (3,))
+        >>> (dx,) = pk.gradients(pk.ops.reduce_sum(x * x), x)
+        >>> pk.interpret(pk.Graph([dx]), {"x": np.array([1, 2, 3], "float32")})[0].tolist()
+        [2.0, 4.0, 6.0]
     """
     if unconnected not in UNCONNECTED:
         raise SettingError(
             f"unconnected must be one of {', '.join(map(repr, UNCONNECTED))}, got {unconnected!r}"
         )
     heads, leaves = _entries("ys", ys), _entries("xs", xs)
-    for what, entries in (("ys", heads), ("xs", leaves)):
+    for argument, entries in (("ys", heads), ("xs", leaves)):
         for e in entries:
             if e.dtype is not None and not e.dtype.is_float:
                 raise DTypeError(
-                    f"gradients are of floats, and {e.name} in {what} is {e.dtype}; "
+                    f"gradients are of floats, and {e.name} in {argument} is {e.dtype}; "
                     f"pk.ops.cast(x, 'float32') makes it one"
                 )
     seeds = _seeds(heads, grad_ys)
     order = post_order(e.node for e in heads)
-    again = None if recompute is None else Rematerialization(recompute)
-    found = Sweep(aggregate or added, again).over(order, heads, seeds, leaves, pinned=True)
+    rematerialization = None if recompute is None else Rematerialization(recompute)
+    sweep = ReverseSweep(aggregate or add_all, rematerialization)
+    results = sweep.adjoints(order, heads, seeds, leaves, state_as_read=True)
     return [
         _unconnected(x, k, unconnected) if dx is None else dx
-        for k, (x, dx) in enumerate(zip(leaves, sized(found, order), strict=True))
+        for k, (x, dx) in enumerate(zip(leaves, with_known_sizes(results, order), strict=True))
     ]
 
 
-def _entries(what: str, given: Entry | Sequence[Entry]) -> list[Entry]:
+def _entries(argument: str, value: Entry | Sequence[Entry]) -> list[Entry]:
+    """Return an argument of `gradients`, one entry or a sequence, as a list of entries."""
     need = "an Entry or a sequence of entries"
-    if isinstance(given, Entry):
-        return [given]
-    found = list(arguments.sequence(f"gradients: {what}", given, object, need))
-    for k, e in enumerate(found):
+    if isinstance(value, Entry):
+        return [value]
+    entries = list(arguments.sequence(f"gradients: {argument}", value, object, need))
+    for k, e in enumerate(entries):
         if not isinstance(e, Entry):
-            raise GraphError(f"{what}[{k}] of gradients must be an Entry, got {type(e).__name__}")
-    return found
+            raise GraphError(
+                f"{argument}[{k}] of gradients must be an Entry, got {type(e).__name__}"
+            )
+    return entries
 
 
-def _seeds(ys: Sequence[Entry], given: Entry | Sequence[Flow] | None) -> list[Entry]:
-    """The gradient that each y begins with."""
-    if given is None:
+def _seeds(ys: Sequence[Entry], grad_ys: Entry | Sequence[Adjoint] | None) -> list[Entry]:
+    """Return the adjoint that the sweep starts with at each y."""
+    if grad_ys is None:
         return [ones(y) for y in ys]
-    weights = list(given) if isinstance(given, (list, tuple)) else [given]
+    weights = list(grad_ys) if isinstance(grad_ys, (list, tuple)) else [grad_ys]
     if len(weights) != len(ys):
         raise GraphError(f"grad_ys must be one for each of {len(ys)} ys, got {len(weights)}")
     return [ones(y) if w is None else _weight(y, w) for y, w in zip(ys, weights, strict=True)]
 
 
-def _weight(y: Entry, given: Any) -> Entry:
-    """A given gradient, checked against what it weighs."""
-    weight = as_entry(given)
+def _weight(y: Entry, value: Any) -> Entry:
+    """Return a weight of ``y`` as an entry, checked to have its shape and dtype."""
+    weight = as_entry(value)
     if weight.shape != y.shape and None not in (weight.shape, y.shape):
         raise ShapeError(
             f"the gradient given for {y.name} must have its shape {show_shape(y.shape)}, got "
@@ -108,17 +132,21 @@ def _weight(y: Entry, given: Any) -> Entry:
 
 
 def ones(like: Entry) -> Entry:
-    """Ones of an entry's shape, for which its value need not be computed if that is known."""
+    """Return ones of the shape and dtype of ``like``.
+
+    They depend on ``like`` itself only where its shape or dtype is not known.
+    """
     if like.shape is None or like.dtype is None:
         return find_operator("ones_like")(like)  # type: ignore[no-any-return]
     one = constant(1, like.dtype)
     return find_operator("broadcast_to")(one, shape=like.shape) if like.shape else one
 
 
-def _unconnected(x: Entry, k: int, how: str) -> Entry | None:
-    if how == "none":
+def _unconnected(x: Entry, k: int, unconnected: str) -> Entry | None:
+    """Return the gradient of ``xs[k]``, on which no y depends, as ``unconnected`` specifies."""
+    if unconnected == "none":
         return None
-    if how == "zero":
+    if unconnected == "zero":
         return find_operator("zeros_like")(x)  # type: ignore[no-any-return]
     raise GraphError(
         f"xs[{k}], {x.name}, is out of reach: no y depends on it; leave it out, or ask for zeros "
@@ -126,8 +154,8 @@ def _unconnected(x: Entry, k: int, how: str) -> Entry | None:
     )
 
 
-def added(terms: Sequence[Entry]) -> Entry:
-    """The sum of entries as a balanced tree, in their order."""
+def add_all(terms: Sequence[Entry]) -> Entry:
+    """Return the sum of entries, added in their order as a balanced tree."""
     level = list(terms)
     add = find_operator("+")
     while len(level) > 1:
@@ -136,158 +164,186 @@ def added(terms: Sequence[Entry]) -> Entry:
     return level[0]
 
 
-def sized(found: Sequence[Flow], order: Iterable[Node]) -> Sequence[Flow]:
-    """Gradients from which every unknown size that they need can be told.
+def with_known_sizes(results: Sequence[Adjoint], order: Iterable[Node]) -> Sequence[Adjoint]:
+    """Return gradients that depend on variables from which all their symbolic sizes follow.
 
-    The gradient of a sum does not read what was summed, and has its shape: what a call feeds says
-    that shape only if it is an input of the gradient, too.
+    A call determines symbolic sizes from the shapes of the arrays it feeds. The gradient of a sum
+    has the shape of its input but does not read it; where no variable that a gradient depends on
+    has one of its symbols, ``sized_by`` adds a variable of ``order`` that does.
     """
-    homes: dict[str, tuple[int, Entry]] = {}
+    sources: dict[str, tuple[int, Entry]] = {}  # symbol: its bit, and a variable that has it
     for node in order:
         if node.op is None:
             for symbol in symbols_of(node.entries[0].shape or ()):
-                homes.setdefault(symbol, (1 << len(homes), node.entries[0]))
-    if not homes:
-        return found
-    said: dict[Node, tuple[int, int]] = {}
-    for node in post_order(e.node for e in found if e is not None):
-        needs = has = 0
+                sources.setdefault(symbol, (1 << len(sources), node.entries[0]))
+    if not sources:
+        return results
+    symbols: dict[Node, tuple[int, int]] = {}  # bits of the sizes needed, of those determined
+    for node in post_order(e.node for e in results if e is not None):
+        used = known = 0
         for value in node.params.values():
             for symbol in symbols_of(value if isinstance(value, tuple) else (value,)):
-                needs |= homes[symbol][0] if symbol in homes else 0
+                used |= sources[symbol][0] if symbol in sources else 0
         if node.op is None:
-            has, needs = needs, 0
-        for before in node.inputs:
-            needs, has = needs | said[before.node][0], has | said[before.node][1]
-        said[node] = needs, has
+            known, used = used, 0
+        for entry in node.inputs:
+            used, known = used | symbols[entry.node][0], known | symbols[entry.node][1]
+        symbols[node] = used, known
 
-    def whole(flow: Flow) -> Flow:
-        if flow is None:
+    def with_sources(result: Adjoint) -> Adjoint:
+        if result is None:
             return None
-        needs, has = said[flow.node]
-        lack = [e for bit, e in homes.values() if needs & ~has & bit]
-        if not lack:
-            return flow
-        return find_operator("sized_by")(flow, *dict.fromkeys(lack))  # type: ignore[no-any-return]
+        used, known = symbols[result.node]
+        missing = [e for bit, e in sources.values() if used & ~known & bit]
+        if not missing:
+            return result
+        return find_operator("sized_by")(result, *dict.fromkeys(missing))  # type: ignore[no-any-return]
 
-    return [whole(flow) for flow in found]
+    return [with_sources(result) for result in results]
 
 
-class Sweep:
-    """A reverse sweep: how what flows to an entry is summed, and what is computed again."""
+class ReverseSweep:
+    """A traversal of nodes, users first, that passes adjoints from results to inputs.
 
-    def __init__(self, aggregate: Aggregate, again: Rematerialization | None = None) -> None:
-        self.aggregate, self.again = aggregate, again
+    Args:
+        aggregate: sums the adjoints that several users pass to an entry.
+        rematerialization: creates the copies of forward nodes that gradients refer to; by default
+            gradients refer to the forward nodes themselves.
+    """
 
-    def over(
+    def __init__(
+        self, aggregate: Aggregate, rematerialization: Rematerialization | None = None
+    ) -> None:
+        self.aggregate = aggregate
+        self.rematerialization = rematerialization
+
+    def adjoints(
         self,
         order: Sequence[Node],
         ys: Sequence[Entry],
-        seeds: Sequence[Flow],
+        seeds: Sequence[Adjoint],
         xs: Sequence[Entry],
-        pinned: bool = False,
-    ) -> list[Flow]:
-        """The gradients of ``xs`` through the nodes in ``order``, which is a post-order.
+        state_as_read: bool = False,
+    ) -> list[Adjoint]:
+        """Return the adjoint of each of ``xs``, None where no y depends on it.
 
-        ``pinned`` lets rules refer to state variables as the nodes in ``order`` read them.
+        Args:
+            order: the nodes to go through, in post-order.
+            ys: the entries at which the sweep starts.
+            seeds: the adjoint of each y.
+            xs: the entries at which it ends.
+            state_as_read: whether gradients refer to state variables as the nodes read them, rather
+                than as they are when the gradient runs.
         """
-        read = values_read(order)
-        live = _live(order, read, xs)
-        terms_of = Counter(e for n in order for e in read.get(n, n.inputs) if e in live)
-        terms_of.update(y for y, seed in zip(ys, seeds, strict=True) if seed is not None)
-        flows: dict[Entry, list[Entry]] = {}
-        totals: dict[Entry, Flow] = {}
+        values = state_values(order)
+        live = _live(order, values, xs)
+        counts = Counter(e for n in order for e in values.get(n, n.inputs) if e in live)
+        counts.update(y for y, seed in zip(ys, seeds, strict=True) if seed is not None)
+        terms: dict[Entry, list[Entry]] = {}
+        totals: dict[Entry, Adjoint] = {}
         for y, seed in zip(ys, seeds, strict=True):
             if y in live and seed is not None:
-                flows.setdefault(y, []).append(seed)
+                terms.setdefault(y, []).append(seed)
 
-        def total(entry: Entry) -> Flow:
+        def total(entry: Entry) -> Adjoint:
             if entry not in totals:
-                terms = flows.pop(entry, None)
-                totals[entry] = self.sum(terms, entry) if terms else None
+                own_terms = terms.pop(entry, None)
+                totals[entry] = self.sum(own_terms, entry) if own_terms else None
             return totals[entry]
 
         for node in reversed(order):
-            inputs = read.get(node, node.inputs)
-            wanted = [e in live for e in inputs]
-            if node.op is None or not any(wanted):
+            inputs = values.get(node, node.inputs)
+            needed = [e in live for e in inputs]
+            if node.op is None or not any(needed):
                 continue
             dys = [total(e) for e in node.entries]
             after = next((dy.node for dy in dys if dy is not None), None)
             if after is None:
                 continue
-            source = self.source(node, after) if pinned else node
-            summed = [terms_of[e] > 1 for e in inputs]
-            passed = backward(source, dys, wanted, summed, self.through)
-            for e, flow in zip(inputs, passed, strict=True):
-                if flow is not None:
-                    flows.setdefault(e, []).append(flow)
+            forward = self.forward_node(node, after) if state_as_read else node
+            has_more = [counts[e] > 1 for e in inputs]
+            dxs = backward(forward, dys, needed, has_more, self.through_expansion)
+            for e, dx in zip(inputs, dxs, strict=True):
+                if dx is not None:
+                    terms.setdefault(e, []).append(dx)
         return [total(x) for x in xs]
 
-    def source(self, node: Node, after: Node) -> Node:
-        """``node`` as its rule is to see it: its copy, or itself with copies as inputs."""
-        if self.again is not None:
-            return self.again.source(node, after)
-        return pinned(node) or node
+    def forward_node(self, node: Node, after: Node) -> NodeLike:
+        """Return what the gradient of ``node`` refers to: a copy of it, a view, or ``node`` itself.
+
+        New copies run after the node ``after``.
+        """
+        if self.rematerialization is not None:
+            return self.rematerialization.forward_node(node, after)
+        return view_of_state_read(node) or node
 
     def sum(self, terms: Sequence[Entry], entry: Entry) -> Entry:
-        """The gradient of ``entry``: the sum of the terms that flowed to it.
+        """Return the adjoint of ``entry``: the sum of the terms that its users pass to it.
 
         Terms of a 16-bit entry that are float32, or more than two, are summed in float32; the sum
         is rounded once.
         """
         rounds = len(terms) > 2 or any(t.dtype is not entry.dtype for t in terms)
         if is_narrow_entry(entry) and len(terms) > 1 and rounds:
-            terms = [widened(t) for t in terms]
+            terms = [widen(t) for t in terms]
         total = terms[0] if len(terms) == 1 else self.aggregate(terms)
-        return narrowed(total, entry)
+        return narrow_like(total, entry)
 
-    def through(
-        self, heads: Sequence[Entry], dys: Sequence[Flow], xs: Sequence[Entry]
-    ) -> list[Flow]:
-        """The gradients of a composite's inputs through what it expanded to."""
-        once = list(dict.fromkeys(xs))
-        found = dict(zip(once, self.over(between(heads, xs), heads, dys, once), strict=True))
-        return [found.pop(x, None) for x in xs]  # an input given twice counts once
+    def through_expansion(
+        self, heads: Sequence[Entry], dys: Sequence[Adjoint], xs: Sequence[Entry]
+    ) -> list[Adjoint]:
+        """Return the adjoints of a composite's inputs ``xs``, given those of its expansion."""
+        unique = list(dict.fromkeys(xs))
+        dxs = self.adjoints(nodes_between(heads, xs), heads, dys, unique)
+        by_entry = dict(zip(unique, dxs, strict=True))
+        return [by_entry.pop(x, None) for x in xs]  # an input that occurs twice counts once
 
 
-def values_read(order: Iterable[Node]) -> dict[Node, tuple[Entry, ...]]:
-    """What nodes read in place of state variables that were written before, in program order."""
+def state_values(order: Iterable[Node]) -> dict[Node, tuple[Entry, ...]]:
+    """Return the inputs of nodes that read state variables after they were written.
+
+    Args:
+        order: the nodes in program order.
+
+    Returns:
+        For each such node its inputs, with the last value written in place of each state variable.
+    """
     latest: dict[Entry, Entry] = {}
-    found: dict[Node, tuple[Entry, ...]] = {}
+    inputs_of: dict[Node, tuple[Entry, ...]] = {}
     for node in order:
         if latest and any(e in latest for e in node.inputs):
-            given = latest
-            if node.op is AS_READ:  # what another node read
+            values = latest
+            if node.op is AS_READ:  # the value that another node read
                 reader = node.control[0]
-                given = dict(zip(reader.inputs, found.get(reader, reader.inputs), strict=True))
-            found[node] = tuple(given.get(e, e) for e in node.inputs)
+                read = inputs_of.get(reader, reader.inputs)
+                values = dict(zip(reader.inputs, read, strict=True))
+            inputs_of[node] = tuple(values.get(e, e) for e in node.inputs)
         if node.op is not None and TStateful.get(node.op.name) and is_state(node.inputs[0]):
             latest[node.inputs[0]] = node.entries[0]
-    return found
+    return inputs_of
 
 
 def _live(
-    order: Iterable[Node], read: Mapping[Node, tuple[Entry, ...]], xs: Sequence[Entry]
+    order: Iterable[Node], values: Mapping[Node, tuple[Entry, ...]], xs: Sequence[Entry]
 ) -> set[Entry]:
-    """The float entries that depend on any of ``xs``, and those themselves."""
+    """Return ``xs`` and the float entries that depend on any of them."""
     live = set(xs)
     for node in order:
-        if any(e in live for e in read.get(node, node.inputs)):
+        if any(e in live for e in values.get(node, node.inputs)):
             live.update(e for e in node.entries if e.dtype is None or e.dtype.is_float)
     return live
 
 
-def between(heads: Iterable[Entry], xs: Iterable[Entry]) -> list[Node]:
-    """The nodes from which ``heads`` are computed, down to those of ``xs``, in post-order."""
+def nodes_between(heads: Iterable[Entry], xs: Iterable[Entry]) -> list[Node]:
+    """Return the nodes that compute ``heads`` from ``xs``, in post-order."""
     done = {e.node for e in xs}
     order: list[Node] = []
     stack = [e.node for e in heads]
     while stack:
         node = stack[-1]
-        before = [e.node for e in node.inputs if e.node not in done] if node not in done else []
-        if before:
-            stack += reversed(before)
+        pending = [e.node for e in node.inputs if e.node not in done] if node not in done else []
+        if pending:
+            stack += reversed(pending)
             continue
         stack.pop()
         if node not in done:

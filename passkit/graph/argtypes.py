@@ -1,4 +1,4 @@
-"""Types of what operators are called with, as stubs and documentation name them."""
+"""Types of the arguments of operators, as type stubs and documentation name them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Numbers = (
     | Sequence[Sequence[Sequence[complex]]]
     | Sequence[Sequence[Sequence[Sequence[complex]]]]
 )
-"""Nested lists of numbers; deeper ones are to be made arrays."""
+"""Nested lists of numbers, up to four levels; deeper ones must be converted to arrays."""
 Operand = Entry | np.ndarray[Any, Any] | np.generic | complex | Numbers
 """An input: an entry; an array, a list or a number becomes a constant."""
 ShapeLike = int | Size | Sequence[int | Size]

@@ -1,9 +1,9 @@
-"""From the gradients of a node's results to those of its inputs: by a rule, or derived.
+"""Differentiation of one node: from the adjoints of its results to those of its inputs.
 
-An operator's FGradient wins. Elementwise operators are differentiated by the derivative of their
-FCodeGen. A composite is differentiated through what it expands to; the forward expands to the
-same, so that Simplify makes the two one. Where a gradient of floats of 16 bits would be computed
-from values that were rounded, it is computed in float32, and the sweep rounds it once.
+An operator's FGradient takes precedence. Without one, an elementwise operator is differentiated by
+the symbolic derivative of its FCodeGen, and a composite through its expansion; the forward expands
+to the same nodes, which Simplify then merges. Where the gradient of 16-bit floats would be computed
+from values that were rounded, it is computed in float32, and `passkit.graph.adjoint` rounds it.
 """
 
 from __future__ import annotations
@@ -16,186 +16,213 @@ import numpy as np
 from passkit.ast import Expr, Var, cast, const
 from passkit.ast.derivative import derivative, product
 from passkit.errors import DTypeError, GraphError, ShapeError
-from passkit.graph import rules
+from passkit.graph.attribute_calls import call_codegen, call_gradient
 from passkit.graph.call import convert, find_operator
-from passkit.graph.expr_to_graph import Recipe, expr_to_graph
+from passkit.graph.expr_to_graph import OperatorSequence, expr_to_graph
 from passkit.graph.graph import freeze
 from passkit.graph.infer import show_shape
-from passkit.graph.narrow import expanded, in_float32, widened_view
-from passkit.graph.node import CONSTANT, Entry, Node
+from passkit.graph.narrow import expand_node, explain_float32, widened_view
+from passkit.graph.node import CONSTANT, Entry
+from passkit.graph.node_view import NodeLike
 from passkit.graph.op import FCodeGen, FExpand, FGradient
 from passkit.graph.rounding import Effect, Rounding, effect_of, is_narrow_entry, worst_rounding
 from passkit.values.size import Shape
 
-Flow = Entry | None
-"""A gradient, or None where none flows: it is 0 whatever the values are."""
+Adjoint = Entry | None
+"""The gradient of the differentiated sum by an entry; None where it is 0 for all values."""
 
-Sweep = Callable[[Sequence[Entry], Sequence[Flow], Sequence[Entry]], Sequence[Flow]]
-"""What makes gradients of entries out of those of what is computed from them."""
+ExpansionGradient = Callable[
+    [Sequence[Entry], Sequence[Adjoint], Sequence[Entry]], Sequence[Adjoint]
+]
+"""Maps the results of an expansion, their adjoints and its inputs to the adjoints of the inputs."""
 
 
 def backward(
-    node: Node,
-    dys: Sequence[Flow],
-    wanted: Sequence[bool],
-    summed: Sequence[bool],
-    through: Sweep,
-) -> Sequence[Flow]:
-    """The gradients that ``node`` passes to its inputs, given those of its results.
+    node: NodeLike,
+    dys: Sequence[Adjoint],
+    needed: Sequence[bool],
+    has_more: Sequence[bool],
+    through_expansion: ExpansionGradient,
+) -> Sequence[Adjoint]:
+    """Return the adjoints that ``node`` passes to its inputs, given those of its results.
 
     Args:
-        node: the node, or a view of it as `Node.seen` makes it.
-        dys: the gradient of each result.
-        wanted: for each input whether its gradient is needed; others may be anything.
-        summed: for each input whether other gradients will be added to its gradient.
-        through: differentiates what a composite expands to.
+        node: the node, or a view of it.
+        dys: the adjoint of each result.
+        needed: for each input whether its adjoint is used; others may be anything.
+        has_more: for each input whether other adjoints will be added to the returned one.
+        through_expansion: differentiates what a composite expands to.
 
     Returns:
-        A gradient for each input, in its dtype. That of a 16-bit input may be float32, not rounded
-        yet: where it would be rounded more than once with the sum that it is a part of.
+        An adjoint for each input, in its dtype. That of a 16-bit input may be float32, not rounded
+        yet, where otherwise both it and the sum that it is a part of would be rounded.
 
     Raises:
         GraphError: The operator has no gradient.
-        RuleError: FGradient gives something else than an entry or None for each input.
+        RuleError: FGradient returns something else than an entry or None for each input.
         ShapeError: A gradient does not fit its input.
         DTypeError: A gradient does not fit its input, or FGradient mixes dtypes when 16-bit inputs
-            come as float32.
+            are widened to float32.
     """
     with np.errstate(over="ignore"):  # of constants, in what may be computed again
-        flows = _passed(node, dys, wanted, through)
+        dxs = _input_adjoints(node, dys, needed, through_expansion)
     sources = (*node.inputs, *(dy for dy in dys if dy is not None))
     if not any(map(is_narrow_entry, sources)):
-        return flows
-    rounded = Rounding.ONCE if effect_of(node) is Effect.ROUNDS else Rounding.NEVER
-    given = {**dict.fromkeys(node.entries, rounded), **dict.fromkeys(sources, Rounding.NEVER)}
+        return dxs
+    own = Rounding.ONCE if effect_of(node) is Effect.ROUNDS else Rounding.NEVER
+    start = dict.fromkeys(node.entries, own) | dict.fromkeys(sources, Rounding.NEVER)
     if all(
-        worst_rounding([flow], given) <= (Rounding.NEVER if more else Rounding.ONCE)
-        for flow, more in zip(flows, summed, strict=True)
+        worst_rounding([dx], start) <= (Rounding.NEVER if more else Rounding.ONCE)
+        for dx, more in zip(dxs, has_more, strict=True)
     ):
-        return flows
+        return dxs
     view = widened_view(node)
-    wide = [
+    wide_dys = [
         dy if dy is None or y.dtype is None else convert(dy, y.dtype)
         for dy, y in zip(dys, view.entries, strict=True)
     ]
-    with in_float32(node, "FGradient"):
-        return _passed(view, wide, wanted, through)
+    with explain_float32(node, "FGradient"):
+        return _input_adjoints(view, wide_dys, needed, through_expansion)
 
 
-def _passed(
-    node: Node, dys: Sequence[Flow], wanted: Sequence[bool], through: Sweep
-) -> Sequence[Flow]:
-    """The gradients of the inputs of ``node``, computed in the dtypes of its inputs."""
+def _input_adjoints(
+    node: NodeLike,
+    dys: Sequence[Adjoint],
+    needed: Sequence[bool],
+    through_expansion: ExpansionGradient,
+) -> Sequence[Adjoint]:
+    """Return the adjoints of the inputs of ``node``, computed in the dtypes of its inputs."""
     assert node.op is not None
     name = node.op.name
     if FGradient.get(name) is not None:
-        flows = rules.gradient(node, dys)
+        dxs = call_gradient(node, dys)
     elif FCodeGen.get(name) is not None:
-        flows = _by_code(node, dys, wanted)
+        dxs = _elementwise_adjoints(node, dys, needed)
     elif FExpand.get(name) is not None:
-        heads = expanded(node, node.inputs)
+        heads = expand_node(node, node.inputs)
         assert heads is not None
-        flows = through(heads, dys, node.inputs)
+        dxs = through_expansion(heads, dys, node.inputs)
     else:
         raise GraphError(
             f"{node.where} has no gradient: set FGradient on op {name}, (node, *dy) -> an entry "
             f"or None for each input, or put stop_gradient in front of it"
         )
     return [
-        _fitting(node, k, flow) if want and flow is not None else None
-        for k, (flow, want) in enumerate(zip(flows, wanted, strict=True))
+        _reduce_to_input(node, k, dx) if need and dx is not None else None
+        for k, (dx, need) in enumerate(zip(dxs, needed, strict=True))
     ]
 
 
-def _fitting(node: Node, k: int, flow: Entry) -> Entry:
-    """``flow`` as the gradient of input ``k``: where that was broadcast, it is summed."""
+def _reduce_to_input(node: NodeLike, k: int, dx: Entry) -> Entry:
+    """Return the adjoint ``dx`` of input ``k``, summed over the axes that were broadcast.
+
+    Raises: DTypeError or ShapeError where it does not fit the input.
+    """
     x = node.inputs[k]
-    if flow.dtype is not x.dtype and flow.dtype is not None and x.dtype is not None:
+    if dx.dtype is not x.dtype and dx.dtype is not None and x.dtype is not None:
         raise DTypeError(
-            f"FGradient of {node.where} gives {flow.dtype} for input {k}, which is {x.dtype}; "
+            f"FGradient of {node.where} gives {dx.dtype} for input {k}, which is {x.dtype}; "
             f"insert pk.ops.cast(…, '{x.dtype}')"
         )
-    if flow.shape == x.shape and x.shape is not None:
-        return flow
-    if not _spreads(x.shape, flow.shape):
+    if dx.shape == x.shape and x.shape is not None:
+        return dx
+    if not _may_broadcast(x.shape, dx.shape):
         raise ShapeError(
-            f"FGradient of {node.where} gives {show_shape(flow.shape)} for input {k}, which is "
+            f"FGradient of {node.where} gives {show_shape(dx.shape)} for input {k}, which is "
             f"{show_shape(x.shape)}; a gradient has the shape of its input"
         )
-    return find_operator("sum_like")(flow, x)  # type: ignore[no-any-return]
+    return find_operator("sum_like")(dx, x)  # type: ignore[no-any-return]
 
 
-def _spreads(shape: Shape | None, wanted: Shape | None) -> bool:
-    """Whether ``shape`` may broadcast to ``wanted``, as far as it is known."""
-    if shape is None or wanted is None:
+def _may_broadcast(shape: Shape | None, to: Shape | None) -> bool:
+    """Return whether ``shape`` broadcasts to ``to``, as far as both are known."""
+    if shape is None or to is None:
         return True
-    if len(shape) > len(wanted):
+    if len(shape) > len(to):
         return False
-    tail = wanted[len(wanted) - len(shape) :]
+    tail = to[len(to) - len(shape) :]
     return all(
         a == 1 or a == b or not (isinstance(a, int) and isinstance(b, int))
         for a, b in zip(shape, tail, strict=True)
     )
 
 
-def _by_code(node: Node, dys: Sequence[Flow], wanted: Sequence[bool]) -> list[Flow]:
-    """The derivative of FCodeGen, spelled out in operators."""
+MOST_DERIVATIVES = 4096
+"""The derivative cache is cleared when it has this many entries."""
+_derivatives: dict[Hashable, OperatorSequence] = {}
+
+
+def _elementwise_adjoints(
+    node: NodeLike, dys: Sequence[Adjoint], needed: Sequence[bool]
+) -> list[Adjoint]:
+    """Return the adjoints of the inputs of an operator with FCodeGen, by its symbolic derivative.
+
+    Derivatives are cached by FCodeGen, parameters, and the dtypes, shapes and single constant
+    values of the inputs.
+    """
     assert node.op is not None
-    facts: list[Any] = []
+    input_keys: list[Any] = []
     for k, e in enumerate(node.inputs):
         if e.dtype is None:
             raise DTypeError(
                 f"the gradient of {node.where} needs the dtype of input {k}, which is not known; "
                 f"give its variable one"
             )
-        value = e.node.params["value"] if e.node.op is CONSTANT else None
-        one = value is not None and value.size == 1
-        facts += (e.dtype, e.shape, value.tobytes() if value is not None and one else None)
-    code, flowing = FCodeGen.get(node.op.name), tuple(dy is not None for dy in dys)
+        number = _constant_number(e)
+        input_keys += (e.dtype, e.shape, None if number is None else number.tobytes())
+    has_adjoint = tuple(dy is not None for dy in dys)
     params = freeze(node.params) if node.params else ()
-    key: Hashable = code, params, tuple(facts), flowing, tuple(wanted)
-    recipe = _recipes.get(key)
-    if recipe is None:
-        if len(_recipes) >= RECIPES:
-            _recipes.clear()
-        recipe = _recipes[key] = _recipe(node, flowing, wanted)
-    return recipe.made([*node.entries, *node.inputs, *(dy for dy in dys if dy is not None)])
+    code = FCodeGen.get(node.op.name)
+    key: Hashable = code, params, tuple(input_keys), has_adjoint, tuple(needed)
+    sequence = _derivatives.get(key)
+    if sequence is None:
+        if len(_derivatives) >= MOST_DERIVATIVES:
+            _derivatives.clear()
+        sequence = _derivatives[key] = _differentiate(node, has_adjoint, needed)
+    return sequence.apply([*node.entries, *node.inputs, *(dy for dy in dys if dy is not None)])
 
 
-RECIPES = 4096
-"""As many derivatives are remembered."""
-_recipes: dict[Hashable, Recipe] = {}
+def _differentiate(
+    node: NodeLike, has_adjoint: Sequence[bool], needed: Sequence[bool]
+) -> OperatorSequence:
+    """Translate the derivative of FCodeGen to operators.
 
-
-def _recipe(node: Node, flowing: Sequence[bool], wanted: Sequence[bool]) -> Recipe:
-    """How the gradients of inputs are made of results, inputs, and what flows to the results."""
+    The sequence takes the node's results, its inputs, and the adjoints of those results for which
+    ``has_adjoint`` is true; it computes an adjoint for each input that is ``needed``.
+    """
     args = tuple(_argument(k, e) for k, e in enumerate(node.inputs))
-    values = rules.code(node, *args)
-    flows = [
-        Var(f"dy{k}", x.dtype) if flows_to else None
-        for k, (x, flows_to) in enumerate(zip(values, flowing, strict=True))
+    values = call_codegen(node, *args)
+    dys = [
+        Var(f"dy{k}", x.dtype) if has else None
+        for k, (x, has) in enumerate(zip(values, has_adjoint, strict=True))
     ]
-    given = [*values, *args, *(f for f in flows if f is not None)]
-    totals: list[Expr | None] = []
-    for arg, want in zip(args, wanted, strict=True):
-        total = _total(values, flows, arg) if want and isinstance(arg, Var) else None
-        totals.append(None if total is None else cast(total, arg.dtype))
-    return expr_to_graph(totals, {x: k for k, x in enumerate(given)})
+    inputs = [*values, *args, *(dy for dy in dys if dy is not None)]
+    dxs: list[Expr | None] = []
+    for arg, need in zip(args, needed, strict=True):
+        dx = _adjoint_expr(values, dys, arg) if need and isinstance(arg, Var) else None
+        dxs.append(None if dx is None else cast(dx, arg.dtype))
+    return expr_to_graph(dxs, {x: k for k, x in enumerate(inputs)})
+
+
+def _constant_number(e: Entry) -> np.ndarray[Any, Any] | None:
+    """Return the array of an entry that is a constant of one element, else None."""
+    if e.node.op is CONSTANT and e.node.params["value"].size == 1:
+        return e.node.params["value"]  # type: ignore[no-any-return]
+    return None
 
 
 def _argument(k: int, e: Entry) -> Expr:
-    """What stands for an input in FCodeGen: a variable, or the one value that it has."""
+    """Return the argument of FCodeGen for input ``k``: a variable, or a literal for a constant."""
     assert e.dtype is not None
-    if e.node.op is CONSTANT and e.node.params["value"].size == 1:
-        return const(e.node.params["value"].reshape(-1)[0], e.dtype)
-    return Var(f"x{k}", e.dtype)
+    number = _constant_number(e)
+    return Var(f"x{k}", e.dtype) if number is None else const(number.reshape(-1)[0], e.dtype)
 
 
-def _total(values: Sequence[Expr], flows: Sequence[Var | None], by: Var) -> Expr | None:
-    """The gradient by one argument, as an expression of all and of the gradients of results."""
-    out: Expr | None = None
-    for x, dy in zip(values, flows, strict=True):
+def _adjoint_expr(values: Sequence[Expr], dys: Sequence[Var | None], by: Var) -> Expr | None:
+    """Return the sum over all results of adjoint times derivative by ``by``; None if it is 0."""
+    total: Expr | None = None
+    for x, dy in zip(values, dys, strict=True):
         term = None if dy is None else product(dy, derivative(x, by))
         if term is not None:
-            out = term if out is None else out + cast(term, out.dtype)
-    return out
+            total = term if total is None else total + cast(term, total.dtype)
+    return total

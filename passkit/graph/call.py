@@ -1,6 +1,7 @@
-"""Calls: operators applied to entries, arrays and numbers, by name or as Python's operators.
+"""Calls of operators on entries, arrays and numbers, by name or as Python's operators.
 
-A call checks inputs and parameters and makes a node. Python scalars are weak, as in NumPy 2.
+A call checks inputs and parameters and creates a node. Python scalars are weak, as in NumPy 2: they
+take the dtype of the other operands.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from passkit.errors import DTypeError, GraphError, RegistryError, nearest
-from passkit.graph import rules
+from passkit.graph.attribute_calls import call_list_input_names, call_operator_attribute
 from passkit.graph.node import Entry, Node, as_entry, constant, var
 from passkit.graph.op import (
     REQUIRED,
@@ -31,9 +32,18 @@ from passkit.values.dtype import DType, dtype_of, promote, weak_scalar
 def apply(
     op: Op, inputs: Sequence[Any], params: Mapping[str, Any], name: str, control: Sequence[Node]
 ) -> Node:
-    """Make a node of ``op``, with its inputs and parameters checked.
+    """Create a node of ``op`` after checking inputs and parameters.
 
-    Raises: GraphError on a wrong number of inputs or an unknown parameter.
+    Args:
+        op: the operator.
+        inputs: entries, arrays and numbers; parameters may follow them.
+        params: parameters by name, and inputs by name where the operator names them.
+        name: the name of the node, or "".
+        control: nodes that must run before it.
+
+    Raises:
+        GraphError: The number of inputs is wrong, or a parameter is unknown, missing or of a wrong
+            type.
     """
     arguments.text("the name of a node", name)
     where = f"{op.name} '{shortened(name)}'" if name else op.name
@@ -62,10 +72,10 @@ def apply(
 def _positional(
     op: Op, inputs: Sequence[Any], params: Mapping[str, Any], where: str
 ) -> tuple[Sequence[Any], dict[str, Any]]:
-    """Inputs and parameters of a call: parameters may follow the inputs by position.
+    """Return the inputs and all parameters of a call, where parameters may follow the inputs.
 
-    An op of any number of inputs takes them one by one or as one sequence; a text before them,
-    which no input can be, is the parameter that it needs: ``einsum("ij,jk", a, b)``.
+    An operator of any number of inputs takes them one by one or as one sequence. A text in front of
+    them is its required parameter, as in ``einsum("ij,jk", a, b)``.
     """
     given = dict(params)
     rest: Sequence[Any] = ()
@@ -87,9 +97,9 @@ def _positional(
 
 
 def check_param(where: str, key: str, value: Any, default: Any) -> None:
-    """Make sure that a parameter is of its default's type, where that is bool, float or str.
+    """Raise a GraphError unless a parameter has the type of its default.
 
-    Raises: GraphError naming the type that is needed.
+    Only defaults of type bool, float (which accepts integers) and str are checked.
     """
     for kind, fits in ((bool, bool), (float, (int, float)), (str, str)):
         if type(default) is kind and (
@@ -99,16 +109,17 @@ def check_param(where: str, key: str, value: Any, default: Any) -> None:
 
 
 def _param(value: Any, default: Any) -> Any:
-    """A parameter as `plain`; an array is what it lists where the default is a number or a tuple.
+    """Return a parameter in its plain form; see `plain`.
 
-    Elsewhere it stays: an operator of a user's may have a table as a parameter.
+    An array is converted to a list where the default is a number or a tuple. Elsewhere it stays,
+    since a custom operator may take a table as a parameter.
     """
-    listed = isinstance(default, (bool, int, float, str, tuple)) and isinstance(value, np.ndarray)
-    return plain(value.tolist() if listed else value)
+    is_list = isinstance(default, (bool, int, float, str, tuple)) and isinstance(value, np.ndarray)
+    return plain(value.tolist() if is_list else value)
 
 
 def plain(value: Any) -> Any:
-    """A parameter as text and JSON write it: tuples, Python numbers, dtypes by name."""
+    """Return a parameter with tuples for lists, Python's numbers, and names for dtypes."""
     if isinstance(value, (list, tuple)):
         return tuple(plain(v) for v in value)
     if isinstance(value, np.generic):
@@ -121,14 +132,15 @@ def plain(value: Any) -> Any:
 
 
 def _input_names(op: Op, params: Mapping[str, Any]) -> list[str]:
+    """Return the names of the inputs in a call, [] where the operator does not name them."""
     named = FListInputNames.get(op.name) is not None
-    return rules.input_names(op, {**op.params, **params}) if named else []
+    return call_list_input_names(op, {**op.params, **params}) if named else []
 
 
 def _complete(
     op: Op, inputs: Sequence[Any], by_name: Mapping[str, Any], names: list[str], prefix: str
 ) -> list[Any]:
-    """Named inputs put in order; a missing one becomes a variable `<node>_<arg>` (NNVM)."""
+    """Return the inputs in the order of ``names``; a missing one is a new variable (NNVM)."""
     filled = dict(zip(names, inputs, strict=False))
     for key, value in by_name.items():
         if key in filled:
@@ -139,7 +151,7 @@ def _complete(
 
 
 def _same_dtype(inputs: Sequence[Any]) -> list[Entry]:
-    """Entries of the inputs; Python scalars take the dtype that the entries have together."""
+    """Return the inputs as entries; Python scalars take the promoted dtype of the others."""
     if not any(map(_is_weak, inputs)):
         return [as_entry(x) for x in inputs]
     known = [x.dtype for x in inputs if isinstance(x, Entry) and x.dtype is not None]
@@ -150,23 +162,30 @@ def _same_dtype(inputs: Sequence[Any]) -> list[Entry]:
     ]
 
 
-def operate(symbol: str, *sides: Any) -> Entry:
-    """What a Python operator means: the op whose TOperator is ``symbol``, dtypes promoted.
+def operate(symbol: str, *operands: Any) -> Entry:
+    """Apply the operator that implements a Python operator, after promoting dtypes.
 
-    An op with FOperator reads the operands in its own way, as indexing does.
+    Args:
+        symbol: the TOperator of the operator, such as ``"+"``.
+        *operands: entries, arrays or numbers. An operator with FOperator, such as indexing, gets
+            them as they are.
 
-    Raises: RegistryError when no registered operator implements it.
+    Raises:
+        RegistryError: No registered operator implements it.
     """
     op = find_operator(symbol)
     if FOperator.get(op.name) is not None:
-        return rules.call_of(FOperator, op.name, f"op {op.name}", *sides)  # type: ignore[no-any-return]
-    return op(*promote_operands(symbol, sides))  # type: ignore[no-any-return]
+        return call_operator_attribute(FOperator, op.name, f"op {op.name}", *operands)  # type: ignore[no-any-return]
+    return op(*promote_operands(symbol, operands))  # type: ignore[no-any-return]
 
 
 def find_operator(symbol: str) -> Op:
-    """The op that implements a Python operator or protocol, by its TOperator."""
-    for name, row in TOperator.rows.items():
-        if row.value == symbol:
+    """Return the operator whose TOperator is ``symbol``, such as ``"+"`` or ``"cast"``.
+
+    Raises: RegistryError where there is none.
+    """
+    for name, setting in TOperator.rows.items():
+        if setting.value == symbol:
             return get_op(name)
     if load_operators():
         return find_operator(symbol)
@@ -175,31 +194,33 @@ def find_operator(symbol: str) -> Op:
     )
 
 
-def promote_operands(what: str, sides: Iterable[Any]) -> list[Entry]:
-    """The operands as entries of one dtype, with casts where they differ (NumPy 2's rules)."""
-    sides = list(sides)
-    arrays = [as_entry(s) for s in sides if not _is_weak(s)]
+def promote_operands(operator: str, operands: Iterable[Any]) -> list[Entry]:
+    """Return operands as entries of one dtype, with casts where they differ (NumPy 2's rules).
+
+    Raises: DTypeError where all operands are Python scalars; the message names ``operator``.
+    """
+    operands = list(operands)
+    arrays = [as_entry(x) for x in operands if not _is_weak(x)]
     if not arrays:
-        raise DTypeError(f"'{what}' needs an entry or array, got {shown(sides)}")
-    known = [e.dtype for e in arrays if e.dtype is not None]
-    if not known:
-        return [as_entry(s) for s in sides]
-    wanted = known[0]
-    for d in known[1:]:
-        wanted = promote(wanted, d)
-    for s in sides:
-        if _is_weak(s):
-            wanted = weak_scalar(s, wanted)
-    found = iter(arrays)
-    return [constant(s, wanted) if _is_weak(s) else convert(next(found), wanted) for s in sides]
+        raise DTypeError(f"'{operator}' needs an entry or array, got {shown(operands)}")
+    dtypes = [e.dtype for e in arrays if e.dtype is not None]
+    if not dtypes:
+        return [as_entry(x) for x in operands]
+    dtype = reduce(promote, dtypes)
+    for x in operands:
+        if _is_weak(x):
+            dtype = weak_scalar(x, dtype)
+    entries = iter(arrays)
+    return [constant(x, dtype) if _is_weak(x) else convert(next(entries), dtype) for x in operands]
 
 
-def convert(entry: Entry, wanted: DType) -> Entry:
-    """``entry`` with dtype ``wanted``, through the op that implements "cast"."""
-    if entry.dtype is wanted or entry.dtype is None:
+def convert(entry: Entry, dtype: DType) -> Entry:
+    """Return ``entry`` cast to ``dtype``, or itself if it has that dtype or an unknown one."""
+    if entry.dtype is dtype or entry.dtype is None:
         return entry
-    return find_operator("cast")(entry, dtype=wanted.name)  # type: ignore[no-any-return]
+    return find_operator("cast")(entry, dtype=dtype.name)  # type: ignore[no-any-return]
 
 
 def _is_weak(value: Any) -> bool:
+    """Return whether a value is a Python scalar, whose dtype follows the other operands."""
     return isinstance(value, (bool, int, float, complex)) and not isinstance(value, np.generic)

@@ -1,7 +1,7 @@
-"""Graphs, nodes and entries pickled, as JSON, and copied deeply, node by node.
+"""Pickling and deep copies of graphs, nodes and entries.
 
-What is unpickled is read by `from_json`, which executes nothing. Operators are found by their
-names, so that one of the user's own must be registered in the process that unpickles it.
+A pickle holds the JSON of a graph, which `from_json` reads without executing anything. Operators
+are looked up by name, so custom ones must be registered in the process that unpickles.
 """
 
 from __future__ import annotations
@@ -15,52 +15,51 @@ from passkit.values.lazy import Lazy
 
 _json: Any = Lazy("passkit.serial.json")
 _root: Any = Lazy("passkit")
-"""The package's root, which has the standard operators imported with what it gives."""
+"""The package root, whose functions import the standard operators first."""
 
 
 def text_of(graph: Graph) -> str:
-    """A graph as JSON. Raises: GraphError naming a parameter that has no form in it."""
+    """Return a graph as JSON. Raises: GraphError for a parameter that JSON cannot represent."""
     return _json.to_json(graph)  # type: ignore[no-any-return]
 
 
 def graph_of(text: str) -> Graph:
-    """The graph of JSON text. Raises: ParseError naming what is wrong in it."""
+    """Return the graph in JSON text. Raises: ParseError where the text is malformed."""
     return _root.from_json(text)  # type: ignore[no-any-return]
 
 
-def written(entries: Sequence[Entry]) -> str:
-    """Entries, with all that they are computed from, as the JSON of a graph."""
+def text_of_entries(entries: Sequence[Entry]) -> str:
+    """Return the JSON of a graph whose outputs are ``entries``."""
     return text_of(Graph(entries))
 
 
 def entry_of(text: str, number: int) -> Entry:
-    """An output of the graph of JSON text."""
+    """Return output ``number`` of the graph in JSON text."""
     return graph_of(text).outputs[number]
 
 
 def node_of(text: str) -> Node:
-    """The node of the first output of the graph of JSON text."""
+    """Return the node of the first output of the graph in JSON text."""
     return graph_of(text).outputs[0].node
 
 
-def deep(node: Node, memo: dict[int, Any]) -> Node:
-    """A copy of a node and of all that it depends on, which ``memo`` shares with other copies.
+def deep_copy(node: Node, memo: dict[int, Any]) -> Node:
+    """Copy a node and all that it depends on; nodes in ``memo`` are copied already.
 
-    Arrays in parameters, which are frozen, are shared with the original.
+    ``memo`` is that of `copy.deepcopy`. Read-only arrays in parameters are shared.
     """
     for each in post_order([node], lambda n: () if id(n) in memo else before(n)):
         if id(each) not in memo:
             inputs = [memo[id(e.node)].entries[e.index] for e in each.inputs]
-            made = each.replaced(inputs, [memo[id(c)] for c in each.control])
-            memo[id(each)] = made
-            memo.setdefault(id(memo), []).append(each)  # as `copy` keeps originals alive
+            memo[id(each)] = each.replaced(inputs, [memo[id(c)] for c in each.control])
+            memo.setdefault(id(memo), []).append(each)  # keeps the original alive, as copy does
     return memo[id(node)]  # type: ignore[no-any-return]
 
 
-def deep_graph(graph: Graph, memo: dict[int, Any]) -> Graph:
-    """An equal graph of new nodes, with the annotations that JSON would keep."""
+def deep_copy_graph(graph: Graph, memo: dict[int, Any]) -> Graph:
+    """Copy a graph and its nodes, with those annotations that JSON can represent."""
     for node in graph.nodes:
-        deep(node, memo)
+        deep_copy(node, memo)
     attrs = {k: v for k, v in graph.attrs.items() if _json.kind_of_attr(v) is not None}
     outputs = [memo[id(e.node)].entries[e.index] for e in graph.outputs]
     updates = [(memo[id(v)], memo[id(e.node)].entries[e.index]) for v, e in graph.updates]

@@ -1,8 +1,8 @@
 """Descriptions of operators for ``help``, ``inspect.signature``, stubs and reference pages.
 
-Everything here is derived from the registry: input names from FListInputNames, parameters from
-`register_op` and TParameters, dtypes and shapes from the call that FExample gives. Nothing of this
-is needed to build or compile a graph, so `Op` imports this module when somebody asks for help.
+Everything is derived from the registry: input names from FListInputNames, parameters from
+`register_op` and TParameters, dtypes and shapes from the example call of FExample. Building and
+compiling graphs does not need it, so `Op` imports this module when help is requested.
 """
 
 from __future__ import annotations
@@ -17,7 +17,11 @@ from typing import Any
 from attrs import frozen
 
 from passkit.errors import DTypeError, PasskitError, RegistryError
-from passkit.graph import rules
+from passkit.graph.attribute_calls import (
+    call_list_input_names,
+    call_operator_attribute,
+    refuse_operator_result,
+)
 from passkit.graph.node import Entry, var
 from passkit.graph.op import (
     REQUIRED,
@@ -43,92 +47,98 @@ FAMILIES = {
     "floats": ("float16", "bfloat16", "float32", "float64"),
     "complex": ("complex64", "complex128"),
 }
-"""All dtypes, by what documentation calls them together."""
+"""All dtypes, in groups by the names that documentation gives them."""
 DTYPES = tuple(dtype for family in FAMILIES.values() for dtype in family)
 
 
-class Code(str):
-    """A string that `repr` shows without quotes, as signatures are to show types and defaults."""
+class UnquotedText(str):
+    """A string whose repr has no quotes, for types and defaults in signatures."""
 
     def __repr__(self) -> str:
         return str(self)
 
 
-NEW_VARIABLE = Code("<new variable>")
-"""The default of an input: a call without it makes a variable called ``<node>_<input>``."""
-OPERAND, ENTRY, NODES = Code("Operand"), Code("Entry"), Code("Sequence[Node]")
+NEW_VARIABLE = UnquotedText("<new variable>")
+"""The default of an input: a call without it creates a variable ``<node>_<input>``."""
+OPERAND, ENTRY, NODES = (
+    UnquotedText("Operand"),
+    UnquotedText("Entry"),
+    UnquotedText("Sequence[Node]"),
+)
 
 
 @frozen
-class Call:
-    """An example call of an operator: what it is given, and its results."""
+class ExampleCall:
+    """An example call of an operator: its inputs, parameters and results."""
 
     inputs: Sequence[Entry]
     params: Mapping[str, Any]
     results: tuple[Entry, ...]
 
     def has(self, dtype: str) -> bool:
-        """Whether the call takes or gives values of ``dtype``."""
+        """Return whether an input or result of the call has the dtype called ``dtype``."""
         entries = (*self.results, *self.results[0].node.inputs)
         return any(e.dtype is not None and e.dtype.name == dtype for e in entries)
 
 
 def input_names(op: Op) -> list[str]:
-    """The names of the inputs, the most that any setting of the flags gives.
+    """Return the names of an operator's inputs.
 
-    An operator of any number of inputs that does not name them has ``["*x"]``.
+    Where they depend on boolean parameters, these are the longest list. An operator of any number
+    of inputs that does not name them has ``["*x"]``.
     """
     if FListInputNames.get(op.name) is not None:
         flags = [k for k, default in op.params.items() if isinstance(default, bool)]
         settings = [dict(zip(flags, c)) for c in product((False, True), repeat=len(flags))]  # noqa: B905
-        return max((rules.input_names(op, {**op.params, **s}) for s in ({}, *settings)), key=len)
+        names = (call_list_input_names(op, {**op.params, **s}) for s in ({}, *settings))
+        return max(names, key=len)
     if op.num_inputs in (-1, None):
         return ["*x"]
     assert op.num_inputs is not None
     letters = [*"xyzuvw"[: op.num_inputs], *(f"x{k}" for k in range(6, op.num_inputs))]
-    return _rule_names(op) or letters
+    return _argument_names(op) or letters
 
 
-def _rule_names(op: Op) -> list[str]:
-    """The names that a rule of the operator has for its inputs; [] if none has.
+def _argument_names(op: Op) -> list[str]:
+    """Return the names that FCodeGen, FExpand or FCompute give to the inputs; [] if none does.
 
-    Rules are functions of the node and the inputs; those that wrap a function of the inputs and the
-    parameters are taken by that.
+    These are functions of the node and the inputs, or wrap (``__wrapped__``) a function of the
+    inputs and the parameters.
     """
     for table in (FCodeGen, FExpand, FCompute):
-        rule = table.get(op.name)
-        if rule is None:
+        function = table.get(op.name)
+        if function is None:
             continue
         try:
-            parameters = inspect_signature(rule).parameters.values()
+            parameters = inspect_signature(function).parameters.values()
         except (TypeError, ValueError):  # a function of C without a signature
             continue
         if any(p.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD) for p in parameters):
             continue
         names = [p.name.strip("_") for p in parameters if p.name not in op.params]
-        names = names if hasattr(rule, "__wrapped__") else names[1:]
+        names = names if hasattr(function, "__wrapped__") else names[1:]
         if len(names) == len(set(names)) == op.num_inputs and all(names):
             return names
     return []
 
 
 def call_text(op: Op) -> str:
-    """A call as reference pages write it: inputs, then parameters with their defaults."""
+    """Return a call as reference pages show it: inputs, then parameters with their defaults."""
     params = [k if v is REQUIRED else f"{k}={v!r}" for k, v in op.params.items()]
     return f"{op.name}({', '.join([*input_names(op), *params])})"
 
 
-def result_type(op: Op) -> Code:
-    """The type of what a call returns: an entry, or a tuple of entries."""
+def result_type(op: Op) -> UnquotedText:
+    """Return the type of the result of a call: an entry, or a tuple of entries."""
     if op.num_outputs == 1:
         return ENTRY
     if op.num_outputs == -1:
-        return Code(f"tuple[{ENTRY}, ...]")
-    return Code(f"tuple[{', '.join([ENTRY] * op.num_outputs)}]")
+        return UnquotedText(f"tuple[{ENTRY}, ...]")
+    return UnquotedText(f"tuple[{', '.join([ENTRY] * op.num_outputs)}]")
 
 
 def parameter_type(op: Op, name: str) -> str:
-    """The type of a parameter: from TParameters, else that of its default."""
+    """Return the type of a parameter: from TParameters, else that of its default."""
     stated = TParameters.get(op.name, {}).get(name)
     if stated is not None:
         return str(stated[0])
@@ -138,7 +148,7 @@ def parameter_type(op: Op, name: str) -> str:
 
 
 def signature(op: Op) -> Signature:
-    """The signature of a call.
+    """Return the signature of a call.
 
     Inputs are keywords only where FListInputNames names them; then all but the first may be left
     out, and become variables. Parameters follow the inputs by position where their number is fixed.
@@ -148,7 +158,7 @@ def signature(op: Op) -> Signature:
 
 
 def _parameters(op: Op) -> Iterator[Parameter]:
-    """The parameters of `signature`, in an order that Python accepts."""
+    """Yield the parameters of `signature`, in an order that Python accepts."""
     names = input_names(op)
     params = {k: v for k, v in op.params.items() if k.isidentifier() and not iskeyword(k)}
     variadic = names == ["*x"]
@@ -167,12 +177,13 @@ def _parameters(op: Op) -> Iterator[Parameter]:
             kind = Parameter.KEYWORD_ONLY
         optional = optional or op.params[key] is not REQUIRED
         yield _parameter(op, key, kind)
-    for key, default, annotation in (("name", "", Code("str")), ("control", (), NODES)):
+    for key, default, annotation in (("name", "", UnquotedText("str")), ("control", (), NODES)):
         if key not in params:
             yield Parameter(key, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
 def _inputs(op: Op, names: Sequence[str], params: Iterable[str]) -> Iterator[Parameter]:
+    """Yield the inputs as parameters of `signature`."""
     if names == ["*x"]:
         yield Parameter("x", Parameter.VAR_POSITIONAL, annotation=OPERAND)
         return
@@ -189,15 +200,16 @@ def _inputs(op: Op, names: Sequence[str], params: Iterable[str]) -> Iterator[Par
 
 
 def _parameter(op: Op, name: str, kind: Any) -> Parameter:
+    """Return a parameter of the operator as one of `signature`."""
     default = Parameter.empty if op.params[name] is REQUIRED else op.params[name]
-    return Parameter(name, kind, default=default, annotation=Code(parameter_type(op, name)))
+    return Parameter(name, kind, default=default, annotation=UnquotedText(parameter_type(op, name)))
 
 
 def documentation(op: Op) -> str:
-    """The documentation of an operator, as plain text.
+    """Return the documentation of an operator as plain text.
 
-    A call with types, the definition's own text, parameters, dtypes, shapes, an example, other
-    names, and what NumPy and TensorFlow call it, as far as each is known.
+    It consists of the signature, the description, parameters, dtypes, shapes, an example, aliases,
+    and the names in NumPy and TensorFlow, as far as each is known.
     """
     parts = [f"{op.name}{signature(op)}", op.doc.strip(), _parameter_section(op)]
     parts += [_type_section(op), "\n".join(_names(op))]
@@ -205,6 +217,7 @@ def documentation(op: Op) -> str:
 
 
 def _parameter_section(op: Op) -> str:
+    """Return the section about parameters, or ""."""
     lines = [
         f"    {key} ({parameter_type(op, key)}, "
         f"{'required' if default is REQUIRED else f'default {default!r}'})"
@@ -215,7 +228,7 @@ def _parameter_section(op: Op) -> str:
 
 
 def parameter_meaning(op: Op, key: str) -> str:
-    """The meaning of a parameter, from TParameters; "" where nothing states it."""
+    """Return the meaning of a parameter from TParameters, or ""."""
     stated = TParameters.get(op.name, {}).get(key)
     return "" if stated is None else str(stated[1])
 
@@ -226,9 +239,9 @@ def _meaning(op: Op, key: str) -> str:
 
 
 def _type_section(op: Op) -> str:
-    """Dtypes, the shape rule and an example; nothing where the example call fails.
+    """Return the section about dtypes, shape and an example; "" where the example call fails.
 
-    Rules of operators are anybody's code and may raise anything; help without types is still help.
+    Attribute functions may be anybody's code and raise anything; help must work all the same.
     """
     try:
         calls = example_calls(op)
@@ -247,7 +260,7 @@ def _type_section(op: Op) -> str:
 
 
 def shape_rule(op: Op) -> str:
-    """The shape of the result in words, where the operator's pattern tells it; else ""."""
+    """Return the shape of the result in words, where it follows from OpPattern; else ""."""
     if op.pattern > OpPattern.BROADCAST or op.num_inputs == 0:
         return ""
     if op.num_inputs == 1:
@@ -255,8 +268,8 @@ def shape_rule(op: Op) -> str:
     return "the inputs broadcast as in NumPy."
 
 
-def dtype_rule(calls: Mapping[str, Call]) -> list[str]:
-    """Each set of input dtypes with the dtypes of the results, such as ``floats -> bool``."""
+def dtype_rule(calls: Mapping[str, ExampleCall]) -> list[str]:
+    """Return each set of input dtypes with the dtypes of the results: ``floats -> bool``."""
     columns = zip(*([str(e.dtype) for e in call.results] for call in calls.values()), strict=True)
     named = [_relative(list(calls), list(column)) for column in columns]
     groups: dict[str, list[str]] = {}
@@ -267,13 +280,14 @@ def dtype_rule(calls: Mapping[str, Call]) -> list[str]:
 
 
 def _relative(dtypes: Sequence[str], results: Sequence[str]) -> list[str]:
-    """Dtypes of one result, each "the same" as that of the inputs, unless all are one dtype."""
+    """Return the dtypes of one result, as "the same" where they are those of the inputs."""
     if len(set(results)) == 1 < len(results):
         return list(results)
     return ["the same" if r == d else r for d, r in zip(dtypes, results, strict=True)]
 
 
 def _families(dtypes: Iterable[str]) -> str:
+    """Return dtypes as text, with the names of complete groups in place of their members."""
     rest, names = list(dtypes), []
     for family, members in FAMILIES.items():
         inside = [d for d in members if d in rest]
@@ -281,19 +295,21 @@ def _families(dtypes: Iterable[str]) -> str:
     return ", ".join(names)
 
 
-def example_text(op: Op, call: Call) -> str:
-    """A call and its results by their dtypes and shapes: ``exp(float32[4,6]) -> float32[4,6]``."""
+def example_text(op: Op, call: ExampleCall) -> str:
+    """Return a call with dtypes and shapes: ``exp(float32[4,6]) -> float32[4,6]``."""
     params = [f"{k}={v!r}" for k, v in call.params.items()]
     given = ", ".join([*map(_typed, call.inputs), *params])
     return f"{op.name}({given}) -> {', '.join(map(_typed, call.results))}"
 
 
 def _typed(entry: Entry) -> str:
+    """Return dtype and shape of an entry as text."""
     shape = "?" if entry.shape is None else ",".join(map(str, entry.shape))
     return f"{entry.dtype}[{shape}]"
 
 
 def _names(op: Op) -> Iterator[str]:
+    """Yield a line of aliases, and one for each system that has an equivalent operator."""
     aliases = [n for n in list_ops(aliases=True) if n != op.name and get_op(n) is op]
     if aliases:
         yield f"Also called: {', '.join(aliases)}"
@@ -301,8 +317,8 @@ def _names(op: Op) -> Iterator[str]:
         yield f"{system}: {name}"
 
 
-def example_calls(op: Op) -> dict[str, Call]:
-    """The example call for each dtype that the operator takes or gives.
+def example_calls(op: Op) -> dict[str, ExampleCall]:
+    """Return the example call for each dtype that the operator accepts or returns.
 
     Raises: RegistryError when the call fails for another reason than its dtype.
     """
@@ -311,36 +327,36 @@ def example_calls(op: Op) -> dict[str, Call]:
     return {d: call for d, call in calls.items() if call.has(d)}
 
 
-def example(op: Op, dtype: DType) -> Call | None:
-    """The operator's example call in ``dtype``; None where it does not take that.
+def example(op: Op, dtype: DType) -> ExampleCall | None:
+    """Return an operator's example call for ``dtype``, or None where it does not accept that.
 
-    The call is that of FExample, by default of variables of one dtype and of shape (4, 6).
+    The call is that of FExample, by default of variables of shape (4, 6).
 
     Raises: RegistryError when the call fails for another reason.
     """
     try:
-        call_in = _plain_call if FExample.get(op.name) is None else _own_call
+        call_in = _default_call if FExample.get(op.name) is None else _call_of_example
         inputs, params = call_in(op, dtype)
         out = op(*inputs, **params)
     except DTypeError:
         return None
     except PasskitError as error:
         raise RegistryError(f"the example of {op.name} fails: {error}; see FExample") from None
-    return Call(inputs, params, tuple(out) if isinstance(out, (tuple, list)) else (out,))
+    return ExampleCall(inputs, params, tuple(out) if isinstance(out, (tuple, list)) else (out,))
 
 
-def _own_call(op: Op, dtype: DType) -> tuple[list[Any], dict[str, Any]]:
-    """The inputs and parameters of FExample."""
+def _call_of_example(op: Op, dtype: DType) -> tuple[list[Any], dict[str, Any]]:
+    """Return the inputs and parameters that FExample returns."""
     where = f"op {op.name}"
-    example = rules.call_of(FExample, op.name, where, dtype)
+    example = call_operator_attribute(FExample, op.name, where, dtype)
     is_pair = isinstance(example, tuple) and len(example) == 2
     if not is_pair or not isinstance(example[0], (tuple, list)) or not isinstance(example[1], dict):
-        rules.refuse_of(FExample, where, "(a list of inputs, a dict of parameters)", example)
+        refuse_operator_result(FExample, where, "(a list of inputs, a dict of parameters)", example)
     return list(example[0]), example[1]
 
 
-def _plain_call(op: Op, dtype: DType) -> tuple[list[Entry], dict[str, Any]]:
-    """Variables of one dtype and shape, and the parameters' defaults."""
+def _default_call(op: Op, dtype: DType) -> tuple[list[Entry], dict[str, Any]]:
+    """Return variables of one dtype and shape as inputs, and no parameters."""
     named = FListInputNames.get(op.name) is not None
-    names = rules.input_names(op, op.params) if named else input_names(op)
+    names = call_list_input_names(op, op.params) if named else input_names(op)
     return [var(f"x{k}", (4, 6), dtype) for k in range(len(names))], {}

@@ -1,8 +1,9 @@
-"""Kernel expressions spelled out in operators: the graph that computes what an expression says.
+"""Kernel expressions as graphs: the operators that compute what an expression computes.
 
-A sign is the operator that implements it in Python (TOperator), a function the operator of its
-name; so nothing here knows which operators there are. What is found out about an expression is a
-recipe, from which many nodes can be made.
+A sign is translated to the operator that implements it in Python (TOperator), a function to the
+operator of its name, so that this module refers to no particular operator. An expression is
+translated once to a sequence of operator calls, which can then be applied to many nodes.
+`passkit.graph.backward` differentiates elementwise operators this way.
 """
 
 from __future__ import annotations
@@ -20,52 +21,67 @@ from passkit.graph.op import get_op
 from passkit.values.dtype import DType
 
 TRUNCATING = ("//", "%")
-"""Signs that mean something else in Python than in a kernel, where they round toward zero."""
-
-Step = tuple[Callable[..., Entry], tuple[int, ...]]
+"""Signs that round toward zero in kernels and toward minus infinity in Python's operators."""
 
 
 @frozen
-class Recipe:
-    """Steps that each make an entry of those before it, and which of all are wanted.
+class OperatorCall:
+    """One operator applied to values of an `OperatorSequence`, by their numbers."""
 
-    The first entries are given; a result of None is none.
+    operator: Callable[..., Entry]
+    operands: tuple[int, ...]
+
+
+@frozen
+class OperatorSequence:
+    """Operator calls that compute some results from given entries.
+
+    Values are numbered: first the given entries, then the result of each call in order.
+
+    Attributes:
+        calls: the calls, producers first.
+        results: the number of each result, or None for a result that does not exist.
     """
 
-    steps: tuple[Step, ...]
+    calls: tuple[OperatorCall, ...]
     results: tuple[int | None, ...]
 
-    def made(self, given: Sequence[Entry]) -> list[Entry | None]:
-        """The results for the entries ``given``."""
-        slots = list(given)
-        for make, at in self.steps:
-            slots.append(make(*[slots[k] for k in at]))
-        return [None if k is None else slots[k] for k in self.results]
+    def apply(self, inputs: Sequence[Entry]) -> list[Entry | None]:
+        """Return the results computed from ``inputs``, the first of the numbered values."""
+        values = list(inputs)
+        for call in self.calls:
+            values.append(call.operator(*[values[k] for k in call.operands]))
+        return [None if k is None else values[k] for k in self.results]
 
 
-def expr_to_graph(wanted: Sequence[Expr | None], known: Mapping[Expr, int]) -> Recipe:
-    """The recipe for some expressions, where ``known`` says which parts are given, and where.
+def expr_to_graph(results: Sequence[Expr | None], inputs: Mapping[Expr, int]) -> OperatorSequence:
+    """Translate expressions to operator calls.
 
-    Raises: CodeGenError for a part that no operator means.
+    Args:
+        results: the expressions to compute; None passes through.
+        inputs: the expressions that are given, with the number of the entry that holds each.
+
+    Raises:
+        CodeGenError: A part is no input, and no operator computes it.
     """
-    slots = dict(known)
-    steps: list[Step] = []
-    count = 1 + max(known.values(), default=-1)
+    numbers = dict(inputs)
+    calls: list[OperatorCall] = []
+    first = 1 + max(inputs.values(), default=-1)
 
-    def slot(x: Expr) -> int:
-        if x not in slots:
-            make, parts = _meaning(x)
-            at = tuple(slot(part) for part in parts)
-            slots[x] = count + len(steps)
-            steps.append((make, at))
-        return slots[x]
+    def number_of(x: Expr) -> int:
+        if x not in numbers:
+            operator, parts = _operator_of(x)
+            operands = tuple(number_of(part) for part in parts)
+            numbers[x] = first + len(calls)
+            calls.append(OperatorCall(operator, operands))
+        return numbers[x]
 
-    results = tuple(None if x is None else slot(x) for x in wanted)
-    return Recipe(tuple(steps), results)
+    result_numbers = tuple(None if x is None else number_of(x) for x in results)
+    return OperatorSequence(tuple(calls), result_numbers)
 
 
-def _meaning(x: Expr) -> tuple[Callable[..., Entry], tuple[Expr, ...]]:
-    """What makes the entry of an expression, and of which parts."""
+def _operator_of(x: Expr) -> tuple[Callable[..., Entry], tuple[Expr, ...]]:
+    """Return the operator that computes the outermost operation of ``x``, and its operands."""
     match x:
         case Const():
             return _literal(x.value, x.dtype), ()
@@ -81,22 +97,25 @@ def _meaning(x: Expr) -> tuple[Callable[..., Entry], tuple[Expr, ...]]:
             return _cast(x.dtype), (a,)
         case Call(name, args):
             return _function(name), args
-    what = f"'{x.op}'" if isinstance(x, Binary) else type(x).__name__
+    operation = f"'{x.op}'" if isinstance(x, Binary) else type(x).__name__
     raise CodeGenError(
-        f"no operator means the kernel expression {what} of {x.dtype}; set FGradient on the "
+        f"no operator means the kernel expression {operation} of {x.dtype}; set FGradient on the "
         f"operator that uses it"
     )
 
 
 def _literal(value: Any, dtype: DType) -> Callable[..., Entry]:
+    """Return a function of no entries that creates a constant."""
     return lambda: constant(value, dtype)
 
 
 def _cast(dtype: DType) -> Callable[..., Entry]:
+    """Return a function that converts an entry to ``dtype``."""
     return lambda entry: convert(entry, dtype)
 
 
 def _function(name: str) -> Callable[..., Entry]:
+    """Return the operator called like a kernel function. Raises: CodeGenError if there is none."""
     try:
         return get_op(name)
     except RegistryError:

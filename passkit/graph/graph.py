@@ -1,4 +1,8 @@
-"""Graphs: outputs, updates of state, and annotations. Immutable; passes return new ones."""
+"""Graphs: outputs, updates of state variables, and annotations by passes.
+
+Graphs are immutable; passes and the methods here return new ones. `post_order` and `digest`
+traverse graphs without recursion, so that long chains are no problem.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +27,18 @@ UNREAD = "unread"
 """The annotation with the names of `Graph.unread`."""
 copying: Any = Lazy("passkit.graph.copying")
 notebook: Any = Lazy("passkit.reporting.notebook")
-"""What notebooks show stands above, and is asked for only by them."""
+"""It belongs to a higher layer and is imported when a notebook displays a graph."""
 
 
 class Annotation(dict[Any, Any]):
-    """What a pass found out about nodes or entries of one graph, and of no other."""
+    """Results of a pass for the nodes or entries of one graph.
+
+    A look-up of anything that is not in that graph raises a PassError.
+
+    Args:
+        name: the name of the annotation, for messages.
+        items: the results, by node or entry.
+    """
 
     def __init__(
         self, name: str, items: Mapping[Any, Any] | Iterable[tuple[Any, Any]] = ()
@@ -43,9 +54,23 @@ class Annotation(dict[Any, Any]):
 
 
 class Graph:
-    """A computation: ``outputs`` to return and ``updates`` to write back into state variables.
+    """A computation: outputs to return, and new values for state variables.
 
-    Structure is compared by `key`; identity is Python's. ``attrs`` hold the annotations.
+    A graph is immutable. ``==`` is identity; `key` compares structures.
+
+    Args:
+        outputs: the entries that a run returns; one alone, or a sequence.
+        updates: pairs of a state variable's node and its new value.
+        attrs: annotations by name, as passes add them.
+
+    Raises:
+        GraphError: An output is no entry.
+        ArgumentError: ``updates`` are no such pairs, or ``attrs`` no mapping.
+
+    Example:
+        >>> import passkit as pk
+        >>> pk.Graph([pk.ops.exp(pk.var("x", (3,)))])
+        Graph(1 operators, 1 outputs)
     """
 
     def __init__(
@@ -55,15 +80,17 @@ class Graph:
         attrs: Mapping[str, Any] | None = None,
     ) -> None:
         need = "an Entry or a sequence of entries; pk.ops.… and pk.var make entries"
-        one = isinstance(outputs, Entry)
-        given = (outputs,) if one else arguments.sequence("Graph: outputs", outputs, object, need)
-        for k, entry in enumerate(given):
+        if isinstance(outputs, Entry):
+            entries: tuple[Entry, ...] = (outputs,)
+        else:
+            entries = arguments.sequence("Graph: outputs", outputs, object, need)
+        for k, entry in enumerate(entries):
             if not isinstance(entry, Entry):
                 raise GraphError(
                     f"output {k} of a graph must be an Entry, got {arguments.shown(entry)}; "
                     f"pk.ops.… and pk.var make entries"
                 )
-        self._outputs: tuple[Entry, ...] = given
+        self._outputs = entries
         self._updates = () if isinstance(updates, tuple) and not updates else _updates(updates)
         if attrs is None or type(attrs) not in (dict, MappingProxyType):
             attrs = arguments.mapping("Graph: attrs", attrs)
@@ -71,130 +98,137 @@ class Graph:
 
     @property
     def outputs(self) -> tuple[Entry, ...]:
-        """The entries that a run returns."""
+        """Return the entries that a run returns."""
         return self._outputs
 
     @property
     def updates(self) -> tuple[Update, ...]:
-        """(variable, new value) pairs that a run writes back, made by Functionalize."""
+        """Return the pairs (variable, new value) that a run writes back, from Functionalize."""
         return self._updates
 
     @property
     def attrs(self) -> Mapping[str, Any]:
-        """Annotations by name: what passes provided."""
+        """Return the annotations that passes have added, by name."""
         return self._attrs
 
     @property
     def heads(self) -> tuple[Entry, ...]:
-        """Everything a run must compute: outputs, then new values of state."""
+        """Return all entries that a run must compute: the outputs, then the new values of state."""
         return self.outputs + tuple(value for _, value in self.updates)
 
     @cached_property
     def nodes(self) -> tuple[Node, ...]:
-        """All nodes in post-order: inputs, then control dependences, then the node (NNVM)."""
+        """Return all nodes in post-order: inputs, control dependences, then the node (NNVM)."""
         return tuple(post_order([*(e.node for e in self.heads), *(v for v, _ in self.updates)]))
 
     @cached_property
     def positions(self) -> Mapping[Node, int]:
-        """Each node's place in `nodes`."""
+        """Return the index of each node in `nodes`."""
         return {n: k for k, n in enumerate(self.nodes)}
 
     @cached_property
     def inputs(self) -> tuple[Node, ...]:
-        """The variables that a call feeds, in post-order; or in an order that was given them.
+        """Return the variables that a call feeds, in the order of its positional arguments.
 
-        Passes keep the order, however they change what stands between inputs and outputs.
+        That is post-order, unless `with_inputs` has changed it. Passes keep the order.
         """
         return tuple(n for n in self.nodes if n.is_variable and not n.params.get("state"))
 
     @property
     def unread(self) -> tuple[str, ...]:
-        """Names that a call may feed though nothing here reads them; the arrays are not looked at.
+        """Return the names that a call may feed although no node reads them; they are ignored.
 
-        A model may declare inputs that the outputs asked for do not need.
+        A model may declare inputs that the requested outputs do not need.
         """
         return tuple(self.attrs.get(UNREAD, ()))
 
     def with_unread(self, names: Iterable[str]) -> Graph:
-        """This graph, of which a call may also feed these names; those of its inputs do not count.
+        """Return this graph with ``names`` that a call may feed although no node reads them.
 
-        It keeps them through passes and in JSON.
+        Names of inputs are left out. Passes and JSON keep the others.
         """
-        own = {self.names[n] for n in self.inputs}
-        unread = tuple(n for n in dict.fromkeys(names) if n not in own)
+        input_names = {self.names[n] for n in self.inputs}
+        unread = tuple(n for n in dict.fromkeys(names) if n not in input_names)
         others = {k: v for k, v in self.attrs.items() if k != UNREAD}
         return self._annotated({**others, UNREAD: unread} if unread else others)
 
     @cached_property
     def states(self) -> tuple[Node, ...]:
-        """The variables that keep their value between calls."""
+        """Return the state variables, which keep their value between calls."""
         return tuple(n for n in self.nodes if n.is_variable and n.params.get("state"))
 
     @cached_property
     def users(self) -> Mapping[Entry, tuple[Node, ...]]:
-        """For each entry the nodes that read it, once for each time they do."""
-        found: dict[Entry, list[Node]] = {}
+        """Return for each entry the nodes that read it, a node once for each of its inputs."""
+        users: dict[Entry, list[Node]] = {}
         for node in self.nodes:
             for entry in node.inputs:
-                found.setdefault(entry, []).append(node)
-        return {e: tuple(ns) for e, ns in found.items()}
+                users.setdefault(entry, []).append(node)
+        return {e: tuple(ns) for e, ns in users.items()}
 
     @cached_property
     def names(self) -> Mapping[Node, str]:
-        """A unique name for each node: its own, else its op's; repeats are numbered.
+        """Return a unique name for each node: its own, else its operator's; repeats are numbered.
 
-        Inputs come first, so that they are called alike whatever is computed of them, and when.
+        Inputs are named first, so that their names do not depend on the rest of the graph.
         """
-        taken: dict[str, int] = {}
+        counts: dict[str, int] = {}
         names: dict[Node, str] = {}
         used = {n.name for n in self.nodes if n.name}
         inputs = dict.fromkeys(self.inputs)
         for node in (*inputs, *(n for n in self.nodes if n not in inputs)):
             base = node.label
-            count = taken.get(base, 0)
+            count = counts.get(base, 0)
             name = base if count == 0 and (node.name or base not in used) else f"{base}_{count}"
             while count and name in used:
                 count += 1
                 name = f"{base}_{count}"
-            taken[base] = count + 1
+            counts[base] = count + 1
             used.add(name)
             names[node] = name
         return {node: names[node] for node in self.nodes}
 
     @cached_property
     def key(self) -> str:
-        """A digest of structure, parameters, shapes and dtypes; names of nodes do not matter."""
+        """Return a digest of structure, parameters, shapes and dtypes, but not of names."""
         return digest(self)
 
     def shape(self, entry: Entry) -> Shape:
-        """The shape InferShape found, else what was known when the node was made."""
+        """Return the shape of an entry: that of InferShape, else the one known from the node.
+
+        Raises: PassError where it is not known.
+        """
         arguments.instance("Graph.shape: entry", entry, Entry, "an Entry")
-        found = self.attrs["shape"][entry] if "shape" in self.attrs else entry.shape
-        if found is None:
+        shape: Shape | None = self.attrs["shape"][entry] if "shape" in self.attrs else entry.shape
+        if shape is None:
             raise PassError(f"the shape of {entry.name} is not known; run InferShape")
-        return found
+        return shape
 
     def dtype(self, entry: Entry) -> DType:
-        """The dtype InferType found, else what was known when the node was made."""
+        """Return the dtype of an entry: that of InferType, else the one known from the node.
+
+        Raises: PassError where it is not known.
+        """
         arguments.instance("Graph.dtype: entry", entry, Entry, "an Entry")
-        found = self.attrs["dtype"][entry] if "dtype" in self.attrs else entry.dtype
-        if found is None:
+        dtype: DType | None = self.attrs["dtype"][entry] if "dtype" in self.attrs else entry.dtype
+        if dtype is None:
             raise PassError(f"the dtype of {entry.name} is not known; run InferType")
-        return found
+        return dtype
 
     def with_attrs(self, **attrs: Any) -> Graph:
-        """This graph with annotations added or replaced."""
+        """Return this graph with annotations added or replaced."""
         return self._annotated({**self.attrs, **attrs})
 
     def _annotated(self, attrs: Mapping[str, Any]) -> Graph:
+        """Return a graph of the same structure with other annotations."""
         out = Graph(self.outputs, self.updates, attrs)
         for name in ("nodes", "positions", "inputs", "states", "users", "names", "key"):
-            if name in self.__dict__:  # the structure is the same, so what was derived holds
+            if name in self.__dict__:  # cached properties of the same structure stay valid
                 out.__dict__[name] = self.__dict__[name]
         return out
 
     def with_inputs(self, order: Sequence[Node]) -> Graph:
-        """This graph with its inputs in another order: that of a call's arguments.
+        """Return this graph with its inputs in another order, which is that of a call's arguments.
 
         Raises: GraphError when ``order`` is no permutation of the inputs.
         """
@@ -208,16 +242,19 @@ class Graph:
             return self
         out = self._annotated(self.attrs)
         out.__dict__["inputs"] = tuple(order)
-        for name in ("key", "names"):  # which tell what is fed by its place
+        for name in ("key", "names"):  # they depend on the order of the inputs
             out.__dict__.pop(name, None)
         return out
 
     def fed_as(self, before: Graph, moved: Mapping[Node, Node] = MappingProxyType({})) -> Graph:
-        """This graph with its inputs in the order that they have in the one it was made of.
+        """Return this graph with the input order of the graph it was made from; new inputs last.
 
-        New ones come last. So a call that gives arrays in a row means the same ones. ``moved`` may
-        tell which node stands for an input of that graph; else it is that node, or, where that is
-        gone, the one of its name.
+        A call with positional arguments then feeds the same inputs before and after a pass.
+
+        Args:
+            before: the graph that this one was made from.
+            moved: the node that replaces an input of that graph. By default it is the same node,
+                or, where that is gone, the one of its name.
         """
         arguments.instance("Graph.fed_as: before", before, Graph, "a Graph")
         out = self.with_unread(before.unread) if before.unread and not self.unread else self
@@ -225,35 +262,41 @@ class Graph:
             return out
         present = set(self.inputs)
         repeated = Counter(n.name for n in before.inputs)
-        place: dict[Node | str, int] = {}
+        positions: dict[Node | str, int] = {}
         for k, node in enumerate(before.inputs):
             same = moved.get(node, node)
             if same in present:
-                place[same] = k
+                positions[same] = k
             elif repeated[node.name] == 1:
-                place[node.name] = k
+                positions[node.name] = k
         last = len(before.inputs)
         return out.with_inputs(
-            sorted(self.inputs, key=lambda n: place.get(n, place.get(n.name, last)))
+            sorted(self.inputs, key=lambda n: positions.get(n, positions.get(n.name, last)))
         )
 
     def without_attrs(self, keep: Iterable[str] = ()) -> Graph:
-        """This graph with only the annotations in ``keep``."""
-        wanted = set(arguments.sequence("Graph.without_attrs: keep", keep, str, "names"))
-        return self._annotated({k: v for k, v in self.attrs.items() if k in wanted})
+        """Return this graph with only the annotations named in ``keep``."""
+        names = set(arguments.sequence("Graph.without_attrs: keep", keep, str, "names"))
+        return self._annotated({k: v for k, v in self.attrs.items() if k in names})
 
     def rebuild(self, change: Callable[[Node, tuple[Entry, ...]], Sequence[Entry] | None]) -> Graph:
-        """The graph in which each node is what ``change(node, new inputs)`` returns for it.
+        """Return the graph in which ``change`` replaces nodes.
 
-        None keeps the node. Visits in post-order, so that inputs are changed before users. Control
-        dependences follow. Annotations are dropped.
+        Control dependences on a replaced node move to its replacement. Annotations are dropped.
+
+        Args:
+            change: called with each node, in post-order, and its inputs in the new graph; returns
+                the entries that replace those of the node, or None to keep it.
+
+        Raises:
+            GraphError: ``change`` returns fewer entries than the node has.
         """
         return self.rebuilt(change)[0]
 
     def rebuilt(
         self, change: Callable[[Node, tuple[Entry, ...]], Sequence[Entry] | None]
     ) -> tuple[Graph, dict[Entry, Entry]]:
-        """As `rebuild`, with the map from old entries to new ones."""
+        """Return what `rebuild` returns, and the map from old entries to new ones."""
         arguments.function("Graph.rebuild: change", change)
         new: dict[Entry, Entry] = {}
         moved: dict[Node, Node] = {}
@@ -277,9 +320,13 @@ class Graph:
         return Graph([new[e] for e in self.outputs], updates).fed_as(self, moved), new
 
     def transform(self, change: Callable[[Node], Sequence[Entry] | None]) -> Graph:
-        """The graph in which each node is what ``change(node)`` returns for it; None keeps it.
+        """Return the graph in which ``change`` replaces nodes, given with their new inputs.
 
-        As `rebuild`, but the node it is given has its new inputs and control dependences already.
+        Like `rebuild`, but nodes are passed with their new inputs and control dependences.
+
+        Args:
+            change: called with each node, in post-order; returns the entries that replace those of
+                the node, one for each, or None to keep it.
         """
         arguments.function("Graph.transform: change", change)
         new: dict[Entry, Entry] = {}
@@ -288,16 +335,17 @@ class Graph:
             inputs = tuple(new[e] for e in node.inputs)
             control = tuple(moved[c] for c in node.control)
             same = inputs == node.inputs and control == node.control
-            whole = node if same else node.replaced(inputs, control)
-            found = change(whole)
-            entries = whole.entries if found is None else found
+            updated = node if same else node.replaced(inputs, control)
+            entries = change(updated)
+            if entries is None:
+                entries = updated.entries
             new.update(zip(node.entries, entries, strict=True))
             moved[node] = entries[0].node
         updates = [(moved[v], new[e]) for v, e in self.updates]
         return Graph([new[e] for e in self.outputs], updates).fed_as(self, moved)
 
     def replace(self, values: Mapping[Entry, Entry]) -> Graph:
-        """The graph in which every use of a key reads its value instead.
+        """Return the graph in which every use of a key of ``values`` reads its value instead.
 
         Raises: GraphError when a key is not in this graph.
         """
@@ -310,7 +358,10 @@ class Graph:
                 raise GraphError(f"{entry.name} is not in this graph, so it cannot be replaced")
         return self.rebuild(
             lambda node, inputs: (
-                [values.get(e, n) for e, n in zip(node.entries, _kept(node, inputs), strict=True)]
+                [
+                    values.get(e, n)
+                    for e, n in zip(node.entries, _entries_with(node, inputs), strict=True)
+                ]
                 if any(e in values for e in node.entries)
                 else None
             )
@@ -322,18 +373,34 @@ class Graph:
         replacement: Callable[..., Entry],
         where: Callable[..., bool] | None = None,
     ) -> Graph:
-        """Replace every match of ``pattern`` by ``replacement``; both are functions of entries.
+        """Return the graph in which ``replacement`` replaces every match of ``pattern``.
 
-        ``where`` gets the matched entries and may refuse. Inner values that others use stay.
-        A repeated argument in the pattern must match one entry.
+        One sweep in post-order: an earlier match wins over one that overlaps it, and replacements
+        are not matched again. Values inside a match that other nodes use stay.
+
+        Args:
+            pattern: a function that builds the nodes to look for from placeholders. An argument
+                that it uses twice must match one entry.
+            replacement: a function that builds the new entry from the matched entries.
+            where: called with the matched entries; returns whether to replace them.
+
+        Raises:
+            GraphError: The pattern or the replacement returns something else than one entry.
+            ShapeError: The replacement has another shape.
+            DTypeError: The replacement has another dtype.
+
+        Example:
+            >>> import passkit as pk
+            >>> x = pk.var("x", (3,))
+            >>> graph = pk.Graph([pk.ops.log(pk.ops.exp(x))])
+            >>> graph.rewrite(lambda x: pk.ops.log(pk.ops.exp(x)), lambda x: x).outputs[0] is x
+            True
         """
-        for name, given in (("pattern", pattern), ("replacement", replacement)):
-            arguments.function(f"Graph.rewrite: {name}", given)
+        for name, function in (("pattern", pattern), ("replacement", replacement)):
+            arguments.function(f"Graph.rewrite: {name}", function)
         if where is not None:
             arguments.function("Graph.rewrite: where", where)
-        from passkit.graph.pattern import (
-            rewrite,  # stands above: a pattern is itself a small graph
-        )
+        from passkit.graph.pattern import rewrite  # which imports this module
 
         return rewrite(self, pattern, replacement, where)
 
@@ -341,18 +408,18 @@ class Graph:
         return self  # it is immutable
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Graph:
-        """An equal graph of new nodes; annotations that speak of nodes are left out."""
-        return copying.deep_graph(self, memo)  # type: ignore[no-any-return]
+        """Return an equal graph of new nodes, without annotations that refer to nodes."""
+        return copying.deep_copy_graph(self, memo)  # type: ignore[no-any-return]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled as JSON; annotations that have no form in it are left out."""
+        """Pickle the graph as JSON, without annotations that JSON cannot represent."""
         return copying.graph_of, (copying.text_of(self),)
 
     def __iter__(self) -> Iterator[Node]:
         return iter(self.nodes)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        """What a notebook shows."""
+        """Return the MIME types and texts that a notebook displays."""
         return notebook.graph(self)  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
@@ -361,39 +428,49 @@ class Graph:
         return f"Graph({ops} operators, {len(self.outputs)} outputs{attrs})"
 
 
-def _updates(given: Any) -> tuple[Update, ...]:
-    """Pairs of a variable and its new value. Raises: ArgumentError for anything else."""
+def _updates(updates: Any) -> tuple[Update, ...]:
+    """Return an argument as pairs of a variable and its new value.
+
+    Raises: ArgumentError for anything else.
+    """
     need = "pairs of a variable's Node and an Entry"
-    for pair in (found := arguments.sequence("Graph: updates", given, tuple, need)):
+    pairs = arguments.sequence("Graph: updates", updates, tuple, need)
+    for pair in pairs:
         if len(pair) != 2 or not isinstance(pair[0], Node) or not isinstance(pair[1], Entry):
             arguments.refuse("Graph: updates", pair, need)
-    return found
+    return pairs
 
 
-def _kept(node: Node, inputs: tuple[Entry, ...]) -> tuple[Entry, ...]:
+def _entries_with(node: Node, inputs: tuple[Entry, ...]) -> tuple[Entry, ...]:
+    """Return the results of ``node`` applied to ``inputs``."""
     return node.entries if inputs == node.inputs else node.replaced(inputs).entries
 
 
 def _follow(entries: Sequence[Entry], moved: Mapping[Node, Node]) -> list[Entry]:
-    """``entries`` of nodes whose control dependences are the new ones."""
-    made: dict[Node, Node] = {}
+    """Return ``entries`` of nodes whose control dependences are mapped by ``moved``."""
+    updated: dict[Node, Node] = {}
     for node in dict.fromkeys(e.node for e in entries):
         control = tuple(moved.get(c, c) for c in node.control)
-        made[node] = node if control == node.control else node.replaced(control=control)
-    return [made[e.node].entries[e.index] for e in entries]
+        updated[node] = node if control == node.control else node.replaced(control=control)
+    return [updated[e.node].entries[e.index] for e in entries]
 
 
 def before(node: Node) -> list[Node]:
-    """What runs before a node: its inputs, then its control dependences."""
+    """Return the nodes of the inputs of a node, then its control dependences."""
     return [*(e.node for e in node.inputs), *node.control]
 
 
 def post_order(
     heads: Iterable[Node], before: Callable[[Node], Iterable[Node]] = before
 ) -> list[Node]:
-    """Depth-first post-order without recursion: what is ``before`` a node, then the node.
+    """Return the nodes that ``heads`` depend on, and these, in depth-first post-order.
 
-    Raises: GraphError naming a node on a cycle.
+    Args:
+        heads: the nodes to start from.
+        before: the nodes that a node depends on; they come first in the order.
+
+    Raises:
+        GraphError: There is a cycle; the message names a node on it.
     """
     order: list[Node] = []
     done: dict[Node, bool] = {}
@@ -419,9 +496,14 @@ def post_order(
 
 
 def digest(graph: Graph, variables: Mapping[Node, object] | None = None) -> str:
-    """A digest of a graph's structure, iterative and independent of names, order and process.
+    """Return a SHA-256 digest of a graph's structure, the same in every process.
 
-    ``variables`` may say what stands for a variable; by default its position, shape and dtype.
+    Names of operator nodes do not matter.
+
+    Args:
+        graph: the graph.
+        variables: for some variables a value whose repr represents them in the digest. Others are
+            represented by position (state variables by name), shape and dtype.
     """
     ids: dict[Node, int] = {}
     sha = hashlib.sha256()
@@ -429,21 +511,21 @@ def digest(graph: Graph, variables: Mapping[Node, object] | None = None) -> str:
     for node in graph.nodes:
         ids[node] = len(ids)
         if variables is not None and node in variables:
-            what: object = variables[node]
+            content: object = variables[node]
         elif node.op is None:
             rank = feeds.get(node, node.name)
-            what = (rank, str(node.params.get("shape")), str(node.params.get("dtype")))
+            content = (rank, str(node.params.get("shape")), str(node.params.get("dtype")))
         else:
-            what = (node.op.name, freeze(node.params))
+            content = (node.op.name, freeze(node.params))
         edges = [(ids[e.node], e.index) for e in node.inputs], [ids[c] for c in node.control]
-        sha.update(repr((what, edges)).encode())
+        sha.update(repr((content, edges)).encode())
     sha.update(repr([(ids[e.node], e.index) for e in graph.outputs]).encode())
     sha.update(repr([(ids[v], ids[e.node], e.index) for v, e in graph.updates]).encode())
     return sha.hexdigest()
 
 
 def freeze(value: Any) -> Any:
-    """A parameter as a value whose repr is the same in every process."""
+    """Return a parameter as a value whose repr is the same in every process."""
     if isinstance(value, np.ndarray):
         data = np.ascontiguousarray(value).tobytes()
         return "array", str(value.dtype), value.shape, hashlib.sha256(data).hexdigest()
@@ -456,21 +538,22 @@ def freeze(value: Any) -> Any:
     return repr(value) if not callable(value) else f"{value.__module__}.{value.__qualname__}"
 
 
-def graph_of_argument(where: str, given: Any) -> Graph:
-    """A graph that a caller gave as such, or as the entries to compute.
+def graph_of_argument(where: str, value: Any) -> Graph:
+    """Return a graph, or entries as a graph that has them as outputs.
 
-    Raises: ArgumentError for anything else, named by ``where``; GraphError for a list of others.
+    Raises:
+        ArgumentError: ``value`` is neither, nor a sequence; the message begins with ``where``.
+        GraphError: It is a sequence of something else than entries.
     """
-    if isinstance(given, Graph):
-        return given
-    if not isinstance(given, Entry):
-        given = arguments.sequence(
-            where, given, object, "a Graph, an Entry or a sequence of entries"
-        )
-    return Graph(given)
+    if isinstance(value, Graph):
+        return value
+    if not isinstance(value, Entry):
+        need = "a Graph, an Entry or a sequence of entries"
+        value = arguments.sequence(where, value, object, need)
+    return Graph(value)
 
 
 def graph_of(outputs: Any, updates: Iterable[Update] = ()) -> Graph:
-    """A graph from an entry, a sequence of them, or arrays."""
-    many = isinstance(outputs, (tuple, list))
-    return Graph([as_entry(e) for e in (outputs if many else [outputs])], updates)
+    """Return a graph of one output or a sequence of them; arrays become constants."""
+    values = outputs if isinstance(outputs, (tuple, list)) else [outputs]
+    return Graph([as_entry(value) for value in values], updates)

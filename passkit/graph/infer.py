@@ -1,4 +1,9 @@
-"""Shapes and dtypes of results from those of inputs, and the equalities only a call can check."""
+"""Inference of result shapes and dtypes, and conditions on symbolic sizes that a call checks.
+
+Operators infer by FInferShape and FInferType; the functions here apply them, or the defaults where
+an operator has none. `agree` and `demand` are for use in such functions: what cannot be decided
+while sizes are symbolic is recorded as a guard.
+"""
 
 from __future__ import annotations
 
@@ -7,36 +12,44 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 from passkit.errors import DTypeError, GraphError, ShapeError
-from passkit.graph import rules
+from passkit.graph.attribute_calls import call_codegen, call_infer_shape, call_infer_type
 from passkit.graph.op import FInferShape, FInferType, OpPattern
 from passkit.values.arguments import shortened
 from passkit.values.dtype import DType, promote
 from passkit.values.size import Extent, Shape
 
 if TYPE_CHECKING:
-    from passkit.graph.node import Node
+    from passkit.graph.node_view import NodeLike
 
 
-def infer_shapes(node: Node, shapes: Sequence[Shape | None]) -> Sequence[Shape | None]:
-    """The result shapes that follow from input shapes; None where the rank stays unknown."""
+def infer_shapes(node: NodeLike, shapes: Sequence[Shape | None]) -> Sequence[Shape | None]:
+    """Return the shape of each result, None where the rank is unknown.
+
+    Without FInferShape, elementwise operators broadcast their inputs.
+
+    Raises: ShapeError where the input shapes do not fit the operator.
+    """
     op = node.op
     assert op is not None
     rule = FInferShape.get(op.name)
     if rule is not None and getattr(rule, "partial", False):
-        return rules.shapes(node, shapes)
+        return call_infer_shape(node, shapes)
     known_shapes = [s for s in shapes if s is not None]
     spreads = rule is broadcast_rule or (rule is None and op.pattern <= OpPattern.BROADCAST)
     if len(known_shapes) != len(shapes) or (rule is None and not spreads):
         return (None,) * max(1, op.num_outputs)
     if spreads:
         return (broadcast_rule(node, *known_shapes),) * max(1, op.num_outputs)
-    return rules.shapes(node, known_shapes)
+    return call_infer_shape(node, known_shapes)
 
 
-def infer_dtypes(node: Node, dtypes: Sequence[DType | None]) -> Sequence[DType | None]:
-    """The result dtypes that follow from input dtypes; None where one is unknown.
+def infer_dtypes(node: NodeLike, dtypes: Sequence[DType | None]) -> Sequence[DType | None]:
+    """Return the dtype of each result, None where an input dtype is unknown.
 
-    The default for an op with FCodeGen is what its expression has; else all inputs share one.
+    Without FInferType, the dtypes are those of the FCodeGen expressions; without FCodeGen, all
+    inputs must have one dtype, and the results have it.
+
+    Raises: DTypeError where the input dtypes do not fit the operator.
     """
     op = node.op
     assert op is not None
@@ -45,24 +58,24 @@ def infer_dtypes(node: Node, dtypes: Sequence[DType | None]) -> Sequence[DType |
         return (None,) * max(1, op.num_outputs)
     known_dtypes = [d for d in dtypes if d is not None]
     if rule is not None:
-        return rules.dtypes(node, known_dtypes)
+        return call_infer_type(node, known_dtypes)
     if op.has_attr("FCodeGen"):
         return code_dtypes(node, *known_dtypes)
     return (same_dtype_rule(node, *known_dtypes),) * max(1, op.num_outputs)
 
 
-def code_dtypes(node: Node, *dtypes: DType) -> tuple[DType, ...]:
-    """The dtypes that the op's FCodeGen expressions have for inputs of ``dtypes``."""
-    from passkit.ast import Var  # takes a third of a warm start; few operators need it here
+def code_dtypes(node: NodeLike, *dtypes: DType) -> tuple[DType, ...]:
+    """Return the dtypes of the FCodeGen expressions for inputs of ``dtypes``."""
+    from passkit.ast import Var  # importing it takes a third of a warm start
 
     x = (Var(f"x{k}", d) for k, d in enumerate(dtypes))
-    return tuple(value.dtype for value in rules.code(node, *x))
+    return tuple(value.dtype for value in call_codegen(node, *x))
 
 
-def same_dtype_rule(node: Node, *dtypes: DType) -> DType:
-    """The dtype that all inputs share.
+def same_dtype_rule(node: NodeLike, *dtypes: DType) -> DType:
+    """Return the dtype that all inputs have.
 
-    Raises: DTypeError naming two that differ; GraphError where there are no inputs.
+    Raises: DTypeError where two differ; GraphError where there are no inputs.
     """
     assert node.op is not None
     if not dtypes:
@@ -79,22 +92,35 @@ def same_dtype_rule(node: Node, *dtypes: DType) -> DType:
 _guards: ContextVar[list[tuple[Extent, Extent, str]] | None] = ContextVar("guards", default=None)
 
 
-class collect_guards:  # noqa: N801 – used like a function: with collect_guards() as found
-    """Within it, `agree` records the equalities that only a call can check."""
+class collect_guards:  # noqa: N801 – used like a function: with collect_guards() as guards
+    """Context manager that collects the guards which `agree` and `demand` record inside it.
+
+    It returns the list of guards: two extents that must be equal, and a text for messages.
+    """
 
     def __enter__(self) -> list[tuple[Extent, Extent, str]]:
-        found: list[tuple[Extent, Extent, str]] = []
-        self._outer = _guards.set(found)
-        return found
+        guards: list[tuple[Extent, Extent, str]] = []
+        self._outer = _guards.set(guards)
+        return guards
 
     def __exit__(self, *error: object) -> None:
         _guards.reset(self._outer)
 
 
-def agree(node: Node, a: Extent, b: Extent, what: str) -> Extent:
-    """The extent that ``a`` and ``b`` must both be.
+def agree(node: NodeLike, a: Extent, b: Extent, what: str) -> Extent:
+    """Return the extent that ``a`` and ``b`` must both have.
 
-    Raises: ShapeError when they are known and differ; an unknown one becomes a guard.
+    Args:
+        node: the node whose shapes are inferred, for messages.
+        a: an extent.
+        b: another extent.
+        what: what the extents are, for messages, such as ``"dimension 0"``.
+
+    Returns:
+        ``b`` if it is a number, else ``a``. Symbolic extents that differ are recorded as a guard.
+
+    Raises:
+        ShapeError: Both are known and differ.
     """
     if a == b:
         return a
@@ -106,11 +132,12 @@ def agree(node: Node, a: Extent, b: Extent, what: str) -> Extent:
     return b if isinstance(b, int) else a
 
 
-def demand(node: Node, a: Extent, b: Extent, what: str) -> None:
-    """Make sure that ``a >= b``, for extents that are not negative.
+def demand(node: NodeLike, a: Extent, b: Extent, what: str) -> None:
+    """Require ``a >= b``, for extents that are not negative.
 
-    Raises: ShapeError when they are known and a < b; an unknown one becomes the guard
-    ``b // (a + 1) == 0``, which says the same as an equality.
+    Where it depends on symbolic sizes the equivalent guard ``b // (a + 1) == 0`` is recorded.
+
+    Raises: ShapeError where a < b is certain; the message contains ``what``.
     """
     lack = b - a
     if isinstance(lack, int):
@@ -122,13 +149,16 @@ def demand(node: Node, a: Extent, b: Extent, what: str) -> None:
         guards.append((b // (a + 1), 0, f"{node.where}: {what}"))
 
 
-def broadcast_rule(node: Node, *shapes: Shape) -> Shape:
-    """NumPy broadcasting: align at the end, stretch 1s. Raises: ShapeError naming the shapes."""
+def broadcast_rule(node: NodeLike, *shapes: Shape) -> Shape:
+    """Infer a shape by NumPy broadcasting, as FInferShape; see `broadcast_shapes`."""
     return broadcast_shapes(node, shapes)
 
 
-def broadcast_shapes(node: Node, shapes: Sequence[Shape]) -> Shape:
-    """The shape that ``shapes`` broadcast to."""
+def broadcast_shapes(node: NodeLike, shapes: Sequence[Shape]) -> Shape:
+    """Return the shape that ``shapes`` broadcast to as in NumPy, aligned at the last axis.
+
+    Raises: ShapeError where two extents differ and neither is 1.
+    """
     first = shapes[0] if shapes else ()
     if all(s == first for s in shapes):
         return first
@@ -152,7 +182,7 @@ def broadcast_shapes(node: Node, shapes: Sequence[Shape]) -> Shape:
 
 
 def show_shape(shape: Shape | None) -> str:
-    """A shape as text, such as ``(n, 512)``."""
+    """Return a shape as text, such as ``(n, 512)``; ``(?)`` where the rank is unknown."""
     if shape is None:
         return "(?)"
     inside = ", ".join(shortened(str(n)) for n in shape)

@@ -1,6 +1,6 @@
-"""Kinds of parameters that hold a graph, such as the groups of fused nodes.
+"""Types of parameters that contain a graph, such as groups of fused nodes.
 
-JSON and text write and read them without knowing them.
+JSON and text serialize them by the functions registered here.
 """
 
 from __future__ import annotations
@@ -14,12 +14,19 @@ from passkit.graph.graph import Graph
 from passkit.graph.op import register_later
 
 DEEPEST = 32
-"""Values and graphs may be nested so deep."""
+"""The deepest nesting of values and graphs that can be read."""
 
 
 @frozen
 class Nested:
-    """A kind of parameter that holds a graph: how to take it apart and how to make it again."""
+    """A type of parameters that contain a graph, with its serialization.
+
+    Attributes:
+        tag: the name that serialized values carry.
+        kind: the type.
+        take: returns the graph in a value, and its other fields as plain values.
+        make: creates a value from a graph and such fields.
+    """
 
     tag: str
     kind: type
@@ -37,12 +44,12 @@ def register_nested(
     take: Callable[[Any], tuple[Graph, dict[str, Any]]],
     make: Callable[[Graph, dict[str, Any]], Any],
 ) -> None:
-    """Let JSON and text write values of ``kind``, which hold a graph and some plain values."""
+    """Let JSON and text serialize values of ``kind``; the arguments are those of `Nested`."""
     NESTED[tag] = Nested(tag, kind, take, make)
 
 
 def nested_of(value: Any) -> Nested | None:
-    """The registered kind that ``value`` is of."""
+    """Return the registration of the type of ``value``, or None if it contains no graph."""
     return next((n for n in NESTED.values() if isinstance(value, n.kind)), None)
 
 

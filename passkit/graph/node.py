@@ -1,8 +1,9 @@
-"""Nodes and entries: what graphs consist of.
+"""Nodes and entries, the elements of graphs, with variables, state variables and constants.
 
-A node says what is computed, an entry is one of its results. Both are immutable and compare by
-identity. Shape and dtype of an entry are found when its node is made, as far as they are known.
-Variables and constants are made here; the other nodes by calling operators: `passkit.graph.call`.
+A node applies an operator to entries; an entry is one result of a node. Both are immutable and
+compare by identity. Shapes and dtypes of entries are inferred when their node is created, as far as
+they are known. This module creates variables and constants; `passkit.graph.call` creates the other
+nodes when operators are called.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 
 from passkit.errors import ArgumentError, DTypeError, GraphError, ShapeError
 from passkit.graph.infer import infer_dtypes, infer_shapes, show_shape
+from passkit.graph.node_view import NodeLike
 from passkit.graph.op import REQUIRED, Op, register_op
 from passkit.values import arguments
 from passkit.values.dtype import DType, dtype_of
@@ -29,15 +31,27 @@ else:
 
 
 def _operator(symbol: str, swap: bool = False) -> Callable[..., Entry]:
+    """Return the method for a Python operator; with ``swap``, ``self`` is the right operand."""
+
     def method(self: Entry, *others: Any) -> Entry:
-        sides = (*others, self) if swap else (self, *others)
-        return call.operate(symbol, *sides)
+        operands = (*others, self) if swap else (self, *others)
+        return call.operate(symbol, *operands)
 
     return method
 
 
 class Entry:
-    """One result of a node. ``==`` is identity; `pk.ops.equal` compares values."""
+    """One result of a node.
+
+    Python's operators on entries call the operators of `passkit.ops`. ``==`` is identity, so that
+    entries can be keys; `pk.ops.equal` compares values.
+
+    Attributes:
+        node: the node that computes it.
+        index: which result of the node it is, from 0 on.
+        shape: its extents, integers or sizes; None while the rank is unknown.
+        dtype: its dtype; None while that is unknown.
+    """
 
     __slots__ = ("dtype", "index", "node", "shape")
 
@@ -67,24 +81,27 @@ class Entry:
 
     @property
     def ndim(self) -> int:
-        """The rank. Raises: ShapeError when it is unknown."""
+        """Return the rank. Raises: ShapeError when it is unknown."""
         return len(known_shape(self))
 
     @property
     def name(self) -> str:
-        """The node's name, with the output's number where there are several."""
-        many = len(self.node.entries) > 1
-        return f"{self.node.label}:{self.index}" if many else self.node.label
+        """Return the node's label, followed by ``:index`` if the node has several results."""
+        several = len(self.node.entries) > 1
+        return f"{self.node.label}:{self.index}" if several else self.node.label
 
     def __copy__(self) -> Entry:
         return self  # it is immutable
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Entry:
-        return copying.deep(self.node, memo).entries[self.index]
+        return copying.deep_copy(self.node, memo).entries[self.index]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled is all that it is computed from; two of them that are to share it, as a Graph."""
-        return copying.entry_of, (copying.written((self,)), 0)
+        """Pickle the entry with all nodes that it depends on.
+
+        Entries pickled separately share no nodes afterwards; pickle a Graph to keep them shared.
+        """
+        return copying.entry_of, (copying.text_of_entries((self,)), 0)
 
     def __repr__(self) -> str:
         shape = "?" if self.shape is None else ",".join(map(str, self.shape))
@@ -127,23 +144,26 @@ class Entry:
     __array_ufunc__ = None  # np.float32(2) * entry must come here, not become an object array
 
 
-_ENTRIES = frozenset({Entry})
+class Node(NodeLike):
+    """An application of an operator to entries, or a variable when ``op`` is None.
 
+    Calling an operator (`pk.ops`) checks its inputs and parameters and creates a node; this
+    constructor checks only types, and infers the shapes and dtypes of the results.
 
-class Node:
-    """An application of an operator, or a variable when ``op`` is None.
+    Args:
+        op: the operator, or None for a variable.
+        inputs: the entries that the operator is applied to.
+        params: the operator's parameters, by name.
+        name: a name for messages, or "".
+        control: nodes that must run before this one, beside those of the inputs.
 
-    ``params`` hold what the op needs to know, ``control`` the nodes that must run before.
+    Raises:
+        ArgumentError: An argument has a wrong type.
+        ShapeError: The shapes of the inputs do not fit the operator, or a result is too large.
+        DTypeError: The dtypes of the inputs do not fit the operator.
     """
 
     __slots__ = ("__weakref__", "control", "entries", "inputs", "name", "op", "params")
-
-    op: Op | None
-    inputs: tuple[Entry, ...]
-    params: Mapping[str, Any]
-    name: str
-    control: tuple[Node, ...]
-    entries: tuple[Entry, ...]
 
     def __init__(
         self,
@@ -157,48 +177,37 @@ class Node:
             arguments.refuse("Node: op", op, "an Op, as pk.get_op gives one, or None")
         arguments.text("Node: name", name)
         inputs = tuple(inputs) if type(inputs) is list else inputs
-        if type(inputs) is not tuple or not _ENTRIES.issuperset(map(type, inputs)):
+        if type(inputs) is not tuple or not _ENTRY_TYPES.issuperset(map(type, inputs)):
             inputs = arguments.sequence("Node: inputs", inputs, Entry, "a sequence of entries")
         if type(control) is not tuple or control:
             control = tuple(control) if isinstance(control, dict) else control  # an ordered set
             control = arguments.sequence("Node: control", control, Node, "a sequence of nodes")
         if params is None or type(params) not in (dict, MappingProxyType):
             params = arguments.mapping("Node: params", params, "a mapping of names to values")
+        self._set_fields(op, inputs, MappingProxyType(dict(params)), name, control)
+        shapes, dtypes = _infer(self)
+        self._set_entries(zip(shapes, dtypes, strict=True))
+
+    def _set_fields(
+        self,
+        op: Op | None,
+        inputs: tuple[Entry, ...],
+        params: Mapping[str, Any],
+        name: str,
+        control: tuple[Node, ...],
+    ) -> None:
+        """Set all fields but ``entries``, while the node is created."""
         put = object.__setattr__
         put(self, "op", op)
         put(self, "inputs", inputs)
-        put(self, "params", MappingProxyType(dict(params)))
+        put(self, "params", params)
         put(self, "name", name)
         put(self, "control", control)
-        shapes, dtypes = _facts(self)
-        put(
-            self,
-            "entries",
-            tuple(
-                Entry(self, k, s, d) for k, (s, d) in enumerate(zip(shapes, dtypes, strict=True))
-            ),
-        )
 
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"a Node is immutable; cannot set {name!r}")
-
-    @property
-    def label(self) -> str:
-        """The name, or the op's name where none was given."""
-        return self.name or (self.op.name if self.op else "variable")
-
-    @property
-    def where(self) -> str:
-        """How messages call this node: operator and name."""
-        if self.op is None:
-            return f"variable '{arguments.shortened(self.name)}'"
-        name = arguments.shortened(self.name)
-        return f"{self.op.name} '{name}'" if name else self.op.name
-
-    @property
-    def is_variable(self) -> bool:
-        """Whether this is an input or a state variable."""
-        return self.op is None
+    def _set_entries(self, types: Iterable[tuple[Shape | None, DType | None]]) -> None:
+        """Create an entry for each result, of the given shape and dtype."""
+        entries = tuple(Entry(self, k, shape, dtype) for k, (shape, dtype) in enumerate(types))
+        object.__setattr__(self, "entries", entries)
 
     def replaced(
         self,
@@ -206,7 +215,10 @@ class Node:
         control: Iterable[Node] | None = None,
         name: str | None = None,
     ) -> Node:
-        """This node with other inputs, control dependences or name."""
+        """Return a node like this one with other inputs, control dependences or name.
+
+        Arguments that are None keep what this node has. Shapes and dtypes are inferred again.
+        """
         return Node(
             self.op,
             self.inputs if inputs is None else inputs,
@@ -215,73 +227,60 @@ class Node:
             self.control if control is None else control,
         )
 
-    def alone(self, inputs: tuple[Entry, ...]) -> Node:
-        """This node by itself: without its name, and without what must run before it.
+    def isolated(self, inputs: tuple[Entry, ...]) -> Node:
+        """Return a node like this one with other inputs, no name and no control dependences.
 
-        Where ``inputs`` have the shapes and dtypes of its own, nothing is inferred again.
+        Shapes and dtypes are inferred again only where ``inputs`` have others than this node's.
         """
         pairs = zip(inputs, self.inputs, strict=True)
         if not all(a.shape == b.shape and a.dtype is b.dtype for a, b in pairs):
             return Node(self.op, inputs, self.params)
-        made, put = self.seen(inputs), object.__setattr__
-        put(made, "name", "")
-        put(made, "control", ())
-        put(made, "entries", tuple(Entry(made, e.index, e.shape, e.dtype) for e in self.entries))
-        return made
-
-    def seen(self, inputs: Iterable[Entry], entries: Iterable[Entry] | None = None) -> Node:
-        """This node as a rule is to see it: with other inputs, or results, of the same values.
-
-        Its results are those of this node unless ``entries`` are given, so it is no part of a
-        graph.
-        """
-        view = object.__new__(Node)
-        for name in ("op", "params", "name", "control"):
-            object.__setattr__(view, name, getattr(self, name))
-        object.__setattr__(view, "inputs", tuple(inputs))
-        object.__setattr__(view, "entries", self.entries if entries is None else tuple(entries))
-        return view
+        node = object.__new__(Node)
+        node._set_fields(self.op, inputs, self.params, "", ())
+        node._set_entries((e.shape, e.dtype) for e in self.entries)
+        return node
 
     def __copy__(self) -> Node:
         return self  # it is immutable
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Node:
-        return copying.deep(self, memo)
+        return copying.deep_copy(self, memo)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return copying.node_of, (copying.written(self.entries[:1]),)
+        return copying.node_of, (copying.text_of_entries(self.entries[:1]),)
 
     def __repr__(self) -> str:
         return f"Node({self.where})"
 
 
-def _facts(node: Node) -> tuple[Sequence[Shape | None], Sequence[DType | None]]:
+_ENTRY_TYPES = frozenset({Entry})
+
+
+def _infer(node: Node) -> tuple[Sequence[Shape | None], Sequence[DType | None]]:
+    """Return the shape and the dtype of each result of a node, None where unknown."""
     if node.op is None:
         shape = node.params.get("shape")
         _check_elements(node, shape)
         return (shape,), (node.params.get("dtype"),)
     shapes = [e.shape for e in node.inputs]
     dtypes = [e.dtype for e in node.inputs]
-    found = infer_shapes(node, shapes)
-    for shape in found:
+    result_shapes = infer_shapes(node, shapes)
+    for shape in result_shapes:
         if not any(shape is s for s in shapes):
             _check_elements(node, shape)
-    return found, infer_dtypes(node, dtypes)
+    return result_shapes, infer_dtypes(node, dtypes)
 
 
 MOST_ELEMENTS = 1 << 59
-"""Elements of an array: its bytes, 16 each at most, must be a number of 63 bits."""
+"""The most elements of an array: its size in bytes, up to 16 an element, must fit in 63 bits."""
 
 
 def _check_elements(node: Node, shape: Shape | None) -> None:
-    """Refuse a shape that no array can have, as far as its extents are known.
-
-    Raises: ShapeError with the number of elements.
-    """
+    """Raise a ShapeError if the known extents of ``shape`` multiply to more than MOST_ELEMENTS."""
     count = 1
     for n in shape or ():
         if isinstance(n, int):
-            count *= n or 1  # as NumPy has it, also where the array is empty
+            count *= n or 1  # NumPy limits the other extents of an empty array, too
     if count > MOST_ELEMENTS:
         raise ShapeError(
             f"{node.where}: the extents of shape {show_shape(shape)} multiply to {count} elements "
@@ -292,24 +291,47 @@ def _check_elements(node: Node, shape: Shape | None) -> None:
 def var(
     name: str, shape: Sequence[int | str | Size | None] | None = None, dtype: Any = "float32"
 ) -> Entry:
-    """An input. A dimension of None or a name is unknown; equal names are equal sizes.
+    """Create an input of a graph.
 
-    Shape None leaves even the rank open, for InferShape to find.
+    Args:
+        name: the name under which a call feeds it.
+        shape: its extents. A name is a symbolic size, equal to every other size of that name; None
+            is a size of its own. A shape of None leaves the rank open, too.
+        dtype: its dtype, or None to leave it open.
+
+    Raises:
+        ArgumentError: ``name`` is not a text, ``shape`` not a sequence, or ``dtype`` not a dtype.
+        ShapeError: An extent is negative, or not a number, a name or None.
+
+    Example:
+        >>> import passkit as pk
+        >>> pk.var("x", ("n", 4))
+        Entry(x: float32[n,4])
     """
     arguments.text("var: name", name)
-    found = None
+    extents = None
     if shape is not None:
         need = "a sequence of sizes (numbers, names or None), or None"
         sizes = arguments.sequence(f"var '{name}': shape", shape, object, need)
-        found = tuple(_extent(d, name, k) for k, d in enumerate(sizes))
-    params = {"shape": found, "dtype": None if dtype is None else dtype_of(dtype)}
+        extents = tuple(_extent(d, name, k) for k, d in enumerate(sizes))
+    params = {"shape": extents, "dtype": None if dtype is None else dtype_of(dtype)}
     return Node(None, (), params, name).entries[0]
 
 
 def state(name: str, value: Any) -> Entry:
-    """A variable that keeps its value between calls; `assign` writes it.
+    """Create a state variable: it keeps its value between calls, and `pk.ops.assign` writes it.
 
-    ``value`` is the initial array, or (shape, dtype) for one that starts unset.
+    Args:
+        name: the name under which an executable gives access to the value.
+        value: the initial array, or a pair (shape, dtype) for a variable that starts unset.
+
+    Raises:
+        ArgumentError: ``value`` is neither an array nor such a pair.
+
+    Example:
+        >>> import passkit as pk
+        >>> pk.state("w", [1.5]), pk.state("steps", ((), "int64"))
+        (Entry(w: float64[1]), Entry(steps: int64[]))
     """
     arguments.text("state: name", name)
     if isinstance(value, tuple) and len(value) == 2 and not np.isscalar(value[0]):
@@ -325,6 +347,7 @@ def state(name: str, value: Any) -> Entry:
 
 
 def _extent(d: Any, name: str, axis: int) -> Extent:
+    """Return an extent of the variable called ``name`` as an integer or Size."""
     if d is None:
         return Size.symbol(f"{name}.{axis}")
     if isinstance(d, Size):
@@ -341,6 +364,7 @@ def _extent(d: Any, name: str, axis: int) -> Extent:
 
 
 def _constant_shape(node: Node) -> Shape:
+    """Infer the shape of a constant from its array."""
     value = node.params["value"]
     if not isinstance(value, np.ndarray):
         raise GraphError(
@@ -359,7 +383,8 @@ CONSTANT.set_attr("FCompute", lambda node: node.params["value"])
 
 
 AS_READ = register_op(
-    "as_read", doc="A state variable's value at the time when the node it comes after read it."
+    "as_read",
+    doc="The value that a state variable had when the node of its control dependence read it.",
 )
 AS_READ.set_attr("FInferShape", lambda node, shape: shape)
 AS_READ.set_attr("FInferType", lambda node, dtype: dtype)
@@ -368,30 +393,47 @@ AS_READ.set_attr("FGradient", lambda node, dy: [dy])
 
 
 def is_state(entry: Entry) -> bool:
-    """Whether an entry is a variable that keeps its value between calls."""
+    """Return whether an entry is a state variable, which keeps its value between calls."""
     return entry.node.op is None and bool(entry.node.params.get("state"))
 
 
 def as_read(entry: Entry, by: Node) -> Entry:
-    """A state variable as ``by`` read it, whatever was written since."""
+    """Return the value that the state variable ``entry`` had when the node ``by`` read it."""
     return Node(AS_READ, (entry,), name=entry.node.name, control=(by,)).entries[0]
 
 
 def constant(value: Any, dtype: Any = None, name: str = "") -> Entry:
-    """A constant entry; the array is copied and frozen."""
+    """Create a constant.
+
+    Args:
+        value: a number, an array or a nested list of numbers; it is copied.
+        dtype: the dtype to convert it to; that of the array by default.
+        name: a name for messages, or "".
+
+    Raises:
+        ArgumentError: ``value`` is no array of numbers.
+        DTypeError: There is no such dtype.
+
+    Example:
+        >>> import passkit as pk
+        >>> pk.constant([1, 2], "float32")
+        Entry(constant: float32[2])
+    """
     arguments.text("constant: name", name)
-    wanted = None if dtype is None else dtype_of(dtype).numpy
-    array = arguments.numbers("constant: value", value, wanted)
+    numpy_dtype = None if dtype is None else dtype_of(dtype).numpy
+    array = arguments.numbers("constant: value", value, numpy_dtype)
     dtype_of(array.dtype)
     array.flags.writeable = False
     return Node(CONSTANT, (), {"value": array}, name).entries[0]
 
 
 def as_entry(value: Any) -> Entry:
-    """An entry as it is; a number or array as a constant.
+    """Return ``value`` if it is an entry, else a constant of it.
 
-    Raises: GraphError for a tuple of entries, DTypeError for a kernel expression, ArgumentError for
-    anything else.
+    Raises:
+        GraphError: It is a tuple of entries, such as the results of an operator with several.
+        DTypeError: It is a kernel expression (`pk.ast`).
+        ArgumentError: It is neither a number nor an array.
     """
     if isinstance(value, Entry):
         return value
@@ -402,7 +444,7 @@ def as_entry(value: Any) -> Entry:
     try:
         return constant(value)
     except ArgumentError:
-        from passkit.ast import Expr  # takes a third of a warm start, and only errors need it
+        from passkit.ast import Expr  # importing it takes a third of a warm start
 
         if isinstance(value, Expr):
             raise DTypeError(
@@ -414,7 +456,7 @@ def as_entry(value: Any) -> Entry:
 
 
 def known_shape(entry: Entry) -> Shape:
-    """The shape of an entry. Raises: ShapeError when its rank is not known yet."""
+    """Return the shape of an entry. Raises: ShapeError when its rank is not known yet."""
     if entry.shape is None:
         raise ShapeError(f"the rank of {entry.name} is not known here; give its variables a shape")
     return entry.shape

@@ -1,4 +1,10 @@
-"""Operators: a name, counts, parameters, and attributes in the central registry."""
+"""Operators: registration by name, attributes, groups, and lookup.
+
+An operator has a name, numbers of inputs and outputs, and parameters. Everything else is an
+attribute in the central registry (`passkit.graph.registry`): functions such as FCodeGen, whose
+names begin with F, and values such as TOpPattern, whose names begin with T. This module declares
+the attributes that passkit itself uses; each signature documents what the function is called with.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +31,7 @@ else:
 
 
 class OpPattern(IntEnum):
-    """How an operator's result elements depend on its inputs'; NNVM's TOpPattern."""
+    """How the elements of a result depend on those of the inputs (NNVM's TOpPattern)."""
 
     ELEMWISE = 0
     BROADCAST = 1
@@ -91,13 +97,13 @@ TStateful = declare("TStateful", bool, "True: reads or writes state, never moved
 TZeroPreserving = declare("TZeroPreserving", bool, "True: f(0) is 0")
 
 REQUIRED = object()
-"""The default of a parameter that a call must give."""
+"""The default of a parameter without a default: a call must specify it."""
 
 
 class _Derived:
-    """An attribute that instances compute when they are asked, and that the class has otherwise.
+    """A descriptor that is computed for an instance and fixed for the class.
 
-    ``help(softmax)`` is to describe the operator, and ``help(Op)`` the class.
+    With it ``help(softmax)`` describes the operator, and ``help(Op)`` the class.
     """
 
     def __init__(self, compute: Callable[[Op], Any], of_class: Any = None) -> None:
@@ -110,13 +116,24 @@ class _Derived:
 class Op:
     """A registered operator: a name, counts, parameters; everything else is an attribute.
 
+    `register_op` creates operators. Calling one creates a node of a graph.
+
+    Attributes:
+        name: the name; aliases are other names of the same operator.
+        num_inputs: the number of inputs, -1 for any number, None where it is not declared.
+        num_outputs: the number of results, -1 where FInferShape determines it.
+        params: the parameters with their defaults, or `REQUIRED`.
+        doc: a description, for ``help`` and reference pages.
+        place: file and line of the registration.
+        groups: the op groups whose attributes it takes.
+
     >>> square = register_op("square_of_doc", num_inputs=1)
     >>> _ = square.set_attr("FCodeGen", lambda node, x: x * x)
     >>> square.has_attr("FCodeGen"), square.get_attr("TOpCost", "light")
     (True, 'light')
     """
 
-    # A __module__ of an instance's own lies in a dictionary, so that there are no slots.
+    # No __slots__: instances have a __module__ of their own, which needs a dictionary.
 
     __signature__ = _Derived(lambda op: describe.signature(op))
 
@@ -138,41 +155,61 @@ class Op:
     def __call__(
         self, *inputs: Any, name: str = "", control: Sequence[Node] = (), **params: Any
     ) -> Any:
-        """Make a node; its entry, or a tuple of entries when there are several results.
+        """Create a node and return its entry, or a tuple of entries if it has several results.
 
-        Inputs are entries, arrays (they become constants) or Python scalars (weak constants).
+        Args:
+            *inputs: entries; arrays, which become constants; or Python scalars, which become
+                constants of the other inputs' dtype. Parameters may follow them by position.
+            name: a name of the node, for messages and feeds.
+            control: nodes that must run before this one.
+            **params: the parameters, and inputs by name.
+
+        Raises:
+            GraphError: A number of inputs or a parameter is wrong.
+            ShapeError: The shapes of the inputs do not fit.
+            DTypeError: The dtypes of the inputs do not fit.
         """
         entries = call.apply(self, inputs, params, name, control).entries
         return entries[0] if self.num_outputs == 1 else entries
 
     def set_attr(self, key: str, value: Any, plevel: int = 10) -> Op:
-        """Register an attribute; a higher ``plevel`` wins, and the same place replaces itself.
+        """Register an attribute of this operator and return the operator.
 
-        Raises: RegistryError for a misspelt attribute (`register_attr` declares one of your own),
-        for a value of another type, and when two places set it at one level.
+        Args:
+            key: the attribute, such as ``"FCodeGen"``; `register_attr` declares one of your own.
+            value: its value, of the type that the attribute declares.
+            plevel: the priority, above 0; a higher one wins. Setting it again from the same line of
+                source replaces the value.
+
+        Raises:
+            RegistryError: The attribute is misspelt, the value has another type, or another place
+                has set it with the same priority.
         """
         registry.put(key, self.name, Setting(value, plevel, calling_place(), f"op {self.name}"))
         return self
 
     def get_attr(self, key: str, *default: Any) -> Any:
-        """The value of an attribute.
+        """Return the value of an attribute, or ``default`` where this operator lacks it.
 
         Raises: RegistryError when this operator lacks it and no default is given.
         """
-        column = registry.table(arguments.text(f"op {self.name}: attribute", key))
-        if self.name not in column.rows and not default:
+        table = registry.table(arguments.text(f"op {self.name}: attribute", key))
+        if self.name not in table.rows and not default:
             raise RegistryError(
                 f"attribute {key} is not registered for operator {self.name}; "
-                f"set_attr({key!r}, …) gives it: {column.signature}"
+                f"set_attr({key!r}, …) gives it: {table.signature}"
             )
-        return column.get(self.name, *default)
+        return table.get(self.name, *default)
 
     def has_attr(self, key: str) -> bool:
-        """Whether this operator has the attribute."""
+        """Return whether this operator has the attribute."""
         return self.name in registry.table(arguments.text(f"op {self.name}: attribute", key)).rows
 
     def add_alias(self, alias: str) -> Op:
-        """Make ``alias`` another name of this operator."""
+        """Make ``alias`` another name of this operator and return the operator.
+
+        Raises: RegistryError where it is the name of another operator.
+        """
         other = _ops.get(arguments.name(f"op {self.name}: alias", alias, "swish"))
         if other is not None and other is not self:
             raise RegistryError(
@@ -182,18 +219,21 @@ class Op:
         return self
 
     def include(self, group: str) -> Op:
-        """Take the attributes of an op group, those set later too; own attributes win."""
+        """Take the attributes of an op group, also those that the group is given later.
+
+        Attributes of the operator itself have the higher default priority. Returns the operator.
+        """
         if arguments.text(f"op {self.name}: group", group) not in self.groups:
             self.groups.append(group)
-            found = _groups.setdefault(group, OpGroup(group))
-            found.members.append(self)
-            for key, setting in found.settings.items():
+            op_group = _groups.setdefault(group, OpGroup(group))
+            op_group.members.append(self)
+            for key, setting in op_group.settings.items():
                 registry.put(key, self.name, setting)
         return self
 
     @property
     def pattern(self) -> OpPattern:
-        """The TOpPattern; OPAQUE if none is registered."""
+        """Return the TOpPattern; OPAQUE if none is registered."""
         return TOpPattern.get(self.name, OpPattern.OPAQUE)  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
@@ -207,7 +247,7 @@ setattr(Op, "__doc__", _Derived(lambda op: describe.documentation(op), Op.__doc_
 
 
 class OpGroup:
-    """Attributes shared by several operators, at plevel 1 unless told otherwise."""
+    """Attributes shared by several operators, by default with priority 1."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -215,21 +255,22 @@ class OpGroup:
         self.members: list[Op] = []
 
     def set_attr(self, key: str, value: Any, plevel: int = 1) -> OpGroup:
-        """Register an attribute for every member, present and future.
+        """Register an attribute for every member, present and future, and return the group.
 
         Raises: RegistryError as `Op.set_attr` does, also while the group has no members.
         """
         setting = Setting(value, plevel, calling_place(), f"op group {self.name}")
-        registry.checked(key, setting)
-        if registry.wins(key, setting, self.settings, key):
+        registry.checked_table(key, setting)
+        if registry.store(key, setting, self.settings, key):
             for op in self.members:
                 registry.put(key, op.name, setting)
         return self
 
 
 _ops: dict[str, Op] = {}
-_later: list[str] = []
-_homes: set[str] = set()  # modules that do not wait for each other when they register operators
+_pending_modules: list[str] = []
+# Modules given to `register_later`; they do not wait for each other when they register operators.
+_operator_modules: set[str] = set()
 _loading = RLock()
 _groups: dict[str, OpGroup] = {}
 
@@ -241,13 +282,20 @@ def register_op(
     params: Mapping[str, Any] | None = None,
     doc: str = "",
 ) -> Op:
-    """The operator called ``name``: a new one, or the existing one, re-opened.
+    """Register an operator, or return the one that is registered, to add attributes to it.
 
-    ``num_inputs`` and ``num_outputs`` default to 1; with -1 an operator takes any number of inputs,
-    and has as many results as its FInferShape gives. ``params`` maps names to defaults, or to
-    `REQUIRED`.
+    Args:
+        name: the name of the operator.
+        num_inputs: the number of inputs, 1 by default; -1 for any number.
+        num_outputs: the number of results, 1 by default; -1 for as many as FInferShape returns.
+        params: names of parameters and their defaults, `REQUIRED` for those without a default.
+        doc: a description; it replaces that of a registered operator.
 
-    Raises: RegistryError when it exists with other counts or parameters.
+    Returns:
+        The operator; its ``set_attr`` registers what it computes.
+
+    Raises:
+        RegistryError: The operator is registered with other numbers of inputs or outputs.
     """
     arguments.name("register_op: name", name, "swish")
     for which, counted in (("num_inputs", num_inputs), ("num_outputs", num_outputs)):
@@ -255,20 +303,21 @@ def register_op(
             arguments.count(f"register_op({name!r}): {which}", counted, -1)
     params = arguments.mapping(f"register_op({name!r}): params", params)
     arguments.text(f"register_op({name!r}): doc", doc)
-    ours = sys._getframe(1).f_globals.get("__name__") in _homes
-    op = _ops.get(name) if ours else _found(name)
+    in_library = sys._getframe(1).f_globals.get("__name__") in _operator_modules
+    op = _ops.get(name) if in_library else _load(name)
     if op is None:
         count = 1 if num_inputs is None else num_inputs
         op = Op(name, count, num_outputs or 1, params or {}, doc, calling_place())
         _ops[name] = op
         return op
-    for what, wanted, found in (
+    for which, counted, registered in (
         ("num_inputs", num_inputs, op.num_inputs),
         ("num_outputs", num_outputs, op.num_outputs),
     ):
-        if wanted is not None and wanted != found:
+        if counted is not None and counted != registered:
             raise RegistryError(
-                f"op {name} is registered at {op.place} with {what}={found}, now with {wanted}"
+                f"op {name} is registered at {op.place} with {which}={registered}, now with "
+                f"{counted}"
             )
     for key, default in (params or {}).items():
         op.params.setdefault(key, default)
@@ -277,45 +326,46 @@ def register_op(
 
 
 def register_later(*modules: str) -> None:
-    """Import ``modules``, which register operators, once a name is asked for that is not known.
+    """Import ``modules``, which register operators, when an unknown operator is looked up.
 
-    A program that needs a few operators then pays for few modules.
+    They are imported in order until the operator is registered, so that a program that uses few
+    operators imports few modules.
     """
-    _later.extend(modules)
-    _homes.update(modules)
+    _pending_modules.extend(modules)
+    _operator_modules.update(modules)
 
 
 def load_operators() -> bool:
-    """Import what `register_later` was told; whether there was anything."""
+    """Import all modules given to `register_later`; return whether there were any."""
     with _loading:
-        found = bool(_later)
-        while _later:
-            import_module(_later.pop(0))
-        return found
+        any_pending = bool(_pending_modules)
+        while _pending_modules:
+            import_module(_pending_modules.pop(0))
+        return any_pending
 
 
-def _found(name: str) -> Op | None:
-    """The operator called ``name``, from a module not imported yet if need be."""
+def _load(name: str) -> Op | None:
+    """Return the operator called ``name``, importing pending modules until it is registered."""
     with _loading:  # another thread may be half way through a module
-        while name not in _ops and _later:
-            import_module(_later.pop(0))
+        while name not in _ops and _pending_modules:
+            import_module(_pending_modules.pop(0))
         return _ops.get(name)
 
 
 def op_group(name: str) -> OpGroup:
-    """The op group called ``name``; made on first use."""
+    """Return the op group called ``name``, created at its first use."""
     return _groups.setdefault(arguments.text("op_group: name", name), OpGroup(name))
 
 
 def get_op(name: str) -> Op:
-    """A registered operator, by name or alias.
+    """Return a registered operator, by name or alias, loading plug-ins if it is unknown.
 
-    Raises: RegistryError with the nearest name.
+    Raises: RegistryError with the nearest name where there is none.
     """
-    op = _found(arguments.text("get_op: name", name))
+    op = _load(arguments.text("get_op: name", name))
     if op is None:
         ask_hooks("operator", name)
-        op = _found(name)
+        op = _load(name)
     if op is None:
         raise RegistryError(
             f"operator {arguments.shown(name)} is not registered; {nearest(name, _ops)}"
@@ -324,6 +374,6 @@ def get_op(name: str) -> Op:
 
 
 def list_ops(aliases: bool = False) -> list[str]:
-    """The names of all operators, sorted; with ``aliases`` the other names too."""
+    """Return the sorted names of all operators; with ``aliases`` also their other names."""
     load_operators()
     return sorted(n for n, op in _ops.items() if aliases or n == op.name)

@@ -1,4 +1,4 @@
-"""Rewriting: find what a small graph over placeholders looks like, and put another in its place."""
+"""Pattern rewriting: replace the matches of a small graph over placeholders by another."""
 
 from __future__ import annotations
 
@@ -12,24 +12,32 @@ from attrs import frozen
 from passkit.errors import DTypeError, GraphError, ShapeError
 from passkit.graph.graph import Graph, freeze, post_order
 from passkit.graph.infer import show_shape
-from passkit.graph.node import CONSTANT, Entry, Node, var
+from passkit.graph.node import CONSTANT, Entry, Node, is_state, var
 from passkit.graph.op import Op, TStateful
 
-Maker = Callable[..., Entry]
+EntryFunction = Callable[..., Entry]
+"""A function that builds an entry from entries."""
 
 
 @frozen(eq=False)
-class Pattern:
-    """A function's graph over placeholders: what to look for."""
+class GraphPattern:
+    """A graph over placeholders to look for in another graph.
+
+    Attributes:
+        root: the result of the pattern.
+        arguments: the placeholders: variables of any shape and dtype.
+    """
 
     root: Entry
     arguments: tuple[Entry, ...]
 
     @staticmethod
-    def of(function: Maker) -> Pattern:
-        """The graph that ``function`` makes of placeholders named like its arguments.
+    def of(function: EntryFunction) -> GraphPattern:
+        """Return the pattern that ``function`` builds from a placeholder for each argument.
 
-        Raises: GraphError when it does not return one result of an operator.
+        Raises:
+            GraphError: It does not return the only result of an operator, does not use one of its
+                arguments, or takes other than plain arguments.
         """
         arguments = tuple(var(name, None, None) for name in _argument_names(function))
         root = function(*arguments)
@@ -47,56 +55,67 @@ class Pattern:
         for argument in arguments:
             if argument.node not in used:
                 raise GraphError(f"the pattern does not use its argument '{argument.name}'")
-        return Pattern(root, arguments)
+        return GraphPattern(root, arguments)
 
     def match(self, node: Node, refuse: Callable[[Node], bool]) -> tuple[Entry, ...] | None:
-        """What the arguments stand for when the pattern ends in ``node``; None when it does not.
+        """Match the pattern against the nodes that end in ``node``.
 
-        ``refuse`` says which nodes cannot be a part of the match.
+        Args:
+            node: the node to match the root of the pattern with.
+            refuse: returns whether a node must not be a part of a match.
+
+        Returns:
+            The entries that match the arguments, or None where there is no match.
         """
         if self.root.node.op is not node.op:
             return None
         bound: dict[Entry, Entry] = {}
-        seen: set[tuple[Entry, Entry]] = set()
+        done: set[tuple[Entry, Entry]] = set()
         todo = [(self.root, node.entries[0])]
         while todo:
-            wanted, found = todo.pop()
-            if (wanted, found) in seen:
+            placeholder, entry = todo.pop()
+            if (placeholder, entry) in done:
                 continue
-            seen.add((wanted, found))
-            p, n = wanted.node, found.node
+            done.add((placeholder, entry))
+            p, n = placeholder.node, entry.node
             if p.op is None:
-                if bound.setdefault(wanted, found) is not found:
+                if bound.setdefault(placeholder, entry) is not entry:
                     return None
                 continue
             if p.op is CONSTANT:
                 if not _same_constant(p, n):
                     return None
                 continue
-            alike = p.op is n.op and wanted.index == found.index and len(p.inputs) == len(n.inputs)
-            if not alike or refuse(n) or freeze(p.params) != freeze(n.params):
+            same_output = p.op is n.op and placeholder.index == entry.index
+            if not same_output or len(p.inputs) != len(n.inputs):
+                return None
+            if refuse(n) or freeze(p.params) != freeze(n.params):
                 return None
             todo.extend(zip(p.inputs, n.inputs, strict=True))
         return tuple(bound[a] for a in self.arguments)
 
 
-def _argument_names(function: Maker | Op) -> list[str]:
+def _argument_names(function: EntryFunction | Op) -> list[str]:
+    """Return the names of a function's arguments. Raises: GraphError unless all are plain."""
     if isinstance(function, Op):
         return [f"x{k}" for k in range(max(function.num_inputs or 0, 0))]
-    found = list(signature(function).parameters.values())
-    for p in found:
+    parameters = list(signature(function).parameters.values())
+    for p in parameters:
         if p.kind not in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD):
             raise GraphError(
                 f"a pattern takes plain arguments, one for each matched value, got '{p}'"
             )
-    return [p.name for p in found]
+    return [p.name for p in parameters]
 
 
-def _same_constant(wanted: Node, found: Node) -> bool:
-    """Whether two constants are equal by value: a scalar of the pattern has no dtype or shape."""
-    if found.op is not CONSTANT:
+def _same_constant(pattern: Node, node: Node) -> bool:
+    """Return whether ``node`` is a constant of the same value as one of the pattern.
+
+    The dtype does not matter; a scalar of the pattern also matches arrays filled with it.
+    """
+    if node.op is not CONSTANT:
         return False
-    a, b = wanted.params["value"], found.params["value"]
+    a, b = pattern.params["value"], node.params["value"]
     if a.ndim and a.shape != b.shape:
         return False
     with np.errstate(all="ignore"):
@@ -106,67 +125,69 @@ def _same_constant(wanted: Node, found: Node) -> bool:
 
 def rewrite(
     graph: Graph,
-    pattern: Maker,
-    replacement: Maker,
+    pattern: EntryFunction,
+    replacement: EntryFunction,
     where: Callable[..., bool] | None = None,
 ) -> Graph:
-    """Replace every match of ``pattern`` by ``replacement``; see `Graph.rewrite`.
+    """Replace every match of ``pattern`` by ``replacement``; the arguments are `Graph.rewrite`'s.
 
-    One sweep in post-order: an earlier match wins over one that overlaps it, and what a
-    replacement made is not matched again. Nodes with control dependences, and operators that write
-    state, are never part of a match; nor is a value that read a state variable which is written.
+    One sweep in post-order: an earlier match wins over one that overlaps it, and nodes that a
+    replacement created are not matched again. Nodes with control dependences and operators that
+    write state are never part of a match, nor are inner nodes that read a state variable in a
+    graph that writes state.
 
-    Raises: GraphError, ShapeError or DTypeError when the replacement does not fit.
+    Raises:
+        GraphError: The pattern or the replacement does not return one entry.
+        ShapeError: The replacement has another shape.
+        DTypeError: The replacement has another dtype.
     """
-    wanted = Pattern.of(pattern)
+    compiled = GraphPattern.of(pattern)
     stateful = any(n.op is not None and TStateful.get(n.op.name) for n in graph.nodes)
-    made: set[Node] = set()
+    created: set[Node] = set()
 
     def change(node: Node, inputs: tuple[Entry, ...]) -> Sequence[Entry] | None:
-        if node.op is not wanted.root.node.op or node.control:
+        if node.op is not compiled.root.node.op or node.control:
             return None
-        here = node if inputs == node.inputs else node.replaced(inputs)
+        end = node if inputs == node.inputs else node.replaced(inputs)
 
         def refuse(n: Node) -> bool:
             assert n.op is not None
-            if n in made or n.control or TStateful.get(n.op.name):
+            if n in created or n.control or TStateful.get(n.op.name):
                 return True
-            return stateful and n is not here and any(_is_state(e) for e in n.inputs)
+            return stateful and n is not end and any(is_state(e) for e in n.inputs)
 
-        found = wanted.match(here, refuse)
-        if found is None or (where is not None and not where(*found)):
-            return None if here is node else here.entries
-        new = _fitting(here, replacement(*found))
-        before = {e.node for e in found}
-        fresh = _made_from(new, before)
-        made.update(fresh)
-        if new.node in fresh and here.name and not new.node.name and not new.node.is_variable:
-            renamed = new.node.replaced(name=here.name)
-            made.add(renamed)
+        matched = compiled.match(end, refuse)
+        if matched is None or (where is not None and not where(*matched)):
+            return None if end is node else end.entries
+        new = _check_replacement(end, replacement(*matched))
+        new_nodes = _new_nodes(new, {e.node for e in matched})
+        created.update(new_nodes)
+        if new.node in new_nodes and end.name and not new.node.name and not new.node.is_variable:
+            renamed = new.node.replaced(name=end.name)
+            created.add(renamed)
             new = renamed.entries[new.index]
         return (new,)
 
     return graph.rebuild(change)
 
 
-def _is_state(entry: Entry) -> bool:
-    return entry.node.is_variable and bool(entry.node.params.get("state"))
-
-
-def _made_from(new: Entry, before: set[Node]) -> set[Node]:
-    """The nodes of a replacement that were not there before: all above the matched values."""
-    fresh: set[Node] = set()
+def _new_nodes(new: Entry, matched: set[Node]) -> set[Node]:
+    """Return the nodes from which ``new`` is computed, down to the matched ones."""
+    nodes: set[Node] = set()
     todo = [new.node]
     while todo:
         node = todo.pop()
-        if node not in before and node not in fresh:
-            fresh.add(node)
+        if node not in matched and node not in nodes:
+            nodes.add(node)
             todo.extend(e.node for e in node.inputs)
-    return fresh
+    return nodes
 
 
-def _fitting(node: Node, new: object) -> Entry:
-    """The replacement of ``node``, which must have its shape and dtype as far as they are known."""
+def _check_replacement(node: Node, new: object) -> Entry:
+    """Return the replacement of ``node`` if it is an entry of its shape and dtype.
+
+    Raises: GraphError, ShapeError or DTypeError otherwise.
+    """
     if not isinstance(new, Entry):
         raise GraphError(
             f"the replacement of {node.where} must be one Entry, got {type(new).__name__}"
@@ -179,7 +200,7 @@ def _fitting(node: Node, new: object) -> Entry:
         )
     if old.shape is not None and new.shape is not None:
         pairs = zip_longest(old.shape, new.shape)
-        if any(a != b and (_known(a) and _known(b)) for a, b in pairs):
+        if any(a != b and (_is_certain(a) and _is_certain(b)) for a, b in pairs):
             raise ShapeError(
                 f"the replacement of {node.where} has shape {show_shape(new.shape)} and stands for "
                 f"{show_shape(old.shape)}"
@@ -187,5 +208,6 @@ def _fitting(node: Node, new: object) -> Entry:
     return new
 
 
-def _known(n: object) -> bool:
+def _is_certain(n: object) -> bool:
+    """Return whether an extent is a number, or None for an axis that does not exist."""
     return n is None or isinstance(n, int)

@@ -1,9 +1,10 @@
-"""The central registry: attributes of operators as columns, each value with its level and place.
+"""The central registry of operator attributes: a table per attribute, indexed by operator name.
 
-The semantics are NNVM's (nnvm/op.h, op.cc): registration may be repeated from anywhere, the higher
-`plevel` wins, equal levels from two places are an error. The same place replaces its own value, so
-that a notebook cell can run again. As there, the first value of an attribute that nobody declared
-declares it; but a name that is nearly one that is declared is refused as misspelt.
+Each value is stored with its priority (``plevel``) and the place that registered it. The semantics
+are NNVM's (nnvm/op.h, op.cc): any module may register a value, the higher ``plevel`` wins, equal
+levels from two places are an error. The same place replaces its own value, so that a notebook cell
+can run again. The first value of an undeclared attribute declares it, but a name that is nearly
+that of a declared attribute is refused as misspelt.
 """
 
 from __future__ import annotations
@@ -23,11 +24,18 @@ OWN = "an attribute of your own"
 """The signature of an attribute that its first value declared."""
 
 NEAR = 0.8
-"""How alike a name and a declared one are, from 0 to 1, for the name to be taken as misspelt."""
+"""The similarity, from 0 to 1, from which on a name counts as a misspelt declared one."""
 
 
 class Setting(NamedTuple):
-    """One registered value: what, how strong, by whom."""
+    """One registered value of an attribute.
+
+    Attributes:
+        value: the value.
+        plevel: its priority; the higher wins.
+        place: file and line of the registration.
+        owner: the operator or group it was registered for, as messages name it.
+    """
 
     value: Any
     plevel: int
@@ -36,10 +44,14 @@ class Setting(NamedTuple):
 
 
 class Table:
-    """One attribute of all operators: a column indexed by operator name.
+    """The values of one attribute, by operator name.
 
-    ``kind`` is the type that values must have; ``signature`` documents it. ``choices``, if there
-    are any, are the only values.
+    Attributes:
+        key: the name of the attribute.
+        kind: the type, or types, that values must have.
+        signature: what a value is, as messages show it, such as ``"(node) -> Reduce"``.
+        choices: the only values allowed; empty if any value of the type is.
+        rows: the registered values.
     """
 
     __slots__ = ("choices", "key", "kind", "rows", "signature")
@@ -55,9 +67,9 @@ class Table:
         self.rows: dict[str, Setting] = {}
 
     def get(self, name: str | None, default: Any = None) -> Any:
-        """The value for an operator's name, else ``default``."""
-        row = self.rows.get(name) if name is not None else None
-        return default if row is None else row.value
+        """Return the value of the operator called ``name``, or ``default`` if it has none."""
+        setting = self.rows.get(name) if name is not None else None
+        return default if setting is None else setting.value
 
 
 _tables: dict[str, Table] = {}
@@ -69,9 +81,9 @@ def declare(
     signature: str,
     choices: tuple[Any, ...] = (),
 ) -> Table:
-    """The table of attribute ``key``; made on first use, shared ever after.
+    """Declare an attribute, or return its table if it is declared already.
 
-    Raises: RegistryError when it exists with another type of value.
+    Raises: RegistryError when it is declared with another type of value.
     """
     with _lock:
         table = _tables.get(key)
@@ -110,9 +122,9 @@ def register_attr(key: str, kind: type | tuple[type, ...], doc: str) -> None:
 
 
 def table(key: str) -> Table:
-    """The table of a declared attribute.
+    """Return the table of a declared attribute.
 
-    Raises: RegistryError with the nearest name.
+    Raises: RegistryError with the nearest name where it is not declared.
     """
     if key not in _tables:
         raise RegistryError(
@@ -122,23 +134,23 @@ def table(key: str) -> Table:
 
 
 def tables() -> Iterator[Table]:
-    """All attribute tables, by name."""
+    """Return all tables, sorted by name."""
     return iter(sorted(_tables.values(), key=lambda t: t.key))
 
 
 def put(key: str, name: str, setting: Setting) -> bool:
-    """Register a value for the operator called ``name``; whether it took effect.
+    """Register a value for the operator called ``name``; return whether it took effect.
 
-    Raises: RegistryError as `checked` does, and when the attribute is set at the same level from
-    two places.
+    Raises: RegistryError as `checked_table` does, and when the attribute is set at the same level
+    from two places.
     """
-    rows = checked(key, setting).rows
+    rows = checked_table(key, setting).rows
     with _lock:
-        return wins(key, setting, rows, name)
+        return store(key, setting, rows, name)
 
 
-def checked(key: str, setting: Setting) -> Table:
-    """The table of an attribute, which may have this value; the first value declares it.
+def checked_table(key: str, setting: Setting) -> Table:
+    """Return the table of an attribute after checking a value; the first value declares it.
 
     Raises: RegistryError for a name that is not declared and nearly one that is, on plevel <= 0,
     and on another type of value.
@@ -149,35 +161,35 @@ def checked(key: str, setting: Setting) -> Table:
         raise RegistryError(
             f"plevel of {key} for {setting.owner} must be greater than 0, got {setting.plevel}"
         )
-    column = _tables.get(key)
-    if column is None:
+    table = _tables.get(key)
+    if table is None:
         meant = _misspelt(key)
         if meant is not None:
             raise RegistryError(
                 f"attribute {key!r} of {setting.owner} is not declared; did you mean {meant!r}? "
                 f"pk.register_attr({key!r}, type, doc) declares one of your own"
             )
-        column = declare(key, _kind_of(setting.value), OWN)
-    if not isinstance(setting.value, column.kind):
+        table = declare(key, _kind_of(setting.value), OWN)
+    if not isinstance(setting.value, table.kind):
         raise RegistryError(
             f"attribute {key} of {setting.owner} needs a value of type "
-            f"{_type_name(column.kind)}, got {type(setting.value).__name__}: {column.signature}"
+            f"{_type_name(table.kind)}, got {type(setting.value).__name__}: {table.signature}"
         )
-    if column.choices and setting.value not in column.choices:
-        choices = ", ".join(map(repr, column.choices))
+    if table.choices and setting.value not in table.choices:
+        choices = ", ".join(map(repr, table.choices))
         raise RegistryError(
             f"attribute {key} of {setting.owner} must be one of {choices}, got "
             f"{arguments.shown(setting.value)}"
         )
-    return column
+    return table
 
 
-def wins(key: str, setting: Setting, settings: dict[str, Setting], name: str) -> bool:
-    """Put ``setting`` into ``settings`` under ``name``, unless there is a stronger one already.
+def store(key: str, setting: Setting, settings: dict[str, Setting], name: str) -> bool:
+    """Store ``setting`` under ``name`` in ``settings``, unless one of higher priority is there.
 
-    Returns: Whether it was put there.
+    Returns: Whether it was stored.
 
-    Raises: RegistryError where one of the same level comes from another place.
+    Raises: RegistryError where one of the same priority comes from another place.
     """
     old = settings.get(name)
     if old is not None and old.plevel == setting.plevel and old.place != setting.place:
@@ -193,8 +205,8 @@ def wins(key: str, setting: Setting, settings: dict[str, Setting], name: str) ->
 
 
 def _misspelt(key: str) -> str | None:
-    """The name, declared on purpose, that ``key`` is nearly the same as; None if there is none."""
-    from difflib import get_close_matches  # nobody needs it where all is well
+    """Return the explicitly declared name that ``key`` nearly equals, or None."""
+    from difflib import get_close_matches  # only errors need it
 
     names = {key.lower(): key for key, t in _tables.items() if t.signature != OWN}
     close = get_close_matches(key.lower(), names, n=1, cutoff=NEAR)
@@ -202,31 +214,35 @@ def _misspelt(key: str) -> str | None:
 
 
 def _kind_of(value: Any) -> type | tuple[type, ...]:
+    """Return the type that a first value declares: Callable for functions, else its own."""
     return Callable if callable(value) and not isinstance(value, type) else type(value)  # type: ignore[return-value]
 
 
 def _type_name(kind: type | tuple[type, ...]) -> str:
+    """Return a type, or several, as messages name them."""
     if isinstance(kind, tuple):
         return " or ".join(_type_name(k) for k in kind)
     return "function" if kind is Callable else kind.__name__  # type: ignore[comparison-overlap]
 
 
 LIBRARY = "passkit.ops"
-"""The package whose functions register on behalf of its modules."""
+"""The package whose helper functions register on behalf of its modules."""
 
 
-def _top(frame: FrameType) -> bool:
-    return frame.f_code.co_name == "<module>"
+def _is_library_helper(frame: FrameType) -> bool:
+    """Return whether a frame runs a function of the operator library, not a module's top level."""
+    in_library = frame.f_globals.get("__package__") == LIBRARY
+    return in_library and frame.f_code.co_name != "<module>"
 
 
 def calling_place(depth: int = 2) -> str:
-    """Where the caller's caller stands, as file:line; one place for all cells of a notebook.
+    """Return the source position of the caller's caller, ``depth`` frames up, as ``file:line``.
 
-    The library's own helpers that register are looked through: an operator belongs to the row
-    that calls for it.
+    Helper functions of `passkit.ops` that register operators are skipped, up to the module that
+    calls them. All cells of a notebook count as one place.
     """
     frame = sys._getframe(depth)
-    while frame.f_back and frame.f_globals.get("__package__") == LIBRARY and not _top(frame):
+    while frame.f_back and _is_library_helper(frame):
         frame = frame.f_back
     file = frame.f_code.co_filename
     if file.startswith("<") or "ipykernel" in file:

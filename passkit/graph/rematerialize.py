@@ -1,8 +1,9 @@
-"""What a gradient refers to: values as they were read, and values computed again.
+"""Rematerialization: recompute cheap forward values in the backward pass instead of keeping them.
 
-A value that is cheap to compute need not be kept from the forward until its gradient is computed.
-Its copies read their inputs through an identity that comes after the gradient which asks for them,
-so that they are computed late, and Simplify does not take them for the originals.
+The gradient refers to copies of the forward nodes. A copy reads its inputs through an identity node
+with a control dependence on the gradient that needs it, so that it runs late and Simplify does not
+merge it with the original. This module also lets gradients refer to state variables as the forward
+read them, whatever was written since.
 
 Source: NNVM's mirror_fun; Chen et al., Training Deep Nets with Sublinear Memory Cost, 2016.
 """
@@ -13,75 +14,88 @@ from collections.abc import Callable
 
 from passkit.graph.call import find_operator
 from passkit.graph.node import AS_READ, CONSTANT, Entry, Node, as_read, is_state
+from passkit.graph.node_view import NodeLike, NodeView
 from passkit.graph.op import TStateful
 
 
-def pinned(node: Node) -> Node | None:
-    """``node`` with the state variables that it reads as it read them; None if there are none."""
+def view_of_state_read(node: Node) -> NodeView | None:
+    """Return a view of ``node`` with the values of state variables at the time when it read them.
+
+    None if the node reads no state variable.
+    """
     if not any(is_state(e) for e in node.inputs):
         return None
-    read = {e: as_read(e, node) for e in dict.fromkeys(node.inputs) if is_state(e)}
-    return node.seen(read.get(e, e) for e in node.inputs)
+    values = {e: as_read(e, node) for e in dict.fromkeys(node.inputs) if is_state(e)}
+    return node.view(values.get(e, e) for e in node.inputs)
 
 
 class Rematerialization:
-    """Copies of the nodes for which ``rule`` holds, made as gradients ask for them."""
+    """Copies of forward nodes, created as the backward pass needs them.
+
+    Args:
+        rule: called once for each forward node that could be computed again; returns whether it is.
+    """
 
     def __init__(self, rule: Callable[[Node], bool]) -> None:
         self.rule = rule
-        self.chosen: dict[Node, bool] = {}
+        self.decisions: dict[Node, bool] = {}
         self.copies: dict[Node, Node] = {}
 
-    def copied(self, node: Node) -> bool:
-        """Whether a node is to be computed again; what has no inputs or writes state never is."""
-        if node not in self.chosen:
+    def is_recomputed(self, node: Node) -> bool:
+        """Return whether a node is recomputed: never if it has no inputs or writes state."""
+        if node not in self.decisions:
             can = node.op is not None and node.op is not CONSTANT and bool(node.inputs)
             can = can and node.op is not None and not TStateful.get(node.op.name)
-            self.chosen[node] = can and bool(self.rule(node))
-        return self.chosen[node]
+            self.decisions[node] = can and bool(self.rule(node))
+        return self.decisions[node]
 
-    def source(self, node: Node, after: Node) -> Node:
-        """What the rule of ``node`` is to see, where copies are made after the node ``after``."""
+    def forward_node(self, node: Node, after: Node) -> NodeLike:
+        """Return the copy of ``node``, or a view of it that refers to the copies of its inputs.
+
+        New copies run after the node ``after``, which computes the gradient that needs them.
+        """
         self.copy([node, *(e.node for e in node.inputs)], after)
         if node in self.copies:
             return self.copies[node]
-        known = pinned(node) or node
+        original = view_of_state_read(node) or node
         if not any(e.node in self.copies for e in node.inputs):
-            return known
-        return known.seen(map(self.entry, known.inputs))
+            return original
+        return original.view(map(self.copied, original.inputs))
 
-    def entry(self, e: Entry) -> Entry:
-        """The copy of an entry, if there is one."""
-        return self.copies[e.node].entries[e.index] if e.node in self.copies else e
+    def copied(self, entry: Entry) -> Entry:
+        """Return the copy of an entry, or the entry itself if it has none."""
+        if entry.node in self.copies:
+            return self.copies[entry.node].entries[entry.index]
+        return entry
 
-    def copy(self, wanted: list[Node], after: Node) -> None:
-        """Copy nodes, and those before them that are to be computed again, producers first."""
-        late: dict[Entry, Entry] = {}
-        stack = [n for n in wanted if self.copied(n)]
+    def copy(self, nodes: list[Node], after: Node) -> None:
+        """Copy those of ``nodes`` that are recomputed, and their recomputed producers first."""
+        delayed: dict[Entry, Entry] = {}
+        stack = [n for n in nodes if self.is_recomputed(n)]
         while stack:
             node = stack[-1]
-            before = [e.node for e in node.inputs if self.copied(e.node)]
-            missing = [n for n in before if n not in self.copies]
+            producers = [e.node for e in node.inputs if self.is_recomputed(e.node)]
+            missing = [n for n in producers if n not in self.copies]
             if node in self.copies or not missing:
                 stack.pop()
                 if node not in self.copies:
-                    self.copies[node] = self.made(node, after, late)
+                    self.copies[node] = self._copy_of(node, after, delayed)
             else:
                 stack += missing
 
-    def made(self, node: Node, after: Node, late: dict[Entry, Entry]) -> Node:
-        """A copy of ``node``; ``late`` are the inputs that wait for ``after`` already."""
-        seen = pinned(node) or node
+    def _copy_of(self, node: Node, after: Node, delayed: dict[Entry, Entry]) -> Node:
+        """Return a copy of ``node`` that runs after ``after``.
+
+        ``delayed`` maps entries to identities that wait for ``after``; one is added if needed.
+        """
+        inputs = (view_of_state_read(node) or node).inputs
+        name = f"{node.name}_again" if node.name else ""
         if any(e.node in self.copies for e in node.inputs):
-            return node.replaced(map(self.entry, seen.inputs), name=_again(node))
-        computed = [e for e in seen.inputs if e.node.op not in (None, CONSTANT, AS_READ)]
+            return node.replaced(map(self.copied, inputs), name=name)
+        computed = [e for e in inputs if e.node.op not in (None, CONSTANT, AS_READ)]
         if not computed:
-            return node.replaced(seen.inputs, (*node.control, after), _again(node))
+            return node.replaced(inputs, (*node.control, after), name)
         first = computed[0]
-        if first not in late:
-            late[first] = find_operator("identity")(first, control=(after,))
-        return node.replaced((late.get(e, e) for e in seen.inputs), name=_again(node))
-
-
-def _again(node: Node) -> str:
-    return f"{node.name}_again" if node.name else ""
+        if first not in delayed:
+            delayed[first] = find_operator("identity")(first, control=(after,))
+        return node.replaced((delayed.get(e, e) for e in inputs), name=name)

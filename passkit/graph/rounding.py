@@ -1,4 +1,7 @@
-"""Where a computation on floats of 16 bits rounds: never, once, or between its operations."""
+"""Analysis of 16-bit floats: whether a computation rounds never, once, or between operations.
+
+`passkit.graph.narrow` and `passkit.graph.backward` compute in float32 what would round in between.
+"""
 
 from __future__ import annotations
 
@@ -9,24 +12,25 @@ import numpy as np
 
 from passkit.ast import Cast, Expr, Reduce, Scan, Var, const, left
 from passkit.ast.rounding import commutes_with_rounding, may_round
-from passkit.graph import rules
+from passkit.graph.attribute_calls import call_codegen, call_expand, reduce_of, scan_of
 from passkit.graph.graph import post_order
 from passkit.graph.node import AS_READ, CONSTANT, Entry, Node
+from passkit.graph.node_view import NodeLike
 from passkit.graph.op import FCodeGen, FElement, FExpand, OpPattern
 from passkit.values.dtype import int64, is_narrow
 
 
 class Rounding(IntEnum):
-    """How often a value was rounded to 16 bits since the values that its computation was given."""
+    """How often a value was rounded to 16 bits since the inputs of a computation."""
 
     NEVER = 0
     ONCE = 1
     BETWEEN = 2
-    """It was computed from a value that had been rounded."""
+    """It was rounded, and computed from a value that had been rounded before."""
 
 
 class Effect(IntEnum):
-    """The effect of an operator on 16-bit values: it moves them, decides by them, or rounds."""
+    """The effect of an operator on 16-bit values: it moves them, compares them, or rounds."""
 
     MOVES = 0
     """It never rounds, and rounding its inputs is the same as rounding its results."""
@@ -36,26 +40,31 @@ class Effect(IntEnum):
 
 
 def is_narrow_entry(entry: Entry) -> bool:
-    """Whether an entry is known to be of floats of 16 bits."""
+    """Return whether an entry is known to have a 16-bit float dtype."""
     return entry.dtype is not None and is_narrow(entry.dtype)
 
 
 def worst_rounding(heads: Iterable[Entry | None], given: Mapping[Entry, Rounding]) -> Rounding:
-    """The worst rounding among ``heads`` of a computation that begins at the entries ``given``."""
-    found = dict(given)
+    """Return the worst rounding among ``heads``.
+
+    Args:
+        heads: the results of a computation; None is skipped.
+        given: its inputs, and how each of them was rounded.
+    """
+    roundings = dict(given)
     results = [e for e in heads if e is not None]
 
     def inner(node: Node) -> list[Node]:
         return [e.node for e in node.inputs if e not in given]
 
     for node in post_order((e.node for e in results if e not in given), inner):
-        rounding = _after(node, max((found[e] for e in node.inputs), default=Rounding.NEVER))
+        rounding = _after(node, max((roundings[e] for e in node.inputs), default=Rounding.NEVER))
         for e in node.entries:
-            found.setdefault(e, rounding)
-    return max((found[e] for e in results), default=Rounding.NEVER)
+            roundings.setdefault(e, rounding)
+    return max((roundings[e] for e in results), default=Rounding.NEVER)
 
 
-def effect_of(node: Node) -> Effect:
+def effect_of(node: NodeLike) -> Effect:
     """Return the effect of a node's operator on the 16-bit floats of its inputs and results."""
     op = node.op
     if op is None or op is AS_READ:
@@ -64,16 +73,16 @@ def effect_of(node: Node) -> Effect:
         return _effect_of_code(node)
     if FElement.get(op.name) is not None and op.pattern <= OpPattern.INJECTIVE:
         return Effect.MOVES
-    fold = rules.reduce_of(node) or rules.scan_of(node)
-    if fold is not None:
-        return _effect_of_fold(fold)
+    reduction = reduce_of(node) or scan_of(node)
+    if reduction is not None:
+        return _effect_of_reduction(reduction)
     if FExpand.get(op.name) is not None:
         return _effect_of_composite(node)
     return Effect.ROUNDS
 
 
-def _after(node: Node, before: Rounding) -> Rounding:
-    """The rounding of the results of ``node``, whose inputs were rounded as ``before`` says."""
+def _after(node: NodeLike, before: Rounding) -> Rounding:
+    """Return the rounding of the results of ``node``; ``before`` is the worst of its inputs."""
     if node.op is CONSTANT:
         return Rounding.ONCE if _is_rounded(node) else Rounding.NEVER
     effect = effect_of(node)
@@ -83,11 +92,10 @@ def _after(node: Node, before: Rounding) -> Rounding:
     return Rounding.ONCE if rounds and not before else before
 
 
-def _is_rounded(node: Node) -> bool:
-    """Whether a 16-bit constant may stand for a number that it cannot hold.
+def _is_rounded(node: NodeLike) -> bool:
+    """Return whether a 16-bit constant may be the rounded value of another number.
 
-    Powers of two, 0 and NaN are taken to be meant as they are; inf may be a number that is too
-    large.
+    Powers of two, 0 and NaN count as exact; inf may be a number that is too large.
     """
     if not is_narrow_entry(node.entries[0]):
         return False
@@ -96,30 +104,34 @@ def _is_rounded(node: Node) -> bool:
     return not bool(np.all(np.isnan(value) | (value == 0) | (mantissa == 0.5)))
 
 
-def _effect_of_code(node: Node) -> Effect:
-    """The effect of an elementwise operator, by its kernel expression."""
+def _effect_of_code(node: NodeLike) -> Effect:
+    """Return the effect of an elementwise operator, by the expression of its FCodeGen."""
     args = [Var(f"x{k}", e.dtype) for k, e in enumerate(node.inputs) if e.dtype is not None]
     if len(args) < len(node.inputs):
         return Effect.ROUNDS
-    return max(map(_effect, rules.code(node, *args)))
+    return max(map(_effect, call_codegen(node, *args)))
 
 
-def _effect_of_fold(fold: Reduce | Scan) -> Effect:
-    """The effect of a reduction or scan: that of combining, and of what is done to the total.
+def _effect_of_reduction(reduction: Reduce | Scan) -> Effect:
+    """Return the effect of a reduction or scan: that of ``combine`` and of ``finish``.
 
     A final cast to the result's dtype rounds only what was rounded before.
     """
-    parts = [fold.combine]
-    if fold.finish is not None:
-        total = left(fold.identity.dtype)
-        end = fold.finish(total) if isinstance(fold, Scan) else fold.finish(total, const(1, int64))
+    parts = [reduction.combine]
+    if reduction.finish is not None:
+        total = left(reduction.identity.dtype)
+        end = (
+            reduction.finish(total)
+            if isinstance(reduction, Scan)
+            else reduction.finish(total, const(1, int64))
+        )
         parts.append(end.x if isinstance(end, Cast) else end)
     return max(map(_effect, parts))
 
 
-def _effect_of_composite(node: Node) -> Effect:
-    """The effect of a composite: the worst of what it expands to."""
-    heads = rules.expansion(node, node.inputs)
+def _effect_of_composite(node: NodeLike) -> Effect:
+    """Return the effect of a composite: the worst of what it expands to."""
+    heads = call_expand(node, node.inputs)
     if heads is None:
         return Effect.ROUNDS
     if worst_rounding(heads, dict.fromkeys(node.inputs, Rounding.NEVER)):
@@ -129,6 +141,7 @@ def _effect_of_composite(node: Node) -> Effect:
 
 
 def _effect(x: Expr) -> Effect:
+    """Return the effect of evaluating an expression."""
     if may_round(x):
         return Effect.ROUNDS
     return Effect.MOVES if commutes_with_rounding(x) else Effect.DECIDES

@@ -19,7 +19,7 @@ from passkit.errors import CacheError
 from passkit.library.device import device_key
 from passkit.runtime.native.cache import cache_folder_name, put_file, read_private, trusted_folder
 from passkit.runtime.native.compiler import find_compiler
-from passkit.values.memo import Held
+from passkit.values.memo import UncachedArgument
 
 if TYPE_CHECKING:
     from passkit.plan.evaluator import Evaluator, Record
@@ -41,7 +41,7 @@ class Snapshot(NamedTuple):
     @property
     def evaluator(self) -> Evaluator:
         """The evaluator of these records; equal snapshots share one."""
-        return _evaluator(self.digest, device_key(), _compiler(), Held(self.data))
+        return _evaluator(self.digest, device_key(), _compiler(), UncachedArgument(self.data))
 
     def records(self) -> list[Record]:
         """Return the records that hold for this device and compiler."""
@@ -76,7 +76,9 @@ def _snapshot(path: str, *facts: int) -> Snapshot:
 
 
 @lru_cache(maxsize=4)
-def _evaluator(digest: str, device: str, compiler: str | None, held: Held[bytes]) -> Evaluator:
+def _evaluator(
+    digest: str, device: str, compiler: str | None, held: UncachedArgument[bytes]
+) -> Evaluator:
     from passkit.plan.evaluator import Evaluator  # a warm start does not evaluate plans
 
     return Evaluator(_records(held.value), digest)

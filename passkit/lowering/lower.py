@@ -25,8 +25,8 @@ from passkit.ast.stage import (
 )
 from passkit.ast.tidy import tidy_stage
 from passkit.errors import CodeGenError
+from passkit.graph.attribute_calls import reduce_of
 from passkit.graph.node import Entry, Node, known_shape
-from passkit.graph.rules import reduce_of
 from passkit.lowering.arguments import SMALL
 from passkit.lowering.block_loops import BlockLoops
 from passkit.lowering.homes import Homes

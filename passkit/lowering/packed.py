@@ -17,7 +17,7 @@ from passkit.plan.group import Group
 from passkit.plan.schedule import Schedule
 from passkit.sharing.shared import ALIGN, SharedPlan
 from passkit.sharing.sharing import aligned
-from passkit.values.memo import Held
+from passkit.values.memo import UncachedArgument
 from passkit.values.size import Extent
 
 Lowered = tuple[KernelAST, Extent]
@@ -61,12 +61,12 @@ def _parts(group: Group, schedule: Schedule, shared: SharedPlan, lower: Lower) -
             f"scratch {len(shared.parts)}; run SchedulePlan and SharedMemPlan on this graph"
         )
     plans = zip(group.alone(), schedule.parts, shared.parts, strict=True)
-    return [_part(part.key, s, m, lower, Held(part)) for part, s, m in plans]
+    return [_part(part.key, s, m, lower, UncachedArgument(part)) for part, s, m in plans]
 
 
 @lru_cache(maxsize=1024)
 def _part(
-    key: str, schedule: Schedule, shared: SharedPlan, lower: Lower, held: Held[Group]
+    key: str, schedule: Schedule, shared: SharedPlan, lower: Lower, held: UncachedArgument[Group]
 ) -> Lowered:
     """The kernel of a part, made once where many are alike."""
     return lower(held.value, schedule, shared)

@@ -9,8 +9,8 @@ from passkit.ast.index import Extents, Sum, add, expression, normal
 from passkit.ast.stage import Dot, Let, Level, Loop, Matrix
 from passkit.ast.walk import variables
 from passkit.errors import CodeGenError
+from passkit.graph.attribute_calls import contraction_of
 from passkit.graph.node import Node, known_shape
-from passkit.graph.rules import contraction_of
 from passkit.lowering.homes import Place
 from passkit.lowering.loops import FIRST, LAST, decoded
 from passkit.space.reads import Index, aligned

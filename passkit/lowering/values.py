@@ -12,9 +12,9 @@ from passkit.ast.index import expression, normal
 from passkit.ast.stage import Let, Running
 from passkit.ast.tidy import LONGEST, parts, replace_children
 from passkit.errors import CodeGenError
+from passkit.graph.attribute_calls import reduce_of, scan_of
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import FElement
-from passkit.graph.rules import reduce_of, scan_of
 from passkit.lowering.arms import with_named_arms
 from passkit.lowering.parts import repeated_parts
 from passkit.lowering.signs import Signs

@@ -20,7 +20,7 @@ from passkit.passes.base import Pass, find_pass, provider
 from passkit.passes.context import PassContext, current
 from passkit.passes.fusion_hints import HINTED, pin_hinted_names
 from passkit.values import arguments
-from passkit.values.gc_control import seldom
+from passkit.values.gc_control import raised_gc_threshold
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -64,7 +64,7 @@ def ApplyPasses(  # noqa: N802  (NNVM's name, which users know)
     resolved = [_resolve(p) for p in sequence]
     graph, context = pin_hinted_names(graph, context)
     runner = _PassRunner(context, resolved)
-    with context, seldom():
+    with context, raised_gc_threshold():
         graph = runner.run_all(graph)
     if context.times is not None:
         graph = graph.with_attrs(timing=context.times)

@@ -32,7 +32,7 @@ from passkit.runtime.cuda.launch_config import DEFAULT_SHARED_NBYTES
 from passkit.sharing.shared import ALIGN, ROOM, SharedPlan, largest, plan_shared
 from passkit.sharing.sharing import aligned
 from passkit.space.space import Infeasible
-from passkit.values.memo import Held
+from passkit.values.memo import UncachedArgument
 from passkit.values.size import Extent, numel, substitute
 
 DEFAULT_REACH = Reach()
@@ -124,7 +124,7 @@ def make_kernel(
             buffers do not overlap.
         reach: The vector accesses and shuffles that the device has.
     """
-    return _kernel(group.key, schedule, shared, dialect, aliased, reach, Held(group))
+    return _kernel(group.key, schedule, shared, dialect, aliased, reach, UncachedArgument(group))
 
 
 @lru_cache(maxsize=8192)
@@ -135,7 +135,7 @@ def _kernel(
     dialect: str,
     aliased: frozenset[int],
     reach: Reach,
-    held: Held[Group],
+    held: UncachedArgument[Group],
 ) -> Kernel:
     """Return the kernel of ``held.value``, cached by the group's key."""
     group = held.value

@@ -10,7 +10,7 @@ from passkit.graph.graph import Graph
 from passkit.graph.node import CONSTANT, Entry, Node, constant
 from passkit.graph.op import OpPattern, TStateful
 from passkit.runtime.interpret import interpret
-from passkit.values.size import awaits, numel
+from passkit.values.size import has_symbols, numel
 
 MAX_FOLDED_BYTES = 64 << 20
 """The bytes of the largest value that is folded."""
@@ -29,7 +29,7 @@ def can_fold(node: Node) -> bool:
     """
     if node.op is None or node.op is CONSTANT or node.control or TStateful.get(node.op.name):
         return False
-    if any(e.node.op is not CONSTANT for e in node.inputs) or awaits(node.params):
+    if any(e.node.op is not CONSTANT for e in node.inputs) or has_symbols(node.params):
         return False
     total = 0
     for entry in node.entries:

@@ -13,7 +13,7 @@ from passkit.errors import PassError
 from passkit.graph.call import convert
 from passkit.graph.graph import Graph
 from passkit.graph.infer import show_shape
-from passkit.graph.narrow import expanded
+from passkit.graph.narrow import expand_node
 from passkit.graph.node import CONSTANT, Entry, Node
 from passkit.graph.op import (
     FCodeGen,
@@ -148,7 +148,7 @@ def expansion(node: Node, existing: Collection[Node] = ()) -> Sequence[Entry] | 
     Raises: PassError if an entry has a shape or dtype that the operator does not declare.
     """
     assert node.op is not None
-    entries = expanded(node, node.inputs)
+    entries = expand_node(node, node.inputs)
     if entries is None:
         return None
     for entry, output in zip(entries, node.entries, strict=True):

@@ -11,7 +11,7 @@ from attrs import define, field
 
 from passkit.errors import GraphError
 from passkit.graph.graph import Graph
-from passkit.graph.narrow import expanded
+from passkit.graph.narrow import expand_node
 from passkit.graph.node import AS_READ, Entry, Node, is_state
 from passkit.graph.op import FExpand, TStateful
 from passkit.passes.base import register_pass
@@ -120,7 +120,7 @@ class _ProgramOrderWalk:
             )
         assert node.op is not None
         view = node.replaced((node.inputs[0], *inputs[1:]))
-        entries = expanded(view, inputs)
+        entries = expand_node(view, inputs)
         assert entries is not None
         self.latest[target] = entries[0]
         self.values.update(zip(node.entries, entries, strict=True))

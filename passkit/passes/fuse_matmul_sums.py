@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from attrs import frozen
 
-from passkit.graph import rules
+from passkit.graph.attribute_calls import call_attribute, check_entry
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node
 from passkit.graph.op import FContractSum, TOperator
@@ -154,7 +154,7 @@ def _fused(nodes: Sequence[Node]) -> Entry | None:
     """
     if len({n.op for n in nodes}) != 1 or nodes[0].op is None:
         return None
-    return rules.entry(FContractSum, nodes[0], rules.call(FContractSum, nodes[0], nodes))
+    return check_entry(FContractSum, nodes[0], call_attribute(FContractSum, nodes[0], nodes))
 
 
 def _nbytes(graph: Graph, entry: Entry) -> int:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from passkit.errors import ShapeError
-from passkit.graph import rules
+from passkit.graph import attribute_calls
 from passkit.graph.graph import Annotation, Graph
 from passkit.graph.infer import broadcast_shapes, collect_guards, infer_shapes, show_shape
 from passkit.graph.node import Entry, Node
@@ -102,7 +102,7 @@ def _backward(
     """Return the shapes of a node's inputs that follow from those of its inputs and outputs."""
     assert node.op is not None
     if FInferShapeBack.get(node.op.name) is not None:
-        return rules.shapes_back(node, inputs, outputs)
+        return attribute_calls.call_infer_shape_back(node, inputs, outputs)
     if node.op.pattern is not OpPattern.ELEMWISE and not joins_inputs(node):
         return [None] * len(inputs)
     # Inputs that are combined elementwise have the shape of the output, by default (NNVM).

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from passkit.graph import rules
+from passkit.graph import attribute_calls
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node
 from passkit.graph.op import FLibraryPattern
@@ -44,7 +44,9 @@ def match_library(graph: Graph, context: PassContext) -> Graph:
         if any(graph.names.get(n) in hinted for n in _nodes_of_pattern(node)):
             return None
         view = node.replaced(inputs)
-        call = rules.entry(FLibraryPattern, view, rules.call(FLibraryPattern, view, view))
+        call = attribute_calls.check_entry(
+            FLibraryPattern, view, attribute_calls.call_attribute(FLibraryPattern, view, view)
+        )
         if call is None or not context.spend(f"MatchLibrary: {node.where}"):
             return None
         return call.node.replaced(name=node.name).entries

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 
 from passkit.errors import PassError
-from passkit.graph import rules
+from passkit.graph import attribute_calls
 from passkit.graph.graph import Graph
 from passkit.graph.infer import show_shape
 from passkit.graph.node import CONSTANT, Entry, Node
@@ -151,7 +151,9 @@ class _Simplifier:
             return fold(node) if self.spend(f"Simplify: fold {node.where}") else None
         if FSimplify.get(node.op.name) is None:
             return None
-        simpler = rules.entry(FSimplify, node, rules.call(FSimplify, node, node))
+        simpler = attribute_calls.check_entry(
+            FSimplify, node, attribute_calls.call_attribute(FSimplify, node, node)
+        )
         output = node.entries[0]
         if simpler is None or simpler is output:
             return None

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import prod
 
 from passkit.ast import Chunks, Reduce
+from passkit.graph.attribute_calls import reduce_of
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node
 from passkit.graph.op import FReduce
-from passkit.graph.rules import reduce_of
 from passkit.passes.base import register_pass
 from passkit.passes.context import PassContext
 from passkit.space.partial import JOIN, PARTIAL, split

@@ -30,7 +30,7 @@ def make_group(
             if e not in new:
                 new[e] = e  # a literal: constants have no inputs, so the node itself is shared
             inputs.append(new[e])
-        made = node.alone(tuple(inputs))
+        made = node.isolated(tuple(inputs))
         origin[made] = graph.names[node]
         new.update(zip(node.entries, made.entries, strict=True))
     closed = Graph([new[e] for e in outputs])

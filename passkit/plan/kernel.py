@@ -8,7 +8,7 @@ from typing import Any
 from attrs import field, frozen
 
 from passkit.ast.stage import KernelAST, Place
-from passkit.graph import rules
+from passkit.graph.attribute_calls import call_attribute, refuse_result
 from passkit.graph.node import Node
 from passkit.graph.op import FKernel
 from passkit.values.lazy import Lazy
@@ -95,9 +95,9 @@ def own_kernel_of(node: Node, dialect: str) -> OwnKernel | None:
     """
     if node.op is None or FKernel.get(node.op.name) is None:
         return None
-    made = rules.call(FKernel, node, node, dialect)
+    made = call_attribute(FKernel, node, node, dialect)
     if made is not None and not isinstance(made, OwnKernel):
-        rules.refuse(FKernel, node, "an OwnKernel (passkit.plan.kernel) or None", made)
+        refuse_result(FKernel, node, "an OwnKernel (passkit.plan.kernel) or None", made)
     return made
 
 

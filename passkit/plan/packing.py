@@ -7,13 +7,13 @@ from functools import lru_cache
 
 from attrs import define, field, frozen
 
+from passkit.graph.attribute_calls import reduce_of
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import FContract
-from passkit.graph.rules import reduce_of
 from passkit.space.layout import lay_out
 from passkit.space.space import Axis, Infeasible, is_free
-from passkit.values.memo import Held
+from passkit.values.memo import UncachedArgument
 from passkit.values.size import Shape, numel
 
 STREAMS, NODES, TRIES = 8, 24, 4
@@ -131,11 +131,11 @@ def _joined(graph: Graph, found: Iterable[list[int]]) -> list[_Loop]:
 
 def _loop(graph: Graph, outputs: list[int]) -> _Loop:
     closed = Graph([graph.outputs[k] for k in outputs])
-    return _Loop(outputs, closed, _axes(closed.key, Held(closed)))
+    return _Loop(outputs, closed, _axes(closed.key, UncachedArgument(closed)))
 
 
 @lru_cache(maxsize=4096)
-def _axes(key: str, held: Held[Graph]) -> tuple[Axis, ...] | None:
+def _axes(key: str, held: UncachedArgument[Graph]) -> tuple[Axis, ...] | None:
     """The axes of a graph's space, if it has one."""
     if any(n.op is not None and FContract.get(n.op.name) is not None for n in held.value.nodes):
         return None

@@ -21,7 +21,7 @@ from passkit.space.tiling import tiling
 from passkit.stitching.plan import is_stitched, plan_stitched
 from passkit.templating.obeying import obeying
 from passkit.templating.template import Template
-from passkit.values.memo import Held
+from passkit.values.memo import UncachedArgument
 
 
 def plan_group(
@@ -36,12 +36,14 @@ def plan_group(
     """
     phased = group.kind is Kind.PHASED
     if template is None:
-        return _plan(group.key, phased, Held(group), target)
-    return _obeying(group.key, phased, Held(group), target, template)
+        return _plan(group.key, phased, UncachedArgument(group), target)
+    return _obeying(group.key, phased, UncachedArgument(group), target, template)
 
 
 @lru_cache(maxsize=4096)
-def _plan(key: str, phased: bool, held: Held[Group], target: Target) -> Schedule | Infeasible:
+def _plan(
+    key: str, phased: bool, held: UncachedArgument[Group], target: Target
+) -> Schedule | Infeasible:
     several = plan_phased(held.value, target, plan_group) if phased else None
     return several if isinstance(several, Schedule) else _one_phase(held.value, target)
 
@@ -63,7 +65,7 @@ def _one_phase(group: Group, target: Target) -> Schedule | Infeasible:
 
 @lru_cache(maxsize=1024)
 def _obeying(
-    key: str, phased: bool, held: Held[Group], target: Target, template: Template
+    key: str, phased: bool, held: UncachedArgument[Group], target: Target, template: Template
 ) -> Schedule | Infeasible:
     default = _plan(key, phased, held, target)
     if isinstance(default, Infeasible):
@@ -127,11 +129,11 @@ Pairs = tuple[list[tuple[int, int]], list[tuple[int, int]]]
 
 def _pairs_of(node: Node) -> Pairs:
     group: Group = node.params["body"]
-    return ([], []) if group.kind is Kind.PHASED else _pairs(group.key, Held(group))
+    return ([], []) if group.kind is Kind.PHASED else _pairs(group.key, UncachedArgument(group))
 
 
 @lru_cache(maxsize=4096)
-def _pairs(key: str, held: Held[Group]) -> Pairs:
+def _pairs(key: str, held: UncachedArgument[Group]) -> Pairs:
     group = held.value
     readers = Counter(i for part in group.parts for i in part.inputs)
     pairs: Pairs = [], []

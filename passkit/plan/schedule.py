@@ -8,10 +8,10 @@ from enum import Enum
 from attrs import evolve, field, frozen
 
 from passkit.ast.stage import Place
+from passkit.graph.attribute_calls import reduce_of
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import FElement, OpPattern, TOpCost
-from passkit.graph.rules import reduce_of
 from passkit.plan.target import KIB, Target
 from passkit.space.layout import Layout
 from passkit.space.space import Axis, Role, Space, is_free

@@ -7,12 +7,12 @@ from enum import Enum
 
 from attrs import frozen
 
-from passkit.graph import rules
+from passkit.graph.attribute_calls import call_attribute, refuse_result
 from passkit.graph.graph import Annotation, Graph
 from passkit.graph.node import CONSTANT, Entry, Node
 from passkit.graph.op import FInplaceIdentity, FInplaceOption, FInplaceRows, OpPattern
 from passkit.graph.registry import Table
-from passkit.values.size import ALIGN, Extent, laid_out
+from passkit.values.size import ALIGN, Extent, arena_layout
 
 __all__ = ["ALIGN", "Copy", "Home", "Storage", "StoragePlan", "identities", "leaves", "sharing"]
 
@@ -75,7 +75,7 @@ class StoragePlan:
 
     def bind(self, sizes: Mapping[str, int]) -> tuple[tuple[int, ...], int]:
         """The offset of each slot and the bytes of the whole arena, for these sizes."""
-        return laid_out(self.slots, sizes)
+        return arena_layout(self.slots, sizes)
 
     def __repr__(self) -> str:
         return (
@@ -115,10 +115,10 @@ def identities(node: Node) -> Sequence[tuple[int, int]]:
     assert node.op is not None
     if FInplaceIdentity.get(node.op.name) is None:
         return ()
-    pairs, same = _everywhere(node), rules.call(FInplaceIdentity, node, node)
+    pairs, same = _everywhere(node), call_attribute(FInplaceIdentity, node, node)
     if not isinstance(same, (tuple, list)) or len(same) != len(pairs):
         need = f"a sequence of {len(pairs)}, True or False for each pair of FInplaceOption"
-        rules.refuse(FInplaceIdentity, node, need, same)
+        refuse_result(FInplaceIdentity, node, need, same)
     return [pair for pair, is_same in zip(pairs, same, strict=True) if is_same]
 
 
@@ -127,15 +127,15 @@ def _pairs(column: Table, node: Node) -> Sequence[tuple[int, int]]:
 
     Raises: RuleError where it gives something else.
     """
-    made = rules.call(column, node, node)
+    made = call_attribute(column, node, node)
     need = (
         f"a sequence of pairs (input, output) with inputs below {len(node.inputs)} and outputs "
         f"below {len(node.entries)}"
     )
     if not isinstance(made, (tuple, list)):
-        rules.refuse(column, node, need, made)
+        refuse_result(column, node, need, made)
     possible = [(i, o) for i in range(len(node.inputs)) for o in range(len(node.entries))]
     for pair in made:
         if pair not in possible:
-            rules.refuse(column, node, need, made, f"{pair!r} is none")
+            refuse_result(column, node, need, made, f"{pair!r} is none")
     return made

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from passkit.errors import RegistryError, SettingError, nearest
 from passkit.graph.registry import calling_place
 from passkit.values import arguments
-from passkit.values.named import Named
+from passkit.values.named import NamedRegistry
 
 BUILT_IN = {
     "none": "passkit.passes.fusion.pairwise",
@@ -44,7 +44,7 @@ class Strategy(NamedTuple):
         return (self.function.__doc__ or "").strip().partition("\n")[0]
 
 
-_strategies: Named[Strategy] = Named("fusion strategy", SettingError, BUILT_IN)
+_strategies: NamedRegistry[Strategy] = NamedRegistry("fusion strategy", SettingError, BUILT_IN)
 
 
 def register_fusion(

@@ -11,7 +11,7 @@ from attrs import evolve, field, frozen
 from passkit.errors import SettingError
 from passkit.plan.rates import DEVICE, ZEN4, Rates
 from passkit.plan.residency import Residency
-from passkit.values.named import Named
+from passkit.values.named import NamedRegistry
 
 DEVICES = ("opencl", "cuda")
 KIB = 1 << 10
@@ -159,7 +159,7 @@ def _stream_bytes(second: int, third: int) -> tuple[int, int]:
     return (8 * third if "AuthenticAMD" in facts and "avx512f" not in facts else most), most
 
 
-_targets: Named[Target] = Named("target", SettingError, unknown="is not known")
+_targets: NamedRegistry[Target] = NamedRegistry("target", SettingError, unknown="is not known")
 
 
 @cache

@@ -14,7 +14,7 @@ from passkit.errors import PasskitError
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.plan.group import Group
 from passkit.stitching.parts import USUAL
-from passkit.values.memo import Held
+from passkit.values.memo import UncachedArgument
 from passkit.values.size import Size, has_size, substitute
 
 
@@ -25,11 +25,11 @@ def typical(group: Group) -> Group | None:
     """
     if not any(has_size(e.shape) for n in group.graph.nodes for e in n.entries):
         return group
-    return _typical(group.key, Held(group))
+    return _typical(group.key, UncachedArgument(group))
 
 
 @lru_cache(maxsize=4096)
-def _typical(key: str, held: Held[Group]) -> Group | None:
+def _typical(key: str, held: UncachedArgument[Group]) -> Group | None:
     group = held.value
 
     def change(node: Node, inputs: tuple[Entry, ...]) -> Sequence[Entry] | None:

@@ -209,5 +209,5 @@ def _disagreement(
 ) -> str | None:
     """The first result that is too far from what it should be, as text."""
     got, right = (dict(zip(names, x, strict=True)) for x in (results, wanted))
-    errors = compare(got, right, "the interpreter")
-    return next((str(e) for e in errors if not e.good), None)
+    deviations = compare(got, right, "the interpreter")
+    return next((str(e) for e in deviations if not e.good), None)

@@ -16,7 +16,7 @@ from passkit.errors import DTypeError, PasskitError, RegistryError
 from passkit.graph.adjoint import gradients
 from passkit.graph.describe import (
     DTYPES,
-    Call,
+    ExampleCall,
     call_text,
     example,
     example_calls,
@@ -82,7 +82,7 @@ def way(results: Sequence[Entry]) -> Way:
     return Way.FUSED if len(launches) <= 1 else Way.KERNEL
 
 
-def shown_example(op: Op) -> Call | None:
+def shown_example(op: Op) -> ExampleCall | None:
     """Return the example call in float32, or else in the first dtype that the operator takes."""
     for dtype in sorted(DTYPES, key=lambda d: d != "float32"):
         call = example(op, dtype_of(dtype))

@@ -11,7 +11,7 @@ from attrs import evolve
 
 from passkit.ast import Contract
 from passkit.ast.folds import Convolution
-from passkit.graph import rules
+from passkit.graph import attribute_calls
 from passkit.graph.graph import Graph
 from passkit.graph.node import CONSTANT, Entry, Node
 from passkit.graph.op import FHostCall, THostLibrary, TLibraryCall
@@ -216,7 +216,7 @@ class _Assembler:
 
     def _gemm(self, node: Node) -> LibraryCall:
         """Return the call for a batched matrix product."""
-        contract = rules.contraction_of(node)
+        contract = attribute_calls.contraction_of(node)
         assert isinstance(contract, Contract)
         rank = len(contract.batch)
         batch_a, batch_b = (
@@ -275,7 +275,7 @@ class _Assembler:
 
     def _convolution(self, node: Node) -> LibraryCall:
         """Return the call for a convolution; binding selects its kernel."""
-        c = rules.contraction_of(node)
+        c = attribute_calls.contraction_of(node)
         assert isinstance(c, Convolution)
         refs = self._operands_and_result(node)
         (result,) = node.entries
@@ -297,7 +297,7 @@ class _Assembler:
 
     def _window_products(self, node: Node) -> LibraryCall:
         """Return the call for the gradient of a convolution's filters."""
-        c = rules.contraction_of(node)
+        c = attribute_calls.contraction_of(node)
         assert isinstance(c, Convolution)
         refs = self._operands_and_result(node)
         places = [r.place for r in refs]
@@ -341,7 +341,9 @@ def python_function(node: Node, nested: NestedCompiler | None = None) -> Callabl
     """
     assert node.op is not None
     runs_programs = FHostCall.get(node.op.name) is not None and nested is not None
-    host_call = rules.call(FHostCall, node, node, nested) if runs_programs else None
+    host_call = (
+        attribute_calls.call_attribute(FHostCall, node, node, nested) if runs_programs else None
+    )
 
     def run(sizes: Mapping[str, int], inputs: list[Any], outputs: list[Any]) -> None:
         with np.errstate(all="ignore"):

@@ -12,7 +12,7 @@ import numpy as np
 from passkit.errors import DTypeError, FeedError, nearest
 from passkit.values import arguments
 from passkit.values.dtype import DType, dtype_of
-from passkit.values.size import Extent, Shape, Size, evaluate, solved
+from passkit.values.size import Extent, Shape, Size, evaluate, solve
 
 
 def signature(dtype: DType | None, shape: Shape | None) -> str:
@@ -120,9 +120,10 @@ def check_feeds(
             raise FeedError(f"there is no input {name!r}; {hint}")
     for name, dtype, shape in inputs:
         if name not in feeds:
+            fed_names = ", ".join(map(repr, feeds)) or "no feeds"
             raise FeedError(
-                f"input '{name}' is missing: it needs {signature(dtype, shape)}; got "
-                f"{', '.join(map(repr, feeds)) or 'no feeds'}{arguments.twin_hint(name, names)}"
+                f"input '{name}' is missing: it needs {signature(dtype, shape)}; got {fed_names}"
+                f"{arguments.repeated_name_hint(name, names)}"
             )
     return {name: check_feed(name, dtype, shape, feeds[name]) for name, dtype, shape in inputs}
 
@@ -134,13 +135,13 @@ def bind_sizes(
 ) -> dict[str, int]:
     """Return the values of unknown sizes from the shapes of arrays.
 
-    A size that is no extent by itself is solved from an expression with it, such as ``2*n``. It has
+    A size that is no extent by itself is solve from an expression with it, such as ``2*n``. It has
     no value if no extent determines it, as in ``n + m`` alone.
 
     Args:
         inputs: name, declared shape and actual shape of each array.
         what: what the arrays are, for messages.
-        known_sizes: values of other sizes, from which expressions may be solved.
+        known_sizes: values of other sizes, from which expressions may be solve.
 
     Raises:
         FeedError: Two arrays need different values of a size, or an expression has another value
@@ -210,7 +211,7 @@ class _SizeSolver:
         """Solve an expression for its open size, and check it; return whether that was possible."""
         name, k, n, number = extent
         if not n.symbols <= self.values.keys():
-            solution = solved(n, number, self.values)
+            solution = solve(n, number, self.values)
             if solution is None:
                 return False
             symbol, value = solution

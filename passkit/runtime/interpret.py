@@ -16,10 +16,10 @@ import numpy as np
 
 from passkit.ast import Contract, Expr, Load, Var, size_of
 from passkit.errors import CapacityError, CodeGenError, DTypeError, FeedError, ShapeError
-from passkit.graph import rules
+from passkit.graph import attribute_calls
 from passkit.graph.graph import Graph, post_order
 from passkit.graph.infer import show_shape
-from passkit.graph.narrow import expanded
+from passkit.graph.narrow import expand_node
 from passkit.graph.node import AS_READ, Entry, Node, is_state, known_shape
 from passkit.graph.op import (
     FCodeGen,
@@ -39,7 +39,7 @@ from passkit.runtime.state import check_names
 from passkit.space.reads import element
 from passkit.values import arguments
 from passkit.values.dtype import dtype_of, int64
-from passkit.values.size import Shape, Size, awaits, has_size, numel, substitute, symbols_of
+from passkit.values.size import Shape, Size, has_size, has_symbols, numel, substitute, symbols_of
 
 Array = Any
 Arrays = list[Array]
@@ -184,7 +184,9 @@ class _Interpreter:
             body = node.params["body"].graph
             results = _Interpreter(body, self.inner_sizes(body, arrays), {})(arrays)
         elif stateful:
-            results = rules.arrays(node, rules.call(FCompute, node, node, *arrays))
+            results = attribute_calls.check_arrays(
+                node, attribute_calls.call_attribute(FCompute, node, node, *arrays)
+            )
             self.state[node.inputs[0].node.name] = np.array(results[0])
         else:
             try:
@@ -224,7 +226,9 @@ def compute(node: Node, arrays: Sequence[Array], sizes: Sizes) -> Arrays:
     concrete_node = concrete(node, arrays, sizes)
     assert node.op is not None
     if FCompute.get(node.op.name) is not None:
-        results = rules.arrays(node, rules.call(FCompute, concrete_node, concrete_node, *arrays))
+        results = attribute_calls.check_arrays(
+            node, attribute_calls.call_attribute(FCompute, concrete_node, concrete_node, *arrays)
+        )
     else:
         results = derive(concrete_node, *arrays)
     return [_checked(e, r) for e, r in zip(concrete_node.entries, results, strict=True)]
@@ -255,7 +259,7 @@ def concrete(node: Node, arrays: Sequence[Array], sizes: Sizes) -> Node:
         ShapeError: The shape of a result has a size that no input of the graph has.
     """
     fits = all(e.shape == a.shape for e, a in zip(node.inputs, arrays, strict=True))
-    if fits and not (any(has_size(e.shape) for e in node.entries) or awaits(node.params)):
+    if fits and not (any(has_size(e.shape) for e in node.entries) or has_symbols(node.params)):
         return node
     inputs = [
         Node(None, (), {"shape": a.shape, "dtype": e.dtype or dtype_of(a.dtype)}, e.node.name)
@@ -326,7 +330,7 @@ def _reader(k: int, entry: Entry) -> Callable[..., Expr]:
 def evaluate_code(node: Node, *arrays: Array) -> Arrays:
     """Evaluate FCodeGen on arrays, which broadcast."""
     dtypes = [e.dtype or dtype_of(a.dtype) for e, a in zip(node.inputs, arrays, strict=True)]
-    code = rules.code(node, *(Var(f"x{k}", d) for k, d in enumerate(dtypes)))
+    code = attribute_calls.call_codegen(node, *(Var(f"x{k}", d) for k, d in enumerate(dtypes)))
     values = {f"x{k}": a for k, a in enumerate(arrays)}
     return [np.asarray(evaluate(x, values)) for x in code]
 
@@ -336,7 +340,7 @@ def evaluate_contract(node: Node, *arrays: Array) -> Arrays:
 
     Small float32 products are computed in float64, larger ones and those of 16 bits in float32.
     """
-    contract = rules.contraction_of(node)
+    contract = attribute_calls.contraction_of(node)
     if not isinstance(contract, Contract) or len(arrays) != 2:
         raise CodeGenError(f"{node.where} is not a matrix product: set FCompute on its operator")
     a, b = arrays
@@ -357,7 +361,7 @@ def evaluate_expand(node: Node, *arrays: Array) -> Arrays:
         Node(None, (), {"shape": a.shape, "dtype": dtype_of(a.dtype)}, f"x{k}").entries[0]
         for k, a in enumerate(arrays)
     ]
-    heads = expanded(node, inputs)
+    heads = expand_node(node, inputs)
     if heads is None:
         raise CodeGenError(
             f"{node.where} cannot be evaluated: its FExpand returns None; set FCompute on op "

@@ -8,7 +8,7 @@ import numpy as np
 
 from passkit import ast
 from passkit.ast import Binary, Call, Const, Expr, Reduce, Var
-from passkit.graph import rules
+from passkit.graph import attribute_calls
 from passkit.graph.node import Node
 from passkit.runtime.evaluate import evaluate
 from passkit.values.dtype import dtype_of, int64
@@ -29,7 +29,7 @@ UFUNCS: dict[tuple[type, str], tuple[np.ufunc, bool]] = {
 
 def evaluate_reduce(node: Node, x: Array) -> list[Array]:
     """Return the result of an operator with FReduce for the array of its input."""
-    reduction = rules.reduce_of(node)
+    reduction = attribute_calls.reduce_of(node)
     assert reduction is not None
     acc = reduction.identity.dtype
     dtype = dtype_of(x.dtype)
@@ -91,7 +91,7 @@ def reduce_array(
 
 def evaluate_scan(node: Node, x: Array) -> list[Array]:
     """Return the result of an operator with FScan for the array of its input."""
-    scan = rules.scan_of(node)
+    scan = attribute_calls.scan_of(node)
     assert scan is not None
     acc, axis = scan.identity.dtype, scan.axis
     if scan.prepare is not None:

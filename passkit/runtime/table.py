@@ -29,7 +29,7 @@ from passkit.runtime.feeds import all_sizes
 from passkit.runtime.native.launcher import launcher
 from passkit.runtime.table_binder import TableBinder, TableEntry
 from passkit.values.dtype import DType
-from passkit.values.size import Extent, Shape, evaluate, laid_out
+from passkit.values.size import Extent, Shape, arena_layout, evaluate
 
 
 class ProgramTable:
@@ -114,7 +114,7 @@ class ProgramTable:
         Returns:
             A `Bound` of the launcher, in which every size is a number and every slot an offset.
         """
-        offsets, arena_nbytes = laid_out(self.slots, sizes)
+        offsets, arena_nbytes = arena_layout(self.slots, sizes)
         binder = TableBinder(
             self.constants, self.packed_filters, self.parallel, offsets, sizes, arena_nbytes
         )

@@ -1,9 +1,9 @@
-"""Graphs as JSON, in NNVM's layout: the form to store and exchange.
+"""Serialization of graphs as JSON in NNVM's layout, for storage and exchange.
 
-Nodes stand in post-order; an entry is ``[node, index, version]``. NNVM's parameters were strings;
-here they keep their types. What NNVM accepts is read: ``attr`` and ``param`` for ``attrs``,
-entries of two numbers, parameters as strings. The version of an entry counts the writes to its
-state variable before it is read.
+Nodes are listed in post-order; an entry is ``[node, index, version]``, where the version counts the
+writes to its state variable before it is read. Parameters keep their types, which NNVM wrote as
+strings. Variants that NNVM accepts are read, too: ``attr`` or ``param`` for ``attrs``, entries of
+two numbers, parameters as strings.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from passkit.graph.node import CONSTANT, Entry, Node
 from passkit.graph.op import REQUIRED, TStateful, get_op
 from passkit.serial.json_values import ValueReader, encode, get, path
 from passkit.values import arguments
-from passkit.values.arguments import cut, shortened, shown
+from passkit.values.arguments import shorten_message, shortened, shown
 from passkit.values.dtype import DType
 from passkit.values.size import Size
 
@@ -29,18 +29,19 @@ VERSION = "1.0"
 
 
 def to_json(graph: Graph) -> str:
-    """``graph`` as JSON text; equal graphs give equal bytes.
+    """Return a graph as JSON text, which `from_json` reads; equal graphs give equal texts.
 
-    Annotations of numbers, strings and lists of them are kept, others are left out.
+    Annotations that are numbers, strings or lists of them are included, others are left out.
 
-    Raises: GraphError naming a parameter that has no form in JSON.
+    Raises:
+        GraphError: A parameter cannot be represented in JSON; the message names it.
     """
     arguments.instance("to_json: graph", graph, Graph, "a Graph; pk.Graph([y]) makes one")
     return json.dumps(graph_data(graph), separators=(",", ":"), allow_nan=False)
 
 
 def graph_data(graph: Graph) -> dict[str, Any]:
-    """``graph`` as lists, dicts, strings and numbers."""
+    """Return a graph as lists, dicts, strings and numbers."""
     ids = {node: k for k, node in enumerate(graph.nodes)}
     writes: dict[Node, int] = {}
 
@@ -85,18 +86,35 @@ def graph_data(graph: Graph) -> dict[str, Any]:
 
 LEFT_OUT = frozenset(
     (
-        *("passkit", "complete", "dtype", "dtype_num_unknown", "expanded", "functional"),
-        *("fusion_log", "hinted", "kernel", "options", "rtc", "schedule", "selection", "shape"),
-        *("shape_guards", "shape_num_unknown", "shared", "storage", "subgraph", "timing"),
+        "passkit",
+        "complete",
+        "dtype",
+        "dtype_num_unknown",
+        "expanded",
+        "functional",
+        "fusion_log",
+        "hinted",
+        "kernel",
+        "options",
+        "rtc",
+        "schedule",
+        "selection",
+        "shape",
+        "shape_guards",
+        "shape_num_unknown",
+        "shared",
+        "storage",
+        "subgraph",
+        "timing",
     )
 )
-"""Annotations that JSON neither has nor gives: what passes found out they find out again, so that
-a file cannot say it in their place."""
+"""Annotations that are neither written nor read: passes compute them again, so that a file cannot
+contradict them."""
 ATTR_KINDS: dict[str, type] = {"str": str, "bool": bool, "int": int, "float": float}
 
 
 def kind_of_attr(value: Any) -> str | None:
-    """NNVM's name for the type of a graph attribute; None for one that is not written."""
+    """Return NNVM's name for the type of a graph annotation; None for one that is not written."""
     if isinstance(value, (tuple, list)):
         kinds = {kind_of_attr(v) for v in value}
         return f"list_{kinds.pop()}" if kinds in ({"int"}, {"str"}) else None
@@ -106,22 +124,26 @@ def kind_of_attr(value: Any) -> str | None:
 
 
 def from_json(text: str) -> Graph:
-    """The graph that JSON text describes; nothing in it is executed.
+    """Return the graph that JSON text describes; nothing in it is executed.
 
-    Raises: ParseError naming the key that is missing, malformed or out of range.
+    Raises:
+        ParseError: The text is malformed; the message has the path of the key that is missing,
+            wrong or out of range.
+        PasskitError: An operator refuses its inputs; a note has the path.
     """
     arguments.instance("from_json: text", text, (str, bytes), "JSON text")
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise ParseError(f"this is not JSON: {error}") from None
-    return _Reader().graph(data, "", 0)
+    return _GraphReader().graph(data, "", 0)
 
 
-class _Reader(ValueReader):
-    """Reads one JSON document; every number is checked before it is used."""
+class _GraphReader(ValueReader):
+    """A reader of one JSON document; every number is checked before it is used."""
 
     def graph(self, data: Any, where: str, depth: int) -> Graph:
+        """Return the graph that ``data`` describes. Raises: ParseError."""
         if depth > DEEPEST:
             raise ParseError(f"{where} is nested more than {DEEPEST} graphs deep")
         nodes: list[Node] = []
@@ -132,7 +154,7 @@ class _Reader(ValueReader):
             except ParseError:
                 raise
             except PasskitError as error:
-                cut(error)
+                shorten_message(error)
                 error.add_note(f"in {at}")
                 raise
             except Exception as error:  # rules of operators, given parameters of any kind
@@ -154,7 +176,7 @@ class _Reader(ValueReader):
         return self.in_order(Graph(outputs, updates, attrs), nodes, data, where)
 
     def in_order(self, graph: Graph, nodes: list[Node], data: Any, where: str) -> Graph:
-        """The graph with its inputs as "arg_nodes" has them, which may have more."""
+        """Return the graph with its inputs in the order of "arg_nodes"."""
         given = get(data, "arg_nodes", list, where, [])
         at = path(where, "arg_nodes")
         named = dict.fromkeys(nodes[self.index(k, len(nodes), at)] for k in given)
@@ -163,26 +185,28 @@ class _Reader(ValueReader):
         return graph.with_inputs(order) if len(order) == len(inputs) else graph
 
     def attrs(self, data: dict[str, Any], where: str) -> dict[str, Any]:
-        """Graph attributes: ``[type, value]`` each; types that are not known are left out."""
-        found: dict[str, Any] = {}
+        """Read graph annotations, each ``[type, value]``; unknown types are left out."""
+        annotations: dict[str, Any] = {}
         for key, item in data.items():
             if not (isinstance(item, list) and len(item) == 2 and isinstance(item[0], str)):
                 raise ParseError(f"{path(where, key)} must be [type, value], got {shown(item)}")
             kind, value = item
             value = tuple(value) if isinstance(value, list) else value
             if key not in LEFT_OUT and kind_of_attr(value) == kind:
-                found[key] = value
-        return found
+                annotations[key] = value
+        return annotations
 
     def index(self, value: Any, limit: int, where: str) -> int:
+        """Return ``value`` if it is an int from 0 to ``limit - 1``. Raises: ParseError."""
         if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < limit:
-            found = shown(value)
+            text = shown(value)
             if limit == 0:
-                raise ParseError(f"{where} names {found}, and nothing that it could name is before")
-            raise ParseError(f"{where} must be an int from 0 to {limit - 1}, got {found}")
+                raise ParseError(f"{where} refers to {text}, but no node or result precedes it")
+            raise ParseError(f"{where} must be an int from 0 to {limit - 1}, got {text}")
         return value
 
     def entry(self, value: Any, nodes: list[Node], where: str) -> Entry:
+        """Return the entry that ``[node, index, version]`` refers to. Raises: ParseError."""
         if not isinstance(value, list) or len(value) not in (2, 3):
             raise ParseError(f"{where} must be [node, index, version], got {shown(value)}")
         node = nodes[self.index(value[0], len(nodes), where)]
@@ -191,6 +215,7 @@ class _Reader(ValueReader):
         return node.entries[self.index(value[1], len(node.entries), f"the index in {where}")]
 
     def node(self, data: Any, nodes: list[Node], where: str, depth: int) -> Node:
+        """Create the node that ``data`` describes; ``nodes`` are those before it."""
         op_name, name = get(data, "op", str, where), get(data, "name", str, where, "")
         called = f"{where} '{shortened(name)}'"
         key = next((k for k in ("attrs", "attr", "param") if k in data), "attrs")
@@ -213,9 +238,7 @@ class _Reader(ValueReader):
                 f"{called}: {error}; import what registers it before the graph is read"
             ) from None
         if op.num_inputs not in (-1, len(inputs)):
-            raise ParseError(
-                f"{called} has {len(inputs)} inputs; {op.name} takes {op.num_inputs}"
-            )
+            raise ParseError(f"{called} has {len(inputs)} inputs; {op.name} takes {op.num_inputs}")
         full = dict(op.params)
         for k, v in params.items():
             if k not in full:
@@ -229,21 +252,22 @@ class _Reader(ValueReader):
             if v is REQUIRED:
                 raise ParseError(f"{path(where, key)} lacks the parameter '{k}' of {op.name}")
         if op is CONSTANT and not isinstance(full["value"], np.ndarray):
-            found = shown(full["value"])
-            raise ParseError(f"{path(where, key)}.value must be an array, got {found}")
+            text = shown(full["value"])
+            raise ParseError(f"{path(where, key)}.value must be an array, got {text}")
         return Node(op, inputs, full, name, control)
 
 
 def _variable_params(params: dict[str, Any], where: str) -> dict[str, Any]:
-    """Shape, dtype and state of a variable; what is not said is unknown."""
-    known = {"shape": None, "dtype": None}
+    """Return the parameters of a variable, None where one is missing. Raises: ParseError."""
+    defaults = {"shape": None, "dtype": None}
     if params.get("state"):
-        known |= {"state": None, "initial": None}
+        defaults |= {"state": None, "initial": None}
     for k in params:
-        if k not in known:
-            raise ParseError(f"{path(where, k)} is no attribute of a variable; {nearest(k, known)}")
-    found: dict[str, Any] = {**known, **params}
-    shape, dtype, initial = found["shape"], found["dtype"], found.get("initial")
+        if k not in defaults:
+            hint = nearest(k, defaults)
+            raise ParseError(f"{path(where, k)} is no attribute of a variable; {hint}")
+    full: dict[str, Any] = {**defaults, **params}
+    shape, dtype, initial = full["shape"], full["dtype"], full.get("initial")
     if shape is not None and not (
         isinstance(shape, tuple)
         and all(isinstance(n, Size) or (type(n) is int and n >= 0) for n in shape)
@@ -261,11 +285,11 @@ def _variable_params(params: dict[str, Any], where: str) -> dict[str, Any]:
             f"{path(where, 'initial')} must be an array of the variable's shape and dtype, got "
             f"{shown(initial)}"
         )
-    return found
+    return full
 
 
 def _from_string(value: Any, default: Any) -> Any:
-    """A parameter that NNVM wrote as a string, by the type of the default."""
+    """Return a parameter that NNVM wrote as a string, converted if its default is no string."""
     if not isinstance(value, str) or isinstance(default, str) or default is REQUIRED:
         return value
     if value in ("None", "True", "False"):

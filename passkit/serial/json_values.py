@@ -1,4 +1,4 @@
-"""Values of parameters as JSON, written and read: numbers, arrays, sizes, dtypes, nested graphs."""
+"""JSON form of parameter values: numbers, arrays, sizes, dtypes and nested graphs."""
 
 from __future__ import annotations
 
@@ -19,13 +19,19 @@ from passkit.values.dtype import DType, dtype_of
 from passkit.values.size import Extent, Quotient, Size
 
 MOST_AXES = 64
-"""Axes that a NumPy array can have."""
+"""The most axes of a NumPy array."""
 
 
 def encode(value: Any, where: str, graph_data: Callable[[Graph], Any]) -> Any:
-    """A parameter as lists, dicts, strings and numbers; ``graph_data`` writes graphs inside of it.
+    """Return a parameter as lists, dicts, strings and numbers.
 
-    Raises: GraphError when it has no form in JSON.
+    Args:
+        value: the parameter.
+        where: node and parameter, for messages.
+        graph_data: encodes graphs inside the parameter.
+
+    Raises:
+        GraphError: The value cannot be represented in JSON.
     """
     if value is None or isinstance(value, (bool, int, str)):
         return value
@@ -58,6 +64,7 @@ def encode(value: Any, where: str, graph_data: Callable[[Graph], Any]) -> Any:
 
 
 def _encode_size(size: Extent) -> Any:
+    """Return an extent as `ValueReader.size` reads it."""
     if isinstance(size, int):
         return size
     return [
@@ -73,7 +80,10 @@ def _encode_size(size: Extent) -> Any:
 
 
 def get(data: Any, key: str, kind: type, where: str, default: Any = REQUIRED) -> Any:
-    """The value of a key, of the kind that it must be. Raises: ParseError."""
+    """Return the value of a key of an object, of type ``kind``, or ``default`` if there is none.
+
+    Raises: ParseError where ``data`` is no object, lacks a required key, or has another type.
+    """
     if not isinstance(data, dict):
         raise ParseError(f"{where or 'the top'} must be an object, got {shown(data)}")
     if key not in data:
@@ -87,20 +97,20 @@ def get(data: Any, key: str, kind: type, where: str, default: Any = REQUIRED) ->
 
 
 def path(where: str, key: object) -> str:
-    """Where a key stands, as messages call it."""
+    """Return the path of a key in the JSON document, for messages."""
     text = shortened(str(key), 40)
     return f"{where}.{text}" if where else text
 
 
 class ValueReader(ABC):
-    """Reads values; who inherits this reads the graphs inside of them."""
+    """A reader of parameter values; subclasses read the graphs inside them."""
 
     @abstractmethod
     def graph(self, data: Any, where: str, depth: int) -> Graph:
-        """The graph that ``data`` stands for."""
+        """Return the graph that ``data`` describes. Raises: ParseError."""
 
     def value(self, data: Any, where: str, depth: int) -> Any:
-        """The parameter that ``data`` stands for."""
+        """Return the parameter that ``data`` describes. Raises: ParseError."""
         if depth > DEEPEST:
             raise ParseError(f"{where} is nested more than {DEEPEST} values deep")
         if isinstance(data, list):
@@ -133,26 +143,26 @@ class ValueReader(ABC):
         raise ParseError(f"{where} is of no known kind, got {shown(data)}")
 
     def pair(self, key: Any, data: Any, where: str, depth: int) -> tuple[Any, Any]:
-        """A key of a dict, which must be one that Python can look up, and its value."""
-        found = self.value(key, where, depth)
+        """Return a key of a dict, which must be hashable, and its value. Raises: ParseError."""
+        decoded = self.value(key, where, depth)
         try:
-            hash(found)
+            hash(decoded)
         except TypeError:
             raise ParseError(
                 f"{where}.dict must have numbers, strings or tuples as keys, got {shown(key)}"
             ) from None
-        return found, self.value(data, where, depth)
+        return decoded, self.value(data, where, depth)
 
     def size(self, data: Any, where: str, depth: int) -> Extent:
-        """A polynomial: ``[[coefficient, [symbol or [numerator, denominator], …]], …]``."""
+        """Return the size ``[[coefficient, [symbol or [numerator, denominator], …]], …]``."""
         if depth > DEEPEST:
             raise ParseError(f"{where} is nested more than {DEEPEST} sizes deep")
         if isinstance(data, int) and not isinstance(data, bool):
             return data
         total: Extent = 0
         for term in data if isinstance(data, list) else [data]:
-            well = isinstance(term, list) and len(term) == 2 and isinstance(term[1], list)
-            if not well or not isinstance(term[0], int) or len(term[1]) > DEEPEST:
+            is_term = isinstance(term, list) and len(term) == 2 and isinstance(term[1], list)
+            if not is_term or not isinstance(term[0], int) or len(term[1]) > DEEPEST:
                 raise ParseError(f"{where} must be [[int, [symbol, …]], …], got {shown(data)}")
             product: Extent = term[0]
             for atom in term[1]:
@@ -170,7 +180,7 @@ class ValueReader(ABC):
 
 
 def _array(data: dict[str, Any], where: str) -> Any:
-    """A frozen array; its bytes must be exactly what shape and dtype say."""
+    """Return a read-only array. Raises: ParseError where the bytes do not fit shape and dtype."""
     dtype = dtype_of(get(data, "dtype", str, where)).numpy
     shape = tuple(get(data, "shape", list, where))
     count = 1

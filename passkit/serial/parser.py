@@ -1,4 +1,4 @@
-"""Reads the text form of graphs, which `text.py` describes; it builds nodes as it goes."""
+"""Parser of the text form of graphs, which `passkit.serial.text` describes."""
 
 from __future__ import annotations
 
@@ -14,14 +14,21 @@ from passkit.serial.text import WORDS
 from passkit.serial.text_values import ValueParser
 from passkit.serial.tokens import Token, tokens
 from passkit.values import arguments
-from passkit.values.arguments import cut, shortened, shown
+from passkit.values.arguments import shorten_message, shortened, shown
 from passkit.values.size import has_size
 
 
 def parse(text: str) -> Graph:
-    """The graph that a text describes, in the form of `passkit.serial.text`.
+    """Return the graph that a text describes, in the form of `passkit.serial.text`.
 
-    Raises: ParseError with line and column. Errors of operators carry the line as a note.
+    Raises:
+        ParseError: The text is malformed; the message has line and column.
+        PasskitError: An operator refuses its inputs; a note has line and column.
+
+    Example:
+        >>> import passkit as pk
+        >>> pk.parse("x: f32[n, 4]; y = exp(x); return y").outputs[0].shape
+        (n, 4)
     """
     parser = _Parser(tokens(arguments.text("parse: text", text)))
     graph = parser.graph()
@@ -29,8 +36,8 @@ def parse(text: str) -> Graph:
     return graph
 
 
-class _Scope:
-    """The names that one graph has given so far."""
+class _ParsedGraph:
+    """The nodes and updates of a graph that is being parsed, by name."""
 
     def __init__(self) -> None:
         self.nodes: dict[str, Node] = {}
@@ -38,18 +45,18 @@ class _Scope:
 
 
 class _Parser(ValueParser):
-    """Reads statements from left to right; `scope` is the innermost graph."""
+    """A recursive-descent parser; ``scope`` is the innermost graph that is being parsed."""
 
-    def __init__(self, found: list[Token]) -> None:
-        super().__init__(found)
-        self.scope = _Scope()
+    def __init__(self, tokens: list[Token]) -> None:
+        super().__init__(tokens)
+        self.scope = _ParsedGraph()
 
     def graph(self) -> Graph:
-        """Statements up to and with ``return``."""
+        """Parse statements up to and including ``return``; return their graph."""
         self.depth += 1
         if self.depth > DEEPEST:
             raise self.fail(f"graphs are nested more than {DEEPEST} deep")
-        outer, self.scope = self.scope, _Scope()
+        outer, self.scope = self.scope, _ParsedGraph()
         self.skip_ends()
         while not self.accept("return"):
             if self.next.kind == "stop" or self.next.text == "}":
@@ -62,14 +69,15 @@ class _Parser(ValueParser):
             while self.accept(","):
                 outputs.append(self.operand())
         self.end()
-        made = Graph(outputs, self.scope.updates)
-        fed = set(made.inputs)
-        made = made.with_inputs([n for n in self.scope.nodes.values() if n in fed])
+        graph = Graph(outputs, self.scope.updates)
+        inputs = set(graph.inputs)
+        graph = graph.with_inputs([n for n in self.scope.nodes.values() if n in inputs])
         self.scope = outer
         self.depth -= 1
-        return made
+        return graph
 
     def statement(self) -> None:
+        """Parse a declaration, an operator call or an update, and add it to the scope."""
         first = self.next
         if first.kind == "name" and first.text == "update":
             self.at += 1
@@ -89,6 +97,7 @@ class _Parser(ValueParser):
         self.scope.nodes[name] = node
 
     def update(self) -> None:
+        """Parse ``variable = value``, after ``update``."""
         token = self.next
         target = self.ref().node
         if not (target.is_variable and target.params.get("state")):
@@ -96,15 +105,17 @@ class _Parser(ValueParser):
         self.expect("=")
         self.scope.updates.append((target, self.ref()))
 
-    def known(self, token: Token, name: str) -> Node:
+    def node_called(self, token: Token, name: str) -> Node:
+        """Return the node called ``name``. Raises: ParseError at ``token`` if there is none."""
         if name not in self.scope.nodes:
             hint = nearest(name, self.scope.nodes) if self.scope.nodes else "nothing is named yet"
             raise self.fail(f"there is no {shown(name)} above; {hint}", token)
         return self.scope.nodes[name]
 
     def ref(self) -> Entry:
+        """Parse ``name`` or ``name:index``; return the entry."""
         token = self.next
-        node = self.known(token, self.name())
+        node = self.node_called(token, self.name())
         if self.accept(":"):
             index = self.integer()
             if index >= len(node.entries):
@@ -116,13 +127,11 @@ class _Parser(ValueParser):
             return node.entries[index]
         if len(node.entries) > 1:
             called = shortened(token.text)
-            raise self.fail(
-                f"{called} has {len(node.entries)} results; write {called}:0", token
-            )
+            raise self.fail(f"{called} has {len(node.entries)} results; write {called}:0", token)
         return node.entries[0]
 
     def operand(self) -> Entry:
-        """A reference, or an operator without a name of its own: ``add(exp(x), 1)``."""
+        """Parse a reference or a nested call, such as ``exp(x)`` in ``add(exp(x), 1)``."""
         token, following = self.next, self.following
         if token.kind != "name" or following.kind != "mark" or following.text != "(":
             return self.ref()
@@ -136,18 +145,19 @@ class _Parser(ValueParser):
         return node.entries[0]
 
     def after(self) -> list[Node]:
-        """The nodes in ``after(…)``."""
-        found: list[Node] = []
+        """Parse ``after(name, …)``, if it follows; return the nodes."""
+        nodes: list[Node] = []
         if self.accept("after"):
             self.expect("(")
             while not self.accept(")"):
                 token = self.next
-                found.append(self.known(token, self.name()))
+                nodes.append(self.node_called(token, self.name()))
                 if self.next.text != ")":
                     self.expect(",")
-        return found
+        return nodes
 
     def declaration(self, name: str, is_state: bool) -> Node:
+        """Parse the type of a variable or constant, and its value; return the node."""
         token = self.next
         dtype, shape = self.type(name)
         value: Any = None
@@ -165,6 +175,7 @@ class _Parser(ValueParser):
         return Node(None, (), params, name, self.after())
 
     def call(self, name: str) -> Node:
+        """Parse ``operator(inputs, parameter=value, …)``; return a node called ``name``."""
         token = self.next
         try:
             op = get_op(self.name())
@@ -192,16 +203,16 @@ class _Parser(ValueParser):
         try:
             return apply(op, inputs, params, name, self.after())
         except PasskitError as error:
-            cut(error)
+            shorten_message(error)
             error.add_note(f"at line {token.line}, column {token.column} of the text")
             raise
-        except Exception as error:  # rules of operators, given parameters of any kind
+        except Exception as error:  # attribute functions, called with any parameters
             raise self.fail(
                 f"{op.name} does not take these inputs and parameters: {shown(error)}", token
             ) from error
 
     def argument(self) -> Any:
-        """A reference, an operator, or a literal."""
+        """Parse an input: a reference, a nested call, or a literal."""
         token = self.next
         is_name = token.kind == "name" and token.text not in WORDS
         if is_name or token.kind == "string":

@@ -1,4 +1,4 @@
-"""Graphs as text to read and to write by hand; JSON is the form to store.
+"""Graphs as text that people read and write; JSON is the form for storage.
 
 >>> from passkit.serial.parser import parse
 >>> from passkit.serial.text import to_text
@@ -7,16 +7,16 @@
 x: f32[?, 4]
 return x
 
-A statement stands on a line, or before a ``;``::
+A statement ends at the end of a line or at ``;``::
 
-    a: f32[n, 4]                        an input; ? is an unknown size of its own, [...] any rank;
-                                        calls that give arrays in a row give them in this order
+    a: f32[n, 4]                        an input; ? is a size of its own, [...] any rank;
+                                        positional arguments of a call follow this order
     state w: f32[2] = [0, 0]            a state variable, with or without an initial value
     c: f32[2] = [1.5, nan]              a constant
     e = softmax(a, axis=-1)             an operator; e:1 is its second result
-    f = add(exp(a), 1)                  an operator without a name of its own, inside of another
-    s = assign(w, c) after(e)           it must run after e
-    update w = c                        a write that Functionalize found
+    f = add(exp(a), 1)                  a nested call, whose result has no name
+    s = assign(w, c) after(e)           a control dependence: s runs after e
+    update w = c                        the new value of a state variable, from Functionalize
     return e, s                         the outputs
 
 Names that are no identifiers are written as JSON strings, symbols of sizes as ``$"…"``.
@@ -43,7 +43,7 @@ from passkit.values.size import Extent, Quotient, Shape, Size
 from passkit.values.units import bytes_text
 
 INLINE = 64
-"""Constants of so many elements are written as numbers, larger ones in base64."""
+"""Constants of at most this many elements are written as numbers, larger ones in base64."""
 
 BARE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z0-9_]+)*")
 WORDS = {"none": None, "true": True, "false": False, "inf": float("inf"), "nan": float("nan")}
@@ -65,12 +65,12 @@ def to_text(graph: Graph, *, elide: bool = False) -> str:
 
 
 def name_text(name: str) -> str:
-    """A name as it is, or quoted."""
+    """Return a name, quoted if it is no identifier or a keyword."""
     return name if BARE.fullmatch(name) and name not in KEYWORDS else json.dumps(name)
 
 
 def size_text(size: Extent) -> str:
-    """An extent: a number or a polynomial such as ``4*n + 1``."""
+    """Return an extent as text: a number, or a polynomial such as ``4*n + 1``."""
     if isinstance(size, int):
         return str(size)
     out = ""
@@ -84,13 +84,17 @@ def size_text(size: Extent) -> str:
 
 
 def _atom_text(atom: str | Quotient) -> str:
+    """Return a factor of a size as text: a symbol or a quotient."""
     if isinstance(atom, Quotient):
         return f"(({size_text(atom.numerator)})//({size_text(atom.denominator)}))"
     return atom if BARE.fullmatch(atom) and atom not in KEYWORDS else "$" + json.dumps(atom)
 
 
 def type_text(dtype: DType | None, shape: Shape | None, name: str = "") -> str:
-    """A dtype and shape, such as ``f32[?, 4]``; sizes of its own are question marks."""
+    """Return dtype and shape as text, such as ``f32[?, 4]``.
+
+    A size of its own of the variable called ``name`` is a question mark.
+    """
     if shape is None:
         inside = "..."
     else:
@@ -100,7 +104,7 @@ def type_text(dtype: DType | None, shape: Shape | None, name: str = "") -> str:
 
 
 def number_text(value: Any) -> str:
-    """A NumPy scalar, as short as it can be read back."""
+    """Return a NumPy scalar as the shortest text that is read back exactly."""
     kind = "f" if value.dtype.name == "bfloat16" else value.dtype.kind
     if kind == "b":
         return "true" if value else "false"
@@ -109,18 +113,18 @@ def number_text(value: Any) -> str:
 
 
 def array_text(array: Any) -> str:
-    """The elements of an array in a row, or its bytes where that is shorter or not exact."""
+    """Return the elements of an array as text, in base64 if there are many or text is inexact."""
     if array.size <= INLINE and array.dtype.kind != "c":
         numbers = [number_text(v) for v in array.reshape(-1)]
-        again = elements([python_number(t) for t in numbers], array.dtype, array.shape)
-        if again is not None and again.tobytes() == np.ascontiguousarray(array).tobytes():
+        reread = elements([python_number(t) for t in numbers], array.dtype, array.shape)
+        if reread is not None and reread.tobytes() == np.ascontiguousarray(array).tobytes():
             return f"[{', '.join(numbers)}]" if array.ndim else numbers[0]
     data = base64.b64encode(np.ascontiguousarray(array).tobytes()).decode("ascii")
     return f'base64("{data}")'
 
 
 def python_number(text: str) -> Any:
-    """The Python number that a text stands for."""
+    """Return the Python number in a text, also ``inf``, ``nan``, ``true`` and ``false``."""
     sign = -1 if text.startswith("-") else 1
     bare = text.lstrip("-")
     if bare in WORDS:
@@ -129,7 +133,7 @@ def python_number(text: str) -> Any:
 
 
 def elements(values: Sequence[Any], dtype: Any, shape: tuple[int, ...]) -> Any:
-    """The array of these Python numbers; None when one does not fit the dtype."""
+    """Return an array of Python numbers, or None if one does not fit the dtype."""
     kinds: dict[str, tuple[type, ...]] = {"b": (bool,), "i": (int,), "u": (int,)}
     fits = kinds.get(dtype.kind, (int, float))
     if any(not isinstance(v, fits) or (isinstance(v, bool) and dtype.kind != "b") for v in values):
@@ -143,47 +147,50 @@ def elements(values: Sequence[Any], dtype: Any, shape: tuple[int, ...]) -> Any:
 
 
 class _Writer:
-    """Writes one graph; nested graphs are indented below the statement that holds them."""
+    """Writer of one graph; nested graphs are indented below the statement that contains them."""
 
     def __init__(self, graph: Graph, elide: bool) -> None:
         self.graph, self.names, self.elide = graph, graph.names, elide
         uses: dict[Entry, int] = {e: len(n) for e, n in graph.users.items()}
-        kept = {e.node for e in graph.heads} | {c for n in graph.nodes for c in n.control}
-        self.single = {e for e, count in uses.items() if count == 1 and e.node not in kept}
+        named = {e.node for e in graph.heads} | {c for n in graph.nodes for c in n.control}
+        self.used_once = {e for e, count in uses.items() if count == 1 and e.node not in named}
 
     def lines(self) -> list[str]:
+        """Return the lines of the text."""
         out: list[str] = []
-        skipped: set[Node] = set()
+        inlined: set[Node] = set()
         for node in self.graph.nodes:
             if node.op is not None:
-                skipped.update(
+                inlined.update(
                     e.node for k, e in enumerate(node.inputs) if self.literal(node, k) is not None
                 )
         for node in self.in_order():
-            if node not in skipped:
+            if node not in inlined:
                 out.extend(self.statement(node).split("\n"))
         out += [f"update {self.ref(v.entries[0])} = {self.ref(e)}" for v, e in self.graph.updates]
         out.append(" ".join(["return", ", ".join(map(self.ref, self.graph.outputs))]).rstrip())
         return out
 
     def in_order(self) -> Iterable[Node]:
-        """The nodes as they are computed; inputs first where those have another order."""
-        fed = self.graph.inputs
-        here = dict.fromkeys(fed)
-        as_computed = fed == tuple(n for n in self.graph.nodes if n in here)
-        if as_computed or any(n.control for n in fed):  # which stand below what they come after
+        """Return the nodes in post-order, but inputs first where their order differs from that."""
+        inputs = self.graph.inputs
+        ordered = dict.fromkeys(inputs)
+        in_post_order = inputs == tuple(n for n in self.graph.nodes if n in ordered)
+        # An input with control dependences must follow the nodes that it depends on.
+        if in_post_order or any(n.control for n in inputs):
             return self.graph.nodes
-        return (*fed, *(n for n in self.graph.nodes if n not in here))
+        return (*inputs, *(n for n in self.graph.nodes if n not in ordered))
 
     def ref(self, entry: Entry) -> str:
+        """Return a reference to an entry: ``name`` or ``name:index``."""
         name = name_text(self.names[entry.node])
         return f"{name}:{entry.index}" if len(entry.node.entries) > 1 else name
 
     def literal(self, node: Node, k: int) -> str | None:
-        """Input ``k`` as a number in place, if `parse` would make the same constant of it."""
+        """Return input ``k`` as a number if `parse` would read the same constant, else None."""
         entry = node.inputs[k]
-        plain = entry.node.op is CONSTANT and not entry.node.name and entry in self.single
-        if not plain or entry.node.params["value"].ndim or entry.node.control:
+        is_literal = entry.node.op is CONSTANT and not entry.node.name and entry in self.used_once
+        if not is_literal or entry.node.params["value"].ndim or entry.node.control:
             return None
         others = [e.dtype for e in node.inputs if e.dtype is not None and e.node.op is not CONSTANT]
         value = entry.node.params["value"]
@@ -194,11 +201,12 @@ class _Writer:
             dtype = weak_scalar(python_number(text), reduce(promote, others))
         except DTypeError:
             return None
-        again = elements([python_number(text)], dtype.numpy, ())
-        same = dtype.numpy == value.dtype and again is not None
-        return text if same and again.tobytes() == value.tobytes() else None
+        reread = elements([python_number(text)], dtype.numpy, ())
+        same = dtype.numpy == value.dtype and reread is not None
+        return text if same and reread.tobytes() == value.tobytes() else None
 
     def statement(self, node: Node) -> str:
+        """Return the statement of a node."""
         name = name_text(self.names[node])
         after = ", ".join(name_text(self.names[c]) for c in node.control)
         tail = f" after({after})" if after else ""
@@ -227,6 +235,7 @@ class _Writer:
         return array_text(array)
 
     def value(self, value: Any) -> str:
+        """Return a parameter as text."""
         for word, meaning in WORDS.items():
             if value is meaning:
                 return word
@@ -251,14 +260,15 @@ class _Writer:
             return f"opaque({json.dumps(getattr(value, '__qualname__', type(value).__name__))})"
         graph, rest = kind.take(value)
         inside = "\n".join("    " + line for line in _Writer(graph, self.elide).lines())
-        given = ", ".join(f"{k}={self.value(v)}" for k, v in rest.items())
-        return f"{kind.tag}({given}) {{\n{inside}\n}}"
+        fields = ", ".join(f"{k}={self.value(v)}" for k, v in rest.items())
+        return f"{kind.tag}({fields}) {{\n{inside}\n}}"
 
 
 def _array_type(array: Any) -> str:
+    """Return the dtype and shape of an array as text."""
     return type_text(dtype_of(array.dtype), array.shape)
 
 
 def _same(a: Any, b: Any) -> bool:
-    """Whether a parameter has its default: 1, 1.0 and True differ."""
+    """Return whether a parameter equals its default in type, too: 1, 1.0 and True differ."""
     return type(a) is type(b) and not isinstance(a, np.ndarray) and bool(a == b)

@@ -1,4 +1,7 @@
-"""Reads the values in the text form of graphs: types, numbers, arrays, tuples, dicts and sizes."""
+"""Parser of values in the text form of graphs: types, numbers, arrays, tuples, dicts, sizes.
+
+All methods raise a ParseError with line and column where the text is malformed.
+"""
 
 from __future__ import annotations
 
@@ -21,18 +24,18 @@ from passkit.values.size import Extent, Shape, Size, has_size
 
 
 class ValueParser(Cursor, ABC):
-    """Reads values; who inherits this reads the graphs inside of them."""
+    """A parser of values; subclasses parse the graphs inside them."""
 
-    def __init__(self, found: list[Token]) -> None:
-        super().__init__(found)
+    def __init__(self, tokens: list[Token]) -> None:
+        super().__init__(tokens)
         self.depth = 0
 
     @abstractmethod
     def graph(self) -> Graph:
-        """Statements up to and with ``return``."""
+        """Parse statements up to and including ``return``; return their graph."""
 
     def type(self, name: str) -> tuple[DType | None, Shape | None]:
-        """A dtype and a shape; ``name`` is whose they are, for sizes of its own."""
+        """Parse a dtype and a shape; ``?`` is a size of its own of the variable called ``name``."""
         dtype: DType | None = None
         token = self.next
         if not self.accept("?"):
@@ -62,7 +65,7 @@ class ValueParser(Cursor, ABC):
         return dtype, tuple(shape)
 
     def array(self, dtype: DType | None, shape: Shape | None, token: Token) -> Any:
-        """The elements of an array: a number, a list, or base64; frozen."""
+        """Parse the elements of an array: a number, a list, or base64; return it read-only."""
         if self.next.text == "elided":
             raise self.fail(
                 "the elements of this constant were left out; write the text with "
@@ -90,7 +93,7 @@ class ValueParser(Cursor, ABC):
         return array
 
     def from_base64(self, dtype: DType, shape: tuple[int, ...], count: int) -> Any:
-        """The array whose bytes a string holds."""
+        """Parse a string of base64; return the array of its bytes."""
         token = self.next
         text = self.string()
         try:
@@ -104,18 +107,18 @@ class ValueParser(Cursor, ABC):
         return np.frombuffer(raw, dtype.numpy).reshape(shape)
 
     def numbers(self) -> list[Any]:
-        """A number, or several in brackets."""
+        """Parse a number, or several in brackets."""
         if not self.accept("["):
             return [self.number()]
-        found: list[Any] = []
+        values: list[Any] = []
         while not self.accept("]"):
-            found.append(self.number())
+            values.append(self.number())
             if self.next.text != "]":
                 self.expect(",")
-        return found
+        return values
 
     def number(self) -> Any:
-        """A number or a word such as inf, with its sign."""
+        """Parse a number or a word such as inf, with its sign."""
         sign = "-" if self.accept("-") else ""
         token = self.next
         word = token.kind == "name" and token.text in (
@@ -129,7 +132,7 @@ class ValueParser(Cursor, ABC):
         return python_number(sign + token.text)
 
     def value(self) -> Any:
-        """A parameter: literals, tuples, dicts, arrays, graphs, and arithmetic on sizes."""
+        """Parse a parameter: a literal, tuple, dict, array, graph, or arithmetic on sizes."""
         self.depth += 1
         if self.depth > 4 * DEEPEST:
             raise self.fail(f"values are nested more than {4 * DEEPEST} deep")
@@ -144,7 +147,7 @@ class ValueParser(Cursor, ABC):
         return total
 
     def product(self) -> Any:
-        """Values multiplied or divided."""
+        """Parse values that are multiplied or divided."""
         token = self.next
         if self.accept("-"):
             right = self.product()
@@ -161,13 +164,13 @@ class ValueParser(Cursor, ABC):
         return left
 
     def size(self, value: Any, token: Token) -> Any:
-        """``value``, which must be a number or a size."""
+        """Return ``value`` if it is an int or a size; else raise a ParseError at ``token``."""
         if not isinstance(value, (int, Size)) or isinstance(value, bool):
             raise self.fail(f"only sizes are added and multiplied, got {shown(value)}", token)
         return value
 
     def primary(self) -> Any:
-        """A value without arithmetic."""
+        """Parse a value without arithmetic."""
         token = self.next
         if token.kind == "string":
             return self.string()
@@ -196,66 +199,66 @@ class ValueParser(Cursor, ABC):
         return Size.symbol(token.text)
 
     def tuple(self) -> Any:
-        """``(a, b)``, ``(a,)``, ``()``; without a comma, just the value."""
-        found: list[Any] = []
+        """Parse ``(a, b)``, ``(a,)`` or ``()``, after its parenthesis; ``(a)`` is ``a``."""
+        elements: list[Any] = []
         comma = False
         while not self.accept(")"):
-            found.append(self.value())
+            elements.append(self.value())
             comma = self.accept(",")
             if not comma and self.next.text != ")":
                 raise self.fail(f"expected ',' or ')', got {self.shown()}")
-        return found[0] if len(found) == 1 and not comma else tuple(found)
+        return elements[0] if len(elements) == 1 and not comma else tuple(elements)
 
     def dict(self) -> Any:
-        """A dict, after its brace."""
-        found: dict[Any, Any] = {}
+        """Parse a dict, after its brace."""
+        items: dict[Any, Any] = {}
         while not self.accept("}"):
             key = self.next
             name = self.value()
             self.expect(":")
             try:
-                found[name] = self.value()
+                items[name] = self.value()
             except TypeError:
                 raise self.fail(f"{shown(name)} cannot be the key of a dict", key) from None
             if self.next.text != "}":
                 self.expect(",")
-        return found
+        return items
 
     def typed_array(self) -> Any:
-        """An array, after ``array(``."""
+        """Parse an array, after ``array(``."""
         token = self.next
         dtype, shape = self.type("")
         self.expect(",")
-        found = self.array(dtype, shape, token)
+        array = self.array(dtype, shape, token)
         self.expect(")")
-        return found
+        return array
 
     def dtype(self) -> Any:
-        """A dtype, after ``dtype(``."""
+        """Parse a dtype, after ``dtype(``."""
         token = self.next
         try:
-            found = dtype_of(self.name())
+            dtype = dtype_of(self.name())
         except DTypeError as error:
             raise self.fail(str(error), token) from None
         self.expect(")")
-        return found
+        return dtype
 
     def nested(self, tag: str) -> Any:
-        """``tag(key=value, …) { statements }``."""
+        """Parse ``(key=value, …) { statements }``, after a tag of `passkit.graph.nested`."""
         token = self.next
         self.expect("(")
-        given: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         while not self.accept(")"):
             key = self.name()
             self.expect("=")
-            given[key] = self.value()
+            fields[key] = self.value()
             if self.next.text != ")":
                 self.expect(",")
         self.expect("{")
         inner = self.graph()
         self.expect("}")
         try:
-            return NESTED[tag].make(inner, given)
+            return NESTED[tag].make(inner, fields)
         except PasskitError as error:
             error.add_note(f"at line {token.line}, column {token.column} of the text")
             raise

@@ -1,4 +1,4 @@
-"""The pieces of the text form of graphs, and a cursor that goes through them."""
+"""Tokens of the text form of graphs, and a cursor over them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from passkit.values.arguments import shortened, shown
 
 @frozen
 class Token:
-    """A piece of text: its kind, what it says, and where it stands."""
+    """A token: its kind, its text, and its position.
+
+    ``kind`` is a group of `TOKEN`, or "stop" for the end of the text.
+    """
 
     kind: str
     text: str
@@ -34,11 +37,11 @@ TOKEN = re.compile(
 
 
 def tokens(text: str) -> list[Token]:
-    """The pieces of a text; a line break inside of ( ) or [ ] does not end a statement.
+    """Split a text into tokens; a line break inside ( ) or [ ] does not end a statement.
 
-    Raises: ParseError at a character that belongs nowhere.
+    Raises: ParseError at an unexpected character.
     """
-    found: list[Token] = []
+    result: list[Token] = []
     open_marks: list[str] = []
     line, start, at = 1, 0, 0
     while at < len(text):
@@ -52,66 +55,69 @@ def tokens(text: str) -> list[Token]:
             open_marks.pop()
         inside = bool(open_marks) and open_marks[-1] != "{"
         if kind != "skip" and not (kind == "end" and piece == "\n" and inside):
-            found.append(Token(kind, piece, line, at - start + 1))
+            result.append(Token(kind, piece, line, at - start + 1))
         at = match.end()
         if piece == "\n":
             line, start = line + 1, at
-    found.append(Token("stop", "", line, at - start + 1))
-    return found
+    result.append(Token("stop", "", line, at - start + 1))
+    return result
 
 
 class Cursor:
-    """Goes through the pieces of a text from left to right."""
+    """A position in a list of tokens, with methods that read the token there and move on."""
 
-    def __init__(self, found: list[Token]) -> None:
-        self.tokens, self.at = found, 0
+    def __init__(self, tokens: list[Token]) -> None:
+        self.tokens, self.at = tokens, 0
 
     @property
     def next(self) -> Token:
-        """The piece that comes next."""
+        """Return the next token."""
         return self.tokens[self.at]
 
     @property
     def following(self) -> Token:
-        """The piece behind the next one; the end is followed by itself."""
+        """Return the token after the next one; the end is followed by itself."""
         return self.tokens[min(self.at + 1, len(self.tokens) - 1)]
 
     def fail(self, message: str, token: Token | None = None) -> ParseError:
-        """An error at ``token``, else at the next piece."""
+        """Return a ParseError at ``token``, by default at the next one."""
         where = token or self.next
         return ParseError(f"line {where.line}, column {where.column}: {message}")
 
     def shown(self) -> str:
-        """The next piece as messages show it."""
+        """Return the next token as messages show it."""
         return shown(self.next.text) if self.next.text else "the end"
 
     def accept(self, text: str) -> bool:
-        """Go past a mark or word if it comes next."""
+        """Read a mark or word if it comes next; return whether it does."""
         if self.next.text != text or self.next.kind in ("string", "stop"):
             return False
         self.at += 1
         return True
 
-    def expect(self, text: str, what: str = "") -> None:
-        """Go past a mark or word that must come next; without one, be at the end."""
+    def expect(self, text: str, need: str = "") -> None:
+        """Read a mark or word that must come next; "" is the end of the text.
+
+        Raises: ParseError otherwise, with ``need`` as what was expected.
+        """
         if text and self.accept(text):
             return
         if text or self.next.kind != "stop":
-            raise self.fail(f"expected {what or repr(text)}, got {self.shown()}")
+            raise self.fail(f"expected {need or repr(text)}, got {self.shown()}")
 
     def skip_ends(self) -> None:
-        """Go past line breaks and semicolons."""
+        """Skip line breaks and semicolons."""
         while self.next.kind == "end":
             self.at += 1
 
     def end(self) -> None:
-        """Go past the end of a statement."""
+        """Read the end of a statement. Raises: ParseError where something else follows."""
         if self.next.kind not in ("end", "stop") and self.next.text != "}":
             raise self.fail(f"expected the end of the statement, got {self.shown()}")
         self.skip_ends()
 
     def name(self) -> str:
-        """A name, as it is or quoted."""
+        """Read a name, plain or quoted. Raises: ParseError."""
         token = self.next
         if token.kind == "name" and token.text not in KEYWORDS:
             self.at += 1
@@ -121,7 +127,7 @@ class Cursor:
         raise self.fail(f"expected a name, got {self.shown()}")
 
     def string(self) -> str:
-        """What a quoted string says."""
+        """Read a quoted string. Raises: ParseError."""
         token = self.next
         if token.kind != "string":
             raise self.fail(f"expected a string, got {self.shown()}")
@@ -133,7 +139,7 @@ class Cursor:
         return str(value)
 
     def integer(self) -> int:
-        """A number of digits only."""
+        """Read a non-negative integer. Raises: ParseError."""
         token = self.next
         if token.kind != "number" or not token.text.isdigit() or len(token.text) > 18:
             raise self.fail(f"expected a whole number, got {self.shown()}")

@@ -7,9 +7,9 @@ from functools import cache
 
 from passkit.ast import Var
 from passkit.ast.folds import Contract
+from passkit.graph.attribute_calls import contraction_of
 from passkit.graph.graph import Graph
 from passkit.graph.node import Node, known_shape
-from passkit.graph.rules import contraction_of
 from passkit.plan.schedule import is_expensive
 from passkit.sharing.sharing import Work
 from passkit.space.reads import reads_of

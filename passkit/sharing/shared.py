@@ -8,8 +8,8 @@ from attrs import frozen
 
 from passkit.ast.index import ravel
 from passkit.ast.stage import Buffer, Place
+from passkit.graph.attribute_calls import reduce_of, scan_of
 from passkit.graph.node import Entry, Node, known_shape
-from passkit.graph.rules import reduce_of, scan_of
 from passkit.plan.group import Group
 from passkit.plan.phases import alone
 from passkit.plan.schedule import Schedule, Stitching

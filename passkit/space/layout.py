@@ -12,9 +12,9 @@ from functools import lru_cache
 from passkit.ast import Chunks, Var
 from passkit.ast.index import Sum, common_refinement, ravel
 from passkit.ast.walk import variables
+from passkit.graph.attribute_calls import reduce_of, scan_of
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, known_shape
-from passkit.graph.rules import reduce_of, scan_of
 from passkit.space.reads import Index, reads_of
 from passkit.space.space import (
     Axis,

@@ -9,8 +9,8 @@ from collections.abc import Collection
 from attrs import evolve, frozen
 
 from passkit.ast.folds import Contract
+from passkit.graph.attribute_calls import contraction_of, reduce_of, scan_of
 from passkit.graph.node import Node, known_shape
-from passkit.graph.rules import contraction_of, reduce_of, scan_of
 from passkit.plan.group import Group
 from passkit.space.space import num_chunks
 from passkit.values.size import Shape

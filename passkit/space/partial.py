@@ -10,9 +10,9 @@ from attrs import evolve
 
 from passkit import ast
 from passkit.ast import Chunks, Const, Expr, Reduce
+from passkit.graph.attribute_calls import reduce_of
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import REQUIRED, OpPattern, get_op, register_op
-from passkit.graph.rules import reduce_of
 from passkit.values.dtype import DType, dtype_of, float32, float64
 from passkit.values.size import Shape
 

@@ -11,7 +11,7 @@ from passkit.ast.index import Extents, simplify
 from passkit.ast.tidy import replace_children
 from passkit.ast.walk import children, variables, walk
 from passkit.errors import CodeGenError
-from passkit.graph import rules
+from passkit.graph.attribute_calls import call_codegen, call_element
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import FCodeGen, FElement
 from passkit.values import dtype as dt
@@ -35,7 +35,7 @@ def element(node: Node, index: Index, readers: Sequence[Reader]) -> tuple[Expr, 
     op = node.op
     assert op is not None
     if FElement.get(op.name) is not None:
-        return rules.element(node, index, readers)
+        return call_element(node, index, readers)
     if FCodeGen.get(op.name) is None:
         raise CodeGenError(
             f"{node.where} has no code: set FCodeGen or FElement on op {op.name}, or FCompute to "
@@ -44,7 +44,7 @@ def element(node: Node, index: Index, readers: Sequence[Reader]) -> tuple[Expr, 
     values = [
         read(*aligned(index, known_shape(e))) for read, e in zip(readers, node.inputs, strict=True)
     ]
-    return rules.code(node, *values)
+    return call_codegen(node, *values)
 
 
 @frozen

@@ -11,8 +11,8 @@ from attrs import field, frozen
 from passkit.ast import Chunks, Var
 from passkit.ast.index import Extents, Known, Sum, ravel, unravel
 from passkit.ast.walk import variables
+from passkit.graph.attribute_calls import reduce_of, scan_of
 from passkit.graph.node import Node
-from passkit.graph.rules import reduce_of, scan_of
 from passkit.space.reads import Index
 from passkit.values import dtype as dt
 from passkit.values.size import Extent, Shape, numel

@@ -15,10 +15,10 @@ from passkit import ast
 from passkit.ast import Expr, Reduce
 from passkit.ast.tidy import replace_children
 from passkit.ast.walk import walk
+from passkit.graph.attribute_calls import reduce_of
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import REQUIRED, FReduce, OpPattern, register_op
-from passkit.graph.rules import reduce_of
 from passkit.space.partial import whole_of
 from passkit.space.reads import Index, Reader
 from passkit.values import dtype as dt

@@ -18,10 +18,16 @@ from weakref import WeakKeyDictionary
 from passkit.ast import Expr, Var, size_of
 from passkit.ast.folds import Contract
 from passkit.ast.index import Sum, add, divide, normal, ravel, times
-from passkit.graph import rules
+from passkit.graph.attribute_calls import (
+    call_attribute,
+    contraction_of,
+    reduce_of,
+    refuse_result,
+    scan_of,
+)
 from passkit.graph.graph import post_order
 from passkit.graph.infer import show_shape
-from passkit.graph.narrow import expanded
+from passkit.graph.narrow import expand_node
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import (
     FCodeGen,
@@ -33,7 +39,6 @@ from passkit.graph.op import (
     FSchedule,
     TStateful,
 )
-from passkit.graph.rules import contraction_of, reduce_of, scan_of
 from passkit.space.reads import Index, aligned, reads_of
 from passkit.space.space import is_free
 from passkit.splits.split import (
@@ -168,12 +173,12 @@ def _scheduled(node: Node, state: Split, shapes: Sequence[Shape]) -> tuple[Found
 
     Raises: RuleError where that does not fit the operands.
     """
-    found = rules.call(FSchedule, node, node, state, tuple(shapes))
+    found = call_attribute(FSchedule, node, node, state, tuple(shapes))
     known = (Split, Whole, Reject, type(None))
     fits = isinstance(found, (tuple, list)) and len(found) == len(shapes)
     if not fits or not all(isinstance(x, known) for x in found):
         need = f"a sequence of {len(shapes)}, a Split, WHOLE or a Reject for each operand"
-        rules.refuse(FSchedule, node, need, found)
+        refuse_result(FSchedule, node, need, found)
     return tuple(
         x.canonical(s) if isinstance(x, (Split, Whole)) else x
         for x, s in zip(found, shapes, strict=True)
@@ -376,7 +381,7 @@ def _expanded(entry: Entry, state: State) -> tuple[Found, ...] | None:
         Node(None, (), {"shape": known_shape(e), "dtype": e.dtype}, f"x{k}").entries[0]
         for k, e in enumerate(node.inputs)
     ]
-    heads = None if FExpand.get(node.op.name) is None else expanded(node, inputs)
+    heads = None if FExpand.get(node.op.name) is None else expand_node(node, inputs)
     if heads is None:
         return None
     head = heads[entry.index]

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from passkit.ast.index import Sum
+from passkit.graph.attribute_calls import reduce_of
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, known_shape
-from passkit.graph.rules import reduce_of
 from passkit.space.layout import Layout, lay_apart
 from passkit.space.space import Infeasible, Role, is_free
 from passkit.stitching.closed import closed, laid_out

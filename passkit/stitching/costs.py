@@ -6,7 +6,7 @@ Extents that only a call knows are taken to be `USUAL`.
 from __future__ import annotations
 
 from passkit.ast.folds import Contract
-from passkit.graph.rules import reduce_of
+from passkit.graph.attribute_calls import reduce_of
 from passkit.plan.schedule import Schedule, is_expensive
 from passkit.plan.target import Target
 from passkit.space.space import Role

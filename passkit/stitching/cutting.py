@@ -15,10 +15,10 @@ from passkit.ast import Var
 from passkit.ast.folds import Contract
 from passkit.ast.index import Extents, ravel
 from passkit.ast.walk import variables
+from passkit.graph.attribute_calls import contraction_of, reduce_of, scan_of
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import OpPattern
-from passkit.graph.rules import contraction_of, reduce_of, scan_of
 from passkit.plan.closing import reads_of_part
 from passkit.plan.schedule import RECOMPUTE, is_expensive
 from passkit.space.layout import lay_apart

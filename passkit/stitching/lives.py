@@ -11,9 +11,9 @@ from typing import TypeVar
 
 from attrs import define, field, frozen
 
+from passkit.graph.attribute_calls import reduce_of, scan_of
 from passkit.graph.graph import Graph
 from passkit.graph.node import Node
-from passkit.graph.rules import reduce_of, scan_of
 from passkit.plan.closing import reads_of_part
 from passkit.plan.group import Group
 from passkit.plan.schedule import PartPlan, Schedule, Stitching

@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 from attrs import frozen
 
 from passkit.ast import Var
+from passkit.graph.attribute_calls import reduce_of
 from passkit.graph.node import Entry, Node, known_shape
-from passkit.graph.rules import reduce_of
 from passkit.plan.group import Group
 from passkit.plan.schedule import Schedule, estimate, is_expensive, levels_of, stages_of
 from passkit.plan.target import Target

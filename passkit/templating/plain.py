@@ -12,8 +12,8 @@ from enum import Enum, auto
 from attrs import frozen
 
 from passkit.ast.stage import Level
+from passkit.graph.attribute_calls import reduce_of, scan_of
 from passkit.graph.node import Node
-from passkit.graph.rules import reduce_of, scan_of
 from passkit.plan.schedule import Schedule, levels_of, stages_of
 from passkit.plan.target import Target
 from passkit.space.layout import Layout

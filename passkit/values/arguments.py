@@ -1,7 +1,7 @@
-"""Checks of what callers give to public functions, with one wording of what they refuse.
+"""Argument checks of public functions, with uniform error messages.
 
-Each check takes ``where``, the function and argument as messages name them ("compile: graph"), and
-the value. It returns the value in the form that the function works with.
+Each check takes ``where``, which names the function and the argument in messages, such as
+``"compile: graph"``, and the value. It returns the value in the form that the function works with.
 """
 
 from __future__ import annotations
@@ -24,42 +24,42 @@ _BRIEF.maxstring = _BRIEF.maxlong = _BRIEF.maxother = _LONGEST
 
 
 def shown(value: object) -> str:
-    """A value as messages show it: its repr on one line, shortened to 80 characters."""
+    """Return a value as messages show it: its repr on one line, shortened to 80 characters."""
     if isinstance(value, np.ndarray):
         kind = "an array" if type(value) is np.ndarray else f"a {type(value).__name__}"
         return f"{kind} {value.dtype}{list(value.shape)}"
     try:
         text = " ".join(_BRIEF.repr(value).split())
-    except Exception:  # a repr of the caller's own, or an int of too many digits
+    except Exception:  # the repr of a custom class, or of an int of too many digits
         return f"a value of type {type(value).__name__}"
     return shortened(text)
 
 
 def shortened(text: str, most: int = _LONGEST) -> str:
-    """A text of at most so many characters."""
+    """Return a text, cut to ``most`` characters with dots at the end."""
     return text if len(text) <= most else text[: most - 3] + "..."
 
 
 LONGEST_MESSAGE = 2_000
-"""Characters of an error that an operator's rule raises while a file is read."""
+"""The most characters of an error that an attribute function raises while a file is read."""
 
 
-def cut(error: PasskitError) -> None:
-    """Cut the message of an error that quotes a long name or parameter of a file."""
+def shorten_message(error: PasskitError) -> None:
+    """Shorten the message of an error, which may quote a long name or parameter of a file."""
     error.args = tuple(
         shortened(a, LONGEST_MESSAGE) if isinstance(a, str) else a for a in error.args
     )
 
 
 def refuse(where: str, value: object, need: str) -> NoReturn:
-    """Raises: ArgumentError saying what is needed and what was found."""
+    """Raise an ArgumentError that says what is needed and shows the value."""
     raise ArgumentError(f"{where} must be {need}, got {shown(value)}")
 
 
 def instance(where: str, value: Any, kinds: type | tuple[type, ...], need: str) -> Any:
-    """``value``, which must be an instance of ``kinds``; a bool is no number.
+    """Return ``value`` if it is an instance of ``kinds``; a bool does not count as an int.
 
-    Raises: ArgumentError.
+    Raises: ArgumentError otherwise, with ``need`` as what is needed.
     """
     if not isinstance(value, kinds) or (isinstance(value, bool) and kinds is int):
         refuse(where, value, need)
@@ -67,42 +67,44 @@ def instance(where: str, value: Any, kinds: type | tuple[type, ...], need: str) 
 
 
 def text(where: str, value: Any) -> str:
-    """A string. Raises: ArgumentError."""
+    """Return ``value`` if it is a string. Raises: ArgumentError otherwise."""
     return instance(where, value, str, "a string")  # type: ignore[no-any-return]
 
 
 def name(where: str, value: Any, example: str) -> str:
-    """A name that code can write, as Python's are. Raises: ArgumentError."""
+    """Return ``value`` if it is a Python identifier. Raises: ArgumentError otherwise."""
     if not isinstance(value, str) or not value.isidentifier():
         refuse(where, value, f"a name, such as {example!r}")
     return value
 
 
 def flag(where: str, value: Any) -> bool:
-    """True or False. Raises: ArgumentError."""
+    """Return ``value`` if it is a bool. Raises: ArgumentError otherwise."""
     return instance(where, value, (bool, np.bool_), "True or False")  # type: ignore[no-any-return]
 
 
 def function(where: str, value: Any) -> Callable[..., Any]:
-    """A function. Raises: ArgumentError."""
+    """Return ``value`` if it is callable. Raises: ArgumentError otherwise."""
     if not callable(value):
         refuse(where, value, "a function")
     return value  # type: ignore[no-any-return]
 
 
 def parameters(where: str, value: Callable[..., Any], need: str, least: int, most: int) -> int:
-    """How many positional arguments to call a function with: as many as it names, up to ``most``.
+    """Return the number of positional arguments to call a function with.
 
-    Raises: ArgumentError where it cannot be called with ``least`` to ``most`` of them.
+    It is the number of its named parameters, but at least ``least`` and at most ``most``.
+
+    Raises: ArgumentError where the function cannot be called with that many.
     """
-    from inspect import Parameter, signature  # a start that finds its plan needs none
+    from inspect import Parameter, signature  # a warm start does not need it
 
-    plain = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+    positional = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
     try:
         shape = signature(value)
     except (TypeError, ValueError):  # a function of C without a signature
         return least
-    named = sum(p.kind in plain for p in shape.parameters.values())
+    named = sum(p.kind in positional for p in shape.parameters.values())
     count = min(max(named, least), most)
     try:
         shape.bind(*range(count))
@@ -115,16 +117,16 @@ def parameters(where: str, value: Callable[..., Any], need: str, least: int, mos
 def sequence(
     where: str, value: Any, kinds: type | tuple[type, ...], need: str = "a sequence"
 ) -> tuple[Any, ...]:
-    """The elements of an iterable that is no text and no mapping, each an instance of ``kinds``.
+    """Return the elements of an iterable, each an instance of ``kinds``, as a tuple.
 
-    Raises: ArgumentError.
+    Raises: ArgumentError for other elements, texts, mappings and anything that is not iterable.
     """
-    plain = isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping))
-    if not plain:
+    is_sequence = isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping))
+    if not is_sequence:
         refuse(where, value, need)
     try:
         elements = tuple(value)
-    except PasskitError:  # an Entry says so when it is iterated
+    except PasskitError:  # iterating an Entry raises one
         refuse(where, value, need)
     for k, element in enumerate(elements):
         if not isinstance(element, kinds):
@@ -133,9 +135,9 @@ def sequence(
 
 
 def mapping(where: str, value: Any, need: str = "a mapping") -> dict[Any, Any]:
-    """The items of a mapping, or of pairs as `dict` takes them; None has none.
+    """Return a mapping, or an iterable of pairs, as a new dict; None as an empty one.
 
-    Raises: ArgumentError.
+    Raises: ArgumentError for anything else.
     """
     try:
         if value is None:
@@ -148,18 +150,18 @@ def mapping(where: str, value: Any, need: str = "a mapping") -> dict[Any, Any]:
 
 
 def path(where: str, value: Any, need: str = "a path") -> Path:
-    """A path. Raises: ArgumentError."""
+    """Return ``value`` as a path. Raises: ArgumentError where it is none."""
     if not isinstance(value, (str, os.PathLike)) or "\0" in os.fspath(value):
         refuse(where, value, need)
-    from pathlib import Path  # a warm start needs none
+    from pathlib import Path  # a warm start does not need it
 
     return Path(value)
 
 
 def count(where: str, value: Any, least: int) -> int:
-    """A whole number of at least ``least``. Raises: SettingError."""
-    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if not whole or value < least:
+    """Return ``value`` if it is an integer >= ``least``. Raises: SettingError otherwise."""
+    is_integer = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not is_integer or value < least:
         raise SettingError(
             f"{where} must be a whole number of at least {least}, got {shown(value)}"
         )
@@ -167,22 +169,22 @@ def count(where: str, value: Any, least: int) -> int:
 
 
 def is_masked(value: object) -> bool:
-    """Whether a value is one of NumPy's masked arrays."""
+    """Return whether a value is one of NumPy's masked arrays."""
     is_subclass = isinstance(value, np.ndarray) and type(value) is not np.ndarray
     return is_subclass and hasattr(value, "mask")
 
 
 def unmasked(where: str, value: object) -> None:
-    """Refuse a masked array, whose mask kernels would ignore. Raises: ArgumentError."""
+    """Raise an ArgumentError for a masked array, whose mask kernels would ignore."""
     if is_masked(value):
         need = "an array without a mask (fill it by .filled(0), or pass .data and .mask apart)"
         refuse(where, value, need)
 
 
-def twin_hint(name: str, names: Collection[str]) -> str:
-    """How messages explain a name that a graph may have made of a repeated one, else nothing.
+def repeated_name_hint(name: str, names: Collection[str]) -> str:
+    """Return an explanation, for messages, if ``name`` is a numbered repetition of another name.
 
-    >>> twin_hint("x_1", ["x", "x_1"])
+    >>> repeated_name_hint("x_1", ["x", "x_1"])
     "; if two variables are called 'x', the second is fed as 'x_1': give them different names"
     """
     base, _, number = name.rpartition("_")
@@ -195,9 +197,15 @@ def twin_hint(name: str, names: Collection[str]) -> str:
 
 
 def numbers(where: str, value: Any, dtype: Any = None) -> Any:
-    """A new NumPy array of numbers; ``dtype`` is NumPy's or None for the one of the value.
+    """Return numbers as a new NumPy array.
 
-    Raises: ArgumentError for ragged lists, objects, text and masked arrays.
+    Args:
+        where: the function and argument, for messages.
+        value: an array, a number, or nested lists of numbers.
+        dtype: the NumPy dtype of the result; by default that of the value.
+
+    Raises:
+        ArgumentError: The value is a ragged list, an object, a text or a masked array.
     """
     unmasked(where, value)
     need = "an array or (nested lists of) numbers"

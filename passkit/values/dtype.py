@@ -1,4 +1,4 @@
-"""Element types: their names, bytes, kinds and NumPy's promotion, with weak Python scalars."""
+"""Element types (dtypes): names, sizes and kinds, NumPy's promotion, and weak Python scalars."""
 
 from __future__ import annotations
 
@@ -13,10 +13,14 @@ from passkit.values.arguments import shown
 
 
 class DType:
-    """One element type; there is one object for each, so ``is`` compares them.
+    """An element type. There is one object for each, so they are compared by ``is``.
 
-    ``kind`` is 'b' (bool), 'i' (signed), 'u' (unsigned), 'f' (float) or 'c' (complex);
-    ``short`` is the name in the text form of a graph.
+    Attributes:
+        name: the name, such as ``"float32"``.
+        kind: 'b' (bool), 'i' (signed), 'u' (unsigned), 'f' (float) or 'c' (complex).
+        nbytes: the size of an element in bytes.
+        short: the name in the text form of graphs, such as ``"f32"``.
+        numpy: the equivalent NumPy dtype.
     """
 
     __slots__ = ("kind", "name", "nbytes", "numpy", "short")
@@ -28,11 +32,12 @@ class DType:
     numpy: np.dtype[Any]
 
     def __init__(self, name: str, kind: str, nbytes: int, short: str, numpy: np.dtype[Any]) -> None:
-        for field, value in (
-            *(("name", name), ("kind", kind), ("nbytes", nbytes)),
-            *(("short", short), ("numpy", numpy)),
-        ):
-            object.__setattr__(self, field, value)
+        put = object.__setattr__
+        put(self, "name", name)
+        put(self, "kind", kind)
+        put(self, "nbytes", nbytes)
+        put(self, "short", short)
+        put(self, "numpy", numpy)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a DType is immutable; cannot set {name!r}")
@@ -47,12 +52,12 @@ class DType:
 
     @property
     def is_float(self) -> bool:
-        """Whether arithmetic rounds."""
+        """Return whether this is a real float type, whose arithmetic rounds."""
         return self.kind == "f"
 
     @property
     def is_integer(self) -> bool:
-        """Whether arithmetic wraps."""
+        """Return whether this is an integer type, whose arithmetic wraps."""
         return self.kind in "iu"
 
 
@@ -60,14 +65,15 @@ _BY_NAME: dict[str, DType] = {}
 
 
 def _define(name: str, kind: str, nbytes: int, short: str) -> DType:
+    """Create the object for an element type."""
     if name == "bfloat16":
         from ml_dtypes import bfloat16  # NumPy has no bfloat16 of its own
 
         numpy = np.dtype(bfloat16)
     else:
         numpy = np.dtype(name)
-    made = _BY_NAME[name] = DType(name, kind, nbytes, short, numpy)
-    return made
+    dtype = _BY_NAME[name] = DType(name, kind, nbytes, short, numpy)
+    return dtype
 
 
 bool_ = _define("bool", "b", 1, "bool")
@@ -92,41 +98,44 @@ _PYTHON: dict[type, DType] = {bool: bool_, int: int64, float: float64, complex: 
 
 
 def _bfloat16() -> DType:
-    """The one object for bfloat16, made on demand."""
+    """Return the object for bfloat16, created at its first use."""
     return _BY_NAME.get("bfloat16") or _define("bfloat16", "f", 2, "bf16")
 
 
-def dtype_of(what: Any) -> DType:
-    """The DType that a name, NumPy dtype, scalar type or DType stands for.
+def dtype_of(value: Any) -> DType:
+    """Return the DType of a name, NumPy dtype, scalar type or DType.
 
-    Raises: DTypeError for what has no element type here.
+    Raises: DTypeError where passkit has no such element type.
+
+    >>> dtype_of("f32"), dtype_of(np.int8), dtype_of(bool)
+    (float32, int8, bool)
     """
-    if isinstance(what, DType):
-        return what
-    if isinstance(what, str):
-        if what in _BY_NAME:
-            return _BY_NAME[what]
-        if what in _SHORT:
-            return _SHORT[what]
-        if what in ("bfloat16", "bf16"):
+    if isinstance(value, DType):
+        return value
+    if isinstance(value, str):
+        if value in _BY_NAME:
+            return _BY_NAME[value]
+        if value in _SHORT:
+            return _SHORT[value]
+        if value in ("bfloat16", "bf16"):
             return _bfloat16()
         # NumPy reads "f4,f4" and evaluates parts of such strings; names from files stay here.
-        hint = nearest(what, _NAMES)
-        raise DTypeError(f"{shown(what)} is not an element type of passkit; {hint}")
-    if isinstance(what, type) and what in _PYTHON:
-        return _PYTHON[what]
+        hint = nearest(value, _NAMES)
+        raise DTypeError(f"{shown(value)} is not an element type of passkit; {hint}")
+    if isinstance(value, type) and value in _PYTHON:
+        return _PYTHON[value]
     try:
-        known = _BY_NUMPY.get(what)
-    except TypeError:  # which cannot be hashed
-        known = None
-    if known is not None:
-        return known
-    if what is None:  # NumPy's default, which nobody asked for
+        dtype = _BY_NUMPY.get(value)
+    except TypeError:  # it cannot be hashed
+        dtype = None
+    if dtype is not None:
+        return dtype
+    if value is None:  # NumPy would take it as float64
         raise DTypeError(f"None is not an element type of passkit; {nearest('', _NAMES)}")
     try:
-        name = np.dtype(what).name
+        name = np.dtype(value).name
     except (TypeError, ValueError):
-        name = shown(what)
+        name = shown(value)
     if name in _BY_NAME:
         return _BY_NAME[name]
     if name == "bfloat16":
@@ -136,9 +145,9 @@ def dtype_of(what: Any) -> DType:
 
 @cache
 def promote(a: DType, b: DType) -> DType:
-    """The type of ``a + b`` for two arrays, as NumPy 2 has it.
+    """Return the dtype of ``a + b`` for arrays of two dtypes, as in NumPy 2.
 
-    bfloat16 widens with integers as float16 does, and with float16 to float32.
+    bfloat16 is promoted with integers as float16 is, and with float16 to float32.
     """
     if a is b:
         return a
@@ -152,7 +161,7 @@ def promote(a: DType, b: DType) -> DType:
 
 
 def is_narrow(dtype: DType) -> bool:
-    """Whether a dtype is a float of 16 bits: kernels compute with such in float32."""
+    """Return whether a dtype is a 16-bit float, for which kernels compute in float32."""
     return dtype.is_float and dtype.nbytes == 2
 
 
@@ -168,7 +177,7 @@ the exponents of float32."""
 
 
 def is_lossless(source: DType, target: DType) -> bool:
-    """Whether every value of ``source`` is a value of ``target``, NaN and infinities included.
+    """Return whether every value of ``source`` is one of ``target``, also NaN and infinities.
 
     This is stricter than ``numpy.can_cast(source, target, "safe")``, which calls the conversion of
     int64 to float64 safe although 2**53 + 1 is rounded. Complex types hold only themselves.
@@ -190,23 +199,24 @@ def is_lossless(source: DType, target: DType) -> bool:
 
 
 def largest_finite(dtype: DType) -> float:
-    """The largest finite number of a float type."""
+    """Return the largest finite number of a float type."""
     digits, top, _ = _FLOAT_FORMATS[dtype.name]
     return ldexp(1.0 - 2.0**-digits, top)
 
 
 def _magnitude_bits(dtype: DType) -> int:
-    """The bits of an integer or bool type without its sign."""
+    """Return the number of bits of an integer or bool type without its sign."""
     return 1 if dtype.kind == "b" else 8 * dtype.nbytes - (dtype.kind == "i")
 
 
 def weak_scalar(value: Any, like: DType) -> DType:
-    """The type that an operation between an array of ``like`` and a Python scalar has.
+    """Return the dtype of an operation between an array of dtype ``like`` and a scalar.
 
-    A Python bool, int or float is weak: it takes the array's type, unless it is of a higher
-    kind (an int array and 0.5 give float64). A NumPy scalar keeps its own type.
+    A Python bool, int or float is weak: it takes the array's dtype, unless it is of a higher kind
+    (an int array and 0.5 give float64). A NumPy scalar keeps its own dtype.
 
-    Raises: DTypeError when a Python int does not fit the array's integer type.
+    Raises: DTypeError when a Python int does not fit the array's integer dtype, or ``value`` is no
+    number.
     """
     if isinstance(value, (np.generic, np.ndarray)):
         return promote(like, dtype_of(value.dtype))

@@ -1,4 +1,4 @@
-"""Modules imported when something in them is first used: a warm start needs few of them."""
+"""Deferred imports of modules, so that a warm start imports only what it uses."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ from typing import Any
 
 
 class Lazy:
-    """Stands for a module until it is needed; what was found once is found again at once."""
+    """A stand-in for a module, which is imported when one of its names is first used.
+
+    Args:
+        name: the full name of the module.
+    """
 
     def __init__(self, name: str) -> None:
         self._name = name
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(import_module(self._name), name)
-        setattr(self, name, found)
-        return found
+        value = getattr(import_module(self._name), name)
+        setattr(self, name, value)  # later look-ups do not come here
+        return value

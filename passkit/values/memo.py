@@ -1,4 +1,4 @@
-"""Memos whose key is a digest: what it is the digest of comes along, and takes no part."""
+"""Arguments that `functools.lru_cache` ignores, for caches whose key is a digest."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Held(Generic[T]):
-    """A ``value`` that is equal to any other: an argument that `lru_cache` looks past.
+class UncachedArgument(Generic[T]):
+    """A wrapper that equals any other, so that a cached function ignores this argument.
 
-    The digest beside it is the key. Hashing a whole group would cost more than what is looked up.
+    The cache key is then a digest passed beside it: hashing the value itself, such as a group of
+    nodes, would cost more than the look-up saves.
     """
 
     def __init__(self, value: T) -> None:
         self.value = value
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Held)
+        return isinstance(other, UncachedArgument)
 
     def __hash__(self) -> int:
         return 0

@@ -1,8 +1,8 @@
-"""Registries that are looked up by name, and what is asked when a name is unknown.
+"""Registries with look-up by name, and the hooks that are called for unknown names.
 
-Operators, passes, dialects, targets and fusion strategies are all found by name. When a name is
-unknown, plug-ins are loaded (`passkit.values.plugins`) and the hooks of `on_unknown_name` are asked
-first, which may register it; so whatever loads extensions need not do so at import.
+Operators, passes, dialects, targets and fusion strategies are looked up by name. When a name is
+unknown, plug-ins are loaded (`passkit.values.plugins`) and the hooks of `on_unknown_name` are
+called, any of which may register it. Extensions thus need not be loaded at import.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ Hook = Callable[[str, str], object]
 
 
 def _load_plugins(kind: str, name: str) -> None:
-    """The hook that passkit has by itself: load the plug-ins of installed packages."""
-    from passkit.values.plugins import load_plugins  # seldom needed, and it needs attrs
+    """Load the plug-ins of installed packages: the hook that is always there."""
+    from passkit.values.plugins import load_plugins  # it imports attrs, and few programs need it
 
     load_plugins()
 
@@ -29,10 +29,15 @@ _hooks: list[Hook] = [_load_plugins]
 
 
 def on_unknown_name(hook: Hook) -> Hook:
-    """Call ``hook(kind, name)`` when a look-up finds no ``name``; it may register one.
+    """Register a hook that is called when a look-up does not find a name; usable as a decorator.
 
-    ``kind`` is "operator", "pass", "dialect", "target" or "fusion strategy". After the hooks the
-    look-up is tried once more. The same hook is kept once.
+    Args:
+        hook: called with the kind ("operator", "pass", "dialect", "target" or "fusion strategy")
+            and the name; it may register something of that name. The look-up is repeated after
+            all hooks. Registering the same hook again changes nothing.
+
+    Returns:
+        The hook.
     """
     if hook not in _hooks:
         _hooks.append(hook)
@@ -40,16 +45,19 @@ def on_unknown_name(hook: Hook) -> Hook:
 
 
 def ask_hooks(kind: str, name: str) -> None:
-    """Tell all hooks that ``name`` is unknown."""
+    """Call all hooks for an unknown name."""
     for hook in list(_hooks):
         hook(kind, name)
 
 
-class Named(Generic[T]):
-    """Things of one kind by their names.
+class NamedRegistry(Generic[T]):
+    """Objects of one kind by name.
 
-    ``built_in`` maps names to the modules that register them, which are imported when they are
-    looked up. ``error`` is raised for an unknown name, which ``unknown`` says of it.
+    Args:
+        kind: what the objects are, for messages and hooks, such as ``"pass"``.
+        error: the class of the error that is raised for an unknown name.
+        built_in: names, and the modules that register them, which are imported at look-up.
+        unknown: what messages say of an unknown name.
     """
 
     def __init__(
@@ -61,18 +69,25 @@ class Named(Generic[T]):
     ) -> None:
         self.kind, self.error, self.unknown = kind, error, unknown
         self.built_in = dict(built_in or {})
-        self._things: dict[str, T] = {}
+        self._objects: dict[str, T] = {}
         self._places: dict[str, str] = {}
         self._lock = Lock()
 
-    def put(self, name: str, thing: T, place: str = "") -> None:
-        """Register ``thing``; the same ``place`` may do so again, and "" replaces any.
+    def put(self, name: str, value: T, place: str = "") -> None:
+        """Register ``value`` under ``name``.
 
-        Raises: RegistryError when ``name`` is empty or no string, or registered at another place.
+        Args:
+            name: the name.
+            value: the object.
+            place: file and line of the registration. The same place may replace its object; an
+                empty place replaces any.
+
+        Raises:
+            RegistryError: ``name`` is empty or no string, or was registered at another place.
         """
         if not isinstance(name, str) or not name:
             raise RegistryError(f"the name of a {self.kind} must be a string, got {name!r}")
-        if place and name in self.built_in and name not in self._things:
+        if place and name in self.built_in and name not in self._objects:
             import_module(self.built_in[name])
         with self._lock:
             old = self._places.get(name, place)
@@ -81,28 +96,28 @@ class Named(Generic[T]):
                     f"{self.kind} {name!r} is registered at {old} and now at {place}; "
                     f"give one of them another name"
                 )
-            self._things[name], self._places[name] = thing, place
+            self._objects[name], self._places[name] = value, place
 
     def __contains__(self, name: object) -> bool:
-        """Whether ``name`` is known, once the hooks have been asked; imports no built-in."""
+        """Return whether ``name`` is known, calling the hooks if it is not; import no built-in."""
         if not isinstance(name, str):
             return False
-        if name not in self._things and name not in self.built_in:
+        if name not in self._objects and name not in self.built_in:
             ask_hooks(self.kind, name)
-        return name in self._things or name in self.built_in
+        return name in self._objects or name in self.built_in
 
     def __getitem__(self, name: str) -> T:
-        """The thing called ``name``. Raises: ``error`` with the nearest name."""
+        """Return the object called ``name``. Raises: ``error`` with the nearest name."""
         if name not in self:
             near = nearest(str(name), self.names())
             raise self.error(f"{self.kind} {name!r} {self.unknown}; {near}")
-        if name not in self._things:
+        if name not in self._objects:
             import_module(self.built_in[name])
-        return self._things[name]
+        return self._objects[name]
 
     def names(self) -> list[str]:
-        """All names: built-in ones in their order, then the others, sorted."""
-        return [*self.built_in, *sorted(set(self._things) - set(self.built_in))]
+        """Return all names: the built-in ones in their order, then the others, sorted."""
+        return [*self.built_in, *sorted(set(self._objects) - set(self.built_in))]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names())

@@ -1,9 +1,9 @@
 """Plug-ins: installed packages that register operators, passes, dialects, targets or strategies.
 
-A package names its plug-ins in the entry-point group ``passkit.plugins``. Each entry point is a
-module, which registers things when it is imported, or a function, which registers them when it is
-called without arguments. They are loaded at the first name that passkit does not know, or by
-`load_plugins`; programs of passkit's own operators load none.
+A package lists its plug-ins in the entry-point group ``passkit.plugins``. An entry point refers to
+a module, which registers its extensions when it is imported, or to a function, which registers them
+when it is called without arguments. Plug-ins are loaded at the first look-up of an unknown name, or
+by `load_plugins`; programs that use only passkit's own operators load none.
 """
 
 from __future__ import annotations
@@ -35,9 +35,10 @@ class Plugin:
     Attributes:
         name: The name of its entry point.
         value: What the entry point refers to: ``package.module`` or ``package.module:function``.
-        distribution: The name of the package that has it, and its ``version``.
+        distribution: The name of the package that contains it.
+        version: The version of that package.
         loaded: Whether it was loaded without an error.
-        error: The error that loading it ended in, else "".
+        error: The error that loading it raised, or "".
     """
 
     name: str
@@ -55,11 +56,14 @@ _lock = RLock()
 
 
 def load_plugins() -> tuple[Plugin, ...]:
-    """Load the plug-ins of all installed packages, once in a process, and return them.
+    """Load the plug-ins of all installed packages, once per process, and return them.
 
-    A plug-in that needs the names of another may look them up while it is loaded: the others are
-    loaded then. One that fails is warned of by a `PluginWarning`; the others are loaded all the
-    same, and what it had registered before it failed stays registered.
+    A plug-in that looks up names of another while it is loaded causes the others to be loaded. A
+    plug-in that fails issues a `PluginWarning`; the others are loaded all the same, and what it had
+    registered before it failed stays registered.
+
+    Returns:
+        All plug-ins, with ``loaded`` and ``error`` set.
     """
     global _searched
     with _lock:
@@ -74,10 +78,10 @@ def load_plugins() -> tuple[Plugin, ...]:
 
 
 def _installed() -> Iterator[tuple[Plugin, EntryPoint]]:
-    """The plug-ins of all packages on `sys.path`, each package once, in the order of the path."""
+    """Yield the plug-ins of all packages on `sys.path`, each once, in the order of the path."""
     from importlib.metadata import distributions  # takes longer than all of `import passkit`
 
-    seen = set[tuple[str, str]]()
+    names = set[tuple[str, str]]()
     for distribution in distributions():
         try:
             points = distribution.entry_points.select(group=GROUP)
@@ -85,13 +89,13 @@ def _installed() -> Iterator[tuple[Plugin, EntryPoint]]:
             continue
         for point in points:
             package, version = _package(distribution)
-            if (package, point.name) not in seen:
-                seen.add((package, point.name))
+            if (package, point.name) not in names:
+                names.add((package, point.name))
                 yield Plugin(point.name, point.value, package, version), point
 
 
 def _package(distribution: Distribution) -> tuple[str, str]:
-    """Name and version of a package, each "unknown" where its metadata does not say."""
+    """Return name and version of a package, "unknown" where its metadata lacks them."""
     try:
         return distribution.metadata["Name"] or "unknown", distribution.version or "unknown"
     except Exception:  # noqa: BLE001, RUF100  (METADATA is missing or damaged)
@@ -99,7 +103,7 @@ def _package(distribution: Distribution) -> tuple[str, str]:
 
 
 def _register(point: EntryPoint) -> None:
-    """Import or call what an entry point refers to. Raises: PluginError when it is neither."""
+    """Import or call the target of an entry point. Raises: PluginError when it can do neither."""
     target = point.load()
     if callable(target):
         target()
@@ -110,11 +114,11 @@ def _register(point: EntryPoint) -> None:
 
 
 def _load(plugin: Plugin, point: EntryPoint) -> None:
-    """Import or call what an entry point refers to, and note in ``plugin`` how that went."""
+    """Import or call the target of an entry point, and record the result in ``plugin``."""
     try:
         _register(point)
         plugin.loaded = True
-    except (Exception, SystemExit) as error:  # noqa: BLE001, RUF100  (whatever it is)
+    except (Exception, SystemExit) as error:  # noqa: BLE001, RUF100  (plug-ins may raise anything)
         plugin.error = f"{type(error).__name__}: {error}"
         warn_user(
             f"plug-in {plugin.name!r} ({point.value}) of {plugin.distribution} {plugin.version} "
@@ -124,13 +128,13 @@ def _load(plugin: Plugin, point: EntryPoint) -> None:
 
 
 def import_plugin(module: str) -> Any:
-    """Import a module, or run a file of Python, that registers things, and return the module.
+    """Import a module or a Python file that registers extensions, and return the module.
 
     Args:
         module: The name of a module, which may be in the current folder, or the path of a file
             that ends with ``.py``.
 
-    Raises: PluginError when there is none, or when importing it ends in an error.
+    Raises: PluginError when it does not exist, or when importing it raises an error.
     """
     name, ending = os.path.splitext(os.path.basename(module))
     try:
@@ -139,7 +143,7 @@ def import_plugin(module: str) -> Any:
         if os.getcwd() not in sys.path and "" not in sys.path:
             sys.path.append(os.getcwd())
         return import_module(module)
-    except (Exception, SystemExit) as error:  # noqa: BLE001, RUF100  (whatever it is)
+    except (Exception, SystemExit) as error:  # noqa: BLE001, RUF100  (plug-ins may raise anything)
         raise PluginError(
             f"plug-in {module!r} cannot be imported: {type(error).__name__}: {error}; give the "
             f"name of a module or the path of a file that ends with .py"
@@ -147,13 +151,13 @@ def import_plugin(module: str) -> Any:
 
 
 def _imported_file(path: str, name: str) -> ModuleType:
-    """The module in a file, under the file's name; imported once."""
+    """Import a file as a module of the file's name, once, and return the module."""
     from importlib.util import module_from_spec, spec_from_file_location
 
-    known = sys.modules.get(name)
-    if known is not None:
-        if os.path.abspath(getattr(known, "__file__", None) or "") == path:
-            return known
+    imported = sys.modules.get(name)
+    if imported is not None:
+        if os.path.abspath(getattr(imported, "__file__", None) or "") == path:
+            return imported
         raise PluginError(f"a module called {name!r} is imported already; rename the file")
     if not os.path.isfile(path):
         raise PluginError(f"there is no file '{path}'")

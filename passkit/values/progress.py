@@ -1,4 +1,4 @@
-"""Progress bars of long work, where standard error is a terminal and tqdm is installed."""
+"""Progress bars, shown where standard error is a terminal and tqdm is installed."""
 
 from __future__ import annotations
 
@@ -10,9 +10,17 @@ from passkit.values.terminal import is_terminal
 
 
 @contextmanager
-def progress(what: str, total: int) -> Iterator[Callable[[], None]]:
-    """Yield a function that is to be called after each of ``total`` steps."""
-    bar = _bar(what, total)
+def progress(title: str, total: int) -> Iterator[Callable[[], None]]:
+    """Show a progress bar inside the ``with`` block.
+
+    Args:
+        title: the text in front of the bar.
+        total: the number of steps.
+
+    Yields:
+        A function to call after each step.
+    """
+    bar = _bar(title, total)
     if bar is None:
         yield lambda: None
         return
@@ -22,11 +30,12 @@ def progress(what: str, total: int) -> Iterator[Callable[[], None]]:
         bar.close()
 
 
-def _bar(what: str, total: int):  # type: ignore[no-untyped-def]
+def _bar(title: str, total: int):  # type: ignore[no-untyped-def]
+    """Return a bar of tqdm, or None where nobody would see it."""
     if not is_terminal(sys.stderr):
         return None
     try:
         from tqdm import tqdm
     except ImportError:
         return None
-    return tqdm(desc=what, total=total, file=sys.stderr, leave=False)
+    return tqdm(desc=title, total=total, file=sys.stderr, leave=False)

@@ -1,6 +1,6 @@
-"""Sizes: polynomials over named unknown extents, such as ``4*n + 1``.
+"""Symbolic sizes: polynomials over named extents that only a call determines, such as ``4*n + 1``.
 
-A known extent is a plain ``int``; `Size` stands only for what is not known before a call.
+A known extent is a plain ``int``; a `Size` always has a symbol in it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Shape: TypeAlias = tuple[Extent, ...]
 
 
 class Quotient(NamedTuple):
-    """``numerator // denominator`` where the division is not known to be exact."""
+    """``numerator // denominator``, part of a size, where the division may have a remainder."""
 
     numerator: Extent
     denominator: Extent
@@ -32,7 +32,13 @@ Monomial: TypeAlias = tuple[Atom, ...]
 
 
 class Size:
-    """An integer polynomial; equal values written alike are equal and hash alike.
+    """A symbolic extent: an integer polynomial in canonical form.
+
+    ``==`` and ``hash`` compare the canonical forms. Arithmetic with integers and sizes returns an
+    int where no symbol remains. ``bool`` and ``int`` raise a ShapeError.
+
+    Args:
+        terms: coefficients by monomial; `Size.symbol` creates a single symbol.
 
     >>> n, m = Size.symbol("n"), Size.symbol("m")
     >>> (n + 1) * 4 - 4, n * m // m, (n * 6) // 4
@@ -46,32 +52,33 @@ class Size:
     def __init__(self, terms: Mapping[Monomial, int]) -> None:
         if not isinstance(terms, Mapping):
             refuse("Size: terms", terms, "a mapping of monomials to numbers; Size.symbol(name)")
-        kept = [(m, c) for m, c in terms.items() if c]
-        if len(kept) > 1:
-            kept.sort(key=_written)
-        self.terms = tuple(kept)
+        nonzero = [(m, c) for m, c in terms.items() if c]
+        if len(nonzero) > 1:
+            nonzero.sort(key=_sort_key)
+        self.terms = tuple(nonzero)
         self._hash = hash(self.terms)
 
     @staticmethod
     def symbol(name: str) -> Size:
-        """The unknown extent called ``name``."""
+        """Return the symbolic extent called ``name``."""
         return Size({(text("Size.symbol: name", name),): 1})
 
     @staticmethod
     def _make(terms: Mapping[Monomial, int]) -> Extent:
-        kept = {m: c for m, c in terms.items() if c}
-        if not kept:
+        """Return a polynomial as an int if it is constant, else as a Size."""
+        nonzero = {m: c for m, c in terms.items() if c}
+        if not nonzero:
             return 0
-        if len(kept) == 1 and () in kept:
-            return kept[()]
-        return Size(kept)
+        if len(nonzero) == 1 and () in nonzero:
+            return nonzero[()]
+        return Size(nonzero)
 
     def _scaled(self, factor: int) -> Size:
-        """Times a number other than 0: the terms keep their order."""
-        made = Size.__new__(Size)
-        made.terms = tuple([(m, c * factor) for m, c in self.terms])
-        made._hash = hash(made.terms)
-        return made
+        """Return this size times a number other than 0, for which the terms need no sorting."""
+        scaled = Size.__new__(Size)
+        scaled.terms = tuple([(m, c * factor) for m, c in self.terms])
+        scaled._hash = hash(scaled.terms)
+        return scaled
 
     def __add__(self, other: Extent) -> Extent:
         if isinstance(other, int) and other == 0:
@@ -132,37 +139,41 @@ class Size:
 
     @property
     def symbols(self) -> frozenset[str]:
-        """The unknown extents that this size depends on."""
-        found: set[str] = set()
+        """Return the names of the symbols that this size depends on."""
+        names: set[str] = set()
         for monomial, _ in self.terms:
             for atom in monomial:
                 if isinstance(atom, str):
-                    found.add(atom)
+                    names.add(atom)
                 else:
-                    found |= symbols_of((atom.numerator, atom.denominator))
-        return frozenset(found)
+                    names |= symbols_of((atom.numerator, atom.denominator))
+        return frozenset(names)
 
 
-def _written(term: tuple[Monomial, int]) -> tuple[str, ...]:
-    """What terms are sorted by."""
+def _sort_key(term: tuple[Monomial, int]) -> tuple[str, ...]:
+    """Return the key that terms are sorted by: the texts of their atoms."""
     return _names(term[0])
 
 
 @lru_cache(maxsize=1 << 14)
 def _names(monomial: Monomial) -> tuple[str, ...]:
+    """Return the text of each atom of a monomial."""
     return tuple([str(a) for a in monomial])
 
 
 @lru_cache(maxsize=1 << 14)
 def _product(a: Monomial, b: Monomial) -> Monomial:
+    """Return the product of two monomials, its atoms sorted."""
     return tuple(sorted((*a, *b), key=str)) if a and b else a or b
 
 
 def _terms(size: Extent) -> Iterable[tuple[Monomial, int]]:
+    """Return the terms of an extent, also of a number."""
     return size.terms if isinstance(size, Size) else (((), int(size)),)
 
 
 def _show(monomial: Monomial, coefficient: int) -> str:
+    """Return a term as text."""
     factors = [str(a) for a in monomial]
     if coefficient != 1 or not factors:
         factors.insert(0, str(coefficient))
@@ -172,7 +183,7 @@ def _show(monomial: Monomial, coefficient: int) -> str:
 
 
 def symbols_of(values: Iterable[Any]) -> frozenset[str]:
-    """All unknown extents in ``values``: sizes, tuples of such, and others that have none."""
+    """Return the names of all symbols in ``values``: sizes, nested tuples of them, and others."""
     return frozenset().union(
         *(
             symbols_of(v) if isinstance(v, tuple) else v.symbols
@@ -183,17 +194,17 @@ def symbols_of(values: Iterable[Any]) -> frozenset[str]:
 
 
 def has_size(shape: Shape | None) -> bool:
-    """Whether a shape, its rank included, is known only when a call gives the sizes."""
+    """Return whether a shape has symbolic extents or an unknown rank."""
     return shape is None or any(isinstance(n, Size) for n in shape)
 
 
-def awaits(params: Mapping[str, Any]) -> bool:
-    """Whether a parameter is, or holds, a size that a call gives."""
+def has_symbols(params: Mapping[str, Any]) -> bool:
+    """Return whether any parameter is or contains a symbolic size."""
     return bool(symbols_of(params.values()))
 
 
 def divide_exactly(a: Extent, b: Extent) -> Extent | None:
-    """``a / b`` when it is known to be whole, else None."""
+    """Return ``a / b`` if the division is certain to be exact, else None."""
     if isinstance(a, int) and isinstance(b, int):
         return a // b if b and a % b == 0 else None
     if isinstance(a, int):
@@ -202,7 +213,7 @@ def divide_exactly(a: Extent, b: Extent) -> Extent | None:
         return 1
     divisor = list(_terms(b))
     if len(divisor) > 1:
-        # A sum divides exactly only what is a multiple of it by one monomial.
+        # A sum is tried only as a divisor of its multiples by one monomial.
         lead_m, lead_c = divisor[0]
         for m, c in a.terms:
             factor = _over(m, c, lead_m, lead_c)
@@ -220,6 +231,7 @@ def divide_exactly(a: Extent, b: Extent) -> Extent | None:
 
 
 def _over(m: Monomial, c: int, bm: Monomial, bc: int) -> Extent | None:
+    """Return the term ``c*m`` divided by the term ``bc*bm``, or None if it is not exact."""
     rest = list(m)
     for atom in bm:
         if atom not in rest:
@@ -229,7 +241,10 @@ def _over(m: Monomial, c: int, bm: Monomial, bc: int) -> Extent | None:
 
 
 def substitute(size: Extent, values: Mapping[str, Extent]) -> Extent:
-    """``size`` with some of its symbols replaced."""
+    """Return ``size`` with the symbols in ``values`` replaced.
+
+    Raises: ShapeError where it then divides by zero.
+    """
     if isinstance(size, int):
         return size
     total: Extent = 0
@@ -248,9 +263,9 @@ def substitute(size: Extent, values: Mapping[str, Extent]) -> Extent:
 
 
 def evaluate(size: Extent, values: Mapping[str, int]) -> int:
-    """The number that ``size`` is at these values.
+    """Return the number that ``size`` is for these values of its symbols.
 
-    Raises: ShapeError naming the first symbol without a value.
+    Raises: ShapeError where a symbol has no value, or the size divides by zero.
     """
     out = substitute(size, values)
     if isinstance(out, Size):
@@ -260,7 +275,7 @@ def evaluate(size: Extent, values: Mapping[str, int]) -> int:
 
 
 def known_or_zero(size: Extent, values: Mapping[str, int]) -> int:
-    """As `evaluate`, but 0 where it divides by zero: what has such a size then has no work."""
+    """Return `evaluate`, but 0 where the size divides by zero, as an array of it is then empty."""
     try:
         return evaluate(size, values)
     except ShapeError:
@@ -269,10 +284,12 @@ def known_or_zero(size: Extent, values: Mapping[str, int]) -> int:
         raise
 
 
-def solved(size: Size, number: int, values: Mapping[str, int]) -> tuple[str, int] | None:
-    """The one symbol of a size that has no value, and what makes the size ``number``, rounded down.
+def solve(size: Size, number: int, values: Mapping[str, int]) -> tuple[str, int] | None:
+    """Solve ``size == number`` for the only symbol of the size that is not in ``values``.
 
-    None where that is not told: two symbols have none, or the size is not linear in the one.
+    Returns:
+        The symbol and its value, rounded down and at least 0; None where several symbols have no
+        value, or the size is not linear in the one.
     """
     symbol, *others = size.symbols - values.keys()
     if others or any(symbol in _inside(a) for m, _ in size.terms for a in m):
@@ -284,45 +301,55 @@ def solved(size: Size, number: int, values: Mapping[str, int]) -> tuple[str, int
 
 
 def _inside(atom: Atom) -> frozenset[str]:
-    """The symbols of a quotient."""
+    """Return the symbols in a quotient; none for a symbol itself."""
     return symbols_of(atom) if isinstance(atom, Quotient) else frozenset()
 
 
 def numel(shape: Iterable[Extent]) -> Extent:
-    """The number of elements of ``shape``; 1 for rank 0."""
+    """Return the number of elements of ``shape``; 1 for rank 0."""
     return prod(shape)
 
 
 ALIGN = 64
-"""Every slot of an arena starts at a multiple of this: a cache line, a vector."""
+"""The alignment of buffers in an arena, in bytes: a cache line, and the widest vector."""
 
 
-PAGE, APART = 4096, 320
-"""From how many bytes on slots keep a distance from the next one, and how many bytes."""
+PAGE = 4096
+"""Buffers of at least this many bytes are followed by `PADDING`."""
+PADDING = 320
+"""Bytes that stay free behind a large buffer."""
 
 
-def laid_out(
+def arena_layout(
     slots: Iterable[Iterable[Extent]], values: Mapping[str, int]
 ) -> tuple[tuple[int, ...], int]:
-    """The offset of each slot and the bytes of all; a slot is as large as what it must hold.
+    """Lay out the buffers of an arena one behind the other.
 
-    Behind a large one some lines stay free: arrays that a loop walks through side by side would
-    else often lie a power of two apart, and drive each other out of a cache's few ways.
+    Large buffers are followed by some free cache lines. Otherwise arrays that one loop reads side
+    by side would often lie a power of two apart, and evict each other from a set-associative cache.
+
+    Args:
+        slots: for each buffer the sizes in bytes of the arrays that it holds at different times.
+        values: the values of all symbols.
+
+    Returns:
+        The offset of each buffer, and the size of the arena, in bytes.
     """
     offsets: list[int] = []
     end = 0
     for slot in slots:
         offsets.append(end)
         most = max(evaluate(nbytes, values) for nbytes in slot)
-        end += -(-most // ALIGN) * ALIGN + (APART if most >= PAGE else 0)
+        end += -(-most // ALIGN) * ALIGN + (PADDING if most >= PAGE else 0)
     return tuple(offsets), end
 
 
 def at_least(a: Extent, b: Extent) -> bool:
-    """Whether a >= b is certain when every symbol is at least 1.
+    """Return whether a >= b is certain when every symbol is at least 1.
 
-    With each symbol written as 1 + t, all coefficients of a - b must be non-negative; or those of
-    what it is at least, as a division by a number loses less than 1.
+    That is so if all coefficients of a - b are non-negative after substituting 1 + t for each
+    symbol; or those of a lower bound of a - b, in which quotients by numbers are bounded by
+    fractions.
     """
     if isinstance(a, int) and isinstance(b, int):
         return a >= b
@@ -331,11 +358,12 @@ def at_least(a: Extent, b: Extent) -> bool:
 
 @lru_cache(maxsize=1 << 14)
 def _is_natural(size: Extent) -> bool:
-    return _is_positive(size) or _is_positive(_divided(size))
+    """Return whether a size is certainly not negative, as `at_least` describes."""
+    return _is_positive(size) or _is_positive(_lower_bound(size))
 
 
-def _divided(size: Extent) -> Extent:
-    """What a size is at least, without rounding where multiples of a number's quotients are."""
+def _lower_bound(size: Extent) -> Extent:
+    """Return a lower bound of a size without quotients by a divisor of their coefficient."""
     total: Extent = 0
     for monomial, c in _terms(size):
         q = monomial[0] if len(monomial) == 1 else None
@@ -348,6 +376,7 @@ def _divided(size: Extent) -> Extent:
 
 
 def _is_positive(difference: Extent) -> bool:
+    """Return whether no coefficient is negative after substituting 1 + t for each symbol."""
     if isinstance(difference, int):
         return difference >= 0
     shifted = {s: Size.symbol(s) + 1 for s in difference.symbols}

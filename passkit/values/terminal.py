@@ -6,11 +6,11 @@ from typing import Any
 
 
 def is_terminal(stream: Any) -> bool:
-    """Return whether a stream is a terminal that somebody reads.
+    """Return whether a stream is a terminal.
 
     Args:
-        stream: ``sys.stdout``, ``sys.stderr`` or what stands in their place: None without a
-            console, a closed file, or an object that has nothing but ``write``.
+        stream: ``sys.stdout``, ``sys.stderr`` or their replacement: None without a console, a
+            closed file, or an object that has only ``write``.
 
     >>> is_terminal(None)
     False

@@ -1,4 +1,4 @@
-"""Agreement: how far results are from what they should be, and whether that is too far."""
+"""Compare results with a reference within relative and absolute tolerances."""
 
 from __future__ import annotations
 
@@ -8,14 +8,22 @@ from typing import Any
 import numpy as np
 from attrs import frozen
 
-Array = np.ndarray[Any, Any]
-RELATIVE, ABSOLUTE = 1e-4, 1e-5
-"""What is tolerated, the absolute part relative to a result's largest value."""
+RELATIVE = 1e-4
+"""The tolerance relative to each value of the reference."""
+ABSOLUTE = 1e-5
+"""The tolerance relative to the largest value of the reference."""
 
 
 @frozen
-class Error:
-    """How far a result is from what it should be."""
+class Deviation:
+    """The largest absolute difference between one result and its reference.
+
+    Attributes:
+        output: the name of the result.
+        against: what it was compared with, for messages.
+        largest: the largest absolute difference; infinity where the shapes differ.
+        good: whether every element is close enough.
+    """
 
     output: str
     against: str
@@ -27,21 +35,40 @@ class Error:
         return f"{self.largest:.2g} in {self.output} against {self.against}{verdict}"
 
 
-def compare(results: Mapping[str, Array], wanted: Mapping[str, Array], against: str) -> list[Error]:
-    """The errors of the results that ``wanted`` has, by name."""
-    found = []
-    for name, got in results.items():
-        right = wanted.get(name, wanted.get(name.partition(":")[0]))
-        if right is None:
+def compare(
+    results: Mapping[str, np.ndarray[Any, Any]],
+    references: Mapping[str, np.ndarray[Any, Any]],
+    against: str,
+) -> list[Deviation]:
+    """Compare results with references of the same names.
+
+    Equal values agree, NaN and infinities too; other values agree if they differ by at most
+    `RELATIVE` times the reference plus `ABSOLUTE` times its largest finite value.
+
+    Args:
+        results: arrays by the names of outputs, such as ``y`` or ``y:0``.
+        references: arrays by the same names; one called ``y`` is also that of the result ``y:0``.
+        against: what the references are, for messages.
+
+    Returns:
+        A deviation for each result that has a reference.
+    """
+    deviations = []
+    for name, result in results.items():
+        expected = references.get(name, references.get(name.partition(":")[0]))
+        if expected is None:
             continue
-        if right.shape != got.shape:
-            found.append(Error(name, f"{against}, of shape {right.shape}", float("inf"), False))
+        if expected.shape != result.shape:
+            source = f"{against}, of shape {expected.shape}"
+            deviations.append(Deviation(name, source, float("inf"), good=False))
             continue
-        scale = float(np.max(np.abs(right), initial=0.0, where=np.isfinite(right)))
+        scale = float(np.max(np.abs(expected), initial=0.0, where=np.isfinite(expected)))
         with np.errstate(invalid="ignore"):
-            away = np.abs(got.astype(np.float64) - right.astype(np.float64))
-        same = (got == right) | (np.isnan(got) & np.isnan(right))
-        away = np.where(same, 0.0, away)
-        good = bool(np.all(same | (away <= ABSOLUTE * scale + RELATIVE * np.abs(right))))
-        found.append(Error(name, against, float(np.max(away, initial=0.0)), good))
-    return found
+            difference = np.abs(result.astype(np.float64) - expected.astype(np.float64))
+        same = (result == expected) | (np.isnan(result) & np.isnan(expected))
+        difference = np.where(same, 0.0, difference)
+        allowed = ABSOLUTE * scale + RELATIVE * np.abs(expected)
+        good = bool(np.all(same | (difference <= allowed)))
+        largest = float(np.max(difference, initial=0.0))
+        deviations.append(Deviation(name, against, largest, good))
+    return deviations

@@ -1,4 +1,4 @@
-"""Bytes and seconds as people read them, and text tables that show them."""
+"""Bytes, seconds and shares as readable text, and tables of text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from passkit.values.terminal import is_terminal
 
 
 def bytes_text(count: float) -> str:
-    """A number of bytes with three digits and its unit.
+    """Return a number of bytes with three digits and a unit.
 
     >>> bytes_text(0), bytes_text(1536), bytes_text(3 << 30)
     ('0 B', '1.5 KiB', '3 GiB')
@@ -24,7 +24,7 @@ def bytes_text(count: float) -> str:
 
 
 def seconds_text(seconds: float) -> str:
-    """A time with three digits and its unit.
+    """Return a time with three digits and a unit.
 
     >>> seconds_text(1.5), seconds_text(0.0123), seconds_text(4.2e-6), seconds_text(3e-8)
     ('1.5 s', '12.3 ms', '4.2 µs', '30 ns')
@@ -36,7 +36,7 @@ def seconds_text(seconds: float) -> str:
 
 
 def percent_text(share: float) -> str:
-    """A share of one with two digits.
+    """Return a share, from 0 to 1, as a percentage with two digits.
 
     >>> percent_text(1.0), percent_text(0.257), percent_text(0.00412)
     ('100 %', '26 %', '0.41 %')
@@ -65,23 +65,31 @@ def table(header: Sequence[str], rows: Iterable[Sequence[object]], width: int | 
         width: Characters of a line, to which long cells are wrapped. By default those of the
             terminal, and 160 where there is none.
     """
-    from rich.console import Console  # costs 50 ms, and only readers of tables pay it
+    from rich.console import Console  # importing it takes 50 ms
     from rich.table import Table
 
     if width is None:
         width = shutil.get_terminal_size((160, 24)).columns if is_terminal(sys.stdout) else 160
-    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=any(header))
+    text_table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=any(header))
     cells = [["" if cell is None else str(cell) for cell in row] for row in rows]
     for k, name in enumerate(header):
         column = [row[k] for row in cells if row[k]]
         numeric = k > 0 and bool(column) and all(map(is_quantity, column))
-        made.add_column(name, overflow="fold", justify="right" if numeric else "left")
+        text_table.add_column(name, overflow="fold", justify="right" if numeric else "left")
     for row in cells:
-        made.add_row(*row)
+        text_table.add_row(*row)
     text = io.StringIO()
     # Without these rich would show the table itself in a notebook and write nothing to the file,
     # or write escape codes where FORCE_COLOR is set.
-    plain = Console(file=text, width=width, markup=False, emoji=False, highlight=False,
-                    color_system=None, force_terminal=False, force_jupyter=False)
-    plain.print(made)
+    plain = Console(
+        file=text,
+        width=width,
+        markup=False,
+        emoji=False,
+        highlight=False,
+        color_system=None,
+        force_terminal=False,
+        force_jupyter=False,
+    )
+    plain.print(text_table)
     return "\n".join(line.rstrip() for line in text.getvalue().splitlines())

@@ -1,4 +1,4 @@
-"""Warnings that name the line of the user's code that led to them."""
+"""Warnings attributed to the line of the user's code that caused them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ LIBRARY = __name__.partition(".")[0]
 
 
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
-    """Issue a warning at the innermost frame that is not passkit's own.
+    """Issue a warning at the innermost stack frame outside of passkit.
 
-    Python shows equal warnings from one line of code once; so a loop that compiles is told once.
+    Python shows equal warnings from one line of code once, so a loop that compiles warns once.
     """
     level, frame = 1, sys._getframe()
     while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == LIBRARY:

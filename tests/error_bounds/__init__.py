@@ -14,7 +14,7 @@ import numpy as np
 
 from passkit.ast import Const, Expr, Load, Select, Var, size_of
 from passkit.graph.graph import Graph
-from passkit.graph.narrow import expanded
+from passkit.graph.narrow import expand_node
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import FCodeGen, FCompute, FContract, FElement, FExpand, FReduce
 from passkit.ops.linalg import sum_of_matmuls
@@ -160,7 +160,7 @@ def _expanded(node: Node, inputs: Sequence[Value]) -> list[Value]:
         for k, v in enumerate(inputs)
     ]
     operands = [n.entries[0] for n in variables]
-    heads = expanded(node, operands)
+    heads = expand_node(node, operands)
     if heads is None:  # a library adds products up where they lie: rounded as often as these are
         heads = (sum_of_matmuls(node, *operands),)
     values = {n.entries[0]: v for n, v in zip(variables, inputs, strict=True)}

@@ -201,7 +201,7 @@ def test_a_node_alone() -> None:
     like, other = pk.var("a", (2, 1), "float64"), pk.var("b", (5, 1), "float64")
 
     for first, shape in ((like, (2, 3)), (other, (5, 3))):
-        made = node.alone((first, node.inputs[1]))
+        made = node.isolated((first, node.inputs[1]))
         (entry,) = made.entries
         assert entry.node is made and made.inputs[0] is first and made.name == ""
         assert (entry.shape, entry.dtype) == (shape, x.dtype)

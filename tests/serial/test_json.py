@@ -20,11 +20,14 @@ from passkit.values.size import Size
 
 def sample() -> pk.Graph:
     """A graph with an input, a state variable, parameters, a constant and a control dependence."""
-    return pk.parse("""x: f32[?, 4]; state w: f32[4] = [1, 2, 3, 4]
+    return pk.parse(
+        """x: f32[?, 4]; state w: f32[4] = [1, 2, 3, 4]
         a = assign(w, c); c: f32[4] = [0, -0.0, inf, nan]
         s = softmax(x, axis=0) after(a); y = add(s, w); return y, a""".replace(
             "a = assign(w, c); c: f32[4] = [0, -0.0, inf, nan]",
-            "c: f32[4] = [0, -0.0, inf, nan]; a = assign(w, c)"))
+            "c: f32[4] = [0, -0.0, inf, nan]; a = assign(w, c)",
+        )
+    )
 
 
 def round_trip(graph: pk.Graph) -> dict[str, Any]:
@@ -41,7 +44,12 @@ def test_the_layout() -> None:
     data = round_trip(sample())
 
     assert [n["op"] for n in data["nodes"]] == [
-        "null", "null", "constant", "assign", "softmax", "add"
+        "null",
+        "null",
+        "constant",
+        "assign",
+        "softmax",
+        "add",
     ]
     assert data["arg_nodes"] == [0, 1]
     assert data["node_row_ptr"] == [0, 1, 2, 3, 4, 5, 6]
@@ -78,18 +86,31 @@ def test_nnvm_files() -> None:
     data = {
         "nodes": [
             {"op": "null", "name": "x", "inputs": []},
-            {"op": "reduce_sum", "name": "s", "attr": {"axis": "(0, 1)", "keepdims": "True"},
-             "inputs": [[0, 0]]},
+            {
+                "op": "reduce_sum",
+                "name": "s",
+                "attr": {"axis": "(0, 1)", "keepdims": "True"},
+                "inputs": [[0, 0]],
+            },
             {"op": "softmax", "name": "t", "param": {"axis": "-1"}, "inputs": [[1, 0, 0]]},
-            {"op": "reduce_max", "name": "m", "attrs": {"axis": "None"}, "inputs": [[2, 0]],
-             "control_deps": [1]},
+            {
+                "op": "reduce_max",
+                "name": "m",
+                "attrs": {"axis": "None"},
+                "inputs": [[2, 0]],
+                "control_deps": [1],
+            },
         ],
-        "arg_nodes": [0], "heads": [[3, 0]], "attrs": {"version": ["str", "0.1.0"]},
+        "arg_nodes": [0],
+        "heads": [[3, 0]],
+        "attrs": {"version": ["str", "0.1.0"]},
     }
     graph = pk.from_json(json.dumps(data))
 
     assert [dict(n.params) for n in graph.nodes[1:]] == [
-        {"axis": (0, 1), "keepdims": True}, {"axis": -1}, {"axis": None, "keepdims": False}
+        {"axis": (0, 1), "keepdims": True},
+        {"axis": -1},
+        {"axis": None, "keepdims": False},
     ]
     assert graph.nodes[3].control == (graph.nodes[1],)
     assert graph.inputs[0].params == {"shape": None, "dtype": None}
@@ -101,8 +122,14 @@ def test_parameters_of_every_kind() -> None:
     op = pk.register_op("test_json_params", num_inputs=0, params=dict.fromkeys("abcdefg"))
     op.set_attr("FInferShape", lambda node: ())
     n = Size.symbol("n")
-    x = op(a=(n + 1) // 2 * 3 - n, b=np.arange(3.0), c=float("-inf"), d={1: "a", "k": ()},
-           e=("x", 1.0, 1, True), f=dtype_of("float16"))
+    x = op(
+        a=(n + 1) // 2 * 3 - n,
+        b=np.arange(3.0),
+        c=float("-inf"),
+        d={1: "a", "k": ()},
+        e=("x", 1.0, 1, True),
+        f=dtype_of("float16"),
+    )
     round_trip(pk.Graph([x]))
     params = pk.from_json(pk.to_json(pk.Graph([x]))).nodes[0].params
 
@@ -170,7 +197,10 @@ BAD: list[tuple[Callable[[Any], Any], str]] = [
     (put("heads", 0, 2, "v"), r"the version in heads\[0\] must be an int .* got 'v'"),
     (put("nodes", 0, "op", 3), r"nodes\[0\].op must be a str, got 3"),
     (put("nodes", 4, "op", "sofmax"), r"nodes\[4\] 's': operator 'sofmax' .* 'softmax'"),
-    (put("nodes", 0, "inputs", [[0, 0, 0]]), r"nodes\[0\].inputs\[0\] names 0, and nothing that"),
+    (
+        put("nodes", 0, "inputs", [[0, 0, 0]]),
+        r"nodes\[0\].inputs\[0\] refers to 0, but no node or result",
+    ),
     (put("nodes", 4, "inputs", [[4, 0, 0]]), r"nodes\[4\].inputs\[0\] must be an int from 0 to 3"),
     (put("nodes", 4, "inputs", []), r"nodes\[4\] 's' has 0 inputs; softmax takes 1"),
     (put("nodes", 4, "control_deps", [True]), r"control_deps\[0\] must be an int .* got True"),
@@ -193,8 +223,10 @@ BAD: list[tuple[Callable[[Any], Any], str]] = [
     (put("nodes", 0, "attrs", "shape", {"odd": 1}), r"shape is of no known kind, got {'odd': 1}"),
     (put("nodes", 0, "attrs", "shape", {"dict": [1]}), r"shape.dict must be pairs, got \[1\]"),
     (put("nodes", 0, "attrs", "shape", {"group": {}}), r"shape.group lacks the key 'nodes'"),
-    (put("nodes", 0, "attrs", "shape", {"group": {"nodes": [], "heads": []}, "with": 1}),
-     "shape.with must be a dict, got 1"),
+    (
+        put("nodes", 0, "attrs", "shape", {"group": {"nodes": [], "heads": []}, "with": 1}),
+        "shape.with must be a dict, got 1",
+    ),
     (put("updates", [1]), r"updates\[0\] must be \[node, entry\], got 1"),
     (put("updates", [[0, [0, 0]]]), r"updates\[0\] must write a state variable, got variable 'x'"),
     (put("attrs", {"k": 1}), r"attrs.k must be \[type, value\], got 1"),
@@ -235,9 +267,19 @@ def test_depth_is_limited() -> None:
     deep: list[tuple[Any, str]] = [
         (nest(40, lambda v: [v], 1), "nested more than 32 values deep"),
         ({"size": nest(40, lambda v: [[1, [[v, 2]]]], 1)}, "nested more than 32 sizes deep"),
-        (nest(40, lambda v: {"group": {"heads": [], "nodes": [
-            {"op": "null", "name": "x", "attrs": {"shape": v}, "inputs": []}]}}, 1),
-         r"shape.group is nested more than 32 graphs deep"),
+        (
+            nest(
+                40,
+                lambda v: {
+                    "group": {
+                        "heads": [],
+                        "nodes": [{"op": "null", "name": "x", "attrs": {"shape": v}, "inputs": []}],
+                    }
+                },
+                1,
+            ),
+            r"shape.group is nested more than 32 graphs deep",
+        ),
     ]
     for value, message in deep:
         with pytest.raises(pk.ParseError, match=message):
@@ -268,10 +310,13 @@ def _array_of(shape: list[Any]) -> str:
     return json.dumps({"nodes": [node], "heads": [[0, 0]]})
 
 
-@pytest.mark.parametrize("shape, message", [
-    ([0] * 65, "value.shape must have at most 64 axes, got 65"),
-    ([0, 10**30], r"value.shape must be ints >= 0 and < 2\*\*59, got \(0, 1000000"),
-])
+@pytest.mark.parametrize(
+    "shape, message",
+    [
+        ([0] * 65, "value.shape must have at most 64 axes, got 65"),
+        ([0, 10**30], r"value.shape must be ints >= 0 and < 2\*\*59, got \(0, 1000000"),
+    ],
+)
 def test_arrays_that_numpy_cannot_have(shape: list[Any], message: str) -> None:
     """Too many axes, and extents of more than 59 bits, are refused before NumPy sees them."""
     with pytest.raises(ParseError, match=message):

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import passkit as pk
-from passkit.graph.rules import reduce_of
+from passkit.graph.attribute_calls import reduce_of
 from passkit.program.planning import planned
 from passkit.space.layout import Layout, lay_out
 from passkit.space.space import Infeasible, Role

@@ -1,4 +1,4 @@
-"""The collector of garbage is kept back while passes run, and left as it was found."""
+"""The garbage collector's threshold is raised while passes run and restored afterwards."""
 
 from __future__ import annotations
 
@@ -8,46 +8,46 @@ from collections.abc import Iterator
 import pytest
 
 import passkit as pk
-from passkit.values.gc_control import SELDOM, seldom
+from passkit.values.gc_control import RAISED_THRESHOLD, raised_gc_threshold
 
 
 @pytest.fixture(autouse=True)
-def _as_found() -> Iterator[None]:
-    found = gc.get_threshold()
+def _restored_thresholds() -> Iterator[None]:
+    thresholds = gc.get_threshold()
     yield
-    gc.set_threshold(*found)
+    gc.set_threshold(*thresholds)
 
 
-def test_passes_collect_seldom() -> None:
-    """Inside a pass the threshold is high, afterwards what it was; nested runs do not end it."""
+def test_passes_run_with_a_raised_threshold() -> None:
+    """Inside a pass the threshold is high, also after a nested block; afterwards it is restored."""
     gc.set_threshold(700, 10, 10)
-    seen = []
+    thresholds_in_pass = []
 
     @pk.register_pass("TestSeesCollector")
     def look(graph: pk.Graph) -> pk.Graph:
-        with seldom():
+        with raised_gc_threshold():
             pass
-        seen.append(gc.get_threshold())
+        thresholds_in_pass.append(gc.get_threshold())
         return graph
 
     pk.ApplyPasses(pk.Graph([pk.var("x", (2,))]), [look])
 
-    assert seen == [(SELDOM, 10, 10)]
+    assert thresholds_in_pass == [(RAISED_THRESHOLD, 10, 10)]
     assert gc.get_threshold() == (700, 10, 10)
 
 
-@pytest.mark.parametrize("own", [(0, 10, 10), (SELDOM * 2, 5, 5)])
-def test_an_own_choice_is_kept(own: tuple[int, int, int]) -> None:
-    """Who turned the collector off, or made it rarer still, finds it so within and after."""
-    gc.set_threshold(*own)
-    with seldom():
-        assert gc.get_threshold() == own
-    assert gc.get_threshold() == own
+@pytest.mark.parametrize("thresholds", [(0, 10, 10), (RAISED_THRESHOLD * 2, 5, 5)])
+def test_a_larger_threshold_of_the_user_stays(thresholds: tuple[int, int, int]) -> None:
+    """A collector that is off, or runs less often still, is unchanged inside and after."""
+    gc.set_threshold(*thresholds)
+    with raised_gc_threshold():
+        assert gc.get_threshold() == thresholds
+    assert gc.get_threshold() == thresholds
 
 
-def test_an_error_leaves_it_as_it_was() -> None:
-    """A pass that fails ends it too."""
+def test_the_threshold_is_restored_after_an_error() -> None:
+    """A block that raises restores the threshold, too."""
     gc.set_threshold(700, 10, 10)
-    with pytest.raises(ValueError, match="broken"), seldom():
+    with pytest.raises(ValueError, match="broken"), raised_gc_threshold():
         raise ValueError("broken")
     assert gc.get_threshold() == (700, 10, 10)

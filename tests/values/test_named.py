@@ -12,7 +12,7 @@ from passkit.passes.base import find_pass
 from passkit.plan.strategy import find_fusion
 from passkit.plan.target import list_targets, target_of
 from passkit.values import named
-from passkit.values.named import Named, on_unknown_name
+from passkit.values.named import NamedRegistry, on_unknown_name
 
 Asked = list[tuple[str, str]]
 
@@ -40,7 +40,7 @@ def test_hooks_are_asked_for_unknown_names_only(asked: Asked) -> None:
 
 def test_a_hook_may_register_the_name(asked: Asked) -> None:
     """What a hook registers is found by the look-up that asked it."""
-    colours: Named[int] = Named("colour", pk.SettingError)
+    colours: NamedRegistry[int] = NamedRegistry("colour", pk.SettingError)
     on_unknown_name(lambda kind, name: colours.put(name, 7) if name == "red" else None)
 
     assert colours["red"] == 7 and list(colours) == ["red"]
@@ -50,7 +50,7 @@ def test_a_hook_may_register_the_name(asked: Asked) -> None:
 
 def test_names_are_strings_of_one_place() -> None:
     """A name is registered at one place, again from there, and is a string."""
-    colours: Named[int] = Named("colour", pk.SettingError)
+    colours: NamedRegistry[int] = NamedRegistry("colour", pk.SettingError)
     colours.put("red", 1, "here:1")
     colours.put("red", 2, "here:1")
 

@@ -1,4 +1,4 @@
-"""Agreement of results: how far is too far, by shape, NaN, infinity and size."""
+"""Results are compared with references by shape, NaN, infinity and size of the difference."""
 
 from __future__ import annotations
 
@@ -7,30 +7,33 @@ import numpy as np
 from passkit.values.tolerance import compare
 
 
-def test_what_agrees() -> None:
-    """Equal values, NaN beside NaN, equal infinities, and what is a little off."""
-    right = np.array([1.0, np.nan, np.inf, 100.0], np.float32)
-    got = np.array([1.00005, np.nan, np.inf, 100.0], np.float32)
-    (error,) = compare({"y": got}, {"y": right}, "it")
+def test_values_within_the_tolerance_agree() -> None:
+    """Equal values, NaN beside NaN, equal infinities and small differences are in tolerance."""
+    expected = np.array([1.0, np.nan, np.inf, 100.0], np.float32)
+    result = np.array([1.00005, np.nan, np.inf, 100.0], np.float32)
+    (deviation,) = compare({"y": result}, {"y": expected}, "a reference")
 
-    assert error.good
-    assert 4e-5 < error.largest < 6e-5
-    assert "too much" not in str(error)
+    assert deviation.good
+    assert 4e-5 < deviation.largest < 6e-5
+    assert "too much" not in str(deviation)
 
 
-def test_what_does_not() -> None:
-    """One value that is off, a lone NaN, another sign of infinity, and another shape."""
-    right = np.array([1.0, 2.0], np.float32)
+def test_values_outside_the_tolerance_are_reported() -> None:
+    """A large difference, a lone NaN, another infinity and another shape are out of tolerance."""
+    expected = np.array([1.0, 2.0], np.float32)
     wrong = ([1.1, 2.0], [np.nan, 2.0], [np.inf, 2.0], [[1.0, 2.0]])
-    for got in wrong:
-        (error,) = compare({"y": np.array(got, np.float32)}, {"y": right}, "stored results")
+    for result in wrong:
+        array = np.array(result, np.float32)
+        (deviation,) = compare({"y": array}, {"y": expected}, "stored results")
 
-        assert not error.good, got
-        assert "in y against stored results" in str(error)
+        assert not deviation.good, result
+        assert "in y against stored results" in str(deviation)
 
 
-def test_results_by_name() -> None:
-    """What is not stored is not compared; a result without a number may be stored so."""
+def test_results_without_a_reference_are_skipped() -> None:
+    """A result ``a:0`` has the reference ``a``; one without a reference is not compared."""
     x = np.zeros(2)
 
-    assert [e.output for e in compare({"a:0": x, "b": x}, {"a": x}, "it")] == ["a:0"]
+    deviations = compare({"a:0": x, "b": x}, {"a": x}, "a reference")
+
+    assert [d.output for d in deviations] == ["a:0"]

@@ -16,9 +16,9 @@ from passkit.frontends.tf_graphdef.export.expressions import ExpressionWriter, w
 from passkit.frontends.tf_graphdef.export.graphdef_writer import NameScope, NodeOutput
 from passkit.frontends.tf_graphdef.export.registry import OP_EXPORTERS, ExportCall, as_tuple
 from passkit.frontends.tf_graphdef.export.size_arithmetic import SizeSource
-from passkit.graph import rules
+from passkit.graph import attribute_calls
 from passkit.graph.graph import post_order
-from passkit.graph.narrow import expanded
+from passkit.graph.narrow import expand_node
 from passkit.graph.node import CONSTANT, Entry, Node
 from passkit.values.size import Shape
 
@@ -61,7 +61,7 @@ def _by_expansion(call: ExportCall, inputs: Sequence[NodeOutput]) -> tuple[NodeO
     """Write a composite by its expansion."""
     assert call.node.op is not None
     shapes = [e.shape for e in call.node.inputs]
-    return _parts(call, call.scope, lambda *x: expanded(call.node, x), shapes, inputs)
+    return _parts(call, call.scope, lambda *x: expand_node(call.node, x), shapes, inputs)
 
 
 def _parts(
@@ -100,7 +100,7 @@ def _by_code(call: ExportCall, inputs: Sequence[NodeOutput]) -> tuple[NodeOutput
     given: dict[Expr, NodeOutput] = {
         v: scope.cast(t, work_type(t.dtype)) for v, t in zip(variables, inputs, strict=True)
     }
-    codes = rules.code(node, *variables)
+    codes = attribute_calls.call_codegen(node, *variables)
     expressions = ExpressionWriter(scope, given, call.size_sources)
     if len(codes) != 1:
         return tuple(scope.cast(expressions.write(x), x.dtype) for x in codes)

@@ -15,10 +15,10 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Mapping, Sequence
 
+from passkit.graph.attribute_calls import reduce_of
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node
 from passkit.graph.op import FScan, OpPattern
-from passkit.graph.rules import reduce_of
 from passkit.passes.context import PassContext
 from passkit.passes.fusion.contract import group_of
 from passkit.passes.fusion.limits import Limits

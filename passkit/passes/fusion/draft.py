@@ -8,10 +8,10 @@ from attrs import define, field
 
 from passkit.ast import Chunks, Reduce, Scan
 from passkit.errors import PasskitError
+from passkit.graph.attribute_calls import reduce_of, scan_of
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node
 from passkit.graph.op import FElement
-from passkit.graph.rules import reduce_of, scan_of
 from passkit.space.layout import Layout
 from passkit.space.space import Role, Space, axes_of, folding_of
 from passkit.values.size import Extent, Shape, numel

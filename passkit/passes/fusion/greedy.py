@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from passkit.graph.attribute_calls import reduce_of
 from passkit.graph.graph import Graph
 from passkit.graph.node import Node
-from passkit.graph.rules import reduce_of
 from passkit.passes.context import PassContext
 from passkit.passes.fusion.draft import (
     CHEAP,

@@ -31,7 +31,7 @@ from passkit.plan.target import Target
 from passkit.space.partial import split
 from passkit.space.space import Infeasible, folding_of, is_free
 from passkit.stitching.cutting import contract_of, cut
-from passkit.values.memo import Held
+from passkit.values.memo import UncachedArgument
 from passkit.values.size import Size, at_least, numel
 
 MOST, TRIES = 64, 3
@@ -80,12 +80,12 @@ def phased_group(group: Group, target: Target) -> Group | None:
 
     So it is as well where one phase does, unless it leaves threads without work.
     """
-    recipe = _recipe(group.key, Held(group), target)
+    recipe = _recipe(group.key, UncachedArgument(group), target)
     return None if recipe is None else _made(_split(group, recipe.cuts), recipe.values)
 
 
 @lru_cache(maxsize=1024)
-def _recipe(key: str, held: Held[Group], target: Target) -> Recipe | None:
+def _recipe(key: str, held: UncachedArgument[Group], target: Target) -> Recipe | None:
     group = held.value
     nodes = enumerate(group.graph.nodes)
     long = tuple((k, c) for k, n in nodes if (c := chunks_of(group.graph, n)) is not None)

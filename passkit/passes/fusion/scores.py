@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from attrs import define, field
 
+from passkit.graph.attribute_calls import scan_of
 from passkit.graph.node import Node
-from passkit.graph.rules import scan_of
 from passkit.plan.costs import kernel_seconds, library_seconds, product_of
 from passkit.plan.group import Group
 from passkit.plan.planner import plan_group

@@ -93,7 +93,7 @@ class FeedChecker(NamedTuple):
             raise FeedError(f"there is no input {unknown[0]!r}; {nearest(unknown[0], names)}")
         for spec in self.inputs:
             if spec.name not in values:
-                hint = arguments.twin_hint(spec.name, names)
+                hint = arguments.repeated_name_hint(spec.name, names)
                 raise FeedError(f"input {spec.name!r} is missing; it needs {spec}{hint}")
         return tuple(self.array(spec, values[spec.name]) for spec in self.inputs)
 

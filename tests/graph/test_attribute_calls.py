@@ -12,8 +12,8 @@ from attrs import frozen
 
 import passkit as pk
 from passkit.graph import describe
+from passkit.graph.attribute_calls import parameter_names
 from passkit.graph.op import FExpand, FGradient, OpPattern
-from passkit.graph.rules import parameter_names
 from passkit.plan.storage import identities, sharing
 from passkit.splits.propagate import operand_states
 from passkit.splits.split import Split
