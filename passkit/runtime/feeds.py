@@ -135,13 +135,13 @@ def bind_sizes(
 ) -> dict[str, int]:
     """Return the values of unknown sizes from the shapes of arrays.
 
-    A size that is no extent by itself is solve from an expression with it, such as ``2*n``. It has
+    A size that is no extent by itself is solved from an expression with it, such as ``2*n``. It has
     no value if no extent determines it, as in ``n + m`` alone.
 
     Args:
         inputs: name, declared shape and actual shape of each array.
         what: what the arrays are, for messages.
-        known_sizes: values of other sizes, from which expressions may be solve.
+        known_sizes: values of other sizes, from which expressions may be solved.
 
     Raises:
         FeedError: Two arrays need different values of a size, or an expression has another value
