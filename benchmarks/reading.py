@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent)]
+sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 from tests import language  # noqa: E402  (after the path)
 
@@ -69,11 +69,18 @@ def errors() -> Iterator[tuple[str, str]]:
 
 
 def reasons() -> Iterator[tuple[str, str]]:
-    """Yield every reason for which two operators may not share a kernel, as `explain` prints it."""
-    from passkit.reasons import explanation
+    """Yield one line of `explain` for each rule that keeps operators of the corpus apart."""
+    from corpus import graphs
 
-    for code, text in sorted(vars(explanation).get("TEXTS", {}).items()):
-        yield code, str(text)
+    import passkit as pk
+
+    shown = set()
+    for name, graph in graphs(pk, 40):
+        for strategy in ("stitch", "nnvm", "xla", "deep"):
+            for decision in pk.explain(graph, fusion=strategy).apart:
+                if decision.code not in shown:
+                    shown.add(decision.code)
+                    yield f"{decision.code} {name} {strategy}", str(decision)
 
 
 def main(arguments: list[str] | None = None) -> int:
