@@ -84,7 +84,7 @@ def _templates_by_node(graph: Graph, context: PassContext) -> dict[Node, tuple[s
 
 
 def _chosen_schedule(node: Node, group: Group, context: PassContext, evaluator: Any) -> Schedule:
-    """Return the schedule that the evaluator chooses, or the usual one if the fuel is used up.
+    """Return the schedule that the evaluator chooses, or the default one without fuel.
 
     Raises: ScheduleError if the group has no schedule.
     """

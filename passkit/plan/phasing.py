@@ -45,7 +45,7 @@ def plan_phased(group: Group, target: Target, plan: Plan) -> Schedule | Infeasib
     """
     graph = group.graph
     if any(is_free(e.node) for e in graph.outputs):
-        return Infeasible("pass_through", "an output that is an input")
+        return Infeasible("pass_through", "an output of the kernel is one of its inputs")
     left: dict[Entry, list[int]] = {}
     for k, e in enumerate(graph.outputs):
         left.setdefault(e, []).append(k)
@@ -127,7 +127,7 @@ class _Search:
         part = phase_of(self.graph, sorted(outputs), self.made)
         body = [part.original(n) for n in part.graph.nodes if not is_free(n)]
         if any(n in refused for n in body):
-            return Infeasible("waits", "it needs what a later phase makes")
+            return Infeasible("waits", "it needs a value that a later phase computes")
         group = Group(part.graph, kind_of(body))
         plan = self.plan(group, self.target)
         if isinstance(plan, Infeasible):

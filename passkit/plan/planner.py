@@ -81,7 +81,7 @@ def _packed(group: Group, target: Target) -> Schedule | Infeasible:
     """
     free = next((e.node for e in group.graph.outputs if is_free(e.node)), None)
     if free is not None:
-        return Infeasible("pass_through", "an output that is an input", free)
+        return Infeasible("pass_through", "an output of the kernel is one of its inputs", free)
     parts = group.alone()
     plans = []
     for part in parts:
@@ -89,7 +89,7 @@ def _packed(group: Group, target: Target) -> Schedule | Infeasible:
         if isinstance(plan, Infeasible):
             return plan
         if plan.stitching is not None:
-            return Infeasible("stitched", "one of its parts is stitched")
+            return Infeasible("stitched", "one of its parts has several loop nests")
         plans.append(plan)
     seconds = [p.seconds for p in plans]
     aim = aim_of(seconds) if target.lanes > 1 else 0.0

@@ -257,13 +257,15 @@ def _demand(layout: Layout) -> Infeasible | None:
     wanted = layout.demands
     for entry in graph.outputs:
         if is_free(entry.node):
-            return Infeasible("pass_through", "an output that is an input", entry.node)
+            return Infeasible(
+                "pass_through", "an output of the kernel is one of its inputs", entry.node
+            )
         role = output_role(layout, entry)
         if role is None:
             return Infeasible(
                 "shape",
-                f"{entry.name} has {numel(known_shape(entry))} elements, the group's space "
-                f"{space.size}",
+                f"{entry.name} has {numel(known_shape(entry))} elements, "
+                f"the kernel's iteration domain {space.size}",
                 entry.node,
             )
         wanted.setdefault(entry.node, {})[space.index(role, known_shape(entry))] = role
@@ -288,7 +290,9 @@ def _demand(layout: Layout) -> Infeasible | None:
                 else:
                     met = layout.role_at(entry, where)
                     if folding is not None and met is not Role.FULL:
-                        return Infeasible("twice", f"{node.label} reduces what was reduced", node)
+                        return Infeasible(
+                            "twice", f"{node.label} reduces a value that is already reduced", node
+                        )
                     wanted.setdefault(entry.node, {})[where] = met
     return None
 
@@ -312,15 +316,21 @@ def check_fold(
         return Infeasible("index", f"{node.label} is read at another {where} than its own", node)
     if scan is not None:
         if layout.reverse not in (None, scan.reverse):
-            return Infeasible("order", f"{node.label} runs against another scan", node)
+            return Infeasible(
+                "order", f"{node.label} scans in the opposite direction of another scan", node
+            )
         layout.reverse = scan.reverse
     shape = known_shape(node.inputs[0])
     if numel(shape) != space.size:
-        return Infeasible("space", f"{node.label} reduces {shape}, not the group's space", node)
+        return Infeasible(
+            "space",
+            f"{node.label} reduces {shape}, which is not the kernel's iteration domain",
+            node,
+        )
     if found.chunks != layout.chunks or (layout.cut is not None and shape != layout.cut):
-        return Infeasible("axes", f"{node.label} folds other chunks than its group", node)
+        return Infeasible("axes", f"{node.label} reduces other chunks than its kernel", node)
     if not space.folds(space.index(Role.FULL, shape), found.axes):
-        return Infeasible("axes", f"{node.label} reduces other axes than its group", node)
+        return Infeasible("axes", f"{node.label} reduces other axes than its kernel", node)
     return None
 
 

@@ -55,9 +55,9 @@ def lay_part(
         return owned
     governs, tract = owned
     if layout.chunks is not None:
-        return Infeasible("chunks", f"{governs.label} is folded in chunks", governs)
+        return Infeasible("chunks", f"{governs.label} is reduced in chunks", governs)
     if layout.space.axes[-1] in tract.fixed and len(layout.space.axes) > 1:
-        return Infeasible("lanes", f"a tile owns one column of {governs.label}", governs)
+        return Infeasible("lanes", f"a tile has only one column of {governs.label}", governs)
     return LaidPart(part, feeds, layout, regions[governs], tract)
 
 
@@ -71,7 +71,7 @@ def _owned(
         found = tract_of(layout.space, regions[node], Role.FULL if full else Role.ROW)
         if found is None:
             return Infeasible(
-                "window", f"no axis of {node.label} goes along what a tile owns of it", node
+                "window", f"no axis of {node.label} runs along the part of it that a tile has", node
             )
         owned.append(found)
     governs = max(results, key=_points)
@@ -95,14 +95,18 @@ def _followed(
     read = [(n, e) for n, e in pairs if e.node in regions and n in layout.input_reads]
     if not read:  # of inputs whose shapes alone count, such as those of a bias by positions
         where = layout.graph.outputs[0].node
-        return Infeasible("window", f"{where.label} is of no element of what tiles own", where)
+        return Infeasible(
+            "window", f"{where.label} has no element in the parts that tiles have", where
+        )
     node, feed = read[0]
     reads, region = layout.input_reads[node], regions[feed.node]
     found = [tract_along(layout.space, access, region) for access in reads]
     tract = found[0]
     if tract and all(t and t.same_points(tract) for t in found):
         return feed.node, tract
-    return Infeasible("window", f"{feed.name} is moved out of its tiles", feed.node)
+    return Infeasible(
+        "window", f"{feed.name} is read by other tiles than those that compute it", feed.node
+    )
 
 
 def crooked(laid: LaidPart, regions: Mapping[Node, Region], results: Sequence[Node]) -> set[Node]:
@@ -177,7 +181,7 @@ def part_schedules(
             plan = Schedule(composition, space.axes, split, width, stages, kept, seconds=seconds)
             found.append(plan)
     if not found:
-        return Infeasible("window", "a tile owns a window of an axis inside those of its rows")
+        return Infeasible("window", "a tile has a window of an axis inside its rows")
     return found
 
 

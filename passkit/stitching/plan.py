@@ -73,7 +73,7 @@ def last(
 def plan_stitched(group: Group, target: Target) -> Schedule | Infeasible:
     """The quickest schedule of a stitched kernel by the model, or why there is none."""
     best: Schedule | None = None
-    why = Infeasible("shared", "no split of its results suits all its parts")
+    why = Infeasible("shared", "no tiling of its results fits all its loop nests")
     for least, found in _ways(group, target, first):
         if best is not None and least >= best.seconds:
             break
@@ -163,7 +163,7 @@ def _refused(graph: Graph) -> Infeasible | None:
         if n.op is not None and all(e.node in fixed for e in n.inputs):
             fixed.add(n)
     if any(is_free(e.node) for e in graph.outputs):
-        return Infeasible("pass_through", "an output that is an input")
+        return Infeasible("pass_through", "an output of the kernel is one of its inputs")
     return None
 
 

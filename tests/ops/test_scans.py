@@ -100,7 +100,10 @@ def test_opposite_scans_cannot_share_a_kernel() -> None:
     text = "x: f32[9]; return add(cumsum(x, axis=0), cumsum(x, axis=0, reverse=true))"
     layout = lay_out(pk.parse(text))
 
-    assert isinstance(layout, Infeasible) and "runs against another scan" in layout.reason
+    assert (
+        isinstance(layout, Infeasible)
+        and "scans in the opposite direction of another scan" in layout.reason
+    )
 
 
 @pytest.mark.parametrize("target", ["opencl", "cuda"])

@@ -19,10 +19,14 @@ GROUPS = [
     ("x: f32[4, 5]; return neg(reduce_sum(x, axis=1))", ["reduce_sum", "neg"]),
     ("x: f32[6, 40]; return softmax(x, axis=1)", ["reduce_max", "sub exp", "reduce_sum", "div"]),
     # What is light is repeated in each kernel, what is expensive is one of its own.
-    ("x: f32[4, 5]; a = neg(x); return exp(a), reduce_sum(a, axis=1)",
-     ["neg exp", "neg reduce_sum"]),
-    ("x: f32[4, 5]; a = exp(x); return neg(a), reduce_sum(a, axis=1)",
-     ["exp", "neg", "reduce_sum"]),
+    (
+        "x: f32[4, 5]; a = neg(x); return exp(a), reduce_sum(a, axis=1)",
+        ["neg exp", "neg reduce_sum"],
+    ),
+    (
+        "x: f32[4, 5]; a = exp(x); return neg(a), reduce_sum(a, axis=1)",
+        ["exp", "neg", "reduce_sum"],
+    ),
     # What is a result, or is read by no kernel, is in memory anyway.
     ("x: f32[4]; a = neg(x); return a, exp(a)", ["neg", "exp"]),
     ("x: f32[4, 5]; w: f32[5, 6]; a = neg(x); return matmul(a, w), exp(a)", ["neg", "exp"]),
@@ -36,16 +40,32 @@ def test_groups(text: str, wanted: list[str]) -> None:
 
 
 APART = [
-    ("x: f32[4]; a = neg(x); return a, exp(a)", "result", "it is a result of the graph"),
-    ("x: f32[4, 5]; return neg(reduce_sum(x, axis=1))", "reduction", "a reduction ends its kernel"),
-    ("x: f32[4, 5]; a = exp(x); return neg(a), reduce_sum(a, axis=1)", "expensive",
-     "several kernels would compute it"),
-    ("x: f32[4, 5]; w: f32[5, 6]; a = neg(x); y = matmul(a, w); return y, exp(a)", "opaque",
-     "y reads it and is in no kernel"),
-    ("x: f32[4, 5]; return transpose(erf(x))", "index",
-     "it reads erf at another index than its own"),
-    ("x: f32[4]; b: f32[3, 4]; return add(b, exp(x))", "space",
-     "it has another number of elements than the group"),
+    ("x: f32[4]; a = neg(x); return a, exp(a)", "result", "it is an output of the graph"),
+    (
+        "x: f32[4, 5]; return neg(reduce_sum(x, axis=1))",
+        "reduction",
+        "a reduction is the last operator of its kernel",
+    ),
+    (
+        "x: f32[4, 5]; a = exp(x); return neg(a), reduce_sum(a, axis=1)",
+        "expensive",
+        "it is expensive, and each kernel that reads it would compute it",
+    ),
+    (
+        "x: f32[4, 5]; w: f32[5, 6]; a = neg(x); y = matmul(a, w); return y, exp(a)",
+        "opaque",
+        "y reads it and runs outside of kernels",
+    ),
+    (
+        "x: f32[4, 5]; return transpose(erf(x))",
+        "index",
+        "it reads erf at another index than that of the element it computes",
+    ),
+    (
+        "x: f32[4]; b: f32[3, 4]; return add(b, exp(x))",
+        "space",
+        "its number of elements differs from the kernel's",
+    ),
     ("x: f32[0, 4]; return exp(neg(x))", "empty", "it has no elements"),
 ]
 

@@ -40,12 +40,16 @@ TOGETHER = [
     ("x: f32[4, 5]; y = reshape(exp(x), shape=(20,)); return neg(y)", "exp reshape neg"),
     ("x: f32[4, 5]; b: f32[5]; return exp(add(x, reshape(b, shape=(1, 5))))", "reshape add exp"),
     ("x: f32[4, 5]; s = reduce_sum(exp(x), axis=1); return log(s)", "exp reduce_sum log"),
-    ("x: f32[4, 5]; a = reduce_sum(x, axis=1); b = reduce_max(x, axis=1); return sub(a, b)",
-     "reduce_sum reduce_max sub"),
+    (
+        "x: f32[4, 5]; a = reduce_sum(x, axis=1); b = reduce_max(x, axis=1); return sub(a, b)",
+        "reduce_sum reduce_max sub",
+    ),
     ("x: f32[4, 5]; s = reduce_sum(x, axis=0, keepdims=true); return div(x, s)", "reduce_sum div"),
     ("x: f32[3]; y: f32[3]; return exp(concat(neg(x), neg(y), axis=0))", "neg neg concat exp"),
-    ("x: f32[4, 5]; w: f32[5, 5]; a = neg(x); b = exp(matmul(x, w)); return a, add(a, b)",
-     "neg exp add"),
+    (
+        "x: f32[4, 5]; w: f32[5, 5]; a = neg(x); b = exp(matmul(x, w)); return a, add(a, b)",
+        "neg exp add",
+    ),
 ]
 
 
@@ -59,18 +63,37 @@ def test_what_meets(text: str, ops: str) -> None:
 
 APART = [
     ("x: f32[4, 5]; y: f32[5, 6]; return matmul(exp(x), y)", "opaque", "a library computes matmul"),
-    ("x: f32[4, 5]; return transpose(erf(x))", "index", "reads erf at another index than its own"),
-    ("x: f32[4, 5]; s = reduce_sum(x, axis=1); return reduce_sum(s, axis=0)", "twice",
-     "it reduces what a reduction left"),
-    ("x: f32[4, 5]; a = exp(x); s = reduce_sum(a, axis=1); return s, reduce_sum(a, axis=0)",
-     "axes", "other axes than its group"),
+    (
+        "x: f32[4, 5]; return transpose(erf(x))",
+        "index",
+        "reads erf at another index than that of the element it computes",
+    ),
+    (
+        "x: f32[4, 5]; s = reduce_sum(x, axis=1); return reduce_sum(s, axis=0)",
+        "twice",
+        "its input is already reduced over this axis",
+    ),
+    (
+        "x: f32[4, 5]; a = exp(x); s = reduce_sum(a, axis=1); return s, reduce_sum(a, axis=0)",
+        "axes",
+        "other axes than its kernel",
+    ),
     ("x: f32[0, 4]; return exp(neg(x))", "empty", "it has no elements"),
-    ("x: f32[4, 5]; w: f32[5, 5]; a = exp(x); b = matmul(a, w); return add(a, b)", "order",
-     "other kernels stand between them"),
-    ("x: f32[4, 5]; w: f32[5, 5]; return add(exp(x), reduce_sum(exp(w)))", "space",
-     r"spaces \(5, 5\) and \(4, 5\) differ"),
-    ("x: f32[3]; y: f32[4]; return concat(exp(x), exp(y), axis=0)", "shape",
-     r"its shape \(7\) does not lie in the space \([34]\)"),
+    (
+        "x: f32[4, 5]; w: f32[5, 5]; a = exp(x); b = matmul(a, w); return add(a, b)",
+        "order",
+        "a path through another kernel connects them",
+    ),
+    (
+        "x: f32[4, 5]; w: f32[5, 5]; return add(exp(x), reduce_sum(exp(w)))",
+        "space",
+        r"spaces \(5, 5\) and \(4, 5\) differ",
+    ),
+    (
+        "x: f32[3]; y: f32[4]; return concat(exp(x), exp(y), axis=0)",
+        "shape",
+        r"its shape \(7\) does not fit the iteration domain \([34]\)",
+    ),
 ]
 
 
@@ -90,9 +113,14 @@ def test_strategies_give_their_reasons() -> None:
         log = fused(text, fusion=fusion).attrs["fusion_log"]
         assert len(groups(text, fusion=fusion)) == count
         assert {(d.code, d.way_out) for d in log if d.consumer == "s"} == {
-            (code, "fusion='stitch'")}
-    uses = {d.code for d in fused("x: f32[4]; e = exp(x); return neg(e), abs(e)",
-                                  fusion="nnvm").attrs["fusion_log"]}
+            (code, "fusion='stitch'")
+        }
+    uses = {
+        d.code
+        for d in fused("x: f32[4]; e = exp(x); return neg(e), abs(e)", fusion="nnvm").attrs[
+            "fusion_log"
+        ]
+    }
     assert uses == {"uses"}
 
 
@@ -108,11 +136,14 @@ def test_light_operators_are_many_in_a_group(operator: str, kernels: int) -> Non
     assert len(graph.attrs["subgraph"]) == kernels
 
 
-@pytest.mark.parametrize("limit, code, message", [
-    ({"max_ops": 2}, "ops", "a group has at most 2 operators, or 16 light ones"),
-    ({"max_ops": 2, "light_ops": 1}, "ops", "a group has at most 2 operators"),
-    ({"max_buffers": 1}, "buffers", "a kernel has at most 1 inputs"),
-])
+@pytest.mark.parametrize(
+    "limit, code, message",
+    [
+        ({"max_ops": 2}, "ops", "a group has at most 2 operators, or 16 light ones"),
+        ({"max_ops": 2, "light_ops": 1}, "ops", "a group has at most 2 operators"),
+        ({"max_buffers": 1}, "buffers", "a kernel has at most 1 inputs"),
+    ],
+)
 def test_limits(limit: dict[str, int], code: str, message: str, rng: Any) -> None:
     """A group holds no more operators and inputs than the target allows."""
     text = "x: f32[4]; y: f32[4]; return sqrt(abs(add(exp(x), y)))"
@@ -127,8 +158,12 @@ def test_limits(limit: dict[str, int], code: str, message: str, rng: Any) -> Non
 @pytest.mark.parametrize("results", ["c, d", "d, c"])
 def test_groups_that_read_each_other(order: str, results: str) -> None:
     """Groups that would need each other become one, whatever the order; never a cycle."""
-    lines = {"r": "r = reduce_sum(a, axis=0)", "b": "b = exp(z)", "c": "c = add(a, b)",
-             "d": "d = add(b, r)"}
+    lines = {
+        "r": "r = reduce_sum(a, axis=0)",
+        "b": "b = exp(z)",
+        "c": "c = add(a, b)",
+        "d": "d = add(b, r)",
+    }
     body = "; ".join(lines[k] for k in order.split())
 
     assert len(groups(f"x: f32[4, 6]; z: f32[6]; a = exp(x); {body}; return {results}")) == 1
@@ -176,22 +211,62 @@ def test_keep_together() -> None:
     assert groups(text, keep_together=[["a", "b"]]) == ["exp neg"]
 
 
-@pytest.mark.parametrize("text, options, reason", [
-    ("x: f32[8]; y: f32[9]; a = exp(x); b = neg(y); return a, b", {"fuel": 0}, "the fuel is used"),
-    ("x: f32[8]; y: f32[8]; a = exp(x); b = neg(y); return a, b", {"keep_apart": [["a", "b"]]},
-     "keep_apart names both"),
-    ("x: f32[8]; y: f32[8]; a = exp(x); b = neg(y); return a, b", {"no_fuse": ["b"]}, "no_fuse"),
-    ("x: f32[4, 4]; a = exp(x); b = exp(sort(a)); return b", {}, "TOpPattern of sort is OPAQUE"),
-    ("x: f32[4, 4]; a = exp(x); b = matmul(a, a); return b", {"no_fuse": ["b"]}, "no_fuse"),
-    ("x: f32[4, 4]; a = exp(x); b = matmul(a, a); return b", {"keep_apart": [["a", "b"]]},
-     "keep_apart names both"),
-    ("x: f32[0, 4]; a = exp(x); b = matmul(a, x, transpose_b=true); return b", {}, "no elements"),
-    ("x: f32[4, 4]; a = exp(x); b = matmul(a, a); return b", {"fuel": 0}, "the fuel is used up"),
-    ("x: f32[1, 4, 4, 2]; w: f32[3, 3, 2, 2]; a = exp(x); b = conv2d(a, w); return b", {},
-     "a library computes convolution"),
-    ("x: f32[8]; y: f32[0]; a = exp(x); b = neg(y); return a, b", {}, r"spaces \(0\) and \(8\)"),
-    ("x: f32[4, 4]; a = exp(x); b = exp(x); c = neg(a); return c, b", {}, "passes .* took it away"),
-])
+@pytest.mark.parametrize(
+    "text, options, reason",
+    [
+        (
+            "x: f32[8]; y: f32[9]; a = exp(x); b = neg(y); return a, b",
+            {"fuel": 0},
+            "the limit on fusion decisions",
+        ),
+        (
+            "x: f32[8]; y: f32[8]; a = exp(x); b = neg(y); return a, b",
+            {"keep_apart": [["a", "b"]]},
+            "the option keep_apart names both",
+        ),
+        (
+            "x: f32[8]; y: f32[8]; a = exp(x); b = neg(y); return a, b",
+            {"no_fuse": ["b"]},
+            "no_fuse",
+        ),
+        (
+            "x: f32[4, 4]; a = exp(x); b = exp(sort(a)); return b",
+            {},
+            "TOpPattern of sort is OPAQUE",
+        ),
+        ("x: f32[4, 4]; a = exp(x); b = matmul(a, a); return b", {"no_fuse": ["b"]}, "no_fuse"),
+        (
+            "x: f32[4, 4]; a = exp(x); b = matmul(a, a); return b",
+            {"keep_apart": [["a", "b"]]},
+            "the option keep_apart names both",
+        ),
+        (
+            "x: f32[0, 4]; a = exp(x); b = matmul(a, x, transpose_b=true); return b",
+            {},
+            "no elements",
+        ),
+        (
+            "x: f32[4, 4]; a = exp(x); b = matmul(a, a); return b",
+            {"fuel": 0},
+            "the limit on fusion decisions",
+        ),
+        (
+            "x: f32[1, 4, 4, 2]; w: f32[3, 3, 2, 2]; a = exp(x); b = conv2d(a, w); return b",
+            {},
+            "a library computes convolution",
+        ),
+        (
+            "x: f32[8]; y: f32[0]; a = exp(x); b = neg(y); return a, b",
+            {},
+            r"spaces \(0\) and \(8\)",
+        ),
+        (
+            "x: f32[4, 4]; a = exp(x); b = exp(x); c = neg(a); return c, b",
+            {},
+            "passes .* took it away",
+        ),
+    ],
+)
 def test_keep_together_where_it_cannot_be(text: str, options: Any, reason: str) -> None:
     """What cannot be one group is explained."""
     log = fused(text, keep_together=[["a", "b"]], **options).attrs["fusion_log"]
@@ -213,8 +288,12 @@ def test_every_edge_is_explained(fusion: str) -> None:
     for seed in range(20):
         graph = pk.ApplyPasses(random_case(seed).graph, BEFORE)
         planned = pk.ApplyPasses(graph, "Fusion", fusion=fusion)
-        edges = {(graph.names[e.node], graph.names[n]) for n in graph.nodes for e in n.inputs
-                 if not is_free(e.node)}
+        edges = {
+            (graph.names[e.node], graph.names[n])
+            for n in graph.nodes
+            for e in n.inputs
+            if not is_free(e.node)
+        }
         log = {(d.producer, d.consumer): d for d in planned.attrs["fusion_log"]}
         homes = [set(g.origin.values()) for g in planned.attrs["subgraph"].values()]
         assert log.keys() - edges == {k for k, d in log.items() if d.code == "packed"}
@@ -226,7 +305,8 @@ def test_every_edge_is_explained(fusion: str) -> None:
 def test_a_partition_with_a_cycle_is_refused() -> None:
     """Contraction names two groups that need each other."""
     graph = pk.ApplyPasses(
-        pk.parse("x: f32[4]; a = exp(x); b = neg(a); c = exp(b); return c"), BEFORE)
+        pk.parse("x: f32[4]; a = exp(x); b = neg(a); c = exp(b); return c"), BEFORE
+    )
     a, b, c = (n for n in graph.nodes if not is_free(n))
 
     with pytest.raises(GraphError, match="cycle: '[abc]' and '[abc]' depend on each other"):

@@ -105,7 +105,7 @@ def test_groups_come_apart_that_take_longer_together() -> None:
     assert sorted(kernels(found)) == ["mul add", SOFTMAX.removeprefix("mul add ")]
     assert len(named) == 2
     assert (d.producer, d.code) == ("add", "negative_score") and d.data["gain"] < 0
-    assert f"takes {seconds_text(-d.data['gain'])} more than" in d.reason
+    assert f"would take {seconds_text(-d.data['gain'])} more than" in d.reason
     assert d.way_out == f"keep_together=[['add', {d.consumer!r}]]"
     for graph, options in ((masked(2), {}), (masked(64), {"keep_together": [["add", "sub"]]})):
         assert kernels(fused(graph, **options)) == [SOFTMAX]

@@ -11,7 +11,7 @@ from attrs import evolve
 import passkit as pk
 
 LOG = (
-    pk.Decision("x", "gelu", True, "fused", "one iteration space"),
+    pk.Decision("x", "gelu", True, "fused", "one iteration domain"),
     pk.Decision(
         "gelu",
         "dot",

@@ -64,14 +64,18 @@ class _Basic:
         if opaque is not None:
             return Misfit("opaque", opaque.reason, opaque.way_out)
         if node in self.heads:
-            return Misfit("result", "it is a result of the graph", "fusion='stitch'")
+            return Misfit("result", "it is an output of the graph", "fusion='stitch'")
         if folding_of(node) is not None:
-            return Misfit("reduction", "a reduction ends its kernel", "fusion='stitch'")
+            return Misfit(
+                "reduction", "a reduction is the last operator of its kernel", "fusion='stitch'"
+            )
         if node.control or node in self.awaited or any(u.control for u in readers):
-            return Misfit("control", "there are control dependences")
+            return Misfit("control", "a control dependency orders them")
         for user in readers:
             if user not in self.homes:
-                return Misfit("opaque", f"{self.graph.names[user]} reads it and is in no kernel")
+                return Misfit(
+                    "opaque", f"{self.graph.names[user]} reads it and runs outside of kernels"
+                )
         return None
 
     def _join(self, node: Node, readers: Sequence[Node]) -> Misfit | None:
@@ -82,7 +86,7 @@ class _Basic:
         if not member:
             misfit = self._repeated(drafts, node, misfit)
         if misfit is None and not self.context.spend(f"fuse {self.graph.names[node]}"):
-            misfit = Misfit("fuel", "the fuel is used up", "raise fuel")
+            misfit = Misfit("fuel", "the limit on fusion decisions (fuel) is reached", "raise fuel")
         if misfit is not None:
             return misfit
         self.homes[node] = drafts
@@ -100,7 +104,7 @@ class _Basic:
     def _inside(self, draft: Draft, node: Node) -> Misfit | None:
         """Why ``node`` cannot be computed at each point of a group's space, where it is read."""
         if numel(self.graph.shape(node.entries[0])) != draft.space.size:
-            return Misfit("space", "it has another number of elements than the group")
+            return Misfit("space", "its number of elements differs from the kernel's")
         other = Draft.begin(self.graph, node)
         misfit = self.limits.both(draft, other) or self._room(draft, node)
         if misfit is not None:
@@ -118,15 +122,22 @@ class _Basic:
     def _repeated(self, drafts: Sequence[Draft], node: Node, why: Misfit | None) -> Misfit | None:
         """Why ``node`` is not computed wherever it is read; ``why`` it is not at a point."""
         if is_expensive(node):
-            return why or Misfit("expensive", "several kernels would compute it", "fusion='stitch'")
+            return why or Misfit(
+                "expensive",
+                "it is expensive, and each kernel that reads it would compute it",
+                "fusion='stitch'",
+            )
         for draft in drafts:
             if 0 in (numel(self.graph.shape(node.entries[0])), draft.space.size):
                 return Misfit("empty", "it has no elements")
             if not self.limits.copies(draft, [node]):
-                return Misfit("keep_apart", "the caller wants it apart", "drop the hint")
+                return Misfit("keep_apart", "the option keep_apart names it", "drop the hint")
             position = self.graph.positions.__getitem__
             if written_out(sorted([*draft.clones, node], key=position)) > LONGEST:
-                return Misfit("length", f"repeated, it is over {LONGEST} parts long")
+                return Misfit(
+                    "length",
+                    f"repeated in each kernel that reads it, it has more than {LONGEST} terms",
+                )
             misfit = self._room(draft, node)
             if misfit is not None:
                 return misfit

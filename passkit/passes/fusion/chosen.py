@@ -110,7 +110,7 @@ class Verdicts:
         if best.why is not None and not (d.code == "opaque" or best.why.code == "turned"):
             return d  # which is of these two; what a library computes only the selection has tried
         if best.why is not None:
-            reason = f"{name} are no kernel: {best.why.reason}"
+            reason = f"{name} do not form one kernel: {best.why.reason}"
             return Decision(*ends, False, best.why.code, reason, best.why.data)
         data: dict[str, object] = {"gain": _told(best.gain), "apart": _told(best.apart)}
         if best.grown:
@@ -118,10 +118,11 @@ class Verdicts:
         way_out = f"keep_together=[[{d.producer!r}, {d.consumer!r}]]"
         if not best.pays:
             apart = seconds_text(best.apart)
-            more = f"takes {seconds_text(-best.gain)} more than" if best.gain < 0 else (
-                f"saves only {seconds_text(best.gain)} of"
-            )  # fmt: skip
-            reason = f"one kernel of {name} {more} the {apart} that they take apart{best.by}"
+            if best.gain < 0:
+                change = f"would take {seconds_text(-best.gain)} more than"
+            else:
+                change = f"would save only {seconds_text(best.gain)} of"
+            reason = f"one kernel of {name} {change} the {apart} of separate kernels{best.by}"
             return Decision(*ends, False, "negative_score", reason, data, way_out)
         won = [p for p in self.chosen if not p.members.isdisjoint(best.members)]
         winners = "; ".join(self._called(p.members) for p in won) or "nothing, as fuel is used up"

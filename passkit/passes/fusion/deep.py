@@ -76,7 +76,7 @@ def grown(
         unit = heapq.heappop(todo)[1]
         others = sorted(units.after[unit] - set(fused), key=lambda u: (-spans[u], u))
         if others and spans[others[0]] > spans[root]:
-            why = f"{named(others[0])} reads it and stays outside"
+            why = f"{named(others[0])} lies between them and is not in the kernel"
             left[unit] = Infeasible("would_create_cycle", why)
             continue
         problem = why_not(fused, unit)
@@ -166,7 +166,7 @@ class _Deep:
             why = next(filter(None, map(self.opaque.get, self._nodes(unit))))
             return Infeasible("opaque", why.reason)
         if unit in taken:
-            return Infeasible("taken", "it is in another group")
+            return Infeasible("taken", "it is already in another kernel")
         found = trial.joined(self._nodes(unit))
         if isinstance(found, Infeasible):
             return found
@@ -174,7 +174,7 @@ class _Deep:
         if misfit is not None:
             return Infeasible(misfit.code, misfit.reason)
         if not self.units.can_join([*fused, unit]):
-            return Infeasible("would_create_cycle", "other groups stand between them")
+            return Infeasible("would_create_cycle", "a path through another kernel connects them")
         return found
 
     def _nodes(self, unit: int) -> list[Node]:
@@ -273,5 +273,5 @@ class _Deep:
             return "fused", "their splits agree"
         found = self.why.get((one, another))
         if found is None:
-            return "apart", "a group of either has no room for the other"
+            return "apart", "neither kernel can take in the other"
         return found.code, found.reason

@@ -86,7 +86,8 @@ def fits(graph: Graph, draft: Draft, node: Node) -> Misfit | None:
     shape = graph.shape(node.entries[0])
     if role is None:
         return Misfit(
-            "shape", f"its shape {show(shape)} does not lie in the space {show(draft.shape)}"
+            "shape",
+            f"its shape {show(shape)} does not fit the iteration domain {show(draft.shape)}",
         )
     inside = [e for e in node.inputs if e.node in draft.members]
     plain = node.op is not None and FElement.get(node.op.name) is None
@@ -114,7 +115,8 @@ def check_reads(graph: Graph, draft: Draft, node: Node, role: Role) -> Misfit | 
         if known is not None and layout.role_at(entry, where) is not known:
             return Misfit(
                 "index",
-                f"it reads {graph.names[entry.node]} at another index than its own",
+                f"it reads {graph.names[entry.node]} at another index than that of the element "
+                f"it computes",
             )
     return None
 
@@ -123,10 +125,10 @@ def _fits_reduction(graph: Graph, draft: Draft, node: Node, found: Reduce) -> Mi
     entry, axes = node.inputs[0], found.axes
     shape = graph.shape(entry)
     if draft.members.get(entry.node) is not Role.FULL:
-        return Misfit("twice", "it reduces what a reduction left")
+        return Misfit("twice", "its input is already reduced over this axis")
     if draft.reduced is None:
         if numel(shape[k] for k in axes) == 1:
-            return Misfit("unit", "it reduces axes of extent 1")
+            return Misfit("unit", "it reduces only axes of length 1")
         return None
     return same_folding(draft, shape, axes, found.chunks)
 
@@ -135,13 +137,17 @@ def _fits_scan(graph: Graph, draft: Draft, node: Node, scan: Scan) -> Misfit | N
     entry = node.inputs[0]
     shape = graph.shape(entry)
     if draft.members.get(entry.node, Role.FULL) is not Role.FULL:
-        return Misfit("twice", "it scans what a reduction left")
+        return Misfit("twice", "its input is already reduced over the scanned axis")
     if not _one_way(scan.reverse, draft):
-        return Misfit("order", "another scan runs the other way")
+        return Misfit("order", "another scan of the kernel runs in the opposite direction")
     if draft.reduced is None:
         if shape[scan.axis] == 1:
-            return Misfit("unit", "it scans an axis of extent 1")
-        return None if numel(shape) == draft.space.size else Misfit("space", "it scans more")
+            return Misfit("unit", "it scans an axis of length 1")
+        return (
+            None
+            if numel(shape) == draft.space.size
+            else Misfit("space", "it scans more elements than the kernel's iteration domain has")
+        )
     return same_folding(draft, shape, (scan.axis,), None)
 
 
@@ -164,9 +170,9 @@ def crossing(graph: Graph, trial: Draft, home: Draft, other: Draft) -> Misfit | 
             if misfit is not None:
                 return misfit
         elif inside and trial.members[inside[0]] is not Role.FULL:
-            return Misfit("twice", "it reduces what a reduction left")
+            return Misfit("twice", "its input is already reduced over this axis")
     if any(e.node in other.members for n in home.clones for e in n.inputs):
-        return Misfit("order", "a value repeated in one of them reads the other")
+        return Misfit("order", "one recomputes a value that reads the other")
     return None
 
 
@@ -176,15 +182,19 @@ def same_folding(
     """Whether reducing ``axes`` of a FULL value of ``shape`` folds just the reduced axes."""
     space = draft.space
     if chunks != draft.chunks or (chunks is not None and shape != draft.shape):
-        return Misfit("axes", "it folds other chunks than its group")
+        return Misfit("axes", "it reduces other chunks than its kernel")
     if numel(shape) != space.size:
-        return Misfit("space", f"it reduces {show(shape)}, not the group's space")
+        return Misfit(
+            "space", f"it reduces {show(shape)}, which is not the kernel's iteration domain"
+        )
     try:
         index = space.index(Role.FULL, shape)
     except PasskitError:
-        return Misfit("axes", "it reduces other axes than its group")
+        return Misfit("axes", "it reduces other axes than its kernel")
     return (
-        None if space.folds(index, axes) else Misfit("axes", "it reduces other axes than its group")
+        None
+        if space.folds(index, axes)
+        else Misfit("axes", "it reduces other axes than its kernel")
     )
 
 

@@ -154,9 +154,7 @@ class Explorer:
             self.tried[members] = made
         return made
 
-    def _tried(
-        self, members: Members, group: Group, apart: float, products: bool
-    ) -> Tried | None:
+    def _tried(self, members: Members, group: Group, apart: float, products: bool) -> Tried | None:
         """What a group gains over its units, which take ``apart``; None if nobody may ask."""
         if products and self.board.updates(members):
             return Tried(members, 0.0, apart, why=HAZARD)
@@ -183,7 +181,9 @@ class Explorer:
         """Why a group that has a plan had better not be one, whatever the model says."""
         plan = plan_group(group, self.scorer.target)
         if isinstance(plan, Schedule) and plan.composition in TURNED:
-            return Infeasible("turned", "the model does not know kernels that turn what they read")
+            return Infeasible(
+                "turned", "the cost model has no estimate for kernels that transpose their inputs"
+            )
         if isinstance(plan, Schedule) and plan.stitching and self.board.updates(members):
             return HAZARD
         return None
@@ -204,8 +204,9 @@ class Explorer:
     def most(self, members: Members) -> float:
         """What a set of units could gain at most: launches, and what they move for each other."""
         target = self.scorer.target
-        calls = sorted(target.launch + target.meeting * (self.costs[k] > target.parallel)
-                       for k in members)
+        calls = sorted(
+            target.launch + target.meeting * (self.costs[k] > target.parallel) for k in members
+        )
         return sum(calls[:-1]) + self.board.moved(members) / target.bandwidth
 
     def _grow(self) -> None:

@@ -129,7 +129,7 @@ class _Greedy:
     def _join(self, draft: Draft, node: Node) -> Misfit | None:
         misfit = self.limits.one(draft, node) or fits(self.graph, draft, node)
         if misfit is None and not self.context.spend(f"fuse {self.graph.names[node]}"):
-            misfit = Misfit("fuel", "the fuel is used up", "raise fuel")
+            misfit = Misfit("fuel", "the limit on fusion decisions (fuel) is reached", "raise fuel")
         if misfit is not None:
             return misfit
         found = folding_of(node)
@@ -145,7 +145,7 @@ class _Greedy:
         self._place_in(draft, node)
         for n in self._producers(node):
             if self.of.get(n) is draft:
-                self.out.note(self.graph.names, n, node, "fused", "one iteration space")
+                self.out.note(self.graph.names, n, node, "fused", "one iteration domain")
         return None
 
     # The groups of the other producers.
@@ -173,7 +173,7 @@ class _Greedy:
     def _meet(self, home: Draft, other: Draft) -> Misfit | None:
         """Why no depth serves both; None if they are, or could be, equally deep."""
         if other.depth < home.depth and not self._can_sink(other, home.depth, home):
-            return Misfit("order", "other kernels stand between them")
+            return Misfit("order", "a path through another kernel connects them")
         return None
 
     def _can_sink(self, draft: Draft, depth: int, other: Draft) -> bool:
@@ -208,7 +208,7 @@ class _Greedy:
         before = home.shape, home.reduced, home.chunks
         if other.reduced is not None and home.reduced is None:
             if Role.ROW in home.members.values():
-                return Misfit("space", "row values of different spaces")
+                return Misfit("space", "they reduce over different iteration domains")
             home.fold(other.shape, other.reduced, other.chunks)
         roles = {n: Role.ROW if rows else r for n, r in other.members.items()}
         members = {**home.members, **roles}
@@ -218,7 +218,7 @@ class _Greedy:
         misfit = misfit or self.limits.inputs(home.reads | other.reads)
         at = next(iter(other.members)) if node is None else node
         if misfit is None and not self.context.spend(f"merge at {self.graph.names[at]}"):
-            misfit = Misfit("fuel", "the fuel is used up", "raise fuel")
+            misfit = Misfit("fuel", "the limit on fusion decisions (fuel) is reached", "raise fuel")
         if misfit is not None:
             home.fold(*before)
             return misfit
@@ -241,7 +241,7 @@ class _Greedy:
     def _note_fused(self, home: Draft, node: Node) -> None:
         for n in self._producers(node):
             if self.of.get(n) is home:
-                self.out.note(self.graph.names, n, node, "fused", "one iteration space")
+                self.out.note(self.graph.names, n, node, "fused", "one iteration domain")
 
     def _repeat(self, home: Draft, other: Draft, node: Node) -> bool:
         """Copy a cheap broadcast producer into the group that reads it."""
@@ -339,7 +339,7 @@ class _Greedy:
         one, another = (self._homes(self.node_of[name]) for name in (d.producer, d.consumer))
         if d.fused or one.isdisjoint(another):
             return d
-        return Decision(d.producer, d.consumer, True, "fused", "one iteration space")
+        return Decision(d.producer, d.consumer, True, "fused", "one iteration domain")
 
     def _homes(self, node: Node) -> set[int]:
         """The groups that compute a node, itself or a copy."""

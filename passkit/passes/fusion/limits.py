@@ -32,10 +32,14 @@ class Limits:
         if self.alone and (
             name in self.alone or any(self.names[n] in self.alone for n in draft.members)
         ):
-            return Misfit("no_fuse", "no_fuse names one of them", "take it out of no_fuse")
+            return Misfit(
+                "no_fuse", "the option no_fuse names one of them", "take it out of no_fuse"
+            )
         for names in self.apart:
             if name in names and any(self.names[n] in names for n in draft.members):
-                return Misfit("keep_apart", "keep_apart names both", "take them out of keep_apart")
+                return Misfit(
+                    "keep_apart", "the option keep_apart names both", "take them out of keep_apart"
+                )
         if 0 in (numel(self.graph.shape(node.entries[0])), draft.space.size):
             return Misfit("empty", "it has no elements")
         if misfit := self.operators(draft.members, [node]):
@@ -48,9 +52,13 @@ class Limits:
             names = {self.names[n] for n in home.members}
             others = {self.names[n] for n in other.members}
             if not self.alone.isdisjoint(names | others):
-                return Misfit("no_fuse", "no_fuse names one of them", "take it out of no_fuse")
+                return Misfit(
+                    "no_fuse", "the option no_fuse names one of them", "take it out of no_fuse"
+                )
             if any(a & names and a & others for a in self.apart):
-                return Misfit("keep_apart", "keep_apart names both", "take them out of keep_apart")
+                return Misfit(
+                    "keep_apart", "the option keep_apart names both", "take them out of keep_apart"
+                )
         if 0 in (home.space.size, other.space.size):
             return Misfit("empty", "it has no elements")
         return self.operators(home.members, other.members)
@@ -59,9 +67,13 @@ class Limits:
         """Why nodes may not be one group, if so, wherever they come from."""
         names = {self.names[n] for n in nodes}
         if not self.alone.isdisjoint(names):
-            return Misfit("no_fuse", "no_fuse names one of them", "take it out of no_fuse")
+            return Misfit(
+                "no_fuse", "the option no_fuse names one of them", "take it out of no_fuse"
+            )
         if any(len(a & names) > 1 for a in self.apart):
-            return Misfit("keep_apart", "keep_apart names both", "take them out of keep_apart")
+            return Misfit(
+                "keep_apart", "the option keep_apart names both", "take them out of keep_apart"
+            )
         if any(numel(self.graph.shape(e)) == 0 for n in nodes for e in n.entries):
             return Misfit("empty", "one of them has no elements")
         if misfit := self.operators(nodes):

@@ -100,12 +100,14 @@ class _Packing:
         """Why ``node`` may not be the last of a pack, if so."""
         if self._is_stitched(node):
             name = self.graph.names[node]
-            return Misfit("stitched", f"{name} is stitched of parts, or runs in phases")
+            return Misfit(
+                "stitched", f"{name} has several loop nests or phases; packed kernels have one"
+            )
         if not self._is_legal(more):
-            return Misfit("order", "one depends on the other, or on what waits for it")
+            return Misfit("order", "one depends on the other")
         misfit = self._misfit(more)
         if misfit is None and not self._spend(node):
-            return Misfit("fuel", "the fuel is used up", "raise fuel")
+            return Misfit("fuel", "the limit on fusion decisions (fuel) is reached", "raise fuel")
         return misfit
 
     def _is_legal(self, made: _Pack) -> bool:
@@ -233,9 +235,13 @@ class _Packing:
     def _misfit(self, made: _Pack) -> Misfit | None:
         """Why kernels may not be one as far as the target and the caller are concerned, if so."""
         if not self.alone.isdisjoint(made.names):
-            return Misfit("no_fuse", "no_fuse names one of them", "take it out of no_fuse")
+            return Misfit(
+                "no_fuse", "the option no_fuse names one of them", "take it out of no_fuse"
+            )
         if any(len(a & made.names) > 1 for a in self.apart):
-            return Misfit("keep_apart", "keep_apart names both", "take them out of keep_apart")
+            return Misfit(
+                "keep_apart", "the option keep_apart names both", "take them out of keep_apart"
+            )
         most = min(LARGEST, GROUPS * self.target.max_ops)
         if len(made.names) > most:
             return Misfit("ops", f"a packed kernel has at most {most} operators")

@@ -53,7 +53,7 @@ def pairwise(graph: Graph, context: PassContext) -> Partition:
                 continue
             reason = _why_not(graph, context, node, user, uses[entry], awaited)
             if reason is None and not context.spend(f"fuse {graph.names[node]}"):
-                reason = ("fuel", "the fuel is used up", "raise fuel")
+                reason = ("fuel", "the limit on fusion decisions (fuel) is reached", "raise fuel")
             if reason is None:
                 root[node] = root[user]
                 out.note(graph.names, node, user, "fused", "single use, elementwise")

@@ -125,7 +125,7 @@ def _problem(graph: Graph, made: Partition, context: PassContext) -> Infeasible 
     if isinstance(plan, Infeasible) and phased_group(group, context.target) is None:
         return plan
     if not context.spend(f"stitch {name}"):
-        return Infeasible("fuel", "the fuel is used up")
+        return Infeasible("fuel", "the limit on fusion decisions (fuel) is reached")
     return None
 
 
@@ -135,5 +135,5 @@ def _is_about(d: Decision, names: Iterable[str]) -> bool:
 
 def _settled(d: Decision, fused: set[str]) -> Decision:
     if {d.producer, d.consumer} <= fused and not d.fused:
-        return Decision(d.producer, d.consumer, True, "fused", "one kernel, as keep_together says")
+        return Decision(d.producer, d.consumer, True, "fused", "keep_together asks for one kernel")
     return d

@@ -51,7 +51,7 @@ class Trial:
     def _with(self, node: Node, coming: Collection[Node]) -> Trial | Infeasible:
         entry = node.entries[0]
         if not all(at_least(n, 1) for e in (entry, *node.inputs) for n in self.graph.shape(e)):
-            return Infeasible("empty", "it, or what it reads, may have no elements", node)
+            return Infeasible("empty", "it or one of its inputs may have no elements", node)
         leaves = self._leaves(entry, {*self.inside, *coming})
         if not self.nodes:
             alike = by_blocks(self.graph.shape(entry)).values()
@@ -91,9 +91,11 @@ class Trial:
         if isinstance(wanted, Split):
             return wanted
         if leaves:
-            return Reject("each block needs more of it than its share, which one block must write")
+            return Reject("each tile needs more of it than the part that the tile writes")
         if guessed(wanted.elements(shape)) > COPIED:
-            return Reject(f"each block would compute {wanted.elements(shape)} elements for itself")
+            return Reject(
+                f"each block would compute {wanted.elements(shape)} elements of it by itself"
+            )
         return wanted
 
     def _own(self, entry: Entry, states: States) -> State | Reject:
@@ -104,4 +106,3 @@ class Trial:
         blocks = split.blocks(self.graph.shape(first.entries[0]))
         found = by_blocks(self.graph.shape(entry)).get(blocks)
         return found[0] if found else Reject(f"it has no split into {blocks} blocks")
-
