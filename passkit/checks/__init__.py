@@ -1,1 +1,1 @@
-"""Checks of kernels that do not read the planners' own data: races, hazards, missing waits."""
+"""Independent checks of kernel ASTs: races, bounds and missing barriers."""

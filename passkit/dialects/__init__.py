@@ -1,4 +1,4 @@
-"""Languages that kernels are printed in: one C printer, one table for each."""
+"""Printers of kernel ASTs: one C printer, and a table for each dialect."""
 
 from passkit.dialects.base import Dialect, Vectors, dialect_of, register_dialect
 from passkit.dialects.cuda import CUDA

@@ -1,4 +1,4 @@
-"""Lowering: a group, its schedule and its scratch become a kernel AST."""
+"""Lowering of a group with its schedule and scratch plan to a kernel AST."""
 
 from passkit.lowering.arguments import pool_sizes
 from passkit.lowering.kernels import lower

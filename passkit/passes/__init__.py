@@ -1,4 +1,4 @@
-"""Passes: functions from graph to graph, and the contract that their running enforces."""
+"""Passes: functions from graph to graph, and the contract that the pass manager enforces."""
 
 from passkit.passes.apply import ApplyPasses
 from passkit.passes.base import Pass, find_pass, list_passes, register_pass

@@ -1,1 +1,1 @@
-"""Plans of groups: which kernel each becomes, for which target, and what that takes."""
+"""Groups, targets, schedules and cost estimates: the plan of each kernel."""

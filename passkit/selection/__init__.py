@@ -1,1 +1,1 @@
-"""Which patterns of operators become kernels: disjoint ones, that gain most and make no cycle."""
+"""Selection of disjoint, acyclic fusion patterns with the largest gain."""

@@ -1,1 +1,1 @@
-"""Graphs written and read: a text for people, JSON to store."""
+"""Graphs as text and as JSON, written and parsed."""

@@ -1,1 +1,1 @@
-"""Scratch memory of a tile: its arrays, and which of them lie in the same bytes."""
+"""Scratch memory of a tile: offsets of its buffers, from live ranges."""

@@ -1,1 +1,1 @@
-"""Iteration spaces: what operators read, a kernel's axes, and where values live in them."""
+"""Iteration domains: how operators access elements, and the axes of a kernel."""

@@ -1,1 +1,1 @@
-"""Splits: how the elements of values are shared out over blocks, and what follows for operands."""
+"""Tilings: which elements of a value each tile has, and what follows for its operands."""

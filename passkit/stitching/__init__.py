@@ -1,1 +1,1 @@
-"""Stitched kernels: groups of several iteration spaces, cut into parts that meet in scratch."""
+"""Kernels of several loop nests that exchange values through scratch memory."""

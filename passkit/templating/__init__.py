@@ -1,1 +1,1 @@
-"""Templates of groups: what schedules do, in the language of `template.py`."""
+"""Schedule templates in FusionStitching's grammar: parsed, printed and applied."""

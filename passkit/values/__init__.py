@@ -1,1 +1,1 @@
-"""Values that everything else is made of: dtypes, sizes, units, and small tools of Python."""
+"""Dtypes, symbolic sizes, units, and small Python utilities that every layer uses."""
