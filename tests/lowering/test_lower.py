@@ -13,7 +13,7 @@ from passkit.ast.tidy import expressions
 from passkit.ast.walk import walk
 from passkit.lowering.arguments import SMALL, argument, pool_sizes
 from passkit.values.size import Size
-from tests.passes.test_schedule_plan import SOFTMAX, VARIANCE
+from tests.row_programs import SOFTMAX, VARIANCE
 from tests.planned import plan
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import passkit as pk
-from passkit.passes.base import find_pass, list_passes, provider, providers
+from tests.command import passkit
+
+GRAPH = pk.Graph([pk.ops.exp(pk.var("x", (3,)))])
 
 
 def keep(graph: pk.Graph) -> pk.Graph:
@@ -25,19 +27,18 @@ def test_a_registered_function_becomes_a_pass() -> None:
         """How many nodes there are."""
         return graph.with_attrs(count=len(graph.nodes))
 
-    graph = pk.Graph([pk.ops.exp(pk.var("x", (3,)))])
-
     assert isinstance(count, pk.Pass)
-    assert find_pass("TestCountNodes") is count
-    assert count(graph).attrs["count"] == 2
+    assert count(GRAPH).attrs["count"] == 2
+    assert pk.ApplyPasses(GRAPH, "TestCountNodes").attrs["count"] == 2
     assert count.doc == "How many nodes there are."
 
 
 def test_registering_again_from_the_same_place_replaces_the_pass() -> None:
     """A notebook cell that runs again registers its pass again."""
-    created = [pk.register_pass("TestAgain")(keep) for _ in range(2)]
+    for body in (keep, lambda graph: graph.with_attrs(ran="again")):
+        pk.register_pass("TestAgain")(body)
 
-    assert find_pass("TestAgain") is created[1] is not created[0]
+    assert pk.ApplyPasses(GRAPH, "TestAgain").attrs["ran"] == "again"
 
 
 def test_two_places_clash_and_are_named() -> None:
@@ -64,17 +65,23 @@ def test_an_unknown_pass_offers_the_nearest() -> None:
     with pytest.raises(
         pk.RegistryError, match="'InferShap' is not registered; did you mean 'InferShape'"
     ):
-        find_pass("InferShap")
+        pk.ApplyPasses(GRAPH, "InferShap")
 
 
-def test_bundled_passes_are_imported_from_the_file_of_their_name() -> None:
-    """Looking up a pass imports the file that is named like it."""
+def test_bundled_passes_are_imported_from_the_file_of_their_name(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Looking up a pass imports the file that is named like it; a registered pass needs none."""
+    pk.register_pass("TestByHand")(keep)
     folder = Path(pk.__file__).parent / "passes"
-    for name in ("InferShape", "InferType", "Simplify", "PlanMemory", "Functionalize", "Expand"):
-        place = find_pass(name).place
+    bundled = ["InferShape", "InferType", "Simplify", "PlanMemory", "Functionalize", "Expand"]
+    assert passkit("passes", "--json", *bundled, "TestByHand") == 0
+    *places, by_hand = (row["place"] for row in json.loads(capsys.readouterr().out))
 
-        assert Path(place.rpartition(":")[0]).parent == folder
-        assert name in list_passes()
+    assert {Path(place.rpartition(":")[0]).parent for place in places} == {folder}
+    assert Path(by_hand.rpartition(":")[0]).name == "test_base.py"
+    assert passkit("passes", "--json") == 0
+    assert {row["name"] for row in json.loads(capsys.readouterr().out)} >= set(bundled)
 
 
 def test_a_body_with_two_parameters_gets_the_context() -> None:
@@ -86,7 +93,7 @@ def test_a_body_with_two_parameters_gets_the_context() -> None:
         return graph
 
     takes = pk.register_pass("TestTakesContext")(body)
-    takes(pk.Graph([pk.var("x", (3,))]), fusion="nnvm")
+    takes(GRAPH, fusion="nnvm")
 
     assert takes.takes_context and not pk.register_pass("TestTakesNone")(keep).takes_context
     assert visited == ["nnvm"]
@@ -100,26 +107,24 @@ def test_one_string_stands_for_a_tuple() -> None:
 
 
 def test_an_analysis_is_preferred_as_provider() -> None:
-    """Of two providers the one that may be run for the user is named."""
-    pk.register_pass("TestAProvider", provides="test_colour")(keep)
-    analysis = pk.register_pass("TestZProvider", provides="test_colour", implied=True)(keep)
+    """Of two providers, the one that may be run for the user is run."""
 
-    assert len(providers("test_colour")) == 2
-    assert provider("test_colour", "Painting") is analysis
+    def colour(name: str, **declared: Any) -> None:
+        body = lambda graph: graph.with_attrs(test_colour=name)  # noqa: E731
+        pk.register_pass(name, provides="test_colour", **declared)(body)
+
+    colour("TestAProvider")
+    colour("TestZProvider", implied=True)
+    painting = pk.register_pass("TestPainting", depends="test_colour")(keep)
+
+    assert pk.ApplyPasses(GRAPH, painting).attrs["test_colour"] == "TestZProvider"
 
 
 def test_an_annotation_without_a_provider_is_an_error() -> None:
     """The error names an annotation that no pass provides, and the nearest that one does."""
-    with pytest.raises(pk.PassError, match=r"Painting depends on graph attribute 'shap'.*'shape'"):
-        provider("shap", "Painting")
-
-
-def test_a_registered_pass_needs_no_file() -> None:
-    """A pass that was registered is found without a file of its name."""
-    pk.register_pass("TestByHand")(keep)
-
-    assert importlib.util.find_spec("passkit.passes.testbyhand") is None
-    assert find_pass("TestByHand").name == "TestByHand"
+    reads = pk.register_pass("TestReadsShap", depends="shap")(keep)
+    with pytest.raises(pk.PassError, match=r"TestReadsShap depends on graph .* 'shap'.*'shape'"):
+        pk.ApplyPasses(GRAPH, reads)
 
 
 @pytest.mark.parametrize("body", [lambda: None, lambda graph, context, more: graph])
@@ -128,9 +133,10 @@ def test_a_body_that_cannot_take_a_graph_is_refused(body: Any) -> None:
     shape = r"a function of a graph, or of a graph and the PassContext, got one of \(.*\)"
     with pytest.raises(pk.ArgumentError, match=f"Pass TestParameters: body must be {shape}"):
         pk.register_pass("TestParameters")(body)
-    with pytest.raises(pk.ArgumentError, match=f"fusion strategy 'test_more' must be {shape}"):
-        pk.register_fusion("test_more")(body)
-    assert "TestParameters" not in list_passes()
+    with pytest.raises(pk.ArgumentError, match=f"fusion strategy 'test_parameters' must be {shape}"):
+        pk.register_fusion("test_parameters")(body)
+    with pytest.raises(pk.RegistryError, match="'TestParameters' is not registered"):
+        pk.ApplyPasses(GRAPH, "TestParameters")
 
 
 def test_a_body_may_have_optional_parameters() -> None:

@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 from attrs import evolve
 
 import passkit as pk
-from passkit.passes.check_storage import check_storage
-from passkit.plan.storage import Home, Storage, StoragePlan
+from tests.memory_plans import check_plan, moved
 
 ops = pk.ops
-Change = Callable[[StoragePlan, dict[str, pk.Entry]], StoragePlan]
-
-
-def move(name: str, home: Home, index: int) -> Change:
-    """Put the entry of that name somewhere else."""
-
-    def change(plan: StoragePlan, entries: dict[str, pk.Entry]) -> StoragePlan:
-        places = pk.Annotation("storage", plan.places)
-        places[entries[name]] = Storage(home, index)
-        return evolve(plan, places=places)
-
-    return change
 
 
 def graph() -> tuple[pk.Graph, dict[str, pk.Entry]]:
@@ -44,44 +31,47 @@ def test_a_sound_plan_passes() -> None:
     """A plan of PlanMemory passes the check, which returns the bytes of the arena."""
     out, _ = graph()
 
-    assert check_storage(out, out.attrs["storage"]) == out.attrs["storage"].bind({})[1] > 0
+    assert check_plan(out, out.attrs["storage"]) == out.attrs["storage"].bind({})[1] > 0
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("place", "message"),
     [
-        (move("r", Home.ARENA, 0), r"writes r over its input e, .* 8 elements of float32 over 64"),
-        (move("t", Home.ARENA, 0), r"transpose 't' writes t over its input e"),
+        (("r", "arena", 0), r"writes r over its input e, .* 8 elements of float32 over 64"),
+        (("t", "arena", 0), r"transpose 't' writes t over its input e"),
         (
-            move("y", Home.OUTPUT, 0),
+            ("y", "output", 0),
             r"mul 'k' reads y at bytes 0 to 256 of output 0, which hold o",
         ),
-        (move("y", Home.ARENA, 0), r"the caller of output 1 reads y at bytes 0 to 256"),
-        (move("a", Home.INPUT, 0), r"add 'a' is written into input 0, which is not ours"),
-        (move("a", Home.CONSTANT, 0), r"add 'a' is written into constant 0, which is not ours"),
-        (move("k", Home.STATE, 0), r"never"),
-        (move("m", Home.STATE, 0), r"add 'y' reads m at bytes 0 to 256 of state 0, which hold s"),
-        (move("new", Home.OUTPUT, 1), r"caller of output 1 reads y .* hold new"),
+        (("y", "arena", 0), r"the caller of output 1 reads y at bytes 0 to 256"),
+        (("a", "input", 0), r"add 'a' is written into input 0, which is not ours"),
+        (("a", "constant", 0), r"add 'a' is written into constant 0, which is not ours"),
+        (("m", "state", 0), r"add 'y' reads m at bytes 0 to 256 of state 0, which hold s"),
+        (("new", "output", 1), r"caller of output 1 reads y .* hold new"),
         (
-            move("x", Home.ARENA, 0),
+            ("x", "arena", 0),
             r"variable 'x' must have a buffer of its own, and is in arena 0",
         ),
         (
-            move("c", Home.INPUT, 0),
+            ("c", "input", 0),
             r"constant 'c' must have a buffer of its own, and is in input 0",
         ),
     ],
 )
-def test_a_misplaced_value_is_found(change: Change, message: str) -> None:
+def test_a_misplaced_value_is_found(place: tuple[str, str, int], message: str) -> None:
     """The error tells how a value is misplaced."""
     out, entries = graph()
-    plan = change(out.attrs["storage"], entries)
-    if message == "never":  # s is read for the last time by k itself, element by element
-        check_storage(out, plan)
-        return
+    name, home, index = place
+    plan = moved(out.attrs["storage"], entries[name], home, index)
 
     with pytest.raises(pk.PassError, match=message):
-        check_storage(out, plan)
+        check_plan(out, plan)
+
+
+def test_the_last_reader_may_overwrite_a_state() -> None:
+    """k is the last to read s, element by element, and may be written over it."""
+    out, entries = graph()
+    check_plan(out, moved(out.attrs["storage"], entries["k"], "state", 0))
 
 
 def test_a_slot_that_is_too_small_is_found() -> None:
@@ -94,9 +84,9 @@ def test_a_slot_that_is_too_small_is_found() -> None:
     with pytest.raises(
         pk.PassError, match=r"arena 0 of 256 bytes ends after the arena's \d+ bytes"
     ):
-        check_storage(out, tight)
+        check_plan(out, tight)
     with pytest.raises(pk.PassError, match="transpose 't' writes t over its input e"):
-        check_storage(out, first)
+        check_plan(out, first)
 
 
 def test_a_forgotten_copy_is_found() -> None:
@@ -107,13 +97,13 @@ def test_a_forgotten_copy_is_found() -> None:
     with pytest.raises(
         pk.PassError, match="caller of output 0 reads x at bytes 0 to 16 of output 0, w"
     ):
-        check_storage(twice, evolve(twice.attrs["storage"], copies=()))
+        check_plan(twice, evolve(twice.attrs["storage"], copies=()))
     a = pk.state("a", np.ones(4, "float32"))
     swap = pk.ApplyPasses(pk.Graph([ops.neg(a)], [(a.node, x)]), "PlanMemory")
     with pytest.raises(
         pk.PassError, match="the next call's 'a' reads x at .* state 0, which hold a"
     ):
-        check_storage(swap, evolve(swap.attrs["storage"], copies=()))
+        check_plan(swap, evolve(swap.attrs["storage"], copies=()))
 
 
 def test_copies_in_the_wrong_order_are_found() -> None:
@@ -121,10 +111,10 @@ def test_copies_in_the_wrong_order_are_found() -> None:
     a, b = (pk.state(s, np.ones(4, "float32")) for s in "ab")
     out = pk.ApplyPasses(pk.Graph([], [(a.node, b), (b.node, a)]), "PlanMemory")
     plan = out.attrs["storage"]
-    check_storage(out, plan)
+    check_plan(out, plan)
 
     with pytest.raises(pk.PassError, match="the copy to state 1 reads b at .* hold nothing"):
-        check_storage(out, evolve(plan, copies=plan.copies[::-1][1:] + plan.copies[:1]))
+        check_plan(out, evolve(plan, copies=plan.copies[::-1][1:] + plan.copies[:1]))
 
 
 def test_outputs_of_one_node_must_not_overlap() -> None:
@@ -134,8 +124,8 @@ def test_outputs_of_one_node_must_not_overlap() -> None:
     op.set_attr("FInferType", lambda node, d: (d, d))
     first, second = op(pk.var("x", (4,)), name="p")
     out = pk.ApplyPasses(pk.Graph([ops.neg(first)]), "PlanMemory")
-    places = pk.Annotation("storage", out.attrs["storage"].places)
-    places[second] = places[first]
+    slot = out.attrs["storage"][first].index
+    plan = moved(out.attrs["storage"], second, "arena", slot)
 
     with pytest.raises(pk.PassError, match="p:0 and p:1 of test_check_two 'p' share bytes"):
-        check_storage(out, evolve(out.attrs["storage"], places=places))
+        check_plan(out, plan)

@@ -12,13 +12,10 @@ import pytest
 
 import passkit as pk
 from passkit.errors import CodeGenError, PassError
-from passkit.lowering import lower
-from passkit.plan.group import Kind
-from passkit.program.planning import planned
-from passkit.sharing.shared import SharedPlan
-from passkit.space.reads import element
-from tests.passes.test_schedule_plan import SOFTMAX, only, scheduled
-from tests.planned import agrees, feeds_of
+from tests.lowered import element_of, lowered
+from tests.planned import agrees, feeds_of, plan
+from tests.raised import ROOT
+from tests.row_programs import SOFTMAX
 
 FIVE = [
     "x: f32[9]; return add(exp(x), x)",
@@ -33,8 +30,8 @@ FIVE = [
 def test_default_schedules_equal_those_of_the_pipeline(text: str, rng: Any) -> None:
     """The passes Fusion, CodeGen and RTCGen alone give the kernels of the entire pipeline."""
     graph = pk.parse(text)
-    short = pk.ApplyPasses(planned(graph, "Simplify"), ["Fusion", "CodeGen", "RTCGen"])
-    whole = planned(graph, "RTCGen")
+    short = pk.ApplyPasses(plan(graph, "Simplify"), ["Fusion", "CodeGen", "RTCGen"])
+    whole = plan(graph, "RTCGen")
     keys = [{k.key for k in g.attrs["kernel"].values()} for g in (short, whole)]
 
     assert keys[0] == keys[1]
@@ -46,7 +43,7 @@ def test_default_schedules_equal_those_of_the_pipeline(text: str, rng: Any) -> N
 def test_a_kernel_has_name_key_grid_and_text() -> None:
     """A kernel has name, key, grid, sizes, scratch, operators and text."""
     (kernel,) = (
-        planned(pk.parse("x: f32[n]; return add(exp(x), 1)"), "CodeGen").attrs["kernel"].values()
+        plan(pk.parse("x: f32[n]; return add(exp(x), 1)"), "CodeGen").attrs["kernel"].values()
     )
 
     assert kernel.name.startswith("add_") and kernel.name in kernel.source == str(kernel)
@@ -73,7 +70,7 @@ def test_a_kernel_has_name_key_grid_and_text() -> None:
 def test_keys_depend_on_structure_and_not_on_names(one: str, another: str, same: bool) -> None:
     """A key depends on structure, dtypes and literals, not on names or sizes that are arguments."""
     a, b = (
-        [k.key for k in planned(pk.parse(t), "CodeGen").attrs["kernel"].values()]
+        [k.key for k in plan(pk.parse(t), "CodeGen").attrs["kernel"].values()]
         for t in (one, another)
     )
 
@@ -83,8 +80,7 @@ def test_keys_depend_on_structure_and_not_on_names(one: str, another: str, same:
 def test_keys_are_the_same_in_every_process() -> None:
     """Another hash seed gives the same texts."""
     program = (
-        f"import passkit as pk; from passkit.program.planning import planned\n"
-        f"for t in {FIVE!r}:\n  for k in planned(pk.parse(t), 'CodeGen').attrs['kernel']"
+        f"from tests.planned import plan\nfor t in {FIVE!r}:\n  for k in plan(t).attrs['kernel']"
         f".values(): print(k.key)"
     )
     output = [
@@ -93,7 +89,7 @@ def test_keys_are_the_same_in_every_process() -> None:
             capture_output=True,
             text=True,
             check=True,
-            env={**os.environ, "PYTHONHASHSEED": seed},
+            env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONHASHSEED": seed},
         ).stdout
         for seed in ("1", "2")
     ]
@@ -110,19 +106,20 @@ def test_codegen_without_fusion_is_an_error() -> None:
 def test_a_group_without_a_common_iteration_space_is_refused() -> None:
     """Lowering names the operator that does not fit the iteration space of its group."""
     text = "x: f32[4, 5]; e = exp(x); return reduce_sum(e, axis=1), reduce_sum(e, axis=0)"
-    group = pk.Group(pk.parse(text), Kind.REDUCTION)
+    group = pk.Group(pk.parse(text), kind_of("x: f32[9]; return reduce_sum(x)"))
     with pytest.raises(CodeGenError, match="Group.* cannot be one kernel: reduce_sum has 5 el"):
-        lower(group, only(scheduled("x: f32[9]; return exp(x)")), SharedPlan((), (), 0))
+        lowered(group, "x: f32[9]; return exp(x)")
 
 
-def of(op: pk.Op) -> pk.Group:
-    """A group of one operator, made by hand."""
-    return pk.Group(pk.Graph([op(pk.var("x", (4,), "float32")).node.entries[0]]), Kind.ELEMWISE)
+def kind_of(text: str) -> Any:
+    """Return the kind of the only group of a graph."""
+    (group,) = plan(text, "Fusion").attrs["subgraph"].values()
+    return group.kind
 
 
-def lowered(group: pk.Group) -> Any:
-    """The kernel of a group with the schedule of an elementwise one."""
-    return lower(group, only(scheduled("x: f32[4]; return exp(x)")), SharedPlan((), (), 0))
+def group_of(result: pk.Entry) -> pk.Group:
+    """Return an elementwise group of a graph, without the checks of Fusion."""
+    return pk.Group(pk.Graph([result]), kind_of("x: f32[4]; return exp(x)"))
 
 
 def test_an_operator_with_wrong_code_is_refused() -> None:
@@ -137,16 +134,16 @@ def test_an_operator_with_wrong_code_is_refused() -> None:
     both.set_attr("FInferShape", lambda node, s: (s, s))
     both.set_attr("FInferType", lambda node, t: (t, t))
     both.set_attr("FCodeGen", lambda node, x: (x, x))
-    two = pk.Group(pk.Graph([both(pk.var("x", (4,), "float32"))[0]]), Kind.ELEMWISE)
+    x = pk.var("x", (4,))
 
     with pytest.raises(CodeGenError, match="test_codegen_silent.* has no code: set FCodeGen"):
-        lowered(of(silent))
+        lowered(group_of(silent(x)))
     with pytest.raises(CodeGenError, match="wrong.*: its code gives int32, its type rule float32"):
-        lowered(of(wrong))
+        lowered(group_of(wrong(x)))
     with pytest.raises(CodeGenError, match="test_codegen_both.* has several results in one kernel"):
-        lowered(two)
+        lowered(group_of(both(x)[0]))
     with pytest.raises(CodeGenError, match="test_codegen_silent.* has no code"):
-        element(of(silent).ops[0], (), [])
+        element_of(silent(x).node)
 
 
 def test_user_operators_fuse_with_others(rng: Any) -> None:

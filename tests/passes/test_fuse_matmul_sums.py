@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import passkit as pk
-from passkit.program import executable
-from tests.planned import feeds_of
+from tests.planned import feeds_of, use_cached_plans
 from tests.teams import team_of
 
 HEAD = "x: f32[300, 90]; u: f32[300, 70]; y: f32[40, 90]; v: f32[40, 70]; b: f32[90, 70]; "
@@ -109,7 +108,7 @@ def test_a_cached_plan_has_a_fused_sum(
     graph = pk.parse(HEAD + f"return add({PAIRS})")
     feeds = feeds_of(graph, rng)
     (expected,) = pk.compile(graph)(feeds)
-    monkeypatch.setattr(executable, "planner_is_imported", lambda: False)
+    use_cached_plans(monkeypatch)
     exe = pk.compile(graph)
 
     assert exe(feeds)[0].tobytes() == expected.tobytes()

@@ -9,8 +9,8 @@ import pytest
 
 import passkit as pk
 from passkit.errors import SettingError
-from passkit.program.planning import planned
-from passkit.runtime.loop import INPUT_PREFIX, while_loop
+from tests.loops import while_loop
+from tests.planned import plan
 
 X = pk.var("x", ("n", 512))
 EXP = pk.ops.exp(X)
@@ -21,16 +21,16 @@ SOFT = pk.ops.softmax(X)
 
 def groups(graph: pk.Graph, **hints: Any) -> list[int]:
     """The number of operators in each group."""
-    return sorted(len(g.ops) for g in planned(graph, "Fusion", **hints).attrs["subgraph"].values())
+    return sorted(len(g.ops) for g in plan(graph, "Fusion", **hints).attrs["subgraph"].values())
 
 
-@pytest.mark.parametrize("what", [EXP, EXP.node, "exp"], ids=["entry", "node", "name"])
-def test_a_hint_may_be_an_entry_a_node_or_a_name(what: Any) -> None:
+@pytest.mark.parametrize("hint", [EXP, EXP.node, "exp"], ids=["entry", "node", "name"])
+def test_a_hint_may_be_an_entry_a_node_or_a_name(hint: Any) -> None:
     """A node is given as an entry, as a node, or by its name in the graph."""
     assert groups(GRAPH) == [3]
-    assert groups(GRAPH, no_fuse=[what]) == [1, 2]
-    assert groups(GRAPH, keep_apart=[[what, SCALED]]) == [1, 2]
-    assert len(pk.compile(GRAPH, no_fuse=[what]).kernels) == 2
+    assert groups(GRAPH, no_fuse=[hint]) == [1, 2]
+    assert groups(GRAPH, keep_apart=[[hint, SCALED]]) == [1, 2]
+    assert len(pk.compile(GRAPH, no_fuse=[hint]).kernels) == 2
 
 
 def test_hints_of_a_context_in_force_apply() -> None:
@@ -40,12 +40,12 @@ def test_hints_of_a_context_in_force_apply() -> None:
         assert len(pk.compile(GRAPH).kernels) == 2
 
 
-@pytest.mark.parametrize("what", [SOFT, "softmax"], ids=["entry", "name"])
-def test_the_last_operator_of_a_composite_stands_for_it(what: Any) -> None:
+@pytest.mark.parametrize("hint", [SOFT, "softmax"], ids=["entry", "name"])
+def test_the_last_operator_of_a_composite_stands_for_it(hint: Any) -> None:
     """A hint about a composite applies to the last operator of its expansion."""
     graph = pk.Graph([SOFT + 1.0])
-    assert groups(graph, no_fuse=[what]) == [1, 1, 4]
-    log = planned(graph, "Fusion", no_fuse=[what]).attrs["fusion_log"]
+    assert groups(graph, no_fuse=[hint]) == [1, 1, 4]
+    log = plan(graph, "Fusion", no_fuse=[hint]).attrs["fusion_log"]
     assert {(d.producer, d.consumer) for d in log if d.code == "no_fuse"} >= {("softmax", "add")}
 
 
@@ -54,8 +54,8 @@ def test_hints_survive_renumbering_of_names() -> None:
     first, second = pk.ops.exp(X), pk.ops.exp(-X)
     graph = pk.Graph([first * 0.0 + pk.ops.exp(X), second + 1.0])
     assert graph.names[second.node] == "exp_2"
-    for what in (second, "exp_2"):
-        fused = planned(graph, "Fusion", no_fuse=[what])
+    for hint in (second, "exp_2"):
+        fused = plan(graph, "Fusion", no_fuse=[hint])
         groups = fused.attrs["subgraph"].values()
         assert "exp_2" in [g.called(g.ops[0]) for g in groups if len(g.ops) == 1]
         assert len(groups) == 4
@@ -84,10 +84,11 @@ def test_plans_for_specific_shapes_obey_the_same_hints() -> None:
 
 def test_hints_apply_to_nested_graphs() -> None:
     """A hint may name a node of a loop's body that the outer graph does not have."""
-    count, total = pk.var(f"{INPUT_PREFIX}0", (), "int32"), pk.var(f"{INPUT_PREFIX}1", ("n",))
-    body = pk.Graph([count + 1, pk.ops.exp(total) * 0.5])
-    begin = [pk.var("i", (), "int32"), pk.var("x", ("n",))]
-    loop = while_loop(pk.Graph([count < 3]), body, begin, [], "loop")
+    loop = while_loop(
+        lambda count, total: count < 3,
+        lambda count, total: [count + 1, pk.ops.exp(total) * 0.5],
+        [pk.var("i", (), "int32"), pk.var("x", ("n",))],
+    )
     exe = pk.compile(pk.Graph([loop[1] + 1.0]), no_fuse=["exp", "loop"])
     got = exe(i=np.int32(2), x=np.zeros(4, np.float32))[0]
     np.testing.assert_allclose(got, np.full(4, 1.5, np.float32))
@@ -100,7 +101,7 @@ def test_a_hint_without_a_node_is_an_error(option: str, fusion: str) -> None:
     """The error for a name that no node has or had offers the nearest."""
     hints: Any = ["exq"] if option == "no_fuse" else [["exq", "mul"]]
     with pytest.raises(SettingError, match=f"{option}: the graph has no node 'exq'.*'exp'"):
-        planned(GRAPH, "Fusion", fusion=fusion, **{option: hints})
+        plan(GRAPH, "Fusion", fusion=fusion, **{option: hints})
 
 
 def test_an_unnamed_node_of_another_graph_is_an_error() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,9 @@ import numpy as np
 import pytest
 
 import passkit as pk
-from passkit.cli import main
 from passkit.frontends import tf_graphdef, tinyflow
-from passkit.passes.pipeline import DEFAULT_PIPELINE, parse_passes_arguments, parse_pipeline
-from passkit.program.plan_cache import plan_key
-from passkit.program.planning import planned
+from tests.command import passkit
+from tests.planned import PIPELINE, plan
 
 RAN: list[str] = []
 
@@ -46,7 +45,7 @@ def graph() -> pk.Graph:
         {"before Fusion": swap},
         {"after Functionalize": [swap], "before SchedulePlan": "TestPipelineLook"},
         ["TestPipelineSwap", "Fusion", "CodeGen", "RTCGen"],
-        [swap, *DEFAULT_PIPELINE],
+        [swap, *PIPELINE],
     ],
 )
 def test_user_passes_run_in_a_compilation(passes: Any) -> None:
@@ -75,7 +74,7 @@ def test_a_pass_runs_once_in_a_compilation() -> None:
         pk.PassError, match="TestPipelineSwap must run before RTCGen, but Graph.* has already been"
     ):
         pk.compile(fused, passes=whole)
-    looked = planned(graph(), "Fusion", passes={"after Fusion": [look]})
+    looked = plan(graph(), "Fusion", passes={"after Fusion": [look]})
     assert looked.attrs["test_pipeline_look"] == 1
 
 
@@ -117,14 +116,18 @@ def test_a_pipeline_without_a_required_pass_is_an_error() -> None:
     with pytest.raises(pk.SettingError, match="none of Expand, Fusion, .* 'kernel'; add CodeGen"):
         pk.compile(graph(), passes=listed)
     with pytest.raises(pk.PassError, match="'Fuson' is not a pass of the default .* 'Fusion'"):
-        planned(graph(), "Fuson")
+        plan(graph(), "Fuson")
 
 
-def test_plans_of_user_passes_are_not_cached() -> None:
-    """Only the default pipeline has a key of the plan cache."""
-    assert plan_key(graph(), {"fusion": "stitch"}) is not None
-    assert plan_key(graph(), {"passes": {"after Simplify": [swap]}}) is None
-    assert plan_key(graph(), {"fusion": "test_pipeline_strategy"}) is None
+def test_plans_of_user_passes_are_not_cached(fresh_cache: Path) -> None:
+    """Only the default pipeline has a file in the plan cache."""
+    pk.register_fusion("test_pipeline_strategy")(lambda graph: [])
+    for options in ({"passes": {"after Simplify": [swap]}}, {"fusion": "test_pipeline_strategy"}):
+        pk.compile(graph(), **options)  # type: ignore[arg-type]
+        assert not list(fresh_cache.rglob("*.plan"))
+    pk.compile(graph(), fusion="stitch")
+
+    assert len(list(fresh_cache.rglob("*.plan"))) == 1
 
 
 def test_a_saved_executable_names_its_passes(tmp_path: Path) -> None:
@@ -134,9 +137,9 @@ def test_a_saved_executable_names_its_passes(tmp_path: Path) -> None:
     pk.compile(graph(), passes=["TestPipelineSwap", "Fusion", "CodeGen", "RTCGen"]).save(tmp_path)
 
     assert pk.load(tmp_path / "a").kernels[0].ops == pk.load(tmp_path).kernels[0].ops
-    assert parse_pipeline({"before Fusion": swap}).as_option() == {
-        "before Fusion": ["TestPipelineSwap"]
-    }
+    pk.compile(graph(), passes={"before Fusion": swap}).save(tmp_path / "b")
+    options = json.loads((tmp_path / "b" / "options.json").read_text())
+    assert options["passes"] == {"before Fusion": ["TestPipelineSwap"]}
     with pytest.raises(pk.PassError, match="TestPipelineLoose is not registered, so a file cannot"):
         pk.compile(graph(), passes={"after Simplify": LOOSE}).save(tmp_path)
 
@@ -164,10 +167,14 @@ def test_passes_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixtur
     model = tmp_path / "model.txt"
     model.write_text(pk.to_text(graph()))
     for passes in ("after Simplify=TestPipelineSwap", "TestPipelineSwap,Fusion,CodeGen"):
-        assert main(["show", str(model), "--kernels", "--passes", passes]) == 0
+        assert passkit("show", model, "--kernels", "--passes", passes) == 0
         assert "tanh" in capsys.readouterr().out
-    assert main(["explain", str(model), "--passes", "after Simplfy=TestPipelineSwap"]) == 1
+    assert passkit("explain", model, "--passes", "after Simplfy=TestPipelineSwap") == 1
     assert "did you mean 'Simplify'?" in capsys.readouterr().err
-    assert parse_passes_arguments(["after A=B,C", "after A = D"]) == {"after A": ["B", "C", "D"]}
-    with pytest.raises(pk.SettingError, match="--passes is one list NAME,.* got 'Fusion' beside"):
-        parse_passes_arguments(["after A=B", "Fusion"])
+    several = ["--passes", "after Simplify=Simplify,TestPipelineSwap"]
+    several += ["--passes", "after Simplify = TestPipelineLook"]
+    assert passkit("explain", model, *several) == 1
+    assert "TestPipelineLook depends on 'subgraph'" in capsys.readouterr().err
+    assert passkit("explain", model, "--passes", "after Simplify=Simplify", "--passes", "Fusion") == 1
+    message = capsys.readouterr().err
+    assert "--passes is one list NAME," in message and "got 'Fusion' beside" in message

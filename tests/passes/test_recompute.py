@@ -10,9 +10,7 @@ import pytest
 from attrs import evolve
 
 import passkit as pk
-from passkit.plan.target import cpu
-from passkit.program.planning import planned
-from passkit.values.units import bytes_text
+from tests.planned import plan, target
 from tests.together import compiled
 
 o = pk.ops
@@ -66,7 +64,7 @@ CASES = [
     gradient,
     gradient_of_logsumexp,
 ]
-SMALL = evolve(cpu(), rates=evolve(cpu().rates, far=32 << 10), parallel=1.0)
+SMALL = target(rates=evolve(target().rates, far=32 << 10), parallel=1.0)
 """A machine whose caches hold 32 KiB."""
 
 
@@ -78,7 +76,7 @@ def arena(graph: pk.Graph) -> int:
 @pytest.mark.parametrize("case", CASES)
 def test_no_kernel_stores_the_matrix_of_pairs(case: Callable[[int, int], Entries]) -> None:
     """No kernel stores the matrix of 4,000 by 4,000 elements, and no memory is reserved for it."""
-    fused = planned(pk.Graph(case(4000, 4000)), "Fusion")
+    fused = plan(pk.Graph(case(4000, 4000)), "Fusion")
 
     for group in fused.attrs["subgraph"].values():
         for e in (*(n.entries[0] for n in group.graph.inputs), *group.graph.outputs):
@@ -109,7 +107,7 @@ def test_recomputed_values_are_right(rng: Any) -> None:
 
 def stored(entries: Entries, **options: Any) -> int:
     """Return how many values of 4,000 by 4,000 elements kernels write, results of the graph too."""
-    fused = planned(pk.Graph(entries), "Fusion", **options)
+    fused = plan(pk.Graph(entries), "Fusion", **options)
     results = [e for g in fused.attrs["subgraph"].values() for e in g.graph.outputs]
     return sum(e.shape == (4000, 4000) for e in results)
 
@@ -147,7 +145,7 @@ def test_memory_and_time_decide() -> None:
     for _ in range(8):
         f = o.sin(f)
     both = [o.sum(f, axis=1), o.sum(f, axis=0)]
-    scarce = evolve(cpu(), rates=evolve(cpu().rates, kept=100.0))
+    scarce = target(rates=evolve(target().rates, kept=100.0))
 
     assert stored(both) == 1
     assert stored(both, target=scarce) == 0
@@ -155,17 +153,17 @@ def test_memory_and_time_decide() -> None:
 
 def test_recomputation_is_explained() -> None:
     """Edges to copies are fused, with the bytes saved; the edges that they replace are not."""
-    fused = planned(pk.Graph(rows_and_columns(4000, 4000)), "Fusion")
+    fused = plan(pk.Graph(rows_and_columns(4000, 4000)), "Fusion")
     (edge,) = pk.explain(fused).why("exp", "partial")
 
     assert edge.fused and edge.data["nbytes"] == 64_000_000
-    assert edge.reason == f"computed again where it is read, for {bytes_text(64e6)} less to store"
+    assert edge.reason == "computed again where it is read, for 61 MiB less to store"
     selection = fused.attrs["selection"]
     assert selection.peaks[1] < 1 << 20 < selection.peaks[0]
 
     _, _, d = pairwise(4000, 4000)
     probabilities = o.exp(d - o.logsumexp(d, axis=1, keepdims=True))
-    fused = planned(pk.Graph([o.sum(probabilities, axis=0)]), "Fusion")
+    fused = plan(pk.Graph([o.sum(probabilities, axis=0)]), "Fusion")
     (edge,) = [row for row in pk.explain(fused) if row.code == "recomputed"]
     assert not edge.fused and edge.consumer.startswith("sub")
     assert edge.reason == "the kernels that read exp_1 compute it again"

@@ -10,29 +10,17 @@ import pytest
 from attrs import evolve
 
 import passkit as pk
-from passkit.ast.stage import Place
 from passkit.errors import ScheduleError
-from passkit.passes.fusion.contract import contract
-from passkit.passes.fusion.partition import Partition
-from passkit.plan.planner import plan_group
-from passkit.plan.schedule import Source
-from passkit.plan.target import cpu
-from passkit.program.planning import planned
-from passkit.space.space import is_free
-from passkit.space.tiling import Composition
-from tests.planned import agrees, feeds_of
+from tests.lowered import fused_by_hand, schedule_of
+from tests.planned import agrees, feeds_of, plan, target
+from tests.row_programs import SOFTMAX, VARIANCE
 
 pytestmark = pytest.mark.usefixtures("quick_kernels")
-
-SOFTMAX = "x: f32[{0}]; e = exp(sub(x, reduce_max(x, axis={1}, keepdims=true)));"
-SOFTMAX += "return div(e, reduce_sum(e, axis={1}, keepdims=true))"
-VARIANCE = "x: f32[7, 300]; d = sub(erf(x), reduce_mean(erf(x), axis=1, keepdims=true));"
-VARIANCE += "return reduce_sum(mul(d, d), axis=1)"
 
 
 def scheduled(text: str, **options: Any) -> pk.Graph:
     """The graph in text after SchedulePlan."""
-    return planned(pk.parse(text), "SchedulePlan", **options)
+    return plan(text, "SchedulePlan", **options)
 
 
 def only(graph: pk.Graph) -> pk.Schedule:
@@ -51,22 +39,23 @@ def rescheduled(text: str, change: Callable[[pk.Schedule], pk.Schedule]) -> pk.G
 @pytest.mark.parametrize(
     "text, composition, stages",
     [
-        ("x: f32[n]; return add(exp(x), x)", Composition.THREAD, 1),
-        ("x: f32[40, 50]; return transpose(neg(x))", Composition.BLOCK, 1),
-        (SOFTMAX.format("9, 300", 1), Composition.ROW, 3),
-        (SOFTMAX.format("9, 30", 1), Composition.SHORT, 3),
-        (SOFTMAX.format("30, 9", 0), Composition.COLUMN, 3),
-        (SOFTMAX.format("5, 30, 9", 1), Composition.COLUMN, 3),
-        (SOFTMAX.format("n, m", 1), Composition.ROW, 3),
-        ("x: f32[9, 300]; return reduce_sum(exp(x), axis=1)", Composition.ROW, 1),
+        ("x: f32[n]; return add(exp(x), x)", "thread", 1),
+        ("x: f32[40, 50]; return transpose(neg(x))", "block", 1),
+        (SOFTMAX.format("9, 300", 1), "row", 3),
+        (SOFTMAX.format("9, 30", 1), "short", 3),
+        (SOFTMAX.format("30, 9", 0), "column", 3),
+        (SOFTMAX.format("5, 30, 9", 1), "column", 3),
+        (SOFTMAX.format("n, m", 1), "row", 3),
+        ("x: f32[9, 300]; return reduce_sum(exp(x), axis=1)", "row", 1),
     ],
 )
-def test_schedules_of_rows_and_columns(text: str, composition: Composition, stages: int) -> None:
+def test_schedules_of_rows_and_columns(text: str, composition: str, stages: int) -> None:
     """Vector lanes run along a reduced row, else across rows; each reduction is a stage."""
-    plan = only(scheduled(text))
+    schedule = only(scheduled(text))
 
-    assert (plan.composition, len(plan.stages), plan.source) == (composition, stages, Source.MODEL)
-    assert str(plan).startswith(composition.value)
+    assert (schedule.composition.value, len(schedule.stages)) == (composition, stages)
+    assert schedule.source.value == "model"
+    assert str(schedule).startswith(composition)
 
 
 def test_expensive_values_are_kept_and_cheap_ones_recomputed() -> None:
@@ -79,28 +68,29 @@ def test_expensive_values_are_kept_and_cheap_ones_recomputed() -> None:
         )
     ).kept
 
-    assert [(k.place, k.output) for k in kept] == [(Place.GLOBAL, 0)]
+    assert [(k.place.value, k.output) for k in kept] == [("global", 0)]
     assert cheap == ()
 
 
-def chunked(plan: pk.Schedule) -> pk.Schedule:
+def chunked(schedule: pk.Schedule) -> pk.Schedule:
     """Smaller tiles."""
-    return evolve(plan, split=evolve(plan.split, chunk=2))
+    return evolve(schedule, split=evolve(schedule.split, chunk=2))  # type: ignore[arg-type]
 
 
-def narrowed(plan: pk.Schedule) -> pk.Schedule:
+def narrowed(schedule: pk.Schedule) -> pk.Schedule:
     """Tiles of fewer lanes."""
-    return evolve(plan, width=48)
+    return evolve(schedule, width=48)
 
 
-def moved(plan: pk.Schedule) -> pk.Schedule:
+def moved(schedule: pk.Schedule) -> pk.Schedule:
     """The schedule with values that are kept in an output's buffer kept in scratch."""
-    return evolve(plan, kept=tuple(evolve(k, place=Place.SHARED, output=-1) for k in plan.kept))
+    kept = (evolve(k, place=type(k.place)("shared"), output=-1) for k in schedule.kept)
+    return evolve(schedule, kept=tuple(kept))
 
 
-def streaming(plan: pk.Schedule) -> pk.Schedule:
+def streaming(schedule: pk.Schedule) -> pk.Schedule:
     """The result goes past the caches."""
-    return evolve(plan, stream=(0,))
+    return evolve(schedule, stream=(0,))
 
 
 CHANGES: list[tuple[str, Callable[[pk.Schedule], pk.Schedule]]] = [
@@ -134,11 +124,11 @@ def test_codegen_uses_the_annotation(text: str, change: Any, rng: Any) -> None:
 
 def test_large_results_are_streamed() -> None:
     """From the target's number of bytes on, an output is written past the caches."""
-    text, target = "x: f32[900]; return neg(x)", evolve(cpu(), stream_bytes=3600)
+    text, small = "x: f32[900]; return neg(x)", target(stream_bytes=3600)
 
-    assert only(scheduled(text, target=target)).stream == (0,)
+    assert only(scheduled(text, target=small)).stream == (0,)
     assert only(scheduled(text)).stream == ()
-    assert only(scheduled(text.replace("900", "n"), target=target)).stream == ()
+    assert only(scheduled(text.replace("900", "n"), target=small)).stream == ()
 
 
 def test_expensive_operators_cost_more() -> None:
@@ -151,24 +141,21 @@ def test_expensive_operators_cost_more() -> None:
     assert only(scheduled("x: f32[n]; return neg(x)")).seconds == 0
 
 
-def test_a_plan_is_a_function_of_the_group() -> None:
+def test_a_schedule_is_a_function_of_the_group() -> None:
     """Equal groups of other names, in other graphs, have equal schedules; planning is memoised."""
-    plans = [only(scheduled(f"{x}: f32[9]; {y} = exp({x}); return {y}")) for x, y in ("ab", "cd")]
-    group = next(iter(scheduled("x: f32[9]; return exp(x)").attrs["subgraph"].values()))
+    texts = [f"{x}: f32[9]; {y} = exp({x}); return {y}" for x, y in ("ab", "cd")]
+    schedules = [only(scheduled(text)) for text in texts]
+    (group,) = plan(texts[0], "Fusion").attrs["subgraph"].values()
 
-    assert plans[0] == plans[1]
-    assert plan_group(group, cpu()) is plan_group(group, cpu())
+    assert schedules[0] == schedules[1]
+    assert schedule_of(group) is schedule_of(group)
 
 
 def impossible() -> pk.Graph:
-    """A graph that somebody fused by hand, though no kernel computes its convolution."""
-    graph = planned(
-        pk.parse("x: f32[1, 4, 4, 2]; w: f32[3, 3, 2, 2]; a = exp(x);b = conv2d(a, w); return b"),
-        "Simplify",
-    )
-    fused = contract(graph, Partition(groups=[[n for n in graph.nodes if not is_free(n)]]))
-    group = {n: n.params["body"] for n in fused.nodes if n.op is not None}
-    return fused.with_attrs(subgraph=pk.Annotation("subgraph", group))
+    """Return a graph with a group that contains a convolution, which no kernel computes."""
+    text = "x: f32[1, 4, 4, 2]; w: f32[3, 3, 2, 2]; a = exp(x);b = conv2d(a, w); return b"
+    graph = plan(text, "Simplify")
+    return fused_by_hand(graph, [[n for n in graph.nodes if n.op and n.op.name != "constant"]])
 
 
 def test_a_group_without_a_schedule_is_an_error() -> None:
@@ -182,7 +169,7 @@ def test_a_group_without_a_schedule_is_an_error() -> None:
 def test_a_schedule_of_another_group_is_refused() -> None:
     """CodeGen refuses a schedule that was made for other axes."""
     other = only(scheduled("x: f32[3, 40]; return transpose(x)"))
-    graph = rescheduled("x: f32[9]; return exp(x)", lambda plan: other)
+    graph = rescheduled("x: f32[9]; return exp(x)", lambda schedule: other)
 
     with pytest.raises(pk.CodeGenError, match="Group.*exp.* has axes .*, its schedule .*40"):
         pk.ApplyPasses(graph, "CodeGen")
@@ -210,7 +197,7 @@ def test_templates_are_obeyed_by_name(rng: Any) -> None:
     plain = pk.compile(graph)
     for name in ("e", "t"):
         exe = pk.compile(graph, templates={name: template})
-        assert only(exe.graph).source is Source.USER
+        assert only(exe.graph).source.value == "user"
         assert (exe.kernels[0].grid, plain.kernels[0].grid) == (32, 3)
         assert exe(feeds)[0].tobytes() == plain(feeds)[0].tobytes()
     assert only(scheduled(text, templates={graph.outputs[0]: template})).split.chunk == 2
@@ -244,23 +231,17 @@ def test_templates_that_do_not_fit_are_errors(templates: dict[str, str], message
 
 def test_a_template_for_an_operator_in_several_groups_is_an_error() -> None:
     """The name of an operator that was copied into two groups is ambiguous."""
-    graph = planned(
-        pk.parse("x: f32[64, 300]; s = neg(x); a = exp(s); b = tanh(s); return a, b"), "Simplify"
-    )
+    text = "x: f32[64, 300]; s = neg(x); a = exp(s); b = tanh(s); return a, b"
+    graph = plan(text, "Simplify")
     a, b = (e.node for e in graph.outputs)
     s = a.inputs[0].node
-    fused = contract(graph, Partition(groups=[[a], [b]], clones=[[s], [s]]))
-    group = {n: n.params["body"] for n in fused.nodes if n.op is not None}
+    fused = fused_by_hand(graph, [[a], [b]], copies=[[s], [s]])
     with pytest.raises(ScheduleError, match="'s' is in several groups; name one: a, b"):
-        pk.ApplyPasses(
-            fused.with_attrs(subgraph=pk.Annotation("subgraph", group)),
-            "SchedulePlan",
-            templates={"s": "exp_1[CTA];"},
-        )
+        pk.ApplyPasses(fused, "SchedulePlan", templates={"s": "exp_1[CTA];"})
 
 
 def test_templates_need_schedule_plan() -> None:
     """CodeGen alone refuses templates, instead of ignoring them."""
-    fused = planned(pk.parse("x: f32[9]; y = exp(x); return y"), "Fusion")
+    fused = plan("x: f32[9]; y = exp(x); return y", "Fusion")
     with pytest.raises(ScheduleError, match="here of y; run it before CodeGen"):
         pk.ApplyPasses(fused, "CodeGen", templates={"y": "exp_1[CTA];"})

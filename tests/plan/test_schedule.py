@@ -14,7 +14,8 @@ from passkit.plan.target import cpu
 from passkit.program.planning import planned
 from passkit.splits.split import Split, SplitKind
 from passkit.values.size import Size
-from tests.passes.test_schedule_plan import SOFTMAX, only, scheduled
+from tests.passes.test_schedule_plan import only, scheduled
+from tests.row_programs import SOFTMAX
 
 
 def test_splits() -> None:

@@ -15,7 +15,7 @@ from passkit.plan.target import cpu
 from passkit.plan.variants import MOST, variants
 from passkit.program.planning import planned
 from passkit.space.tiling import Composition
-from tests.passes.test_schedule_plan import SOFTMAX
+from tests.row_programs import SOFTMAX
 
 CPU = cpu()
 

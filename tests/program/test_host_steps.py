@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import passkit as pk
-from passkit.runtime.loop import while_loop
+from tests.loops import while_loop
 
 SUMS = pk.register_op("test_host_steps_sums", num_inputs=1)
 SUMS.set_attr("FCompute", lambda node, x: np.cumsum(x, axis=-1, dtype=x.dtype))
@@ -59,12 +59,12 @@ def test_python_by_design_is_no_warning() -> None:
     op.set_attr("FInferShape", lambda node, shape: shape)
     op.set_attr("THostLibrary", "scipy")
     x = pk.var("x", (4, 4))
-    value = pk.var("value_0", (4, 4))
-    doubled, small = pk.Graph([value * 2.0]), pk.Graph([pk.ops.reduce_sum(value) < 100.0])
-    rounds = while_loop(small, doubled, [x], [], "rounds")
+    (doubled,) = while_loop(
+        lambda value: pk.ops.reduce_sum(value) < 100.0, lambda value: [value * 2.0], [x]
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        run = pk.compile([rounds[0], pk.ops.sort(x), pk.ops.inv(x), op(x)])
+        run = pk.compile([doubled, pk.ops.sort(x), pk.ops.inv(x), op(x)])
 
     assert run.stats["interpreted_calls"] == 0 and run.stats["python_calls"] == 4
     result: list[Any] = run(x=np.eye(4, dtype=np.float32))

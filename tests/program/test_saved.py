@@ -14,15 +14,15 @@ import pytest
 
 import passkit as pk
 from passkit.errors import CacheError, ModelError
-from passkit.library import store
-from passkit.plan.evaluator import Record
-from passkit.plan.schedule import Source
-from passkit.plan.target import cpu
-from passkit.runtime.native import build
-from passkit.runtime.native.cache import KernelCache, open_cache
-from passkit.runtime.native.compiler import find_compiler
-from passkit.runtime.native.launcher import cache_key, launcher
-from passkit.templating.naming import template_of
+from tests import measurements
+from tests.command import passkit
+from tests.kernel_cache import (
+    copy_launcher,
+    forget_loaded_kernels,
+    machine_code_of,
+    number_of_kernels,
+    plant_library,
+)
 
 TEXT = """state w: f32[3] = [1, 2, 3]; x: f32[n, 3]; y = erf(mul(x, w))
 s = assign(w, add(w, 1)) after(y); return y, s"""
@@ -70,14 +70,15 @@ def test_measurements_are_saved(tmp_path: Path, fresh_cache: Path) -> None:
     graph = pk.parse("x: f32[512, 64]; return softmax(x)")
     (ranked,) = pk.templates(graph)
     best = str(ranked.others[0].template)
-    (group,) = pk.ApplyPasses(graph, ["Expand", "Fusion"]).attrs["subgraph"].values()
-    store.add([Record(group.key, best, (), Source.MEASURED, (1e-6,))])
+    measurements.record_for(graph, best, 1e-6)
     pk.compile(graph).save(tmp_path)
-    store.clear()
+    measurements.forget()
 
-    (plan,) = pk.load(tmp_path).graph.attrs["schedule"].values()
-    assert plan.source is Source.MEASURED
-    assert str(template_of(group, plan, cpu())) == best != ranked.template
+    loaded = pk.load(tmp_path).graph
+    (schedule,) = loaded.attrs["schedule"].values()
+    assert schedule.source.value == "measured"
+    (again,) = pk.templates(loaded)
+    assert again.template == best != ranked.template
 
 
 def test_loading_needs_no_compiler(tmp_path: Path) -> None:
@@ -92,8 +93,7 @@ def test_loading_needs_no_compiler(tmp_path: Path) -> None:
         "exe = pk.load(sys.argv[1]); y = exe(x=np.load(sys.argv[2]))[0]\n"
         "print(exe.stats['compiled'], exe.stats['target'], y.tobytes().hex())"
     )
-    local = KernelCache(tmp_path / "cache")
-    KernelCache(Path(launcher().__file__).parents[1]).copy_to(local, [cache_key()])
+    copy_launcher(tmp_path / "cache")
     env = {
         **os.environ,
         "PASSKIT_CACHE_DIR": str(tmp_path / "cache"),
@@ -107,7 +107,7 @@ def test_loading_needs_no_compiler(tmp_path: Path) -> None:
     )
 
     assert output.stdout.split() == ["0", "cpu", expected.tobytes().hex()], output.stderr
-    assert local.info().kernels == 1, "the launcher"
+    assert number_of_kernels(tmp_path / "cache") == 1, "the launcher"
 
 
 PLANTED = """
@@ -122,22 +122,14 @@ def test_a_refused_program_leaves_no_machine_code(
     tmp_path: Path, fresh_cache: Path, broken: str
 ) -> None:
     """If loading fails, no code of the folder runs or enters the user's cache."""
-    build.forget()
+    forget_loaded_kernels()
     folder, mark = tmp_path / "exe", tmp_path / "ran"
     saved(folder)
     planted = tmp_path / "planted.cpp"
     planted.write_text(PLANTED % mark)
-    compiler = find_compiler()
-    assert compiler is not None
-    library = planted.with_suffix(".so")
-    command = [*compiler.command, "-shared", "-fPIC", str(planted), "-o", str(library)]
-    subprocess.run(command, check=True)
-    kernels = KernelCache(folder / "cache")
-    keys = [path.stem for path in kernels.kernels.iterdir()]
-    symbols = dict.fromkeys([*keys, cache_key(), "0" * 64], "unused")
-    kernels.store(library, symbols, compiler.fingerprint)
-    before = open_cache().info()
-    open_cache().clear()
+    keys = plant_library(folder / "cache", planted, "unused")
+    kernels_before = number_of_kernels()
+    assert passkit("cache", "clear") == 0
     original = (folder / broken).read_bytes()
     if broken == "options.json":
         (folder / broken).write_text(json.dumps({**json.loads(original), "target": "nowhere"}))
@@ -149,14 +141,13 @@ def test_a_refused_program_leaves_no_machine_code(
     with pytest.raises(pk.PasskitError):
         pk.load(folder)
 
-    assert before.kernels > 0 and open_cache().info().kernels == 0
+    assert kernels_before > 0 and number_of_kernels() == 0
     assert not mark.exists()
     (folder / broken).write_bytes(original)
-    build.forget()
+    forget_loaded_kernels()
     pk.load(folder)
     assert mark.exists(), "the planted code is what a load that is not refused maps"
-    entries = [open_cache().find(key, None) for key in (*symbols, cache_key())]
-    assert all(e is None or e.library.read_bytes() != library.read_bytes() for e in entries)
+    assert all(machine_code_of(key) != planted.with_suffix(".so").read_bytes() for key in keys)
 
 
 @pytest.mark.parametrize("name", ["options.json", "graph.json", "tuned.jsonl", "state.npz"])

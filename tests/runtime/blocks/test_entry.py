@@ -20,7 +20,7 @@ from passkit.runtime.program import LaunchStep, PythonCall
 from passkit.space.tiling import Composition
 from passkit.values.size import Size
 from tests.dialects.test_printer import GOLDENS, PARTS
-from tests.passes.test_schedule_plan import SOFTMAX
+from tests.row_programs import SOFTMAX
 from tests.planned import agrees, feeds_of
 from tests.runtime.blocks.mutants import mutants
 
