@@ -32,6 +32,11 @@ def merged_records() -> list[Any]:
     return list(store.snapshot().evaluator.records)
 
 
+def evaluator() -> Any:
+    """Return the evaluator of the records, which plans ask for the costs of groups."""
+    return store.snapshot().evaluator
+
+
 def forget() -> None:
     """Delete all records."""
     store.clear()

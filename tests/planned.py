@@ -34,9 +34,9 @@ def plan(graph: Any, last: str = "CodeGen", **options: Any) -> pk.Graph:
     return planned(pk.parse(graph) if isinstance(graph, str) else graph, last, **options)
 
 
-def target(name: str = "cpu", **numbers: Any) -> pk.Target:
+def target(kind: str = "cpu", **numbers: Any) -> pk.Target:
     """Return a target by name, with some of its numbers replaced."""
-    return evolve(pk.PassContext(target=name).target, **numbers)
+    return evolve(pk.PassContext(target=kind).target, **numbers)
 
 
 def with_known_shapes(graph: pk.Graph, shapes: dict[str, tuple[int, ...]]) -> pk.Graph:

@@ -10,7 +10,6 @@ from ml_dtypes import bfloat16
 
 import passkit as pk
 from passkit import ops
-from passkit.values.dtype import dtype_of
 
 INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
 NARROW = ["float16", "bfloat16"]
@@ -25,7 +24,7 @@ pytestmark = [
 
 def array_of(dtype: str) -> Any:
     """NumPy's type of a name."""
-    return dtype_of(dtype).numpy
+    return pk.var("x", (), dtype).dtype.numpy
 
 
 def drawn(rng: Any, dtype: str, shape: tuple[int, ...]) -> Any:

@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import nullcontext
 from functools import cache
 
 import numpy as np
 import pytest
-from attrs import evolve
 
 import passkit as pk
-from passkit.ast import Binary, Load, size_of
-from passkit.dialects.lanes import Lanes
-from passkit.lowering import packed
-from passkit.lowering.loops import Loops
-from passkit.passes import codegen
-from passkit.values.dtype import int64
 from tests import workers
 from tests.error_bounds import Value, bounded, mismatch
 from tests.fuzzing import Failure, check, check_all, check_blocks
 from tests.minimising import minimised
+from tests.planted import PLANTS, planted_bug
 from tests.random_graphs import Case, coverage, covered, expected, random_case, table
 from tests.random_graphs.registry import NOT_DRAWN, PERIOD, chosen, standard_ops, turn_of
 
@@ -72,51 +66,12 @@ def test_random_graphs_are_of_every_kind() -> None:
     assert [kind for kind in expected() if not count[kind]] == []
 
 
-PLANTS: dict[str, tuple[type, str, Callable[..., object]]] = {}
-
-
-def _plant(owner: type, name: str) -> Callable[[Callable[..., object]], Callable[..., object]]:
-    def register(wrong: Callable[..., object]) -> Callable[..., object]:
-        PLANTS[wrong.__name__.strip("_")] = owner, name, wrong
-        return wrong
-
-    return register
-
-
-@_plant(Loops, "lanes")
-def _one_lane_less(right: Callable[..., object], self: object) -> object:
-    loop = right(self)
-    return evolve(loop, stop=Binary("-", loop.stop, size_of(1), int64))  # type: ignore
-
-
-@_plant(Loops, "serial")
-def _serial_from_one(right: Callable[..., object], self: object) -> object:
-    return [evolve(x, start=size_of(1)) for x in right(self)]  # type: ignore
-
-
-@_plant(Lanes, "_load")
-def _next_element(right: Callable[..., object], self: object, x: Load) -> object:
-    one = size_of(1)
-    later = Binary("+", x.index, one, int64) if x.buffer.startswith("x") else x.index
-    return right(self, evolve(x, index=later))
-
-
 @pytest.fixture
 def planted(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """CodeGen with a bug of one element; no fences, which such a bug may run into."""
-    owner, name, wrong = PLANTS[request.param]
-    right = getattr(owner, name)
-    forget()
+    """Generate code that is off by one element, without the fences that it may run into."""
     monkeypatch.setattr("tests.fuzzing.fenced", lambda array, end: nullcontext(array))
-    monkeypatch.setattr(owner, name, lambda *args: wrong(right, *args))
-    yield
-    forget()
-
-
-def forget() -> None:
-    """Lower and print every kernel anew, and every part of a packed one."""
-    codegen._kernel.cache_clear()
-    packed._part.cache_clear()
+    with planted_bug(request.param):
+        yield
 
 
 @pytest.mark.parametrize("planted", PLANTS, indirect=True)

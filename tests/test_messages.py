@@ -1,4 +1,4 @@
-"""Every error says what it means to say, and a test has read it with its values filled in."""
+"""Every error message is filled in, and a test has matched one of its values."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
+import passkit as pk
 from tests import raised
 
 FORGOTTEN = re.compile(r"\{[A-Za-z_][\w.]*(\[[^\]{}]*\])?(![rsa])?(:[^{}]*)?\}")
-"""What looks like a placeholder: ``{name}``, ``{a.b!r}``, ``{x[0]:.3f}``."""
+"""Text that looks like a placeholder: ``{name}``, ``{a.b!r}``, ``{x[0]:.3f}``."""
 
 
 def plain_texts(call: ast.Call) -> Iterator[str]:
@@ -44,7 +45,7 @@ def test_messages_are_filled_in(path: Path) -> None:
     assert forgotten_prefixes(path.read_text()) == []
 
 
-def test_a_forgotten_prefix_is_found() -> None:
+def test_a_forgotten_f_string_prefix_is_found() -> None:
     """The check sees a lost ``f``, also where only one of several fragments lost it."""
     bad = 'raise ValueError(f"{a}" " needs {b.c!r}")\nraise KeyError("{x:.3f}")\n'
 
@@ -56,26 +57,24 @@ def test_a_vague_match_does_not_count(tmp_path: Path) -> None:
     """A test that matches only the fixed words of a message has not read its values."""
     file = tmp_path / "a.py"
     file.write_text('raise ValueError(f"x needs {wanted}, got {found!r}; reshape it")\n')
-    (found,) = raised.raises_in(file, "a.py")
+    (statement,) = raised.raises_in(file, "a.py")
     message = "x needs 3, got (4, 5); reshape it"
 
-    assert raised.reads_a_value(found, message, r"needs 3, got")
-    assert raised.reads_a_value(found, message, r"got \(4, 5\)")
-    assert not raised.reads_a_value(found, message, "reshape it")
-    assert not raised.reads_a_value(found, message, "another message")
+    assert raised.reads_a_value(statement, message, r"needs 3, got")
+    assert raised.reads_a_value(statement, message, r"got \(4, 5\)")
+    assert not raised.reads_a_value(statement, message, "reshape it")
+    assert not raised.reads_a_value(statement, message, "another message")
 
 
 def test_the_raising_statement_is_found() -> None:
     """An error leads back to the statement that made it, however deep."""
-    from passkit.values import size
+    with pytest.raises(pk.ShapeError, match="the size n is not known") as caught:
+        bool(pk.Size.symbol("n"))
+    statement = raised.site(caught.value.__traceback__)
 
-    with pytest.raises(size.ShapeError, match="the size n is not known") as caught:
-        bool(size.Size.symbol("n"))
-    found = raised.site(caught.value.__traceback__)
-
-    assert found is not None
-    assert (found.file, found.line) in raised.MATCHED
-    assert found.text.startswith("ShapeError(f'the size {self} is not known")
+    assert statement is not None
+    assert (statement.file, statement.line) in raised.MATCHED
+    assert statement.text.startswith("ShapeError(f'the size {self} is not known")
 
 
 @pytest.mark.closing
@@ -85,10 +84,10 @@ def test_every_raise_is_tested(matched: set[tuple[str, int]]) -> None:
     Runs after all other tests, when all of them were asked for.
     """
     missing = [
-        str(found)
+        str(statement)
         for path in raised.source_files()
-        for found in raised.raises(str(path))
-        if (found.file, found.line) not in matched
+        for statement in raised.raises(str(path))
+        if (statement.file, statement.line) not in matched
     ]
 
     assert not missing, f"{len(missing)} raise statements no test has read:\n" + "\n".join(missing)

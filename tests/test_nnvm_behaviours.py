@@ -1,6 +1,6 @@
-"""What a faithful registry, graph, passes and fusion of NNVM's kind must show, on graphs in text.
+"""Behaviours of NNVM's registry, graphs, passes and fusion, on graphs in text.
 
-The numbers are those of the behaviours that the lineage was measured by.
+The numbers count the behaviours in the list that implementations of NNVM are compared by.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import passkit as pk
-from passkit.passes.check_storage import check_storage
+from tests.memory_plans import check_plan
 from tests.planned import agrees, feeds_of, plan
 
 TEXT = """x: f32[n, 4]; w: f32[4]
@@ -121,8 +121,9 @@ def test_behaviour_08_the_graph_given_is_untouched(fusion: str) -> None:
 
 def test_behaviour_09_shapes_both_ways() -> None:
     """A result's shape tells an input's; a contradiction names node, operator and both shapes."""
-    graph = pk.ApplyPasses(pk.parse("x: f32[...]; y: f32[3, 4]; z = add(exp(x), y); return z"),
-                           "InferShape")
+    graph = pk.ApplyPasses(
+        pk.parse("x: f32[...]; y: f32[3, 4]; z = add(exp(x), y); return z"), "InferShape"
+    )
     assert graph.shape(graph.outputs[0]) == (3, 4)
     with pytest.raises(pk.PasskitError, match=r"(?s)'z'.*(3, 4).*(3, 5)"):
         pk.parse("x: f32[3, 4]; y: f32[3, 5]; z = add(x, y); return z")
@@ -208,4 +209,4 @@ def test_behaviour_19_memory_plan() -> None:
             )
             storage = graph.attrs["storage"]
             assert storage.bind({})[1] <= slots * 256 * nbytes
-            check_storage(graph, storage)
+            check_plan(graph, storage)

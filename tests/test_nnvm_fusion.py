@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import passkit as pk
-from passkit.runtime.native.build import stats
 from tests.planned import agrees, feeds_of, plan
 
 pytestmark = pytest.mark.usefixtures("quick_kernels")
@@ -28,8 +27,9 @@ def run(text: str, rng: Any, fusion: str, **sizes: int) -> tuple[pk.Executable, 
 
 def test_the_running_example() -> None:
     """``x0 * x1 + x2`` is one kernel with three inputs."""
-    graph = plan("x0: f32[n]; x1: f32[n]; x2: f32[n]; y = add(mul(x0, x1), x2); return y",
-                 fusion="nnvm")
+    graph = plan(
+        "x0: f32[n]; x1: f32[n]; x2: f32[n]; y = add(mul(x0, x1), x2); return y", fusion="nnvm"
+    )
     (kernel,) = graph.attrs["kernel"].values()
 
     assert kernel.ops == ("mul", "add")
@@ -59,7 +59,7 @@ def test_d2_one_element_behind_an_operator_of_two_results(fusion: str, rng: Any)
 
 @BOTH
 def test_d3_control_dependences_are_kept(fusion: str) -> None:
-    """What a consumer must wait for happens, and it sees the value from before."""
+    """A write that a consumer waits for happens, and a value read before it keeps its bits."""
     text = """state a: f32[3] = [0, 1, 2]; zero: f32[3] = [0, 0, 0]
     e = exp(a); s = assign(a, zero) after(e); y = add(e, 1) after(s); return y"""
     exe = pk.compile(pk.parse(text), fusion=fusion)
@@ -70,15 +70,15 @@ def test_d3_control_dependences_are_kept(fusion: str) -> None:
 
 
 @BOTH
-def test_d3_nobody_stands_between_what_is_fused(fusion: str) -> None:
+def test_d3_a_control_dependency_between_operators_keeps_them_apart(fusion: str) -> None:
     """A value that another operator waits for is not taken into a group that reads that one."""
     text = """x: f32[4]; e = exp(x); f = isfinite(x) after(e); y = where(f, e, x); return y, f"""
     graph = pk.parse(text)
     feeds = {"x": np.arange(4, dtype=np.float32)}
     exe = pk.compile(graph, fusion=fusion)
 
-    for found, wanted in zip(exe(feeds), pk.interpret(graph, feeds), strict=True):
-        np.testing.assert_allclose(found, wanted, rtol=1e-6)
+    for result, expected in zip(exe(feeds), pk.interpret(graph, feeds), strict=True):
+        np.testing.assert_allclose(result, expected, rtol=1e-6)
     if fusion == "nnvm":
         decisions = {d.producer: d for d in exe.graph.attrs["fusion_log"] if d.consumer == "y"}
         assert decisions["e"].reason == "e has control dependences"
@@ -107,14 +107,16 @@ def test_d5_nothing_is_read_past_the_end(fusion: str) -> None:
 
 def test_d6_equal_structures_compile_once(rng: Any) -> None:
     """Names are not part of a kernel's key: three equal groups are compiled once, then never."""
-    text = "".join(f"a{k}: f32[{n}]; b{k}: f32[{n}]; y{k} = sub(mul(a{k}, b{k}), 0.375);"
-                   for k, n in enumerate((70, 80, 90)))
-    graph, before = pk.parse(f"{text} return y0, y1, y2"), stats.compiled
+    text = "".join(
+        f"a{k}: f32[{n}]; b{k}: f32[{n}]; y{k} = sub(mul(a{k}, b{k}), 0.375);"
+        for k, n in enumerate((70, 80, 90))
+    )
+    graph = pk.parse(f"{text} return y0, y1, y2")
     exe = pk.compile(graph, fusion="nnvm")
     again = pk.compile(graph, fusion="nnvm")
 
     assert (len(exe.kernels), len({k.key for k in exe.kernels})) == (3, 1)
-    assert (stats.compiled, exe.stats["compiled"]) == (before + 1, 1)
+    assert exe.stats["compiled"] == 1
     assert again.stats["compiled"] == 0
     feeds = feeds_of(graph, rng)
     agrees(graph, feeds, exe(feeds))
@@ -142,8 +144,9 @@ def test_d8_equal_inputs_are_one_pointer(fusion: str) -> None:
         text = f"x: f32[9]; y = {y}; return y"
         nodes = [k for k in plan(text, fusion="stitch").attrs["kernel"].values()]
         assert [b.name for b in nodes[0].ast.params] == ["x0", "y0"]
-    (kernel,) = plan("x: f32[9]; y = add(mul(x, x), 1); return y", fusion=fusion).attrs[
-        "kernel"].values()
+    (kernel,) = (
+        plan("x: f32[9]; y = add(mul(x, x), 1); return y", fusion=fusion).attrs["kernel"].values()
+    )
     assert kernel.source.count("load(") == 1
 
 
@@ -154,8 +157,9 @@ def test_d8_groups_have_limits(rng: Any) -> None:
     exe, _ = run(f"{inputs}{sums}return s199", rng, "stitch")
     most = exe.target.max_buffers
 
-    assert all(len(k.ast.params) <= most + 1 and len(k.ops) <= exe.target.max_ops
-               for k in exe.kernels)
+    assert all(
+        len(k.ast.params) <= most + 1 and len(k.ops) <= exe.target.max_ops for k in exe.kernels
+    )
     assert 200 / most <= len(exe.kernels) <= 200 / most + 2
     again = plan(pk.parse(f"{inputs}{sums}return s199"))
     assert [k.key for k in again.attrs["kernel"].values()] == [k.key for k in exe.kernels]
@@ -165,8 +169,13 @@ def test_d9_diamonds_and_equal_values(rng: Any) -> None:
     """Shared producers fuse, several results come from one kernel, equal values are one."""
     exe, _ = run("x: f32[9]; e = exp(x); a = add(e, 1); b = mul(e, a); return a, b", rng, "stitch")
     assert (len(exe.kernels), exe.kernels[0].source.count("exp(")) == (1, 1)
-    (kernel,) = plan("x: f32[9]; e = exp(x); a = add(e, 1); b = add(e, 1); return mul(a, b)",
-                     fusion="stitch").attrs["kernel"].values()
+    (kernel,) = (
+        plan(
+            "x: f32[9]; e = exp(x); a = add(e, 1); b = add(e, 1); return mul(a, b)", fusion="stitch"
+        )
+        .attrs["kernel"]
+        .values()
+    )
     assert kernel.ops == ("exp", "add", "mul")
 
 
@@ -190,7 +199,7 @@ def test_d10_fused_nodes_work_in_place() -> None:
     assert launch.refs[0].index == launch.refs[1].index
 
 
-def test_d10_a_pattern_that_says_no_is_obeyed(rng: Any) -> None:
+def test_d10_an_opaque_pattern_is_obeyed(rng: Any) -> None:
     """An operator that is marked opaque stays out of kernels, although it has code."""
     op = pk.register_op("test_nnvm_opaque", num_inputs=1)
     op.set_attr("FCodeGen", lambda node, x: x + 1.0)

@@ -13,8 +13,8 @@ from passkit.ast.tidy import expressions
 from passkit.ast.walk import walk
 from passkit.lowering.arguments import SMALL, argument, pool_sizes
 from passkit.values.size import Size
-from tests.row_programs import SOFTMAX, VARIANCE
 from tests.planned import plan
+from tests.row_programs import SOFTMAX, VARIANCE
 
 
 def ast_of(text: str) -> KernelAST:

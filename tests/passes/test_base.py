@@ -133,7 +133,9 @@ def test_a_body_that_cannot_take_a_graph_is_refused(body: Any) -> None:
     shape = r"a function of a graph, or of a graph and the PassContext, got one of \(.*\)"
     with pytest.raises(pk.ArgumentError, match=f"Pass TestParameters: body must be {shape}"):
         pk.register_pass("TestParameters")(body)
-    with pytest.raises(pk.ArgumentError, match=f"fusion strategy 'test_parameters' must be {shape}"):
+    with pytest.raises(
+        pk.ArgumentError, match=f"fusion strategy 'test_parameters' must be {shape}"
+    ):
         pk.register_fusion("test_parameters")(body)
     with pytest.raises(pk.RegistryError, match="'TestParameters' is not registered"):
         pk.ApplyPasses(GRAPH, "TestParameters")

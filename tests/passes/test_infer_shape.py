@@ -174,9 +174,7 @@ def solved(guards: list[tuple[Any, Any]]) -> dict[str, Any]:
         ([(n + m, n + 2)], {"m": 2}),
     ],
 )
-def test_equalities_are_solved(
-    guards: list[tuple[Any, Any]], result: dict[str, Any]
-) -> None:
+def test_equalities_are_solved(guards: list[tuple[Any, Any]], result: dict[str, Any]) -> None:
     """Symbols that occur linearly in an equality get a value; products and quotients do not."""
     assert solved(guards) == result
 

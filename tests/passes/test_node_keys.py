@@ -9,7 +9,6 @@ import pytest
 
 import passkit as pk
 
-
 HOLDER = pk.register_op("test_node_keys_holder", num_inputs=1, params={"value": pk.REQUIRED})
 HOLDER.set_attr("FInferShape", lambda node, shape: shape)
 

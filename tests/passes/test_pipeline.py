@@ -175,6 +175,8 @@ def test_passes_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixtur
     several += ["--passes", "after Simplify = TestPipelineLook"]
     assert passkit("explain", model, *several) == 1
     assert "TestPipelineLook depends on 'subgraph'" in capsys.readouterr().err
-    assert passkit("explain", model, "--passes", "after Simplify=Simplify", "--passes", "Fusion") == 1
+    assert (
+        passkit("explain", model, "--passes", "after Simplify=Simplify", "--passes", "Fusion") == 1
+    )
     message = capsys.readouterr().err
     assert "--passes is one list NAME," in message and "got 'Fusion' beside" in message

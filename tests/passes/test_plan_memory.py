@@ -56,7 +56,9 @@ def test_a_result_that_is_an_input_is_copied() -> None:
     """The caller gets an array of its own, also if an input is returned twice."""
     x = pk.var("x", (4,))
     e = ops.exp(x)
-    result = checked_plan(pk.Graph([x, e, e, ops.reshape(e, shape=(2, 2)), pk.constant(np.ones(3))]))
+    result = checked_plan(
+        pk.Graph([x, e, e, ops.reshape(e, shape=(2, 2)), pk.constant(np.ones(3))])
+    )
 
     assert [f"{c.source} -> {c.target}, {c.nbytes}" for c in result.copies] == [
         "input 0 -> output 0, 16",

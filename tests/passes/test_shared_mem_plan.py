@@ -40,7 +40,9 @@ def test_scratch_arrays_of_rows_and_columns(text: str, arrays: list[int]) -> Non
 def test_arrays_lie_apart(text: str) -> None:
     """Arrays are aligned, follow each other, and the total covers them."""
     memory = shared(text)
-    ends = [o + a.extent * a.dtype.nbytes for o, a in zip(memory.offsets, memory.arrays, strict=True)]
+    ends = [
+        o + a.extent * a.dtype.nbytes for o, a in zip(memory.offsets, memory.arrays, strict=True)
+    ]
 
     assert all(o % 64 == 0 for o in memory.offsets)
     assert all(a <= b for a, b in zip(ends, [*memory.offsets[1:], memory.nbytes], strict=True))

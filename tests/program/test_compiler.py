@@ -169,7 +169,9 @@ def test_shapes_that_break_a_guard_are_planned_anew(rng: Any) -> None:
 
 def test_shapes_are_inferred_anew_from_known_inputs() -> None:
     """Inputs with other shapes than declared change the shapes of all that depends on them."""
-    graph = with_known_shapes(pk.parse("x: f32[n, m]; return reshape(x, shape=(m, n))"), {"x": (2, 3)})
+    graph = with_known_shapes(
+        pk.parse("x: f32[n, m]; return reshape(x, shape=(m, n))"), {"x": (2, 3)}
+    )
 
     assert pk.ApplyPasses(graph, "InferShape").shape(graph.outputs[0]) == (3, 2)
 
@@ -223,8 +225,10 @@ def test_without_a_compiler_the_graph_is_interpreted(
         agrees(pk.parse(text), feeds, run(feeds))
 
     assert [str(w.message) for w in caught] == [
-        "passkit interprets, because no C++ compiler was found; install g++ or clang++ (or `pip "
-        "install ziglang`), or set PASSKIT_CXX to a compiler"
+        (
+            "passkit interprets, because no C++ compiler was found; install g++ or clang++ (or `pip "
+            "install ziglang`), or set PASSKIT_CXX to a compiler"
+        )
     ]
     assert caught[0].filename == __file__
     assert run.stats["target"] == "interpret"

@@ -31,9 +31,9 @@ from passkit.space.space import Infeasible
 from passkit.templating.naming import nests_of_group, template_of
 from passkit.templating.template import NestPlan, parse_template
 from passkit.values.size import evaluate, numel
-from tests.row_programs import SOFTMAX
 from tests.random_graphs import random_case
 from tests.random_stitches import random_stitch
+from tests.row_programs import SOFTMAX
 from tests.template_cases import Subject, check, overrides, subject, ways, wired
 
 pytestmark = pytest.mark.usefixtures("quick_kernels")

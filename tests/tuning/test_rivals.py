@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Executor, Future
 from pathlib import Path
 from typing import Any
 
@@ -11,54 +10,10 @@ import pytest
 
 import passkit as pk
 from passkit.errors import SettingError
-from passkit.library import store
-from passkit.plan.evaluator import APART, Evaluator, Record
-from passkit.plan.group import FUSED
-from passkit.plan.schedule import Source
-from passkit.tuning.measure import MeasureAnswer, Request
-from passkit.tuning.workers import DeadError
+from tests import measurements
 from tests.passes.test_select import attention, fused, kernels
 from tests.planned import agrees, feeds_of
-from tests.tuning.test_tuner import Inline
-
-SAMPLES = 40
-
-
-def in_one(request: Request) -> str:
-    """The key of the group that a request is about."""
-    (node,) = (n for n in pk.from_json(request.graph).nodes if n.op is FUSED)
-    return str(node.params["body"].key)
-
-
-class ScriptedExecutor(Executor):
-    """An executor with made-up answers: groups in ``quick`` take half as long as their units.
-
-    Other groups take twice as long, or the same if ``equal``. If ``bad`` is `APART`, measurements
-    of units fail; if it is another text, those of groups do.
-    """
-
-    def __init__(self, *quick: str, equal: bool = False, bad: str = "") -> None:
-        self.quick, self.equal, self.bad = quick, equal, bad
-        self.pairs: list[str] = []
-        self.count = 0
-
-    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """MeasureAnswer now."""
-        request, self.count = Request.read(args[0]), self.count + 1
-        usual, *rest = request.templates
-        seconds = dict.fromkeys(request.templates, 2e-6)
-        if APART in rest:
-            key = in_one(request)
-            self.pairs.append(key)
-            seconds[APART] = 2e-6 if self.equal else 4e-6 if key in self.quick else 1e-6
-        samples = {t: (s,) * SAMPLES for t, s in seconds.items()}
-        beside = dict.fromkeys(samples, samples[usual])
-        future: Future[Any] = Future()
-        if self.bad and any((t == APART) == (self.bad == APART) for t in request.templates):
-            future.set_exception(DeadError("signal 11"))
-            return future
-        future.set_result(MeasureAnswer(samples, {}, beside).text())
-        return future
+from tests.tuning.executors import APART, SAMPLES, Inline, ScriptedExecutor
 
 
 @pytest.fixture
@@ -86,7 +41,7 @@ def test_the_fastest_rival_is_chosen(graph: pk.Graph, fresh_cache: Path) -> None
     assert usual == pairs[0] and len(set(pairs)) == 3
     assert kernels(fused(graph)) == ["mul add reduce_max sub exp reduce_sum div"]
     for k in set(pairs):
-        store.clear()
+        measurements.forget()
         tune_by(ScriptedExecutor(k))
         plan = fused(graph)
 
@@ -121,8 +76,9 @@ def test_a_contradiction_of_the_plan_is_confirmed(graph: pk.Graph, fresh_cache: 
 
     assert executor.pairs.count(usual) == 2
     assert all(executor.pairs.count(k) == 1 for k in set(executor.pairs) - {usual})
-    facts = store.snapshot().evaluator.records
-    (units,) = [r for r in facts if r.template == APART and r.group == usual]
+    (units,) = [
+        r for r in measurements.merged_records() if r.template == APART and r.group == usual
+    ]
     assert len(units.samples) == 2 * SAMPLES and units.fused_share == 2.0
 
 
@@ -130,11 +86,11 @@ def test_a_pattern_that_crashes_is_not_chosen(graph: pk.Graph, fresh_cache: Path
     """A crash is not tried again; a plan whose kernels crash is not chosen."""
     (usual,) = operators(graph)
     for bad, plan in ((APART, [usual]), ("kernels", [])):
-        store.clear()
+        measurements.forget()
         pk.tune(graph, executor=ScriptedExecutor(usual, bad=bad), budget=1)
 
         assert [k for k in operators(graph) if k == usual] == plan
-        faults = {r.template == APART for r in store.snapshot().evaluator.records if r.fault}
+        faults = {r.template == APART for r in measurements.merged_records() if r.fault}
         assert faults == {bad == APART}
         idle = ScriptedExecutor(usual)
         assert pk.tune(graph, executor=idle, budget=1).measured == idle.count == 0
@@ -162,17 +118,27 @@ def test_rivals_are_measured_with_real_kernels(fresh_cache: Path) -> None:
     agrees(graph, feeds, pk.compile(graph)(feeds))
 
 
-def test_a_share_needs_a_consistent_difference() -> None:
+def test_a_share_needs_a_consistent_difference(fresh_cache: Path) -> None:
     """A share needs the same sign in both halves of the rounds, and in most rounds."""
+    graph_key = "0" * 64
 
     def share(units: tuple[float, ...], fused: tuple[float, ...]) -> float | None:
-        return Record("0" * 64, APART, (), Source.MEASURED, units, 3.0, beside=fused).fused_share
+        measurements.forget()
+        measurements.record(graph_key, APART, *units, model=3.0, beside=fused)
+        (units_apart,) = measurements.merged_records()
+        return units_apart.fused_share  # type: ignore[no-any-return]
 
     assert share((2.0,) * 4, (1.0,) * 4) == 0.5 and share((1.0,) * 4, (2.0, 2.0, 3.0, 3.0)) == 2.0
     assert share((2.0,) * 4, (1.0, 1.0, 1.5, 1.5)) == 0.75
     assert share((2.0,) * 4, (1.97,) * 4) is None
     assert share((2.0,) * 4, (1.0, 1.0, 3.0, 3.0)) is None
     assert share((2.0,) * 4, ()) is None
-    facts = Evaluator([Record("0" * 64, APART, (), Source.MEASURED, (2.0,), 3.0, beside=(1.0,))])
-    assert facts.compares and facts.slowness == 1.5 and facts.scale == 1.0
-    assert not Evaluator().compares and Evaluator().slowness == 1.0
+
+
+def test_units_that_are_slower_than_estimated_slow_the_model(fresh_cache: Path) -> None:
+    """Measured units scale the estimates of the model, of which nothing else is measured."""
+    measurements.record("0" * 64, APART, 2.0, model=3.0, beside=(1.0,))
+    evaluator = measurements.evaluator()
+    assert evaluator.compares and evaluator.slowness == 1.5 and evaluator.scale == 1.0
+    measurements.forget()
+    assert not measurements.evaluator().compares and measurements.evaluator().slowness == 1.0

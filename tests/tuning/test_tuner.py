@@ -8,8 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
-from concurrent.futures import BrokenExecutor, Executor, Future
+from concurrent.futures import BrokenExecutor
 from pathlib import Path
 from typing import Any
 
@@ -18,37 +17,13 @@ import pytest
 
 import passkit as pk
 from passkit.errors import CompilerError, FeedError, SettingError
-from passkit.library import store
-from passkit.runtime.loop import INPUT_PREFIX, while_loop
-from passkit.tuning.measure import Request
-from passkit.tuning.results import Tuning
-from passkit.tuning.workers import DeadError, HungError, Workers
+from tests import measurements
+from tests.loops import while_loop
 from tests.raised import ROOT
+from tests.tuning.executors import DeadError, HungError, Inline, Workers
 
 SOFTMAX = "x: f32[512, 64]; return softmax(x)"
 ALL = 24
-
-
-class Inline(Executor):
-    """Runs functions where they are submitted; ``answers`` may do it instead."""
-
-    def __init__(self, answers: Callable[[Request], Exception | None] = lambda r: None) -> None:
-        self.answers = answers
-        self.requests: list[Request] = []
-
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Call it now."""
-        self.requests.append(Request.read(args[0]))
-        future: Future[Any] = Future()
-        error = self.answers(self.requests[-1])
-        if error is not None:
-            future.set_exception(error)
-            return future
-        try:
-            future.set_result(fn(*args, **kwargs))
-        except Exception as raised:
-            future.set_exception(raised)
-        return future
 
 
 def favour(favourite: str) -> Any:
@@ -87,7 +62,7 @@ def test_the_fastest_template_is_taken(fresh_cache: Path) -> None:
     texts = texts_of(graph)
     assert len(texts) == 5
     for favourite in texts:
-        store.clear()
+        measurements.forget()
         executor = Inline()
         result = pk.tune(graph, executor=executor, clock=favour(favourite), budget=ALL)
         (group,) = result.groups
@@ -110,7 +85,7 @@ def test_templates_within_the_budget_are_measured(softmax: pk.Graph, fresh_cache
     executor = Inline()
     first = pk.tune(softmax, executor=executor, clock=favour(texts[1]), budget=3)
     assert (first.measured, first.groups[0].template) == (3, texts[1])
-    assert {r.template for r in store.snapshot().records() if not r.samples} == {*texts[3:]}
+    assert {r.template for r in measurements.records() if not r.samples} == {*texts[3:]}
     pk.tune(softmax, executor=executor, clock=favour(texts[4]), budget=5)
     assert executor.requests[1].templates == (texts[0], texts[1])  # so that it was no luck
     assert executor.requests[2].templates == (texts[0], texts[1], texts[3], texts[4])
@@ -124,7 +99,7 @@ def test_a_crash_marks_the_template(softmax: pk.Graph, fresh_cache: Path) -> Non
     """A crash or hang is recorded as a fault of its template, the usual one included."""
     texts = texts_of(softmax)[:4]
     for bad, error in ((texts[0], DeadError("x")), (texts[2], HungError("x"))):
-        store.clear()
+        measurements.forget()
         executor = Inline(lambda r, bad=bad, error=error: error if bad in r.templates else None)
         result = pk.tune(softmax, executor=executor, clock=favour(texts[3]), budget=4)
         fault = "crashed" if bad is texts[0] else "hung"
@@ -187,10 +162,11 @@ def test_sizes_that_inputs_do_not_have_are_passed(fresh_cache: Path) -> None:
 
 def test_loop_bodies_and_single_operators_are_tuned(fresh_cache: Path) -> None:
     """Nested graphs are tuned with the outer graph; with operators=True each operator as well."""
-    inside = pk.var(f"{INPUT_PREFIX}0", (64, 40))
-    condition = pk.Graph([pk.ops.reduce_max(inside) < 9.0])
-    body = pk.Graph([pk.ops.abs(inside * 2.0 + 1.0)])
-    (y,) = while_loop(condition, body, [pk.var("x", (64, 40))], [], "loop")
+    (y,) = while_loop(
+        lambda value: pk.ops.reduce_max(value) < 9.0,
+        lambda value: [pk.ops.abs(value * 2.0 + 1.0)],
+        [pk.var("x", (64, 40))],
+    )
     executor = Inline()
     graph = pk.Graph([pk.ops.abs(y + 1.0)])
     result = pk.tune(graph, executor=executor, clock=favour(""), budget=1, operators=True)
@@ -198,8 +174,8 @@ def test_loop_bodies_and_single_operators_are_tuned(fresh_cache: Path) -> None:
     names = [g.operators for g in result.groups]
     assert names == ["add, abs", "reduce_max, less", "mul, add, abs"]
     assert result.rounds == 1 and result.measured == len(executor.requests)
-    facts = {r.operators for r in store.snapshot().records()}
-    assert {"less", "abs", "mul", "add"} <= facts
+    recorded = {r.operators for r in measurements.records()}
+    assert {"less", "abs", "mul", "add"} <= recorded
     assert pk.tune(graph, executor=executor, budget=1, clock=favour("")).measured == 0
 
 
@@ -257,7 +233,7 @@ def test_a_killed_worker_loses_nothing(short: pk.Graph, fresh_cache: Path) -> No
 
     assert killed and workers.pids == []
     assert (result.groups[0].measured, result.groups[0].faults) == (2, {})
-    assert all(r.seconds > 0 for r in store.snapshot().records() if r.samples)
+    assert all(r.seconds > 0 for r in measurements.records() if r.samples)
 
 
 def test_a_killed_tuner_can_be_continued(tmp_path: Path, fresh_cache: Path) -> None:
@@ -269,14 +245,14 @@ def test_a_killed_tuner_can_be_continued(tmp_path: Path, fresh_cache: Path) -> N
     command += ["--fusion", "none"]
     environ = os.environ | {"PYTHONPATH": str(ROOT)}
     with subprocess.Popen(command, env=environ, stdout=subprocess.DEVNULL) as tuner:
-        while not store.snapshot().records() and tuner.poll() is None:
+        while not measurements.records() and tuner.poll() is None:
             time.sleep(0.005)
         tuner.kill()
-    before = store.snapshot().records()
+    before = measurements.records()
     executor = Inline()
     result = pk.tune(pk.parse(model.read_text()), executor=executor, budget=1, fusion="none")
 
     assert 1 <= len(before) <= len(result.groups) == 4
-    assert {r.group for r in before if r.samples} <= {r.group for r in store.snapshot().records()}
+    assert {r.group for r in before if r.samples} <= {r.group for r in measurements.records()}
     assert len(executor.requests) == result.measured == 4 - sum(bool(r.samples) for r in before)
-    assert isinstance(result, Tuning)
+    assert type(result).__name__ == "Tuning"

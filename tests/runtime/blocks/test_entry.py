@@ -20,8 +20,8 @@ from passkit.runtime.program import LaunchStep, PythonCall
 from passkit.space.tiling import Composition
 from passkit.values.size import Size
 from tests.dialects.test_printer import GOLDENS, PARTS
-from tests.row_programs import SOFTMAX
 from tests.planned import agrees, feeds_of
+from tests.row_programs import SOFTMAX
 from tests.runtime.blocks.mutants import mutants
 
 BLOCKS = target_of("blocks")
