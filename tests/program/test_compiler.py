@@ -226,8 +226,8 @@ def test_without_a_compiler_the_graph_is_interpreted(
 
     assert [str(w.message) for w in caught] == [
         (
-            "passkit interprets, because no C++ compiler was found; install g++ or clang++ (or `pip "
-            "install ziglang`), or set PASSKIT_CXX to a compiler"
+            "passkit interprets, because no C++ compiler was found; install g++ or clang++ (or "
+            "`pip install ziglang`), or set PASSKIT_CXX to a compiler"
         )
     ]
     assert caught[0].filename == __file__
