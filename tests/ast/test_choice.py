@@ -1,12 +1,11 @@
-"""Choices that are settled: arms that are never taken leave, and no other."""
+"""Simplification of `where`: branches that are never taken are removed, and no others."""
 
 from __future__ import annotations
 
 import pytest
 
-from passkit.ast import Binary, Expr, Load, Var, const, equal, not_equal, size_of, where
+from passkit.ast import Binary, Expr, Load, Var, const, dt, equal, not_equal, size_of, where
 from passkit.ast.choice import by_extents, settled, shortened
-from passkit.values import dtype as dt
 
 A, B = Var("i", dt.int64), Var("j", dt.int64)
 X, Y = Var("x", dt.float32), Var("y", dt.float32)
@@ -38,14 +37,14 @@ KNOWN = by_extents({"i": 8, "j": 4})
     ],
 )
 def test_extents_settle_comparisons(test: Expr, outcome: bool | None) -> None:
-    """Where every value below the extents compares alike."""
+    """A comparison is decided if it has the same result at every index below the extents."""
     assert KNOWN(test) is outcome
-    wanted = {True: X, False: Y, None: where(test, X, Y)}[outcome]
-    assert settled(where(test, X, Y), KNOWN) == wanted
+    expected = {True: X, False: Y, None: where(test, X, Y)}[outcome]
+    assert settled(where(test, X, Y), KNOWN) == expected
 
 
-def test_parts_of_conditions_leave() -> None:
-    """What holds in any case is no part of a condition; what never holds decides it."""
+def test_operands_of_conditions_that_are_always_true_or_false_are_removed() -> None:
+    """In and, or and not, an operand that is always true or false is removed or decides."""
     open_, holds, fails = size_of(5) > A, size_of(8) > A, size_of(8) <= A
 
     assert settled(where(holds & open_, X, Y), KNOWN) == where(open_, X, Y)
@@ -57,13 +56,13 @@ def test_parts_of_conditions_leave() -> None:
 
 
 def test_comparisons_of_indices_are_shortened() -> None:
-    """Quotients and remainders of an axis that is cut by the divisor leave; what is data stays."""
-    extents, place = {"i": 8, "j": 4}, A * size_of(4) + B
+    """Divisions that split an index into its axes are removed; loaded values stay as they are."""
+    extents, position = {"i": 8, "j": 4}, A * size_of(4) + B
     two = const(0, dt.int64) + const(2, dt.int64)
 
-    found = shortened(where(equal(place % size_of(4), two % size_of(4)), X, Y), extents)
-    assert found == where(Binary("==", B, size_of(2), dt.bool_), X, Y)
-    assert shortened(place // size_of(4) < two, extents) == Binary("<", A, size_of(2), dt.bool_)
+    short = shortened(where(equal(position % size_of(4), two % size_of(4)), X, Y), extents)
+    assert short == where(Binary("==", B, size_of(2), dt.bool_), X, Y)
+    assert shortened(position // size_of(4) < two, extents) == Binary("<", A, size_of(2), dt.bool_)
     negative = equal((A - size_of(4)) % size_of(4), two)
     assert shortened(negative, extents) == negative
     data = Load("x0", A, dt.int64) + A - A < two

@@ -1,13 +1,12 @@
-"""Other names for the buffers and sizes of a kernel AST."""
+"""Buffers and sizes of a kernel AST are renamed."""
 
 from __future__ import annotations
 
 import pytest
 
-from passkit.ast import Load, Var, const
+from passkit.ast import Load, Var, const, dt
 from passkit.ast.renaming import names_in, renamed
 from passkit.ast.stage import Dot, Fold, Let, Level, Loop, Matrix, Part, Prefetch, Stage, Store
-from passkit.values import dtype as dt
 from tests.dialects.test_printer import GOLDENS, kernel_of
 
 N, LANE = Var("n0", dt.int64), Var("i", dt.int64)
@@ -15,8 +14,8 @@ ZERO = const(0, dt.int64)
 SUM = Var("s", dt.float32)
 
 
-def test_every_name() -> None:
-    """Loads, stores, folds in memory, prefetches, matrices, and sizes wherever they stand."""
+def test_every_statement_is_renamed() -> None:
+    """Loads, stores, reductions in memory, prefetches, matrices and sizes get new names."""
     load = Load("a", LANE + N, dt.float32)
     fold = Fold(SUM, load, const(0.0, dt.float32), SUM, "b", LANE)
     body = (fold, Store("c", N, load), Prefetch("a", N), Let(SUM, load))
@@ -33,8 +32,8 @@ def test_every_name() -> None:
 
 
 @pytest.mark.parametrize("name", GOLDENS)
-def test_what_has_no_new_name_stays(name: str) -> None:
-    """Renaming to the same names changes nothing."""
+def test_equal_names_change_nothing(name: str) -> None:
+    """Renaming every buffer to its own name returns an equal AST."""
     ast = kernel_of(GOLDENS[name], "cpu").ast
     same = {b.name: b.name for b in (*ast.params, *ast.scratch)}
 

@@ -1,35 +1,40 @@
-"""Calls of operators: operands of one dtype, weak numbers, plain parameters, inputs by name."""
+"""Calls of operators: operands are promoted, numbers are weak, parameters become plain."""
 
 from __future__ import annotations
+
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
 import passkit as pk
-from passkit.graph.call import find_operator, plain, promote_operands
-from passkit.values.dtype import dtype_of
 
 x = pk.var("x", (None, 4))
 
 
-def test_operands() -> None:
-    """Without an entry or array there is nothing to operate on; unknown dtypes are left alone."""
-    with pytest.raises(pk.DTypeError, match=r"'\+' needs an entry or array, got \[1, 2\]"):
-        promote_operands("+", [1, 2])
+def test_operands_are_entries_arrays_or_numbers() -> None:
+    """One operand must be an entry or array; an unknown dtype stays unknown."""
+    divide = pk.get_op("div").get_attr("FOperator")
+    with pytest.raises(pk.DTypeError, match=r"'/' needs an entry or array, got \[1, 2\]"):
+        divide(1, 2)
     with pytest.raises(pk.ArgumentError, match="or .nested lists of. numbers, got 'a'"):
         _ = x + "a"
     unknown = pk.var("u", None, None)
     assert (unknown + unknown).dtype is None
 
 
-def test_an_operator_nobody_implements() -> None:
-    """The message says how to give it one."""
-    with pytest.raises(pk.RegistryError, match="no operator implements '<=>'; import passkit.ops"):
-        find_operator("<=>")
+def test_python_operators_need_a_registered_operator() -> None:
+    """Where the operators are not imported, the message says how to get an implementation."""
+    code = "from passkit.graph.node import var; var('x', (2,)) ^ 1"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+
+    assert run.returncode == 1
+    assert "RegistryError: no operator implements '^'; import passkit.ops" in run.stderr
 
 
 def test_numbers_among_inputs_are_weak() -> None:
-    """They take the dtype that the entries have together."""
+    """Python numbers take the promoted dtype of the entries, and must fit it."""
     mask = pk.var("m", (2,), "bool")
 
     assert pk.ops.where(mask, x[0, :2], 0).dtype.name == "float32"
@@ -40,13 +45,17 @@ def test_numbers_among_inputs_are_weak() -> None:
 
 def test_parameters_are_plain() -> None:
     """Lists, NumPy numbers and dtypes become what text and JSON can write."""
-    given = [np.int64(1), (2.5, np.float32), np.dtype("int8"), dtype_of("bool"), float]
+    op = pk.register_op("test_call_plain", num_inputs=1, params={"value": None})
+    value = [np.int64(1), (2.5, np.float32), np.dtype("int8"), pk.ast.dt.bool_, float]
 
-    assert plain(given) == (1, (2.5, "float32"), "int8", "bool", "float64")
+    plain = op(x, value=value).node.params["value"]
+
+    assert plain == (1, (2.5, "float32"), "int8", "bool", "float64")
+    assert [type(v) for v in (plain[0], plain[1][0])] == [int, float]
 
 
-def test_an_array_among_parameters_is_what_it_lists() -> None:
-    """Strides may be computed; tables of a user's operator stay arrays, as do inputs by name."""
+def test_arrays_as_parameters_become_lists_where_the_default_is_plain() -> None:
+    """Strides may be an array; tables of a custom operator stay arrays, as do inputs by name."""
     x = pk.var("x", (1, 4, 4, 1))
     y = pk.ops.conv2d(x, filter=np.ones((2, 2, 1, 1), np.float32), strides=np.array([2, 2]))
     op = pk.register_op("test_call_table", num_inputs=1, params={"table": None})
@@ -56,7 +65,7 @@ def test_an_array_among_parameters_is_what_it_lists() -> None:
     assert op(x, table=table).node.params["table"] is table
 
 
-def test_unnamed_inputs_are_made() -> None:
-    """FListInputNames completes a call; unknown keywords offer names of inputs too."""
+def test_unknown_keywords_suggest_names_of_inputs() -> None:
+    """The nearest name is suggested among parameters and inputs."""
     with pytest.raises(pk.GraphError, match="linear has no parameter 'wieght'; did you mean 'weig"):
         pk.ops.linear(x, wieght=x)

@@ -1,4 +1,4 @@
-"""Descriptions of operators: signatures, documentation, and what they are derived from."""
+"""Signatures and documentation of operators, derived from their attributes."""
 
 from __future__ import annotations
 
@@ -6,27 +6,48 @@ import functools
 import inspect
 import pickle
 import pydoc
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import passkit as pk
-from passkit.cli.page import library
-from passkit.graph import describe
-from passkit.graph.op import TCounterparts, TParameters, get_op, list_ops
-from passkit.values.dtype import dtype_of
+from passkit.ast import dt
 
-STANDARD = [op for ops in library().values() for op in ops]
+DTYPES = (
+    "float32",
+    "float64",
+    "float16",
+    "bfloat16",
+    "bool",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "complex64",
+    "complex128",
+)
+
+
+def standard_operators() -> list[pk.Op]:
+    """Return the operators that modules of `pk.ops` register."""
+    folder = str(Path(pk.ops.__file__).parent)
+    operators = [pk.get_op(name) for name in pk.list_ops()]
+    return [op for op in operators if op.place.startswith(folder)]
 
 
 def text(name: str) -> str:
-    """What ``help(pk.ops.NAME)`` prints, without bold letters."""
+    """Return the text that ``help(pk.ops.NAME)`` prints, without bold letters."""
     return pydoc.plain(pydoc.render_doc(getattr(pk.ops, name)))
 
 
 def signature(name: str) -> inspect.Signature:
-    """The signature of an operator."""
+    """Return the signature of an operator."""
     return inspect.signature(getattr(pk.ops, name))
 
 
@@ -43,8 +64,8 @@ def test_an_operator_describes_itself() -> None:
     assert pickle.loads(pickle.dumps(op)) is op
 
 
-def test_help_tells_all_that_is_known() -> None:
-    """Call, text, parameters with defaults and meaning, dtypes, an example and other names."""
+def test_help_of_an_operator_is_complete() -> None:
+    """Help has call, text, parameters and defaults, dtypes, shapes, an example and other names."""
     shown = text("reduce_sum")
 
     assert "reduce_sum(x: Operand, /, axis: int | Sequence[int] | None = None" in shown
@@ -75,8 +96,8 @@ def test_help_tells_all_that_is_known() -> None:
         ("arange", "start stop=None step=1 dtype=None"),
     ],
 )
-def test_kinds_of_arguments(name: str, expected: str) -> None:
-    """Inputs by position or by name, any number of them, parameters behind them or by keyword."""
+def test_signatures_show_inputs_and_parameters(name: str, expected: str) -> None:
+    """Inputs go by position or name; parameters follow them or go by keyword."""
     marks = {
         inspect.Parameter.POSITIONAL_ONLY: "{} /",
         inspect.Parameter.VAR_POSITIONAL: "*{}",
@@ -93,31 +114,54 @@ def test_kinds_of_arguments(name: str, expected: str) -> None:
     assert " ".join(shown).startswith(expected)
 
 
+def example(op: pk.Op, dtype: Any) -> tuple[list[Any], dict[str, Any]] | None:
+    """Return inputs and parameters of a call that works, or None if it refuses the dtype.
+
+    The call is that of FExample, by default of variables of shape (4, 6).
+    """
+    if op.has_attr("FExample"):
+        inputs, params = op.get_attr("FExample")(dtype)
+    else:
+        names = [n for n in inspect.signature(op).parameters if n not in ("name", "control")]
+        names = [n for n in names if n not in op.params]
+        if op.has_attr("FListInputNames"):
+            names = op.get_attr("FListInputNames")(op.params)
+        inputs = [pk.var(n, (4, 6), dtype) for n in names]
+        params = {}
+    try:
+        op(*inputs, **params)
+    except pk.DTypeError:
+        return None
+    return list(inputs), dict(params)
+
+
 def test_every_standard_operator_is_documented() -> None:
-    """Each parameter has a type and a meaning; a call that signatures allow is one that works."""
-    for op in STANDARD:
-        documented = TParameters.get(op.name, {})
+    """Each parameter has a type and a meaning, and signatures accept the example calls."""
+    operators = standard_operators()
+    assert len(operators) > 300
+    for op in operators:
+        documented = op.get_attr("TParameters", {})
         assert set(documented) == set(op.params), op.name
         assert all(kind != "Any" and meaning for kind, meaning in documented.values()), op.name
-        found = (describe.example(op, dtype_of(d)) for d in ("float32", *describe.DTYPES))
-        call = next(c for c in found if c is not None)
-        shown, params = describe.signature(op), dict(call.params)
+        calls = (example(op, dt.dtype_of(d)) for d in DTYPES)
+        inputs, params = next(call for call in calls if call is not None)
         leading = [params.pop("equation")] if "equation" in params else []
-        shown.bind(*leading, *call.inputs, **params)
+        inspect.signature(op).bind(*leading, *inputs, **params)
 
 
-def test_counterparts_exist() -> None:
-    """What an operator is called in NumPy is there, and every row is of an operator."""
+def test_numpy_counterparts_exist() -> None:
+    """NumPy has the function that TCounterparts names for an operator."""
     if np.lib.NumpyVersion(np.__version__) < "2.2.0":
         pytest.skip("matvec and vecmat are new in NumPy 2.2")
-    for name, row in TCounterparts.rows.items():
-        assert name in list_ops()
-        if "NumPy" in row.value:
-            functools.reduce(getattr, row.value["NumPy"].split(".")[1:], np)
+    counterparts = [op.get_attr("TCounterparts", {}) for op in standard_operators()]
+    functions = [names["NumPy"] for names in counterparts if "NumPy" in names]
+    assert len(functions) > 100
+    for function in functions:
+        functools.reduce(getattr, function.split(".")[1:], np)
 
 
-def test_an_operator_of_your_own() -> None:
-    """Input names come from FCodeGen, types from defaults or TParameters, meaning from the doc."""
+def test_custom_operators_are_described_by_their_attributes() -> None:
+    """Input names come from FCodeGen, types from defaults or TParameters, text from the doc."""
     op = pk.register_op(
         "blend_described", 2, params={"rate": 0.5, "fast": False}, doc="rate old + (1 - rate) new"
     )
@@ -133,21 +177,21 @@ def test_an_operator_of_your_own() -> None:
 
 
 @pytest.mark.parametrize("params", [{"x": 1}, {"lambda": 1, "with-dash": 2}, {"name": "n"}])
-def test_odd_names_of_parameters(params: dict[str, Any]) -> None:
-    """Names that clash with inputs, or that Python cannot write, do not break help."""
+def test_parameters_of_any_name_do_not_break_help(params: dict[str, Any]) -> None:
+    """Names of parameters may equal those of inputs or be no identifiers."""
     op = pk.register_op(f"odd_{len(params)}_{next(iter(params))}", params=params, doc="odd")
 
-    assert next(iter(describe.signature(op).parameters)).startswith("x")
-    assert "odd" in describe.documentation(op)
+    assert next(iter(inspect.signature(op).parameters)).startswith("x")
+    assert "odd" in str(op.__doc__)
 
 
-def test_an_example_that_fails_costs_only_its_lines() -> None:
-    """A rule that raises leaves help without dtypes."""
+def test_help_of_an_operator_whose_example_fails_has_no_dtypes() -> None:
+    """An attribute function that raises leaves help without dtypes and example."""
 
     def refuse(node: Any, *dtypes: Any) -> Any:
         raise ValueError("no")
 
     op = pk.register_op("failing_described", doc="fails").set_attr("FInferType", refuse)
 
-    assert "Dtypes" not in describe.documentation(op)
-    assert get_op("failing_described").__doc__.endswith("fails")  # type: ignore[union-attr]
+    assert "Dtypes" not in str(op.__doc__)
+    assert str(pk.get_op("failing_described").__doc__).endswith("fails")

@@ -1,9 +1,9 @@
-"""Where composites and gradients of 16-bit floats are computed in float32, and where not."""
+"""Composites and gradients of 16-bit floats are computed in float32 if they round twice."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any
 
@@ -11,13 +11,12 @@ import numpy as np
 import pytest
 
 import passkit as pk
-from passkit.graph.op import Op
 
 ops = pk.ops
 
 
 def float32_ops(outputs: Any, expand: bool = True) -> list[str]:
-    """The operators, but casts, that give float32, once composites are expanded."""
+    """Return the operators, except casts, whose result is float32, after expansion."""
     graph = pk.Graph(outputs)
     if expand:
         graph = pk.ApplyPasses(graph, ["Expand"])
@@ -29,17 +28,17 @@ def float32_ops(outputs: Any, expand: bool = True) -> list[str]:
 
 
 def casts(outputs: Any) -> int:
-    """How many casts there are, once composites are expanded."""
+    """Return the number of casts after expansion of composites."""
     graph = pk.ApplyPasses(pk.Graph(outputs), ["Expand"])
     return sum(n.op is not None and n.op.name == "cast" for n in graph.nodes)
 
 
 def half(name: str = "x", shape: Sequence[int] = (4, 6), dtype: str = "float16") -> Any:
-    """An input of 16 bits."""
+    """Return a variable of a 16-bit dtype."""
     return pk.var(name, shape, dtype)
 
 
-def test_what_only_moves_is_not_widened() -> None:
+def test_composites_that_round_once_have_no_casts() -> None:
     """Composites that move or select elements, or compute once, are built without casts."""
     x, i = half(), pk.var("i", (3,), "int64")
     moved = [ops.take(x, i, axis=1), ops.roll(x, shift=2), ops.stack(x, x), ops.repeat(x, 2)]
@@ -49,7 +48,7 @@ def test_what_only_moves_is_not_widened() -> None:
     assert casts([*moved, *once, *slopes]) == 0
 
 
-def test_what_rounds_in_between_is_float32() -> None:
+def test_composites_that_round_repeatedly_compute_in_float32() -> None:
     """Composites of several operations are float32 inside; float32 itself gets no casts."""
     for build in (ops.silu, ops.std, ops.softmax, lambda x: ops.diff(x, n=2)):
         for dtype in ("float16", "bfloat16"):
@@ -59,7 +58,7 @@ def test_what_rounds_in_between_is_float32() -> None:
         assert casts(build(half(dtype="float64"))) == 0
 
 
-def test_gradients_in_float32() -> None:
+def test_gradients_that_round_repeatedly_are_computed_in_float32() -> None:
     """A gradient that rounds once stays in 16 bits; others, and sums of many, are float32."""
     x, w = half(), half("w", (6, 5))
 
@@ -73,12 +72,12 @@ def test_gradients_in_float32() -> None:
 
 
 def test_sums_of_gradients_round_once() -> None:
-    """What flows back along many ways is added in float32, also by an aggregate of one's own."""
+    """Contributions of several users are added in float32, also by a custom aggregate."""
     x = half(shape=(3,))
-    seen: list[str] = []
+    dtypes: list[str] = []
 
     def added(terms: Sequence[Any]) -> Any:
-        seen.extend(str(t.dtype) for t in terms)
+        dtypes.extend(str(t.dtype) for t in terms)
         return reduce(ops.add, terms)
 
     uses = [x * 1.0 for _ in range(5)]
@@ -87,10 +86,10 @@ def test_sums_of_gradients_round_once() -> None:
     dx_own = pk.gradients(uses, [x], weights, aggregate=added)[0]
     assert dx is not None and dx_own is not None
 
-    found = pk.interpret(pk.Graph([dx, dx_own]))
+    results = pk.interpret(pk.Graph([dx, dx_own]))
     assert [str(e.dtype) for e in (dx, dx_own)] == ["float16", "float16"]
-    assert seen == ["float32"] * 5
-    for array in found:
+    assert dtypes == ["float32"] * 5
+    for array in results:
         np.testing.assert_array_equal(array, np.full(3, 2052, np.float16))
 
 
@@ -99,21 +98,29 @@ def test_broadcast_gradients_round_once() -> None:
     x, b = half(shape=(70_000,)), half("b", ())
     (db,) = pk.gradients(x * b, [b])
 
-    (found,) = pk.interpret(
+    (result,) = pk.interpret(
         pk.Graph([db]), {"x": np.full(70_000, 0.1, np.float16), "b": np.float16(1)}
     )
-    assert found == np.float16(70_000 * float(np.float16(0.1)))
+    assert result == np.float16(70_000 * float(np.float16(0.1)))
 
 
 SMOOTH: Sequence[Callable[[Any], Any]] = [
-    *(ops.exp, ops.tanh, ops.gelu, ops.softmax, ops.log_softmax, ops.std, ops.reduce_l2),
-    *(ops.logsumexp, ops.silu, lambda x: ops.layer_norm(x, scale=False, center=False)),
+    ops.exp,
+    ops.tanh,
+    ops.gelu,
+    ops.softmax,
+    ops.log_softmax,
+    ops.std,
+    ops.reduce_l2,
+    ops.logsumexp,
+    ops.silu,
+    lambda x: ops.layer_norm(x, scale=False, center=False),
 ]
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-def test_second_derivatives(dtype: str, rng: Any) -> None:
-    """The gradient of a gradient is as near to float64 as one of 16 bits can be."""
+def test_second_derivatives_are_near_float64(dtype: str, rng: Any) -> None:
+    """The gradient of a 16-bit gradient has at most one rounding error."""
     kind = half(dtype=dtype).dtype.numpy
     data = [rng.integers(64, 192, (4, 6)).astype(np.float64) / 128 for _ in range(3)]
 
@@ -128,14 +135,14 @@ def test_second_derivatives(dtype: str, rng: Any) -> None:
         return pk.interpret(pk.Graph(outs), feeds)
 
     eps = 2.0 ** (-10 if kind == np.float16 else -7)
-    for found, wanted in zip(seconds(dtype), seconds("float64"), strict=True):
-        assert found.dtype == kind
-        assert np.abs(found.astype(np.float64) - wanted).max() <= eps * np.abs(wanted).max()
+    for result, exact in zip(seconds(dtype), seconds("float64"), strict=True):
+        assert result.dtype == kind
+        assert np.abs(result.astype(np.float64) - exact).max() <= eps * np.abs(exact).max()
 
 
 @pytest.fixture
-def fixed() -> Iterator[Op]:
-    """A composite and its gradient, written for float16 alone."""
+def fixed() -> pk.Op:
+    """Return a composite whose expansion and gradient contain float16 constants."""
     two = np.float16(2)
     op = pk.register_op("test_narrow_fixed", num_inputs=1)
     op.set_attr("FExpand", lambda node, x: ops.exp(ops.mul(x, pk.constant(two))))
@@ -145,19 +152,19 @@ def fixed() -> Iterator[Op]:
     return op
 
 
-def test_dtypes_come_from_the_inputs(fixed: Op) -> None:
-    """A rule that names float16 itself is told that it is given float32."""
+def test_rules_that_assume_float16_are_refused(fixed: pk.Op) -> None:
+    """The error of a rule that mixes float16 with its inputs says that they are float32."""
     x = half()
-    wanted = "'test_narrow_fixed' is given float32 in place of floats of 16 bits".replace("'", "")
+    message = "test_narrow_fixed is given float32 in place of floats of 16 bits.*float16"
 
-    with pytest.raises(pk.DTypeError, match=f"FExpand of {wanted}.*float16"):
+    with pytest.raises(pk.DTypeError, match=f"FExpand of {message}"):
         pk.interpret(pk.Graph([fixed(x)]), {"x": np.ones((4, 6), np.float16)})
-    with pytest.raises(pk.DTypeError, match=f"FGradient of {wanted}.*float16"):
+    with pytest.raises(pk.DTypeError, match=f"FGradient of {message}"):
         pk.gradients(fixed(x), [x])
 
 
-def test_an_expansion_that_declines() -> None:
-    """The interpreter names the operator whose only meaning is an expansion that gives None."""
+def test_an_expansion_that_returns_none_is_named() -> None:
+    """The interpreter names an operator that has no definition but an FExpand returning None."""
     op = pk.register_op("test_narrow_declines", num_inputs=1)
     op.set_attr("FExpand", lambda node, x: None)
     op.set_attr("FInferShape", lambda node, shape: shape)

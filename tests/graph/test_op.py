@@ -1,19 +1,19 @@
-"""Operators: re-opening, aliases, groups, calls."""
+"""Operators are registered, re-opened, aliased, grouped and called."""
 
 from __future__ import annotations
 
 import pickle
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 import passkit as pk
-from passkit.graph.op import register_later
 
 
 def test_registering_twice_is_one_operator() -> None:
-    """Registration re-opens; documentation and parameters are added."""
+    """A second registration returns the operator and adds documentation and parameters."""
     first = pk.register_op("test_op_twice", num_inputs=2, params={"a": 1})
     again = pk.register_op("test_op_twice", params={"b": 2, "a": 5}, doc="later")
 
@@ -21,20 +21,23 @@ def test_registering_twice_is_one_operator() -> None:
     assert (again.params, again.doc) == ({"a": 1, "b": 2}, "later")
 
 
-@pytest.mark.parametrize("count, message", [
-    ({"num_inputs": 3}, "at .*test_op.py:.* with num_inputs=2, now with 3"),
-    ({"num_outputs": 2}, "with num_outputs=1, now with 2"),
-])
+@pytest.mark.parametrize(
+    "count, message",
+    [
+        ({"num_inputs": 3}, "at .*test_op.py:.* with num_inputs=2, now with 3"),
+        ({"num_outputs": 2}, "with num_outputs=1, now with 2"),
+    ],
+)
 def test_counts_do_not_change(count: dict[str, int], message: str) -> None:
-    """Another number of inputs or results is refused, naming the first place."""
+    """Another number of inputs or results is refused, naming the first registration."""
     pk.register_op("test_op_counts", num_inputs=2)
 
     with pytest.raises(pk.RegistryError, match=message):
         pk.register_op("test_op_counts", **count)
 
 
-def test_aliases() -> None:
-    """An alias is the same operator; a name that is taken is refused."""
+def test_an_alias_is_the_same_operator() -> None:
+    """An alias is looked up as the operator is; the name of another operator is refused."""
     op = pk.register_op("test_op_alias", num_inputs=1).add_alias("test_op_other_name")
 
     assert pk.get_op("test_op_other_name") is op
@@ -44,14 +47,14 @@ def test_aliases() -> None:
         op.add_alias("exp")
 
 
-def test_unknown_operators() -> None:
-    """A wrong name offers the nearest."""
+def test_unknown_operators_are_refused_with_the_nearest_name() -> None:
+    """A misspelled operator is refused; the message has the nearest name."""
     with pytest.raises(pk.RegistryError, match="operator 'reduce_sun' is not registered; did you"):
         pk.get_op("reduce_sun")
 
 
-def test_groups_are_free_of_order() -> None:
-    """Attributes reach members whether they are set before or after joining; own ones win."""
+def test_members_of_a_group_get_its_attributes() -> None:
+    """Attributes set before or after joining reach members that do not set them themselves."""
     group = pk.op_group("test_op_group").set_attr("TestGroup", "early")
     member = pk.register_op("test_op_member").include("test_op_group").include("test_op_group")
     group.set_attr("TestGroupLate", "late")
@@ -61,8 +64,8 @@ def test_groups_are_free_of_order() -> None:
     assert own.get_attr("TestGroup") == "own"
 
 
-def test_two_groups_that_disagree() -> None:
-    """The same attribute at the same level from two groups names both."""
+def test_two_groups_with_different_values_are_refused() -> None:
+    """The same attribute at the same level from two groups is refused, naming both."""
     pk.op_group("test_op_left").set_attr("TestSides", 1)
     pk.op_group("test_op_right").set_attr("TestSides", 2)
     op = pk.register_op("test_op_sides").include("test_op_left")
@@ -71,8 +74,8 @@ def test_two_groups_that_disagree() -> None:
         op.include("test_op_right")
 
 
-def test_operators_travel() -> None:
-    """An operator pickles by name; its pattern is OPAQUE unless it says more."""
+def test_operators_are_pickled_by_name() -> None:
+    """An operator unpickles to itself; its default pattern is OPAQUE."""
     op = pk.get_op("exp")
 
     assert pickle.loads(pickle.dumps(op)) is op
@@ -81,23 +84,25 @@ def test_operators_travel() -> None:
 
 
 def x() -> pk.Entry:
-    """An input."""
+    """Return an input."""
     return pk.var("x", (2, 3))
 
 
-def test_calls() -> None:
-    """Parameters go by name or behind the inputs; several inputs may be one sequence."""
-    by_name, by_place = pk.ops.reduce_sum(x(), axis=1), pk.ops.reduce_sum(x(), 1, True)
+def test_parameters_are_given_by_name_or_position() -> None:
+    """Parameters go by name or after the inputs; several inputs may be one sequence."""
+    by_name, by_position = pk.ops.reduce_sum(x(), axis=1), pk.ops.reduce_sum(x(), 1, True)
 
     assert by_name.node.params == {"axis": 1, "keepdims": False}
-    assert by_place.node.params == {"axis": 1, "keepdims": True}
+    assert by_position.node.params == {"axis": 1, "keepdims": True}
     assert pk.ops.concat([x(), x()], 1).shape == (2, 6)
     assert pk.ops.reduce_sum(x(), [0, 1]).node.params["axis"] == (0, 1)
 
 
 BAD = [
-    (lambda: pk.ops.reduce_sum(x(), axes=1, name="s"),
-     "reduce_sum 's' has no parameter 'axes'; did you mean 'axis'"),
+    (
+        lambda: pk.ops.reduce_sum(x(), axes=1, name="s"),
+        "reduce_sum 's' has no parameter 'axes'; did you mean 'axis'",
+    ),
     (lambda: pk.ops.exp(x(), axis=1), "exp has no parameter 'axis'; it takes none"),
     (lambda: pk.ops.exp(), r"exp takes 1 input\(s\), got 0"),
     (lambda: pk.ops.exp(x(), x()), r"exp takes 1 input\(s\), got 2"),
@@ -109,27 +114,28 @@ BAD = [
 
 
 @pytest.mark.parametrize("k", range(len(BAD)))
-def test_calls_that_are_refused(k: int) -> None:
-    """Unknown parameters offer the nearest, wrong counts say what is taken."""
+def test_invalid_calls_are_refused(k: int) -> None:
+    """The message has the nearest parameter, or the number of inputs."""
     build, message = BAD[k]
     with pytest.raises(pk.GraphError, match=message):
         build()
 
 
-def test_operators_register_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A module is imported when a name is asked for that is not known, and no sooner."""
-    (tmp_path / "late_operators.py").write_text(
-        "from passkit.graph.op import register_op\nregister_op('test_late', num_inputs=3)\n"
+def test_modules_of_operators_are_imported_when_one_is_looked_up() -> None:
+    """A common operator imports no further module; a rare one imports its module."""
+    code = (
+        "import sys, passkit as pk\n"
+        "names = 'passkit.ops.sorting', 'passkit.ops.triangles'\n"
+        "modules = [[name in sys.modules for name in names]\n"
+        "           for op in ('add', 'sort') if pk.get_op(op)]\n"
+        "print(modules, pk.get_op('sort').num_inputs)"
     )
-    monkeypatch.syspath_prepend(str(tmp_path))
-    register_later("late_operators")
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
-    pk.get_op("add")
-    assert "late_operators" not in sys.modules
-    assert pk.get_op("test_late").num_inputs == 3
+    assert run.stdout.strip() == "[[False, False], [True, False]] 1"
 
 
-def test_an_operator_belongs_to_the_row_that_calls_for_it() -> None:
-    """The library's helpers that register are looked through."""
+def test_the_place_of_an_operator_is_its_definition() -> None:
+    """Helper functions of the library that register operators are skipped."""
     assert Path(pk.get_op("softmax").place.rpartition(":")[0]).name == "nn.py"
     assert Path(pk.get_op("reduce_sum").place.rpartition(":")[0]).name == "reduce.py"

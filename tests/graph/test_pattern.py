@@ -1,4 +1,4 @@
-"""Rewriting: what matches, what stays alive, and what a replacement must be."""
+"""Graphs are rewritten by patterns: matches, values that are kept, and invalid replacements."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ silu = (lambda x: x * ops.sigmoid(x), ops.silu)
 
 
 def rewritten(text: str, pattern: Any, replacement: Any, where: Any = None) -> str:
-    """The text of a graph after rewriting, without its inputs."""
+    """Return the text of a graph after rewriting, without its inputs."""
     graph = pk.parse(text).rewrite(pattern, replacement, where)
     return "; ".join(s for s in pk.to_text(graph).splitlines() if "=" in s or "return" in s)
 
 
 def test_a_match_is_replaced() -> None:
-    """The matched nodes go, and the name of the last one stays."""
+    """The matched nodes are removed, and the replacement gets the name of the last one."""
     text = "x: f32[2]; s = sigmoid(x); y = mul(x, s); return y"
 
     assert rewritten(text, *silu) == "y = silu(x); return y"
@@ -29,40 +29,42 @@ def test_a_match_is_replaced() -> None:
 
 def test_a_repeated_argument_must_be_one_entry() -> None:
     """x * sigmoid(z) is no match, nor is sigmoid(x) * x: patterns do not commute."""
-    for text in ("x: f32[2]; z: f32[2]; s = sigmoid(z); y = mul(x, s); return y",
-                 "x: f32[2]; s = sigmoid(x); y = mul(s, x); return y"):
+    for text in (
+        "x: f32[2]; z: f32[2]; s = sigmoid(z); y = mul(x, s); return y",
+        "x: f32[2]; s = sigmoid(x); y = mul(s, x); return y",
+    ):
         assert "silu" not in rewritten(text, *silu)
 
 
 def test_inner_values_with_other_users_stay() -> None:
-    """What another node or an output reads is kept."""
+    """A matched value that another node or an output reads is kept."""
     text = "x: f32[2]; s = sigmoid(x); y = mul(x, s); return y, s"
 
     assert rewritten(text, *silu) == "y = silu(x); s = sigmoid(x); return y, s"
 
 
-def test_matches_feed_matches() -> None:
-    """A value that was replaced may be an argument of the next match."""
+def test_a_replacement_may_be_an_argument_of_the_next_match() -> None:
+    """Two chained matches are both replaced."""
     text = "x: f32[2]; s = sigmoid(x); y = mul(x, s); t = sigmoid(y); z = mul(y, t); return z"
 
     assert rewritten(text, *silu) == "y = silu(x); z = silu(y); return z"
 
 
-def test_one_sweep() -> None:
-    """What a replacement made is not matched again; an earlier match wins an overlap."""
+def test_each_node_is_matched_once() -> None:
+    """Nodes of a replacement are not matched again; of overlapping matches the first wins."""
     text = "x: f32[2]; a = neg(x); b = neg(a); c = neg(b); return c"
-    found = rewritten(text, lambda x: ops.neg(ops.neg(x)), lambda x: ops.neg(ops.abs(x)))
+    result = rewritten(text, lambda x: ops.neg(ops.neg(x)), lambda x: ops.neg(ops.abs(x)))
 
-    assert found == "abs = abs(x); b = neg(abs); c = neg(b); return c"
+    assert result == "abs = abs(x); b = neg(abs); c = neg(b); return c"
     assert rewritten(text, lambda x: ops.neg(x), lambda x: ops.neg(ops.neg(x))).count("neg(") == 6
 
 
 def test_where_may_refuse() -> None:
-    """``where`` sees the matched entries, with shapes and dtypes."""
+    """``where`` is called with the matched entries, and False keeps them."""
     text = "x: f32[2]; z: f64[2]; s = exp(x); t = exp(z); return s, t"
-    found = rewritten(text, ops.exp, ops.tanh, lambda x: x.dtype.name == "float64")
+    result = rewritten(text, ops.exp, ops.tanh, lambda x: x.dtype.name == "float64")
 
-    assert found == "s = exp(x); t = tanh(z); return s, t"
+    assert result == "s = exp(x); t = tanh(z); return s, t"
 
 
 def test_constants_match_by_value() -> None:
@@ -96,25 +98,26 @@ def test_parameters_must_agree() -> None:
     assert "exp" not in rewritten(text, lambda x: ops.softmax(x), ops.exp)
 
 
-def test_two_arguments_and_products() -> None:
-    """Python's operators work on placeholders of unknown rank, matrix products too."""
+def test_patterns_may_use_python_operators() -> None:
+    """Python's operators, the matrix product too, work on arguments of unknown rank."""
     text = "x: f32[2, 3]; w: f32[3, 4]; b: f32[4]; m = matmul(x, w); y = add(m, b); return y"
-    found = rewritten(text, lambda x, w, b: x @ w + b,
-                      lambda x, w, b: ops.linear(x, ops.transpose(w), b))
+    result = rewritten(
+        text, lambda x, w, b: x @ w + b, lambda x, w, b: ops.linear(x, ops.transpose(w), b)
+    )
 
-    assert "y = linear(x, transpose, b)" in found
+    assert "y = linear(x, transpose, b)" in result
 
 
-def test_control_dependences_are_left_alone() -> None:
-    """A node that must run after another is no part of a match, but may be depended on."""
+def test_nodes_with_control_dependencies_are_not_matched() -> None:
+    """A node that must run after another is not matched; others may depend on a match."""
     text = "x: f32[2]; s = sigmoid(x){}; y = mul(x, s); z = exp(y){}; return z"
 
     assert "silu" not in rewritten(text.format(" after(x)", ""), *silu)
     assert "z = exp(y) after(y)" in rewritten(text.format("", " after(y)"), *silu)
 
 
-def test_state_that_is_written_is_not_read_later() -> None:
-    """A value that was read before a write does not move behind it."""
+def test_reads_of_state_do_not_move_past_writes() -> None:
+    """A pattern whose replacement would read a variable after a write does not match."""
     text = "state a: f32[]; s = sigmoid(a); w = assign(a, {}); y = mul(a, s) after(w); return y"
     moved = "state a: f32[]; s = sigmoid(a); w = assign(a, s); y = mul(a, s); return y, w"
 
@@ -122,8 +125,8 @@ def test_state_that_is_written_is_not_read_later() -> None:
     assert "silu" not in rewritten(moved, *silu)
 
 
-def test_long_graphs() -> None:
-    """Matching and replacing do not recurse."""
+def test_long_graphs_are_rewritten_without_recursion() -> None:
+    """A chain of 30,000 nodes is matched and replaced."""
     op = pk.get_op("neg")
     y = pk.var("x", ())
     for _ in range(30_000):
@@ -133,8 +136,8 @@ def test_long_graphs() -> None:
     assert {n.op.name for n in graph.nodes if n.op} == {"abs"}
 
 
-def test_meaning_is_kept() -> None:
-    """The rewritten graph computes the same."""
+def test_rewritten_graphs_give_equal_results() -> None:
+    """Interpreted before and after rewriting, a graph has the same bits."""
     graph = pk.parse("x: f32[3]; s = sigmoid(x); y = mul(x, s); z = add(y, s); return z")
     x = np.array([-1, 0, 2], np.float32)
     before, after = (pk.interpret(g, {"x": x})[0] for g in (graph, graph.rewrite(*silu)))
@@ -148,15 +151,23 @@ BAD: list[tuple[Callable[..., Any], Callable[..., Any], type[Exception], str]] =
     (lambda x: 3, ops.exp, pk.GraphError, "returns the result of an operator, got 3"),
     (lambda x, y: ops.exp(x), ops.exp, pk.GraphError, "the pattern does not use its argument 'y'"),
     (ops.exp, lambda x: 3, pk.GraphError, "replacement of exp 'y' must be one Entry, got int"),
-    (ops.exp, lambda x: ops.cast(x, "float64"), pk.DTypeError,
-     r"replacement of exp 'y' is float64 and stands for float32; pk.ops.cast\(x, 'float32'\)"),
-    (ops.exp, lambda x: ops.reduce_sum(x), pk.ShapeError,
-     r"replacement of exp 'y' has shape \(\) and stands for \(2,\)"),
+    (
+        ops.exp,
+        lambda x: ops.cast(x, "float64"),
+        pk.DTypeError,
+        r"replacement of exp 'y' is float64 and stands for float32; pk.ops.cast\(x, 'float32'\)",
+    ),
+    (
+        ops.exp,
+        lambda x: ops.reduce_sum(x),
+        pk.ShapeError,
+        r"replacement of exp 'y' has shape \(\) and stands for \(2,\)",
+    ),
 ]
 
 
-def test_patterns_of_several_results() -> None:
-    """A pattern ends in an operator with one result."""
+def test_patterns_that_end_in_several_results_are_refused() -> None:
+    """The last operator of a pattern has one result."""
     op = pk.register_op("test_pattern_two", num_inputs=1, num_outputs=2)
     op.set_attr("FInferShape", lambda node, s: (s, s))
 
@@ -165,9 +176,9 @@ def test_patterns_of_several_results() -> None:
 
 
 @pytest.mark.parametrize("pattern, replacement, error, message", BAD)
-def test_what_is_refused(
+def test_invalid_patterns_and_replacements_are_refused(
     pattern: Any, replacement: Any, error: type[Exception], message: str
 ) -> None:
-    """Patterns that say nothing, and replacements that do not fit."""
+    """Patterns without an operator, and replacements of another dtype or shape, are refused."""
     with pytest.raises(error, match=message):
         pk.parse("x: f32[2]; y = exp(x); return y").rewrite(pattern, replacement)

@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 
 import passkit as pk
-from passkit.runtime.evaluate import evaluate
-from passkit.runtime.interpret import derive
 from tests.ops.harness import TARGETS, Case, case, check
 
 # name: the NumPy function, its relative error in sums of rounded values, the kinds of dtype
@@ -138,16 +136,39 @@ def test_user_defined_reduction_keeps_dimensions() -> None:
         check("interpret", [case("keep", op, lambda a: np.prod(a, axis=0, keepdims=True), x)])
 
 
-def test_interpreted_reductions_follow_freduce() -> None:
-    """The interpreter computes a reduction as its FReduce defines it, step by step."""
-    node = pk.ops.reduce_max(pk.var("x", (4,))).node
-    reduction = pk.get_op("reduce_max").get_attr("FReduce")(node)
-    total = reduction.identity.value
-    array = np.array([3, 9, 1, 4], np.float32)
-    for v in array:
-        total = evaluate(reduction.combine, {"a": total, "b": v})
+@pytest.mark.parametrize("name", ["reduce_max", "reduce_min", "reduce_sum", "reduce_prod"])
+def test_interpreted_reductions_follow_freduce(name: str) -> None:
+    """The interpreter computes an operator that has FReduce only as its combine step by step does.
 
-    assert derive(node, array)[0] == total == 9
+    The single steps are computed by an operator whose FCodeGen is the expression of the step.
+    """
+    array = np.array([3, 9, 1, 4], np.float32)
+    x = pk.var("x", (4,))
+    reduction = pk.get_op(name).get_attr("FReduce")(getattr(pk.ops, name)(x).node)
+    reduced = pk.register_op(f"test_reduce_by_{name}", num_inputs=1)
+    reduced.set_attr("FInferShape", lambda node, shape: ())
+    reduced.set_attr("FReduce", lambda node: reduction)
+    step = pk.register_op(f"test_reduce_step_of_{name}", num_inputs=2)
+    step.set_attr("TOpPattern", pk.OpPattern.ELEMWISE)
+    step.set_attr("FCodeGen", lambda node, a, b: combined(reduction.combine, a, b))
+    total = pk.constant(reduction.identity.value)
+    for value in array:
+        total = step(total, pk.constant(value))
+
+    result, expected = pk.interpret(pk.Graph([reduced(x), total]), {"x": array})
+
+    assert result == expected == getattr(np, name.removeprefix("reduce_"))(array)
+
+
+def combined(combine: Any, a: Any, b: Any) -> Any:
+    """Return the expression of a reduction's step for other operands than left and right."""
+    if isinstance(combine, pk.ast.Call):
+        return pk.ast.call(combine.name, a, b)
+    assert combine in (
+        pk.ast.left(combine.dtype) + pk.ast.right(combine.dtype),
+        pk.ast.left(combine.dtype) * pk.ast.right(combine.dtype),
+    )
+    return pk.ast.binary(combine.op, a, b)
 
 
 BAD = [

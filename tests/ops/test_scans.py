@@ -1,4 +1,4 @@
-"""Scans in kernels: how they fuse, which way they run, the same bits in any company."""
+"""Scans fuse with their neighbours, run in either direction, and have the same bits anywhere."""
 
 from __future__ import annotations
 
@@ -11,9 +11,6 @@ from attrs import evolve
 import passkit as pk
 from passkit.ast import dt
 from passkit.errors import CodeGenError, ShapeError
-from passkit.plan.target import cpu
-from passkit.space.layout import lay_out
-from passkit.space.space import Infeasible
 from tests.ops.central import differences
 from tests.planned import agrees, feeds_of, plan, prebuild
 from tests.teams import team_of
@@ -52,7 +49,7 @@ def test_they_fuse_with_their_neighbours() -> None:
 def test_large_results_are_streamed() -> None:
     """Past the caches too, a scan down the columns stores row after row in its lanes."""
     rng = np.random.default_rng(4)
-    past = evolve(cpu(), stream_bytes=0)
+    past = evolve(pk.PassContext(target="cpu").target, stream_bytes=0)
     for text in TOGETHER[:3]:
         graph = pk.parse(text)
         exe, feeds = pk.compile(graph, target=past), feeds_of(graph, rng)
@@ -65,7 +62,7 @@ def test_equal_bits_wherever_results_lie() -> None:
     x = np.random.default_rng(5).standard_normal((4, 300))
     exe = pk.compile(
         pk.parse("x: f64[4, 300]; return cumsum(x, axis=1)"),
-        target=evolve(cpu(), stream_bytes=0),
+        target=evolve(pk.PassContext(target="cpu").target, stream_bytes=0),
     )
     room = np.zeros(4 * 300 + 16)
     bits = set()
@@ -95,29 +92,38 @@ def test_scans_that_do_not_fuse(text: str, code: str) -> None:
     assert code in {d.code for d in decisions if not d.fused}
 
 
-def test_opposite_scans_cannot_share_a_kernel() -> None:
-    """A kernel of two scans in opposite directions is infeasible."""
-    text = "x: f32[9]; return add(cumsum(x, axis=0), cumsum(x, axis=0, reverse=true))"
-    layout = lay_out(pk.parse(text))
+@pk.register_fusion("test_scans_together")
+def together(graph: pk.Graph) -> list[list[pk.Node]]:
+    """Fuse all operators into one group."""
+    return [[node for node in graph.nodes if node.op is not None]]
 
-    assert (
-        isinstance(layout, Infeasible)
-        and "scans in the opposite direction of another scan" in layout.reason
-    )
+
+def test_opposite_scans_cannot_share_a_loop() -> None:
+    """Scans in opposite directions stay apart; forced into one kernel, one goes through scratch."""
+    text = "x: f32[9]; return add(cumsum(x, axis=0), cumsum(x, axis=0{}))"
+    graph = pk.parse(text.format(", reverse=true"))
+    same_direction = pk.parse(text.format(", exclusive=true"))
+    apart = next(d for d in pk.explain(graph) if not d.fused)
+    assert (apart.code, apart.reason) == ("order", "their scans run in different directions")
+
+    feeds = {"x": np.arange(9, dtype=np.float32)}
+    exe = pk.compile(graph, fusion="test_scans_together")
+    (kernel,) = exe.kernels
+    assert kernel.shared_nbytes >= 9 * 4
+    agrees(graph, feeds, exe(feeds))
+    (kernel,) = pk.compile(same_direction, fusion="test_scans_together").kernels
+    assert kernel.shared_nbytes == 0
 
 
 @pytest.mark.parametrize("target", ["opencl", "cuda"])
 def test_gpu_targets_have_no_scan_kernels(target: str) -> None:
-    """On GPU targets a scan does not fuse, and printing its kernel is refused."""
+    """On GPU targets a scan does not fuse, and a kernel planned for the CPU is not printed."""
     (decision,) = pk.explain(pk.parse("x: f32[9]; return cumsum(exp(x))"), target=target)
     assert f"kernels of target {target} have no scans" in decision.reason
 
-    group = plan("x: f32[9]; return cumsum(x, axis=0)").attrs
-    (node,) = group["subgraph"]
-    from passkit.passes.codegen import make_kernel
-
+    mixed = evolve(pk.PassContext(target="cpu").target, dialect=target)
     with pytest.raises(CodeGenError, match=f"dialect {target} has no scans"):
-        make_kernel(group["subgraph"][node], group["schedule"][node], group["shared"][node], target)
+        plan("x: f32[9]; return cumsum(x, axis=0)", target=mixed)
 
 
 def test_same_bits_for_any_threads_and_rows() -> None:

@@ -1,4 +1,4 @@
-"""JSON in NNVM's layout: the same bytes after a round trip, and no trust in what is read."""
+"""JSON in NNVM's layout: round trips give the same bytes, and invalid files are refused."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import random
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,11 @@ import pytest
 
 import passkit as pk
 from passkit.errors import ParseError
-from passkit.plan.group import Group, Kind, fused_node
-from passkit.values.dtype import dtype_of
-from passkit.values.size import Size
+from tests.command import passkit
 
 
 def sample() -> pk.Graph:
-    """A graph with an input, a state variable, parameters, a constant and a control dependence."""
+    """Return a graph of input, state variable, parameters, constant and control dependency."""
     return pk.parse(
         """x: f32[?, 4]; state w: f32[4] = [1, 2, 3, 4]
         a = assign(w, c); c: f32[4] = [0, -0.0, inf, nan]
@@ -31,7 +30,7 @@ def sample() -> pk.Graph:
 
 
 def round_trip(graph: pk.Graph) -> dict[str, Any]:
-    """The JSON of a graph, as data; it reads back as the same bytes and key."""
+    """Return the JSON of a graph as data, after checking that it reads back to the same bytes."""
     text = pk.to_json(graph)
     again = pk.from_json(text)
     assert pk.to_json(again) == text
@@ -39,8 +38,8 @@ def round_trip(graph: pk.Graph) -> dict[str, Any]:
     return dict(json.loads(text))
 
 
-def test_the_layout() -> None:
-    """Nodes in post-order, variables as op null, rows of entries, heads with versions."""
+def test_the_layout_is_nnvms() -> None:
+    """Nodes are in post-order, variables have op null, and entries and heads have versions."""
     data = round_trip(sample())
 
     assert [n["op"] for n in data["nodes"]] == [
@@ -117,18 +116,18 @@ def test_nnvm_files() -> None:
     assert graph.attrs == {"version": "0.1.0"}
 
 
-def test_parameters_of_every_kind() -> None:
-    """Sizes, arrays, floats that JSON lacks, dicts, and None."""
+def test_parameters_of_every_kind_are_written_and_read() -> None:
+    """Sizes, arrays, floats that JSON lacks, dicts, and None keep value and type."""
     op = pk.register_op("test_json_params", num_inputs=0, params=dict.fromkeys("abcdefg"))
     op.set_attr("FInferShape", lambda node: ())
-    n = Size.symbol("n")
+    n = pk.Size.symbol("n")
     x = op(
         a=(n + 1) // 2 * 3 - n,
         b=np.arange(3.0),
         c=float("-inf"),
         d={1: "a", "k": ()},
         e=("x", 1.0, 1, True),
-        f=dtype_of("float16"),
+        f=pk.ast.dt.float16,
     )
     round_trip(pk.Graph([x]))
     params = pk.from_json(pk.to_json(pk.Graph([x]))).nodes[0].params
@@ -138,21 +137,20 @@ def test_parameters_of_every_kind() -> None:
     assert [type(v) for v in params["e"]] == [str, float, int, bool]
 
 
-def test_fused_nodes_and_updates() -> None:
-    """Groups are stored as graphs inside of the parameter; updates beside the heads."""
-    v, state = pk.var("v", (4,)), pk.state("w", np.zeros(4))
-    group = Group(pk.Graph([pk.ops.exp(v)]), Kind.REDUCTION)
-    group.origin[group.graph.nodes[1]] = "e"
-    node = fused_node(group, (pk.var("x", (4,)),), "f")
-    other = pk.ops.cast(node.entries[0], "float64")
-    data = round_trip(pk.Graph(node.entries, [(state.node, other)]))
+def test_fused_nodes_and_updates_are_written_and_read() -> None:
+    """Groups are stored as graphs inside the parameter, and updates beside the heads."""
+    state = pk.state("w", np.zeros(4))
+    body = 'group(kind="reduction", origin=((1, "e"),)) { v: f32[4]; y = exp(v); return y }'
+    (fused,) = pk.parse(f"x: f32[4]; f = fused(x, body={body}); return f").outputs
+    other = pk.ops.cast(fused, "float64")
+    data = round_trip(pk.Graph([fused], [(state.node, other)]))
 
     assert data["updates"] == [[3, [2, 0, 0]]]
     assert data["nodes"][1]["attrs"]["body"]["with"]["dict"][0] == ["kind", "reduction"]
 
 
-def test_annotations_that_json_has() -> None:
-    """Numbers, strings and lists of them are kept, everything else is left out."""
+def test_plain_annotations_are_written_and_read() -> None:
+    """Numbers, strings and lists of them are kept; all other annotations are left out."""
     graph = sample().with_attrs(a=1, b="two", c=(1, 2), d=["x"], e=object(), f=float("nan"), g=True)
     again = pk.from_json(pk.to_json(graph))
 
@@ -234,8 +232,8 @@ BAD: list[tuple[Callable[[Any], Any], str]] = [
 
 
 @pytest.mark.parametrize("change, message", BAD)
-def test_what_is_refused(change: Callable[[Any], Any], message: str) -> None:
-    """What is missing, malformed or out of range is named by its key."""
+def test_invalid_data_is_refused(change: Callable[[Any], Any], message: str) -> None:
+    """A missing, malformed or out-of-range value is named by its key."""
     with pytest.raises(pk.ParseError, match=message):
         pk.from_json(broken(change))
 
@@ -249,21 +247,21 @@ def test_what_is_refused(change: Callable[[Any], Any], message: str) -> None:
         ('{"nodes": ' + "9" * 10_000 + "}", "this is not JSON: Exceeds the limit"),
     ],
 )
-def test_what_is_no_json(text: str, message: str) -> None:
-    """Text that is no JSON, or nested beyond reason, is refused."""
+def test_text_that_is_not_json_is_refused(text: str, message: str) -> None:
+    """Malformed, deeply nested and numerically excessive text is refused."""
     with pytest.raises(pk.ParseError, match=message):
         pk.from_json(text)
 
 
 def nest(depth: int, wrap: Callable[[Any], Any], inner: Any) -> Any:
-    """A value wrapped many times."""
+    """Return a value wrapped ``depth`` times."""
     for _ in range(depth):
         inner = wrap(inner)
     return inner
 
 
-def test_depth_is_limited() -> None:
-    """Values, sizes and graphs may not be nested for ever."""
+def test_nesting_is_limited() -> None:
+    """Values, sizes and graphs nested more than 32 deep are refused."""
     deep: list[tuple[Any, str]] = [
         (nest(40, lambda v: [v], 1), "nested more than 32 values deep"),
         ({"size": nest(40, lambda v: [[1, [[v, 2]]]], 1)}, "nested more than 32 sizes deep"),
@@ -286,16 +284,16 @@ def test_depth_is_limited() -> None:
             pk.from_json(broken(put("nodes", 0, "attrs", "shape", value)))
 
 
-def test_errors_of_operators_have_the_key() -> None:
-    """What an operator refuses keeps its type, with the place as a note."""
+def test_errors_of_operators_have_a_note_with_the_key() -> None:
+    """An error of an operator keeps its type and gets the position in the file as a note."""
     with pytest.raises(pk.ShapeError, match="axis 7 is out of range") as caught:
         pk.from_json(broken(put("nodes", 4, "attrs", {"axis": 7})))
 
     assert caught.value.__notes__ == ["in nodes[4]"]
 
 
-def test_mutations_never_crash() -> None:
-    """Two thousand damaged files give a graph or a PasskitError, and nothing else."""
+def test_damaged_files_give_a_graph_or_an_error_of_passkit() -> None:
+    """Two thousand random mutations raise nothing but PasskitError."""
     text = pk.to_json(sample())
     for seed in range(2000):
         rng = random.Random(seed)
@@ -317,13 +315,13 @@ def _array_of(shape: list[Any]) -> str:
         ([0, 10**30], r"value.shape must be ints >= 0 and < 2\*\*59, got \(0, 1000000"),
     ],
 )
-def test_arrays_that_numpy_cannot_have(shape: list[Any], message: str) -> None:
+def test_arrays_beyond_numpys_limits_are_refused(shape: list[Any], message: str) -> None:
     """Too many axes, and extents of more than 59 bits, are refused before NumPy sees them."""
     with pytest.raises(ParseError, match=message):
         pk.from_json(_array_of(shape))
 
 
-def test_keys_that_python_cannot_look_up() -> None:
+def test_unhashable_keys_are_refused() -> None:
     """A dict whose key is a dict or an array is refused."""
     text = json.dumps({"nodes": [{"op": "exp", "attrs": {"a": {"dict": [[{"dict": []}, 1]]}}}]})
 
@@ -332,8 +330,8 @@ def test_keys_that_python_cannot_look_up() -> None:
 
 
 @pytest.mark.parametrize("name", ["kernel", "schedule", "shape", "options", "expanded"])
-def test_planner_state_is_not_imported(name: str) -> None:
-    """What passes find out cannot come from a file, nor is it written to one."""
+def test_annotations_of_passes_are_neither_read_nor_written(name: str) -> None:
+    """A file cannot contradict what passes compute."""
     data = round_trip(sample())
     data["attrs"] |= {name: ["str", "y"], "note": ["str", "y"]}
     graph = pk.from_json(json.dumps(data))
@@ -343,19 +341,24 @@ def test_planner_state_is_not_imported(name: str) -> None:
     pk.ApplyPasses(graph, ["Fusion", "SchedulePlan"])
 
 
-def test_planner_state_is_all_that_passes_provide() -> None:
-    """The list of annotations left out has those of every pass."""
-    from passkit.passes.apply import GRAPH_ANNOTATIONS
-    from passkit.passes.base import find_pass, list_passes
-    from passkit.serial.json import LEFT_OUT
+def test_annotations_of_every_pass_are_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    """No annotation that a pass of the library provides, or that planning adds, is written."""
+    assert passkit("passes", "--json") == 0
+    folder = str(Path(pk.__file__).parent)
+    passes = [p for p in json.loads(capsys.readouterr().out) if p["place"].startswith(folder)]
+    provided = {name for p in passes for name in p["provides"]}
+    planned = pk.ApplyPasses(pk.parse("x: f32[4]; return exp(x)"), ["Fusion", "SchedulePlan"])
+    names = provided | set(planned.attrs) | {"options", "timing", "shape_guards", "hinted"}
 
-    passes = [find_pass(n) for n in list_passes()]
-    own = {a for p in passes if p.body.__module__.startswith("passkit.") for a in p.provides}
-    assert own | {*GRAPH_ANNOTATIONS} - {"unread"} <= LEFT_OUT
+    assert {"subgraph", "kernel", "storage", "schedule"} <= provided
+    assert (
+        round_trip(sample().with_attrs(**dict.fromkeys(names, "y")))["attrs"]
+        == (round_trip(sample())["attrs"])
+    )
 
 
 def test_long_names_are_shortened_in_messages() -> None:
-    """A name of 700 kB is not echoed whole."""
+    """A name of 700 kB is cut in the message."""
     long = "n" * 700_000
     for text in (
         json.dumps({"nodes": [{"op": long, "name": long}], "heads": []}),
@@ -366,8 +369,8 @@ def test_long_names_are_shortened_in_messages() -> None:
         assert len(str(caught.value)) < 1000
 
 
-def test_parameters_that_no_operator_takes() -> None:
-    """An error of an operator's rules about odd parameters becomes a ParseError with the place."""
+def test_parameters_of_wrong_types_are_refused_by_position() -> None:
+    """An error that an operator's functions raise for a parameter has the node's position."""
     node = {"op": "transpose", "inputs": [[0, 0]], "attrs": {"axes": {"dict": [[1, 2]]}}}
     data = round_trip(sample())
     data["nodes"] = [data["nodes"][0], node]
