@@ -1,4 +1,4 @@
-"""What every test gets: a cache folder of its own session, fixed seeds, and a record of errors."""
+"""Fixtures of all tests: the session's cache folder, fixed seeds, and a record of raised errors."""
 
 from __future__ import annotations
 
@@ -57,10 +57,10 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     if getattr(config.option, "maxschedchunk", 0) is None:  # few at a time: all end together
         config.option.maxschedchunk = 4
-    made = tempfile.mkdtemp(prefix="passkit-tests-")
-    os.environ["PASSKIT_CACHE_DIR"] = made
-    workers.share(Path(made, "shared"))
-    config.add_cleanup(lambda: shutil.rmtree(made, ignore_errors=True))
+    cache = tempfile.mkdtemp(prefix="passkit-tests-")
+    os.environ["PASSKIT_CACHE_DIR"] = cache
+    workers.share(Path(cache, "shared"))
+    config.add_cleanup(lambda: shutil.rmtree(cache, ignore_errors=True))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -81,7 +81,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """What was collected stays to the end: the collector of garbage need not look at it again."""
+    """Exempt all objects that exist now from garbage collection, as tests stay to the end."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(1_000_000, 20, 20)

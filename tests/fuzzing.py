@@ -1,4 +1,4 @@
-"""Checking random graphs: what is compiled must be what is interpreted, however it is called.
+"""Check random graphs: compiled results equal interpreted ones, however the program is called.
 
 Many graphs are planned first and their kernels compiled in one go, so that one compiler process
 serves dozens of them.
@@ -39,7 +39,7 @@ PLAN = DEFAULT_PIPELINE[: DEFAULT_PIPELINE.index("CodeGen") + 1]
 
 @frozen
 class Failure:
-    """A case that went wrong, and how."""
+    """A case with wrong results, and in which way they are wrong."""
 
     case: Case
     what: str
@@ -49,7 +49,7 @@ class Failure:
 
 
 class UnequalError(Exception):
-    """What was found about a case that is wrong."""
+    """A case whose results are wrong; the message says where they differ."""
 
 
 def target_of(case: Case) -> Target:
@@ -81,14 +81,17 @@ def opencl_of(case: Case) -> Target:
 
 
 def options(case: Case, target: Targets = target_of) -> dict[str, Any]:
-    """How a case is compiled."""
+    """Return the options that a case is compiled with."""
     return {"target": target(case), "fusion": case.fusion}
 
 
 def check_all(
     cases: Iterable[Case], target: Targets = target_of
 ) -> tuple[list[Failure], np.ndarray]:
-    """The failures of cases, compiled together; and how many elements were compared how."""
+    """Compile cases together and run them.
+
+    Returns: The failures, and how many elements were compared exactly, within bounds, or not.
+    """
     cases, failures, compared = list(cases), [], np.zeros(3, np.int64)
     plans: dict[int, Graph] = {}
     for case in cases:
@@ -110,16 +113,16 @@ def check_all(
 
 
 def _must_feed_alike(plan: Graph, graph: Graph) -> None:
-    """A call that gives arrays in a row means the same ones."""
+    """Check that positional arrays mean the same inputs for a plan as for its graph."""
     left = [plan.names[n] for n in plan.inputs]
-    wanted = [name for n in graph.inputs if (name := graph.names[n]) in left]
-    if left != wanted:
-        raise UnequalError(f"the plan is fed {left}, not {wanted}")
+    expected = [name for n in graph.inputs if (name := graph.names[n]) in left]
+    if left != expected:
+        raise UnequalError(f"the plan is fed {left}, not {expected}")
 
 
 @contextmanager
 def continued(plans: Mapping[int, Graph]) -> Iterator[None]:
-    """In it the plan of a graph, by its id, is gone on with, and not made again."""
+    """Let compilations inside continue with the plan of a graph, given by its id."""
     usual = planner.plan_graph
 
     def planned(graph: Graph) -> Graph:
@@ -130,18 +133,18 @@ def continued(plans: Mapping[int, Graph]) -> Iterator[None]:
 
 
 def check(case: Case, compared: Any = None) -> str | None:
-    """What is wrong with a case, or None."""
+    """Return how the results of a compiled case are wrong, or None."""
     try:
         _check(case, compared)
-    except UnequalError as found:
-        return str(found)
+    except UnequalError as mismatched:
+        return str(mismatched)
     except Exception as error:  # noqa: BLE001, RUF100
         return said(error)
     return None
 
 
 def check_blocks(case: Case) -> str | None:
-    """What is wrong with a case that is run block by block, or None: faults of its kernels too."""
+    """Return how a case run block by block is wrong, or None; hazards of its kernels count, too."""
     return _elsewhere(case, blocks_of, None)
 
 
@@ -159,20 +162,20 @@ def check_opencl(case: Case, compared: Any = None) -> str | None:
 def _elsewhere(case: Case, target: Targets, compared: Any) -> str | None:
     try:
         exe = pk.compile(case.graph, **options(case, target))
-        for where, feeds, found, before in runs(exe, case, compared):
+        for where, feeds, results, before in runs(exe, case, compared):
             if target is opencl_of:
                 _must_be_opencls(exe)
-                for how, again in _given(exe, feeds, found, before):
-                    _same(f"{where}, {how}", again, found)
-    except UnequalError as found:
-        return str(found)
+                for how, again in _given(exe, feeds, results, before):
+                    _same(f"{where}, {how}", again, results)
+    except UnequalError as mismatched:
+        return str(mismatched)
     except Exception as error:  # noqa: BLE001, RUF100
         return said(error)
     return None
 
 
 def _must_be_opencls(exe: Executable) -> None:
-    """Every kernel is the device's."""
+    """Check that OpenCL launches every kernel."""
     launches = [s for s in exe.steps if isinstance(s, LaunchStep)]
     if len(launches) != len(exe.kernels) or any(s.kernel.dialect != "opencl" for s in launches):
         raise UnequalError(f"{len(launches)} of {len(exe.kernels)} kernels are launched by OpenCL")
@@ -188,32 +191,32 @@ def said(error: BaseException) -> str:
 
 def _check(case: Case, compared: Any) -> None:
     exe = pk.compile(case.graph, **options(case))
-    for where, feeds, found, before in runs(exe, case, compared):
+    for where, feeds, results, before in runs(exe, case, compared):
         after = {n: v.copy() for n, v in exe.state.arrays.items()}
-        for how, again in _variants(exe, feeds, found, before):
-            _same(f"{where}, {how}", again, found)
+        for how, again in _variants(exe, feeds, results, before):
+            _same(f"{where}, {how}", again, results)
             _same(f"{where}, {how}: state", list(exe.state.arrays.values()), list(after.values()))
 
 
 def runs(
     exe: Any, case: Case, compared: Any
 ) -> Iterator[tuple[str, dict[str, Any], list[Any], dict[str, Any]]]:
-    """Each run of a case that is right: its name, feeds and results, and the state before it."""
+    """Yield for each run with right results its name, feeds, results, and the state before it."""
     for number, (feeds, meant) in enumerate(zip(case.feeds, meaning(case), strict=True)):
         where = f"run {number}"
         before = {n: v.copy() for n, v in exe.state.arrays.items()}
         if isinstance(meant, PasskitError):
             _must_refuse(exe, feeds, where, meant)
             continue
-        found = _run(exe, feeds, where)
-        _compare(where, found, meant, compared)
+        results = _run(exe, feeds, where)
+        _compare(where, results, meant, compared)
         _compare_state(exe, meant, where)
-        yield where, feeds, found, before
+        yield where, feeds, results, before
 
 
 @frozen
 class Meaning:
-    """What one run must find, by `pk.interpret` and with bounds; and what states are after it."""
+    """The interpreter's results of one run, bounds of their errors, and the states after it."""
 
     results: list[Any]
     values: list[Value]
@@ -223,24 +226,24 @@ class Meaning:
 
 @lru_cache(maxsize=2)
 def meaning(case: Case) -> tuple[Meaning | PasskitError, ...]:
-    """What each run of a case means, or why it is refused."""
+    """Interpret each run of a case; return its results, or the error that refuses it."""
     pure = pk.ApplyPasses(case.graph, ["Functionalize"])
     state: dict[str, Any] = {}
     bounds = {n.name: Value(n.params["initial"]) for n in case.graph.states}
-    found: list[Meaning | PasskitError] = []
+    meanings: list[Meaning | PasskitError] = []
     for feeds in case.feeds:
         try:
             results = pk.interpret(case.graph, feeds, state)
         except PasskitError as error:
-            found.append(error)
+            meanings.append(error)
             continue
         sizes = bind_sizes(
             (n.name, n.entries[0].shape, feeds[n.name].shape) for n in case.graph.inputs
         )
         values = bounded(pure, feeds, sizes, bounds)
         after = {name: array.copy() for name, array in state.items()}
-        found.append(Meaning(results, values, after, dict(bounds)))
-    return tuple(found)
+        meanings.append(Meaning(results, values, after, dict(bounds)))
+    return tuple(meanings)
 
 
 def _must_refuse(exe: Executable, feeds: Any, where: str, error: PasskitError) -> None:
@@ -253,15 +256,15 @@ def _must_refuse(exe: Executable, feeds: Any, where: str, error: PasskitError) -
 
 def _run(exe: Executable, feeds: Any, where: str, **more: Any) -> list[Any]:
     kept = {k: v.copy() for k, v in feeds.items()}
-    found = exe(feeds, **more)
+    results = exe(feeds, **more)
     for name, array in feeds.items():
         if array.tobytes() != kept[name].tobytes():
             raise UnequalError(f"{where}: input '{name}' was written")
-    return found
+    return results
 
 
-def _compare(where: str, found: Sequence[Any], meant: Meaning, compared: Any) -> None:
-    for k, (a, b, value) in enumerate(zip(found, meant.results, meant.values, strict=True)):
+def _compare(where: str, results: Sequence[Any], meant: Meaning, compared: Any) -> None:
+    for k, (a, b, value) in enumerate(zip(results, meant.results, meant.values, strict=True)):
         own = mismatch(value.array, Value(b))
         if own is not None:
             raise UnequalError(f"{where}: bounds of output {k} are not about interpret's: {own}")
@@ -279,22 +282,22 @@ def _compare_state(exe: Executable, meant: Meaning, where: str) -> None:
             raise UnequalError(f"{where}: state '{name}' {what}")
 
 
-def _same(where: str, found: Sequence[Any], wanted: Sequence[Any]) -> None:
-    for k, (a, b) in enumerate(zip(found, wanted, strict=True)):
+def _same(where: str, results: Sequence[Any], expected: Sequence[Any]) -> None:
+    for k, (a, b) in enumerate(zip(results, expected, strict=True)):
         what = mismatch(a, Value(b))  # exactly; one NaN is as good as another
         if what is not None:
             raise UnequalError(f"{where}: output {k} {what}")
 
 
 def _variants(
-    exe: Executable, feeds: Any, found: list[Any], before: dict[str, Any]
+    exe: Executable, feeds: Any, results: list[Any], before: dict[str, Any]
 ) -> Iterable[tuple[str, list[Any]]]:
-    """The same run in other ways, each from the same state."""
+    """Repeat a run on 1, 2 and 4 threads, on guarded and fenced arrays, from the same state."""
     for number in (1, 2, 4):
         with team_of(number):
             done = _again(exe, f"{number} thread(s)", feeds, before)
         yield done
-    yield from _given(exe, feeds, found, before)
+    yield from _given(exe, feeds, results, before)
     yield _again(exe, "guarded inputs", {k: _poisoned(v) for k, v in feeds.items()}, before)
     for end in (True, False):
         with ExitStack() as stack:
@@ -305,18 +308,18 @@ def _variants(
 def _again(
     exe: Executable, how: str, given: Any, before: dict[str, Any], **more: Any
 ) -> tuple[str, list[Any]]:
-    """A run from the same state."""
+    """Run once more from the state before."""
     for name, array in before.items():
         exe.state[name] = array
     return how, _run(exe, given, how, **more)
 
 
 def _given(
-    exe: Executable, feeds: Any, found: list[Any], before: dict[str, Any]
+    exe: Executable, feeds: Any, results: list[Any], before: dict[str, Any]
 ) -> Iterator[tuple[str, list[Any]]]:
-    """The same run on inputs that are not plain, and into arrays of the caller's."""
+    """Repeat a run on strided inputs, and into arrays of the caller."""
     yield _again(exe, "strided inputs", {k: _strided(v) for k, v in feeds.items()}, before)
-    guarded = [_guarded(a) for a in found]
+    guarded = [_guarded(a) for a in results]
     how, again = _again(exe, "out=", feeds, before, out=[inner for inner, _ in guarded])
     for k, (inner, whole) in enumerate(guarded):
         if again[k] is not inner:
@@ -343,7 +346,7 @@ def _guarded(like: Any) -> tuple[Any, Any]:
 
 
 def _poisoned(array: Any) -> Any:
-    """The same array between elements that no result can hide: what is read there is seen."""
+    """Return the array between poisoned bytes, which change results that depend on them."""
     if array.dtype == np.bool_:
         return array
     whole = np.full(array.nbytes + 256, 0x7F, np.uint8)

@@ -33,7 +33,7 @@ def quickly() -> Iterator[None]:
 
 
 def library(options: Sequence[str], source: Path | str) -> ctypes.CDLL:
-    """What a compiler makes of a file, or of a text in C++, and these options.
+    """Compile a C++ file or text with some options, and load the shared library.
 
     Raises: CalledProcessError when the compiler refuses it.
     """
@@ -45,9 +45,9 @@ def library(options: Sequence[str], source: Path | str) -> ctypes.CDLL:
             if isinstance(source, str):
                 source = out.with_suffix(".cpp")
                 source.write_text(text)
-            made = out.with_suffix(".made")
-            subprocess.run(["g++", *options, str(source), "-o", str(made)], check=True)
-            made.rename(out)
+            compiled = out.with_suffix(".made")
+            subprocess.run(["g++", *options, str(source), "-o", str(compiled)], check=True)
+            compiled.rename(out)
     return ctypes.CDLL(str(out))
 
 

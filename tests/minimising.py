@@ -50,13 +50,13 @@ def minimised(
 
 
 def _tried(cases: Iterator[Case]) -> Iterator[Case]:
-    """Cases as long as some can be made: a graph that cannot be cut ends them, and nothing else."""
+    """Yield cases until one cannot be built; its error only ends the iteration."""
     with suppress(Exception):
         yield from cases
 
 
 def kind_of(what: str) -> str:
-    """What two failures must share to be taken for one: the error's type, or that values differ."""
+    """Return the kind of a failure: the error's type, or "unequal" if values differ."""
     return what.split(":", 1)[0] if "Error" in what.split(":", 1)[0] else "unequal"
 
 
@@ -106,7 +106,7 @@ def _cut(case: Case, node: Node) -> Case:
     Raises: ShapeError where its shape is more than names and numbers, or only other inputs have
     its size.
     """
-    made: dict[Entry, Entry] = {}
+    inputs: dict[Entry, Entry] = {}
     more: list[dict[str, Any]] = [{} for _ in case.feeds]
     for entry in node.entries:
         shape = known_shape(entry)
@@ -116,10 +116,10 @@ def _cut(case: Case, node: Node) -> Case:
         inner = _with(case, Graph([entry]))
         values = [pk.interpret(inner.graph, feeds)[0] for feeds in inner.feeds]
         single = values[0].shape == () and len({v.tobytes() for v in values}) == 1
-        made[entry] = constant(values[0]) if single else var(name, shape, entry.dtype)
+        inputs[entry] = constant(values[0]) if single else var(name, shape, entry.dtype)
         if not single:
             for feeds, value in zip(more, values, strict=True):
                 feeds[name] = value
-    out = case.graph.replace(made)
+    out = case.graph.replace(inputs)
     feeds = tuple({**a, **b} for a, b in zip(case.feeds, more, strict=True))
     return _with(evolve(case, feeds=feeds), out)

@@ -86,20 +86,23 @@ def making_graphs() -> list[Call]:
     tanh = pk.get_op("tanh")
     return [
         call(
-            "var", pk.var,
+            "var",
+            pk.var,
             name=arg("q", "text"),
             shape=arg((2,), "none empty nones", "dimension"),
             dtype=arg("float32", "none type", "element type"),
         ),
         call("state", pk.state, name=arg("q", "text"), value=arg(ARRAY, f"{NUMBERS} empty")),
         call(
-            "constant", pk.constant,
+            "constant",
+            pk.constant,
             value=arg(ARRAY, f"{NUMBERS} empty"),
             dtype=arg("float32", "none type", "element type"),
             name=arg("c", "text"),
         ),
         call(
-            "Node", pk.Node,
+            "Node",
+            pk.Node,
             op=arg(None, "none"),
             inputs=arg((), "empty"),
             params=arg({}, "none empty dict"),
@@ -107,14 +110,16 @@ def making_graphs() -> list[Call]:
             control=arg((), "empty graph"),
         ),
         call(
-            "Entry", pk.Entry,
+            "Entry",
+            pk.Entry,
             node=arg(X.node),
             index=arg(0, "int huge"),
             shape=arg(None, "none"),
             dtype=arg(None, "none"),
         ),
         call(
-            "Graph", pk.Graph,
+            "Graph",
+            pk.Graph,
             outputs=arg([X], "empty entry", "output"),
             updates=arg((), "empty"),
             attrs=arg(None, "none empty dict"),
@@ -124,18 +129,20 @@ def making_graphs() -> list[Call]:
         call("Size.symbol", pk.Size.symbol, name=arg("n", "text")),
         call("tanh", tanh, **{"": arg(X, "float nan empty entry", "value|needs floats")}),
         call(
-            "tanh", partial(tanh, X),
+            "tanh",
+            partial(tanh, X),
             name=arg("t", "text"),
             control=arg((), "empty graph"),
         ),
         call("x + o", lambda o: X + o, o=arg(1, f"{NUMBERS} entry", "value|inputs")),
         call("x[o]", lambda o: X[o], o=arg(1, "none negative", "index|axis|axes")),
         call(
-            "gradients", pk.gradients,
+            "gradients",
+            pk.gradients,
             ys=arg(O.reduce_sum(X), "empty entry"),
             xs=arg([X], "empty entry"),
         ),
-    ]  # fmt: skip
+    ]
 
 
 def using_graphs() -> list[Call]:
@@ -151,7 +158,8 @@ def using_graphs() -> list[Call]:
         call("Graph.dtype", GRAPH.dtype, entry=arg(X, "entry")),
         call("Graph.replace", GRAPH.replace, values=arg({X: X}, "none empty", "key")),
         call(
-            "Graph.rewrite", GRAPH.rewrite,
+            "Graph.rewrite",
+            GRAPH.rewrite,
             pattern=arg(O.tanh, "function type"),
             replacement=arg(O.exp, "function type"),
             where=arg(None, "none function type"),
@@ -165,7 +173,8 @@ def using_graphs() -> list[Call]:
         call("from_json", pk.from_json, text=arg(pk.to_json(GRAPH), "", "not JSON")),
         call("parse", pk.parse, text=arg(pk.to_text(GRAPH), "", "line 1")),
         call(
-            "interpret", pk.interpret,
+            "interpret",
+            pk.interpret,
             graph=arg(GRAPH, "graph"),
             feeds=arg({"x": ARRAY}, "", "input"),
             state=arg(None, "none dict"),
@@ -173,7 +182,8 @@ def using_graphs() -> list[Call]:
         call("explain", pk.explain, graph=arg(planned, one, "outputs?"), name=named),
         call("templates", pk.templates, graph=arg(planned, one, "outputs?"), name=named),
         call(
-            "plan", pk.viz.plan,
+            "plan",
+            pk.viz.plan,
             graph=arg(GRAPH, one, "output"),
             detail=arg(None, "none true"),
             profile=arg(None, "none"),
@@ -182,12 +192,13 @@ def using_graphs() -> list[Call]:
             sizes=arg(None, "none empty"),
         ),
         call(
-            "diff", pk.viz.diff,
+            "diff",
+            pk.viz.diff,
             before=arg(GRAPH, one, "output"),
             after=arg(GRAPH, one, "output"),
         ),
         call("nbytes", pk.viz.nbytes, shape=arg((2,), "empty"), dtype=arg(X.dtype)),
-    ]  # fmt: skip
+    ]
 
 
 def registering() -> list[Call]:
@@ -201,7 +212,8 @@ def registering() -> list[Call]:
         call("get_op", pk.get_op, name=arg("exp", "", "operator")),
         call("op_group", pk.op_group, name=arg("test_misuse_group", "text")),
         call(
-            "register_op", pk.register_op,
+            "register_op",
+            pk.register_op,
             name=arg("test_misuse_other", TEXT),
             num_inputs=arg(None, "none -negative"),
             num_outputs=arg(None, "none"),
@@ -209,13 +221,15 @@ def registering() -> list[Call]:
             doc=arg("", "text"),
         ),
         call(
-            "register_attr", pk.register_attr,
+            "register_attr",
+            pk.register_attr,
             key=arg("TTestMisuse", TEXT),
             kind=arg(int, "type"),
             doc=arg("", "text"),
         ),
         call(
-            "op.set_attr", op.set_attr,
+            "op.set_attr",
+            op.set_attr,
             key=arg("TTestMisuse", TEXT, "key"),
             value=arg(1, "huge negative true int"),
             plevel=arg(11, "int huge"),
@@ -225,7 +239,8 @@ def registering() -> list[Call]:
         call("op.add_alias", op.add_alias, alias=arg("test_misuse_alias", TEXT)),
         call("op.include", op.include, group=arg("test_misuse_group", "text")),
         call(
-            "register_pass", lambda name, **k: pk.register_pass(name, **k)(lambda graph: graph),
+            "register_pass",
+            lambda name, **k: pk.register_pass(name, **k)(lambda graph: graph),
             name=arg("TestMisuseOther", TEXT),
             depends=names,
             provides=names,
@@ -236,11 +251,14 @@ def registering() -> list[Call]:
             required=flag,
         ),
         call("register_pass(…)", plain, body=arg(lambda graph: graph, "function")),
-        call("register_fusion", lambda name: pk.register_fusion(name)(lambda graph: []),
-             name=arg("test_misuse", TEXT)),
+        call(
+            "register_fusion",
+            lambda name: pk.register_fusion(name)(lambda graph: []),
+            name=arg("test_misuse", TEXT),
+        ),
         call("register_dialect", pk.register_dialect, dialect=arg(pk_dialect())),
         call("register_target", register_target, target=arg(pk.PassContext().target)),
-    ]  # fmt: skip
+    ]
 
 
 def pk_dialect() -> pk.Dialect:
@@ -261,43 +279,74 @@ def running(folder: Path) -> list[Call]:
     one = "empty entry graph"
     calls = [
         call(
-            "ApplyPasses", pk.ApplyPasses,
+            "ApplyPasses",
+            pk.ApplyPasses,
             graph=arg(GRAPH, "graph", "Graph"),
             passes=arg(["InferShape"], "empty", "pass"),
         ),
-        call("compile", partial(pk.compile, target="interpret"),
-             graph=arg(GRAPH, one, "output"), state=arg(None, "none")),
-        call("Executable", pk.Executable, graph=arg(GRAPH, "graph"),
-             options=arg({"target": "interpret"}, "none empty", "option"), state=arg(None, "none")),
+        call(
+            "compile",
+            partial(pk.compile, target="interpret"),
+            graph=arg(GRAPH, one, "output"),
+            state=arg(None, "none"),
+        ),
+        call(
+            "Executable",
+            pk.Executable,
+            graph=arg(GRAPH, "graph"),
+            options=arg({"target": "interpret"}, "none empty", "option"),
+            state=arg(None, "none"),
+        ),
         call("load", pk.load, folder=arg(saved, "", "holds no saved executable")),
         call("jit", pk.jit, function=arg(O.exp, "none function type")),
-        call("jit(f)(x)", pk.jit(lambda x: O.tanh(x), target="interpret"), **{
-            "": arg(ARRAY, "float nan", "value|input|argument|floats|return|element type"),
-        }),
+        call(
+            "jit(f)(x)",
+            pk.jit(lambda x: O.tanh(x), target="interpret"),
+            **{
+                "": arg(ARRAY, "float nan", "value|input|argument|floats|return|element type"),
+            },
+        ),
         call("State", pk.State, arrays=arg({"w": ARRAY}, "none empty", "State: missing")),
         call("state[name]", lambda name: state[name], name=arg("w", "", "variable")),
-        call("state[name] = value", lambda name, value: state.__setitem__(name, value),
-             name=arg("w", "", "variable"), value=arg(ARRAY, "", "variable 'w' needs")),
+        call(
+            "state[name] = value",
+            lambda name, value: state.__setitem__(name, value),
+            name=arg("w", "", "variable"),
+            value=arg(ARRAY, "", "variable 'w' needs"),
+        ),
         call("State.holding", pk.State().holding, graph=arg(stateful, "graph")),
         call("State.of", pk.State.of, graph=arg(stateful, "graph")),
         call("State.save", state.save, path=arg(npz, "text")),
         call("State.load", state.load, path=arg(npz, "", "holds no state")),
-        call("render", pk.viz.render, drawing=arg(pk.viz.plan(GRAPH)),
-             path=arg(folder / "plan.dot", "", "cannot draw")),
-        call("profile", partial(compiled.profile, runs=1, copies=False),
-             feeds=arg(None, "none", "input")),
+        call(
+            "render",
+            pk.viz.render,
+            drawing=arg(pk.viz.plan(GRAPH)),
+            path=arg(folder / "plan.dot", "", "cannot draw"),
+        ),
+        call(
+            "profile",
+            partial(compiled.profile, runs=1, copies=False),
+            feeds=arg(None, "none", "input"),
+        ),
         call("profile", partial(compiled.profile, copies=False), runs=arg(1, "int -huge")),
         call("profile", partial(compiled.profile, runs=1), copies=arg(False, "-true")),
-    ]  # fmt: skip
+    ]
     for each in (compiled, interpreted):
         calls += [
             call("exe(x=…)", lambda x, each=each: each(x=x), x=arg(ARRAY)),
-            call("exe(feeds)", lambda feeds, each=each: each(feeds),
-                 feeds=arg({"x": ARRAY}, "", "input")),
-            call("exe(out=…)", lambda out, each=each: each(x=ARRAY, out=out),
-                 out=arg(None, "none nones")),
+            call(
+                "exe(feeds)",
+                lambda feeds, each=each: each(feeds),
+                feeds=arg({"x": ARRAY}, "", "input"),
+            ),
+            call(
+                "exe(out=…)",
+                lambda out, each=each: each(x=ARRAY, out=out),
+                out=arg(None, "none nones"),
+            ),
             call("exe.save", each.save, folder=arg(folder / "again", "-text")),
-        ]  # fmt: skip
+        ]
     return calls
 
 
@@ -345,17 +394,31 @@ def kernels() -> list[Call]:
     v = pk.ast.Var("v", X.dtype)
     return [
         call("ast.exp", pk.ast.exp, **{"": arg(v, "", "expression")}),
-        call("ast.where", lambda condition, a: pk.ast.where(condition, a, v),
-             condition=arg(v < 1), a=arg(v, NUMBERS, "operand|would be")),
+        call(
+            "ast.where",
+            lambda condition, a: pk.ast.where(condition, a, v),
+            condition=arg(v < 1),
+            a=arg(v, NUMBERS, "operand|would be"),
+        ),
         call("ast.cast", pk.ast.cast, x=arg(v), dtype=arg("float32", "type", "element type")),
         call("ast.const", pk.ast.const, value=arg(1.0, NUMBERS), dtype=arg(X.dtype)),
         call("ast.call", lambda name: pk.ast.call(name, v), name=arg("exp", "text")),
-        call("ast.binary", pk.ast.binary, op=arg("+"), a=arg(v, NUMBERS, "operand|would be"),
-             b=arg(v, NUMBERS, "operand|would be")),
-        call("ast.compare", pk.ast.compare, op=arg("<"), a=arg(v, NUMBERS, "operand|would be"),
-             b=arg(v, NUMBERS, "operand|would be")),
+        call(
+            "ast.binary",
+            pk.ast.binary,
+            op=arg("+"),
+            a=arg(v, NUMBERS, "operand|would be"),
+            b=arg(v, NUMBERS, "operand|would be"),
+        ),
+        call(
+            "ast.compare",
+            pk.ast.compare,
+            op=arg("<"),
+            a=arg(v, NUMBERS, "operand|would be"),
+            b=arg(v, NUMBERS, "operand|would be"),
+        ),
         call("ast.size_of", pk.ast.size_of, extent=arg(3, "int huge negative")),
-    ]  # fmt: skip
+    ]
 
 
 def operators() -> list[Call]:
@@ -390,9 +453,12 @@ def operators() -> list[Call]:
         call("arange", x(O.arange, start=0), stop=arg(3, "none int negative float", elements)),
         call("linspace", x(O.linspace, start=0.0, stop=1.0), num=arg(3, "int", elements)),
         call("eye", O.eye, n_rows=arg(2, "int", elements)),
-        call("split", lambda num_or_sizes: O.split(X, num_or_sizes),
-             num_or_sizes=arg(1, "", "axis 0|add up")),
-    ]  # fmt: skip
+        call(
+            "split",
+            lambda num_or_sizes: O.split(X, num_or_sizes),
+            num_or_sizes=arg(1, "", "axis 0|add up"),
+        ),
+    ]
 
 
 def frontends() -> list[Call]:
@@ -402,32 +468,59 @@ def frontends() -> list[Call]:
     square = tf.ones([2, 2])
     dtype = arg(tf.float32, "type", "element type")
     return [
-        call("tf_graphdef.load", tf_graphdef.load,
-             source=arg(DIGITS, "", "GraphDef|file"),
-             outputs=arg(None, "none", "to return"),
-             shapes=arg(None, "none empty", "input")),
-        call("tf_graphdef.save", tf_graphdef.save,
-             graph=arg(GRAPH, "graph", "Graph|float32|tanh"), path=arg(None, "none -text")),
+        call(
+            "tf_graphdef.load",
+            tf_graphdef.load,
+            source=arg(DIGITS, "", "GraphDef|file"),
+            outputs=arg(None, "none", "to return"),
+            shapes=arg(None, "none empty", "input"),
+        ),
+        call(
+            "tf_graphdef.save",
+            tf_graphdef.save,
+            graph=arg(GRAPH, "graph", "Graph|float32|tanh"),
+            path=arg(None, "none -text"),
+        ),
         call("tf_graphdef.Session", tf_graphdef.Session, source=arg(DIGITS, "", "GraphDef|file")),
-        call("tf.placeholder", tf.placeholder,
-             dtype=dtype,
-             shape=arg([2], "none true int empty nones", "variable|placeholder"),
-             name=arg(None, "none text")),
-        call("tf.constant", tf.constant,
-             value=arg(1.0, f"{NUMBERS} text bytes empty", "numbers"),
-             dtype=arg(tf.float32, "none type", "element type"),
-             shape=arg(None, "none true int empty", "constant")),
-        call("tf.Variable", tf.Variable,
-             initial_value=arg(1.0, f"{NUMBERS} empty function type", "value")),
+        call(
+            "tf.placeholder",
+            tf.placeholder,
+            dtype=dtype,
+            shape=arg([2], "none true int empty nones", "variable|placeholder"),
+            name=arg(None, "none text"),
+        ),
+        call(
+            "tf.constant",
+            tf.constant,
+            value=arg(1.0, f"{NUMBERS} text bytes empty", "numbers"),
+            dtype=arg(tf.float32, "none type", "element type"),
+            shape=arg(None, "none true int empty", "constant"),
+        ),
+        call(
+            "tf.Variable",
+            tf.Variable,
+            initial_value=arg(1.0, f"{NUMBERS} empty function type", "value"),
+        ),
         call("tf.Session", tf.Session, target=arg("interpret", "text")),
-        call("tf.Session.run", session.run,
-             fetches=arg(p * 2, "empty", "fetch|variables by name"),
-             feed_dict=arg({p: [1, 2]}, "", "feed|placeholder")),
-        call("tf.reshape", tf.reshape,
-             tensor=arg(p, "", "reshape|value"), shape=arg([2, 1], "negative", "reshape")),
-        call("tf.matmul", lambda a: tf.matmul(a, square),
-             a=arg(square, "", "matmul|value|operand")),
-        call("tf.reduce_sum", tf.reduce_sum,
-             input_tensor=arg(p, "empty entry", "value|axis"),
-             axis=arg(0, "none negative empty")),
-    ]  # fmt: skip
+        call(
+            "tf.Session.run",
+            session.run,
+            fetches=arg(p * 2, "empty", "fetch|variables by name"),
+            feed_dict=arg({p: [1, 2]}, "", "feed|placeholder"),
+        ),
+        call(
+            "tf.reshape",
+            tf.reshape,
+            tensor=arg(p, "", "reshape|value"),
+            shape=arg([2, 1], "negative", "reshape"),
+        ),
+        call(
+            "tf.matmul", lambda a: tf.matmul(a, square), a=arg(square, "", "matmul|value|operand")
+        ),
+        call(
+            "tf.reduce_sum",
+            tf.reduce_sum,
+            input_tensor=arg(p, "empty entry", "value|axis"),
+            axis=arg(0, "none negative empty"),
+        ),
+    ]

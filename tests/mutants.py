@@ -38,19 +38,102 @@ GRAPHS = 12
 MOST_ELEMENTS = 1 << 16
 """Elements of an input, for a mutant to be run: larger ones are only planned."""
 NUMBERS = (
-    *("0", "1", "-1", "2", "65", "255", "2147483647", "-2147483648", "4294967296"),
-    *("4611686018427387904", "9223372036854775807", "-9223372036854775808", "1" + "0" * 30),
-    *("9" * 5000, "NaN", "Infinity", "-Infinity", "nan", "inf", "1e400", "1e-400", "0.5", "-0.0"),
-    *("true", "false", "null", "none", "?", "n", '"1"', "[]", "{}", "()"),
+    "0",
+    "1",
+    "-1",
+    "2",
+    "65",
+    "255",
+    "2147483647",
+    "-2147483648",
+    "4294967296",
+    "4611686018427387904",
+    "9223372036854775807",
+    "-9223372036854775808",
+    "1" + "0" * 30,
+    "9" * 5000,
+    "NaN",
+    "Infinity",
+    "-Infinity",
+    "nan",
+    "inf",
+    "1e400",
+    "1e-400",
+    "0.5",
+    "-0.0",
+    "true",
+    "false",
+    "null",
+    "none",
+    "?",
+    "n",
+    '"1"',
+    "[]",
+    "{}",
+    "()",
 )
 STRINGS = (
-    *("", "x", "é", "\x00", "\n", "\ud800", "../../etc/passwd", "$(touch ran)", "%s%n", "null"),
-    *("x" * 700_000, "\\", '"', "return", "state", "a:0", "float32", "object", "int4", "V8", "1"),
+    "",
+    "x",
+    "é",
+    "\x00",
+    "\n",
+    "\ud800",
+    "../../etc/passwd",
+    "$(touch ran)",
+    "%s%n",
+    "null",
+    "x" * 700_000,
+    "\\",
+    '"',
+    "return",
+    "state",
+    "a:0",
+    "float32",
+    "object",
+    "int4",
+    "V8",
+    "1",
 )
 WORDS = (
-    *("return", "state", "update", "after", "array", "base64", "dtype", "elided", "graph"),
-    *("(", ")", "[", "]", "{", "}", ",", "=", ":", ";", "?", "$", "*", "//", "+", "-", "...", "\n"),
-    *("true", "none", "inf", "nan", "f32", "i64", "axis", "shape", "fused", '"a b"', "(" * 500),
+    "return",
+    "state",
+    "update",
+    "after",
+    "array",
+    "base64",
+    "dtype",
+    "elided",
+    "graph",
+    "(",
+    ")",
+    "[",
+    "]",
+    "{",
+    "}",
+    ",",
+    "=",
+    ":",
+    ";",
+    "?",
+    "$",
+    "*",
+    "//",
+    "+",
+    "-",
+    "...",
+    "\n",
+    "true",
+    "none",
+    "inf",
+    "nan",
+    "f32",
+    "i64",
+    "axis",
+    "shape",
+    "fused",
+    '"a b"',
+    "(" * 500,
 )
 PROGRAMS = (
     """state w: f32[3] = [1, 2, 3]; x: f32[n, 3]; y = softmax(mul(x, w))
@@ -62,7 +145,7 @@ PROGRAMS = (
 
 @frozen
 class Mutant:
-    """What one seed gives: ``load`` reads it with the help of a folder of its own."""
+    """The mutant of a seed. ``load`` writes it into an empty folder and reads it."""
 
     kind: str
     seed: int
@@ -96,11 +179,11 @@ def mutant(kind: str, seed: int, programs: Path | None = None) -> Mutant:
 
 def _graphdef(rng: random.Random) -> mutations.Mutant:
     """A GraphDef of which bytes or fields are changed, or the end is that of another file."""
-    made = mutations.graphdef(rng.randrange(1 << 32), rng)
+    mutation = mutations.graphdef(rng.randrange(1 << 32), rng)
     if rng.random() < 0.1:
-        data = spliced(made.files[""], DIGITS.read_bytes(), rng)
+        data = spliced(mutation.files[""], DIGITS.read_bytes(), rng)
         return mutations.Mutant(0, "splice", {"": data}, None)
-    return made
+    return mutation
 
 
 def _load_model(model: mutations.Mutant, folder: Path) -> pk.Graph:
@@ -147,10 +230,10 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[A-Za-z_][\w.]*|[\d.]+|\s+|.', re.DOTALL
 
 
 def _other_number(text: str, rng: random.Random) -> str:
-    found = list(_NUMBER.finditer(text))
-    if not found:
+    matches = list(_NUMBER.finditer(text))
+    if not matches:
         return text
-    match = rng.choice(found)
+    match = rng.choice(matches)
     return text[: match.start()] + rng.choice(NUMBERS) + text[match.end() :]
 
 
@@ -159,23 +242,23 @@ def changed_text(texts: tuple[str, ...], rng: random.Random) -> str:
     text = rng.choice(texts)
     if rng.random() < 0.4:
         return _changed_raw(text, texts, rng)
-    found = _TOKEN.findall(text)
+    matches = _TOKEN.findall(text)
     for _ in range(rng.choice((1, 1, 2, 5))):
-        at, other = rng.randrange(len(found)), rng.randrange(len(found))
+        at, other = rng.randrange(len(matches)), rng.randrange(len(matches))
         match rng.randrange(6):
             case 0:
-                found[at] = found[other]
+                matches[at] = matches[other]
             case 1:
-                found[at], found[other] = found[other], found[at]
+                matches[at], matches[other] = matches[other], matches[at]
             case 2:
-                found[at] = ""
+                matches[at] = ""
             case 3:
-                found[at] = rng.choice((*NUMBERS, *WORDS, json.dumps(rng.choice(STRINGS))))
+                matches[at] = rng.choice((*NUMBERS, *WORDS, json.dumps(rng.choice(STRINGS))))
             case 4:
-                found[at] = rng.choice((*pk.list_ops(), *STRINGS))
+                matches[at] = rng.choice((*pk.list_ops(), *STRINGS))
             case 5:
-                found[at] *= rng.choice((2, 2, 2000))
-    return "".join(found)
+                matches[at] *= rng.choice((2, 2, 2000))
+    return "".join(matches)
 
 
 def changed_json(texts: tuple[str, ...], rng: random.Random) -> str:
@@ -321,8 +404,8 @@ def _load_program(program: Program, folder: Path) -> pk.Executable:
         executable = pk.load(folder)
     if program.results is not None:
         results = executable(**feeds_of(executable.source_graph))
-        for found, wanted in zip(results, program.results, strict=True):
-            np.testing.assert_allclose(found, wanted, 1e-5)  # some operators may be interpreted
+        for matches, expected in zip(results, program.results, strict=True):
+            np.testing.assert_allclose(matches, expected, 1e-5)  # some operators may be interpreted
     return executable
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 USUAL = 0.07
-"""What `_work` takes a processor of about 3.5 GHz, in seconds."""
+"""Seconds that `python_work` takes on a processor of about 3.5 GHz."""
 
 
 @contextmanager
@@ -18,13 +18,13 @@ def within(seconds: float) -> Iterator[None]:
     taken = time.process_time() - begun
     if taken >= seconds:  # this machine's pace is asked for only then
         begun = time.process_time()
-        _work()
+        python_work()
         slower = max(1.0, (time.process_time() - begun) / USUAL)
         assert taken < seconds * slower, f"{taken:.2f} s, {slower:.2f} times as slow a machine"
 
 
-def _work() -> None:
+def python_work() -> None:
     """Python as the toolkit writes it: tuples, dictionaries, small strings."""
-    found: dict[tuple[str, int], object] = {}
+    table: dict[tuple[str, int], object] = {}
     for k in range(200_000):
-        found[str(k % 1000), k & 7] = (k, found.get((str(k % 1000), k & 3)))
+        table[str(k % 1000), k & 7] = (k, table.get((str(k % 1000), k & 3)))

@@ -1,4 +1,4 @@
-"""What a graph's results depend on, element by element, found by running it: an oracle.
+"""An oracle that runs a graph to find the input elements that each result element depends on.
 
 An element of an input is changed, to others and to NaN; the elements of the result that change
 depend on it. Nothing here reads what operators say of themselves.
@@ -27,7 +27,7 @@ def dependence(
     graph = pk.Graph(outputs)
     rng = np.random.default_rng(5)
     plain = pk.interpret(graph, feeds)
-    found: dict[str, list[Array]] = {}
+    dependencies: dict[str, list[Array]] = {}
     for name, array in feeds.items():
         if asked is not None and name not in asked:
             continue
@@ -40,8 +40,8 @@ def dependence(
                 again = pk.interpret(graph, {**feeds, name: changed.reshape(array.shape)})
                 for need, a, b in zip(needs, plain, again, strict=True):
                     need[k] |= (bits(a) != bits(b)).reshape(-1)
-        found[name] = needs
-    return found
+        dependencies[name] = needs
+    return dependencies
 
 
 def bits(array: Array) -> Array:
@@ -51,7 +51,7 @@ def bits(array: Array) -> Array:
 
 
 def others(value: Any, rng: np.random.Generator) -> list[Any]:
-    """What an element is changed to."""
+    """Return other values for an element."""
     if value.dtype.kind == "f":
         return [np.nan, value + 1 + rng.random(), -100 * (1 + rng.random()), 100.0]
     if value.dtype.kind == "b":

@@ -43,7 +43,7 @@ class Raise:
 
 
 def source_files(root: Path = ROOT) -> list[Path]:
-    """The Python files that the floors and the messages are asked about."""
+    """The Python files that the layers and the messages are asked about."""
     return sorted(p for top in SOURCES for p in (root / top).rglob("*.py"))
 
 
@@ -89,15 +89,15 @@ def site(traceback: TracebackType | None) -> Raise | None:
     if traceback is None:
         return None
     line = traceback.tb_lineno
-    found = raises(traceback.tb_frame.f_code.co_filename)
-    return next((r for r in found if r.line <= line <= r.last), None)
+    statement = raises(traceback.tb_frame.f_code.co_filename)
+    return next((r for r in statement if r.line <= line <= r.last), None)
 
 
-def reads_a_value(found: Raise, message: str, match: str) -> bool:
+def reads_a_value(statement: Raise, message: str, match: str) -> bool:
     """Whether the text that ``match`` finds touches a filled-in value of the message."""
     hit = re.search(match, message)
-    whole = found.pattern and re.fullmatch(found.pattern, message, re.DOTALL)
-    if not hit or not whole or not found.is_filled:
+    whole = statement.pattern and re.fullmatch(statement.pattern, message, re.DOTALL)
+    if not hit or not whole or not statement.is_filled:
         return bool(hit)
     return any(
         max(hit.start(), whole.start(k)) < min(hit.end(), whole.end(k))
@@ -112,9 +112,9 @@ def note(error: BaseException, match: str) -> None:
     """
     cause: BaseException | None = error
     while cause is not None:
-        found = site(cause.__traceback__)
-        if found is not None and reads_a_value(found, str(cause), match):
-            MATCHED.add((found.file, found.line))
+        statement = site(cause.__traceback__)
+        if statement is not None and reads_a_value(statement, str(cause), match):
+            MATCHED.add((statement.file, statement.line))
         cause = cause.__cause__
 
 
@@ -139,7 +139,11 @@ def record(pytest: ModuleType) -> None:
 
     def raises(*args: Any, **kwargs: Any) -> Any:
         """As ``pytest.raises``; a matched error is noted."""
-        made = original(*args, **kwargs)
-        return Noted(made, kwargs.get("match")) if hasattr(made, "__enter__") else made
+        raising_block = original(*args, **kwargs)
+        return (
+            Noted(raising_block, kwargs.get("match"))
+            if hasattr(raising_block, "__enter__")
+            else raising_block
+        )
 
     pytest.raises = raises

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import pytest
 
 import passkit as pk
+from passkit.passes import split_reduce
+from passkit.passes.fusion import phased
 
 o = pk.ops
 ROWS, COLUMNS = (1, 2, 7, 31, 64, 131), (1, 3, 16, 37, 61)
@@ -71,3 +76,16 @@ def random_phases(seed: int) -> tuple[pk.Graph, list[list[str]]]:
     graph = Phases(seed).graph()
     nodes = [n for n in graph.nodes if n.op is not None and n.op.name != "constant"]
     return graph, [[graph.names[n] for n in nodes]]
+
+
+@contextmanager
+def short_reductions_split(row: int, column: int) -> Iterator[None]:
+    """Split reductions in two from so many elements on, along rows and down columns."""
+    phased._recipe.cache_clear()
+    with pytest.MonkeyPatch.context() as patch:
+        for name, length in (("ROW", row), ("COLUMN", column)):
+            patch.setattr(split_reduce, f"{name}_CHUNK", length // 2)
+            patch.setattr(split_reduce, f"MIN_{name}_LENGTH", length)
+            patch.setattr(split_reduce, f"MIN_FUSED_{name}_LENGTH", length)
+        yield
+    phased._recipe.cache_clear()

@@ -49,8 +49,13 @@ class Maker:
         parts = tuple(self._part() for _ in range(self.rng.randint(1, 3)))
         scratch = tuple(
             Buffer(n, F32, Place.SHARED, WIDTH * ROWS, True, of_row.get(n, False), at)
-            for n, at in (("s0", 0), ("s1", 64), ("s2", self.rng.choice([0, 128, 256])),
-                          ("r0", None), ("r1", None))
+            for n, at in (
+                ("s0", 0),
+                ("s1", 64),
+                ("s2", self.rng.choice([0, 128, 256])),
+                ("r0", None),
+                ("r1", None),
+            )
         )
         params = (Buffer("x0", F32, Place.GLOBAL, 99), Buffer("y0", F32, Place.GLOBAL, 99, True))
         phase = Phase(Loop(TILE, number(0), number(TILES), Level.GRID), parts)
@@ -87,8 +92,14 @@ class Maker:
             value = value + Load(target, at, F32)
         store = Store(target, at, value)
         if self.rng.random() < 0.2 and target != "y0":
-            fold = Fold(Var("f", F32), self._value(target, True), const(0, F32),
-                        left(F32) + right(F32), target, at)
+            fold = Fold(
+                Var("f", F32),
+                self._value(target, True),
+                const(0, F32),
+                left(F32) + right(F32),
+                target,
+                at,
+            )
             serial = Loop(STEP, number(0), number(2), Level.THREAD)
             return Stage(f"stage{k}", (*loops, serial, self._lanes()), (fold,))
         if self.rng.random() < 0.2:
@@ -118,13 +129,13 @@ class Maker:
         return self.rng.choice([row * WIDTH + COL, row * WIDTH + COL, row + COL * ROWS])
 
     def _value(self, target: str, lanes: bool) -> Expr:
-        """What is read."""
-        found: Expr = Load("x0", number(0), F32)
+        """Return a sum of loads from buffers other than the target."""
+        value: Expr = Load("x0", number(0), F32)
         for _ in range(self.rng.randint(0, 2)):
             buffer = self.rng.choice([*self.scratch, "y0"])
             if buffer != target:
-                found = found + Load(buffer, self._any(buffer, lanes), F32)
-        return found
+                value = value + Load(buffer, self._any(buffer, lanes), F32)
+        return value
 
     def _any(self, buffer: str, lanes: bool) -> Expr:
         """An index of something that is there."""
@@ -137,13 +148,26 @@ class Maker:
         if buffer[0] == "r":
             return self.rng.choice([col, col, number(WIDTH - 1) - col, number(1)])
         if not in_rows:
-            return self.rng.choice([
-                col, col, number(11) - col, number(2), Binary("%", col, number(3), dt.int64),
-            ])
-        return self.rng.choice([
-            row * WIDTH + col, row * WIDTH + col, row * WIDTH + (number(WIDTH - 1) - col),
-            row + col * ROWS, col, row, row * WIDTH,
-        ])
+            return self.rng.choice(
+                [
+                    col,
+                    col,
+                    number(11) - col,
+                    number(2),
+                    Binary("%", col, number(3), dt.int64),
+                ]
+            )
+        return self.rng.choice(
+            [
+                row * WIDTH + col,
+                row * WIDTH + col,
+                row * WIDTH + (number(WIDTH - 1) - col),
+                row + col * ROWS,
+                col,
+                row,
+                row * WIDTH,
+            ]
+        )
 
     def _dot(self, k: int, target: str) -> Dot:
         """A product of 3 x 4 by 4 x 1, from scratch into scratch."""
@@ -151,9 +175,17 @@ class Maker:
         others = [s for s in self.scratch if s != target]
         a, b = (self.rng.choice(others) for _ in range(2))
         one = number(1)
-        return Dot(f"stage{k}", (), Matrix(a, number(0), number(4), one),
-                   Matrix(b, number(0), one, one), Matrix(target, number(0), one, one),
-                   number(3), number(1), number(4), F32)
+        return Dot(
+            f"stage{k}",
+            (),
+            Matrix(a, number(0), number(4), one),
+            Matrix(b, number(0), one, one),
+            Matrix(target, number(0), one, one),
+            number(3),
+            number(1),
+            number(4),
+            F32,
+        )
 
 
 def places(ast: KernelAST) -> Iterator[tuple[int, int]]:

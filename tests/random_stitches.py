@@ -39,9 +39,9 @@ class Stitch:
         """
         for _ in range(int(self.rng.integers(4, 13)) if steps is None else steps):
             step = self.rng.choice([self.curve, self.pair, self.fold, self.product, self.move])
-            found = step(self.any())
-            if 0 < numel(known_shape(found)) <= LARGEST:
-                self.values.append(found)
+            result = step(self.any())
+            if 0 < numel(known_shape(result)) <= LARGEST:
+                self.values.append(result)
         read = {e for v in self.values for e in pk.Graph([v]).users}
         results = [v for v in self.values if v not in read and v.node.op is not None]
         more = [v for v in self.values if v.node.op is not None and self.rng.random() < 0.2]
@@ -67,8 +67,8 @@ class Stitch:
         axes = tuple(sorted(self.rng.choice(rank, int(self.rng.integers(1, rank + 1)), False)))
         op = [o.reduce_sum, o.reduce_max, o.reduce_mean][self.rng.integers(3)]
         keep = bool(self.rng.random() < 0.6)
-        found = op(x, axis=tuple(map(int, axes)), keepdims=keep)
-        return o.sub(x, found) if keep and self.rng.random() < 0.5 else found
+        result = op(x, axis=tuple(map(int, axes)), keepdims=keep)
+        return o.sub(x, result) if keep and self.rng.random() < 0.5 else result
 
     def product(self, x: Entry) -> Entry:
         """A product with a new input, or with the same value transposed."""

@@ -26,20 +26,21 @@ class Case:
     shapes: tuple[tuple[int, ...], ...]
     below: tuple[int, ...] = ()
 
-    def made(self) -> tuple[list[pk.Entry], list[pk.Entry]]:
+    def built(self) -> tuple[list[pk.Entry], list[pk.Entry]]:
         """The inputs and the results."""
         limits = (*self.below, *[0] * len(self.shapes))
         dtypes = [WHOLES if n else "float32" for n in limits]
         inputs = [pk.var(f"x{k}", s, dtypes[k]) for k, s in enumerate(self.shapes)]
-        found = self.build(*inputs)
-        return inputs, list(found) if isinstance(found, tuple) else [found]
+        outcome = self.build(*inputs)
+        return inputs, list(outcome) if isinstance(outcome, tuple) else [outcome]
 
     def feeds(self, seed: int) -> dict[str, Any]:
         """Random inputs."""
         rng = np.random.default_rng(seed)
         limits = (*self.below, *[0] * len(self.shapes))
         return {
-            f"x{k}": rng.integers(0, limits[k], s, WHOLES) if limits[k]
+            f"x{k}": rng.integers(0, limits[k], s, WHOLES)
+            if limits[k]
             else rng.standard_normal(s).astype("f4")
             for k, s in enumerate(self.shapes)
         }
@@ -71,7 +72,8 @@ CASES = {
     "product": case(lambda x, y: x @ y, (5, 3), (3, 4)),
     "product of a batch": case(lambda x, y: x @ y, (2, 3, 5, 2), (2, 3, 2, 4)),
     "product turned": case(
-        lambda x, y: ops.matmul(x, y, transpose_a=True, transpose_b=True), (3, 2, 5), (3, 4, 2)),
+        lambda x, y: ops.matmul(x, y, transpose_a=True, transpose_b=True), (3, 2, 5), (3, 4, 2)
+    ),
     "product broadcast": case(lambda x, y: x @ y, (2, 3, 4, 2), (3, 2, 3)),
     "product broadcast left": case(lambda x, y: x @ y, (4, 2), (3, 2, 3)),
     "product of one row": case(lambda x, y: x @ y, (1, 4), (4, 6)),
@@ -95,7 +97,8 @@ CASES = {
     "gather": case(lambda x, i: ops.gather(x, i, axis=0), (4, 3), (5,), below=(0, 4)),
     "gather last": case(lambda x, i: ops.gather(x, i, axis=1), (4, 3), (2, 2), below=(0, 3)),
     "gather of a batch": case(
-        lambda x, i: ops.gather(x, i, axis=1, batch_dims=1), (3, 4), (3, 2), below=(0, 4)),
+        lambda x, i: ops.gather(x, i, axis=1, batch_dims=1), (3, 4), (3, 2), below=(0, 4)
+    ),
     "take_along_axis": case(ops.take_along_axis, (3, 4), (3, 2), below=(0, 4)),
     "gather_nd": case(ops.gather_nd, (3, 4, 2), (4, 2), below=(0, 3)),
     "one_hot": case(lambda i: ops.one_hot(i, depth=4), (5,), below=(4,)),
@@ -109,12 +112,12 @@ CASES = {
     "layer_norm": case(ops.layer_norm, (4, 5), (5,), (5,)),
     "several results": case(lambda x: ops.moments(x, axis=1), (3, 4, 2)),
     "windows": case(lambda x: ops.max_pool1d(x, 2), (3, 6, 2)),
-}  # fmt: skip
+}
 
 
 def accepted(case: Case, seed: int = 1) -> Iterator[tuple[Split, int, Any, int]]:
     """Every split of every result, with the state of every operand and how often it is violated."""
-    inputs, outputs = case.made()
+    inputs, outputs = case.built()
     needs = dependence(outputs, case.feeds(seed))
     for o, output in enumerate(outputs):
         shape = tuple(map(int, known_shape(output)))
@@ -124,5 +127,5 @@ def accepted(case: Case, seed: int = 1) -> Iterator[tuple[Split, int, Any, int]]
             for k, x in enumerate(inputs):
                 if x in states and not isinstance(states[x], Reject):
                     source = tuple(map(int, known_shape(x)))
-                    found = violations(states[x], source, owner, needs[x.node.name][o])
-                    yield split, k, states[x], found
+                    outcome = violations(states[x], source, owner, needs[x.node.name][o])
+                    yield split, k, states[x], outcome

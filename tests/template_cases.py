@@ -76,10 +76,10 @@ def ways(graph: Graph, **given: Any) -> dict[str, tuple[Variant, ...]]:
     return {plan.names[n]: variants(g, target) for n, g in plan.attrs["subgraph"].items()}
 
 
-def overrides(found: Mapping[str, tuple[Variant, ...]]) -> Iterator[dict[str, Any]]:
+def overrides(alternatives: Mapping[str, tuple[Variant, ...]]) -> Iterator[dict[str, Any]]:
     """Templates for all groups at a time, until each has had all of its own."""
-    for k in range(max(map(len, found.values()), default=0)):
-        yield {name: own[k].template for name, own in found.items() if k < len(own)}
+    for k in range(max(map(len, alternatives.values()), default=0)):
+        yield {name: own[k].template for name, own in alternatives.items() if k < len(own)}
 
 
 def kernels_of(plan: Graph) -> dict[str, Kernel]:
@@ -92,12 +92,12 @@ def texts(one: Subject, target: str) -> tuple[int, dict[str, str]]:
     """How many groups a subject has on a target, and their kernels under each template, by key."""
     how = {**one.native, "target": target}
     fused = planned(one.graph, "Fusion", **how)
-    found = ways(fused, **how)
-    made: dict[str, str] = {}
-    for given in [{}, *overrides(found)]:
+    alternatives = ways(fused, **how)
+    sources: dict[str, str] = {}
+    for given in [{}, *overrides(alternatives)]:
         plan = planned(fused, "CodeGen", **how, templates=given)
-        made |= {k.key: k.source for k in kernels_of(plan).values()}
-    return len(found), made
+        sources |= {k.key: k.source for k in kernels_of(plan).values()}
+    return len(alternatives), sources
 
 
 def wired(subjects: Iterable[Subject]) -> list[list[Graph]]:
@@ -125,8 +125,8 @@ def check(
     """
     try:
         fused = planned(one.graph, "Fusion", **one.native)
-        found = ways(fused, **one.native)
-        given = list(overrides(found))
+        alternatives = ways(fused, **one.native)
+        given = list(overrides(alternatives))
         own = [{**one.native, "templates": t} for t in given]
         ready = ready or prebuilt([fused] * len(given), own)
         wrong = [*_alike(one, ready, given), *_results(one, ready, own)]
@@ -136,13 +136,13 @@ def check(
             wrong += _results(one, [fused] * len(own), own)
     except Exception as error:  # noqa: BLE001, RUF100
         return 0, 0, [f"{one}\n{said(error)}"]
-    return len(found), sum(map(len, found.values())), wrong
+    return len(alternatives), sum(map(len, alternatives.values())), wrong
 
 
 def _results(
     one: Subject, plans: Iterable[Graph], options: Iterable[Mapping[str, Any]]
 ) -> Iterator[str]:
-    """What runs of a subject find by its plans, each under the templates of its options."""
+    """Run a subject by each plan under its templates, and yield a text for each wrong result."""
     for plan, own in zip(plans, options, strict=True):
         try:
             one.judge(pk.compile(plan, **own))

@@ -41,12 +41,17 @@ print(json.dumps(there))
 def begin(folder: Path, program: str = PROGRAM, **environ: str) -> subprocess.Popen[str]:
     """A process that compiles and runs a graph with the cache in ``folder``."""
     env = {**os.environ, "PASSKIT_CACHE_DIR": str(folder), **environ}
-    return subprocess.Popen([sys.executable, "-c", program], env=env, text=True,
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return subprocess.Popen(
+        [sys.executable, "-c", program],
+        env=env,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
 
 
 def end(process: subprocess.Popen[str]) -> Any:
-    """What the process said."""
+    """Wait for a process, and return the JSON that it printed."""
     out, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
     return json.loads(out)
@@ -74,7 +79,7 @@ def test_torn_files_and_two_writers(fresh_cache: Path) -> None:
         content = file.read_bytes()
         file.write_bytes([content[: len(content) // 2], b"", b"\xff" * 100][k % 3])
     both = [begin(fresh_cache), begin(fresh_cache)]
-    found = [end(p) for p in both]
+    reports = [end(p) for p in both]
 
-    assert {f["bits"] for f in found} == {cold["bits"]}
+    assert {f["bits"] for f in reports} == {cold["bits"]}
     assert end(begin(fresh_cache, PASSKIT_CXX="/nonexistent"))["bits"] == cold["bits"]

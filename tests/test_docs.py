@@ -17,17 +17,17 @@ MODULES = [module_of(p) for p in source_files() if ">>> " in p.read_text()]
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_docstrings(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a docstring shows is what happens, in the checkout's root."""
+def test_examples_in_docstrings_run(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The examples in docstrings have the results that they show, in the checkout's root."""
     monkeypatch.chdir(ROOT)
-    found = doctest.testmod(
+    outcome = doctest.testmod(
         importlib.import_module(module), optionflags=doctest.NORMALIZE_WHITESPACE
     )
 
-    assert found.attempted > 0
-    assert found.failed == 0
+    assert outcome.attempted > 0
+    assert outcome.failed == 0
 
 
 def test_there_are_docstrings_to_test() -> None:
-    """The search finds the modules that teach."""
+    """The search finds modules with examples."""
     assert {"passkit.values.size", "passkit.graph.op", "passkit.errors"} <= set(MODULES)

@@ -78,13 +78,15 @@ def imports(path: Path) -> Iterator[Import]:
 
 def upward(module: str, path: Path) -> list[str]:
     """The imports of a file that point to a higher floor, or to the root that stands above all."""
-    found = []
+    problems = []
     for i in imports(path):
         if i.target == "passkit":
-            found.append(f"{module}:{i.line} imports the package root; import the module it means")
+            problems.append(
+                f"{module}:{i.line} imports the package root; import the module it means"
+            )
         elif LEVEL.get(room(i.target), -1) > LEVEL.get(room(module), -1):
-            found.append(f"{module}:{i.line} imports {i.target}, which is above it")
-    return found
+            problems.append(f"{module}:{i.line} imports {i.target}, which is above it")
+    return problems
 
 
 @pytest.mark.parametrize("module", [m for m in modules() if m != "passkit"])
@@ -111,8 +113,8 @@ def test_ops_and_frontends_stand_beside_the_core() -> None:
     assert named == set()
 
 
-def test_imports_make_no_cycle() -> None:
-    """What runs when modules are imported has an order; no two need each other."""
+def test_imports_have_no_cycle() -> None:
+    """No two modules need each other while they are imported."""
     needs = {
         module: {i.target for i in imports(path) if i.at_import and i.target in modules()}
         for module, path in modules().items()

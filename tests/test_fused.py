@@ -1,4 +1,4 @@
-"""Graphs that random search found wrong once: what is compiled is what is interpreted."""
+"""Graphs whose compiled results were once wrong equal their interpretation."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def agree(text: str, *runs: Sizes, rtol: float = 0, **options: Any) -> None:
     exe = pk.compile(graph, **options)
     for sizes in runs or ({},):
         feeds = arrays(graph, **sizes)
-        for found, wanted in zip(exe(feeds), pk.interpret(graph, feeds), strict=True):
-            np.testing.assert_allclose(found, wanted, rtol=rtol, strict=True)
+        for result, expected in zip(exe(feeds), pk.interpret(graph, feeds), strict=True):
+            np.testing.assert_allclose(result, expected, rtol=rtol, strict=True)
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2])
@@ -52,7 +52,7 @@ def test_reductions_over_an_axis_of_one_element(axis: int) -> None:
 
 
 def test_reductions_over_the_first_of_four_axes_with_one_in_between() -> None:
-    """Kept axes that are joined are told apart again, however many ones stand between them."""
+    """Kept axes that are joined are separated again, however many ones stand between them."""
     agree(
         "x: f32[n, 1, 65, 8]; y = reduce_max(x, axis=0, keepdims=true); return y",
         {"n": 1},
@@ -85,7 +85,7 @@ def test_a_column_of_one_element() -> None:
 
 
 def test_locals_that_two_stages_move_to_their_front() -> None:
-    """What no lane changes is named once for each stage that needs it."""
+    """A value that is equal for all lanes is a local of each stage that needs it."""
     agree(
         """x: i64[m, 1]
         z = zeros_like(x)
@@ -142,7 +142,7 @@ def test_rows_whose_length_is_zero_at_the_call() -> None:
 
 
 def test_shapes_without_elements() -> None:
-    """What has no elements is planned and does nothing; a sum of nothing is 0."""
+    """Arrays without elements are planned and do nothing; an empty sum is 0."""
     agree("x: f32[1, 0, 99]; y = broadcast_to(x, shape=(100, 0, 99)); return y")
     agree(
         """x: f32[0, 3, 1, 8]; a: f32[0, 3, 1]
@@ -266,7 +266,7 @@ def test_numpy_steps_know_the_sizes_of_a_call() -> None:
 
 @pytest.mark.parametrize("dtype", ["i8", "u8", "i16", "u16", "u32", "u64", "i32", "i64"])
 def test_scalars_of_every_integer_type(dtype: str) -> None:
-    """A value that is one for all lanes is computed by the scalar twin of a vector function."""
+    """A value that is equal for all lanes is computed by a scalar function, in every dtype."""
     agree(
         f"""x: {dtype}[1]; y: {dtype}[40]
         a = abs(x)
@@ -279,8 +279,8 @@ def test_scalars_of_every_integer_type(dtype: str) -> None:
     )
 
 
-def test_what_an_arm_reads_twice_stays_in_the_arm() -> None:
-    """What is read in an arm of concat is loaded there only, and its text does not explode."""
+def test_loads_that_an_arm_repeats_stay_in_the_arm() -> None:
+    """A load in an arm of concat stays in that arm, and the text grows linearly."""
     lines, last = ["x: f32[3, 7]"], "x"
     for k in range(8):
         lines.append(f"s{k} = sign({last}); c{k} = concat(s{k}, x, axis=0)")
@@ -298,12 +298,18 @@ def test_a_row_value_that_is_a_literal() -> None:
     agree("x: i64[5]; y: i64[]; z = mul(reduce_prod(x, axis=0), zeros_like(y)); return z")
 
 
-@pytest.mark.parametrize("text, sizes", [
-    ("x: f32[17, m]; s = slice(x, begin=(0, 0), size=(9, -1)); return reshape(s, shape=(9*m, -1))",
-     {"m": 0}),
-    ("x: bool[n, m, k]; return reshape(x, shape=(n, -1, k))", {"n": 5, "m": 0, "k": 0}),
-])  # fmt: skip
-def test_nothing_is_filled_in_beside_a_zero(text: str, sizes: Sizes) -> None:
+@pytest.mark.parametrize(
+    "text, sizes",
+    [
+        (
+            """x: f32[17, m]; s = slice(x, begin=(0, 0), size=(9, -1))
+            return reshape(s, shape=(9*m, -1))""",
+            {"m": 0},
+        ),
+        ("x: bool[n, m, k]; return reshape(x, shape=(n, -1, k))", {"n": 5, "m": 0, "k": 0}),
+    ],
+)
+def test_an_inferred_extent_beside_a_zero_is_refused(text: str, sizes: Sizes) -> None:
     """-1 beside an extent that turns out to be 0 could be anything: both ways refuse."""
     graph = pk.parse(text)
     feeds = arrays(graph, **sizes)
@@ -315,7 +321,7 @@ def test_nothing_is_filled_in_beside_a_zero(text: str, sizes: Sizes) -> None:
 
 
 def test_an_index_that_a_condition_has_too() -> None:
-    """What is computed once for a value is not put in the place of an index."""
+    """A common subexpression of a value does not replace an equal index."""
     agree("x: f32[1, 65]; c = concat(x, x, x, axis=-1); y = reshape(c, shape=(1, 3, 65)); return y")
 
 
@@ -333,15 +339,15 @@ def test_operators_that_read_their_inputs_many_times(axis: int) -> None:
     assert max(len(k.source) for k in pk.compile(pk.parse(text)).kernels) < 6_000
 
 
-@pytest.mark.parametrize("made", ["neg(x)", "reduce_sum(x, axis=0)"])
-def test_a_value_of_which_only_the_shape_is_read(made: str) -> None:
-    """What nobody reads an element of needs no place in the kernel, in one stage or in several."""
+@pytest.mark.parametrize("producer", ["neg(x)", "reduce_sum(x, axis=0)"])
+def test_a_value_of_which_only_the_shape_is_read(producer: str) -> None:
+    """A value read only for its shape is not computed, in kernels of one stage or several."""
     ramp = pk.register_op("test_ramp_of_shape", num_inputs=1)
     ramp.set_attr("FInferShape", lambda node, shape: shape)
     ramp.set_attr("FElement", lambda node, index, x: pk.ast.cast(index[-1], "float32"))
 
     agree(
-        f"""x: f32[n, 8, 4]; y = {made}; r = test_ramp_of_shape(y)
+        f"""x: f32[n, 8, 4]; y = {producer}; r = test_ramp_of_shape(y)
         s = reduce_sum(r, axis=-1, keepdims=true); z = sub(r, s); return z, r""",
         {"n": 3},
     )

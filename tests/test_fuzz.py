@@ -1,4 +1,4 @@
-"""Random graphs: what is compiled is what is interpreted; and what would not be is found."""
+"""Random graphs have equal results compiled and interpreted, and planted bugs are found."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ from tests.random_graphs.registry import NOT_DRAWN, PERIOD, chosen, standard_ops
 
 pytestmark = pytest.mark.usefixtures("quick_kernels")
 COUNT, BATCH = 300, 50
-made = cache(random_case)
+case_of = cache(random_case)
 
 
 def counted(first: int) -> Counter[str]:
-    """What a batch of graphs covers, counted once in a run by the worker that made them first."""
+    """Count the features of a batch of graphs; in a test run, one worker counts for all."""
     out = workers.folder() / f"coverage-{first}.json"
     with workers.alone(out.stem):
         if not out.exists():
-            count = coverage([made(seed) for seed in range(first, first + BATCH)])
+            count = coverage([case_of(seed) for seed in range(first, first + BATCH)])
             out.write_text(json.dumps(count))
     return Counter(json.loads(out.read_text()))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, COUNT, BATCH))
-def test_random_graphs_equal_their_meaning(first: int) -> None:
+def test_random_graphs_equal_their_interpretation(first: int) -> None:
     """Graphs of every kind: fused, interpreted, on 1, 2 and 4 threads, strided, into out=."""
-    cases = [made(seed) for seed in range(first, first + BATCH)]
+    cases = [case_of(seed) for seed in range(first, first + BATCH)]
     counted(first)
 
     failures, (exact, near, anything) = check_all(cases)
@@ -88,15 +88,15 @@ def test_a_planted_bug_is_found(planted: None) -> None:
 @pytest.mark.parametrize("planted", ["one_lane_less", "serial_from_one"], indirect=True)
 def test_a_planted_bug_is_found_block_by_block(planted: None) -> None:
     """Elements that are left out: as what nothing has stored, before values are compared."""
-    found = [check_blocks(random_case(seed)) for seed in range(1000, 1016)]
-    texts = [what for what in found if what is not None]
+    bounds = [check_blocks(random_case(seed)) for seed in range(1000, 1016)]
+    texts = [what for what in bounds if what is not None]
 
     assert any(what.startswith("BlocksError") for what in texts)
     assert len(texts) > 3
 
 
 def test_a_failure_becomes_small() -> None:
-    """What has nothing to do with a failure is dropped."""
+    """Operators that a failure does not need are removed from its graph."""
     cases = map(random_case, range(500))
     case = next(c for c in cases if _dislikes_tanh(c) and "op mul" in covered(c))
 
@@ -121,8 +121,8 @@ def test_a_graph_that_cannot_be_cut_is_a_small_one() -> None:
     assert len(shown.case.feeds) == 1
 
 
-def test_other_operators_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is drawn depends on no operator that loses against it, and no turn on another's."""
+def test_choices_of_operators_are_independent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The choice of an operator, and its turn, do not depend on operators that were not chosen."""
     names = standard_ops()
     for k in range(100):
         winner = chosen(names, str(k))
@@ -174,7 +174,7 @@ def test_bounds_follow_what_functions_do_to_errors() -> None:
 
 
 def test_bounds_of_remainders() -> None:
-    """What is left is open up to the divisor where errors reach the next quotient, and only there.
+    """A remainder is open up to the divisor only where errors reach the next quotient.
 
     So it is with any quotient beyond the digits of a float64.
     """
@@ -190,15 +190,15 @@ def test_bounds_of_remainders() -> None:
 
 
 def test_bounds_where_rounding_overflows() -> None:
-    """What is a place from infinity opens what is computed of it; a pole and exp(1000) do not."""
+    """A result that may round to infinity leaves its users open; a pole and exp(1000) do not."""
     x = pk.var("x", (5,), "float64")
     inverse, power, log = pk.ops.digamma(x), pk.ops.exp(x), pk.ops.log(x)
     feeds = {"x": np.array([2.0**-1024, 2.0**-1024 + 5e-324, 0.0, 1000.0, 1.0])}
 
-    found = bounded(pk.Graph([inverse, x - inverse, x - power, x - log]), feeds, {}, {})
+    bounds = bounded(pk.Graph([inverse, x - inverse, x - power, x - log]), feeds, {}, {})
 
     near, exact = [True, True, False, False, False], [False] * 5
-    assert [np.isinf(v.bound).tolist() for v in found] == [near, near, exact, exact]
+    assert [np.isinf(v.bound).tolist() for v in bounds] == [near, near, exact, exact]
 
 
 def test_bounds_of_the_larger_zero() -> None:
@@ -207,8 +207,8 @@ def test_bounds_of_the_larger_zero() -> None:
     graph = pk.Graph([pk.ops.maximum(x, 0.0), pk.ops.maximum(x, x @ y)])
     feeds = {"x": np.array([[-0.0, 1]], np.float32), "y": np.zeros((2, 1), np.float32)}
 
-    for found in bounded(graph, feeds, {}, {}):
-        assert (found.bound > 0).tolist() == [[True, False]]
+    for bounds in bounded(graph, feeds, {}, {}):
+        assert (bounds.bound > 0).tolist() == [[True, False]]
 
 
 def test_bounds_of_a_sum_over_one_element() -> None:
@@ -216,10 +216,10 @@ def test_bounds_of_a_sum_over_one_element() -> None:
     feeds = {"x": np.array([[-0.0], [1.0]]), "b": np.zeros((2, 1))}
     for length, signs in ((1, [-0.0]), (None, [-0.0, 0.0])):
         x, b = pk.var("x", (2, length), "float64"), pk.var("b", (2, 1), "float64")
-        (wanted,) = bounded(pk.Graph([pk.ops.sum_like(x, b)]), feeds, {"x.1": 1}, {})
+        (total,) = bounded(pk.Graph([pk.ops.sum_like(x, b)]), feeds, {"x.1": 1}, {})
         for sign in (-0.0, 0.0):
-            found = np.array([[sign], [1.0]])
-            assert (mismatch(found, wanted) is None) == (str(sign) in map(str, signs))
+            bounds = np.array([[sign], [1.0]])
+            assert (mismatch(bounds, total) is None) == (str(sign) in map(str, signs))
 
 
 def test_a_mismatch_is_seen() -> None:

@@ -48,16 +48,19 @@ def is_run(block: Block) -> bool:
 
 
 def printed(block: Block, names: dict[str, object], where: str) -> str:
-    """What a block prints."""
+    """Run a block, and return the text that it prints."""
     if block.language == "sh":
         shim = (
             f'python() {{ "{sys.executable}" "$@"; }}\n'
             f'passkit() {{ "{sys.executable}" -m passkit "$@"; }}\n'
         )
         done = subprocess.run(
-            ["bash", "-euc", shim + block.text], check=True, capture_output=True, text=True,
+            ["bash", "-euc", shim + block.text],
+            check=True,
+            capture_output=True,
+            text=True,
             env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "100"},
-        )  # fmt: skip
+        )
         return done.stdout
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
@@ -80,14 +83,18 @@ def test_code_prints_what_is_below_it(
     if path.stem == "tune-a-model":  # what it measures is not to change the plans of other tests
         monkeypatch.setenv("PASSKIT_CACHE_DIR", str(tmp_path / "cache"))
     page = path.read_text()
-    found = blocks(page)
+    page_blocks = blocks(page)
     names: dict[str, object] = {}
     changes: list[tuple[Block, str]] = []
-    for k, block in enumerate(found):
+    for k, block in enumerate(page_blocks):
         if not is_run(block):
             continue
         out = printed(block, names, str(path)).strip("\n")
-        after = found[k + 1] if k + 1 < len(found) and found[k + 1].language not in RUN else None
+        after = (
+            page_blocks[k + 1]
+            if k + 1 < len(page_blocks) and page_blocks[k + 1].language not in RUN
+            else None
+        )
         if after is None:
             assert not out, f"{path.name}: nothing below shows what is printed: {out}"
         elif after.note != "varies" or request.config.getoption("--update-golden"):

@@ -88,10 +88,10 @@ def test_planted_faults_are_found(
     monkeypatch.setattr(fuzz, "SECONDS", 0.25)
     monkeypatch.setattr(fuzz, "RUNNING", 0.25)
     outcome = fuzz.attempt(load)
-    found = fuzz.Campaign()
-    found.add("json", 7, outcome)
+    campaign = fuzz.Campaign()
+    campaign.add("json", 7, outcome)
 
-    (fault,) = found.report()["faults"]
+    (fault,) = campaign.report()["faults"]
     assert (fault["kind"], fault["seed"], outcome.kind) == ("json", 7, "fault")
     with pytest.raises(AssertionError, match=what):
         raise AssertionError(fault["what"])

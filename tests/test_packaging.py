@@ -1,4 +1,4 @@
-"""What is installed: every module and data file, one version, and a program that runs outside."""
+"""A wheel has every module and data file and one version, and runs outside of the checkout."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DATA = {".h", ".pyi", ".c", ".cpp", ".binpb", ".proto", ".typed", ".css", ".js"}
 
 
 def run(*command: str | Path, cwd: Path, **env: str) -> str:
-    """What a command prints."""
+    """Run a command, and return its output."""
     done = subprocess.run(
         [str(c) for c in command],
         cwd=cwd,
@@ -44,8 +44,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(ROOT, copy, ignore=ignore)
     pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet")
     run(*pip, "wheel", "--no-deps", "--no-build-isolation", "-w", out, ".", cwd=copy)
-    (made,) = out.glob("passkit-*.whl")
-    return made
+    (path,) = out.glob("passkit-*.whl")
+    return path
 
 
 def installed_name(path: Path) -> str:
@@ -67,14 +67,14 @@ def test_every_package_is_listed() -> None:
 def test_the_wheel_holds_everything(wheel: Path) -> None:
     """Each module and each data file is inside, ops/ and frontends/ within passkit/."""
     names = set(zipfile.ZipFile(wheel).namelist())
-    wanted = {installed_name(p) for p in source_files()} | {
+    expected = {installed_name(p) for p in source_files()} | {
         installed_name(p)
         for top in ("passkit", "ops", "frontends")
         for p in (ROOT / top).rglob("*")
         if p.suffix in DATA or p.name == "py.typed"
     }
 
-    assert wanted - names == set()
+    assert expected - names == set()
     assert {n.split("/")[0] for n in names} == {"passkit", f"passkit-{version()}.dist-info"}
 
 
@@ -142,8 +142,8 @@ def test_the_folder_of_operators_is_passkits(first: str) -> None:
     """At a checkout's root Python finds it by itself: each operator is registered once."""
     show = "import passkit as pk; print(len(pk.list_ops()), pk.ops.cholesky.place)"
 
-    found, wanted = (run(sys.executable, "-c", c, cwd=ROOT) for c in (f"{first}; {show}", show))
-    assert found == wanted
+    beside, expected = (run(sys.executable, "-c", c, cwd=ROOT) for c in (f"{first}; {show}", show))
+    assert beside == expected
 
 
 def test_the_metadata_of_the_wheel(wheel: Path) -> None:

@@ -1,4 +1,4 @@
-"""What products in tiles take by the model: rows at a time, and operands that each tile turns."""
+"""The cost model of products in tiles: few rows are slow, transposed operands cost each tile."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from passkit.stitching.costs import product_seconds
 from passkit.stitching.cutting import contract_of
 from passkit.stitching.plan import plan_stitched
 from passkit.stitching.regions import Region
-from tests.test_agreed import group_of
+from tests.test_common_splits import group_of
 from tests.test_stitched import attention, figure1
 
 o = pk.ops
@@ -32,17 +32,19 @@ def seconds(rows: int, turned: bool = False, target: str = "cpu") -> float:
     return product_seconds(contract, Region(shape, 0, 0, rows), 512 // rows, target_of(target))
 
 
-def test_few_rows_wait_for_their_sums() -> None:
+def test_products_of_few_rows_take_longer_for_each() -> None:
     """Eight rows keep a core busy, and more are no better; a graphics processor has other lanes."""
     assert seconds(1) > 1.3 * seconds(8) and seconds(2) == seconds(1)
     assert seconds(8) == pytest.approx(seconds(64)) == pytest.approx(seconds(4))
-    assert seconds(1, target="opencl") == seconds(64, target="opencl") == pytest.approx(
-        512 * 64 * 48 / 6e10
+    assert (
+        seconds(1, target="opencl")
+        == seconds(64, target="opencl")
+        == pytest.approx(512 * 64 * 48 / 6e10)
     )
 
 
-def test_each_tile_turns_its_operand() -> None:
-    """So that tiles had better be few; without that, of eight rows on, they are alike."""
+def test_a_transposed_operand_costs_each_tile() -> None:
+    """A transposed operand costs time in each tile; else eight or more rows cost the same."""
     more = [seconds(rows, turned=True) - seconds(rows) for rows in (8, 16, 64)]
 
     assert more[0] == pytest.approx(2 * more[1]) == pytest.approx(8 * more[2]) and more[2] > 0
@@ -50,7 +52,7 @@ def test_each_tile_turns_its_operand() -> None:
 
 @pytest.mark.parametrize("n", [128, 1000])
 def test_tiles_have_rows_for_their_products(n: int) -> None:
-    """Where nothing else asks for tiles of one row: attention, and the groups of figure 1."""
+    """Tiles of attention, and of the groups of figure 1, have at least eight rows."""
     for outputs in (attention(n), figure1(n)):
         plan = plan_stitched(group_of(outputs), cpu())
         assert plan.split.chunk >= 8  # type: ignore[union-attr]

@@ -24,14 +24,14 @@ from passkit.runtime.native.compiler import find_compiler
 from passkit.values import plugins
 
 
-def test_a_model_that_cannot_be_written(tmp_path: Path) -> None:
+def test_a_model_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     """The message has the file and the system's reason."""
     graph = pk.parse("x: f32[2]; return exp(x)")
     with pytest.raises(ModelError, match=r"absent/m.pb cannot be written: No such file"):
         tf_graphdef.save(graph, tmp_path / "absent" / "m.pb")
 
 
-def test_a_graphdef_in_the_place_of_a_saved_model(tmp_path: Path) -> None:
+def test_a_graphdef_in_the_place_of_a_saved_model_is_named(tmp_path: Path) -> None:
     """The message says what the file is."""
     graph = pk.parse("x: f32[2]; return exp(x)")
     (tmp_path / "m").mkdir()
@@ -40,13 +40,13 @@ def test_a_graphdef_in_the_place_of_a_saved_model(tmp_path: Path) -> None:
         tf_graphdef.load(tmp_path / "m")
 
 
-def test_a_condition_that_is_no_bool() -> None:
+def test_a_condition_that_is_no_bool_is_refused() -> None:
     """A loop's condition is one bool."""
     with pytest.raises(pk.GraphError, match=r"a single bool of its condition, got <tf.Tensor"):
         tf.while_loop(lambda i: tf.constant([True, False]), lambda i: i + 1, [tf.constant(0)])
 
 
-def test_private_names_of_ops() -> None:
+def test_private_names_of_ops_load_no_plugins() -> None:
     """Python's own look-ups load no plug-ins."""
     with pytest.raises(AttributeError, match="'passkit.ops' has no attribute '__nothing__'"):
         _ = pk.ops.__nothing__
@@ -59,13 +59,13 @@ def test_completion_needs_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
         completion.run(SimpleNamespace(shell="bash"))  # type: ignore[arg-type]
 
 
-def test_no_model_on_standard_input() -> None:
+def test_an_empty_standard_input_is_no_model() -> None:
     """Blanks are no model."""
     with pytest.raises(ModelError, match="standard input has no model: it is empty"):
         read_stream(b" \n", None, None)
 
 
-def test_a_saved_program_with_a_folder_for_a_file(tmp_path: Path) -> None:
+def test_a_folder_in_place_of_a_saved_file_is_refused(tmp_path: Path) -> None:
     """The message names the file."""
     pk.compile(pk.parse("x: f32[2]; return exp(x)"), target="interpret").save(tmp_path / "p")
     file = tmp_path / "p" / "state.npz"
@@ -75,14 +75,16 @@ def test_a_saved_program_with_a_folder_for_a_file(tmp_path: Path) -> None:
         pk.load(tmp_path / "p")
 
 
-def test_machine_code_that_changed() -> None:
+def test_machine_code_that_changes_while_it_is_read_is_refused() -> None:
     """A library that is exchanged while it is read is not loaded."""
     folder: Any = SimpleNamespace(machine_code=lambda entry: None)
     with pytest.raises(OSError, match="/a/b.so changed while it was read"):
         build._open_copy(folder, cache.CachedKernel("/a/b.so", "f"))
 
 
-def test_compiler_files_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compiler_files_that_cannot_be_written_are_an_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """The message has the folder, the reason and the way out."""
 
     def refuse(*arguments: Any) -> Any:
@@ -98,7 +100,7 @@ def test_compiler_files_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch) 
         launcher._start(compiler, cache.open_cache())
 
 
-def test_files_that_others_may_have_written(
+def test_files_that_others_may_have_written_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A FIFO, a file that others may write, and another user's file are refused."""
@@ -117,8 +119,10 @@ def test_files_that_others_may_have_written(
             cache.read_private(file)
 
 
-def test_work_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder of everybody's, and one without room."""
+def test_shared_and_full_work_folders_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder that others may write, and one on a full disk, are refused."""
     shared = tmp_path / "shared"
     shared.mkdir()
     shared.chmod(0o777)
@@ -133,16 +137,16 @@ def test_work_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         work_folders._folder_in(str(tmp_path / "own"))
 
 
-def test_a_state_that_is_no_archive(tmp_path: Path) -> None:
-    """The reason is told."""
+def test_a_state_that_is_no_archive_is_refused(tmp_path: Path) -> None:
+    """The message has the reason."""
     (tmp_path / "s.npz").write_text("no archive")
     state = pk.State.of(pk.Graph([pk.state("s", np.zeros(2, np.float32))]))
     with pytest.raises(pk.FeedError, match="it is not an archive of arrays"):
         state.load(tmp_path / "s.npz")
 
 
-def test_a_rule_that_raises_while_json_is_read() -> None:
-    """The place in the file is told, with the rule's own error."""
+def test_a_rule_that_raises_while_json_is_read_is_located() -> None:
+    """The message has the position in the file, and the rule's own error."""
     op = pk.register_op("refusing_rule", 1, params={"p": 0})
 
     def rule(node: Any, shape: Any) -> Any:
@@ -156,7 +160,7 @@ def test_a_rule_that_raises_while_json_is_read() -> None:
         pk.from_json(text)
 
 
-def test_plugins_that_are_none(tmp_path: Path) -> None:
+def test_missing_and_malformed_plugins_are_errors(tmp_path: Path) -> None:
     """A file that is not there, and an entry point to a number."""
     with pytest.raises(pk.PluginError, match=r"there is no file '.*absent.py'"):
         plugins.import_plugin(str(tmp_path / "absent.py"))

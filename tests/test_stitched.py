@@ -142,9 +142,19 @@ def lstm_cell(n: int) -> list[Any]:
 
 
 PROGRAMS: tuple[Program, ...] = (
-    softmax, log_softmax, layer_norm, batch_norm, image_norm, into_product, rows_into_product,
-    attention, figure1, rows_and_columns, rows_of_rows, lstm_cell,
-)  # fmt: skip
+    softmax,
+    log_softmax,
+    layer_norm,
+    batch_norm,
+    image_norm,
+    into_product,
+    rows_into_product,
+    attention,
+    figure1,
+    rows_and_columns,
+    rows_of_rows,
+    lstm_cell,
+)
 
 
 def feeds_of(graph: pk.Graph, rng: Any) -> dict[str, Any]:
@@ -157,25 +167,25 @@ def feeds_of(graph: pk.Graph, rng: Any) -> dict[str, Any]:
 
 def agree(graph: pk.Graph, exe: Any, feeds: dict[str, Any]) -> None:
     """Compiled is what is interpreted, to a few units of the largest value."""
-    for found, wanted in zip(exe(feeds), pk.interpret(graph, feeds), strict=True):
-        scale = np.abs(wanted).max(initial=1e-9)
-        np.testing.assert_allclose(found, wanted, atol=4e-6 * scale, rtol=0)
+    for result, expected in zip(exe(feeds), pk.interpret(graph, feeds), strict=True):
+        scale = np.abs(expected).max(initial=1e-9)
+        np.testing.assert_allclose(result, expected, atol=4e-6 * scale, rtol=0)
 
 
 @pytest.mark.usefixtures("quick_kernels")
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
 def test_one_kernel_each_at_every_extent(program: Program, rng: np.random.Generator) -> None:
     """One launch and nothing else, whatever the extent."""
-    made = [together(program(n)) for n in EXTENTS]
-    options = [{"keep_together": names} for _, names in made]
-    ready = prebuilt([graph for graph, _ in made], options)
-    for (graph, _), plan, own in zip(made, ready, options, strict=True):
+    cases = [together(program(n)) for n in EXTENTS]
+    options = [{"keep_together": names} for _, names in cases]
+    ready = prebuilt([graph for graph, _ in cases], options)
+    for (graph, _), plan, own in zip(cases, ready, options, strict=True):
         exe = pk.compile(plan, **own)
         assert len(exe.steps) == 1 and len(exe.kernels) == 1
         agree(graph, exe, feeds_of(graph, rng))
 
 
-def test_tiles_with_short_windows(rng: np.random.Generator) -> None:
+def test_windows_that_do_not_divide_the_rows_are_right(rng: np.random.Generator) -> None:
     """Rows that no window divides: the last tile of each head has fewer."""
     graph, names = together(attention(211))
     exe = pk.compile(graph, keep_together=names, target=evolve(cpu(), scratch=32768))
@@ -187,19 +197,19 @@ def test_tiles_with_short_windows(rng: np.random.Generator) -> None:
 
 
 def test_equal_bits_on_any_number_of_threads(rng: np.random.Generator) -> None:
-    """A tile computes what it reads, whoever runs it."""
+    """Results have equal bits on 1, 2 and 4 threads."""
     graph, names = together(figure1(40))
     exe, feeds = pk.compile(graph, keep_together=names), feeds_of(graph, rng)
-    found = []
+    result = []
     for threads in (1, 2, 4):
         with team_of(threads):
-            found.append([x.tobytes() for x in exe(feeds)])
+            result.append([x.tobytes() for x in exe(feeds)])
 
-    assert found[0] == found[1] == found[2]
+    assert result[0] == result[1] == result[2]
 
 
-def test_parts_meet_in_scratch() -> None:
-    """What leaves a part for another lies in a tile's scratch, not in memory: all in one place."""
+def test_parts_pass_values_through_scratch() -> None:
+    """Values that one part passes to another are in the tile's scratch, which parts share."""
     graph, names = together(attention(94))
     planned = pk.ApplyPasses(
         graph, ["Fusion", "SchedulePlan", "SharedMemPlan", "CodeGen"], keep_together=names
@@ -227,8 +237,8 @@ def test_moved_inputs_are_read_where_they_lie() -> None:
     assert [p.schedule is None for p in plan.stitching.parts] == [True, False]
 
 
-def test_why_not_together() -> None:
-    """What no tile can own is no one phase, with the reason; it takes several then."""
+def test_a_group_that_needs_several_phases_has_the_reason() -> None:
+    """A group whose tiles cannot own all of their results takes several phases, with the reason."""
     x = pk.var("x", (3, 512, 512))
     y = o.tanh(x @ x)
     graph, names = together([y @ y])
@@ -245,7 +255,7 @@ def test_why_not_together() -> None:
 
 @pytest.mark.parametrize("target", ["blocks", "cpu"])
 @pytest.mark.parametrize("shape", [(2, 128, 4, 32), (1, 33, 3, 5), (3, 17, 2, 16), (2, 1, 5, 1)])
-def test_heads_side_by_side(shape: tuple[int, ...], target: str) -> None:
+def test_tiles_own_heads_that_are_interleaved(shape: tuple[int, ...], target: str) -> None:
     """Attention whose heads are no rows of its result: tiles own heads, wherever those lie."""
     x = pk.var("x", shape)
     q = o.transpose(x, (0, 2, 1, 3))
@@ -255,14 +265,14 @@ def test_heads_side_by_side(shape: tuple[int, ...], target: str) -> None:
     graph, names = together([joined])
     exe = pk.compile(graph, target=target, keep_together=names)
     feeds = {"x": np.random.default_rng(0).standard_normal(shape).astype(np.float32)}
-    (found,), (wanted,) = exe(feeds), pk.interpret(graph, feeds)
+    (result,), (expected,) = exe(feeds), pk.interpret(graph, feeds)
 
-    np.testing.assert_allclose(np.asarray(found), wanted, rtol=0, atol=2e-5)
+    np.testing.assert_allclose(np.asarray(result), expected, rtol=0, atol=2e-5)
     assert exe.stats["kernels"] == 1
 
 
 @pytest.mark.parametrize("target", ["blocks", "cpu"])
-def test_batches_of_any_size(target: str) -> None:
+def test_batches_of_unknown_size_are_one_kernel(target: str) -> None:
     """How many there are is known at the call."""
     x = pk.var("x", (None, 32, 2, 8))
     q = o.transpose(x, (0, 2, 1, 3))
@@ -271,12 +281,12 @@ def test_batches_of_any_size(target: str) -> None:
     exe = pk.compile(graph, target=target, keep_together=names)
     for batch in (3, 1, 0):
         feeds = {"x": np.random.default_rng(batch).standard_normal((batch, 32, 2, 8), np.float32)}
-        (found,), (wanted,) = exe(feeds), pk.interpret(graph, feeds)
-        np.testing.assert_allclose(np.asarray(found), wanted, rtol=0, atol=2e-5)
+        (result,), (expected,) = exe(feeds), pk.interpret(graph, feeds)
+        np.testing.assert_allclose(np.asarray(result), expected, rtol=0, atol=2e-5)
         assert exe.stats["kernels"] == 1
 
 
-def test_tiles_of_moved_results() -> None:
+def test_tiles_have_a_head_where_several_exceed_scratch() -> None:
     """A tile has a head where a batch of heads would be more than scratch has room for."""
     x = pk.var("x", (2, 256, 4, 32))
     q = o.transpose(x, (0, 2, 1, 3))
@@ -288,17 +298,17 @@ def test_tiles_of_moved_results() -> None:
     assert plan.stitching.tiles % 8 == 0
 
 
-def test_what_stands_between_keeps_apart() -> None:
-    """What waits for one and is awaited by the other would wait for itself."""
+def test_operators_with_a_dependency_between_them_stay_apart() -> None:
+    """Two operators are not fused if a third depends on one and the other depends on it."""
     text = "x: f32[8]; a = exp(x); s = sort(x) after(a); b = neg(a) after(s); return b, s"
     graph = pk.parse(text)
     fused = pk.ApplyPasses(graph, "Fusion", keep_together=[["a", "b"]])
-    (found,) = [d for d in fused.attrs["fusion_log"] if d.code == "would_create_cycle"]
+    (result,) = [d for d in fused.attrs["fusion_log"] if d.code == "would_create_cycle"]
 
-    assert "fusing would make a cycle" in found.reason
+    assert "fusing would make a cycle" in result.reason
 
 
-def test_what_lies_between_comes_along(rng: np.random.Generator) -> None:
+def test_operators_between_those_kept_together_are_fused_too(rng: np.random.Generator) -> None:
     """A product between two operators that are wanted together is in their kernel."""
     graph = pk.parse("x: f32[40, 8]; w: f32[8, 8]; a = exp(x); b = tanh(matmul(a, w)); return b")
     exe = pk.compile(graph, keep_together=[["a", "b"]])
@@ -318,7 +328,7 @@ def test_a_product_of_a_constant_stays_apart(rng: np.random.Generator) -> None:
     np.testing.assert_allclose(exe(feeds)[0], pk.interpret(graph, feeds)[0], rtol=1e-6)
 
 
-def test_a_schedule_is_for_its_group() -> None:
+def test_a_schedule_of_another_group_is_refused() -> None:
     """Parts that another group has are refused."""
     plans = []
     for n in (5, 6):
@@ -331,8 +341,8 @@ def test_a_schedule_is_for_its_group() -> None:
         lower(plans[0][0], plans[1][1], plans[1][2])
 
 
-def test_regions() -> None:
-    """What a tile owns: coordinates of its own, a window, the rest."""
+def test_regions_divide_axes_of_a_tile() -> None:
+    """A region has outer coordinates of the tile, a window, and entire inner axes."""
     rows = Region((4, 94, 32), 1, 1, 40)
     columns = Region((94, 8, 32), 1, 1, 4, backwards=True)
 
@@ -341,7 +351,7 @@ def test_regions() -> None:
     assert columns.extents == (94, 4) and Region((4, 5), 1).size == 5
 
 
-def test_operands_lie_evenly() -> None:
+def test_product_operands_must_have_regular_strides() -> None:
     """A product's rows and columns must be at even distances in memory."""
     a, b = pk.var("a", (4, 6)), pk.var("b", (6, 2))
     node = o.matmul(a, b, name="mm").node

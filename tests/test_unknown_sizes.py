@@ -19,8 +19,10 @@ Dim = int | str | None
 Program = Callable[[Any, Any], list[Any]]
 EXTENTS = (1, 5, 17, 33, 128, 600)
 KINDS: dict[str, tuple[Dim, Dim]] = {
-    "batch": ("B", 33), "length": (6, "T"), "both": ("B", "T"),
-}  # fmt: skip
+    "batch": ("B", 33),
+    "length": (6, "T"),
+    "both": ("B", "T"),
+}
 
 
 def softmax(b: Dim, t: Dim) -> list[Any]:
@@ -39,8 +41,8 @@ def softmax_among_others(b: Dim, t: Dim) -> list[Any]:
     """In a larger group: what it leaves of a row goes into a product."""
     x, y = pk.var("x", (b, t)), pk.var("y", (b, 12))
     p = softmax_of(x)
-    most = o.reduce_max(p * x, axis=-1, keepdims=True)
-    return [o.tanh((y + most) @ pk.var("w", (12, 12))), p]
+    scale = o.reduce_max(p * x, axis=-1, keepdims=True)
+    return [o.tanh((y + scale) @ pk.var("w", (12, 12))), p]
 
 
 def norm(x: Any, width: Dim) -> Any:
@@ -93,11 +95,11 @@ def figure1(b: Dim, t: Dim) -> list[Any]:
     """Two products, two reductions, four results."""
     q, k, v = pk.var("q", (b, t, 4)), pk.var("k", (b, 4, t)), pk.var("v", (b, t, 5))
     add = (q @ k) * 0.125 + pk.var("m", (t,))
-    most = o.reduce_max(add, axis=-1, keepdims=True)
-    e = o.exp(add - most)
+    scale = o.reduce_max(add, axis=-1, keepdims=True)
+    e = o.exp(add - scale)
     total = o.reduce_sum(e, axis=-1, keepdims=True)
     log, divide = o.log(total), 1 / total
-    return [divide, log, ((e * divide) @ v) * pk.var("g", (5,)), most + log]
+    return [divide, log, ((e * divide) @ v) * pk.var("g", (5,)), scale + log]
 
 
 def lstm_cell(b: Dim, t: Dim) -> list[Any]:
@@ -110,9 +112,18 @@ def lstm_cell(b: Dim, t: Dim) -> list[Any]:
 
 
 PROGRAMS: tuple[Program, ...] = (
-    softmax, log_softmax, softmax_among_others, layer_norm, layer_norm_into_product, batch_norm,
-    reduction_into_product, attention, cross_attention, figure1, lstm_cell,
-)  # fmt: skip
+    softmax,
+    log_softmax,
+    softmax_among_others,
+    layer_norm,
+    layer_norm_into_product,
+    batch_norm,
+    reduction_into_product,
+    attention,
+    cross_attention,
+    figure1,
+    lstm_cell,
+)
 CASES = {f"{p.__name__} {kind}": (p, dims) for p in PROGRAMS for kind, dims in KINDS.items()}
 CASES["softmax None"] = softmax, (None, None)
 CASES["batch_norm None"] = batch_norm, (None, None)
@@ -121,10 +132,10 @@ CASES["batch_norm None"] = batch_norm, (None, None)
 @cache
 def built() -> dict[str, pk.Graph]:
     """All of them planned, their kernels compiled together."""
-    made = {name: together(p(*dims)) for name, (p, dims) in CASES.items()}
-    graphs = [graph for graph, _ in made.values()]
-    planned = prebuilt(graphs, [{"keep_together": names} for _, names in made.values()])
-    return dict(zip(made, planned, strict=True))
+    cases = {name: together(p(*dims)) for name, (p, dims) in CASES.items()}
+    graphs = [graph for graph, _ in cases.values()]
+    planned = prebuilt(graphs, [{"keep_together": names} for _, names in cases.values()])
+    return dict(zip(cases, planned, strict=True))
 
 
 def extent_of(size: Any, sizes: dict[str, int]) -> int:
@@ -141,9 +152,9 @@ def agree(exe: pk.Executable, graph: pk.Graph, sizes: dict[str, int]) -> None:
         )
         for n in graph.inputs
     }
-    for want, found in zip(pk.interpret(graph, feeds), exe(feeds), strict=True):
-        most = np.abs(want).max(initial=1)
-        np.testing.assert_allclose(np.asarray(found), want, rtol=0, atol=2e-5 * most)
+    for expected, result in zip(pk.interpret(graph, feeds), exe(feeds), strict=True):
+        scale = np.abs(expected).max(initial=1)
+        np.testing.assert_allclose(np.asarray(result), expected, rtol=0, atol=2e-5 * scale)
 
 
 @pytest.mark.parametrize("name", CASES)

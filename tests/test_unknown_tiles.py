@@ -21,15 +21,19 @@ from passkit.splits.split import guessed
 from passkit.stitching import bounds, costs, parts
 from passkit.stitching.plan import plan_stitched
 from passkit.values.size import Size
-from tests.test_agreed import PROGRAMS as AGREED
+from tests.test_common_splits import PROGRAMS as AGREED
 from tests.test_stitched import PROGRAMS, attention, softmax_of, together
 from tests.together import compiled
 
 pytestmark = pytest.mark.usefixtures("quick_kernels")
 o = pk.ops
 EXTENTS = 1, 17, 128, 1000
-STITCHED = [p for p in PROGRAMS if p.__name__ in {
-    "attention", "figure1", "into_product", "rows_into_product", "rows_and_columns"}]
+STITCHED = [
+    p
+    for p in PROGRAMS
+    if p.__name__
+    in {"attention", "figure1", "into_product", "rows_into_product", "rows_and_columns"}
+]
 MADE = {p.__name__: p for p in STITCHED}
 MADE |= {f"rows of {p.__name__}": lambda n, p=p: p(n, 13) for p in AGREED}
 MADE |= {f"columns of {p.__name__}": lambda n, p=p: p(13, n) for p in AGREED}
@@ -44,15 +48,15 @@ def agree(graph: pk.Graph, exe: Executable, extent: int) -> None:
         ).astype(np.float32)
         for n in graph.inputs
     }
-    for want, found in zip(pk.interpret(graph, feeds), exe(feeds), strict=True):
-        most = np.abs(want).max(initial=1)
-        np.testing.assert_allclose(np.asarray(found), want, rtol=0, atol=1e-5 * most)
+    for expected, result in zip(pk.interpret(graph, feeds), exe(feeds), strict=True):
+        scale = np.abs(expected).max(initial=1)
+        np.testing.assert_allclose(np.asarray(result), expected, rtol=0, atol=1e-5 * scale)
 
 
 def plan_of(exe: Executable) -> Schedule:
     """The only schedule of an executable."""
-    (found,) = exe.graph.attrs["schedule"].values()
-    return found  # type: ignore[no-any-return]
+    (result,) = exe.graph.attrs["schedule"].values()
+    return result  # type: ignore[no-any-return]
 
 
 @pytest.mark.parametrize("name", MADE)
@@ -98,20 +102,20 @@ def test_tiles_have_as_many_rows_as_there_is_room_for() -> None:
 
 def test_usual_extents_decide(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where T is taken to be larger, tiles have more rows: threads have enough to do anyway."""
-    found = []
+    result = []
     for usual in (16, 2048):
         for each in (bounds, costs, parts):
             monkeypatch.setattr(each, "USUAL", usual)
-        width = 8 + len(found)  # no plan is remembered
+        width = 8 + len(result)  # no plan is remembered
         graph, names = together([softmax_of(pk.var("x", ("T", width)) @ pk.var("w", (width, 24)))])
         planned = pk.ApplyPasses(graph, ["Fusion", "SchedulePlan"], keep_together=names)
         (plan,) = planned.attrs["schedule"].values()
-        found.append(plan.split.chunk)
+        result.append(plan.split.chunk)
 
-    assert found[0] < found[1]
+    assert result[0] < result[1]
 
 
-def test_what_may_never_fit() -> None:
+def test_tiles_that_may_never_fit_are_phased_or_refused() -> None:
     """A fold of columns needs all rows in a tile: a matrix of T by T is too much but in phases.
 
     A GPU's scratch is what the text of a kernel says.
@@ -126,12 +130,12 @@ def test_what_may_never_fit() -> None:
     for target in (target_of("opencl"), evolve(cpu(), name="blocks", grows=False)):
         why = plan_stitched(group, target)
         assert isinstance(why, Infeasible)
-        wanted = f"*T)//(128) bytes of scratch, and {target.name} has as much as its source says"
-        assert wanted in why.reason and "; give T a " in why.reason
+        reason = f"*T)//(128) bytes of scratch, and {target.name} has as much as its source says"
+        assert reason in why.reason and "; give T a " in why.reason
 
 
-def test_saved_and_loaded(tmp_path: Path) -> None:
-    """What a call's scratch takes is an expression in the file, too."""
+def test_a_loaded_program_sizes_its_scratch_at_the_call(tmp_path: Path) -> None:
+    """A loaded program has scratch whose size depends on the call."""
     graph, names = together(attention("T"))  # type: ignore[arg-type]
     pk.compile(graph, keep_together=names).save(tmp_path / "kept")
     loaded = pk.load(tmp_path / "kept")

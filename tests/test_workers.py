@@ -1,4 +1,4 @@
-"""What workers tell each other reaches whoever asks, once all tests are done."""
+"""Workers of a test run share the raise statements that they matched, and locks."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_without_workers_nothing_is_written() -> None:
 
 
 def test_one_worker_at_a_time() -> None:
-    """Who comes second waits until the first is done."""
+    """The second worker waits for a lock until the first has released it."""
     order, waiting = [], Event()
 
     def second() -> None:

@@ -60,7 +60,7 @@ def value(x: Expr) -> Callable[[Names], int]:
 
 @cache
 def loads(x: Expr) -> tuple[Load, ...]:
-    """What an expression reads."""
+    """Return all loads of an expression."""
     return tuple(part for part in walk(x) if isinstance(part, Load))
 
 
@@ -134,8 +134,11 @@ class Thread:
             return
         first, step = 0, 1
         if loops[0].level is Level.CTA:
-            first, step = (self.lane, self.width) if self.in_row else (
-                self.number, self.width * self.num_warps)
+            first, step = (
+                (self.lane, self.width)
+                if self.in_row
+                else (self.number, self.width * self.num_warps)
+            )
         for inner in self._turns(loops[0], e, first, step):
             self._nest(loops[1:], inner, body, lanes or loops[0].level is Level.CTA)
 
@@ -188,16 +191,18 @@ def races(ast: KernelAST, shape: tuple[int, int], sizes: Names) -> list[Any]:
     met: dict[Any, set[tuple[Any, bool, int]]] = defaultdict(set)
     for warp in range(shape[0]):
         for lane in range(shape[1]):
+
             def touch(place: Any, who: Any, writes: bool, tile_waits: int, row_waits: int) -> None:
                 met[place, tile_waits].add((who, writes, row_waits))
+
             Thread(ast, shape, (warp, lane), touch).run(ast, sizes)
-    return [place for place, found in met.items() if _is_race(found)]
+    return [place for place, accesses in met.items() if _is_race(accesses)]
 
 
-def _is_race(found: set[tuple[Any, bool, int]]) -> bool:
-    writes = [x for x in found if x[1]]
+def _is_race(accesses: set[tuple[Any, bool, int]]) -> bool:
+    writes = [x for x in accesses if x[1]]
     return any(
-        a[0] != b[0] and (a[0][0] != b[0][0] or a[2] == b[2]) for a in writes for b in found
+        a[0] != b[0] and (a[0][0] != b[0][0] or a[2] == b[2]) for a in writes for b in accesses
     )
 
 

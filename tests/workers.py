@@ -1,4 +1,4 @@
-"""What the workers of one test run tell each other: how many tests are done, and what they met."""
+"""Workers of one test run share how many tests are done, and the raise statements they matched."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from contextlib import contextmanager
 from pathlib import Path
 
 WORKER = "PYTEST_XDIST_WORKER"
-"""What pytest-xdist sets in the environment of a worker: its name."""
+"""The environment variable with which pytest-xdist names a worker."""
 
 _folder: list[Path] = []
 
 
 def share(folder: Path) -> None:
-    """All workers of this run have this folder, and no other run has."""
+    """Set the folder that all workers of this run share."""
     folder.mkdir(exist_ok=True)
     _folder[:] = [folder]
 
 
 def folder() -> Path:
-    """The folder of what the workers of this run make for each other."""
+    """Return the folder of files that workers of this run share."""
     return _folder[0]
 
 
 @contextmanager
 def alone(name: str) -> Iterator[None]:
-    """What one worker does at a time: the next one finds it done."""
+    """Hold a lock, so that one worker does something and the next ones find it done."""
     with (folder() / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -46,7 +46,7 @@ class Board:
         self.folder = folder
 
     def post(self) -> None:
-        """Say that one more test is done, and what it met for the first time."""
+        """Record that one more test is done, and the statements that it matched first."""
         if self.folder is None:
             return
         new, self.posted = self.met - self.posted, set(self.met)
@@ -54,7 +54,10 @@ class Board:
             file.write(json.dumps(sorted(new)) + "\n")
 
     def gathered(self, count: int, patience: float = 600) -> set[tuple[str, int]]:
-        """What all workers have met once ``count`` tests are done. Raises: TimeoutError."""
+        """Return the statements that all workers matched, once ``count`` tests are done.
+
+        Raises: TimeoutError after ``patience`` seconds.
+        """
         if self.folder is None:
             return self.met
         end = time.monotonic() + patience

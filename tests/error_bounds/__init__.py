@@ -36,7 +36,7 @@ POLE = 1e3
 def bounded(
     graph: Graph, feeds: Mapping[str, Any], sizes: Mapping[str, int], state: dict[str, Value]
 ) -> list[Value]:
-    """The outputs of a graph without writes but updates, which go to ``state``."""
+    """Interpret a functional graph; return outputs with bounds, and put updates into ``state``."""
     values: dict[Entry, Value] = {}
     names = graph.names
     for node in graph.nodes:
@@ -45,32 +45,32 @@ def bounded(
             assert held is not None
             values[node.entries[0]] = held
         else:
-            found = apply(node, [values[e] for e in node.inputs], sizes)
-            values.update(zip(node.entries, found, strict=True))
+            result = apply(node, [values[e] for e in node.inputs], sizes)
+            values.update(zip(node.entries, result, strict=True))
     for variable, entry in graph.updates:
         state[variable.name] = values[entry]
     return [values[e] for e in graph.outputs]
 
 
 def apply(node: Node, inputs: Sequence[Value], sizes: Mapping[str, int]) -> list[Value]:
-    """The results of one operator, with how far a kernel may be from them."""
+    """Interpret one operator; return its results with bounds of a kernel's error."""
     arrays = [np.asarray(v.array) for v in inputs]
-    known = concrete(node, arrays, sizes)
+    concrete_node = concrete(node, arrays, sizes)
     with np.errstate(all="ignore"):
         exact = compute(node, arrays, sizes)
-        found = _results(known, inputs, exact)
+        result = _results(concrete_node, inputs, exact)
         if node.op is not None and node.op.name == "sum_like":
-            found = [_summed_or_not(node, *found)]
-    return [_joined(a, v) for a, v in zip(exact, found, strict=True)]
+            result = [_summed_or_not(node, *result)]
+    return [_joined(a, v) for a, v in zip(exact, result, strict=True)]
 
 
-def _joined(exact: Any, found: Value) -> Value:
-    """What interpret gives, with the error of the rule, and how far the rule's value is from it."""
-    if found.error is None or not np.any(found.error):
+def _joined(exact: Any, result: Value) -> Value:
+    """Return the interpreter's result, with a bound of the rule's error and of their difference."""
+    if result.error is None or not np.any(result.error):
         return Value(exact)
-    error = np.broadcast_to(found.error, exact.shape)
-    if found.array is not None:
-        apart = difference(np.broadcast_to(found.array, exact.shape), exact)
+    error = np.broadcast_to(result.error, exact.shape)
+    if result.array is not None:
+        apart = difference(np.broadcast_to(result.array, exact.shape), exact)
         error = np.where(error > 0, error + apart, error)
     if is_float(exact):  # so near a pole the other side of it is as right
         size = np.abs(exact.astype(np.float64))
@@ -79,7 +79,7 @@ def _joined(exact: Any, found: Value) -> Value:
 
 
 def _results(node: Node, inputs: Sequence[Value], exact: Sequence[Any]) -> Sequence[Value]:
-    """The rule of the first attribute that a kernel is made by."""
+    """Bound results by the rule for the attribute that defines the operator's kernels."""
     assert node.op is not None
     name = node.op.name
     if any(np.iscomplexobj(x) for x in (*exact, *(v.array for v in inputs))):
@@ -100,13 +100,13 @@ def _results(node: Node, inputs: Sequence[Value], exact: Sequence[Any]) -> Seque
     return disturbed(node, inputs, exact)
 
 
-def _convolved(exact: Any, found: Value) -> Value:
-    """What is not finite is open: so is whether a filter's infinity meets zeros of padding."""
-    return Value(found.array, np.where(np.isfinite(exact), found.bound, np.inf))
+def _convolved(exact: Any, result: Value) -> Value:
+    """Bound nothing where a result is not finite: a filter's infinity may meet zeros of padding."""
+    return Value(result.array, np.where(np.isfinite(exact), result.bound, np.inf))
 
 
 def _code(node: Node, inputs: Sequence[Value]) -> list[Value]:
-    """An elementwise operator."""
+    """Bound an elementwise operator by its expression."""
     names = [f"x{k}" for k in range(len(inputs))]
     dtypes = [dtype_of(v.array.dtype) for v in inputs]
     code = FCodeGen.get(node.op.name)(node, *map(Var, names, dtypes))  # type: ignore[union-attr]
@@ -115,25 +115,29 @@ def _code(node: Node, inputs: Sequence[Value]) -> list[Value]:
 
 
 def _elements(node: Node, inputs: Sequence[Value]) -> list[Value]:
-    """An operator by its elements: what is only moved keeps its error."""
+    """Bound an operator by the expression of its elements; data movement keeps errors."""
     shape = array_shape(known_shape(node.entries[0]))
     index = tuple(Var(f"i{k}", int64) for k in range(len(shape)))
-    found = element(node, index, [_reader(k, e) for k, e in enumerate(node.inputs)])
-    many = found if isinstance(found, tuple) else (found,)
+    result = element(node, index, [_reader(k, e) for k, e in enumerate(node.inputs)])
+    many = result if isinstance(result, tuple) else (result,)
     if 0 in shape or (all(v.error is None for v in inputs) and all(map(_only_moves, many))):
         return [Value(None) for _ in many]
     grid = np.ogrid[tuple(slice(0, n) for n in shape)] if shape else ()
     values = {f"i{k}": Value(np.asarray(g)) for k, g in enumerate(grid)}
-    buffers = {
-        f"x{k}": Value(np.ravel(v.array), None if v.error is None else np.ravel(
-            np.broadcast_to(v.error, np.shape(v.array))))
-        for k, v in enumerate(inputs)
-    }  # fmt: skip
+    buffers = {f"x{k}": _flattened(v) for k, v in enumerate(inputs)}
     return [expression(x, values, buffers) for x in many]
 
 
+def _flattened(value: Value) -> Value:
+    """Return a value and its error as arrays of one dimension."""
+    error = value.error
+    if error is not None:
+        error = np.ravel(np.broadcast_to(error, np.shape(value.array)))
+    return Value(np.ravel(value.array), error)
+
+
 def _reader(k: int, entry: Entry) -> Reader:
-    """What loads an element of an input, which lies flat in memory."""
+    """Return a function that loads an element of an input, which is contiguous in memory."""
     shape, dtype = known_shape(entry), entry.dtype
     assert dtype is not None
 
@@ -154,7 +158,7 @@ def _only_moves(x: Expr) -> bool:
 
 
 def _expanded(node: Node, inputs: Sequence[Value]) -> list[Value]:
-    """A composite by its primitives."""
+    """Bound a composite by its expansion."""
     variables = [
         Node(None, (), {"shape": v.array.shape, "dtype": dtype_of(v.array.dtype)}, f"x{k}")
         for k, v in enumerate(inputs)
@@ -166,8 +170,8 @@ def _expanded(node: Node, inputs: Sequence[Value]) -> list[Value]:
     values = {n.entries[0]: v for n, v in zip(variables, inputs, strict=True)}
     for inner in Graph(heads).nodes:
         if not inner.is_variable:
-            found = apply(inner, [values[e] for e in inner.inputs], {})
-            values.update(zip(inner.entries, found, strict=True))
+            result = apply(inner, [values[e] for e in inner.inputs], {})
+            values.update(zip(inner.entries, result, strict=True))
     return [values[e] for e in heads]
 
 
@@ -176,8 +180,8 @@ def _summed_or_not(node: Node, total: Value) -> Value:
 
     A plan may not know, so the sign of a 0 is open where an input has an axis of unknown length.
     """
-    known = all(isinstance(n, int) for e in node.inputs for n in known_shape(e))
-    if known or not is_float(total.array):
+    concrete_node = all(isinstance(n, int) for e in node.inputs for n in known_shape(e))
+    if concrete_node or not is_float(total.array):
         return total
     error = np.maximum(total.bound, least(dtype_of(total.array.dtype)))
     return Value(total.array, np.where(total.array == 0, error, total.bound))

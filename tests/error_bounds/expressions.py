@@ -62,10 +62,10 @@ class _Rules:
     def value(self, x: Expr) -> Value:
         """The value of an expression, kept."""
         if id(x) not in self.done:
-            self.done[id(x)] = self.made(x)
+            self.done[id(x)] = self.evaluated(x)
         return self.done[id(x)]
 
-    def made(self, x: Expr) -> Value:
+    def evaluated(self, x: Expr) -> Value:
         """The value of an expression by its parts."""
         match x:
             case Const():
@@ -109,33 +109,35 @@ def _evaluate(name: str, dtype: DType, unary: bool, args: Sequence[Any]) -> Any:
 
 
 def _primitive(name: str, args: list[Value], dtype: DType, unary: bool = False) -> Value:
-    found = _computed(name, args, dtype, unary)
+    result = _computed(name, args, dtype, unary)
     if name not in ("copysign", "signbit"):
-        return found
+        return result
     nan = np.isnan(args[-1].array)  # whose sign is nobody's: machines choose it
     if not nan.any():
-        return found
-    open_ = np.where(nan, np.inf if dtype.name == "bool" else 2 * np.abs(found.array), 0.0)
-    return Value(found.array, np.maximum(found.bound, open_))
+        return result
+    open_ = np.where(nan, np.inf if dtype.name == "bool" else 2 * np.abs(result.array), 0.0)
+    return Value(result.array, np.maximum(result.bound, open_))
 
 
 def _computed(name: str, args: list[Value], dtype: DType, unary: bool) -> Value:
-    found = _interval(name, args, dtype, unary)
-    if name in ("maximum", "minimum") and is_float(found.array):
+    result = _interval(name, args, dtype, unary)
+    if name in ("maximum", "minimum") and is_float(result.array):
         a, b = (np.signbit(v.array) for v in args)
-        either = np.where((found.array == 0) & (a != b), SIGN, 0.0)
-        return Value(found.array, np.maximum(found.bound, either))
-    if found.error is None or not is_float(found.array):
-        return found
-    near = _overflow_near(name, args, dtype, unary, found)
-    return Value(found.array, np.where(near & (found.error > 0), np.inf, found.error))
+        either = np.where((result.array == 0) & (a != b), SIGN, 0.0)
+        return Value(result.array, np.maximum(result.bound, either))
+    if result.error is None or not is_float(result.array):
+        return result
+    near = _overflow_near(name, args, dtype, unary, result)
+    return Value(result.array, np.where(near & (result.error > 0), np.inf, result.error))
 
 
-def _overflow_near(name: str, args: list[Value], dtype: DType, unary: bool, found: Value) -> Any:
+def _overflow_near(name: str, args: list[Value], dtype: DType, unary: bool, result: Value) -> Any:
     """Where rounding decides whether a result is infinite, on either side of the largest number."""
-    most = largest(dtype_of(found.array.dtype))
-    near = np.isfinite(found.array) & (np.abs(found.array.astype(np.float64)) + found.error > most)
-    infinite = np.isinf(found.array)
+    most = largest(dtype_of(result.array.dtype))
+    near = np.isfinite(result.array) & (
+        np.abs(result.array.astype(np.float64)) + result.error > most
+    )
+    infinite = np.isinf(result.array)
     if not infinite.any():
         return near
     for signs in product((-1, 1), repeat=len(args)):

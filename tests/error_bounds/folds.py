@@ -67,11 +67,11 @@ def reduced(node: Node, x: Value) -> Value:
 def _certain(kind: str, x: Value, axes: tuple[int, ...], keep: bool) -> Any:
     """Infinite where what is open decides whether any, or all, hold."""
     ufunc = np.logical_and if kind == "&" else np.logical_or
-    found = [
+    contraction = [
         ufunc.reduce(np.where(x.bound > 0, value, x.array), axis=axes, keepdims=keep)
         for value in (False, True)
     ]
-    return np.where(found[0] != found[1], np.inf, 0.0)
+    return np.where(contraction[0] != contraction[1], np.inf, 0.0)
 
 
 def _is_grid(x: Any, quantum: float) -> bool:
@@ -123,13 +123,16 @@ def is_matrix_product(node: Node) -> bool:
 def contracted(node: Node, a: Value, b: Value) -> Value:
     """A product of matrices, summed in any order."""
     assert node.op is not None
-    found = FContract.get(node.op.name)(node)
+    contraction = FContract.get(node.op.name)(node)
 
     def side(v: Value, flip: bool) -> tuple[Any, Any]:
         parts = np.abs(v.array.astype(np.float64)), v.bound
         return (np.swapaxes(p, -1, -2) for p in parts) if flip else parts  # type: ignore[return-value]
 
-    (left, e_left), (right, e_right) = side(a, found.transpose_a), side(b, found.transpose_b)
+    (left, e_left), (right, e_right) = (
+        side(a, contraction.transpose_a),
+        side(b, contraction.transpose_b),
+    )
     spread = e_left @ right + left @ e_right + e_left @ e_right
     dtype = dtype_of(a.array.dtype)
     if not dtype.is_float:

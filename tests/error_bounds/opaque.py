@@ -48,8 +48,8 @@ def disturbed(node: Node, inputs: Sequence[Value], exact: Sequence[Any]) -> list
             results = _results(node, arrays)
         except PasskitError:  # it refuses what the inputs may as well be
             return [Value(None, np.full(np.shape(x), np.inf)) for x in exact]
-        for total, found, x in zip(off, results, exact, strict=True):
-            np.maximum(total, difference(found, x), out=total)
+        for total, result, x in zip(off, results, exact, strict=True):
+            np.maximum(total, difference(result, x), out=total)
     inexact = any(v.error is not None for v in inputs)
     return [_error(o, x, inexact) for o, x in zip(off, exact, strict=True)]
 
@@ -105,5 +105,5 @@ def _error(off: Any, exact: Any, inexact: bool) -> Value:
     dtype = dtype_of(np.real(exact).dtype)
     size = np.abs(exact)
     bound = MARGIN * off + 2 * spacing(size, dtype)
-    known = np.isfinite(size) & np.isfinite(bound)
-    return Value(None, np.where(known, bound, np.where(off > 0, np.inf, bound)))
+    is_bounded = np.isfinite(size) & np.isfinite(bound)
+    return Value(None, np.where(is_bounded, bound, np.where(off > 0, np.inf, bound)))

@@ -72,9 +72,9 @@ def spacing(x: Any, dtype: DType | None = None) -> Any:
     return np.ldexp(float(finfo(dtype.numpy).eps), exponent - 1)
 
 
-def mismatch(found: Any, wanted: Value) -> str | None:
+def mismatch(result: Any, expected: Value) -> str | None:
     """How an array breaks the bounds of a value; None when it keeps them."""
-    a, b = np.asarray(found), np.asarray(wanted.array)
+    a, b = np.asarray(result), np.asarray(expected.array)
     if a.dtype != b.dtype or a.shape != b.shape:
         return f"is {a.dtype}{list(a.shape)}, not {b.dtype}{list(b.shape)}"
     if b.dtype.kind == "c":
@@ -83,19 +83,19 @@ def mismatch(found: Any, wanted: Value) -> str | None:
         bad = ~(((a == b) & (np.signbit(a) == np.signbit(b))) | (np.isnan(a) & np.isnan(b)))
     else:
         bad = a != b
-    if wanted.error is not None and bad.any():
+    if expected.error is not None and bad.any():
         with np.errstate(all="ignore"):
             off = (
                 difference(a, b)
                 if b.dtype.kind == "c" or is_float(b)
                 else np.where(bad, np.inf, 0.0)
             )
-            near = (off <= wanted.error * 1.0001) & (wanted.error > 0)
+            near = (off <= expected.error * 1.0001) & (expected.error > 0)
         bad = bad & ~near
     if not bad.any():
         return None
     at = tuple(int(i) for i in np.argwhere(bad)[0])
-    error = float(np.broadcast_to(wanted.bound, b.shape)[at])
+    error = float(np.broadcast_to(expected.bound, b.shape)[at])
     return (
         f"differs in {int(bad.sum())} of {bad.size} elements, first at {at}: {a[at]!r}, "
         f"not {b[at]!r} (± {error:.3g})"

@@ -6,9 +6,16 @@ from tests.random_graphs.coverage import coverage, covered, expected, table
 from tests.random_graphs.growth import Growth
 
 __all__ = [
-    "Case", "coverage", "covered", "expected", "movement", "products", "random_case", "states",
+    "Case",
+    "coverage",
+    "covered",
+    "expected",
+    "movement",
+    "products",
+    "random_case",
+    "states",
     "table",
-]  # fmt: skip
+]
 
 
 def random_case(seed: int) -> Case:

@@ -10,9 +10,20 @@ from ml_dtypes import finfo
 from passkit.values.dtype import DType
 
 DTYPES = {
-    "float32": 48, "float64": 14, "float16": 6, "bfloat16": 6, "int32": 10, "int64": 5, "int8": 2,
-    "int16": 2, "uint8": 3, "uint16": 2, "uint32": 2, "uint64": 2, "bool": 8,
-}  # fmt: skip
+    "float32": 48,
+    "float64": 14,
+    "float16": 6,
+    "bfloat16": 6,
+    "int32": 10,
+    "int64": 5,
+    "int8": 2,
+    "int16": 2,
+    "uint8": 3,
+    "uint16": 2,
+    "uint32": 2,
+    "uint64": 2,
+    "bool": 8,
+}
 """The dtypes of inputs, and how often each is drawn."""
 
 EXTENTS = (1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 20, 31, 33, 64, 65, 70, 100, 130, 300, 515, 1030)

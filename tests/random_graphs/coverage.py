@@ -1,4 +1,4 @@
-"""What a random graph covers, read off the finished graph."""
+"""Features of random graphs: operators, dtypes, shapes and structures that a case covers."""
 
 from __future__ import annotations
 
@@ -17,34 +17,34 @@ from tests.random_graphs.registry import NOT_DRAWN, standard_ops
 def covered(case: Case) -> set[str]:
     """The kinds of graph that a case is one of."""
     graph = case.graph
-    found = {f"fusion {case.fusion}"}
+    features = {f"fusion {case.fusion}"}
     if case.differentiated:
-        found.add("differentiated")
+        features.add("differentiated")
     for node in graph.nodes:
-        found.update(_of_node(node))
+        features.update(_of_node(node))
     shapes = [a.shape for f in case.feeds for a in f.values()]
-    found |= {"zero size" for s in shapes if 0 in s}
-    found |= {"size 1" for s in shapes if 1 in s}
-    found |= {"odd size" for s in shapes for n in s if n % 2 and n > 2}
-    found |= {"row over 16" for s in shapes if s and s[-1] > 16}
-    found |= {"row over 64" for s in shapes if s and s[-1] > 64}
+    features |= {"zero size" for s in shapes if 0 in s}
+    features |= {"size 1" for s in shapes if 1 in s}
+    features |= {"odd size" for s in shapes for n in s if n % 2 and n > 2}
+    features |= {"row over 16" for s in shapes if s and s[-1] > 16}
+    features |= {"row over 64" for s in shapes if s and s[-1] > 64}
     users = graph.users
     outputs = list(graph.outputs)
     if len(set(outputs)) > 1:
-        found.add("several outputs")
+        features.add("several outputs")
     if len(set(outputs)) < len(outputs):
-        found.add("one output twice")
+        features.add("one output twice")
     if any(users.get(e) and not e.node.is_variable for e in outputs):
-        found.add("fetched intermediate")
+        features.add("fetched intermediate")
     if any(e.node.is_variable for e in outputs):
-        found.add("output that is an input")
+        features.add("output that is an input")
     if len(case.feeds) > 1:
-        found.add("unknown size")
+        features.add("unknown size")
     if any(isinstance(n, Size) and "." in str(n) for e in graph.inputs for n in e.entries[0].shape):
-        found.add("unknown size of its own")
+        features.add("unknown size of its own")
     if _has_diamond(graph):
-        found.add("diamond")
-    return found
+        features.add("diamond")
+    return features
 
 
 def _of_node(node: Node) -> Iterable[str]:
@@ -111,9 +111,9 @@ def expected() -> list[str]:
         "reduction of all axes, reduction of several axes, reduction of the last axis, "
         "reduction of the first axis, reduction of a middle axis"
     )
-    wanted = [*features.split(", "), *(f"dtype {d}" for d in DTYPES), "op assign", "op constant"]
-    wanted += [f"fusion {f}" for f in FUSIONS]
-    return wanted + [f"op {n}" for n in standard_ops() if n not in NOT_DRAWN]
+    kinds = [*features.split(", "), *(f"dtype {d}" for d in DTYPES), "op assign", "op constant"]
+    kinds += [f"fusion {f}" for f in FUSIONS]
+    return kinds + [f"op {n}" for n in standard_ops() if n not in NOT_DRAWN]
 
 
 def coverage(cases: Iterable[Case]) -> Counter[str]:

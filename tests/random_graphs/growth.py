@@ -31,7 +31,7 @@ from tests.random_graphs.specimen import drawn
 UNFIT = (ShapeError, DTypeError, FeedError)
 MOST = 1 << 22
 """Elements of an input at most, in any run."""
-"""What operands that do not fit an operator raise, by their dtypes, shapes or values."""
+"""The errors of operators whose operands do not fit by dtype, shape or value."""
 
 
 class Growth:
@@ -41,7 +41,7 @@ class Growth:
         self.seed = seed
         self.rng = random.Random(seed)
         self.given: dict[str, Any] = {}
-        self.wanted: list[Entry] = []
+        self.preferred_outputs: list[Entry] = []
         self.pool: list[Entry] = []
         self.values: dict[Entry, Value] = {}
         self.styles: dict[str, str] = {}
@@ -59,12 +59,12 @@ class Growth:
 
     def pick(self, fits: Callable[[Entry], bool] = lambda e: True) -> Entry | None:
         """A young entry, more often than an old one."""
-        found = [e for e in self.pool if fits(e)]
-        if not found:
+        picked = [e for e in self.pool if fits(e)]
+        if not picked:
             return None
         if self.chance(0.7):
-            return found[-1 - int(len(found) * self.rng.random() ** 3)]
-        return self.rng.choice(found)
+            return picked[-1 - int(len(picked) * self.rng.random() ** 3)]
+        return self.rng.choice(picked)
 
     def op(self, names: Iterable[str]) -> Op:
         """One of these operators; see `chosen`."""
@@ -154,7 +154,7 @@ class Growth:
         return entry
 
     def style(self, dtype: DType | None) -> str:
-        """What the values of an input are like."""
+        """Return the style that the values of an input of a dtype are drawn in."""
         assert dtype is not None
         if dtype.is_float:
             weights = (30, 35, 15, 10, 25 if self.special else 0)
@@ -164,7 +164,7 @@ class Growth:
         return "coin"
 
     def array(self, entry: Entry, run: int) -> Any:
-        """What an input is fed: it depends on the seed, the name and the run only."""
+        """Return the array of an input, which depends only on the seed, the name and the run."""
         name = entry.node.name
         if name in self.given:
             return self.given[name]
@@ -187,13 +187,13 @@ class Growth:
         if chosen < 0.08 and like.dtype is dtype:
             return like
         if chosen < 0.55:
-            found = self.pick(lambda e: e.dtype is dtype and joins(known_shape(e), shape))
-            if found is not None:
-                return found
+            picked = self.pick(lambda e: e.dtype is dtype and joins(known_shape(e), shape))
+            if picked is not None:
+                return picked
         if chosen < 0.66:
-            found = self.pick(lambda e: joins(known_shape(e), shape))
-            if found is not None:
-                return self.add(get_op("cast")(found, dtype=dtype.name))
+            picked = self.pick(lambda e: joins(known_shape(e), shape))
+            if picked is not None:
+                return self.add(get_op("cast")(picked, dtype=dtype.name))
         if chosen < 0.9 or any(isinstance(n, Size) for n in shape):
             return self.fresh(self.narrowed(shape), dtype.name)
         dims = tuple(n for n in self.narrowed(shape) if isinstance(n, int))
@@ -235,10 +235,10 @@ class Growth:
         if self.chance(0.35):
             for k in range(rank):
                 if self.chance(0.5):
-                    known = shape[k]
+                    extent = shape[k]
                     self.open(shape, k)
                     if self.largest(shape) > MOST:  # the same name for several axes
-                        shape[k] = known
+                        shape[k] = extent
         base = tuple(shape)
         for _ in range(self.rng.randint(1, 3)):
             self.fresh(base if self.chance(0.7) else self.narrowed(base), self.dtype())
@@ -255,11 +255,11 @@ class Growth:
             return
         if len(self.runs) == 1:
             self.runs += [dict(self.runs[0]), dict(self.runs[0])]
-        known = shape[axis]
-        assert isinstance(known, int)
-        self.runs[0][name] = known
+        extent = shape[axis]
+        assert isinstance(extent, int)
+        self.runs[0][name] = extent
         for sizes in self.runs[1:]:
-            menu = [n for n in SYMBOLS if n <= max(8, 3 * known)]
+            menu = [n for n in SYMBOLS if n <= max(8, 3 * extent)]
             sizes[name] = 0 if self.chance(0.04) else self.rng.choice(menu)
         shape[axis] = Size.symbol(name)
 
@@ -283,7 +283,7 @@ class Growth:
         for name in turn:
             self.take_turn(name)
         slopes = differentiated(self) if self.seed % 3 == 0 else []
-        self.wanted += slopes
+        self.preferred_outputs += slopes
         graph = Graph(self.outputs())
         names = {n.name for n in graph.inputs}
         feeds = tuple(
@@ -300,37 +300,37 @@ class Growth:
         for attempt in range(8):
             before = len(self.pool)
             self.try_kind(lambda g: drawn(g, name, plainly=attempt < 2))  # noqa: B023
-            made = [e for e in self.pool[before:] if e.node.op and e.node.op.name == name]
-            if made:
-                self.wanted += made
+            created = [e for e in self.pool[before:] if e.node.op and e.node.op.name == name]
+            if created:
+                self.preferred_outputs += created
                 break
         self.rng = outer
 
     def try_kind(self, make: Kind) -> None:
         """Add what a kind makes, if its operands fit and its value is worth comparing."""
         try:
-            made = make(self)
-            for entry in [made] if isinstance(made, Entry) else made or ():
+            created = make(self)
+            for entry in [created] if isinstance(created, Entry) else created or ():
                 if self.add(entry) is None:
                     return
         except UNFIT:
             return
 
     def outputs(self) -> list[Entry]:
-        """What nobody reads, some values in between, at times an input, a constant or a twin."""
+        """Return outputs: unread values, some others, at times an input, a constant or a repeat."""
         read = {e for x in self.pool for n in [x.node] for e in n.inputs}
-        made = [e for e in self.pool if not e.node.is_variable]
-        sinks = [e for e in made if e not in read]
-        found = sinks[-self.rng.choice((1, 2, 3, 5, 8)) :] or [self.pool[-1]]
-        if made and self.chance(0.4):
-            found += self.rng.sample(made, min(len(made), self.rng.randint(1, 3)))
-        found += [w for w in [*self.wanted, *self.writes] if w not in found]
+        created = [e for e in self.pool if not e.node.is_variable]
+        sinks = [e for e in created if e not in read]
+        picked = sinks[-self.rng.choice((1, 2, 3, 5, 8)) :] or [self.pool[-1]]
+        if created and self.chance(0.4):
+            picked += self.rng.sample(created, min(len(created), self.rng.randint(1, 3)))
+        picked += [w for w in [*self.preferred_outputs, *self.writes] if w not in picked]
         if self.chance(0.04):
-            found.append(self.rng.choice(self.inputs))
+            picked.append(self.rng.choice(self.inputs))
         if self.chance(0.03):
-            found.append(self.literal((2,), dtype_of("float32")))
-        found = list(dict.fromkeys(found))
-        self.rng.shuffle(found)
+            picked.append(self.literal((2,), dtype_of("float32")))
+        picked = list(dict.fromkeys(picked))
+        self.rng.shuffle(picked)
         if self.chance(0.03):
-            found.append(found[0])
-        return found
+            picked.append(picked[0])
+        return picked

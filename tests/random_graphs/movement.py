@@ -133,8 +133,8 @@ def _slice(g: Growth) -> Entry | None:
         size.append(k)
         step.append(s)
     given = None if all(s == 1 for s in step) else step
-    made = get_op("slice")(x, begin=begin, size=size, step=given, **g.control())
-    return made  # type: ignore[no-any-return]
+    sliced = get_op("slice")(x, begin=begin, size=size, step=given, **g.control())
+    return sliced  # type: ignore[no-any-return]
 
 
 @kind(1.0)

@@ -27,8 +27,8 @@ def _matmul(g: Growth) -> Entry | None:
     batch = shape[:-2] if g.chance(0.5) else tuple(1 if g.chance(0.5) else d for d in shape[:-2])
     batch = batch if g.chance(0.6) else ()
     y = g.fresh((*batch, *((n, k) if flip_b else (k, n))), x.dtype.name, exact_sizes=True)
-    made = get_op("matmul")(x, y, transpose_a=flip_a, transpose_b=flip_b, **g.control())
-    return made  # type: ignore[no-any-return]
+    product = get_op("matmul")(x, y, transpose_a=flip_a, transpose_b=flip_b, **g.control())
+    return product  # type: ignore[no-any-return]
 
 
 @kind(0.4)
@@ -72,7 +72,7 @@ def _composite(g: Growth) -> Entry | None:
     shape = known_shape(x)
     axes = params["axis"]
     axes = range(len(shape)) if axes is None else axes if isinstance(axes, tuple) else (axes,)
-    wanted = tuple(shape[k] for k in sorted(a % len(shape) for a in axes))
+    reduced_shape = tuple(shape[k] for k in sorted(a % len(shape) for a in axes))
     scale, center = g.chance(0.7), g.chance(0.7)
-    rest = [g.fresh(wanted, x.dtype.name, exact_sizes=True) for _ in range(scale + center)]
+    rest = [g.fresh(reduced_shape, x.dtype.name, exact_sizes=True) for _ in range(scale + center)]
     return op(x, *rest, **params, scale=scale, center=center)  # type: ignore[no-any-return]

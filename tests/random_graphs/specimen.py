@@ -43,10 +43,10 @@ def _any(g: Growth) -> Entry | Sequence[Entry] | None:
 
 def called(g: Growth, name: str) -> Entry | Sequence[Entry] | None:
     """A call of a specimen: some inputs are what it feeds, others of the pool."""
-    made = [s for s in specimens_of(name) if _dtypes(s)]
-    if not made:
+    usable = [s for s in specimens_of(name) if _dtypes(s)]
+    if not usable:
         return None
-    specimen = g.rng.choice(made)
+    specimen = g.rng.choice(usable)
     dtype = g.rng.choice(_dtypes(specimen))
     rng = np.random.default_rng(g.rng.randrange(1 << 30))
     trials = specimen.trials(dtype_of(dtype), rng)
@@ -74,12 +74,12 @@ def _pooled(g: Growth, like: Any, others: Sequence[Entry]) -> Entry | None:
     for e in others:
         if e.shape == like.shape and e.dtype is dtype_of(like.dtype) and g.chance(0.2):
             return e
-    found = g.pick(lambda e: e.dtype is dtype_of(like.dtype) and _holds(g, e, like.size))
-    if found is None:
+    entry = g.pick(lambda e: e.dtype is dtype_of(like.dtype) and _holds(g, e, like.size))
+    if entry is None:
         return None
-    if found.shape == like.shape:
-        return found
-    flat = get_op("reshape")(found, shape=[-1])
+    if entry.shape == like.shape:
+        return entry
+    flat = get_op("reshape")(entry, shape=[-1])
     part = get_op("slice")(flat, begin=[0], size=[like.size])
     return g.add(get_op("reshape")(part, shape=list(like.shape)))
 

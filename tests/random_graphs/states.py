@@ -25,9 +25,9 @@ def _state(g: Growth) -> Entry | None:
         return None
     assert x.dtype is not None
     rng = np.random.default_rng(g.rng.randrange(1 << 30))
-    made = state(f"s{len(g.pool)}", draw(rng, g.style(x.dtype), g.shape_of(x), x.dtype))
-    g.values[made] = Value(made.node.params["initial"])
-    g.pool.append(made)
+    entry = state(f"s{len(g.pool)}", draw(rng, g.style(x.dtype), g.shape_of(x), x.dtype))
+    g.values[entry] = Value(entry.node.params["initial"])
+    g.pool.append(entry)
     return None
 
 
@@ -41,8 +41,8 @@ def _assign(g: Growth) -> Entry | None:
     value = g.pick(lambda e: known_shape(e) == shape and e.dtype is dtype and e is not target)
     if value is None:
         return None
-    made = get_op("assign")(target, value, **g.control())
-    g.values[made] = g.values[value]
-    g.pool.append(made)
-    g.writes.append(made)
+    entry = get_op("assign")(target, value, **g.control())
+    g.values[entry] = g.values[value]
+    g.pool.append(entry)
+    g.writes.append(entry)
     return None

@@ -108,7 +108,7 @@ TABLE = {
 @pytest.mark.parametrize("name", TABLE)
 def test_what_the_table_accepts_is_accepted(name: str) -> None:
     """The derivation gives each operand what the corrected Table 1 gives it, or finds more."""
-    _, (output,) = CASES[name].made()
+    _, (output,) = CASES[name].built()
     shape = known_shape(output)
     accepts = 0
     for split in all_splits(shape):
@@ -191,7 +191,7 @@ def test_needs_of_a_slab() -> None:
 @pytest.mark.parametrize("name", [n for n in CASES if n != "elementwise scalar"])
 def test_slabs_are_enough(name: str) -> None:
     """Of slabs of every result, too: no block reads what its operand's state does not give."""
-    inputs, outputs = CASES[name].made()
+    inputs, outputs = CASES[name].built()
     needs = dependence(outputs, CASES[name].feeds(2))
     for o, output in enumerate(outputs):
         shape = tuple(map(int, known_shape(output)))
@@ -309,7 +309,7 @@ def test_what_holds_for_any_extent_holds_for_each(name: str) -> None:
     states = [dict(zip(output.node.inputs, operand_states(output, s), strict=True)) for s in splits]
     for n in (1, 2, 5, 8):
         given = case(build, *(tuple(substitute(e, {"n": n}) for e in s) for s in shapes))
-        inputs, (known,) = given.made()
+        inputs, (known,) = given.built()
         needs = dependence([known], given.feeds(n))
         shape = known_shape(known)
         for split, found in zip(splits, states, strict=True):

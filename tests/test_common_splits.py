@@ -69,20 +69,20 @@ PROGRAMS: tuple[Program, ...] = (two_softmaxes, turned_too, columns_and_turned, 
 
 def plan_of(exe: Any) -> Schedule:
     """The only schedule of an executable."""
-    (found,) = exe.graph.attrs["schedule"].values()
-    return found  # type: ignore[no-any-return]
+    (result,) = exe.graph.attrs["schedule"].values()
+    return result  # type: ignore[no-any-return]
 
 
 def group_of(outputs: list[Any]) -> Group:
     """All of it as one group."""
     graph, names = together(outputs)
-    (found,) = pk.ApplyPasses(graph, "Fusion", keep_together=names).attrs["subgraph"].values()
-    return found  # type: ignore[no-any-return]
+    (result,) = pk.ApplyPasses(graph, "Fusion", keep_together=names).attrs["subgraph"].values()
+    return result  # type: ignore[no-any-return]
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
-def test_one_kernel_block_by_block(program: Program) -> None:
-    """What the block interpreter says is what NumPy says, in one launch."""
+def test_several_results_are_one_kernel_block_by_block(program: Program) -> None:
+    """Groups with several results are one launch, with right results block by block."""
     target = evolve(cpu(), name="blocks", scratch=SMALL)
     for n, m in EXTENTS:
         graph, names = together(program(n, m))
@@ -92,8 +92,8 @@ def test_one_kernel_block_by_block(program: Program) -> None:
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
-def test_one_kernel_compiled(program: Program) -> None:
-    """Native code, too."""
+def test_several_results_are_one_compiled_kernel(program: Program) -> None:
+    """Groups with several results are one launch of native code, with right results."""
     graphs, options = [], {"target": evolve(cpu(), scratch=SMALL)}
     for n, m in EXTENTS:
         graph, names = together(program(n, m))
@@ -105,8 +105,8 @@ def test_one_kernel_compiled(program: Program) -> None:
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
-def test_tiles_share_the_product_out(program: Program) -> None:
-    """Many tiles, each of which has its rows, or columns, of what all results are made of."""
+def test_tiles_divide_the_shared_product(program: Program) -> None:
+    """Each of many tiles computes its rows or columns of the product that all results use."""
     group = group_of(program(499, 61))
     plan = plan_stitched(group, cpu())
     assert isinstance(plan, Schedule) and plan.stitching is not None
@@ -151,12 +151,13 @@ def test_parts_are_cut_where_that_is_worth_it() -> None:
         graph, names = together(two_softmaxes(n, 13))
         ranked = pk.templates(graph, keep_together=names)[0]
         for text in (ranked.template, *(v.template for v in ranked.others[:3])):
-            exe = pk.compile(graph, target="blocks", keep_together=names,
-                             templates={ranked.name: str(text)})
+            exe = pk.compile(
+                graph, target="blocks", keep_together=names, templates={ranked.name: str(text)}
+            )
             agree(graph, exe)
 
 
-def test_what_a_part_reads_in_several_orders_stays_together() -> None:
+def test_a_result_that_reads_a_value_in_two_orders_is_one_part() -> None:
     """A result that itself reads a value in two orders has one part, and so has what agrees."""
     y = scores(9, 8)
     turned = o.concat(y[:, 4:], -y[:, :4], axis=1)
@@ -165,7 +166,7 @@ def test_what_a_part_reads_in_several_orders_stays_together() -> None:
     assert len(cuts(group.graph)) == 1
 
 
-def test_what_is_made_of_a_turned_result_is_no_part_before_it() -> None:
+def test_users_of_a_transposed_result_are_in_later_parts() -> None:
     """Though it reads the product in the order of an earlier part."""
     for n in (1, 9, 33):
         y = scores(n, 8)
@@ -183,46 +184,48 @@ def test_what_is_made_of_a_turned_result_is_no_part_before_it() -> None:
 # The search and the model
 
 
-def test_bounds_hold_and_nothing_better_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bounds_are_below_the_seconds_of_schedules_and_the_best_is_chosen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """No schedule takes less than was said; the best one is the best of all that there are."""
     groups = [group_of(p(53, 37)) for p in PROGRAMS]
     for seed in (1, 5, 28, 81, 86, 170, 226):
         graph, names = random_stitch(seed)
-        found = pk.ApplyPasses(graph, "Fusion", keep_together=names).attrs["subgraph"].values()
-        groups += [g for g in found if not isinstance(plan_stitched(g, cpu()), Infeasible)]
+        result = pk.ApplyPasses(graph, "Fusion", keep_together=names).attrs["subgraph"].values()
+        groups += [g for g in result if not isinstance(plan_stitched(g, cpu()), Infeasible)]
     monkeypatch.setattr(planner, "WAYS", 1 << 20)
     monkeypatch.setattr(planner, "ALIKE", 1 << 20)
     assert len(groups) > len(PROGRAMS) + 5
     for group in groups:
         seconds = []
-        for least, found in planner._ways(group, cpu(), first):
-            if isinstance(found, Schedule):
-                assert least <= found.seconds * (1 + 1e-9)
-                seconds.append(found.seconds)
+        for least, result in planner._ways(group, cpu(), first):
+            if isinstance(result, Schedule):
+                assert least <= result.seconds * (1 + 1e-9)
+                seconds.append(result.seconds)
         best = plan_stitched(group, cpu())
         assert isinstance(best, Schedule) and best.seconds == min(seconds)
 
 
-def test_few_ways_are_planned(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bounds_leave_few_splits_to_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     """However many results there are: the bound leaves most ways out."""
-    made: list[Any] = []
+    ways: list[Any] = []
     schedule = planner._Plan.schedule
 
-    def noted(self: Any, found: Any) -> Any:
-        made.append(found)
-        return schedule(self, found)
+    def noted(self: Any, result: Any) -> Any:
+        ways.append(result)
+        return schedule(self, result)
 
     monkeypatch.setattr(planner._Plan, "schedule", noted)
     y = scores(210, 96)
     group = group_of([o.tanh(y * k) for k in range(1, 9)] + [o.transpose(y), softmax_of(y)])
-    made.clear()
+    ways.clear()
     assert isinstance(plan_stitched(group, cpu()), Schedule)
-    assert 0 < len(made) <= 40
-    made.clear()
-    assert 40 < len(list(ways_to_stitch(group, cpu(), first))) == len(made) <= planner.WAYS
+    assert 0 < len(ways) <= 40
+    ways.clear()
+    assert 40 < len(list(ways_to_stitch(group, cpu(), first))) == len(ways) <= planner.WAYS
 
 
-def test_the_heaviest_result_is_said_to_be_split() -> None:
+def test_the_schedule_names_the_split_of_the_largest_result() -> None:
     """Though its split follows from that of another one."""
     y = o.tanh(scores(40, 24))
     plan = plan_stitched(group_of([y, softmax_of(y) @ pk.var("v", (24, 3))]), cpu())
