@@ -242,23 +242,23 @@ def changed_text(texts: tuple[str, ...], rng: random.Random) -> str:
     text = rng.choice(texts)
     if rng.random() < 0.4:
         return _changed_raw(text, texts, rng)
-    matches = _TOKEN.findall(text)
+    tokens = _TOKEN.findall(text)
     for _ in range(rng.choice((1, 1, 2, 5))):
-        at, other = rng.randrange(len(matches)), rng.randrange(len(matches))
+        at, other = rng.randrange(len(tokens)), rng.randrange(len(tokens))
         match rng.randrange(6):
             case 0:
-                matches[at] = matches[other]
+                tokens[at] = tokens[other]
             case 1:
-                matches[at], matches[other] = matches[other], matches[at]
+                tokens[at], tokens[other] = tokens[other], tokens[at]
             case 2:
-                matches[at] = ""
+                tokens[at] = ""
             case 3:
-                matches[at] = rng.choice((*NUMBERS, *WORDS, json.dumps(rng.choice(STRINGS))))
+                tokens[at] = rng.choice((*NUMBERS, *WORDS, json.dumps(rng.choice(STRINGS))))
             case 4:
-                matches[at] = rng.choice((*pk.list_ops(), *STRINGS))
+                tokens[at] = rng.choice((*pk.list_ops(), *STRINGS))
             case 5:
-                matches[at] *= rng.choice((2, 2, 2000))
-    return "".join(matches)
+                tokens[at] *= rng.choice((2, 2, 2000))
+    return "".join(tokens)
 
 
 def changed_json(texts: tuple[str, ...], rng: random.Random) -> str:
@@ -404,8 +404,8 @@ def _load_program(program: Program, folder: Path) -> pk.Executable:
         executable = pk.load(folder)
     if program.results is not None:
         results = executable(**feeds_of(executable.source_graph))
-        for matches, expected in zip(results, program.results, strict=True):
-            np.testing.assert_allclose(matches, expected, 1e-5)  # some operators may be interpreted
+        for result, expected in zip(results, program.results, strict=True):
+            np.testing.assert_allclose(result, expected, 1e-5)  # some operators may be interpreted
     return executable
 
 

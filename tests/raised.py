@@ -89,8 +89,8 @@ def site(traceback: TracebackType | None) -> Raise | None:
     if traceback is None:
         return None
     line = traceback.tb_lineno
-    statement = raises(traceback.tb_frame.f_code.co_filename)
-    return next((r for r in statement if r.line <= line <= r.last), None)
+    statements = raises(traceback.tb_frame.f_code.co_filename)
+    return next((r for r in statements if r.line <= line <= r.last), None)
 
 
 def reads_a_value(statement: Raise, message: str, match: str) -> bool:

@@ -45,8 +45,8 @@ def bounded(
             assert held is not None
             values[node.entries[0]] = held
         else:
-            result = apply(node, [values[e] for e in node.inputs], sizes)
-            values.update(zip(node.entries, result, strict=True))
+            results = apply(node, [values[e] for e in node.inputs], sizes)
+            values.update(zip(node.entries, results, strict=True))
     for variable, entry in graph.updates:
         state[variable.name] = values[entry]
     return [values[e] for e in graph.outputs]
@@ -58,10 +58,10 @@ def apply(node: Node, inputs: Sequence[Value], sizes: Mapping[str, int]) -> list
     concrete_node = concrete(node, arrays, sizes)
     with np.errstate(all="ignore"):
         exact = compute(node, arrays, sizes)
-        result = _results(concrete_node, inputs, exact)
+        results = _results(concrete_node, inputs, exact)
         if node.op is not None and node.op.name == "sum_like":
-            result = [_summed_or_not(node, *result)]
-    return [_joined(a, v) for a, v in zip(exact, result, strict=True)]
+            results = [_summed_or_not(node, *results)]
+    return [_joined(a, v) for a, v in zip(exact, results, strict=True)]
 
 
 def _joined(exact: Any, result: Value) -> Value:
@@ -118,8 +118,8 @@ def _elements(node: Node, inputs: Sequence[Value]) -> list[Value]:
     """Bound an operator by the expression of its elements; data movement keeps errors."""
     shape = array_shape(known_shape(node.entries[0]))
     index = tuple(Var(f"i{k}", int64) for k in range(len(shape)))
-    result = element(node, index, [_reader(k, e) for k, e in enumerate(node.inputs)])
-    many = result if isinstance(result, tuple) else (result,)
+    elements = element(node, index, [_reader(k, e) for k, e in enumerate(node.inputs)])
+    many = elements if isinstance(elements, tuple) else (elements,)
     if 0 in shape or (all(v.error is None for v in inputs) and all(map(_only_moves, many))):
         return [Value(None) for _ in many]
     grid = np.ogrid[tuple(slice(0, n) for n in shape)] if shape else ()
@@ -170,8 +170,8 @@ def _expanded(node: Node, inputs: Sequence[Value]) -> list[Value]:
     values = {n.entries[0]: v for n, v in zip(variables, inputs, strict=True)}
     for inner in Graph(heads).nodes:
         if not inner.is_variable:
-            result = apply(inner, [values[e] for e in inner.inputs], {})
-            values.update(zip(inner.entries, result, strict=True))
+            results = apply(inner, [values[e] for e in inner.inputs], {})
+            values.update(zip(inner.entries, results, strict=True))
     return [values[e] for e in heads]
 
 
@@ -180,8 +180,8 @@ def _summed_or_not(node: Node, total: Value) -> Value:
 
     A plan may not know, so the sign of a 0 is open where an input has an axis of unknown length.
     """
-    concrete_node = all(isinstance(n, int) for e in node.inputs for n in known_shape(e))
-    if concrete_node or not is_float(total.array):
+    has_known_shapes = all(isinstance(n, int) for e in node.inputs for n in known_shape(e))
+    if has_known_shapes or not is_float(total.array):
         return total
     error = np.maximum(total.bound, least(dtype_of(total.array.dtype)))
     return Value(total.array, np.where(total.array == 0, error, total.bound))

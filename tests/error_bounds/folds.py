@@ -67,11 +67,11 @@ def reduced(node: Node, x: Value) -> Value:
 def _certain(kind: str, x: Value, axes: tuple[int, ...], keep: bool) -> Any:
     """Infinite where what is open decides whether any, or all, hold."""
     ufunc = np.logical_and if kind == "&" else np.logical_or
-    contraction = [
+    sums = [
         ufunc.reduce(np.where(x.bound > 0, value, x.array), axis=axes, keepdims=keep)
         for value in (False, True)
     ]
-    return np.where(contraction[0] != contraction[1], np.inf, 0.0)
+    return np.where(sums[0] != sums[1], np.inf, 0.0)
 
 
 def _is_grid(x: Any, quantum: float) -> bool:
