@@ -70,7 +70,16 @@ class ImportedValue:
 
 
 def _from_sizes(name: str, sizes: NDArray[Any], dtype: DType) -> Entry:
-    """Return an entry that computes sizes at run time."""
+    """Return an entry that computes sizes at run time.
+
+    Args:
+        name: Name of the value, for errors.
+        sizes: Ints and Sizes, of dtype object.
+        dtype: Integer dtype of the result, which has the shape of ``sizes``.
+
+    Raises:
+        ModelError: If there are more than 16 sizes.
+    """
     flat = sizes.ravel().tolist()
     if len(flat) > _MOST_SIZES:
         raise ModelError(
@@ -92,7 +101,7 @@ def _from_sizes(name: str, sizes: NDArray[Any], dtype: DType) -> Entry:
 
 
 def value_of(entry: Entry) -> ImportedValue:
-    """Wrap an entry as a value."""
+    """Wrap an entry of the graph as a value, under the name of its node."""
     assert entry.dtype is not None
     return ImportedValue(entry.node.name, entry.dtype, built_entry=entry)
 
@@ -162,7 +171,11 @@ class ImportCall:
         return getattr(value, kind)
 
     def dtype(self, key: str) -> DType:
-        """Return an attribute that is an element type."""
+        """Return an attribute that is an element type.
+
+        Raises:
+            ModelError: If it is missing, or a type that passkit does not have.
+        """
         return parse_dtype(self.attr(key, "type"), self.where)
 
     def integers(self, key: str) -> tuple[int, ...]:
@@ -174,7 +187,7 @@ class ImportCall:
         return tuple(self.attr(key, "list").f) if key in self.node.attr else ()
 
     def shown(self, value: ImportedValue) -> str:
-        """Format a value for a message: its elements if known, else that it depends on inputs."""
+        """Format a value for a message: its first 8 elements, or that it depends on inputs."""
         if value.array is None:
             return f"{short(value.name)}, which depends on the values of an input"
         flat = ", ".join(map(str, value.array.ravel()[:8]))
@@ -208,7 +221,11 @@ class ImportCall:
         return list(array.ravel().tolist())
 
     def ints(self, value: ImportedValue, role: str) -> tuple[int, ...]:
-        """Return an input as ints.
+        """Return an input, a scalar or vector of integers, as ints.
+
+        Args:
+            value: The input.
+            role: Name of the input in errors.
 
         Raises:
             ModelError: As `extents`, and if a size is symbolic.
@@ -223,10 +240,10 @@ class ImportCall:
         return tuple(int(extent) for extent in extents if not isinstance(extent, Size))
 
     def positions(self, count: int, dtype: Any) -> NDArray[Any]:
-        """Return the vector 0, 1, …, count - 1.
+        """Return the vector 0, 1, …, count - 1 in ``dtype``; its bytes are taken from the budget.
 
         Raises:
-            ModelError: If it exceeds the model's budget.
+            ModelError: If it exceeds the budget.
         """
         nbytes = count * np.dtype(dtype).itemsize
         self.budget.take(nbytes, f"{self.where}, which counts {count:,} positions,")
@@ -271,7 +288,11 @@ class ImportCall:
         return shape
 
     def known_value(self, dtype: DType, extents: Any) -> ImportedValue:
-        """Return this node's result as a known array of ints and Sizes."""
+        """Return this node's result as a known array of ints and Sizes, taken from the budget.
+
+        Raises:
+            ModelError: If it exceeds the memory budget, or a size has too many terms.
+        """
         self.budget.take(64 * np.size(extents), self.where)
         return known_value(self.name, dtype, extents)
 

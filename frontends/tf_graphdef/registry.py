@@ -85,7 +85,15 @@ def _build_rounded_once(
     """Call an importer so that 16-bit floats are computed in float32 and rounded once.
 
     An importer whose results are rounded at most once is called once; others are called again on
-    widen inputs.
+    inputs widened to float32, and their results are cast back.
+
+    Args:
+        call: The node.
+        importer: Its importer.
+        inputs: Its inputs.
+
+    Returns:
+        The node's results, in the dtypes that the importer gives.
     """
     results = _build(call, importer, inputs)
     input_rounding = {v.built_entry: Rounding.NEVER for v in inputs if v.built_entry is not None}
@@ -118,7 +126,15 @@ def _build(
 def op_importer(
     *names: str,
 ) -> Callable[[Callable[..., ImportResult]], Callable[..., ImportResult]]:
-    """Register the decorated function as importer of one or more TensorFlow operators."""
+    """Register the decorated function as importer of one or more TensorFlow operators.
+
+    The function takes the `ImportCall` and the node's inputs as positional parameters, whose
+    number is
+    checked for each node; ``*inputs`` accepts one or more.
+
+    Args:
+        names: Operator names in TensorFlow.
+    """
 
     def register(function: Callable[..., ImportResult]) -> Callable[..., ImportResult]:
         code = function.__code__

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 
 def _lanczos(radius: float) -> Callable[[NDArray[Any]], NDArray[Any]]:
+    """Return the Lanczos kernel of a radius: weights as a function of distances in pixels."""
+
     def kernel(x: NDArray[Any]) -> NDArray[Any]:
         angle = np.maximum(x, 1e-3) * np.pi
         weight = radius * np.sin(angle) * np.sin(angle / radius) / (angle * angle)
@@ -19,21 +21,28 @@ def _lanczos(radius: float) -> Callable[[NDArray[Any]], NDArray[Any]]:
 
 
 def _keys(x: NDArray[Any]) -> NDArray[Any]:
+    """Return the weights of Keys' cubic kernel (a = -0.5) at distances ``x`` >= 0, in pixels."""
     near, far = ((1.5 * x - 2.5) * x) * x + 1.0, ((-0.5 * x + 2.5) * x - 4.0) * x + 2.0
     return np.where(x >= 2, 0.0, np.where(x >= 1, far, near))
 
 
 def _mitchell(x: NDArray[Any]) -> NDArray[Any]:
+    """Return the weights of the Mitchell-Netravali kernel at distances ``x`` >= 0, in pixels."""
     near = (((7 / 6) * x - 2.0) * x) * x + 8 / 9
     far = (((-7 / 18) * x + 2.0) * x - 10 / 3) * x + 16 / 9
     return np.where(x >= 2, 0.0, np.where(x >= 1, far, near))
 
 
 def _box(x: NDArray[Any]) -> NDArray[Any]:
+    """Return the weights of the box kernel at distances ``x`` >= 0: 1 below half a pixel, else 0.
+
+    At half a pixel the weight is 0.5.
+    """
     return np.where(x < 0.5, 1.0, np.where(x == 0.5, 0.5, 0.0))
 
 
 def _gaussian(x: NDArray[Any]) -> NDArray[Any]:
+    """Return the weights of a Gaussian (deviation 0.5, cut off at 1.5) at distances ``x`` >= 0."""
     return np.where(x >= 1.5, 0.0, np.exp(-x * x / 0.5))
 
 

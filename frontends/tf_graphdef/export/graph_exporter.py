@@ -117,7 +117,7 @@ class GraphExporter:
     def output_name(self, entry: Entry) -> str:
         """Return the name of an output.
 
-        That of its node, with the index appended after the " "first.
+        That of its node, with the index appended after the first.
         """
         name = self.graph.names[entry.node]
         return f"{name}_{entry.index}" if entry.index else name

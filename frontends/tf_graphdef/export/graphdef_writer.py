@@ -81,7 +81,7 @@ class GraphDefWriter:
     def remove_unread(self, kept_names: set[str]) -> None:
         """Remove nodes that none of ``kept_names`` depends on.
 
-        Nodes must be in topological " "order.
+        Nodes must be in topological order.
         """
         needed = set(kept_names)
         unread = []

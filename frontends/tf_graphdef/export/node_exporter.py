@@ -1,6 +1,6 @@
 """Export of one operator.
 
-By its exporter, its expansion, its kernel expression, or its " "elements.
+By its exporter, its expansion, its kernel expression, or its elements.
 """
 
 from __future__ import annotations

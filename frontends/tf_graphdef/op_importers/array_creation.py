@@ -14,7 +14,15 @@ from passkit.values.size import Size
 
 
 def _known_number(value: ImportedValue) -> Any:
-    """Return the number of a known scalar, else None."""
+    """Return the number of a known scalar, else None.
+
+    Args:
+        value: Any value; it is known if its elements were computed during import.
+
+    Returns:
+        A float for floating dtypes, else the Python number of the dtype. None if the value is not
+        known, holds symbolic sizes, or has other than one element.
+    """
     array = value.array
     if array is None or array.dtype == object or array.size != 1:
         return None
@@ -23,14 +31,14 @@ def _known_number(value: ImportedValue) -> Any:
 
 @op_importer("Fill")
 def _fill(call: ImportCall, shape: ImportedValue, x: ImportedValue) -> ImportResult:
-    """Import Fill."""
+    """Import Fill: an array of ``shape`` whose elements are all the scalar ``x``."""
     result_shape = tuple(call.extents(shape, "shape"))
     return ops.broadcast_to(x.entry, shape=result_shape, name=call.name)
 
 
 @op_importer("Empty")
 def _empty(call: ImportCall, shape: ImportedValue) -> ImportResult:
-    """Import Empty."""
+    """Import Empty: zeros of ``shape`` in the attribute ``dtype``, even if ``init`` is unset."""
     result_shape = tuple(call.extents(shape, "shape"))
     return ops.zeros(result_shape, dtype=call.dtype("dtype").name, name=call.name)
 
@@ -75,7 +83,13 @@ def _range(
 def _lin_space(
     call: ImportCall, start: ImportedValue, stop: ImportedValue, num: ImportedValue
 ) -> ImportResult:
-    """Import LinSpace."""
+    """Import LinSpace: ``num`` evenly spaced numbers from ``start`` to ``stop``, both included.
+
+    Limits that are known only at run time are interpolated; the last number is exactly ``stop``.
+
+    Raises:
+        ModelError: If ``num`` is less than 1.
+    """
     (count,) = call.extents(num, "num")[:1] or (0,)
     if isinstance(count, int) and count < 1:
         raise ModelError(f"{call.where} needs a num of at least 1, got {count}")
@@ -96,7 +110,11 @@ def _one_hot(
     on: ImportedValue,
     off: ImportedValue,
 ) -> ImportResult:
-    """Import OneHot."""
+    """Import OneHot: a new axis of length ``depth``, ``on`` at the index and ``off`` elsewhere.
+
+    The new axis is at the attribute ``axis``, by default the last. On and off numbers that are not
+    known during import are selected by a mask.
+    """
     (count,) = call.extents(depth, "depth")[:1] or (-1,)
     axis = call.attr("axis", "i", -1)
     on_number, off_number = _known_number(on), _known_number(off)

@@ -12,7 +12,7 @@ from passkit.values.size import Extent, numel
 
 @op_importer("Identity", "StopGradient", "PreventGradient", "Snapshot")
 def _identity(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import Identity, StopGradient, PreventGradient and Snapshot."""
+    """Import Identity, StopGradient, PreventGradient and Snapshot: return the input unchanged."""
     return x
 
 
@@ -24,7 +24,7 @@ def _check_numerics(call: ImportCall, x: ImportedValue) -> ImportResult:
 
 @op_importer("IdentityN")
 def _identity_n(call: ImportCall, *values: ImportedValue) -> ImportResult:
-    """Import IdentityN."""
+    """Import IdentityN: return all inputs unchanged, as a tuple."""
     return values
 
 
@@ -36,39 +36,61 @@ def _default(call: ImportCall, x: ImportedValue) -> ImportResult:
 
 @op_importer("Const")
 def _const(call: ImportCall) -> ImportResult:
-    """Import Const."""
+    """Import Const: return the array of the attribute ``value`` as a known value.
+
+    Raises:
+        ModelError: If the tensor is invalid, or exceeds the memory budget of the import.
+    """
     array = parse_tensor(call.attr("value", "tensor"), call.where, call.budget)
     return ImportedValue(call.name, dtype_of(array.dtype), array=array)
 
 
 @op_importer("Shape")
 def _shape(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import Shape."""
+    """Import Shape: return the shape of ``x`` as a known vector, whose extents may be symbolic.
+
+    Its dtype is the attribute ``out_type``, by default int32.
+    """
     return call.known_value(call.index_type("out_type"), list(call.shape(x)))
 
 
 @op_importer("Size")
 def _size(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import Size."""
+    """Import Size: return the number of elements of ``x`` as a known scalar, which may be symbolic.
+
+    Its dtype is the attribute ``out_type``, by default int32.
+    """
     return call.known_value(call.index_type("out_type"), numel(call.shape(x)))
 
 
 @op_importer("Rank")
 def _rank(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import Rank."""
+    """Import Rank: return the number of axes of ``x`` as a known int32 scalar."""
     return call.known_value(dtype_of("int32"), len(call.shape(x)))
 
 
 @op_importer("ShapeN")
 def _shape_n(call: ImportCall, *values: ImportedValue) -> ImportResult:
-    """Import ShapeN."""
+    """Import ShapeN: the shape of each input as a known vector, of the attribute ``out_type``."""
     dtype = call.index_type("out_type")
     return tuple(call.known_value(dtype, list(call.shape(v))) for v in values)
 
 
 @op_importer("ConcatOffset")
 def _concat_offset(call: ImportCall, axis: ImportedValue, *shapes: ImportedValue) -> ImportResult:
-    """Return, for each input of a concatenation, its offset in the result."""
+    """Return, for each input of a concatenation, its offset in the result.
+
+    Args:
+        call: The node.
+        axis: Axis of the concatenation.
+        shapes: Shapes of the inputs, as known vectors.
+
+    Returns:
+        For each input a known vector: its first position along ``axis``, and 0 for other axes.
+
+    Raises:
+        ModelError: If the axis is out of range.
+    """
     axis_number, offsets = call.integer(axis, "axis"), []
     start: Extent = 0
     for value in shapes:
@@ -107,14 +129,17 @@ def _two_shapes(
 
 @op_importer("BroadcastArgs")
 def _broadcast_args(call: ImportCall, a: ImportedValue, b: ImportedValue) -> ImportResult:
-    """Import BroadcastArgs."""
+    """Import BroadcastArgs: the shape to which shapes ``a`` and ``b`` broadcast, as a vector."""
     pairs = _two_shapes(call, a, b)
     return call.known_value(a.dtype, [m if n == 1 else n for n, m in pairs])
 
 
 @op_importer("BroadcastGradientArgs")
 def _broadcast_gradient_args(call: ImportCall, a: ImportedValue, b: ImportedValue) -> ImportResult:
-    """Return the axes along which each of two shapes is broadcast."""
+    """Return the axes along which each of two shapes is broadcast, as two known vectors.
+
+    A gradient is summed over these axes. Equal shapes of ones only have none.
+    """
     pairs = _two_shapes(call, a, b)
     ranks = [len(call.extents(v, "shape")) for v in (a, b)]
     results = []

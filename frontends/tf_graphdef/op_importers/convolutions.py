@@ -33,7 +33,11 @@ AXES = {
 
 
 def _check_floats(call: ImportCall, *values: ImportedValue) -> None:
-    """Check that inputs are floats."""
+    """Check that inputs are floats.
+
+    Raises:
+        ModelError: If an input has another dtype.
+    """
     for v in values:
         if not v.dtype.is_float:
             raise ModelError(
@@ -43,10 +47,15 @@ def _check_floats(call: ImportCall, *values: ImportedValue) -> None:
 
 
 def _filter_shape(call: ImportCall, shape: Shape, count: int) -> tuple[int, ...]:
-    """Return the shape of a filter.
+    """Return the shape of a filter, as ints.
+
+    Args:
+        call: The node, for errors.
+        shape: Shape (*window, channels per group, filters).
+        count: Number of spatial axes.
 
     Raises:
-        ModelError: If the rank is wrong or an extent unknown.
+        ModelError: If the rank is not ``count`` + 2, or an extent is unknown.
     """
     static_shape = tuple(n for n in shape if isinstance(n, int))
     if len(shape) != count + 2 or len(static_shape) != len(shape):
@@ -58,7 +67,12 @@ def _filter_shape(call: ImportCall, shape: Shape, count: int) -> tuple[int, ...]
 
 
 def _groups(call: ImportCall, channels: Extent, filters: tuple[int, ...]) -> int:
-    """Return the number of groups: input channels divided by filter channels.
+    """Return the number of groups: input channels divided by filter channels, 1 if unknown.
+
+    Args:
+        call: The node, for errors.
+        channels: Number of channels of the input.
+        filters: Shape of the filter, (*window, channels per group, filters).
 
     Raises:
         ModelError: If the channels do not divide.
@@ -78,18 +92,21 @@ def _groups(call: ImportCall, channels: Extent, filters: tuple[int, ...]) -> int
 
 @op_importer("Conv2D", "Conv3D")
 def _conv(call: ImportCall, x: ImportedValue, filters: ImportedValue) -> ImportResult:
-    """Import Conv2D and Conv3D."""
+    """Import Conv2D and Conv3D; groups follow from the channels of input and filter."""
     return convolved(call, x, filters, AXES[call.node.op])
 
 
 def convolved(call: ImportCall, x: ImportedValue, filters: ImportedValue, count: int) -> Entry:
-    """Return the convolution that a node describes.
+    """Return the convolution that a node describes, in its data format and the dtype of ``x``.
 
     Args:
-        call: The node.
+        call: The node; its attributes hold strides, dilations, padding and data format.
         x: Input, in the node's data format.
         filters: Filter of shape (*window, channels per group, filters).
         count: Number of spatial axes.
+
+    Raises:
+        ModelError: If inputs are no floats, or their ranks or channels do not fit.
     """
     _check_floats(call, x, filters)
     shape = inner_shape(call, x, count)
@@ -103,7 +120,15 @@ def convolved(call: ImportCall, x: ImportedValue, filters: ImportedValue, count:
 def _convolve(
     call: ImportCall, x: ImportedValue, filters: Entry, windows: NodeWindows, groups: int
 ) -> Entry:
-    """Convolve in channels-last layout and return the result in the node's data format."""
+    """Convolve in channels-last layout and return the result in the node's data format.
+
+    Args:
+        call: The node.
+        x: Input, in the node's data format; 16-bit floats are computed in float32.
+        filters: Filter of shape (*window, channels per group, filters).
+        windows: Strides, dilations and padding.
+        groups: Number of groups of channels.
+    """
     first = channels_first(call, len(windows.size))
     inner = windows.padded(to_last(wide(x.entry), first))
     out = ops.convolution(inner, filters, **windows.params, groups=groups, name=call.name)
@@ -112,12 +137,21 @@ def _convolve(
 
 @op_importer("DepthwiseConv2dNative")
 def _depthwise(call: ImportCall, x: ImportedValue, filters: ImportedValue) -> ImportResult:
-    """Import DepthwiseConv2dNative."""
+    """Import DepthwiseConv2dNative: each channel is convolved with filters of its own."""
     return depthwise_convolved(call, x, filters)
 
 
 def depthwise_convolved(call: ImportCall, x: ImportedValue, filters: ImportedValue) -> Entry:
-    """Return the depthwise convolution that a node describes."""
+    """Return the depthwise convolution that a node describes, in its data format.
+
+    Args:
+        call: The node.
+        x: Images of rank 4, in the node's data format.
+        filters: Filter of shape (height, width, channels, multiplier).
+
+    Raises:
+        ModelError: If inputs are no floats, or their ranks or channels do not fit.
+    """
     _check_floats(call, x, filters)
     shape = inner_shape(call, x, 2)
     taps = _filter_shape(call, call.shape(filters), 2)
@@ -126,7 +160,15 @@ def depthwise_convolved(call: ImportCall, x: ImportedValue, filters: ImportedVal
 
 
 def _flatten_depthwise_filter(filters: ImportedValue, taps: tuple[int, ...]) -> Entry:
-    """Reshape a depthwise filter (height, width, channels, multiplier) to a grouped one."""
+    """Reshape a depthwise filter to one of a grouped convolution, with a group for each channel.
+
+    Args:
+        filters: Filter of shape (height, width, channels, multiplier).
+        taps: That shape.
+
+    Returns:
+        The filter of shape (height, width, 1, channels * multiplier).
+    """
     grouped: Entry = ops.reshape(wide(filters.entry), shape=(*taps[:2], 1, taps[2] * taps[3]))
     return grouped
 
@@ -136,6 +178,11 @@ def _flatten_depthwise_filter(filters: ImportedValue, taps: tuple[int, ...]) -> 
 
 def _input_size(call: ImportCall, sizes: ImportedValue, count: int) -> Shape:
     """Return (*size, channels) of the input; channels are -1 if only sizes are given.
+
+    Args:
+        call: The node, which has the data format.
+        sizes: The input ``input_sizes``: a shape in the node's data format, or its spatial sizes.
+        count: Number of spatial axes.
 
     Raises:
         ModelError: If the list has another length.
@@ -154,7 +201,14 @@ def _input_size(call: ImportCall, sizes: ImportedValue, count: int) -> Shape:
 def _back_to_input(
     call: ImportCall, sizes: ImportedValue, filters: ImportedValue, dy: ImportedValue
 ) -> ImportResult:
-    """Import Conv2DBackpropInput and Conv3DBackpropInputV2."""
+    """Import Conv2DBackpropInput and Conv3DBackpropInputV2: the gradient of a convolution's input.
+
+    Args:
+        call: The node.
+        sizes: Shape or spatial size of the input of the convolution.
+        filters: Filter of the convolution.
+        dy: Gradient of its result, in the node's data format.
+    """
     _check_floats(call, filters, dy)
     count = AXES[call.node.op]
     *size, channels = _input_size(call, sizes, count)
@@ -168,7 +222,14 @@ def _back_to_input(
 def _depthwise_back_to_input(
     call: ImportCall, sizes: ImportedValue, filters: ImportedValue, dy: ImportedValue
 ) -> ImportResult:
-    """Import DepthwiseConv2dNativeBackpropInput."""
+    """Import DepthwiseConv2dNativeBackpropInput: the gradient of a depthwise convolution's input.
+
+    Args:
+        call: The node.
+        sizes: Shape or spatial size of the input of the convolution.
+        filters: Filter of shape (height, width, channels, multiplier).
+        dy: Gradient of its result, in the node's data format.
+    """
     _check_floats(call, filters, dy)
     *size, _ = _input_size(call, sizes, 2)
     taps = _filter_shape(call, call.shape(filters), 2)
@@ -179,7 +240,18 @@ def _depthwise_back_to_input(
 def _gradient_of_input(
     call: ImportCall, filters: Entry, dy: ImportedValue, windows: NodeWindows, groups: int
 ) -> Entry:
-    """Return the gradient of the input. Symbolic padding is added before and cropped after."""
+    """Return the gradient of the input. Symbolic padding is added before and cropped after.
+
+    Args:
+        call: The node.
+        filters: Filter of shape (*window, channels per group, filters).
+        dy: Gradient of the result, in the node's data format.
+        windows: Strides, dilations and padding of the convolution.
+        groups: Number of groups of channels.
+
+    Returns:
+        The gradient in the node's data format and the dtype of ``dy``.
+    """
     count = len(windows.size)
     inner_shape(call, dy, count)
     first = channels_first(call, count)
@@ -200,7 +272,14 @@ def _gradient_of_input(
 def _back_to_filter(
     call: ImportCall, x: ImportedValue, sizes: ImportedValue, dy: ImportedValue
 ) -> ImportResult:
-    """Import Conv2DBackpropFilter and Conv3DBackpropFilterV2."""
+    """Import Conv2DBackpropFilter and Conv3DBackpropFilterV2: the gradient of the filter.
+
+    Args:
+        call: The node.
+        x: Input of the convolution, in the node's data format.
+        sizes: Shape of the filter, known during import.
+        dy: Gradient of the result, in the node's data format.
+    """
     _check_floats(call, x, dy)
     count = AXES[call.node.op]
     taps = _filter_shape(call, call.ints(sizes, "filter_sizes"), count)
@@ -212,7 +291,14 @@ def _back_to_filter(
 def _depthwise_back_to_filter(
     call: ImportCall, x: ImportedValue, sizes: ImportedValue, dy: ImportedValue
 ) -> ImportResult:
-    """Import DepthwiseConv2dNativeBackpropFilter."""
+    """Import DepthwiseConv2dNativeBackpropFilter: the gradient of a depthwise convolution's filter.
+
+    Args:
+        call: The node.
+        x: Input of the convolution, in the node's data format.
+        sizes: Shape of the filter, (height, width, channels, multiplier), known during import.
+        dy: Gradient of the result, in the node's data format.
+    """
     _check_floats(call, x, dy)
     taps = _filter_shape(call, call.ints(sizes, "filter_sizes"), 2)
     out = _gradient_of_filter(call, x, dy, taps[:2], taps[2])
@@ -222,7 +308,15 @@ def _depthwise_back_to_filter(
 def _gradient_of_filter(
     call: ImportCall, x: ImportedValue, dy: ImportedValue, window: tuple[int, ...], groups: int
 ) -> Entry:
-    """Return the gradient of the filter."""
+    """Return the gradient of a filter, of shape (*window, channels per group, filters).
+
+    Args:
+        call: The node.
+        x: Input of the convolution, in the node's data format.
+        dy: Gradient of its result, in the same format.
+        window: Spatial extents of the filter.
+        groups: Number of groups of channels.
+    """
     count = len(window)
     windows = windows_of_node(call, inner_shape(call, x, count)[1:-1], window)
     inner_shape(call, dy, count)

@@ -14,19 +14,22 @@ register_renamed(1, {"MatrixDeterminant": "det", "LogMatrixDeterminant": "slogde
 
 
 def _symmetric(x: Entry) -> Entry:
-    """Mirror the lower triangle of ``x``."""
+    """Mirror the lower triangle of the last two axes of ``x``; its upper triangle is ignored."""
     return ops.tril(x) + ops.matrix_transpose(ops.tril(x, k=-1))  # type: ignore[no-any-return]
 
 
 @op_importer("Cholesky")
 def _cholesky(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import Cholesky."""
+    """Import Cholesky: the lower triangular factor of matrices whose lower triangle is read."""
     return ops.cholesky(_symmetric(x.entry), name=call.name)
 
 
 @op_importer("SelfAdjointEigV2")
 def _eigh(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import an eigendecomposition; without vectors the second result is empty."""
+    """Import SelfAdjointEigV2: eigenvalues and eigenvectors of symmetric matrices.
+
+    With the attribute ``compute_v`` False, the second result is empty, of shape (0,).
+    """
     values, vectors = ops.eigh(_symmetric(x.entry))
     has_vectors = call.attr("compute_v", "b", True)
     return values, vectors if has_vectors else ops.zeros((0,), dtype=x.dtype.name)
@@ -34,21 +37,24 @@ def _eigh(call: ImportCall, x: ImportedValue) -> ImportResult:
 
 @op_importer("MatrixInverse")
 def _inverse(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import MatrixInverse."""
+    """Import MatrixInverse; the attribute ``adjoint`` selects that of the transpose."""
     inverse = ops.inv(x.entry)
     return ops.matrix_transpose(inverse) if call.attr("adjoint", "b", False) else inverse
 
 
 @op_importer("MatrixSolve")
 def _solve(call: ImportCall, a: ImportedValue, b: ImportedValue) -> ImportResult:
-    """Import MatrixSolve."""
+    """Import MatrixSolve: solve ``a @ y = b``; the attribute ``adjoint`` transposes ``a``."""
     adjoint = call.attr("adjoint", "b", False)
     return ops.matrix_solve(a.entry, b.entry, adjoint=adjoint, name=call.name)
 
 
 @op_importer("MatrixTriangularSolve")
 def _triangular_solve(call: ImportCall, a: ImportedValue, b: ImportedValue) -> ImportResult:
-    """Import MatrixTriangularSolve."""
+    """Import MatrixTriangularSolve: solve ``a @ y = b``, of which one triangle of ``a`` is read.
+
+    The attribute ``lower`` (default True) selects the triangle; ``adjoint`` transposes ``a``.
+    """
     return ops.matrix_triangular_solve(
         a.entry,
         b.entry,
@@ -60,14 +66,17 @@ def _triangular_solve(call: ImportCall, a: ImportedValue, b: ImportedValue) -> I
 
 @op_importer("Qr")
 def _qr(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import Qr."""
+    """Import Qr: Q and R, complete if the attribute ``full_matrices`` is set, else reduced."""
     mode = "complete" if call.attr("full_matrices", "b", False) else "reduced"
     return tuple(ops.qr(x.entry, mode=mode))
 
 
 @op_importer("Svd")
 def _svd(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import an SVD, with singular values first and right vectors as columns."""
+    """Import Svd: singular values, left vectors, and right vectors as columns, in this order.
+
+    With the attribute ``compute_uv`` False, both arrays of vectors are empty, of shape (0,).
+    """
     if not call.attr("compute_uv", "b", True):
         empty = ops.zeros((0,), dtype=x.dtype.name)
         return ops.svdvals(x.entry), empty, empty

@@ -43,11 +43,17 @@ class Band:
         return self.high - self.low + 1
 
     def longest(self, rows: int, columns: int) -> int:
-        """Return the length of the longest diagonal of a matrix."""
+        """Return the number of elements of the band's longest diagonal in a matrix of that size."""
         return min(rows + min(self.high, 0), columns - max(self.low, 0))
 
     def places(self, rows: int, columns: int) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return each matrix element's position in the flat band, and whether it is in the band."""
+        """Return each matrix element's position in the flat band, and whether it is in the band.
+
+        Returns:
+            Two arrays of shape (rows, columns): positions in the band's rows of `longest`
+            elements, one
+            row after the other, which are 0 outside the band; and bools.
+        """
         i, j = np.indices((rows, columns))
         diagonal = j - i
         length = np.minimum(rows + np.minimum(diagonal, 0), columns - np.maximum(diagonal, 0))
@@ -61,10 +67,16 @@ class Band:
 
 
 def _read_band(call: ImportCall, k: ImportedValue) -> Band:
-    """Return the band that ``k`` and the alignment describe.
+    """Return the band that the input ``k`` and the attribute ``align`` describe.
+
+    Args:
+        call: The node.
+        k: One diagonal, or the lowest and the highest; 0 is the main diagonal.
 
     Raises:
-        ModelError: If either is invalid.
+        ModelError: If ``k`` is not known, has other than one or two rising numbers, or ``align``
+            is
+            unknown.
     """
     bounds = call.ints(k, "k")
     if len(bounds) not in (1, 2) or bounds[0] > bounds[-1]:
@@ -82,10 +94,11 @@ _ALIGNS = ", ".join(a.decode() for a in ALIGNS)
 
 
 def _matrix_size(call: ImportCall, shape: Shape, band: Band) -> tuple[int, int]:
-    """Return the number of rows and columns.
+    """Return the number of rows and columns, and take their index arrays from the memory budget.
 
     Raises:
-        ModelError: If they are unknown, or the matrix does not have the diagonals.
+        ModelError: If they are unknown, the matrix does not have the diagonals, or the budget is
+            exceeded.
     """
     rows, columns = shape[-2:] if len(shape) > 1 else (None, None)
     if not isinstance(rows, int) or not isinstance(columns, int):
@@ -112,7 +125,11 @@ def _diag(call: ImportCall, x: ImportedValue) -> ImportResult:
 
 @op_importer("DiagPart")
 def _diag_part(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import DiagPart."""
+    """Import DiagPart: the elements (i, i) of an array of shape (*half, *half), in shape ``half``.
+
+    Raises:
+        ModelError: If the shape does not consist of two equal halves.
+    """
     shape = call.shape(x)
     half = shape[: len(shape) // 2]
     if len(shape) % 2 or half != shape[len(half) :]:
@@ -123,19 +140,19 @@ def _diag_part(call: ImportCall, x: ImportedValue) -> ImportResult:
 
 @op_importer("MatrixDiag")
 def _matrix_diag(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import MatrixDiag."""
+    """Import MatrixDiag: matrices with the last axis of ``x`` as main diagonal, 0 elsewhere."""
     return ops.diag_embed(x.entry, name=call.name)
 
 
 @op_importer("MatrixDiagPart")
 def _matrix_diag_part(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import MatrixDiagPart."""
+    """Import MatrixDiagPart: the main diagonals of the matrices in the last two axes of ``x``."""
     return ops.diagonal(x.entry, name=call.name)
 
 
 @op_importer("MatrixSetDiag")
 def _matrix_set_diag(call: ImportCall, x: ImportedValue, diagonal: ImportedValue) -> ImportResult:
-    """Import MatrixSetDiag."""
+    """Import MatrixSetDiag: ``x`` with the main diagonals of its matrices replaced."""
     return _replace_band(call, x, diagonal, Band(0, 0, True, True))
 
 
@@ -148,7 +165,19 @@ def _matrix_diag_band(
     num_cols: ImportedValue,
     padding: ImportedValue,
 ) -> ImportResult:
-    """Import MatrixDiagV2 and MatrixDiagV3."""
+    """Import MatrixDiagV2 and MatrixDiagV3: matrices with a band, and ``padding`` elsewhere.
+
+    Args:
+        call: The node.
+        x: Diagonals of shape (…, longest), or (…, diagonals, longest) for several.
+        k: The diagonal, or the lowest and the highest.
+        num_rows: Number of rows, or -1 for the least that holds the band.
+        num_cols: Number of columns, or -1 for the least that holds the band.
+        padding: Scalar outside the band.
+
+    Raises:
+        ModelError: If the length of the diagonals is unknown or does not fit the matrix.
+    """
     band, shape = _read_band(call, k), call.shape(x)
     rows, columns = call.integer(num_rows, "num_rows"), call.integer(num_cols, "num_cols")
     if band.count == 1 and rows == columns == -1 and _is_zero(padding):
@@ -183,7 +212,16 @@ def _matrix_diag_band(
 def _matrix_band(
     call: ImportCall, x: ImportedValue, k: ImportedValue, padding: ImportedValue
 ) -> ImportResult:
-    """Import MatrixDiagPartV2 and MatrixDiagPartV3."""
+    """Import MatrixDiagPartV2 and MatrixDiagPartV3: a band of each matrix.
+
+    Returns:
+        Shape (…, longest) for one diagonal, else (…, diagonals, longest), the highest diagonal
+        first;
+        ``padding`` fills those that are shorter.
+
+    Raises:
+        ModelError: If ``k`` is invalid, or the size of the matrices unknown.
+    """
     band, shape = _read_band(call, k), call.shape(x)
     if band.count == 1:
         return ops.diagonal(x.entry, offset=band.low, name=call.name)
@@ -206,12 +244,19 @@ def _matrix_band(
 def _matrix_set_band(
     call: ImportCall, x: ImportedValue, diagonal: ImportedValue, k: ImportedValue
 ) -> ImportResult:
-    """Import MatrixSetDiagV2 and MatrixSetDiagV3."""
+    """Import MatrixSetDiagV2 and MatrixSetDiagV3: ``x`` with the diagonals ``k`` replaced."""
     return _replace_band(call, x, diagonal, _read_band(call, k))
 
 
 def _replace_band(call: ImportCall, x: ImportedValue, diagonal: ImportedValue, band: Band) -> Entry:
-    """Return ``x`` with a band replaced."""
+    """Return the matrices ``x`` with a band replaced by ``diagonal``.
+
+    Args:
+        call: The node.
+        x: Matrices, in the last two axes.
+        diagonal: New elements, of shape (…, longest), or (…, diagonals, longest).
+        band: The diagonals to replace.
+    """
     rows, columns = _matrix_size(call, call.shape(x), band)
     positions, is_inside = band.places(rows, columns)
     gathered = ops.gather(
@@ -221,10 +266,10 @@ def _replace_band(call: ImportCall, x: ImportedValue, diagonal: ImportedValue, b
 
 
 def _flatten_band(call: ImportCall, x: ImportedValue, band: Band) -> Entry:
-    """Return the rows of a band, one after the other.
+    """Merge the last two axes of a band, its diagonals, to one; a single diagonal stays as it is.
 
     Raises:
-        ModelError: If the number of diagonals differs.
+        ModelError: If the number of diagonals differs from the band's.
     """
     shape = call.shape(x)
     if band.count == 1:
@@ -238,7 +283,7 @@ def _flatten_band(call: ImportCall, x: ImportedValue, band: Band) -> Entry:
 
 
 def _is_zero(value: ImportedValue) -> bool:
-    """Return whether a value is a known zero."""
+    """Return whether a value is a zero scalar known during import."""
     return value.array is not None and value.array.size == 1 and not value.array.any()
 
 
@@ -246,7 +291,10 @@ def _is_zero(value: ImportedValue) -> bool:
 def _band_part(
     call: ImportCall, x: ImportedValue, low: ImportedValue, high: ImportedValue
 ) -> ImportResult:
-    """Import MatrixBandPart."""
+    """Import MatrixBandPart: keep ``low`` diagonals below and ``high`` above the main one, else 0.
+
+    A negative number keeps all diagonals on that side.
+    """
     return ops.band_part(
         x.entry,
         num_lower=call.integer(low, "num_lower"),

@@ -115,16 +115,16 @@ register_renamed(3, {"Betainc": "betainc", "SelectV2": "where"})
 
 @op_importer("Div")
 def _div(call: ImportCall, x: ImportedValue, y: ImportedValue) -> ImportResult:
-    """Import a division, which truncates integers."""
+    """Import Div, which truncates toward zero for integers."""
     op = ops.trunc_div if x.dtype.is_integer else ops.div
     return op(x.entry, y.entry, name=call.name)
 
 
 @op_importer("LeftShift", "RightShift")
 def _shift(call: ImportCall, x: ImportedValue, n: ImportedValue) -> ImportResult:
-    """Import a shift.
+    """Import LeftShift and RightShift of ``x`` by ``n`` bits.
 
-    Counts are clamped to the width as in TensorFlow; passkit shifts all bits out.
+    Counts are clamped to the width - 1 as in TensorFlow; passkit shifts all bits out.
     """
     shift = ops.left_shift if call.node.op == "LeftShift" else ops.right_shift
     return shift(x.entry, ops.clip(n.entry, 0, 8 * x.dtype.nbytes - 1), name=call.name)
@@ -132,7 +132,7 @@ def _shift(call: ImportCall, x: ImportedValue, n: ImportedValue) -> ImportResult
 
 @op_importer("FloorDiv")
 def _floor_div(call: ImportCall, x: ImportedValue, y: ImportedValue) -> ImportResult:
-    """Import FloorDiv."""
+    """Import FloorDiv: the quotient rounded down; for floats, the floor of the rounded quotient."""
     if x.dtype.is_float:
         return ops.floor(ops.div(x.entry, y.entry), name=call.name)
     return ops.floor_div(x.entry, y.entry, name=call.name)
@@ -140,32 +140,36 @@ def _floor_div(call: ImportCall, x: ImportedValue, y: ImportedValue) -> ImportRe
 
 @op_importer("Digamma")
 def _digamma(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import digamma, which is NaN at 0 in TensorFlow."""
+    """Import Digamma, which is NaN at 0 in TensorFlow."""
     return ops.where(ops.equal(x.entry, 0), np.nan, ops.digamma(x.entry), name=call.name)
 
 
 @op_importer("Relu6")
 def _relu6(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import Relu6."""
+    """Import Relu6: ``min(max(x, 0), 6)``."""
     return ops.minimum(ops.relu(x.entry), 6, name=call.name)
 
 
 @op_importer("LeakyRelu")
 def _leaky_relu(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import LeakyRelu."""
+    """Import LeakyRelu: negative elements are multiplied by the attribute ``alpha`` (0.2)."""
     return ops.leaky_relu(x.entry, alpha=call.attr("alpha", "f", 0.2), name=call.name)
 
 
 @op_importer("ApproximateEqual")
 def _approximate_equal(call: ImportCall, x: ImportedValue, y: ImportedValue) -> ImportResult:
-    """Import ApproximateEqual."""
+    """Import ApproximateEqual: whether ``|x - y|`` is below the attribute ``tolerance`` (1e-5)."""
     tolerance = call.attr("tolerance", "f", 1e-5)
     return ops.less(ops.abs(x.entry - y.entry), tolerance, name=call.name)
 
 
 @op_importer("Polygamma")
 def _polygamma(call: ImportCall, a: ImportedValue, x: ImportedValue) -> ImportResult:
-    """Import polygamma; orders that are not known to be at most 20 use Hurwitz' zeta function."""
+    """Import Polygamma of order ``a`` at ``x``.
+
+    A scalar order that is known and at most 20 uses passkit's operator. Other orders use Hurwitz'
+    zeta function; negative and fractional ones give NaN.
+    """
     order_array = a.array if a.dtype.is_float else None
     order = (
         float(order_array.ravel()[0]) if order_array is not None and order_array.size == 1 else -1.0
@@ -185,13 +189,17 @@ def _polygamma(call: ImportCall, a: ImportedValue, x: ImportedValue) -> ImportRe
 def _clip(
     call: ImportCall, x: ImportedValue, low: ImportedValue, high: ImportedValue
 ) -> ImportResult:
-    """Import ClipByValue."""
+    """Import ClipByValue: ``max(min(x, high), low)``; limits may be arrays that broadcast."""
     return ops.maximum(ops.minimum(x.entry, high.entry), low.entry, name=call.name)
 
 
 @op_importer("AddN", "AccumulateNV2")
 def _add_n(call: ImportCall, *values: ImportedValue) -> ImportResult:
-    """Import AddN and AccumulateNV2."""
+    """Import AddN and AccumulateNV2: the sum of all inputs, from left to right.
+
+    Raises:
+        ModelError: If the nodes of the sum exceed the memory budget of the import.
+    """
     call.budget.take(NODE_NBYTES * len(values), call.where)
     total = values[0].entry
     for value in values[1:]:
@@ -203,7 +211,10 @@ def _add_n(call: ImportCall, *values: ImportedValue) -> ImportResult:
 def _select(
     call: ImportCall, condition: ImportedValue, x: ImportedValue, y: ImportedValue
 ) -> ImportResult:
-    """Import Select; a condition of rank 1 selects rows, unlike in broadcasting."""
+    """Import Select: ``x`` where the condition is true, else ``y``.
+
+    A condition of rank 1 selects along the first axis of ``x``, unlike in broadcasting.
+    """
     condition_entry, rank = condition.entry, len(call.shape(x))
     if len(call.shape(condition)) == 1 and rank > 1:
         condition_entry = ops.expand_dims(condition_entry, axis=tuple(range(1, rank)))
@@ -212,7 +223,11 @@ def _select(
 
 @op_importer("Bucketize")
 def _bucketize(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import Bucketize: the number of boundaries, which are float32, that are at most x."""
+    """Import Bucketize: the number of boundaries that are at most x, as int32.
+
+    The boundaries are float32 attributes; x is compared in float32, or float64 if it has that
+    dtype.
+    """
     bounds = call.floats("boundaries")
     compare_dtype = dtype_of("float64" if x.dtype.name == "float64" else "float32")
     entry = x.entry if x.dtype is compare_dtype else ops.cast(x.entry, dtype=compare_dtype.name)

@@ -18,11 +18,12 @@ SCALE, ALPHA = 1.0507009873554805, 1.6732632423543772
 
 
 def _gate(gate: Entry, dy: Entry) -> Entry:
-    """Return ``dy`` where the gate is true, else 0."""
+    """Return ``dy`` where the bool array ``gate`` is true, else 0."""
     return ops.where(gate, dy, ops.zeros_like(dy))  # type: ignore[no-any-return]
 
 
 def _selu(dy: Entry, y: Entry) -> Entry:
+    """Return the gradient of SELU's input from that of its result ``dy`` and the result ``y``."""
     return ops.where(y < 0, dy * (y + SCALE * ALPHA), dy * SCALE)  # type: ignore[no-any-return]
 
 
@@ -48,7 +49,12 @@ OF_DY_LAST: dict[str, Callable[[Entry, Entry], Entry]] = {
 
 
 def _register_gradient(name: str, derivative: Callable[[Entry, Entry], Any]) -> None:
-    """Register the importer of a gradient."""
+    """Register the importer of a gradient operator of two inputs.
+
+    Args:
+        name: Operator name in TensorFlow.
+        derivative: Computes the gradient from the operator's two inputs, in their order.
+    """
 
     def gradient(call: ImportCall, a: ImportedValue, b: ImportedValue) -> ImportResult:
         return derivative(a.entry, b.entry)
@@ -62,6 +68,6 @@ for _name, _slope in (OF_DY_FIRST | OF_DY_LAST).items():
 
 @op_importer("LeakyReluGrad")
 def _leaky_relu(call: ImportCall, dy: ImportedValue, x: ImportedValue) -> ImportResult:
-    """Import LeakyReluGrad."""
+    """Import LeakyReluGrad: ``dy`` where ``x > 0``, else ``dy`` times the attribute ``alpha``."""
     alpha = call.attr("alpha", "f", 0.2)
     return ops.where(x.entry > 0, dy.entry, dy.entry * alpha, name=call.name)

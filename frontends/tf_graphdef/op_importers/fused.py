@@ -29,7 +29,18 @@ FOLLOWING: dict[str, Callable[[Entry, float], Entry]] = {
 def _fused_conv(
     call: ImportCall, x: ImportedValue, filters: ImportedValue, *args: ImportedValue
 ) -> ImportResult:
-    """Import _FusedConv2D."""
+    """Import _FusedConv2D: a convolution followed by the operators of the attribute ``fused_ops``.
+
+    Args:
+        call: The node.
+        x: Images, in the node's data format.
+        filters: Filter of shape (height, width, channels, filters).
+        args: Inputs of the following operators, in their order.
+
+    Raises:
+        ModelError: If the attribute ``filter_format`` is not HWIO, or a following operator
+            unknown.
+    """
     filter_format = call.attr("filter_format", "s", b"HWIO")
     if filter_format != b"HWIO":
         raise ModelError(f"{call.where} needs the filter_format HWIO, got {filter_format!r}")
@@ -41,7 +52,14 @@ def _fused_conv(
 def _fused_depthwise(
     call: ImportCall, x: ImportedValue, filters: ImportedValue, *args: ImportedValue
 ) -> ImportResult:
-    """Import _FusedDepthwiseConv2dNative."""
+    """Import _FusedDepthwiseConv2dNative: a depthwise convolution followed by ``fused_ops``.
+
+    Args:
+        call: The node.
+        x: Images, in the node's data format.
+        filters: Filter of shape (height, width, channels, multiplier).
+        args: Inputs of the following operators, in their order.
+    """
     axis = 1 if channels_first(call, 2) else 3
     return _apply_fused_ops(call, depthwise_convolved(call, x, filters), args, axis)
 
@@ -50,13 +68,19 @@ def _fused_depthwise(
 def _fused_matmul(
     call: ImportCall, a: ImportedValue, b: ImportedValue, *args: ImportedValue
 ) -> ImportResult:
-    """Import _FusedMatMul."""
+    """Import _FusedMatMul: a matrix product, then ``fused_ops``, which take ``args`` in order."""
     transposes = {f"transpose_{k}": call.attr(f"transpose_{k}", "b", False) for k in "ab"}
     return _apply_fused_ops(call, ops.matmul(a.entry, b.entry, **transposes), args, 1)
 
 
 def _apply_fused_ops(call: ImportCall, y: Entry, args: Sequence[ImportedValue], axis: int) -> Entry:
-    """Apply each of ``fused_ops`` to ``y``; they take ``args`` in order.
+    """Apply each operator of the attribute ``fused_ops`` to ``y``; they take ``args`` in order.
+
+    Args:
+        call: The node.
+        y: Result of the convolution or product.
+        args: Biases, summands and statistics of batch norms.
+        axis: Axis of the channels of ``y``.
 
     Raises:
         ModelError: If an operator is unknown, or an input is missing.

@@ -46,14 +46,26 @@ def known_images(call: ImportCall, x: ImportedValue) -> None:
 
 
 def _alignment_flags(call: ImportCall) -> dict[str, bool]:
-    """Return the attributes of a resize that say how pixels are aligned."""
+    """Return the bool attributes of a resize that say how pixels are aligned, by name.
+
+    They are ``align_corners`` and, for all but ResizeArea, ``half_pixel_centers``; False by
+    default.
+    """
     keys = ["align_corners"] + ["half_pixel_centers"] * (call.node.op != "ResizeArea")
     return {k: call.attr(k, "b", False) for k in keys}
 
 
 @op_importer(*RESIZED)
 def _resize(call: ImportCall, x: ImportedValue, size: ImportedValue) -> ImportResult:
-    """Import a resize; all methods but the nearest pixel return float32."""
+    """Import a resize of images (batch, height, width, channels) to ``size``, (height, width).
+
+    All methods but the nearest pixel return float32. Unknown heights and widths are supported
+    where
+    they grow by integer factors.
+
+    Raises:
+        ModelError: If the images have another rank or, else, an unknown size.
+    """
     data = x.entry
     if call.node.op != "ResizeNearestNeighbor" and x.dtype is not SINGLE:
         data = ops.cast(data, dtype="float32")
@@ -69,7 +81,14 @@ def _resize(call: ImportCall, x: ImportedValue, size: ImportedValue) -> ImportRe
 def _integer_factors(call: ImportCall, x: ImportedValue, size: ImportedValue) -> list[int]:
     """Return the integer factors by which unknown heights and widths grow.
 
-    Empty if there are none.
+    Args:
+        call: The resize.
+        x: Images.
+        size: New height and width.
+
+    Returns:
+        Two factors, for height and width. Empty if sizes are known, a factor is no integer, or the
+        method is not nearest or bilinear with pixel alignment that permits it.
     """
     shape, new_size, flags = call.shape(x), call.extents(size, "size"), _alignment_flags(call)
     methods = ("ResizeNearestNeighbor", "ResizeBilinear")
@@ -92,7 +111,13 @@ def _integer_factors(call: ImportCall, x: ImportedValue, size: ImportedValue) ->
 
 
 def _enlarge(x: Entry, factors: list[int], nearest: bool) -> Entry:
-    """Enlarge images of unknown size by integer factors, with half-pixel centers."""
+    """Enlarge images of unknown size by integer factors, with half-pixel centers.
+
+    Args:
+        x: Images (batch, height, width, channels).
+        factors: Factors of height and width.
+        nearest: Whether to repeat pixels; else they are interpolated bilinearly.
+    """
     for axis, factor in ((2, factors[1]), (1, factors[0])):
         shape = x.shape
         assert shape is not None and x.dtype is not None
@@ -114,7 +139,16 @@ def _enlarge(x: Entry, factors: list[int], nearest: bool) -> Entry:
 
 @op_importer("ResizeNearestNeighborGrad")
 def _nearest_grad(call: ImportCall, dy: ImportedValue, size: ImportedValue) -> ImportResult:
-    """Import the gradient of a nearest-pixel resize, which does not depend on the image."""
+    """Import the gradient of a nearest-pixel resize, which does not depend on the image.
+
+    Args:
+        call: The node.
+        dy: Gradient of the resized images.
+        size: Height and width of the images before the resize.
+
+    Returns:
+        The gradient of the images before the resize.
+    """
     shape = call.shape(dy)
     known_images(call, dy)
     height, width = call.ints(size, "size")
@@ -126,7 +160,13 @@ def _nearest_grad(call: ImportCall, dy: ImportedValue, size: ImportedValue) -> I
 
 @op_importer("ResizeBilinearGrad", "ResizeBicubicGrad")
 def _interpolated_grad(call: ImportCall, dy: ImportedValue, x: ImportedValue) -> ImportResult:
-    """Import ResizeBilinearGrad and ResizeBicubicGrad."""
+    """Import ResizeBilinearGrad and ResizeBicubicGrad: the gradient of the images ``x``.
+
+    Args:
+        call: The node.
+        dy: Gradient of the resized images.
+        x: Images before the resize, of which only shape and dtype matter.
+    """
     known_images(call, dy)
     known_images(call, x)
     name = RESIZED[call.node.op.removesuffix("Grad")]
@@ -144,7 +184,21 @@ def _crop_and_resize(
     images: ImportedValue,
     size: ImportedValue,
 ) -> ImportResult:
-    """Import CropAndResize: boxes (y1, x1, y2, x2) from 0 to 1, resized; outside is a constant."""
+    """Import CropAndResize: boxes (y1, x1, y2, x2) from 0 to 1, resized; outside is a constant.
+
+    Args:
+        call: The node; its attributes are the method and the ``extrapolation_value`` outside.
+        x: Images (batch, height, width, channels).
+        boxes: Shape (boxes, 4).
+        images: For each box the number of its image.
+        size: Height and width of all crops, known during import.
+
+    Returns:
+        Crops of shape (boxes, height, width, channels), in float32.
+
+    Raises:
+        ModelError: If the shape of boxes, the method or the size is invalid.
+    """
     known_images(call, x)
     if len(call.shape(boxes)) != 2:
         raise ModelError(
@@ -187,7 +241,19 @@ def _crop_and_resize(
 def _crop_coordinates(
     call: ImportCall, boxes: Entry, k: int, count: int, length: Any
 ) -> tuple[Entry, Entry]:
-    """Return the image rows (k = 0) or columns of crops, and whether they are inside the image."""
+    """Return the image rows (k = 0) or columns of crops, and whether they are inside the image.
+
+    Args:
+        call: The node.
+        boxes: Shape (boxes, 4), as (y1, x1, y2, x2) from 0 to 1.
+        k: 0 for rows, 1 for columns.
+        count: Number of rows or columns of a crop.
+        length: Number of rows or columns of the image.
+
+    Returns:
+        Float coordinates in pixels and bools, of shape (boxes, count); for a count of 1, the
+        middle.
+    """
     rows = boxes.shape[0]  # type: ignore[index]
     low, high = (ops.slice(boxes, begin=(0, k + 2 * j), size=(rows, 1)) for j in (0, 1))
     last_index = np.float32(length - 1)
@@ -207,7 +273,18 @@ def _scale_and_translate(
     scale: ImportedValue,
     translation: ImportedValue,
 ) -> ImportResult:
-    """Import ScaleAndTranslate as products with weight matrices, in float32."""
+    """Import ScaleAndTranslate as products with weight matrices, in float32.
+
+    Args:
+        call: The node; its attributes are ``kernel_type`` and ``antialias``.
+        x: Images (batch, height, width, channels).
+        size: New height and width.
+        scale: Factors of height and width, known during import.
+        translation: Shifts in new pixels, known during import.
+
+    Raises:
+        ModelError: If the kernel is unknown, or the numbers are not known.
+    """
     known_images(call, x)
     kernel = call.attr("kernel_type", "s", b"lanczos3").decode(errors="replace")
     if kernel not in KERNELS:
@@ -235,6 +312,11 @@ def _scale_and_translate(
 def _known_pair(call: ImportCall, value: ImportedValue, role: str) -> list[float]:
     """Return two known numbers.
 
+    Args:
+        call: The node, for errors.
+        value: Vector of two numbers, for height and width.
+        role: Name of the input; a "scale" must be positive.
+
     Raises:
         ModelError: If they are not known, or a scale is not positive.
     """
@@ -252,7 +334,11 @@ def _known_pair(call: ImportCall, value: ImportedValue, role: str) -> list[float
 
 
 def _channels(call: ImportCall, x: ImportedValue) -> list[Entry]:
-    """Return the three color channels, in float32 at least."""
+    """Return the three color channels, each with a last axis of 1, in float32 at least.
+
+    Raises:
+        ModelError: If the last axis does not have three channels.
+    """
     shape = call.shape(x)
     if not shape or shape[-1] != 3:
         raise ModelError(
@@ -262,7 +348,7 @@ def _channels(call: ImportCall, x: ImportedValue) -> list[Entry]:
 
 
 def _join_channels(x: ImportedValue, *channels: Entry) -> Entry:
-    """Concatenate channels, in the dtype of ``x``."""
+    """Concatenate channels along the last axis, in the dtype of ``x``."""
     return as_dtype(ops.concat(*channels, axis=len(channels[0].shape or ()) - 1), x.entry)
 
 
@@ -300,21 +386,21 @@ def _saturation(maximum: Entry, chroma: Entry) -> Entry:
 
 @op_importer("RGBToHSV")
 def _rgb_to_hsv(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import RGBToHSV."""
+    """Import RGBToHSV: hue from 0 to 1, saturation, and value, in the last axis."""
     hue, top, spread = _to_hue(*_channels(call, x))
     return _join_channels(x, hue, _saturation(top, spread), top)
 
 
 @op_importer("HSVToRGB")
 def _hsv_to_rgb(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import HSVToRGB."""
+    """Import HSVToRGB: red, green and blue from hue from 0 to 1, saturation, and value."""
     hue, saturation, top = _channels(call, x)
     return _join_channels(x, *_to_rgb(hue, top, saturation * top))
 
 
 @op_importer("AdjustHue")
 def _adjust_hue(call: ImportCall, x: ImportedValue, delta: ImportedValue) -> ImportResult:
-    """Import AdjustHue."""
+    """Import AdjustHue: add ``delta`` to the hue of RGB images, modulo 1."""
     hue, top, spread = _to_hue(*_channels(call, x))
     new_hue = hue + wide(delta.entry)
     return _join_channels(x, *_to_rgb(new_hue - ops.floor(new_hue), top, spread))
@@ -322,7 +408,7 @@ def _adjust_hue(call: ImportCall, x: ImportedValue, delta: ImportedValue) -> Imp
 
 @op_importer("AdjustSaturation")
 def _adjust_saturation(call: ImportCall, x: ImportedValue, scale: ImportedValue) -> ImportResult:
-    """Import AdjustSaturation."""
+    """Import AdjustSaturation: multiply the saturation of RGB images by ``scale``, at most 1."""
     hue, top, spread = _to_hue(*_channels(call, x))
     saturation = ops.clip(_saturation(top, spread) * wide(scale.entry), 0.0, 1.0)
     return _join_channels(x, *_to_rgb(hue, top, saturation * top))
@@ -330,7 +416,11 @@ def _adjust_saturation(call: ImportCall, x: ImportedValue, scale: ImportedValue)
 
 @op_importer("AdjustContrastv2")
 def _adjust_contrast(call: ImportCall, x: ImportedValue, factor: ImportedValue) -> ImportResult:
-    """Import AdjustContrastv2: scale the distance to the mean of each channel."""
+    """Import AdjustContrastv2: scale the distance to the mean of each channel by ``factor``.
+
+    Raises:
+        ModelError: If the rank is less than 3.
+    """
     rank = len(call.shape(x))
     if rank < 3:
         raise ModelError(

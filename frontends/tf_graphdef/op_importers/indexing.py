@@ -19,7 +19,7 @@ SCATTERS = {
 
 @op_importer("Gather")
 def _gather(call: ImportCall, x: ImportedValue, indices: ImportedValue) -> ImportResult:
-    """Import Gather."""
+    """Import Gather: the rows of ``x`` at ``indices``, along the first axis."""
     return ops.gather(x.entry, indices.entry, name=call.name)
 
 
@@ -27,7 +27,12 @@ def _gather(call: ImportCall, x: ImportedValue, indices: ImportedValue) -> Impor
 def _gather_v2(
     call: ImportCall, x: ImportedValue, indices: ImportedValue, axis: ImportedValue
 ) -> ImportResult:
-    """Import a gather; negative ``batch_dims`` count from the end."""
+    """Import GatherV2: the elements of ``x`` at ``indices`` along ``axis``, known during import.
+
+    The attribute ``batch_dims`` counts leading axes that both inputs share; negative ones count
+    from
+    the end of ``indices``.
+    """
     batch_dims = call.attr("batch_dims", "i", 0)
     batch_dims += len(call.shape(indices)) if batch_dims < 0 else 0
     axis_number = call.integer(axis, "axis")
@@ -38,7 +43,7 @@ def _gather_v2(
 
 @op_importer("GatherNd")
 def _gather_nd(call: ImportCall, x: ImportedValue, indices: ImportedValue) -> ImportResult:
-    """Import GatherNd."""
+    """Import GatherNd: the last axis of ``indices`` is coordinates in the first axes of ``x``."""
     return ops.gather_nd(x.entry, indices.entry, name=call.name)
 
 
@@ -46,7 +51,11 @@ def _gather_nd(call: ImportCall, x: ImportedValue, indices: ImportedValue) -> Im
 def _scatter_nd(
     call: ImportCall, indices: ImportedValue, updates: ImportedValue, shape: ImportedValue
 ) -> ImportResult:
-    """Import ScatterNd."""
+    """Import ScatterNd: zeros of ``shape`` to which ``updates`` are added at ``indices``.
+
+    Raises:
+        ModelError: If updates are bools.
+    """
     result_shape = tuple(call.extents(shape, "shape"))
     if updates.dtype.kind == "b":
         raise ModelError(f"{call.where} needs numbers to add up, got {updates.dtype}")
@@ -57,12 +66,17 @@ def _scatter_nd(
 def _tensor_scatter(
     call: ImportCall, x: ImportedValue, indices: ImportedValue, updates: ImportedValue
 ) -> ImportResult:
+    """Import the scatters of `SCATTERS`: ``x`` with ``updates`` combined into it at ``indices``.
+
+    The operator's name says how: add, subtract, maximum, minimum, or replace. The last axis of
+    ``indices`` holds coordinates in the first axes of ``x``.
+    """
     op = getattr(ops, SCATTERS[call.node.op])
     return op(x.entry, indices.entry, updates.entry, name=call.name)
 
 
 @op_importer("InvertPermutation")
 def _invert_permutation(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import InvertPermutation."""
+    """Import InvertPermutation of a vector, in its dtype."""
     inverse = ops.invert_permutation(x.entry)
     return ops.cast(inverse, dtype=x.dtype.name, name=call.name)

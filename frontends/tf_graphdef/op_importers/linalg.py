@@ -10,7 +10,7 @@ from passkit.frontends.tf_graphdef.registry import ImportResult, op_importer
 
 @op_importer("MatMul")
 def _matmul(call: ImportCall, a: ImportedValue, b: ImportedValue) -> ImportResult:
-    """Import MatMul."""
+    """Import MatMul; the attributes ``transpose_a`` and ``transpose_b`` transpose the matrices."""
     return ops.matmul(
         a.entry,
         b.entry,
@@ -22,7 +22,10 @@ def _matmul(call: ImportCall, a: ImportedValue, b: ImportedValue) -> ImportResul
 
 @op_importer("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3")
 def _batch_matmul(call: ImportCall, a: ImportedValue, b: ImportedValue) -> ImportResult:
-    """Import a batched product; V3 has an attribute for the dtype of the result and of the sums."""
+    """Import a batched product; the attributes ``adj_x`` and ``adj_y`` transpose the matrices.
+
+    V3 has an attribute ``Tout`` for the dtype of the result and of the sums.
+    """
     result_dtype = call.dtype("Tout") if call.node.op == "BatchMatMulV3" else a.dtype
     left, right = (
         v.entry if v.dtype is result_dtype else ops.cast(v.entry, dtype=result_dtype.name)
@@ -39,20 +42,24 @@ def _batch_matmul(call: ImportCall, a: ImportedValue, b: ImportedValue) -> Impor
 
 @op_importer("Einsum")
 def _einsum(call: ImportCall, *values: ImportedValue) -> ImportResult:
-    """Import Einsum."""
+    """Import Einsum of any number of inputs, by the attribute ``equation``."""
     equation = call.attr("equation", "s").decode(errors="replace")
     return ops.einsum(*(v.entry for v in values), equation=equation, name=call.name)
 
 
 @op_importer("Cross")
 def _cross(call: ImportCall, a: ImportedValue, b: ImportedValue) -> ImportResult:
-    """Import Cross."""
+    """Import Cross: the vector product along the last axis, of length 3."""
     return ops.cross(a.entry, b.entry, name=call.name)
 
 
 @op_importer("BiasAdd")
 def _bias_add(call: ImportCall, x: ImportedValue, bias: ImportedValue) -> ImportResult:
-    """Import BiasAdd."""
+    """Import BiasAdd: add a vector to the channels of ``x``, the last axis or, in NCHW, axis 1.
+
+    Raises:
+        ModelError: If the attribute ``data_format`` is neither NHWC nor NCHW.
+    """
     bias_entry, rank = bias.entry, len(call.shape(x))
     data_format = call.attr("data_format", "s", b"NHWC")
     if data_format not in (b"NHWC", b"NCHW"):

@@ -16,14 +16,14 @@ from passkit.graph.node import Entry
 
 @op_importer("Reshape")
 def _reshape(call: ImportCall, x: ImportedValue, shape: ImportedValue) -> ImportResult:
-    """Import Reshape."""
+    """Import Reshape to a shape known during import, whose extents may be symbolic or one -1."""
     new_shape = tuple(call.extents(shape, "shape"))
     return ops.reshape(x.entry, shape=new_shape, name=call.name)
 
 
 @op_importer("Transpose", "ConjugateTranspose")
 def _transpose(call: ImportCall, x: ImportedValue, axes: ImportedValue) -> ImportResult:
-    """Import Transpose and ConjugateTranspose."""
+    """Import Transpose and ConjugateTranspose: permute the axes, known during import."""
     permutation = call.ints(axes, "permutation")
     entry = ops.conj(x.entry) if call.node.op == "ConjugateTranspose" else x.entry
     return ops.transpose(entry, axes=permutation, name=call.name)
@@ -31,50 +31,55 @@ def _transpose(call: ImportCall, x: ImportedValue, axes: ImportedValue) -> Impor
 
 @op_importer("BroadcastTo")
 def _broadcast_to(call: ImportCall, x: ImportedValue, shape: ImportedValue) -> ImportResult:
-    """Import BroadcastTo."""
+    """Import BroadcastTo a shape known during import, whose extents may be symbolic."""
     new_shape = tuple(call.extents(shape, "shape"))
     return ops.broadcast_to(x.entry, shape=new_shape, name=call.name)
 
 
 @op_importer("ExpandDims")
 def _expand_dims(call: ImportCall, x: ImportedValue, axis: ImportedValue) -> ImportResult:
-    """Import ExpandDims."""
+    """Import ExpandDims: insert an axis of length 1 at ``axis``, known during import."""
     position = call.integer(axis, "axis")
     return ops.expand_dims(x.entry, axis=position, name=call.name)
 
 
 @op_importer("Squeeze")
 def _squeeze(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import Squeeze."""
+    """Import Squeeze: remove the axes of the attribute ``squeeze_dims``, or all of length 1."""
     return ops.squeeze(x.entry, axis=squeeze_axes(call, x), name=call.name)
 
 
 @op_importer("ConcatV2")
 def _concat_v2(call: ImportCall, *values: ImportedValue) -> ImportResult:
-    """Import ConcatV2."""
+    """Import ConcatV2: concatenate all inputs but the last, which is the axis."""
     return _concat(call, values[:-1], values[-1])
 
 
 @op_importer("ParallelConcat")
 def _parallel_concat(call: ImportCall, *values: ImportedValue) -> ImportResult:
-    """Import ParallelConcat."""
+    """Import ParallelConcat: concatenate the inputs along the first axis."""
     return ops.concat(*(v.entry for v in values), axis=0, name=call.name)
 
 
 @op_importer("Concat")
 def _concat_v1(call: ImportCall, *values: ImportedValue) -> ImportResult:
-    """Import Concat."""
+    """Import Concat: concatenate all inputs but the first, which is the axis."""
     return _concat(call, values[1:], values[0])
 
 
 def _concat(call: ImportCall, values: Sequence[ImportedValue], axis: ImportedValue) -> ImportResult:
+    """Concatenate values along an axis that is known during import."""
     axis_number = call.integer(axis, "axis")
     return ops.concat(*(v.entry for v in values), axis=axis_number, name=call.name)
 
 
 @op_importer("Pack")
 def _pack(call: ImportCall, *values: ImportedValue) -> ImportResult:
-    """Import Pack."""
+    """Import Pack: stack the inputs along a new axis, at the attribute ``axis``.
+
+    Raises:
+        ModelError: If the nodes exceed the memory budget of the import.
+    """
     axis = call.attr("axis", "i", 0)
     call.budget.take(NODE_NBYTES * len(values), call.where)
     rows = [ops.expand_dims(v.entry, axis=axis) for v in values]
@@ -83,7 +88,7 @@ def _pack(call: ImportCall, *values: ImportedValue) -> ImportResult:
 
 @op_importer("Split")
 def _split(call: ImportCall, axis: ImportedValue, x: ImportedValue) -> ImportResult:
-    """Import Split."""
+    """Import Split: ``num_split`` equal parts of ``x`` along ``axis``."""
     parts = call.attr("num_split", "i")
     return _parts(call, x, call.integer(axis, "axis"), parts)
 
@@ -92,7 +97,7 @@ def _split(call: ImportCall, axis: ImportedValue, x: ImportedValue) -> ImportRes
 def _split_v(
     call: ImportCall, x: ImportedValue, sizes: ImportedValue, axis: ImportedValue
 ) -> ImportResult:
-    """Import a split by sizes, of which one may be -1 for the rest.
+    """Import SplitV: parts of ``x`` of given ``sizes``, of which one may be -1 for the rest.
 
     Raises:
         ModelError: If sizes are negative.
@@ -113,17 +118,19 @@ def _split_v(
 
 @op_importer("Unpack")
 def _unpack(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import Unpack."""
+    """Import Unpack: the ``num`` elements of ``x`` along the attribute ``axis``, as a tuple."""
     axis = call.attr("axis", "i", 0)
     parts = _parts(call, x, axis, call.attr("num", "i"))
     return tuple(ops.squeeze(part, axis=axis) for part in parts)
 
 
 def _parts(call: ImportCall, x: ImportedValue, axis: int, count: int) -> tuple[Entry, ...]:
-    """Split into ``count`` equal parts.
+    """Split ``x`` into ``count`` equal parts along ``axis``.
 
     Raises:
-        ModelError: If there are more than the axis has elements.
+        ModelError: If the axis is out of range or unknown, or has fewer than ``count`` elements,
+            or the
+            parts exceed the memory budget of the import.
     """
     shape = call.shape(x)
     extent = shape[axis] if -len(shape) <= axis < len(shape) else 0
@@ -139,7 +146,16 @@ def _parts(call: ImportCall, x: ImportedValue, axis: int, count: int) -> tuple[E
 
 @op_importer("Reverse")
 def _reverse_marked(call: ImportCall, x: ImportedValue, marks: ImportedValue) -> ImportResult:
-    """Import a flip of the axes that are marked True."""
+    """Import Reverse: flip the axes that are marked True.
+
+    Args:
+        call: The node.
+        x: The input.
+        marks: A bool for each axis, known during import.
+
+    Raises:
+        ModelError: If marks are not known, or no bools.
+    """
     if marks.array is None or marks.dtype.kind != "b":
         raise ModelError(f"{call.where} needs known bools as its axes, got {call.shown(marks)}")
     axes = tuple(k for k, mark in enumerate(marks.array.ravel().tolist()) if mark)
@@ -148,13 +164,16 @@ def _reverse_marked(call: ImportCall, x: ImportedValue, marks: ImportedValue) ->
 
 @op_importer("ReverseV2")
 def _reverse(call: ImportCall, x: ImportedValue, axes: ImportedValue) -> ImportResult:
-    """Import ReverseV2."""
+    """Import ReverseV2: flip ``axes``, known during import."""
     return ops.flip(x.entry, axis=call.ints(axes, "axes"), name=call.name)
 
 
 @op_importer("ReverseSequence")
 def _reverse_sequence(call: ImportCall, x: ImportedValue, lengths: ImportedValue) -> ImportResult:
-    """Import ReverseSequence."""
+    """Import ReverseSequence: flip the first ``lengths`` elements of each sequence of a batch.
+
+    The attributes ``seq_dim`` and ``batch_dim`` are the axes of elements and of sequences.
+    """
     axes = {"axis": call.attr("seq_dim", "i"), "batch_axis": call.attr("batch_dim", "i", 0)}
     return ops.reverse_sequence(x.entry, lengths.entry, name=call.name, **axes)
 
@@ -163,13 +182,13 @@ def _reverse_sequence(call: ImportCall, x: ImportedValue, lengths: ImportedValue
 def _roll(
     call: ImportCall, x: ImportedValue, shift: ImportedValue, axis: ImportedValue
 ) -> ImportResult:
-    """Import Roll."""
+    """Import Roll: shift elements cyclically along axes; both are known during import."""
     shifts, axes = call.ints(shift, "shift"), call.ints(axis, "axis")
     return ops.roll(x.entry, shift=shifts, axis=axes, name=call.name)
 
 
 @op_importer("Tile")
 def _tile(call: ImportCall, x: ImportedValue, repetitions: ImportedValue) -> ImportResult:
-    """Import Tile."""
+    """Import Tile: repeat ``x`` along each axis, ``repetitions`` times."""
     multiples = tuple(call.extents(repetitions, "multiples"))
     return ops.tile(x.entry, repetitions=multiples, name=call.name)

@@ -19,7 +19,7 @@ NORMS = ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
 
 
 def _channel_axis(call: ImportCall, shape: Shape) -> int:
-    """Return the axis of the channels.
+    """Return the axis of the channels, by the attribute ``data_format``.
 
     Raises:
         ModelError: If the rank is not 4 or 5.
@@ -46,9 +46,19 @@ def _batch_norm(
     mean: ImportedValue,
     variance: ImportedValue,
 ) -> ImportResult:
-    """Import a batch norm.
+    """Import a batch norm, over batch and space.
 
-    Y, running mean and variance, and the statistics that the gradient needs.
+    Args:
+        call: The node; its attributes are ``is_training``, ``epsilon`` and the data format.
+        x: Input of rank 4 or 5.
+        scale: Factor of each channel.
+        offset: Summand of each channel.
+        mean: Running mean, used if the node is not training.
+        variance: Running variance, used if the node is not training.
+
+    Returns:
+        Y, new running mean and variance, and the mean and variance that the gradient needs; for V3
+        an empty array more.
     """
     vectors = [wide(v.entry) for v in (scale, offset)]
     axis = _channel_axis(call, call.shape(x))
@@ -70,7 +80,19 @@ def _train_batch_norm(
     axis: int,
     epsilon: float,
 ) -> tuple[Entry, ...]:
-    """Return the results of a batch norm in training."""
+    """Return the results of a batch norm in training.
+
+    Args:
+        call: The node.
+        x: Input of rank 4 or 5.
+        vectors: Scale and offset.
+        running: Running mean and variance, not read if ``exponential_avg_factor`` is 1.
+        axis: Axis of the channels.
+        epsilon: Added to the variance.
+
+    Returns:
+        Y, new running mean and variance, and mean and variance of this batch.
+    """
     average_factor = call.attr("exponential_avg_factor", "f", 1.0)
     shape = call.shape(x)
     running_statistics = [v.entry for v in running]
@@ -90,7 +112,7 @@ def _train_batch_norm(
 
 
 def _statistics(x: ImportedValue, axis: int, rank: int) -> tuple[Entry, Entry]:
-    """Return mean and variance over all axes but the channels."""
+    """Return mean and variance of each channel: over all axes but ``axis``, the channels."""
     axes = tuple(k for k in range(rank) if k != axis)
     data = wide(x.entry)
     return ops.reduce_mean(data, axis=axes), ops.reduce_variance(data, axis=axes)
@@ -98,7 +120,15 @@ def _statistics(x: ImportedValue, axis: int, rank: int) -> tuple[Entry, Entry]:
 
 @op_importer("_FusedBatchNormEx")
 def _batch_norm_ex(call: ImportCall, *values: ImportedValue) -> ImportResult:
-    """Import grappler's batch norm, followed by the sum with side inputs and an activation."""
+    """Import grappler's batch norm, followed by the sum with side inputs and an activation.
+
+    Args:
+        call: The node.
+        values: The five inputs of a batch norm, then side inputs that are added to Y.
+
+    Raises:
+        ModelError: If inputs are missing, or ``activation_mode`` is neither Identity nor Relu.
+    """
     if len(values) < 5:
         raise ModelError(f"{call.where} needs at least 5 inputs, got {len(values)}")
     y, *rest = _batch_norm(call, *values[:5])
@@ -111,7 +141,13 @@ def _batch_norm_ex(call: ImportCall, *values: ImportedValue) -> ImportResult:
 
 
 def _expand_channels(v: Entry, rank: int, axis: int) -> Entry:
-    """Expand a vector of channels so that it broadcasts over an image."""
+    """Expand a vector of channels so that it broadcasts over an image.
+
+    Args:
+        v: The vector.
+        rank: Rank of the image.
+        axis: Its axis of channels.
+    """
     expanded: Entry = ops.expand_dims(v, axis=tuple(k for k in range(rank) if k != axis))
     return expanded
 
@@ -125,7 +161,19 @@ def _batch_norm_grad(
     mean: ImportedValue,
     variance: ImportedValue,
 ) -> ImportResult:
-    """Import FusedBatchNormGrad and FusedBatchNormGradV2."""
+    """Import FusedBatchNormGrad and FusedBatchNormGradV2: the gradients of a batch norm.
+
+    Args:
+        call: The node.
+        dy: Gradient of Y.
+        x: Input of the batch norm.
+        scale: Its scale.
+        mean: Mean of the batch, or the running mean if not training.
+        variance: Variance of the batch, or the running variance.
+
+    Returns:
+        Gradients of x, scale and offset, and two empty arrays.
+    """
     shape = call.shape(x)
     rank, axis = len(shape), _channel_axis(call, shape)
     axes = tuple(k for k in range(rank) if k != axis)
@@ -161,19 +209,23 @@ def _batch_norm_grad_v3(
     variance: ImportedValue,
     space: ImportedValue,
 ) -> ImportResult:
-    """Import FusedBatchNormGradV3."""
+    """Import FusedBatchNormGradV3: as `_batch_norm_grad`; ``space`` is for GPUs and ignored."""
     return _batch_norm_grad(call, dy, x, scale, mean, variance)
 
 
 @op_importer("BiasAddV1")
 def _bias_add(call: ImportCall, x: ImportedValue, bias: ImportedValue) -> ImportResult:
-    """Import BiasAddV1."""
+    """Import BiasAddV1: add a vector to the last axis."""
     return ops.add(x.entry, bias.entry, name=call.name)
 
 
 @op_importer("BiasAddGrad")
 def _bias_add_grad(call: ImportCall, dy: ImportedValue) -> ImportResult:
-    """Import the gradient of a bias: the sum over all axes but the channels."""
+    """Import BiasAddGrad: the sum of ``dy`` over all axes but the channels.
+
+    Raises:
+        ModelError: If the data format is unknown, or the rank less than 2.
+    """
     shape = call.shape(dy)
     data_format = call.attr("data_format", "s", b"NHWC")
     if data_format not in (b"NHWC", b"NCHW") or len(shape) < 2:

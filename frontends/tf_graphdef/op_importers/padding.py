@@ -36,7 +36,7 @@ def pairs(call: ImportCall, value: ImportedValue, role: str) -> PaddingWidths:
 
 
 def _widths(call: ImportCall, x: ImportedValue, paddings: ImportedValue) -> PaddingWidths:
-    """Return the padding of each axis of ``x``.
+    """Return the padding (before, after) of each axis of ``x``.
 
     Raises:
         ModelError: If it is negative, or of another number of axes.
@@ -54,7 +54,7 @@ def _widths(call: ImportCall, x: ImportedValue, paddings: ImportedValue) -> Padd
 
 @op_importer("Pad")
 def _pad(call: ImportCall, x: ImportedValue, paddings: ImportedValue) -> ImportResult:
-    """Import Pad."""
+    """Import Pad: surround ``x`` with zeros."""
     return ops.pad_with(x.entry, pad_width=_widths(call, x, paddings), name=call.name)
 
 
@@ -62,7 +62,7 @@ def _pad(call: ImportCall, x: ImportedValue, paddings: ImportedValue) -> ImportR
 def _pad_v2(
     call: ImportCall, x: ImportedValue, paddings: ImportedValue, value: ImportedValue
 ) -> ImportResult:
-    """Import a padding with a value; one that depends on data is selected by a mask."""
+    """Import PadV2: surround ``x`` with a value; one that depends on data is selected by a mask."""
     widths = _widths(call, x, paddings)
     if value.array is not None and value.array.dtype != object and x.dtype.kind != "c":
         number = value.array.ravel().tolist()[0]
@@ -75,12 +75,12 @@ def _pad_v2(
 
 
 def _quoted(value: bytes) -> str:
-    """Format an attribute for a message."""
+    """Format a bytes attribute for a message, shortened."""
     return short(value.decode(errors="replace"))
 
 
 def _mode(call: ImportCall) -> str:
-    """Return passkit's mirror mode.
+    """Return passkit's name, "reflect" or "symmetric", of the attribute ``mode``.
 
     Raises:
         ModelError: If the attribute is another one.
@@ -93,7 +93,7 @@ def _mode(call: ImportCall) -> str:
 
 @op_importer("MirrorPad")
 def _mirror_pad(call: ImportCall, x: ImportedValue, paddings: ImportedValue) -> ImportResult:
-    """Import MirrorPad."""
+    """Import MirrorPad: surround ``x`` with its mirror; REFLECT does not repeat the border."""
     widths = _widths(call, x, paddings)
     return ops.pad(x.entry, pad_width=widths, mode=_mode(call), name=call.name)
 
@@ -108,7 +108,16 @@ def _mirror_pad_grad(call: ImportCall, dy: ImportedValue, paddings: ImportedValu
 
 
 def _fold_mirrored(dy: Entry, axis: int, a: Extent, b: Extent, skip: int) -> Entry:
-    """Return the inner part of one axis plus both flipped ends, shifted by ``skip``."""
+    """Return the inner part of one axis plus both flipped ends: the gradient of a mirror padding.
+
+    Args:
+        dy: Gradient of the padded array.
+        axis: The axis.
+        a: Number of elements that were padded before.
+        b: Number of elements that were padded after.
+        skip: Elements between the border and its first mirror image: 1 for reflect, 0 for
+            symmetric.
+    """
     shape = dy.shape
     assert shape is not None
     n = shape[axis] - a - b
@@ -134,7 +143,11 @@ def _fold_mirrored(dy: Entry, axis: int, a: Extent, b: Extent, skip: int) -> Ent
 
 @op_importer("SpaceToDepth", "DepthToSpace")
 def _depth(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import SpaceToDepth and DepthToSpace."""
+    """Import SpaceToDepth and DepthToSpace: move blocks of pixels to channels, or back.
+
+    Raises:
+        ModelError: If the attribute ``data_format`` is neither NHWC nor NCHW.
+    """
     layout = call.attr("data_format", "s", b"NHWC")
     if layout not in (b"NHWC", b"NCHW"):
         raise ModelError(f"{call.where} needs the data_format NHWC or NCHW, got {_quoted(layout)}")
@@ -151,7 +164,14 @@ def _depth(call: ImportCall, x: ImportedValue) -> ImportResult:
 def _space_to_batch(
     call: ImportCall, x: ImportedValue, block: ImportedValue, paddings: ImportedValue
 ) -> ImportResult:
-    """Import SpaceToBatchND."""
+    """Import SpaceToBatchND: pad the spatial axes, then move blocks of them to the batch.
+
+    Args:
+        call: The node.
+        x: Shape (batch, *space, …).
+        block: Extent of a block along each spatial axis.
+        paddings: Zeros (before, after) each spatial axis.
+    """
     blocks, widths = call.ints(block, "block_shape"), pairs(call, paddings, "paddings")
     return ops.space_to_batch(x.entry, block_shape=blocks, paddings=widths, name=call.name)
 
@@ -160,7 +180,14 @@ def _space_to_batch(
 def _batch_to_space(
     call: ImportCall, x: ImportedValue, block: ImportedValue, crops: ImportedValue
 ) -> ImportResult:
-    """Import BatchToSpaceND."""
+    """Import BatchToSpaceND: move blocks from the batch back to spatial axes, then crop these.
+
+    Args:
+        call: The node.
+        x: Shape (batch, *space, …).
+        block: Extent of a block along each spatial axis.
+        crops: Elements to remove (before, after) along each spatial axis.
+    """
     blocks, widths = call.ints(block, "block_shape"), pairs(call, crops, "crops")
     return ops.batch_to_space(x.entry, block_shape=blocks, crops=widths, name=call.name)
 
@@ -169,7 +196,7 @@ def _batch_to_space(
 def _space_to_batch_images(
     call: ImportCall, x: ImportedValue, paddings: ImportedValue
 ) -> ImportResult:
-    """Import SpaceToBatch."""
+    """Import SpaceToBatch: as `_space_to_batch`, for images and square blocks of ``block_size``."""
     blocks = (call.attr("block_size", "i"),) * 2
     widths = pairs(call, paddings, "paddings")
     return ops.space_to_batch(x.entry, block_shape=blocks, paddings=widths, name=call.name)
@@ -179,7 +206,7 @@ def _space_to_batch_images(
 def _batch_to_space_images(
     call: ImportCall, x: ImportedValue, crops: ImportedValue
 ) -> ImportResult:
-    """Import BatchToSpace."""
+    """Import BatchToSpace: as `_batch_to_space`, for images and square blocks of ``block_size``."""
     blocks = (call.attr("block_size", "i"),) * 2
     widths = pairs(call, crops, "crops")
     return ops.batch_to_space(x.entry, block_shape=blocks, crops=widths, name=call.name)

@@ -33,7 +33,7 @@ from passkit.values.size import Shape, Size
 
 
 def _num_spatial_axes(call: ImportCall) -> int:
-    """Return the number of spatial axes."""
+    """Return the number of spatial axes: 3 for operators with 3D in their name, else 2."""
     return 3 if "3D" in call.node.op else 2
 
 
@@ -65,7 +65,19 @@ def _num_pooled_channels(call: ImportCall, ksize: tuple[int, ...], strides: tupl
 def _pool_windows(
     call: ImportCall, x: Entry, shape: Shape, windows: NodeWindows, window: Any, is_mean: bool
 ) -> Entry:
-    """Pool over windows of ``x``, channels last; symbolic padding is added before."""
+    """Pool over windows of ``x``, channels last; symbolic padding is added before.
+
+    Args:
+        call: The node.
+        x: Input (batch, *space, channels).
+        shape: Its shape.
+        windows: Strides and padding.
+        window: Extents of a window.
+        is_mean: Whether to average, without the padding; else take the maximum.
+
+    Raises:
+        ModelError: If a maximum is taken of other than real numbers.
+    """
     count = len(windows.size)
     params = {"window": window, **windows.params, "name": call.name}
     if not is_mean:
@@ -90,7 +102,17 @@ def _pool_windows(
 def _max_pool(
     call: ImportCall, x: ImportedValue, ksize: tuple[int, ...], strides: tuple[int, ...]
 ) -> Entry:
-    """Return a maximum pool over space or depth."""
+    """Return a maximum pool over space or channels, in the node's data format.
+
+    Args:
+        call: The node.
+        x: Input of rank 4, or 5 for 3D.
+        ksize: Extents of a window, for all axes.
+        strides: Steps between windows, for all axes.
+
+    Raises:
+        ModelError: If the window covers both space and channels, or does not divide the channels.
+    """
     count = _num_spatial_axes(call)
     shape = inner_shape(call, x, count)
     first = channels_first(call, count)
@@ -109,7 +131,7 @@ def _max_pool(
 
 
 def _avg_pool(call: ImportCall, x: ImportedValue) -> Entry:
-    """Return an average pool."""
+    """Return the average pool that a node describes, without its padding, in the dtype of ``x``."""
     count = _num_spatial_axes(call)
     shape = inner_shape(call, x, count)
     first = channels_first(call, count)
@@ -123,7 +145,7 @@ def _avg_pool(call: ImportCall, x: ImportedValue) -> Entry:
 
 @op_importer("MaxPool", "MaxPool3D")
 def _max(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import MaxPool and MaxPool3D."""
+    """Import MaxPool and MaxPool3D, whose window and strides are attributes."""
     return _max_pool(call, x, call.integers("ksize"), call.integers("strides"))
 
 
@@ -131,13 +153,13 @@ def _max(call: ImportCall, x: ImportedValue) -> ImportResult:
 def _max_v2(
     call: ImportCall, x: ImportedValue, ksize: ImportedValue, strides: ImportedValue
 ) -> ImportResult:
-    """Import MaxPoolV2."""
+    """Import MaxPoolV2, whose window and strides are inputs known during import."""
     return _max_pool(call, x, call.ints(ksize, "ksize"), call.ints(strides, "strides"))
 
 
 @op_importer("AvgPool", "AvgPool3D")
 def _avg(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import AvgPool and AvgPool3D."""
+    """Import AvgPool and AvgPool3D; padding does not count in the averages."""
     return _avg_pool(call, x)
 
 
@@ -148,7 +170,14 @@ def _avg(call: ImportCall, x: ImportedValue) -> ImportResult:
 def _max_grad(
     call: ImportCall, x: ImportedValue, y: ImportedValue, dy: ImportedValue
 ) -> ImportResult:
-    """Import the gradient of a maximum pool, which flows to the first maximum of each window."""
+    """Import the gradient of a maximum pool, which flows to the first maximum of each window.
+
+    Args:
+        call: The node.
+        x: Input of the pool.
+        y: Its result, which is computed again instead.
+        dy: Gradient of the result.
+    """
     pool = _max_pool(call, x, call.integers("ksize"), call.integers("strides"))
     return input_gradient(pool, x.entry, dy.entry)
 
@@ -162,14 +191,20 @@ def _max_grad_v2(
     ksize: ImportedValue,
     strides: ImportedValue,
 ) -> ImportResult:
-    """Import MaxPoolGradV2."""
+    """Import MaxPoolGradV2: as `_max_grad`, with window and strides as inputs."""
     pool = _max_pool(call, x, call.ints(ksize, "ksize"), call.ints(strides, "strides"))
     return input_gradient(pool, x.entry, dy.entry)
 
 
 @op_importer("AvgPoolGrad", "AvgPool3DGrad")
 def _avg_grad(call: ImportCall, shape: ImportedValue, dy: ImportedValue) -> ImportResult:
-    """Import the gradient of an average pool, which does not depend on the input values."""
+    """Import the gradient of an average pool.
+
+    Args:
+        call: The node.
+        shape: Shape of the pool's input, known during import up to symbolic extents.
+        dy: Gradient of its result.
+    """
     size = tuple(call.extents(shape, "orig_input_shape"))
     zeros = ops.broadcast_to(constant(dy.dtype.numpy.type(0)), shape=size)
     x = ImportedValue(call.name, dy.dtype, built_entry=zeros)
@@ -178,9 +213,14 @@ def _avg_grad(call: ImportCall, shape: ImportedValue, dy: ImportedValue) -> Impo
 
 @op_importer("MaxPoolWithArgmax")
 def _max_with_argmax(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import a maximum pool with positions.
+    """Import MaxPoolWithArgmax: a maximum pool, and the position of each first maximum.
 
-    They are counted within an image, or within the batch.
+    Positions are flat and counted within an image, or with the attribute
+    ``include_batch_in_index``
+    within the batch. They have the attribute ``Targmax`` as dtype, by default int64.
+
+    Raises:
+        ModelError: If the size of the images is unknown.
     """
     shape = inner_shape(call, x, 2)
     window = spatial(call, "ksize", call.integers("ksize"), 2)
@@ -215,7 +255,16 @@ def _max_with_argmax(call: ImportCall, x: ImportedValue) -> ImportResult:
 
 @op_importer("Dilation2D")
 def _dilation(call: ImportCall, x: ImportedValue, filters: ImportedValue) -> ImportResult:
-    """Import a dilation: the maximum over windows of input plus filter."""
+    """Import Dilation2D: the maximum over windows of input plus filter.
+
+    Args:
+        call: The node.
+        x: Images (batch, height, width, channels).
+        filters: Shape (height, width, channels), known during import.
+
+    Raises:
+        ModelError: If ranks differ, the filter's shape is unknown, or the images are no floats.
+    """
     shape, taps = call.shape(x), call.shape(filters)
     if len(shape) != 4 or len(taps) != 3 or any(isinstance(n, Size) for n in taps):
         raise ModelError(
@@ -232,7 +281,13 @@ def _dilation(call: ImportCall, x: ImportedValue, filters: ImportedValue) -> Imp
 
 
 def _windows_at_rates(call: ImportCall, size: Shape, window: tuple[int, ...]) -> NodeWindows:
-    """Return windows whose dilations are the attribute ``rates``."""
+    """Return windows whose dilations are the attribute ``rates``.
+
+    Args:
+        call: The node.
+        size: Spatial size of the input.
+        window: Taps of the window along each spatial axis.
+    """
     rates = spatial(call, "rates", call.integers("rates"), len(size))
     extents = tuple((w - 1) * r + 1 for w, r in zip(window, rates, strict=True))
     windows = windows_of_node(call, size, extents)
@@ -241,20 +296,27 @@ def _windows_at_rates(call: ImportCall, size: Shape, window: tuple[int, ...]) ->
 
 @op_importer("ExtractImagePatches")
 def _patches(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import ExtractImagePatches."""
+    """Import ExtractImagePatches: the pixels of each window as channels; ``rates`` dilate it."""
     return _extract_patches(call, x, 2, _windows_at_rates)
 
 
 @op_importer("ExtractVolumePatches")
 def _volume_patches(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import ExtractVolumePatches."""
+    """Import ExtractVolumePatches: the elements of each window of volumes, as channels."""
     return _extract_patches(call, x, 3, windows_of_node)
 
 
 def _extract_patches(
     call: ImportCall, x: ImportedValue, rank: int, find_windows: Callable[..., NodeWindows]
 ) -> Entry:
-    """Return the patches under the windows."""
+    """Return the patches under the windows: (batch, *windows, elements of a window * channels).
+
+    Args:
+        call: The node.
+        x: Input, channels last.
+        rank: Number of spatial axes.
+        find_windows: Takes the node, the spatial size and the window; returns strides and padding.
+    """
     shape = inner_shape(call, x, rank)
     window = spatial(call, "ksizes", call.integers("ksizes"), rank)
     windows = find_windows(call, shape[1:-1], window)
@@ -266,7 +328,7 @@ def _extract_patches(
 
 @op_importer("LRN")
 def _lrn(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import LRN."""
+    """Import LRN: local response normalization across channels."""
     return _local_response_norm(call, x)
 
 
@@ -274,12 +336,19 @@ def _lrn(call: ImportCall, x: ImportedValue) -> ImportResult:
 def _lrn_grad(
     call: ImportCall, dy: ImportedValue, x: ImportedValue, y: ImportedValue
 ) -> ImportResult:
-    """Import LRNGrad."""
+    """Import LRNGrad: the gradient of ``x``; the result ``y`` is computed again instead of read."""
     return input_gradient(_local_response_norm(call, x), x.entry, dy.entry)
 
 
 def _local_response_norm(call: ImportCall, x: ImportedValue) -> Entry:
-    """Return a local response normalization."""
+    """Divide ``x`` by ``(bias + alpha * sum)**beta``.
+
+    The sum is that of the squares in 2 * depth_radius + 1 channels. These are attributes of the
+    node.
+
+    Raises:
+        ModelError: If the rank is not 4.
+    """
     if len(call.shape(x)) != 4:
         raise ModelError(
             f"{call.where} needs {short(x.name)} of rank 4, got {show_shape(call.shape(x))}"

@@ -17,7 +17,7 @@ from passkit.graph.node import Entry, constant
 
 
 def _reflect(coordinates: Entry, length: int) -> Entry:
-    """Reflect coordinates into the image: abcd continues as dcba|abcd|dcba."""
+    """Reflect coordinates into an image of ``length`` pixels: abcd continues as dcba|abcd|dcba."""
     below = coordinates + ops.trunc(-coordinates / (2.0 * length)) * (2.0 * length)
     below = ops.where(below < -float(length), below + 2.0 * length, -below - 1.0)
     above = coordinates - ops.trunc(coordinates / (2.0 * length)) * (2.0 * length)
@@ -26,7 +26,7 @@ def _reflect(coordinates: Entry, length: int) -> Entry:
 
 
 def _wrap(coordinates: Entry, length: int) -> Entry:
-    """Wrap coordinates into the image: abcd continues as abcd|abcd|abcd."""
+    """Wrap coordinates into an image of ``length`` pixels: abcd continues as abcd|abcd|abcd."""
     period = max(length - 1.0, 1.0)
     below = coordinates + (ops.trunc(-coordinates / period) + 1.0) * float(length)
     above = coordinates - ops.trunc(coordinates / period) * float(length)
@@ -34,7 +34,14 @@ def _wrap(coordinates: Entry, length: int) -> Entry:
 
 
 def _map_outside(coordinates: Entry, length: int, below: Entry, above: Entry) -> Entry:
-    """Take mapped coordinates on either side of the image."""
+    """Replace coordinates outside an image, and clip the result to it.
+
+    Args:
+        coordinates: Float coordinates along one axis, in pixels.
+        length: Number of pixels of the axis.
+        below: Replacement of coordinates below 0.
+        above: Replacement of coordinates above ``length`` - 1.
+    """
     if length == 1:
         return _clip(coordinates, 1)
     upper_done = ops.where(coordinates > length - 1.0, above, coordinates)
@@ -42,7 +49,7 @@ def _map_outside(coordinates: Entry, length: int, below: Entry, above: Entry) ->
 
 
 def _clip(coordinates: Entry, length: int) -> Entry:
-    """Clip coordinates to the image."""
+    """Clip coordinates to an image of ``length`` pixels: to 0 and ``length`` - 1."""
     clipped: Entry = ops.clip(coordinates, 0.0, length - 1.0)
     return clipped
 
@@ -58,7 +65,20 @@ MODES: dict[str, Callable[[Entry, int], Entry]] = {
 
 @op_importer("ImageProjectiveTransformV2", "ImageProjectiveTransformV3")
 def _transform(call: ImportCall, *inputs: ImportedValue) -> ImportResult:
-    """Import a projective transform, computed in float32; outside is a constant, 0 in V2."""
+    """Import a projective transform, computed in float32; outside is a constant, 0 in V2.
+
+    Args:
+        call: The node; its attributes are ``fill_mode`` and ``interpolation``.
+        inputs: Images, transforms (images or 1, 8), new height and width, and in V3 the constant.
+
+    Returns:
+        Images of the new size, in the dtype of the images. Pixels whose projective divisor is 0
+        are
+        the constant, too.
+
+    Raises:
+        ModelError: If the number of inputs, an attribute, or the size is invalid.
+    """
     count = 3 + call.node.op.endswith("3")
     if len(inputs) != count:
         raise ModelError(f"{call.where} needs {count} input(s), got {len(inputs)}")
@@ -83,7 +103,7 @@ def _transform(call: ImportCall, *inputs: ImportedValue) -> ImportResult:
 
 
 def _choose(call: ImportCall, key: str, names: tuple[str, ...]) -> str:
-    """Return an attribute that is one of ``names``, by default the first.
+    """Return a string attribute that is one of ``names``, by default the first; case is ignored.
 
     Raises:
         ModelError: If it is another one.
@@ -99,7 +119,15 @@ def _source_coordinates(
 ) -> list[Entry]:
     """Return the source row and column of each new pixel, and the projective divisor.
 
-    All have shape (images, height, width, 1).
+    All have shape (transforms, height, width, 1).
+
+    Args:
+        call: The node.
+        transforms: float32 of shape (transforms, 8).
+        size: New height and width.
+
+    Raises:
+        ModelError: If the transforms have another shape or dtype.
     """
     shape = call.rank(transforms, 2)
     if shape[1] != 8 or transforms.dtype is not SINGLE:
@@ -123,12 +151,24 @@ class _Pixels:
     """Pixels of images at float coordinates; ``fill`` outside."""
 
     def __init__(self, images: Entry, lengths: list[int], fill: Entry) -> None:
+        """Store the images to read.
+
+        Args:
+            images: Shape (images, height, width, channels).
+            lengths: Height and width.
+            fill: Scalar that is read outside the images.
+        """
         self.images, self.lengths, self.fill = images, lengths, fill
         count = images.shape[0]  # type: ignore[index]
         self.number = ops.reshape(ops.arange(count, dtype="int64"), shape=(count, 1, 1))
 
     def at(self, rows: Entry, columns: Entry) -> Entry:
-        """Return pixels at whole coordinates."""
+        """Return pixels at float coordinates that are whole; ``fill`` outside the image.
+
+        Args:
+            rows: Rows of shape (images, height, width, 1).
+            columns: Columns of the same shape.
+        """
         coordinates = [ops.squeeze(e, axis=3) for e in (rows, columns)]
         index = [ops.cast(e, dtype="int64") for e in coordinates]
         values = ops.gather_nd(
@@ -142,11 +182,21 @@ class _Pixels:
         return result
 
     def nearest(self, rows: Entry, columns: Entry) -> Entry:
-        """Return the nearest pixels."""
+        """Return the pixels nearest to coordinates; halves round away from 0, outside is ``fill``.
+
+        Args:
+            rows: Float rows of shape (images, height, width, 1).
+            columns: Float columns of the same shape.
+        """
         return self.at(ops.round_half_away(rows), ops.round_half_away(columns))
 
     def between(self, rows: Entry, columns: Entry) -> Entry:
-        """Interpolate between four pixels in float32; integers are truncated."""
+        """Interpolate between four pixels in float32; outside is ``fill``, integers are truncated.
+
+        Args:
+            rows: Float rows of shape (images, height, width, 1).
+            columns: Float columns of the same shape.
+        """
         top, left = ops.floor(rows), ops.floor(columns)
         bottom, right = top + 1.0, left + 1.0
         above, below = (

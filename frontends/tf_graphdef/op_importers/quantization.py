@@ -13,7 +13,9 @@ from passkit.ops.layouts import as_dtype, wide
 
 
 def _levels(call: ImportCall) -> tuple[float, float]:
-    """Return the least and largest step of a range.
+    """Return the least and largest step of a range: (0 or 1, 2**num_bits - 1).
+
+    The least is 1 if the attribute ``narrow_range`` is set.
 
     Raises:
         ModelError: If the number of bits is out of range.
@@ -25,7 +27,16 @@ def _levels(call: ImportCall) -> tuple[float, float]:
 
 
 def _nudge_range(call: ImportCall, low: Entry, high: Entry) -> tuple[Entry, Entry, Entry]:
-    """Return the range moved so that 0 is one of its steps, and the step size."""
+    """Return the range moved so that 0 is one of its steps, and the step size.
+
+    Args:
+        call: The node.
+        low: Lower limit, a scalar or one for each channel.
+        high: Upper limit.
+
+    Returns:
+        The moved lower and upper limit, and the difference of two steps.
+    """
     min_step, max_step = _levels(call)
     scale = (high - low) / (max_step - min_step)
     zero_point = min_step - low / scale
@@ -37,7 +48,11 @@ def _nudge_range(call: ImportCall, low: Entry, high: Entry) -> tuple[Entry, Entr
 
 
 def _fake_quantize(call: ImportCall, x: ImportedValue, low: Entry, high: Entry) -> Entry:
-    """Quantize and dequantize; an empty range gives zeros. Source: fake_quant_ops_functor.h."""
+    """Round ``x`` to the steps of the range from ``low`` to ``high``; elements outside are clipped.
+
+    The range is moved so that 0 is a step; an empty range gives zeros. Source:
+    fake_quant_ops_functor.h.
+    """
     bottom, top, scale = _nudge_range(call, low, high)
     inverse = 1.0 / scale
     zero = ops.floor(-bottom * inverse + 0.5)
@@ -54,14 +69,14 @@ def _is_empty_range(low: Entry, high: Entry) -> Entry:
 
 
 def _limits(call: ImportCall) -> tuple[Entry, Entry]:
-    """Return the range given by attributes."""
+    """Return the attributes ``min`` and ``max`` (defaults -6 and 6) as float32 constants."""
     low, high = (call.attr(k, "f", d) for k, d in (("min", -6.0), ("max", 6.0)))
     return constant(np.float32(low)), constant(np.float32(high))
 
 
 @op_importer("FakeQuantWithMinMaxArgs")
 def _fake_args(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import FakeQuantWithMinMaxArgs."""
+    """Import FakeQuantWithMinMaxArgs: round to steps of a range given by attributes."""
     return _fake_quantize(call, x, *_limits(call))
 
 
@@ -69,12 +84,12 @@ def _fake_args(call: ImportCall, x: ImportedValue) -> ImportResult:
 def _fake_vars(
     call: ImportCall, x: ImportedValue, low: ImportedValue, high: ImportedValue
 ) -> ImportResult:
-    """Import FakeQuantWithMinMaxVars and FakeQuantWithMinMaxVarsPerChannel."""
+    """Import FakeQuantWithMinMaxVars and its PerChannel variant: the limits are inputs."""
     return _fake_quantize(call, x, low.entry, high.entry)
 
 
 def _is_inside_range(call: ImportCall, x: ImportedValue, low: Entry, high: Entry) -> Entry:
-    """Return whether elements are inside the range."""
+    """Return for each element whether it is inside the range, after that is moved to include 0."""
     bottom, top, _ = _nudge_range(call, low, high)
     result: Entry = ops.logical_and(x.entry >= bottom, x.entry <= top)
     return result
@@ -82,7 +97,7 @@ def _is_inside_range(call: ImportCall, x: ImportedValue, low: Entry, high: Entry
 
 @op_importer("FakeQuantWithMinMaxArgsGradient")
 def _fake_args_gradient(call: ImportCall, dy: ImportedValue, x: ImportedValue) -> ImportResult:
-    """Import FakeQuantWithMinMaxArgsGradient."""
+    """Import FakeQuantWithMinMaxArgsGradient: ``dy`` where ``x`` is inside the range, else 0."""
     return ops.where(_is_inside_range(call, x, *_limits(call)), dy.entry, 0.0)
 
 
@@ -90,7 +105,14 @@ def _fake_args_gradient(call: ImportCall, dy: ImportedValue, x: ImportedValue) -
 def _fake_vars_gradient(
     call: ImportCall, dy: ImportedValue, x: ImportedValue, low: ImportedValue, high: ImportedValue
 ) -> ImportResult:
-    """Import the gradients: of the input inside the range, of the limits outside."""
+    """Import the gradients of FakeQuantWithMinMaxVars and its PerChannel variant.
+
+    Returns:
+        Gradients of the input, which is ``dy`` inside the range and else 0; of the lower limit,
+        the
+        sum of ``dy`` below the range; and of the upper limit, the sum above it. For an empty range
+        they are ``dy``, 0 and 0.
+    """
     bottom, top, _ = _nudge_range(call, low.entry, high.entry)
     is_empty = _is_empty_range(low.entry, high.entry)
     below, above = x.entry < bottom, x.entry > top
@@ -108,7 +130,7 @@ def _fake_vars_gradient(
 def _quantize_dequantize_v2(
     call: ImportCall, x: ImportedValue, low: ImportedValue, high: ImportedValue
 ) -> ImportResult:
-    """Import QuantizeAndDequantizeV2."""
+    """Import QuantizeAndDequantizeV2, whose number of bits is the attribute ``num_bits``."""
     return _quantize_dequantize(call, x, low, high, call.attr("num_bits", "i", 8))
 
 
@@ -116,7 +138,7 @@ def _quantize_dequantize_v2(
 def _quantize_dequantize_v3(
     call: ImportCall, x: ImportedValue, low: ImportedValue, high: ImportedValue, bits: ImportedValue
 ) -> ImportResult:
-    """Import QuantizeAndDequantizeV3."""
+    """Import QuantizeAndDequantizeV3, whose number of bits is an input known during import."""
     return _quantize_dequantize(call, x, low, high, call.integer(bits, "num_bits"))
 
 
@@ -124,7 +146,7 @@ def _quantize_dequantize_v3(
 def _quantize_dequantize_v4(
     call: ImportCall, x: ImportedValue, low: ImportedValue, high: ImportedValue
 ) -> ImportResult:
-    """Import QuantizeAndDequantizeV4."""
+    """Import QuantizeAndDequantizeV4, whose number of bits is the attribute ``num_bits``."""
     return _quantize_dequantize(call, x, low, high, call.attr("num_bits", "i", 8))
 
 
@@ -134,6 +156,17 @@ def _quantize_dequantize(
     """Quantize and dequantize so that 0 stays 0 and the wider side sets the scale.
 
     Source: TensorFlow's quantize_and_dequantize_op.h.
+
+    Args:
+        call: The node; its attributes say whether steps are signed, how they round, and the axis.
+        x: Floats.
+        low: Lower limit, read if the attribute ``range_given`` is set; else it is the minimum of
+            x.
+        high: Upper limit, likewise.
+        bits: Number of bits of a step.
+
+    Raises:
+        ModelError: If bits are not 1 to 62, the dtypes differ, or the rounding mode is unknown.
     """
     if not 1 <= bits <= 62:
         raise ModelError(f"{call.where} needs num_bits from 1 to 62, got {bits}")

@@ -29,12 +29,19 @@ FRACTION = {"float16": 10, "bfloat16": 7, "float32": 23, "float64": 52}
 
 
 def _element(x: Entry, k: int) -> Entry:
-    """Return element k of a vector."""
+    """Return element k of a vector as a scalar."""
     return ops.reshape(ops.slice(x, begin=(k,), size=(1,)), shape=())  # type: ignore[no-any-return]
 
 
 def _state(seed: Entry) -> tuple[Entry, Entry]:
-    """Return the key and the counter, as two 64-bit halves, of a seed of two numbers."""
+    """Return the Philox key and the counter of a seed.
+
+    Args:
+        seed: Vector of two integers.
+
+    Returns:
+        The key, int64 of shape (1,), and the counter as two int64 halves, the lower (0) first.
+    """
     seeds = ops.cast(seed, dtype="int64")
     words = [
         ops.philox(
@@ -55,14 +62,14 @@ def _unsigned(x: Entry) -> Entry:
 
 @op_importer("StatelessRandomGetKeyCounter")
 def _key_counter(call: ImportCall, seed: ImportedValue) -> ImportResult:
-    """Import StatelessRandomGetKeyCounter."""
+    """Import StatelessRandomGetKeyCounter: key and counter of a seed, as uint64 vectors."""
     call.rank(seed, 1)
     return tuple(_unsigned(e) for e in _state(seed.entry))
 
 
 @op_importer("StatelessRandomGetKeyCounterAlg")
 def _key_counter_alg(call: ImportCall, seed: ImportedValue) -> ImportResult:
-    """Import StatelessRandomGetKeyCounterAlg."""
+    """Import StatelessRandomGetKeyCounterAlg: key and counter of a seed, and Philox's number."""
     call.rank(seed, 1)
     key, counter = (_unsigned(e) for e in _state(seed.entry))
     return key, counter, call.known_value(dtype_of("int32"), PHILOX)
@@ -70,12 +77,21 @@ def _key_counter_alg(call: ImportCall, seed: ImportedValue) -> ImportResult:
 
 @op_importer("StatelessRandomGetAlg")
 def _algorithm(call: ImportCall) -> ImportResult:
-    """Import StatelessRandomGetAlg."""
+    """Import StatelessRandomGetAlg: the number of Philox, as a known int32."""
     return call.known_value(dtype_of("int32"), PHILOX)
 
 
 def _words(key: Entry, counter: Entry, count: Extent) -> tuple[Entry, Extent]:
-    """Return blocks of four words as int64 of shape (blocks, 4), and the number of blocks."""
+    """Return at least ``count`` random words of 32 bits, in blocks of four.
+
+    Args:
+        key: Vector of one 64-bit number.
+        counter: Vector of two 64-bit halves; it is incremented for each block.
+        count: Number of words needed.
+
+    Returns:
+        The words as int64 of shape (blocks, 4), and the number of blocks.
+    """
     blocks = (count + 3) // 4
     low = _unsigned(_element(counter, 0)) + ops.arange(0, blocks, dtype="uint64")
     carry = ops.cast(ops.less(low, _unsigned(_element(counter, 0))), dtype="int64")
@@ -93,7 +109,12 @@ def _take_words(words: Entry, shape: tuple[Extent, ...], count: Extent) -> Entry
 
 
 def _word_pairs(words: Entry, blocks: Extent) -> tuple[Entry, Entry]:
-    """Return the first and second word of each pair."""
+    """Return the first and second word of each pair, as two vectors of length 2 * blocks.
+
+    Args:
+        words: Shape (blocks, 4).
+        blocks: Number of blocks.
+    """
     word_pairs = ops.reshape(words, shape=(2 * blocks, 2))
     size = (2 * blocks, 1)
     return tuple(
@@ -103,7 +124,16 @@ def _word_pairs(words: Entry, blocks: Extent) -> tuple[Entry, Entry]:
 
 
 def _uniform(dtype: str, words: Entry, blocks: Extent) -> Entry:
-    """Return uniform draws in [0, 1) from the lowest bits of a word; two words for float64."""
+    """Return uniform draws in [0, 1) from the lowest bits of a word; two words for float64.
+
+    Args:
+        dtype: Floating dtype, whose fraction says how many bits are used.
+        words: Words of 32 bits, of shape (blocks, 4).
+        blocks: Number of blocks.
+
+    Returns:
+        Draws in float64 or else float32, of the shape of words, or (2 * blocks,) for float64.
+    """
     bits = FRACTION[dtype]
     if dtype == "float64":
         high, low = _word_pairs(words, blocks)
@@ -113,9 +143,17 @@ def _uniform(dtype: str, words: Entry, blocks: Extent) -> Entry:
 
 
 def _normal(dtype: str, words: Entry, blocks: Extent) -> Entry:
-    """Return normal draws by the Box-Muller transform.
+    """Return normal draws of mean 0 and deviation 1 by the Box-Muller transform.
 
     A sine and a cosine for two uniform draws.
+
+    Args:
+        dtype: Floating dtype; 16-bit floats are drawn in float32.
+        words: Words of 32 bits, of shape (blocks, 4).
+        blocks: Number of blocks.
+
+    Returns:
+        Draws of shape (pairs, 2).
     """
     dtype_computed = "float64" if dtype == "float64" else "float32"
     unit = ops.reshape(_uniform(dtype_computed, words, blocks), shape=(-1, 2))
@@ -128,7 +166,16 @@ def _normal(dtype: str, words: Entry, blocks: Extent) -> Entry:
 def _floats(
     call: ImportCall, shape: ImportedValue, key: Entry, counter: Entry, dtype: str, draw: Any
 ) -> Entry:
-    """Return draws of a floating dtype."""
+    """Return draws of a floating dtype.
+
+    Args:
+        call: The node.
+        shape: Shape of the draws, known during import up to symbolic extents.
+        key: Key of the generator.
+        counter: Counter of the generator.
+        dtype: Name of the dtype.
+        draw: `_uniform` or `_normal`.
+    """
     result_shape = tuple(call.extents(shape, "shape"))
     count = numel(result_shape)
     num_words = 2 * count if dtype == "float64" else count
@@ -142,7 +189,10 @@ DRAWS = {"Uniform": _uniform, "Normal": _normal}
 
 @op_importer("StatelessRandomUniform", "StatelessRandomNormal")
 def _from_seed(call: ImportCall, shape: ImportedValue, seed: ImportedValue) -> ImportResult:
-    """Import StatelessRandomUniform and StatelessRandomNormal."""
+    """Import StatelessRandomUniform and StatelessRandomNormal.
+
+    Draws are in [0, 1), or of mean 0 and deviation 1, from a seed of two integers.
+    """
     call.rank(seed, 1)
     draw = DRAWS[call.node.op.removeprefix("StatelessRandom")]
     dtype = call.dtype("dtype").name if "dtype" in call.node.attr else "float32"
@@ -157,7 +207,11 @@ def _from_key(
     counter: ImportedValue,
     alg: ImportedValue,
 ) -> ImportResult:
-    """Import StatelessRandomUniformV2 and StatelessRandomNormalV2."""
+    """Import StatelessRandomUniformV2 and StatelessRandomNormalV2, from a key and a counter.
+
+    Raises:
+        ModelError: If the algorithm ``alg`` is not Philox.
+    """
     _check_algorithm(call, alg)
     draw = DRAWS[call.node.op.removeprefix("StatelessRandom").removesuffix("V2")]
     dtype = call.dtype("dtype").name if "dtype" in call.node.attr else "float32"
@@ -165,7 +219,11 @@ def _from_key(
 
 
 def _check_algorithm(call: ImportCall, alg: ImportedValue) -> None:
-    """Check that the algorithm is Philox."""
+    """Check that the input ``alg`` is Philox (1), or the automatic choice (3).
+
+    Raises:
+        ModelError: If it is another one.
+    """
     if call.integer(alg, "algorithm") not in (PHILOX, AUTOMATIC):
         raise ModelError(
             f"{call.where} needs the algorithm Philox, {PHILOX}, got {call.shown(alg)}"
@@ -175,7 +233,15 @@ def _check_algorithm(call: ImportCall, alg: ImportedValue) -> None:
 def _integer_words(
     call: ImportCall, shape: ImportedValue, key: Entry, counter: Entry, dtype: str
 ) -> Entry:
-    """Return words as integers, two of them for 64 bits."""
+    """Return random bits as int64 of the given shape; two words each for 64-bit dtypes, else one.
+
+    Args:
+        call: The node.
+        shape: Shape of the draws, known during import up to symbolic extents.
+        key: Key of the generator.
+        counter: Counter of the generator.
+        dtype: Name of the dtype for which bits are drawn.
+    """
     result_shape = tuple(call.extents(shape, "shape"))
     count, is_wide = numel(result_shape), dtype in ("int64", "uint64")
     words, blocks = _words(key, counter, 2 * count if is_wide else count)
@@ -187,7 +253,7 @@ def _integer_words(
 
 @op_importer("StatelessRandomUniformFullInt")
 def _bits_from_seed(call: ImportCall, shape: ImportedValue, seed: ImportedValue) -> ImportResult:
-    """Import StatelessRandomUniformFullInt."""
+    """Import StatelessRandomUniformFullInt: integers of all values of the dtype, from a seed."""
     call.rank(seed, 1)
     dtype = call.dtype("dtype").name
     return ops.cast(
@@ -203,7 +269,11 @@ def _bits_from_key(
     counter: ImportedValue,
     alg: ImportedValue,
 ) -> ImportResult:
-    """Import StatelessRandomUniformFullIntV2."""
+    """Import StatelessRandomUniformFullIntV2: integers of all values, from a key and a counter.
+
+    Raises:
+        ModelError: If the algorithm ``alg`` is not Philox.
+    """
     _check_algorithm(call, alg)
     dtype = call.dtype("dtype").name
     words = _integer_words(call, shape, key.entry, counter.entry, dtype)
@@ -218,7 +288,7 @@ def _range_from_seed(
     low: ImportedValue,
     high: ImportedValue,
 ) -> ImportResult:
-    """Import StatelessRandomUniformInt."""
+    """Import StatelessRandomUniformInt: integers from ``low`` to below ``high``, from a seed."""
     call.rank(seed, 1)
     return _to_range(
         call, _integer_words(call, shape, *_state(seed.entry), low.dtype.name), low, high
@@ -235,7 +305,11 @@ def _range_from_key(
     low: ImportedValue,
     high: ImportedValue,
 ) -> ImportResult:
-    """Import StatelessRandomUniformIntV2."""
+    """Import StatelessRandomUniformIntV2: integers from ``low`` to below ``high``, from a key.
+
+    Raises:
+        ModelError: If the algorithm ``alg`` is not Philox.
+    """
     _check_algorithm(call, alg)
     words = _integer_words(call, shape, key.entry, counter.entry, low.dtype.name)
     return _to_range(call, words, low, high)

@@ -17,7 +17,7 @@ STEP_NBYTES = 60 * NODE_NBYTES
 
 
 def _gate(z: Entry, k: int, units: Extent) -> Entry:
-    """Return gate k of the gates that are stored one after the other."""
+    """Return columns k * units to (k + 1) * units of ``z``, of shape (batch, gates * units)."""
     gate: Entry = ops.slice(z, begin=(0, k * units), size=(z.shape[0], units))  # type: ignore[index]
     return gate
 
@@ -36,6 +36,16 @@ class _LstmCell:
         peep: list[ImportedValue],
         b: ImportedValue,
     ) -> None:
+        """Read weights and attributes of a cell.
+
+        Args:
+            call: The node; its attributes are ``cell_clip``, ``forget_bias`` and ``use_peephole``.
+            order: Order of the gates in the weights: "icfo" or, in BlockLSTMV2, "ifco".
+            w: Weights (inputs + units, 4 units).
+            peep: Peephole weights of i, f and o, each (units,); read only if ``use_peephole`` is
+                set.
+            b: Bias (4 units,).
+        """
         self.w, self.b = wide(w.entry), wide(b.entry)
         self.order = order
         self.clip = call.attr("cell_clip", "f", 3.0 if order == "icfo" else 0.0)
@@ -44,7 +54,18 @@ class _LstmCell:
         self.peep = peepholes if call.attr("use_peephole", "b", False) else None
 
     def step(self, x: Entry, c: Entry, h: Entry) -> tuple[Entry, ...]:
-        """Return i, cs, f, o, ci, co and h after one step."""
+        """Return i, cs, f, o, ci, co and h after one step, each (batch, units).
+
+        Args:
+            x: Input (batch, inputs).
+            c: Cell state before (batch, units).
+            h: Output before (batch, units).
+
+        Returns:
+            Input gate, new cell state, forget gate, output gate, cell input, tanh of the cell
+            state, and
+            new output.
+        """
         units = h.shape[1]  # type: ignore[index]
         z = ops.matmul(ops.concat(x, h, axis=1), self.w) + self.b
         gates = {name: _gate(z, k, units) for k, name in enumerate(self.order)}
@@ -61,7 +82,11 @@ class _LstmCell:
 
 
 def _check_matrices(call: ImportCall, *values: ImportedValue) -> None:
-    """Check that inputs are matrices."""
+    """Check that inputs are matrices.
+
+    Raises:
+        ModelError: If the rank of one is not 2.
+    """
     for v in values:
         if len(call.shape(v)) != 2:
             shape = show_shape(call.shape(v))
@@ -80,7 +105,19 @@ def _lstm_cell(
     wco: ImportedValue,
     b: ImportedValue,
 ) -> ImportResult:
-    """Import LSTMBlockCell."""
+    """Import LSTMBlockCell: one step of an LSTM, with the seven results of `_LstmCell.step`.
+
+    Args:
+        call: The node.
+        x: Input (batch, inputs).
+        c: Cell state (batch, units).
+        h: Output of the step before (batch, units).
+        w: Weights (inputs + units, 4 units).
+        wci: Peephole weights of the input gate.
+        wcf: Peephole weights of the forget gate.
+        wco: Peephole weights of the output gate.
+        b: Bias (4 units,).
+    """
     _check_matrices(call, x, c, h, w)
     cell = _LstmCell(call, "icfo", w, [wci, wcf, wco], b)
     results = cell.step(*(wide(v.entry) for v in (x, c, h)))
@@ -92,6 +129,14 @@ def _lstm_cell_grad(call: ImportCall, *inputs: ImportedValue) -> ImportResult:
     """Import the gradient of a cell: of the state, the gates before activation, and the peepholes.
 
     It uses the results of the forward cell, so that no matrix product is computed again.
+
+    Args:
+        call: The node.
+        inputs: The eight inputs of LSTMBlockCell, its results i, cs, f, o, ci and co, and the
+            gradients of cs and h.
+
+    Raises:
+        ModelError: If there are not 16 inputs.
     """
     if len(inputs) != 16:
         raise ModelError(f"{call.where} needs 16 inputs, got {len(inputs)}")
@@ -133,7 +178,26 @@ def _lstm_block(
     wco: ImportedValue,
     b: ImportedValue,
 ) -> ImportResult:
-    """Import a block of steps, unrolled; results from step ``length`` on are zeros."""
+    """Import a block of steps, unrolled; results from step ``length`` on are zeros.
+
+    Args:
+        call: The node.
+        length: Number of steps to compute, known during import.
+        x: Input (steps, batch, inputs).
+        c: Initial cell state (batch, units).
+        h: Initial output (batch, units).
+        w: Weights (inputs + units, 4 units).
+        wci: Peephole weights of the input gate.
+        wcf: Peephole weights of the forget gate.
+        wco: Peephole weights of the output gate.
+        b: Bias (4 units,).
+
+    Returns:
+        The seven results of `_LstmCell.step`, each (steps, batch, units).
+
+    Raises:
+        ModelError: If the number of steps is unknown, or the steps exceed the memory budget.
+    """
     _check_matrices(call, c, h, w)
     shape = call.shape(x)
     if len(shape) != 3 or isinstance(shape[0], Size):
@@ -169,7 +233,17 @@ def _gru_cell(
     b_ru: ImportedValue,
     b_c: ImportedValue,
 ) -> ImportResult:
-    """Import a GRU cell: r, u, c and the next h; r scales the state before its product."""
+    """Import GRUBlockCell: r, u, c and the next h; r scales the state before its product.
+
+    Args:
+        call: The node.
+        x: Input (batch, inputs).
+        h: State (batch, units).
+        w_ru: Weights of the reset and update gates (inputs + units, 2 units).
+        w_c: Weights of the candidate (inputs + units, units).
+        b_ru: Bias of the gates (2 units,).
+        b_c: Bias of the candidate (units,).
+    """
     _check_matrices(call, x, h, w_ru, w_c)
     data, state = wide(x.entry), wide(h.entry)
     units = state.shape[1]  # type: ignore[index]

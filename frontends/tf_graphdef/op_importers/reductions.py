@@ -23,7 +23,12 @@ REDUCTIONS = {
 
 
 def _register_reduction(theirs: str, ours: str) -> None:
-    """Register the importer of a reduction."""
+    """Register the importer of a reduction over axes that are known during import.
+
+    Args:
+        theirs: Operator name in TensorFlow.
+        ours: Name in ``passkit.ops``.
+    """
 
     def reduction(call: ImportCall, x: ImportedValue, axes: ImportedValue) -> Entry:
         axis_list = call.ints(axes, "axes")
@@ -43,7 +48,13 @@ for _theirs, _ours in REDUCTIONS.items():
 
 
 def _integer_mean(call: ImportCall, x: ImportedValue, axes: tuple[int, ...], keep: bool) -> Entry:
-    """Return a mean of integers, truncated.
+    """Return a mean of integers, truncated toward zero.
+
+    Args:
+        call: The node.
+        x: Integers.
+        axes: Axes to reduce.
+        keep: Whether reduced axes stay, with length 1.
 
     Raises:
         ModelError: If the number of elements is unknown or 0.
@@ -61,20 +72,26 @@ def _integer_mean(call: ImportCall, x: ImportedValue, axes: tuple[int, ...], kee
 
 @op_importer("L2Loss")
 def _l2_loss(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import L2Loss."""
+    """Import L2Loss: half the sum of all squares, a scalar."""
     return ops.reduce_sum(ops.square(x.entry)) * 0.5
 
 
 @op_importer("Softmax", "LogSoftmax")
 def _softmax(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import Softmax and LogSoftmax."""
+    """Import Softmax and LogSoftmax, over the last axis."""
     op = ops.softmax if call.node.op == "Softmax" else ops.log_softmax
     return op(x.entry, axis=-1, name=call.name)
 
 
 @op_importer("SoftmaxCrossEntropyWithLogits")
 def _cross_entropy(call: ImportCall, logits: ImportedValue, labels: ImportedValue) -> ImportResult:
-    """Import the loss of each row, and its gradient for the logits; both inputs broadcast."""
+    """Import the loss of each row, and its gradient for the logits; both inputs broadcast.
+
+    Args:
+        call: The node.
+        logits: Shape (batch, classes).
+        labels: Probabilities (batch, classes).
+    """
     call.rank(logits, 2)
     call.rank(labels, 2)
     x, label_rows = ops.broadcast_arrays(logits.entry, labels.entry)
@@ -86,7 +103,13 @@ def _cross_entropy(call: ImportCall, logits: ImportedValue, labels: ImportedValu
 def _sparse_cross_entropy(
     call: ImportCall, logits: ImportedValue, labels: ImportedValue
 ) -> ImportResult:
-    """Import the same for labels that are class numbers, whose range is not checked."""
+    """Import the loss of each row, and its gradient for the logits, from class numbers.
+
+    Args:
+        call: The node.
+        logits: Shape (batch, classes).
+        labels: Class numbers (batch,), whose range is not checked.
+    """
     classes = call.rank(logits, 2)[1]
     loss = ops.sparse_softmax_cross_entropy_with_logits(labels.entry, logits.entry, name=call.name)
     one_hot = ops.one_hot(labels.entry, depth=classes, dtype=logits.dtype.name)

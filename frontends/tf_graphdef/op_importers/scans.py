@@ -11,6 +11,11 @@ SCANS = {"Cumsum": "cumsum", "Cumprod": "cumprod", "CumulativeLogsumexp": "logcu
 
 @op_importer(*SCANS)
 def _scan(call: ImportCall, x: ImportedValue, axis: ImportedValue) -> ImportResult:
+    """Import a cumulative sum, product or log-sum-exp along ``axis``, known during import.
+
+    The attribute ``exclusive`` leaves out each element itself, ``reverse`` accumulates from the
+    end.
+    """
     return getattr(ops, SCANS[call.node.op])(
         x.entry,
         axis=call.integer(axis, "axis"),

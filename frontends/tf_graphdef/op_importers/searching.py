@@ -35,19 +35,24 @@ def _arg_extreme(call: ImportCall, x: ImportedValue, axis: ImportedValue) -> Imp
 
 @op_importer("TopK")
 def _top_k_attribute(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import TopK."""
+    """Import TopK: the ``k`` largest elements of the last axis and their positions."""
     return _top_elements(call, x, call.attr("k", "i"))
 
 
 @op_importer("TopKV2")
 def _top_k(call: ImportCall, x: ImportedValue, k: ImportedValue) -> ImportResult:
-    """Import TopKV2."""
+    """Import TopKV2: the ``k`` largest elements of the last axis and their positions."""
     (count,) = call.extents(k, "k")[:1] or (0,)
     return _top_elements(call, x, count)
 
 
 def _top_elements(call: ImportCall, x: ImportedValue, k: Extent) -> ImportResult:
-    """Return the largest elements in descending order, which also serves for ``sorted=False``."""
+    """Return the k largest elements in descending order, and their positions in the last axis.
+
+    The order also serves for ``sorted=False``. Positions have the attribute ``index_type`` as
+    dtype, by
+    default int32.
+    """
     values, positions = ops.top_k(x.entry, k=k)
     index_dtype = call.dtype("index_type") if "index_type" in call.node.attr else dtype_of("int32")
     return values, ops.cast(
@@ -57,7 +62,16 @@ def _top_elements(call: ImportCall, x: ImportedValue, k: Extent) -> ImportResult
 
 @op_importer("LowerBound", "UpperBound")
 def _bound(call: ImportCall, rows: ImportedValue, values: ImportedValue) -> ImportResult:
-    """Import LowerBound and UpperBound."""
+    """Import LowerBound and UpperBound: where to insert values so that sorted rows stay sorted.
+
+    Args:
+        call: The node.
+        rows: Sorted rows (batch, n).
+        values: Numbers to search, (batch, m).
+
+    Returns:
+        Positions (batch, m): before equal elements for LowerBound, else behind them.
+    """
     side = "left" if call.node.op == "LowerBound" else "right"
     call.rank(rows, 2)
     call.rank(values, 2)

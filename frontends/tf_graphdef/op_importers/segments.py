@@ -26,10 +26,10 @@ UNSORTED = {
 
 
 def _num_segments(call: ImportCall, value: ImportedValue) -> Extent:
-    """Return the number of segments.
+    """Return the number of segments, which may be a symbolic size.
 
     Raises:
-        ModelError: If it is out of range.
+        ModelError: If it is not from 0 to 2**31 - 1, or depends on data.
     """
     (count,) = call.extents(value, "number of segments")[:1] or (-1,)
     if isinstance(count, int) and not 0 <= count < MOST:
@@ -41,6 +41,14 @@ def _num_segments(call: ImportCall, value: ImportedValue) -> Extent:
 def _unsorted(
     call: ImportCall, x: ImportedValue, ids: ImportedValue, num_segments: ImportedValue
 ) -> ImportResult:
+    """Import the segment reductions of `UNSORTED`, whose ids need not be sorted.
+
+    Args:
+        call: The node.
+        x: Data, whose first axes are those of ids.
+        ids: For each row the segment to which it belongs.
+        num_segments: Number of segments, known during import.
+    """
     op = getattr(ops, UNSORTED[call.node.op])
     count = _num_segments(call, num_segments)
     if call.node.op in ("UnsortedSegmentMax", "UnsortedSegmentMin") and x.dtype.is_float:
@@ -49,9 +57,13 @@ def _unsorted(
 
 
 def _reduce_to_finite(op: object, x: ImportedValue, ids: ImportedValue, count: Extent) -> Entry:
-    """Return a segment maximum or minimum.
+    """Return a segment maximum or minimum of floats; empty segments are the dtype's finite limit.
 
-    Empty segments are the limit of the dtype, not infinite.
+    Args:
+        op: ``ops.segment_max`` or ``ops.segment_min``, for which empty segments are infinite.
+        x: Data.
+        ids: For each row its segment.
+        count: Number of segments.
     """
     assert callable(op)
     reduced: Entry = op(x.entry, ids.entry, num_segments=count)
@@ -62,10 +74,10 @@ def _reduce_to_finite(op: object, x: ImportedValue, ids: ImportedValue, count: E
 
 
 def _count_known_segments(call: ImportCall, ids: ImportedValue) -> int:
-    """Return the number of segments from known ids.
+    """Return the number of segments, the last of the known, sorted ids plus 1.
 
     Raises:
-        ModelError: If ids are not known, or not sorted.
+        ModelError: If ids are not known, not sorted, negative, or too large.
     """
     if ids.array is None or ids.array.dtype.kind not in "iu" or ids.array.ndim != 1:
         raise ModelError(
@@ -84,7 +96,15 @@ def _count_known_segments(call: ImportCall, ids: ImportedValue) -> int:
 
 
 def _reduce_segments(call: ImportCall, kind: str, x: Entry, ids: Entry, count: Extent) -> Entry:
-    """Return a segment reduction; empty segments are 0, or 1 for products."""
+    """Return a segment reduction over the first axis; empty segments are 0, or 1 for products.
+
+    Args:
+        call: The node.
+        kind: Max, Mean, Min, Prod, Sum, or SqrtN, the sum divided by the root of the count.
+        x: Data.
+        ids: For each row its segment.
+        count: Number of segments.
+    """
     if kind == "SqrtN":
         sums = ops.segment_sum(x, ids, num_segments=count)
         ones = ops.reshape(ops.full_like(ids, 1), shape=(-1, *(1,) * (x.ndim - 1)))
@@ -101,6 +121,11 @@ def _reduce_segments(call: ImportCall, kind: str, x: Entry, ids: Entry, count: E
 
 @op_importer(*(f"Segment{kind}" for kind in ("Max", "Mean", "Min", "Prod", "Sum")))
 def _segment(call: ImportCall, x: ImportedValue, ids: ImportedValue) -> ImportResult:
+    """Import SegmentMax, Mean, Min, Prod and Sum over sorted ids that are known during import.
+
+    Raises:
+        ModelError: If ids are not known or not sorted, or a mean is taken of integers.
+    """
     kind = call.node.op.removeprefix("Segment")
     count = _count_known_segments(call, ids)
     if kind == "Mean" and x.dtype.is_integer:
@@ -112,6 +137,7 @@ def _segment(call: ImportCall, x: ImportedValue, ids: ImportedValue) -> ImportRe
 def _sparse(
     call: ImportCall, x: ImportedValue, indices: ImportedValue, ids: ImportedValue
 ) -> ImportResult:
+    """Import SparseSegmentMean, SqrtN and Sum: gather rows of ``x``, reduce them by known ids."""
     kind = call.node.op.removeprefix("SparseSegment")
     rows = ops.gather(x.entry, indices.entry)
     return _reduce_segments(call, kind, rows, ids.entry, _count_known_segments(call, ids))
@@ -125,6 +151,10 @@ def _sparse_counted(
     ids: ImportedValue,
     num_segments: ImportedValue,
 ) -> ImportResult:
+    """Import SparseSegment*WithNumSegments: gather rows at ``indices``, then reduce them by ids.
+
+    Ids may depend on data; the number of segments is known during import.
+    """
     kind = call.node.op.removeprefix("SparseSegment").removesuffix("WithNumSegments")
     rows = ops.gather(x.entry, indices.entry)
     return _reduce_segments(call, kind, rows, ids.entry, _num_segments(call, num_segments))
@@ -134,7 +164,21 @@ def _sparse_counted(
 def _bincount(
     call: ImportCall, x: ImportedValue, size: ImportedValue, weights: ImportedValue
 ) -> ImportResult:
-    """Import a count or sum of weights of each number below size, in each row."""
+    """Import Bincount and DenseBincount: count or sum weights of each number below ``size``.
+
+    Args:
+        call: The node; the attribute ``binary_output`` marks presence, 1 or 0, instead of
+            counting.
+        x: Integers, in a vector or, for DenseBincount, rows that are counted separately.
+        size: Number of counts, known during import.
+        weights: Weight of each element; empty for 1.
+
+    Returns:
+        Shape (size,), or (rows, size), in the dtype of the weights.
+
+    Raises:
+        ModelError: If the rank is too large.
+    """
     shape = call.shape(x)
     length = _num_segments(call, size)
     has_weights = 0 not in call.shape(weights)
@@ -162,7 +206,7 @@ def _bincount(
 def _in_top_k_attribute(
     call: ImportCall, predictions: ImportedValue, targets: ImportedValue
 ) -> ImportResult:
-    """Import InTopK."""
+    """Import InTopK: whether the target of each row is among the ``k`` best classes."""
     return _is_in_top_k(call, predictions, targets, call.attr("k", "i"))
 
 
@@ -170,16 +214,23 @@ def _in_top_k_attribute(
 def _in_top_k(
     call: ImportCall, predictions: ImportedValue, targets: ImportedValue, k: ImportedValue
 ) -> ImportResult:
-    """Import InTopKV2."""
+    """Import InTopKV2: whether the target of each row is among the ``k`` best classes."""
     return _is_in_top_k(call, predictions, targets, call.integer(k, "k"))
 
 
 def _is_in_top_k(
     call: ImportCall, predictions: ImportedValue, targets: ImportedValue, k: int
 ) -> Entry:
-    """Return whether fewer than k classes beat the target.
+    """Return, for each row, whether fewer than k classes beat the target.
 
-    False for rows with infinities or NaN.
+    Args:
+        call: The node.
+        predictions: Scores (batch, classes).
+        targets: Class number of each row.
+        k: Number of best classes; ties with the target do not count.
+
+    Returns:
+        Bools (batch,), False for rows with infinities or NaN, and for targets out of range.
     """
     classes = call.rank(predictions, 2)[1]
     x, target_ids = predictions.entry, ops.cast(targets.entry, dtype="int64")
@@ -192,7 +243,7 @@ def _is_in_top_k(
 
 
 def _extent_entry(n: Extent) -> Entry:
-    """Return an extent as an entry."""
+    """Return an extent, an int or a symbolic size, as an int64 scalar that kernels can read."""
     if isinstance(n, int):
         return ops.full((), n, dtype="int64")  # type: ignore[no-any-return]
     return ops.reduce_max(ops.arange(0, n + 1, dtype="int64"))  # type: ignore[no-any-return]

@@ -15,7 +15,7 @@ from passkit.graph.infer import show_shape
 def _slice(
     call: ImportCall, x: ImportedValue, begin: ImportedValue, size: ImportedValue
 ) -> ImportResult:
-    """Import Slice."""
+    """Import Slice: ``size`` elements from ``begin`` on along each axis; -1 takes the rest."""
     return ops.slice(
         x.entry,
         begin=tuple(call.extents(begin, "begin")),
@@ -32,7 +32,7 @@ def _strided_slice(
     end: ImportedValue,
     strides: ImportedValue,
 ) -> ImportResult:
-    """Import StridedSlice."""
+    """Import StridedSlice, with the masks in its attributes, as basic indexing of ``x``."""
     call.shape(x)
     return x.entry[numpy_index(call, begin, end, strides)]
 
@@ -46,7 +46,7 @@ def _strided_slice_grad(
     strides: ImportedValue,
     dy: ImportedValue,
 ) -> ImportResult:
-    """Import the gradient of a slice: zeros with dy written into the slice."""
+    """Import StridedSliceGrad: zeros of ``shape`` with ``dy`` written into the slice."""
     result_shape = tuple(call.extents(shape, "shape"))
     zeros = ops.zeros(result_shape, dtype=dy.dtype.name)
     return ops.assign_index(zeros, numpy_index(call, begin, end, strides), dy.entry)
@@ -61,13 +61,13 @@ def _strided_slice_update(
     strides: ImportedValue,
     value: ImportedValue,
 ) -> ImportResult:
-    """Import TensorStridedSliceUpdate."""
+    """Import TensorStridedSliceUpdate: ``x`` with ``value`` written into the slice."""
     call.shape(x)
     return ops.assign_index(x.entry, numpy_index(call, begin, end, strides), value.entry)
 
 
 def _shown(shape: tuple[int | None, ...]) -> str:
-    """Format a shape for a message."""
+    """Format a shape for a message; unknown extents, None, are shown as "?"."""
     return "(" + ", ".join("?" if n is None else str(n) for n in shape) + ")"
 
 

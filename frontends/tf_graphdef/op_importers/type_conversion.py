@@ -17,7 +17,7 @@ register_renamed(2, {"Complex": "complex"})
 
 @op_importer("Cast")
 def _cast(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import a cast; the imaginary part of complex numbers is dropped.
+    """Import Cast to the attribute ``DstT``; the imaginary part of complex numbers is dropped.
 
     Raises:
         ModelError: If floats are to be truncated instead of rounded.
@@ -37,7 +37,13 @@ def _cast(call: ImportCall, x: ImportedValue) -> ImportResult:
 
 
 def _as_complex(x: ImportedValue, target: DType, name: str) -> Entry:
-    """Cast to a complex dtype."""
+    """Cast a real or complex value to a complex dtype; real ones get an imaginary part of 0.
+
+    Args:
+        x: The value, returned as it is if it has the dtype.
+        target: Complex dtype.
+        name: Name of the new node.
+    """
     if x.dtype is target:
         return x.entry
     part_dtype = f"float{4 * target.nbytes}"
@@ -49,10 +55,10 @@ def _as_complex(x: ImportedValue, target: DType, name: str) -> Entry:
 
 @op_importer("Bitcast")
 def _bitcast(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import a bitcast.
+    """Import Bitcast: the same bits as the attribute ``type``, of the same width.
 
     Raises:
-        ModelError: If the types differ in width.
+        ModelError: If the types differ in width, or one is bool.
     """
     target = call.dtype("type")
     if x.dtype.nbytes != target.nbytes or "b" in (x.dtype.kind, target.kind):

@@ -18,7 +18,7 @@ from passkit.ops.linalg import sum_of_matmuls
 def _matmul(call: ExportCall, a: NodeOutput, b: NodeOutput) -> ExportResult:
     """Write a matrix product.
 
-    16-bit floats are multiplied in float32, and vectors become " "matrices.
+    16-bit floats are multiplied in float32, and vectors become matrices.
     """
     left, right = call.shape(0), call.shape(1)
     if len(left) < 2 or len(right) < 2:
@@ -90,7 +90,7 @@ def _decompose(
 ) -> tuple[NodeOutput, ...]:
     """Write a decomposition of several results.
 
-    Types without a kernel are computed in a wider " "one.
+    Types without a kernel are computed in a wider one.
     """
     work_dtype = kernel_dtype(op, x.dtype) or x.dtype
     operand = call.scope.cast(x, work_dtype)

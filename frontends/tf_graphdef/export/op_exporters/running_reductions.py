@@ -16,7 +16,7 @@ from passkit.ops.helpers import make, normalize_axes, normalize_axis
 def _bitwise(call: ExportCall, x: NodeOutput) -> ExportResult:
     """Write a bitwise reduction, by a new axis of bits.
 
-    Whether all, any, or an odd number are " "set.
+    Whether all, any, or an odd number are set.
     """
     shape = call.shape()
     axes = call.const(list(normalize_axes(call.node, len(shape), call.params["axis"])))

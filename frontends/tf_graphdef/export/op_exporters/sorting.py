@@ -49,7 +49,7 @@ def _sorted(
 ) -> tuple[NodeOutput, NodeOutput, int]:
     """Write the first elements in order along the last axis.
 
-    Return values, positions and the " "axis.
+    Return values, positions and the axis.
     """
     shape = call.shape()
     axis = normalize_axis(call.node, len(shape), call.params["axis"])
