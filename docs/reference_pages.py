@@ -10,7 +10,7 @@ from typing import Any
 
 import passkit as pk
 import passkit.ops
-from passkit.cli.page import library
+from passkit.cli.operator_page import operators_by_module
 from passkit.graph.op import Op
 
 API = {
@@ -32,7 +32,7 @@ def write(folder: Path) -> None:
     A page that would not change is left alone, so that Sphinx need not read it again.
     """
     pages = {"api.md": api_page(), "operators/index.md": operator_index()}
-    for module, operators in library().items():
+    for module, operators in operators_by_module().items():
         pages[f"operators/{module}.md"] = operator_page(module, operators)
     for name, text in pages.items():
         path = folder / name
@@ -78,9 +78,9 @@ def operator_index() -> str:
     """Return the page that lists the operator modules and their operators."""
     rows = [
         f"| [{module}]({module}.md) | {_first_line(module)} | {_links(module, operators)} |"
-        for module, operators in library().items()
+        for module, operators in operators_by_module().items()
     ]
-    modules = "\n".join(library())
+    modules = "\n".join(operators_by_module())
     return "\n".join(
         [
             "# Operators by module",

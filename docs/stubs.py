@@ -20,7 +20,7 @@ sys.path.insert(0, str(ROOT))  # a checkout that is not installed
 import passkit as pk  # noqa: E402  (after the path)
 import passkit.ast  # noqa: E402
 import passkit.ops  # noqa: E402
-from passkit.cli.page import library  # noqa: E402
+from passkit.cli.operator_page import operators_by_module  # noqa: E402
 from passkit.graph import describe  # noqa: E402
 from passkit.graph.op import REQUIRED, Op, get_op, list_ops  # noqa: E402
 
@@ -69,7 +69,7 @@ def export_list(names: Sequence[str]) -> str:
 
 def ops_stub() -> str:
     """Return the stub of `passkit.ops`: a function for each standard operator and its aliases."""
-    standard = {op for operators in library().values() for op in operators}
+    standard = {op for operators in operators_by_module().values() for op in operators}
     parts = [HEADER.format(title="The standard operators."), OPS_IMPORTS]
     by_module: dict[str, list[str]] = {}
     for name, module in passkit.ops.FUNCTIONS.items():

@@ -12,7 +12,7 @@ import pytest
 import passkit as pk
 from passkit.frontends import tf_graphdef
 from passkit.program.planning import planned
-from passkit.viz.scene import Picture
+from passkit.viz.picture import Picture
 from tests.raised import ROOT
 
 FOLDER = ROOT / "docs/pictures"

@@ -13,8 +13,8 @@ import passkit as pk
 from passkit.errors import MissingDependencyError, SettingError
 from passkit.program.planning import planned
 from passkit.viz import renderers as rendering
-from passkit.viz.colours import luminance
-from passkit.viz.scopes import folded
+from passkit.viz.scopes import collapse_scopes
+from passkit.viz.styles import luminance
 
 
 def gelu() -> pk.Graph:
@@ -153,7 +153,7 @@ def test_diff_marks_what_runs_with_others() -> None:
 
     assert old["exp"] == new["exp"] == new["tanh"] == pk.viz.MOVED
     assert old["matmul"] == new["matmul"] == pk.viz.SAME
-    assert "runs with others than before" in source
+    assert "moved to another group" in source
 
 
 def test_diff_knows_nodes_by_their_names() -> None:
@@ -176,7 +176,7 @@ def test_diff_of_large_graphs_leaves_out_what_stayed() -> None:
         x = pk.ops.exp(x)
     source = pk.viz.diff(pk.Graph([x]), pk.Graph([pk.ops.tanh(x)])).source
 
-    assert "300 nodes as before are left out" in source
+    assert "300 unchanged nodes are not shown" in source
     assert list(_colours(source, "after").values()).count(pk.viz.CAME) == 1
 
 
@@ -226,7 +226,9 @@ def test_a_layout_that_hangs_is_done_simply(
 ) -> None:
     """As SVG, a plan comes out all the same, and says why it looks plain."""
     _renderer(monkeypatch, "sleep", "30")
-    path, why = rendering.rendered(pk.viz.plan(fused(gelu())), tmp_path / "plan.svg", timeout=0.2)
+    path, why = rendering.render_with_note(
+        pk.viz.plan(fused(gelu())), tmp_path / "plan.svg", timeout=0.2
+    )
     drawn = ElementTree.parse(path).getroot()
     texts = [t.text for t in drawn.iter("{http://www.w3.org/2000/svg}text")]
 
@@ -277,7 +279,7 @@ def test_scopes_fold_into_boxes_with_counts() -> None:
     assert box.lines == ("layer_7/", "1 kernel of 24 operators", "1 library call")
     assert [f.label for f in scene.frames.values()] == ["net/"]
     assert {a.lines for a in scene.arrows if a.tail == box.key} == {("f32[n, 8]", "32·n bytes")}
-    assert box.form == "folder" and "folded" in scene.picture().source
+    assert box.form == "folder" and "collapsed" in pk.viz.plan(graph, repeats=False).source
 
 
 def test_graphs_without_scopes_fold_into_runs() -> None:
@@ -306,7 +308,7 @@ def test_pictures_of_very_large_graphs() -> None:
         *("10000 × tanh", "10000 × exp", "x", "output"),
     ]
     assert len(changed.boxes) < 700
-    assert any("that changed" in b.lines[0] for b in changed.boxes.values())
+    assert any("changed ones" in b.lines[0] for b in changed.boxes.values())
 
 
 def test_names_that_nothing_can_print(tmp_path: Path) -> None:
@@ -315,7 +317,7 @@ def test_names_that_nothing_can_print(tmp_path: Path) -> None:
     graph = fused(pk.Graph([pk.ops.exp(x, name="a\ud800/b\x07")]))
     for shown in (pk.viz.plan(graph), pk.viz.plan(graph, detail=False), pk.viz.diff(graph, graph)):
         root = ElementTree.parse(pk.viz.render(shown, tmp_path / "p.svg")).getroot()
-        ElementTree.fromstring(shown.simple("note"))
+        ElementTree.fromstring(shown.fallback_svg("note"))
 
         assert any("\ufffd" in (t.text or "") for t in root.iter())
 
@@ -359,18 +361,21 @@ def test_kinds_have_shapes_and_names() -> None:
 
     assert (forms["exp"], forms["matmul"], forms["div"]) == ("box", "component", "invhouse")
     assert [b.lines[0] for b in scene.legend] == [
-        "elementwise kernel", "library call", "reduction kernel", "run by NumPy",
-    ]  # fmt: skip
+        "elementwise kernel",
+        "library call",
+        "reduction kernel",
+        "NumPy call",
+    ]
     assert graph.attrs["kernel"][next(n for n in graph.nodes if n.params.get("body"))].name in (
-        scene.picture().source
+        pk.viz.plan(graph, detail=False).source
     )
 
 
 def test_folding_by_names() -> None:
     """Scopes open together while there is room, or the heaviest first; the rest stays folded."""
     names = [f"m/l{k}/{part}" for k in range(3) for part in ("a/x", "a/y", "b/x", "b/y")]
-    even = folded(names, 6)
-    heavy = folded(names, 6, [9.0 if n.startswith("m/l2") else 1.0 for n in names])
+    even = collapse_scopes(names, 6)
+    heavy = collapse_scopes(names, 6, [9.0 if n.startswith("m/l2") else 1.0 for n in names])
 
     assert [f.label for f in even[0]] == [f"m/l{k}/{s}/" for k in range(3) for s in "ab"]
     assert [f.label for f in heavy[0]] == [
@@ -387,7 +392,7 @@ def test_folding_by_names() -> None:
 
 def test_a_scope_of_too_many_opens_into_runs() -> None:
     """Where all is in one scope, neighbours in it share boxes: one box would tell nothing."""
-    folds, frames = folded([f"net/l{k}/{x}" for k in range(60) for x in "ab"], 20)
+    folds, frames = collapse_scopes([f"net/l{k}/{x}" for k in range(60) for x in "ab"], 20)
 
     assert frames == ["net"]
     assert [f.label for f in folds][:2] == ["net/l0/ … net/l2/", "net/l3/ … net/l5/"]
@@ -402,7 +407,7 @@ def test_folding_is_quick_and_keeps_its_limit() -> None:
         [f"s{k}/x" for k in range(1000)],
         [f"same/n{k}" for k in range(1000)],
     ):
-        folds, _ = folded(names, 30)
+        folds, _ = collapse_scopes(names, 30)
 
         assert len(folds) <= 40
         assert sorted(m for f in folds for m in f.members) == list(range(len(names)))
@@ -578,7 +583,7 @@ def test_arrows_go_round_titles(tmp_path: Path) -> None:
 
 def test_a_simple_layout_leads_arrows_round_boxes() -> None:
     """No arrow runs behind a box, also where it goes past many rows."""
-    root = ElementTree.fromstring(pk.viz.plan(planned(branches(), "CodeGen")).simple("note"))
+    root = ElementTree.fromstring(pk.viz.plan(planned(branches(), "CodeGen")).fallback_svg("note"))
     rects = [r for g in root.iter(f"{SVG}g") for r in g.iter(f"{SVG}rect")]
     boxes = []
     for rect in rects:

@@ -1,4 +1,7 @@
-"""The command ``passkit``: one module for each subcommand, text or JSON out, no tracebacks."""
+"""The command ``passkit``: one module for each subcommand, which prints text or JSON.
+
+Errors are one line on standard error, or JSON, without a traceback.
+"""
 
 from __future__ import annotations
 
@@ -11,27 +14,27 @@ from contextlib import suppress
 from importlib import import_module
 
 from passkit.errors import PasskitError
-from passkit.values.lazy import Lazy
+from passkit.values.highlight import TERMINAL, highlighted
+from passkit.values.json_values import json_text
 from passkit.values.plugins import import_plugin
 from passkit.values.terminal import is_terminal
 
-_root = Lazy("passkit")
-"""The package's root, which knows the version."""
 INTERRUPTED = 130
-"""The exit code after Ctrl-C, which is the shells' 128 and SIGINT."""
+"""The exit code after Ctrl-C: that of shells, 128 plus the number of SIGINT."""
 
 COMMANDS = {
-    "run": "run a model: accuracy, kernels, bytes, time before and after fusion",
+    "run": "run a model, and print accuracy, kernels, bytes and time with and without fusion",
     "show": "print the fused graph or its kernels, or draw the plan",
-    "explain": "say for each edge whether it was fused, or why not",
-    "tune": "measure the kernels of a model on this machine, so that later runs know the best",
+    "explain": "print for each edge whether it is fused, and the reason",
+    "tune": "measure kernels of a model on this machine, so that later runs use the fastest",
     "bisect": "find the first decision of the passes that makes results wrong, and its kernel",
-    "ops": "list the operators and what each of them can do",
-    "passes": "list the passes and what each of them reads and writes",
-    "cache": "tell the size of the kernel cache, or empty it",
+    "ops": "list the operators with their inputs, patterns and parameters",
+    "passes": "list the passes with the annotations that they read and write",
+    "cache": "print the size of the kernel cache, or empty it",
     "completion": "print a script that completes passkit's command line in a shell",
-    "doctor": "tell what works on this machine, and what to install for the rest",
+    "doctor": "check this machine: what works, and what to install for the rest",
 }
+"""The subcommands with their summaries; ``passkit.cli.NAME`` implements each."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -40,8 +43,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     Args:
         argv: The arguments; by default those of the process.
 
-    Returns: The exit code. 0: all went well. 1: an error, or a check that failed. 130: interrupted
-        by Ctrl-C. Wrong usage ends the process with code 2, as argparse does.
+    Returns: The exit code. 0: success. 1: an error, or a check that failed. 130: interrupted by
+        Ctrl-C.
+
+    Raises: SystemExit with code 2 for wrong usage, as argparse does.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     as_json = "--json" in arguments
@@ -49,22 +54,22 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _run(arguments)
     except PasskitError as error:
         notes = getattr(error, "__notes__", [])
-        _complain(str(error), type(error).__name__, as_json, notes)
+        _print_error(str(error), type(error).__name__, as_json, notes)
         return 1
-    except BrokenPipeError:  # the reader, such as `head`, has seen enough
-        _drop_output()
+    except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
+        _discard_output()
         return 0
     except OSError as error:
-        _drop_output()
-        _complain(_system_error(error), type(error).__name__, as_json)
+        _discard_output()
+        _print_error(_system_error(error), type(error).__name__, as_json)
         return 1
     except KeyboardInterrupt:
-        _complain("interrupted", "KeyboardInterrupt", as_json)
+        _print_error("interrupted", "KeyboardInterrupt", as_json)
         return INTERRUPTED
 
 
 def _run(arguments: Sequence[str]) -> int:
-    """Parse the arguments, run the command and print its answer; return the exit code."""
+    """Parse the arguments, run the command and print its result; return the exit code."""
     parser = _parser(next((a for a in arguments if a in COMMANDS), None))
     options = parser.parse_args(arguments)
     if options.command is None:
@@ -78,66 +83,74 @@ def _run(arguments: Sequence[str]) -> int:
             options.check(options)
     except PasskitError as error:
         parser.error(str(error))
-    answer = options.function(options)
+    result = options.function(options)
     if options.json:
-        print(json.dumps(answer.data, indent=2), flush=True)
-    elif answer.language and is_terminal(sys.stdout) and "NO_COLOR" not in os.environ:
-        from passkit.reporting.highlight import TERMINAL, highlighted  # few answers are source code
-
-        print(highlighted(answer.text, answer.language, TERMINAL), flush=True)
+        print(json_text(result.data), flush=True)
+    elif result.language and is_terminal(sys.stdout) and "NO_COLOR" not in os.environ:
+        print(highlighted(result.text, result.language, TERMINAL), flush=True)
     else:
-        print(answer.text, flush=True)
-    return int(answer.code)
+        print(result.text, flush=True)
+    return int(result.code)
 
 
-def _parser(wanted: str | None) -> argparse.ArgumentParser:
-    """The parser; only the module of the wanted command is imported."""
+def _parser(command: str | None) -> argparse.ArgumentParser:
+    """Return the parser; of the subcommands, only the module of ``command`` is imported."""
     parser = argparse.ArgumentParser(
         prog="passkit", description="Fuse tensor graphs into a few fast native kernels."
     )
-    parser.add_argument("--version", action="version", version=f"passkit {_root.__version__}")
+    parser.add_argument("--version", action="version", version=f"passkit {version()}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     for name, summary in COMMANDS.items():
         sub = commands.add_parser(name, help=summary, description=summary[0].upper() + summary[1:])
         sub.add_argument("--json", action="store_true", help="print JSON")
-        sub.add_argument("--plugin", metavar="MODULE", action="append", default=[],
-                         help="import a module or FILE.py first, which registers operators, "
-                         "passes, dialects, targets or fusion strategies; may repeat")  # fmt: skip
-        if wanted in (name, "completion"):
+        sub.add_argument(
+            "--plugin",
+            metavar="MODULE",
+            action="append",
+            default=[],
+            help="import a module or FILE.py first, which registers operators, passes, dialects, "
+            "targets or fusion strategies; can be repeated",
+        )
+        if command in (name, "completion"):
             module = import_module(f"passkit.cli.{name}")
             module.add_arguments(sub)
             sub.set_defaults(function=module.run)
     return parser
 
 
-def _complain(message: str, kind: str, as_json: bool, notes: Sequence[str] = ()) -> None:
-    """Print an error: to standard output as JSON, else to standard error."""
+def version() -> str:
+    """Return the version of passkit."""
+    return str(sys.modules["passkit"].__version__)
+
+
+def _print_error(message: str, kind: str, as_json: bool, notes: Sequence[str] = ()) -> None:
+    """Print an error to standard error, or as JSON to standard output."""
     try:
         if as_json:
             print(json.dumps({"error": message, "kind": kind, "notes": list(notes)}), flush=True)
         else:
             print("\n  ".join([f"passkit: {message}", *notes]), file=sys.stderr, flush=True)
     except OSError:
-        _drop_output()  # the disk that the output goes to is full; the exit code says the rest
+        _discard_output()  # the output's disk is full; the exit code reports the error
 
 
 def _system_error(error: OSError) -> str:
-    """Return what the operating system refused, at which file, and what a user can do."""
+    """Return the message of an error of the operating system: the file, the reason, what to do."""
     reason = error.strerror or str(error)
     if error.filename is None:
         return f"the system refused: {reason}; see whether the disk of the output is full"
-    ways_out = {
+    advice = {
         FileNotFoundError: "the folder must exist",
         FileExistsError: "give another name, or remove what is there",
         IsADirectoryError: "give the name of a file",
         NotADirectoryError: "a part of the path is a file; give a path of folders",
-        PermissionError: "choose a place that you may write to",
+        PermissionError: "choose a folder that you may write to",
     }
-    way_out = ways_out.get(type(error), "choose another place")
-    return f"'{error.filename}': {reason}; {way_out}"
+    what_to_do = advice.get(type(error), "choose another path")
+    return f"'{error.filename}': {reason}; {what_to_do}"
 
 
-def _drop_output() -> None:
-    """Send what is still buffered for standard output nowhere, so that exiting cannot fail."""
-    with suppress(OSError, ValueError, AttributeError):  # standard output may be no file
+def _discard_output() -> None:
+    """Discard what is buffered for standard output, so that exiting cannot fail."""
+    with suppress(OSError, ValueError, AttributeError):  # standard output may not be a file
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from passkit.cli.answer import Answer
+from passkit.cli.command_result import CommandResult
 from passkit.cli.model import (
     add_feed_argument,
     add_model_arguments,
@@ -17,39 +17,39 @@ from passkit.reporting.bisection import Bisection, Culprit, bisect
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Which model, on what."""
+    """Add the model, its inputs, and the folder to write to."""
     add_model_arguments(parser)
     add_feed_argument(parser)
-    where = "where to write what shows the fault; default: MODEL.culprit here"
-    parser.add_argument("--save", type=Path, metavar="DIR", help=where)
+    help_text = "where to write the files that reproduce the error; default: MODEL.culprit here"
+    parser.add_argument("--save", type=Path, metavar="DIR", help=help_text)
 
 
-def run(options: argparse.Namespace) -> Answer:
-    """Compile with less and less fuel; 1 when something is wrong."""
+def run(options: argparse.Namespace) -> CommandResult:
+    """Compile with different amounts of fuel until the decision is found; 1 if results differ."""
     graph = load(options)
     feeds, _, _ = model_feeds(options, graph)
-    found = bisect(graph, feeds, **plan_options(options))
-    if found is None:
-        text = f"{options.model} gives what the interpreter gives; nothing to find"
-        return Answer({"model": str(options.model), "found": False}, text)
+    bisection = bisect(graph, feeds, **plan_options(options))
+    if bisection is None:
+        text = f"the results of {options.model} are those of the interpreter; nothing to bisect"
+        return CommandResult({"model": str(options.model), "found": False}, text)
     name = options.model.name.removesuffix(options.model.suffix)
     folder = options.save or Path(f"{name}.culprit")
-    saved = found.culprit.save(folder) if found.culprit else None
+    saved = bisection.culprit.save(folder) if bisection.culprit else None
     data: dict[str, object] = {
         "model": str(options.model),
         "found": True,
-        "fuel": found.fuel,
-        "decisions": found.decisions,
-        "decision": found.decision,
-        "error": found.error,
+        "fuel": bisection.fuel,
+        "decisions": bisection.decisions,
+        "decision": bisection.decision,
+        "error": bisection.error,
     }
-    if found.culprit is not None:
-        data["culprit"] = as_dict(found.culprit) | {"saved": str(saved)}
-    return Answer(data, describe(found, saved), 1)
+    if bisection.culprit is not None:
+        data["culprit"] = as_dict(bisection.culprit) | {"saved": str(saved)}
+    return CommandResult(data, describe(bisection, saved), 1)
 
 
 def as_dict(culprit: Culprit) -> dict[str, object]:
-    """A culprit as JSON can hold it."""
+    """Return a culprit as JSON can hold it."""
     kernel = culprit.kernel
     return {
         "name": culprit.name,
@@ -59,31 +59,36 @@ def as_dict(culprit: Culprit) -> dict[str, object]:
     }
 
 
-def describe(found: Bisection, saved: Path | None) -> str:
-    """What was found as people read it: the decision, the kernel, and what to do with it."""
-    if found.decision:
+def describe(bisection: Bisection, saved: Path | None) -> str:
+    """Return the result for people: the decision, the kernel, a workaround and what to report.
+
+    Args:
+        bisection: The result.
+        saved: The folder that the culprit was written to, if there is one.
+    """
+    if bisection.decision:
         head = (
-            f"decision {found.fuel} of {found.decisions}, {found.decision!r}, is the first that "
-            f"makes results wrong: {found.error}"
+            f"decision {bisection.fuel} of {bisection.decisions}, {bisection.decision!r}, is the "
+            f"first that makes results wrong: {bisection.error}"
         )
-        around = f"PassContext(fuel={found.fuel - 1}) goes round it until it is mended."
+        workaround = f"Until it is fixed, PassContext(fuel={bisection.fuel - 1}) avoids it."
     else:
-        head = f"results are wrong before any optional decision: {found.error}"
-        around = "target='interpret' goes round it until it is mended."
-    culprit = found.culprit
+        head = f"results are wrong before any optional decision: {bisection.error}"
+        workaround = "Until it is fixed, target='interpret' avoids it."
+    culprit = bisection.culprit
     if culprit is None:
         return (
-            f"{head}\n\nNo step is wrong by itself: the decision is, or how steps share memory. "
-            f"{around}\nReport it with the model, its inputs and this text."
+            f"{head}\n\nNo step is wrong by itself: the error is in the decision, or in the memory "
+            f"that steps share. {workaround}\nReport it with the model, its inputs and this text."
         )
     operators = ", ".join(culprit.operators)
-    wrong = f"step {culprit.name!r} is wrong by itself, on right inputs: {culprit.error}"
+    wrong = f"step {culprit.name!r} is wrong by itself, for correct inputs: {culprit.error}"
     parts = [head, f"{wrong}\nit computes {operators}"]
     if culprit.kernel is not None:
         parts.append(f"its kernel, {culprit.kernel.name}:\n\n{culprit.kernel.source}")
     parts.append(
-        f"{around}\nReport it with the folder {saved}: culprit.json is the step alone, culprit.npz "
-        f"its inputs and right results.\n"
-        f"'passkit run {saved}/culprit.json --compare' shows the fault."
+        f"{workaround}\nReport it with the folder {saved}: culprit.json is the isolated step, "
+        f"culprit.npz its inputs and correct results.\n"
+        f"'passkit run {saved}/culprit.json --compare' shows the error."
     )
     return "\n\n".join(parts)

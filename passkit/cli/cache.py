@@ -1,27 +1,27 @@
-"""``passkit cache``: the size of the cache of kernels and measurements, or an empty one."""
+"""``passkit cache``: print the size of the cache of kernels and measurements, or empty it."""
 
 from __future__ import annotations
 
 import argparse
 
-from passkit.cli.answer import Answer
+from passkit.cli.command_result import CommandResult
 from passkit.library import store
 from passkit.runtime.native.cache import KernelCache, cache_folder
 from passkit.values.units import bytes_text
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What to do."""
+    """Add the action: "info" or "clear"."""
     parser.add_argument("action", nargs="?", choices=("info", "clear"), default="info")
 
 
-def run(options: argparse.Namespace) -> Answer:
-    """Look, or clear; neither needs the folder to exist."""
+def run(options: argparse.Namespace) -> CommandResult:
+    """Print the content of the cache, or clear it; the folder need not exist."""
     cache = KernelCache(cache_folder())
     if options.action == "clear":
         freed = cache.clear() + store.clear()
         data = {"folder": str(cache.folder), "freed_nbytes": freed}
-        return Answer(data, f"freed {bytes_text(freed)} in {cache.folder}")
+        return CommandResult(data, f"freed {bytes_text(freed)} in {cache.folder}")
     info, tuned = cache.info(), store.content()
     data = {
         "folder": str(info.folder),
@@ -36,4 +36,4 @@ def run(options: argparse.Namespace) -> Answer:
         f"{bytes_text(info.nbytes)} of at most {bytes_text(cache.limit)}\n"
         f"{tuned.records} measurements of kernels on this machine, {bytes_text(tuned.nbytes)}"
     )
-    return Answer(data, text)
+    return CommandResult(data, text)

@@ -1,10 +1,10 @@
-"""``passkit completion``: a script by which a shell completes commands, options and files."""
+"""``passkit completion``: print a script that completes commands, options and files in a shell."""
 
 from __future__ import annotations
 
 import argparse
 
-from passkit.cli.answer import Answer
+from passkit.cli.command_result import CommandResult
 from passkit.errors import MissingDependencyError
 
 SHELLS = ("bash", "zsh", "tcsh")
@@ -13,18 +13,18 @@ USE = {
     "zsh": "passkit completion zsh > ~/.zfunc/_passkit",
     "tcsh": "passkit completion tcsh > ~/.passkit.tcsh && source ~/.passkit.tcsh",
 }
-"""How each shell reads the script."""
+"""The command that loads the script, by shell."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the shell."""
+    """Add the name of the shell."""
     parser.add_argument("shell", choices=SHELLS, help="the shell to complete in")
     parser.epilog = "\n".join(["To use it:", *(f"  {line}" for line in USE.values())])
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
 
 
-def run(options: argparse.Namespace) -> Answer:
-    """Return the script for a shell. Raises: MissingDependencyError without the package shtab."""
+def run(options: argparse.Namespace) -> CommandResult:
+    """Print the script for a shell. Raises: MissingDependencyError without the package shtab."""
     try:
         import shtab
     except ImportError as error:
@@ -32,4 +32,4 @@ def run(options: argparse.Namespace) -> Answer:
             "shell completion needs the package shtab, which is not installed; pip install shtab"
         ) from error
     script = shtab.complete(options.parser, options.shell)
-    return Answer({"shell": options.shell, "script": script}, script)
+    return CommandResult({"shell": options.shell, "script": script}, script)

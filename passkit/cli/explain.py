@@ -1,17 +1,17 @@
-"""``passkit explain``: each edge of a model's fusion plan, with the reason of its fate."""
+"""``passkit explain``: print for each edge of a model whether it is fused, and the reason."""
 
 from __future__ import annotations
 
 import argparse
 
-from passkit.cli.answer import Answer
+from passkit.cli.command_result import CommandResult
 from passkit.cli.model import add_model_arguments, load, plan_options
 from passkit.program.inspection import explain
 from passkit.reporting.statistics import statistics
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Which model, which edges."""
+    """Add the model and the choice of edges."""
     add_model_arguments(parser)
     which = parser.add_mutually_exclusive_group()
     which.add_argument(
@@ -22,23 +22,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "between them",
     )
     which.add_argument("--node", metavar="NAME", help="only the edges at one node")
-    which.add_argument("--statistics", action="store_true", help="the plan in numbers, instead")
+    which.add_argument(
+        "--statistics", action="store_true", help="print statistics of the plan instead"
+    )
     parser.add_argument("--apart", action="store_true", help="only edges that are not fused")
 
 
-def run(options: argparse.Namespace) -> Answer:
-    """Plan the model and show what was decided."""
+def run(options: argparse.Namespace) -> CommandResult:
+    """Plan the model and print the decisions about its edges, or statistics of the plan."""
     if options.statistics:
         numbers = statistics(load(options), target=options.target)
-        return Answer(numbers.rows(), str(numbers))
-    found = explain(load(options), **plan_options(options))
+        return CommandResult(numbers.rows(), str(numbers))
+    explanation = explain(load(options), **plan_options(options))
     if options.why:
-        found = found.why(*options.why)
+        explanation = explanation.why(*options.why)
     elif options.node:
-        found = found.filter(options.node)
+        explanation = explanation.filter(options.node)
     if options.apart:
-        found = found.apart
-    fused = sum(d.fused for d in found)
-    chosen = f"{found.selection}\n" if found.selection else ""
-    text = f"{found}\n\n{chosen}{fused} of {len(found)} edges are fused"
-    return Answer(found.rows(), text)
+        explanation = explanation.apart
+    num_fused = sum(d.fused for d in explanation)
+    selection = f"{explanation.selection}\n" if explanation.selection else ""
+    text = f"{explanation}\n\n{selection}{num_fused} of {len(explanation)} edges are fused"
+    return CommandResult(explanation.rows(), text)

@@ -1,4 +1,4 @@
-"""Models on the command line: reading the file, its options, and values to feed it with."""
+"""Models on the command line: options, reading the model, and values for its inputs."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import passkit.ops  # noqa: F401  (a model names operators)
 from passkit.errors import FeedError, ModelError, SettingError, nearest
@@ -25,13 +26,12 @@ from passkit.serial import json
 from passkit.serial.parser import parse
 from passkit.values.size import Size, evaluate, symbols_of
 
-Array = np.ndarray[Any, Any]
-ROWS = 32
-"""What an unknown size is when neither data nor ``--shape`` tell."""
+DEFAULT_SIZE = 32
+"""The value of a symbolic size that neither data nor ``--shape`` determine."""
 
 
 def add_model_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of every command that reads a model."""
+    """Add the options of every command that reads a model."""
     parser.add_argument(
         "model",
         metavar="MODEL",
@@ -39,46 +39,54 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
         help=".pb, .pbtxt, a SavedModel folder, .json of passkit, .txt in passkit's text form, or "
         "- for standard input",
     )
-    parser.add_argument("--signature", metavar="NAME",
-                        help="of a SavedModel; default: serving_default")  # fmt: skip
-    parser.add_argument("--outputs", metavar="NAMES", help="comma-separated; default: all results")
-    parser.add_argument("--shape", metavar="NAME=N,M", action="append", default=[],
-                        help="the shape of an input, where the model leaves it open")  # fmt: skip
+    parser.add_argument(
+        "--signature",
+        metavar="NAME",
+        help="the signature of a SavedModel; default: serving_default",
+    )
+    parser.add_argument(
+        "--outputs", metavar="NAMES", help="outputs, separated by commas; default: all"
+    )
+    parser.add_argument(
+        "--shape",
+        metavar="NAME=N,M",
+        action="append",
+        default=[],
+        help="the shape of an input that has unknown sizes in the model",
+    )
     parser.add_argument(
         "--target",
         default="cpu",
         metavar="NAME",
-        help="cpu, blocks, cuda, opencl or interpret, or one that was registered; "
-        "default: %(default)s",
+        help="cpu, blocks, cuda, opencl, interpret, or a registered target; default: %(default)s",
     )
     parser.add_argument(
         "--fusion",
         default="stitch",
         metavar="NAME",
-        help=f"one of {', '.join(list_fusions())}, or one that was registered; "
-        "default: %(default)s",
+        help=f"one of {', '.join(list_fusions())}, or a registered strategy; default: %(default)s",
     )
     parser.add_argument(
         "--passes",
         metavar="PASSES",
         action="append",
         default=[],
-        help="the passes to run, as in Expand,Fusion,CodeGen,RTCGen, or where to add some to the "
-        "default ones, as in 'after Simplify=Mine'",
+        help="the passes to run, such as Expand,Fusion,CodeGen,RTCGen, or passes to add to the "
+        "default ones, such as 'after Simplify=Mine'",
     )
     parser.set_defaults(check=check_choices)
 
 
 def check_choices(options: argparse.Namespace) -> None:
-    """Check options whose values are names of a registry, once everything is registered.
+    """Check that the target and the fusion strategy are registered, after plug-ins are imported.
 
-    Raises: SettingError and RegistryError for a name that is not registered, with the nearest.
+    Raises: SettingError or RegistryError with the nearest name.
     """
     PassContext().with_options(target=options.target, fusion=options.fusion)
 
 
 def plan_options(options: argparse.Namespace) -> dict[str, Any]:
-    """Return what the command line says of planning, as options of `compile` and `explain`."""
+    """Return the target, strategy and passes of the command line, as options of `compile`."""
     return {
         "target": options.target,
         "fusion": options.fusion,
@@ -87,40 +95,55 @@ def plan_options(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def add_template_argument(parser: argparse.ArgumentParser) -> None:
-    """The option of commands that make kernels: how the loops of a group are dealt out."""
-    parser.add_argument("--template", metavar="NAME=TEXT", action="append", default=[],
-                        help="the template of the group that is called so, or has an operator "
-                        "called so; `show --schedule` prints those there are")  # fmt: skip
+    """Add the option for the templates of groups, which determine their loops."""
+    parser.add_argument(
+        "--template",
+        metavar="NAME=TEXT",
+        action="append",
+        default=[],
+        help="the template of the group NAME, or of the group with an operator NAME; "
+        "`show --schedule` prints templates",
+    )
 
 
 def read_templates(settings: Iterable[str]) -> dict[str, str]:
-    """The templates in ``name=text`` settings. Raises: SettingError where a name has two."""
-    found: dict[str, str] = {}
+    """Return the templates in ``name=text`` settings, by name.
+
+    Raises: SettingError for a setting of another form, and for a second template of a name.
+    """
+    templates: dict[str, str] = {}
     for setting in settings:
         name, equals, text = setting.partition("=")
         if not equals or not name:
             raise SettingError(f"--template needs NAME=TEXT, got {setting!r}")
-        if name in found:
-            raise SettingError(f"--template has two for {name!r}; a group has one")
-        found[name] = text
-    return found
+        if name in templates:
+            raise SettingError(
+                f"--template names {name!r} twice; a group has one template, so leave one out"
+            )
+        templates[name] = text
+    return templates
 
 
 def add_feed_argument(parser: argparse.ArgumentParser) -> None:
-    """The option of commands that run a model: what on."""
-    parser.add_argument("--feed", metavar="NAME=FILE.npy", action="append", default=[],
-                        help="an input's values; default: MODEL.npz beside the model, "
-                        "else random")  # fmt: skip
+    """Add the option for input values, for commands that run a model."""
+    parser.add_argument(
+        "--feed",
+        metavar="NAME=FILE.npy",
+        action="append",
+        default=[],
+        help="the values of an input; default: those in MODEL.npz next to the model, else random "
+        "values",
+    )
 
 
 def load(options: argparse.Namespace) -> Graph:
-    """The graph of a model file.
+    """Return the graph of the model that the options name.
 
-    Raises: ModelError when there is no such file; ParseError and ModelError for its content.
+    Raises: ModelError if there is no such file; ParseError or ModelError for its content.
     """
     path: Path = options.model
     names = options.outputs.split(",") if options.outputs else None
-    shapes = given_shapes(options.shape) or None
+    shapes = read_shapes(options.shape) or None
     if str(path) == "-":
         return read_stream(sys.stdin.buffer.read(), names, shapes)
     if not path.exists():
@@ -138,14 +161,14 @@ def load(options: argparse.Namespace) -> Graph:
 def read_stream(
     data: bytes, outputs: list[str] | None, shapes: Mapping[str, tuple[int, ...]] | None
 ) -> Graph:
-    """Return the graph in the bytes of a model file, whose form is told by its content.
+    """Return the graph in the bytes of a model file, whose format follows from its content.
 
     Args:
         data: A binary GraphDef, or text: JSON, a text GraphDef, or passkit's text form.
-        outputs: The results of a GraphDef; None for all.
-        shapes: The shapes of a GraphDef's inputs that it leaves open.
+        outputs: The outputs of a GraphDef; None for all.
+        shapes: The shapes of inputs that have unknown sizes in a GraphDef, by name.
 
-    Raises: ModelError and ParseError for content that is none of them.
+    Raises: ModelError or ParseError for content in another format.
     """
     try:
         text = data.decode("utf-8")
@@ -167,35 +190,39 @@ def read_stream(
 
 def model_feeds(
     options: argparse.Namespace, graph: Graph
-) -> tuple[dict[str, Array], dict[str, Array], str]:
-    """Arrays for a model's inputs, what is stored beside it, and where the arrays come from.
+) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]], str]:
+    """Return arrays for a model's inputs.
 
-    That is "given", "stored" or "random".
+    Returns: The arrays by input; the arrays stored next to the model, which may include results;
+        and the source of the inputs: "given" by ``--feed``, "stored" or "random".
     """
-    stored = companion(options.model)
+    stored = companion_arrays(options.model)
     names = {n.name for n in graph.inputs}
-    known = {k: v for k, v in stored.items() if k in names} | read_feeds(options.feed, graph)
-    feeds = complete_feeds(graph, known, given_shapes(options.shape))
-    return feeds, stored, "given" if options.feed else "stored" if known else "random"
+    arrays = {k: v for k, v in stored.items() if k in names} | read_feeds(options.feed, graph)
+    feeds = complete_feeds(graph, arrays, read_shapes(options.shape))
+    return feeds, stored, "given" if options.feed else "stored" if arrays else "random"
 
 
-def given_shapes(settings: Iterable[str]) -> dict[str, tuple[int, ...]]:
-    """The shapes in ``x=8,64`` settings.
+def read_shapes(settings: Iterable[str]) -> dict[str, tuple[int, ...]]:
+    """Return the shapes in ``x=8,64`` settings, by name.
 
-    Raises: SettingError for one that is no name and numbers.
+    Raises: SettingError for a setting that is not a name and whole numbers.
     """
-    found = {}
+    shapes = {}
     for setting in settings:
         name, equals, sizes = setting.partition("=")
         parts = [s for s in sizes.split(",") if s]
         if not equals or not name or not all(p.isdigit() for p in parts):
             raise SettingError(f"--shape needs NAME=N,M like x=8,64, got {setting!r}")
-        found[name] = tuple(int(p) for p in parts)
-    return found
+        shapes[name] = tuple(int(p) for p in parts)
+    return shapes
 
 
-def companion(model: Path) -> dict[str, Array]:
-    """The arrays in ``MODEL.npz`` beside a model; none where there is no such file."""
+def companion_arrays(model: Path) -> dict[str, NDArray[Any]]:
+    """Return the arrays in ``MODEL.npz`` next to a model, by name; none if there is no such file.
+
+    Raises: ModelError if the file cannot be read.
+    """
     path = model.with_suffix(".npz")
     if model.is_dir() or not path.is_file():
         return {}
@@ -203,16 +230,16 @@ def companion(model: Path) -> dict[str, Array]:
         with np.load(path, allow_pickle=False) as arrays:
             return dict(arrays)
     except (OSError, ValueError) as error:
-        raise ModelError(f"'{path}' is no file of arrays: {error}") from error
+        raise ModelError(f"'{path}' cannot be read as a file of arrays: {error}") from error
 
 
-def read_feeds(settings: Iterable[str], graph: Graph) -> dict[str, Array]:
-    """The arrays named in ``x=x.npy`` settings.
+def read_feeds(settings: Iterable[str], graph: Graph) -> dict[str, NDArray[Any]]:
+    """Return the arrays that ``x=x.npy`` settings name, by input.
 
-    Raises: FeedError for an input that the model does not have or a file that is no array.
+    Raises: FeedError for a name that is no input, and for a file that cannot be read.
     """
     names = [n.name for n in graph.inputs]
-    found = {}
+    arrays = {}
     for setting in settings:
         name, equals, file = setting.partition("=")
         if not equals or name not in names:
@@ -221,27 +248,35 @@ def read_feeds(settings: Iterable[str], graph: Graph) -> dict[str, Array]:
                 f"{nearest(name, names)}"
             )
         try:
-            found[name] = np.load(file, allow_pickle=False)
+            arrays[name] = np.load(file, allow_pickle=False)
         except (OSError, ValueError) as error:
-            raise FeedError(f"--feed {setting}: '{file}' is no array: {error}") from error
-    return found
+            raise FeedError(
+                f"--feed {setting}: '{file}' cannot be read as an array: {error}"
+            ) from error
+    return arrays
 
 
 def complete_feeds(
-    graph: Graph, known: Mapping[str, Array], shapes: Mapping[str, tuple[int, ...]]
-) -> dict[str, Array]:
-    """Arrays for all inputs: those that are known, else random numbers of the right shape."""
+    graph: Graph, arrays: Mapping[str, NDArray[Any]], shapes: Mapping[str, tuple[int, ...]]
+) -> dict[str, NDArray[Any]]:
+    """Return an array for each input: the available one, or random values.
+
+    Args:
+        graph: The graph.
+        arrays: The available arrays by input. They determine symbolic sizes of other inputs.
+        shapes: The shapes of further inputs, by name.
+    """
     sizes: dict[str, int] = {}
     for node in graph.inputs:
-        shape = known[node.name].shape if node.name in known else shapes.get(node.name)
+        shape = arrays[node.name].shape if node.name in arrays else shapes.get(node.name)
         declared = node.entries[0].shape
         for extent, size in zip(declared or (), shape or (), strict=False):
             if isinstance(extent, Size) and len(extent.symbols) == 1:
                 sizes.setdefault(str(extent), size)
     rng = np.random.default_rng(0)
     return {
-        node.name: known[node.name]
-        if node.name in known
+        node.name: arrays[node.name]
+        if node.name in arrays
         else random_array(rng, node, shapes.get(node.name), sizes)
         for node in graph.inputs
     }
@@ -252,18 +287,24 @@ def random_array(
     node: Node,
     shape: tuple[int, ...] | None,
     sizes: Mapping[str, int],
-) -> Array:
-    """Random values for an input; sizes that nobody gave are `ROWS`.
+) -> NDArray[Any]:
+    """Return random values for an input.
 
-    Raises: FeedError when not even the rank of the input is known.
+    Args:
+        rng: The source of random numbers.
+        node: The input.
+        shape: Its shape; None for the one in the graph.
+        sizes: Values of symbolic sizes, by name; others are DEFAULT_SIZE.
+
+    Raises: FeedError if the rank of the input is unknown.
     """
     entry = node.entries[0]
     if shape is None:
         if entry.shape is None:
             raise FeedError(
-                f"the shape of input '{node.name}' is not known; give --shape {node.name}=N,M"
+                f"the shape of input '{node.name}' is unknown; give --shape {node.name}=N,M"
             )
-        values = {s: sizes.get(s, ROWS) for s in symbols_of(entry.shape)}
+        values = {s: sizes.get(s, DEFAULT_SIZE) for s in symbols_of(entry.shape)}
         shape = tuple(evaluate(d, values) for d in entry.shape)
     dtype = entry.dtype.numpy if entry.dtype else np.dtype("float32")
     if dtype.kind == "b":

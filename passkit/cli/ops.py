@@ -1,4 +1,4 @@
-"""``passkit ops``: the operators, and what each of them can do."""
+"""``passkit ops``: list operators, describe some with their kernels, or write the reference."""
 
 from __future__ import annotations
 
@@ -8,29 +8,40 @@ from pathlib import Path
 from typing import Any
 
 import passkit.ops  # noqa: F401  (registers the standard operators)
-from passkit.cli import page
-from passkit.cli.answer import Answer
+from passkit.cli.command_result import CommandResult
+from passkit.cli.operator_page import operator_page
 from passkit.graph import registry
 from passkit.graph.op import REQUIRED, Op, get_op, list_ops
-from passkit.reporting import exhibit
+from passkit.reporting.operator_summary import (
+    example_kernels,
+    example_text,
+    summarize,
+)
 from passkit.values.plugins import load_plugins
 from passkit.values.units import table
 
 PAGE = Path("docs/operators.md")
+"""The default path of the reference of all operators."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Which operators."""
+    """Add the names of operators, and the path of the reference."""
     parser.add_argument("names", nargs="*", metavar="NAME", help="operators; default: all")
-    parser.add_argument("--page", nargs="?", type=Path, const=PAGE, metavar="FILE",
-                        help=f"write the reference of all operators; default: {PAGE}")  # fmt: skip
+    parser.add_argument(
+        "--page",
+        nargs="?",
+        type=Path,
+        const=PAGE,
+        metavar="FILE",
+        help=f"write the reference of all operators; default: {PAGE}",
+    )
 
 
-def run(options: argparse.Namespace) -> Answer:
-    """List all operators, tell all about some with a kernel of each, or write the reference."""
+def run(options: argparse.Namespace) -> CommandResult:
+    """List all operators, describe some of them in full, or write the reference."""
     if options.page is not None:
-        options.page.write_text(page.page(), encoding="utf-8")
-        return Answer({"page": str(options.page)}, f"operators written to {options.page}")
+        options.page.write_text(operator_page(), encoding="utf-8")
+        return CommandResult({"page": str(options.page)}, f"operators written to {options.page}")
     load_plugins()
     aliases: dict[str, list[str]] = {}
     for name in list_ops(aliases=True):
@@ -40,42 +51,62 @@ def run(options: argparse.Namespace) -> Answer:
     rows = [
         (d["name"], d["inputs"], d["pattern"], ", ".join(d["parameters"]), d["doc"]) for d in data
     ]
-    text = table(("operator", "inputs", "pattern", "parameters", "what it is"), rows)
+    text = table(("operator", "inputs", "pattern", "parameters", "description"), rows)
     if options.names:
         for op, d in zip(ops, data, strict=True):
-            d.update(told(op))
-            text += f"\n\n{d['call']}, registered at {d['place']}"
-            text += f"\n  also called {', '.join(d['aliases'])}" if d["aliases"] else ""
-            text += "".join(f"\n  {key}: {value}" for key, value in d["attributes"].items())
-            text += f"\n  runs: {runs(d['runs'])}\n  gradient: {d['gradient']}\n"
-            if d["kernels"]:
-                text += f"\nThe kernel of {d['example']}:\n"
-            text += "".join(f"\n{source}" for source in d["kernels"])
-    return Answer(data, text)
+            d.update(describe_execution(op))
+            text += f"\n\n{details_text(d)}"
+    return CommandResult(data, text)
 
 
-def told(op: Op) -> dict[str, Any]:
-    """The call, how it runs in each dtype, its gradient, and the kernels of its example."""
-    shown = exhibit.exhibit(op)
+def details_text(d: Mapping[str, Any]) -> str:
+    """Return the full description of an operator as text.
+
+    Args:
+        d: The values of `describe` and `describe_execution`.
+    """
+    text = f"{d['call']}, registered at {d['place']}"
+    text += f"\n  also called {', '.join(d['aliases'])}" if d["aliases"] else ""
+    text += "".join(f"\n  {key}: {value}" for key, value in d["attributes"].items())
+    text += f"\n  runs: {execution_text(d['runs'])}\n  gradient: {d['gradient']}\n"
+    if d["kernels"]:
+        text += f"\nThe kernel of {d['example']}:\n"
+    return text + "".join(f"\n{source}" for source in d["kernels"])
+
+
+def describe_execution(op: Op) -> dict[str, Any]:
+    """Return an operator's call, how it runs in each dtype, its gradient, and its kernels."""
+    summary = summarize(op)
     return {
-        "call": shown.call,
-        "runs": {dtype: str(way) for dtype, way in shown.ways.items()},
-        "gradient": shown.gradient or "no float input",
-        "example": exhibit.shown_text(op),
-        "kernels": exhibit.kernels(op),
+        "call": summary.call,
+        "runs": {dtype: str(kind) for dtype, kind in summary.execution.items()},
+        "gradient": summary.gradient or "no float input",
+        "example": example_text(op),
+        "kernels": example_kernels(op),
     }
 
 
-def runs(ways: Mapping[str, str]) -> str:
-    """Ways to run, each with its dtypes."""
-    found: dict[str, list[str]] = {}
-    for dtype, way in ways.items():
-        found.setdefault(way, []).append(dtype)
-    return "; ".join(f"{way} in {', '.join(dtypes)}" for way, dtypes in found.items())
+def execution_text(execution: Mapping[str, str]) -> str:
+    """Return how an operator runs as text.
+
+    >>> execution_text({"float32": "fused", "int8": "NumPy", "int16": "NumPy"})
+    'fused in float32; NumPy in int8, int16'
+    """
+    dtypes_of: dict[str, list[str]] = {}
+    for dtype, kind in execution.items():
+        dtypes_of.setdefault(kind, []).append(dtype)
+    return "; ".join(f"{kind} in {', '.join(dtypes)}" for kind, dtypes in dtypes_of.items())
 
 
 def describe(op: Op, aliases: list[str]) -> dict[str, Any]:
-    """An operator as JSON can hold it; functions by the place that registered them."""
+    """Return an operator as JSON can hold it, with its attributes.
+
+    Functions are represented by the file and line that registered them.
+
+    Args:
+        op: The operator.
+        aliases: Its other names.
+    """
     attributes = {}
     for column in registry.tables():
         if op.name in column.rows:

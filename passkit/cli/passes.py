@@ -1,23 +1,23 @@
-"""``passkit passes``: the passes, and what each of them reads and writes."""
+"""``passkit passes``: list the passes with the annotations that they read and write."""
 
 from __future__ import annotations
 
 import argparse
 from typing import Any
 
-from passkit.cli.answer import Answer
+from passkit.cli.command_result import CommandResult
 from passkit.passes.base import Pass, find_pass, list_passes
 from passkit.values.plugins import load_plugins
 from passkit.values.units import table
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Which passes."""
+    """Add the names of passes."""
     parser.add_argument("names", nargs="*", metavar="NAME", help="passes; default: all")
 
 
-def run(options: argparse.Namespace) -> Answer:
-    """List the passes by name."""
+def run(options: argparse.Namespace) -> CommandResult:
+    """List the passes that are named, or all."""
     load_plugins()
     data = [describe(find_pass(n)) for n in options.names or list_passes()]
     rows = [
@@ -30,19 +30,19 @@ def run(options: argparse.Namespace) -> Answer:
         )
         for d in data
     ]
-    return Answer(data, table(("pass", "reads", "writes", "new graph", "what it does"), rows))
+    return CommandResult(data, table(("pass", "reads", "writes", "new graph", "description"), rows))
 
 
-def describe(found: Pass) -> dict[str, Any]:
-    """A pass as JSON can hold it."""
+def describe(shown: Pass) -> dict[str, Any]:
+    """Return a pass as JSON can hold it."""
     return {
-        "name": found.name,
-        "depends": list(found.depends),
-        "depends_op": list(found.depends_op),
-        "provides": list(found.provides),
-        "changes_graph": found.changes_graph,
-        "target_dependent": found.target_dependent,
-        "implied": found.implied,
-        "doc": found.doc,
-        "place": found.place,
+        "name": shown.name,
+        "depends": list(shown.depends),
+        "depends_op": list(shown.depends_op),
+        "provides": list(shown.provides),
+        "changes_graph": shown.changes_graph,
+        "target_dependent": shown.target_dependent,
+        "implied": shown.implied,
+        "doc": shown.doc,
+        "place": shown.place,
     }

@@ -1,9 +1,8 @@
-"""``passkit run``: a model on real or random data, before and after fusion."""
+"""``passkit run``: run a model on real or random data, with and without fusion."""
 
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Mapping, Sequence
 from math import prod
 from pathlib import Path
@@ -13,10 +12,11 @@ from typing import Any
 
 import numpy as np
 from attrs import asdict
+from numpy.typing import NDArray
 
 from passkit import viz
 from passkit.ast.folds import Convolution
-from passkit.cli.answer import Answer
+from passkit.cli.command_result import CommandResult
 from passkit.cli.model import (
     add_feed_argument,
     add_model_arguments,
@@ -27,6 +27,7 @@ from passkit.cli.model import (
     read_templates,
 )
 from passkit.errors import MissingDependencyError, SettingError
+from passkit.graph.node import Node
 from passkit.passes.context import PassContext
 from passkit.program.compiler import compile
 from passkit.program.executable import Executable
@@ -37,53 +38,69 @@ from passkit.runtime.native import onednn
 from passkit.runtime.native.register_tiles import FEW_CHANNELS
 from passkit.runtime.profile import ExecutionProfile
 from passkit.runtime.program import FilterGradient, LibraryCall, LibraryOperation
+from passkit.values.json_values import write_json
 from passkit.values.tolerance import Deviation, compare
 from passkit.values.units import bytes_text, seconds_text, table
-from passkit.viz.renderers import ending, rendered
+from passkit.viz.renderers import picture_format, render_with_note
 
-Array = np.ndarray[Any, Any]
-BUDGET = 0.3
-"""Seconds that each of the two executables is timed for."""
-DRAWING = 20.0
-"""Seconds after which a plan that is too large to lay out is left as DOT source."""
+TIMING_SECONDS = 0.3
+"""Seconds for which each of the two executables is timed."""
+LAYOUT_SECONDS = 20.0
+"""Seconds after which a plan is drawn in the simple layout."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Which model, on what, and what to tell about it."""
+    """Add the model, its inputs, and the choice of checks and outputs."""
     add_model_arguments(parser)
     add_feed_argument(parser)
     add_template_argument(parser)
-    parser.add_argument("--plan", type=Path, metavar="FILE",
-                        help="draw the plan: .svg, .png, .pdf or .dot")  # fmt: skip
-    parser.add_argument("--profile", action="store_true", help="the time of each kernel")
-    parser.add_argument("--dump", type=Path, metavar="DIR", help="the graph after each pass")
-    parser.add_argument("--compare", action="store_true",
-                        help="check against the interpreter and stored results; exit 1 when "
-                        "they differ")  # fmt: skip
-    parser.add_argument("--report", type=Path, metavar="DIR",
-                        help="write report.html, a page to click through, with plan.svg, "
-                        "kernels.cpp and report.json")  # fmt: skip
-    parser.add_argument("--trace", type=Path, metavar="FILE",
-                        help="the runs of a profile as JSON for Perfetto")  # fmt: skip
+    parser.add_argument(
+        "--plan",
+        type=Path,
+        metavar="FILE",
+        help="draw the plan: .svg, .png, .pdf or .dot",
+    )
+    parser.add_argument("--profile", action="store_true", help="print the time of each kernel")
+    parser.add_argument(
+        "--dump", type=Path, metavar="DIR", help="write the graph after each pass into a folder"
+    )
+    parser.add_argument(
+        "--compare",
+        action="store_true",
+        help="compare results with those of the interpreter and with stored results; exit 1 if "
+        "they differ",
+    )
+    parser.add_argument(
+        "--report",
+        type=Path,
+        metavar="DIR",
+        help="write an interactive page, report.html, with plan.svg, kernels.cpp and report.json",
+    )
+    parser.add_argument(
+        "--trace",
+        type=Path,
+        metavar="FILE",
+        help="write the runs of a profile as JSON for Perfetto",
+    )
 
 
-def run(options: argparse.Namespace) -> Answer:
-    """Compile with and without fusion, run, compare, time, draw."""
+def run(options: argparse.Namespace) -> CommandResult:
+    """Compile with and without fusion, run, compare and time both, and write what is requested."""
     picture = picture_path(options)
     graph = load(options)
     feeds, stored, source = model_feeds(options, graph)
     with PassContext(dump=options.dump, timing=True if options.trace else None):
-        given = read_templates(options.template) or None
-        fused = compile(graph, **plan_options(options), templates=given)
+        fixed_templates = read_templates(options.template) or None
+        fused = compile(graph, **plan_options(options), templates=fixed_templates)
     unfused = compile(graph, target=options.target, fusion="none")
     results = dict(zip([o.name for o in fused.outputs], fused(feeds), strict=True))
     unfused(feeds)
-    own_feeds = options.feed and {"stored"}
-    errors = [] if own_feeds else compare(results, stored, "stored results")
+    has_own_feeds = bool(options.feed)
+    errors = [] if has_own_feeds else compare(results, stored, "stored results")
     if options.compare:
-        meaning = interpret(graph, feeds)
-        errors += compare(results, dict(zip(results, meaning, strict=True)), "the interpreter")
-    before, after = alternate(unfused, fused, feeds)
+        expected = interpret(graph, feeds)
+        errors += compare(results, dict(zip(results, expected, strict=True)), "the interpreter")
+    before, after = time_alternately(unfused, fused, feeds)
     data: dict[str, object] = {
         "model": str(options.model),
         "target": options.target,
@@ -92,9 +109,9 @@ def run(options: argparse.Namespace) -> Answer:
         "inputs": {k: f"{v.dtype}{list(v.shape)}" for k, v in feeds.items()},
         "outputs": {k: f"{v.dtype}{list(v.shape)}" for k, v in results.items()},
         "data": source,
-        "accuracy": None if own_feeds else accuracy(results, stored.get("labels")),
-        "unfused": side(unfused, before),
-        "fused": side(fused, after),
+        "accuracy": None if has_own_feeds else accuracy(results, stored.get("labels")),
+        "unfused": costs(unfused, before),
+        "fused": costs(fused, after),
         "errors": [asdict(e) for e in errors],
     }
     profile = take_profile(options, fused, feeds)
@@ -105,41 +122,52 @@ def run(options: argparse.Namespace) -> Answer:
     if options.trace and profile is not None:
         data["trace"] = write_trace(options.trace, profile, fused)
     if options.report:
-        data["report"] = str(write_report(options.report, fused, profile, data, DRAWING))
+        data["report"] = str(write_report(options.report, fused, profile, data, LAYOUT_SECONDS))
     failed = options.compare and not all(e.good for e in errors)
     text = describe(data)
     if options.profile:
         text += f"\n\n{profile}"
-    return Answer(data, text, 1 if failed else 0)
+    return CommandResult(data, text, 1 if failed else 0)
 
 
-def _is_constant(node: Any) -> bool:
+def _is_constant(node: Node) -> bool:
+    """Return whether a node is a constant."""
     return node.op is not None and node.op.name == "constant"
 
 
-def accuracy(results: Mapping[str, Array], labels: Array | None) -> float | None:
-    """The share of rows whose largest score is at the label; None without labels."""
+def accuracy(results: Mapping[str, NDArray[Any]], labels: NDArray[Any] | None) -> float | None:
+    """Return the share of rows whose largest score is at the label.
+
+    Args:
+        results: The outputs of the model; the first has a row of scores for each label.
+        labels: The positions of the correct scores.
+
+    Returns: A number from 0 to 1; None without labels of a matching shape.
+    """
     scores = next(iter(results.values()))
     if labels is None or scores.ndim < 2 or scores.shape[:-1] != labels.shape:
         return None
     return float(np.mean(scores.argmax(-1) == labels))
 
 
-def alternate(
-    first: Executable, second: Executable, feeds: Mapping[str, Array]
+def time_alternately(
+    first: Executable, second: Executable, feeds: Mapping[str, NDArray[Any]]
 ) -> tuple[float, float]:
-    """Median seconds of a call of each, measured in turns."""
+    """Return the median seconds of a call of two executables, which are called alternately.
+
+    Each is called at least 5 and at most 2000 times, for about TIMING_SECONDS.
+    """
     times: tuple[list[float], list[float]] = ([], [])
-    while len(times[0]) < 5 or (sum(map(sum, times)) < 2 * BUDGET and len(times[0]) < 2000):
-        for run, kept in zip((first, second), times, strict=True):
+    while len(times[0]) < 5 or (sum(map(sum, times)) < 2 * TIMING_SECONDS and len(times[0]) < 2000):
+        for run, samples in zip((first, second), times, strict=True):
             begin = perf_counter()
             run(feeds)
-            kept.append(perf_counter() - begin)
+            samples.append(perf_counter() - begin)
     return median(times[0]), median(times[1])
 
 
-def side(run: Executable, seconds: float) -> dict[str, object]:
-    """What one of the two executables costs a call."""
+def costs(run: Executable, seconds: float) -> dict[str, object]:
+    """Return the kernels, library calls, steps, bytes and seconds of a call."""
     stats = run.stats
     return {
         "kernels": stats["kernels"],
@@ -151,12 +179,12 @@ def side(run: Executable, seconds: float) -> dict[str, object]:
 
 
 def picture_path(options: argparse.Namespace) -> Path | None:
-    """Return where the plan will be drawn, or None where no picture is asked for.
+    """Return the path of the picture, None if no picture is requested.
 
-    Raises: SettingError when the ending of ``--plan`` is no format.
+    Raises: SettingError if the ending of ``--plan`` is no format.
     """
     if options.plan:
-        ending(options.plan)
+        picture_format(options.plan)
         return Path(options.plan)
     if options.report:
         return Path(options.report) / "plan.svg"
@@ -164,38 +192,39 @@ def picture_path(options: argparse.Namespace) -> Path | None:
 
 
 def draw(run: Executable, path: Path, profile: ExecutionProfile | None) -> str:
-    """Draw the plan; where no renderer does in time, it is laid out simply, and the reason told.
+    """Draw the plan; return the path, and the reason if it is not drawn as requested.
 
-    As PNG or PDF that cannot be done: then its DOT source is written.
+    If no renderer finishes in time, an SVG has the simple layout; instead of a PNG or PDF the DOT
+    source is written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     drawing = viz.plan(run.graph, profile=profile, sizes=run.sizes)
     try:
-        drawn, why = rendered(drawing, path, timeout=DRAWING)
+        written, note = render_with_note(drawing, path, timeout=LAYOUT_SECONDS)
     except (MissingDependencyError, SettingError) as error:
-        drawn, why = viz.render(drawing, path.with_suffix(".dot")), str(error)
-    return f"{drawn}; {why}" if why else str(drawn)
+        written, note = viz.render(drawing, path.with_suffix(".dot")), str(error)
+    return f"{written}; {note}" if note else str(written)
 
 
 def take_profile(
-    options: argparse.Namespace, fused: Executable, feeds: Mapping[str, Array]
+    options: argparse.Namespace, fused: Executable, feeds: Mapping[str, NDArray[Any]]
 ) -> ExecutionProfile | None:
-    """The profile that an option asks for. A report of what interprets does without."""
-    asked = options.profile or options.trace is not None
-    if asked or (options.report is not None and fused.program is not None):
+    """Return a profile if an option needs one; a report of an interpreted model needs none."""
+    is_required = options.profile or options.trace is not None
+    if is_required or (options.report is not None and fused.program is not None):
         return fused.profile(feeds)
     return None
 
 
 def write_trace(path: Path, profile: ExecutionProfile, fused: Executable) -> str:
-    """The runs of a profile, and the passes before them, for Perfetto."""
+    """Write the runs of a profile, and the passes before them, for Perfetto; return the path."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(trace(profile, fused.context.times)) + "\n", encoding="utf-8")
+    write_json(path, trace(profile, fused.context.times), indent=None)
     return str(path)
 
 
 def advice(fused: Executable) -> str | None:
-    """Return what to install so that a program would run faster here, or None."""
+    """Return what to install so that a program runs faster on this machine, or None."""
     program = fused.program
     if program is None or fused.target.name != "cpu" or onednn.load_library() is not None:
         return None
@@ -207,7 +236,7 @@ def advice(fused: Executable) -> str | None:
 
 
 def gains_from_library(contract: LibraryOperation) -> bool:
-    """Whether oneDNN computes it quicker than passkit's own kernels."""
+    """Return whether oneDNN computes a contraction faster than passkit's own kernels."""
     if isinstance(contract, FilterGradient):
         return True
     if not isinstance(contract, Convolution) or contract.groups > 1:
@@ -216,7 +245,7 @@ def gains_from_library(contract: LibraryOperation) -> bool:
 
 
 def describe(data: Mapping[str, Any]) -> str:
-    """The answer as people read it."""
+    """Return the result of the command for people, as two tables."""
     before, after = data["unfused"], data["fused"]
     facts: list[Sequence[object]] = [
         ("model", f"{data['model']}, {data['operators']} operators"),
@@ -231,18 +260,28 @@ def describe(data: Mapping[str, Any]) -> str:
     rows = [
         ("kernels", before["kernels"], after["kernels"], _ratio(before, after, "kernels")),
         ("library calls", before["library_calls"], after["library_calls"], ""),
-        ("bytes moved", bytes_text(before["bytes"]), bytes_text(after["bytes"]),
-         _ratio(before, after, "bytes")),
-        ("time a run", seconds_text(before["seconds"]), seconds_text(after["seconds"]),
-         _ratio(before, after, "seconds")),
-    ]  # fmt: skip
+        (
+            "bytes moved",
+            bytes_text(before["bytes"]),
+            bytes_text(after["bytes"]),
+            _ratio(before, after, "bytes"),
+        ),
+        (
+            "time per run",
+            seconds_text(before["seconds"]),
+            seconds_text(after["seconds"]),
+            _ratio(before, after, "seconds"),
+        ),
+    ]
     facts += [(key, data[key]) for key in ("report", "trace", "advice") if data.get(key)]
     return f"{table(('', ''), facts)}\n\n{table(('', 'unfused', data['fusion'], ''), rows)}"
 
 
-def _ratio(before: Mapping[str, float], after: Mapping[str, float], what: str) -> str:
-    return f"{before[what] / after[what]:.2f}x less" if after[what] else ""
+def _ratio(before: Mapping[str, float], after: Mapping[str, float], key: str) -> str:
+    """Return by which factor a cost is smaller with fusion, "" if it is 0."""
+    return f"{before[key] / after[key]:.2f}x less" if after[key] else ""
 
 
-def _pairs(named: Mapping[str, str]) -> str:
-    return ", ".join(f"{k}: {v}" for k, v in named.items())
+def _pairs(values: Mapping[str, str]) -> str:
+    """Return names with values, such as "x: float32[32]"."""
+    return ", ".join(f"{k}: {v}" for k, v in values.items())

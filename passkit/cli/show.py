@@ -1,4 +1,4 @@
-"""``passkit show``: the fused graph as text, its kernels, or a picture of its plan."""
+"""``passkit show``: print the fused graph, its kernels or its templates, or draw the plan."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from passkit import viz
-from passkit.cli.answer import Answer
+from passkit.cli.command_result import CommandResult
 from passkit.cli.model import (
     add_model_arguments,
     add_template_argument,
@@ -19,55 +19,70 @@ from passkit.program.inspection import templates
 from passkit.program.planning import planned
 from passkit.serial import json
 from passkit.serial.text import to_text
-from passkit.viz.renderers import rendered
+from passkit.viz.renderers import render_with_note
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Which model, and how to see it."""
+    """Add the model and the choice of views."""
     add_model_arguments(parser)
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE",
-                        help="draw the plan: .svg, .png, .pdf or .dot")  # fmt: skip
-    parser.add_argument("--kernels", action="store_true",
-                        help="print the kernels; no device of the target is needed")  # fmt: skip
-    parser.add_argument("--schedule", action="store_true",
-                        help="how each group's loops are dealt out, and why so")  # fmt: skip
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="draw the plan: .svg, .png, .pdf or .dot",
+    )
+    parser.add_argument(
+        "--kernels",
+        action="store_true",
+        help="print the kernels; no device of the target is needed",
+    )
+    parser.add_argument(
+        "--schedule",
+        action="store_true",
+        help="print the template of each group, how its loops are scheduled, and why",
+    )
     add_template_argument(parser)
-    parser.add_argument("--unfused", action="store_true", help="the model as it was read")
-    parser.add_argument("--constants", action="store_true",
-                        help="print all elements of constants; by default those of more than 64 "
-                        "elements are shown by their size")  # fmt: skip
+    parser.add_argument(
+        "--unfused", action="store_true", help="print the model as it was read, without passes"
+    )
+    parser.add_argument(
+        "--constants",
+        action="store_true",
+        help="print all elements of constants; by default only the size of constants of more than "
+        "64 elements",
+    )
 
 
-def run(options: argparse.Namespace) -> Answer:
-    """Read, plan as far as is asked for, and print."""
+def run(options: argparse.Namespace) -> CommandResult:
+    """Plan the model as far as the options need, and print what they choose."""
     graph = load(options)
     if not options.unfused:
         last = "SharedMemPlan" if options.schedule or options.output is not None else "Fusion"
         last = "CodeGen" if options.kernels else last
-        given = read_templates(options.template) or None
-        wanted = {**plan_options(options), "templates": given}
-        graph = planned(graph, last, **wanted)
+        fixed_templates = read_templates(options.template) or None
+        graph = planned(graph, last, **plan_options(options), templates=fixed_templates)
     data: dict[str, object] = {"graph": json.to_json(graph.without_attrs())}
-    text = []
+    texts = []
     if options.kernels and not options.unfused:
         kernels = sources(graph)
         data["kernels"] = kernels
-        text.append("\n\n".join(kernels.values()))
+        texts.append("\n\n".join(kernels.values()))
     if options.schedule and not options.unfused:
-        found = templates(graph)
-        data["schedule"] = found.rows()
-        text.append(str(found))
-    if not text and options.output is None:
-        text.append(to_text(graph, elide=not options.constants))
+        ranking = templates(graph)
+        data["schedule"] = ranking.rows()
+        texts.append(str(ranking))
+    if not texts and options.output is None:
+        texts.append(to_text(graph, elide=not options.constants))
     if options.output is not None:
-        drawn, why = rendered(viz.plan(graph), options.output)
-        data["drawing"] = str(drawn)
-        text.append(f"plan drawn to {drawn}" + (f", laid out simply: {why}" if why else ""))
-    language = "c++" if options.kernels and not options.schedule and len(text) == 1 else ""
-    return Answer(data, "\n".join(text), language=language)
+        path, note = render_with_note(viz.plan(graph), options.output)
+        data["drawing"] = str(path)
+        texts.append(f"plan drawn to {path}" + (f", laid out simply: {note}" if note else ""))
+    language = "c++" if options.kernels and not options.schedule and len(texts) == 1 else ""
+    return CommandResult(data, "\n".join(texts), language=language)
 
 
 def sources(graph: Graph) -> dict[str, str]:
-    """The kernels of a graph by name, each text once, in the order of their launches."""
+    """Return the sources of a graph's kernels by name, in the order of their first launches."""
     kernels = (graph.attrs["kernel"][n] for n in graph.nodes if n in graph.attrs["kernel"])
     return {k.name: k.source for k in kernels}

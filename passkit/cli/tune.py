@@ -1,4 +1,4 @@
-"""``passkit tune``: measure the kernels of a model, so that later runs know the best."""
+"""``passkit tune``: measure the kernels of a model, so that later runs use the fastest."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from concurrent.futures import Executor
 from contextlib import contextmanager
 from importlib import import_module
 
-from passkit.cli.answer import Answer
+from passkit.cli.command_result import CommandResult
 from passkit.cli.model import (
     add_feed_argument,
     add_model_arguments,
@@ -24,31 +24,55 @@ from passkit.values.terminal import is_terminal
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Which model, at which sizes, and how thoroughly."""
+    """Add the model, its inputs, and options of the search."""
     add_model_arguments(parser)
     add_feed_argument(parser)
-    parser.add_argument("--budget", type=int, default=BUDGET, metavar="N",
-                        help=f"templates of a kernel to measure; default: {BUDGET}")  # fmt: skip
-    parser.add_argument("--rivals", type=int, default=RIVALS, metavar="N",
-                        help="groups that were nearly chosen to measure beside what was; "
-                        f"default: {RIVALS}")  # fmt: skip
-    parser.add_argument("--again", action="store_true",
-                        help="measure what was measured before, too")  # fmt: skip
-    parser.add_argument("--operators", action="store_true",
-                        help="measure each operator by itself, too")  # fmt: skip
-    parser.add_argument("--executor", metavar="MODULE:NAME",
-                        help="what makes a concurrent.futures.Executor to measure with, such as "
-                        "mpi4py.futures:MPIPoolExecutor; default: a process here")  # fmt: skip
-    parser.add_argument("--at-once", type=int, default=1, metavar="N",
-                        help="measurements at a time, for many machines")  # fmt: skip
+    parser.add_argument(
+        "--budget",
+        type=int,
+        default=BUDGET,
+        metavar="N",
+        help=f"templates of a kernel to measure; default: {BUDGET}",
+    )
+    parser.add_argument(
+        "--rivals",
+        type=int,
+        default=RIVALS,
+        metavar="N",
+        help="alternative groups, which the selection ranked next, to measure besides the "
+        f"selected ones; default: {RIVALS}",
+    )
+    parser.add_argument(
+        "--again",
+        action="store_true",
+        help="measure templates again that were measured before",
+    )
+    parser.add_argument(
+        "--operators",
+        action="store_true",
+        help="measure each operator by itself, too",
+    )
+    parser.add_argument(
+        "--executor",
+        metavar="MODULE:NAME",
+        help="a function or class that returns a concurrent.futures.Executor to measure with, "
+        "such as mpi4py.futures:MPIPoolExecutor; default: a process on this machine",
+    )
+    parser.add_argument(
+        "--at-once",
+        type=int,
+        default=1,
+        metavar="N",
+        help="measurements at the same time, for executors of several machines",
+    )
 
 
-def run(options: argparse.Namespace) -> Answer:
-    """Measure what was not measured, and tell what changed."""
+def run(options: argparse.Namespace) -> CommandResult:
+    """Measure templates and print which groups have another template now."""
     graph = load(options)
     feeds, _, _ = model_feeds(options, graph)
     with _progress() as report, executor_of(options.executor) as executor:
-        found = tune(
+        tuning = tune(
             graph,
             shapes={name: array.shape for name, array in feeds.items()},
             executor=executor,
@@ -62,17 +86,17 @@ def run(options: argparse.Namespace) -> Answer:
         )
     data: dict[str, object] = {
         "model": str(options.model),
-        "measured": found.measured,
-        "rounds": found.rounds,
-        "changed": found.changed,
-        "groups": [as_dict(g) for g in found.groups],
-        "remarks": list(found.remarks),
+        "measured": tuning.measured,
+        "rounds": tuning.rounds,
+        "changed": tuning.changed,
+        "groups": [as_dict(g) for g in tuning.groups],
+        "remarks": list(tuning.remarks),
     }
-    return Answer(data, str(found))
+    return CommandResult(data, str(tuning))
 
 
 def as_dict(group: Tuned) -> dict[str, object]:
-    """A group as JSON can hold it; seconds are medians."""
+    """Return a group as JSON can hold it; seconds are medians."""
     return {
         "name": group.name,
         "operators": group.operators,
@@ -88,31 +112,37 @@ def as_dict(group: Tuned) -> dict[str, object]:
 
 @contextmanager
 def executor_of(name: str | None) -> Iterator[Executor | None]:
-    """What `--executor` names, made and ended. Raises: SettingError where it makes none."""
+    """Create the executor that ``--executor`` names, and shut it down after the ``with`` block.
+
+    Args:
+        name: "MODULE:NAME" of a callable without arguments; None for no executor.
+
+    Raises: SettingError if it cannot be called or does not return an executor.
+    """
     if name is None:
         yield None
         return
     module, colon, attribute = name.partition(":")
     try:
-        made = getattr(import_module(module), attribute)() if colon else None
+        created = getattr(import_module(module), attribute)() if colon else None
     except (ImportError, AttributeError, TypeError, ValueError) as error:
-        raise SettingError(f"--executor {name!r} cannot be made: {error}") from None
-    if not isinstance(made, Executor):
+        raise SettingError(f"--executor {name!r} cannot be created: {error}") from None
+    if not isinstance(created, Executor):
         raise SettingError(
-            f"--executor needs MODULE:NAME of what makes an Executor, got {name!r}, which makes "
-            f"{made!r}"
+            f"--executor needs MODULE:NAME of a callable that returns an Executor, got {name!r}, "
+            f"which returns {created!r}"
         )
-    with made:
-        yield made
+    with created:
+        yield created
 
 
 @contextmanager
 def _progress() -> Iterator[ProgressReport]:
-    """A bar on standard error where somebody watches."""
+    """Show a progress bar on standard error if that is a terminal; yield its update function."""
     if not is_terminal(sys.stderr):
         yield lambda what, done, total: None
         return
-    from rich.console import Console
+    from rich.console import Console  # takes 50 ms, and only terminals need it
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from attrs import evolve, frozen
@@ -10,13 +10,14 @@ from attrs import evolve, frozen
 from passkit.errors import GraphError, nearest
 from passkit.graph.graph import Graph
 from passkit.plan.group import Decision
+from passkit.values.json_values import json_value
 from passkit.values.lazy import Lazy
 from passkit.values.units import table
 
 notebook: Any = Lazy("passkit.reporting.notebook")
 """The displays of notebooks, a higher layer."""
 
-HEADER = ("producer", "consumer", "fused", "code", "reason", "data", "way out")
+HEADER = ("producer", "consumer", "fused", "rule", "reason", "details", "what to do")
 
 
 @frozen(repr=False)
@@ -108,7 +109,7 @@ class Explanation(Sequence[Decision]):
                 "fused": d.fused,
                 "code": d.code,
                 "reason": d.reason,
-                "data": {str(k): _json_value(v) for k, v in d.data.items()},
+                "data": json_value(d.data),
                 "way_out": d.way_out,
             }
             for d in self.decisions
@@ -138,17 +139,6 @@ class Explanation(Sequence[Decision]):
         )
 
     __repr__ = __str__
-
-
-def _json_value(value: object) -> object:
-    """Return a value as JSON can hold it; other objects as text."""
-    if isinstance(value, (bool, int, float, str)) or value is None:
-        return value
-    if isinstance(value, Mapping):
-        return {str(k): _json_value(v) for k, v in value.items()}
-    if isinstance(value, (tuple, list)):
-        return [_json_value(v) for v in value]
-    return str(value)
 
 
 def explain(graph: Graph, name: str | None, fuse: Callable[[Graph], Graph]) -> Explanation:

@@ -1,6 +1,5 @@
-"""Reports: what became of a model, as a folder of files and as one page to click through."""
+"""Reports of compiled models: a page, traces, statistics, notebook displays, and bisection."""
 
-from passkit.reporting.folder import write_report
-from passkit.reporting.page import page
+from passkit.reporting.report import report_page, write_report
 
-__all__ = ["page", "write_report"]
+__all__ = ["report_page", "write_report"]

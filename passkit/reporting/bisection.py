@@ -1,7 +1,7 @@
-"""Bisection: the first optional decision of the passes that makes results wrong, and its kernel.
+"""Bisection: finds the first optional decision of the passes that makes results wrong.
 
 Passes take optional decisions (fusions, rewrites) while they have fuel, always in the same order.
-So one amount of fuel is the last that gives right results; the decision after it is to blame.
+So one amount of fuel is the last with correct results, and the next decision causes the error.
 """
 
 from __future__ import annotations
@@ -33,32 +33,43 @@ from passkit.values.tolerance import compare
 if TYPE_CHECKING:
     from passkit.plan.kernel import Kernel
 
-PLENTY = 1 << 30
-"""More fuel than there are decisions in any graph."""
+UNLIMITED_FUEL = 1 << 30
+"""More fuel than any graph has decisions."""
 
 
 @frozen
 class Culprit:
-    """A node of the planned graph whose result is wrong by itself: on right inputs."""
+    """A node of a planned graph whose outputs are wrong for correct inputs.
+
+    Attributes:
+        name: The name of the node.
+        operators: The names of its operators.
+        graph: The isolated node, with variables as inputs.
+        feeds: Correct inputs, by the names of these variables.
+        expected: The correct outputs, by name.
+        error: How its outputs differ, or why it could not be compiled or run.
+        kernel: Its kernel, if it has one.
+    """
 
     name: str
     operators: tuple[str, ...]
     graph: Graph
-    """The node alone: its inputs are variables."""
     feeds: Mapping[str, Any] = field(repr=False)
-    wanted: Mapping[str, Any] = field(repr=False)
+    expected: Mapping[str, Any] = field(repr=False)
     error: str
     kernel: Kernel | None
 
     def save(self, folder: str | Path) -> Path:
-        """Write what shows the fault on another machine: graph, inputs, right results, kernel.
+        """Write files that reproduce the error: the graph, its inputs and outputs, the kernel.
 
-        ``passkit run culprit.json --compare`` in that folder runs it.
+        ``passkit run culprit.json --compare`` in that folder shows the error.
+
+        Returns: The folder.
         """
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "culprit.json").write_text(to_json(self.graph), encoding="utf-8")
-        np.savez(folder / "culprit.npz", **self.feeds, **self.wanted)
+        np.savez(folder / "culprit.npz", **self.feeds, **self.expected)
         if self.kernel is not None:
             (folder / "kernel.cpp").write_text(self.kernel.source, encoding="utf-8")
         return folder
@@ -66,9 +77,15 @@ class Culprit:
 
 @frozen
 class Bisection:
-    """What was found. ``fuel`` is the least that is wrong, ``decision`` what was taken with it.
+    """The result of a bisection.
 
-    With no fuel at all, ``decision`` is "": a kernel of a single operator is wrong, or a call.
+    Attributes:
+        fuel: The least fuel with wrong results. 0 means that they are wrong without any optional
+            decision: a kernel of a single operator is wrong, or a call.
+        decisions: The number of optional decisions for the graph.
+        decision: The decision that the last unit of fuel was spent on, "" without fuel.
+        error: How results differ with that fuel, or why compilation failed.
+        culprit: The node that is wrong by itself, if there is one.
     """
 
     fuel: int
@@ -79,119 +96,139 @@ class Bisection:
 
 
 def bisect(graph: Graph, feeds: Mapping[str, Any], **options: Any) -> Bisection | None:
-    """The first decision that makes results differ from the interpreter's; None if they agree.
+    """Find the first decision that makes results differ from those of the interpreter.
 
-    ``options`` are those of `PassContext`, without fuel. A compilation that fails counts as wrong.
+    A compilation that fails counts as a wrong result.
+
+    Args:
+        graph: The graph.
+        feeds: Arrays for its inputs, by name.
+        **options: Options of `PassContext`, except ``fuel``.
+
+    Returns: The decision and the node that is wrong; None if results agree.
+
+    Raises: SettingError if ``fuel`` is among the options.
     """
-    trial = _Trial(graph, feeds, options)
-    error, spent = trial.error(PLENTY)
+    trial = _BisectionTrial(graph, feeds, options)
+    error, spent = trial.error(UNLIMITED_FUEL)
     if error is None:
         return None
     low, high, errors = -1, len(spent), {len(spent): error}
     with progress("bisect", max(1, high).bit_length() + 1) as step:
         while high - low > 1:
             middle = (low + high) // 2 if low >= 0 else 0
-            found, _ = trial.error(middle)
+            error, _ = trial.error(middle)
             step()
-            if found is None:
+            if error is None:
                 low = middle
             else:
-                high, errors[middle] = middle, found
+                high, errors[middle] = middle, error
     decision = spent[high - 1] if high else ""
     return Bisection(high, len(spent), decision, errors[high], trial.culprit(low, high))
 
 
-class _Trial:
-    """One graph on one set of inputs, compiled with more or less fuel."""
+class _BisectionTrial:
+    """A graph with its inputs and the interpreter's outputs, to compile with different fuel."""
 
     def __init__(self, graph: Graph, feeds: Mapping[str, Any], options: Mapping[str, Any]) -> None:
         if "fuel" in options:
             raise SettingError(
-                f"bisect tries every fuel by itself; leave out fuel={options['fuel']}"
+                f"bisect tries different amounts of fuel itself; leave out fuel={options['fuel']}"
             )
         self.graph, self.feeds, self.options = graph, feeds, dict(options)
-        self.meaning = compile(graph, target="interpret")(feeds)
+        self.expected = compile(graph, target="interpret")(feeds)
 
     def compiled(self, fuel: int) -> Executable:
-        """The graph compiled with so much fuel."""
+        """Return the graph compiled with so much fuel."""
         with PassContext(**self.options, fuel=fuel):
             return compile(self.graph)
 
     def error(self, fuel: int) -> tuple[str | None, list[str]]:
-        """What is wrong with so much fuel, and the decisions that were taken."""
+        """Return the error with so much fuel (None for none), and the decisions that were taken."""
         context = PassContext(**self.options, fuel=fuel)
         try:
             with context:
                 run = compile(self.graph)
-            results = run(self.feeds)
+            outputs = run(self.feeds)
         except PasskitError as error:
-            return _said(error), context.fuel.spent
+            return _error_text(error), context.fuel.spent
         names = [o.name for o in run.outputs]
-        return _disagreement(names, results, self.meaning), context.fuel.spent
+        return _first_difference(names, outputs, self.expected), context.fuel.spent
 
     def culprit(self, low: int, high: int) -> Culprit | None:
-        """The first node that is new with the bad decision and wrong by itself."""
+        """Return the first node that is wrong by itself.
+
+        Args:
+            low: Fuel with correct results, or -1 if there is none. Nodes of that plan are skipped.
+            high: Fuel with wrong results.
+        """
         try:
             graph = self.compiled(high).graph
         except PasskitError:
-            return None  # nothing to run; the error says which kernel it was
-        before: set[str] = set()
-        if low >= 0:
-            before = {b.key for b in self.compiled(low).graph.attrs["subgraph"].values()}
+            return None  # nothing to run; the error names the kernel
         nodes = [n for n in graph.nodes if n.op is not None and n.op is not CONSTANT]
-        bodies = {n: n.params["body"].key for n in nodes if n.op is FUSED}
         if low >= 0:
-            nodes = [n for n in nodes if bodies.get(n, "") not in before]
+            correct = {b.key for b in self.compiled(low).graph.attrs["subgraph"].values()}
+            keys = {n: n.params["body"].key for n in nodes if n.op is FUSED}
+            nodes = [n for n in nodes if keys.get(n, "") not in correct]
         with progress("try each step by itself", len(nodes)) as step:
             for node in nodes:
-                found = self.alone(graph, node)
+                culprit = self.check_node(graph, node)
                 step()
-                if found is not None:
-                    return found
+                if culprit is not None:
+                    return culprit
         return None
 
-    def alone(self, graph: Graph, node: Node) -> Culprit | None:
-        """A node on right inputs: the culprit that it is, if it is one."""
-        reads = list(dict.fromkeys(node.inputs))
-        before = Graph(reads)
-        known = {n.name for n in before.inputs}
-        feeds = {k: v for k, v in self.feeds.items() if k in known}
-        values = interpret(before, feeds, State.of(before).arrays) if reads else []
-        entries = {e: var(f"x{k}", graph.shape(e), graph.dtype(e)) for k, e in enumerate(reads)}
-        one = single(node, [entries[e] for e in node.inputs])
+    def check_node(self, graph: Graph, node: Node) -> Culprit | None:
+        """Run a node on correct inputs; return it as the culprit if its outputs are wrong."""
+        inputs = list(dict.fromkeys(node.inputs))
+        upstream = Graph(inputs)
+        input_names = {n.name for n in upstream.inputs}
+        feeds = {k: v for k, v in self.feeds.items() if k in input_names}
+        values = interpret(upstream, feeds, State.of(upstream).arrays) if inputs else []
+        entries = {e: var(f"x{k}", graph.shape(e), graph.dtype(e)) for k, e in enumerate(inputs)}
+        isolated = single(node, [entries[e] for e in node.inputs])
         feeds = {f"x{k}": v for k, v in enumerate(values)}
-        feeds |= self.tellers(one, feeds)
+        feeds |= self.size_feeds(isolated, feeds)
         names = [f"y{k}" for k in range(len(node.entries))]
-        wanted, kernel = interpret(one, feeds), None
+        expected, kernel = interpret(isolated, feeds), None
         try:
             with PassContext(**self.options):
-                run = compile(one)
+                run = compile(isolated)
             kernel = run.kernels[0] if run.kernels else None
-            error = _disagreement(names, run(feeds), wanted)
-        except PasskitError as found:
-            error = _said(found)
-        if error is None:
+            difference = _first_difference(names, run(feeds), expected)
+        except PasskitError as error:
+            difference = _error_text(error)
+        if difference is None:
             return None
         body: Group | None = node.params.get("body")
-        operators = (node.label,) if body is None else tuple(map(body.called, body.ops))
-        named = _named(flatten(one))
-        results = dict(zip(names, wanted, strict=True))
-        return Culprit(graph.names[node], operators, named, feeds, results, error, kernel)
+        return Culprit(
+            name=graph.names[node],
+            operators=(node.label,) if body is None else tuple(map(body.called, body.ops)),
+            graph=_with_output_names(flatten(isolated)),
+            feeds=feeds,
+            expected=dict(zip(names, expected, strict=True)),
+            error=difference,
+            kernel=kernel,
+        )
 
-    def tellers(self, one: Graph, feeds: Mapping[str, Any]) -> dict[str, Any]:
-        """What tells a node alone the sizes that its inputs do not: arrays without elements."""
+    def size_feeds(self, isolated: Graph, feeds: Mapping[str, Any]) -> dict[str, Any]:
+        """Return arrays for further inputs of an isolated node, which only provide sizes.
+
+        They have no elements; their shapes follow from the inputs of the entire graph.
+        """
         names = self.graph.names
         shapes = [(names[n], n.entries[0].shape) for n in self.graph.inputs]
         sizes = bind_sizes((name, shape, np.shape(self.feeds[name])) for name, shape in shapes)
         return {
-            n.name: np.zeros([evaluate(d, sizes) for d in one.shape(n.entries[0])], bool)
-            for n in one.inputs
+            n.name: np.zeros([evaluate(d, sizes) for d in isolated.shape(n.entries[0])], bool)
+            for n in isolated.inputs
             if n.name not in feeds
         }
 
 
-def _named(graph: Graph) -> Graph:
-    """The graph with results called y0, y1, …: names that a file of arrays can have."""
+def _with_output_names(graph: Graph) -> Graph:
+    """Return the graph with outputs named y0, y1, …, which are names that an .npz file can have."""
     names = {e.node: f"y{k}" for k, e in enumerate(graph.outputs)}
     return graph.rebuild(
         lambda node, inputs: (
@@ -200,14 +237,17 @@ def _named(graph: Graph) -> Graph:
     )
 
 
-def _said(error: PasskitError) -> str:
+def _error_text(error: PasskitError) -> str:
+    """Return an error with its class."""
     return f"{type(error).__name__}: {error}"
 
 
-def _disagreement(
-    names: Sequence[str], results: Sequence[Any], wanted: Sequence[Any]
+def _first_difference(
+    names: Sequence[str], outputs: Sequence[Any], expected: Sequence[Any]
 ) -> str | None:
-    """The first result that is too far from what it should be, as text."""
-    got, right = (dict(zip(names, x, strict=True)) for x in (results, wanted))
-    deviations = compare(got, right, "the interpreter")
+    """Return the first output outside the tolerance as text; None if all are within it."""
+    actual_by_name, expected_by_name = (
+        dict(zip(names, arrays, strict=True)) for arrays in (outputs, expected)
+    )
+    deviations = compare(actual_by_name, expected_by_name, "the interpreter")
     return next((str(e) for e in deviations if not e.good), None)

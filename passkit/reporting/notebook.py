@@ -1,21 +1,20 @@
-"""What notebooks show: graphs as pictures, executables and kernels with their texts, tables.
+"""Notebook displays: graphs as pictures, executables and kernels with their sources, tables.
 
-Every view has plain text too, for terminals and for notebooks that show nothing else.
+Each function returns the display of one class as texts by MIME type. Every display has plain text,
+too, for terminals and for notebooks that show nothing else.
 """
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterable, Sequence
 from html import escape
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from passkit.reporting.highlight import HTML, highlighted
+from passkit.reasons.ranking import MAX_ALTERNATIVES
+from passkit.values.highlight import HTML, highlighted
 from passkit.values.units import bytes_text, seconds_text
+from passkit.viz.labels import size_text
 from passkit.viz.plan import plan
-from passkit.viz.renderers import rendered
-from passkit.viz.sizes import size_text
 
 if TYPE_CHECKING:
     from passkit.graph.graph import Graph
@@ -24,71 +23,58 @@ if TYPE_CHECKING:
     from passkit.reasons.explanation import Explanation
     from passkit.reasons.ranking import Ranking
     from passkit.runtime.profile import ExecutionProfile
-    from passkit.viz.scene import Picture
 
-Bundle = dict[str, str]
+MimeBundle = dict[str, str]
 """Texts by MIME type."""
-DRAWING = 5.0
-"""Seconds after which a picture is laid out simply: a notebook should not hang on one."""
-PAPER = "color: #1c1c1c; background: #f8f8f8; padding: 8px; overflow: auto"
-"""The style of source code: the colours of its syntax are for light paper, whatever the theme."""
-ROWS = 200
-"""Rows of a table beyond which only their number is told."""
+SOURCE_STYLE = "color: #1c1c1c; background: #f8f8f8; padding: 8px; overflow: auto"
+"""The style of source code. The colours of its syntax need a light background in any theme."""
+MAX_ROWS = 200
+"""The most rows of a table that are shown; of more only the number is."""
 
 
-def graph(shown: Graph) -> Bundle:
-    """A graph as the picture of its plan."""
-    return {"text/plain": repr(shown), "image/svg+xml": drawn(plan(shown))}
+def graph(shown: Graph) -> MimeBundle:
+    """Return the display of a graph: the picture of its plan."""
+    return {"text/plain": repr(shown), "image/svg+xml": plan(shown).svg()}
 
 
-def picture(shown: Picture) -> Bundle:
-    """A drawing; a notebook needs no renderer for it."""
-    return {"text/plain": repr(shown), "image/svg+xml": drawn(shown)}
+def kernel(shown: Kernel) -> MimeBundle:
+    """Return the display of a kernel: its operators and its source."""
+    return {"text/plain": str(shown), "text/html": _kernel_html(shown)}
 
 
-def drawn(shown: Picture) -> str:
-    """A drawing as SVG, laid out simply where nothing else does it in time."""
-    with tempfile.TemporaryDirectory(prefix="passkit-") as folder:
-        path, _ = rendered(shown, Path(folder, "plan.svg"), DRAWING)
-        return path.read_text(encoding="utf-8")
-
-
-def kernel(shown: Kernel) -> Bundle:
-    """A kernel as its text, with the operators that are in it."""
-    return {"text/plain": str(shown), "text/html": _kernel(shown)}
-
-
-def _kernel(shown: Kernel) -> str:
+def _kernel_html(shown: Kernel) -> str:
+    """Return a kernel as an element that can be folded."""
     operators = escape(", ".join(shown.ops))
     source = highlighted(shown.source, "c++", HTML)
     return (
         f"<details open><summary><code>{escape(shown.name)}</code>: {operators}</summary>"
-        f'<pre style="{PAPER}">{source}</pre></details>'
+        f'<pre style="{SOURCE_STYLE}">{source}</pre></details>'
     )
 
 
-def executable(shown: Executable) -> Bundle:
-    """An executable: what it takes and gives, its steps, and each of its kernels to unfold."""
+def executable(shown: Executable) -> MimeBundle:
+    """Return the display of an executable: inputs, outputs, traffic, and its folded kernels."""
     stats = shown.stats
     facts = [
-        ("takes", ", ".join(f"{s.name}: {_type(s.dtype, s.shape)}" for s in shown.inputs)),
-        ("gives", ", ".join(f"{s.name}: {_type(s.dtype, s.shape)}" for s in shown.outputs)),
+        ("inputs", ", ".join(f"{s.name}: {_type(s.dtype, s.shape)}" for s in shown.inputs)),
+        ("outputs", ", ".join(f"{s.name}: {_type(s.dtype, s.shape)}" for s in shown.outputs)),
         ("runs", f"{stats['kernels']} kernels, {stats['library_calls']} library calls"),
     ]
     if stats["bytes_read"]:
         moved, unfused = stats["bytes_read"] + stats["bytes_written"], stats["bytes_unfused"]
         facts.append(("moves", f"{bytes_text(moved)}; {bytes_text(unfused)} unfused"))
-    texts = {k.key: k for k in shown.kernels}.values()
-    folded = "".join(_kernel(k).replace("<details open>", "<details>") for k in texts)
+    kernels = {k.key: k for k in shown.kernels}.values()
+    folded = "".join(_kernel_html(k).replace("<details open>", "<details>") for k in kernels)
     return {"text/plain": repr(shown), "text/html": _table((), facts) + folded}
 
 
 def _type(dtype: object, shape: Iterable[object]) -> str:
+    """Return a dtype and a shape, such as "float32[n, 8]"."""
     return f"{dtype}[{', '.join(map(str, shape))}]"
 
 
-def explanation(shown: Explanation) -> Bundle:
-    """Decisions as a table, those that keep edges apart first."""
+def explanation(shown: Explanation) -> MimeBundle:
+    """Return the display of fusion decisions: a table, edges that are not fused first."""
     rows = [
         (
             d.producer,
@@ -100,12 +86,12 @@ def explanation(shown: Explanation) -> Bundle:
         )
         for d in sorted(shown, key=lambda d: d.fused)
     ]
-    header = ("producer", "consumer", "fused", "reason", "data", "way out")
+    header = ("producer", "consumer", "fused", "reason", "details", "what to do")
     return {"text/plain": str(shown), "text/html": _table(header, rows)}
 
 
-def profile(shown: ExecutionProfile) -> Bundle:
-    """Times as a table, a line for each kernel, most time first."""
+def profile(shown: ExecutionProfile) -> MimeBundle:
+    """Return the display of a profile: a table with a row for each kernel, most time first."""
     total = shown.seconds or 1.0
     rows = [
         (
@@ -118,33 +104,29 @@ def profile(shown: ExecutionProfile) -> Bundle:
         )
         for x in shown.lines
     ]
-    header = ("kernel", "calls", "time", "share", "bytes", "of copy")
+    header = ("kernel", "calls", "time", "share", "bytes", "of copy speed")
     return {"text/plain": str(shown), "text/html": _table(header, rows)}
 
 
-def ranking(shown: Ranking) -> Bundle:
-    """The groups of a plan as a table: the template of each, its cost, and its runners-up."""
-    from passkit.reasons.ranking import MAX_ALTERNATIVES  # loaded where a ranking exists
-
-    rows = []
-    for group in shown:
-        others = group.others[:MAX_ALTERNATIVES]
-        rows.append(
-            (
-                group.name,
-                ", ".join(group.operators),
-                group.template,
-                group.composition,
-                size_text(group.tiles),
-                bytes_text(group.nbytes) if group.nbytes else "",
-                seconds_text(group.seconds) if group.seconds else "",
-                group.why,
-                "\n".join(
-                    f"{seconds_text(v.seconds)}: {v.template}" if v.seconds else str(v.template)
-                    for v in others
-                ),
-            )
+def ranking(shown: Ranking) -> MimeBundle:
+    """Return the display of ranked templates: a table with the best alternatives of each group."""
+    rows = [
+        (
+            group.name,
+            ", ".join(group.operators),
+            group.template,
+            group.composition,
+            size_text(group.tiles),
+            bytes_text(group.nbytes) if group.nbytes else "",
+            seconds_text(group.seconds) if group.seconds else "",
+            group.why,
+            "\n".join(
+                f"{seconds_text(v.seconds)}: {v.template}" if v.seconds else str(v.template)
+                for v in group.others[:MAX_ALTERNATIVES]
+            ),
         )
+        for group in shown
+    ]
     header = (
         "group",
         "operators",
@@ -152,29 +134,38 @@ def ranking(shown: Ranking) -> Bundle:
         "composition",
         "tiles",
         "bytes",
-        "time by the model",
+        "modelled time",
         "why this template",
-        "runners-up",
+        "alternatives",
     )
     return {"text/plain": str(shown), "text/html": _table(header, rows)}
 
 
 def listing(
     text: str, header: Sequence[str], rows: Sequence[Sequence[str]], notes: Iterable[str]
-) -> Bundle:
-    """A table with remarks below it; ``text`` says the same where nothing shows HTML."""
-    below = "".join(f"<p>{escape(note)}</p>" for note in notes)
-    return {"text/plain": text, "text/html": _table(header, rows) + below}
+) -> MimeBundle:
+    """Return the display of a table with notes below it.
+
+    Args:
+        text: The same content as plain text.
+        header: The titles of the columns.
+        rows: The cells of each row.
+        notes: A paragraph each.
+    """
+    paragraphs = "".join(f"<p>{escape(note)}</p>" for note in notes)
+    return {"text/plain": text, "text/html": _table(header, rows) + paragraphs}
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return an HTML table of at most MAX_ROWS rows; without a header if it is empty."""
     head = "".join(f"<th>{escape(h)}</th>" for h in header)
     body = "".join(
-        f"<tr>{''.join(f'<td>{_lines(cell)}</td>' for cell in row)}</tr>" for row in rows[:ROWS]
+        f"<tr>{''.join(f'<td>{_cell(cell)}</td>' for cell in row)}</tr>" for row in rows[:MAX_ROWS]
     )
-    rest = f"<p>and {len(rows) - ROWS} rows more</p>" if len(rows) > ROWS else ""
+    rest = f"<p>and {len(rows) - MAX_ROWS} more rows</p>" if len(rows) > MAX_ROWS else ""
     return f"<table>{f'<tr>{head}</tr>' if header else ''}{body}</table>{rest}"
 
 
-def _lines(cell: str) -> str:
-    return escape(cell).replace("\n", "<br>")
+def _cell(text: str) -> str:
+    """Return the text of a cell as HTML, with its line ends."""
+    return escape(text).replace("\n", "<br>")

@@ -1,4 +1,4 @@
-"""Statistics of a fusion plan, as papers print them: counts, sizes, kinds, times and scratch.
+"""Statistics of a fusion plan: counts, sizes and kinds of kernels, modelled times, scratch.
 
 Source: FusionStitching (2019), Tables 2 to 4 and Figures 6 to 8.
 """
@@ -24,24 +24,33 @@ from passkit.stitching.cutting import contract_of
 from passkit.values.size import symbols_of
 from passkit.values.units import bytes_text, percent_text, seconds_text, table
 
-UNTIL, BASELINES = "CodeGen", ("none", "xla")
-SIZES = ((1, 1), (2, 4), (5, 16), (17, 64), (65, 0))
-"""Classes of kernels by their operators, from and to; the last has no end."""
+LAST_PASS = "CodeGen"
+"""The pass up to which a graph is planned for its statistics."""
+BASELINES = ("none", "xla")
+"""The fusion strategies that "stitch" is compared with."""
+SIZE_CLASSES = ((1, 1), (2, 4), (5, 16), (17, 64), (65, 0))
+"""The classes of kernels by their number of operators, from and to; the last has no end."""
 
 
 UNKNOWN = "unknown, as some sizes are; give them by --shape"
-"""What stands for numbers that hang on sizes."""
+"""The text instead of numbers that depend on unknown sizes."""
 
 
 @frozen
 class Statistics:
-    """A plan in numbers: ``kernels`` by strategy, where calls of libraries count as well.
+    """A plan in numbers. Numbers that depend on unknown sizes are 0.
 
-    ``operators`` are those of each kernel, ``kinds`` count kernels by what dominates them;
-    ``seconds`` are the model's of kernels and of libraries, ``scratch`` has for each kernel that
-    needs some the bytes of a tile: requested, allocated, and the kernel's seconds. What depends on
-    unknown sizes counts as 0; so many kernels are ``unsized``. ``between`` are the bytes at most
-    that kernels leave for each other, by the selection; 0 where nothing was to be selected.
+    Attributes:
+        operators: The number of operators of each kernel.
+        libraries: The number of library calls.
+        kernels: The number of kernels and library calls, by fusion strategy.
+        kinds: The number of kernels by the kind of their main operator.
+        seconds: The seconds of all kernels and of all library calls, by the cost model.
+        scratch: For each kernel with scratch, the bytes requested and allocated per tile, and the
+            kernel's seconds.
+        unsized: The number of kernels with unknown sizes.
+        between: The peak bytes of values between kernels, by the selection of kernels; 0 where
+            nothing was selected.
     """
 
     operators: tuple[int, ...]
@@ -54,32 +63,34 @@ class Statistics:
     between: int = 0
 
     def rows(self) -> dict[str, Any]:
-        """The numbers by name, as JSON can hold them."""
+        """Return the numbers by name, as JSON can hold them."""
         stitched = self.kernels["stitch"]
         own, library = self.seconds
-        asked, given, taken = (sum(x) for x in zip((0, 0, 0.0), *self.scratch, strict=True))
+        requested = sum(nbytes for nbytes, _, _ in self.scratch)
+        allocated = sum(nbytes for _, nbytes, _ in self.scratch)
+        scratch_seconds = sum(seconds for _, _, seconds in self.scratch)
         return {
             "operators": sum(self.operators) + self.libraries,
             "library_calls": self.libraries,
             "kernels": dict(self.kernels),
-            "compression": {b: _over(self.kernels[b], stitched) for b in BASELINES},
+            "compression": {b: _ratio(self.kernels[b], stitched) for b in BASELINES},
             "operators_of_kernels": {
-                f"{low}" if low == high else f"{low}-{high}" if high else f"over {low - 1}": sum(
+                _class_name(low, high): sum(
                     low <= n and (not high or n <= high) for n in self.operators
                 )
-                for low, high in SIZES
+                for low, high in SIZE_CLASSES
             },
             "operators_at_most": max(self.operators, default=0),
             "kinds": dict(self.kinds),
             "unsized": self.unsized,
             "seconds": own + library,
-            "memory_bound": _over(own, own + library),
-            "scratch_kernels": _over(len(self.scratch), len(self.operators)),
-            "scratch_seconds": _over(taken, own),
-            "scratch_bytes": _over(given, len(self.scratch)),
+            "memory_bound": _ratio(own, own + library),
+            "scratch_kernels": _ratio(len(self.scratch), len(self.operators)),
+            "scratch_seconds": _ratio(scratch_seconds, own),
+            "scratch_bytes": _ratio(allocated, len(self.scratch)),
             "scratch_most": max((b for _, b, _ in self.scratch), default=0),
             "between_nbytes": self.between,
-            "scratch_shared": _over(given, asked),
+            "scratch_shared": _ratio(allocated, requested),
         }
 
     def __str__(self) -> str:
@@ -102,52 +113,69 @@ class Statistics:
             sized.append(("memory between kernels", f"{bytes_text(self.between)} at most"))
         if self.unsized:
             sized = [(name, UNKNOWN) for name, _ in sized]
-        return table(("", ""), [
+        rows = [
             ("operators", f"{r['operators']}, {r['library_calls']} of them by libraries"),
             ("kernels, library calls", counts),
             ("compression", ratios),
             ("operators of a kernel", f"{sizes}; {r['operators_at_most']} at most"),
             ("kinds of kernels", ", ".join(f"{n} {kind}" for kind, n in r["kinds"].items())),
-            *sized,
-        ])  # fmt: skip
+        ]
+        return table(("", ""), [*rows, *sized])
 
 
 def statistics(graph: Graph, **options: Any) -> Statistics:
-    """The statistics of what "stitch" makes of a graph; ``options`` are those of `PassContext`."""
-    found = planned(graph, UNTIL, **{**options, "fusion": "stitch"})
-    target: Target = found.attrs["options"]["target"]
-    groups = {n: g for n, g in found.attrs["subgraph"].items()}
+    """Return the statistics of a graph planned with the strategy "stitch".
+
+    Args:
+        graph: The graph; it is planned with the baselines, too.
+        **options: Options of `PassContext`.
+    """
+    plan = planned(graph, LAST_PASS, **{**options, "fusion": "stitch"})
+    target: Target = plan.attrs["options"]["target"]
+    groups = dict(plan.attrs["subgraph"].items())
     times = {n: modelled(g, target) for n, g in groups.items()}
-    products = [n for n in found.nodes if n not in groups and contract_of(n) is not None]
-    kernels = {b: _launches(planned(graph, "Fusion", **{**options, "fusion": b}))
-               for b in BASELINES}  # fmt: skip
+    products = [n for n in plan.nodes if n not in groups and contract_of(n) is not None]
+    kernels = {
+        strategy: _num_launches(planned(graph, "Fusion", **{**options, "fusion": strategy}))
+        for strategy in BASELINES
+    }
     scratch = []
-    for node, kernel in found.attrs["kernel"].items():
-        asked, given = (0, 0) if symbols_of(kernel.sizes) else kernel.scratch_bytes({})
-        if asked:
-            scratch.append((asked, given, times[node]))
-    launches = _launches(found)
-    calls = sum(modelled(group_of(found, [n]), target) for n in products)
+    for node, kernel in plan.attrs["kernel"].items():
+        requested, allocated = (0, 0) if symbols_of(kernel.sizes) else kernel.scratch_bytes({})
+        if requested:
+            scratch.append((requested, allocated, times[node]))
+    launches = _num_launches(plan)
+    library_seconds = sum(modelled(group_of(plan, [n]), target) for n in products)
+    selection = plan.attrs["selection"]
     return Statistics(
         operators=tuple(len(g.ops) for g in groups.values()),
         libraries=launches - len(groups),
         kernels={**kernels, "stitch": launches},
         kinds=dict(sorted(Counter(g.kind.value for g in groups.values()).items())),
-        seconds=(sum(times.values()), calls),
+        seconds=(sum(times.values()), library_seconds),
         scratch=tuple(scratch),
-        between=chosen.peaks[1] if (chosen := found.attrs["selection"]) is not None else 0,
-        unsized=sum(bool(symbols_of(k.sizes)) for k in found.attrs["kernel"].values()),
+        between=0 if selection is None else selection.peaks[1],
+        unsized=sum(bool(symbols_of(k.sizes)) for k in plan.attrs["kernel"].values()),
     )
 
 
-def _launches(graph: Graph) -> int:
-    """The kernels and the calls of libraries of a fused graph; what only sees memory is none."""
+def _num_launches(graph: Graph) -> int:
+    """Return the number of kernels and library calls of a fused graph; views need neither."""
     return sum(not is_free(n) and (n.op is FUSED or not _is_view(n)) for n in graph.nodes)
 
 
 def _is_view(node: Node) -> bool:
+    """Return whether an output of a node is an input in the same memory."""
     return bool(identities(node))
 
 
-def _over(part: float, whole: float) -> float:
+def _class_name(low: int, high: int) -> str:
+    """Return the name of a size class, such as "2-4" or "over 64"."""
+    if not high:
+        return f"over {low - 1}"
+    return f"{low}" if low == high else f"{low}-{high}"
+
+
+def _ratio(part: float, whole: float) -> float:
+    """Return a quotient, 0 if the divisor is 0."""
     return part / whole if whole else 0.0

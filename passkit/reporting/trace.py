@@ -1,4 +1,4 @@
-"""Traces: what a program did when, in the form that Perfetto and chrome://tracing open.
+"""Traces of runs and compilations as JSON for Perfetto and chrome://tracing.
 
 Source: Trace Event Format; complete events ("X") in microseconds.
 """
@@ -12,76 +12,96 @@ from passkit.passes.timing import Timing
 from passkit.runtime.profile import ExecutionProfile, StepTime
 
 RUNS, COMPILING = 1, 2
-"""The rows of a trace that are called processes: the calls, and the compilation before them."""
-KINDS = {"launch": "kernel", "library": "library", "python": "NumPy", "copy": "copy"}
+"""The process ids in the trace: of the runs, and of the compilation before them."""
+CATEGORIES = {"launch": "kernel", "library": "library", "python": "NumPy", "copy": "copy"}
+"""The category of an event by the first word of its step."""
 
 
 def trace(profile: ExecutionProfile, passes: Timing | None = None) -> dict[str, Any]:
-    """The runs of a profile as JSON; ``passes`` is the `Timing` of the compilation.
+    """Return the runs of a profile as a trace.
 
-    Steps stand in the run that called them, each with its bytes and with how many threads shared
-    its work, on the thread that called, which waits for the others. What each thread did of a step
-    stands in its own row: tiles of a kernel, from the first to before the last.
+    Each step is inside its run, on the calling thread, which waits for the others, with its bytes
+    and its number of threads. The share of each thread in a step is on the thread's own row, with
+    the range of tiles ("first" to before "last") that it ran.
+
+    Args:
+        profile: A profile of an executable.
+        passes: The times of the compilation, which become a process of their own.
     """
-    events = [*_names(RUNS, "calls", "the calling thread")]
+    events = [*_process_names(RUNS, "calls", "the calling thread")]
     for thread in sorted({s.thread for s in profile.shares} - {0}):
-        events.append(_name(RUNS, "thread_name", f"worker {thread}", thread + 1))
+        events.append(_metadata(RUNS, "thread_name", f"worker {thread}", thread + 1))
     start = profile.spans[0][0][0] if profile.spans and profile.spans[0] else 0
     for number, spans in enumerate(profile.spans):
         if spans:
-            events += _run(number, profile.rows, spans, start)
-    events += _shares(profile, start)
+            events += _run_events(number, profile.rows, spans, start)
+    events += _share_events(profile, start)
     if passes is not None:
-        events += [*_names(COMPILING, "compilation", "passes"), *_passes(passes)]
+        events += [
+            *_process_names(COMPILING, "compilation", "passes"),
+            *_pass_events(passes),
+        ]
     return {"traceEvents": events, "displayTimeUnit": "ns"}
 
 
-def _names(pid: int, process: str, thread: str) -> Iterator[dict[str, Any]]:
+def _process_names(pid: int, process: str, thread: str) -> Iterator[dict[str, Any]]:
+    """Yield the events that name a process and its first thread."""
     for kind, name in (("process_name", process), ("thread_name", thread)):
-        yield _name(pid, kind, name, 1)
+        yield _metadata(pid, kind, name, 1)
 
 
-def _name(pid: int, kind: str, name: str, tid: int) -> dict[str, Any]:
+def _metadata(pid: int, kind: str, name: str, tid: int) -> dict[str, Any]:
+    """Return an event that names a process or a thread."""
     return {"ph": "M", "name": kind, "pid": pid, "tid": tid, "args": {"name": name}}
 
 
 def _event(
     name: str, cat: str, pid: int, ts: float, dur: float, tid: int = 1, **args: Any
 ) -> dict[str, Any]:
+    """Return a complete event; ``ts`` and ``dur`` are in microseconds."""
     return {
-        "ph": "X", "name": name, "cat": cat, "pid": pid, "tid": tid, "ts": ts, "dur": dur,
+        "ph": "X",
+        "name": name,
+        "cat": cat,
+        "pid": pid,
+        "tid": tid,
+        "ts": ts,
+        "dur": dur,
         "args": args,
-    }  # fmt: skip
+    }
 
 
-def _run(
+def _run_events(
     number: int, rows: tuple[StepTime, ...], spans: tuple[tuple[int, int], ...], start: int
 ) -> Iterator[dict[str, Any]]:
+    """Yield the event of a run and those of its steps; times are relative to ``start``, in ns."""
     begin, end = spans[0][0], sum(spans[-1])
     yield _event(f"run {number}", "run", RUNS, (begin - start) / 1e3, (end - begin) / 1e3)
-    for row, (at, took) in zip(rows, spans, strict=True):
+    for row, (at, duration) in zip(rows, spans, strict=True):
         kind, _, name = row.step.partition(" ")
         if kind == "alias":
             continue
         args: dict[str, Any] = {"node": row.node, "bytes": row.nbytes, "threads": row.threads}
-        if took:
-            args["GB/s"] = round(row.nbytes / took, 3)
-        yield _event(name, KINDS[kind], RUNS, (at - start) / 1e3, took / 1e3, **args)
+        if duration:
+            args["GB/s"] = round(row.nbytes / duration, 3)
+        yield _event(name, CATEGORIES[kind], RUNS, (at - start) / 1e3, duration / 1e3, **args)
 
 
-def _shares(profile: ExecutionProfile, start: int) -> Iterator[dict[str, Any]]:
-    """What threads did of the steps; thread 0 is the one that called."""
+def _share_events(profile: ExecutionProfile, start: int) -> Iterator[dict[str, Any]]:
+    """Yield the events of the threads' shares in steps; thread 0 is the calling thread."""
     for s in profile.shares:
         name = profile.rows[s.row].step.partition(" ")[2]
-        at, took = (s.begin - start) / 1e3, s.nanoseconds / 1e3
+        at, duration = (s.begin - start) / 1e3, s.nanoseconds / 1e3
         first, last = s.tiles
-        yield _event(name, "share", RUNS, at, took, s.thread + 1, first=first, last=last)
+        yield _event(name, "share", RUNS, at, duration, s.thread + 1, first=first, last=last)
 
 
-def _passes(root: Timing) -> Iterator[dict[str, Any]]:
+def _pass_events(root: Timing) -> Iterator[dict[str, Any]]:
+    """Yield an event for each pass, relative to the start of the first."""
     first = min((t.start for t in root.children), default=0.0)
-    todo = list(root.children)
-    while todo:
-        each = todo.pop()
-        yield _event(each.name, "pass", COMPILING, (each.start - first) * 1e6, each.seconds * 1e6)
-        todo += each.children
+    pending = list(root.children)
+    while pending:
+        timing = pending.pop()
+        begin, duration = (timing.start - first) * 1e6, timing.seconds * 1e6
+        yield _event(timing.name, "pass", COMPILING, begin, duration)
+        pending += timing.children

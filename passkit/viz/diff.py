@@ -1,4 +1,4 @@
-"""What a pass changed: two graphs side by side, and which nodes changed their group."""
+"""Diffs: two graphs side by side, with the nodes that a pass removed, added or regrouped."""
 
 from __future__ import annotations
 
@@ -10,207 +10,245 @@ from typing import TYPE_CHECKING
 from attrs import frozen
 
 from passkit.graph.graph import freeze, graph_of_argument
-from passkit.viz.colours import CAME, GONE, MOVED, SAME
-from passkit.viz.labels import call_lines, last_part, short_name, small, type_lines
-from passkit.viz.scene import Arrow, Box, Frame, Scene
+from passkit.viz.labels import call_lines, last_part, scalar_text, short_name, type_lines
+from passkit.viz.picture import Picture, picture_of
+from passkit.viz.scene import Scene, SceneArrow, SceneBox, SceneFrame
+from passkit.viz.styles import CAME, GONE, MOVED, SAME
 
 if TYPE_CHECKING:
     from passkit.graph.graph import Graph
     from passkit.graph.node import Entry, Node
-    from passkit.viz.scene import Picture
 
 MANY = 150
-"""Nodes of a side beyond which only what changed is drawn, and what touches it."""
+"""Nodes of a graph beyond which only changed nodes and their neighbours are drawn."""
+
+CHANGES = {
+    GONE: "removed",
+    CAME: "added",
+    MOVED: "moved to another group",
+    SAME: "unchanged",
+}
+"""The meaning of each fill, for the legend."""
 
 
 @frozen
-class Side:
-    """One of the graphs: its nodes in post-order, groups opened, and what it returns."""
+class DiffSide:
+    """One of the two graphs, with the operators of groups in place of the groups.
 
-    parts: Mapping[Node, Part]
+    Attributes:
+        nodes: Its nodes in topological order.
+        outputs: Its outputs.
+    """
+
+    nodes: Mapping[Node, DiffNode]
     outputs: tuple[Entry, ...]
 
 
 @frozen
-class Part:
-    """A node with the group it is in (None: by itself), its name, and what its inputs are."""
+class DiffNode:
+    """A node of one side.
+
+    Attributes:
+        node: The node, of the graph or of a group's graph.
+        name: Its name.
+        group: The node of the group that it is in, None outside groups.
+        inputs: Its inputs, looking through the borders of groups.
+    """
 
     node: Node
     name: str
     group: Node | None
-    reads: tuple[Entry, ...]
+    inputs: tuple[Entry, ...]
 
 
 def diff(before: Graph, after: Graph) -> Picture:
-    """Two graphs side by side: red is gone, green is new, yellow runs with others than before.
+    """Draw two graphs side by side: red is removed, green is added, yellow moved to another group.
 
-    Groups are opened. A node is in both graphs when all that it depends on is there too, or all
-    that depends on it, or when it has a name and does the same. Of large graphs only the changes
-    are drawn, with what they touch.
+    The operators of groups are drawn. A node is in both graphs if everything it depends on is, or
+    everything that depends on it, or if it has the same name, operator and parameters in both. Of
+    large graphs only the changes and their neighbours are drawn.
+
+    Args:
+        before: A graph.
+        after: Another graph, such as the result of a pass.
+
+    Returns: A drawing, which `render` writes to a file and notebooks show.
+
+    Raises: SettingError if an argument is no graph.
     """
     before = graph_of_argument("diff: before", before)
     after = graph_of_argument("diff: after", after)
-    old, new = opened(before), opened(after)
-    fates = compare(old, new)
+    old, new = expand_groups(before), expand_groups(after)
+    fills = compare(old, new)
     scene = Scene("diff")
-    for side, graph, found in (("before", before, old), ("after", after, new)):
-        _draw(scene, side, graph, found.parts, fates)
-    texts = {
-        GONE: "gone",
-        CAME: "new",
-        MOVED: "runs with others than before",
-        SAME: "as before",
-    }
+    for title, graph, side in (("before", before, old), ("after", after, new)):
+        _draw_side(scene, title, graph, side.nodes, fills)
     used = {b.fill for b in scene.boxes.values()}
     scene.legend = [
-        Box(f"legend{k}", (text,), fill=fill)
-        for k, (fill, text) in enumerate(texts.items())
+        SceneBox(f"legend{k}", (text,), fill=fill)
+        for k, (fill, text) in enumerate(CHANGES.items())
         if fill in used
     ]
-    return scene.picture()
+    return picture_of(scene)
 
 
-def opened(graph: Graph) -> Side:
-    """A graph with its groups opened; reads go through their borders."""
-    found: dict[Node, Part] = {}
-    real: dict[Entry, Entry] = {}
+def expand_groups(graph: Graph) -> DiffSide:
+    """Return the nodes of a graph, with the operators of each group instead of its node."""
+    nodes: dict[Node, DiffNode] = {}
+    source: dict[Entry, Entry] = {}  # of entries at the borders of groups
     for node in graph.nodes:
         body = node.params.get("body")
-        reads = tuple(real.get(e, e) for e in node.inputs)
+        inputs = tuple(source.get(e, e) for e in node.inputs)
         if body is None:
-            found[node] = Part(node, graph.names[node], None, reads)
+            nodes[node] = DiffNode(node, graph.names[node], None, inputs)
             continue
-        real.update(zip((v.entries[0] for v in body.inputs), reads, strict=True))
+        source.update(zip((v.entries[0] for v in body.inputs), inputs, strict=True))
         names = body.graph.names
         for inner in body.graph.nodes:
             if inner.op is not None:
-                inner_reads = tuple(real.get(e, e) for e in inner.inputs)
+                inner_inputs = tuple(source.get(e, e) for e in inner.inputs)
                 name = body.origin.get(inner) or names[inner]
-                found[inner] = Part(inner, name, node, inner_reads)
-        outputs = (real.get(e, e) for e in body.graph.outputs)
-        real.update(zip(node.entries, outputs, strict=True))
-    return Side(found, tuple(real.get(e, e) for e in graph.outputs))
+                nodes[inner] = DiffNode(inner, name, node, inner_inputs)
+        outputs = (source.get(e, e) for e in body.graph.outputs)
+        source.update(zip(node.entries, outputs, strict=True))
+    return DiffSide(nodes, tuple(source.get(e, e) for e in graph.outputs))
 
 
-def compare(old: Side, new: Side) -> dict[Node, str]:
-    """The colour of each node of both sides."""
-    pairs = _partners(old, new)
-    fates = dict.fromkeys(old.parts, GONE) | dict.fromkeys(new.parts, CAME)
+def compare(old: DiffSide, new: DiffSide) -> dict[Node, str]:
+    """Return the fill of each node of both sides: GONE, CAME, MOVED or SAME."""
+    pairs = _pairs(old, new)
+    fills = dict.fromkeys(old.nodes, GONE) | dict.fromkeys(new.nodes, CAME)
     for a, b in pairs.items():
-        with_a = {pairs.get(n) for n in _company(old.parts, a)}
-        same = with_a == set(_company(new.parts, b))
-        fates[a] = fates[b] = SAME if same else MOVED
-    return fates
+        with_a = {pairs.get(n) for n in _group_members(old.nodes, a)}
+        is_same = with_a == set(_group_members(new.nodes, b))
+        fills[a] = fills[b] = SAME if is_same else MOVED
+    return fills
 
 
-def _company(side: Mapping[Node, Part], node: Node) -> list[Node]:
-    """The operators that share a group with a node; by itself it is alone, grouped or not."""
-    group = side[node].group
-    if group is None:
+def _group_members(nodes: Mapping[Node, DiffNode], node: Node) -> list[Node]:
+    """Return the operators of a node's group except constants; outside groups, the node alone."""
+    group = nodes[node].group
+    if group is None or _is_constant(node):
         return [node]
-    members = [n for n in group.params["body"].graph.nodes if n.op is not None and n in side]
-    return [n for n in members if not _is_constant(n)] if not _is_constant(node) else [node]
+    members = [n for n in group.params["body"].graph.nodes if n.op is not None and n in nodes]
+    return [n for n in members if not _is_constant(n)]
 
 
 def _is_constant(node: Node) -> bool:
+    """Return whether a node is a constant."""
     return node.op is not None and node.op.name == "constant"
 
 
-def _partners(old: Side, new: Side) -> dict[Node, Node]:
-    """For a node of the first its partner in the second: by inputs, readers or name."""
+def _pairs(old: DiffSide, new: DiffSide) -> dict[Node, Node]:
+    """Return nodes of the old side with their equivalents of the new one.
+
+    Nodes are paired by equal digests: first of all they depend on, then of all that depends on
+    them, then of their names.
+    """
     pairs: dict[Node, Node] = {}
-    for digests in (_upstream, _downstream, _named):
-        left = {n: k for n, k in digests(old).items() if n not in pairs}
-        taken = set(pairs.values())
-        waiting: dict[str, deque[Node]] = {}
+    for digests in (_upstream_digests, _downstream_digests, _name_digests):
+        unpaired = {n: key for n, key in digests(old).items() if n not in pairs}
+        paired = set(pairs.values())
+        candidates: dict[str, deque[Node]] = {}
         for node, key in digests(new).items():
-            if node not in taken:
-                waiting.setdefault(key, deque()).append(node)
-        for node, key in left.items():
-            if waiting.get(key):
-                pairs[node] = waiting[key].popleft()
+            if node not in paired:
+                candidates.setdefault(key, deque()).append(node)
+        for node, key in unpaired.items():
+            if candidates.get(key):
+                pairs[node] = candidates[key].popleft()
     return pairs
 
 
-def _what(part: Part) -> str:
-    node = part.node
+def _operator_key(diff_node: DiffNode) -> str:
+    """Return a node's operator with its parameters, or a variable's name, as text."""
+    node = diff_node.node
     name = node.op.name if node.op else f"variable {node.name}"
     return f"{name} {freeze(node.params)!r}"
 
 
-def _digest(*what: object) -> str:
-    return hashlib.sha256(repr(what).encode()).hexdigest()
+def _digest(*values: object) -> str:
+    """Return a digest of values by their representations."""
+    return hashlib.sha256(repr(values).encode()).hexdigest()
 
 
-def _upstream(side: Side) -> dict[Node, str]:
-    keys: dict[Node, str] = {}
-    for node, part in side.parts.items():
-        keys[node] = _digest(_what(part), [(keys[e.node], e.index) for e in part.reads])
-    return keys
+def _upstream_digests(side: DiffSide) -> dict[Node, str]:
+    """Return for each node a digest of it and of everything it depends on."""
+    digests: dict[Node, str] = {}
+    for node, diff_node in side.nodes.items():
+        inputs = [(digests[e.node], e.index) for e in diff_node.inputs]
+        digests[node] = _digest(_operator_key(diff_node), inputs)
+    return digests
 
 
-def _downstream(side: Side) -> dict[Node, str]:
-    readers: dict[Node, list[str]] = {n: [] for n in side.parts}
+def _downstream_digests(side: DiffSide) -> dict[Node, str]:
+    """Return for each node a digest of it and of everything that depends on it."""
+    consumers: dict[Node, list[str]] = {n: [] for n in side.nodes}
     for k, entry in enumerate(side.outputs):
-        readers[entry.node].append(f"output {k} {entry.index}")
-    keys: dict[Node, str] = {}
-    for node in reversed(list(side.parts)):
-        keys[node] = _digest(_what(side.parts[node]), sorted(readers[node]))
-        for k, entry in enumerate(side.parts[node].reads):
-            readers[entry.node].append(f"{keys[node]} {k} {entry.index}")
-    return keys
+        consumers[entry.node].append(f"output {k} {entry.index}")
+    digests: dict[Node, str] = {}
+    for node in reversed(list(side.nodes)):
+        diff_node = side.nodes[node]
+        digests[node] = _digest(_operator_key(diff_node), sorted(consumers[node]))
+        for k, entry in enumerate(diff_node.inputs):
+            consumers[entry.node].append(f"{digests[node]} {k} {entry.index}")
+    return digests
 
 
-def _named(side: Side) -> dict[Node, str]:
-    return {n: _digest(n.name, _what(p)) for n, p in side.parts.items() if n.name}
+def _name_digests(side: DiffSide) -> dict[Node, str]:
+    """Return for each named node a digest of its name, operator and parameters."""
+    return {n: _digest(n.name, _operator_key(d)) for n, d in side.nodes.items() if n.name}
 
 
-def _draw(
-    scene: Scene, side: str, graph: Graph, found: Mapping[Node, Part], fates: Mapping[Node, str]
+def _draw_side(
+    scene: Scene,
+    side: str,
+    graph: Graph,
+    nodes: Mapping[Node, DiffNode],
+    fills: Mapping[Node, str],
 ) -> None:
-    scene.frames[side] = Frame(side, side)
-    shown = _shown(found, fates)
+    """Draw one graph in a frame called ``side``, its groups as frames inside."""
+    scene.frames[side] = SceneFrame(side, side)
+    drawn = _drawn_nodes(nodes, fills)
     frames: dict[Node, str] = {}
     keys: dict[Node, str] = {}
-    for part in found.values():
-        node = part.node
-        if node not in shown or small(node) is not None:
+    for node, diff_node in nodes.items():
+        if node not in drawn or scalar_text(node) is not None:
             continue
-        if part.group is not None and part.group not in frames:
-            key = frames[part.group] = f"{side}_g{len(frames)}"
-            label = (
-                f"{short_name(graph.names[part.group])} · {part.group.params['body'].kind.value}"
-            )
-            scene.frames[key] = Frame(key, label, side)
-        keys[node] = scene.add(_box(f"{side}{len(keys)}", part, fates[node], frames, side))
-        for entry in part.reads:
+        group = diff_node.group
+        if group is not None and group not in frames:
+            key = frames[group] = f"{side}_g{len(frames)}"
+            kind = group.params["body"].kind.value
+            scene.frames[key] = SceneFrame(key, f"{short_name(graph.names[group])} · {kind}", side)
+        frame = side if group is None else frames[group]
+        keys[node] = scene.add(_box(f"{side}{len(keys)}", diff_node, fills[node], frame))
+        for entry in diff_node.inputs:
             if entry.node in keys:
-                scene.arrows.append(Arrow(keys[entry.node], keys[node], type_lines(entry)))
-    hidden = len(found) - len(shown)
-    if hidden:
-        same = sum(fates[n] == SAME for n in found if n not in shown)
-        text = f"{same} nodes as before are left out"
-        text += f", and {hidden - same} that changed" if hidden > same else ""
-        scene.add(Box(f"{side}_rest", (text,), "plaintext", "none", frame=side))
+                scene.arrows.append(SceneArrow(keys[entry.node], keys[node], type_lines(entry)))
+    num_hidden = len(nodes) - len(drawn)
+    if num_hidden:
+        num_same = sum(fills[n] == SAME for n in nodes if n not in drawn)
+        text = f"{num_same} unchanged nodes are not shown"
+        text += f", and {num_hidden - num_same} changed ones" if num_hidden > num_same else ""
+        scene.add(SceneBox(f"{side}_rest", (text,), "plaintext", "none", frame=side))
 
 
-def _shown(found: Mapping[Node, Part], fates: Mapping[Node, str]) -> set[Node]:
-    """All nodes, or where they are many the first that changed, with their neighbours."""
-    if len(found) <= MANY:
-        return set(found)
-    changed = set([n for n in found if fates[n] != SAME][:MANY])
-    near = {e.node for n in changed for e in found[n].reads}
-    readers = {n for n, p in found.items() if any(e.node in changed for e in p.reads)}
-    return changed | near | readers
+def _drawn_nodes(nodes: Mapping[Node, DiffNode], fills: Mapping[Node, str]) -> set[Node]:
+    """Return all nodes, or of more than MANY the first that changed, with their neighbours."""
+    if len(nodes) <= MANY:
+        return set(nodes)
+    changed = set([n for n in nodes if fills[n] != SAME][:MANY])
+    producers = {e.node for n in changed for e in nodes[n].inputs}
+    consumers = {n for n, d in nodes.items() if any(e.node in changed for e in d.inputs)}
+    return changed | producers | consumers
 
 
-def _box(key: str, part: Part, fill: str, frames: Mapping[Node, str], side: str) -> Box:
-    node = part.node
-    frame = frames[part.group] if part.group is not None else side
+def _box(key: str, diff_node: DiffNode, fill: str, frame: str) -> SceneBox:
+    """Return the box of a node."""
+    node, name = diff_node.node, diff_node.name
     if node.op is None:
         form = "cylinder" if node.params.get("state") else "ellipse"
-        return Box(key, (short_name(part.name),), form, fill, frame=frame)
+        return SceneBox(key, (short_name(name),), form, fill, frame=frame)
     if _is_constant(node):
-        return Box(key, (short_name(part.name),), "note", fill, frame=frame)
-    lines = call_lines(node, last_part(part.name))
-    return Box(key, lines, "box", fill, frame=frame, tooltip=part.name)
+        return SceneBox(key, (short_name(name),), "note", fill, frame=frame)
+    lines = call_lines(node, last_part(name))
+    return SceneBox(key, lines, "box", fill, frame=frame, tooltip=name)

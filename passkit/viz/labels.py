@@ -1,30 +1,79 @@
-"""What stands on boxes and arrows: names, calls with their parameters, types and bytes."""
+"""Texts of pictures and reports: names, calls with their parameters, types, bytes and sizes.
+
+Symbolic sizes are written with "ceil" and "floor", as not all fonts have rounding brackets.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import gcd
 from textwrap import wrap
 
 from passkit.graph.node import Entry, Node
 from passkit.graph.op import Op, get_op
 from passkit.values import arguments
 from passkit.values.dtype import DType
-from passkit.values.size import Extent, Shape, Size, numel
+from passkit.values.size import Atom, Extent, Monomial, Quotient, Shape, Size, numel
 from passkit.values.units import bytes_text
-from passkit.viz.sizes import atom_text, size_text
+
+MAX_CALL_WIDTH = 44
+"""Letters beyond which a call takes several lines: renderers estimate the width of text."""
 
 
 def as_is(size: Extent) -> Extent:
-    """Return a size unchanged."""
+    """Return a size unchanged, for functions that take a resolver of sizes."""
     return size
 
 
-WIDEST = 44
-"""Letters beyond which a call takes several lines: renderers judge the width of text by guess."""
+def size_text(size: Extent) -> str:
+    """Return a size as text; quotients say whether they round up or down.
+
+    >>> n, m = Size.symbol("n"), Size.symbol("m")
+    >>> size_text(40), size_text(n * 2 * m + 1), size_text((n * 64 + 8191) // 8192)
+    ('40', '1 + 2·m·n', 'ceil(n/128)')
+    >>> size_text((n + 1) // 3), size_text((m + 8 + 4) // 5 * 2)
+    ('floor((1 + n)/3)', '2·ceil((8 + m)/5)')
+    """
+    if isinstance(size, int):
+        return str(size)
+    return " + ".join(_term_text(*term) for term in size.terms).replace("+ -", "- ")
+
+
+def _term_text(atoms: Monomial, count: int) -> str:
+    """Return a term of a polynomial, such as "2·m·n"."""
+    numbers = [str(count)] if count not in (1, -1) or not atoms else []
+    return ("-" if count == -1 and atoms else "") + "·".join([*numbers, *map(_atom_text, atoms)])
+
+
+def _atom_text(atom: Atom) -> str:
+    """Return a factor of a term: a symbol or a quotient."""
+    return _quotient_text(atom) if isinstance(atom, Quotient) else atom
+
+
+def _quotient_text(quotient: Quotient) -> str:
+    """Return "ceil(a/b)" for (a + b - 1) // b if a has no negative terms, else "floor(…)"."""
+    raised: Extent = quotient.numerator - (quotient.denominator - 1)
+    is_ceil = isinstance(raised, Size) and all(count > 0 for _, count in raised.terms)
+    top, bottom = raised if is_ceil else quotient.numerator, quotient.denominator
+    if is_ceil and isinstance(top, Size) and isinstance(bottom, int):
+        common = gcd(bottom, *(count for _, count in top.terms))
+        top, bottom = top // common, bottom // common
+    function = "ceil" if is_ceil else "floor"
+    return f"{function}({_parenthesized(top)}/{_parenthesized(bottom)})"
+
+
+def _parenthesized(size: Extent) -> str:
+    """Return a size as text, in parentheses if it is a sum."""
+    text = size_text(size)
+    return f"({text})" if isinstance(size, Size) and len(size.terms) > 1 else text
 
 
 def nbytes(shape: Shape, dtype: DType) -> str:
-    """How much memory a value takes, with its unknown sizes as factors.
+    """Return the memory that a value takes as text, with its unknown sizes as factors.
+
+    Args:
+        shape: Whole numbers or symbolic sizes.
+        dtype: A dtype of passkit.
 
     >>> from passkit.values.dtype import float32
     >>> from passkit.values.size import Size
@@ -37,19 +86,19 @@ def nbytes(shape: Shape, dtype: DType) -> str:
 
 
 def extent_text(total: Extent) -> str:
-    """A number of bytes, perhaps of unknown sizes."""
+    """Return a number of bytes, which may be symbolic, with a unit."""
     if isinstance(total, int):
         return bytes_text(total)
     if len(total.terms) == 1:
         (atoms, count), *_ = total.terms
         number, unit = bytes_text(count).split()
-        factors = "·".join([number, *map(atom_text, atoms)])
+        factors = "·".join([number, *map(_atom_text, atoms)])
         return f"{factors} {'bytes' if unit == 'B' else unit}"
     return f"{size_text(total)} bytes"
 
 
 def extent_of(entries: Iterable[Entry]) -> Extent | None:
-    """The bytes of several values; None where one is not known."""
+    """Return the bytes of several values together; None if a shape or dtype is not inferred."""
     total: Extent = 0
     for entry in entries:
         if entry.shape is None or entry.dtype is None:
@@ -58,12 +107,14 @@ def extent_of(entries: Iterable[Entry]) -> Extent | None:
     return total
 
 
-def type_lines(entry: Entry, known: Callable[[Extent], Extent] = as_is) -> tuple[str, ...]:
-    """A value's dtype and shape, and its bytes where they are known.
+def type_lines(entry: Entry, resolve: Callable[[Extent], Extent] = as_is) -> tuple[str, ...]:
+    """Return a value's dtype and shape as a line, and its bytes as another if they are inferred.
 
-    ``known`` gives sizes as numbers, as far as there are any.
+    Args:
+        entry: The value.
+        resolve: Returns a size as a number where it is known.
     """
-    shape = None if entry.shape is None else tuple(map(known, entry.shape))
+    shape = None if entry.shape is None else tuple(map(resolve, entry.shape))
     text = type_text(shape, entry.dtype)
     if shape is None or entry.dtype is None:
         return (text,)
@@ -71,7 +122,7 @@ def type_lines(entry: Entry, known: Callable[[Extent], Extent] = as_is) -> tuple
 
 
 def type_text(shape: Shape | None, dtype: DType | None) -> str:
-    """A dtype and a shape, as far as they are known.
+    """Return a dtype and a shape, with "?" for what is not inferred.
 
     >>> from passkit.values.dtype import float32
     >>> type_text((32, 512), float32), type_text(None, None)
@@ -81,17 +132,17 @@ def type_text(shape: Shape | None, dtype: DType | None) -> str:
     return f"{dtype.short if dtype else '?'}[{inside}]"
 
 
-def counted(count: Extent, what: str) -> str:
-    """A number of things.
+def counted(count: Extent, noun: str) -> str:
+    """Return a number with a noun, in the plural unless the number is 1.
 
     >>> counted(1, "kernel"), counted(2, "kernel")
     ('1 kernel', '2 kernels')
     """
-    return f"{size_text(count)} {what}{'' if count == 1 else 's'}"
+    return f"{size_text(count)} {noun}{'' if count == 1 else 's'}"
 
 
-def small(node: Node) -> str | None:
-    """A constant of one element as text; it is written into its users instead of drawn."""
+def scalar_text(node: Node) -> str | None:
+    """Return the value of a constant of one element, which is written into its users; else None."""
     if node.op is None or node.op.name != "constant":
         return None
     value = node.params["value"]
@@ -110,44 +161,47 @@ def last_part(name: str) -> str:
 
 
 def call_lines(node: Node, title: str) -> tuple[str, ...]:
-    """The op with what its picture would not show: constants in place, and parameters.
+    """Return the lines of an operator's box: its title, and the call with scalars and parameters.
 
-    Above it stands ``title``, unless that begins with the op.
+    Args:
+        node: An operator.
+        title: The first line; left out if it begins with the operator's name.
     """
     assert node.op is not None
     call = call_text(node)
     lines: tuple[str, ...] = (call,)
-    if len(call) > WIDEST and _is_half(node):
+    if len(call) > MAX_CALL_WIDTH and _is_split_operator(node):
         lines = tuple(call.rsplit(", ", 1))
-    elif len(call) > WIDEST:
-        lines = (f"{node.op.name}(", *_wrapped(call))
-    return lines if title.startswith(node.op.name) else (brief(title, WIDEST), *lines)
+    elif len(call) > MAX_CALL_WIDTH:
+        lines = (f"{node.op.name}(", *_wrapped_arguments(call))
+    return lines if title.startswith(node.op.name) else (brief(title, MAX_CALL_WIDTH), *lines)
 
 
 def call_text(node: Node) -> str:
-    """The same in one line, without the name.
+    """Return an operator's call in one line: scalars in place, and parameters.
 
-    Of an operator that does a part of another one's work: of which, and how much at a time. What it
-    repeats of that one, as its own shape does, is left out.
+    An operator that does a part of another one's work, such as a partial reduction, shows the call
+    of that operator and how much it takes at a time.
     """
     assert node.op is not None
-    if _is_half(node):
-        whole, length = get_op(node.params["of"]), node.params.get("length")
-        call = _call(whole.name, _told(whole, dict(node.params["given"])))
-        by = "" if length is None else f", {size_text(length)} at a time"
-        return f"{node.op.name} of {call}{by}"
-    found = [small(e.node) for e in node.inputs]
-    given = [s or "·" for s in found] if any(found) else []
-    return _call(node.op.name, (*given, *_told(node.op, node.params)))
+    if _is_split_operator(node):
+        original, length = get_op(node.params["of"]), node.params.get("length")
+        params = _changed_params(original, dict(node.params["given"]))
+        call = _call(original.name, params)
+        suffix = "" if length is None else f", {size_text(length)} at a time"
+        return f"{node.op.name} of {call}{suffix}"
+    scalars = [scalar_text(e.node) for e in node.inputs]
+    operands = [s or "·" for s in scalars] if any(scalars) else []
+    return _call(node.op.name, (*operands, *_changed_params(node.op, node.params)))
 
 
-def _is_half(node: Node) -> bool:
-    """Whether an operator says by its parameters of which other one it is a part."""
+def _is_split_operator(node: Node) -> bool:
+    """Return whether an operator's parameters name the operator whose work it does a part of."""
     return {"of", "given"} <= node.params.keys()
 
 
-def _told(op: Op, params: Mapping[str, object]) -> list[str]:
-    """The parameters that are not what they are by default."""
+def _changed_params(op: Op, params: Mapping[str, object]) -> list[str]:
+    """Return the parameters that differ from their defaults, as "name=value"."""
     return [
         f"{k}={brief(v)}"
         for k, v in params.items()
@@ -156,23 +210,24 @@ def _told(op: Op, params: Mapping[str, object]) -> list[str]:
 
 
 def _call(name: str, parts: Sequence[str]) -> str:
+    """Return a call, without parentheses if nothing is between them."""
     return f"{name}({', '.join(parts)})" if parts else name
 
 
-def _wrapped(call: str) -> Iterator[str]:
-    """What stands in the brackets of a call, in lines that are not too wide."""
+def _wrapped_arguments(call: str) -> list[str]:
+    """Return the arguments of a call, with the closing parenthesis, in lines that are not wide."""
     inside = call[call.index("(") + 1 :]
-    yield from wrap(inside, WIDEST, break_long_words=False, break_on_hyphens=False)
+    return wrap(inside, MAX_CALL_WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
 def brief(value: object, most: int = 28) -> str:
-    """A value as text of at most ``most`` letters, the middle left out."""
+    """Return a value as text of at most ``most`` letters, with the middle left out."""
     text = str(value)
     return text if len(text) <= most else f"{text[: most - 8]}…{text[-7:]}"
 
 
 def short_name(name: str, most: int = 28) -> str:
-    """A name of at most ``most`` letters: its last parts, which tell most.
+    """Return a name in at most ``most`` letters: its last parts, which are the most specific.
 
     >>> short_name("a/b"), short_name("model/encoder/layer_0/attention/q/kernel")
     ('a/b', '…/layer_0/attention/q/kernel')
@@ -180,38 +235,38 @@ def short_name(name: str, most: int = 28) -> str:
     if len(name) <= most:
         return name
     parts = name.split("/")
-    kept = parts.pop()
-    while parts and len(kept) + len(parts[-1]) < most - 2:
-        kept = f"{parts.pop()}/{kept}"
-    return brief(f"…/{kept}" if parts else kept, most)
+    end = parts.pop()
+    while parts and len(end) + len(parts[-1]) < most - 2:
+        end = f"{parts.pop()}/{end}"
+    return brief(f"…/{end}" if parts else end, most)
 
 
 def distinct(names: Iterable[str], shorten: Callable[[str], str], most: int = 44) -> dict[str, str]:
     """Return a short text for each name; texts of different names differ as far as they fit.
 
-    Where ``shorten`` gives several names the same text, the parts of these names that tell them
-    apart are kept, and runs of parts that all of them share are left out.
+    If ``shorten`` gives several names the same text, their texts are the parts that distinguish
+    them, and the last part; runs of parts that all of them share are left out.
 
     Args:
         names: Names with parts that "/" separates.
-        shorten: Gives the text of a name that no other name has.
+        shorten: Returns the text of a name.
         most: Letters of a text, beyond which its middle is left out.
 
     >>> distinct(["net/l0/dense/dot", "net/l1/dense/dot", "net/x"], lambda n: n.split("/")[-1])
     {'net/l0/dense/dot': 'l0/…/dot', 'net/l1/dense/dot': 'l1/…/dot', 'net/x': 'x'}
     """
     texts = {name: shorten(name) for name in names}
-    alike: dict[str, list[str]] = {}
+    names_of_text: dict[str, list[str]] = {}
     for name, text in texts.items():
-        alike.setdefault(text, []).append(name)
-    for group in alike.values():
+        names_of_text.setdefault(text, []).append(name)
+    for group in names_of_text.values():
         if len(group) > 1:
             texts |= {name: brief(text, most) for name, text in _differing(group).items()}
     return texts
 
 
 def _differing(names: Sequence[str]) -> dict[str, str]:
-    """The parts of each name at which others go on differently, and its last part."""
+    """Return for each name the parts at which others continue differently, and its last part."""
     followers: dict[str, set[str]] = {}
     for name in names:
         parts = name.split("/")
@@ -221,11 +276,11 @@ def _differing(names: Sequence[str]) -> dict[str, str]:
     texts = {}
     for name in names:
         parts = name.split("/")
-        kept: list[str] = []
+        shown: list[str] = []
         for k, part in enumerate(parts):
             if len(followers["/".join(parts[:k])]) > 1 or k == len(parts) - 1:
-                kept.append(part)
-            elif kept and kept[-1] != "…":
-                kept.append("…")
-        texts[name] = "/".join(kept)
+                shown.append(part)
+            elif shown and shown[-1] != "…":
+                shown.append("…")
+        texts[name] = "/".join(shown)
     return texts

@@ -1,4 +1,4 @@
-"""Plans as pictures: each kernel with its operators, or, for larger graphs, boxes that fold."""
+"""Pictures of fusion plans: each kernel with its operators, or collapsed for larger graphs."""
 
 from __future__ import annotations
 
@@ -12,26 +12,29 @@ from passkit.graph.graph import graph_of_argument
 from passkit.plan.group import Group
 from passkit.values import arguments
 from passkit.values.units import percent_text
-from passkit.viz.colours import FILL, FORM, INK, INNER, LINE, SAME, heat
-from passkit.viz.folding import draw_folded, repeated
-from passkit.viz.labels import call_lines, last_part, short_name, small
-from passkit.viz.scene import Arrow, Box, Frame, Scene
-from passkit.viz.sight import Sight, seconds_of
+from passkit.viz.collapsed import draw_collapsed, repeated_sequences
+from passkit.viz.labels import call_lines, last_part, scalar_text, short_name
+from passkit.viz.picture import Picture, picture_of
+from passkit.viz.plan_view import PlanView, seconds_by_node
+from passkit.viz.scene import Scene, SceneArrow, SceneBox, SceneFrame
+from passkit.viz.styles import FILL, INK, INNER, KINDS, LINE, SAME, heat
 
 if TYPE_CHECKING:
     from passkit.graph.graph import Graph
     from passkit.graph.node import Entry, Node
     from passkit.runtime.profile import ExecutionProfile
-    from passkit.viz.anatomy import Anatomy
-    from passkit.viz.scene import Picture
+    from passkit.viz.kernel_structure import KernelStructure
 
 MANY = 60
-"""Operators beyond which a kernel is drawn as one box."""
+"""The number of operators of a graph beyond which each kernel is drawn as one box."""
 BOXES = 50
-"""Boxes beyond which scopes are folded."""
-AGAIN = "(computed again)"
-CROWDED, FEWEST = 4, 16
-"""Arrows for each box beyond which more is folded, as long as there are so many boxes."""
+"""The default number of boxes beyond which scopes are collapsed."""
+RECOMPUTED = "(recomputed)"
+"""The last line of an operator that another part of the kernel computes, too."""
+MAX_ARROWS_PER_BOX = 4
+"""The number of arrows per box beyond which a picture is collapsed further."""
+MIN_BOXES = 16
+"""The number of boxes below which a picture is not collapsed further."""
 
 
 def plan(
@@ -44,8 +47,9 @@ def plan(
 ) -> Picture:
     """Draw a graph with each group as a cluster, coloured by kind.
 
-    Dark edges go through memory, as those between phases do, and tell their shape and bytes; grey
-    ones stay in a kernel. What several parts of a kernel compute each for itself stands in each.
+    Dark edges are values in memory, such as those between phases, labelled with their shape and
+    bytes; grey ones stay inside a kernel. An operator that several parts of a kernel compute is
+    drawn in each of them.
 
     Args:
         graph: A planned graph, or any other.
@@ -53,217 +57,268 @@ def plan(
             drawn up to 60 operators, unless most of these are repeated.
         profile: A profile of the plan, or seconds by names of nodes: a darker box takes more of
             the time.
-        boxes: Number of boxes beyond which scopes (``a/b/`` in names) are folded.
-        repeats: Whether to draw steps that are repeated, as those of an unrolled recurrence or
-            equal layers, once with their number. Iterations that take much longer than others
-            stand for themselves. With ``detail`` nothing is folded.
-        sizes: Numbers for sizes that only a call tells, as `Executable.sizes` has those of the
-            last call.
+        boxes: Number of boxes beyond which scopes (``a/b/`` in names) are collapsed.
+        repeats: Whether to draw repeated sequences, such as an unrolled recurrence or equal
+            layers, as one iteration with their number. Iterations that take much longer than
+            others are drawn by themselves. With ``detail`` nothing is collapsed.
+        sizes: Numbers of symbolic sizes, such as `Executable.sizes`, those of the last call.
 
-    Returns: A drawing for `render`, which notebooks show as it is.
+    Returns: A drawing, which `render` writes to a file and notebooks show.
+
+    Raises: SettingError for an argument of a wrong type or value.
     """
     graph = graph_of_argument("plan: graph", graph)
     if detail is not None:
         arguments.flag("plan: detail", detail)
     boxes = arguments.count("plan: boxes", boxes, 1)
     arguments.flag("plan: repeats", repeats)
-    sight = Sight(graph, seconds_of(profile), _sizes(sizes))
-    steps = repeated(sight) if repeats and not detail else []
+    view = PlanView(graph, seconds_by_node(profile), _checked_sizes(sizes))
+    sequences = repeated_sequences(view) if repeats and not detail else []
     if detail is None:
-        detail = sight.operators <= MANY and sum(r.saved for r in steps) < FEWEST
-    scene = _detailed(sight) if detail else draw_folded(sight, boxes, steps)
-    while len(scene.arrows) > CROWDED * len(scene.boxes) and len(scene.boxes) > FEWEST:
+        detail = view.num_operators <= MANY and sum(r.saved for r in sequences) < MIN_BOXES
+    scene = _draw_detailed(view) if detail else draw_collapsed(view, boxes, sequences)
+    while (
+        len(scene.arrows) > MAX_ARROWS_PER_BOX * len(scene.boxes) and len(scene.boxes) > MIN_BOXES
+    ):
         boxes = min(boxes, len(scene.boxes)) // 2
-        scene = draw_folded(sight, boxes, steps)  # arrows everywhere hide what is there
-    scene.legend = _legend(scene, sight)
-    return scene.picture()
+        scene = draw_collapsed(view, boxes, sequences)
+    scene.legend = _legend(scene, view)
+    return picture_of(scene)
 
 
-def _sizes(sizes: Mapping[str, int] | None) -> dict[str, int]:
+def _checked_sizes(sizes: Mapping[str, int] | None) -> dict[str, int]:
+    """Return the sizes as whole numbers by name. Raises: SettingError for other values."""
     need = "numbers by names of sizes, as Executable.sizes has them"
-    given = arguments.mapping("plan: sizes", sizes, need)
-    return {name: arguments.count(f"plan: sizes: {name!r}", n, 0) for name, n in given.items()}
+    mapping = arguments.mapping("plan: sizes", sizes, need)
+    return {name: arguments.count(f"plan: sizes: {name!r}", n, 0) for name, n in mapping.items()}
 
 
-def _detailed(sight: Sight) -> Scene:
-    """Every operator, those of a group in a frame."""
+def _draw_detailed(view: PlanView) -> Scene:
+    """Draw every operator, those of a group in a frame.
+
+    ``sources`` has, for each value that is drawn, the key of its box and the entry on its label.
+    """
     scene = Scene("plan")
-    sight.scale([n] for n in sight.units)
+    view.scale_heat([n] for n in view.units)
     sources: dict[Entry, tuple[str, Entry]] = {}
-    for node in sight.graph.nodes:
-        if small(node) is not None:
+    for node in view.graph.nodes:
+        if scalar_text(node) is not None:
             continue
         if "body" in node.params:
-            _draw_group(scene, sight, node, sources)
+            _GroupDrawing(scene, view, node, sources).draw()
             continue
-        key = scene.add(_box(sight, node, f"n{len(scene.boxes)}"))
+        key = scene.add(_box(view, node, f"n{len(scene.boxes)}"))
         for entry in node.inputs:
             if entry in sources:
-                tail, seen = sources[entry]
-                scene.arrows.append(Arrow(tail, key, sight.type_lines(seen)))
+                tail, labelled = sources[entry]
+                scene.arrows.append(SceneArrow(tail, key, view.type_lines(labelled)))
         sources.update({e: (key, e) for e in node.entries})
-    draw_results(scene, sight, sources)
+    _draw_outputs(scene, view, sources)
     scene.arrows = _merged(scene.arrows)
     return scene
 
 
-def _merged(arrows: Sequence[Arrow]) -> list[Arrow]:
-    """One arrow for those of one value to one operator, which reads it several times."""
-    found = []
+def _merged(arrows: Sequence[SceneArrow]) -> list[SceneArrow]:
+    """Return one arrow for equal arrows, with their number on its label."""
+    merged = []
     for arrow, count in Counter(arrows).items():
         if count > 1 and arrow.lines:
             first, *others = arrow.lines
             arrow = evolve(arrow, lines=(f"{first} ×{count}", *others))
-        found.append(arrow)
-    return found
+        merged.append(arrow)
+    return merged
 
 
-def _box(sight: Sight, node: Node, key: str) -> Box:
-    """A node that is in no group."""
-    name = sight.name(node)
+def _box(view: PlanView, node: Node, key: str) -> SceneBox:
+    """Return the box of a node outside groups."""
+    name = view.name(node)
     if node.op is None:
         form = "cylinder" if node.params.get("state") else "ellipse"
-        return Box(key, (sight.titles[name],), form, members=(name,), tooltip=_tooltip(sight, node))
+        return SceneBox(
+            key, (view.titles[name],), form, members=(name,), tooltip=_tooltip(view, node)
+        )
     if node.op.name == "constant":
-        title = (sight.titles[name],)
-        return Box(key, title, "note", members=(name,), tooltip=_tooltip(sight, node))
-    kind = sight.kind(node)
-    fill, ink = sight.heat(node)
-    lines = (*call_lines(node, sight.last_parts[name]), *sight.time_line(node))
-    form = FORM[kind] if sight.fused else "box"
-    tooltip = _tooltip(sight, node)
-    return Box(key, lines, form, fill, LINE[kind], ink, tooltip, members=(name,))
+        title = (view.titles[name],)
+        return SceneBox(key, title, "note", members=(name,), tooltip=_tooltip(view, node))
+    kind = view.kind(node)
+    fill, ink = view.heat(node)
+    lines = (*call_lines(node, view.last_parts[name]), *view.time_line(node))
+    form = KINDS[kind].form if view.fused else "box"
+    tooltip = _tooltip(view, node)
+    return SceneBox(key, lines, form, fill, LINE[kind], ink, tooltip, members=(name,))
 
 
-def _tooltip(sight: Sight, node: Node) -> str:
-    """The whole name of a node, and the line of the user's program that made it."""
-    return " · ".join(filter(None, (sight.name(node), node.where)))
+def _tooltip(view: PlanView, node: Node) -> str:
+    """Return the full name of a node, and the line of the user's program that created it."""
+    return " · ".join(filter(None, (view.name(node), node.where)))
 
 
-def _draw_group(
-    scene: Scene, sight: Sight, fused: Node, sources: dict[Entry, tuple[str, Entry]]
-) -> None:
-    body: Group = fused.params["body"]
-    outside = {v.entries[0]: e for v, e in zip(body.inputs, fused.inputs, strict=True)}
-    names, kind = body.graph.names, body.kind.value
-    ids: dict[tuple[Node, str], str] = {}
-    frame = scene.frames[f"g{len(scene.frames)}"] = Frame(
-        f"g{len(scene.frames)}",
-        "\n".join(_group_lines(sight, fused)),
-        fill=FILL[kind],
-        line=LINE[kind],
-        tooltip=sight.name(fused),
-    )
-    made = sight.anatomy(fused)
-    frames = _draw_parts(scene, made, frame) if made else {}
-    crossing = made.crossing() if made else {}
-    stored = set(body.graph.outputs if made and made.schedule.makes else ())
-    # The time of a group is told by its operators' boxes, which stand on its pale colour.
-    fill, ink = sight.heat(fused) if sight.total else (SAME, INK)
-    for node in body.graph.nodes:
-        if node.op is None or small(node) is not None:
-            continue
-        name = body.origin.get(node) or names[node]
+class _GroupDrawing:
+    """Draws a group: its frame, the frames of its parts, its operators and their arrows.
+
+    Attributes:
+        scene: The scene to draw in.
+        view: The planned graph.
+        fused: The node of the group.
+        sources: For each value that is drawn, the key of its box and the entry on its label; the
+            group's outputs are added.
+        body: The group.
+        outer_values: For each input of the group's graph, the value outside.
+        frame: The frame of the group.
+        structure: The structure of its kernel, if it is scheduled.
+        frames: For each operator of a kernel with parts, the frames that it is drawn in.
+        regions: The region per tile of each value that parts pass to others in scratch.
+        keys: The key of the box of each operator in each frame.
+    """
+
+    def __init__(
+        self, scene: Scene, view: PlanView, fused: Node, sources: dict[Entry, tuple[str, Entry]]
+    ) -> None:
+        self.scene, self.view, self.fused, self.sources = scene, view, fused, sources
+        self.body: Group = fused.params["body"]
+        inputs = zip(self.body.inputs, fused.inputs, strict=True)
+        self.outer_values = {v.entries[0]: e for v, e in inputs}
+        key, kind = f"g{len(scene.frames)}", self.body.kind.value
+        self.frame = scene.frames[key] = SceneFrame(
+            key,
+            "\n".join(_group_lines(view, fused)),
+            fill=FILL[kind],
+            line=LINE[kind],
+            tooltip=view.name(fused),
+        )
+        self.structure = view.kernel_structure(fused)
+        self.frames: dict[Node, tuple[str, ...]] = {}
+        self.regions: dict[Node, str] = {}
+        if self.structure is not None:
+            self.frames = _draw_parts(scene, self.structure, self.frame)
+            self.regions = self.structure.regions_in_scratch()
+        self.keys: dict[tuple[Node, str], str] = {}
+
+    def draw(self) -> None:
+        """Draw the operators with their arrows, and add the group's outputs to ``sources``."""
+        for node in self.body.graph.nodes:
+            if node.op is not None and scalar_text(node) is None:
+                for frame_key in self._frames_of(node):
+                    self._draw_operator(node, frame_key)
+        for entry, value in zip(self.fused.entries, self.body.graph.outputs, strict=True):
+            value = self.outer_values.get(value, value)
+            key = self.keys.get((value.node, self._frames_of(value.node)[0]))
+            if value in self.sources:
+                self.sources[entry] = self.sources[value]
+            elif key is not None:
+                self.sources[entry] = (key, entry)
+
+    def _frames_of(self, node: Node) -> tuple[str, ...]:
+        """Return the frames that an operator is drawn in; the first produces its value."""
+        return self.frames.get(node, (self.frame.key,))
+
+    def _draw_operator(self, node: Node, frame_key: str) -> None:
+        """Draw an operator in a frame, with the arrows of its inputs."""
+        assert node.op is not None
+        name = self.body.origin.get(node) or self.body.graph.names[node]
         if node.op.name == "constant":
             lines: tuple[str, ...] = (short_name(name),)
         else:
             lines = call_lines(node, last_part(name))
-        home, *others = frames.get(node, (frame.key,))
-        for where in (home, *others):
-            key = ids[node, where] = f"n{len(scene.boxes)}"
-            told = lines if where == home else (*lines, AGAIN)
-            members = (sight.name(fused),)
-            scene.add(Box(key, told, "box", fill, LINE[kind], ink, name, where, members))
-            for entry in node.inputs:
-                source, inner = outside.get(entry), entry.node
-                if source in sources:
-                    tail, seen = sources[source]
-                    scene.arrows.append(Arrow(tail, key, sight.type_lines(seen)))
-                    continue
-                if source is not None or small(inner) is not None:
-                    continue
-                here = where if (inner, where) in ids else frames.get(inner, (frame.key,))[0]
-                way = "memory" if entry in stored and here != where else "inner"
-                # What stays in a kernel takes no memory: its type alone is told.
-                lines_of = sight.type_lines(entry)[: 2 if way == "memory" else 1]
-                if inner in crossing and here != where:
-                    lines_of = (*lines_of, f"a tile: {crossing[inner]}")
-                scene.arrows.append(Arrow(ids[inner, here], key, lines_of, way))
-    for entry, value in zip(fused.entries, body.graph.outputs, strict=True):
-        value = outside.get(value, value)
-        if value in sources:
-            sources[entry] = sources[value]
-        else:
-            found = ids.get((value.node, frames.get(value.node, (frame.key,))[0]))
-            if found is not None:
-                sources[entry] = (found, entry)
+        if frame_key != self._frames_of(node)[0]:
+            lines = (*lines, RECOMPUTED)
+        # The time of a group is shown by its operators' boxes, on the pale colour of the frame.
+        fill, ink = self.view.heat(self.fused) if self.view.total else (SAME, INK)
+        line, members = LINE[self.body.kind.value], (self.view.name(self.fused),)
+        key = self.keys[node, frame_key] = f"n{len(self.scene.boxes)}"
+        self.scene.add(SceneBox(key, lines, "box", fill, line, ink, name, frame_key, members))
+        for entry in node.inputs:
+            outer = self.outer_values.get(entry)
+            if outer in self.sources:
+                tail, labelled = self.sources[outer]
+                self.scene.arrows.append(SceneArrow(tail, key, self.view.type_lines(labelled)))
+            elif outer is None and scalar_text(entry.node) is None:
+                self._draw_inner_value(entry, key, frame_key)
+
+    def _draw_inner_value(self, entry: Entry, key: str, frame_key: str) -> None:
+        """Draw the arrow of a value of the group to a box in a frame."""
+        node, is_here = entry.node, (entry.node, frame_key) in self.keys
+        source_frame = frame_key if is_here else self._frames_of(node)[0]
+        is_phased = self.structure is not None and bool(self.structure.schedule.makes)
+        is_stored = is_phased and entry in self.body.graph.outputs
+        kind = "memory" if is_stored and source_frame != frame_key else "inner"
+        # A value that stays in a kernel takes no memory: its label is its type alone.
+        lines = self.view.type_lines(entry)[: 2 if kind == "memory" else 1]
+        if node in self.regions and source_frame != frame_key:
+            lines = (*lines, f"per tile: {self.regions[node]}")
+        self.scene.arrows.append(SceneArrow(self.keys[node, source_frame], key, lines, kind))
 
 
-def _draw_parts(scene: Scene, made: Anatomy, around: Frame) -> dict[Node, tuple[str, ...]]:
-    """A frame for each part of a kernel that has several; the frames that each operator is in.
+def _draw_parts(
+    scene: Scene, structure: KernelStructure, outer: SceneFrame
+) -> dict[Node, tuple[str, ...]]:
+    """Draw a frame for each part of a kernel; return the keys of the frames of each operator.
 
-    Of several the first is where its value comes from; the others compute it for themselves.
+    The first frame of an operator is the part that its value comes from; others recompute it.
     """
     frames: dict[Node, tuple[str, ...]] = {}
-    homes = made.homes
-    for k, (part, body) in enumerate(zip(made.parts(), made.bodies, strict=True)):
-        what = ", ".join(filter(None, (part.kind, part.composition)))
-        label = f"{made.word} {k} · {what}" + (f"\ntiles: {part.tiles}" if part.tiles else "")
-        key = f"{around.key}p{k}"
-        scene.frames[key] = Frame(key, label, around.key, line=around.line)
+    home_parts = structure.home_parts
+    parts = zip(structure.parts(), structure.part_operators, strict=True)
+    for k, (part, body) in enumerate(parts):
+        summary = ", ".join(filter(None, (part.kind, part.composition)))
+        tiles = f"\ntiles: {part.tiles}" if part.tiles else ""
+        key = f"{outer.key}p{k}"
+        label = f"{structure.part_noun} {k} · {summary}{tiles}"
+        scene.frames[key] = SceneFrame(key, label, outer.key, line=outer.line)
         for n in body:
-            known = frames.get(n, ())
-            frames[n] = (key, *known) if homes[n] == k else (*known, key)
+            others = frames.get(n, ())
+            frames[n] = (key, *others) if home_parts[n] == k else (*others, key)
     return frames
 
 
-def _group_lines(sight: Sight, fused: Node) -> tuple[str, ...]:
-    kernel = sight.kernels.get(fused)
-    head = f"{sight.titles[sight.name(fused)]} · {sight.kind(fused)}"
-    made = sight.anatomy(fused)
-    lines = (*((kernel.name,) if kernel else ()), *(made.lines() if made else ()))
-    return (head, *lines, *sight.time_line(fused))
+def _group_lines(view: PlanView, fused: Node) -> tuple[str, ...]:
+    """Return the label of a group's frame: title, kind, kernel name, structure and time."""
+    kernel = view.kernels.get(fused)
+    head = f"{view.titles[view.name(fused)]} · {view.kind(fused)}"
+    structure = view.kernel_structure(fused)
+    kernel_lines = (kernel.name,) if kernel else ()
+    structure_lines = structure.lines() if structure else ()
+    return (head, *kernel_lines, *structure_lines, *view.time_line(fused))
 
 
-def draw_results(scene: Scene, sight: Sight, sources: Mapping[Entry, tuple[str, Entry]]) -> None:
-    """Draw what a run returns as boxes, and what it writes back as dashed arrows."""
-    graph = sight.graph
+def _draw_outputs(scene: Scene, view: PlanView, sources: Mapping[Entry, tuple[str, Entry]]) -> None:
+    """Draw the graph's outputs as boxes, and the updates of states as dashed arrows."""
+    graph = view.graph
     for k, entry in enumerate(graph.outputs):
         if entry in sources:
-            tail, seen = sources[entry]
+            tail, labelled = sources[entry]
             label = f"output {k}" if len(graph.outputs) > 1 else "output"
-            scene.add(Box(f"out{k}", (label,), "ellipse", double=True))
-            scene.arrows.append(Arrow(tail, f"out{k}", sight.type_lines(seen)))
+            scene.add(SceneBox(f"out{k}", (label,), "ellipse", double=True))
+            scene.arrows.append(SceneArrow(tail, f"out{k}", view.type_lines(labelled)))
     for variable, value in graph.updates:
         home = sources.get(variable.entries[0])
         if value in sources and home is not None:
-            scene.arrows.append(Arrow(sources[value][0], home[0], ("update",), "update"))
+            scene.arrows.append(SceneArrow(sources[value][0], home[0], ("update",), "update"))
 
 
-def _legend(scene: Scene, sight: Sight) -> list[Box]:
-    """A box for each sign that the scene has; none where it needs no words."""
-    if not sight.fused:
+def _legend(scene: Scene, view: PlanView) -> list[SceneBox]:
+    """Return a box for each colour, shape and arrow that needs an explanation."""
+    if not view.fused:
         return []
-    kinds = dict.fromkeys(sight.kind(n) for n in sight.units)
-    detailed = any(f.key.startswith("g") for f in scene.frames.values())
-    found = []
+    kinds = dict.fromkeys(view.kind(n) for n in view.units)
+    is_detailed = any(f.key.startswith("g") for f in scene.frames.values())
+    legend = []
     for k, kind in enumerate(kinds):
-        what = f"{kind} kernel" if kind in FILL and kind not in ("library", "NumPy") else kind
-        words = {"library": "library call", "NumPy": "run by NumPy"}.get(kind, what)
-        form = "box" if detailed else FORM[kind]
-        found.append(Box(f"legend{k}", (words,), form, FILL[kind], LINE[kind]))
+        style = KINDS[kind]
+        form = "box" if is_detailed else style.form
+        legend.append(SceneBox(f"legend{k}", (style.label,), form, style.fill, style.line))
     if any(b.form == "folder" for b in scene.boxes.values()):
-        lines = ("scope or run, folded", "(colour of its heaviest kind)")
-        found.append(Box("legend_folder", lines, "folder"))
-    if sight.total:
+        folder_lines = ("collapsed scope or run", "(colour of the kind that", "takes most time)")
+        legend.append(SceneBox("legend_folder", folder_lines, "folder"))
+    if view.total:
         for part in (0.04, 0.3, 1.0):
             fill, ink = heat("operator", part)
-            text = f"{percent_text(part * sight.most)} of the time"
-            found.append(Box(f"legend_heat{part}", (text,), "box", fill, ink=ink))
+            text = f"{percent_text(part * view.most)} of the time"
+            legend.append(SceneBox(f"legend_heat{part}", (text,), "box", fill, ink=ink))
     if any(a.kind == "carried" for a in scene.arrows):
-        lines = ("dashed arrow: to the next", "repetition")
-        found.append(Box("legend_carried", lines, "plaintext", ink=INNER))
-    if detailed and not sight.total:
-        lines = ("grey arrow: stays in the kernel", "black arrow: through memory")
-        found.append(Box("legend_arrow", lines, "plaintext", ink=INNER))
-    return found
+        lines = ("dashed arrow: to the next", "iteration")
+        legend.append(SceneBox("legend_carried", lines, "plaintext", ink=INNER))
+    if is_detailed and not view.total:
+        lines = ("grey arrow: inside the kernel", "black arrow: through memory")
+        legend.append(SceneBox("legend_arrow", lines, "plaintext", ink=INNER))
+    return legend

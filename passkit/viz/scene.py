@@ -1,31 +1,36 @@
-"""Scenes: what a drawing shows, as boxes, arrows and frames; printed as DOT or laid out simply."""
+"""Scenes: the boxes, arrows and frames of a drawing, before anything is laid out.
+
+`plan` and `diff` build a scene. `passkit.viz.picture` prints it as DOT, and
+`passkit.viz.fallback_layout` lays it out without Graphviz.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator
 
-import graphviz
 from attrs import define, field, frozen
 
-from passkit.values.lazy import Lazy
-from passkit.viz.colours import FILL, INK, LINE
+from passkit.viz.styles import FILL, INK, LINE
 
-notebook: Any = Lazy("passkit.reporting.notebook")
-"""What notebooks show stands above, and is asked for only by them."""
-
-LOOSE = ("update", "carried")
-"""Kinds of arrows whose head need not stand below their tail."""
-FONT = "Helvetica"
-"""One that all renderers know the widths of letters in: for a list of fonts some take those of
-Times, and text is wider than its box. In SVG any font without serifs may stand in for it."""
+UNRANKED = ("update", "carried")
+"""Kinds of arrows that may point upwards: their head need not be below their tail."""
 
 
 @frozen
-class Box:
-    """One thing to look at. ``form`` is a shape of Graphviz; ``frame`` the key of what it is in.
+class SceneBox:
+    """A box of a drawing, such as an operator, an input or a collapsed scope.
 
-    ``members`` are the names of the graph's nodes that it stands for.
+    Attributes:
+        key: A name that is unique in the scene.
+        lines: The lines of its text.
+        form: The name of a Graphviz shape.
+        fill: The colour inside.
+        line: The colour of the border.
+        ink: The colour of the text.
+        tooltip: A text shown on hovering; by default the lines.
+        frame: The key of the frame that it is in, if any.
+        members: The names of the graph's nodes that it stands for.
+        double: Whether it has a double border, as the outputs of a graph have.
     """
 
     key: str
@@ -38,15 +43,20 @@ class Box:
     frame: str | None = None
     members: tuple[str, ...] = ()
     double: bool = False
-    """With a double border: a result."""
 
 
 @frozen
-class Arrow:
-    """A value on its way.
+class SceneArrow:
+    """An arrow from the producer of a value to a consumer.
 
-    ``kind`` is "memory", "inner" (it stays in a kernel), "update" (of a state) or "carried" (to the
-    next iteration of what is repeated).
+    Attributes:
+        tail: The key of the producer's box.
+        head: The key of the consumer's box.
+        lines: The lines of its label.
+        kind: "memory" for a value in memory, "inner" for one that stays inside a kernel, "update"
+            for the new value of a state, or "carried" for a value that goes to the next iteration
+            of a repeated sequence.
+        width: The width of the line in points.
     """
 
     tail: str
@@ -57,8 +67,17 @@ class Arrow:
 
 
 @frozen
-class Frame:
-    """A labelled border round boxes: a group with its operators, a scope, or what is repeated."""
+class SceneFrame:
+    """A labelled border around boxes: a group with its operators, a scope, or a repetition.
+
+    Attributes:
+        key: A name that is unique in the scene.
+        label: The title; it may have several lines.
+        parent: The key of the frame around it, if any.
+        fill: The colour inside, "none" for no colour.
+        line: The colour of the border and the title.
+        tooltip: A text shown on hovering; by default the label.
+    """
 
     key: str
     label: str
@@ -68,204 +87,38 @@ class Frame:
     tooltip: str = ""
 
 
-class Picture(graphviz.Digraph):  # type: ignore[misc]
-    """A drawing in DOT that knows the scene it shows."""
-
-    scene: Scene
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        """What a notebook shows."""
-        return notebook.picture(self)  # type: ignore[no-any-return]
-
-    def simple(self, note: str) -> str:
-        """The same as SVG without a renderer; ``note`` stands above it."""
-        from passkit.viz.simple import simple_svg  # draws scenes, and few need it
-
-        return simple_svg(self.scene, note)
-
-
 @define(eq=False)
 class Scene:
-    """What a drawing shows. ``legend`` says what its signs mean, a line each."""
+    """The contents of a drawing.
+
+    Attributes:
+        name: The name of the DOT graph, such as "plan".
+        boxes: The boxes by key, in topological order.
+        arrows: The arrows between boxes.
+        frames: The frames by key, outer frames first.
+        legend: Boxes that explain colours and shapes, one entry each.
+    """
 
     name: str
-    boxes: dict[str, Box] = field(factory=dict)
-    arrows: list[Arrow] = field(factory=list)
-    frames: dict[str, Frame] = field(factory=dict)
-    legend: list[Box] = field(factory=list)
+    boxes: dict[str, SceneBox] = field(factory=dict)
+    arrows: list[SceneArrow] = field(factory=list)
+    frames: dict[str, SceneFrame] = field(factory=dict)
+    legend: list[SceneBox] = field(factory=list)
 
-    def add(self, box: Box) -> str:
-        """Put a box into the scene; its key."""
+    def add(self, box: SceneBox) -> str:
+        """Add a box and return its key."""
         self.boxes[box.key] = box
         return box.key
 
-    def picture(self) -> Picture:
-        """The scene in DOT."""
-        dot = _digraph(self.name)
-        dot.scene = self
-        inside: dict[str | None, list[Box]] = {}
-        frames: dict[str | None, list[Frame]] = {}
-        for box in self.boxes.values():
-            inside.setdefault(box.frame, []).append(box)
-        for frame in self.frames.values():
-            frames.setdefault(frame.parent, []).append(frame)
-        _fill(dot, None, inside, frames)
-        for arrow in self.arrows:
-            _draw_arrow(dot, arrow)
-        for above, below in self._ranks_of_titles():
-            dot.edge(above, below, style="invis")
-        if self.legend:
-            with dot.subgraph(name="cluster_legend") as cluster:
-                cluster.attr(
-                    label="what is what",
-                    style="rounded",
-                    color="#bbbbbb",
-                    fontcolor="#555555",
-                    fontsize="9",
-                )
-                for box in self.legend:
-                    _draw_box(cluster, box, fontsize="9")
-        return dot
-
-    def _ranks_of_titles(self) -> list[tuple[str, str]]:
-        """Return pairs of nodes of which the first must stand above the second.
-
-        The title of a frame is a node, since renderers lead arrows round nodes but through labels
-        of clusters. It stands above all that is in the frame, and below what feeds the frame; but
-        not where that depends on the frame itself: frames of scopes may depend on each other.
-        """
-        around: dict[str, list[str]] = {}
-        for key, parent in (
-            *((_title(f.key), f.parent) for f in self.frames.values()),
-            *((b.key, b.frame) for b in self.boxes.values()),
-        ):
-            around[key] = list(self._frames_from(parent))
-        above = [(_title(frames[0]), key) for key, frames in around.items() if frames]
-        below: dict[str, list[str]] = {}
-        for tail, head in above:
-            below.setdefault(tail, []).append(head)
-        feeds: dict[tuple[str, str], None] = {}
-        for arrow in self.arrows:
-            if arrow.kind in LOOSE or not {arrow.tail, arrow.head} <= around.keys():
-                continue
-            below.setdefault(arrow.tail, []).append(arrow.head)
-            entered = [f for f in around[arrow.head] if f not in around[arrow.tail]]
-            if entered and self.boxes[arrow.tail].form != "note":
-                feeds[arrow.tail, _title(entered[-1])] = None
-        for tail, title in feeds:
-            if not _leads(below, title, tail):
-                below.setdefault(tail, []).append(title)
-                above.append((tail, title))
-        return above
-
-    def _frames_from(self, key: str | None) -> Iterator[str]:
-        """Yield a frame and those around it, from the inside out."""
+    def enclosing_frames(self, key: str | None) -> Iterator[str]:
+        """Yield the key of a frame and of the frames around it, innermost first."""
         while key is not None:
             yield key
             key = self.frames[key].parent
 
 
-def _digraph(name: str) -> Picture:
-    font = {"fontname": FONT}
-    return Picture(
-        name,
-        graph_attr={**font, "rankdir": "TB", "nodesep": "0.3", "ranksep": "0.4", "fontsize": "11"},
-        node_attr={
-            **font,
-            "fontsize": "11",
-            "shape": "box",
-            "style": "filled",
-            "fillcolor": "white",
-            "color": "#555555",
-            "height": "0.3",
-            "margin": "0.2,0.05",
-        },
-        edge_attr={**font, "fontsize": "9", "color": "#333333", "arrowsize": "0.6"},
-    )
-
-
-def _fill(
-    where: graphviz.Digraph,
-    frame: str | None,
-    boxes: dict[str | None, list[Box]],
-    frames: dict[str | None, list[Frame]],
-) -> None:
-    """Draw what is in a frame. Frames are as deep as names have parts, which `folded` limits."""
-    for box in boxes.get(frame, ()):
-        _draw_box(where, box)
-    for inner in frames.get(frame, ()):
-        with where.subgraph(name=f"cluster_{inner.key}") as cluster:
-            cluster.attr(
-                style="rounded" if inner.fill == "none" else "rounded,filled",
-                fillcolor=inner.fill,
-                color=inner.line,
-                tooltip=quoted(inner.tooltip or inner.label),
-            )
-            cluster.node(
-                _title(inner.key),
-                quoted(inner.label).replace("\n", "\\l") + "\\l",
-                shape="plaintext",
-                style="",
-                fontcolor=inner.line,
-                margin="0.12,0.02",
-                tooltip=quoted(inner.tooltip or inner.label),
-                **{"class": "title"},
-            )
-            _fill(cluster, inner.key, boxes, frames)
-
-
-def _leads(below: Mapping[str, Sequence[str]], start: str, end: str) -> bool:
-    """Return whether a way leads from one node down to another."""
-    seen, todo = {start}, [start]
-    while todo:
-        for key in below.get(todo.pop(), ()):
-            if key == end:
-                return True
-            if key not in seen:
-                seen.add(key)
-                todo.append(key)
-    return False
-
-
-def _title(frame: str) -> str:
-    """The key of the node that is a frame's title."""
-    return f"title_{frame}"
-
-
-def _draw_box(where: graphviz.Digraph, box: Box, **more: str) -> None:
-    where.node(
-        box.key,
-        quoted("\n".join(box.lines)),
-        tooltip=quoted(box.tooltip or " ".join(box.lines)),
-        shape=box.form,
-        style="rounded,filled" if box.form == "box" else "filled",
-        fillcolor=box.fill,
-        color=box.line,
-        fontcolor=box.ink,
-        **({"peripheries": "2"} if box.double else {}),
-        **more,
-    )
-
-
-def _draw_arrow(dot: graphviz.Digraph, arrow: Arrow) -> None:
-    text = "".join(f"  {graphviz.escape(printable(line))}\\l" for line in arrow.lines)
-    style = {
-        "memory": {"penwidth": f"{arrow.width:.3g}"},
-        "inner": {"color": "#8a8a8a", "fontcolor": "#6f6f6f"},
-        "update": {"style": "dashed", "constraint": "false"},
-        "carried": {"style": "dashed", "constraint": "false"},
-    }[arrow.kind]
-    dot.edge(arrow.tail, arrow.head, text, **style)
-
-
-def quoted(text: str) -> str:
-    """Text as a label that shows it letter by letter."""
-    found: str = graphviz.nohtml(graphviz.escape(printable(text)))
-    return found
-
-
 def printable(text: str) -> str:
-    r"""Text that every picture and page can hold: what cannot be printed is replaced.
+    r"""Replace characters that pictures and pages cannot show, except line ends.
 
     >>> printable("a\tb") == "a\N{REPLACEMENT CHARACTER}b"
     True

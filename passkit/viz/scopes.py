@@ -1,7 +1,7 @@
-"""Scopes: names with parts (``a/b/c``) folded until what is left fits a picture.
+"""Collapsing scopes: nodes with names like ``a/b/c`` share boxes until a picture is small enough.
 
-A fold is what one box stands for: a node, a scope, or a run of neighbours where names have no
-parts. Scopes are opened from the heaviest on as long as boxes are left.
+Scopes are opened in order of their weight, as long as the limit of boxes allows it. Where names
+have no scopes, runs of neighbours share a box.
 """
 
 from __future__ import annotations
@@ -11,114 +11,134 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from attrs import define, evolve, field, frozen
 
-DEEPEST = 8
-"""Parts of a name beyond which it is one scope: frames in frames do not stay readable."""
+MAX_DEPTH = 8
+"""Parts of a name that make frames; more frames inside each other would not stay readable."""
 
 
 @frozen
-class Fold:
-    """One box: the positions of what it stands for, its label, and the scope it is drawn in."""
+class CollapsedBox:
+    """A box that stands for one node, a scope, or a run of neighbours.
+
+    Attributes:
+        kind: "node", "scope" or "run".
+        label: The node's name, the scope's path with a "/" at the end, or the first and last label
+            of the run.
+        members: The positions of the nodes that it stands for.
+        scope: The path of the open scope that it is drawn in, "" for none.
+    """
 
     kind: str
-    """"node", "scope" or "run"."""
     label: str
     members: tuple[int, ...]
     scope: str = ""
 
 
 @define(eq=False)
-class _Scope:
+class _ScopeTree:
+    """A scope: the positions of its direct nodes, its inner scopes, and its total weight."""
+
     path: str
-    own: list[int] = field(factory=list)
-    scopes: dict[str, _Scope] = field(factory=dict)
+    direct: list[int] = field(factory=list)
+    scopes: dict[str, _ScopeTree] = field(factory=dict)
     weight: float = 0.0
-    count: int = 0
 
     @property
-    def parts(self) -> int:
-        """The boxes that opening it shows."""
-        return len(self.own) + len(self.scopes)
+    def num_children(self) -> int:
+        """The number of boxes that appear when the scope is opened."""
+        return len(self.direct) + len(self.scopes)
 
 
-def folded(
+def collapse_scopes(
     names: Sequence[str], limit: int, weights: Sequence[float] | None = None
-) -> tuple[list[Fold], list[str]]:
-    """What ``limit`` boxes show of nodes with these names, and the scopes that are open.
+) -> tuple[list[CollapsedBox], list[str]]:
+    """Choose at most about ``limit`` boxes for nodes, by the scopes in their names.
 
-    ``weights`` say how much one wants to see of each; by default all count the same. Open scopes
-    are told outer ones first, without those that would hold one box.
+    Args:
+        names: The name of each node, with parts that "/" separates.
+        limit: The number of boxes to aim at.
+        weights: The importance of each node; by default all are equal.
 
-    >>> [f.label for f in folded(["a/x", "a/y", "b/x", "b/y", "c"], 4)[0]]
+    Returns: The boxes in the order of their first members, and the paths of the open scopes, outer
+        ones first, without scopes that would hold a single box.
+
+    >>> [box.label for box in collapse_scopes(["a/x", "a/y", "b/x", "b/y", "c"], 4)[0]]
     ['a/', 'b/', 'c']
     """
     root = _tree(names, weights or [1.0] * len(names))
     opened = _opened(root, limit)
-    items = {scope.path: list(_items(scope, opened, names)) for scope in opened.values()}
-    total = sum(map(len, items.values()))
-    for path, folds in items.items():
-        if total > limit and len(folds) > 1:
-            kept = max(1, len(folds) * limit // total)
-            items[path] = list(_runs(folds, -(-len(folds) // kept)))
+    contents = {scope.path: _contents(scope, opened, names) for scope in opened.values()}
+    total = sum(map(len, contents.values()))
+    for path, boxes in contents.items():
+        if total > limit and len(boxes) > 1:
+            count = max(1, len(boxes) * limit // total)
+            contents[path] = list(_runs(boxes, -(-len(boxes) // count)))
     frames = [
         path
         for path, scope in opened.items()
-        if path and len(items[path]) + sum(s.path in opened for s in scope.scopes.values()) > 1
+        if path and len(contents[path]) + sum(s.path in opened for s in scope.scopes.values()) > 1
     ]
-    folds = [evolve(f, scope=_within(frames, f.scope)) for found in items.values() for f in found]
-    return sorted(folds, key=lambda f: f.members[0]), frames
+    collapsed = [
+        evolve(box, scope=_innermost_frame(frames, box.scope))
+        for boxes in contents.values()
+        for box in boxes
+    ]
+    return sorted(collapsed, key=lambda box: box.members[0]), frames
 
 
-def _within(frames: Sequence[str], path: str) -> str:
-    """The innermost of the frames that a scope is in."""
+def _innermost_frame(frames: Sequence[str], path: str) -> str:
+    """Return the innermost of the frames that a scope is in, "" for none."""
     while path and path not in frames:
         path = path.rpartition("/")[0]
     return path
 
 
-def _tree(names: Sequence[str], weights: Sequence[float]) -> _Scope:
-    root = _Scope("")
+def _tree(names: Sequence[str], weights: Sequence[float]) -> _ScopeTree:
+    """Return the root of the tree of scopes, which has the path ""."""
+    root = _ScopeTree("")
     for k, name in enumerate(names):
         scope = root
         scope.weight += weights[k]
-        scope.count += 1
-        for part in _parts(name):
+        for part in _scope_parts(name):
             path = f"{scope.path}/{part}" if scope.path else part
-            scope = scope.scopes.setdefault(part, _Scope(path))
+            scope = scope.scopes.setdefault(part, _ScopeTree(path))
             scope.weight += weights[k]
-            scope.count += 1
-        scope.own.append(k)
+        scope.direct.append(k)
     return root
 
 
-def _parts(name: str) -> list[str]:
-    return [p for p in name.split("/")[:-1] if p][:DEEPEST]
+def _scope_parts(name: str) -> list[str]:
+    """Return the scopes in a name, outermost first, at most MAX_DEPTH."""
+    return [p for p in name.split("/")[:-1] if p][:MAX_DEPTH]
 
 
-def _opened(root: _Scope, limit: int) -> dict[str, _Scope]:
-    """The scopes that are shown open, each after the one it is in.
+def _opened(root: _ScopeTree, limit: int) -> dict[str, _ScopeTree]:
+    """Return the scopes to open by path, outer ones first.
 
-    Those that weigh about the same are opened together or not at all: equal layers look equal.
+    Scopes of about the same weight are opened together or not at all: equal layers look equal.
     """
     opened = {"": root}
-    total = root.parts
-    waiting: list[tuple[float, str, list[_Scope]]] = []
-    for batch in _alike(root.scopes.values()):
-        heapq.heappush(waiting, (-sum(s.weight for s in batch), batch[0].path, batch))
-    while waiting:
-        *_, scopes = heapq.heappop(waiting)
-        grown = total + sum(s.parts - 1 for s in scopes)
-        if grown > limit and total > limit // 3:
-            continue  # with so few boxes so far, runs of what is inside tell more
-        total = grown
+    total = root.num_children
+    pending: list[tuple[float, str, list[_ScopeTree]]] = []
+
+    def push(scopes: Iterable[_ScopeTree]) -> None:
+        for batch in _batches(scopes):
+            heapq.heappush(pending, (-sum(s.weight for s in batch), batch[0].path, batch))
+
+    push(root.scopes.values())
+    while pending:
+        *_, scopes = heapq.heappop(pending)
+        increased = total + sum(s.num_children - 1 for s in scopes)
+        if increased > limit and total > limit // 3:
+            continue  # with fewer boxes, runs of what is inside would show more
+        total = increased
         opened.update({s.path: s for s in scopes})
-        for batch in _alike(i for s in scopes for i in s.scopes.values()):
-            heapq.heappush(waiting, (-sum(s.weight for s in batch), batch[0].path, batch))
+        push(inner for s in scopes for inner in s.scopes.values())
     return opened
 
 
-def _alike(scopes: Iterable[_Scope]) -> Iterator[list[_Scope]]:
-    """Scopes in batches of about the same weight, which end where it falls by a third."""
-    batch: list[_Scope] = []
+def _batches(scopes: Iterable[_ScopeTree]) -> Iterator[list[_ScopeTree]]:
+    """Yield scopes of similar weight together; a batch ends where the weight drops by a third."""
+    batch: list[_ScopeTree] = []
     for scope in sorted(scopes, key=lambda s: (-s.weight, s.path)):
         if batch and scope.weight < batch[-1].weight / 1.5:
             yield batch
@@ -128,33 +148,36 @@ def _alike(scopes: Iterable[_Scope]) -> Iterator[list[_Scope]]:
         yield batch
 
 
-def _items(scope: _Scope, opened: dict[str, _Scope], names: Sequence[str]) -> Iterator[Fold]:
-    """What an open scope shows itself, in the order of first members."""
-    found = [Fold("node", names[k], (k,), scope.path) for k in scope.own]
+def _contents(
+    scope: _ScopeTree, opened: dict[str, _ScopeTree], names: Sequence[str]
+) -> list[CollapsedBox]:
+    """Return the boxes directly in an open scope, in the order of their first members."""
+    boxes = [CollapsedBox("node", names[k], (k,), scope.path) for k in scope.direct]
     for inner in scope.scopes.values():
         if inner.path not in opened:
             members = tuple(sorted(_members(inner)))
             if len(members) == 1:
-                found.append(Fold("node", names[members[0]], members, scope.path))
+                boxes.append(CollapsedBox("node", names[members[0]], members, scope.path))
             else:
-                found.append(Fold("scope", f"{inner.path}/", members, scope.path))
-    return iter(sorted(found, key=lambda f: f.members[0]))
+                boxes.append(CollapsedBox("scope", f"{inner.path}/", members, scope.path))
+    return sorted(boxes, key=lambda box: box.members[0])
 
 
-def _members(scope: _Scope) -> Iterator[int]:
-    todo = [scope]
-    while todo:
-        inner = todo.pop()
-        yield from inner.own
-        todo += inner.scopes.values()
+def _members(scope: _ScopeTree) -> Iterator[int]:
+    """Yield the positions of all nodes in a scope and its inner scopes."""
+    pending = [scope]
+    while pending:
+        inner = pending.pop()
+        yield from inner.direct
+        pending += inner.scopes.values()
 
 
-def _runs(folds: Sequence[Fold], length: int) -> Iterator[Fold]:
-    """Neighbours together, ``length`` at a time."""
-    for k in range(0, len(folds), length):
-        run = folds[k : k + length]
+def _runs(boxes: Sequence[CollapsedBox], length: int) -> Iterator[CollapsedBox]:
+    """Yield one box for every ``length`` neighbours."""
+    for k in range(0, len(boxes), length):
+        run = boxes[k : k + length]
         if len(run) == 1:
             yield run[0]
         else:
-            members = tuple(sorted(m for f in run for m in f.members))
-            yield Fold("run", f"{run[0].label} … {run[-1].label}", members, run[0].scope)
+            members = tuple(sorted(m for box in run for m in box.members))
+            yield CollapsedBox("run", f"{run[0].label} … {run[-1].label}", members, run[0].scope)

@@ -215,9 +215,7 @@ def test_completion_in_bash(tmp_path: Path) -> None:
     assert done.stdout.split() == ["explain", "--schedule"], done.stderr
 
 
-def test_completion_without_its_package(
-    monkeypatch: pytest.MonkeyPatch, capsys: Capture
-) -> None:
+def test_completion_without_its_package(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     """The message says what to install."""
     monkeypatch.setitem(sys.modules, "shtab", None)
 

@@ -52,10 +52,10 @@ def test_no_such_model(tmp_path: Path) -> None:
 
 def test_shapes() -> None:
     """`x=8,64` is a shape, `x=` the shape of a scalar; anything else is refused."""
-    assert model.given_shapes(["x=8,64", "y="]) == {"x": (8, 64), "y": ()}
+    assert model.read_shapes(["x=8,64", "y="]) == {"x": (8, 64), "y": ()}
     for wrong in ("x", "=3", "x=3,a", "x=-1"):
         with pytest.raises(pk.SettingError, match=f"like x=8,64, got '{wrong}'"):
-            model.given_shapes([wrong])
+            model.read_shapes([wrong])
 
 
 def graph_of_two() -> pk.Graph:
@@ -72,43 +72,45 @@ def test_feeds_from_files(tmp_path: Path) -> None:
     assert model.read_feeds([f"a={tmp_path}/a.npy"], graph)["a"].shape == (2, 4)
     with pytest.raises(pk.FeedError, match="no input is called 'aa'; did you mean 'a'"):
         model.read_feeds(["aa=a.npy"], graph)
-    with pytest.raises(pk.FeedError, match=r"'.*bad.npy' is no array: "):
+    with pytest.raises(pk.FeedError, match=r"'.*bad.npy' cannot be read as an array: "):
         model.read_feeds([f"a={tmp_path}/bad.npy"], graph)
-    with pytest.raises(pk.FeedError, match=r"--feed a=no.npy: 'no.npy' is no array"):
+    with pytest.raises(pk.FeedError, match=r"--feed a=no.npy: 'no.npy' cannot be read as an array"):
         model.read_feeds(["a=no.npy"], graph)
 
 
 def test_data_beside_a_model(tmp_path: Path) -> None:
     """Arrays of the same name with the ending .npz; a broken file is named."""
-    assert sorted(model.companion(DIGITS)) == ["labels", "probabilities", "x"]
-    assert model.companion(tmp_path / "m.pb") == {}
+    assert sorted(model.companion_arrays(DIGITS)) == ["labels", "probabilities", "x"]
+    assert model.companion_arrays(tmp_path / "m.pb") == {}
 
     (tmp_path / "m.npz").write_bytes(b"no zip")
-    with pytest.raises(pk.ModelError, match=r"m\.npz' is no file of arrays: "):
-        model.companion(tmp_path / "m.pb")
+    with pytest.raises(pk.ModelError, match=r"m\.npz' cannot be read as a file of arrays: "):
+        model.companion_arrays(tmp_path / "m.pb")
 
 
 def test_random_feeds_agree_on_sizes() -> None:
     """Sizes of one name are one number: that of data, of ``--shape``, else 32."""
     total = pk.ops.cast(pk.var("i", ("n",), "int64"), dtype="float32") + pk.var("x", ("n",))
     graph = pk.Graph([pk.ops.where(pk.var("m", ("n",), "bool"), total, 0.0)])
-    known = {"x": np.zeros(5, "float32")}
+    arrays = {"x": np.zeros(5, "float32")}
 
     free = model.complete_feeds(graph, {}, {})
-    from_data = model.complete_feeds(graph, known, {})
+    from_data = model.complete_feeds(graph, arrays, {})
     from_shape = model.complete_feeds(graph, {}, {"i": (7,)})
 
     assert {k: v.dtype.name for k, v in free.items()} == {
-        "i": "int64", "x": "float32", "m": "bool",
-    }  # fmt: skip
-    assert {v.shape for v in free.values()} == {(model.ROWS,)}
+        "i": "int64",
+        "x": "float32",
+        "m": "bool",
+    }
+    assert {v.shape for v in free.values()} == {(model.DEFAULT_SIZE,)}
     assert {v.shape for v in from_data.values()} == {(5,)}
-    assert from_data["x"] is known["x"]
+    assert from_data["x"] is arrays["x"]
     assert {v.shape for v in from_shape.values()} == {(7,)}
 
 
 def test_an_input_without_a_rank(rng: np.random.Generator) -> None:
     """Nothing can be made up for an input whose rank is open; the message has the option."""
-    with pytest.raises(pk.FeedError, match="of input 'open' is not known; give --shape open=N,M"):
+    with pytest.raises(pk.FeedError, match="of input 'open' is unknown; give --shape open=N,M"):
         model.random_array(rng, pk.var("open").node, None, {})
     assert model.random_array(rng, pk.var("open").node, (2, 3), {}).shape == (2, 3)

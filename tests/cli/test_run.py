@@ -23,7 +23,7 @@ Capture = pytest.CaptureFixture[str]
 @pytest.fixture(autouse=True)
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(command, "BUDGET", 0.001)
+    monkeypatch.setattr(command, "TIMING_SECONDS", 0.001)
 
 
 def run(capsys: Capture, *arguments: str, code: int = 0) -> Any:
@@ -55,7 +55,7 @@ def test_the_text(capsys: Capture) -> None:
     assert main(["run", DIGITS]) == 0
 
     out = capsys.readouterr().out
-    words = ("accuracy", "kernels", "bytes moved", "time a run", "max error")
+    words = ("accuracy", "kernels", "bytes moved", "time per run", "max error")
     assert list(Path().iterdir()) == []
     assert all(word in out for word in words)
     assert "unfused" in out
@@ -182,7 +182,7 @@ def test_profile_and_dump(capsys: Capture, tmp_path: Path) -> None:
 def test_what_interprets_has_a_report_but_no_times(capsys: Capture, tmp_path: Path) -> None:
     """The page has the plan; asked for a profile, the command says why there is none."""
     run(capsys, DIGITS, "--target", "interpret", "--report", "plain")
-    assert "nothing was measured" in (tmp_path / "plain/report.html").read_text()
+    assert "no times were measured" in (tmp_path / "plain/report.html").read_text()
 
     assert main(["run", DIGITS, "--target", "interpret", "--trace", "t.json"]) == 1
     assert "compile for target 'cpu' to profile it" in capsys.readouterr().err
@@ -197,7 +197,9 @@ def test_a_machine_without_a_renderer(
     monkeypatch.setattr(renderers, "renderers", lambda: iter(()))
     data = run(capsys, DIGITS, "--plan", "digits.plan.svg")
 
-    assert "laid out simply: nothing here can draw" in (tmp_path / "digits.plan.svg").read_text()
+    assert (
+        "laid out simply: no renderer here can draw" in (tmp_path / "digits.plan.svg").read_text()
+    )
     assert "pip install graphviz-pure" in data["plan"]
 
 
@@ -208,7 +210,7 @@ def test_a_machine_without_a_renderer(
         ([DIGITS[:-1] + "x"], f"did you mean '{DIGITS}'?"),
         ([DIGITS, "--shape", "x=a,b"], "--shape needs NAME=N,M like x=8,64, got 'x=a,b'"),
         ([DIGITS, "--feed", "z=a.npy"], "no input is called 'z'"),
-        ([DIGITS, "--feed", "x=a.npy"], "'a.npy' is no array"),
+        ([DIGITS, "--feed", "x=a.npy"], "'a.npy' cannot be read as an array"),
         ([DIGITS, "--plan", "plan.sgv"], "did you mean 'svg'?"),
     ],
 )
@@ -225,7 +227,7 @@ def test_a_plan_too_large_to_lay_out(
     capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A layout that takes too long is stopped; the answer is there, with a simple picture."""
-    monkeypatch.setattr(command, "DRAWING", 0.0)
+    monkeypatch.setattr(command, "LAYOUT_SECONDS", 0.0)
     data = run(capsys, DIGITS, "--plan", "digits.plan.svg")
 
     assert "laid out simply" in (tmp_path / "digits.plan.svg").read_text()
@@ -255,8 +257,8 @@ def test_doctor_looks_for_convolutions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(onednn, "find_library", lambda: None)
     check = doctor.check_convolutions()
 
-    assert not check.works and check.found.startswith("no oneDNN")
+    assert not check.works and check.finding.startswith("no oneDNN")
     assert check.way_out == "pip install onednn-cpu-gomp"
     monkeypatch.setattr(onednn, "find_library", lambda: Path("/nonexistent/libdnnl.so.3"))
     monkeypatch.setattr(onednn, "load_library", lambda: None)
-    assert doctor.check_convolutions().found.startswith("/nonexistent/libdnnl.so.3 does not load")
+    assert doctor.check_convolutions().finding.startswith("/nonexistent/libdnnl.so.3 does not load")

@@ -174,7 +174,7 @@ def test_a_picture_without_a_renderer(
     monkeypatch.setattr("passkit.viz.renderers.renderers", lambda: iter(()))
     said = printed(capsys, "show", DIGITS, "-o", str(tmp_path / "p.svg"))
 
-    assert "laid out simply: nothing here can draw svg" in said
+    assert "laid out simply: no renderer here can draw svg" in said
     assert "laid out simply" in (tmp_path / "p.svg").read_text()
 
 
@@ -198,11 +198,14 @@ def test_templates(capsys: Capture, tmp_path: Path) -> None:
     assert "row, 32 tiles" in given and "it was specified in the option templates" in given
 
 
-@pytest.mark.parametrize("setting, message", [
-    ("reduce_sum_1[CTA]", "--template needs NAME=TEXT, got 'reduce_sum_1[CTA]'"),
-    ("t=reduce_sum_1[CTA", "templates['t']: template, column 17: expected ',' or ']'"),
-    ("t=a[CTA];", "the group has no value 'a' with loops"),
-])
+@pytest.mark.parametrize(
+    "setting, message",
+    [
+        ("reduce_sum_1[CTA]", "--template needs NAME=TEXT, got 'reduce_sum_1[CTA]'"),
+        ("t=reduce_sum_1[CTA", "templates['t']: template, column 17: expected ',' or ']'"),
+        ("t=a[CTA];", "the group has no value 'a' with loops"),
+    ],
+)
 def test_templates_that_are_wrong(
     setting: str, message: str, capsys: Capture, tmp_path: Path
 ) -> None:
@@ -219,13 +222,16 @@ def test_two_templates_for_a_name(capsys: Capture) -> None:
     twice = ["--template", "t=a[CTA];"] * 2
 
     assert main(["run", DIGITS, *twice]) == 1
-    assert "--template has two for 't'; a group has one" in capsys.readouterr().err
+    assert "--template names 't' twice; a group has one template" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("settings, message", [
-    (["=a[CTA];"], "--template needs NAME=TEXT, got '=a"),
-    (["t=a[CTA];", "t=b[CTA];"], "--template has two for 't'; a group has one"),
-])
+@pytest.mark.parametrize(
+    "settings, message",
+    [
+        (["=a[CTA];"], "--template needs NAME=TEXT, got '=a"),
+        (["t=a[CTA];", "t=b[CTA];"], "--template names 't' twice; a group has one template"),
+    ],
+)
 def test_settings_of_templates(settings: list[str], message: str) -> None:
     """Each is a name and a text, and a name has one."""
     with pytest.raises(pk.SettingError, match=message):

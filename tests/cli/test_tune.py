@@ -55,10 +55,14 @@ def test_executors_that_are_none(capsys: Capture, tmp_path: Path) -> None:
     model = tmp_path / "m.txt"
     model.write_text("x: f32[4]; return abs(x)")
     for name, said in (
-        ("nowhere:Pool", "cannot be made: No module named 'nowhere'"),
-        ("concurrent.futures:Nobody", "cannot be made: module 'concurrent.futures' has no"),
-        ("os:getcwd", "needs MODULE:NAME of what makes an Executor, got 'os:getcwd', which makes"),
-        ("os", "needs MODULE:NAME of what makes an Executor, got 'os'"),
+        ("nowhere:Pool", "cannot be created: No module named 'nowhere'"),
+        ("concurrent.futures:Nobody", "cannot be created: module 'concurrent.futures' has no"),
+        (
+            "os:getcwd",
+            "needs MODULE:NAME of a callable that returns an Executor, got 'os:getcwd', "
+            "which returns",
+        ),
+        ("os", "needs MODULE:NAME of a callable that returns an Executor, got 'os'"),
     ):
         with pytest.raises(SettingError, match=re.escape(said)), tune.executor_of(name):
             pass

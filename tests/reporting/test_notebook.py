@@ -1,4 +1,4 @@
-"""What notebooks show: pictures and tables that stand alone, with names of any kind as text."""
+"""Notebook displays: self-contained pictures and tables, in which names of any kind are text."""
 
 from __future__ import annotations
 
@@ -43,20 +43,20 @@ class Tags(HTMLParser):
 def run() -> pk.Executable:
     """A kernel, called once."""
     x = pk.var(NAME, ("n", 8))
-    made = pk.compile(pk.Graph([pk.ops.exp(pk.ops.tanh(x), name=NAME + "y")]))
-    made({NAME: np.ones((4, 8), np.float32)})
-    return made
+    executable = pk.compile(pk.Graph([pk.ops.exp(pk.ops.tanh(x), name=NAME + "y")]))
+    executable({NAME: np.ones((4, 8), np.float32)})
+    return executable
 
 
 def bundle(shown: Any) -> dict[str, str]:
-    """What a notebook asks for."""
-    found: dict[str, str] = shown._repr_mimebundle_()
-    assert found["text/plain"]
-    return found
+    """Return the display that a notebook requests."""
+    display: dict[str, str] = shown._repr_mimebundle_()
+    assert display["text/plain"]
+    return display
 
 
-def test_a_graph_is_a_picture(run: pk.Executable) -> None:
-    """Planned or not, it is an SVG that a parser takes; so is a drawing."""
+def test_graphs_and_pictures_are_displayed_as_svg(run: pk.Executable) -> None:
+    """Graphs, planned or not, and pictures are displayed as valid SVG."""
     for shown in (run.source_graph, run.graph, pk.viz.plan(run.graph)):
         root = ElementTree.fromstring(bundle(shown)["image/svg+xml"])
         texts = {t.text for t in root.iter("{http://www.w3.org/2000/svg}text")}
@@ -67,14 +67,14 @@ def test_a_graph_is_a_picture(run: pk.Executable) -> None:
 
 
 def test_a_picture_needs_no_renderer(run: pk.Executable, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without one it is laid out simply."""
+    """Without a renderer, the display has the simple layout."""
     monkeypatch.setattr(renderers, "renderers", lambda: iter(()))
 
     assert "laid out simply" in bundle(run.graph)["image/svg+xml"]
 
 
-def test_an_executable_tells_what_it_runs(run: pk.Executable) -> None:
-    """Inputs, kernels with their texts, and bytes; names stay text."""
+def test_an_executable_shows_inputs_kernels_and_bytes(run: pk.Executable) -> None:
+    """The display has inputs, sources of kernels, and bytes; names stay text."""
     shown = Tags(bundle(run)["text/html"])
 
     assert "script" not in shown.tags
@@ -83,19 +83,19 @@ def test_an_executable_tells_what_it_runs(run: pk.Executable) -> None:
     assert "256 B; 512 B unfused" in shown.text
 
 
-def test_a_kernel_is_its_text(run: pk.Executable) -> None:
-    """With the operators in it."""
-    found = bundle(run.kernels[0])
+def test_a_kernel_shows_its_operators_and_source(run: pk.Executable) -> None:
+    """The plain text is the source; the HTML begins with the operators."""
+    display = bundle(run.kernels[0])
 
-    assert found["text/plain"] == run.kernels[0].source
-    assert Tags(found["text/html"]).text.startswith(f"{run.kernels[0].name}: tanh")
+    assert display["text/plain"] == run.kernels[0].source
+    assert Tags(display["text/html"]).text.startswith(f"{run.kernels[0].name}: tanh")
 
 
 def test_explanations_and_profiles_are_tables() -> None:
-    """What is apart comes first; long tables tell how many rows are left out."""
+    """Edges that are not fused come first; long tables say how many rows are left out."""
     log = [Decision("a", "b", True, "fused", "one space")] * 300
-    told = Explanation((*log, Decision(NAME, "d", False, "opaque", "a library", {"n": 1})))
-    shown = Tags(bundle(told)["text/html"])
+    explanation = Explanation((*log, Decision(NAME, "d", False, "opaque", "a library", {"n": 1})))
+    shown = Tags(bundle(explanation)["text/html"])
     times = Tags(
         bundle(ExecutionProfile((StepTime("launch k", 2e-6, 2048, "k", copying=1e-6),)))[
             "text/html"
@@ -104,12 +104,12 @@ def test_explanations_and_profiles_are_tables() -> None:
 
     assert {"table", "tr", "td"} <= shown.tags and "script" not in shown.tags
     assert shown.text.index(NAME) < shown.text.index("one space")
-    assert "and 101 rows more" in shown.text
+    assert "and 101 more rows" in shown.text
     assert "launch k12 µs100.0 %2 KiB50 %" in times.text
 
 
 def test_rankings_and_tunings_are_tables() -> None:
-    """Templates and measured kernels stand in tables; the plain text is readable, too."""
+    """Templates and measurements are displayed as tables; the plain text is readable, too."""
     graph = pk.parse("x: f32[n, 8]; return softmax(exp(x))")
     ranking = pk.templates(graph)
     group = ranking[0]
@@ -126,9 +126,8 @@ def test_rankings_and_tunings_are_tables() -> None:
         measured.text
     )
     assert repr(ranking).startswith(f"{group.name}: exp, ")
-    assert repr(tuning).splitlines()[1].split() == [
-        *(NAME, "exp,", "div", "4", "µs", "2", "µs", "2.00", "new"),
-    ]
+    cells = repr(tuning).splitlines()[1].split()
+    assert cells == [NAME, "exp,", "div", "4", "µs", "2", "µs", "2.00", "new"]
     assert repr(Tuning((), 0, 1)) == "0 templates measured; 0 of 0 kernels have another"
 
 

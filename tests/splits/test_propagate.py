@@ -14,9 +14,9 @@ from attrs import astuple
 
 import passkit as pk
 import passkit.ops as ops
+from passkit.graph.describe import example
 from passkit.graph.node import known_shape
 from passkit.graph.op import FElement, FReduce, FScan
-from passkit.reporting.exhibit import example
 from passkit.splits import propagate
 from passkit.splits.propagate import operand_states
 from passkit.splits.split import WHOLE, Reject, Split, SplitKind, Whole, single_block

@@ -94,7 +94,7 @@ from passkit.cli import doctor, main
 choices = ["--fusion=plugged_alone", "--target=plugged_cpu", "--passes=after Simplify=PluggedTwice"]
 assert main(["explain", "model.txt", *choices]) == 0
 print("----", flush=True)
-doctor.CHECKS = (lambda: doctor.Check('cpu', True, ''),)
+doctor.CHECKS = (lambda: doctor.HealthCheck('cpu', True, ''),)
 assert main(["doctor", "--json"]) == 0
 """
 

@@ -1,4 +1,4 @@
-"""The page of a report: what it tells, that names stay text, and that a browser can use it."""
+"""The report page: its data, safety against hostile names, and use in a browser."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 import passkit as pk
 from passkit.reporting import write_report
-from passkit.reporting.facts import facts
+from passkit.reporting.step_facts import step_facts
 from tests.browser import Browser, browser, find_browser
 
 HOSTILE = (
@@ -37,10 +37,10 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Note an element."""
-        found = dict(attrs)
-        self.elements.append((tag, found))
+        attributes = dict(attrs)
+        self.elements.append((tag, attributes))
         if tag not in ("meta", "input", "img"):
-            self._open.append(found.get("id") or tag)
+            self._open.append(attributes.get("id") or tag)
 
     def handle_endtag(self, tag: str) -> None:
         """Leave an element."""
@@ -53,7 +53,7 @@ class Page(HTMLParser):
 
     @property
     def data(self) -> Any:
-        """What the page's script is given."""
+        """The data of the page's script."""
         return json.loads(self.texts["data"])
 
 
@@ -67,7 +67,7 @@ def model(names: tuple[str, ...] = ()) -> pk.Graph:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[pk.Executable, Any, Path]:
+def reported(tmp_path_factory: pytest.TempPathFactory) -> tuple[pk.Executable, Any, Path]:
     """An executable, its profile, and the folder of its report."""
     run = pk.compile(model())
     feeds = {"x": np.ones((128, 64), np.float32)}
@@ -88,35 +88,42 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         yield opened
 
 
-def test_facts_of_each_step(made: tuple[pk.Executable, Any, Path]) -> None:
-    """Kernel, schedule, bytes, speed and operators; what a library and NumPy run have no kernel."""
-    run, profile, _ = made
-    told = {f["name"]: f for f in facts(run, profile, run.sizes)}
-    norm = told["norm"]
+def test_each_step_has_kernel_times_and_operators(
+    reported: tuple[pk.Executable, Any, Path],
+) -> None:
+    """Steps have kernel, schedule, bytes, times and operators; library calls have a routine."""
+    run, profile, _ = reported
+    steps = {f["name"]: f for f in step_facts(run, profile, run.sizes)}
+    norm = steps["norm"]
 
-    assert [told[n]["kind"] for n in ("act", "dot", "norm", "sorted")] == [
-        "elementwise", "library", "reduction", "NumPy",
-    ]  # fmt: skip
+    assert [steps[n]["kind"] for n in ("act", "dot", "norm", "sorted")] == [
+        "elementwise",
+        "library",
+        "reduction",
+        "NumPy",
+    ]
     assert norm["kernel"]["key"] in {k.key for k in run.kernels}
     assert norm["bytes"] == 2 * 128 * 64 * 4
     assert norm["seconds"] > 0 and 0 < norm["share"] < 1
     assert norm["of_copy"] > 0
     assert norm["schedule"][0].startswith("row[") or "short[" in norm["schedule"][0]
-    assert any("folds" in line for line in norm["schedule"])
+    assert any("reduces" in line for line in norm["schedule"])
     assert norm["reads"] == [{"name": "dot", "type": "f32[128, 64], 32 KiB"}]
-    assert [o["name"] for o in told["act"]["operators"]] == ["scaled", "act"]
-    assert "openblas" in told["dot"]["routine"]
+    assert [o["name"] for o in steps["act"]["operators"]] == ["scaled", "act"]
+    assert "openblas" in steps["dot"]["routine"]
 
 
-def test_facts_say_why_neighbours_stayed_out(made: tuple[pk.Executable, Any, Path]) -> None:
-    """Each edge between two steps is told at both ends, with the step at the other."""
-    run, profile, _ = made
-    told = {f["name"]: f for f in facts(run, profile, run.sizes)}
-    (apart,) = [d for d in told["act"]["apart"] if d["consumer"] == "dot"]
+def test_refused_fusions_are_listed_at_both_steps(
+    reported: tuple[pk.Executable, Any, Path],
+) -> None:
+    """Each refused edge between two steps is listed at both, with its reason and the other step."""
+    run, profile, _ = reported
+    steps = {f["name"]: f for f in step_facts(run, profile, run.sizes)}
+    (refused,) = [d for d in steps["act"]["refused"] if d["consumer"] == "dot"]
 
-    assert apart["reason"] == "a library computes matmul"
-    assert apart["other"] == told["dot"]["id"]
-    assert {d["producer"] for d in told["dot"]["apart"]} == {"act", "dot"}
+    assert refused["reason"] == "a library computes matmul"
+    assert refused["other"] == steps["dot"]["id"]
+    assert {d["producer"] for d in steps["dot"]["refused"]} == {"act", "dot"}
 
 
 def stitched() -> pk.Executable:
@@ -127,44 +134,44 @@ def stitched() -> pk.Executable:
     return pk.compile(pk.Graph([y]), keep_together=[["scores", "weights", "mixed"]])
 
 
-def test_facts_of_parts() -> None:
-    """Of a kernel of several parts each has its own; their stages stand there, and nowhere else."""
+def test_a_stitched_kernel_lists_its_parts() -> None:
+    """Each part has its kind and stages; the kernel itself lists no stages then."""
     run = stitched()
     (kernel,) = run.kernels
-    (told,) = facts(run, None, run.sizes)
+    (step,) = step_facts(run, None, run.sizes)
 
-    assert [p["kind"] for p in told["parts"]] == ["gemm", "reduction", "gemm"]
-    assert told["schedule"] == [] and told["parts"][1]["stages"]
-    assert dict(told["told"])["composition"] == "stitched, 3 parts"
-    assert dict(told["told"])["tiles"] == str(kernel.grid)
-    assert dict(told["told"])["scratch"].endswith("KiB a tile")
+    assert [p["kind"] for p in step["parts"]] == ["gemm", "reduction", "gemm"]
+    assert step["schedule"] == [] and step["parts"][1]["stages"]
+    assert dict(step["properties"])["composition"] == "stitched, 3 parts"
+    assert dict(step["properties"])["tiles"] == str(kernel.grid)
+    assert dict(step["properties"])["scratch"].endswith("KiB per tile")
 
 
-def test_facts_without_times_and_sizes() -> None:
-    """What was never called has neither: bytes of unknown sizes are not made up."""
+def test_unknown_times_and_bytes_are_none() -> None:
+    """Without a profile and sizes, times and bytes are None and types have symbols."""
     run = pk.compile(model())
-    told = facts(run, None, {})
+    steps = step_facts(run, None, {})
 
-    assert {f["seconds"] for f in told} == {None}
-    assert told[0]["bytes"] is None
-    assert told[0]["reads"][0]["type"] == "f32[n, 64]"
+    assert {f["seconds"] for f in steps} == {None}
+    assert steps[0]["bytes"] is None
+    assert steps[0]["reads"][0]["type"] == "f32[n, 64]"
 
 
-def test_the_folder(made: tuple[pk.Executable, Any, Path]) -> None:
-    """The page with its data, the kernels, and the figures as they were given."""
-    run, _, folder = made
+def test_a_report_has_page_kernels_and_figures(reported: tuple[pk.Executable, Any, Path]) -> None:
+    """The folder has the page, the sources of all kernels, and the figures."""
+    run, _, folder = reported
     page = Page((folder / "report.html").read_text())
 
     assert json.loads((folder / "report.json").read_text())["operators"] == 5
     assert run.kernels[0].source in (folder / "kernels.cpp").read_text()
     assert len(page.data["steps"]) == 4
     assert set(page.data["sources"]) == {k.key for k in run.kernels}
-    assert page.texts["h1"] == "digits.pb: what passkit made of it"
+    assert page.texts["h1"] == "passkit report: digits.pb"
 
 
-def test_a_page_needs_nothing_else(made: tuple[pk.Executable, Any, Path]) -> None:
-    """No element refers to anything outside; every box that can be chosen is one that exists."""
-    page = Page((made[2] / "report.html").read_text())
+def test_a_page_refers_to_no_other_resource(reported: tuple[pk.Executable, Any, Path]) -> None:
+    """No element has a link or a handler, and selectable boxes are those in the data."""
+    page = Page((reported[2] / "report.html").read_text())
     refers = {"src", "href", "xlink:href", "action", "data", "poster", "srcset", "style"}
     boxes = [a["data-box"] for _, a in page.elements if "data-box" in a]
 
@@ -180,7 +187,7 @@ def test_a_page_needs_nothing_else(made: tuple[pk.Executable, Any, Path]) -> Non
 
 
 def test_hostile_names_stay_text(tmp_path: Path) -> None:
-    """They open no element and end no script, and come back as they were."""
+    """Hostile names open no element and end no script, and are unchanged in the data."""
     run = pk.compile(model(HOSTILE), target="interpret")
     write_report(tmp_path, pk.compile(model(HOSTILE)), None, {"model": HOSTILE[0]})
     assert write_report(tmp_path / "plain", run).exists()
@@ -193,18 +200,20 @@ def test_hostile_names_stay_text(tmp_path: Path) -> None:
     assert HOSTILE[0] in page.texts["h1"]
 
 
-def test_a_browser_shows_it(made: tuple[pk.Executable, Any, Path], chromium: Browser) -> None:
-    """A click on a box of the plan tells its kernel; the page asks for nothing else."""
-    run, _, folder = made
+def test_a_click_on_a_box_shows_its_kernel(
+    reported: tuple[pk.Executable, Any, Path], chromium: Browser
+) -> None:
+    """The details have the kernel, its speed and refused fusions; nothing is loaded."""
+    run, _, folder = reported
     chromium.complaints.clear()
     chromium.open(folder / "report.html")
-    key = next(k for k, ids in Page((folder / "report.html").read_text()).data["boxes"].items()
-               if ids == [0])  # fmt: skip
+    boxes = Page((folder / "report.html").read_text()).data["boxes"]
+    key = next(k for k, ids in boxes.items() if ids == [0])
     chromium.click(f'[data-box="{key}"]')
     detail = chromium.run("document.getElementById('detail').innerText")
 
     assert run.kernels[0].name in detail
-    assert "GB/s" in detail and "of a copy of as many bytes" in detail
+    assert "GB/s" in detail and "of the speed of copying as many bytes" in detail
     assert "a library computes matmul" in detail
     assert 'extern "C" void' in detail
     assert chromium.run("location.hash") == "#step-0"
@@ -212,8 +221,8 @@ def test_a_browser_shows_it(made: tuple[pk.Executable, Any, Path], chromium: Bro
     assert chromium.complaints == []
 
 
-def test_a_browser_shows_parts(tmp_path: Path, chromium: Browser) -> None:
-    """A table has a row for each, with what a tile has of what it leaves; no column is empty."""
+def test_a_browser_shows_the_parts_of_a_kernel(tmp_path: Path, chromium: Browser) -> None:
+    """The table has a row for each part, with the regions of its outputs; no column is empty."""
     run = stitched()
     write_report(tmp_path, run, None, {"model": "attention"})
     chromium.complaints.clear()
@@ -221,21 +230,23 @@ def test_a_browser_shows_parts(tmp_path: Path, chromium: Browser) -> None:
     chromium.click("#steps tbody button")
     head = chromium.run("[...document.querySelectorAll('.parts th')].map(h => h.innerText)")
     cells = chromium.run("[...document.querySelectorAll('.parts td.part')].map(c => c.innerText)")
-    (told,) = facts(run, None, {})
-    (scores,) = told["parts"][0]["leaves"]
+    (step,) = step_facts(run, None, {})
+    (scores,) = step["parts"][0]["outputs"]
 
-    assert head[:3] == ["part", "operators", "leaves"] and "tiles" not in head
+    assert head[:3] == ["part", "operators", "outputs"] and "tiles" not in head
     assert [c.split("\n")[0] for c in cells] == ["0 gemm", "1 reduction", "2 gemm"]
     detail = chromium.run("document.getElementById('detail').innerText")
-    assert f"a tile has {scores['owned']}: {scores['nbytes']}, in scratch" in detail
-    assert "stitched, 3 parts" in detail and told["parts"][1]["stages"][0] in detail
+    assert f"per tile: {scores['region']}, {scores['nbytes']}, in scratch" in detail
+    assert "stitched, 3 parts" in detail and step["parts"][1]["stages"][0] in detail
     wide = "(d => d.scrollWidth <= d.clientWidth)(document.getElementById('detail'))"
     assert chromium.run(wide) and chromium.complaints == []
 
 
-def test_keys_alone_will_do(made: tuple[pk.Executable, Any, Path], chromium: Browser) -> None:
-    """Tab reaches boxes and steps, Enter chooses, and the filter takes what is typed."""
-    chromium.open(made[2] / "report.html")
+def test_a_page_can_be_used_with_the_keyboard(
+    reported: tuple[pk.Executable, Any, Path], chromium: Browser
+) -> None:
+    """Tab reaches boxes and steps, Enter selects them, and typing filters the steps."""
+    chromium.open(reported[2] / "report.html")
     for _ in range(12):
         chromium.press("Tab")
         if chromium.run("document.activeElement.hasAttribute('data-box')"):
@@ -256,11 +267,11 @@ def test_keys_alone_will_do(made: tuple[pk.Executable, Any, Path], chromium: Bro
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_it_is_readable(
-    made: tuple[pk.Executable, Any, Path], chromium: Browser, dark: bool
+def test_a_page_fits_a_laptop_screen(
+    reported: tuple[pk.Executable, Any, Path], chromium: Browser, dark: bool
 ) -> None:
-    """On a laptop nothing is wider than the window, light or dark, and text differs from paper."""
-    chromium.open(made[2] / "report.html", dark=dark)
+    """Nothing is wider than the window, in light and dark mode, and text has another colour."""
+    chromium.open(reported[2] / "report.html", dark=dark)
     chromium.click("#steps tbody tr:nth-child(1) button")
     wide = "[document.documentElement.scrollWidth, document.documentElement.scrollHeight]"
     paper = chromium.run("getComputedStyle(document.body).backgroundColor")
@@ -270,21 +281,21 @@ def test_it_is_readable(
     assert chromium.run("getComputedStyle(document.body).color") != paper
 
 
-def test_hostile_names_in_a_browser(tmp_path: Path, chromium: Browser) -> None:
-    """Nothing of them runs, and they are read as they are."""
+def test_hostile_names_are_shown_in_a_browser(tmp_path: Path, chromium: Browser) -> None:
+    """No script in a name runs, and names are shown unchanged."""
     write_report(tmp_path, pk.compile(model(HOSTILE)), None, {"model": "m"})
     chromium.complaints.clear()
     chromium.open(tmp_path / "report.html")
     for k in range(1, 5):
         chromium.click(f"#steps tbody tr:nth-child({k}) button")
 
-    assert chromium.run("document.title") == "m: what passkit made of it"
+    assert chromium.run("document.title") == "passkit report: m"
     assert chromium.complaints == []
     assert HOSTILE[3] in chromium.run("document.getElementById('detail').innerText")
 
 
-def test_a_folded_box_narrows_the_list(tmp_path: Path, chromium: Browser) -> None:
-    """A box for the copies of a step lists them; one button brings all steps back."""
+def test_a_box_of_copies_filters_the_steps(tmp_path: Path, chromium: Browser) -> None:
+    """A box for repeated steps lists only these; a button shows all steps again."""
     h, w = pk.var("x", ("n", 8)), pk.var("w", (8, 8))
     for k in range(60):
         h = pk.ops.tanh(pk.ops.matmul(h, w, name=f"net/l{k}/dot"), name=f"net/l{k}/act")
@@ -299,20 +310,22 @@ def test_a_folded_box_narrows_the_list(tmp_path: Path, chromium: Browser) -> Non
     assert chromium.run(count) == 120
 
 
-def test_known_sizes_are_numbers(made: tuple[pk.Executable, Any, Path]) -> None:
-    """The plan of a page tells shapes and bytes of the run, as the tables beside it do."""
-    page = Page((made[2] / "report.html").read_text())
+def test_the_plan_of_a_page_has_numbers_for_known_sizes(
+    reported: tuple[pk.Executable, Any, Path],
+) -> None:
+    """Shapes and bytes in the picture are those of the run, as in the tables."""
+    page = Page((reported[2] / "report.html").read_text())
 
     assert "f32[128, 64]" in page.texts["text"] and "32 KiB" in page.texts["text"]
     assert "n KiB" not in page.texts["text"] and "[n, " not in page.texts["text"]
 
 
 @pytest.mark.parametrize("width", [390, 1300])
-def test_bars_cover_no_numbers(
-    made: tuple[pk.Executable, Any, Path], chromium: Browser, width: int
+def test_bars_of_shares_are_below_their_numbers(
+    reported: tuple[pk.Executable, Any, Path], chromium: Browser, width: int
 ) -> None:
-    """Each share stands above its bar; on a phone, too, nothing is wider than the window."""
-    chromium.open(made[2] / "report.html", width, 844)
+    """No bar covers a number, and on a phone nothing is wider than the window."""
+    chromium.open(reported[2] / "report.html", width, 844)
     chromium.click("#steps tbody tr:nth-child(1) button")
     gaps = """[...document.querySelectorAll('#steps td.share')].map(cell => {
       const number = document.createRange();

@@ -1,4 +1,4 @@
-"""Graphs as pictures look at them: what runs each node, and its part of the time."""
+"""Views of planned graphs for pictures and reports: what runs each node, and its time."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from passkit.graph.op import TLibraryCall
 from passkit.values.arguments import instance
 from passkit.values.size import Size, evaluate
 from passkit.values.units import percent_text, seconds_text
-from passkit.viz.anatomy import Anatomy
-from passkit.viz.colours import heat
+from passkit.viz.kernel_structure import KernelStructure
 from passkit.viz.labels import distinct, extent_of, last_part, short_name, type_lines
+from passkit.viz.styles import heat
 
 if TYPE_CHECKING:
     from passkit.graph.graph import Graph
@@ -25,23 +25,36 @@ if TYPE_CHECKING:
     from passkit.values.size import Extent
 
 
-def seconds_of(profile: ExecutionProfile | Mapping[str, float] | None) -> Mapping[str, float]:
-    """Seconds by the names of nodes."""
+def seconds_by_node(profile: ExecutionProfile | Mapping[str, float] | None) -> Mapping[str, float]:
+    """Return the seconds of each node by its name; empty without a profile.
+
+    Raises: SettingError if the argument is neither a profile nor numbers by name.
+    """
     if profile is None:
         return {}
-    seconds: Any = getattr(profile, "by_node", profile)
-    need = "a Profile, as exe.profile() gives one, or seconds by names of nodes"
-    instance("plan: profile", seconds, Mapping, need)
-    for name, value in seconds.items():
+    values: Any = getattr(profile, "by_node", profile)
+    need = "a profile, as exe.profile() gives one, or seconds by names of nodes"
+    instance("plan: profile", values, Mapping, need)
+    for name, value in values.items():
         instance(f"plan: the seconds of {name!r} in profile", value, (int, float), "a number")
-    found: Mapping[str, float] = seconds
-    return found
+    seconds: Mapping[str, float] = values
+    return seconds
 
 
-class Sight:
-    """A graph as pictures look at it: what runs each node, its part of the time, and its name.
+class PlanView:
+    """A graph with the kind of work, the name, and the share of the time of each node.
 
-    Sizes that are not known before a call are numbers where ``sizes`` has them.
+    Attributes:
+        graph: The graph.
+        seconds: The seconds of nodes, by name.
+        sizes: Numbers of symbolic sizes, by name; others stay symbols.
+        total: The seconds of all nodes, 0 without a profile.
+        most: The largest share of the time that one box of the picture takes: the darkest box.
+        fused: Whether the graph has groups.
+        units: Its nodes except variables and constants: groups and single operators.
+        kernels: The kernels of nodes, where they are generated.
+        schedules: The schedules of groups, where they are planned.
+        shared: The scratch plans of groups, where they are planned.
     """
 
     def __init__(
@@ -53,7 +66,6 @@ class Sight:
         self.graph, self.seconds, self.sizes = graph, seconds, sizes
         self.total = sum(seconds.values())
         self.most = 1.0
-        """The largest part of the time that a box of the picture takes: the darkest."""
         self.fused = any("body" in n.params for n in graph.nodes)
         self.units = [n for n in graph.nodes if n.op is not None and n.op.name != "constant"]
         self.kernels: Mapping[Node, Any] = graph.attrs.get("kernel", {})
@@ -61,8 +73,8 @@ class Sight:
         self.shared: Mapping[Node, SharedPlan] = graph.attrs.get("shared", {})
 
     @property
-    def operators(self) -> int:
-        """The operators in all groups and outside."""
+    def num_operators(self) -> int:
+        """The number of operators, in groups and outside."""
         bodies = (n.params.get("body") for n in self.units)
         return sum(1 if b is None else len(b.ops) for b in bodies)
 
@@ -73,32 +85,33 @@ class Sight:
 
     @cached_property
     def last_parts(self) -> Mapping[str, str]:
-        """The last part of the name of each unit, with others before it where several share it."""
+        """The last part of each unit's name, with parts before it where several share it."""
         return distinct([self.name(n) for n in self.units], last_part)
 
-    def known(self, size: Extent) -> Extent:
-        """Return a size as a number, if all that it depends on is known."""
+    def resolve_size(self, size: Extent) -> Extent:
+        """Return a size as a number if all its symbols have numbers, else unchanged."""
         if isinstance(size, Size) and size.symbols <= self.sizes.keys():
             return evaluate(size, self.sizes)
         return size
 
     def type_lines(self, entry: Entry) -> tuple[str, ...]:
         """Return the dtype and shape of a value as a line, and its bytes as another."""
-        return type_lines(entry, self.known)
+        return type_lines(entry, self.resolve_size)
 
     def extent_of(self, entries: Iterable[Entry]) -> Extent | None:
-        """Return the bytes of several values; None where one is not known."""
+        """Return the bytes of several values together; None if a type is not inferred."""
         total = extent_of(entries)
-        return None if total is None else self.known(total)
+        return None if total is None else self.resolve_size(total)
 
     def name(self, node: Node) -> str:
-        """What the graph calls a node."""
+        """Return a node's unique name in the graph."""
         return self.graph.names[node]
 
     def kind(self, node: Node) -> str:
-        """What runs a node: a kind of kernel, a library or NumPy; "operator" without a plan.
+        """Return what runs a node, as a key of `passkit.viz.styles.KINDS`.
 
-        "own" is a kernel that the operator brings along.
+        A kind of kernel, "own" for a kernel that the operator brings along, "library", "NumPy", or
+        "operator" in a graph without a plan.
         """
         body: Group | None = node.params.get("body")
         if body is not None:
@@ -109,38 +122,39 @@ class Sight:
             return "own"
         return "NumPy" if self.fused else "operator"
 
-    def anatomy(self, node: Node) -> Anatomy | None:
-        """How a node's kernel is made; None where it has no plan, or none yet."""
+    def kernel_structure(self, node: Node) -> KernelStructure | None:
+        """Return the structure of a group's kernel; None if the node has no schedule."""
         schedule, shared = self.schedules.get(node), self.shared.get(node)
         if schedule is None or shared is None:
             return None
-        return Anatomy(node.params["body"], schedule, shared, self.known)
+        return KernelStructure(node.params["body"], schedule, shared, self.resolve_size)
 
-    def share(self, *nodes: Node) -> float | None:
-        """The part of the time that nodes take; None without a profile."""
+    def time_share(self, *nodes: Node) -> float | None:
+        """Return the share of the time that nodes take, from 0 to 1; None without a profile."""
         if not self.total:
             return None
         return sum(self.seconds.get(self.name(n), 0.0) for n in nodes) / self.total
 
     def time_line(self, *nodes: Node) -> tuple[str, ...]:
-        """Time and share as a line; none without a profile."""
-        share = self.share(*nodes)
+        """Return the time of nodes and its share as one line; no line without a profile."""
+        share = self.time_share(*nodes)
         if share is None:
             return ()
         return (f"{seconds_text(share * self.total)}, {percent_text(share)}",)
 
     def heat(self, *nodes: Node) -> tuple[str, str]:
-        """The fill of a box for nodes, by the kind that weighs most among them, and its ink."""
-        share = self.share(*nodes)
+        """Return the fill of a box for nodes, by their main kind, and the ink on it."""
+        share = self.time_share(*nodes)
         return heat(self.main_kind(*nodes), None if share is None else share / self.most)
 
     def main_kind(self, *nodes: Node) -> str:
-        """The kind that takes most of the time, or that most nodes are of where none is known."""
-        kinds: dict[str, float] = {}
+        """Return the kind that takes most of the time; without a profile, of most nodes."""
+        weights: dict[str, float] = {}
         for node in nodes:
-            kinds[self.kind(node)] = kinds.get(self.kind(node), 0.0) + (self.share(node) or 1e-9)
-        return max(kinds, key=lambda kind: kinds[kind])
+            kind = self.kind(node)
+            weights[kind] = weights.get(kind, 0.0) + (self.time_share(node) or 1e-9)
+        return max(weights, key=lambda kind: weights[kind])
 
-    def scale(self, boxes: Iterable[Sequence[Node]]) -> None:
-        """Let the box that takes most of the time be the darkest."""
-        self.most = max((self.share(*nodes) or 0.0 for nodes in boxes), default=0.0) or 1.0
+    def scale_heat(self, boxes: Iterable[Sequence[Node]]) -> None:
+        """Make the box that takes most of the time the darkest, given the nodes of each box."""
+        self.most = max((self.time_share(*nodes) or 0.0 for nodes in boxes), default=0.0) or 1.0

@@ -1,7 +1,7 @@
-"""Exhibits: an operator's call, and how it runs on the CPU in each dtype.
+"""Summaries of operators: the call, and how it runs on the CPU in each dtype.
 
-Found by planning a call: that of `FExample`, by default of variables of one dtype. A negation
-follows it, so that it shows whether the operator fuses with what reads it.
+A summary is found by planning the operator's example (`FExample`, by default variables of one
+dtype). A negation follows the operator, so that the plan shows whether it fuses with a consumer.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from passkit.serial.text import type_text
 from passkit.values.dtype import dtype_of
 
 
-class Way(StrEnum):
-    """How an operator runs."""
+class ExecutionKind(StrEnum):
+    """How an operator runs: fused with its consumer, in its own kernel, by a library or NumPy."""
 
     FUSED = "fused"
     KERNEL = "own kernel"
@@ -45,19 +45,26 @@ class Way(StrEnum):
 
 
 @frozen
-class Exhibit:
-    """What a reader wants to know of an operator. ``ways`` are by the names of dtypes it takes."""
+class OperatorSummary:
+    """The summary of an operator.
+
+    Attributes:
+        op: The operator.
+        call: Its call with the names of inputs and parameters.
+        execution: How it runs, by the name of each dtype that it accepts.
+        gradient: The source of its gradient, as `gradient_source` returns it.
+    """
 
     op: Op
     call: str
-    ways: Mapping[str, Way]
+    execution: Mapping[str, ExecutionKind]
     gradient: str
 
 
-def exhibit(op: Op) -> Exhibit:
-    """The exhibit of an operator.
+def summarize(op: Op) -> OperatorSummary:
+    """Return the summary of an operator.
 
-    Raises: RegistryError when its example fits no dtype.
+    Raises: RegistryError if its example fits no dtype.
     """
     calls = {dtype: call.results for dtype, call in example_calls(op).items()}
     if not calls:
@@ -65,25 +72,25 @@ def exhibit(op: Op) -> Exhibit:
             f"no example of {op.name} fits any dtype; set FExample on it, or a row in "
             f"ops/examples.py"
         )
-    ways = {dtype: way(results) for dtype, results in calls.items()}
-    return Exhibit(op, call_text(op), ways, gradient(op, calls))
+    execution = {dtype: execution_kind(results) for dtype, results in calls.items()}
+    return OperatorSummary(op, call_text(op), execution, gradient_source(op, calls))
 
 
-def way(results: Sequence[Entry]) -> Way:
-    """How the node that gives ``results`` runs, with a negation of the first as its reader."""
-    reader = _read(results[0])
-    graph = planned(Graph([reader, *results[1:]]), "CodeGen", target="cpu")
+def execution_kind(outputs: Sequence[Entry]) -> ExecutionKind:
+    """Return how the node with these outputs runs if a negation reads the first of them."""
+    consumer = _negated(outputs[0])
+    graph = planned(Graph([consumer, *outputs[1:]]), "CodeGen", target="cpu")
     steps = _steps(graph)
-    if any(isinstance(s, PythonCall) and s.name != reader.node.label for s in steps):
-        return Way.NUMPY
+    if any(isinstance(s, PythonCall) and s.name != consumer.node.label for s in steps):
+        return ExecutionKind.NUMPY
     if any(isinstance(s, LibraryCall) for s in steps):
-        return Way.LIBRARY
+        return ExecutionKind.LIBRARY
     launches = [s for s in steps if isinstance(s, LaunchStep)]
-    return Way.FUSED if len(launches) <= 1 else Way.KERNEL
+    return ExecutionKind.FUSED if len(launches) <= 1 else ExecutionKind.KERNEL
 
 
-def shown_example(op: Op) -> ExampleCall | None:
-    """Return the example call in float32, or else in the first dtype that the operator takes."""
+def example_call(op: Op) -> ExampleCall | None:
+    """Return the example call in float32, or else in the first dtype that the operator accepts."""
     for dtype in sorted(DTYPES, key=lambda d: d != "float32"):
         call = example(op, dtype_of(dtype))
         if call is not None and call.has(dtype):
@@ -91,12 +98,12 @@ def shown_example(op: Op) -> ExampleCall | None:
     return None
 
 
-def shown_text(op: Op) -> str:
-    """Return the call whose kernels are shown, with the type and shape of each input.
+def example_text(op: Op) -> str:
+    """Return `example_call` as text, with the type and shape of each input.
 
     For example ``softmax(x: f32[4, 6], axis=-1)``.
     """
-    call = shown_example(op)
+    call = example_call(op)
     if call is None:
         return op.name
     node = call.results[0].node
@@ -111,9 +118,9 @@ def shown_text(op: Op) -> str:
     return f"{op.name}({', '.join([*inputs, *params])})"
 
 
-def kernels(op: Op) -> list[str]:
-    """Return the texts of the kernels of `shown_example`, each once."""
-    call = shown_example(op)
+def example_kernels(op: Op) -> list[str]:
+    """Return the sources of the kernels of `example_call`, each once."""
+    call = example_call(op)
     if call is None:
         return []
     graph = planned(Graph(call.results), "CodeGen", target="cpu")
@@ -121,8 +128,8 @@ def kernels(op: Op) -> list[str]:
     return list({k.name: k.source for n in graph.nodes if (k := by_node.get(n))}.values())
 
 
-def _read(x: Entry) -> Entry:
-    """An elementwise reader of ``x``; itself where its dtype has none."""
+def _negated(x: Entry) -> Entry:
+    """Return the negation of a value, or the value itself if its dtype has no negation."""
     assert x.dtype is not None
     try:
         return ~x if x.dtype.kind == "b" else -x
@@ -131,7 +138,7 @@ def _read(x: Entry) -> Entry:
 
 
 def _steps(graph: Graph) -> Sequence[Any]:
-    """The steps of a program whose kernels are not compiled."""
+    """Return the steps of the program of a graph, without compiling its kernels."""
     kernels = graph.attrs["kernel"]
     graph = graph.with_attrs(rtc=Annotation("rtc", {n: RTC(k, 0) for n, k in kernels.items()}))
     graph = planned(graph, "PlanMemory", target="cpu")
@@ -143,24 +150,31 @@ def _steps(graph: Graph) -> Sequence[Any]:
     return assemble(graph, State.of(graph), target_of("cpu"), inputs).steps
 
 
-def gradient(op: Op, made: Mapping[str, Sequence[Entry]]) -> str:
-    """Where the gradient comes from: a rule of the operator's own, or what it consists of.
+def gradient_source(op: Op, calls: Mapping[str, Sequence[Entry]]) -> str:
+    """Return where the gradient of an operator comes from.
 
-    "0" where no gradient flows, as the operator is constant in pieces; "none" where there is none.
+    Args:
+        op: The operator.
+        calls: The outputs of example calls, by dtype.
+
+    Returns: "rule" if the operator has FGradient; "derived" if the gradient follows from its kernel
+        expression or its composition; "0" if the operator is piecewise constant; "none" if it has
+        no gradient; "" if it has no float inputs.
     """
-    for results in made.values():
-        xs = [e for e in results[0].node.inputs if _is_float(e)]
-        ys = [e for e in results if _is_float(e)]
+    for outputs in calls.values():
+        xs = [e for e in outputs[0].node.inputs if _is_float(e)]
+        ys = [e for e in outputs if _is_float(e)]
         if xs and ys:
             try:
-                found = gradients(ys, xs, unconnected="none")
+                adjoints = gradients(ys, xs, unconnected="none")
             except PasskitError:
                 return "none"
-            if all(dx is None for dx in found):
+            if all(dx is None for dx in adjoints):
                 return "0"
             return "derived" if FGradient.get(op.name) is None else "rule"
     return ""
 
 
 def _is_float(x: Entry) -> bool:
+    """Return whether a value has a float dtype."""
     return x.dtype is not None and x.dtype.is_float

@@ -1,4 +1,4 @@
-"""Exhibits: the reference page is what planning finds, and little of it is left to NumPy."""
+"""Summaries of operators: the reference page follows from planning, and NumPy runs few of them."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from typing import Any
 import pytest
 
 import passkit as pk
-from passkit.cli import page
+from passkit.cli.operator_page import operator_page, operators_by_module
 from passkit.errors import RegistryError
 from passkit.graph import describe
 from passkit.graph.node import Entry
 from passkit.graph.op import FExample, Op, get_op
-from passkit.reporting import exhibit
-from passkit.reporting.exhibit import Exhibit, Way
+from passkit.reporting import operator_summary
+from passkit.reporting.operator_summary import ExecutionKind, OperatorSummary, summarize
 from passkit.values.dtype import DType, dtype_of, is_narrow
 from tests.ops.specimens import SPECIMENS, Specimen
 from tests.raised import ROOT
 
 ROWS = ROOT / "ops/examples.py"
 PAGE = ROOT / "docs/operators.md"
-OPERATORS = {op.name: op for ops in page.library().values() for op in ops}
+OPERATORS = {op.name: op for ops in operators_by_module().values() for op in ops}
 
 
 def inputs_of(specimen: Specimen) -> tuple[list[str], Mapping[str, Any]]:
@@ -71,30 +71,31 @@ def test_every_operator_has_an_example(request: pytest.FixtureRequest) -> None:
         text = ROWS.read_text()
         start = text.index("\nexample(") + 1
         rows = re.findall(r"^example\(.*?\)$", text[start:], re.M | re.S)
-        made = {n: row(n, *inputs_of(SPECIMENS[n][0])) for n in missing if n in SPECIMENS}
-        ROWS.write_text(text[:start] + "\n".join(sorted([*rows, *made.values()])) + "\n")
-        pytest.fail(f"rows were written for {', '.join(made)}; format the file, and run again")
+        added = {n: row(n, *inputs_of(SPECIMENS[n][0])) for n in missing if n in SPECIMENS}
+        ROWS.write_text(text[:start] + "\n".join(sorted([*rows, *added.values()])) + "\n")
+        pytest.fail(f"rows were written for {', '.join(added)}; format the file, and run again")
 
     assert not missing, f"no example fits {missing}; see ops/examples.py"
     assert not [n for n in FExample.rows if n not in pk.list_ops(aliases=True)]
 
 
 @cache
-def shown(every: bool) -> dict[str, Exhibit]:
-    """The exhibits of the library; unless ``every``, a dtype speaks for its likes."""
+def shown(every: bool) -> dict[str, OperatorSummary]:
+    """Return the summaries of all operators; unless ``every``, one dtype represents its kind."""
     if every:
-        return {name: exhibit.exhibit(op) for name, op in OPERATORS.items()}
-    found = {}
+        return {name: summarize(op) for name, op in OPERATORS.items()}
+    summaries = {}
     for name, op in OPERATORS.items():
-        ways: dict[tuple[str, ...], Way] = {}
+        kinds: dict[tuple[str, ...], ExecutionKind] = {}
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(exhibit, "way", partial(of_its_kind, ways, exhibit.way))
-            found[name] = exhibit.exhibit(op)
-    return found
+            run_once = partial(of_its_kind, kinds, operator_summary.execution_kind)
+            patch.setattr(operator_summary, "execution_kind", run_once)
+            summaries[name] = summarize(op)
+    return summaries
 
 
 def kind_of(dtype: DType) -> str:
-    """What dtypes have in common that are planned alike."""
+    """Return a key that is equal for dtypes with equivalent plans."""
     if is_narrow(dtype):
         return "narrow"
     if dtype.is_integer and dtype.nbytes < 8:  # a vector holds half as many of 64 bits
@@ -103,30 +104,30 @@ def kind_of(dtype: DType) -> str:
 
 
 def of_its_kind(
-    ways: dict[tuple[str, ...], Way],
-    ask: Callable[[Sequence[Entry]], Way],
+    known_kinds: dict[tuple[str, ...], ExecutionKind],
+    execution_kind: Callable[[Sequence[Entry]], ExecutionKind],
     results: Sequence[Entry],
-) -> Way:
-    """How a call runs, planned for the first of the dtypes that differ in width or form alone."""
+) -> ExecutionKind:
+    """Return how a call runs, planning only the first of several dtypes with equivalent plans."""
     dtypes = [e.dtype for e in (*results, *results[0].node.inputs) if e.dtype is not None]
     kinds = tuple(kind_of(d) for d in dtypes)
-    if kinds not in ways:
-        ways[kinds] = ask(results)
-    return ways[kinds]
+    if kinds not in known_kinds:
+        known_kinds[kinds] = execution_kind(results)
+    return known_kinds[kinds]
 
 
 @pytest.fixture
-def library(request: pytest.FixtureRequest) -> dict[str, Exhibit]:
-    """The exhibits of the library, with --every-dtype each dtype planned on its own."""
+def library(request: pytest.FixtureRequest) -> dict[str, OperatorSummary]:
+    """The summaries of all operators; with --every-dtype each dtype is planned by itself."""
     options = ("--every-dtype", "--update-golden")
     return shown(any(request.config.getoption(option) for option in options))
 
 
 def test_the_page_is_fresh(
-    golden: Callable[[Path, str], None], library: dict[str, Exhibit]
+    golden: Callable[[Path, str], None], library: dict[str, OperatorSummary]
 ) -> None:
-    """docs/operators.md says what is; --update-golden writes it."""
-    golden(PAGE, page.page(lambda op: library[op.name]))
+    """docs/operators.md is up to date; --update-golden writes it."""
+    golden(PAGE, operator_page(lambda op: library[op.name]))
 
 
 ORDER = "an order is found by comparing elements as data tells, not by an index map: NumPy sorts"
@@ -145,12 +146,12 @@ IN_NUMPY = {
 REAL = [d for d in describe.DTYPES if not d.startswith("complex")]
 
 
-def test_kernels_run_what_they_can(library: dict[str, Exhibit]) -> None:
-    """No operator with a real dtype is left to NumPy, but for those that say why."""
+def test_numpy_runs_only_operators_with_a_reason(library: dict[str, OperatorSummary]) -> None:
+    """NumPy runs real dtypes only of the operators in IN_NUMPY, which has the reasons."""
     left = {
         name: dtypes
-        for name, found in library.items()
-        if (dtypes := [d for d in REAL if found.ways.get(d) is Way.NUMPY])
+        for name, summary in library.items()
+        if (dtypes := [d for d in REAL if summary.execution.get(d) is ExecutionKind.NUMPY])
     }
     wrong = {n: d for n, d in left.items() if n not in IN_NUMPY}
 
@@ -158,24 +159,28 @@ def test_kernels_run_what_they_can(library: dict[str, Exhibit]) -> None:
     assert set(IN_NUMPY) <= set(left), "kernels run some of these now"
 
 
-def test_ways_are_told_apart() -> None:
-    """What is fused, run by a library, by NumPy or in a kernel of its own is found by planning."""
-    alone = pk.register_op("test_exhibit_numpy", num_inputs=1)
-    alone.set_attr("FCompute", lambda node, x: x)
-    alone.set_attr("FInferShape", lambda node, shape: shape)
-    ways = {
-        name: exhibit.exhibit(get_op(name)).ways["float32"]
+def test_kinds_of_execution_follow_from_planning() -> None:
+    """Planning shows whether an operator is fused or run by a library or NumPy."""
+    numpy_only = pk.register_op("test_exhibit_numpy", num_inputs=1)
+    numpy_only.set_attr("FCompute", lambda node, x: x)
+    numpy_only.set_attr("FInferShape", lambda node, shape: shape)
+    kinds = {
+        name: summarize(get_op(name)).execution["float32"]
         for name in ("add", "matmul", "test_exhibit_numpy", "gru_cell")
     }
 
-    assert ways == {"add": Way.FUSED, "matmul": Way.LIBRARY, "test_exhibit_numpy": Way.NUMPY,
-                    "gru_cell": Way.LIBRARY}
+    assert kinds == {
+        "add": ExecutionKind.FUSED,
+        "matmul": ExecutionKind.LIBRARY,
+        "test_exhibit_numpy": ExecutionKind.NUMPY,
+        "gru_cell": ExecutionKind.LIBRARY,
+    }
     assert describe.call_text(get_op("softmax")) == "softmax(x, axis=-1)"
-    assert exhibit.exhibit(get_op("add")).gradient in ("rule", "derived")
+    assert summarize(get_op("add")).gradient in ("rule", "derived")
 
 
-def test_what_cannot_be_shown() -> None:
-    """An example that fails, or fits no dtype, says whose it is."""
+def test_examples_that_fail_are_refused() -> None:
+    """The error of an example that fails, or fits no dtype, names the operator."""
     picky = pk.register_op("test_exhibit_picky", num_inputs=1)
 
     def refuse(node: Any, dtype: Any) -> Any:
@@ -184,8 +189,8 @@ def test_what_cannot_be_shown() -> None:
     picky.set_attr("FCodeGen", lambda node, x: x).set_attr("FInferType", refuse)
     picky.set_attr("TOpPattern", pk.OpPattern.ELEMWISE)
     with pytest.raises(RegistryError, match="no example of test_exhibit_picky fits"):
-        exhibit.exhibit(picky)
+        summarize(picky)
     many = pk.register_op("test_exhibit_many", num_inputs=1, params={"k": 1})
     many.set_attr("FExample", lambda dtype: ([], {}))
     with pytest.raises(RegistryError, match="the example of test_exhibit_many fails: .* takes 1"):
-        exhibit.exhibit(many)
+        summarize(many)

@@ -1,4 +1,4 @@
-"""How kernels are made, as pictures and pages tell it: parts, stages, and what a tile owns."""
+"""How kernels are structure, as pictures and pages tell it: parts, stages, and what a tile owns."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from attrs import evolve
 import passkit as pk
 from passkit.plan.target import Target
 from passkit.program.planning import planned
-from passkit.reporting.facts import facts
+from passkit.reporting.step_facts import step_facts
 from passkit.values.size import evaluate
-from passkit.viz.anatomy import Anatomy
-from passkit.viz.plan import AGAIN
+from passkit.viz.kernel_structure import KernelStructure
+from passkit.viz.labels import size_text
+from passkit.viz.plan import RECOMPUTED
+from passkit.viz.plan_view import PlanView
 from passkit.viz.scene import Scene
-from passkit.viz.sight import Sight
-from passkit.viz.sizes import size_text
 from tests.passes.test_pack import adam
 from tests.random_stitches import random_stitch
 from tests.test_stitched import PROGRAMS, attention, figure1, softmax_of, together
@@ -26,22 +26,22 @@ SMALL = Target("cpu", "cxx", lanes=16, scratch=32768)
 """A machine whose scratch has no room for all of a head."""
 
 
-def anatomy(graph: pk.Graph, last: str = "SharedMemPlan", **options: Any) -> Anatomy:
-    """How the only kernel of a graph is made."""
+def structure_of(graph: pk.Graph, last: str = "SharedMemPlan", **options: Any) -> KernelStructure:
+    """How the only kernel of a graph is structure."""
     graph = planned(graph, last, **options)
     (node,) = graph.attrs["subgraph"]
-    made = Sight(graph, {}).anatomy(node)
-    assert made is not None
-    return made
+    structure = PlanView(graph, {}).kernel_structure(node)
+    assert structure is not None
+    return structure
 
 
-def stitched(outputs: list[Any], **options: Any) -> Anatomy:
+def stitched(outputs: list[Any], **options: Any) -> KernelStructure:
     """The same of all operators as one kernel."""
     graph, names = together(outputs)
-    return anatomy(graph, keep_together=names, **options)
+    return structure_of(graph, keep_together=names, **options)
 
 
-def updates(sizes: list[int]) -> Anatomy:
+def updates(sizes: list[int]) -> KernelStructure:
     """The same of a step of Adam for tensors of these sizes."""
     return stitched(list(adam(sizes)[0].outputs))
 
@@ -51,36 +51,38 @@ def test_a_moved_result() -> None:
     x = pk.var("x", (2, 16, 3, 4))
     q = pk.ops.transpose(x, (0, 2, 1, 3))
     y = pk.ops.transpose(pk.ops.exp(q @ pk.ops.transpose(q, (0, 1, 3, 2))) @ q, (0, 2, 1, 3))
-    made = stitched([y], target=evolve(SMALL, scratch=2048))
-    value = made.parts()[-1].leaves[0]
+    structure = stitched([y], target=evolve(SMALL, scratch=2048))
+    value = structure.parts()[-1].outputs[0]
 
-    assert (value.owned, value.place, value.nbytes) == ("what it moves", "memory", "")
-    assert set(made.crossing()) <= {n for body in made.bodies for n in body}
+    assert (value.region, value.location, value.nbytes) == ("the elements it moves", "memory", "")
+    assert set(structure.regions_in_scratch()) <= {
+        n for body in structure.part_operators for n in body
+    }
 
 
 def test_parts_of_attention() -> None:
     """A product, a softmax, a product: what each leaves, where, and how much of it a tile has."""
-    made = stitched(attention(211), target=SMALL)
-    scores, softmax, result = made.parts()
-    chunk = made.schedule.stitching.parts[0].results[0]  # type: ignore[union-attr]
-    region = made.schedule.stitching.region(chunk)  # type: ignore[union-attr]
+    structure = stitched(attention(211), target=SMALL)
+    scores, softmax, result = structure.parts()
+    chunk = structure.schedule.stitching.parts[0].results[0]  # type: ignore[union-attr]
+    region = structure.schedule.stitching.region(chunk)  # type: ignore[union-attr]
     window = region.chunk
 
-    assert [p.kind for p in made.parts()] == ["gemm", "reduction", "gemm"]
-    assert [p.composition for p in made.parts()] == ["", "short", ""]
+    assert [p.kind for p in structure.parts()] == ["gemm", "reduction", "gemm"]
+    assert [p.composition for p in structure.parts()] == ["", "short", ""]
     assert [p.operators for p in (scores, result)] == [("matmul",), ("matmul_1",)]
     assert softmax.operators[-1] == "div" and "exp" in softmax.operators
-    (value,) = scores.leaves
-    assert (value.type, value.place) == ("f32[3, 211, 211]", "scratch")
-    assert value.owned == f"[1 of 3, {window} of 211, 211]"
+    (value,) = scores.outputs
+    assert (value.type, value.location) == ("f32[3, 211, 211]", "scratch")
+    assert value.region == f"[1 of 3, {window} of 211, 211]"
     assert value.nbytes == f"{region.size * 4 / 1024:.3g} KiB"
-    (value,) = result.leaves
-    assert (value.name, value.place) == ("matmul_1", "memory")
-    assert value.owned == f"[1 of 3, {window} of 211, 8]"
-    assert any(s.startswith("stage 0: folds reduce_max") for s in softmax.stages)
-    assert any("folds reduce_sum" in s for s in softmax.stages)
+    (value,) = result.outputs
+    assert (value.name, value.location) == ("matmul_1", "memory")
+    assert value.region == f"[1 of 3, {window} of 211, 8]"
+    assert any(s.startswith("stage 0: reduces reduce_max") for s in softmax.stages)
+    assert any("reduces reduce_sum" in s for s in softmax.stages)
     assert any("stores div" in s for s in softmax.stages)
-    assert made.composition == "stitched, 3 parts" and not scores.stages
+    assert structure.composition == "stitched, 3 parts" and not scores.stages
 
 
 def test_values_that_are_results_as_well() -> None:
@@ -88,10 +90,10 @@ def test_values_that_are_results_as_well() -> None:
     x, w = pk.var("x", (40, 24)), pk.var("w", (24, 6))
     y = softmax_of(x)
     first, _ = stitched([y, pk.ops.tanh(y) @ w]).parts()
-    places = {v.name: v.place for v in first.leaves}
+    places = {v.name: v.location for v in first.outputs}
 
     assert places["div"] == "memory" and places["tanh"] == "scratch"
-    four = {v.name: v.place for p in stitched(figure1(30)).parts() for v in p.leaves}
+    four = {v.name: v.location for p in stitched(figure1(30)).parts() for v in p.outputs}
     assert sorted(four.values()).count("memory") == 4
 
 
@@ -101,12 +103,12 @@ def test_tiles_and_scratch_are_those_of_the_kernel(program: Any) -> None:
     graph, names = together(program(33))
     graph = planned(graph, "CodeGen", keep_together=names)
     (node,) = graph.attrs["subgraph"]
-    made, kernel = Sight(graph, {}).anatomy(node), graph.attrs["kernel"][node]
+    structure, kernel = PlanView(graph, {}).kernel_structure(node), graph.attrs["kernel"][node]
 
-    assert made is not None and made.tiles == kernel.grid
-    assert made.shared.nbytes == kernel.shared_nbytes
-    assert bool(made.scratch) == bool(kernel.shared_nbytes)
-    assert all(p.operators and p.leaves for p in made.parts())
+    assert structure is not None and structure.tiles == kernel.grid
+    assert structure.shared.nbytes == kernel.shared_nbytes
+    assert bool(structure.scratch) == bool(kernel.shared_nbytes)
+    assert all(p.operators and p.outputs for p in structure.parts())
 
 
 def test_parts_of_random_groups() -> None:
@@ -116,39 +118,42 @@ def test_parts_of_random_groups() -> None:
         graph, names = random_stitch(seed)
         graph = planned(graph, "CodeGen", keep_together=names)
         for node, kernel in graph.attrs["kernel"].items():
-            made = Sight(graph, {}).anatomy(node)
-            assert made is not None and made.tiles == kernel.grid
-            parts = made.parts()
+            structure = PlanView(graph, {}).kernel_structure(node)
+            assert structure is not None and structure.tiles == kernel.grid
+            parts = structure.parts()
             found += len(parts)
             assert all(not p.composition or p.stages for p in parts)
             for part in parts:
-                assert all(bool(v.owned) == bool(v.place) for v in part.leaves)
-                assert all(bool(v.owned) != bool(part.tiles) for v in part.leaves)
+                assert all(bool(v.region) == bool(v.location) for v in part.outputs)
+                assert all(bool(v.region) != bool(part.tiles) for v in part.outputs)
     assert found > 60
 
 
 def test_packed_parts_have_tiles_of_their_own() -> None:
     """Their sum is the kernel's, and small ones share one."""
-    made = updates([3000000, 70, 900000, 50, 60])
-    parts = made.parts()
-    counts = {numbers: parts[numbers[0]].tiles for numbers in made.schedule.share}
+    structure = updates([3000000, 70, 900000, 50, 60])
+    parts = structure.parts()
+    counts = {numbers: parts[numbers[0]].tiles for numbers in structure.schedule.share}
 
-    assert made.composition == "packed, 5 parts" and not made.scratch
-    assert [p.leaves[0].type for p in parts] == [
+    assert structure.composition == "packed, 5 parts" and not structure.scratch
+    assert [p.outputs[0].type for p in parts] == [
         "f32[3000000]", "f32[70]", "f32[900000]", "f32[50]", "f32[60]"
     ]  # fmt: skip
     assert {p.composition for p in parts} == {"thread"}
-    assert len(parts[1].leaves) == 3 and not any(v.owned for v in parts[1].leaves)
+    assert len(parts[1].outputs) == 3 and not any(v.region for v in parts[1].outputs)
     assert len(parts[1].operators) == 12 and parts[1].operators[-1] in parts[1].stages[0]
-    assert parts[1].tiles == "1, with parts 3, 4" and parts[3].tiles == "1, with parts 1, 4"
-    assert sum(int(text.partition(",")[0]) for text in counts.values()) == made.tiles
+    assert (
+        parts[1].tiles == "1, shared with parts 3, 4"
+        and parts[3].tiles == "1, shared with parts 1, 4"
+    )
+    assert sum(int(text.partition(",")[0]) for text in counts.values()) == structure.tiles
 
 
 def test_many_parts_of_one_tile() -> None:
     """A row of numbers is told by its ends."""
-    made = updates([10 + k for k in range(9)])
+    structure = updates([10 + k for k in range(9)])
 
-    assert made.parts()[0].tiles == "1, with parts 1 to 8"
+    assert structure.parts()[0].tiles == "1, shared with parts 1 to 8"
 
 
 def test_unknown_sizes() -> None:
@@ -158,57 +163,62 @@ def test_unknown_sizes() -> None:
     graph, names = together([y])
     run = pk.compile(graph, keep_together=names)
     (node,) = run.graph.attrs["subgraph"]
-    made = Sight(run.graph, {}).anatomy(node)
-    assert made is not None
-    (told,) = facts(run, None, {})
-    (known,) = facts(run, None, {"n": 7})
+    structure = PlanView(run.graph, {}).kernel_structure(node)
+    assert structure is not None
+    (told,) = step_facts(run, None, {})
+    (known,) = step_facts(run, None, {"n": 7})
 
-    assert made.lines()[1].startswith(f"{size_text(made.tiles)} tiles · ")
-    assert evaluate(made.tiles, {"n": 7}) > 1
-    (value,) = made.parts()[0].leaves
-    assert value.owned == "[2 of n, 24, 24]" and value.type == "f32[n, 24, 24]"
-    assert told["parts"][0]["leaves"][0]["owned"] == value.owned
-    assert known["parts"][0]["leaves"][0]["owned"] == "[2 of 7, 24, 24]"
-    assert known["parts"][0]["leaves"][0]["type"] == "f32[7, 24, 24]"
-    assert dict(known["told"])["tiles"] == str(evaluate(made.tiles, {"n": 7}))
+    assert structure.lines()[1].startswith(f"{size_text(structure.tiles)} tiles · ")
+    assert evaluate(structure.tiles, {"n": 7}) > 1
+    (value,) = structure.parts()[0].outputs
+    assert value.region == "[2 of n, 24, 24]" and value.type == "f32[n, 24, 24]"
+    assert told["parts"][0]["outputs"][0]["region"] == value.region
+    assert known["parts"][0]["outputs"][0]["region"] == "[2 of 7, 24, 24]"
+    assert known["parts"][0]["outputs"][0]["type"] == "f32[7, 24, 24]"
+    assert dict(known["properties"])["tiles"] == str(evaluate(structure.tiles, {"n": 7}))
 
 
 def test_stages_of_one_space() -> None:
     """Each says what it folds, keeps, computes and stores, by the names of the model."""
-    made = anatomy(pk.Graph([pk.ops.softmax(pk.var("x", (8, 1000)), name="probabilities")]))
-    lines = made.stages()
+    structure = structure_of(
+        pk.Graph([pk.ops.softmax(pk.var("x", (8, 1000)), name="probabilities")])
+    )
+    lines = structure.stages()
 
-    assert made.composition == f"row, {len(lines)} stages" and not made.parts()
-    assert lines[0].startswith("stage 0: folds ") and lines[-1].endswith("stores probabilities")
-    assert any("keeps" in line and "in the place of probabilities" in line for line in lines)
-    made = anatomy(pk.Graph([pk.ops.softmax(pk.var("x", (4096, 40)))]))
-    assert any("in scratch" in line for line in made.stages()) and made.scratch.endswith("B")
-    made = anatomy(pk.Graph([pk.var("x", (1 << 30,)) + 1.0]))
-    assert made.stages()[-1] == "past the caches: add"
+    assert structure.composition == f"row, {len(lines)} stages" and not structure.parts()
+    assert lines[0].startswith("stage 0: reduces ") and lines[-1].endswith("stores probabilities")
+    assert any("keeps" in line and "in the memory of probabilities" in line for line in lines)
+    structure = structure_of(pk.Graph([pk.ops.softmax(pk.var("x", (4096, 40)))]))
+    assert any("in scratch" in line for line in structure.stages()) and structure.scratch.endswith(
+        "B"
+    )
+    structure = structure_of(pk.Graph([pk.var("x", (1 << 30,)) + 1.0]))
+    assert structure.stages()[-1] == "stores that bypass the caches: add"
 
 
 def test_a_picture_tells_it() -> None:
     """In two lines of the frame of a group, or of the box that stands for one."""
     graph, names = together(attention(94))
     graph = planned(graph, "SharedMemPlan", keep_together=names)
-    made = anatomy(graph)
+    structure = structure_of(graph)
     frame = next(f for f in pk.viz.plan(graph).scene.frames.values())
     box = next(iter(pk.viz.plan(graph, detail=False).scene.boxes.values()))
 
-    assert made.lines() == (
-        "stitched, 3 parts", f"{made.tiles} tiles · {made.scratch} of scratch"
+    assert structure.lines() == (
+        "stitched, 3 parts",
+        f"{structure.tiles} tiles · {structure.scratch} of scratch",
     )
-    assert set(made.lines()) <= set(frame.label.split("\n")) & set(box.lines)
+    assert set(structure.lines()) <= set(frame.label.split("\n")) & set(box.lines)
     assert "100 %" in pk.viz.plan(graph, profile={"matmul_1": 1e-3}).scene.frames["g0"].label
-    made = anatomy(pk.Graph([pk.ops.exp(pk.var("x", (8,)))]))
-    assert made.lines() == ("thread, 1 stage", "1 tile")
+    structure = structure_of(pk.Graph([pk.ops.exp(pk.var("x", (8,)))]))
+    assert structure.lines() == ("thread, 1 stage", "1 tile")
 
 
 def test_a_picture_shows_parts() -> None:
     """A frame for each, in that of the kernel; what crosses them says what a tile has of it."""
     graph, names = together(attention(94))
     graph = planned(graph, "SharedMemPlan", keep_together=names)
-    made, scene = anatomy(graph), pk.viz.plan(graph).scene
+    structure, scene = structure_of(graph), pk.viz.plan(graph).scene
     inner = [f for f in scene.frames.values() if f.parent == "g0"]
     ways = tiles_told(scene)
     homes = {b.frame: b.lines for b in scene.boxes.values() if b.frame}
@@ -216,8 +226,8 @@ def test_a_picture_shows_parts() -> None:
     labels = [f.label for f in inner]
     assert labels == ["part 0 · gemm", "part 1 · reduction, short", "part 2 · gemm"]
     assert set(homes) == {f.key for f in inner}
-    assert ways == {f"a tile: {v.owned}" for p in made.parts() for v in p.leaves[:1]} - {
-        f"a tile: {made.parts()[2].leaves[0].owned}"
+    assert ways == {f"per tile: {v.region}" for p in structure.parts() for v in p.outputs[:1]} - {
+        f"per tile: {structure.parts()[2].outputs[0].region}"
     }
     graph, names = together(list(adam([70000, 90])[0].outputs))
     scene = pk.viz.plan(planned(graph, "SharedMemPlan", keep_together=names)).scene
@@ -228,7 +238,7 @@ def test_a_picture_shows_parts() -> None:
 
 def tiles_told(scene: Scene) -> set[str]:
     """What arrows say that a tile has."""
-    return {line for a in scene.arrows for line in a.lines if line.startswith("a tile: ")}
+    return {line for a in scene.arrows for line in a.lines if line.startswith("per tile: ")}
 
 
 def test_what_phases_compute_again_stands_in_each() -> None:
@@ -238,11 +248,11 @@ def test_what_phases_compute_again_stands_in_each() -> None:
     variance = pk.ops.reduce_mean(d * d, axis=0)
     graph, names = together([softmax_of(d * pk.ops.rsqrt(variance + 1e-5))])
     scene = pk.viz.plan(planned(graph, "SharedMemPlan", keep_together=names)).scene
-    again = [b for b in scene.boxes.values() if AGAIN in b.lines]
+    again = [b for b in scene.boxes.values() if RECOMPUTED in b.lines]
     frames = {key: b.frame for key, b in scene.boxes.items()}
     crossing = [a for a in scene.arrows if frames[a.tail] != frames[a.head]]
 
-    assert [b.lines for b in again] == [("sub", AGAIN)]
+    assert [b.lines for b in again] == [("sub", RECOMPUTED)]
     assert "x" in {scene.boxes[a.tail].lines[0] for a in scene.arrows if a.head == again[0].key}
     assert len(crossing) >= 7 and all(a.kind == "memory" and len(a.lines) == 2 for a in crossing)
     assert all(a.kind == "inner" and len(a.lines) == 1 for a in scene.arrows if a not in crossing)
@@ -281,8 +291,9 @@ def test_a_picture_of_phases_shows_what_goes_through_memory() -> None:
     graph = planned(pk.Graph([y]), "SharedMemPlan", keep_together=[[mean, y]])
     scene = pk.viz.plan(graph).scene
     frames = [f.label for f in scene.frames.values() if f.parent == "g0"]
-    ways = {(scene.boxes[a.tail].lines[0], scene.boxes[a.head].lines[0]): a.kind
-            for a in scene.arrows}
+    ways = {
+        (scene.boxes[a.tail].lines[0], scene.boxes[a.head].lines[0]): a.kind for a in scene.arrows
+    }
 
     assert all(label.startswith("phase ") for label in frames) and len(frames) == 3
     assert ways["reduce_mean_part", "reduce_mean"] == ways["reduce_mean", "sub"] == "memory"
@@ -302,19 +313,17 @@ def test_kernels_that_operators_bring_along() -> None:
     x, at = pk.var("x", (1, 1, 100, 8)), pk.var("at", (1, 20), "int64")
     rows = pk.ops.scatter_rows(x, at, pk.var("rows", (1, 1, 20, 8)))
     run = pk.compile(pk.Graph([rows, pk.ops.exp(x)]))
-    told = next(f for f in facts(run, None, {}) if "kernel" in f)
+    told = next(f for f in step_facts(run, None, {}) if "kernel" in f)
 
-    assert [name for name, _ in told["told"]] == ["tiles"] and told["parts"] == []
+    assert [name for name, _ in told["properties"]] == ["tiles"] and told["parts"] == []
     assert told["kind"] == "own" and "own kernel" in pk.viz.plan(run.graph).source
-    assert run.kernels and np.isfinite(float(dict(told["told"])["tiles"]))
+    assert run.kernels and np.isfinite(float(dict(told["properties"])["tiles"]))
 
 
 def test_pages_tell_calls_in_one_line() -> None:
     """Also of halves of reductions, which take two lines in pictures."""
     x = pk.var("x", (4096, 256))
     exe = pk.compile(pk.Graph([pk.ops.reduce_mean(x, axis=0)]), target="blocks")
-    calls = [c["call"] for step in facts(exe, None, {}) for c in step["operators"]]
+    calls = [c["call"] for step in step_facts(exe, None, {}) for c in step["operators"]]
 
-    assert calls == [
-        "partial of reduce_mean(axis=0), 128 at a time", "join of reduce_mean(axis=0)"
-    ]
+    assert calls == ["partial of reduce_mean(axis=0), 128 at a time", "join of reduce_mean(axis=0)"]

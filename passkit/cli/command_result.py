@@ -1,4 +1,4 @@
-"""What a command answers: data for programs, the same as text for people, and an exit code."""
+"""The result of a command: data for programs, the same as text for people, and an exit code."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from attrs import frozen
 
 
 @frozen
-class Answer:
+class CommandResult:
     """The result of a command.
 
     Attributes:
-        data: The answer for programs, printed as JSON.
-        text: The answer for people.
+        data: The result for programs, printed as JSON.
+        text: The result for people.
         code: The exit code, 0 or 1.
         language: The language of a text that is source code, such as "c++"; terminals show it in
             colours.

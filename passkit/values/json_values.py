@@ -1,0 +1,38 @@
+"""JSON for people and tools: values of any class as JSON can hold them, and files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+
+def json_value(value: object) -> object:
+    """Return a value as JSON can hold it; objects of other classes as text.
+
+    >>> json_value({1: (2, None), "x": {3}})
+    {'1': [2, None], 'x': '{3}'}
+    """
+    if isinstance(value, (bool, int, float, str)) or value is None:
+        return value
+    if isinstance(value, Mapping):
+        return {str(k): json_value(v) for k, v in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [json_value(v) for v in value]
+    return str(value)
+
+
+def json_text(data: object) -> str:
+    """Return data that JSON can hold as indented text."""
+    return json.dumps(data, indent=2)
+
+
+def write_json(path: Path, data: object, indent: int | None = 2) -> None:
+    """Write data that JSON can hold into a file, with a line end.
+
+    Args:
+        path: The path of the file.
+        data: The data.
+        indent: The indentation of each level; None writes one line.
+    """
+    path.write_text(json.dumps(data, indent=indent) + "\n", encoding="utf-8")

@@ -1,0 +1,328 @@
+"""The structure of a kernel, as pictures and reports show it: parts, stages, regions of tiles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from attrs import evolve, frozen
+
+from passkit.ast.stage import Place
+from passkit.graph.graph import Graph
+from passkit.graph.node import Node, known_shape
+from passkit.lowering.loops import tiles_of
+from passkit.plan.closing import kind_of
+from passkit.plan.group import Group
+from passkit.plan.packing import Part
+from passkit.plan.phases import alone, parts_by
+from passkit.plan.schedule import Kept, PartPlan, Schedule, Stitching
+from passkit.sharing.scratch import Holds
+from passkit.sharing.shared import SharedPlan
+from passkit.space.space import is_free
+from passkit.stitching.parts import LaidPart, lay_part
+from passkit.stitching.regions import Region
+from passkit.values.size import Extent
+from passkit.viz.labels import as_is, counted, extent_text, size_text, type_text
+
+SizeResolver = Callable[[Extent], Extent]
+"""Returns a size as a number if it is known, else unchanged."""
+NodeNamer = Callable[[Node], str]
+"""Returns the name that a reader knows a node by."""
+
+
+@frozen
+class PartOutput:
+    """A value that a part of a kernel computes for other parts or for the caller.
+
+    Attributes:
+        name: The name of the node.
+        type: Its dtype and shape, such as "f32[3, 211]".
+        region: The region that one tile computes, such as "[1 of 3, 211]".
+        nbytes: The bytes of the region.
+        location: "scratch", "memory" or both.
+
+    Packed parts and phases have tiles of their own; there the last three are "".
+    """
+
+    name: str
+    type: str
+    region: str = ""
+    nbytes: str = ""
+    location: str = ""
+
+
+@frozen
+class KernelPart:
+    """A part of a kernel: a stitched or packed part, or a phase.
+
+    Attributes:
+        kind: The kind of its main operator, such as "reduction".
+        composition: How its stages map to threads, "" for a matrix product.
+        operators: The names of its operators.
+        stages: A line for each of its stages.
+        outputs: The values that it computes for others.
+        tiles: The number of its tiles if it has tiles of its own, else "".
+        scratch: The scratch that it needs for itself, "" for none.
+    """
+
+    kind: str
+    composition: str
+    operators: tuple[str, ...]
+    stages: tuple[str, ...]
+    outputs: tuple[PartOutput, ...]
+    tiles: str
+    scratch: str
+
+
+class KernelStructure:
+    """The structure of the kernel of a group.
+
+    Attributes:
+        group: The group.
+        schedule: Its schedule.
+        shared: Its scratch plan.
+        resolve: Returns sizes as numbers, where they are known.
+    """
+
+    def __init__(
+        self, group: Group, schedule: Schedule, shared: SharedPlan, resolve: SizeResolver = as_is
+    ) -> None:
+        self.group, self.schedule, self.shared, self.resolve = group, schedule, shared, resolve
+
+    @property
+    def composition(self) -> str:
+        """How the elements of a tile map to threads, and in how many stages or parts."""
+        plan = self.schedule
+        name = plan.composition.value
+        if plan.stitching is not None:
+            return f"{name}, {counted(len(plan.stitching.parts), 'part')}"
+        if plan.parts:
+            return f"{name}, {counted(len(plan.parts), self.part_noun)}"
+        return f"{name}, {counted(len(plan.stages), 'stage')}"
+
+    @property
+    def part_noun(self) -> str:
+        """The noun for its parts: "phase" if they run one after the other, else "part"."""
+        return "phase" if self.schedule.makes else "part"
+
+    @property
+    def tiles(self) -> Extent:
+        """The number of tiles."""
+        return self.resolve(tiles_of(self.schedule))
+
+    @property
+    def scratch(self) -> str:
+        """The scratch of a tile with its unit, "" for none."""
+        return self._bytes(self.shared.nbytes)
+
+    def properties(self) -> list[tuple[str, str]]:
+        """Return names and values of the properties of the entire kernel, for a report."""
+        pairs = [("composition", self.composition), ("tiles", size_text(self.tiles))]
+        return [*pairs, ("scratch", f"{self.scratch} per tile")] if self.scratch else pairs
+
+    def lines(self) -> tuple[str, ...]:
+        """Return the same properties as short lines for a picture, whose frames may be narrow."""
+        scratch = f" · {self.scratch} of scratch" if self.scratch else ""
+        return self.composition, counted(self.tiles, "tile") + scratch
+
+    def stages(self) -> list[str]:
+        """Return a line for each stage of a kernel without parts."""
+        return stage_lines(self.schedule, self.group.graph, self.group.called)
+
+    @property
+    def part_operators(self) -> list[list[Node]]:
+        """The operators of each stitched part, packed part or phase; empty without parts."""
+        if self.schedule.stitching is not None:
+            nodes = self.group.graph.nodes
+            return [[nodes[k] for k in part.nodes] for part in self.schedule.stitching.parts]
+        parts = parts_by(self.group, self.schedule) if self.schedule.parts else ()
+        return [[p.original(n) for n in p.graph.nodes if not is_free(n)] for p in parts]
+
+    @property
+    def home_parts(self) -> dict[Node, int]:
+        """The number of the part that each operator belongs to.
+
+        That is the part whose output it is, or else the first that computes it. Other parts
+        recompute it.
+        """
+        homes: dict[Node, int] = {}
+        for number, body in enumerate(self.part_operators):
+            homes = {**dict.fromkeys(body, number), **homes}
+        if self.schedule.stitching is not None:
+            nodes = self.group.graph.nodes
+            outputs = [[nodes[k] for k in p.results] for p in self.schedule.stitching.parts]
+        else:
+            parts = parts_by(self.group, self.schedule) if self.schedule.parts else ()
+            outputs = [[p.original(e.node) for e in p.graph.outputs] for p in parts]
+        return homes | {n: number for number, values in enumerate(outputs) for n in values}
+
+    def parts(self) -> list[KernelPart]:
+        """Return a description of each part, in order."""
+        describe = self._packed_part if self.schedule.parts else self._stitched_part
+        return [describe(number, body) for number, body in enumerate(self.part_operators)]
+
+    def _stitched_part(self, number: int, body: Sequence[Node]) -> KernelPart:
+        """Describe a stitched part, whose tiles are those of the kernel."""
+        stitching, nodes = self.schedule.stitching, self.group.graph.nodes
+        assert stitching is not None
+        plan = stitching.parts[number]
+        stages: list[str] = []
+        if plan.schedule is not None:
+            graph, namer = self._part_graph(plan, stitching)
+            stages = stage_lines(plan.schedule, graph, namer)
+        return KernelPart(
+            kind=kind_of(body).value,
+            composition="" if plan.schedule is None else plan.schedule.composition.value,
+            operators=tuple(map(self.group.called, body)),
+            stages=tuple(stages),
+            outputs=tuple(
+                self._stitched_output(nodes[k], stitching.region(k)) for k in plan.results
+            ),
+            tiles="",
+            scratch=self._bytes(self.shared.parts[number].nbytes),
+        )
+
+    def _part_graph(self, plan: PartPlan, stitching: Stitching) -> tuple[Graph, NodeNamer]:
+        """Return the graph that a part's schedule refers to, and the names of its nodes."""
+        nodes, names = self.group.graph.nodes, self.group.graph.names
+        regions = {nodes[k]: r for k, r in stitching.regions}
+        body, results = ([nodes[k] for k in numbers] for numbers in (plan.nodes, plan.results))
+        laid = lay_part(self.group, body, results, regions)
+        assert isinstance(laid, LaidPart)
+        original_names = {names[n]: self.group.called(n) for n in body}
+        return laid.group.graph, lambda node: original_names[laid.group.called(node)]
+
+    def regions_in_scratch(self) -> dict[Node, str]:
+        """Return the region per tile of each value that parts pass to others in scratch."""
+        stitching, nodes = self.schedule.stitching, self.group.graph.nodes
+        regions = () if stitching is None else stitching.regions
+        return {
+            nodes[k]: region_text(r, self.resolve) for k, r in regions if self._is_in_scratch(k)
+        }
+
+    def _is_in_scratch(self, number: int) -> bool:
+        """Return whether the value of the node at a position has an array in scratch."""
+        return self.shared.array_of(Holds.VALUE, number) is not None
+
+    def _output(self, node: Node) -> PartOutput:
+        """Describe an output by its name and type."""
+        entry = node.entries[0]
+        shape = tuple(map(self.resolve, known_shape(entry)))
+        return PartOutput(self.group.called(node), type_text(shape, entry.dtype))
+
+    def _stitched_output(self, node: Node, region: Region | None) -> PartOutput:
+        """Describe an output of a stitched part.
+
+        Without a region, the part moves elements of another value to where they belong.
+        """
+        entry, locations = node.entries[0], []
+        assert entry.dtype is not None
+        if self._is_in_scratch(self.group.graph.positions[node]):
+            locations.append("scratch")
+        if entry in self.group.graph.outputs:
+            locations.append("memory")
+        location = " and ".join(locations)
+        if region is None:
+            return evolve(self._output(node), region="the elements it moves", location=location)
+        return evolve(
+            self._output(node),
+            region=region_text(region, self.resolve),
+            nbytes=extent_text(self.resolve(region.size * entry.dtype.nbytes)),
+            location=location,
+        )
+
+    def _packed_part(self, number: int, body: Sequence[Node]) -> KernelPart:
+        """Describe a packed part or a phase, which has tiles of its own."""
+        part = parts_by(self.group, self.schedule)[number]
+        plan = self.schedule.parts[number]
+        others = next((set(s) - {number} for s in self.schedule.share if number in s), set())
+        shared_with = f", shared with {_part_numbers(sorted(others))}" if others else ""
+        return KernelPart(
+            kind=kind_of(body).value,
+            composition=plan.composition.value,
+            operators=tuple(map(self.group.called, body)),
+            stages=tuple(self._packed_stages(number, part, plan)),
+            outputs=tuple(self._output(part.original(e.node)) for e in part.graph.outputs),
+            tiles=f"{size_text(self.resolve(tiles_of(plan)))}{shared_with}",
+            scratch=self._bytes(self.shared.parts[number].nbytes),
+        )
+
+    def _packed_stages(self, number: int, part: Part, plan: Schedule) -> list[str]:
+        """Return the stages of a packed part, or of a phase and the parts inside it."""
+        if not plan.parts and plan.stitching is None:
+            return stage_lines(plan, part.graph, lambda n: self.group.called(part.original(n)))
+        group = alone(self.group, self.schedule)[number]
+        inner = KernelStructure(group, plan, self.shared.parts[number], self.resolve).parts()
+        return [
+            f"part {k}: {line}"
+            for k, p in enumerate(inner)
+            for line in p.stages or [f"computes {', '.join(p.operators)}"]
+        ]
+
+    def _bytes(self, size: Extent) -> str:
+        """Return a number of bytes with a unit, "" for 0."""
+        return extent_text(self.resolve(size)) if size != 0 else ""
+
+
+def stage_lines(plan: Schedule, graph: Graph, namer: NodeNamer) -> list[str]:
+    """Return a line for each stage of a schedule of one iteration domain.
+
+    Args:
+        plan: The schedule.
+        graph: The graph whose node positions the schedule refers to.
+        namer: Returns the name of a node of this graph.
+    """
+    nodes, kept = graph.nodes, {k.value: k for k in plan.kept}
+
+    def names(numbers: Sequence[int]) -> str:
+        return ", ".join(namer(nodes[n]) for n in numbers)
+
+    def storage(value: Kept) -> str:
+        if value.place is Place.GLOBAL:
+            return f"the memory of {namer(graph.outputs[value.output].node)}"
+        return {Place.SHARED: "scratch", Place.LANES: "registers"}[value.place]
+
+    lines = []
+    for number, stage in enumerate(plan.stages):
+        actions = [f"reduces {names(stage.folds)}"] if stage.folds else []
+        actions += [f"keeps {names([n])} in {storage(kept[n])}" for n in stage.keeps if n in kept]
+        if stage.rows:
+            actions.append(f"computes {names(stage.rows)} per row")
+        if stage.stores:
+            stored = (namer(graph.outputs[k].node) for k in stage.stores)
+            actions.append(f"stores {', '.join(dict.fromkeys(stored))}")
+        lines.append(f"stage {number}: {'; '.join(actions) or 'only prepares the next stage'}")
+    if plan.stream:
+        streamed = (namer(graph.outputs[k].node) for k in plan.stream)
+        lines.append(f"stores that bypass the caches: {', '.join(dict.fromkeys(streamed))}")
+    return lines
+
+
+def region_text(region: Region, resolve: SizeResolver = as_is) -> str:
+    """Return the region of a value that one tile computes, dimension by dimension.
+
+    >>> region_text(Region((64, 94, 32), 1, 1, 40)), region_text(Region((94, 32), 0))
+    ('[1 of 64, 40 of 94, 32]', 'all')
+    >>> region_text(Region((64, 94), 1, per=3))
+    '[1 of 64, 94], the same for 3 tiles in a row'
+    """
+    if not region.outside and region.window is None:
+        return "all"
+
+    def dimension(dim: int) -> str:
+        size = size_text(resolve(region.shape[dim]))
+        part = "1" if dim in region.outside else size
+        part = size_text(resolve(region.chunk)) if dim == region.window else part
+        return size if part == size else f"{part} of {size}"
+
+    text = f"[{', '.join(map(dimension, range(len(region.shape))))}]"
+    per = resolve(region.per)
+    return text if per == 1 else f"{text}, the same for {per} tiles in a row"
+
+
+def _part_numbers(parts: Sequence[int]) -> str:
+    """Return "part 1", "parts 1, 4", or "parts 1 to 8" for more than three in a row."""
+    if len(parts) == 1:
+        return f"part {parts[0]}"
+    if len(parts) > 3 and parts[-1] - parts[0] == len(parts) - 1:
+        return f"parts {parts[0]} to {parts[-1]}"
+    return f"parts {', '.join(map(str, parts))}"
