@@ -21,13 +21,13 @@ Capture = pytest.CaptureFixture[str]
 
 
 def answer(capsys: Capture, *arguments: str, code: int = 0) -> Any:
-    """What a command prints as JSON."""
+    """Return the JSON that a command prints."""
     assert main([*arguments, "--json"]) == code
     return json.loads(capsys.readouterr().out)
 
 
 def test_help_names_every_command(capsys: Capture) -> None:
-    """Without a command the help is shown, and that is no error."""
+    """Without a command, the help is printed and the exit code is 0."""
     assert main([]) == 0
 
     out = capsys.readouterr().out
@@ -36,7 +36,7 @@ def test_help_names_every_command(capsys: Capture) -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_help(name: str, capsys: Capture) -> None:
-    """`passkit COMMAND --help` works and offers JSON."""
+    """`passkit COMMAND --help` lists the option ``--json``."""
     with pytest.raises(SystemExit, match="^0$"):
         main([name, "--help"])
 
@@ -44,7 +44,7 @@ def test_every_command_has_help(name: str, capsys: Capture) -> None:
 
 
 def test_an_unknown_command_is_wrong_usage(capsys: Capture) -> None:
-    """The message lists the commands there are, and the code is 2."""
+    """The message lists the commands, and the exit code is 2."""
     with pytest.raises(SystemExit, match="^2$"):
         main(["rnu"])
 
@@ -52,7 +52,7 @@ def test_an_unknown_command_is_wrong_usage(capsys: Capture) -> None:
 
 
 def test_errors_have_no_traceback(capsys: Capture) -> None:
-    """An error of passkit is one line on stderr, and the code is 1."""
+    """An error of passkit is one line on standard error, and the exit code is 1."""
     assert main(["ops", "layr_norm"]) == 1
 
     out, err = capsys.readouterr()
@@ -61,15 +61,15 @@ def test_errors_have_no_traceback(capsys: Capture) -> None:
 
 
 def test_errors_as_json(capsys: Capture) -> None:
-    """With --json the error is JSON too."""
+    """With --json, the error is JSON on standard output."""
     data = answer(capsys, "passes", "Fuson", code=1)
 
     assert data["kind"] == "RegistryError"
     assert "did you mean 'Fusion'?" in data["error"]
 
 
-def test_python_m_passkit(tmp_path: Path) -> None:
-    """`python -m passkit` is the same command; a closed pipe is no error."""
+def test_python_m_passkit_accepts_a_closed_pipe(tmp_path: Path) -> None:
+    """`python -m passkit` is the same command, and a closed pipe is no error."""
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     command = f"{sys.executable} -m passkit ops | head -1"
     done = subprocess.run(
@@ -82,8 +82,8 @@ def test_python_m_passkit(tmp_path: Path) -> None:
     assert done.stderr == ""
 
 
-def test_ops(capsys: Capture) -> None:
-    """All operators are listed; one that is named is told in full."""
+def test_ops_lists_and_describes_operators(capsys: Capture) -> None:
+    """`ops` lists all operators; `ops NAME` prints one with its attributes."""
     names = {row["name"] for row in answer(capsys, "ops")}
     (erf,) = answer(capsys, "ops", "erf")
 
@@ -94,8 +94,8 @@ def test_ops(capsys: Capture) -> None:
     assert "FCodeGen: " in capsys.readouterr().out
 
 
-def test_passes(capsys: Capture) -> None:
-    """Each pass with what it reads and writes."""
+def test_passes_lists_annotations(capsys: Capture) -> None:
+    """`passes` lists each pass with the annotations that it reads and writes."""
     rows = {row["name"]: row for row in answer(capsys, "passes")}
 
     assert rows["Fusion"]["changes_graph"]
@@ -105,8 +105,8 @@ def test_passes(capsys: Capture) -> None:
     assert "SharedMemPlan" in capsys.readouterr().out
 
 
-def test_cache(capsys: Capture, fresh_cache: Path) -> None:
-    """The cache tells its size, and is empty once it was cleared."""
+def test_the_cache_reports_its_size_and_can_be_cleared(capsys: Capture, fresh_cache: Path) -> None:
+    """`cache info` counts kernels and records; `cache clear` removes them."""
     main(["run", str(ROOT / "examples/models/digits.pb"), "--plan", str(fresh_cache / "p.dot")])
     capsys.readouterr()
     store.add([Record("0" * 64, "t")])
@@ -138,7 +138,7 @@ def test_files_that_cannot_be_written(
     monkeypatch: pytest.MonkeyPatch,
     capsys: Capture,
 ) -> None:
-    """The message names the file, the system's reason and a way out; there is no traceback."""
+    """The message has the file, the system's reason and what to do, without a traceback."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").write_text("")
     (tmp_path / "model.txt").write_text("x: f32[4]; return exp(x)")
@@ -148,8 +148,8 @@ def test_files_that_cannot_be_written(
     assert error.startswith(f"passkit: '{file}': ") and reason in error
 
 
-def test_a_full_disk_behind_the_output() -> None:
-    """The exit code is 1, with one line on standard error."""
+def test_a_full_disk_is_an_error_in_one_line() -> None:
+    """If the output cannot be written, the exit code is 1, with one line on standard error."""
     with open("/dev/full", "w") as full:
         done = subprocess.run(
             [sys.executable, "-m", "passkit", "passes"],
@@ -167,8 +167,10 @@ def test_a_full_disk_behind_the_output() -> None:
     )
 
 
-def test_interruption(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
-    """Ctrl-C ends a command with the shells' code and one word."""
+def test_an_interruption_has_the_exit_code_of_shells(
+    monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    """After Ctrl-C the exit code is 130, and the message one word."""
 
     def interrupted(options: object) -> None:
         raise KeyboardInterrupt
@@ -179,7 +181,7 @@ def test_interruption(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     assert capsys.readouterr().err == "passkit: interrupted\n"
 
 
-def test_version(capsys: Capture) -> None:
+def test_the_version_is_printed(capsys: Capture) -> None:
     """`passkit --version` prints the version of the package."""
     with pytest.raises(SystemExit, match="^0$"):
         main(["--version"])
@@ -188,8 +190,8 @@ def test_version(capsys: Capture) -> None:
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])
-def test_completion(shell: str, capsys: Capture) -> None:
-    """The script of a shell knows every command and the options of each."""
+def test_completion_scripts_have_all_commands(shell: str, capsys: Capture) -> None:
+    """The script for each shell has every command, and options of several."""
     assert main(["completion", shell]) == 0
 
     script = capsys.readouterr().out
@@ -197,8 +199,8 @@ def test_completion(shell: str, capsys: Capture) -> None:
         assert word in script, word
 
 
-def test_completion_in_bash(tmp_path: Path) -> None:
-    """Bash completes a command and an option by the script."""
+def test_bash_completes_commands_and_options(tmp_path: Path) -> None:
+    """With the script loaded, bash completes a command and an option."""
     command = f"""
     eval "$({sys.executable} -m passkit completion bash)"
     complete_words() {{
@@ -215,16 +217,18 @@ def test_completion_in_bash(tmp_path: Path) -> None:
     assert done.stdout.split() == ["explain", "--schedule"], done.stderr
 
 
-def test_completion_without_its_package(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
-    """The message says what to install."""
+def test_completion_says_which_package_is_missing(
+    monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    """Without shtab the message says what to install."""
     monkeypatch.setitem(sys.modules, "shtab", None)
 
     assert main(["completion", "bash"]) == 1
     assert "pip install shtab" in capsys.readouterr().err
 
 
-def test_an_operator_says_what_its_kernel_is_for(capsys: Capture) -> None:
-    """The kernel that `ops NAME` prints has the shapes of its example above it."""
+def test_the_kernel_of_an_operator_has_its_example_as_title(capsys: Capture) -> None:
+    """Above the kernel that `ops NAME` prints is the example with its shapes."""
     assert main(["ops", "softmax"]) == 0
     assert "The kernel of softmax(x: f32[4, 6], axis=-1):" in capsys.readouterr().out
     assert main(["ops", "add"]) == 0

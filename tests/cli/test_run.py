@@ -1,4 +1,4 @@
-"""`passkit run`: the shipped model end to end, reports, comparisons, and feeds of every kind."""
+"""`passkit run`: the example model end to end, reports, comparisons, and inputs."""
 
 from __future__ import annotations
 
@@ -27,19 +27,21 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(capsys: Capture, *arguments: str, code: int = 0) -> Any:
-    """The answer of ``passkit run ... --json``."""
+    """Return the JSON that ``passkit run`` prints."""
     assert main(["run", *arguments, "--json"]) == code
     return json.loads(capsys.readouterr().out)
 
 
 def write_model(path: Path, text: str) -> str:
-    """A model file in text form."""
+    """Write a model in text form, and return its path."""
     path.write_text(text)
     return str(path)
 
 
-def test_the_shipped_model(capsys: Capture, tmp_path: Path) -> None:
-    """Real digits are recognised, by fewer kernels that move fewer bytes; --plan draws the plan."""
+def test_the_example_model_is_accurate_and_gains_from_fusion(
+    capsys: Capture, tmp_path: Path
+) -> None:
+    """Digits are recognised, with fewer kernels and bytes than unfused; --plan draws the plan."""
     data = run(capsys, DIGITS, "--plan", "digits.plan.svg")
 
     assert data["accuracy"] > 0.97
@@ -50,8 +52,8 @@ def test_the_shipped_model(capsys: Capture, tmp_path: Path) -> None:
     assert "reduction" in (tmp_path / "digits.plan.svg").read_text()
 
 
-def test_the_text(capsys: Capture) -> None:
-    """People read the same: accuracy, kernels, bytes, times and error; no file is written."""
+def test_the_text_compares_fused_and_unfused_runs(capsys: Capture) -> None:
+    """The text has accuracy, kernels, bytes, times and error; no file is written."""
     assert main(["run", DIGITS]) == 0
 
     out = capsys.readouterr().out
@@ -62,8 +64,8 @@ def test_the_text(capsys: Capture) -> None:
     assert "stitch" in out
 
 
-def test_a_report(capsys: Capture, tmp_path: Path) -> None:
-    """A folder with the picture, the kernels and the figures."""
+def test_a_report_is_a_folder_of_files(capsys: Capture, tmp_path: Path) -> None:
+    """The folder has the page, the picture, the kernels and the figures."""
     data = run(capsys, DIGITS, "--report", "deep/report")
     folder = tmp_path / "deep/report"
 
@@ -81,7 +83,7 @@ def test_a_report(capsys: Capture, tmp_path: Path) -> None:
 
 
 def test_compare_finds_equal_results(capsys: Capture) -> None:
-    """Against the interpreter and the stored results, with code 0."""
+    """Results equal those of the interpreter and the stored ones; the exit code is 0."""
     data = run(capsys, DIGITS, "--compare")
 
     assert [e["against"] for e in data["errors"]] == ["stored results", "the interpreter"]
@@ -89,7 +91,7 @@ def test_compare_finds_equal_results(capsys: Capture) -> None:
 
 
 def test_compare_finds_a_difference(capsys: Capture, tmp_path: Path) -> None:
-    """Stored results that are not these end with code 1, and the text says which."""
+    """If stored results differ, the exit code is 1, and the text says which."""
     model = write_model(tmp_path / "m.txt", "x: f32[4]; y = exp(x); return y")
     np.savez(tmp_path / "m.npz", x=np.zeros(4, "float32"), y=np.full(4, 1.5, "float32"))
     data = run(capsys, model, "--compare", code=1)
@@ -101,8 +103,8 @@ def test_compare_finds_a_difference(capsys: Capture, tmp_path: Path) -> None:
     assert main(["run", model]) == 0
 
 
-def test_a_stored_result_of_another_shape(capsys: Capture, tmp_path: Path) -> None:
-    """It counts as a difference without end instead of being broadcast."""
+def test_a_stored_result_of_another_shape_is_a_difference(capsys: Capture, tmp_path: Path) -> None:
+    """A stored result of another shape is not broadcast, but counts as a difference."""
     model = write_model(tmp_path / "m.txt", "x: f32[4]; y = exp(x); return y")
     np.savez(tmp_path / "m.npz", x=np.zeros(4, "float32"), y=np.ones((2, 4), "float32"))
 
@@ -110,8 +112,8 @@ def test_a_stored_result_of_another_shape(capsys: Capture, tmp_path: Path) -> No
     assert "of shape (2, 4)" in error["against"]
 
 
-def test_feeds_from_files(capsys: Capture, tmp_path: Path) -> None:
-    """A given input replaces the stored one; stored labels are then not asked."""
+def test_a_feed_from_a_file_replaces_stored_inputs(capsys: Capture, tmp_path: Path) -> None:
+    """An input from a file replaces the stored one; stored labels are then not used."""
     np.save(tmp_path / "three.npy", np.zeros((3, 8, 8), "float32"))
     data = run(capsys, DIGITS, "--feed", "x=three.npy")
 
@@ -121,8 +123,8 @@ def test_feeds_from_files(capsys: Capture, tmp_path: Path) -> None:
     assert data["errors"] == []
 
 
-def test_random_values(capsys: Capture, tmp_path: Path) -> None:
-    """Without data each input gets random values of its dtype; sizes are shared by name."""
+def test_inputs_without_data_are_random(capsys: Capture, tmp_path: Path) -> None:
+    """Without data, inputs are random values of their dtypes; sizes are shared by name."""
     text = 'a: f32[n, 4]; b: i32[n]; c: bool[n]; s = cast(b, dtype="float32"); '
     text += "w = where(c, s, 0.0); t = reshape(w, shape=(-1, 1)); y = add(a, t); return y"
     model = write_model(tmp_path / "m.txt", text)
@@ -135,8 +137,8 @@ def test_random_values(capsys: Capture, tmp_path: Path) -> None:
     assert data["accuracy"] is None
 
 
-def test_other_targets_and_modes(capsys: Capture) -> None:
-    """Target and fusion mode are those that were asked for."""
+def test_target_and_fusion_strategy_can_be_chosen(capsys: Capture) -> None:
+    """Target and fusion strategy are those of the options."""
     data = run(capsys, DIGITS, "--fusion", "nnvm")
     plain = run(capsys, DIGITS, "--target", "interpret")
 
@@ -145,8 +147,8 @@ def test_other_targets_and_modes(capsys: Capture) -> None:
     assert plain["accuracy"] == data["accuracy"]
 
 
-def test_on_opencl(capsys: Capture, tmp_path: Path) -> None:
-    """Kernels on a device, libraries on the host, a profile by the device's clock, and a report."""
+def test_a_model_runs_on_opencl(capsys: Capture, tmp_path: Path) -> None:
+    """Kernels run on the device, libraries on the host; profile and report are written."""
     opencl.require_pyopencl()
     data = run(capsys, DIGITS, "--target", "opencl", "--compare", "--profile",
                "--report", str(tmp_path / "report"))  # fmt: skip
@@ -157,8 +159,10 @@ def test_on_opencl(capsys: Capture, tmp_path: Path) -> None:
     assert "__kernel" in (tmp_path / "report" / "kernels.cpp").read_text()
 
 
-def test_block_by_block(capsys: Capture, tmp_path: Path) -> None:
-    """The kernels are the CPU's, run in NumPy; they mean what the interpreter gives."""
+def test_the_target_blocks_gives_the_results_of_the_interpreter(
+    capsys: Capture, tmp_path: Path
+) -> None:
+    """Kernels for the CPU, executed in NumPy, give the results of the interpreter."""
     model = write_model(tmp_path / "m.txt", "x: f32[40, 9]; return softmax(x)")
     data = run(capsys, model, "--target", "blocks", "--compare", "--profile")
 
@@ -167,8 +171,8 @@ def test_block_by_block(capsys: Capture, tmp_path: Path) -> None:
     assert data["profile"]["kernels"][0]["what"].startswith("launch ")
 
 
-def test_profile_and_dump(capsys: Capture, tmp_path: Path) -> None:
-    """The time of each kernel, the runs for Perfetto, and the graph after each pass."""
+def test_profile_dump_and_trace_are_written(capsys: Capture, tmp_path: Path) -> None:
+    """The command writes kernel times, a trace for Perfetto, and the graph after each pass."""
     assert main(["run", DIGITS, "--profile", "--dump", "passes", "--trace", "t/trace.json"]) == 0
 
     names = [p.name for p in (tmp_path / "passes").iterdir()]
@@ -179,8 +183,8 @@ def test_profile_and_dump(capsys: Capture, tmp_path: Path) -> None:
     assert {"kernel", "library", "pass", "run"} <= {e.get("cat") for e in events}
 
 
-def test_what_interprets_has_a_report_but_no_times(capsys: Capture, tmp_path: Path) -> None:
-    """The page has the plan; asked for a profile, the command says why there is none."""
+def test_an_interpreted_model_has_a_report_without_times(capsys: Capture, tmp_path: Path) -> None:
+    """The page has the plan only; a profile of the interpreter is refused."""
     run(capsys, DIGITS, "--target", "interpret", "--report", "plain")
     assert "no times were measured" in (tmp_path / "plain/report.html").read_text()
 
@@ -188,10 +192,10 @@ def test_what_interprets_has_a_report_but_no_times(capsys: Capture, tmp_path: Pa
     assert "compile for target 'cpu' to profile it" in capsys.readouterr().err
 
 
-def test_a_machine_without_a_renderer(
+def test_without_a_renderer_the_plan_has_the_simple_layout(
     capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The plan is laid out simply, and the answer says what would draw it better."""
+    """The plan is laid out simply, and the output says what to install."""
     from passkit.viz import renderers
 
     monkeypatch.setattr(renderers, "renderers", lambda: iter(()))
@@ -214,8 +218,10 @@ def test_a_machine_without_a_renderer(
         ([DIGITS, "--plan", "plan.sgv"], "did you mean 'svg'?"),
     ],
 )
-def test_wrong_arguments(arguments: list[str], message: str, capsys: Capture) -> None:
-    """Each mistake is answered in one line that has the way out, with code 1."""
+def test_wrong_arguments_are_errors_in_one_line(
+    arguments: list[str], message: str, capsys: Capture
+) -> None:
+    """The message says what to do, without a traceback, and the exit code is 1."""
     assert main(["run", *arguments]) == 1
 
     err = capsys.readouterr().err
@@ -223,10 +229,10 @@ def test_wrong_arguments(arguments: list[str], message: str, capsys: Capture) ->
     assert "Traceback" not in err
 
 
-def test_a_plan_too_large_to_lay_out(
+def test_a_layout_that_takes_too_long_is_stopped(
     capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A layout that takes too long is stopped; the answer is there, with a simple picture."""
+    """If the layout takes too long, the picture has the simple layout."""
     monkeypatch.setattr(command, "LAYOUT_SECONDS", 0.0)
     data = run(capsys, DIGITS, "--plan", "digits.plan.svg")
 
@@ -235,10 +241,10 @@ def test_a_plan_too_large_to_lay_out(
     assert data["accuracy"] > 0.97
 
 
-def test_advice_about_convolutions(
+def test_onednn_is_recommended_for_convolutions(
     capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without oneDNN a model with convolutions is told what to install; others are not."""
+    """Without oneDNN, a model with convolutions has advice to install it; others have none."""
     monkeypatch.setattr(onednn, "load_library", lambda: None)
     x = pk.var("x", (1, 20, 20, 32))
     filters = pk.constant(np.ones((3, 3, 32, 48), np.float32))
@@ -252,8 +258,8 @@ def test_advice_about_convolutions(
     assert run(capsys, other)["advice"] is None
 
 
-def test_doctor_looks_for_convolutions(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The check says what is missing, and what brings it."""
+def test_doctor_reports_a_missing_or_broken_onednn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The check says what is missing, and what to install."""
     monkeypatch.setattr(onednn, "find_library", lambda: None)
     check = doctor.check_convolutions()
 

@@ -22,24 +22,24 @@ Capture = pytest.CaptureFixture[str]
 
 
 def printed(capsys: Capture, *arguments: str) -> str:
-    """What a command prints."""
+    """Return the text that a command prints."""
     assert main([*arguments]) == 0
     return capsys.readouterr().out
 
 
 def answer(capsys: Capture, *arguments: str) -> Any:
-    """What a command prints as JSON."""
+    """Return the JSON that a command prints."""
     return json.loads(printed(capsys, *arguments, "--json"))
 
 
-def test_the_fused_graph_as_text(capsys: Capture) -> None:
-    """By default the plan is printed; the model as it was read on request."""
+def test_show_prints_the_fused_or_the_unfused_graph(capsys: Capture) -> None:
+    """By default the fused graph is printed; --unfused prints the model as it was read."""
     assert "fused" in printed(capsys, "show", DIGITS)
     assert "fused" not in printed(capsys, "show", DIGITS, "--unfused")
 
 
-def test_the_kernels(capsys: Capture) -> None:
-    """All kernels in C++; in JSON by name."""
+def test_show_prints_kernels(capsys: Capture) -> None:
+    """--kernels prints all kernels in C++; in JSON they are by name."""
     kernels = answer(capsys, "show", DIGITS, "--kernels")["kernels"]
 
     assert all(f"void {name}(" in text for name, text in kernels.items())
@@ -47,13 +47,13 @@ def test_the_kernels(capsys: Capture) -> None:
 
 
 @pytest.mark.parametrize(("target", "word"), [("cuda", "__global__"), ("opencl", "__kernel")])
-def test_kernels_of_targets_that_are_not_here(target: str, word: str, capsys: Capture) -> None:
-    """Printing needs no device."""
+def test_kernels_of_a_target_need_no_device(target: str, word: str, capsys: Capture) -> None:
+    """Kernels for CUDA and OpenCL are printed on a machine without a device."""
     assert word in printed(capsys, "show", DIGITS, "--kernels", "--target", target)
 
 
-def test_the_picture(capsys: Capture, tmp_path: Path) -> None:
-    """The plan goes to the named file."""
+def test_show_draws_the_plan(capsys: Capture, tmp_path: Path) -> None:
+    """-o draws the plan to a file."""
     path = tmp_path / "plan.svg"
 
     assert f"plan drawn to {path}" in printed(capsys, "show", DIGITS, "-o", str(path))
@@ -61,10 +61,10 @@ def test_the_picture(capsys: Capture, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("target", ["cpu", "cuda", "interpret"])
-def test_the_picture_tells_how_kernels_are_made(
+def test_the_picture_has_the_structure_of_kernels(
     target: str, capsys: Capture, tmp_path: Path
 ) -> None:
-    """As the target would run them, whether or not it is here; not of a model as it was read."""
+    """The picture has stages and tiles for each target; with --unfused it has none."""
     path = tmp_path / "plan.dot"
     printed(capsys, "show", DIGITS, "-o", str(path), "--target", target)
     assert re.search(r"thread, 1 stage\\l.* tiles?", path.read_text())
@@ -72,8 +72,8 @@ def test_the_picture_tells_how_kernels_are_made(
     assert "stage" not in path.read_text()
 
 
-def test_models_in_text_and_json(capsys: Capture, tmp_path: Path) -> None:
-    """A graph of passkit's own is a model too."""
+def test_models_in_text_and_json_are_read(capsys: Capture, tmp_path: Path) -> None:
+    """Graphs in passkit's text form and in JSON can be read as models."""
     text = tmp_path / "m.txt"
     text.write_text("x: f32[n, 8]; e = exp(x); y = add(e, x); return y")
     data = answer(capsys, "show", str(text), "--unfused")["graph"]
@@ -83,7 +83,7 @@ def test_models_in_text_and_json(capsys: Capture, tmp_path: Path) -> None:
 
 
 def test_explain_lists_every_edge(capsys: Capture) -> None:
-    """Each row has its reason; the last line counts."""
+    """Every edge has a reason; the last line counts fused edges."""
     rows = answer(capsys, "explain", DIGITS)
     out = printed(capsys, "explain", DIGITS)
     apart = answer(capsys, "explain", DIGITS, "--apart")
@@ -94,8 +94,8 @@ def test_explain_lists_every_edge(capsys: Capture) -> None:
     assert len(apart) == len(rows) - fused > 0
 
 
-def test_explain_one_edge(capsys: Capture) -> None:
-    """`--why U V` and `--node N` ask for a part of the table."""
+def test_explain_filters_edges(capsys: Capture) -> None:
+    """`--why U V` and `--node N` print a part of the table."""
     rows = answer(capsys, "explain", DIGITS)
     first = rows[0]
     (why,) = answer(capsys, "explain", DIGITS, "--why", first["producer"], first["consumer"])
@@ -106,8 +106,8 @@ def test_explain_one_edge(capsys: Capture) -> None:
     assert all(first["consumer"] in (r["producer"], r["consumer"]) for r in near)
 
 
-def test_explain_what_was_selected(capsys: Capture, tmp_path: Path) -> None:
-    """Large products are taken in, small ones are not worth it: what that is about, in seconds."""
+def test_explain_gives_the_savings_of_selected_kernels(capsys: Capture, tmp_path: Path) -> None:
+    """Large matrix products are fused, with the time saved; small ones are not."""
     path = tmp_path / "m.txt"
     body = "s = matmul(q, k, transpose_b=true); e = exp(s); return matmul(e, k)"
     path.write_text(f"q: f32[256, 94, 32]; k: f32[256, 94, 32]; {body}")
@@ -120,8 +120,8 @@ def test_explain_what_was_selected(capsys: Capture, tmp_path: Path) -> None:
     assert small["code"] in ("opaque", "negative_score") and not small["fused"]
 
 
-def test_statistics_of_a_plan(capsys: Capture, tmp_path: Path) -> None:
-    """A softmax between products: kernels by strategy, sizes, kinds, and the scratch of tiles."""
+def test_statistics_count_kernels_by_strategy(capsys: Capture, tmp_path: Path) -> None:
+    """Statistics of attention: kernels by strategy, sizes, kinds, and scratch per tile."""
     path = tmp_path / "m.txt"
     path.write_text(
         "q: f32[256, 94, 32]; s = matmul(q, q, transpose_b=true); e = exp(mul(s, 0.5))\n"
@@ -139,21 +139,21 @@ def test_statistics_of_a_plan(capsys: Capture, tmp_path: Path) -> None:
     assert rows["unsized"] == 0 and "unknown" not in text
 
 
-def test_statistics_of_unknown_sizes(capsys: Capture) -> None:
-    """What nobody can know is not called none, and the way to know it is said."""
+def test_statistics_of_unknown_sizes_say_what_to_do(capsys: Capture) -> None:
+    """Numbers that depend on unknown sizes are "unknown", with the option that gives sizes."""
     assert printed(capsys, "explain", DIGITS, "--statistics").count("give them by --shape") == 4
     sized = printed(capsys, "explain", DIGITS, "--statistics", "--shape", "x=32,8,8")
     assert "unknown" not in sized and "0 ns" not in sized
 
 
-def test_explain_an_unknown_edge(capsys: Capture) -> None:
-    """A name that is not there is answered with one that is."""
+def test_explaining_an_unknown_node_is_an_error(capsys: Capture) -> None:
+    """The error has the unknown name."""
     assert main(["explain", DIGITS, "--node", "no such"]) == 1
     assert "begins or ends at 'no such'" in capsys.readouterr().err
 
 
-def test_planning_goes_as_far_as_asked() -> None:
-    """What a graph has been through is not repeated; an unknown pass offers the nearest."""
+def test_planning_stops_after_the_given_pass() -> None:
+    """Passes that a graph has been through are not repeated; an unknown pass is an error."""
     graph = pk.Graph([pk.ops.exp(pk.var("x", ("n",))) + 1.0])
     fused = planned(graph, "Fusion")
     printed = planned(fused, "CodeGen", target="cpu")
@@ -167,27 +167,27 @@ def test_planning_goes_as_far_as_asked() -> None:
         planned(graph, "Codegen")
 
 
-def test_a_picture_without_a_renderer(
+def test_without_a_renderer_the_picture_has_the_simple_layout(
     capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is laid out simply, and the answer says what would do better."""
+    """The picture is laid out simply, and the output has the reason."""
     monkeypatch.setattr("passkit.viz.renderers.renderers", lambda: iter(()))
-    said = printed(capsys, "show", DIGITS, "-o", str(tmp_path / "p.svg"))
+    output = printed(capsys, "show", DIGITS, "-o", str(tmp_path / "p.svg"))
 
-    assert "laid out simply: no renderer here can draw svg" in said
+    assert "laid out simply: no renderer here can draw svg" in output
     assert "laid out simply" in (tmp_path / "p.svg").read_text()
 
 
 SUMS = "x: f32[64, 300]; e = exp(x); t = reduce_sum(e, axis=1); return t"
 
 
-def test_templates(capsys: Capture, tmp_path: Path) -> None:
-    """Each group's template, why it has that, and its runners-up; another one on request."""
+def test_templates_are_printed_and_can_be_given(capsys: Capture, tmp_path: Path) -> None:
+    """--schedule prints template, reason and alternatives; --template sets another."""
     model = tmp_path / "sums.txt"
     model.write_text(SUMS)
     text = printed(capsys, "show", str(model), "--schedule")
     (group,) = answer(capsys, "show", str(model), "--schedule")["schedule"]
-    given = printed(
+    with_template = printed(
         *(capsys, "show", str(model), "--schedule"),
         *("--template", "t=reduce_sum_1[GRID_32-WARP_2,CTA];"),
     )
@@ -195,7 +195,8 @@ def test_templates(capsys: Capture, tmp_path: Path) -> None:
     assert text.startswith("t: e, t\n  reduce_sum_1[GRID_/27-WARP_27,CTA];\n  row, 3 tiles, 75")
     assert group["template"] == "reduce_sum_1[GRID_/27-WARP_27,CTA];" and group["others"]
     assert group["others"][0]["template"] in text
-    assert "row, 32 tiles" in given and "it was specified in the option templates" in given
+    assert "row, 32 tiles" in with_template
+    assert "it was specified in the option templates" in with_template
 
 
 @pytest.mark.parametrize(
@@ -206,10 +207,10 @@ def test_templates(capsys: Capture, tmp_path: Path) -> None:
         ("t=a[CTA];", "the group has no value 'a' with loops"),
     ],
 )
-def test_templates_that_are_wrong(
+def test_invalid_templates_are_errors(
     setting: str, message: str, capsys: Capture, tmp_path: Path
 ) -> None:
-    """Told without a traceback."""
+    """The message has the setting or the position, without a traceback."""
     model = tmp_path / "sums.txt"
     model.write_text(SUMS)
 
@@ -217,8 +218,8 @@ def test_templates_that_are_wrong(
     assert message in capsys.readouterr().err
 
 
-def test_two_templates_for_a_name(capsys: Capture) -> None:
-    """A name has one."""
+def test_two_templates_for_a_name_are_an_error(capsys: Capture) -> None:
+    """A name can have only one template."""
     twice = ["--template", "t=a[CTA];"] * 2
 
     assert main(["run", DIGITS, *twice]) == 1
@@ -232,8 +233,8 @@ def test_two_templates_for_a_name(capsys: Capture) -> None:
         (["t=a[CTA];", "t=b[CTA];"], "--template names 't' twice; a group has one template"),
     ],
 )
-def test_settings_of_templates(settings: list[str], message: str) -> None:
-    """Each is a name and a text, and a name has one."""
+def test_settings_of_templates_are_checked(settings: list[str], message: str) -> None:
+    """A setting needs a name and a text, and no name occurs twice."""
     with pytest.raises(pk.SettingError, match=message):
         read_templates(settings)
 
@@ -251,10 +252,10 @@ def test_constants_are_elided(capsys: Capture) -> None:
 
 
 @pytest.mark.parametrize("form", ["text", "json", "pb", "pbtxt"])
-def test_models_from_standard_input(
+def test_models_are_read_from_standard_input(
     form: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """`-` reads any of the single-file forms."""
+    """`-` reads a model in any single-file format from standard input."""
     graph = pk.parse("x: f32[2, 3]; y = exp(x); return y")
     if form == "text":
         data = pk.to_text(graph).encode()
@@ -269,16 +270,16 @@ def test_models_from_standard_input(
     assert "exp(x)" in printed(capsys, "show", "-", "--unfused")
 
 
-def test_empty_standard_input(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is no model."""
+def test_empty_standard_input_is_an_error(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blank standard input is no model."""
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b" ")))
 
     assert main(["show", "-"]) == 1
     assert "standard input has no model: it is empty" in capsys.readouterr().err
 
 
-def test_wrong_choices_are_wrong_usage(capsys: Capture) -> None:
-    """A target or strategy that does not exist ends with code 2 and the nearest name."""
+def test_unknown_targets_and_strategies_are_wrong_usage(capsys: Capture) -> None:
+    """The exit code is 2, and the message has the nearest name."""
     for option, value, near in (("--fusion", "stich", "stitch"), ("--target", "cpuu", "cpu")):
         with pytest.raises(SystemExit, match="^2$"):
             main(["show", DIGITS, option, value])

@@ -1,4 +1,4 @@
-"""``passkit tune``: what it measured, what changed, and what does it."""
+"""``passkit tune``: measurements, changed templates, and executors."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ THREADS = "concurrent.futures:ThreadPoolExecutor"
 
 
 def answer(capsys: Capture, *arguments: str, code: int = 0) -> Any:
-    """What the command prints as JSON."""
+    """Return the JSON that a command prints."""
     assert main(["tune", *arguments, "--json"]) == code
     return json.loads(capsys.readouterr().out)
 
 
-def test_a_model(capsys: Capture, tmp_path: Path, fresh_cache: Path) -> None:
-    """Its kernels at the sizes given; a second run measures nothing."""
+def test_a_second_run_measures_nothing(capsys: Capture, tmp_path: Path, fresh_cache: Path) -> None:
+    """Kernels of a model are measured at the given sizes, and only once."""
     model = tmp_path / "m.txt"
     model.write_text("x: f32[n, 40]; return abs(x), reduce_max(x, axis=0)")
-    given = [str(model), "--shape", "x=6,40", "--executor", THREADS, "--budget", "2"]
-    first = answer(capsys, *given)
-    assert main(["tune", *given]) == 0
+    options = [str(model), "--shape", "x=6,40", "--executor", THREADS, "--budget", "2"]
+    first = answer(capsys, *options)
+    assert main(["tune", *options]) == 0
     text = capsys.readouterr().out
 
     (name, *_) = (g["operators"] for g in first["groups"])
@@ -38,8 +38,8 @@ def test_a_model(capsys: Capture, tmp_path: Path, fresh_cache: Path) -> None:
     assert "0 templates measured; " in text and f"of {len(first['groups'])} kernels" in text
 
 
-def test_what_is_told() -> None:
-    """Seconds before and after, the gain, the template, and what went wrong."""
+def test_the_table_has_times_gains_and_faults() -> None:
+    """The text has seconds before and after, gain, template and faults."""
     other = Tuned("s", "sub, exp", "a[GRID];", "b[GRID];", 2e-6, 1e-6, 3, {"c[GRID];": "crashed"})
     same = Tuned("t", "neg", "a[GRID];", "a[GRID];", 0.0, 0.0, 0, {})
     text = str(Tuning((other, same), 3, 1, ("c[GRID]; crashed",)))
@@ -50,21 +50,20 @@ def test_what_is_told() -> None:
     )
 
 
-def test_executors_that_are_none(capsys: Capture, tmp_path: Path) -> None:
-    """Each is told what is needed."""
+def test_invalid_executors_are_errors(capsys: Capture, tmp_path: Path) -> None:
+    """The error says what ``--executor`` needs."""
     model = tmp_path / "m.txt"
     model.write_text("x: f32[4]; return abs(x)")
-    for name, said in (
+    for name, message in (
         ("nowhere:Pool", "cannot be created: No module named 'nowhere'"),
         ("concurrent.futures:Nobody", "cannot be created: module 'concurrent.futures' has no"),
         (
             "os:getcwd",
-            "needs MODULE:NAME of a callable that returns an Executor, got 'os:getcwd', "
-            "which returns",
+            "a callable that returns an Executor, got 'os:getcwd', which returns",
         ),
         ("os", "needs MODULE:NAME of a callable that returns an Executor, got 'os'"),
     ):
-        with pytest.raises(SettingError, match=re.escape(said)), tune.executor_of(name):
+        with pytest.raises(SettingError, match=re.escape(message)), tune.executor_of(name):
             pass
-        found = answer(capsys, str(model), "--executor", name, code=1)
-        assert found["kind"] == "SettingError" and said in found["error"]
+        result = answer(capsys, str(model), "--executor", name, code=1)
+        assert result["kind"] == "SettingError" and message in result["error"]

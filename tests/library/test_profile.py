@@ -86,7 +86,7 @@ def test_doctor_measures_a_profile(
     monkeypatch.setattr(doctor, "CHECKS", (doctor.check_profile, doctor.check_cpu))
     calibration.copy_speed.cache_clear()
     assert main(["doctor"]) == 0
-    assert "numbers as shipped" in capsys.readouterr().out
+    assert "default numbers" in capsys.readouterr().out
     assert main(["doctor", "--calibrate", "--json"]) == 0
     calibration.copy_speed.cache_clear()
     (reported, _) = json.loads(capsys.readouterr().out)
