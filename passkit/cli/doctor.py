@@ -126,7 +126,7 @@ def check_python() -> HealthCheck:
     )
 
 
-def _trial(target: TargetName) -> str:
+def run_trial(target: TargetName) -> str:
     """Compile and run ``x * 2 + 1`` on a target; return what ran.
 
     Raises: RuntimeError if the result is wrong.
@@ -144,12 +144,12 @@ def check_cpu() -> HealthCheck:
     """Check that a kernel compiles, loads and runs on the CPU."""
     if find_compiler() is None:
         return HealthCheck("cpu", False, "no C++ compiler", INSTALL_HINT)
-    return _attempt("cpu", "see the compiler's message", lambda: _trial("cpu"))
+    return _attempt("cpu", "see the compiler's message", lambda: run_trial("cpu"))
 
 
 def check_interpret() -> HealthCheck:
     """Check that a program runs without a compiler, in the interpreter."""
-    return _attempt("interpret", "pip install numpy", lambda: _trial("interpret"))
+    return _attempt("interpret", "pip install numpy", lambda: run_trial("interpret"))
 
 
 def check_compiler() -> HealthCheck:
@@ -271,7 +271,7 @@ def check_opencl() -> HealthCheck:
 
     def find() -> str:
         devices = list(opencl.describe_devices())
-        return "; ".join([*devices, _trial("opencl")] if devices else [])
+        return "; ".join([*devices, run_trial("opencl")] if devices else [])
 
     check = _attempt("opencl", "pip install 'passkit[opencl]'", find)
     return (
@@ -313,12 +313,12 @@ def check_cuda() -> HealthCheck:
     """Report the CUDA device, and check that a kernel runs on it."""
 
     def find() -> str:
-        return f"{cuda.describe_device()}; {_gpu_profile()}; {_trial('cuda')}"
+        return f"{cuda.describe_device()}; {gpu_profile_text()}; {run_trial('cuda')}"
 
     return _attempt("cuda", "NVIDIA's driver and pip install 'passkit[cuda]'", find)
 
 
-def _gpu_profile() -> str:
+def gpu_profile_text() -> str:
     """Return which numbers the plans for the CUDA device use."""
     properties = cuda.device().properties
     profile = read_gpu_profile(cuda.calibration_name(properties))

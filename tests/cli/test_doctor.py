@@ -58,7 +58,7 @@ def test_the_exit_code_is_1_if_no_target_runs(
     def broken(target: str) -> str:
         raise PasskitError(f"no {target} today")
 
-    monkeypatch.setattr(doctor, "_trial", broken)
+    monkeypatch.setattr(doctor, "run_trial", broken)
     results = checks(capsys, code=1)
 
     assert results["interpret"]["found"] == "no interpret today"
@@ -85,7 +85,7 @@ def test_a_target_with_wrong_results_does_not_work(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(doctor, "compile", lambda graph, target: Wrong())
 
     with pytest.raises(RuntimeError, match=r"for x = 3 is 3\.0 instead of 7"):
-        doctor._trial("cpu")
+        doctor.run_trial("cpu")
 
 
 def test_cuda_libraries_are_listed_with_their_features(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,7 +134,7 @@ def test_opencl_devices_are_listed_and_one_runs_a_kernel(monkeypatch: pytest.Mon
     """
     devices = ["PoCL (PYOPENCL_CTX=0:0): 1 MiB of local memory", "H0 (PYOPENCL_CTX=1:0)"]
     monkeypatch.setattr("passkit.runtime.opencl.device.describe_devices", lambda: iter(devices))
-    monkeypatch.setattr(doctor, "_trial", lambda target: f"ran {target}")
+    monkeypatch.setattr(doctor, "run_trial", lambda target: f"ran {target}")
 
     assert doctor.check_opencl().finding == f"{devices[0]}; {devices[1]}; ran opencl"
     devices.clear()

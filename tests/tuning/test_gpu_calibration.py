@@ -23,11 +23,11 @@ def test_calibration_with_an_injected_clock(fresh_cache: Path) -> None:
     with fake_cuda(driver):
         facts = device().properties
         shipped = profiled_target(target_of("cuda"), facts)
-        assert "shipped for Fake" in doctor._gpu_profile()
+        assert "data sheet numbers of Fake" in doctor.gpu_profile_text()
         result = calibrate_gpu(device())
         doctor.calibrate_gpus()
         target = adapt_target(target_of("cuda"))
-        assert "GB/s, a launch 5 us" in doctor._gpu_profile().replace("µs", "us")
+        assert "GB/s, a launch takes 5 us" in doctor.gpu_profile_text().replace("µs", "us")
         local = read_gpu_profile(calibration_name(facts))
 
     assert [n for n, _ in result.curve] == [2 * MIB, 4 * MIB, 8 * MIB, 16 * MIB, 32 * MIB]
