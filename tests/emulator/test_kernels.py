@@ -109,12 +109,12 @@ class KernelCase:
 def golden_cases() -> Iterator[tuple[str, KernelCase]]:
     """Yield the goldens of graphs."""
     for name, text in GOLDENS.items():
-        mutants_by_fault = plan(text, target="cuda", **keep_golden_together(text))
-        ((node, kernel),) = mutants_by_fault.attrs["kernel"].items()
+        planned_graph = plan(text, target="cuda", **keep_golden_together(text))
+        ((node, kernel),) = planned_graph.attrs["kernel"].items()
         sizes = {"n": 37, "m": 45}
-        (feeds,) = case_of(mutants_by_fault, sizes).feeds
+        (feeds,) = case_of(planned_graph, sizes).feeds
         expected = pk.interpret(pk.Graph(list(node.entries)), feeds)
-        inputs = tuple(feeds[mutants_by_fault.names[e.node]] for e in node.inputs)
+        inputs = tuple(feeds[planned_graph.names[e.node]] for e in node.inputs)
         yield name, KernelCase(kernel, inputs, tuple(expected), sizes)
 
 
@@ -175,13 +175,13 @@ LAUNCHES = [
 def fault_of(kernel: Kernel, subject: KernelCase, libraries: Any) -> str | None:
     """Return the fault of a kernel under some launch options, or None."""
     for options in LAUNCHES:
-        outs = [np.full_like(w, 77) for w in subject.wanted]
+        outs = [np.full_like(w, 77) for w in subject.expected]
         driver = EmulatedDevice(options, libraries=libraries)
         try:
             driver.launch(kernel, subject.sizes, subject.inputs, outs)
         except EmulatedError as error:
             return str(error)
-        for results, expected in zip(outs, subject.wanted, strict=True):
+        for results, expected in zip(outs, subject.expected, strict=True):
             a, b = (np.asarray(v, np.float64) for v in (results, expected))
             near = 2e-2 if expected.dtype.itemsize == 2 else 1e-5
             if not np.allclose(a, b, rtol=0, atol=near * np.abs(b).max()):

@@ -104,7 +104,7 @@ def run_loop(
         next_values = loop.body(values, k)
         if len(next_values) != len(values):
             raise ModelError(
-                f"{ctx.where} has {len(values)} values, and its body gives {len(next_values)}"
+                f"{ctx.where} has {len(values)} values, and its body returns {len(next_values)}"
             )
         values = next_values
     reset_variables(assigned_before)
