@@ -19,7 +19,7 @@ x, i = Var("x", dt.float32), Var("i", dt.int64)
 
 
 def test_operators_build_trees() -> None:
-    """Each operator is a node of its own, numbers are literals of the other side's dtype."""
+    """Each operator is one node; numbers become literals of the other operand's dtype."""
     one = ast.const(1, dt.float32)
 
     assert x + 1 == Binary("+", x, one, dt.float32)
@@ -54,13 +54,13 @@ def test_literals_keep_their_bits(value: float) -> None:
 
 
 def test_every_dialect_function_has_a_builder() -> None:
-    """Every dialect function has a builder of its name."""
+    """The function of its name in `pk.ast` builds a call."""
     for name, count in ast.FUNCTIONS.items():
         build: Callable[..., Any] = getattr(ast, name)
         assert build(*[x] * count) == Call(name, (x,) * count, dt.float32)
 
 
-def test_casts_choices_and_sizes() -> None:
+def test_casts_selections_and_sizes_build_expressions() -> None:
     """A cast to the same dtype returns its operand; extents and numbers become expressions."""
     n = pk.Size.symbol("n")
 
@@ -72,7 +72,7 @@ def test_casts_choices_and_sizes() -> None:
 
 
 def truth(e: Any) -> bool:
-    """The truth value of an expression."""
+    """Return the truth value of an expression."""
     return bool(e)
 
 

@@ -58,16 +58,16 @@ def test_the_layout_is_nnvms() -> None:
     assert data["nodes"][4]["attrs"] == {"axis": 0}
 
 
-def test_names_stay() -> None:
-    """Hostile names and nodes without one come back as they were."""
+def test_names_of_nodes_are_written_and_read() -> None:
+    """Names with quotes or line breaks, and missing names, round-trip."""
     x = pk.var('a"\n;', (2,))
     again = pk.from_json(pk.to_json(pk.Graph([pk.ops.exp(x)])))
 
     assert [n.name for n in again.nodes] == ['a"\n;', ""]
 
 
-def test_inputs_come_back_in_their_order() -> None:
-    """That of "arg_nodes", where it has them all; one that names no node is refused."""
+def test_arg_nodes_gives_the_order_of_inputs() -> None:
+    """Inputs have the order of "arg_nodes" if it lists all; an index of no node is refused."""
     x, y = pk.var("x", (2,)), pk.var("y", (2,))
     graph = pk.Graph([y - x]).with_inputs([x.node, y.node])
     data = round_trip(graph)
@@ -80,8 +80,8 @@ def test_inputs_come_back_in_their_order() -> None:
         pk.from_json(json.dumps(data | {"arg_nodes": [7]}))
 
 
-def test_nnvm_files() -> None:
-    """NNVM's own JSON is read: attr and param, entries of two, parameters as strings."""
+def test_files_of_nnvm_are_read() -> None:
+    """NNVM's ``attr`` and ``param``, entries of two numbers, and string parameters are read."""
     data = {
         "nodes": [
             {"op": "null", "name": "x", "inputs": []},
@@ -157,7 +157,7 @@ def test_plain_annotations_are_written_and_read() -> None:
     assert again.attrs == {"a": 1, "b": "two", "c": (1, 2), "d": ("x",), "g": True}
 
 
-def test_what_has_no_json() -> None:
+def test_parameters_without_a_json_form_are_refused() -> None:
     """A parameter that cannot be stored is named."""
     op = pk.register_op("test_json_opaque", num_inputs=0, params={"f": None})
     op.set_attr("FInferShape", lambda node: ())
@@ -167,7 +167,7 @@ def test_what_has_no_json() -> None:
 
 
 def broken(change: Callable[[Any], Any]) -> str:
-    """The sample with something changed."""
+    """Return the JSON of the sample after a change of its data."""
     data = json.loads(pk.to_json(sample()))
     return json.dumps(change(data) or data)
 

@@ -326,7 +326,7 @@ def test_long_texts_are_read_without_recursion() -> None:
         ("x: f32[2]; return x,", "line 1, column 21: expected a name, got the end"),
     ],
 )
-def test_unfinished_calls_and_odd_parameters(text: str, message: str) -> None:
+def test_unfinished_calls_and_invalid_parameters_are_refused(text: str, message: str) -> None:
     """A text that ends within a call, and what an operator's rule cannot read, is refused."""
     with pytest.raises(pk.ParseError, match=message):
         pk.parse(text)

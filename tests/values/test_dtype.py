@@ -1,4 +1,4 @@
-"""Element types: one object each, NumPy's promotion, weak Python numbers."""
+"""Element types: one object for each, NumPy's promotion, and weak Python numbers."""
 
 from __future__ import annotations
 
@@ -9,38 +9,51 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from passkit.ast import dt
 from passkit.errors import DTypeError
-from passkit.values import dtype as dt
-from passkit.values.dtype import dtype_of, is_lossless, largest_finite, promote, weak_scalar
+
+dtype_of, promote, weak_scalar = dt.dtype_of, dt.promote, dt.weak_scalar
+is_lossless, largest_finite = dt.is_lossless, dt.largest_finite
 
 
-@pytest.mark.parametrize("what", [
-    "float32", "f32", np.float32, np.dtype("float32"), dt.float32, np.dtype(">f4"),
-])
-def test_one_object_for_each(what: Any) -> None:
-    """Names, short names, NumPy's types and dtypes all mean the same object."""
-    assert dtype_of(what) is dt.float32
+@pytest.mark.parametrize(
+    "notation",
+    [
+        "float32",
+        "f32",
+        np.float32,
+        np.dtype("float32"),
+        dt.float32,
+        np.dtype(">f4"),
+    ],
+)
+def test_every_notation_gives_the_same_object(notation: Any) -> None:
+    """Names, short names, NumPy's types and dtypes give the one DType."""
+    assert dtype_of(notation) is dt.float32
 
 
 def test_python_types_and_bfloat16() -> None:
-    """bool, int, float and complex have their NumPy meaning; bfloat16 is made on demand."""
+    """bool, int, float and complex are NumPy's; bfloat16 is defined at its first use."""
     assert [dtype_of(t).name for t in (bool, int, float, complex)] == [
-        "bool", "int64", "float64", "complex128"
+        "bool",
+        "int64",
+        "float64",
+        "complex128",
     ]
     b = dtype_of("bf16")
     assert (b.nbytes, b.kind, b.is_float) == (2, "f", True)
-    assert all(dtype_of(what) is b for what in ("bfloat16", "bf16", b.numpy, b.numpy.type))
+    assert all(dtype_of(n) is b for n in ("bfloat16", "bf16", b.numpy, b.numpy.type))
 
 
-@pytest.mark.parametrize("what", ["float31", "f4,f4", "int64()", object, np.dtype("U3"), {}])
-def test_what_is_no_element_type(what: Any) -> None:
-    """Other things are refused with the nearest name, and are never evaluated."""
+@pytest.mark.parametrize("value", ["float31", "f4,f4", "int64()", object, np.dtype("U3"), {}])
+def test_other_types_are_refused(value: Any) -> None:
+    """The message has the nearest name; strings are not evaluated."""
     with pytest.raises(DTypeError, match=r"is not an element type of passkit; (did|known)"):
-        dtype_of(what)
+        dtype_of(value)
 
 
 def test_promotion_is_numpys() -> None:
-    """Two dtypes meet where NumPy's do."""
+    """Two dtypes are promoted as in NumPy."""
     assert promote(dt.int32, dt.float32) is dt.float64
     assert promote(dt.bool_, dt.int8) is dt.int8
     assert promote(dt.uint8, dt.int8) is dt.int16
@@ -61,7 +74,7 @@ def test_bfloat16_promotes_as_float16_does() -> None:
 
 
 def exact_values(name: str) -> set[int | float]:
-    """Values of a type that other types may lack, as exact Python numbers."""
+    """Return values of a type that other types may lack, as exact Python numbers."""
     kind = dtype_of(name).numpy
     if name == "bool":
         return {0, 1}
@@ -117,25 +130,33 @@ def test_complex_types_hold_only_themselves() -> None:
     assert not is_lossless(dt.complex64, dt.complex128)
 
 
-@pytest.mark.parametrize("value, like, wanted", [
-    (1, dt.float16, dt.float16), (1.5, dt.float32, dt.float32), (0.5, dt.int32, dt.float64),
-    (True, dt.int8, dt.int8), (2, dt.bool_, dt.int64), (np.float64(1), dt.float32, dt.float64),
-    (np.int32(1), dt.float32, dt.float64), (1j, dt.float32, dt.complex64),
-])
-def test_weak_numbers(value: Any, like: dt.DType, wanted: dt.DType) -> None:
+@pytest.mark.parametrize(
+    "value, like, expected",
+    [
+        (1, dt.float16, dt.float16),
+        (1.5, dt.float32, dt.float32),
+        (0.5, dt.int32, dt.float64),
+        (True, dt.int8, dt.int8),
+        (2, dt.bool_, dt.int64),
+        (np.float64(1), dt.float32, dt.float64),
+        (np.int32(1), dt.float32, dt.float64),
+        (1j, dt.float32, dt.complex64),
+    ],
+)
+def test_python_numbers_are_weak(value: Any, like: dt.DType, expected: dt.DType) -> None:
     """A Python number keeps the array's dtype unless it is of a higher kind."""
-    assert weak_scalar(value, like) is wanted
+    assert weak_scalar(value, like) is expected
 
 
-def test_numbers_that_do_not_fit() -> None:
-    """An int beyond the dtype, and what is no number, are refused."""
+def test_numbers_that_do_not_fit_are_refused() -> None:
+    """An int beyond the range of the dtype, and other objects, are refused."""
     with pytest.raises(DTypeError, match="300 does not fit uint8; cast the array to a wider type"):
         weak_scalar(300, dt.uint8)
     with pytest.raises(DTypeError, match="an Entry, a number or an array, got str"):
         weak_scalar("1", dt.uint8)
 
 
-def test_dtypes_travel() -> None:
-    """A dtype pickles to itself."""
+def test_dtypes_are_pickled_by_name() -> None:
+    """A dtype unpickles to the same object."""
     assert pickle.loads(pickle.dumps(dt.int8)) is dt.int8
     assert str(dt.int8) == "int8" and dt.int8.is_integer

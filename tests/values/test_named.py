@@ -1,4 +1,4 @@
-"""Look-up by name: what is registered, what is not, and who is asked about the latter."""
+"""Look-up by name: registration, unknown names, and the hooks that are called for these."""
 
 from __future__ import annotations
 
@@ -14,32 +14,33 @@ from passkit.plan.target import list_targets, target_of
 from passkit.values import named
 from passkit.values.named import NamedRegistry, on_unknown_name
 
-Asked = list[tuple[str, str]]
+Calls = list[tuple[str, str]]
+"""Kind and name of each unknown name that a hook was called with."""
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[Asked]:
-    """What hooks are asked, while one listens."""
+def calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[Calls]:
+    """Collect the calls of a hook, which is the only one."""
     monkeypatch.setattr(named, "_hooks", [])
-    found: Asked = []
-    on_unknown_name(lambda kind, name: found.append((kind, name)))
-    yield found
+    calls: Calls = []
+    on_unknown_name(lambda kind, name: calls.append((kind, name)))
+    yield calls
 
 
-def test_hooks_are_asked_for_unknown_names_only(asked: Asked) -> None:
-    """Every registry asks before it refuses a name, and not for a name that it knows."""
+def test_hooks_are_called_for_unknown_names_only(calls: Calls) -> None:
+    """Every registry calls the hooks before it refuses a name, and not for a registered name."""
     for look_up in (pk.get_op, find_pass, dialect_of, target_of, find_fusion):
         with pytest.raises(pk.PasskitError, match="'test_nameless'"):
             look_up("test_nameless")
     kinds = ["operator", "pass", "dialect", "target", "fusion strategy"]
-    assert asked == [(kind, "test_nameless") for kind in kinds]
+    assert calls == [(kind, "test_nameless") for kind in kinds]
 
     pk.get_op("exp"), find_pass("Fusion"), dialect_of("cxx"), target_of("cpu"), find_fusion("deep")
-    assert len(asked) == 5
+    assert len(calls) == 5
 
 
-def test_a_hook_may_register_the_name(asked: Asked) -> None:
-    """What a hook registers is found by the look-up that asked it."""
+def test_a_hook_may_register_the_name(calls: Calls) -> None:
+    """The look-up that calls a hook returns the value that the hook registers."""
     colours: NamedRegistry[int] = NamedRegistry("colour", pk.SettingError)
     on_unknown_name(lambda kind, name: colours.put(name, 7) if name == "red" else None)
 
@@ -48,8 +49,8 @@ def test_a_hook_may_register_the_name(asked: Asked) -> None:
         colours["rad"]
 
 
-def test_names_are_strings_of_one_place() -> None:
-    """A name is registered at one place, again from there, and is a string."""
+def test_a_name_is_registered_at_one_source_position() -> None:
+    """The same position may register again; another one, or a name that is no string, may not."""
     colours: NamedRegistry[int] = NamedRegistry("colour", pk.SettingError)
     colours.put("red", 1, "here:1")
     colours.put("red", 2, "here:1")
@@ -61,12 +62,12 @@ def test_names_are_strings_of_one_place() -> None:
         colours.put(None, 3)  # type: ignore[arg-type]
 
 
-def test_targets_and_dialects_are_registered_as_such() -> None:
-    """What is no Target or Dialect is refused; a target of one's own is found by its name."""
+def test_custom_targets_are_looked_up_by_name() -> None:
+    """Other objects than a Target or Dialect are refused."""
     with pytest.raises(pk.SettingError, match=r"needs a pk.Target, got 'cpu'; attrs.evolve"):
         pk.register_target("cpu")  # type: ignore[arg-type]
     with pytest.raises(pk.RegistryError, match="register_dialect needs a pk.Dialect, got None"):
         pk.register_dialect(None)  # type: ignore[arg-type]
-    own = pk.register_target(pk.Target("test_named_target", "cxx", 16, 1 << 18))
+    custom = pk.register_target(pk.Target("test_named_target", "cxx", 16, 1 << 18))
 
-    assert target_of("test_named_target") is own and "test_named_target" in list_targets()
+    assert target_of("test_named_target") is custom and "test_named_target" in list_targets()

@@ -1,4 +1,4 @@
-"""Progress bars: where somebody watches and tqdm is there; else nothing at all."""
+"""Progress bars are shown on a terminal if tqdm is installed, and nowhere else."""
 
 from __future__ import annotations
 
@@ -12,33 +12,37 @@ from passkit.values.progress import progress
 
 
 class Bar:
-    """What tqdm makes, as far as it is used."""
+    """A stand-in for tqdm's bars.
 
-    made: list[Bar] = []  # noqa: RUF012, a list of all that were made
+    Attributes:
+        created: all bars.
+    """
+
+    created: list[Bar] = []  # noqa: RUF012
 
     def __init__(self, **options: Any) -> None:
         self.options, self.count, self.closed = options, 0, False
-        Bar.made.append(self)
+        Bar.created.append(self)
 
     def update(self) -> None:
-        """One step more."""
+        """Count a step."""
         self.count += 1
 
     def close(self) -> None:
-        """No more steps."""
+        """Note that the bar was closed."""
         self.closed = True
 
 
 @pytest.fixture
 def bars(monkeypatch: pytest.MonkeyPatch) -> list[Bar]:
-    """A tqdm that notes its bars."""
+    """Replace tqdm, and return the list of the bars that are created."""
     monkeypatch.setitem(sys.modules, "tqdm", SimpleNamespace(tqdm=Bar))
-    monkeypatch.setattr(Bar, "made", [])
-    return Bar.made
+    monkeypatch.setattr(Bar, "created", [])
+    return Bar.created
 
 
 def test_a_terminal_gets_a_bar(bars: list[Bar], monkeypatch: pytest.MonkeyPatch) -> None:
-    """It counts the steps and goes away, also when the work fails."""
+    """The bar counts the steps and is closed, also when the work raises."""
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     with progress("work", 3) as step:
         step()
@@ -50,16 +54,16 @@ def test_a_terminal_gets_a_bar(bars: list[Bar], monkeypatch: pytest.MonkeyPatch)
     assert bars[0].options["desc"] == "work" and bars[0].options["total"] == 3
 
 
-def test_a_file_gets_nothing(bars: list[Bar], capsys: pytest.CaptureFixture[str]) -> None:
-    """What is not watched is not written to."""
+def test_a_file_gets_no_bar(bars: list[Bar], capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing is written to a stream that is no terminal."""
     with progress("work", 1) as step:
         step()
 
     assert bars == [] and capsys.readouterr() == ("", "")
 
 
-def test_without_tqdm(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The work goes on without a bar."""
+def test_work_runs_without_tqdm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where tqdm is not installed, the work runs without a bar."""
     monkeypatch.setitem(sys.modules, "tqdm", None)
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     with progress("work", 1) as step:

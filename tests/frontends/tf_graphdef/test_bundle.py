@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,57 +9,20 @@ import numpy as np
 import pytest
 
 from passkit.errors import ModelError
-from passkit.frontends.tf_graphdef.checkpoint_bundle import OBJECT_GRAPH, CheckpointBundle
-from passkit.frontends.tf_graphdef.crc32c import crc32c, masked
-from tests.frontends.tf_graphdef.models import NUMBERS, budget_for, message
-from tests.frontends.tf_graphdef.test_proto import varint
+from tests.frontends.tf_graphdef.checkpoints import (
+    checked,
+    entry,
+    header,
+    masked_crc32c,
+    table,
+    table_of_block,
+    varint,
+)
+from tests.frontends.tf_graphdef.internals import open_checkpoint
+from tests.frontends.tf_graphdef.models import message
 from tests.frontends.tf_graphdef.test_saved_model import SAVED
 
-Entry, Header = message("BundleEntryProto"), message("BundleHeaderProto")
 WEIGHTS = np.arange(6, dtype=np.float32).reshape(2, 3)
-
-
-def block(
-    pairs: list[tuple[bytes, bytes]], kind: int = 0, compress: Callable[[bytes], bytes] = bytes
-) -> bytes:
-    """Return a block of a LevelDB table, with shared key prefixes."""
-    out, last = b"", b""
-    for key, value in pairs:
-        shared = next((k for k in range(len(key)) if key[: k + 1] != last[: k + 1]), len(key))
-        rest = key[shared:]
-        out += varint(shared) + varint(len(rest)) + varint(len(value)) + rest + value
-        last = key
-    out = compress(out + bytes(4) + (1).to_bytes(4, "little")) + bytes([kind])
-    return out + masked(crc32c(out)).to_bytes(4, "little")
-
-
-def table(
-    pairs: list[tuple[bytes, bytes]], kind: int = 0, compress: Callable[[bytes], bytes] = bytes
-) -> bytes:
-    """Return a LevelDB table of one block."""
-    data = block(pairs, kind, compress)
-    index = block([(b"\xff", varint(0) + varint(len(data) - 5))])
-    handles = varint(0) + varint(0) + varint(len(data)) + varint(len(index) - 5)
-    magic = (0xDB4775248B80FB57).to_bytes(8, "little")
-    return data + index + handles.ljust(40, b"\0") + magic
-
-
-def entry(array: np.ndarray[Any, Any], offset: int = 0, **changes: Any) -> bytes:
-    """Return the index entry of an array at an offset."""
-    message_text = {
-        "dtype": NUMBERS[array.dtype.name],
-        "shape": {"dim": [{"size": n} for n in array.shape]},
-        "offset": offset,
-        "size": array.nbytes,
-        "crc32c": masked(crc32c(array.tobytes())),
-    }
-    data: bytes = Entry(**(message_text | changes)).SerializeToString()
-    return data
-
-
-def header(**said: Any) -> tuple[bytes, bytes]:
-    """Return the first key and value of an index."""
-    return b"", Header(**{"num_shards": 1, **said}).SerializeToString()
 
 
 @pytest.fixture
@@ -68,11 +30,11 @@ def put(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Write a checkpoint called 'v' and open it."""
     monkeypatch.chdir(tmp_path)
 
-    def write(index: bytes, *shards: bytes) -> CheckpointBundle:
+    def write(index: bytes, *shards: bytes) -> Any:
         Path("v.index").write_bytes(index)
         for k, shard in enumerate(shards):
             Path(f"v.data-{k:05d}-of-{len(shards):05d}").write_bytes(shard)
-        return CheckpointBundle(Path("v"), budget_for(len(index) + 1000, None))
+        return open_checkpoint("v", len(index) + 1000)
 
     return write
 
@@ -100,7 +62,7 @@ def test_tensors_are_read_from_several_shards(put: Any) -> None:
 def test_big_endian_checkpoints_are_byte_swapped(put: Any) -> None:
     """A checkpoint of a big-endian machine is byte-swapped."""
     turned = WEIGHTS.astype(">f4")
-    message_text = {"crc32c": masked(crc32c(turned.tobytes()))}
+    message_text = {"crc32c": masked_crc32c(turned.tobytes())}
     index = table([header(endianness=1), (b"w", entry(WEIGHTS, **message_text))])
 
     np.testing.assert_array_equal(put(index, turned.tobytes()).array("w"), WEIGHTS)
@@ -115,11 +77,11 @@ def test_a_shard_of_zero_bytes_holds_empty_tensors(put: Any) -> None:
 
 def test_the_object_graph_is_read_as_a_string() -> None:
     """A string tensor is read by its length and verified by its checksum."""
-    bundle = CheckpointBundle(
-        SAVED / "functions" / "variables" / "variables", budget_for(10_000, None)
-    )
+    bundle = open_checkpoint(SAVED / "functions" / "variables" / "variables")
 
-    objects = message("TrackableObjectGraph").FromString(bundle.string(OBJECT_GRAPH))
+    objects = message("TrackableObjectGraph").FromString(
+        bundle.string("_CHECKPOINTABLE_OBJECT_GRAPH")
+    )
     assert any(a.full_name == "w" for n in objects.nodes for a in n.attributes)
 
 
@@ -150,7 +112,7 @@ def test_damaged_indices_are_refused(put: Any, index: bytes, message: str) -> No
 
 def test_snappy_compressed_blocks_are_read() -> None:
     """Indices that TensorFlow compressed with Snappy are read."""
-    bundle = CheckpointBundle(SAVED / "served" / "variables" / "variables", budget_for(1000, None))
+    bundle = open_checkpoint(SAVED / "served" / "variables" / "variables", 1000)
 
     assert list(bundle.keys) == ["a", "b", "n"]
     assert [float(bundle.array(key)) for key in "abn"] == [0.5, 2.0, 0.0]
@@ -159,13 +121,9 @@ def test_snappy_compressed_blocks_are_read() -> None:
 def test_keys_longer_than_their_block_are_refused(put: Any) -> None:
     """A key or value longer than the rest of its block is refused despite a valid checksum."""
     content = varint(0) + varint(1) + varint(99) + b"w" + bytes(4) + (1).to_bytes(4, "little")
-    data = content + b"\0" + masked(crc32c(content + b"\0")).to_bytes(4, "little")
-    index = block([(b"\xff", varint(0) + varint(len(content)))])
-    handles = varint(0) + varint(0) + varint(len(data)) + varint(len(index) - 5)
-    magic = (0xDB4775248B80FB57).to_bytes(8, "little")
 
     with pytest.raises(ModelError, match="has a key of 0 . 1 bytes and a value of 99 at 3"):
-        put(data + index + handles.ljust(40, b"\0") + magic)
+        put(table_of_block(checked(content + b"\0")))
 
 
 @pytest.mark.parametrize(
@@ -208,7 +166,7 @@ def test_missing_tensors_shards_and_indices_are_named(put: Any) -> None:
     with pytest.raises(ModelError, match="'v.data-00000-of-00001' cannot be read: No such file"):
         bundle.array("w")
     with pytest.raises(ModelError, match="'x.index' cannot be read: No such file"):
-        CheckpointBundle(Path("x"), budget_for(0, None))
+        open_checkpoint("x", 0)
 
 
 def test_damaged_strings_are_refused(put: Any) -> None:
@@ -229,4 +187,4 @@ def test_an_index_that_is_no_regular_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.index").symlink_to("/dev/zero")
 
     with pytest.raises(ModelError, match="must be a regular file, got one of mode 20"):
-        CheckpointBundle(tmp_path / "x", budget_for(1000, None))
+        open_checkpoint(tmp_path / "x", 1000)

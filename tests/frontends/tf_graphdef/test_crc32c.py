@@ -10,16 +10,7 @@ import pytest
 
 from passkit.frontends.tf_graphdef import crc32c as module
 from passkit.frontends.tf_graphdef.crc32c import crc32c, masked
-
-
-def bitwise_crc32c(data: bytes) -> int:
-    """Compute CRC-32C bit by bit, by its definition."""
-    total = 0xFFFFFFFF
-    for byte in data:
-        total ^= byte
-        for _ in range(8):
-            total = total >> 1 ^ (0x82F63B78 if total & 1 else 0)
-    return total ^ 0xFFFFFFFF
+from tests.frontends.tf_graphdef.checkpoints import bitwise_crc32c, masked_crc32c
 
 
 @pytest.mark.parametrize("length", [0, 1, 7, 8, 9, 63, 64, 65, 127, 129, 1000, 4097])
@@ -77,6 +68,7 @@ def test_sums_of_published_examples() -> None:
     assert crc32c(bytes(range(32))) == 0x46DD794E
     assert masked(crc32c(b"foo")) != crc32c(b"foo")
     assert masked(0) == 0xA282EAD8
+    assert masked(crc32c(b"foo")) == masked_crc32c(b"foo")
 
 
 def test_long_data_equals_the_sum_of_its_parts() -> None:

@@ -20,8 +20,8 @@ import pytest
 import passkit as pk
 from passkit.errors import ModelError
 from passkit.frontends import tf_graphdef
+from tests.frontends.tf_graphdef.checkpoints import varint
 from tests.frontends.tf_graphdef.models import DIGITS, message, model, node, placeholder
-from tests.frontends.tf_graphdef.test_proto import varint
 from tests.frontends.tf_graphdef.test_saved_model import SAVED
 
 POINTER = (

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 import passkit as pk
 from passkit.frontends import tf_graphdef
-from passkit.frontends.tf_graphdef.op_importers.reductions import REDUCTIONS
-from passkit.values.dtype import dtype_of, largest_finite
 from tests.frontends.tf_graphdef.models import (
     OP_IMPORTERS,
     GraphDef,
@@ -245,8 +244,8 @@ def test_operators_with_attributes_or_known_inputs(case: str) -> None:
 def test_argmax_ignores_nan_as_tensorflow_does(dtype: str, target: str) -> None:
     """ArgMax and ArgMin equal TensorFlow 2.21's, which ignore NaN and start with element 0."""
     nan, inf = np.nan, np.inf
-    kind = dtype_of(dtype).numpy
-    most = largest_finite(dtype_of(dtype))
+    kind = pk.ast.dt.dtype_of(dtype).numpy
+    most = float(ml_dtypes.finfo(kind).max)
     rows: list[tuple[list[float], int, int]] = [
         ([1, nan, 3], 2, 0),
         ([nan, 1, 3], 2, 1),
@@ -295,7 +294,10 @@ def test_shift_counts_are_clamped_as_in_tensorflow(sign: str, bits: int) -> None
     assert right.tolist() == np.right_shift(x, np.array(near, kind)).tolist()
 
 
-@pytest.mark.parametrize("op", [op for op in REDUCTIONS if hasattr(np, op.lower())])
+REDUCTIONS = ("Sum", "Mean", "Max", "Min", "Prod", "Any", "All")
+
+
+@pytest.mark.parametrize("op", REDUCTIONS)
 @pytest.mark.parametrize("axes", [[0], [-1], [0, 2], [], 1])
 def test_reductions_over_any_axes(op: str, axes: Any) -> None:
     """Reductions work for all axes; without axes they return the input."""

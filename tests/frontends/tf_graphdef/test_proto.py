@@ -10,6 +10,7 @@ from google.protobuf import text_format
 
 from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef import proto
+from tests.frontends.tf_graphdef.checkpoints import varint
 from tests.frontends.tf_graphdef.models import DIGITS, ROOT, const, model, node, placeholder
 
 PROTO = ROOT / "frontends" / "tf_graphdef" / "graph.proto"
@@ -130,15 +131,6 @@ def test_files_of_two_gibibytes_are_refused() -> None:
     """Protobuf's size limit is checked first."""
     with pytest.raises(ModelError, match=r"smaller than 2 GiB, got 2,147,483,648"):
         proto.parse(Long(), "the GraphDef", budget())
-
-
-def varint(number: int) -> bytes:
-    """Return a number in protobuf's encoding."""
-    out = b""
-    while number > 127:
-        out += bytes([number & 127 | 128])
-        number >>= 7
-    return out + bytes([number])
 
 
 def field(number: int, content: bytes) -> bytes:

@@ -10,9 +10,6 @@ import pytest
 import passkit as pk
 from passkit.errors import ModelError
 from passkit.frontends import tf_graphdef
-from passkit.frontends.tf_graphdef.imported_value import ImportedValue, known_value
-from passkit.values.dtype import dtype_of
-from passkit.values.size import Size
 from tests.frontends.tf_graphdef.models import const, model, node, placeholder
 
 X = placeholder("x", None, 3, 5)
@@ -199,10 +196,13 @@ def test_known_shapes_become_constants() -> None:
 
 def test_integers_wrap_as_their_dtype_does() -> None:
     """Folded integers wrap in the range of their dtype."""
-    value = known_value("k", dtype_of("int32"), [2**31, -(2**31) - 1])
+    limits = [2**31 - 1, -(2**31)]
+    nodes = [vector("a", *limits), vector("b", 1, -1), node("AddV2", "y", "a", "b")]
+    (result,) = tf_graphdef.load(model(*nodes)).nodes
 
-    assert value.array is not None
-    assert value.array.tolist() == [-(2**31), 2**31 - 1]
+    assert result.op is pk.ops.constant
+    assert result.params["value"].tolist() == limits[::-1]
+    assert result.params["value"].dtype == np.int32
 
 
 def test_large_arrays_are_data() -> None:
@@ -285,12 +285,32 @@ def test_symbolic_sizes_can_be_data() -> None:
 
 def test_sizes_of_many_terms_are_refused() -> None:
     """A polynomial with many terms is refused as a shape."""
-    many = Size({(f"n{k}",): 1 for k in range(65)})
+    nodes = [
+        placeholder("x", *[None] * 7),
+        SHAPE,
+        vector("one", *[1] * 7),
+        node("AddV2", "more", "shape", "one"),
+        vector("axis", 0),
+        node("Prod", "k", "more", "axis", keep_dims=True),
+        node("Reshape", "y", "x", "k"),
+    ]
 
-    with pytest.raises(ModelError, match="'k' is a size of 65 terms"):
-        known_value("k", dtype_of("int64"), [many])
+    with pytest.raises(ModelError, match="'k' is a size of 128 terms; shapes need at most 64"):
+        tf_graphdef.load(model(*nodes), "y")
 
 
-def test_a_known_value_has_the_shape_of_its_array() -> None:
-    """A known value has its array's shape before an entry is created."""
-    assert ImportedValue("k", dtype_of("int32"), array=np.zeros((2, 3), np.int32)).shape == (2, 3)
+def test_a_constant_has_the_shape_of_its_array() -> None:
+    """The shape of a constant is folded before an entry is created for the constant."""
+    graph = tf_graphdef.load(
+        model(
+            X,
+            const("c", np.zeros((5, 3))),
+            node("Shape", "k", "c"),
+            node("Fill", "y", "k", "v"),
+            const("v", 1.5),
+        ),
+        "y",
+    )
+
+    assert graph.outputs[0].shape == (5, 3)
+    assert 0.0 not in [n.params["value"].max() for n in graph.nodes if n.op is pk.ops.constant]

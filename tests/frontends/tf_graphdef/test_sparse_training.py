@@ -12,8 +12,8 @@ import pytest
 import passkit as pk
 from passkit.errors import DTypeError, ModelError, PasskitError, ShapeError
 from passkit.frontends import tf_graphdef
-from passkit.frontends.tf_graphdef.checkpoint_bundle import CheckpointBundle
-from tests.frontends.tf_graphdef.models import budget_for, const, model, node, placeholder
+from tests.frontends.tf_graphdef.internals import open_checkpoint
+from tests.frontends.tf_graphdef.models import const, model, node, placeholder
 from tests.frontends.tf_graphdef.mutations import changed_message
 from tests.frontends.tf_graphdef.reference.training import CHECKPOINT, STEPS
 from tests.frontends.tf_graphdef.test_saved_model import SAVED
@@ -276,7 +276,7 @@ def test_selected_and_renamed_variables_are_restored() -> None:
     np.testing.assert_array_equal(session.state["middle"], after["mean"])
 
     keras = SAVED / "dense/variables/variables"
-    bundle = CheckpointBundle(keras, budget_for(10_000, None))
+    bundle = open_checkpoint(keras)
     bias = bundle.array("variables/1/.ATTRIBUTES/VARIABLE_VALUE")
     named = tf_graphdef.Session(model(_variable("sequential/dense/bias", *bias.shape)))
     named.restore(keras)

@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+import passkit as pk
 from passkit.errors import ModelError
-from passkit.frontends.tf_graphdef.proto import Budget, TensorProto, TensorShapeProto, budget_for
-from passkit.frontends.tf_graphdef.tensor import parse_dtype, parse_shape, parse_tensor
-from passkit.values.dtype import dtype_of
-from tests.frontends.tf_graphdef.models import NUMBERS, tensor
+from passkit.frontends import tf_graphdef
+from tests.frontends.tf_graphdef.models import NUMBERS, message, model, node, placeholder, tensor
+
+TensorProto, TensorShapeProto = message("TensorProto"), message("TensorShapeProto")
+dtype_of = pk.ast.dt.dtype_of
 
 FIELDS = {
     "float32": "float_val",
@@ -44,9 +46,22 @@ def equal_bits(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
     return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
 
 
-def decode(message: Any, budget: Budget | None = None) -> np.ndarray[Any, Any]:
-    """Return the array of a message."""
-    return parse_tensor(message, "Const 'c'", budget or budget_for(0, None))
+def constant(message: Any, name: str = "c") -> Any:
+    """Return a Const whose value is a TensorProto."""
+    return node("Const", name, dtype={"type": message.dtype}, value={"tensor": message})
+
+
+def decode(message: Any) -> np.ndarray[Any, Any]:
+    """Return the array that a constant with a TensorProto is imported as."""
+    (entry,) = tf_graphdef.load(model(constant(message)), "c").outputs
+    array: np.ndarray[Any, Any] = entry.node.params["value"]
+    return array
+
+
+def imported_shape(message: Any) -> Any:
+    """Return the shape that a placeholder with a TensorShapeProto is imported with."""
+    x = node("Placeholder", "x", dtype=np.dtype("float32"), shape={"shape": message})
+    return tf_graphdef.load(model(x), "x").outputs[0].shape
 
 
 @pytest.mark.parametrize("name", NUMBERS)
@@ -149,8 +164,9 @@ def test_elements_out_of_range_are_an_error(name: str, field: str, value: int) -
 @pytest.mark.parametrize(("number", "name"), [(7, "DT_STRING"), (20, "DT_RESOURCE"), (999, "999")])
 def test_dtypes_without_arithmetic_are_an_error(number: int, name: str) -> None:
     """Strings and resources are refused."""
-    with pytest.raises(ModelError, match=rf"element type (DataType )?{name}, .* float32"):
-        parse_dtype(number, "Const 'c'")
+    cast = node("Cast", "c", "x", DstT={"type": number})
+    with pytest.raises(ModelError, match=rf"'c' has element type (DataType )?{name}, .* float32"):
+        tf_graphdef.load(model(placeholder("x", 2), cast))
 
 
 def shape(*sizes: int) -> Any:
@@ -160,21 +176,21 @@ def shape(*sizes: int) -> Any:
 
 def test_shapes_are_parsed() -> None:
     """-1 is an unknown dimension, and the rank can be unknown."""
-    assert parse_shape(shape(-1, 8, 0), "x") == (None, 8, 0)
-    assert parse_shape(TensorShapeProto(unknown_rank=True), "x") is None
+    assert imported_shape(shape(-1, 8, 0)) == (pk.Size.symbol("x.0"), 8, 0)
+    assert imported_shape(TensorShapeProto(unknown_rank=True)) is None
 
 
 @pytest.mark.parametrize("size", [-2, 1 << 48, -(1 << 63), (1 << 63) - 1])
 def test_impossible_dimensions_are_an_error(size: int) -> None:
     """Negative and giant dimensions are refused."""
-    with pytest.raises(ModelError, match=rf"got \(2, {size}\)"):
-        parse_shape(shape(2, size), "Placeholder 'x'")
+    with pytest.raises(ModelError, match=rf"Placeholder 'x' needs dim.* got \(2, {size}\)"):
+        imported_shape(shape(2, size))
 
 
 def test_ranks_are_at_most_numpys() -> None:
     """A rank above NumPy's limit is refused."""
     with pytest.raises(ModelError, match="at most 64, got 1000"):
-        parse_shape(shape(*[1] * 1000), "Placeholder 'x'")
+        imported_shape(shape(*[1] * 1000))
 
 
 @pytest.mark.parametrize("message", [shape(2, -1), TensorShapeProto(unknown_rank=True)])
@@ -194,10 +210,13 @@ def test_sizes_are_checked_before_memory_is_taken() -> None:
 
 def test_the_budget_is_for_all_tensors_together() -> None:
     """Tensors share one budget."""
-    budget = budget_for(0, 10_000)
-    message = tensor(np.zeros(1000, np.float32))
-    decode(message, budget)
-    decode(message, budget)
+    value = tensor(np.zeros(1000, np.float32))
+    constants = [constant(value, name) for name in "abc"]
 
-    with pytest.raises(ModelError, match="needs 4,000 bytes, .* may take 10,000 bytes"):
-        decode(message, budget)
+    def load(count: int) -> pk.Graph:
+        nodes = constants[:count]
+        return tf_graphdef.load(model(*nodes), [n.name for n in nodes], max_nbytes=12_000)
+
+    assert len(load(2).outputs) == 2
+    with pytest.raises(ModelError, match="needs 4,000 bytes, .* may take 12,000 bytes"):
+        load(3)

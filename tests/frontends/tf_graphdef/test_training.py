@@ -12,7 +12,7 @@ import passkit as pk
 from passkit.errors import FeedError, ModelError
 from passkit.frontends import tf_graphdef
 from passkit.frontends import tinyflow as tf
-from passkit.frontends.tinyflow.tensors import as_tensor
+from tests.frontends.tf_graphdef.internals import tensor_of
 from tests.frontends.tf_graphdef.models import const, message, model, node, placeholder
 from tests.frontends.tf_graphdef.reference.saved_training import program
 from tests.frontends.tf_graphdef.reference.training import STEPS, Trained, stored
@@ -332,7 +332,7 @@ def test_unsavable_programs_are_refused() -> None:
     """Other objects, operators without an equivalent, and tensors of two graphs are refused."""
     with tf.Graph().as_default():
         one = tf.placeholder("int32", (2,), "one")
-        odd = as_tensor(pk.ops.gcd(one.entry, one.entry), "odd")
+        unsavable = tensor_of(pk.ops.gcd(one.entry, one.entry), "unsavable")
     with tf.Graph().as_default():
         other = tf.placeholder("int32", (2,), "other")
 
@@ -341,4 +341,4 @@ def test_unsavable_programs_are_refused() -> None:
     with pytest.raises(ModelError, match="'other.*is of another than .*'one"):
         tf_graphdef.save([one, other])
     with pytest.raises(ModelError, match="of 1 operator.*gcd × 1 .*'gcd'.*nothing"):
-        tf_graphdef.save([odd])
+        tf_graphdef.save([unsavable])

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import struct
-
 import numpy as np
 import pytest
 
 from passkit.errors import FeedError, GraphError
 from passkit.frontends import tinyflow as tf
-from passkit.frontends.tf_graphdef.crc32c import crc32c, masked
-from passkit.frontends.tf_graphdef.proto import GraphDef
-from passkit.frontends.tinyflow.summary.messages import Event
+from tests.frontends.tinyflow.events import node_names, read_events
 
 
 @pytest.fixture(autouse=True)
@@ -64,19 +60,6 @@ def test_invalid_checkpoints_raise_and_change_no_variable(tmp_path):
         assert sorted(p.name for p in tmp_path.iterdir()) == ["checkpoint", "m.npz"]
 
 
-def events(path):
-    """Return the events of a file, and check their checksums."""
-    data, parsed = path.read_bytes(), []
-    while data:
-        (length,) = struct.unpack("<Q", data[:8])
-        assert struct.unpack("<I", data[8:12])[0] == masked(crc32c(data[:8]))
-        body, data = data[12 : 12 + length], data[12 + length :]
-        assert struct.unpack("<I", data[:4])[0] == masked(crc32c(body))
-        parsed.append(Event.FromString(body))
-        data = data[4:]
-    return parsed
-
-
 def test_event_files_hold_scalars_histograms_and_the_graph(tmp_path):
     """An event file has the version, the graph, and the summaries of a step."""
     v = tf.Variable([1.0, -2.0, 0.0, 1.0], name="v")
@@ -86,10 +69,10 @@ def test_event_files_hold_scalars_histograms_and_the_graph(tmp_path):
     with session() as s, tf.summary.FileWriter(tmp_path, graph=tf.get_default_graph()) as writer:
         s.run(tf.global_variables_initializer())
         writer.add_summary(s.run(merged), 7)
-    first, drawn, last = events(writer.path)
+    first, drawn, last = read_events(writer.path)
 
     assert first.file_version == "brain.Event:2"
-    assert {n.name for n in GraphDef.FromString(drawn.graph_def).node} >= {"v", "squares"}
+    assert node_names(drawn.graph_def) >= {"v", "squares"}
     assert last.step == 7
     scalar, histogram = last.summary.value
     assert (scalar.tag, scalar.simple_value) == ("loss", 6)

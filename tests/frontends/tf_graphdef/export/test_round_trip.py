@@ -14,7 +14,6 @@ import pytest
 import passkit as pk
 from passkit.errors import ModelError
 from passkit.frontends import tf_graphdef
-from passkit.frontends.tf_graphdef.export import graph_def
 from tests.frontends.tf_graphdef.reference.case import FIXTURES, difference, stored
 from tests.frontends.tf_graphdef.reference.saved import (
     CANNOT,
@@ -47,7 +46,7 @@ def test_saved_operators_load_to_equal_results(name: str) -> None:
         graph = pk.Graph(specimen.build(trial, "x"))
         where = f"{name} {dict(trial.params)}"
         try:
-            message = graph_def(graph)
+            message = tf_graphdef.save(graph)
         except ModelError:
             assert name in IN_PART, where
             continue
@@ -66,7 +65,7 @@ def test_operators_without_equivalent_are_refused(name: str) -> None:
     specimen, trial = specimens_by_operator(name)[0]
 
     with pytest.raises(ModelError, match=f"1 node.* of 1 operator.*{name} × 1 \\('{name}'\\)"):
-        graph_def(pk.Graph(specimen.build(trial, "x")))
+        tf_graphdef.save(pk.Graph(specimen.build(trial, "x")))
 
 
 def test_the_page_equals_the_stored_results() -> None:

@@ -323,7 +323,7 @@ def compress(index: Path) -> None:
     import cramjam
 
     from passkit.frontends.tf_graphdef import checkpoint_bundle
-    from tests.frontends.tf_graphdef.test_bundle import table
+    from tests.frontends.tf_graphdef.checkpoints import table
 
     data = index.read_bytes()
     pairs = list(
