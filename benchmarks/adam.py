@@ -1,10 +1,10 @@
-"""One step of Adam, in place: passkit against PyTorch and JAX, alternating in one run.
+"""Time one step of Adam, in place, in passkit, PyTorch and JAX, alternating in one process.
 
     python benchmarks/adam.py [--threads 2] [--rounds 5]
 
-The rows: one tensor of 2^21 elements, and thirty of 10 to 10^6. A call takes fresh gradients and
-leaves parameters and moments where they are; JAX, whose arrays never change, is given its old ones
-to reuse. What is measured and why: README.md. Writes ``benchmarks/results/adam.json``.
+The rows are one tensor of 2^21 elements, and thirty of 10 to 10^6. A call takes fresh gradients and
+updates parameters and moments in place. JAX arrays are immutable, so its previous arrays are
+donated. What is measured and why: README.md. Writes ``benchmarks/results/adam.json``.
 """
 
 import argparse
@@ -24,61 +24,72 @@ sys.path.append(str(ROOT))  # a checkout that is not installed
 
 import peers  # noqa: E402  (after the path)
 
+import passkit as pk  # noqa: E402
+
 ROWS = {
     "adam 2^21": [1 << 21],
     "adam30": [round(10 * 10 ** (5 * k / 29)) for k in range(30)],
 }
-RATE, FIRST, SECOND, TINY = 0.001, 0.9, 0.999, 1e-8
-Arrays = list[np.ndarray]
+RATE, FIRST, SECOND, TINY = 0.001, 0.9, 0.999, 1e-8  # learning rate, decays, epsilon
+FloatArrays = list[np.ndarray]
 
 
 @frozen
-class Rival:
-    """One way to take a step: ``step`` takes gradients as ``prepare`` made them.
+class AdamImplementation:
+    """One implementation of an Adam step.
 
-    ``parameters`` gives the parameters as they are by now.
+    Attributes:
+        step: takes a step with the gradients that ``prepare`` returned.
+        prepare: converts NumPy gradients to the library's arrays.
+        parameters: returns the current parameters as NumPy arrays.
     """
 
     step: Callable[[Any], Any]
-    prepare: Callable[[Arrays], Any]
-    parameters: Callable[[], Arrays]
+    prepare: Callable[[FloatArrays], Any]
+    parameters: Callable[[], FloatArrays]
 
 
-def begin(sizes: Sequence[int]) -> tuple[Arrays, Arrays, Arrays]:
-    """Parameters, first and second moments."""
+def begin(sizes: Sequence[int]) -> tuple[FloatArrays, FloatArrays, FloatArrays]:
+    """Draw initial parameters, first moments and second moments for tensors of these sizes."""
     rng = np.random.default_rng(0)
     p, m, v = ([rng.standard_normal(n, dtype=np.float32) for n in sizes] for _ in "pmv")
     return p, m, [x * x for x in v]
 
 
-def gradients(sizes: Sequence[int], seed: int) -> Arrays:
-    """Gradients of a step."""
+def gradients(sizes: Sequence[int], seed: int) -> FloatArrays:
+    """Draw the gradients of one step from a seed."""
     rng = np.random.default_rng([1, seed])
     return [rng.standard_normal(n, dtype=np.float32) for n in sizes]
 
 
 def updated(p: Any, m: Any, v: Any, g: Any, sqrt: Callable[[Any], Any]) -> tuple[Any, Any, Any]:
-    """The formula: new moments, then new parameters."""
+    """Return the new parameter and the new first and second moments by Adam's formula."""
     m = FIRST * m + (1 - FIRST) * g
     v = SECOND * v + (1 - SECOND) * g * g
     return p - RATE * m / (sqrt(v) + TINY), m, v
 
 
-def passkit(sizes: Sequence[int], threads: int, on: str = "cpu") -> Rival:
-    """passkit: state that a call updates in its place."""
-    import passkit as pk
-
+def passkit(sizes: Sequence[int], threads: int, on: str = "cpu") -> AdamImplementation:
+    """Build the step in passkit; parameters and moments are state, updated in place."""
     updates = []
     for k, start in enumerate(zip(*begin(sizes), strict=True)):
         old = [pk.state(f"{kind}{k}", x) for kind, x in zip("pmv", start, strict=True)]
         new = updated(*old, pk.var(f"g{k}", start[0].shape, "float32"), pk.ops.sqrt)
         updates += [(o.node, n) for o, n in zip(old, new, strict=True)]
     exe = pk.compile(pk.Graph([], updates), target=on)
-    return Rival(exe, lambda gs: {f"g{k}": g for k, g in enumerate(gs)},
-                 lambda: [exe.state[f"p{k}"] for k in range(len(sizes))])
+    return AdamImplementation(
+        exe,
+        lambda gs: {f"g{k}": g for k, g in enumerate(gs)},
+        lambda: [exe.state[f"p{k}"] for k in range(len(sizes))],
+    )
 
 
 def _torch(sizes: Sequence[int], threads: int, on: str) -> tuple[Any, Any, Any, Any]:
+    """Return the module torch and Adam's three lists of tensors on a device.
+
+    Raises:
+        ImportError: torch is not installed, or finds no CUDA device.
+    """
     import torch
 
     if on == "cuda" and not torch.cuda.is_available():
@@ -88,16 +99,19 @@ def _torch(sizes: Sequence[int], threads: int, on: str) -> tuple[Any, Any, Any, 
     return torch, *([torch.from_numpy(x).to(on) for x in xs] for xs in begin(sizes))
 
 
-def _of_torch(step: Callable[[Any], Any], ps: Any, on: str) -> Rival:
-    """A rival whose tensors are on a device."""
+def _of_torch(step: Callable[[Any], Any], ps: Any, on: str) -> AdamImplementation:
+    """Return an implementation whose gradients and parameters are PyTorch tensors."""
     import torch
 
-    return Rival(step, lambda gs: [torch.from_numpy(g).to(on) for g in gs],
-                 lambda: [p.cpu().numpy() for p in ps])
+    return AdamImplementation(
+        step,
+        lambda gs: [torch.from_numpy(g).to(on) for g in gs],
+        lambda: [p.cpu().numpy() for p in ps],
+    )
 
 
-def eager(sizes: Sequence[int], threads: int, on: str = "cpu") -> Rival:
-    """PyTorch, tensor by tensor, in place."""
+def eager(sizes: Sequence[int], threads: int, on: str = "cpu") -> AdamImplementation:
+    """Build the step in PyTorch, tensor by tensor, with in-place operators."""
     _, ps, ms, vs = _torch(sizes, threads, on)
 
     def step(gs: Any) -> None:
@@ -109,8 +123,8 @@ def eager(sizes: Sequence[int], threads: int, on: str = "cpu") -> Rival:
     return _of_torch(step, ps, on)
 
 
-def foreach(sizes: Sequence[int], threads: int, on: str = "cpu") -> Rival:
-    """PyTorch's operators on lists of tensors, as its own optimizers use them."""
+def foreach(sizes: Sequence[int], threads: int, on: str = "cpu") -> AdamImplementation:
+    """Build the step with PyTorch's operators on lists of tensors, as its optimizers use them."""
     torch, ps, ms, vs = _torch(sizes, threads, on)
 
     def step(gs: Any) -> None:
@@ -125,21 +139,34 @@ def foreach(sizes: Sequence[int], threads: int, on: str = "cpu") -> Rival:
     return _of_torch(step, ps, on)
 
 
-def fused(sizes: Sequence[int], threads: int, on: str = "cpu") -> Rival:
-    """PyTorch's own kernel for this, which `torch.optim.Adam(fused=True)` calls."""
+def fused(sizes: Sequence[int], threads: int, on: str = "cpu") -> AdamImplementation:
+    """Build the step with the kernel that `torch.optim.Adam(fused=True)` calls."""
     torch, ps, ms, vs = _torch(sizes, threads, on)
-    # So late a step that no bias is corrected any more.
+    # At so late a step the bias correction is 1.
     steps = [torch.tensor(1e9, device=on) for _ in sizes]
 
     def step(gs: Any) -> None:
-        torch._fused_adam_(ps, gs, ms, vs, [], steps, lr=RATE, beta1=FIRST, beta2=SECOND,
-                           weight_decay=0.0, eps=TINY, amsgrad=False, maximize=False)
+        torch._fused_adam_(
+            ps,
+            gs,
+            ms,
+            vs,
+            [],
+            steps,
+            lr=RATE,
+            beta1=FIRST,
+            beta2=SECOND,
+            weight_decay=0.0,
+            eps=TINY,
+            amsgrad=False,
+            maximize=False,
+        )
 
     return _of_torch(step, ps, on)
 
 
-def compiled(sizes: Sequence[int], threads: int, on: str = "cpu") -> Rival:
-    """torch.compile of the formula, written back in place."""
+def compiled(sizes: Sequence[int], threads: int, on: str = "cpu") -> AdamImplementation:
+    """Build the step with `torch.compile` of the formula, written back in place."""
     torch, ps, ms, vs = _torch(sizes, threads, on)
 
     def formula(ps: Any, ms: Any, vs: Any, gs: Any) -> None:
@@ -153,56 +180,71 @@ def compiled(sizes: Sequence[int], threads: int, on: str = "cpu") -> Rival:
     return _of_torch(lambda gs: function(ps, ms, vs, gs), ps, on)
 
 
-def jax(sizes: Sequence[int], threads: int, on: str = "cpu") -> Rival:
-    """jax.jit; the old arrays are donated."""
+def jax(sizes: Sequence[int], threads: int, on: str = "cpu") -> AdamImplementation:
+    """Build the step with `jax.jit`; the old arrays are donated."""
     import jax
     import jax.numpy as jnp
 
     def formula(state: Any, gs: Any) -> Any:
         return [updated(*old, g, jnp.sqrt) for old, g in zip(state, gs, strict=True)]
 
-    place = peers.jax_device(on)
+    jax_device = peers.jax_device(on)
     function = jax.jit(formula, donate_argnums=0)
-    state = [tuple(jax.device_put(x, place) for x in one)
-             for one in zip(*begin(sizes), strict=True)]
+    state = [
+        tuple(jax.device_put(x, jax_device) for x in parts)
+        for parts in zip(*begin(sizes), strict=True)
+    ]
 
     def step(gs: Any) -> None:
         nonlocal state
         state = function(state, gs)
         jax.block_until_ready(state)
 
-    return Rival(step, lambda gs: [jax.device_put(g, place) for g in gs],
-                 lambda: [np.asarray(p) for p, _, _ in state])
+    return AdamImplementation(
+        step,
+        lambda gs: [jax.device_put(g, jax_device) for g in gs],
+        lambda: [np.asarray(p) for p, _, _ in state],
+    )
 
 
-RIVALS = {"passkit": passkit, "eager": eager, "foreach": foreach, "fused": fused,
-          "compile": compiled, "jax": jax}
+RIVALS = {
+    "passkit": passkit,
+    "eager": eager,
+    "foreach": foreach,
+    "fused": fused,
+    "compile": compiled,
+    "jax": jax,
+}
 
 
-def check(rival: Rival, sizes: Sequence[int]) -> None:
-    """Take one step and compare with float64. Raises: AssertionError where it is wrong."""
+def check(rival: AdamImplementation, sizes: Sequence[int]) -> None:
+    """Take one step and compare the parameters with those computed in float64.
+
+    Raises:
+        AssertionError: a parameter differs by more than 1e-5, relative.
+    """
     gs = gradients(sizes, 0)
     wide = [[x.astype(np.float64) for x in xs] for xs in (*begin(sizes), gs)]
     rival.step(rival.prepare(gs))
-    for found, *old in zip(rival.parameters(), *wide, strict=True):
-        np.testing.assert_allclose(found, updated(*old, np.sqrt)[0], rtol=1e-5, atol=1e-6)
+    for parameter, *old in zip(rival.parameters(), *wide, strict=True):
+        np.testing.assert_allclose(parameter, updated(*old, np.sqrt)[0], rtol=1e-5, atol=1e-6)
 
 
-def series(rival: Rival, inputs: Sequence[Any], seconds: float = 0.15) -> float:
-    """The median seconds of a call, after calls to warm up."""
+def series(rival: AdamImplementation, inputs: Sequence[Any], seconds: float = 0.15) -> float:
+    """Return the median seconds of a step, after three steps to warm up."""
     time.sleep(0.02)
     times: list[int] = []
     end = time.perf_counter() + seconds
     while len(times) < 10 or time.perf_counter() < end:
-        given = inputs[len(times) % len(inputs)]
+        prepared = inputs[len(times) % len(inputs)]
         start = time.perf_counter_ns()
-        rival.step(given)
+        rival.step(prepared)
         times.append(time.perf_counter_ns() - start)
     return statistics.median(times[3:]) / 1e9
 
 
 def run(threads: int, rounds: int) -> dict[str, dict[str, float]]:
-    """Seconds of the best round for each row and rival that is installed."""
+    """Return the seconds of the best round by row and by implementation that is installed."""
     report: dict[str, dict[str, float]] = {}
     for label, sizes in ROWS.items():
         rivals = {}
@@ -228,14 +270,17 @@ def run(threads: int, rounds: int) -> dict[str, dict[str, float]]:
 
 
 def main() -> None:
-    """Measures and writes the report."""
+    """Measure all rows and write the report."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     threads = peers.confine(options.threads)
-    report = {"threads": threads, "versions": peers.versions(["torch", "jax", "numpy"]),
-              "seconds": run(threads, options.rounds)}
+    report = {
+        "threads": threads,
+        "versions": peers.versions(["torch", "jax", "numpy"]),
+        "seconds": run(threads, options.rounds),
+    }
     target = Path(__file__).parent / "results" / "adam.json"
     target.write_text(json.dumps(report, indent=1) + "\n")
 

@@ -1,9 +1,10 @@
-"""How good the untuned choice is: each kernel's default template against its best one.
+"""Compare each kernel's default template with its fastest one.
 
     python benchmarks/best_template.py [NAME …]
 
-All templates of a group are timed in turns; then the default and the one that was quickest, in
-turns again, so that the best of many does not win by luck. One line a group: the ratio, both.
+All templates of a group are timed in turns. Then the default and the fastest are timed in turns
+again, so that the best of many does not win by luck. Prints a line for each group: the ratio and
+both templates.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ from passkit.graph.node import Entry  # noqa: E402
 
 o = pk.ops
 SECONDS = 1.0
-"""How long a pass over the templates of a group goes on, at least."""
+"""Least duration of a pass over the templates of a group."""
 FEWEST, MOST = 7, 200
-"""Rounds of a pass."""
+"""Bounds on the rounds of a pass."""
 
 
 @frozen
-class Row:
-    """A group: what it is called, the default's seconds and the best's, and both templates."""
+class TemplateRow:
+    """A group: seconds of its default and of its best template, and both templates."""
 
     name: str
     seconds: float
@@ -57,37 +58,37 @@ class Row:
 
 
 def softmax(x: Entry) -> Entry:
-    """A softmax of rows."""
+    """Return a softmax over the last axis, by the composite operator."""
     return o.softmax(x)
 
 
 def layer_norm(x: Entry) -> Entry:
-    """Rows less their means, over their deviations."""
+    """Return (x - mean) / deviation over the last axis, by primitives."""
     d = x - o.reduce_mean(x, axis=-1, keepdims=True)
     return d / o.sqrt(o.reduce_mean(d * d, axis=-1, keepdims=True) + 1e-5)
 
 
 def gelu(x: Entry) -> Entry:
-    """An elementwise curve."""
+    """Return GELU, by erf."""
     return x * (o.erf(x / 2**0.5) + 1) / 2
 
 
 def attention(q: Entry, k: Entry, v: Entry) -> Entry:
-    """Attention of many heads."""
+    """Return multi-head attention, by primitives."""
     scores = o.matmul(q, k, transpose_b=True) * 0.2
     e = o.exp(scores - o.reduce_max(scores, axis=-1, keepdims=True))
     return (e / o.reduce_sum(e, axis=-1, keepdims=True)) @ v
 
 
 def figure(x: Entry, w: Entry) -> Entry:
-    """The 2018 paper's: a softmax of rows, of which a batch of products is taken."""
+    """Return figure 1 of the 2018 paper: a softmax of rows, then a batch of products."""
     e = o.exp(x - o.reduce_max(x, axis=-1, keepdims=True))
     y = e / o.reduce_sum(e, axis=-1, keepdims=True)
     return o.reshape(y, shape=(64, 8, 17, 17)) @ w
 
 
-Shape = tuple[int, ...]
-KERNELS: Mapping[str, tuple[Callable[..., Entry], Sequence[Shape]]] = {
+InputShape = tuple[int, ...]
+KERNELS: Mapping[str, tuple[Callable[..., Entry], Sequence[InputShape]]] = {
     "softmax 4096x1024": (softmax, [(4096, 1024)]),
     "softmax 64x1024": (softmax, [(64, 1024)]),
     "softmax 65536x17": (softmax, [(65536, 17)]),
@@ -107,56 +108,62 @@ KERNELS: Mapping[str, tuple[Callable[..., Entry], Sequence[Shape]]] = {
     "scaled rows 1024x1024": (lambda x, s: x * s, [(1024, 1024), (1024, 1)]),
     "transpose 1024x2048": (lambda x: o.transpose(x) * 2.0, [(1024, 2048)]),
     "channels first 32x56x56x64": (
-        lambda x: o.transpose(x, axes=(0, 3, 1, 2)) + 1.0, [(32, 56, 56, 64)],
+        lambda x: o.transpose(x, axes=(0, 3, 1, 2)) + 1.0,
+        [(32, 56, 56, 64)],
     ),
     "three channels 1024x1024x3": (
-        lambda x, b: o.transpose(x, axes=(1, 0, 2)) * b, [(1024, 1024, 3), (3,)],
+        lambda x, b: o.transpose(x, axes=(1, 0, 2)) * b,
+        [(1024, 1024, 3), (3,)],
     ),
     "attention 64x17x32": (attention, [(64, 17, 32)] * 3),
     "attention 64x94x32": (attention, [(64, 94, 32)] * 3),
     "attention 16x512x64": (attention, [(16, 512, 64)] * 3),
     "figure 8704x17": (figure, [(8704, 17), (64, 8, 17, 128)]),
-}  # fmt: skip
+}
 
 
-def rows_of(name: str) -> list[Row]:
-    """The rows of a kernel: one for each group that its graph falls into."""
+def rows_of(name: str) -> list[TemplateRow]:
+    """Measure a kernel; return a row for each group of its graph."""
     function, shapes = KERNELS[name]
     inputs = [pk.var(f"x{k}", shape) for k, shape in enumerate(shapes)]
     graph = pk.Graph([function(*inputs)])
-    together = [[n for node, n in graph.names.items() if node.op is not None]]
-    options = {"keep_together": together} if len(shapes) > 1 and "matmul" in str(together) else {}
+    operator_names = [[n for node, n in graph.names.items() if node.op is not None]]
+    options = (
+        {"keep_together": operator_names}
+        if len(shapes) > 1 and "matmul" in str(operator_names)
+        else {}
+    )
     rng = np.random.default_rng(0)
     feeds = {
         f"x{k}": rng.standard_normal(shape).astype(np.float32) for k, shape in enumerate(shapes)
     }
-    found = []
+    rows = []
     for ranked in pk.templates(graph, **options):
         texts = [ranked.template, *(str(v.template) for v in ranked.others)]
         runs = [pk.compile(graph, **options, templates={ranked.name: t}) for t in texts]
         times = in_turns(runs, feeds)
         best = min(range(len(texts)), key=lambda k: times[k])
         first, second = in_turns([runs[0], runs[best]], feeds) if best else (times[0], times[0])
-        found.append(
-            Row(f"{name}: {ranked.name}", first, second, texts[0], texts[best], len(texts))
+        rows.append(
+            TemplateRow(f"{name}: {ranked.name}", first, second, texts[0], texts[best], len(texts))
         )
-    return found
+    return rows
 
 
 def in_turns(runs: Sequence[pk.Executable], feeds: Mapping[str, Any]) -> list[float]:
-    """Median seconds of each, called one after the other in rounds."""
+    """Call the executables one after the other in rounds; return the median seconds of each."""
     times: list[list[float]] = [[] for _ in runs]
     end = perf_counter() + SECONDS
     while len(times[0]) < FEWEST or (perf_counter() < end and len(times[0]) < MOST):
-        for run, kept in zip(runs, times, strict=True):
+        for run, seconds in zip(runs, times, strict=True):
             begin = perf_counter()
             run(feeds)
-            kept.append(perf_counter() - begin)
-    return [median(kept[1:]) for kept in times]
+            seconds.append(perf_counter() - begin)
+    return [median(seconds[1:]) for seconds in times]
 
 
 def main() -> int:
-    """Measure and print; 1 where a default takes more than 1.2 times its best."""
+    """Measure and print. Return 1 if a default takes more than 1.2 times as long as its best."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
     parser.add_argument("names", nargs="*", help="kernels whose names contain one of these")
     parser.add_argument("--json", type=Path, help="write the rows to a file")

@@ -1,4 +1,4 @@
-"""Campaigns: processes that check random cases, so that a crash costs one of them and is told."""
+"""Worker processes that check random cases, so that a crash costs one case and is reported."""
 
 from __future__ import annotations
 
@@ -10,56 +10,69 @@ from signal import SIGABRT
 from threading import Lock, Thread, Timer
 from typing import Any
 
-Report = dict[str, Any]
+WorkerReport = dict[str, Any]
 PATIENCE = 900.0
-"""Seconds for which a process may say nothing."""
+"""Seconds after which a silent process is aborted."""
 
 
 def reports(
     commands: Iterable[list[str]], jobs: int, patience: float = PATIENCE
-) -> Iterator[Report]:
-    """What the commands print as JSON, a line each; so many run at a time.
+) -> Iterator[WorkerReport]:
+    """Run commands, ``jobs`` at a time, and yield what they print as JSON, one report a line.
 
-    A report that has "start" names what is begun. Of a process that crashed there is one more, with
-    its exit status as "crashed" and what it had begun as "start". One that says nothing for so many
-    seconds is aborted: with `python -X faulthandler` it shows where it was.
+    A report ``{"start": …}`` names the case that a process begins; it is not yielded.
+
+    Args:
+        commands: command lines, taken from the iterator only as processes end.
+        jobs: number of processes at a time.
+        patience: seconds after which a silent process is aborted. With `python -X faulthandler` it
+            then prints its stack.
+
+    Yields:
+        Reports as dictionaries. A process that ends with a status other than 0 adds one with its
+        status as ``"crashed"`` and its last case as ``"start"``.
+
+    Raises:
+        OSError: a command cannot be started.
     """
-    waiting, taking = iter(commands), Lock()
-    found: SimpleQueue[Report | BaseException | None] = SimpleQueue()
+    waiting, lock = iter(commands), Lock()
+    queue: SimpleQueue[WorkerReport | BaseException | None] = SimpleQueue()
 
     def work() -> None:
+        """Run commands until none is left; put reports, then None or the exception."""
         try:
             while True:
-                with taking:
+                with lock:
                     command = next(waiting, None)
                 if command is None:
                     break
                 for report in _listen(command, patience):
-                    found.put(report)
-            found.put(None)
+                    queue.put(report)
+            queue.put(None)
         except BaseException as error:
-            found.put(error)
+            queue.put(error)
 
     for _ in range(jobs):
         Thread(target=work, daemon=True).start()
-    left = jobs
-    while left:
-        report = found.get()
+    running = jobs
+    while running:
+        report = queue.get()
         if isinstance(report, BaseException):
             raise report
         if report is None:
-            left -= 1
+            running -= 1
         else:
             yield report
 
 
-def _listen(command: list[str], patience: float) -> Iterator[Report]:
+def _listen(command: list[str], patience: float) -> Iterator[WorkerReport]:
+    """Yield the reports of one process."""
     start = None
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         for line in _lines(process, patience):
-            if not line.startswith("{"):  # LAPACK tells what it was asked for in vain
+            if not line.startswith("{"):  # LAPACK prints errors to standard output
                 continue
-            report: Report = json.loads(line)
+            report: WorkerReport = json.loads(line)
             start = report.get("start", start)
             if report.keys() != {"start"}:
                 yield report
@@ -68,11 +81,11 @@ def _listen(command: list[str], patience: float) -> Iterator[Report]:
 
 
 def _lines(process: subprocess.Popen[str], patience: float) -> Iterator[str]:
-    """What a process prints, as long as it does."""
+    """Yield the lines that a process prints; abort it after ``patience`` silent seconds."""
     assert process.stdout is not None
     while True:
         alarm = Timer(patience, process.send_signal, [SIGABRT])
-        alarm.daemon = True  # who stops waiting for reports need not wait for it
+        alarm.daemon = True  # a caller that stops early need not wait for it
         alarm.start()
         line = process.stdout.readline()
         alarm.cancel()

@@ -1,4 +1,4 @@
-"""Compares passkit with PyTorch, JAX and hand-written kernels, alternating in one run.
+"""Compare passkit with PyTorch, JAX and hand-written kernels, alternating in one process.
 
     python benchmarks/compare.py [--set core] [--quick] [--only passkit,torch,jax,onnx,hand]
                                  [--rows softmax]
@@ -69,10 +69,13 @@ def series(f, chunks, clock, deadline):
 
 
 @frozen
-class Effort:
+class MeasuringEffort:
     """How long a run measures.
 
-    seconds: of one series; rounds: series of each competitor; samples: fewest in a series.
+    Attributes:
+        rounds: series of each competitor and mode.
+        seconds: of one series.
+        samples: least number of samples in a series.
     """
 
     rounds: int
@@ -80,14 +83,19 @@ class Effort:
     samples: int
 
 
-FULL, QUICK = Effort(5, 0.04, 5), Effort(3, 0.02, 4)
+FULL, QUICK = MeasuringEffort(5, 0.04, 5), MeasuringEffort(3, 0.02, 4)
 
 
 @define
-class Entrant:
+class WorkloadEntrant:
     """A competitor on one workload, ready to be timed.
 
-    medians: seconds of a call, one per series and mode; minima likewise.
+    Attributes:
+        sets: native inputs, one tuple for each set.
+        result_nbytes: bytes of one result.
+        error: largest relative error against the float64 reference.
+        medians: median seconds of a call, for each mode one per series.
+        minima: least seconds of a call, likewise.
     """
 
     name: str
@@ -99,17 +107,17 @@ class Entrant:
     minima: dict[str, list[float]] = Factory(lambda: {mode: [] for mode in MODES})
 
     def median(self, mode: str) -> float:
-        """The best of the series' medians."""
+        """Return the least of the series' medians, in seconds."""
         return min(self.medians[mode])
 
     def loop(self, mode: str, names: tuple[str, ...]) -> Callable[..., list[int]]:
-        """The compiled timing loop of this competitor's call."""
+        """Compile the timing loop around this competitor's call."""
         space: dict[str, Any] = {}
         exec(LOOPS[mode].format(names=", ".join(names), call=self.competitor.call), space)
         return space["series"]
 
-    def measure(self, mode: str, names: tuple[str, ...], effort: Effort) -> None:
-        """Times one series: a pause, calls to warm up, then the samples."""
+    def measure(self, mode: str, names: tuple[str, ...], effort: MeasuringEffort) -> None:
+        """Time one series: a pause, calls to warm up, then the samples."""
         loop, f, clock = self.loop(mode, names), self.competitor.function, time.perf_counter_ns
         time.sleep(PAUSE_SECONDS)
         spent, begin = [], time.perf_counter()
@@ -117,48 +125,76 @@ class Entrant:
             spent += self.warm(f, clock, names)
             if time.perf_counter() - begin > 1.0:
                 break
-        estimate = max(statistics.median(spent) / 1e9, 1e-7)
-        inner = 1 if estimate > SMALL_SECONDS else max(1, int(2e-4 / estimate))
-        samples = max(effort.samples, min(400, int(effort.seconds / (estimate * inner))))
-        if mode == "kept":
-            samples = min(samples, max(2, KEPT_NBYTES // (self.result_nbytes * inner)))
+        samples, inner = self._sampling(mode, statistics.median(spent) / 1e9, effort)
         cycle = [self.sets[i % len(self.sets)] for i in range(samples * inner)]
-        chunks = [cycle[i * inner:(i + 1) * inner] for i in range(samples)]
+        chunks = [cycle[i * inner : (i + 1) * inner] for i in range(samples)]
         deadline = clock() + int(effort.seconds * 5e9)  # other work on the CPUs may stall calls
         times = loop(f, chunks, clock, deadline)
         self.medians[mode].append(statistics.median(times) / inner / 1e9)
         self.minima[mode].append(min(times) / inner / 1e9)
 
+    def _sampling(self, mode: str, median: float, effort: MeasuringEffort) -> tuple[int, int]:
+        """Choose the number of samples and of calls in each.
+
+        Short calls are timed many at a time; kept results are bounded in bytes.
+        """
+        estimate = max(median, 1e-7)
+        inner = 1 if estimate > SMALL_SECONDS else max(1, int(2e-4 / estimate))
+        samples = max(effort.samples, min(400, int(effort.seconds / (estimate * inner))))
+        if mode == "kept":
+            samples = min(samples, max(2, KEPT_NBYTES // (self.result_nbytes * inner)))
+        return samples, inner
+
     def warm(self, f: Any, clock: Any, names: tuple[str, ...]) -> list[int]:
-        """Nanoseconds of one call on each set of inputs, results dropped."""
-        return self.loop("dropped", names)(f, [[one] for one in self.sets], clock, clock())
+        """Call once on each set of inputs, drop the results, and return the nanoseconds."""
+        return self.loop("dropped", names)(f, [[inputs] for inputs in self.sets], clock, clock())
 
 
-def enter(name: str, work: Workload, threads: int, arrays: list[tuple[np.ndarray, ...]],
-          references: list[np.ndarray]) -> Entrant | None:
-    """Builds a competitor and checks its results on every set of inputs."""
+def enter(
+    name: str,
+    work: Workload,
+    threads: int,
+    arrays: list[tuple[np.ndarray, ...]],
+    references: list[np.ndarray],
+) -> WorkloadEntrant | None:
+    """Build a competitor and compute its error on every set of inputs.
+
+    Returns:
+        The competitor, or None if it has no implementation of this workload.
+    """
     competitor = peers.BUILDERS[name](work, threads)
     if competitor is None:
         return None
-    sets = [tuple(competitor.prepare(a) for a in one) for one in arrays]
+    sets = [tuple(competitor.prepare(a) for a in inputs) for inputs in arrays]
     call = eval(f"lambda f, {', '.join(work.names)}: {competitor.call}")
     worst, nbytes = 0.0, 4
-    for one, reference in zip(sets, references, strict=True):
-        found = competitor.numpy(call(competitor.function, *one))
-        worst, nbytes = max(worst, work.error(found, reference)), max(nbytes, found.nbytes)
-    return Entrant(name, competitor, sets, nbytes, worst)
+    for inputs, reference in zip(sets, references, strict=True):
+        result = competitor.numpy(call(competitor.function, *inputs))
+        worst, nbytes = max(worst, work.error(result, reference)), max(nbytes, result.nbytes)
+    return WorkloadEntrant(name, competitor, sets, nbytes, worst)
 
 
-def compare(work: Workload, names: list[str], threads: int, effort: Effort) -> dict[str, Any]:
-    """One row: every competitor checked, then timed in turn."""
+def compare(
+    work: Workload, names: list[str], threads: int, effort: MeasuringEffort
+) -> dict[str, Any]:
+    """Check every competitor on one workload, then time them in turn.
+
+    Returns:
+        A row of the report; a competitor that fails has its reason under ``"failed"``.
+    """
     hand.POOL.clear()
     gc.collect()
     gc.disable()  # a collection costs 0.1 s with PyTorch and JAX loaded
     count = 2 if work.nbytes > (64 << 20) else 3
     arrays = [work.arrays(seed) for seed in range(count)]
-    references = [work.reference(one) for one in arrays[:2]]
-    row: dict[str, Any] = {"name": work.label, "core": work.core, "nbytes": work.nbytes,
-                           "failed": {}, "competitors": {}}
+    references = [work.reference(inputs) for inputs in arrays[:2]]
+    row: dict[str, Any] = {
+        "name": work.label,
+        "core": work.core,
+        "nbytes": work.nbytes,
+        "failed": {},
+        "competitors": {},
+    }
     entrants = []
     for name in names:
         try:
@@ -170,74 +206,103 @@ def compare(work: Workload, names: list[str], threads: int, effort: Effort) -> d
             continue
         if entrant.error > work.tolerance:
             row["failed"][name] = f"error {entrant.error:.1e} > {work.tolerance:.0e}"
-        entrant.sets += [tuple(entrant.competitor.prepare(a) for a in one) for one in arrays[2:]]
+        entrant.sets += [
+            tuple(entrant.competitor.prepare(a) for a in inputs) for inputs in arrays[2:]
+        ]
         entrants.append(entrant)
     del references
     kernel_seconds = []
-    for turn in range(effort.rounds if entrants else 0):
+    for iteration in range(effort.rounds if entrants else 0):
         for mode in MODES:
-            for entrant in entrants[turn % len(entrants):] + entrants[:turn % len(entrants)]:
+            for entrant in (
+                entrants[iteration % len(entrants) :] + entrants[: iteration % len(entrants)]
+            ):
                 entrant.measure(mode, work.names, effort)
                 if mode == "dropped" and entrant.name == "hand":
                     kernel_seconds.append(time_kernel(work, arrays, effort))
     for entrant in entrants:
         row["competitors"][entrant.name] = {"error": entrant.error} | {
-            mode: {"median": entrant.median(mode), "minimum": min(entrant.minima[mode]),
-                   "medians": entrant.medians[mode]} for mode in MODES}
+            mode: {
+                "median": entrant.median(mode),
+                "minimum": min(entrant.minima[mode]),
+                "medians": entrant.medians[mode],
+            }
+            for mode in MODES
+        }
     if kernel_seconds:
         row["hand_kernel"] = min(kernel_seconds)
     return row | ratios(row)
 
 
-def time_kernel(work: Workload, arrays: list[tuple[np.ndarray, ...]], effort: Effort) -> float:
-    """Seconds of the hand-written kernel alone: the best of three C loops."""
+def time_kernel(
+    work: Workload, arrays: list[tuple[np.ndarray, ...]], effort: MeasuringEffort
+) -> float:
+    """Return the seconds of the hand-written kernel in isolation: the best of three C loops."""
     kernel = hand.kernel(work.hand or "")
     calls = max(3, int(effort.seconds / 4 / max(kernel.seconds(arrays, 3), 1e-7)))
     return min(kernel.seconds(arrays, calls) for _ in range(3))
 
 
 def ratios(row: dict[str, Any]) -> dict[str, Any]:
-    """Best peer over passkit (or over hand where passkit did not run), and passkit over hand."""
+    """Return the ratios of a row.
+
+    These are the best peer over passkit (over the hand-written kernel where passkit did not run),
+    and passkit over the hand-written kernel.
+    """
     entries = row["competitors"]
     subject = "passkit" if "passkit" in entries else "hand"
-    found: dict[str, Any] = {"subject": subject, "best_peer": {}, "speedup": {}, "over_hand": {}}
+    ratios_of_row: dict[str, Any] = {
+        "subject": subject,
+        "best_peer": {},
+        "speedup": {},
+        "over_hand": {},
+    }
     for mode in MODES:
-        times = {n: entries[n][mode]["median"] for n in peers.PEERS
-                 if n in entries and n not in row["failed"]}
+        times = {
+            n: entries[n][mode]["median"]
+            for n in peers.PEERS
+            if n in entries and n not in row["failed"]
+        }
         if times and subject in entries:
             best = min(times, key=lambda n: times[n])
-            found["best_peer"][mode] = best
-            found["speedup"][mode] = times[best] / entries[subject][mode]["median"]
+            ratios_of_row["best_peer"][mode] = best
+            ratios_of_row["speedup"][mode] = times[best] / entries[subject][mode]["median"]
         if "passkit" in entries and row.get("hand_kernel", 0.0) > SMALL_SECONDS:
-            found["over_hand"][mode] = (entries["passkit"][mode]["median"]
-                                        / entries["hand"][mode]["median"])
+            ratios_of_row["over_hand"][mode] = (
+                entries["passkit"][mode]["median"] / entries["hand"][mode]["median"]
+            )
     if "passkit" in entries and "hand_kernel" in row:
-        found["over_hand_kernel"] = entries["passkit"]["dropped"]["median"] / row["hand_kernel"]
-    return found
+        ratios_of_row["over_hand_kernel"] = (
+            entries["passkit"]["dropped"]["median"] / row["hand_kernel"]
+        )
+    return ratios_of_row
 
 
 def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Geometric means and the least of the speedups over the best peer."""
+    """Return geometric mean, least and number of the speedups, by mode and group of rows."""
     groups = {
         "core rows": [r for r in rows if r["core"]],
-        "core rows of 1 MB and more": [r for r in rows if r["core"]
-                                       and r["nbytes"] >= LARGE_NBYTES],
+        "core rows of 1 MB and more": [
+            r for r in rows if r["core"] and r["nbytes"] >= LARGE_NBYTES
+        ],
         "all rows": rows,
         "all rows of 1 MB and more": [r for r in rows if r["nbytes"] >= LARGE_NBYTES],
     }
-    found: dict[str, Any] = {}
+    groups_by_mode: dict[str, Any] = {}
     for mode in MODES:
         for title, members in groups.items():
             values = [r["speedup"][mode] for r in members if mode in r["speedup"]]
             if values:
-                found.setdefault(mode, {})[title] = {
+                groups_by_mode.setdefault(mode, {})[title] = {
                     "geometric_mean": math.exp(statistics.fmean(map(math.log, values))),
-                    "least": min(values), "rows": len(values)}
-    return found
+                    "least": min(values),
+                    "rows": len(values),
+                }
+    return groups_by_mode
 
 
 def text(rows: list[dict[str, Any]], names: list[str], totals: dict[str, Any]) -> str:
-    """The printed table: medians (minima) in microseconds."""
+    """Return the printed table: medians (minima) in microseconds."""
     lines = []
     for mode in MODES:
         lines.append(f"\nresults {mode}: best median (minimum) of a call, microseconds")
@@ -246,24 +311,28 @@ def text(rows: list[dict[str, Any]], names: list[str], totals: dict[str, Any]) -
         lines.append(f"{'':31}{'':{21 * len(names)}}{'(hand)':>14}{'passkit':>13}{'hand':>11}")
         for row in rows:
             cells = "".join(f"{cell(row, name, mode):>21}" for name in names)
-            alone = f"{row['hand_kernel'] * 1e6:.2f}" if "hand_kernel" in row else ""
+            kernel_alone = f"{row['hand_kernel'] * 1e6:.2f}" if "hand_kernel" in row else ""
             speedup = row["speedup"].get(mode)
             mark = "" if row["subject"] == "passkit" else " (hand)"
             over = row["over_hand"].get(mode)
-            lines.append(f"{'*' if row['core'] else ' '} {row['name']:29}{cells}{alone:>14}"
-                         + (f"{speedup:>13.2f}{mark}" if speedup else f"{'':13}")
-                         + (f"{over:>11.2f}" if over else ""))
+            lines.append(
+                f"{'*' if row['core'] else ' '} {row['name']:29}{cells}{kernel_alone:>14}"
+                + (f"{speedup:>13.2f}{mark}" if speedup else f"{'':13}")
+                + (f"{over:>11.2f}" if over else "")
+            )
         for title, total in totals.get(mode, {}).items():
-            lines.append(f"  {title} ({total['rows']}): geometric mean "
-                         f"{total['geometric_mean']:.2f}, least {total['least']:.2f}")
+            lines.append(
+                f"  {title} ({total['rows']}): geometric mean "
+                f"{total['geometric_mean']:.2f}, least {total['least']:.2f}"
+            )
     for row in rows:
-        for name, why in row["failed"].items():
-            lines.append(f"FAILED {row['name']}, {name}: {why.splitlines()[0][:160]}")
+        for name, reason in row["failed"].items():
+            lines.append(f"FAILED {row['name']}, {name}: {reason.splitlines()[0][:160]}")
     return "\n".join(lines)
 
 
 def cell(row: dict[str, Any], name: str, mode: str) -> str:
-    """One competitor's median and minimum."""
+    """Return one competitor's median and minimum as text."""
     entry = row["competitors"].get(name)
     if entry is None:
         return "-"
@@ -272,7 +341,7 @@ def cell(row: dict[str, Any], name: str, mode: str) -> str:
 
 
 def cpu_model() -> str:
-    """The CPU's name, from Linux where it can be asked."""
+    """Return the CPU's name; Linux has it in /proc/cpuinfo."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
     names = {key.strip(): value.strip() for key, _, value in (x.partition(":") for x in lines)}
@@ -280,7 +349,7 @@ def cpu_model() -> str:
 
 
 def circumstances(threads: int, load: tuple[float, float, float]) -> dict[str, Any]:
-    """When and where a report was measured; ``load`` is the machine's before it began."""
+    """Return when and where a report was measured; ``load`` is from before it began."""
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "cpu": cpu_model(),
@@ -291,82 +360,100 @@ def circumstances(threads: int, load: tuple[float, float, float]) -> dict[str, A
     }
 
 
-def available(wanted: list[str], threads: int) -> list[str]:
-    """The wanted competitors that can be imported; says which cannot, and why."""
-    needs = {"passkit": "passkit", "unfused": "passkit", "eager": "torch", "compile": "torch",
-             "jax": "jax", "onnx": "onnxruntime"}
-    found = []
-    for name in wanted:
+def available(requested: list[str]) -> list[str]:
+    """Return the requested competitors that can be imported; print why the others cannot."""
+    packages = {
+        "passkit": "passkit",
+        "unfused": "passkit",
+        "eager": "torch",
+        "compile": "torch",
+        "jax": "jax",
+        "onnx": "onnxruntime",
+    }
+    importable = []
+    for name in requested:
         try:
             if name == "hand":
                 hand.library()
             else:
-                __import__(needs[name])
+                __import__(packages[name])
         except (ImportError, hand.UnavailableError) as error:
             print(f"without {name}: {str(error).splitlines()[0]}", file=sys.stderr)
             continue
-        found.append(name)
-    return found
+        importable.append(name)
+    return importable
 
 
-def run(wanted: list[str], rows: list[Workload], threads: int, effort: Effort,
-        name: str) -> dict[str, Any]:
-    """Measures the rows, writes the report and returns it."""
+def run(
+    requested: list[str], rows: list[Workload], threads: int, effort: MeasuringEffort, name: str
+) -> dict[str, Any]:
+    """Measure the rows, write the report and return it."""
     threads = peers.confine(threads)
-    names = available(wanted, threads)
+    names = available(requested)
     begin, measured, load = time.time(), [], os.getloadavg()
     if load[0] > 0.5:
-        print(f"the machine is busy (load {load[0]:.1f}): figures of thread teams will not hold",
-              file=sys.stderr)
+        print(
+            f"the machine is busy (load {load[0]:.1f}): figures of thread teams will not hold",
+            file=sys.stderr,
+        )
     for work in rows:
         started = time.time()
         measured.append(compare(work, names, threads, effort))
         print(f"{work.label}: {time.time() - started:.1f} s", file=sys.stderr, flush=True)
     totals = summary(measured)
     report = {
-        **circumstances(threads, load), "seconds": time.time() - begin,
-        "versions": peers.versions(["passkit", "numpy", "torch", "jax", "jaxlib",
-                                    "onnxruntime"]),
+        **circumstances(threads, load),
+        "seconds": time.time() - begin,
+        "versions": peers.versions(["passkit", "numpy", "torch", "jax", "jaxlib", "onnxruntime"]),
         "settings": {n: peers.SETTINGS[n] for n in names},
         "effort": {"rounds": effort.rounds, "seconds": effort.seconds},
-        "summary": totals, "rows": measured,
+        "summary": totals,
+        "rows": measured,
     }
     folder = Path(__file__).parent / "results"
     folder.mkdir(exist_ok=True)
     (folder / f"{name}.json").write_text(json.dumps(report, indent=1) + "\n")
-    print(f"{report['cpu']}, {threads} threads, {report['date']}, "
-          + ", ".join(f"{k} {v}" for k, v in report["versions"].items()))
+    print(
+        f"{report['cpu']}, {threads} threads, {report['date']}, "
+        + ", ".join(f"{k} {v}" for k, v in report["versions"].items())
+    )
     print(text(measured, names, totals))
     return report
 
 
 def main() -> int:
-    """The command line; 1 if passkit or a hand-written kernel failed on a row."""
+    """Run the command line. Return 1 if passkit or a hand-written kernel failed on a row."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--set", default="core", choices=SETS, help="which workloads")
     parser.add_argument("--quick", action="store_true", help="ten rows, shorter series")
-    parser.add_argument("--only", default="passkit,unfused,torch,jax,hand",
-                        help="competitors, by comma; onnx is one more")
+    parser.add_argument(
+        "--only",
+        default="passkit,unfused,torch,jax,hand",
+        help="competitors, by comma; onnx is one more",
+    )
     parser.add_argument("--rows", default="", help="only rows whose label contains this")
     parser.add_argument("--rounds", type=int, help="series of each competitor and row")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--name", help="name of the report in benchmarks/results/")
     options = parser.parse_args()
-    wanted = [n for part in options.only.split(",") for n in GROUPS.get(part, (part,))]
-    if unknown := set(wanted) - set(peers.NAMES):
-        parser.error(f"unknown competitor {', '.join(sorted(unknown))}; "
-                     f"there are {', '.join([*peers.NAMES, *GROUPS])}")
+    requested = [n for part in options.only.split(",") for n in GROUPS.get(part, (part,))]
+    if unknown := set(requested) - set(peers.NAMES):
+        parser.error(
+            f"unknown competitor {', '.join(sorted(unknown))}; "
+            f"there are {', '.join([*peers.NAMES, *GROUPS])}"
+        )
     workloads = SETS[options.set]
     rows = [w for w in workloads if options.rows in w.label and (w.quick or not options.quick)]
     if not rows:
-        parser.error(f"no row contains {options.rows!r}; there are "
-                     + ", ".join(w.label for w in workloads))
+        parser.error(
+            f"no row contains {options.rows!r}; there are " + ", ".join(w.label for w in workloads)
+        )
     effort = QUICK if options.quick else FULL
     if options.rounds:
-        effort = Effort(options.rounds, effort.seconds, effort.samples)
+        effort = MeasuringEffort(options.rounds, effort.seconds, effort.samples)
     title = "compare" if options.set == "core" else f"compare-{options.set}"
     name = options.name or title + "-quick" * options.quick
-    report = run(wanted, rows, options.threads, effort, name)
+    report = run(requested, rows, options.threads, effort, name)
     broken = any(n in row["failed"] for row in report["rows"] for n in ("passkit", "hand"))
     return 1 if broken else 0
 

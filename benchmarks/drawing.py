@@ -1,4 +1,4 @@
-"""Curves as SVG: a panel with axes, ticks, a legend, and lines through points."""
+"""Draw curves as SVG: a panel with axes, ticks, a legend, and lines through points."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GREY = "#666"
 
 @frozen(eq=False)
 class Curve:
-    """A line through points, and how it looks."""
+    """A line through points, with its label, colour and width in pixels."""
 
     x: Sequence[Any]
     y: Sequence[Any]
@@ -27,7 +27,7 @@ class Curve:
 
 @frozen(eq=False)
 class Panel:
-    """Curves over the same axes; ``log`` draws y by powers of ten."""
+    """Curves over the same axes; ``log`` draws y on a logarithmic scale."""
 
     title: str
     x: str
@@ -36,10 +36,10 @@ class Panel:
     log: bool = False
 
     def svg(self) -> str:
-        """The text of the picture."""
+        """Return the picture as an SVG document."""
         xs = [float(v) for c in self.curves for v in c.x]
         ys = [float(v) for c in self.curves for v in c.y]
-        end, up = max(xs), decades(ys) if self.log else ticks(0, max(ys))
+        x_end, y_marks = max(xs), decades(ys) if self.log else ticks(0, max(ys))
         head = (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
             f'width="{WIDTH}" height="{HEIGHT}" font-family="sans-serif" font-size="12">'
@@ -49,23 +49,24 @@ class Panel:
             f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
             f'<text x="{LEFT}" y="22" font-size="14">{escape(self.title)}</text>',
         ]
-        for v in (v for v in ticks(0, end) if v <= end):
-            at = LEFT + (WIDTH - RIGHT - LEFT) * v / end
-            parts.append(_text(at, HEIGHT - BOTTOM + 18, f"{v:g}", "middle"))
-        for v in up:
-            at = self._y(v, up)
+        for v in (v for v in ticks(0, x_end) if v <= x_end):
+            position = LEFT + (WIDTH - RIGHT - LEFT) * v / x_end
+            parts.append(_text(position, HEIGHT - BOTTOM + 18, f"{v:g}", "middle"))
+        for v in y_marks:
+            position = self._y(v, y_marks)
             parts.append(
-                f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{at:.1f}" y2="{at:.1f}" '
+                f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{position:.1f}" y2="{position:.1f}" '
                 f'stroke="#ddd"/>'
             )
-            parts.append(_text(LEFT - 8, at + 4, f"{v:g}", "end"))
+            parts.append(_text(LEFT - 8, position + 4, f"{v:g}", "end"))
         parts.append(_text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 12, self.x, "middle"))
         middle = (TOP + HEIGHT - BOTTOM) / 2
         turned = f' transform="rotate(-90 16 {middle:g})"'
         parts.append(_text(16, middle, self.y, "middle", turned))
         for curve in self.curves:
             points = " ".join(
-                f"{LEFT + (WIDTH - RIGHT - LEFT) * float(x) / end:.1f},{self._y(float(y), up):.1f}"
+                f"{LEFT + (WIDTH - RIGHT - LEFT) * float(x) / x_end:.1f},"
+                f"{self._y(float(y), y_marks):.1f}"
                 for x, y in zip(curve.x, curve.y, strict=True)
             )
             parts.append(
@@ -75,7 +76,7 @@ class Panel:
         return "\n".join([*parts, *self._legend(), "</svg>"]) + "\n"
 
     def _legend(self) -> list[str]:
-        """A short line and a name for each curve, at the side where curves end or begin low."""
+        """Return a line and a label for each curve, in the corner that curves leave free."""
         parts = []
         for k, curve in enumerate(self.curves):
             y = TOP + 16 + 18 * k if self.log else HEIGHT - BOTTOM - 16 - 18 * k
@@ -88,21 +89,23 @@ class Panel:
         return parts
 
     def _y(self, value: float, marks: Sequence[float]) -> float:
+        """Return the vertical position of a value, in pixels."""
         low, high = marks[0], marks[-1]
         if self.log:
             low, high, value = math.log10(low), math.log10(high), math.log10(value)
         return HEIGHT - BOTTOM - (HEIGHT - BOTTOM - TOP) * (value - low) / (high - low)
 
 
-def _text(x: float, y: float, text: str, anchor: str, more: str = "") -> str:
+def _text(x: float, y: float, text: str, anchor: str, attributes: str = "") -> str:
+    """Return an SVG text element; ``attributes`` is inserted into its tag."""
     return (
-        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{GREY}"{more}>'
+        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{GREY}"{attributes}>'
         f"{escape(text)}</text>"
     )
 
 
 def ticks(low: float, high: float) -> list[float]:
-    """About five round numbers from ``low`` to ``high`` or just over it."""
+    """Return about five round numbers from ``low`` to ``high`` or just above it."""
     rough = (high - low) / 5
     unit = 10.0 ** math.floor(math.log10(rough))
     step = next(unit * k for k in (1, 2, 5, 10) if unit * k >= rough * 0.999)
@@ -111,6 +114,6 @@ def ticks(low: float, high: float) -> list[float]:
 
 
 def decades(values: Sequence[float]) -> list[float]:
-    """The powers of ten around positive values."""
+    """Return the powers of ten that enclose positive values."""
     low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
     return [10.0**k for k in range(low, high + 1)]

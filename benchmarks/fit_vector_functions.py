@@ -1,8 +1,9 @@
-"""Fits the coefficients of prelude/math_f32.h and math_f64.h, and prints them.
+"""Fit the coefficients of prelude/math_f32.h and math_f64.h, and print them.
 
-A float32 polynomial is the Lawson (weighted least squares) fit that makes the greatest error in
-units of the result's last place least; its coefficients are rounded one by one, lowest first, the
-others being fitted again after each. A float64 polynomial interpolates at Chebyshev points.
+A float32 polynomial is the Lawson fit (iteratively reweighted least squares) that minimises the
+greatest error in units of the result's last place. Its coefficients are rounded one by one, lowest
+first, and the others are fitted again after each. A float64 polynomial interpolates at Chebyshev
+points.
 
 Needs mpmath.
 """
@@ -15,64 +16,66 @@ from typing import Any
 import mpmath as mp
 import numpy as np
 
-Array = np.ndarray[Any, Any]
-Function = Callable[[Any], Any]
+FloatArray = np.ndarray[Any, Any]
+RealFunction = Callable[[Any], Any]
 mp.mp.prec = 200
 
 
-def last_place(y: Array) -> Array:
-    """The value of the last bit of float32 numbers as large as y."""
+def last_place(y: FloatArray) -> FloatArray:
+    """Return the value of the last bit of float32 numbers of the magnitude of ``y``."""
     return np.exp2(np.floor(np.log2(np.abs(y))) - 23)
 
 
-def lawson(columns: Array, y: Array, weight: Array) -> Array:
-    """The coefficients that make the greatest weight * |columns @ c - y| least."""
-    share, best, least = np.full(len(y), 1 / len(y)), np.zeros(columns.shape[1]), np.inf
+def lawson(columns: FloatArray, y: FloatArray, weight: FloatArray) -> FloatArray:
+    """Return the coefficients ``c`` that minimise the greatest weight * |columns @ c - y|."""
+    density, best, least = np.full(len(y), 1 / len(y)), np.zeros(columns.shape[1]), np.inf
     for _ in range(60):
-        scale = np.sqrt(share) * weight
+        scale = np.sqrt(density) * weight
         c = np.linalg.lstsq(columns * scale[:, None], y * scale, rcond=None)[0]
         error = weight * np.abs(columns @ c - y)
         if error.max() < least:
             best, least = c, error.max()
-        share *= error + 1e-30
-        share /= share.sum()
+        density *= error + 1e-30
+        density /= density.sum()
     return best
 
 
-def fit32(x: Array, y: Array, weight: Array, degree: int) -> list[float]:
-    """Float32 coefficients of a polynomial in x close to y, lowest first."""
+def fit32(x: FloatArray, y: FloatArray, weight: FloatArray, degree: int) -> list[float]:
+    """Fit float32 coefficients of a polynomial in ``x`` to ``y``, lowest first."""
     columns = np.vander(x, degree + 1, increasing=True)
-    rest, found = y.copy(), []
+    remainder, coefficients = y.copy(), []
     for k in range(degree + 1):
-        found.append(float(np.float32(lawson(columns[:, k:], rest, weight)[0])))
-        rest -= found[-1] * columns[:, k]
-    return found
+        coefficients.append(float(np.float32(lawson(columns[:, k:], remainder, weight)[0])))
+        remainder -= coefficients[-1] * columns[:, k]
+    return coefficients
 
 
-def points(low: float, high: float, count: int = 1000) -> Array:
-    """Chebyshev points of an interval, without those next to 0."""
+def points(low: float, high: float, count: int = 1000) -> FloatArray:
+    """Return the Chebyshev points of an interval, without those next to 0."""
     x = np.cos(np.pi * (np.arange(count) + 0.5) / count)
     x = low + (high - low) * (x + 1) / 2
     return x[np.abs(x) > 1e-5]
 
 
-def values(f: Function, x: Array) -> Array:
-    """f of each element, computed by mpmath and rounded to float64."""
+def values(f: RealFunction, x: FloatArray) -> FloatArray:
+    """Evaluate ``f`` at each element with mpmath and round to float64."""
     return np.array([float(f(mp.mpf(float(v)))) for v in x])
 
 
-def tail(f: Function, first: int, low: float, high: float, degree: int, odd: bool) -> list[float]:
-    """The polynomial q of f(t) = t + t^(first) q(t), or q(t^2) where f is odd."""
+def tail(
+    f: RealFunction, first: int, low: float, high: float, degree: int, odd: bool
+) -> list[float]:
+    """Fit the polynomial q of f(t) = t + t^(first) q(t), or q(t^2) if f is odd."""
     t = points(low, high)
     q = values(lambda v: (f(v) - v) / v**first, t)
     weight = np.abs(t) ** first / last_place(values(f, t))
     return fit32(t * t if odd else t, q, weight, degree)
 
 
-def about(f: Function, origin: float, low: float, high: float, degree: int) -> list[float]:
-    """Coefficients of f(origin + u), the greatest error in units of the last place least.
+def about(f: RealFunction, origin: float, low: float, high: float, degree: int) -> list[float]:
+    """Fit f(origin + u), minimising the greatest error in units of the last place.
 
-    About a zero of f the first one is 0, and the others make the greatest relative error least.
+    At a zero of f the first coefficient is 0, and the others minimise the greatest relative error.
     """
     u = (low + high) / 2 + (high - low) / 2 * np.cos(np.pi * (np.arange(97) + 0.5) / 97)
     true = values(lambda v: f(origin + v), u)
@@ -81,16 +84,17 @@ def about(f: Function, origin: float, low: float, high: float, degree: int) -> l
     return fit32(u, true, 1 / last_place(true), degree)
 
 
-def evenly(f: Function, step: float, degree: int) -> Array:
-    """Rows of 8 coefficients of f about k steps, k = 0..7."""
+def evenly(f: RealFunction, step: float, degree: int) -> FloatArray:
+    """Return a table of 8 columns of coefficients: of f about k steps, k = 0..7."""
     columns = [about(f, k * step, -step / 2 if k else 0, step / 2, degree) for k in range(8)]
     return np.array(columns).T
 
 
-def further(f: Function, unit: float, degree: int) -> Array:
-    """Rows of 8 coefficients of f from (b - 1) units on, for b of an exponent and one bit more.
+def further(f: RealFunction, unit: float, degree: int) -> FloatArray:
+    """Return a table of 8 columns of coefficients of f from (b - 1) units on.
 
-    Both, as a float32 has them, number the column, but for all bits above the last three.
+    Column numbers are the last three bits of a float32's exponent and leading fraction bit, whose
+    value is b.
     """
     columns = []
     for k in range(8):
@@ -101,17 +105,17 @@ def further(f: Function, unit: float, degree: int) -> Array:
 
 
 def show(name: str, coefficients: list[float]) -> None:
-    """Prints coefficients as hexadecimal constants."""
+    """Print coefficients as hexadecimal constants."""
     print(f"{name}: " + ", ".join(float(c).hex() for c in coefficients))
 
 
-def ratio(f: Function, limit: Any) -> Function:
-    """f, or its limit next to 0, where f divides 0 by 0."""
+def ratio(f: RealFunction, limit: Any) -> RealFunction:
+    """Return f, with its limit next to 0, where f divides 0 by 0."""
     return lambda v: f(v) if abs(v) > mp.mpf(2) ** -50 else limit
 
 
-def main() -> None:
-    """Prints every polynomial: those of Horner's rule highest power first, tables by rows."""
+def show_float32() -> None:
+    """Print the float32 polynomials of Horner's rule, highest power first."""
     half = float(mp.log(2)) / 16 * 1.01
     u = half * np.cos(np.pi * (np.arange(97) + 0.5) / 97)
     powers = np.stack([u, u**2, u**3], 1)
@@ -133,7 +137,11 @@ def main() -> None:
     show("atan f32", tail(mp.atan, 3, 0, 1, 8, odd=True)[::-1])
     show("asin f32", tail(mp.asin, 3, 0, 0.5, 4, odd=True)[::-1])
     show("sinh f32", tail(mp.sinh, 3, 0, 1, 3, odd=True)[::-1])
-    erfcx: Function = lambda v: mp.erfc(v) * mp.exp(v * v)  # noqa: E731
+
+
+def show_float32_tables() -> None:
+    """Print the float32 tables of eight intervals, row by row."""
+    erfcx: RealFunction = lambda v: mp.erfc(v) * mp.exp(v * v)  # noqa: E731
     for name, rows in (
         ("erf f32", evenly(mp.erf, 17 / 32, 6)),
         ("tanh f32", further(mp.tanh, 0.625, 6)),
@@ -142,6 +150,10 @@ def main() -> None:
         for k, row in enumerate(rows):
             show(f"{name} [{k}]", row)
 
+
+def show_float64() -> None:
+    """Print the float64 polynomials, highest power first."""
+    half = float(mp.log(2)) / 2 + 2e-4
     cheb: Any = mp.chebyfit
     expm1 = ratio(lambda r: (mp.expm1(r) - r) / r**2, mp.mpf(0.5))
     log = ratio(lambda r: (mp.log1p(r) - r) / r**2, mp.mpf(-0.5))
@@ -157,6 +169,13 @@ def main() -> None:
         step = mp.mpf(3) / 8
         about = cheb(lambda u, c=k * step: erf(u + c), [-step / 2, step / 2], 13)
         show(f"erf f64, column {k}", about[::-1])
+
+
+def main() -> None:
+    """Print every polynomial."""
+    show_float32()
+    show_float32_tables()
+    show_float64()
 
 
 if __name__ == "__main__":

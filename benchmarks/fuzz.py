@@ -1,16 +1,16 @@
-"""Random graphs by the thousand: compiled = interpreted; prints what was covered, and every fault.
+"""Compare compiled random graphs with interpreted ones; print the coverage and every failure.
 
     python benchmarks/fuzz.py --count 10000
-    python benchmarks/fuzz.py --count 20000 --quick     # kernels compiled as they are written
+    python benchmarks/fuzz.py --count 20000 --quick     # kernels compiled at -O0
     python benchmarks/fuzz.py --count 500 --blocks      # the kernels' ASTs too, block by block
     python benchmarks/fuzz.py --count 2000 --target opencl
     python benchmarks/fuzz.py --count 500 --target cuda # as CUDA C, on an emulated machine
-    python benchmarks/fuzz.py --count 500 --target cuda-driver   # there, through the run time
+    python benchmarks/fuzz.py --count 500 --target cuda-driver   # there, through the runtime
     python benchmarks/fuzz.py --count 500 --target cuda-device   # through it on an NVIDIA GPU
     python benchmarks/fuzz.py --count 300 --sanitize    # under ASan and UBSan, with g++
 
-Batches of graphs share their compiled units. Each process takes some hundred graphs, so that a
-crash costs one of them and names its batch.
+Batches of graphs share their compiled units. Each worker process takes some hundred graphs, so that
+a crash costs one of them and names its batch.
 """
 
 from __future__ import annotations
@@ -23,29 +23,54 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 from campaign import reports  # noqa: E402  (after the path)
 
+from tests.emulator import graph_checks, runtime_checks  # noqa: E402
+from tests.fuzzing import Failure, check, check_all, check_blocks, check_opencl  # noqa: E402
+from tests.fuzzing import opencl_of as opencl  # noqa: E402
+from tests.libraries import quickly  # noqa: E402
+from tests.minimising import minimised  # noqa: E402
+from tests.random_graphs import coverage, expected, random_case, table  # noqa: E402
+
 BATCH, PROCESS = 100, 500
 TARGETS = ("cpu", "opencl", "cuda", "cuda-driver", "cuda-device")
 
 
 def work(args: argparse.Namespace) -> None:
-    """Check the graphs of some seeds; a line of JSON for each batch, failures as text."""
-    from tests.emulator import graph_checks, runtime_checks
-    from tests.fuzzing import Failure, check, check_all, check_blocks, check_opencl
-    from tests.fuzzing import opencl_of as opencl
-    from tests.minimising import minimised
-    from tests.random_graphs import coverage, random_case
+    """Check the graphs of some seeds; print JSON for each batch, with failures as text."""
+    check_batch, check_case = checkers(args.target)
+    first, count, seconds = args.first, args.count, args.seconds
+    for start in range(first, first + count, BATCH):
+        print(json.dumps({"start": start}), flush=True)
+        cases = [random_case(s) for s in range(start, min(start + BATCH, first + count))]
+        failures, compared = check_batch(cases)
+        texts = [str(minimised(f, seconds, check_case)) for f in failures]
+        for case in cases if args.blocks else ():
+            difference = check_blocks(case)
+            if difference is not None:
+                failure = minimised(Failure(case, difference), seconds, check_blocks)
+                texts.append(f"blocks: {failure}")
+        report = {
+            "cases": len(cases),
+            "coverage": dict(coverage(cases)),
+            "compared": compared.tolist(),
+            "failures": texts,
+        }
+        print(json.dumps(report), flush=True)
 
-    every, each = {
+
+def checkers(target: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Return two functions for a target: check many cases at once, and check a single one."""
+    table: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
         "cpu": (check_all, check),
         "opencl": (partial(check_all, target=opencl), check_opencl),
         "cuda": (graph_checks.check_all, graph_checks.check),
@@ -54,37 +79,21 @@ def work(args: argparse.Namespace) -> None:
             partial(runtime_checks.check_all, machine=runtime_checks.REAL_DEVICE),
             partial(runtime_checks.check, machine=runtime_checks.REAL_DEVICE),
         ),
-    }[args.target]
-    first, count, seconds = args.first, args.count, args.seconds
-    for start in range(first, first + count, BATCH):
-        print(json.dumps({"start": start}), flush=True)
-        cases = [random_case(s) for s in range(start, min(start + BATCH, first + count))]
-        failures, compared = every(cases)
-        shown = [str(minimised(f, seconds, each)) for f in failures]
-        for case in cases if args.blocks else ():
-            what = check_blocks(case)
-            if what is not None:
-                shown.append(f"blocks: {minimised(Failure(case, what), seconds, check_blocks)}")
-        report = {
-            "cases": len(cases),
-            "coverage": dict(coverage(cases)),
-            "compared": compared.tolist(),
-            "failures": shown,
-        }
-        print(json.dumps(report), flush=True)
+    }
+    return table[target]
 
 
 SANITIZERS = "-fsanitize=address,undefined -fno-sanitize=vptr -fno-sanitize-recover=all"
 
 
 def sanitizing(folder: str) -> dict[str, str]:
-    """The environment in which kernels and launcher are compiled with ASan and UBSan of g++.
+    """Return the environment in which g++ compiles kernels and launcher with ASan and UBSan.
 
     Args:
         folder: An empty kernel cache, so that all machine code is compiled anew.
     """
     names = ("libasan.so", "libubsan.so")
-    found = [
+    libraries = [
         subprocess.run(
             ["g++", f"-print-file-name={name}"], check=True, capture_output=True, text=True
         ).stdout.strip()
@@ -93,14 +102,14 @@ def sanitizing(folder: str) -> dict[str, str]:
     return {
         "PASSKIT_CXX": f"g++ {SANITIZERS}",
         "PASSKIT_CACHE_DIR": folder,
-        "LD_PRELOAD": " ".join(found),
-        "ASAN_OPTIONS": "detect_leaks=0",  # Python leaves much to the end of the process
+        "LD_PRELOAD": " ".join(libraries),
+        "ASAN_OPTIONS": "detect_leaks=0",  # Python frees much only at exit
         "UBSAN_OPTIONS": "print_stacktrace=1",
     }
 
 
 def main() -> int:
-    """Run the processes one after the other, or several at a time, and sum up."""
+    """Run the worker processes and sum up. Return 1 if anything failed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
     parser.add_argument("--count", type=int, default=10000, help="graphs (10000)")
     parser.add_argument("--first", type=int, default=0, help="the first seed (0)")
@@ -113,19 +122,17 @@ def main() -> int:
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.worker:
-        from tests.libraries import quickly
-
         with quickly() if args.quick else nullcontext():
             work(args)
         return 0
     with tempfile.TemporaryDirectory(prefix="passkit-") as folder:
         if args.sanitize:
             os.environ.update(sanitizing(folder))
-        return Campaign(args).run()
+        return GraphCampaign(args).run()
 
 
-class Campaign:
-    """Processes, and what they reported."""
+class GraphCampaign:
+    """Worker processes over ranges of seeds, and the sum of their reports."""
 
     def __init__(self, args: argparse.Namespace) -> None:
         self.args = args
@@ -135,7 +142,7 @@ class Campaign:
         self.start = time.monotonic()
 
     def run(self) -> int:
-        """Check all seeds; 1 when anything failed or a kind of graph did not occur."""
+        """Check all seeds. Return 1 if a check failed or a kind of graph did not occur."""
         for report in reports(self.commands(), self.args.jobs):
             if "crashed" in report:
                 self.failed += 1
@@ -153,19 +160,17 @@ class Campaign:
         return self.summary()
 
     def commands(self) -> Iterator[list[str]]:
-        """A process for some seeds each."""
+        """Yield the command lines of the workers, each for a range of seeds."""
         last = self.args.first + self.args.count
-        most = max(1, min(PROCESS, -(-self.args.count // self.args.jobs)))
-        for first in range(self.args.first, last, most):
+        batch = max(1, min(PROCESS, -(-self.args.count // self.args.jobs)))
+        for first in range(self.args.first, last, batch):
             command = [sys.executable, "-X", "faulthandler", __file__, "--worker"]
-            command += ["--first", str(first), "--count", str(min(most, last - first))]
+            command += ["--first", str(first), "--count", str(min(batch, last - first))]
             command += ["--seconds", str(self.args.seconds), "--target", self.args.target]
             yield command + ["--blocks"] * self.args.blocks + ["--quick"] * self.args.quick
 
     def summary(self) -> int:
-        """Print coverage and counts."""
-        from tests.random_graphs import expected, table
-
+        """Print coverage and counts. Return 1 if a check failed or a kind is missing."""
         print(table(self.coverage))
         exact, near, anything = self.compared
         print(f"elements: {exact} equal in every bit, {near} within a bound, {anything} open")
@@ -173,9 +178,8 @@ class Campaign:
         if missing and self.args.count >= 300:
             print(f"never drawn: {', '.join(missing)}")
         print(f"{self.done} graphs, {self.failed} failed, {time.monotonic() - self.start:.0f} s")
-        return 1 if self.failed or self.done < self.args.count or (
-            missing and self.args.count >= 300
-        ) else 0
+        is_incomplete = self.done < self.args.count or (missing and self.args.count >= 300)
+        return 1 if self.failed or is_incomplete else 0
 
 
 if __name__ == "__main__":

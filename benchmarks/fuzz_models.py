@@ -1,17 +1,17 @@
-"""Mutated files by the thousand: each is read and run, or refused by a PasskitError, in bounds.
+"""Load damaged files: each must run, or be refused by a PasskitError, within limits.
 
     python benchmarks/fuzz_models.py                        # 2,000 of each kind
     python benchmarks/fuzz_models.py --count 50 --kinds json,text
     python benchmarks/fuzz_models.py --kinds json --first 1234 --count 1     # one again
 
 The kinds are GraphDefs, SavedModels, graphs as JSON and as text, and saved programs. A mutant is
-loaded, a graph is then planned and interpreted with small arrays, and a saved program is run
-without a compiler. Each mutant has a process of its own.
+loaded. A graph is then planned and interpreted with small arrays; a saved program is run without a
+compiler. Each mutant has a process of its own.
 
 A fault is: an error other than a PasskitError, a message longer than a page, more than five seconds
-of the processor or one GiB of memory, a crash, machine code other than the saved one, or another
-result of a program whose graph and state are whole. A graph may say that it runs for long, so
-interpreting is broken off after a second.
+of CPU time or one GiB of memory, a crash, machine code other than the saved one, or a different
+result of a program whose graph and state are intact. A valid graph may run for long, so
+interpretation stops after a second.
 """
 
 from __future__ import annotations
@@ -36,37 +36,56 @@ from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # a process with threads must not fork
+
+import passkit as pk  # noqa: E402  (after the path and the number of threads)
+from passkit.errors import PasskitError  # noqa: E402
+from passkit.frontends import tf_graphdef  # noqa: E402
+from passkit.program import compiler as _compiler  # noqa: E402, F401  (forked processes share it)
+from passkit.program import saved as _saved  # noqa: E402, F401
+from passkit.runtime.native.cache import KernelCache  # noqa: E402
+from passkit.runtime.native.launcher import cache_key, launcher  # noqa: E402
+from tests.frontends.tf_graphdef.models import DIGITS  # noqa: E402
+from tests.mutants import feeds_of, mutant, save_programs  # noqa: E402
+from tests.random_graphs import random_case  # noqa: E402
+
 SECONDS = 5.0
-"""Of the processor, to load one mutant and to plan it."""
+"""CPU seconds allowed to load and to plan one mutant."""
 RUNNING = 1.0
-"""Seconds of the processor after which interpreting is broken off."""
+"""CPU seconds after which interpretation stops."""
 PATIENCE = 120.0
-"""Of the clock: a process that takes so long hangs."""
+"""Wall-clock seconds after which a process counts as hanging."""
 MEMORY = 1 << 30
-"""Bytes beyond what the process has before it begins."""
+"""Bytes allowed beyond what the process has before it begins."""
 LONGEST = 4_000
-"""Characters of a message."""
+"""Largest allowed length of an error message, in characters."""
 KINDS = ("graphdef", "saved_model", "json", "text", "program")
 PLAN = ("InferShape", "InferType", "Fusion", "CodeGen")
 
 
-class Outcome(NamedTuple):
-    """The outcome of one mutant: how far it got or the name of its error, and its fault."""
+class MutantOutcome(NamedTuple):
+    """The outcome of one mutant.
+
+    Attributes:
+        kind: the stage that it reached, with the name of its error if there was one.
+        seconds: CPU time.
+        fault: a description of the fault, or "".
+    """
 
     kind: str
     seconds: float
     fault: str
 
 
-class Enough(BaseException):
-    """Interpreting has taken long enough."""
+class TimeLimitReached(BaseException):
+    """Raised in the interpreter when its CPU time is used up."""
 
 
-def attempt(load: Callable[[], Any]) -> Outcome:
+def attempt(load: Callable[[], Any]) -> MutantOutcome:
     """Load, plan and run one mutant in a process of its own.
 
     Args:
-        load: Gives a graph or an executable.
+        load: Returns a graph or an executable.
     """
     reading, writing = os.pipe()
     child = os.fork()
@@ -82,21 +101,21 @@ def attempt(load: Callable[[], Any]) -> Outcome:
         ready, _, _ = select.select([pipe], [], [], PATIENCE)
         if not ready:
             os.kill(child, signal.SIGKILL)
-        said = pipe.read()
+        answer = pipe.read()
     _, status, usage = os.wait4(child, 0)
     seconds = usage.ru_utime + usage.ru_stime
     if not ready:
-        return Outcome("fault", seconds, f"it hangs for {PATIENCE:.0f} s")
+        return MutantOutcome("fault", seconds, f"it hangs for {PATIENCE:.0f} s")
     if os.WIFSIGNALED(status):
         name = signal.Signals(os.WTERMSIG(status)).name
-        return Outcome("fault", seconds, f"the process died of {name} after {seconds:.1f} s")
-    if not said:
-        return Outcome("fault", seconds, "the process died without a word")
-    return Outcome(*json.loads(said))
+        return MutantOutcome("fault", seconds, f"the process died of {name} after {seconds:.1f} s")
+    if not answer:
+        return MutantOutcome("fault", seconds, "the process died without a word")
+    return MutantOutcome(*json.loads(answer))
 
 
 def _bound() -> None:
-    """Bound what this process may take: memory, time of the processor, files of its own."""
+    """Limit this process: memory, CPU time, no core file, no output."""
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     most = pages * resource.getpagesize() + MEMORY
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
@@ -107,45 +126,38 @@ def _bound() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), output)
 
 
-def _outcome(load: Callable[[], Any]) -> Outcome:
+def _outcome(load: Callable[[], Any]) -> MutantOutcome:
     """Load and run a mutant in this process, and return its outcome."""
-    from passkit.errors import PasskitError
-
     stage, fault = "load", ""
-    begun = time.process_time()
-    ended = None
+    start = time.process_time()
+    plan_end = None
     try:
         loaded = load()
         stage = "plan"
         _plan(loaded)
-        stage, ended = "run", time.process_time()
+        stage, plan_end = "run", time.process_time()
         kind = _run(loaded)
     except PasskitError as error:
         kind = f"{stage}: {type(error).__name__}"
-        said = "\n".join((str(error), *getattr(error, "__notes__", ())))
-        if len(said) > LONGEST:
-            fault = f"a message of {len(said)} characters: {said[:200]}"
+        message = "\n".join((str(error), *getattr(error, "__notes__", ())))
+        if len(message) > LONGEST:
+            fault = f"a message of {len(message)} characters: {message[:200]}"
     except BaseException:
         kind, fault = "fault", f"{stage}: {traceback.format_exc()[-4000:]}"
-    seconds = (ended or time.process_time()) - begun
+    seconds = (plan_end or time.process_time()) - start
     if seconds > SECONDS:
         fault = fault or f"it took {seconds:.1f} s"
-    return Outcome("fault" if fault else kind, seconds, fault)
+    return MutantOutcome("fault" if fault else kind, seconds, fault)
 
 
 def _plan(loaded: Any) -> None:
-    """Plan a graph; an executable is planned."""
-    import passkit as pk
-
+    """Plan a graph; an executable is planned already."""
     if isinstance(loaded, pk.Graph):
         pk.ApplyPasses(loaded, PLAN)
 
 
 def _run(loaded: Any) -> str:
-    """Run a graph or an executable with small arrays, for a second at most."""
-    import passkit as pk
-    from tests.mutants import feeds_of
-
+    """Run a graph or an executable with small arrays, for at most `RUNNING` seconds."""
     is_graph = isinstance(loaded, pk.Graph)
     feeds = feeds_of(loaded if is_graph else loaded.source_graph)
     if feeds is None:
@@ -155,21 +167,21 @@ def _run(loaded: Any) -> str:
         return "ran"
 
     def stop(*_: object) -> None:
-        raise Enough
+        raise TimeLimitReached
 
     signal.signal(signal.SIGPROF, stop)
     signal.setitimer(signal.ITIMER_PROF, RUNNING)
     try:
         pk.interpret(loaded, feeds)
-    except Enough:
+    except TimeLimitReached:
         return "ran for a second"
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
     return "ran"
 
 
-class Campaign:
-    """Mutants one after the other, and what came of them."""
+class MutantCampaign:
+    """Counts of the outcomes of mutants, and the list of faults."""
 
     def __init__(self) -> None:
         self.models: Counter[str] = Counter()
@@ -177,7 +189,7 @@ class Campaign:
         self.slowest = (0.0, "", -1)
         self.faults: list[dict[str, Any]] = []
 
-    def add(self, kind: str, seed: int, outcome: Outcome) -> None:
+    def add(self, kind: str, seed: int, outcome: MutantOutcome) -> None:
         """Count one outcome."""
         self.models[kind] += 1
         self.outcomes.setdefault(kind, Counter())[outcome.kind] += 1
@@ -186,7 +198,7 @@ class Campaign:
             self.faults.append({"kind": kind, "seed": seed, "what": outcome.fault})
 
     def report(self) -> dict[str, Any]:
-        """What was found, as numbers."""
+        """Return the counts and faults for JSON."""
         return {
             "models": dict(self.models),
             "outcomes": {kind: dict(count) for kind, count in self.outcomes.items()},
@@ -197,58 +209,47 @@ class Campaign:
 
 
 def prepare(folder: Path) -> None:
-    """Save the programs that are changed, and keep the launcher alone in another cache."""
-    from passkit.runtime.native.cache import KernelCache
-    from passkit.runtime.native.launcher import cache_key, launcher
-    from tests.mutants import save_programs
-
+    """Save the programs that are to be damaged, and copy the launcher into a cache of its own."""
     save_programs(folder / "programs")
     built = KernelCache(Path(launcher().__file__).parents[1])
     built.copy_to(KernelCache(folder / "cache"), [cache_key()])
 
 
-def campaign(kinds: list[str], first: int, count: int, folder: Path) -> Campaign:
-    """Try so many mutants of each kind."""
+def campaign(kinds: list[str], first: int, count: int, folder: Path) -> MutantCampaign:
+    """Try ``count`` mutants of each kind, with seeds from ``first`` on."""
     if "program" in kinds:
         command = [sys.executable, __file__, "--prepare", str(folder)]
         subprocess.run(command, check=True)
     os.environ["PASSKIT_CACHE_DIR"] = str(folder / "cache")
-    os.environ["PASSKIT_CXX"] = "/nonexistent"  # what a mutant needs is not compiled
-    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # a process with threads must not fork
+    os.environ["PASSKIT_CXX"] = "/nonexistent"  # nothing may be compiled
     (folder / "cache").mkdir(mode=0o700, exist_ok=True)
-    from tests.mutants import mutant
-
-    warnings.simplefilter("ignore")  # that a program is interpreted, for want of a compiler
+    warnings.simplefilter("ignore")  # programs are interpreted for lack of a compiler
     _warm_up()
-    found = Campaign()
+    result = MutantCampaign()
     for kind in kinds:
-        mutant(kind, first, folder / "programs")  # what they share is made before the first fork
+        mutant(
+            kind, first, folder / "programs"
+        )  # files shared by mutants are created before the first fork
         for seed in range(first, first + count):
-            with tempfile.TemporaryDirectory() as own:
+            with tempfile.TemporaryDirectory() as scratch:
 
-                def load(kind: str = kind, seed: int = seed, own: str = own) -> Any:
-                    return mutant(kind, seed, folder / "programs").load(Path(own))
+                def load(kind: str = kind, seed: int = seed, scratch: str = scratch) -> Any:
+                    return mutant(kind, seed, folder / "programs").load(Path(scratch))
 
-                found.add(kind, seed, attempt(load))
-    return found
+                result.add(kind, seed, attempt(load))
+    return result
 
 
 def _warm_up() -> None:
-    """Import what loading, planning and interpreting import, once for all processes."""
-    from passkit.frontends import tf_graphdef
-    from passkit.program import compiler, saved
-    from tests.frontends.tf_graphdef.models import DIGITS
-    from tests.random_graphs import random_case
-
-    assert compiler and saved
+    """Load, plan and interpret once, so that forked processes share what that imports."""
     for graph in (tf_graphdef.load(DIGITS), random_case(0).graph):
         _plan(graph)
         _run(graph)
-    gc.freeze()  # a collection in a child would copy the pages of all that is here
+    gc.freeze()  # a collection in a child would copy all pages of this process
 
 
 def main() -> int:
-    """Try so many mutants; 1 where one of them gave a fault."""
+    """Try mutants. Return 1 if one of them had a fault."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
     parser.add_argument("--count", type=int, default=2000, help="mutants of each kind (2000)")
     parser.add_argument("--first", type=int, default=0, help="the first seed (0)")
@@ -260,18 +261,18 @@ def main() -> int:
         prepare(args.prepare)
         return 0
     with tempfile.TemporaryDirectory() as folder:
-        found = campaign(args.kinds.split(","), args.first, args.count, Path(folder))
+        result = campaign(args.kinds.split(","), args.first, args.count, Path(folder))
     if args.json:
-        print(json.dumps(found.report(), indent=2))
-        return 1 if found.faults else 0
-    for kind, outcomes in found.outcomes.items():
-        print(f"{found.models[kind]} of {kind}: {dict(outcomes.most_common())}")
-    seconds, kind, seed = found.slowest
+        print(json.dumps(result.report(), indent=2))
+        return 1 if result.faults else 0
+    for kind, outcomes in result.outcomes.items():
+        print(f"{result.models[kind]} of {kind}: {dict(outcomes.most_common())}")
+    seconds, kind, seed = result.slowest
     print(f"slowest: {seconds:.2f} s of the processor ({kind}, seed {seed})")
-    for fault in found.faults:
+    for fault in result.faults:
         print(f"{fault['kind']}, seed {fault['seed']}: {fault['what']}")
-    print(f"{len(found.faults)} faults")
-    return 1 if found.faults else 0
+    print(f"{len(result.faults)} faults")
+    return 1 if result.faults else 0
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""Random groups under all their templates: C++ = blocks = interpreted; prints every fault.
+"""Run random groups under all their templates in C++ and block by block, and compare with NumPy.
 
     python benchmarks/fuzz_templates.py --count 5000 --jobs 2 [--texts]
 
 A subject is a random graph, most of which have several groups; a quarter are one stitched kernel.
-Each process takes some dozen, so that a crash costs one of them and names its seed. With --texts
-their CUDA C is compiled instead, by nvcc or NVRTC, and their OpenCL C given to a C compiler.
+Each worker process takes some dozen, so that a crash costs one of them and names its seed. With
+--texts their CUDA C is compiled instead, by nvcc or NVRTC, and their OpenCL C by a C compiler.
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 from campaign import reports  # noqa: E402  (after the path)
 
+from tests.dialects import test_cuda, test_opencl  # noqa: E402
+from tests.template_cases import check, subject, texts  # noqa: E402
+
 PROCESS = 25
 
 
 def work(first: int, count: int) -> int:
-    """Check the subjects of some seeds; a line of JSON for each."""
-    from tests.template_cases import check, subject
-
+    """Check the subjects of some seeds; print a line of JSON for each."""
     for seed in range(first, first + count):
         print(json.dumps({"start": seed}), flush=True)
         groups, templates, wrong = check(subject(seed))
@@ -39,29 +40,26 @@ def work(first: int, count: int) -> int:
 
 
 def compile_texts(first: int, count: int) -> int:
-    """Compile what the subjects of some seeds are as CUDA C and OpenCL C, all at once."""
-    from tests.dialects import test_cuda, test_opencl
-    from tests.template_cases import subject, texts
-
+    """Compile the CUDA C and OpenCL C of the subjects of some seeds, all at once."""
     print(json.dumps({"start": first}), flush=True)
-    groups, made, wrong = 0, 0, []
-    for target, said in (("cuda", test_cuda.said), ("opencl", test_opencl.said)):
-        found: dict[str, str] = {}
+    groups, compiled, wrong = 0, 0, []
+    for target, compile_all in (("cuda", test_cuda.said), ("opencl", test_opencl.said)):
+        sources: dict[str, str] = {}
         for seed in range(first, first + count):
-            more, own = texts(subject(seed), target)
-            groups += more if target == "cuda" else 0
-            found |= own
-        made += len(found)
+            num_groups, new_sources = texts(subject(seed), target)
+            groups += num_groups if target == "cuda" else 0
+            sources |= new_sources
+        compiled += len(sources)
         with tempfile.TemporaryDirectory() as folder:
-            errors = said([*found.values()], Path(folder)) or ""
+            errors = compile_all([*sources.values()], Path(folder)) or ""
         if "error" in errors:
             wrong.append(f"seeds {first} to {first + count - 1}, {target}\n{errors}")
-    print(json.dumps({"groups": groups, "templates": made, "wrong": wrong, "last": True}))
+    print(json.dumps({"groups": groups, "templates": compiled, "wrong": wrong, "last": True}))
     return 0
 
 
 def main() -> int:
-    """Run processes, several at a time, until there were as many groups as asked for."""
+    """Run worker processes until there are ``--count`` groups. Return 1 if anything failed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
     parser.add_argument("--count", type=int, default=5000, help="groups (5000)")
     parser.add_argument("--first", type=int, default=0, help="the first seed (0)")
@@ -71,11 +69,11 @@ def main() -> int:
     args = parser.parse_args()
     if args.worker:
         return (compile_texts if args.texts else work)(args.first, args.worker)
-    return Campaign(args.count, args.first, args.jobs, args.texts).run()
+    return TemplateCampaign(args.count, args.first, args.jobs, args.texts).run()
 
 
-class Campaign:
-    """Processes, and what they reported."""
+class TemplateCampaign:
+    """Worker processes over ranges of seeds, and the sum of their reports."""
 
     def __init__(self, count: int, first: int, jobs: int, texts: bool) -> None:
         self.count, self.next, self.jobs, self.texts = count, first, jobs, texts
@@ -83,7 +81,7 @@ class Campaign:
         self.start = time.monotonic()
 
     def run(self) -> int:
-        """Check until there are enough groups; 1 when anything failed."""
+        """Check until there are enough groups. Return 1 if anything failed."""
         for report in reports(self.commands(), self.jobs):
             if "crashed" in report:
                 self.failed += 1
@@ -102,7 +100,7 @@ class Campaign:
         return 1 if self.failed else 0
 
     def commands(self) -> Iterator[list[str]]:
-        """A process for the next seeds, as long as there are too few groups."""
+        """Yield the command line of the next worker while there are too few groups."""
         while self.groups < self.count:
             command = [sys.executable, "-X", "faulthandler", __file__]
             command += ["--first", str(self.next), "--worker", str(PROCESS)]

@@ -16,7 +16,7 @@ from typing import Any
 
 import adam
 import numpy as np
-from training import Program, agreement, micro
+from training import TrainingProgram, agreement, micro
 from training.rivals import RIVALS
 
 from passkit.runtime.cuda.device import CudaDevice
@@ -107,7 +107,7 @@ def _prepared(given: Any, own: CudaDevice, to_device: OnDevice) -> Any:
     return {n: to_device(own, a) if isinstance(a, np.ndarray) else a for n, a in given.items()}
 
 
-def training_programs(small: bool) -> Iterator[Program]:
+def training_programs(small: bool) -> Iterator[TrainingProgram]:
     """Yield the programs; only the first one where arrays are to be small."""
     yield from micro.PROGRAMS[:1] if small else micro.PROGRAMS
 
@@ -122,7 +122,7 @@ def with_gradients() -> AbstractContextManager[Any]:
 
 
 def training_row(
-    program: Program, small: bool, own: CudaDevice, batch: Batch, to_device: OnDevice
+    program: TrainingProgram, small: bool, own: CudaDevice, batch: Batch, to_device: OnDevice
 ) -> dict[str, Any]:
     """Measure a row: each rival's seconds of a step, and the error of its first loss.
 

@@ -1,12 +1,12 @@
-"""Compares passkit with TensorFlow, XLA, ONNX Runtime and PyTorch on whole models, in one run.
+"""Compare passkit with TensorFlow, XLA, ONNX Runtime and PyTorch on entire models, in one run.
 
     python benchmarks/models.py [--torch PYTHON] [--only unet,lstm] [--competitors passkit,graph]
     python benchmarks/models.py --fixtures lenet,unet   # or all: the tests' small networks
 
-The models are the ten of `networks/`, at sizes of use. Competitors are checked against
-TensorFlow's result and timed in turn. Prints a table and writes ``benchmarks/results/models.json``
-(``fixtures.json`` with ``--fixtures``). Needs tensorflow; onnxruntime and tf2onnx where they are;
-``--torch`` names a Python with torch, in which `torch.compile` runs the same networks.
+The models are the ten of `networks/`. Competitors are compared with TensorFlow's result and timed
+in turn. Prints a table and writes ``benchmarks/results/models.json`` (``fixtures.json`` with
+``--fixtures``). Needs tensorflow; onnxruntime and tf2onnx where they are installed; ``--torch``
+names a Python with torch, in which `torch.compile` runs the same networks.
 """
 
 from __future__ import annotations
@@ -34,91 +34,103 @@ sys.path[:0] = [str(ROOT)]
 
 import compare  # noqa: E402  (after the path)
 import peers  # noqa: E402
-from networks import TEN, Array, twin  # noqa: E402
-from networks.competitors import BUILDERS, SETTINGS, Feeds  # noqa: E402
+from networks import TEN, NetworkArray, in_keras, torch_process  # noqa: E402
+from networks.competitors import BUILDERS, SETTINGS, ModelFeeds  # noqa: E402
 from pipe import Pipe, PipeError  # noqa: E402
 
+import passkit as pk  # noqa: E402
+from passkit.frontends import tf_graphdef  # noqa: E402
 from tests.frontends.tf_graphdef.reference.case import NETWORKS, Stored, stored  # noqa: E402
 
 PEERS = ("graph", "xla", "onnx", "compile")
 FIXTURE_BATCH = 32
 TOLERANCE = {"passkit": 1e-4, "compile": 1e-4}
-"""Of the largest value; `LOOSE` for the others, to tell one that runs another model."""
+"""Largest allowed error, relative to the largest value, of passkit and torch.compile."""
 LOOSE = 1e-3
+"""Largest allowed error of the other competitors: more means that they run another model."""
 
-Entrant = compare.Entrant | twin.Twin
+ModelEntrant = compare.WorkloadEntrant | torch_process.TorchProcessEntrant
 
 
 @frozen(eq=False)
-class Subject:
-    """A model, what it is called with, and the weights where a twin can have them."""
+class BenchmarkModel:
+    """A model with its feeds, and with its weights if PyTorch can run it."""
 
     name: str
     case: Stored
-    feeds: Feeds
-    weights: Mapping[str, Array] | None = None
+    feeds: ModelFeeds
+    weights: Mapping[str, NetworkArray] | None = None
 
     @property
     def batch(self) -> int:
-        """How many examples are in a call."""
+        """Number of examples in a call."""
         return int(next(iter(self.feeds.values())).shape[0])
 
 
-def written(names: list[str], batch: int) -> Iterator[Subject]:
-    """The networks of `networks/`, frozen now."""
+def written(names: list[str], batch: int) -> Iterator[BenchmarkModel]:
+    """Freeze the networks of `networks/` in TensorFlow; batch 0 is each one's own."""
     import tensorflow as tf
-    from networks import in_keras
 
     for name in names:
         case, weights = in_keras.build(tf, TEN[name], batch)
-        yield Subject(name, case, case.inputs, weights)
+        yield BenchmarkModel(name, case, case.inputs, weights)
 
 
-def fixtures(names: list[str], batch: int) -> Iterator[Subject]:
-    """The tests' networks, their inputs repeated along the first dimension to a batch."""
+def fixtures(names: list[str], batch: int) -> Iterator[BenchmarkModel]:
+    """Load the tests' networks; their inputs are repeated along the first axis to a batch."""
     for name in names:
         (case,) = stored(NETWORKS / f"{name}.npz")
         feeds = {
             name: np.resize(value, (batch, *value.shape[1:])) if value.ndim else value
             for name, value in case.inputs.items()
         }
-        yield Subject(name, case, feeds)
+        yield BenchmarkModel(name, case, feeds)
 
 
-def enter(name: str, subject: Subject, sets: list[dict[str, Array]], threads: int) -> Entrant:
-    """A competitor, checked against TensorFlow's result on the rows of which it is known."""
+def enter(
+    name: str, subject: BenchmarkModel, sets: list[dict[str, NetworkArray]], threads: int
+) -> ModelEntrant:
+    """Build a competitor and compare it with TensorFlow's result, on the rows that are stored."""
     competitor = BUILDERS[name](subject.case, sets[0], threads)
     prepared = [tuple(competitor.prepare(a) for a in feeds.values()) for feeds in sets]
     call = eval(f"lambda f, {', '.join(sets[0])}: {competitor.call}")
-    found = np.asarray(competitor.numpy(call(competitor.function, *prepared[0])))
-    want = next(iter(subject.case.outputs.values()))
-    part = found[: len(want)].astype(np.float64) - want
-    error = float(np.abs(part).max() / (np.abs(want).max() or 1.0))
-    return compare.Entrant(name, competitor, prepared, found.nbytes, error)
+    result = np.asarray(competitor.numpy(call(competitor.function, *prepared[0])))
+    expected = next(iter(subject.case.outputs.values()))
+    difference = result[: len(expected)].astype(np.float64) - expected
+    error = float(np.abs(difference).max() / (np.abs(expected).max() or 1.0))
+    return compare.WorkloadEntrant(name, competitor, prepared, result.nbytes, error)
 
 
-def enter_twin(torch: Pipe, subject: Subject) -> Entrant:
-    """`torch.compile`, with the model's weights."""
+def enter_torch(torch: Pipe, subject: BenchmarkModel) -> ModelEntrant:
+    """Build the network in the process with `torch.compile`, with the model's weights.
+
+    Raises:
+        PipeError: the model is not written in PyTorch, or the other process failed.
+    """
     if subject.weights is None:
         raise PipeError("not written in PyTorch")
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "given.npz")
+        path = Path(folder, "network.npz")
         (x,), (result,) = subject.feeds.values(), subject.case.outputs.values()
-        twin.keep(path, subject.weights, x, result)
-        return twin.enter(torch, subject.name, path)
+        torch_process.keep(path, subject.weights, x, result)
+        return torch_process.enter(torch, subject.name, path)
 
 
 def entrants_of(
-    subject: Subject, names: list[str], threads: int, torch: Pipe | None
-) -> tuple[list[Entrant], dict[str, str]]:
-    """The competitors that give the right result, and why others do not take part."""
+    subject: BenchmarkModel, names: list[str], threads: int, torch: Pipe | None
+) -> tuple[list[ModelEntrant], dict[str, str]]:
+    """Build the competitors.
+
+    Returns:
+        Those whose result is right, and the reasons of the others by name.
+    """
     sets = [{k: v.copy() for k, v in subject.feeds.items()} for _ in range(3)]
     entrants, failed = [], {}
     for name in names:
         try:
             if name == "compile":
                 assert torch is not None, "without --torch it is not among the names"
-                entrant = enter_twin(torch, subject)
+                entrant = enter_torch(torch, subject)
             else:
                 entrant = enter(name, subject, sets, threads)
         except Exception as error:  # the other competitors still count
@@ -132,15 +144,21 @@ def entrants_of(
 
 
 def measure(
-    subject: Subject, names: list[str], threads: int, torch: Pipe | None
+    subject: BenchmarkModel, names: list[str], threads: int, torch: Pipe | None
 ) -> dict[str, Any]:
-    """One row: competitors checked, then timed in turn; passkit's loading in processes."""
+    """Check competitors on one model, then time them in turn; measure passkit's start-up.
+
+    Returns:
+        A row of the report.
+    """
     gc.collect()
     gc.disable()
     entrants, failed = entrants_of(subject, names, threads, torch)
     row: dict[str, Any] = {"name": subject.name, "batch": subject.batch, "failed": failed}
-    for turn in range(compare.FULL.rounds if entrants else 0):
-        for entrant in entrants[turn % len(entrants) :] + entrants[: turn % len(entrants)]:
+    for iteration in range(compare.FULL.rounds if entrants else 0):
+        for entrant in (
+            entrants[iteration % len(entrants) :] + entrants[: iteration % len(entrants)]
+        ):
             entrant.measure("dropped", tuple(subject.feeds), compare.FULL)
     row["competitors"] = {
         entrant.name: {
@@ -155,32 +173,29 @@ def measure(
 
 
 def ratio(row: dict[str, Any]) -> dict[str, Any]:
-    """The best competitor over passkit."""
-    found = row["competitors"]
-    times = {n: found[n]["median"] for n in PEERS if n in found}
-    if not times or "passkit" not in found:
+    """Return the name of the best competitor and its time over passkit's."""
+    entries = row["competitors"]
+    times = {n: entries[n]["median"] for n in PEERS if n in entries}
+    if not times or "passkit" not in entries:
         return {"best": None, "speedup": None}
     best = min(times, key=lambda n: times[n])
-    return {"best": best, "speedup": times[best] / found["passkit"]["median"]}
+    return {"best": best, "speedup": times[best] / entries["passkit"]["median"]}
 
 
-def work_of(case: Stored, feeds: Feeds) -> dict[str, Any]:
-    """Kernels and bytes before and after fusion, and the share of time in libraries."""
-    import passkit as pk
-    from passkit.frontends import tf_graphdef
-
+def work_of(case: Stored, feeds: ModelFeeds) -> dict[str, Any]:
+    """Count kernels and bytes with and without fusion, and passkit's share of time in libraries."""
     model = tf_graphdef.load(case.model, outputs=list(case.outputs))
-    found: dict[str, Any] = {}
+    work: dict[str, Any] = {}
     for kind in ("none", "stitch"):
         executable = pk.compile(model, fusion=kind)
         executable(dict(feeds))
         stats = executable.stats
         moved = stats["bytes_read"] + stats["bytes_written"]
-        found[kind] = {"kernels": stats["kernels"], "calls": stats["library_calls"], "bytes": moved}
+        work[kind] = {"kernels": stats["kernels"], "calls": stats["library_calls"], "bytes": moved}
     rows = executable.profile(dict(feeds)).rows
     total = sum(r.seconds for r in rows) or 1.0
-    found["library_share"] = sum(r.seconds for r in rows if r.flops) / total
-    return found
+    work["library_share"] = sum(r.seconds for r in rows if r.flops) / total
+    return work
 
 
 PROBE = """
@@ -196,8 +211,8 @@ print(time.perf_counter() - start)
 """
 
 
-def start_up(case: Stored, feeds: Feeds) -> dict[str, float]:
-    """Seconds from import to the first result in a new process: nothing cached, then cached."""
+def start_up(case: Stored, feeds: ModelFeeds) -> dict[str, float]:
+    """Measure seconds from import to the first result in new processes: cold, then cached."""
     with tempfile.TemporaryDirectory() as folder:
         model, inputs = Path(folder, "model.pb"), Path(folder, "feeds.npz")
         model.write_bytes(case.model)
@@ -213,23 +228,11 @@ def start_up(case: Stored, feeds: Feeds) -> dict[str, float]:
 
 
 def text(rows: list[dict[str, Any]], names: list[str]) -> str:
-    """The printed table."""
+    """Return the printed table."""
     head = "".join(f"{n:>10}" for n in names)
     lines = [f"{'median of a call, us':24}{head}  best/passkit  kernels      MB moved  cold   warm"]
     for row in rows:
-        found = row["competitors"]
-        cells = "".join(
-            f"{found[n]['median'] * 1e6:>10.1f}" if n in found else f"{'-':>10}" for n in names
-        )
-        before, after = row["none"], row["stitch"]
-        speedup = f"{row['speedup']:.2f} {row['best']}" if row["speedup"] else "-"
-        kernels = f"{before['kernels']}->{after['kernels']}"
-        moved = f"{before['bytes'] / 1e6:.1f}->{after['bytes'] / 1e6:.1f}"
-        lines.append(
-            f"{row['name']:24}{cells}  {speedup:>12}  {kernels:>7}  {moved:>12}"
-            f"  {row['cold']:.1f} s  {row['warm'] * 1e3:.0f} ms"
-        )
-        lines += [f"    {n}: {why.splitlines()[0]}" for n, why in row["failed"].items()]
+        lines += row_text(row, names)
     for kind, group in kinds(rows).items():
         values = [r["speedup"] for r in group if r["speedup"]]
         if values:
@@ -239,28 +242,52 @@ def text(rows: list[dict[str, Any]], names: list[str]) -> str:
     return "\n".join(lines)
 
 
+def row_text(row: dict[str, Any], names: list[str]) -> list[str]:
+    """Return the line of one model, and a line for each competitor that failed."""
+    entries = row["competitors"]
+    cells = "".join(
+        f"{entries[n]['median'] * 1e6:>10.1f}" if n in entries else f"{'-':>10}" for n in names
+    )
+    before, after = row["none"], row["stitch"]
+    speedup = f"{row['speedup']:.2f} {row['best']}" if row["speedup"] else "-"
+    kernels = f"{before['kernels']}->{after['kernels']}"
+    moved = f"{before['bytes'] / 1e6:.1f}->{after['bytes'] / 1e6:.1f}"
+    line = (
+        f"{row['name']:24}{cells}  {speedup:>12}  {kernels:>7}  {moved:>12}"
+        f"  {row['cold']:.1f} s  {row['warm'] * 1e3:.0f} ms"
+    )
+    reasons = [f"    {n}: {reason.splitlines()[0]}" for n, reason in row["failed"].items()]
+    return [line, *reasons]
+
+
 def kinds(rows: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """Rows by what bounds them: products and convolutions in libraries, or memory."""
+    """Group rows by what bounds them: products and convolutions in libraries, or memory."""
     bound: dict[str, list[dict[str, Any]]] = {"library-bound": [], "memory-bound": []}
     for row in rows:
         bound["library-bound" if row["library_share"] >= 0.5 else "memory-bound"].append(row)
     return bound
 
 
-def chosen(options: argparse.Namespace) -> Iterator[Subject]:
-    """The models that the command line asks for. Raises: ValueError for names of none."""
-    known = sorted(path.stem for path in NETWORKS.glob("*.npz")) if options.fixtures else list(TEN)
-    wanted = options.fixtures or options.only or "all"
-    names = known if wanted == "all" else wanted.split(",")
-    if unknown := set(names) - set(known):
-        raise ValueError(f"unknown {', '.join(sorted(unknown))}; there are {', '.join(known)}")
+def chosen(options: argparse.Namespace) -> Iterator[BenchmarkModel]:
+    """Return the models that the command line names.
+
+    Raises:
+        ValueError: there is no model of a name.
+    """
+    available = (
+        sorted(path.stem for path in NETWORKS.glob("*.npz")) if options.fixtures else list(TEN)
+    )
+    requested = options.fixtures or options.only or "all"
+    names = available if requested == "all" else requested.split(",")
+    if unknown := set(names) - set(available):
+        raise ValueError(f"unknown {', '.join(sorted(unknown))}; there are {', '.join(available)}")
     if options.fixtures:
         return fixtures(names, options.batch or FIXTURE_BATCH)
     return written(names, options.batch)
 
 
 def main() -> int:
-    """The command line."""
+    """Run the command line and return 0."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
     parser.add_argument("--batch", type=int, default=0, help="examples in a call, 0: each its own")
     parser.add_argument("--threads", type=int, default=2)
@@ -275,12 +302,12 @@ def main() -> int:
         parser.error(str(error))
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     threads = peers.confine(options.threads)
-    settings = SETTINGS | ({"compile": twin.SETTINGS} if options.torch else {})
+    settings = SETTINGS | ({"compile": torch_process.SETTINGS} if options.torch else {})
     names = [n for n in options.competitors.split(",") if n in settings]
     load, begin, rows = os.getloadavg(), time.time(), []
     versions = peers.versions(["passkit", "numpy", "tensorflow_cpu", "onnxruntime"])
     with contextlib.ExitStack() as stack:
-        torch = twin.torch_in(options.torch, threads) if options.torch else None
+        torch = torch_process.torch_in(options.torch, threads) if options.torch else None
         if torch:
             stack.enter_context(torch)
         versions |= {"torch": torch.version} if torch else {}
@@ -293,8 +320,8 @@ def main() -> int:
         "settings": {n: settings[n] for n in names},
         "rows": rows,
     }
-    kept = "fixtures" if options.fixtures else "models"
-    target = ROOT / "benchmarks" / "results" / f"{kept}.json"
+    report_name = "fixtures" if options.fixtures else "models"
+    target = ROOT / "benchmarks" / "results" / f"{report_name}.json"
     target.write_text(json.dumps(report, indent=1) + "\n")
     print(text(rows, names))
     return 0

@@ -1,4 +1,4 @@
-"""Casts and constant operands by the thousand: a target against the interpreter, bit for bit.
+"""Compare casts and constant operands on a target with the interpreter, bit for bit.
 
     python benchmarks/numerics.py casts --length 3    # every chain, after Simplify
     python benchmarks/numerics.py casts --target blocks
@@ -7,7 +7,7 @@
 `casts` runs every chain of casts over all values of the types of 8 and 16 bits, and over values
 next to the limits of all types for the wider ones. `operands` calls every elementwise operator of
 two or three inputs with special values: all of them arrays, or one of them a constant. Both forms
-must give what the interpreter gives for arrays; results of floats may differ by the accuracy that
+must give the interpreter's results for arrays. Results of floats may differ by the accuracy that
 kernels promise, but not in NaN, infinities, or the sign of zero. Prints each difference, and exits
 1 if there is one.
 """
@@ -34,44 +34,53 @@ from tests.ops.test_elementwise import REAL, all_values  # noqa: E402
 
 Array = Any
 NEAR = {"float16": 2e-3, "bfloat16": 1e-2, "float32": 1e-5, "float64": 1e-12}
-"""Relative errors, of functions that are not correctly rounded and of composites, that are passed
-over; what this tool looks for is larger."""
+"""Relative errors that are allowed, by dtype, for functions that are not correctly rounded."""
 REFERENCE = "reference"
 CHUNK = 400
-"""Results of one compiled graph."""
+"""Number of results of one compiled graph."""
 
 
-def differs(found: Array, wanted: Array, near: float = 0.0) -> Array:
-    """Where arrays differ: in bits; or floats by more than ``near``, in NaN, inf, or signs of 0."""
-    if found.dtype != wanted.dtype or found.shape != wanted.shape:
-        return np.ones(wanted.shape, bool)
-    nan = (found != found) & (wanted != wanted)
-    unequal = ~nan & (found.view(f"u{found.itemsize}") != wanted.view(f"u{found.itemsize}"))
-    if near and dtype_of(found.dtype).is_float:
-        a, b = found.astype(np.float64), wanted.astype(np.float64)
+def differs(actual: Array, expected: Array, near: float = 0.0) -> Array:
+    """Return a mask of differing elements: in bits, or by more than ``near`` for floats.
+
+    NaN, infinities and signs of zero always have to agree.
+    """
+    if actual.dtype != expected.dtype or actual.shape != expected.shape:
+        return np.ones(expected.shape, bool)
+    nan = (actual != actual) & (expected != expected)
+    unequal = ~nan & (actual.view(f"u{actual.itemsize}") != expected.view(f"u{actual.itemsize}"))
+    if near and dtype_of(actual.dtype).is_float:
+        a, b = actual.astype(np.float64), expected.astype(np.float64)
         unequal &= ~((np.abs(a - b) <= np.abs(b) * near) & (a != 0) & np.isfinite(a))
     return unequal
 
 
 def results(outputs: list[pk.Entry], feeds: dict[str, Array], target: str) -> list[Array]:
-    """The values of entries, as `interpret` has them (REFERENCE) or on a target, after Simplify."""
-    found: list[Array] = []
+    """Evaluate entries on a target.
+
+    Args:
+        outputs: the entries.
+        feeds: arrays by name of variable.
+        target: a target of `pk.compile`, "interpret" after Simplify, or REFERENCE for the unchanged
+            graph.
+    """
+    values: list[Array] = []
     for k in range(0, len(outputs), CHUNK):
         graph = pk.Graph(outputs[k : k + CHUNK])
-        given = {v.name: feeds[v.name] for v in graph.inputs}
+        chunk_feeds = {v.name: feeds[v.name] for v in graph.inputs}
         if target == REFERENCE:
-            found += pk.interpret(graph, given)
+            values += pk.interpret(graph, chunk_feeds)
         elif target == "interpret":
-            found += pk.interpret(pk.ApplyPasses(graph, ["Simplify"]), given)
+            values += pk.interpret(pk.ApplyPasses(graph, ["Simplify"]), chunk_feeds)
         else:
             with quickly():
                 exe = pk.compile(graph, target=target)
-            found += exe(given)
-    return found
+            values += exe(chunk_feeds)
+    return values
 
 
 def casts(source: str, length: int, target: str) -> Iterator[str]:
-    """The chains of casts that begin at a type and give other values on a target."""
+    """Yield a message for each chain of ``length`` casts that gives different values."""
     values = all_values(source)
     v = pk.var("v", (None,), source)
     chains = list(itertools.product(REAL, repeat=length))
@@ -81,14 +90,14 @@ def casts(source: str, length: int, target: str) -> Iterator[str]:
         for dtype in chain:
             entry = pk.ops.cast(entry, dtype=dtype)
         outputs.append(entry)
-    wanted = results(outputs, {"v": values}, REFERENCE)
-    for chain, a, b in zip(chains, results(outputs, {"v": values}, target), wanted, strict=True):
+    expected = results(outputs, {"v": values}, REFERENCE)
+    for chain, a, b in zip(chains, results(outputs, {"v": values}, target), expected, strict=True):
         for k in np.flatnonzero(differs(a, b))[:1]:
             yield f"{' -> '.join([source, *chain])}: {values[k]} gives {a[k]}, not {b[k]}"
 
 
 def special(name: str) -> Array:
-    """The values of a type where operators have corners."""
+    """Return the special values of a dtype: limits, zeros, NaN, shift counts."""
     kind = dtype_of(name).numpy
     if name == "bool":
         return np.array([False, True])
@@ -102,8 +111,12 @@ def special(name: str) -> Array:
     return np.array([np.nan, *size, *(-v for v in size)]).astype(kind)
 
 
-def operands(dtype: str, target: str) -> Iterator[str]:
-    """The operators that give other values for a constant than for an array, or on a target."""
+def operator_calls(dtype: str) -> tuple[list[str], list[Any], list[Any], dict[str, Array]]:
+    """Call every elementwise operator with a constant operand, and with a variable in its place.
+
+    Returns:
+        Descriptions, calls with a constant, calls with a variable, and the feeds of all of them.
+    """
     values = special(dtype)
     x, y = (a.ravel() for a in np.meshgrid(values, values, indexing="ij"))
     arrays = {"u": values, "x": x, "y": y}
@@ -120,24 +133,30 @@ def operands(dtype: str, target: str) -> Iterator[str]:
             if spread not in feeds:
                 feeds[spread] = np.full(shape, values[c])
                 variables[spread] = pk.var(spread, shape, dtype)
-            for kept, operand in ((fixed, pk.constant(values[c])), (computed, variables[spread])):
+            for calls, operand in ((fixed, pk.constant(values[c])), (computed, variables[spread])):
                 try:
-                    kept.append(op(*others[:k], operand, *others[k:]))
+                    calls.append(op(*others[:k], operand, *others[k:]))
                 except pk.DTypeError:  # an operator of other types
                     break
             else:
                 names.append(f"{name} of {dtype} with {values[c]} as input {k}")
-    wanted = results(computed, feeds, REFERENCE)
+    return names, fixed, computed, feeds
+
+
+def operands(dtype: str, target: str) -> Iterator[str]:
+    """Yield a message for each operator that differs for a constant operand or on a target."""
+    names, fixed, computed, feeds = operator_calls(dtype)
+    expected = results(computed, feeds, REFERENCE)
     forms = [(fixed, target)] if target == "interpret" else [(fixed, target), (computed, target)]
     for outputs, where in forms:
         word = "constant" if outputs is fixed else "computed"
-        for name, a, b in zip(names, results(outputs, feeds, where), wanted, strict=True):
+        for name, a, b in zip(names, results(outputs, feeds, where), expected, strict=True):
             for k in np.flatnonzero(differs(a, b, NEAR.get(dtype, 0.0)))[:1]:
                 yield f"{name}, {word}: {a[k]}, not {b[k]}, at {k}"
 
 
 def main() -> int:
-    """Run one of both sweeps."""
+    """Run one of both sweeps. Return 1 if there is a difference."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("sweep", choices=("casts", "operands"))
     parser.add_argument("--target", default="interpret", choices=("interpret", "blocks", "cpu"))

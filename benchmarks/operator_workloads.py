@@ -9,17 +9,17 @@ from workloads import Formula, Workload, colsum, fullsum, gelu_custom_erf, softm
 
 
 def scale(f: Any, x: Any) -> Any:
-    """What reads and writes every element once: the bandwidth that others are measured against."""
+    """Multiply every element; its bandwidth is the standard for other operators."""
     return x * 2.0
 
 
 def total(axis: Any) -> Formula:
-    """The plain sum over axes."""
+    """Return the formula of the sum over axes; None means all."""
     return lambda f, x: f.total(x, axis)
 
 
 def statistics(axes: tuple[int, ...]) -> Formula:
-    """Mean and variance over ``axes``, both of which the result needs."""
+    """Return the formula of mean plus variance over ``axes``."""
 
     def formula(f: Any, x: Any) -> Any:
         mean = f.mean(x, axes)
@@ -30,89 +30,90 @@ def statistics(axes: tuple[int, ...]) -> Formula:
 
 
 def running(axis: int) -> Formula:
-    """The running sum along an axis."""
+    """Return the formula of the running sum along an axis."""
     return lambda f, x: f.cumsum(x, axis)
 
 
 def largest(axis: int | None) -> Formula:
-    """The greatest element along an axis."""
+    """Return the formula of the maximum along an axis."""
     return lambda f, x: f.max(x, axis)
 
 
 def turned(*axes: int) -> Formula:
-    """Axes in another order, and an addition: one input lies across the other."""
+    """Return the formula of a transposition followed by an addition."""
     return lambda f, x, y: f.transpose(x, axes) + y
 
 
 def joined(axis: int) -> Formula:
-    """Two inputs one after the other, scaled."""
+    """Return the formula of a concatenation followed by a scaling."""
     return lambda f, x, y: f.concat([x, y], axis) * 0.5
 
 
 def looked_up(f: Any, x: Any, y: Any) -> Any:
-    """Rows of a table that indices name, scaled: an embedding."""
+    """Look up rows of a table and scale them: an embedding."""
     return f.take(x, y) * 2.0
 
 
 def slices(f: Any, x: Any) -> Any:
-    """Every second column of every second row, and some elementwise work."""
+    """Take every second column of every second row, with some elementwise work."""
     return f.maximum(x[:, ::2][1::2], 0.0) * 2.0 + 1.0
 
 
 def thinned(f: Any, x: Any) -> Any:
-    """Every second point of images, scaled, without its border."""
+    """Take every second pixel of images, scale it, and cut the border off."""
     return (x[:, ::2, ::2, :] * 2.0 + 1.0)[:, 1:-1, 1:-1, :]
 
 
 def attention(f: Any, q: Any, k: Any, v: Any, mask: Any) -> Any:
-    """Attention of many heads under one mask, by primitives."""
+    """Return multi-head attention under one mask, by primitives."""
     scores = f.matmul(q, f.transpose(k, (0, 2, 1))) * q.shape[-1] ** -0.5 + mask
     e = f.exp(scores - f.max(scores, -1))
     return f.matmul(e / f.sum(e, -1), v)
 
 
 def figure1(f: Any, q: Any, k: Any, v: Any, m: Any, g: Any) -> tuple[Any, ...]:
-    """Two products with a softmax between them, and what of its rows the other results tell."""
+    """Return two products with a softmax between them, and three statistics of its rows."""
     add = f.matmul(q, k) * 0.125 + m
-    most = f.max(add, -1)
-    e = f.exp(add - most)
+    row_max = f.max(add, -1)
+    e = f.exp(add - row_max)
     total = f.sum(e, -1)
     log, divide = f.log(total), 1.0 / total
-    return f.matmul(e * divide, v) * g, divide, log, most + log
+    return f.matmul(e * divide, v) * g, divide, log, row_max + log
 
 
 def _row(name: str, formula: Formula, *shapes: tuple[int, ...], **rest: Any) -> Workload:
+    """Build a workload whose inputs are called x, y, z, w, v."""
     names = "xyzwv"[: len(shapes)]
     return Workload(name, formula, tuple(zip(names, shapes, strict=True)), **rest)
 
 
 def conv(window: int, count: int, stride: int = 1) -> Formula:
-    """A convolution whose filter is constant, as in a model that infers."""
+    """Return the formula of a convolution whose filter is constant, as in inference."""
     return lambda f, x: f.conv(x, window, count, stride)
 
 
 def depthwise(stride: int) -> Formula:
-    """A filter of 3 x 3 for each channel."""
+    """Return the formula of a depthwise convolution of 3 x 3."""
     return lambda f, x: f.depthwise(x, stride)
 
 
 def max_pool(f: Any, x: Any) -> Any:
-    """The largest of 3 x 3, two apart."""
+    """Return the maxima of windows of 3 x 3, with stride 2."""
     return f.max_pool(x)
 
 
 def avg_pool(f: Any, x: Any) -> Any:
-    """The mean of 2 x 2."""
+    """Return the means of windows of 2 x 2."""
     return f.avg_pool(x)
 
 
 def norm_relu(f: Any, x: Any) -> Any:
-    """Batch norm of inference, then relu."""
+    """Return the relu of a batch norm in inference."""
     return f.norm_relu(x)
 
 
 def pair_sum(weight: Formula) -> Formula:
-    """The sum over all points j of a weight of the squared distance between points i and j."""
+    """Return the formula of the sum over points j of a weight of the squared distance to j."""
 
     def formula(f: Any, x: Any) -> Any:
         d = x[:, None] - x[None]
@@ -122,44 +123,44 @@ def pair_sum(weight: Formula) -> Formula:
 
 
 def softened(f: Any, squared: Any) -> Any:
-    """A quotient that is finite at distance 0."""
+    """Return a quotient that is finite at distance 0."""
     return 1.0 / (squared + 0.01)
 
 
 def gaussian(f: Any, squared: Any) -> Any:
-    """A Gaussian, as density estimates sum it up."""
+    """Return a Gaussian, as density estimates sum it."""
     return f.exp(squared * -0.5)
 
 
 def forces(f: Any, x: Any) -> Any:
-    """Gravity on each point: the sum over j of (x_j - x_i) / (distance² + 0.01)^1.5."""
+    """Return gravity on each point: the sum over j of (x_j - x_i) / (distance² + 0.01)^1.5."""
     d = x[None] - x[:, None]
     w = f.rsqrt(f.total(d * d, 2) + 0.01)
     return f.total(d * (w * w * w)[:, :, None], 1)
 
 
-def escape_time(rounds: int) -> Formula:
-    """How many of some rounds of z = z² + c each point stays near 0, rounds written out."""
+def escape_time(iterations: int) -> Formula:
+    """Return the formula of how many iterations of z = z² + c stay near 0, unrolled."""
 
     def formula(f: Any, re: Any, im: Any) -> Any:
         a, b, count = re, im, re * 0.0
-        for _ in range(rounds):
+        for _ in range(iterations):
             p, q = a * a, b * b
-            near = p + q < 4.0
-            count = f.where(near, count + 1.0, count)
-            a, b = f.where(near, p - q + re, a), f.where(near, 2.0 * a * b + im, b)
+            is_near = p + q < 4.0
+            count = f.where(is_near, count + 1.0, count)
+            a, b = f.where(is_near, p - q + re, a), f.where(is_near, 2.0 * a * b + im, b)
         return count
 
     return formula
 
 
-def newton(rounds: int) -> Formula:
-    """Cube roots by Newton's rounds, which divide."""
+def newton(iterations: int) -> Formula:
+    """Return the formula of cube roots by Newton's iterations, unrolled; each divides."""
 
     def formula(f: Any, x: Any) -> Any:
         a = f.abs(x) + 0.5
         y = a
-        for _ in range(rounds):
+        for _ in range(iterations):
             y = y - (y * y * y - a) / (3.0 * y * y)
         return y
 
@@ -167,17 +168,19 @@ def newton(rounds: int) -> Formula:
 
 
 def logistic(f: Any, x: Any) -> Any:
-    """Swish by the logistic function, written out."""
+    """Return swish by the logistic function, expressed by exp."""
     return x / (1.0 + f.exp(-x))
 
 
 LOOSE: dict[str, Any] = {"tolerance": 3e-5}
-ONE_ROUND: dict[str, Any] = {"tolerance": 0.6}
-"""A point at the edge may escape a round earlier or later than in float64. What else is measured in
-this set takes torch.compile minutes or more: give `--only passkit,jax`."""
+ONE_ITERATION: dict[str, Any] = {"tolerance": 0.6}
+"""Tolerance of `escape_time`: a point at the edge may escape an iteration earlier or later.
+
+torch.compile takes minutes on the set "unrolled": give `--only passkit,jax`.
+"""
 
 RESNET = ((56, 64), (28, 128), (14, 256), (7, 512))
-"""Height, which is the width, and channels of ResNet's stages."""
+"""Height, which equals the width, and channels of ResNet's stages."""
 
 SETS: dict[str, tuple[Workload, ...]] = {
     "convolutions": (
@@ -243,27 +246,68 @@ SETS: dict[str, tuple[Workload, ...]] = {
         _row("thinned", thinned, (32, 112, 112, 64)),
     ),
     "pairs": (
-        *(_row("pair_sum", pair_sum(softened), (n, 3), quick=n == 2000, **LOOSE)
-          for n in (1000, 2000, 4000)),
+        *(
+            _row("pair_sum", pair_sum(softened), (n, 3), quick=n == 2000, **LOOSE)
+            for n in (1000, 2000, 4000)
+        ),
         *(_row("pair_sum", pair_sum(softened), (2000, k), **LOOSE) for k in (2, 4, 8)),
-        *(_row("pair_gaussian", pair_sum(gaussian), (n, 3), quick=n == 2000, **LOOSE)
-          for n in (1000, 2000, 4000)),
-        *(_row("forces", forces, (n, 3), quick=n == 2000, tolerance=1e-4)
-          for n in (1000, 2000, 4000)),
+        *(
+            _row("pair_gaussian", pair_sum(gaussian), (n, 3), quick=n == 2000, **LOOSE)
+            for n in (1000, 2000, 4000)
+        ),
+        *(
+            _row("forces", forces, (n, 3), quick=n == 2000, tolerance=1e-4)
+            for n in (1000, 2000, 4000)
+        ),
     ),
     "unrolled": (
-        *(_row(f"escape_{n}", escape_time(n), (512, 512), (512, 512), quick=n == 24, **ONE_ROUND)
-          for n in (8, 24, 48, 100)),
+        *(
+            _row(
+                f"escape_{n}",
+                escape_time(n),
+                (512, 512),
+                (512, 512),
+                quick=n == 24,
+                **ONE_ITERATION,
+            )
+            for n in (8, 24, 48, 100)
+        ),
         _row("newton", newton(12), (1 << 18,), quick=True),
         _row("gelu_custom_erf", gelu_custom_erf, (1 << 21,), quick=True),
         _row("logistic", logistic, (1 << 21,), quick=True),
     ),
     "stitched": (
-        *(_row("attention", attention, *[(64, t, d)] * 3, (t, t), hand="attention",
-               quick=t == 94, together=True, **LOOSE)
-          for t in (17, 94, 128, 512) for d in (32, 64)),
-        *(_row("figure1", figure1, (b, 94, k), (b, k, 94), (b, 94, n), (94,), (n,), hand="figure1",
-               quick=b == 512, together=True, results=4, **LOOSE)
-          for b in (512, 2048) for k, n in ((1, 8), (32, 32))),
+        *(
+            _row(
+                "attention",
+                attention,
+                *[(64, t, d)] * 3,
+                (t, t),
+                hand="attention",
+                quick=t == 94,
+                together=True,
+                **LOOSE,
+            )
+            for t in (17, 94, 128, 512)
+            for d in (32, 64)
+        ),
+        *(
+            _row(
+                "figure1",
+                figure1,
+                (b, 94, k),
+                (b, k, 94),
+                (b, 94, n),
+                (94,),
+                (n,),
+                hand="figure1",
+                quick=b == 512,
+                together=True,
+                results=4,
+                **LOOSE,
+            )
+            for b in (512, 2048)
+            for k, n in ((1, 8), (32, 32))
+        ),
     ),
 }

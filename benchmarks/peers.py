@@ -1,8 +1,10 @@
-"""The competitors: how each is set up, compiled and called. All their settings stand here.
+"""The competitors: how each is set up, compiled and called, with all their settings.
 
-Every competitor is given its own native arrays, prepared before the clock starts: PyTorch tensors,
-JAX arrays on the CPU device, NumPy arrays for passkit and the hand-written kernels. A call is the
-public call, ends when the result can be read, and leaves it in memory of its own.
+Every competitor gets its own native arrays, prepared before the clock starts: PyTorch tensors, JAX
+arrays on the CPU device, NumPy arrays for passkit and the hand-written kernels. A call is the
+public call; it ends when the result can be read, and leaves it in memory of its own.
+
+Every library is imported where it is used: it may be missing in the Python that runs this.
 """
 
 import importlib.metadata
@@ -19,14 +21,14 @@ from workloads import Workload, joined
 
 SETTINGS = {
     "passkit": "pk.compile(graph), target cpu, fusion stitch, numerics strict; exe(x=...)[0]; set "
-               "stitched with keep_together of all operators; "
-               "PASSKIT_THREADS = threads",
+    "stitched with keep_together of all operators; "
+    "PASSKIT_THREADS = threads",
     "unfused": "passkit with fusion none, on rows of one stitched kernel",
     "eager": "torch.set_num_threads(threads), inference_mode, operators one by one",
     "compile": "torch.compile(fullgraph=True, dynamic=False), default mode (Inductor C++), "
-               "inference_mode, torch.set_num_threads(threads)",
+    "inference_mode, torch.set_num_threads(threads)",
     "jax": "jax.jit, CPU device, float32, the call followed by block_until_ready(); the process "
-           "may use `threads` CPUs, from which XLA sizes its pool",
+    "may use `threads` CPUs, from which XLA sizes its pool",
     "onnx": "ONNX Runtime: the operator that a row is, CPU provider, intra_op threads = threads",
     "hand": "g++ " + " ".join(hand.FLAGS) + "; OpenMP static, workers pinned, pooled results",
 }
@@ -36,11 +38,13 @@ PEERS = ("eager", "compile", "jax", "onnx")
 
 @frozen
 class Competitor:
-    """One way to run a workload.
+    """One implementation of a workload.
 
-    call: source of the call, on the function ``f`` and the inputs' names.
-    prepare: makes the native input of a NumPy array.
-    numpy: makes a NumPy array of a result.
+    Attributes:
+        function: the callable to time.
+        call: source of the call, on the function ``f`` and the inputs' names.
+        prepare: converts a NumPy array to the native input.
+        numpy: converts a result to a NumPy array.
     """
 
     function: Callable[..., Any]
@@ -50,11 +54,14 @@ class Competitor:
 
 
 def confine(threads: int) -> int:
-    """Gives this process ``threads`` CPUs and tells every library so; call before they load.
+    """Restrict this process, and the thread pools of all libraries, to ``threads`` CPUs.
 
-    An environment that holds OpenBLAS, which only passkit uses here, to another CPU's kernels is
-    cleared of that: with Haswell's on a CPU with AVX-512 its products take twice as long. Returns
-    the number of CPUs it got, which is less on a smaller machine.
+    Call it before a competitor is loaded. An environment that restricts OpenBLAS, which only
+    passkit uses here, to another CPU's kernels is cleared of that: with Haswell's on a CPU with
+    AVX-512 its products take twice as long.
+
+    Returns:
+        The number of CPUs, which is less on a smaller machine.
     """
     cpus = sorted(os.sched_getaffinity(0))[:threads]
     os.sched_setaffinity(0, cpus)
@@ -67,27 +74,28 @@ def confine(threads: int) -> int:
 
 
 def versions(names: Iterable[str]) -> dict[str, str]:
-    """Installed versions of packages, where they are installed."""
-    found = {}
+    """Return the versions of those packages that are installed."""
+    installed = {}
     for name in names:
         try:
-            found[name] = importlib.metadata.version(name)
+            installed[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             continue
-    return found
+    return installed
 
 
 def passkit(work: Workload, threads: int) -> Competitor:
-    """passkit, from primitives."""
+    """Compile the workload in passkit, from primitives."""
     return _passkit(work, together=work.together)
 
 
 def unfused(work: Workload, threads: int) -> Competitor | None:
-    """passkit with a kernel for each operator, where the row is about one for all."""
+    """Compile the workload in passkit without fusion; None unless the row is about one kernel."""
     return _passkit(work, fusion="none") if work.together else None
 
 
 def _passkit(work: Workload, together: bool = False, **options: Any) -> Competitor:
+    """Compile the workload in passkit; ``together`` requests one kernel of all operators."""
     import passkit as pk
 
     ops = pk.ops
@@ -121,8 +129,8 @@ def _passkit(work: Workload, together: bool = False, **options: Any) -> Competit
             return ops.cumsum(x, axis=axis)
 
     names = [pk.var(name, shape, work.dtype(name)) for name, shape in work.inputs]
-    found = work.formula(Functions, *names)
-    graph = pk.Graph(list(found) if work.results > 1 else [found])
+    result = work.formula(Functions, *names)
+    graph = pk.Graph(list(result) if work.results > 1 else [result])
     nodes = [n for n in graph.nodes if n.op is not None and n.op.name != "constant"]
     if together:
         options["keep_together"] = [[graph.names[n] for n in nodes]]
@@ -134,6 +142,7 @@ def _passkit(work: Workload, together: bool = False, **options: Any) -> Competit
 
 @cache
 def _torch(threads: int) -> Any:
+    """Return the module torch, prepared for inference, and its namespace for `workloads`."""
     import torch
 
     torch.set_num_threads(threads)
@@ -178,28 +187,34 @@ def _torch(threads: int) -> Any:
     return torch, Functions
 
 
-def _torch_competitor(torch: Any, function: Callable[..., Any],
-                      names: tuple[str, ...]) -> Competitor:
+def _torch_competitor(
+    torch: Any, function: Callable[..., Any], names: tuple[str, ...]
+) -> Competitor:
     return Competitor(function, f"f({', '.join(names)})", torch.from_numpy, joined)
 
 
 def eager(work: Workload, threads: int) -> Competitor:
-    """PyTorch, operator by operator."""
+    """Run the workload in PyTorch, operator by operator."""
     torch, functions = _torch(threads)
     return _torch_competitor(torch, lambda *xs: work.formula(functions, *xs), work.names)
 
 
 def compiled(work: Workload, threads: int) -> Competitor:
-    """torch.compile."""
+    """Compile the workload with `torch.compile`."""
     torch, functions = _torch(threads)
     torch.compiler.reset()
-    function = torch.compile(lambda *xs: work.formula(functions, *xs), fullgraph=True,
-                             dynamic=False)
+    function = torch.compile(
+        lambda *xs: work.formula(functions, *xs), fullgraph=True, dynamic=False
+    )
     return _torch_competitor(torch, function, work.names)
 
 
 def jax_device(on: str) -> Any:
-    """The first device of a kind. Raises: ImportError where JAX finds none."""
+    """Return JAX's first device of a kind, "cpu" or "cuda".
+
+    Raises:
+        ImportError: JAX is missing or finds no such device.
+    """
     import jax
 
     try:
@@ -209,7 +224,7 @@ def jax_device(on: str) -> Any:
 
 
 def jax(work: Workload, threads: int) -> Competitor:
-    """jax.jit."""
+    """Compile the workload with `jax.jit`."""
     import jax
     import jax.numpy as jnp
 
@@ -245,15 +260,19 @@ def jax(work: Workload, threads: int) -> Competitor:
     function = jax.jit(lambda *xs: work.formula(Functions, *xs))
     call = f"f({', '.join(work.names)})"
     if work.results == 1:
-        whole, call = function, f"{call}.block_until_ready()"
+        blocking_function, call = function, f"{call}.block_until_ready()"
     else:
-        def whole(*xs: Any) -> Any:
+
+        def blocking_function(*xs: Any) -> Any:
             return jax.block_until_ready(function(*xs))
-    return Competitor(whole, call, lambda a: jax.device_put(a, jax.devices("cpu")[0]), joined)
+
+    return Competitor(
+        blocking_function, call, lambda a: jax.device_put(a, jax.devices("cpu")[0]), joined
+    )
 
 
 def onnx_session(model: bytes, threads: int) -> Any:
-    """A session of ONNX Runtime for a model."""
+    """Load a model in ONNX Runtime, on ``threads`` threads."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -262,7 +281,7 @@ def onnx_session(model: bytes, threads: int) -> Any:
 
 
 def onnx(work: Workload, threads: int) -> Competitor | None:
-    """ONNX Runtime, where the workload is one of its operators."""
+    """Run the workload in ONNX Runtime; None unless it is one of its operators."""
     if work.onnx is None:
         return None
     from onnx import TensorProto, helper
@@ -278,15 +297,21 @@ def onnx(work: Workload, threads: int) -> Competitor | None:
 
 
 def by_hand(work: Workload, threads: int) -> Competitor | None:
-    """The hand-written kernel, where the workload has one."""
+    """Return the hand-written kernel; None if the workload has none."""
     if work.hand is None:
         return None
     hand.set_threads(threads)
-    return Competitor(hand.kernel(work.hand), f"f({', '.join(work.names)})", lambda a: a,
-                      lambda r: r)
+    return Competitor(
+        hand.kernel(work.hand), f"f({', '.join(work.names)})", lambda a: a, lambda r: r
+    )
 
 
 BUILDERS: dict[str, Callable[[Workload, int], Competitor | None]] = {
-    "passkit": passkit, "unfused": unfused, "eager": eager, "compile": compiled, "jax": jax,
-    "onnx": onnx, "hand": by_hand,
+    "passkit": passkit,
+    "unfused": unfused,
+    "eager": eager,
+    "compile": compiled,
+    "jax": jax,
+    "onnx": onnx,
+    "hand": by_hand,
 }

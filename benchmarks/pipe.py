@@ -1,7 +1,7 @@
-"""Competitors in a process of another Python, as TensorFlow and PyTorch seldom share one.
+"""Competitors in a process of another Python, since TensorFlow and PyTorch seldom share one.
 
-The two ends of a pipe: `Pipe` asks and `serve` answers, a line of JSON each. The one that waits
-takes no time from the other, and both time with the same loops, in turn.
+The module holds the two ends of a pipe: `Pipe` sends requests and `serve` answers them, each as a
+line of JSON. The side that waits uses no CPU, and both time with the same loops, in turn.
 """
 
 from __future__ import annotations
@@ -17,20 +17,29 @@ from typing import Any
 
 
 class PipeError(RuntimeError):
-    """What went wrong in the other process, in its words."""
+    """An error of the other process, with its message."""
 
 
 class Pipe:
-    """A module's `serve` in the process of another Python; leave it as a context to end it.
+    """The process of another Python that runs a module's `serve`; leave the context to end it.
 
-    Raises: PipeError where that Python lacks what it needs.
+    Args:
+        python: path of the interpreter.
+        module: module whose `__main__` calls `serve`.
+        threads: number of threads, passed on the command line.
+
+    Raises:
+        PipeError: that Python lacks what it needs.
     """
 
     def __init__(self, python: str, module: str, threads: int) -> None:
         self.process = subprocess.Popen(
             [python, "-m", module, str(threads)],
-            cwd=Path(__file__).parent, stdin=-1, stdout=-1, text=True,
-        )  # fmt: skip
+            cwd=Path(__file__).parent,
+            stdin=-1,
+            stdout=-1,
+            text=True,
+        )
         try:
             self.version: str = self.ask()["version"]
         except PipeError:
@@ -44,7 +53,11 @@ class Pipe:
         self.process.communicate(timeout=30)
 
     def ask(self, **request: Any) -> dict[str, Any]:
-        """The answer to a request, or to none: the greeting. Raises: PipeError."""
+        """Send a request and return the answer; without a request return the greeting.
+
+        Raises:
+            PipeError: the other process failed or ended.
+        """
         if request:
             self.process.stdin.write(json.dumps(request) + "\n")  # type: ignore[union-attr]
             self.process.stdin.flush()  # type: ignore[union-attr]
@@ -55,23 +68,27 @@ class Pipe:
         return answer
 
 
-Answer = Callable[[dict[str, Any]], dict[str, Any]]
+RequestHandler = Callable[[dict[str, Any]], dict[str, Any]]
 
 
-def serve(begin: Callable[[], tuple[str, Answer]]) -> None:
-    """Answer until nothing is asked any more; ``begin`` gives a version and what answers."""
+def serve(begin: Callable[[], tuple[str, RequestHandler]]) -> None:
+    """Answer requests from standard input until it ends.
+
+    Args:
+        begin: Returns a version for the greeting, and the function that answers requests.
+    """
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what a library prints is no answer
-    say = partial(print, file=answers, flush=True)
+    os.dup2(2, 1)  # output of libraries goes to standard error
+    send = partial(print, file=answers, flush=True)
     try:
         version, answer = begin()
     except ImportError as error:
-        say(json.dumps({"failed": str(error)}))
+        send(json.dumps({"failed": str(error)}))
         return
-    say(json.dumps({"version": version}))
+    send(json.dumps({"version": version}))
     for line in sys.stdin:
         try:
-            said = answer(json.loads(line))
+            response = answer(json.loads(line))
         except Exception as error:  # the other competitors still count
-            said = {"failed": f"{type(error).__name__}: {error}"[:300]}
-        say(json.dumps(said))
+            response = {"failed": f"{type(error).__name__}: {error}"[:300]}
+        send(json.dumps(response))

@@ -1,9 +1,9 @@
-"""How long it takes to plan groups that are wanted as one kernel, up to SharedMemPlan.
+"""Time how long it takes to plan groups that are requested as one kernel, up to SharedMemPlan.
 
     python benchmarks/planning.py [--profile ROWS] [NAME …]
 
-Each group is made in three sizes, so that nothing that was planned is remembered; the least CPU
-time counts. Random groups are different ones anyway: their mean and their longest are told.
+Each group is planned in three sizes, so that no cached plan is reused; the least CPU time counts.
+Random groups differ anyway: their mean and their longest time are printed.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from passkit.program.planning import planned  # noqa: E402
 from tests.random_stitches import random_stitch  # noqa: E402
 
 o = pk.ops
-Given = tuple[pk.Graph, list[list[str]]]
+PlanningInput = tuple[pk.Graph, list[list[str]]]
 UNTIL = "SharedMemPlan"
 SEEDS, STEPS = range(5000, 5020), 24
 
 
 def softmax(x: Entry) -> Entry:
-    """A softmax of rows."""
+    """Return a softmax over the last axis, by primitives."""
     e = o.exp(x - o.reduce_max(x, axis=-1, keepdims=True))
     return e / o.reduce_sum(e, axis=-1, keepdims=True)
 
 
 def norm(x: Entry, name: str, axis: int = -1) -> Entry:
-    """Normalised along an axis, with a scale and a shift."""
+    """Normalise along an axis, with a scale and a shift."""
     d = x - o.reduce_mean(x, axis=axis, keepdims=True)
     variance = o.reduce_mean(d * d, axis=axis, keepdims=True)
     width = (x.shape or ())[-1:]
@@ -45,21 +45,21 @@ def norm(x: Entry, name: str, axis: int = -1) -> Entry:
 
 
 def scores(t: int, d: int) -> tuple[Entry, Entry]:
-    """Attention's probabilities of four heads, with a mask and dropout; and its values."""
+    """Return attention's probabilities of four heads, with a mask and dropout, and its values."""
     q, k, v = (pk.var(n, (4, t, d)) for n in "qkv")
     s = o.matmul(q, k, transpose_b=True) / d**0.5 + pk.var("mask", (t, t))
-    kept = o.cast(o.less(pk.var("u", (4, t, t)), 0.9), "float32")
-    return softmax(s) * kept / 0.9, v
+    keep_mask = o.cast(o.less(pk.var("u", (4, t, t)), 0.9), "float32")
+    return softmax(s) * keep_mask / 0.9, v
 
 
 def attention(t: int) -> list[Entry]:
-    """With a mask and dropout."""
+    """Return attention with a mask and dropout."""
     p, v = scores(t, 32)
     return [p @ v]
 
 
 def block(t: int) -> list[Entry]:
-    """Attention between two normalisations, and a GELU: 38 operators, 3 results."""
+    """Return attention between two normalisations, and a GELU: 38 operators, 3 results."""
     x = norm(pk.var("x", (4, t, 16)), "first")
     p, v = scores(t, 16)
     r = p @ v + x
@@ -68,15 +68,15 @@ def block(t: int) -> list[Entry]:
 
 
 def merged_heads(t: int) -> list[Entry]:
-    """Attention, its heads side by side, normalised: in phases."""
+    """Return attention whose heads are merged and normalised, which takes several phases."""
     p, v = scores(t, 8)
-    found = p @ v
-    y = o.reshape(o.transpose(found, axes=(1, 0, 2)), shape=(t, 32))
-    return [found, norm(y, "rows"), o.reduce_sum(p, axis=2)]
+    heads = p @ v
+    y = o.reshape(o.transpose(heads, axes=(1, 0, 2)), shape=(t, 32))
+    return [heads, norm(y, "rows"), o.reduce_sum(p, axis=2)]
 
 
 def lstm(b: int) -> list[Entry]:
-    """Three steps of an LSTM cell."""
+    """Return three steps of an LSTM cell."""
     h, c, n = pk.var("h", (b, 16)), pk.var("c", (b, 16)), 16
     w, r, bias = pk.var("w", (n, 64)), pk.var("r", (n, 64)), pk.var("bias", (64,))
     for k in range(3):
@@ -88,50 +88,50 @@ def lstm(b: int) -> list[Entry]:
 
 
 def batch_norm(b: int) -> list[Entry]:
-    """Normalised over a batch, then a softmax of rows."""
+    """Normalise over a batch, then return a softmax of rows."""
     return [softmax(norm(pk.var("x", (b, 32)), "batch", axis=0))]
 
 
-MADE: dict[str, Callable[[int], list[Entry]]] = {
+BUILDERS: dict[str, Callable[[int], list[Entry]]] = {
     f.__name__: f for f in (attention, block, merged_heads, lstm, batch_norm)
 }
 SIZES = 24, 25, 26
 
 
-def together(outputs: Sequence[Entry]) -> Given:
-    """A graph, and all its operators as what is wanted in one kernel."""
+def together(outputs: Sequence[Entry]) -> PlanningInput:
+    """Return a graph and the request that all its operators become one kernel."""
     graph = pk.Graph(outputs)
     nodes = [n for n in graph.nodes if n.op is not None and n.op.name != "constant"]
     return graph, [[graph.names[n] for n in nodes]]
 
 
-def seconds(given: Given) -> tuple[float, int]:
-    """CPU time of planning, and the kernels that come of it."""
-    graph, names = given
+def seconds(planning_input: PlanningInput) -> tuple[float, int]:
+    """Plan a graph; return the CPU seconds and the number of kernels."""
+    graph, names = planning_input
     start = process_time()
-    found = planned(graph, UNTIL, keep_together=names)
-    return process_time() - start, len(found.attrs["schedule"])
+    plan = planned(graph, UNTIL, keep_together=names)
+    return process_time() - start, len(plan.attrs["schedule"])
 
 
 def measure(name: str) -> str:
-    """A row of the table."""
+    """Time one kind of group and return its line of the table."""
     if name == "random":
-        took = [seconds(random_stitch(seed, STEPS))[0] for seed in SEEDS]
-        mean, most = (1e3 * x for x in (sum(took) / len(took), max(took)))
-        return f"{name:14}{len(took):4} groups   {mean:8.1f} ms, the longest {most:.1f} ms"
-    made = [together(MADE[name](n)) for n in SIZES]
-    took, kernels = zip(*map(seconds, made), strict=True)
-    count = len(made[0][1][0])
-    return f"{name:14}{count:4} operators{1e3 * min(took):8.1f} ms, {kernels[0]} kernels"
+        times = [seconds(random_stitch(seed, STEPS))[0] for seed in SEEDS]
+        mean, longest = (1e3 * x for x in (sum(times) / len(times), max(times)))
+        return f"{name:14}{len(times):4} groups   {mean:8.1f} ms, the longest {longest:.1f} ms"
+    inputs = [together(BUILDERS[name](n)) for n in SIZES]
+    times, kernels = zip(*map(seconds, inputs), strict=True)
+    count = len(inputs[0][1][0])
+    return f"{name:14}{count:4} operators{1e3 * min(times):8.1f} ms, {kernels[0]} kernels"
 
 
 def main() -> None:
-    """The command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("names", nargs="*", default=[*MADE, "random"])
+    parser.add_argument("names", nargs="*", default=[*BUILDERS, "random"])
     parser.add_argument("--profile", type=int, default=0, help="rows of a profile of each")
     options = parser.parse_args()
-    seconds(together(MADE["attention"](9)))  # imports, and what is looked up once
+    seconds(together(BUILDERS["attention"](9)))  # imports and lookups are cached
     for name in options.names:
         profile = cProfile.Profile()
         if options.profile:

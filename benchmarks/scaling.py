@@ -1,9 +1,9 @@
-"""Seconds of the ladder up to CodeGen on large graphs, by shape and count of operators.
+"""Time the pipeline up to CodeGen on large graphs, by shape and number of operators.
 
     python benchmarks/scaling.py [--counts 3000,30000] [--shapes chain,wide] [--profile 30]
 
-Each case runs in a process of its own, and what counts is its CPU time: the passes use one thread,
-and a busy machine would stretch the clock on the wall.
+Each case runs in a process of its own. Its CPU time counts: the passes use one thread, and a busy
+machine would stretch wall-clock time.
 """
 
 import argparse
@@ -22,14 +22,15 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT))  # a checkout that is not installed
 
+import passkit as pk  # noqa: E402  (after the path)
+from passkit.program.planning import DEFAULT_PIPELINE  # noqa: E402
+
 COUNTS = (3_000, 30_000)
 UNTIL = "CodeGen"
 
 
 def chain(count: int) -> Any:
-    """One operator after another, four kinds in turn, each with the first input beside it."""
-    import passkit as pk
-
+    """Build one operator after another, of four kinds, each also reading the first input."""
     x, w = pk.var("x", (64, 128)), pk.var("w", (128,))
     y = x
     for k in range(count * 2 // 7):
@@ -38,9 +39,7 @@ def chain(count: int) -> Any:
 
 
 def wide(count: int) -> Any:
-    """Many short chains side by side, each with its own inputs and outputs."""
-    import passkit as pk
-
+    """Build many short independent chains, each with its own inputs and outputs."""
     outputs = []
     for k in range(count // 10):
         x = pk.var(f"x{k}", (32, 64))
@@ -51,9 +50,7 @@ def wide(count: int) -> Any:
 
 
 def layer_norm(x: Any, name: str, width: int) -> Any:
-    """Layer norm by primitives: nine operators."""
-    import passkit as pk
-
+    """Return a layer norm by primitives: nine operators."""
     d = x - pk.ops.reduce_mean(x, axis=-1, keepdims=True)
     variance = pk.ops.reduce_mean(d * d, axis=-1, keepdims=True)
     scale, shift = pk.var(f"{name}_g", (width,)), pk.var(f"{name}_b", (width,))
@@ -61,9 +58,7 @@ def layer_norm(x: Any, name: str, width: int) -> Any:
 
 
 def transformer(count: int) -> Any:
-    """Layers of attention and of a perceptron, softmax, GELU and layer norm by primitives."""
-    import passkit as pk
-
+    """Build layers of attention and of a perceptron, by primitives."""
     ops, rows, width, heads = pk.ops, 64, 128, 4
     x = pk.var("x", (rows, width))
     per_head = (heads, rows, width // heads)
@@ -87,74 +82,99 @@ def transformer(count: int) -> Any:
 
 
 def mixed(count: int) -> Any:
-    """A random graph: diamonds, broadcasts, reductions of recent values; few kernels are alike."""
-    import passkit as pk
-
+    """Build a random graph of broadcasts and reductions of recent values; few kernels are equal."""
     stream = random.Random(0)
     recent = [pk.var(f"x{k}", (48, 80)) for k in range(8)]
     ends = []
     for k in range(count * 3 // 2):
         a, b = stream.choice(recent), stream.choice(recent)
-        made = [
-            lambda a, b: a + b, lambda a, b: a * b, pk.ops.maximum, pk.ops.subtract,
-            lambda a, b: pk.ops.tanh(a), lambda a, b: a * stream.random(),
+        value = [
+            lambda a, b: a + b,
+            lambda a, b: a * b,
+            pk.ops.maximum,
+            pk.ops.subtract,
+            lambda a, b: pk.ops.tanh(a),
+            lambda a, b: a * stream.random(),
             lambda a, b: a - pk.ops.reduce_max(b, axis=stream.choice((0, 1)), keepdims=True),
             lambda a, b: pk.ops.where(a > b, a, b),
         ][stream.randrange(8)](a, b)
-        recent[stream.randrange(8)] = made
+        recent[stream.randrange(8)] = value
         if k % 40 == 0:
-            ends.append(made)
+            ends.append(value)
     return pk.Graph([*ends, *recent])
 
 
 SHAPES: dict[str, Callable[[int], Any]] = {
-    "chain": chain, "wide": wide, "mixed": mixed, "transformer": transformer,
-}  # fmt: skip
+    "chain": chain,
+    "wide": wide,
+    "mixed": mixed,
+    "transformer": transformer,
+}
 
 
 def operators(graph: Any) -> int:
-    """How many operators a graph has: constants and variables do not count."""
+    """Count the operators of a graph, without constants and variables."""
     return sum(n.op is not None and n.op.name != "constant" for n in graph.nodes)
 
 
 def once(shape: str, count: int, rows: int = 0) -> dict[str, Any]:
-    """The ladder up to CodeGen on one graph, in this process; ``rows`` of a profile are printed."""
-    import passkit as pk
-    from passkit.program.planning import DEFAULT_PIPELINE
+    """Run the pipeline up to CodeGen on one graph, in this process.
 
+    Args:
+        shape: a key of `SHAPES`.
+        count: about how many operators.
+        rows: lines of a profile to print; 0 for none.
+
+    Returns:
+        A row of the table.
+    """
     passes = DEFAULT_PIPELINE[: DEFAULT_PIPELINE.index(UNTIL) + 1]
-    pk.ApplyPasses(SHAPES[shape](100), passes)  # imports, and what is looked up once
+    pk.ApplyPasses(SHAPES[shape](100), passes)  # imports and lookups are cached
     graph = SHAPES[shape](count)
     profile = cProfile.Profile() if rows else None
     with pk.PassContext(timing=True):
         wall, cpu = time.perf_counter(), time.process_time()
         if profile:
             profile.enable()
-        done = pk.ApplyPasses(graph, passes)
+        planned = pk.ApplyPasses(graph, passes)
         if profile:
             profile.disable()
             pstats.Stats(profile).sort_stats("tottime").print_stats(rows)
         cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
-    parts = {t.name: round(t.seconds, 3) for t in done.attrs["timing"].children}
+    parts = {t.name: round(t.seconds, 3) for t in planned.attrs["timing"].children}
     return {
-        "shape": shape, "operators": operators(graph), "kernels": len(done.attrs["kernel"]),
-        "seconds": wall, "cpu_seconds": cpu, "passes": parts,
-    }  # fmt: skip
+        "shape": shape,
+        "operators": operators(graph),
+        "kernels": len(planned.attrs["kernel"]),
+        "seconds": wall,
+        "cpu_seconds": cpu,
+        "passes": parts,
+    }
 
 
 def measure(shape: str, count: int, timeout: float = 900.0) -> dict[str, Any]:
-    """As `once`, in a new process."""
+    """Run `once` in a new process.
+
+    Raises:
+        RuntimeError: the process failed.
+    """
     command = [sys.executable, __file__, "--once", f"{shape},{count}"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, cwd=ROOT,
-                          env=os.environ | {"PYTHONHASHSEED": "0"})  # fmt: skip
-    if done.returncode:
-        raise RuntimeError(f"{shape} {count}: {done.stderr.strip().splitlines()[-1]}")
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    process = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        cwd=ROOT,
+        env=os.environ | {"PYTHONHASHSEED": "0"},
+    )
+    if process.returncode:
+        raise RuntimeError(f"{shape} {count}: {process.stderr.strip().splitlines()[-1]}")
+    row: dict[str, Any] = json.loads(process.stdout.splitlines()[-1])
+    return row
 
 
 def growth(rows: list[dict[str, Any]]) -> float:
-    """Time per operator of the largest case over that of the smallest."""
+    """Return the time per operator of the largest case over that of the smallest."""
     first, last = rows[0], rows[-1]
     return float(
         (last["cpu_seconds"] / last["operators"]) / (first["cpu_seconds"] / first["operators"])
@@ -162,7 +182,7 @@ def growth(rows: list[dict[str, Any]]) -> float:
 
 
 def main() -> None:
-    """The command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--counts", default=",".join(map(str, COUNTS)))
     parser.add_argument("--shapes", default=",".join(SHAPES))
@@ -180,8 +200,11 @@ def main() -> None:
             row = once(shape, count, options.profile) if options.profile else measure(shape, count)
             rows.append(row)
             per = 1e6 * row["cpu_seconds"] / row["operators"]
-            print(f"{shape:14}{row['operators']:10}{row['kernels']:9}{row['seconds']:9.2f}"
-                  f"{row['cpu_seconds']:9.2f}{per:8.0f}   {row['passes']}", flush=True)  # fmt: skip
+            print(
+                f"{shape:14}{row['operators']:10}{row['kernels']:9}{row['seconds']:9.2f}"
+                f"{row['cpu_seconds']:9.2f}{per:8.0f}   {row['passes']}",
+                flush=True,
+            )
         if len(rows) > 1:
             print(f"{shape:14}time per operator grows {growth(rows):.2f} times")
 

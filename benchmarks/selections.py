@@ -1,10 +1,10 @@
-"""What the selection of fusion plans chooses, against greedy's start: by the model and the clock.
+"""Compare the selection of fusion plans with its greedy start, by the cost model and by the clock.
 
     python benchmarks/selections.py [--clock] [--only attention] [--random 200] [--papers]
 
-For each graph: operators, patterns that pay, rows and cuts of the integer programs, and the gain
-and the kernels of three ways to choose: exact, along a beam, greedily. With ``--clock`` each graph
-is compiled with and without the selection, checked, and both are timed in turn.
+For each graph: operators, patterns with a gain, rows and cuts of the integer programs, and the gain
+and the kernels of three solvers: exact, beam search, greedy. With ``--clock`` each graph is
+compiled with and without the selection, checked, and both are timed in turn.
 """
 
 from __future__ import annotations
@@ -27,6 +27,9 @@ sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 
 import planning  # noqa: E402  (after the path)
 import scaling  # noqa: E402
+from training.applications import APPLICATIONS  # noqa: E402
+from training.micro import PROGRAMS  # noqa: E402
+from training.passkit_steps import training_step  # noqa: E402
 
 import passkit as pk  # noqa: E402
 from passkit.frontends import tf_graphdef  # noqa: E402
@@ -52,12 +55,12 @@ BUDGET, STEPS, BATCH = 600, 16, 32
 ATTENTION = ((64, 17, 32), (64, 94, 32), (64, 128, 64), (64, 512, 64))
 FIGURE1 = ((512, 1, 8), (512, 32, 32), (2048, 1, 8))
 SLOW = evolve(cpu(), launch=1e-4, bandwidth=1e6, meeting=0.0)
-"""A machine on which launches and memory are so slow that small random graphs have much to gain."""
-WITHOUT = "passkit.passes.fusion.stitch.selected"
+"""A machine with launches and memory so slow that small random graphs have much to gain."""
+SELECTION_FUNCTION = "passkit.passes.fusion.stitch.selected"
 
 
 def attention(heads: int, rows: int, width: int) -> pk.Graph:
-    """Attention by primitives, with a mask."""
+    """Return attention by primitives, with a mask."""
     q, k, v = (pk.var(n, (heads, rows, width)) for n in "qkv")
     s = o.matmul(q, k, transpose_b=True) * width**-0.5 + pk.var("mask", (rows, rows))
     e = o.exp(s - o.reduce_max(s, axis=-1, keepdims=True))
@@ -65,25 +68,25 @@ def attention(heads: int, rows: int, width: int) -> pk.Graph:
 
 
 def figure1(b: int, k: int, n: int) -> pk.Graph:
-    """The stand-in for FusionStitching's figure 1: two products, two folds, four results."""
+    """Return a stand-in for FusionStitching's figure 1: two products and two reductions."""
     q, keys, v = pk.var("q", (b, 94, k)), pk.var("k", (b, k, 94)), pk.var("v", (b, 94, n))
     x = o.matmul(q, keys) * 0.125 + pk.var("m", (94,))
-    most = o.reduce_max(x, axis=-1, keepdims=True)
-    e = o.exp(x - most)
+    row_max = o.reduce_max(x, axis=-1, keepdims=True)
+    e = o.exp(x - row_max)
     total = o.reduce_sum(e, axis=-1, keepdims=True)
     log, share = o.log(total), 1 / total
     y: Entry = o.matmul(e * share, v) * pk.var("g", (n,))
-    return pk.Graph([share, log, y, most + log])
+    return pk.Graph([share, log, y, row_max + log])
 
 
 def workloads() -> Iterator[tuple[str, pk.Graph]]:
-    """Graphs by name: kernels of papers, synthetic ones, and the tests' networks at a batch."""
+    """Yield graphs by name: kernels of papers, synthetic ones, and the tests' networks."""
     for sizes in ATTENTION:
         yield f"attention {'x'.join(map(str, sizes))}", attention(*sizes)
     for sizes in FIGURE1:
         yield f"figure1 {'x'.join(map(str, sizes))}", figure1(*sizes)
-    for name, made in planning.MADE.items():
-        yield f"small {name}", pk.Graph(made(24))
+    for name, builder in planning.BUILDERS.items():
+        yield f"small {name}", pk.Graph(builder(24))
     for name in ("transformer", "mixed", "wide"):
         yield name, scaling.SHAPES[name](150)
     for path in sorted(NETWORKS.glob("*.npz")):
@@ -93,11 +96,7 @@ def workloads() -> Iterator[tuple[str, pk.Graph]]:
 
 
 def papers() -> Iterator[tuple[str, pk.Graph]]:
-    """The ten workloads of FusionStitching: six training steps, and four stand-ins."""
-    from training.applications import APPLICATIONS
-    from training.micro import PROGRAMS
-    from training.steps import training_step
-
+    """Yield the ten workloads of FusionStitching: six training steps, and four stand-ins."""
     for program in PROGRAMS:
         yield program.name, training_step(program, program.drawn()).graph
     for application in APPLICATIONS:
@@ -105,28 +104,36 @@ def papers() -> Iterator[tuple[str, pk.Graph]]:
 
 
 @frozen
-class Row:
-    """A graph's selections: how large the problem was, and what each way gains and leaves."""
+class SelectionRow:
+    """The selections for a graph.
+
+    Attributes:
+        operators: number of operators.
+        pool: number of candidate patterns with a gain.
+        selections: the selection of each solver.
+        kernels: number of kernels with each solver.
+    """
 
     name: str
     operators: int
     pool: int
-    found: Mapping[str, Selection]
+    selections: Mapping[str, Selection]
     kernels: Mapping[str, int]
 
     def __str__(self) -> str:
-        best = self.found["exact"]
-        ways = "  ".join(
-            f"{way} {s.gain * 1e6:9.1f} us {self.kernels[way]:3}" for way, s in self.found.items()
+        best = self.selections["exact"]
+        solvers = "  ".join(
+            f"{solver} {s.gain * 1e6:9.1f} us {self.kernels[solver]:3}"
+            for solver, s in self.selections.items()
         )
         return (
             f"{self.name:24} {self.operators:5} ops {self.pool:3} pay {best.rows:3} rows "
-            f"{best.cuts:2} cuts  {ways}  {best.solver}"
+            f"{best.cuts:2} cuts  {solvers}  {best.solver}"
         )
 
 
-def liked(seed: int) -> Seconds:
-    """An evaluator to whom most kernels take no time, and some a long one, whatever is in them."""
+def random_evaluator(seed: int) -> Seconds:
+    """Return an evaluator that gives most kernels a short and some a long time, at random."""
 
     def seconds(group: Group, target: Target) -> float:
         return random.Random(f"{seed} {group.key}").choice((1e-6, 1e-6, 1e-5, 1e-4))
@@ -136,31 +143,41 @@ def liked(seed: int) -> Seconds:
 
 def selections(
     name: str, graph: pk.Graph, target: Target, seconds: Seconds = modelled, few: int = 0
-) -> Row:
-    """What the three ways choose; the integer program solves all but nested families."""
+) -> SelectionRow:
+    """Choose patterns with the three solvers.
+
+    Args:
+        name: name of the row.
+        graph: the graph, which is first prepared as in the pipeline.
+        target: the machine.
+        seconds: evaluator of kernels.
+        few: passed to `exact`: so few patterns are enumerated instead of solved.
+    """
     graph = pk.ApplyPasses(graph, BEFORE)
     with PassContext(target=target) as context:
         board = Board(graph, start_of(graph, context), context)
         explorer = Explorer(board, Scorer(target, seconds, BUDGET))
         problem = problem_of(board.needs, explorer.run())
-    found = {"exact": exact(problem, few), "beam": beam(problem), "greedy": greedy(problem)}
+    by_solver = {"exact": exact(problem, few), "beam": beam(problem), "greedy": greedy(problem)}
     units = sum(u.open and not u.silent for u in board.list)
     kernels = {
-        way: units - sum(len(problem.patterns[k].members) - 1 for k in s.chosen)
-        for way, s in found.items()
+        solver: units - sum(len(problem.patterns[k].members) - 1 for k in s.chosen)
+        for solver, s in by_solver.items()
     }
-    return Row(name, len(board.of), len(problem.patterns), found, kernels)
+    return SelectionRow(name, len(board.of), len(problem.patterns), by_solver, kernels)
 
 
-def random_rows(count: int) -> Iterator[Row]:
-    """Random graphs of products, folds and movement, of which most fusions pay."""
+def random_rows(count: int) -> Iterator[SelectionRow]:
+    """Yield rows of random graphs in which most fusions have a gain."""
     for seed in range(count):
-        yield selections(f"random {seed}", random_stitch(seed, STEPS)[0], SLOW, liked(seed))
+        yield selections(
+            f"random {seed}", random_stitch(seed, STEPS)[0], SLOW, random_evaluator(seed)
+        )
 
 
 @frozen
-class Timed:
-    """A graph's seconds without and with the selection; ``joined`` where it changed the plan."""
+class PlanTimes:
+    """Seconds of a graph without and with the selection; ``joined`` tells whether plans differ."""
 
     name: str
     start: float
@@ -170,7 +187,7 @@ class Timed:
 
     @property
     def ratio(self) -> float:
-        """How much longer it takes without."""
+        """How many times longer the plan without selection takes."""
         return self.start / self.selected
 
     def __str__(self) -> str:
@@ -182,29 +199,30 @@ class Timed:
         )
 
 
-def timed(name: str, graph: pk.Graph, seconds: float = 1.0) -> Timed:
-    """Both plans of a graph, checked against each other, timed in turn: the tenth of calls."""
-    with patch(WITHOUT, lambda g, partition, *rest: (partition, None)):
-        one = pk.compile(graph)
-    other = pk.compile(graph)
-    steps = len(one.steps), len(other.steps)
-    if [k.key for k in one.kernels] == [k.key for k in other.kernels]:
-        return Timed(name, 0.0, 0.0, steps, False)
-    feeds = _feeds(other)
-    for a, b in zip(one(feeds), other(feeds), strict=True):
+def timed(name: str, graph: pk.Graph, seconds: float = 1.0) -> PlanTimes:
+    """Compile both plans of a graph, compare results, and time them in turn (10th percentile)."""
+    with patch(SELECTION_FUNCTION, lambda g, partition, *rest: (partition, None)):
+        unselected = pk.compile(graph)
+    selected = pk.compile(graph)
+    steps = len(unselected.steps), len(selected.steps)
+    if [k.key for k in unselected.kernels] == [k.key for k in selected.kernels]:
+        return PlanTimes(name, 0.0, 0.0, steps, False)
+    feeds = _feeds(selected)
+    for a, b in zip(unselected(feeds), selected(feeds), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
-    took: tuple[list[float], list[float]] = ([], [])
+    samples: tuple[list[float], list[float]] = ([], [])
     end = time.perf_counter() + seconds
-    while time.perf_counter() < end or len(took[0]) < 10:
-        for exe, times in zip((one, other), took, strict=True):
+    while time.perf_counter() < end or len(samples[0]) < 10:
+        for exe, times in zip((unselected, selected), samples, strict=True):
             start = time.perf_counter()
             exe(feeds)
             times.append(time.perf_counter() - start)
-    best = [sorted(times)[len(times) // 10] for times in took]
-    return Timed(name, best[0], best[1], steps, True)
+    best = [sorted(times)[len(times) // 10] for times in samples]
+    return PlanTimes(name, best[0], best[1], steps, True)
 
 
 def _feeds(exe: pk.Executable) -> dict[str, np.ndarray]:
+    """Draw feeds for an executable."""
     draw = np.random.default_rng(0)
     feeds = {}
     for name, shape, dtype in exe.inputs:
@@ -218,7 +236,7 @@ def _feeds(exe: pk.Executable) -> dict[str, np.ndarray]:
 
 
 def main() -> None:
-    """The command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
     parser.add_argument("--only", default="", help="graphs whose name contains this")
     parser.add_argument("--clock", action="store_true", help="compile and time both plans")
@@ -239,8 +257,10 @@ def main() -> None:
     ratios = [t.ratio for t in times if t.joined]
     if ratios:
         mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
-        print(f"{len(ratios)} of {len(times)} plans differ: geometric mean x{mean:.2f}, worst "
-              f"x{min(ratios):.2f}, {os.cpu_count()} processors")  # fmt: skip
+        print(
+            f"{len(ratios)} of {len(times)} plans differ: geometric mean x{mean:.2f}, worst "
+            f"x{min(ratios):.2f}, {os.cpu_count()} processors"
+        )
 
 
 if __name__ == "__main__":

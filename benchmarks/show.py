@@ -1,10 +1,11 @@
-"""What passkit promises, measured: demand, figure, met or not.
+"""Measure what passkit promises: print each demand, its figure, and whether it is met.
 
     python benchmarks/show.py core [--quick] [--only softmax] [--json FILE] [--peers PYTHON]
                                    [--torch PYTHON] [--onnx PYTHON] [--tensorflow PYTHON]
                                    [--scripts CHECKOUT] [--steps FILE]
 
-Exits 0 whatever is met; says how many are. A table for each subject in `shows/`.
+Exits 0 whether demands are met or not, and prints how many are. Each module of `shows/` holds the
+table of one subject.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import shows  # noqa: E402  (after the path)
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command line."""
+    """Run the command line and return 0."""
     subjects = sorted(m.name for m in pkgutil.iter_modules(shows.__path__))
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
     parser.add_argument("subject", choices=subjects)

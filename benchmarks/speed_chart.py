@@ -26,7 +26,7 @@ COMPETITORS = {
     "compile": ("torch.compile", "#c2410c"),
     "jax": ("jax.jit", "#4338ca"),
 }
-"""Key of a competitor in the report: its label and the colour of its bars."""
+"""The label and the colour of the bars of each competitor, by its key in the report."""
 
 TITLES = {
     "gelu_erf": "GELU",
@@ -36,7 +36,7 @@ TITLES = {
     "layer_norm": "layer norm",
     "bias_gelu": "bias and GELU",
 }
-"""Name of a workload in the report: its label in the chart. Others are left out."""
+"""The label of each workload in the chart, by its name in the report. Others are left out."""
 
 LABEL_WIDTH, PLOT_WIDTH, BAR, GAP, TOP = 330, 420, 13, 14, 78
 LARGEST = 16.0

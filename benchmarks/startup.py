@@ -1,10 +1,12 @@
-"""Seconds that a new process needs: to import passkit, to compile GELU, to run it from the cache.
+"""Time new processes: to import passkit, to compile GELU, to run it from the cache.
 
-    python benchmarks/startup.py [--runs 9] [--imports]
+    python benchmarks/startup.py [--runs 9] [--imports ROWS]
 
-Each figure is taken in new processes, whose clock starts when NumPy is there. Byte code is written
-to a folder of its own and warm before the first counted run, as it is after an installation.
+Each figure is taken in new processes, whose clock starts once NumPy is imported. Byte code is
+written to a folder of its own and exists before the first counted run, as after an installation.
 """
+
+from __future__ import annotations
 
 import argparse
 import json
@@ -30,7 +32,7 @@ names = time.perf_counter() - start
 print(json.dumps({"wall": wall, "cpu": spent, "names": names}))
 """
 
-# From import to result; what counts as compiling is `compile` and the first call.
+# From import to result; `compile` and the first call count as compilation.
 GELU = """
 import hashlib, json, sys, time, numpy as np
 array = np.random.default_rng(0).standard_normal((64, 1000), dtype=np.float32)
@@ -51,34 +53,46 @@ print(json.dumps({"wall": end - start, "cpu": spent, "compile": end - begin, "he
 """
 
 
-class Processes:
-    """New interpreters, with byte code and kernels in folders of their own."""
+class FreshProcesses:
+    """Start new interpreters with byte code and kernel cache in a folder of their own."""
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="passkit-startup-"))
 
-    def __enter__(self) -> "Processes":
+    def __enter__(self) -> FreshProcesses:
         return self
 
     def __exit__(self, *error: object) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def run(self, text: str, more: Mapping[str, str] | None = None) -> dict[str, Any]:
-        """What a program printed last, as JSON."""
+    def run(self, text: str, variables: Mapping[str, str] | None = None) -> dict[str, Any]:
+        """Run a program in a new process and return its last line, parsed as JSON.
+
+        Args:
+            text: the program.
+            variables: further environment variables.
+
+        Raises:
+            RuntimeError: the process failed; the message is its last line.
+        """
         environ = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
         environ |= {
             "PASSKIT_CACHE_DIR": str(self.folder / "cache"),
             "PYTHONPYCACHEPREFIX": str(self.folder / "bytecode"),
             "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])),
         }
-        done = subprocess.run(
-            [sys.executable, "-c", text], env=environ | dict(more or {}), cwd=self.folder,
-            capture_output=True, text=True, timeout=120,
-        )  # fmt: skip
-        if done.returncode:
-            raise RuntimeError(done.stderr.strip().splitlines()[-1])
-        found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-        return found
+        process = subprocess.run(
+            [sys.executable, "-c", text],
+            env=environ | dict(variables or {}),
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        if process.returncode:
+            raise RuntimeError(process.stderr.strip().splitlines()[-1])
+        answer: dict[str, Any] = json.loads(process.stdout.splitlines()[-1])
+        return answer
 
     def forget(self) -> None:
         """Empty the kernel cache."""
@@ -86,51 +100,56 @@ class Processes:
 
 
 def measure(runs: int = 9) -> dict[str, Any]:
-    """All samples: of importing, of first compiles, of warm starts, and one without a compiler."""
-    with Processes() as processes:
+    """Return samples of imports, first compilations, warm starts, and one without a compiler."""
+    with FreshProcesses() as processes:
         processes.run(IMPORT)
         processes.run(GELU)
-        found: dict[str, Any] = {"import": [processes.run(IMPORT) for _ in range(runs)]}
-        found["first"] = []
+        samples: dict[str, Any] = {"import": [processes.run(IMPORT) for _ in range(runs)]}
+        samples["first"] = []
         for _ in range(runs):
             processes.forget()
-            found["first"].append(processes.run(GELU))
-        found["warm"] = [processes.run(GELU) for _ in range(runs)]
-        found["no_compiler"] = processes.run(GELU, {"PASSKIT_CXX": "/nonexistent"})
-        return found
+            samples["first"].append(processes.run(GELU))
+        samples["warm"] = [processes.run(GELU) for _ in range(runs)]
+        samples["no_compiler"] = processes.run(GELU, {"PASSKIT_CXX": "/nonexistent"})
+        return samples
 
 
-def median(samples: list[dict[str, Any]], what: str) -> float:
-    """The median of one figure."""
-    return statistics.median(s[what] for s in samples)
+def median(samples: list[dict[str, Any]], key: str) -> float:
+    """Return the median of one figure."""
+    return statistics.median(s[key] for s in samples)
 
 
-def least(samples: list[dict[str, Any]], what: str) -> float:
-    """The least of one figure."""
-    return float(min(s[what] for s in samples))
+def least(samples: list[dict[str, Any]], key: str) -> float:
+    """Return the least of one figure."""
+    return float(min(s[key] for s in samples))
 
 
 def imports(rows: int) -> None:
-    """Print what a warm start imports beyond NumPy, the dearest first."""
-    with Processes() as processes:
+    """Print the modules that a warm start imports besides NumPy, the slowest first."""
+    with FreshProcesses() as processes:
         processes.run(GELU)
         processes.run(GELU)
         environ = os.environ | {
             "PASSKIT_CACHE_DIR": str(processes.folder / "cache"),
-            "PYTHONPYCACHEPREFIX": str(processes.folder / "bytecode"), "PYTHONPATH": str(ROOT),
-        }  # fmt: skip
-        done = subprocess.run([sys.executable, "-X", "importtime", "-c", GELU], text=True,
-                              env=environ, capture_output=True)  # fmt: skip
-    lines = done.stderr.splitlines()
+            "PYTHONPYCACHEPREFIX": str(processes.folder / "bytecode"),
+            "PYTHONPATH": str(ROOT),
+        }
+        process = subprocess.run(
+            [sys.executable, "-X", "importtime", "-c", GELU],
+            text=True,
+            env=environ,
+            capture_output=True,
+        )
+    lines = process.stderr.splitlines()
     begin = max(k for k, x in enumerate(lines) if x.endswith("| numpy"))
-    table = [(int(x.split("|")[0].split(":")[1]), x.split("|")[2]) for x in lines[begin + 1:]]
+    table = [(int(x.split("|")[0].split(":")[1]), x.split("|")[2]) for x in lines[begin + 1 :]]
     for spent, name in sorted(table, reverse=True)[:rows]:
         print(f"{spent / 1e3:8.2f} ms  {name.strip()}")
     print(f"{sum(t for t, _ in table) / 1e3:8.2f} ms  in all, {len(table)} modules")
 
 
 def main() -> None:
-    """The command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=9)
     parser.add_argument("--imports", type=int, default=0, help="rows of modules by import time")
@@ -138,20 +157,25 @@ def main() -> None:
     if options.imports:
         imports(options.imports)
         return
-    found = measure(options.runs)
+    samples_by_kind = measure(options.runs)
     print(f"{'milliseconds':34}{'median':>9}{'least':>9}{'CPU':>9}")
-    for title, samples, what in (
-        ("import passkit", "import", "wall"), ("every public name", "import", "names"),
+    for title, samples, key in (
+        ("import passkit", "import", "wall"),
+        ("every public name", "import", "names"),
         ("first compile of GELU", "first", "compile"),
         ("warm start, import to result", "warm", "wall"),
-    ):  # fmt: skip
-        rows = found[samples]
-        print(f"{title:34}{median(rows, what) * 1e3:9.1f}{least(rows, what) * 1e3:9.1f}"
-              f"{least(rows, 'cpu') * 1e3:9.1f}")
-    last = found["no_compiler"]
-    same = last["bits"] == found["first"][0]["bits"]
-    print(f"without a compiler: {last['compiled']} compiled, {'equal' if same else 'OTHER'} bits, "
-          f"imported of the heavy: {last['heavy']}")
+    ):
+        rows = samples_by_kind[samples]
+        print(
+            f"{title:34}{median(rows, key) * 1e3:9.1f}{least(rows, key) * 1e3:9.1f}"
+            f"{least(rows, 'cpu') * 1e3:9.1f}"
+        )
+    last = samples_by_kind["no_compiler"]
+    is_same = last["bits"] == samples_by_kind["first"][0]["bits"]
+    print(
+        f"without a compiler: {last['compiled']} compiled, {'equal' if is_same else 'OTHER'} bits, "
+        f"imported of the heavy: {last['heavy']}"
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Nanoseconds per element of the prelude's functions in L1, beside glibc's libmvec.
+"""Time the prelude's functions in L1, in nanoseconds per element, beside glibc's libmvec.
 
 python benchmarks/vector_functions.py [--flags="-mno-avx512f"]
 """
@@ -17,7 +17,6 @@ PRELUDE = Path(__file__).parents[1] / "passkit" / "dialects"
 FLAGS = ["-O3", "-march=native", "-std=c++17", "-fno-math-errno", "-fno-trapping-math"]
 FLAGS += ["-ffp-contract=off", "-mprefer-vector-width=512", "-shared", "-fPIC", "-fno-exceptions"]
 FLAGS += ["-fno-rtti"]
-# name: (least and greatest argument timed, whether libmvec has it)
 FUNCTIONS = {
     "exp": (-9, 9, True),
     "exp2": (-9, 9, True),
@@ -47,6 +46,7 @@ FUNCTIONS = {
     "pow": (0.1, 9, True),
     "atan2": (-5, 5, True),
 }
+"""By name: the least and greatest argument timed, and whether libmvec has the function."""
 PAIRS = ("pow", "atan2")
 COUNT = {"float": 2048, "double": 1024}
 SOURCE = """
@@ -91,7 +91,11 @@ extern "C" double mvec_time_{name}_{real}(const {real} *x, const {real} *z, {rea
 
 
 def source(nbytes: int) -> str:
-    """The text that times every function; ``nbytes`` is the width of libmvec's vectors."""
+    """Return the C++ source that times every function.
+
+    Args:
+        nbytes: the width of libmvec's vectors.
+    """
     text = SOURCE
     for name, (_, _, in_libmvec) in FUNCTIONS.items():
         for real, size in (("float", 4), ("double", 8)):

@@ -1,23 +1,23 @@
-"""Your own operator: an expression for one element is all that it needs to fuse."""
+"""Define an operator: an expression for one element is enough to compile and fuse it."""
 
 import numpy as np
 
 import passkit as pk
 
 
-# A function of entries needs no registration at all: it fuses as it stands.
+# A function of entries needs no registration: its operators fuse.
 def my_sigmoid(x):
-    """1 / (1 + exp(-x)), from operators that exist."""
+    """Return 1 / (1 + exp(-x)), composed of existing operators."""
     return 1 / (1 + pk.ops.exp(-x))
 
 
-# An operator has a name of its own. Its shape, its dtype and its meaning in NumPy follow from the
-# expression, and so does the kernel that it becomes a part of.
+# A registered operator has a name. Its shape, its dtype, its NumPy reference and its part of a
+# kernel follow from the expression.
 op = pk.register_op("my_swish", num_inputs=1, doc="x * sigmoid(x)")
 op.set_attr("FCodeGen", lambda node, x: x / (1.0 + pk.ast.exp(-x)))
 op.set_attr("TOpPattern", pk.OpPattern.ELEMWISE)
 
-# Parameters are known when the kernel is made, so they stand in it as literals.
+# Parameters are known when a kernel is compiled, so they become literals.
 leaky = pk.register_op("my_leaky", num_inputs=1, params={"slope": 0.01})
 leaky.set_attr("FCodeGen", lambda node, x: pk.ast.where(x > 0.0, x, x * node.params["slope"]))
 leaky.set_attr("TOpPattern", pk.OpPattern.ELEMWISE)
@@ -33,6 +33,6 @@ results = run(x=values)
 exact = 1 / (1 + np.exp(-values.astype(np.float64)))
 swished = values * exact
 leaked = np.where(values > 0, swished, 0.1 * swished)
-for result, wanted in zip(results, [exact, swished, exact * leaked], strict=True):
-    np.testing.assert_allclose(result, wanted, rtol=1e-6, atol=1e-7)
+for result, expected in zip(results, [exact, swished, exact * leaked], strict=True):
+    np.testing.assert_allclose(result, expected, rtol=1e-6, atol=1e-7)
 print(f"{len(results)} results, {len(run.kernels)} kernel, {run.stats['native_calls']} native call")

@@ -1,4 +1,4 @@
-"""Your own pass: find x * sigmoid(x) wherever it stands and put one operator in its place."""
+"""Define a pass: replace x * sigmoid(x) by one operator wherever it occurs."""
 
 import sys
 from pathlib import Path
@@ -14,12 +14,12 @@ swish.set_attr("TOpPattern", pk.OpPattern.ELEMWISE)
 
 @pk.register_pass("FindSwish", changes_graph=True)
 def find_swish(graph):
-    """Rewrite x * sigmoid(x) -> swish(x), in both orders."""
+    """Rewrite x * sigmoid(x) and sigmoid(x) * x to swish(x)."""
     graph = graph.rewrite(lambda x: x * pk.ops.sigmoid(x), swish)
     return graph.rewrite(lambda x: pk.ops.sigmoid(x) * x, swish)
 
 
-# A pass that only looks: it provides an annotation and leaves the graph as it is.
+# An analysis pass provides an annotation and leaves the nodes unchanged.
 @pk.register_pass("CountOps", provides="op_count")
 def count_ops(graph):
     """Annotate the graph with the number of its operators."""

@@ -1,4 +1,4 @@
-"""Training in the words of TensorFlow 1: a network learns digits, its state stays in place."""
+"""Train with the API of TensorFlow 1: a network learns digits, its state is updated in place."""
 
 import time
 from pathlib import Path
@@ -12,9 +12,9 @@ EPOCHS, BATCH = 40, 64
 
 
 def digits(name):
-    """Images of 8 x 8 grey values from 0 to 1, as rows, and their classes."""
-    found = np.load(MODELS / name)
-    return found["x"].reshape(-1, 64).astype(np.float32) / 16, found["labels"].astype(np.int32)
+    """Load images of 8 x 8 grey values from 0 to 1, as rows of 64, and their classes."""
+    arrays = np.load(MODELS / name)
+    return arrays["x"].reshape(-1, 64).astype(np.float32) / 16, arrays["labels"].astype(np.int32)
 
 
 tf.set_random_seed(1)
@@ -23,8 +23,8 @@ y = tf.placeholder(tf.int32, [None], name="classes")
 hidden = tf.layers.dense(x, 128, tf.nn.relu)
 logits = tf.layers.dense(hidden, 10)
 loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=logits))
-right = tf.equal(tf.argmax(logits, 1, output_type=tf.int32), y)
-accuracy = tf.reduce_mean(tf.cast(right, tf.float32))
+is_correct = tf.equal(tf.argmax(logits, 1, output_type=tf.int32), y)
+accuracy = tf.reduce_mean(tf.cast(is_correct, tf.float32))
 train = tf.train.AdamOptimizer(0.003).minimize(loss)
 
 images, classes = digits("digits_train.npz")
@@ -48,6 +48,6 @@ with tf.Session() as session:
     step = session.executable([train, loss], feeds)
     print(f"a step: 1 native call, {len(step.kernels)} kernels, {step.stats['launches']} launches")
     assert addresses == [session.address(v) for v in tf.global_variables()]
-    found = session.run(accuracy, test)
-    print(f"{found:.1%} of {len(test[y])} test digits, after {seconds:.0f} seconds")
-    assert found >= 0.97
+    share = session.run(accuracy, test)
+    print(f"{share:.1%} of {len(test[y])} test digits, after {seconds:.0f} seconds")
+    assert share >= 0.97

@@ -1,7 +1,7 @@
-"""A NumPy-like array library on top of passkit: it looks eager, records, and runs fused kernels.
+"""A NumPy-like array library on top of passkit, which records operations and fuses them.
 
-An operation makes an `Array` that knows how it is computed. Nothing runs before a value is asked
-for; then all that is waiting becomes one graph, which is compiled once for each structure.
+An operation returns an `Array` that records how it is computed. Nothing runs until a value is
+requested; then all pending operations become one graph, which is compiled once for each structure.
 """
 
 import weakref
@@ -11,16 +11,16 @@ import numpy as np
 import passkit as pk
 
 MOST_PENDING = 200
-"""So many operations may wait; then they are run, or a loop would grow one endless graph."""
+"""The most operations that may be pending, which bounds the graph that a loop records."""
 
 _executables = {}
-_alive = weakref.WeakValueDictionary()  # entry -> the Array that waits for it
+_alive = weakref.WeakValueDictionary()  # entry -> the Array that it computes
 runs = 0
-"""How often something was run."""
+"""How many graphs were run."""
 
 
 class Array:
-    """Numbers that are there, or an entry of a graph that says how to compute them."""
+    """Computed numbers, or an entry of a graph that computes them."""
 
     __array_priority__ = 100
 
@@ -32,7 +32,7 @@ class Array:
 
     @classmethod
     def _waiting(cls, entry, inputs):
-        """The array that ``entry`` computes from other arrays."""
+        """Return the array that ``entry`` computes from other arrays."""
         self = cls.__new__(cls)
         self._data, self._entry = None, entry
         self._leaves = {}
@@ -46,7 +46,7 @@ class Array:
 
     @property
     def entry(self):
-        """This array in a graph: a variable when its numbers are there."""
+        """This array in a graph: a variable if its numbers are computed."""
         if self._entry is None:
             self._entry = pk.var("x", self._data.shape, self._data.dtype.name)
             self._leaves = {self._entry.node: self._data}
@@ -54,7 +54,7 @@ class Array:
 
     @property
     def shape(self):
-        """The extents; known before anything runs."""
+        """The extents, which are known before anything runs."""
         return self._data.shape if self._data is not None else self._entry.shape
 
     @property
@@ -68,7 +68,7 @@ class Array:
         return self._data is None
 
     def numpy(self):
-        """The numbers; what is waiting for them, and for what they are made of, runs now."""
+        """Return the numbers; the pending operations that they depend on run first."""
         if self._data is None:
             _run(self)
         return self._data
@@ -90,32 +90,34 @@ class Array:
 
     @property
     def T(self):  # noqa: N802
-        """The axes in reverse order."""
+        """The array with its axes in reverse order."""
         return call(pk.ops.transpose, self)
 
     def reshape(self, *shape):
-        """The same elements in another shape."""
+        """Return the same elements in another shape."""
         return call(pk.ops.reshape, self, shape=shape)
 
     def sum(self, axis=None, keepdims=False):
-        """The sum along axes."""
+        """Return the sum along axes."""
         return call(pk.ops.reduce_sum, self, axis=axis, keepdims=keepdims)
 
     def mean(self, axis=None, keepdims=False):
-        """The mean along axes."""
+        """Return the mean along axes."""
         return call(pk.ops.reduce_mean, self, axis=axis, keepdims=keepdims)
 
 
 def call(function, *args, **params):
-    """A function of passkit entries as one of arrays; numbers stay numbers."""
+    """Apply a function of passkit entries to arrays; numbers are passed unchanged."""
     arrays = [a for a in args if isinstance(a, Array)]
-    made = function(*[a.entry if isinstance(a, Array) else a for a in args], **params)
+    result = function(*[a.entry if isinstance(a, Array) else a for a in args], **params)
     for a in arrays:
-        a.entry  # noqa: B018  (its leaf is there now)
-    return Array._waiting(made, arrays)
+        a.entry  # noqa: B018  (creates its leaf)
+    return Array._waiting(result, arrays)
 
 
 def _operator(name):
+    """Return a method that applies an operator of entries."""
+
     def forward(self, other):
         return call(lambda a, b: getattr(a, name)(b), self, _array(other))
 
@@ -123,7 +125,7 @@ def _operator(name):
 
 
 def _array(x):
-    """An argument of an operator: arrays become Arrays, numbers stay what they are."""
+    """Wrap a NumPy array; Arrays and numbers are returned unchanged."""
     return Array(x) if isinstance(x, np.ndarray) else x
 
 
@@ -136,21 +138,21 @@ Array.__neg__ = lambda self: call(pk.ops.neg, self)
 
 
 def __getattr__(name):
-    """Any operator of passkit: ``tinyarray.exp``, ``tinyarray.softmax``, ``tinyarray.where``."""
+    """Return an operator of passkit, such as ``tinyarray.exp`` or ``tinyarray.where``."""
     op = getattr(pk.ops, name)
     return lambda *args, **params: call(op, *map(_array, args), **params)
 
 
 def gradients(loss, arrays):
-    """The gradients of a scalar with respect to arrays that it was computed from."""
-    found = pk.gradients(loss.entry, [a.entry for a in arrays])
-    return [Array._waiting(entry, [loss, *arrays]) for entry in found]
+    """Return the gradients of a scalar with respect to arrays that it was computed from."""
+    entries = pk.gradients(loss.entry, [a.entry for a in arrays])
+    return [Array._waiting(entry, [loss, *arrays]) for entry in entries]
 
 
-def _run(wanted):
-    """Compute an array, and all that is still in use on the way to it."""
+def _run(requested):
+    """Compute an array, and the live arrays that it depends on."""
     global runs
-    graph = pk.Graph([wanted._entry])
+    graph = pk.Graph([requested._entry])
     waiting = {e: _alive[e] for n in graph.nodes for e in n.entries if e in _alive}
     waiting = {e: a for e, a in waiting.items() if a.is_waiting}
     graph = pk.Graph(list(waiting))
@@ -166,5 +168,5 @@ def _run(wanted):
 
 
 def compiled():
-    """How many structures have been compiled."""
+    """Return the number of compiled structures."""
     return len(_executables)

@@ -1,4 +1,4 @@
-"""Each example runs as it stands, from a folder of its own, and is short."""
+"""Each example runs unchanged, in a folder of its own, and is short."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ EXAMPLES = sorted((ROOT / "examples").glob("[0-9]*.py"))
 
 
 def run_example(path: Path, folder: Path) -> str:
-    """What an example prints; a warning is an error."""
-    done = subprocess.run(
+    """Run an example, with warnings as errors, and return its output."""
+    process = subprocess.run(
         [sys.executable, "-W", "error", str(path)],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "100"},
@@ -24,19 +24,19 @@ def run_example(path: Path, folder: Path) -> str:
         timeout=120,
         check=False,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    assert process.returncode == 0, process.stdout + process.stderr
+    return process.stdout
 
 
-def test_there_are_examples() -> None:
-    """They are numbered in the order of reading."""
+def test_examples_are_numbered() -> None:
+    """Examples are numbered in the order of reading."""
     assert [p.name[:2] for p in EXAMPLES] == [f"{k:02d}" for k in range(1, len(EXAMPLES) + 1)]
     assert len(EXAMPLES) >= 3
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
 def test_examples_are_short(path: Path) -> None:
-    """An example has fewer than 60 lines and says in its first what it shows."""
+    """An example has fewer than 60 lines and begins with a docstring."""
     lines = path.read_text().splitlines()
 
     assert len(lines) < 60
@@ -54,14 +54,14 @@ def test_hello_kernel(tmp_path: Path) -> None:
 
 
 def test_your_own_op(tmp_path: Path) -> None:
-    """Activations of the user's own, one with a parameter, give three results from one kernel."""
+    """User-defined activations, one with a parameter, give three results from one kernel."""
     out = run_example(ROOT / "examples/02_your_own_op.py", tmp_path)
 
     assert "3 results, 1 kernel, 1 native call" in out
 
 
 def test_train_digits(tmp_path: Path) -> None:
-    """Every step is one native call, and 97 % of digits not seen before are right."""
+    """Every step is one native call, and 97 % of unseen digits are right."""
     out = run_example(ROOT / "examples/05_train_digits.py", tmp_path)
 
     assert "a step: 1 native call" in out
@@ -69,7 +69,7 @@ def test_train_digits(tmp_path: Path) -> None:
 
 
 def test_your_own_pass(tmp_path: Path) -> None:
-    """The rewriting is visible in the text, in the count and in the four pictures."""
+    """The rewrite shows in the text, in the count and in the four pictures."""
     out = run_example(ROOT / "examples/03_your_own_pass.py", tmp_path)
 
     assert "swish(" in out

@@ -1,4 +1,4 @@
-"""What the README shows is what happens, and its map shows what is there."""
+"""The README's code prints what it shows, and its map lists every file."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
 
 
 def blocks(language: str) -> list[str]:
-    """The code blocks in one language."""
+    """Return the code blocks in one language."""
     return [text for name, text in BLOCKS if name == language]
 
 
 def printed(code: str, names: dict[str, object]) -> str:
-    """What a block of Python prints."""
+    """Execute a block of Python and return its output."""
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
         exec(compile(code, "README.md", "exec"), names)
@@ -32,16 +32,16 @@ def printed(code: str, names: dict[str, object]) -> str:
 
 
 def test_python_blocks_print_what_follows_them(golden: Callable[[Path, str], None]) -> None:
-    """Each Python block runs, and prints the block of another language that stands after it."""
+    """Each Python block runs, and prints the block of another language below it."""
     names: dict[str, object] = {}
-    wanted = README
+    expected = README
     for (language, code), (after, text) in pairwise([*BLOCKS, ("", "")]):
         if language == "python" and (out := printed(code, names).strip()):
             assert after in ("cpp", "text")
-            wanted = wanted.replace(f"```{after}\n{text}```", f"```{after}\n{out}\n```")
+            expected = expected.replace(f"```{after}\n{text}```", f"```{after}\n{out}\n```")
 
     assert names
-    golden(ROOT / "README.md", wanted)
+    golden(ROOT / "README.md", expected)
 
 
 def test_the_first_block_is_short() -> None:
@@ -50,7 +50,7 @@ def test_the_first_block_is_short() -> None:
 
 
 def test_ci_runs_the_two_commands() -> None:
-    """There are two shell commands, and .ci/run takes both from here."""
+    """There are two shell commands, and .ci/run takes both from the README."""
     first, second = blocks("sh")
 
     assert "passkit run examples/models/digits.pb" in first
@@ -60,20 +60,23 @@ def test_ci_runs_the_two_commands() -> None:
     assert "$(readme 2)" in script
 
 
-def test_ci_finds_the_commands() -> None:
+def test_ci_extracts_the_commands() -> None:
     """The search in .ci/run yields the README's commands and nothing else."""
     script = (ROOT / ".ci/run").read_text()
     function = script[script.index("readme() {") : script.index("\n}\n") + 3]
     for k, command in enumerate(blocks("sh"), 1):
-        found = subprocess.run(
-            ["bash", "-c", f"{function}readme {k}"], cwd=ROOT, capture_output=True, text=True,
+        process = subprocess.run(
+            ["bash", "-c", f"{function}readme {k}"],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
             check=True,
-        )  # fmt: skip
-        assert found.stdout == command
+        )
+        assert process.stdout == command
 
 
 def entries(folder: Path) -> set[str]:
-    """What a reader sees in a folder: folders with a slash, files, nothing hidden or generated."""
+    """Return the names in a folder, folders with a slash, without hidden and generated ones."""
     return {
         p.name + ("/" if p.is_dir() else "")
         for p in folder.iterdir()
@@ -85,7 +88,7 @@ def entries(folder: Path) -> set[str]:
 
 
 def tree() -> Iterator[tuple[str, str, str]]:
-    """The map's lines: folder, name in it, and what it says."""
+    """Yield the lines of the map as folder, name in it, and description."""
     top = ""
     for line in blocks("text")[-1].splitlines():
         name, _, says = line.strip().partition(" ")
@@ -94,7 +97,7 @@ def tree() -> Iterator[tuple[str, str, str]]:
 
 
 def test_the_map_is_complete() -> None:
-    """One line for every file and folder at the root and inside those that the map opens."""
+    """The map lists every file and folder of the root and of the folders it opens."""
     lines: dict[str, list[str]] = {}
     for folder, name, _ in tree():
         lines.setdefault(folder, []).append(name)
@@ -105,16 +108,16 @@ def test_the_map_is_complete() -> None:
         assert sorted(names) == sorted(entries(ROOT / folder)), folder
 
 
-def test_the_map_follows_the_floors() -> None:
-    """The core is listed from the lowest floor to the highest."""
-    rooms = [name.removesuffix(".py").rstrip("/") for top, name, _ in tree() if top == "passkit/"]
-    order = [r for floor in FLOORS.values() for r in floor.split() if r in rooms]
+def test_the_map_follows_the_layers() -> None:
+    """The core is listed from the lowest layer to the highest."""
+    folders = [name.removesuffix(".py").rstrip("/") for top, name, _ in tree() if top == "passkit/"]
+    order = [r for layer in FLOORS.values() for r in layer.split() if r in folders]
 
-    assert rooms == order
+    assert folders == order
 
 
 def test_the_map_says_what_the_files_say() -> None:
-    """A file's line is the first sentence of its docstring, a folder's that of its package."""
+    """A line of the map is the first sentence of the module's docstring."""
     for folder, name, says in tree():
         if folder:
             path = ROOT / folder / (name if name.endswith(".py") else f"{name}/__init__.py")

@@ -1,9 +1,10 @@
-"""Fits the piecewise polynomials of exp, erf and tanh and writes ``tables.h``.
+"""Fit the piecewise polynomials of exp, erf and tanh and write ``tables.h``.
 
-Each function is a polynomial per interval, and the interval's coefficients are picked from
-registers by a permute, so a table has 32 entries. A fit minimises the largest relative error by
-weighted least squares whose weights grow where the error is large (Lawson's iteration);
-coefficients are rounded to float32 from the constant term upwards, each time refitting the rest.
+Each function is a polynomial per interval, and the interval's coefficients are selected from
+registers by a permutation, so a table has 32 entries. A fit minimises the largest relative error by
+weighted least squares whose weights grow where the error is large (Lawson's iteration).
+Coefficients are rounded to float32 from the constant term upwards, and the others are refitted
+after each.
 
 Run ``python benchmarks/hand/fit.py`` to write the header again. Needs mpmath (comes with PyTorch).
 """
@@ -19,39 +20,41 @@ SWEEPS = 60  # Lawson iterations per fit
 
 
 def lawson(u: np.ndarray, target: np.ndarray, scale: np.ndarray, powers: list[int]) -> np.ndarray:
-    """Coefficients of the given powers of u that minimise max |p(u) - target| / scale."""
+    """Return the coefficients of these powers of u that minimise max |p(u) - target| / scale."""
     basis = np.stack([u**k for k in powers], axis=1) / scale[:, None]
     goal, weight = target / scale, np.full(u.size, 1.0 / u.size)
     best, least = np.zeros(len(powers)), np.inf
     for _ in range(SWEEPS):
         root = np.sqrt(weight)[:, None]
-        found = np.linalg.lstsq(basis * root, goal * root[:, 0], rcond=None)[0]
-        error = np.abs(basis @ found - goal)
+        coefficients = np.linalg.lstsq(basis * root, goal * root[:, 0], rcond=None)[0]
+        error = np.abs(basis @ coefficients - goal)
         if error.max() < least:
-            best, least = found, error.max()
+            best, least = coefficients, error.max()
         weight = weight * (error + 1e-30)
         weight /= weight.sum()
     return best
 
 
-def fit(function: Callable[[float], mpmath.mpf], centre: float, half: float, degree: int,
-        low: float) -> tuple[np.ndarray, float]:
-    """float32 coefficients in u = t - centre, and the largest relative error of the fit."""
+def fit(
+    function: Callable[[float], mpmath.mpf], centre: float, half: float, degree: int, low: float
+) -> tuple[np.ndarray, float]:
+    """Fit float32 coefficients in u = t - centre; return them and the largest relative error."""
     left = max(-half, low - centre)
     middle, radius = (left + half) / 2, (half - left) / 2
     u = middle + radius * np.cos(np.pi * (np.arange(NODES) + 0.5) / NODES)
     exact = np.array([float(function(mpmath.mpf(centre) + mpmath.mpf(d))) for d in u])
-    rest, done = exact.copy(), []
+    remainder, rounded = exact.copy(), []
     for k in range(degree + 1):
-        found = lawson(u, rest, np.abs(exact), list(range(k, degree + 1)))
-        done.append(np.float32(found[0]))
-        rest = rest - float(done[-1]) * u**k
-    return np.array(done, dtype=np.float32), float(np.max(np.abs(rest / exact)))
+        coefficients = lawson(u, remainder, np.abs(exact), list(range(k, degree + 1)))
+        rounded.append(np.float32(coefficients[0]))
+        remainder = remainder - float(rounded[-1]) * u**k
+    return np.array(rounded, dtype=np.float32), float(np.max(np.abs(remainder / exact)))
 
 
-def table(name: str, function: Callable[[float], mpmath.mpf], step: float, count: int,
-          degree: int) -> str:
-    """The C++ text of one table: rows of ``count`` coefficients, one row per power of u."""
+def table(
+    name: str, function: Callable[[float], mpmath.mpf], step: float, count: int, degree: int
+) -> str:
+    """Return the C++ text of one table: a row of ``count`` coefficients for each power of u."""
     pieces = [fit(function, k * step, step / 2, degree, 0.0) for k in range(count)]
     worst = max(error for _, error in pieces)
     rows = [f"// {name}: step {step!r}, degree {degree}, relative error of the fit {worst:.1e}"]
@@ -61,32 +64,42 @@ def table(name: str, function: Callable[[float], mpmath.mpf], step: float, count
     return "\n".join(rows)
 
 
-def over_argument(function: Callable[[mpmath.mpf], mpmath.mpf],
-                  at_zero: mpmath.mpf) -> Callable[[mpmath.mpf], mpmath.mpf]:
-    """The function over its argument, an even function without the zero."""
+def over_argument(
+    function: Callable[[mpmath.mpf], mpmath.mpf], at_zero: mpmath.mpf
+) -> Callable[[mpmath.mpf], mpmath.mpf]:
+    """Return t -> function(t) / t, which is even, with its limit at 0."""
     return lambda t: at_zero if t == 0 else function(t) / t
 
 
 def exp_tables() -> str:
-    """2^(j/32) for j = 0..31, and the polynomial of e^r on |r| <= ln(2)/64."""
+    """Return the C++ text of 2^(j/32) for j = 0..31 and of e^r on |r| <= ln(2)/64."""
     two = ", ".join(float(np.float32(2.0 ** (j / 32))).hex() + "f" for j in range(32))
     half = float(mpmath.log(2)) / 64 * 1.01
     u = half * np.cos(np.pi * (np.arange(NODES) + 0.5) / NODES)
     c = lawson(u, np.expm1(u), np.exp(u), [1, 2])
-    rows = ["// exp: 2^(j/32), and e^r - 1 = r*(EXP1 + r*EXP2)",
-            f"alignas(64) static const float EXP2_TABLE[32] = {{{two}}};"]
-    rows += [f"static const float EXP{k} = {float(np.float32(v)).hex()}f;"
-             for k, v in enumerate(c, start=1)]
+    rows = [
+        "// exp: 2^(j/32), and e^r - 1 = r*(EXP1 + r*EXP2)",
+        f"alignas(64) static const float EXP2_TABLE[32] = {{{two}}};",
+    ]
+    rows += [
+        f"static const float EXP{k} = {float(np.float32(v)).hex()}f;"
+        for k, v in enumerate(c, start=1)
+    ]
     return "\n".join(rows)
 
 
 def main() -> None:
-    """Writes tables.h beside this file."""
+    """Write tables.h beside this file."""
     mpmath.mp.dps = 40
     erf = over_argument(mpmath.erf, 2 / mpmath.sqrt(mpmath.pi))
     tanh = over_argument(mpmath.tanh, mpmath.mpf(1))
-    parts = ["// Written by fit.py; do not edit.", "#pragma once", exp_tables(),
-             table("ERF", erf, 0.125, 32, 4), table("TANH", tanh, 0.296875, 32, 5)]
+    parts = [
+        "// Written by fit.py; do not edit.",
+        "#pragma once",
+        exp_tables(),
+        table("ERF", erf, 0.125, 32, 4),
+        table("TANH", tanh, 0.296875, 32, 5),
+    ]
     Path(__file__).with_name("tables.h").write_text("\n".join(parts) + "\n")
 
 

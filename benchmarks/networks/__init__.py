@@ -1,9 +1,9 @@
-"""Ten whole networks for `models.py`, each written once over a namespace of layers.
+"""Ten networks for `models.py`, each written once over a namespace of layers.
 
-They are of the families of `tests/frontends/tf_graphdef/reference/networks`, of sizes at which
-their time is not that of calls. The namespace ``f`` is Keras, whose graph TensorFlow freezes
-(`in_keras.py`), or PyTorch with the same weights (`in_torch.py`). A layer is called
-``f.layer(x, name, …)``: by its name PyTorch finds the weights that Keras made. Channels are last.
+They belong to the families of `tests/frontends/tf_graphdef/reference/networks`, at sizes at which
+the time of a call does not matter. The namespace ``f`` is Keras, whose graph TensorFlow freezes
+(`in_keras.py`), or PyTorch with the same weights (`in_torch.py`). A layer is called ``f.layer(x,
+name, …)``: PyTorch finds the weights that Keras initialised by that name. Channels are last.
 """
 
 from __future__ import annotations
@@ -14,14 +14,18 @@ from typing import Any
 import numpy as np
 from attrs import frozen
 
-Array = np.ndarray[Any, Any]
+NetworkArray = np.ndarray[Any, Any]
 
 
 @frozen
-class Written:
-    """A network: its formula, the shape of an example, and how many are in a call.
+class NetworkDefinition:
+    """A network.
 
-    ``words``: the inputs are whole numbers below this, else floats of order 1.
+    Attributes:
+        formula: (namespace of layers, input) -> output.
+        example: shape of one example.
+        batch: default number of examples in a call.
+        words: inputs are integers below this number; 0 means floats of order 1.
     """
 
     formula: Callable[[Any, Any], Any]
@@ -31,11 +35,11 @@ class Written:
 
     @property
     def name(self) -> str:
-        """The network's name."""
+        """The name of the formula."""
         return self.formula.__name__
 
-    def inputs(self, batch: int = 0) -> Array:
-        """What it is called with, by a seed."""
+    def inputs(self, batch: int = 0) -> NetworkArray:
+        """Draw an input by a fixed seed; a batch of 0 means the network's own."""
         rng = np.random.default_rng([ord(c) for c in self.name])
         shape = (batch or self.batch, *self.example)
         if self.words:
@@ -44,11 +48,12 @@ class Written:
 
 
 def _classes(f: Any, x: Any, count: int = 10) -> Any:
+    """Return class probabilities of the pixels' mean."""
     return f.softmax(f.dense(f.mean(x, (1, 2)), "classes", count))
 
 
 def resnet_v2(f: Any, x: Any) -> Any:
-    """Residual blocks with the norms in front."""
+    """Return class probabilities by residual blocks with norms in front."""
     x = f.conv(x, "stem", 32, 3)
     for k, (filters, stride) in enumerate(((32, 1), (64, 2), (64, 1), (128, 2), (128, 1))):
         y = f.relu(f.batch_norm(x, f"norm{k}a"))
@@ -60,7 +65,7 @@ def resnet_v2(f: Any, x: Any) -> Any:
 
 
 def mobilenet_v2(f: Any, x: Any) -> Any:
-    """Inverted residuals: wide inside, a filter for each channel there."""
+    """Return class probabilities by inverted residuals with depthwise convolutions inside."""
     x = f.conv(x, "stem", 16, 3, 2, bias=False)
     for k, (filters, stride) in enumerate(((16, 1), (24, 2), (24, 1), (32, 2), (32, 1), (32, 1))):
         y = f.conv(x, f"widen{k}", 6 * x.shape[-1], 1, bias=False)
@@ -73,21 +78,21 @@ def mobilenet_v2(f: Any, x: Any) -> Any:
 
 
 def unet(f: Any, x: Any) -> Any:
-    """Down and up again, with what was seen on the way down at hand."""
-    kept = []
+    """Return a mask by convolutions down and up; each level up also reads the level down."""
+    skips = []
     for k, filters in enumerate((16, 32)):
         x = f.relu(f.conv(x, f"down{k}", filters, 3))
-        kept.append(x)
+        skips.append(x)
         x = f.max_pool(x)
     x = f.relu(f.conv(x, "bottom", 64, 3))
     for k, filters in enumerate((32, 16)):
-        x = f.concat([kept.pop(), f.conv(f.upsample(x), f"widen{k}", filters, 3)], -1)
+        x = f.concat([skips.pop(), f.conv(f.upsample(x), f"widen{k}", filters, 3)], -1)
         x = f.relu(f.conv(x, f"up{k}", filters, 3))
     return f.sigmoid(f.conv(x, "mask", 1, 1))
 
 
 def encoder(f: Any, words: Any) -> Any:
-    """As in BERT, with two blocks."""
+    """Return the pooled output of two encoder blocks as in BERT."""
     x = f.embedding(words, "words", 1000, 128)
     for k in range(2):
         x = f.layer_norm(x + f.attention(x, f"attention{k}", 4), f"norm{k}a")
@@ -97,7 +102,7 @@ def encoder(f: Any, words: Any) -> Any:
 
 
 def wavenet(f: Any, x: Any) -> Any:
-    """Gated convolutions in time, twice as far apart in each layer."""
+    """Return level probabilities by gated causal convolutions with growing dilation."""
     x = y = f.causal(x, "stem", 32, 2)
     skips = 0.0
     for k in range(6):
@@ -110,40 +115,41 @@ def wavenet(f: Any, x: Any) -> Any:
 
 
 def embedding_bag(f: Any, words: Any) -> Any:
-    """The mean of the words that are there: 0 is padding."""
-    there = f.number(words != 0)
-    found = f.embedding(words, "words", 20000, 32) * f.reshape(there, (64, 1))
-    mean = f.sum(found, (1,)) / (f.sum(there, (1,), keepdims=True) + 1.0)
+    """Return class scores of the mean embedding of the words; word 0 is padding."""
+    mask = f.number(words != 0)
+    vectors = f.embedding(words, "words", 20000, 32) * f.reshape(mask, (64, 1))
+    mean = f.sum(vectors, (1,)) / (f.sum(mask, (1,), keepdims=True) + 1.0)
     return f.dense(mean, "classes", 4)
 
 
 def capsules(f: Any, image: Any) -> Any:
-    """Capsules that agree are routed together, three times over."""
+    """Return capsules by three iterations of routing by agreement."""
 
-    def squash(s: Any) -> Any:
-        square = f.sum(s * s, (-1,), keepdims=True)
-        return s * (square / (1.0 + square) / f.sqrt(square + 1e-7))
+    def squash(vectors: Any) -> Any:
+        """Scale vectors to a length below 1."""
+        square = f.sum(vectors * vectors, (-1,), keepdims=True)
+        return vectors * (square / (1.0 + square) / f.sqrt(square + 1e-7))
 
     x = f.relu(f.conv(image, "stem", 16, 5, 2))
     x = f.relu(f.conv(x, "primary", 32, 3, 2))
-    u = squash(f.reshape(x, (7 * 7 * 4, 8)))
-    votes = f.reshape(f.dense(u, "votes", 160), (196, 10, 16))
+    predictions = squash(f.reshape(x, (7 * 7 * 4, 8)))
+    votes = f.reshape(f.dense(predictions, "votes", 160), (196, 10, 16))
     logits = f.sum(votes, (-1,)) * 0.0
-    for turn in range(3):
+    for iteration in range(3):
         share = f.reshape(f.softmax(logits), (196, 10, 1))
-        v = squash(f.sum(share * votes, (1,), keepdims=True))
-        if turn < 2:
-            logits = logits + f.sum(votes * v, (-1,))
-    return f.reshape(v, (160,))
+        routed = squash(f.sum(share * votes, (1,), keepdims=True))
+        if iteration < 2:
+            logits = logits + f.sum(votes * routed, (-1,))
+    return f.reshape(routed, (160,))
 
 
 def lstm(f: Any, x: Any) -> Any:
-    """A small recurrent layer over many short series."""
+    """Return levels by a small LSTM over many short series."""
     return f.dense(f.lstm(x, "cell", 32), "levels", 8)
 
 
 def linear_attention(f: Any, x: Any) -> Any:
-    """Attention as a running sum over the past, without a softmax."""
+    """Return attention as a running sum over the past, without a softmax."""
     q, k = (f.elu(f.dense(x, name, 32)) + 1.0 for name in ("query", "key"))
     v = f.dense(x, "value", 32)
     past = f.cumsum(f.reshape(k, (128, 32, 1)) * f.reshape(v, (128, 1, 32)), 1)
@@ -153,7 +159,7 @@ def linear_attention(f: Any, x: Any) -> Any:
 
 
 def quasi_recurrent(f: Any, x: Any) -> Any:
-    """Gates from convolutions, and a running product in place of a cell."""
+    """Return gates from convolutions with a running product in place of a cell."""
     z = f.tanh(f.causal(x, "candidate", 64, 2))
     keep = f.sigmoid(f.causal(x, "gate", 64, 2)) * 0.1 + 0.9
     decay = f.exp(f.cumsum(f.log(keep), 1))
@@ -162,18 +168,18 @@ def quasi_recurrent(f: Any, x: Any) -> Any:
 
 
 TEN = {
-    written.name: written
-    for written in (
-        Written(capsules, (28, 28, 1), 16),
-        Written(embedding_bag, (64,), 1024, 20000),
-        Written(encoder, (64,), 8, 1000),
-        Written(linear_attention, (128, 32), 8),
-        Written(lstm, (32, 8), 64),
-        Written(mobilenet_v2, (64, 64, 3), 8),
-        Written(quasi_recurrent, (256, 8), 16),
-        Written(resnet_v2, (32, 32, 3), 8),
-        Written(unet, (64, 64, 2), 4),
-        Written(wavenet, (512, 1), 8),
+    definition.name: definition
+    for definition in (
+        NetworkDefinition(capsules, (28, 28, 1), 16),
+        NetworkDefinition(embedding_bag, (64,), 1024, 20000),
+        NetworkDefinition(encoder, (64,), 8, 1000),
+        NetworkDefinition(linear_attention, (128, 32), 8),
+        NetworkDefinition(lstm, (32, 8), 64),
+        NetworkDefinition(mobilenet_v2, (64, 64, 3), 8),
+        NetworkDefinition(quasi_recurrent, (256, 8), 16),
+        NetworkDefinition(resnet_v2, (32, 32, 3), 8),
+        NetworkDefinition(unet, (64, 64, 2), 4),
+        NetworkDefinition(wavenet, (512, 1), 8),
     )
 }
 """The networks by name."""

@@ -1,4 +1,7 @@
-"""Whole models in one process: passkit, TensorFlow, XLA and ONNX Runtime, with their settings."""
+"""Competitors on entire models in one process: passkit, TensorFlow, XLA and ONNX Runtime.
+
+TensorFlow and ONNX Runtime are imported only where they run.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,12 @@ from typing import Any
 
 import peers
 
-from networks import Array
+import passkit as pk
+from networks import NetworkArray
+from passkit.frontends import tf_graphdef
 from tests.frontends.tf_graphdef.reference.case import Stored
 
-Feeds = Mapping[str, Array]
+ModelFeeds = Mapping[str, NetworkArray]
 
 SETTINGS = {
     "passkit": "tf_graphdef.load, pk.compile: target cpu, fusion stitch, numerics strict",
@@ -20,35 +25,35 @@ SETTINGS = {
 }
 
 
-def passkit(case: Stored, feeds: Feeds, threads: int) -> peers.Competitor:
-    """The executable, called with arrays by name."""
-    import passkit as pk
-    from passkit.frontends import tf_graphdef
-
+def passkit(case: Stored, feeds: ModelFeeds, threads: int) -> peers.Competitor:
+    """Compile the model; the executable is called with arrays by name."""
     executable = pk.compile(tf_graphdef.load(case.model, outputs=list(case.outputs)))
     arguments = ", ".join(f"{name}={name}" for name in feeds)
     return peers.Competitor(executable, f"f({arguments})", lambda a: a, lambda r: r[0])
 
 
 def _imported(case: Stored) -> tuple[Any, Any]:
+    """Return the module tensorflow, and the model as a pruned function."""
     import tensorflow as tf
 
     graph = tf.compat.v1.GraphDef.FromString(case.model)
-    whole = tf.compat.v1.wrap_function(lambda: tf.graph_util.import_graph_def(graph, name=""), [])
-    inputs = [whole.graph.get_tensor_by_name(f"{name}:0") for name in case.inputs]
-    outputs = [whole.graph.get_tensor_by_name(name) for name in case.outputs]
-    return tf, whole.prune(inputs, outputs)
+    function = tf.compat.v1.wrap_function(
+        lambda: tf.graph_util.import_graph_def(graph, name=""), []
+    )
+    inputs = [function.graph.get_tensor_by_name(f"{name}:0") for name in case.inputs]
+    outputs = [function.graph.get_tensor_by_name(name) for name in case.outputs]
+    return tf, function.prune(inputs, outputs)
 
 
-def graph(case: Stored, feeds: Feeds, threads: int) -> peers.Competitor:
-    """TensorFlow's own executor, after grappler."""
+def graph(case: Stored, feeds: ModelFeeds, threads: int) -> peers.Competitor:
+    """Run the model in TensorFlow's own executor, after Grappler."""
     tf, function = _imported(case)
     call = f"f({', '.join(feeds)})"
     return peers.Competitor(function, call, tf.constant, lambda r: r[0].numpy())
 
 
-def xla(case: Stored, feeds: Feeds, threads: int) -> peers.Competitor:
-    """XLA, for the shapes of these feeds."""
+def xla(case: Stored, feeds: ModelFeeds, threads: int) -> peers.Competitor:
+    """Compile the model with XLA for the shapes of these feeds."""
     tf, function = _imported(case)
     specs = [tf.TensorSpec(a.shape, a.dtype) for a in feeds.values()]
     compiled = tf.function(lambda *xs: function(*xs), input_signature=specs, jit_compile=True)
@@ -58,8 +63,8 @@ def xla(case: Stored, feeds: Feeds, threads: int) -> peers.Competitor:
     )
 
 
-def onnx(case: Stored, feeds: Feeds, threads: int) -> peers.Competitor:
-    """ONNX Runtime, called with its names."""
+def onnx(case: Stored, feeds: ModelFeeds, threads: int) -> peers.Competitor:
+    """Convert the model with tf2onnx and load it in ONNX Runtime."""
     import tensorflow as tf
     import tf2onnx
 
@@ -74,7 +79,7 @@ def onnx(case: Stored, feeds: Feeds, threads: int) -> peers.Competitor:
     return peers.Competitor(session.run, f"f(None, {{{pairs}}})", lambda a: a, lambda r: r[0])
 
 
-BUILDERS: dict[str, Callable[[Stored, Feeds, int], peers.Competitor]] = {
+BUILDERS: dict[str, Callable[[Stored, ModelFeeds, int], peers.Competitor]] = {
     "passkit": passkit,
     "graph": graph,
     "xla": xla,

@@ -1,8 +1,8 @@
-"""The layers in PyTorch, with the weights that Keras made.
+"""The layers of `networks` in PyTorch, with the weights that Keras initialised.
 
-Images are permuted to PyTorch's order of axes and back, which moves nothing: it is the
+Images are permuted to PyTorch's order of axes and back, which moves no data: it is the
 channels_last format, in which oneDNN is fastest. Weights are parameters of one module, which
-Inductor's freezing takes as constants and packs, as every competitor here does.
+Inductor's freezing takes as constants and packs, as the other competitors do.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Any
 import torch
 from torch.nn import functional
 
-from networks import Array, Written
+from networks import NetworkArray, NetworkDefinition
 
 
-class Layers:
-    """The namespace for a network's formula."""
+class TorchLayers:
+    """The namespace for a network's formula, over weights by their paths in Keras."""
 
     relu, tanh, sigmoid, gelu = torch.relu, torch.tanh, torch.sigmoid, functional.gelu
     relu6, elu = staticmethod(functional.relu6), staticmethod(functional.elu)
@@ -28,35 +28,35 @@ class Layers:
         self.weights = weights
 
     def dense(self, x: Any, name: str, units: int) -> Any:
-        """A product along the last axis."""
+        """Multiply along the last axis and add a bias."""
         w = self.weights
         return functional.linear(x, w[f"{name}/kernel"], w[f"{name}/bias"])
 
     def conv(
         self, x: Any, name: str, filters: int, window: int, stride: int = 1, bias: bool = True
     ) -> Any:
-        """A convolution of images, padded to the same size."""
+        """Convolve images, padded to the same size."""
         offset = self.weights[f"{name}/bias"] if bias else None
         return self._convolved(x, self.weights[f"{name}/kernel"], offset, window, stride, 1)
 
     def depthwise(self, x: Any, name: str, window: int, stride: int) -> Any:
-        """A filter for each channel."""
+        """Convolve each channel with its own filter, without bias."""
         return self._convolved(x, self.weights[f"{name}/kernel"], None, window, stride, x.shape[-1])
 
     @staticmethod
     def _convolved(x: Any, w: Any, bias: Any, window: int, stride: int, groups: int) -> Any:
-        """As TensorFlow pads: what is odd goes to the end."""
+        """Convolve with TensorFlow's padding: an odd pixel goes to the end."""
         pads = [max((-(-n // stride) - 1) * stride + window - n, 0) for n in x.shape[1:3]]
         x = x.permute(0, 3, 1, 2)
         before = [pad // 2 for pad in pads]
         if any(pad % 2 for pad in pads):
-            (top, left), (high, wide) = before, pads
-            x, before = functional.pad(x, (left, wide - left, top, high - top)), [0, 0]
+            (top, left), (height_pad, width_pad) = before, pads
+            x, before = functional.pad(x, (left, width_pad - left, top, height_pad - top)), [0, 0]
         y = functional.conv2d(x, w, bias, stride, before, groups=groups)
         return y.permute(0, 2, 3, 1)
 
     def causal(self, x: Any, name: str, filters: int, window: int, rate: int = 1) -> Any:
-        """A convolution in time that sees the past only."""
+        """Convolve in time over the past only; ``rate`` is the dilation."""
         w, bias = self.weights[f"{name}/kernel"], self.weights[f"{name}/bias"]
         if window == 1:
             return functional.linear(x, w[:, :, 0], bias)
@@ -64,23 +64,23 @@ class Layers:
         return functional.conv1d(x, w, bias, dilation=rate).permute(0, 2, 1)
 
     def batch_norm(self, x: Any, name: str) -> Any:
-        """By statistics that were learnt."""
+        """Normalise channels by learnt statistics."""
         kinds = ("moving_mean", "moving_variance", "gamma", "beta")
         mean, variance, gamma, beta = (self.weights[f"{name}/{kind}"] for kind in kinds)
         y = functional.batch_norm(x.permute(0, 3, 1, 2), mean, variance, gamma, beta, eps=1e-3)
         return y.permute(0, 2, 3, 1)
 
     def layer_norm(self, x: Any, name: str) -> Any:
-        """Along the last axis."""
+        """Normalise along the last axis."""
         w = self.weights
         return functional.layer_norm(x, x.shape[-1:], w[f"{name}/gamma"], w[f"{name}/beta"], 1e-5)
 
     def embedding(self, words: Any, name: str, count: int, width: int) -> Any:
-        """Rows of a table."""
+        """Look up rows of a table."""
         return functional.embedding(words, self.weights[f"{name}/embeddings"])
 
     def attention(self, x: Any, name: str, heads: int) -> Any:
-        """Every place looks at every other."""
+        """Return multi-head self-attention."""
         batch, length, wide = x.shape
         q, k, v = (
             self.dense(x, f"{name}/{part}", wide).view(batch, length, heads, -1).transpose(1, 2)
@@ -90,39 +90,39 @@ class Layers:
         return self.dense(y.reshape(batch, length, wide), f"{name}/attention_output", wide)
 
     def lstm(self, x: Any, name: str, units: int) -> Any:
-        """The last state of a recurrent layer, by PyTorch's own."""
+        """Return the last state of PyTorch's own LSTM."""
         kinds = ("kernel", "recurrent_kernel", "bias", "recurrent_bias")
         flat = [self.weights[f"{name}/lstm_cell/{kind}"] for kind in kinds]
         zero = x.new_zeros(1, x.shape[0], units)
         return torch.lstm(x, (zero, zero), flat, True, 1, 0.0, False, False, True)[1][0]
 
     def max_pool(self, x: Any) -> Any:
-        """The largest of 2 x 2."""
+        """Return the maxima of windows of 2 x 2."""
         return functional.max_pool2d(x.permute(0, 3, 1, 2), 2).permute(0, 2, 3, 1)
 
     def upsample(self, x: Any) -> Any:
-        """Each pixel 2 x 2 times."""
+        """Repeat each pixel 2 x 2 times."""
         return functional.interpolate(x.permute(0, 3, 1, 2), scale_factor=2).permute(0, 2, 3, 1)
 
     def softmax(self, x: Any) -> Any:
-        """Along the last axis."""
+        """Return a softmax along the last axis."""
         return torch.softmax(x, -1)
 
     def sum(self, x: Any, axes: tuple[int, ...], keepdims: bool = False) -> Any:
-        """Over axes."""
+        """Sum over axes."""
         return torch.sum(x, axes, keepdim=keepdims)
 
     def number(self, x: Any) -> Any:
-        """Truth as 0 and 1."""
+        """Convert booleans to 0.0 and 1.0."""
         return x.float()
 
     def reshape(self, x: Any, example: tuple[int, ...]) -> Any:
-        """Each example in another shape."""
+        """Reshape each example; the batch axis stays."""
         return x.reshape(x.shape[0], *example)
 
 
-def taken(path: str, value: Array) -> torch.Tensor:
-    """A weight in the order of axes and the format that PyTorch's layers want."""
+def to_torch(path: str, value: NetworkArray) -> torch.Tensor:
+    """Convert a weight of Keras to the order of axes and memory format of PyTorch's layers."""
     kind, w = path.rsplit("/", 1)[-1], torch.from_numpy(value)
     if "/attention_output/" in path:
         w = w.flatten(0, -2) if kind == "kernel" else w
@@ -136,19 +136,19 @@ def taken(path: str, value: Array) -> torch.Tensor:
     return w.permute(*reversed(range(w.ndim))).contiguous()
 
 
-class Twin(torch.nn.Module):
-    """A network with these weights."""
+class TorchNetwork(torch.nn.Module):
+    """A network as a module, with the weights of the frozen graph."""
 
-    def __init__(self, written: Written, weights: Mapping[str, Array]) -> None:
+    def __init__(self, written: NetworkDefinition, weights: Mapping[str, NetworkArray]) -> None:
         super().__init__()
         self.formula = written.formula
-        made = {path: taken(path, value) for path, value in weights.items()}
+        tensors = {path: to_torch(path, value) for path, value in weights.items()}
         for path, value in weights.items():
             if path.endswith("lstm_cell/bias"):
-                made[path.replace("bias", "recurrent_bias")] = torch.zeros(value.shape)
-        self.weights = torch.nn.ParameterDict(made)
+                tensors[path.replace("bias", "recurrent_bias")] = torch.zeros(value.shape)
+        self.weights = torch.nn.ParameterDict(tensors)
         self.requires_grad_(False)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Its result."""
-        return self.formula(Layers(self.weights), x)
+        """Return the network's output."""
+        return self.formula(TorchLayers(self.weights), x)

@@ -2,8 +2,8 @@
 
 ResNet50, MobileNetV2 and EfficientNetB0 are Keras's own (`tf.keras.applications`), for images of
 224 x 224. The U-Net has the layers of Ronneberger et al. 2015 with half the channels, for images of
-256 x 256, and the encoder is BERT-base (Devlin et al. 2018): 12 layers of width 768, 12 heads, 128
-tokens. Nobody trained the weights: they are random, of the size that keeps sums near 1.
+256 x 256. The encoder is BERT-base (Devlin et al. 2018): 12 layers of width 768, 12 heads, 128
+tokens. Weights are random, scaled to keep sums near 1.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from networks import Array
-from networks.in_keras import Layers
+from networks import NetworkArray
+from networks.in_keras import KerasLayers
 from tests.frontends.tf_graphdef.reference.case import Stored
 from tests.frontends.tf_graphdef.reference.freeze import frozen
 from tests.frontends.tf_graphdef.reference.networks.network import Network, weigh
@@ -24,30 +24,30 @@ TOKENS, WORDS, WIDTH, HEADS, DEPTH = 128, 30522, 768, 12, 12
 
 
 def resnet50(tf: Any) -> Any:
-    """ResNet50 of He et al. 2015: 53 convolutions, 3.9 G multiplications."""
+    """Build ResNet50 of He et al. 2015: 53 convolutions, 3.9 G multiplications."""
     return tf.keras.applications.ResNet50(weights=None, input_shape=IMAGE)
 
 
 def mobilenet_v2_224(tf: Any) -> Any:
-    """MobileNetV2 of Sandler et al. 2018: 0.3 G multiplications."""
+    """Build MobileNetV2 of Sandler et al. 2018: 0.3 G multiplications."""
     return tf.keras.applications.MobileNetV2(weights=None, input_shape=IMAGE)
 
 
 def efficientnet_b0(tf: Any) -> Any:
-    """EfficientNetB0 of Tan and Le 2019: 0.4 G multiplications."""
+    """Build EfficientNetB0 of Tan and Le 2019: 0.4 G multiplications."""
     return tf.keras.applications.EfficientNetB0(weights=None, input_shape=IMAGE)
 
 
 def unet_256(tf: Any) -> Any:
-    """A U-Net with 32 to 512 channels for an image of 256 x 256 x 3."""
-    f = Layers(tf)
+    """Build a U-Net with 32 to 512 channels for an image of 256 x 256 x 3."""
+    f = KerasLayers(tf)
 
     def block(x: Any, name: str, filters: int) -> Any:
         x = f.relu(f.conv(x, f"{name}a", filters, 3))
         return f.relu(f.conv(x, f"{name}b", filters, 3))
 
-    given = tf.keras.layers.Input((256, 256, 3))
-    x, skips = given, []
+    image = tf.keras.layers.Input((256, 256, 3))
+    x, skips = image, []
     for k, filters in enumerate((32, 64, 128, 256)):
         x = block(x, f"down{k}", filters)
         skips.append(x)
@@ -56,12 +56,12 @@ def unet_256(tf: Any) -> Any:
     for k, filters in enumerate((256, 128, 64, 32)):
         x = f.relu(f.conv(f.upsample(x), f"widen{k}", filters, 2))
         x = block(f.concat([skips.pop(), x], -1), f"up{k}", filters)
-    return tf.keras.Model(given, f.sigmoid(f.conv(x, "mask", 1, 1)))
+    return tf.keras.Model(image, f.sigmoid(f.conv(x, "mask", 1, 1)))
 
 
 def bert_base(tf: Any) -> Any:
-    """The encoder of BERT-base for a sequence of 128 tokens."""
-    f = Layers(tf)
+    """Build the encoder of BERT-base for a sequence of 128 tokens."""
+    f = KerasLayers(tf)
     words = tf.keras.layers.Input((TOKENS,), dtype="int32")
     x = f.layer_norm(f.embedding(words, "words", WORDS, WIDTH), "norm")
     for k in range(DEPTH):
@@ -78,10 +78,10 @@ MODELS: dict[str, Callable[[Any], Any]] = {
     "unet_256": unet_256,
     "bert_base": bert_base,
 }
-"""Builders of Keras models, by the names that `models.py` takes."""
+"""Builders of Keras models, by the names that `inference.py` takes."""
 
 
-def build(tf: Any, name: str, batch: int) -> tuple[Stored, Mapping[str, Array]]:
+def build(tf: Any, name: str, batch: int) -> tuple[Stored, Mapping[str, NetworkArray]]:
     """Build a published network, freeze it and compute its result in TensorFlow.
 
     Args:
@@ -98,7 +98,7 @@ def build(tf: Any, name: str, batch: int) -> tuple[Stored, Mapping[str, Array]]:
     shape = (batch or 1, *model.inputs[0].shape[1:])
     rng = np.random.default_rng([ord(c) for c in name])
     if model.inputs[0].dtype == "int32":
-        x: Array = rng.integers(0, WORDS, shape).astype(np.int32)
+        x: NetworkArray = rng.integers(0, WORDS, shape).astype(np.int32)
     else:
         x = rng.uniform(0.0, 1.0, shape).astype(np.float32)
 

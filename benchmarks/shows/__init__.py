@@ -1,4 +1,4 @@
-"""What each part of the work promised, as tables of demands with their measures."""
+"""The promises of each subject, as tables of demands with functions that measure them."""
 
 from __future__ import annotations
 
@@ -16,25 +16,26 @@ RESULTS = ROOT / "benchmarks" / "results"
 peers_python = sys.executable
 """The interpreter that has the systems we compare with."""
 torch_python = sys.executable
-"""The interpreter that has PyTorch, where it is not that one."""
+"""The interpreter that has PyTorch, where the peers' has none."""
 tensorflow_python = ""
-"""The interpreter that has TensorFlow, for what is measured beside the peers."""
+"""The interpreter that has TensorFlow, for measurements beside the peers."""
 scripts = ""
-"""Where aymericdamien's TensorFlow-Examples are."""
+"""The folder of aymericdamien's TensorFlow-Examples."""
 steps: Path | None = None
 """A report of `train.py time` that is read instead of measuring."""
 onnx_python = sys.executable
-"""The interpreter that has ONNX Runtime, where it is not the peers'."""
+"""The interpreter that has ONNX Runtime, where the peers' has none."""
 
 
 @frozen
 class Figure:
-    """What was measured: as text, whether it is enough, and the numbers behind it.
+    """A measured result: as text, whether it meets the demand, and the numbers behind it.
 
-    ``met`` is None where nothing here can tell, or another command measures it: the text says so.
+    ``met`` is None where it cannot be measured here, or another command measures it; the text says
+    so.
     """
 
-    found: str
+    text: str
     met: bool | None
     data: Any = None
 
@@ -43,7 +44,7 @@ class Figure:
 class Demand:
     """One promise, and the function that measures it.
 
-    ``slow``: takes minutes or a network, so `--quick` leaves it out unless it is asked for by name.
+    A ``slow`` one takes minutes or a network, so `--quick` skips it unless it is named.
     """
 
     text: str
@@ -52,70 +53,104 @@ class Demand:
 
 
 @frozen
-class Row:
+class DemandResult:
     """A demand with its figure; ``met`` is None where it was not measured."""
 
     demand: str
-    found: str
+    text: str
     met: bool | None
     seconds: float = 0.0
     data: Any = None
 
     def __str__(self) -> str:
         word = {True: "met", False: "NOT MET", None: "-"}[self.met]
-        return f"{self.demand:<66} {word:<8} {self.found}"
+        return f"{self.demand:<66} {word:<8} {self.text}"
 
 
 def ended(command: Sequence[str], option: str = "") -> Figure:
-    """The last line of a command, met where it ends well; not measured without the ``option``."""
+    """Run a Python command; the figure is its last line, met if it exits 0.
+
+    Without a part of the command it is not measured; ``option`` is the option that supplies this
+    part.
+    """
     if not all(command):
-        return Figure(f"{option} tells where that is", None)
-    done = subprocess.run([sys.executable, *command], cwd=ROOT, capture_output=True, text=True,
-                          check=False)
-    lines = (done.stdout.strip() or done.stderr.strip() or "it says nothing").splitlines()
-    return Figure(lines[-1], done.returncode == 0, lines)
+        return Figure(f"{option} names its place", None)
+    process = subprocess.run(
+        [sys.executable, *command], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    lines = (process.stdout.strip() or process.stderr.strip() or "no output").splitlines()
+    return Figure(lines[-1], process.returncode == 0, lines)
 
 
-def measured(demand: Demand) -> Row:
-    """The row of a demand; what a measure raises is a figure too, and not met."""
+def measured(demand: Demand) -> DemandResult:
+    """Measure a demand; an exception becomes a figure that is not met."""
     start = time.perf_counter()
     try:
         figure = demand.measure()
     except Exception as error:  # the other rows still count
-        what = str(error).strip().splitlines() or [""]
-        figure = Figure(f"{type(error).__name__}: {what[-1][:160]}", False)
-    return Row(demand.text, figure.found, figure.met, time.perf_counter() - start, figure.data)
+        lines = str(error).strip().splitlines() or [""]
+        figure = Figure(f"{type(error).__name__}: {lines[-1][:160]}", False)
+    return DemandResult(
+        demand.text, figure.text, figure.met, time.perf_counter() - start, figure.data
+    )
 
 
-def show(demands: Iterable[Demand], only: str = "", quick: bool = False) -> list[Row]:
-    """Measure and print the demands, each as soon as it is known, and how many are met."""
+def show(demands: Iterable[Demand], only: str = "", quick: bool = False) -> list[DemandResult]:
+    """Measure and print the demands one by one, and how many are met.
+
+    Args:
+        demands: the demands.
+        only: measure those that contain this text.
+        quick: skip slow demands.
+
+    Returns:
+        The results.
+    """
     rows = []
     for demand in demands:
         if only.lower() not in demand.text.lower():
             continue
         if quick and demand.slow and not only:
-            row = Row(demand.text, "left out by --quick", None)
+            row = DemandResult(demand.text, "left out by --quick", None)
         else:
             row = measured(demand)
         rows.append(row)
         print(row, flush=True)
-    done = [r for r in rows if r.met is not None]
-    left = f", {len(rows) - len(done)} not measured" if len(done) < len(rows) else ""
-    print(f"{sum(bool(r.met) for r in done)} of {len(done)} demands met{left}")
+    measured_rows = [r for r in rows if r.met is not None]
+    unmeasured = (
+        f", {len(rows) - len(measured_rows)} not measured" if len(measured_rows) < len(rows) else ""
+    )
+    print(
+        f"{sum(bool(r.met) for r in measured_rows)} of {len(measured_rows)} demands met{unmeasured}"
+    )
     return rows
 
 
-def as_json(rows: Iterable[Row]) -> list[dict[str, Any]]:
-    """The rows for a file."""
-    return [asdict(row) for row in rows]
+def as_json(rows: Iterable[DemandResult]) -> list[dict[str, Any]]:
+    """Return the results as dictionaries with the keys of the JSON report."""
+    return [
+        {
+            "demand": row.demand,
+            "found": row.text,
+            "met": row.met,
+            "seconds": row.seconds,
+            "data": asdict(row)["data"],
+        }
+        for row in rows
+    ]
 
 
 def tests(
     *paths: str, only: str = "", mark: str = "", usual: bool = False, timeout: float = 1800.0
 ) -> Figure:
-    """Run tests by path, and by `pytest -k` and `-m`; met when all are there and pass.
+    """Run tests by path, and by `pytest -k` and `-m`; met when all exist and pass.
 
-    With ``usual``, all kernels are compiled as users' are.
+    Args:
+        paths: files or folders under the root, or test ids.
+        only: `pytest -k` expression.
+        mark: `pytest -m` expression.
+        usual: compile all kernels with the optimisation that users get.
+        timeout: seconds.
     """
     absent = [p for p in paths if not (ROOT / p.partition("::")[0]).exists()]
     if absent:
@@ -124,6 +159,8 @@ def tests(
     command += ["-p", "no:cacheprovider"]
     command += ["--every-dtype"] * usual
     command += [*paths, *(("-k", only) if only else ()), *(("-m", mark) if mark else ())]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=timeout)
-    lines = done.stdout.strip().splitlines() or done.stderr.strip().splitlines() or ["no output"]
-    return Figure(lines[-1].strip("= "), done.returncode == 0, lines[-30:])
+    process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=timeout)
+    lines = (
+        process.stdout.strip().splitlines() or process.stderr.strip().splitlines() or ["no output"]
+    )
+    return Figure(lines[-1].strip("= "), process.returncode == 0, lines[-30:])

@@ -1,4 +1,4 @@
-"""Faults that users met: for each, the tests or the measurement that would show it again."""
+"""Demands from faults that users met: for each, the tests or the measurement that would show it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from shows.operators import faster
 FRONTENDS = "tests/frontends"
 GRAPHDEF = f"{FRONTENDS}/tf_graphdef"
 TINYFLOW = f"{FRONTENDS}/tinyflow"
-ALONE = "passkit,jax"
-"""The competitors on unrolled loops, which torch.compile would take minutes to compile."""
+WITHOUT_TORCH = "passkit,jax"
+"""The competitors on unrolled loops; torch.compile would take minutes to compile them."""
 
 
 def passing(*paths: str, only: str = "") -> Callable[[], Figure]:
@@ -23,13 +23,13 @@ def passing(*paths: str, only: str = "") -> Callable[[], Figure]:
 
 
 def inference() -> Figure:
-    """ONNX Runtime's time over passkit's for each network of `inference.py`; all at least 1."""
+    """Compare ONNX Runtime with passkit on each network of `inference.py`; all at least 1."""
     report = RESULTS / "inference.json"
     report.unlink(missing_ok=True)
     command = [shows.peers_python, str(ROOT / "benchmarks" / "inference.py")]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+    process = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
     if not report.exists():
-        return Figure((done.stderr.strip().splitlines() or ["no report"])[-1], False)
+        return Figure((process.stderr.strip().splitlines() or ["no report"])[-1], False)
     rows = json.loads(report.read_text())["rows"]
     figure = ", ".join(f"{r['name']} {r['speedup']:.2f}" for r in rows)
     return Figure(figure, all(r["speedup"] >= 1 for r in rows), rows)
@@ -198,7 +198,7 @@ DEMANDS = [
     ),
     Demand(
         "26. 100 kills, 50 processes, full disks: right results or passkit's errors",
-        lambda: ended(["benchmarks/hardships.py"]),
+        lambda: ended(["benchmarks/fault_injection.py"]),
         slow=True,
     ),
     Demand(
@@ -258,13 +258,13 @@ DEMANDS = [
     ),
     Demand(
         "35. jax.jit / passkit >= 1.1: divisions, an erf of one's own",
-        lambda: faster("unrolled", "newton gelu_custom_erf logistic", 1.1, {"jax"}, ALONE),
+        lambda: faster("unrolled", "newton gelu_custom_erf logistic", 1.1, {"jax"}, WITHOUT_TORCH),
         slow=True,
     ),
     Demand(
         "35. jax.jit / passkit >= 0.95: unrolled loops of 8 to 100 rounds",
-        lambda: faster("unrolled", "escape", 0.95, {"jax"}, ALONE),
+        lambda: faster("unrolled", "escape", 0.95, {"jax"}, WITHOUT_TORCH),
         slow=True,
     ),
 ]
-"""The numbers are those of the list of faults that the first users wrote."""
+"""Demands by the numbers of the first users' list of faults."""

@@ -1,4 +1,4 @@
-"""Every operator and its gradient: what each means, in every dtype, and how fast it is."""
+"""Demands on every operator and its gradient: its values in every dtype, and its speed."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ from typing import Any
 import shows
 from shows import RESULTS, ROOT, Demand, Figure, tests
 from shows.records import recorded
+from tests.ops.test_gradients import NO_GRADIENT
+from tests.random_graphs.registry import standard_ops
 
 PEERS = {"eager", "compile", "jax"}
 ROUNDS = 9
-"""Series of each competitor and row, in turn: medians of five move by a fifth on a busy machine."""
+"""Series of each competitor and row: medians of five vary by a fifth on a busy machine."""
 
 
 # Speed
@@ -24,29 +26,43 @@ ROUNDS = 9
 
 @cache
 def comparison(name: str, rows: str = "", only: str = "", python: str = "") -> dict[str, Any]:
-    """The report of `compare.py` on one set, or on some of its rows and competitors.
+    """Run `compare.py` on a set and return its report.
 
-    It runs in the peers' interpreter if no other is named.
+    Args:
+        name: the set.
+        rows: a part of the labels of its rows; all if empty.
+        only: competitors, separated by commas; the default ones if empty.
+        python: the interpreter; the peers' if empty.
+
+    Raises:
+        RuntimeError: there is no report.
     """
     report = RESULTS / f"show-{'-'.join([name, *rows.split()[:1]])}.json"
     report.unlink(missing_ok=True)
     command = [python or shows.peers_python, str(ROOT / "benchmarks" / "compare.py")]
     command += ["--set", name, "--name", report.stem, "--rounds", str(ROUNDS)]
     command += [*(("--rows", rows) if rows else ()), *(("--only", only) if only else ())]
-    done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
+    process = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
     if not report.exists():
-        lines = done.stderr.strip().splitlines() or ["no report"]
+        lines = process.stderr.strip().splitlines() or ["no report"]
         raise RuntimeError(f"compare.py --set {name}: {lines[-1]}")
-    found: dict[str, Any] = json.loads(report.read_text())
-    return found
+    report_json: dict[str, Any] = json.loads(report.read_text())
+    return report_json
 
 
 def rows_of(
     kind: str, names: Iterable[str], needs: set[str], part: Mapping[str, str] = MappingProxyType({})
 ) -> list[dict[str, Any]]:
-    """The rows of a set whose names contain one of ``names``; ``part`` is what of it to measure.
+    """Return the rows of a set whose labels contain one of ``names``.
 
-    Raises: RuntimeError when a competitor is not installed, or there is no such row.
+    Args:
+        kind: the set.
+        names: parts of labels.
+        needs: competitors that must have run.
+        part: keyword arguments of `comparison`, to measure less.
+
+    Raises:
+        RuntimeError: a competitor is not installed, there is no such row, or passkit failed.
     """
     report = comparison(kind, **part)
     missing = needs - set(report["settings"])
@@ -54,22 +70,27 @@ def rows_of(
         option = "--onnx" if "onnx" in missing else "--peers"
         raise RuntimeError(f"without {', '.join(sorted(missing))}; {option} names a Python with it")
     named = [(r["name"].split()[0], r) for r in report["rows"]]
-    found = [r for label, r in named if any(name in label for name in names)]
+    rows = [r for label, r in named if any(name in label for name in names)]
     absent = {name for name in names if not any(name in label for label, _ in named)}
     if absent:
         raise RuntimeError(f"compare.py --set {kind} has no row {', '.join(sorted(absent))}")
-    failed = [f"{r['name']}: {r['failed']['passkit']}" for r in found if "passkit" in r["failed"]]
+    failed = [f"{r['name']}: {r['failed']['passkit']}" for r in rows if "passkit" in r["failed"]]
     if failed:
         raise RuntimeError(failed[0])
-    return found
+    return rows
 
 
 def faster(
-    kind: str, names: str, wanted: float, needs: set[str] | None = None, only: str = ""
+    kind: str, names: str, least: float, needs: set[str] | None = None, only: str = ""
 ) -> Figure:
-    """The best peer over passkit on some rows of a set; the worst of them counts.
+    """Compare the best peer over passkit on some rows of a set; the worst row counts.
 
-    ``only`` names the competitors, by comma, where not all are to run.
+    Args:
+        kind: the set.
+        names: parts of labels, separated by spaces.
+        least: the least allowed ratio.
+        needs: competitors that must have run; all peers by default.
+        only: competitors to run, separated by commas.
     """
     part = {"only": only} if only else {}
     rows = rows_of(kind, names.split(), PEERS if needs is None else needs, part)
@@ -78,11 +99,11 @@ def faster(
         raise RuntimeError(f"no peer ran {names}")
     worst = min(speedups, key=lambda n: speedups[n])
     text = f"{speedups[worst]:.2f}: {worst}, the worst of {len(speedups)} rows"
-    return Figure(text, speedups[worst] >= wanted, speedups)
+    return Figure(text, speedups[worst] >= least, speedups)
 
 
 def fullsum() -> Figure:
-    """A sum of 64 MB against scaling them, which moves twice the bytes."""
+    """Compare a sum of 64 MB with scaling them, which moves twice the bytes."""
     rows = rows_of("reductions", ["fullsum", "scale"], set())
     largest = {
         name: max((r for r in rows if r["name"].split()[0] == name), key=lambda r: r["nbytes"])
@@ -104,36 +125,34 @@ def fullsum() -> Figure:
 
 
 def without_gradient() -> Figure:
-    """The operators that have no derivative, each with its reason."""
-    from tests.ops.test_gradients import NO_GRADIENT
-
-    bare = [name for name, reason in NO_GRADIENT.items() if len(reason) < 10]
-    return Figure(f"{len(NO_GRADIENT)} names", len(NO_GRADIENT) <= 25 and not bare, NO_GRADIENT)
+    """Report the operators that have no derivative, each of which needs a reason."""
+    unexplained = [name for name, reason in NO_GRADIENT.items() if len(reason) < 10]
+    return Figure(
+        f"{len(NO_GRADIENT)} names", len(NO_GRADIENT) <= 25 and not unexplained, NO_GRADIENT
+    )
 
 
 def how_many() -> Figure:
-    """The operators of the library, aliases not counted."""
-    from tests.random_graphs.registry import standard_ops
-
+    """Count the operators of the library, without aliases."""
     return Figure(f"{len(standard_ops())} operators", len(standard_ops()) >= 170, standard_ops())
 
 
 def page() -> Figure:
-    """The generated table, if it is what the registry says now."""
+    """Report whether the generated table of operators is up to date."""
     path = ROOT / "docs" / "operators.md"
     if not path.exists():
         return Figure("not there: docs/operators.md", False)
     rows = sum(line.startswith("| `") for line in path.read_text().splitlines())
     fresh = tests("tests/reporting/test_exhibit.py")
-    return Figure(f"{rows} rows; {fresh.found}", fresh.met, rows)
+    return Figure(f"{rows} rows; {fresh.text}", fresh.met, rows)
 
 
-def whole_suite() -> Figure:
-    """Every test, on the CPUs of this machine."""
+def entire_suite() -> Figure:
+    """Time every test, on the CPUs of this machine."""
     start = time.perf_counter()
-    found = tests("tests", timeout=3600)
+    figure = tests("tests", timeout=3600)
     seconds = time.perf_counter() - start
-    return Figure(f"{seconds:.0f} s: {found.found}", found.met and seconds < 480, seconds)
+    return Figure(f"{seconds:.0f} s: {figure.text}", figure.met and seconds < 480, seconds)
 
 
 NONE_SLOWER = {
@@ -144,13 +163,13 @@ NONE_SLOWER = {
     "gather and scale": ("moves", "gather"),
     "a chain of strided slices": ("moves", "slices thinned"),
 }
-"""What no peer may be faster on: the set of rows, and their names."""
+"""Demands that no peer is faster: the set and the names of rows."""
 
 FASTER = {
     "column sums": "colsum",
     "batch statistics": "batch_nhwc batch_nchw",
 }
-"""Rows of the set `reductions` on which every peer must be slower by half."""
+"""Rows of the set `reductions` on which every peer must take 1.5 times as long."""
 
 LIKE_PYTORCH = {
     "conv 3x3": "conv3x3",
@@ -163,28 +182,52 @@ LIKE_PYTORCH = {
 DEMANDS: tuple[Demand, ...] = (
     Demand("170 operators or more", how_many),
     Demand("a generated table of op, dtype and how it runs on cpu", page),
-    Demand("every operator and dtype equals NumPy: tests pass",
-           lambda: tests("tests/ops/test_values.py")),
-    Demand("every float input against central differences: tests pass",
-           lambda: tests("tests/ops/test_gradients.py")),
+    Demand(
+        "every operator and dtype equals NumPy: tests pass",
+        lambda: tests("tests/ops/test_values.py"),
+    ),
+    Demand(
+        "every float input against central differences: tests pass",
+        lambda: tests("tests/ops/test_gradients.py"),
+    ),
     Demand("operators without a derivative: <= 25 names, with reasons", without_gradient),
-    Demand("reductions bit-equal at 1, 2, 4 threads: tests pass",
-           lambda: tests("tests/passes/test_split_reduce.py", "tests/ops/test_scans.py",
-                         usual=True)),
+    Demand(
+        "reductions bit-equal at 1, 2, 4 threads: tests pass",
+        lambda: tests("tests/passes/test_split_reduce.py", "tests/ops/test_scans.py", usual=True),
+    ),
     Demand("fullsum <= 1.15 of copy bandwidth, beyond cache", fullsum, slow=True),
-    *(Demand(f"best peer / passkit >= 1.5: {what}",
-             lambda names=names: faster("reductions", names, 1.5), slow=True)
-      for what, names in FASTER.items()),
-    *(Demand(f"best peer / passkit >= 1: {what}",
-             lambda kind=kind, names=names: faster(kind, names, 1.0), slow=True)
-      for what, (kind, names) in NONE_SLOWER.items()),
-    *(Demand(f"PyTorch / passkit >= 0.9: {what}",
-             lambda names=names: faster("convolutions", names, 0.9, {"eager"}), slow=True)
-      for what, names in LIKE_PYTORCH.items()),
-    Demand("convolutions without oneDNN: tests pass",
-           lambda: tests("tests/runtime/native/test_convolution.py")),
-    Demand("fuzz: 300 graphs over all operators, forward and backward",
-           lambda: tests("tests/test_fuzz.py")),
+    *(
+        Demand(
+            f"best peer / passkit >= 1.5: {label}",
+            lambda names=names: faster("reductions", names, 1.5),
+            slow=True,
+        )
+        for label, names in FASTER.items()
+    ),
+    *(
+        Demand(
+            f"best peer / passkit >= 1: {label}",
+            lambda kind=kind, names=names: faster(kind, names, 1.0),
+            slow=True,
+        )
+        for label, (kind, names) in NONE_SLOWER.items()
+    ),
+    *(
+        Demand(
+            f"PyTorch / passkit >= 0.9: {label}",
+            lambda names=names: faster("convolutions", names, 0.9, {"eager"}),
+            slow=True,
+        )
+        for label, names in LIKE_PYTORCH.items()
+    ),
+    Demand(
+        "convolutions without oneDNN: tests pass",
+        lambda: tests("tests/runtime/native/test_convolution.py"),
+    ),
+    Demand(
+        "fuzz: 300 graphs over all operators, forward and backward",
+        lambda: tests("tests/test_fuzz.py"),
+    ),
     Demand("fuzz: 20,000 graphs, last run", lambda: recorded("fuzz.txt", 20_000)),
-    Demand("the whole suite < 8 minutes", whole_suite, slow=True),
-)  # fmt: skip
+    Demand("the whole suite < 8 minutes", entire_suite, slow=True),
+)

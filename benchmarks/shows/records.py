@@ -1,6 +1,6 @@
-"""Records: what a long campaign said when it ran last, as `benchmarks/results` keeps it.
+"""Records of long fuzzing campaigns in `benchmarks/results`.
 
-The first line of such a file says when and of which commit, the last one what was found.
+The first line of such a file holds the date and the commit, the last one the result.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from shows import RESULTS, ROOT, Figure
 
 
 def recorded(file: str, least: int) -> Figure:
-    """A campaign of at least so many graphs, of which none failed."""
+    """Read the record of a campaign; met with ``least`` graphs or more, none of which failed."""
     path = RESULTS / file
-    where = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
+    shown_path = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
     if not path.exists():
-        return Figure(f"{where} is not there: python benchmarks/fuzz.py --count {least}", False)
+        return Figure(f"{shown_path} is missing: python benchmarks/fuzz.py --count {least}", False)
     lines = path.read_text().splitlines() or [""]
     counts = re.match(r"(\d+) graphs, (\d+) failed", lines[-1])
-    when = re.match(r"(\S+), passkit \S+ at (\w+)", lines[0])
-    if counts is None or when is None:
-        return Figure(f"{where} holds no report: {lines[-1]}", False)
+    heading = re.match(r"(\S+), passkit \S+ at (\w+)", lines[0])
+    if counts is None or heading is None:
+        return Figure(f"{shown_path} holds no report: {lines[-1]}", False)
     graphs, failed = int(counts[1]), int(counts[2])
-    text = f"{graphs} of {when[1]} at {when[2]}, {failed} failed"
+    text = f"{graphs} of {heading[1]} at {heading[2]}, {failed} failed"
     return Figure(text, graphs >= least and failed == 0, [lines[0], lines[-1]])

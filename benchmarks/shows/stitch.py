@@ -1,4 +1,4 @@
-"""Stitched kernels: any given group becomes one right, fast kernel."""
+"""Demands on stitched kernels: any requested group becomes one correct, fast kernel."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import sys
 from functools import cache
 from typing import Any
 
+import best_template
 from attrs import asdict
 
 import shows
@@ -18,11 +19,13 @@ from shows.operators import PEERS, rows_of
 
 @cache
 def measured(name: str) -> dict[str, dict[str, float]]:
-    """By rows of the set: how much longer the best peer takes, and passkit than by hand.
+    """Measure rows of the set "stitched".
 
-    Also how much longer passkit takes unfused.
+    Returns:
+        By row: the best peer over passkit, passkit over the hand-written kernel, unfused over
+        fused.
     """
-    found = {}
+    ratios_by_row = {}
     for row in rows_of("stitched", [name], PEERS):
         times = times_of(row)
         ratios = {"peer": min(row["speedup"].values())}
@@ -30,12 +33,12 @@ def measured(name: str) -> dict[str, dict[str, float]]:
             ratios["hand"] = times["passkit"] / times["hand"]
         if "unfused" in times:
             ratios["unfused"] = times["unfused"] / times["passkit"]
-        found[row["name"]] = ratios
-    return found
+        ratios_by_row[row["name"]] = ratios
+    return ratios_by_row
 
 
 def times_of(row: dict[str, Any]) -> dict[str, float]:
-    """The seconds of each competitor of a row, whatever becomes of the results."""
+    """Return the best seconds of each competitor of a row, over both modes."""
     return {
         name: min(modes[m]["median"] for m in ("dropped", "kept"))
         for name, modes in row["competitors"].items()
@@ -44,7 +47,7 @@ def times_of(row: dict[str, Any]) -> dict[str, float]:
 
 
 def against_peers(longest: int, least: float) -> Figure:
-    """The worst of the rows whose sequences are up to, or just, so long."""
+    """Report the worst row of sequences up to 128, or of length ``longest`` if that is more."""
     rows = {
         name: r["peer"]
         for name, r in measured("attention").items()
@@ -56,14 +59,14 @@ def against_peers(longest: int, least: float) -> Figure:
 
 
 def by_hand() -> Figure:
-    """The row that a kernel was written for by hand."""
+    """Compare passkit with the hand-written kernel on its row."""
     rows = measured("attention")
-    (found,) = (r["hand"] for n, r in rows.items() if n.endswith("64x94x32"))
-    return Figure(f"{found:.2f}", found <= 1.25, rows)
+    (ratio,) = (r["hand"] for n, r in rows.items() if n.endswith("64x94x32"))
+    return Figure(f"{ratio:.2f}", ratio <= 1.25, rows)
 
 
 def figure1(against: str, least: float) -> Figure:
-    """The worst of its sizes against the best peer, or against passkit unfused."""
+    """Report the worst size against the best peer, or against passkit unfused."""
     rows = {name: r[against] for name, r in measured("figure1").items()}
     worst = min(rows, key=lambda n: rows[n])
     text = f"{rows[worst]:.2f}: {worst}, the worst of {len(rows)} rows"
@@ -71,7 +74,7 @@ def figure1(against: str, least: float) -> Figure:
 
 
 def core_row(label: str, other: str, most: float, python: str = "") -> Figure:
-    """passkit's time over another's, on one row of the core set."""
+    """Compare passkit's time with another competitor's on one row of the core set."""
     part = {"rows": label, "only": f"passkit,{other}", "python": python}
     (row,) = rows_of("core", label.split()[:1], {"passkit", other}, part)
     times = times_of(row)
@@ -83,69 +86,98 @@ def core_row(label: str, other: str, most: float, python: str = "") -> Figure:
 
 
 def _length(label: str) -> int:
+    """Return the sequence length in a label."""
     return int(label.split("x")[1])
 
 
-def adam(row: str, wanted: float) -> Figure:
-    """The best peer over passkit, of the report that `adam.py` has written."""
+def adam(row: str, least: float) -> Figure:
+    """Report the best peer over passkit from the report of `adam.py`."""
     path = ROOT / "benchmarks" / "results" / "adam.json"
     if not path.exists():
         return Figure("not there: run benchmarks/adam.py in an interpreter with the peers", False)
     seconds: dict[str, Any] = json.loads(path.read_text())["seconds"][row]
     peers = {n: s / seconds["passkit"] for n, s in seconds.items() if n != "passkit"}
     best = min(peers, key=lambda n: peers[n])
-    return Figure(f"{peers[best]:.2f}: {best}", peers[best] >= wanted, peers)
+    return Figure(f"{peers[best]:.2f}: {best}", peers[best] >= least, peers)
 
 
 def campaign(*options: str) -> Figure:
-    """What the campaign over random groups says last."""
+    """Run the campaign over random groups and report its last line."""
     command = [sys.executable, str(ROOT / "benchmarks" / "fuzz_templates.py"), "--count", "5000"]
     command += ["--jobs", str(os.cpu_count() or 1), *options]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    lines = done.stdout.strip().splitlines() or done.stderr.strip().splitlines() or ["no output"]
-    return Figure(lines[-1], done.returncode == 0, lines[-30:])
+    process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    lines = (
+        process.stdout.strip().splitlines() or process.stderr.strip().splitlines() or ["no output"]
+    )
+    return Figure(lines[-1], process.returncode == 0, lines[-30:])
 
 
-def best_template() -> Figure:
-    """The kernel whose default is farthest from its best template."""
-    import best_template as best
-
-    rows = [row for name in best.KERNELS for row in best.rows_of(name)]
+def worst_default() -> Figure:
+    """Report the kernel whose default is farthest from its best template."""
+    rows = [row for name in best_template.KERNELS for row in best_template.rows_of(name)]
     worst = max(rows, key=lambda r: r.ratio)
-    found = f"{worst.ratio:.2f}: {worst.name}, the worst of {len(rows)}"
-    return Figure(found, worst.ratio <= 1.2, [asdict(r) for r in rows])
+    text = f"{worst.ratio:.2f}: {worst.name}, the worst of {len(rows)}"
+    return Figure(text, worst.ratio <= 1.2, [asdict(r) for r in rows])
 
 
 DEMANDS: tuple[Demand, ...] = (
-    Demand("propagation is sound over all classes, literal <= is not: tests pass",
-           lambda: tests("tests/splits")),
-    Demand("sharing, shrinking, dominance, 306 of 612 in every language: tests pass",
-           lambda: tests("tests/sharing")),
-    Demand("templates: round trips, positions, checks, enumeration: tests pass",
-           lambda: tests("tests/templating", "tests/space/test_nest.py",
-                         "tests/plan/test_variants.py")),
-    Demand("an override changes text or owners, never results: tests pass",
-           lambda: tests("tests/templating/test_obeying.py")),
+    Demand(
+        "propagation is sound over all classes, literal <= is not: tests pass",
+        lambda: tests("tests/splits"),
+    ),
+    Demand(
+        "sharing, shrinking, dominance, 306 of 612 in every language: tests pass",
+        lambda: tests("tests/sharing"),
+    ),
+    Demand(
+        "templates: round trips, positions, checks, enumeration: tests pass",
+        lambda: tests(
+            "tests/templating", "tests/space/test_nest.py", "tests/plan/test_variants.py"
+        ),
+    ),
+    Demand(
+        "an override changes text or owners, never results: tests pass",
+        lambda: tests("tests/templating/test_obeying.py"),
+    ),
     Demand("5,000 groups under all templates: C++ = blocks = interpreted", campaign, slow=True),
-    Demand("5,000 groups under all templates: CUDA and OpenCL texts compile",
-           lambda: campaign("--texts"), slow=True),
-    Demand("default / best template <= 1.2 on every kernel", best_template, slow=True),
-    Demand("removing any wait is reported, races are found: tests pass",
-           lambda: tests("tests/checks/test_hazards.py", "tests/runtime/blocks")),
-    Demand("one kernel each at seven extents: tests pass",
-           lambda: tests("tests/plan/test_packing.py", *(f"tests/test_{n}.py" for n in (
-               "stitched", "agreed", "unknown_tiles")))),
-    Demand("attention, T <= 128: best peer / passkit >= 1.5",
-           lambda: against_peers(128, 1.5), slow=True),
-    Demand("attention, T = 512: best peer / passkit >= 1.0",
-           lambda: against_peers(512, 1.0), slow=True),
+    Demand(
+        "5,000 groups under all templates: CUDA and OpenCL texts compile",
+        lambda: campaign("--texts"),
+        slow=True,
+    ),
+    Demand("default / best template <= 1.2 on every kernel", worst_default, slow=True),
+    Demand(
+        "removing any wait is reported, races are found: tests pass",
+        lambda: tests("tests/checks/test_hazards.py", "tests/runtime/blocks"),
+    ),
+    Demand(
+        "one kernel each at seven extents: tests pass",
+        lambda: tests(
+            "tests/plan/test_packing.py",
+            *(f"tests/test_{n}.py" for n in ("stitched", "agreed", "unknown_tiles")),
+        ),
+    ),
+    Demand(
+        "attention, T <= 128: best peer / passkit >= 1.5",
+        lambda: against_peers(128, 1.5),
+        slow=True,
+    ),
+    Demand(
+        "attention, T = 512: best peer / passkit >= 1.0", lambda: against_peers(512, 1.0), slow=True
+    ),
     Demand("attention 64x94x32 <= 1.25 of the kernel by hand", by_hand, slow=True),
     Demand("figure1: best peer / passkit >= 2", lambda: figure1("peer", 2.0), slow=True),
     Demand("figure1: passkit unfused / passkit >= 3", lambda: figure1("unfused", 3.0), slow=True),
-    Demand("colsum 4096x1024 <= 1.25 of the kernel by hand",
-           lambda: core_row("colsum 4096x1024", "hand", 1.25), slow=True),
-    Demand("softmax 4096x1024 <= ONNX Runtime's",
-           lambda: core_row("softmax 4096x1024", "onnx", 1.0, shows.onnx_python), slow=True),
+    Demand(
+        "colsum 4096x1024 <= 1.25 of the kernel by hand",
+        lambda: core_row("colsum 4096x1024", "hand", 1.25),
+        slow=True,
+    ),
+    Demand(
+        "softmax 4096x1024 <= ONNX Runtime's",
+        lambda: core_row("softmax 4096x1024", "onnx", 1.0, shows.onnx_python),
+        slow=True,
+    ),
     Demand("adam: best peer / passkit >= 2", lambda: adam("adam 2^21", 2.0)),
     Demand("adam of 30 tensors: best peer / passkit >= 4", lambda: adam("adam30", 4.0)),
-)  # fmt: skip
+)

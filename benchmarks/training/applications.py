@@ -1,8 +1,8 @@
-"""Stand-ins of four applications, of about as many operators as FusionStitching measured them with.
+"""Stand-ins of four applications, with about as many operators as in FusionStitching's evaluation.
 
-The originals are not public. These have what their names say: a decoder of translations with
+The originals are not public. The stand-ins are what their names say: a decoder of translations with
 attention, a recommender with several interests by attention over behaviours, a recurrent network
-for speech, and a generator of dialogues that scores beams. They only infer.
+for speech, and a dialogue generator that scores beams. They only infer.
 """
 
 from __future__ import annotations
@@ -15,16 +15,20 @@ from attrs import frozen
 import passkit as pk
 from passkit.graph.node import Entry
 from training.micro import lstm
-from training.steps import Functions
+from training.passkit_steps import PasskitFunctions
 
 ops = pk.ops
 
 
 @frozen
 class Application:
-    """A graph in the making; ``operators`` is how many TensorFlow's graph had.
+    """A graph of repeated parts.
 
-    build: the number of repetitions -> results. repetitions: how many give about that count.
+    Attributes:
+        name: its name.
+        operators: number of operators of TensorFlow's graph.
+        build: number of repetitions -> results.
+        repetitions: the number that gives about as many operators.
     """
 
     name: str
@@ -33,29 +37,29 @@ class Application:
     repetitions: int
 
     def graph(self, repetitions: int | None = None) -> pk.Graph:
-        """The whole, or one of fewer repetitions."""
+        """Build the graph, with its own or another number of repetitions."""
         return pk.Graph(self.build(repetitions or self.repetitions))
 
 
 class Weights:
-    """Inputs for what was trained: each a matrix or a vector, made when it is first asked for."""
+    """Inputs in place of trained weights, each created when it is first requested."""
 
     def __init__(self) -> None:
-        self.made: dict[str, Entry] = {}
+        self.variables: dict[str, Entry] = {}
 
     def __call__(self, name: str, *shape: int) -> Entry:
-        """The weights of a name."""
-        return self.made.setdefault(name, pk.var(name, shape, "float32"))
+        """Return the weights of a name."""
+        return self.variables.setdefault(name, pk.var(name, shape, "float32"))
 
 
 def softmax(x: Entry) -> Entry:
-    """By primitives, over the last axis."""
+    """Return a softmax over the last axis, by primitives."""
     e = ops.exp(x - ops.reduce_max(x, axis=-1, keepdims=True))
     return e / ops.reduce_sum(e, axis=-1, keepdims=True)
 
 
 def attend(w: Weights, h: Entry, keys: Entry, values: Entry, units: int) -> Entry:
-    """Bahdanau's attention of (batch, units) over (batch, time, units)."""
+    """Return Bahdanau's attention of (batch, units) over (batch, time, units)."""
     query = ops.expand_dims(h @ w("query", units, units), axis=1)
     scores = ops.reduce_sum(ops.tanh(keys + query) * w("score", units), axis=-1)
     weights = ops.expand_dims(softmax(scores), axis=-1)
@@ -63,39 +67,39 @@ def attend(w: Weights, h: Entry, keys: Entry, values: Entry, units: int) -> Entr
 
 
 def cell(w: Weights, name: str, x: Entry, h: Entry, c: Entry, units: int) -> tuple[Entry, Entry]:
-    """A step of an LSTM."""
+    """Return the next h and c of an LSTM cell."""
     kernel = w(f"{name}/kernel", int((x.shape or ())[1]) + units, 4 * units)
-    return lstm(Functions, x, h, c, kernel, w(f"{name}/bias", 4 * units))
+    return lstm(PasskitFunctions, x, h, c, kernel, w(f"{name}/bias", 4 * units))
 
 
 def zeros(*shape: int) -> Entry:
-    """Where states begin."""
+    """Return a constant of zeros, the initial state."""
     return pk.constant(np.zeros(shape, np.float32))
 
 
 def translation(steps: int, batch: int = 16, source: int = 24, units: int = 128) -> list[Entry]:
-    """Two layers of cells, fed with what they said and what they attended to."""
+    """Build two layers of LSTM cells, fed with their last word and their attention."""
     w = Weights()
-    encoded, words = pk.var("encoded", (batch, source, units)), w("words", 4000, units)
+    encoded, embeddings = pk.var("encoded", (batch, source, units)), w("words", 4000, units)
     keys = encoded @ w("keys", units, units)
     h1 = c1 = h2 = c2 = context = zeros(batch, units)
-    said, outputs = pk.var("first", (batch,), "int64"), []
+    word, outputs = pk.var("first", (batch,), "int64"), []
     for _ in range(steps):
-        x = ops.concat([ops.gather(words, said), context], axis=1)
+        x = ops.concat([ops.gather(embeddings, word), context], axis=1)
         h1, c1 = cell(w, "low", x, h1, c1, units)
         h2, c2 = cell(w, "high", h1, h2, c2, units)
         context = attend(w, h2, keys, encoded, units)
         merged = ops.tanh(ops.concat([h2, context], axis=1) @ w("merge", 2 * units, units))
         logits = merged @ w("out", units, 4000) + w("out/bias", 4000)
-        said = ops.argmax(logits, axis=-1)
-        top = ops.reduce_max(logits, axis=-1, keepdims=True)
-        total = ops.log(ops.reduce_sum(ops.exp(logits - top), axis=-1))
-        outputs += [said, -total]
+        word = ops.argmax(logits, axis=-1)
+        largest = ops.reduce_max(logits, axis=-1, keepdims=True)
+        total = ops.log(ops.reduce_sum(ops.exp(logits - largest), axis=-1))
+        outputs += [word, -total]
     return outputs
 
 
 def recommendation(fields: int, batch: int = 64, history: int = 50, units: int = 32) -> list[Entry]:
-    """Interests routed from behaviours, weighed by the item, beside normalised features."""
+    """Build interests routed from behaviours, weighted by the item, and normalised features."""
     w = Weights()
     item = ops.gather(w("items", 5000, units), pk.var("item", (batch,), "int64"))
     behaviours = ops.gather(w("items", 5000, units), pk.var("history", (batch, history), "int64"))
@@ -128,7 +132,7 @@ def recommendation(fields: int, batch: int = 64, history: int = 50, units: int =
 
 
 def speech(steps: int, batch: int = 8, inputs: int = 40, units: int = 96) -> list[Entry]:
-    """Normalised spectra, three layers of cells with norms between, and scores of phones."""
+    """Build normalised spectra, three layers of LSTM cells with norms, and scores of phones."""
     w = Weights()
     frames = ops.log(ops.abs(pk.var("spectra", (batch, steps, inputs))) + 1e-6)
     d = frames - ops.reduce_mean(frames, axis=1, keepdims=True)
@@ -148,31 +152,31 @@ def speech(steps: int, batch: int = 8, inputs: int = 40, units: int = 96) -> lis
 
 
 def dialogue(steps: int, beams: int = 8, source: int = 20, units: int = 64) -> list[Entry]:
-    """Beams of one answer: each word's score is added to its beam's, ended beams stay."""
+    """Build beams of an answer: each word's score is added to its beam's; finished beams stay."""
     w = Weights()
-    encoded, words = pk.var("encoded", (beams, source, units)), w("words", 500, units)
+    encoded, embeddings = pk.var("encoded", (beams, source, units)), w("words", 500, units)
     keys = encoded @ w("keys", units, units)
     h = c = context = zeros(beams, units)
-    said = pk.var("first", (beams,), "int64")
+    word = pk.var("first", (beams,), "int64")
     score, length = zeros(beams), pk.constant(np.ones(beams, np.float32))
     done = ops.less(score, -1.0)
     for _ in range(steps):
-        x = ops.concat([ops.gather(words, said), context], axis=1)
+        x = ops.concat([ops.gather(embeddings, word), context], axis=1)
         h, c = cell(w, "cell", x, h, c, units)
         context = attend(w, h, keys, encoded, units)
         merged = ops.tanh(ops.concat([h, context], axis=1) @ w("merge", 2 * units, units))
         logits = merged @ w("out", units, 500) + w("out/bias", 500)
         shifted = logits - ops.reduce_max(logits, axis=-1, keepdims=True)
         logp = shifted - ops.log(ops.reduce_sum(ops.exp(shifted), axis=-1, keepdims=True))
-        said = ops.argmax(logp, axis=-1)
+        word = ops.argmax(logp, axis=-1)
         best = ops.reduce_max(logp, axis=-1)
         score = score + ops.where(done, 0.0, best)
         length = length + ops.where(done, 0.0, ops.exp(best * 0.0))
-        done = done | ops.equal(said, 0)
+        done = done | ops.equal(word, 0)
         penalty = ops.exp(ops.log((5.0 + length) / 6.0) * 0.6)
         rank = score / penalty - ops.reduce_max(score / penalty)
         context = context * ops.expand_dims(ops.sigmoid(rank), axis=-1)
-    return [score, length, said]
+    return [score, length, word]
 
 
 APPLICATIONS = (

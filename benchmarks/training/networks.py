@@ -1,4 +1,4 @@
-"""Networks whose optimizer counts: LeNet and ResNets as TinyFlow trained them, and a transformer.
+"""Training programs with many variables: LeNet, ResNets as TinyFlow trained them, a transformer.
 
 Source: TinyFlow's examples mnist_lenet.py and cifar_resnet.py, for which NNVM-Fusion published how
 many operators are fused. The transformer has four encoder layers of width 128.
@@ -6,31 +6,35 @@ many operators are fused. The transformer has four encoder layers of width 128.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from training import Drawn, Program, Sizes
+from training import NamedValues, ProgramInputs, ProgramSizes, TrainingProgram
 
-Named = Mapping[str, Any]
 Generator = np.random.Generator
 DEVIATION = 0.01
 
 
-def labels(g: Generator, s: Sizes) -> np.ndarray:
-    """Random classes."""
+def labels(g: Generator, s: ProgramSizes) -> np.ndarray:
+    """Draw random classes."""
     return g.integers(0, 10, s["batch"])
 
 
 # LeNet.
 
-LENET = {"conv1/W": (5, 5, 1, 20), "conv1/b": (20,), "conv2/W": (5, 5, 20, 50), "conv2/b": (50,),
-         "fc1/W": (800, 500), "fc2/W": (500, 10)}
+LENET = {
+    "conv1/W": (5, 5, 1, 20),
+    "conv1/b": (20,),
+    "conv2/W": (5, 5, 20, 50),
+    "conv2/b": (50,),
+    "fc1/W": (800, 500),
+    "fc2/W": (500, 10),
+}
 
 
-def lenet(f: Any, p: Named, x: Named) -> Any:
-    """Two convolutions with tanh and pools, and two layers without biases."""
+def lenet(f: Any, p: NamedValues, x: NamedValues) -> Any:
+    """Return the loss of two convolutions with tanh and pools, and two layers without biases."""
     h = x["x"]
     for k in "12":
         h = f.tanh(f.conv(h, p[f"conv{k}/W"], "VALID") + p[f"conv{k}/b"])
@@ -39,17 +43,17 @@ def lenet(f: Any, p: Named, x: Named) -> Any:
     return f.mean(f.sparse_cross_entropy(x["y"], f.matmul(h, p["fc2/W"])))
 
 
-def draw_lenet(s: Sizes, g: Generator) -> Drawn:
-    """Images of 28 x 28 grey values."""
+def draw_lenet(s: ProgramSizes, g: Generator) -> ProgramInputs:
+    """Draw images of 28 x 28 grey values."""
     feeds = {"x": g.random((s["batch"], 28, 28, 1)), "y": labels(g, s)}
-    return Drawn(feeds, {n: g.normal(0, DEVIATION, shape) for n, shape in LENET.items()})
+    return ProgramInputs(feeds, {n: g.normal(0, DEVIATION, shape) for n, shape in LENET.items()})
 
 
 # ResNets.
 
 
 def resnet_shapes(units: int) -> dict[str, tuple[int, ...]]:
-    """The variables of a network with so many units a stage; of norms a scale and a shift."""
+    """Return the shapes of the variables of a network with ``units`` units per stage."""
     shapes: dict[str, tuple[int, ...]] = {"first/W": (5, 5, 3, 16)}
     channels = 16
     for name, count in _stages(units):
@@ -62,19 +66,20 @@ def resnet_shapes(units: int) -> dict[str, tuple[int, ...]]:
 
 
 def _stages(units: int) -> list[tuple[str, int]]:
+    """Return name and channels of each residual unit."""
     return [(f"{count}-{k}", count) for count in (16, 32, 64) for k in range(units)]
 
 
 def resnet(units: int) -> Any:
-    """The loss of a network with so many residual units a stage; no stage has strides."""
+    """Return the loss of a network with ``units`` residual units per stage, without strides."""
 
-    def part(f: Any, p: Named, h: Any, name: str) -> Any:
+    def part(f: Any, p: NamedValues, h: Any, name: str) -> Any:
         h = f.conv(h, p[f"{name}/W"], "SAME")
         d = h - f.mean_over(h, (0, 1, 2))
         variance = f.mean_over(f.square(d), (0, 1, 2))
         return d * f.rsqrt(variance + 1e-5) * p[f"{name}/g"] + p[f"{name}/b"]
 
-    def loss(f: Any, p: Named, x: Named) -> Any:
+    def loss(f: Any, p: NamedValues, x: NamedValues) -> Any:
         h = f.tanh(f.conv(x["x"], p["first/W"], "SAME"))
         for name, _ in _stages(units):
             inside = f.relu(part(f, p, h, f"{name}/0"))
@@ -88,13 +93,13 @@ def resnet(units: int) -> Any:
 
 
 def draw_resnet(units: int) -> Any:
-    """Images of 32 x 32 in colours; scales begin at 1."""
+    """Return a function that draws colour images of 32 x 32; scales begin at 1."""
 
-    def draw(s: Sizes, g: Generator) -> Drawn:
+    def draw(s: ProgramSizes, g: Generator) -> ProgramInputs:
         feeds = {"x": g.random((s["batch"], 32, 32, 3)), "y": labels(g, s)}
         values = {n: g.normal(0, DEVIATION, shape) for n, shape in resnet_shapes(units).items()}
         values |= {n: v * 0 + (n[-1] == "g") for n, v in values.items() if n[-1] in "gb"}
-        return Drawn(feeds, values)
+        return ProgramInputs(feeds, values)
 
     return draw
 
@@ -104,8 +109,8 @@ def draw_resnet(units: int) -> Any:
 LAYERS, WIDTH, HEADS = 4, 128, 4
 
 
-def transformer(f: Any, p: Named, x: Named) -> Any:
-    """Layers that normalise first; the mean over time is classified."""
+def transformer(f: Any, p: NamedValues, x: NamedValues) -> Any:
+    """Return the loss of layers that normalise first; the mean over time is classified."""
     h = x["x"]
     batch, time, _ = h.shape
 
@@ -119,8 +124,9 @@ def transformer(f: Any, p: Named, x: Named) -> Any:
     for k in range(LAYERS):
         y = norm(h, f"{k}/first")
         split = (batch, time, HEADS, WIDTH // HEADS)
-        q, key, v = (f.transpose(f.reshape(dense(y, f"{k}/{n}"), split), (0, 2, 1, 3))
-                     for n in "qkv")
+        q, key, v = (
+            f.transpose(f.reshape(dense(y, f"{k}/{n}"), split), (0, 2, 1, 3)) for n in "qkv"
+        )
         scores = f.matmul(q, f.transpose(key, (0, 1, 3, 2))) * (WIDTH // HEADS) ** -0.5
         y = f.transpose(f.matmul(f.softmax(scores), v), (0, 2, 1, 3))
         h = h + dense(f.reshape(y, (batch, time, WIDTH)), f"{k}/o")
@@ -128,8 +134,8 @@ def transformer(f: Any, p: Named, x: Named) -> Any:
     return f.mean(f.cross_entropy(x["y"], dense(f.sum(norm(h, "last"), 1) / time, "classes")))
 
 
-def draw_transformer(s: Sizes, g: Generator) -> Drawn:
-    """Sequences of vectors as they come from an embedding."""
+def draw_transformer(s: ProgramSizes, g: Generator) -> ProgramInputs:
+    """Draw sequences of vectors, as an embedding gives them."""
     batch, time = s["batch"], s["time"]
     feeds = {"x": g.normal(0, 1, (batch, time, WIDTH)), "y": np.eye(10)[labels(g, s)]}
     values: dict[str, np.ndarray] = {}
@@ -146,13 +152,32 @@ def draw_transformer(s: Sizes, g: Generator) -> Drawn:
         dense(f"{k}/down", 4 * WIDTH, WIDTH)
     dense("classes", WIDTH, 10)
     values |= {f"{n}/g": np.ones(WIDTH) for n in norms}
-    return Drawn(feeds, values | {f"{n}/b": np.zeros(WIDTH) for n in norms})
+    return ProgramInputs(feeds, values | {f"{n}/b": np.zeros(WIDTH) for n in norms})
 
 
 PROGRAMS = (
-    Program("lenet", lenet, draw_lenet, "tinyflow_adam", 0.005, {"batch": 100}, {"batch": 2}),
-    *(Program(f"resnet-{n}", resnet(n), draw_resnet(n), "tinyflow_adam", 0.0005, {"batch": 16},
-              {"batch": 1}) for n in (1, 2, 3, 5)),
-    Program("transformer", transformer, draw_transformer, "adam", 0.001,
-            {"batch": 16, "time": 64}, {"batch": 1, "time": 5}),
+    TrainingProgram(
+        "lenet", lenet, draw_lenet, "tinyflow_adam", 0.005, {"batch": 100}, {"batch": 2}
+    ),
+    *(
+        TrainingProgram(
+            f"resnet-{n}",
+            resnet(n),
+            draw_resnet(n),
+            "tinyflow_adam",
+            0.0005,
+            {"batch": 16},
+            {"batch": 1},
+        )
+        for n in (1, 2, 3, 5)
+    ),
+    TrainingProgram(
+        "transformer",
+        transformer,
+        draw_transformer,
+        "adam",
+        0.001,
+        {"batch": 16, "time": 64},
+        {"batch": 1, "time": 5},
+    ),
 )

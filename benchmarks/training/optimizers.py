@@ -1,7 +1,7 @@
-"""What makes new variables of old ones and their gradients, over a namespace as the losses are.
+"""Optimizers as formulas over a namespace of functions, like the losses.
 
-Each is a pair: the slots that a variable needs, with what they begin with, and the rule, which
-gives the new variable and the new slots.
+Each has the slots that a variable needs, with their first values, and a rule that returns the new
+variable and the new slots.
 """
 
 from __future__ import annotations
@@ -11,41 +11,42 @@ from typing import Any
 
 from attrs import frozen
 
-Rule = Callable[[Any, float, Any, Any, Mapping[str, Any], Mapping[str, Any]], dict[str, Any]]
+UpdateRule = Callable[[Any, float, Any, Any, Mapping[str, Any], Mapping[str, Any]], dict[str, Any]]
 
 
 @frozen
-class Optimizer:
-    """A way to descend.
+class OptimizerFormula:
+    """One optimizer.
 
-    slots: first value of each array kept for a variable. shared: first value of each number kept
-    for all, which ``advance`` makes new. rule: (f, rate, variable, gradient, slots, shared) -> the
-    new variable under ``""``, and the new slots.
+    Attributes:
+        rule: (f, rate, variable, gradient, slots, shared) -> the new variable under ``""``, and the
+            new slots.
+        slots: first value of each array kept for a variable.
+        shared: first value of each number kept for all variables.
+        advance: returns the new shared numbers.
     """
 
-    rule: Rule
+    rule: UpdateRule
     slots: Mapping[str, float] = {}
     shared: Mapping[str, float] = {}
     advance: Callable[[Mapping[str, Any]], dict[str, Any]] = lambda shared: {}
 
 
 def sgd(f: Any, rate: float, w: Any, g: Any, slots: Any, shared: Any) -> dict[str, Any]:
-    """Plain descent."""
+    """Return plain gradient descent."""
     return {"": w - rate * g}
 
 
 def adam(f: Any, rate: float, w: Any, g: Any, slots: Any, shared: Any) -> dict[str, Any]:
-    """Kingma and Ba, as TensorFlow computes it: the bias is corrected in the rate."""
+    """Return Adam (Kingma and Ba) as in TensorFlow, which corrects the bias in the rate."""
     m = slots["m"] + 0.1 * (g - slots["m"])
     v = slots["v"] + 0.001 * (f.square(g) - slots["v"])
     rate = rate * f.sqrt(1.0 - shared["power2"]) / (1.0 - shared["power1"])
     return {"": w - rate * m / (f.sqrt(v) + 1e-8), "m": m, "v": v}
 
 
-def tinyflow_adam(
-    f: Any, rate: float, w: Any, g: Any, slots: Any, shared: Any
-) -> dict[str, Any]:
-    """Adam as TinyFlow computes it: the number of the step is kept, and epsilon is 1e-4."""
+def tinyflow_adam(f: Any, rate: float, w: Any, g: Any, slots: Any, shared: Any) -> dict[str, Any]:
+    """Return Adam as in TinyFlow, which keeps the step's number and has epsilon 1e-4."""
     step = shared["step"]
     rate = rate * (f.sqrt(1.0 - f.pow(0.999, step)) / (1.0 - f.pow(0.9, step)))
     m = 0.9 * slots["m"] + 0.1 * g
@@ -54,20 +55,22 @@ def tinyflow_adam(
 
 
 def rmsprop(f: Any, rate: float, w: Any, g: Any, slots: Any, shared: Any) -> dict[str, Any]:
-    """Tieleman and Hinton, as TensorFlow computes it, with a momentum of 0."""
+    """Return RMSProp (Tieleman and Hinton) as in TensorFlow, with a momentum of 0."""
     square = slots["square"] + 0.1 * (f.square(g) - slots["square"])
     momentum = slots["momentum"] * 0.0 + rate * g * f.rsqrt(square + 1e-10)
     return {"": w - momentum, "square": square, "momentum": momentum}
 
 
 OPTIMIZERS = {
-    "sgd": Optimizer(sgd),
-    "adam": Optimizer(
-        adam, {"m": 0.0, "v": 0.0}, {"power1": 0.9, "power2": 0.999},
+    "sgd": OptimizerFormula(sgd),
+    "adam": OptimizerFormula(
+        adam,
+        {"m": 0.0, "v": 0.0},
+        {"power1": 0.9, "power2": 0.999},
         lambda s: {"power1": s["power1"] * 0.9, "power2": s["power2"] * 0.999},
     ),
-    "tinyflow_adam": Optimizer(
+    "tinyflow_adam": OptimizerFormula(
         tinyflow_adam, {"m": 0.0, "v": 0.0}, {"step": 1.0}, lambda s: {"step": s["step"] + 1.0}
     ),
-    "rmsprop": Optimizer(rmsprop, {"square": 1.0, "momentum": 0.0}),
+    "rmsprop": OptimizerFormula(rmsprop, {"square": 1.0, "momentum": 0.0}),
 }

@@ -4,9 +4,9 @@ Needs ``pip install tensorflow-cpu==2.21.0 scikit-learn``; passkit itself needs 
 
     python examples/models/train_digits.py [FOLDER]
 
-writes ``digits.pb``, a frozen GraphDef with a free batch size, and ``digits.npz`` beside it: the
-held-out digits ``x``, their ``labels``, and ``probabilities``, TensorFlow's own results for ``x``.
-``digits_train.npz`` has the digits that it is trained on, for examples/05_train_digits.py.
+writes ``digits.pb``, a frozen GraphDef with a variable batch size, and ``digits.npz`` beside it:
+the held-out digits ``x``, their ``labels``, and ``probabilities``, TensorFlow's results for ``x``.
+``digits_train.npz`` has the digits for training, which examples/05_train_digits.py uses.
 """
 
 import sys
@@ -24,14 +24,14 @@ BATCH = 32
 
 
 def weights(name, rows, columns):
-    """A matrix of He's initialisation and a bias of zeros."""
+    """Return a matrix with He's initialisation and a bias of zeros."""
     scale = (2.0 / rows) ** 0.5
     kernel = tf.Variable(tf.random.normal([rows, columns], stddev=scale), name=f"{name}/kernel")
     return kernel, tf.Variable(tf.zeros([columns]), name=f"{name}/bias")
 
 
 class Digits(tf.Module):
-    """64 -> 128, GELU, layer norm -> 64, ReLU -> 10, softmax; every step is a primitive."""
+    """64 -> 128, GELU, layer norm -> 64, ReLU -> 10, softmax, each by primitives."""
 
     def __init__(self):
         super().__init__(name="digits")
@@ -42,7 +42,7 @@ class Digits(tf.Module):
         self.classes = weights("classes", 64, 10)
 
     def logits(self, x):
-        """The scores of ten classes for images of 8 x 8 grey values in 0..16."""
+        """Return the scores of ten classes for images of 8 x 8 grey values in 0..16."""
         with tf.name_scope("pixels"):
             x = tf.reshape(x, [-1, 64]) / 16.0
         with tf.name_scope("hidden"):
@@ -60,7 +60,7 @@ class Digits(tf.Module):
 
 
 def shifted(images, random):
-    """Each image moved by at most one pixel in both directions, zeros coming in."""
+    """Shift each image by at most one pixel in both directions, with zeros at the border."""
     padded = np.pad(images, ((0, 0), (1, 1), (1, 1)))
     windows = np.lib.stride_tricks.sliding_window_view(padded, (8, 8), axis=(1, 2))
     down, right = random.choice(3, (2, len(images)), p=(0.15, 0.7, 0.15))
@@ -68,7 +68,7 @@ def shifted(images, random):
 
 
 def train(model, x, labels):
-    """Adam with a falling learning rate and mild weight decay, over images moved by a pixel."""
+    """Train with AdamW and a falling learning rate, on images shifted at random."""
     variables = model.trainable_variables
     adam = tf.keras.optimizers.AdamW(
         tf.keras.optimizers.schedules.CosineDecay(3e-3, EPOCHS * (len(x) // BATCH)),
@@ -77,9 +77,9 @@ def train(model, x, labels):
     adam.build(variables)
 
     @tf.function
-    def step(images, wanted):
+    def step(images, classes):
         with tf.GradientTape() as tape:
-            losses = tf.nn.sparse_softmax_cross_entropy_with_logits(wanted, model.logits(images))
+            losses = tf.nn.sparse_softmax_cross_entropy_with_logits(classes, model.logits(images))
             loss = tf.reduce_mean(losses)
         adam.apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
         return loss
@@ -88,15 +88,15 @@ def train(model, x, labels):
     for epoch in range(EPOCHS):
         order = random.permutation(len(x))
         for begin in range(0, len(x) - BATCH + 1, BATCH):
-            chosen = order[begin : begin + BATCH]
-            moved = shifted(x[chosen], random)
-            loss = step(tf.constant(moved), tf.constant(labels[chosen]))
+            batch = order[begin : begin + BATCH]
+            moved = shifted(x[batch], random)
+            loss = step(tf.constant(moved), tf.constant(labels[batch]))
         if epoch % 10 == 9:
             print(f"epoch {epoch + 1}: loss {float(loss):.4f}")
 
 
 def freeze(model):
-    """A GraphDef with one placeholder, ``x``, and one result, ``probabilities``."""
+    """Return a GraphDef with one placeholder, ``x``, and one result, ``probabilities``."""
 
     @tf.function(input_signature=[tf.TensorSpec([None, 8, 8], tf.float32, name="x")])
     def probabilities(x):
@@ -110,7 +110,11 @@ def freeze(model):
 
 
 def main(folder):
-    """Train, freeze, run the frozen graph in TensorFlow, and write both files."""
+    """Train, freeze, run the frozen graph in TensorFlow, and write the files.
+
+    Raises:
+        SystemExit: the accuracy is below 97 %.
+    """
     tf.keras.utils.set_random_seed(SEED)
     tf.config.experimental.enable_op_determinism()
     digits = load_digits()

@@ -1,4 +1,4 @@
-"""The pictures of training show the numbers that were recorded."""
+"""The pictures of training show the recorded numbers."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 @pytest.fixture(autouse=True)
 def _path(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The modules of benchmarks/ as its scripts see them."""
+    """Make the modules of benchmarks/ importable, as its scripts see them."""
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
 
 
 def test_the_pictures_are_drawn_of_the_recorded_run() -> None:
-    """What stands in docs/ is what the command draws of training.csv, with a point for each."""
+    """The pictures in docs/ equal those drawn of training.csv, a point a step."""
     import curve
 
     record = curve.read(PICTURES / "training.csv")
@@ -28,8 +28,9 @@ def test_the_pictures_are_drawn_of_the_recorded_run() -> None:
 
     for name, text in drawn.items():
         assert (PICTURES / name).read_text() == text, "python benchmarks/curve.py --draw"
-    lines = [e.get("points", "").split() for e in ET.fromstring(drawn["loss.svg"]).iter(
-        f"{SVG}polyline")]
+    lines = [
+        e.get("points", "").split() for e in ET.fromstring(drawn["loss.svg"]).iter(f"{SVG}polyline")
+    ]
     assert [len(points) for points in lines] == [len(record.losses)] * 2
     heights = [float(p.split(",")[1]) for p in lines[0]]
     assert np.argmax(heights) == np.argmin(record.losses)  # y counts from the top
@@ -37,7 +38,7 @@ def test_the_pictures_are_drawn_of_the_recorded_run() -> None:
 
 
 def test_axes_have_round_numbers() -> None:
-    """Ticks reach over the largest value in steps of 1, 2 or 5; decades enclose all values."""
+    """Ticks pass the largest value in steps of 1, 2 or 5; decades enclose all values."""
     from drawing import decades, ticks
 
     assert ticks(0, 420) == [0, 100, 200, 300, 400, 500]

@@ -99,16 +99,16 @@ def test_figures_of_a_report(
     assert len(demands) == 4
     monkeypatch.setattr(show, "REPORT", tmp_path / "gpu.json")
     monkeypatch.setattr(show, "ROOT", tmp_path)
-    assert all("unproven" in f().found and f().met is None for f in demands.values())
+    assert all("unproven" in f().text and f().met is None for f in demands.values())
     rows = [row("adam 300", fused=1.1), row("gelu 1", jax=1.5),
             row("figure1 3x1", jax=2.5), row("figure1 3x32", eager=2.25)]  # fmt: skip
     training = [row("dyn-rnn", eager=5.5, jax=1.5), row("logistic", jax=1.5)]
     (tmp_path / "gpu.json").write_text(json.dumps({"rows": rows, "training": training}))
-    found = [f() for f in demands.values()]
+    figures = [f() for f in demands.values()]
 
-    assert [f.met for f in found] == [True] * 4
-    assert found[2].found == "2.50: figure1 3x1, 2.25: figure1 3x32"
-    assert found[3].found == "jax.jit / passkit 1.50 in the mean, eager / passkit 5.50 on dyn-rnn"
+    assert [f.met for f in figures] == [True] * 4
+    assert figures[2].text == "2.50: figure1 3x1, 2.25: figure1 3x32"
+    assert figures[3].text == "jax.jit / passkit 1.50 in the mean, eager / passkit 5.50 on dyn-rnn"
     slow = [row("dyn-rnn", eager=4.0, jax=1.5), row("logistic")]
     (tmp_path / "gpu.json").write_text(json.dumps({"rows": rows[:3], "training": slow}))
     assert [f().met for f in demands.values()] == [True, True, False, False]

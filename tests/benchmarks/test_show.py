@@ -1,4 +1,4 @@
-"""The tables of promises: what `benchmarks/show.py` does with demands and figures."""
+"""The tables of demands: how `benchmarks/show.py` measures and prints them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(autouse=True)
 def _path(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The modules of benchmarks/ as its scripts see them."""
+    """Make the modules of benchmarks/ importable, and forget them afterwards."""
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     yield
     for name in (
@@ -35,7 +35,7 @@ def _path(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         "startup",
         "workloads",
         "networks",
-        "networks.twin",
+        "networks.torch_process",
         "compare",
         "peers",
         "layers",
@@ -46,7 +46,7 @@ def _path(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def test_rows_are_met_or_not(capsys: pytest.CaptureFixture[str]) -> None:
-    """Each demand is a row, what raises is not met, slow ones are left out unless asked for."""
+    """Exceptions are not met; slow demands are skipped unless they are named."""
     from shows import Demand, Figure, show
 
     demands = [
@@ -57,24 +57,24 @@ def test_rows_are_met_or_not(capsys: pytest.CaptureFixture[str]) -> None:
     ]
     rows = show(demands, quick=True)
     assert [r.met for r in rows] == [True, False, False, None]
-    assert "ZeroDivisionError: integer division" in rows[2].found
+    assert "ZeroDivisionError: integer division" in rows[2].text
     assert capsys.readouterr().out.endswith("1 of 3 demands met, 1 not measured\n")
     assert [r.met for r in show(demands, only="SLOW", quick=True)] == [True]
 
 
 def test_tests_as_a_figure(tmp_path: Path) -> None:
-    """A run of tests counts as one figure; a file that is not there is not met."""
+    """A run of tests is one figure; a missing file is not met."""
     from shows import tests
 
     (tmp_path / "test_two.py").write_text("def test_a(): pass\ndef test_b(): assert 1 == 2\n")
-    found = tests(str(tmp_path / "test_two.py"))
-    assert not found.met and found.found.startswith("1 failed, 1 passed")
+    figure = tests(str(tmp_path / "test_two.py"))
+    assert not figure.met and figure.text.startswith("1 failed, 1 passed")
     assert tests(str(tmp_path / "test_two.py"), only="test_a").met
     assert tests("tests/nothing.py").found == "not there: tests/nothing.py"
 
 
-def test_every_promise_has_a_row(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The command line measures the chosen rows, writes them as JSON and ends well."""
+def test_every_demand_has_a_row(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The command line measures the chosen rows, writes JSON and returns 0."""
     from show import main
     from shows.core import DEMANDS
 
@@ -88,24 +88,31 @@ def test_every_promise_has_a_row(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 
 def test_operators_have_rows_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ratios are read from a report by the names of its rows; the worst row of a name counts."""
+    """Ratios are read from a report by row names; the worst row of a name counts."""
     from shows import operators
 
     texts = [d.text for d in operators.DEMANDS]
     assert len(set(texts)) == len(texts) > 20
     assert operators.how_many().met
     rows = [
-        {"name": name, "speedup": {"dropped": ratio, "kept": 2.0}, "failed": {}, "nbytes": nbytes,
-         "competitors": {"passkit": {m: {"median": s} for m in ("dropped", "kept")}}}
+        {
+            "name": name,
+            "speedup": {"dropped": ratio, "kept": 2.0},
+            "failed": {},
+            "nbytes": nbytes,
+            "competitors": {"passkit": {m: {"median": s} for m in ("dropped", "kept")}},
+        }
         for name, ratio, nbytes, s in [
-            ("colsum (4, 5)", 1.6, 1, 1.0), ("colsum (9, 9)", 1.4, 1, 1.0),
-            ("scale (9,)", 1.0, 9, 2.0), ("fullsum (9,)", 1.0, 9, 1.1),
+            ("colsum (4, 5)", 1.6, 1, 1.0),
+            ("colsum (9, 9)", 1.4, 1, 1.0),
+            ("scale (9,)", 1.0, 9, 2.0),
+            ("fullsum (9,)", 1.0, 9, 1.1),
         ]
-    ]  # fmt: skip
+    ]
     report = {"settings": dict.fromkeys(operators.PEERS), "rows": rows}
     monkeypatch.setattr(operators, "comparison", lambda name: report)
     assert operators.faster("reductions", "colsum", 1.4).met
-    assert operators.faster("reductions", "colsum", 1.5).found.startswith("1.40: colsum (9, 9), ")
+    assert operators.faster("reductions", "colsum", 1.5).text.startswith("1.40: colsum (9, 9), ")
     assert operators.fullsum().found.startswith("1.10 of copying's time a byte")
     with pytest.raises(RuntimeError, match="has no row cumsum"):
         operators.faster("reductions", "cumsum", 1.0)
@@ -115,48 +122,54 @@ def test_operators_have_rows_of_their_own(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_records_of_campaigns(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """One that says what it ran on, found nothing, and was long enough."""
+    """A record is met if it names its commit, has no failure, and is long enough."""
     from shows import records
 
     monkeypatch.setattr(records, "RESULTS", tmp_path)
     file = tmp_path / "fuzz.txt"
-    assert "fuzz.txt is not there: python" in records.recorded("fuzz.txt", 20).found
+    assert "fuzz.txt is missing: python" in records.recorded("fuzz.txt", 20).text
     file.write_text("")
-    assert "fuzz.txt holds no report: " in records.recorded("fuzz.txt", 20).found
+    assert "fuzz.txt holds no report: " in records.recorded("fuzz.txt", 20).text
     file.write_text("2026-11-23, passkit 0.1.0 at 85456d0, a CPU\n\n20 graphs, 0 failed, 9 s\n")
     assert records.recorded("fuzz.txt", 20).met
-    assert records.recorded("fuzz.txt", 20).found == "20 of 2026-11-23 at 85456d0, 0 failed"
+    assert records.recorded("fuzz.txt", 20).text == "20 of 2026-11-23 at 85456d0, 0 failed"
     assert not records.recorded("fuzz.txt", 21).met
     file.write_text(file.read_text().replace("0 failed", "1 failed"))
     assert not records.recorded("fuzz.txt", 20).met
 
 
 def test_stitched_kernels_have_rows_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ratios to peers, to the kernel by hand, to passkit unfused, and to one operator of ONNX."""
+    """Stitched rows compare with peers, hand-written kernels, unfused, ONNX."""
     from shows import operators, stitch
 
     def row(name: str, speedup: float, **seconds: float) -> dict[str, Any]:
         both = ("dropped", "kept")
         times = {n: {mode: {"median": s} for mode in both} for n, s in seconds.items()}
-        return {"name": name, "speedup": dict.fromkeys(both, speedup), "failed": {},
-                "competitors": times}
+        return {
+            "name": name,
+            "speedup": dict.fromkeys(both, speedup),
+            "failed": {},
+            "competitors": times,
+        }
 
-    rows = [row("figure1 512x94x1", 2.5, passkit=1.0, unfused=4.0),
-            row("figure1 512x94x32", 2.1, passkit=1.0, unfused=2.9),
-            row("attention 64x94x32", 1.6, passkit=1.2, unfused=9.0, hand=1.0)]
+    rows = [
+        row("figure1 512x94x1", 2.5, passkit=1.0, unfused=4.0),
+        row("figure1 512x94x32", 2.1, passkit=1.0, unfused=2.9),
+        row("attention 64x94x32", 1.6, passkit=1.2, unfused=9.0, hand=1.0),
+    ]
     report: dict[str, Any] = {"settings": dict.fromkeys([*operators.PEERS, "hand"]), "rows": rows}
-    asked: list[dict[str, str]] = []
-    monkeypatch.setattr(operators, "comparison", lambda name, **part: asked.append(part) or report)
+    parts: list[dict[str, str]] = []
+    monkeypatch.setattr(operators, "comparison", lambda name, **part: parts.append(part) or report)
 
     assert len({d.text for d in stitch.DEMANDS}) == len(stitch.DEMANDS)
-    assert stitch.figure1("peer", 2.0).found == "2.10: figure1 512x94x32, the worst of 2 rows"
+    assert stitch.figure1("peer", 2.0).text == "2.10: figure1 512x94x32, the worst of 2 rows"
     assert stitch.figure1("peer", 2.0).met and not stitch.figure1("unfused", 3.0).met
     assert stitch.by_hand().found == "1.20" and stitch.by_hand().met
     report["settings"]["passkit"] = None
     report["rows"] = [row("colsum 4096x1024", 1.5, passkit=4e-4, hand=3.2e-4)]
-    found = stitch.core_row("colsum 4096x1024", "hand", 1.25)
-    assert found.met and found.found == "1.25: 400 us, hand 320 us"
-    assert asked[-1] == {"rows": "colsum 4096x1024", "only": "passkit,hand", "python": ""}
+    figure = stitch.core_row("colsum 4096x1024", "hand", 1.25)
+    assert figure.met and figure.text == "1.25: 400 us, hand 320 us"
+    assert parts[-1] == {"rows": "colsum 4096x1024", "only": "passkit,hand", "python": ""}
     with pytest.raises(RuntimeError, match="without onnx; --onnx names a Python with it"):
         stitch.core_row("colsum 4096x1024", "onnx", 1.0)
     report["rows"][0]["failed"]["hand"] = "error 1.0 > 1e-5"
@@ -174,13 +187,13 @@ def test_rows_of_several_results(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = {"x": (2, 94, 3), "y": (2, 3, 94), "z": (2, 94, 5), "w": (94,), "v": (5,)}
     small = evolve(row, inputs=tuple(sizes.items()))
     arrays = small.arrays(0)
-    wanted = small.reference(arrays)
-    assert wanted.shape == (2 * 94 * (5 + 3),)
+    expected = small.reference(arrays)
+    assert expected.shape == (2 * 94 * (5 + 3),)
     for name, kernels in (("passkit", 1), ("unfused", 10)):
         entrant = peers.BUILDERS[name](small, 1)
         assert entrant is not None
-        found = entrant.numpy(entrant.function(**dict(zip(sizes, arrays, strict=True))))
-        assert small.error(found, wanted) < small.tolerance
+        result = entrant.numpy(entrant.function(**dict(zip(sizes, arrays, strict=True))))
+        assert small.error(result, expected) < small.tolerance
         count = entrant.function.stats["kernels"]  # type: ignore[attr-defined]
         assert count == 1 if kernels == 1 else count >= kernels
     assert peers.BUILDERS["unfused"](SETS["reductions"][0], 1) is None
@@ -192,20 +205,23 @@ def test_growth_is_per_operator() -> None:
     from scaling import growth, measure
 
     rows: list[dict[str, Any]] = [
-        {"cpu_seconds": 1.0, "operators": 10}, {"cpu_seconds": 4.0, "operators": 20}
-    ]  # fmt: skip
+        {"cpu_seconds": 1.0, "operators": 10},
+        {"cpu_seconds": 4.0, "operators": 20},
+    ]
     assert growth(rows) == 2
     small = measure("transformer", 54)
     assert 50 <= small["operators"] <= 60 and small["kernels"] > 5
 
 
 def test_processes_start() -> None:
-    """A new process has its own caches, and says what it found as JSON."""
-    from startup import Processes, least, median
+    """A new process has its own caches, and its last line is parsed as JSON."""
+    from startup import FreshProcesses, least, median
 
-    with Processes() as processes:
-        found = processes.run("import json, os; print(json.dumps(os.environ['PASSKIT_CACHE_DIR']))")
-        assert str(found) == str(processes.folder / "cache")
+    with FreshProcesses() as processes:
+        answer = processes.run(
+            "import json, os; print(json.dumps(os.environ['PASSKIT_CACHE_DIR']))"
+        )
+        assert str(answer) == str(processes.folder / "cache")
         with pytest.raises(RuntimeError, match="SystemExit|no good"):
             processes.run("raise SystemError('no good')")
     assert not processes.folder.exists()
@@ -213,8 +229,8 @@ def test_processes_start() -> None:
     assert (median(samples, "wall"), least(samples, "wall")) == (2.0, 1.0)
 
 
-def test_networks_are_called_with_what_they_take() -> None:
-    """Inputs are by a seed, words are below their number, a batch may be given."""
+def test_networks_draw_inputs_of_their_shape() -> None:
+    """Inputs depend on a seed, words are below their bound, a batch may be given."""
     from networks import TEN
 
     assert len(TEN) == 10
@@ -227,46 +243,55 @@ def test_networks_are_called_with_what_they_take() -> None:
     assert 0 <= TEN["encoder"].inputs().min() <= TEN["encoder"].inputs().max() < 1000
 
 
-def test_whole_models_have_rows_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_entire_models_have_rows_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """Means are taken by what bounds a model; the slowest start counts."""
     from shows import tensorflow
 
     texts = [d.text for d in tensorflow.DEMANDS]
     assert len(set(texts)) == len(texts) >= 15
     rows = [
-        {"name": name, "library_share": share, "speedup": ratio, "cold": cold, "warm": 0.2,
-         "none": {"kernels": 9, "bytes": 80}, "stitch": {"kernels": 3, "bytes": 20}}
+        {
+            "name": name,
+            "library_share": share,
+            "speedup": ratio,
+            "cold": cold,
+            "warm": 0.2,
+            "none": {"kernels": 9, "bytes": 80},
+            "stitch": {"kernels": 3, "bytes": 20},
+        }
         for name, share, ratio, cold in [
-            ("lenet", 0.9, 0.5, 1.0), ("unet", 0.6, 2.0, 4.0), ("norm", 0.1, 3.0, 6.0),
+            ("lenet", 0.9, 0.5, 1.0),
+            ("unet", 0.6, 2.0, 4.0),
+            ("norm", 0.1, 3.0, 6.0),
             ("odd", 0.2, None, 1.0),
         ]
-    ]  # fmt: skip
+    ]
     monkeypatch.setattr(tensorflow, "models", lambda: rows)
 
-    assert tensorflow.faster(True, 1.0).found == "1.00 over 2, least 0.50: lenet"
-    assert tensorflow.faster(False, 3.1).found == "3.00 over 1, least 3.00: norm"
+    assert tensorflow.faster(True, 1.0).text == "1.00 over 2, least 0.50: lenet"
+    assert tensorflow.faster(False, 3.1).text == "3.00 over 1, least 3.00: norm"
     assert not tensorflow.faster(False, 3.1).met
     assert not tensorflow.faster(False, 1.4).met  # of fewer than four networks
     rows += [row | {"name": f"norm{k}"} for k in range(3) for row in rows[2:3]]
     assert tensorflow.faster(False, 1.4).met
-    assert tensorflow.start_up("cold", 5).found == "6.00 s: norm"
+    assert tensorflow.start_up("cold", 5).text == "6.00 s: norm"
     assert not tensorflow.fewer().met  # fewer than ten
     assert "bytes 4.0 times fewer" in tensorflow.fewer().found
 
 
-def test_commands_whose_end_is_a_figure() -> None:
-    """The last line they print, met by their status; what was not said where is not measured."""
+def test_commands_whose_last_line_is_a_figure() -> None:
+    """A command's last line is the figure, met by its status."""
     from shows import ended
 
     good = ended(["-c", "print('one'); print('2 of 2 ran')"])
     bad = ended(["-c", "raise SystemExit('1 of 2 ran')"])
-    assert (good.found, good.met, good.data) == ("2 of 2 ran", True, ["one", "2 of 2 ran"])
-    assert (bad.found, bad.met) == ("1 of 2 ran", False)
+    assert (good.text, good.met, good.data) == ("2 of 2 ran", True, ["one", "2 of 2 ran"])
+    assert (bad.text, bad.met) == ("1 of 2 ran", False)
     assert ended(["-c", ""], "--scripts").met is None
 
 
 def test_the_speed_of_plans_is_that_of_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The row asks for the six programs."""
+    """The row of plans measures the six programs."""
     from shows import plans, training
 
     monkeypatch.setattr(training, "speed", lambda *names: names)
@@ -275,33 +300,35 @@ def test_the_speed_of_plans_is_that_of_steps(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_speed_of_training_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The best round counts, unfused passkit is no competitor, and each batch has to do."""
+    """The best round counts, unfused passkit is no peer, each batch has to be met."""
     from shows import training
     from training import programs
-    from training.timing import Result, Times
+    from training.timing import ProgramTimes, RoundTimes
 
-    def row(passkit: float, unfused: float, **peers: float) -> Result:
-        times = {n: Times([2 * s, s]) for n, s in {**peers, "unfused": unfused}.items()}
-        return Result({"passkit": Times([passkit, 9.0]), **times}, {"compile": "not there"})
+    def row(passkit: float, unfused: float, **peers: float) -> ProgramTimes:
+        times = {n: RoundTimes([2 * s, s]) for n, s in {**peers, "unfused": unfused}.items()}
+        return ProgramTimes(
+            {"passkit": RoundTimes([passkit, 9.0]), **times}, {"compile": "not there"}
+        )
 
-    found = {programs.label(p): row(2.0, 3.0, graph=6.0, jax=4.0) for p in programs.rows([], [])}
-    assert list(found)[6:9] == ["transformer", "lenet/1", "lenet/8"] and "resnet-1" in found
-    monkeypatch.setattr(training, "table", lambda: found)
+    rows = {programs.label(p): row(2.0, 3.0, graph=6.0, jax=4.0) for p in programs.rows([], [])}
+    assert list(rows)[6:9] == ["transformer", "lenet/1", "lenet/8"] and "resnet-1" in rows
+    monkeypatch.setattr(training, "table", lambda: rows)
     assert training.micro().met and training.micro().data["bi-rnn"] == 2.0
     ratios = training.by_batch("lenet", 1.4, ["unfused"]).data
     assert ratios == dict.fromkeys((1, 8, 16, 32, 64), 1.5)
 
-    found["lenet/64"] = row(2.0, 2.0, graph=1.0)
+    rows["lenet/64"] = row(2.0, 2.0, graph=1.0)
     assert not training.by_batch("lenet").met and training.by_batch("resnet-1").met
     assert training.by_batch("lenet", 1.4, ["unfused"]).data[64] == 1.0
 
 
-def test_another_python_that_ends_says_so() -> None:
-    """The other competitors go on without it, and rivals of a step are timed without it."""
-    from networks.twin import torch_in
+def test_another_python_that_ends_raises() -> None:
+    """A Python that ends raises PipeError; the others are timed without it."""
+    from networks.torch_process import torch_in
     from pipe import PipeError
-    from training.elsewhere import tensorflow_in
     from training.programs import named
+    from training.tensorflow_process import tensorflow_in
     from training.timing import measured, ready
 
     for begin in (torch_in, tensorflow_in):

@@ -14,7 +14,7 @@ BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 
 @pytest.fixture(name="speed_chart")
 def _speed_chart(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """The module of the command `benchmarks/speed_chart.py`."""
+    """Import `benchmarks/speed_chart.py`."""
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     import speed_chart
 

@@ -1,4 +1,4 @@
-"""The training programs at small sizes beside figures of an independent NumPy rebuild."""
+"""The training programs at small sizes, compared with figures of an independent NumPy program."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 
 import passkit as pk
-from passkit.plan.storage import Home
 from tests.together import compiled
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(autouse=True)
 def _path(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The modules of benchmarks/ as its scripts see them."""
+    """Make the modules of benchmarks/ importable, as its scripts see them."""
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     yield
     for name in [n for n in sys.modules if n.split(".")[0] in ("training", "shows")]:
@@ -31,34 +30,34 @@ def _path(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def programs() -> Any:
-    """The six micro-benchmarks."""
+    """Return the six micro-benchmarks."""
     from training.micro import PROGRAMS
 
     return PROGRAMS
 
 
 def test_three_steps_are_those_of_the_reference() -> None:
-    """Every loss, gradient and update is, as NumPy interprets and as kernels compute it."""
+    """Interpreted and compiled steps have the reference's losses and updates."""
     from training.agreement import errors_of
-    from training.steps import training_step
+    from training.passkit_steps import training_step
 
-    given = [(p, p.drawn(small=True)) for p in programs()]
-    steps = [training_step(p, drawn) for p, drawn in given]
+    inputs = [(p, p.drawn(small=True)) for p in programs()]
+    steps = [training_step(p, drawn) for p, drawn in inputs]
     kernels = compiled([s.with_gradients() for s in steps])
-    for (program, drawn), step, fast in zip(given, steps, kernels, strict=True):
+    for (program, drawn), step, fast in zip(inputs, steps, kernels, strict=True):
         for exe in (pk.compile(step.with_gradients(), target="interpret"), fast):
-            found = errors_of(program, drawn, step, exe, small=True)
-            assert len(found) == 3 + 2 * len(drawn.variables)
-            worst = max(found, key=lambda name: found[name])
-            assert found[worst] < 2e-5, (program.name, worst, found[worst])
+            errors = errors_of(program, drawn, step, exe, small=True)
+            assert len(errors) == 3 + 2 * len(drawn.variables)
+            worst = max(errors, key=lambda name: errors[name])
+            assert errors[worst] < 2e-5, (program.name, worst, errors[worst])
         copies = fast.graph.attrs["storage"].copies
-        assert not [c for c in copies if c.target.home is Home.STATE], program.name
+        assert not [c for c in copies if c.target.home.name == "STATE"], program.name
         apart = [d for d in fast.graph.attrs["fusion_log"] if not d.fused]
         assert apart and all(d.code and d.reason and d.producer for d in apart), program.name
 
 
-def test_a_wrong_step_is_found() -> None:
-    """A gradient that is off by a thousandth, and a rate that is, are no agreement."""
+def test_a_wrong_step_is_reported() -> None:
+    """A gradient or a learning rate that is off by 0.1 % gives a large error."""
     from attrs import evolve
     from training.agreement import errors
 
@@ -71,77 +70,85 @@ def test_a_wrong_step_is_found() -> None:
 
 
 def test_first_losses() -> None:
-    """At their own sizes the programs begin with the losses that are known of them."""
-    wanted = (2.3026, 398.62, 3.2376, 0.7852, 6264.3, 637.79)
+    """At their full sizes the programs begin with the published losses."""
+    first_losses = (2.3026, 398.62, 3.2376, 0.7852, 6264.3, 637.79)
     from training.agreement import reference_losses
-    from training.steps import training_step
+    from training.passkit_steps import training_step
 
-    for program, loss in zip(programs(), wanted, strict=True):
+    for program, loss in zip(programs(), first_losses, strict=True):
         assert reference_losses(program)[0] == pytest.approx(loss, rel=5e-5)
     for program in (programs()[0], programs()[4], programs()[5]):
         drawn = program.drawn()
-        (found,) = pk.interpret(training_step(program, drawn).graph, dict(drawn.feeds), {})
-        assert found == pytest.approx(reference_losses(program)[0], rel=1e-6)
-        assert found.dtype == np.float32
+        (loss_value,) = pk.interpret(training_step(program, drawn).graph, dict(drawn.feeds), {})
+        assert loss_value == pytest.approx(reference_losses(program)[0], rel=1e-6)
+        assert loss_value.dtype == np.float32
 
 
 def test_the_frontend_trains_as_the_benchmarks_graphs_do() -> None:
-    """Programs written with tinyflow have the losses of the graphs that are measured."""
-    from training.in_tinyflow import errors
+    """Programs written with tinyflow have the losses of the measured graphs."""
     from training.networks import PROGRAMS
+    from training.tinyflow_training import errors
 
     by_name = {p.name: p for p in (*programs(), *PROGRAMS)}
-    found = {n: errors(by_name[n], small=True, target="interpret") for n in ("dyn-rnn", "lenet")}
+    errors_by_program = {
+        n: errors(by_name[n], small=True, target="interpret") for n in ("dyn-rnn", "lenet")
+    }
 
-    assert max(error for row in found.values() for error in row.values()) <= 1e-5
+    assert max(error for row in errors_by_program.values() for error in row.values()) <= 1e-5
 
 
-def test_what_grows_over_many_steps_is_seen(fresh_cache: Path) -> None:
-    """A short run stays flat; memory, files, plans and addresses that change are named."""
+def test_growth_over_many_steps_is_reported(fresh_cache: Path) -> None:
+    """A short run does not grow; growing memory and moved variables are named."""
     from attrs import evolve
     from training.endurance import endured, summary
 
     gc.freeze()  # each look collects garbage, and what other tests have left takes a second
-    found = endured(programs()[0], steps=20, small=True, target="interpret")
-    text, flat = summary(found)
-    assert flat and "steps 2 to 20" in text and len(found) == 10
+    snapshots = endured(programs()[0], steps=20, small=True, target="interpret")
+    text, flat = summary(snapshots)
+    assert flat and "steps 2 to 20" in text and len(snapshots) == 10
 
-    worse = evolve(found[-1], resident=found[-1].resident + (9 << 20), plans=7, addresses=(1,))
-    assert worse.grown(found[-1]) == [
-        "memory by 9216 KiB", f"plans from {found[-1].plans} to 7", "variables have moved"
+    worse = evolve(
+        snapshots[-1], resident=snapshots[-1].resident + (9 << 20), plans=7, addresses=(1,)
+    )
+    assert worse.grown(snapshots[-1]) == [
+        "memory by 9216 KiB",
+        f"plans from {snapshots[-1].plans} to 7",
+        "variables have moved",
     ]
-    assert summary([found[0], worse])[1] is False
+    assert summary([snapshots[0], worse])[1] is False
 
 
 def test_adam_moves_seven_floats() -> None:
-    """Parameter, moments and gradient are read once and all but the gradient written, in place."""
+    """Parameter, moments, gradient are read once, all but the gradient written."""
     from training.traffic import floats_per_parameter
 
     sizes = [1500, 70, 6]
-    found = {f: floats_per_parameter("tinyflow_adam", sizes, fusion=f)
-             for f in ("stitch", "nnvm", "none")}
+    floats = {
+        f: floats_per_parameter("tinyflow_adam", sizes, fusion=f)
+        for f in ("stitch", "nnvm", "none")
+    }
 
-    assert 7 <= found["stitch"] < 7.01
-    assert 10 <= found["nnvm"] < 10.01  # with NNVM's copies by assign 16, and 35 unfused
-    assert 29 <= found["none"] < 29.02
+    assert 7 <= floats["stitch"] < 7.01
+    assert 10 <= floats["nnvm"] < 10.01  # with NNVM's copies by assign 16, and 35 unfused
+    assert 29 <= floats["none"] < 29.02
 
 
-def test_nnvm_fuses_what_it_fused() -> None:
-    """TinyFlow's LeNet and ResNet have the fused operators of Adam that were published."""
+def test_nnvm_fuses_as_many_operators_as_published() -> None:
+    """LeNet's and ResNet's Adam have the published numbers of fused operators."""
     from training.counts import optimizing
     from training.networks import PROGRAMS
 
     for program, count in zip(PROGRAMS[:2], (19, 82), strict=True):
         drawn = program.drawn(small=True)
-        found = optimizing(program, drawn, fusion="nnvm")
-        assert (found.fused, found.single, found.distinct) == (count, 1, 4)
+        kernels = optimizing(program, drawn, fusion="nnvm")
+        assert (kernels.fused, kernels.single, kernels.distinct) == (count, 1, 4)
     assert optimizing(PROGRAMS[0], PROGRAMS[0].drawn(small=True)).launches <= 13
 
 
 def test_state_stays_where_it_is() -> None:
-    """After a thousand steps each variable has its address, and no memory is held more."""
+    """After 1,000 steps each variable has its address, and no memory is retained."""
     from training.micro import PROGRAMS
-    from training.steps import training_step
+    from training.passkit_steps import training_step
 
     program = PROGRAMS[4]
     drawn = program.drawn(small=True)
@@ -168,18 +175,19 @@ def test_state_stays_where_it_is() -> None:
 
 
 def allocated() -> int:
-    """The bytes that C's allocator has given out."""
-    class Info(ctypes.Structure):
+    """Return the bytes that C's allocator has handed out."""
+
+    class AllocatorStatistics(ctypes.Structure):
         _fields_ = [(f"field{k}", ctypes.c_size_t) for k in range(10)]
 
     info = ctypes.CDLL(None).mallinfo2
-    info.restype = Info
-    found = info()
-    return int(found.field7 + found.field4)  # uordblks and hblkhd
+    info.restype = AllocatorStatistics
+    statistics = info()
+    return int(statistics.field7 + statistics.field4)  # uordblks and hblkhd
 
 
 def test_stand_ins_of_applications(rng: Any) -> None:
-    """A few repetitions of each are fewer launches by every better strategy, and finite."""
+    """Better strategies give the stand-ins fewer launches, and results are finite."""
     from training.applications import APPLICATIONS
     from training.counts import launches
 
@@ -187,21 +195,25 @@ def test_stand_ins_of_applications(rng: Any) -> None:
         graph = application.graph(2)
         none, xla, stitch = (launches(graph, f).total for f in ("none", "xla", "stitch"))
         assert stitch < xla < none, application.name
-        feeds = {n.name: np.zeros(n.params["shape"], "int64") if n.params["dtype"].name == "int64"
-                 else rng.standard_normal(n.params["shape"], "float32") for n in graph.inputs}
+        feeds = {
+            n.name: np.zeros(n.params["shape"], "int64")
+            if n.params["dtype"].name == "int64"
+            else rng.standard_normal(n.params["shape"], "float32")
+            for n in graph.inputs
+        }
         assert all(np.isfinite(out).all() for out in pk.interpret(graph, feeds))
 
 
-def test_the_table_of_promises(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ratios are of TensorFlow's operators, kept for every program, over our launches."""
+def test_ratios_are_of_tensorflows_operators_over_launches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A ratio divides the stored count of TensorFlow's operators by launches."""
     from shows import training as table
 
-    kept = json.loads(table.OPERATORS.read_text())["programs"]
+    stored = json.loads(table.OPERATORS.read_text())["programs"]
     names = [p.name for p in programs()]
-    assert list(kept) == list(table.PAPER) == names
-    assert all(row["total"] == sum(row["operators"].values()) for row in kept.values())
+    assert list(stored) == list(table.PAPER) == names
+    assert all(row["total"] == sum(row["operators"].values()) for row in stored.values())
     row = {"composite": 46, "none": 40, "xla": 20, "stitch": 10}
     monkeypatch.setattr(table, "kernels", lambda: {"logistic": row})
-    assert not table.ratio("logistic").met and "46/10 = 4.6" in table.ratio("logistic").found
+    assert not table.ratio("logistic").met and "46/10 = 4.6" in table.ratio("logistic").text
     row["stitch"] = 9
     assert table.ratio("logistic").met

@@ -1,18 +1,20 @@
-"""Killed processes, many processes at once and full disks: right results or passkit's own errors.
+"""Kill processes, start many at once and fill disks: results are right, or an error is passkit's.
 
-    python benchmarks/hardships.py                  # 100 kills, 50 processes, 15 full disks
-    python benchmarks/hardships.py --kills 5 --processes 4 --seed 7
+    python benchmarks/fault_injection.py                  # 100 kills, 50 processes, 15 full disks
+    python benchmarks/fault_injection.py --kills 5 --processes 4 --seed 7
 
 A small program compiles two kernels and compares its results with the interpreter's:
 
-- It is killed at a random moment, alone or with its compilers. The cache folder is shared by all
-  runs, and emptied before every tenth. The same program, run again, has to be right.
-- Many processes begin at once with one empty cache. All have to be right, to the same bits.
-- TMPDIR, the cache folder, or both lie on a disk with too few bytes or files. The program is right
-  or ends in a PasskitError; with room again it is right. The disk is a tmpfs in a mount namespace
-  of its own, which `unshare` makes.
+- It is killed at a random moment, with or without its compilers. All runs share the cache folder,
+  which is emptied before every tenth. The same program, run again, has to be right.
 
-It prints a line for each fault and each hardship, and exits 1 where there was a fault.
+- Many processes start at once with one empty cache. All have to be right, with equal bits.
+
+- TMPDIR, the cache folder, or both lie on a disk with too few bytes or files. The program is right
+  or ends in a PasskitError; with more space it is right. The disk is a tmpfs in a mount namespace
+  of its own, which `unshare` creates.
+
+Prints a line for each fault and each kind of injection, and exits 1 if there was a fault.
 """
 
 from __future__ import annotations
@@ -36,9 +38,10 @@ ROOT = Path(__file__).resolve().parents[1]
 PATIENCE = 900.0
 """Seconds after which a run counts as hanging."""
 DISKS = ("size=4k", "size=100k", "size=1060k", "nr_inodes=3", "nr_inodes=9")
-"""Disks by mount options. Compilers start where TMPDIR takes 1 MiB; root and TMPDIR are inodes."""
-ROOM = "size=8m,nr_inodes=200"
-PLACES = (("TMPDIR",), ("PASSKIT_CACHE_DIR",), ("TMPDIR", "PASSKIT_CACHE_DIR"))
+"""Mount options of small disks. Compilers start if TMPDIR takes 1 MiB; root and TMPDIR are inodes.
+"""
+LARGE_DISK = "size=8m,nr_inodes=200"
+FOLDERS_ON_DISK = (("TMPDIR",), ("PASSKIT_CACHE_DIR",), ("TMPDIR", "PASSKIT_CACHE_DIR"))
 
 PROGRAM = """
 import hashlib, json, sys
@@ -62,11 +65,11 @@ else:
     print(json.dumps({"right": right, "bits": bits, "kernels": len(run.kernels)}))
 """
 
-Said = dict[str, Any]
+ProgramReport = dict[str, Any]
 
 
-class Bench:
-    """A folder with a cache and a TMPDIR, the programs that run there, and their faults."""
+class FaultBench:
+    """A folder with a cache and a TMPDIR, in which programs run, and the number of their faults."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.faults = folder, 0
@@ -74,7 +77,7 @@ class Bench:
         self.scratch.mkdir(mode=0o700)
 
     def begin(self, constant: float, **environ: str) -> subprocess.Popen[str]:
-        """Start the program; another constant makes another kernel."""
+        """Start the program; each constant gives another kernel."""
         env = {**os.environ, "PYTHONPATH": str(ROOT)}
         env |= {"PASSKIT_CACHE_DIR": str(self.cache), "TMPDIR": str(self.scratch), **environ}
         return subprocess.Popen(
@@ -86,21 +89,29 @@ class Bench:
             start_new_session=True,
         )
 
-    def end(self, process: subprocess.Popen[str], case: str, refusal: bool = False) -> Said:
-        """Wait for a program; unless it is right, or may refuse and does, count a fault."""
+    def end(
+        self, process: subprocess.Popen[str], case: str, refusal: bool = False
+    ) -> ProgramReport:
+        """Wait for a program and return its report.
+
+        A fault is counted unless the results are right and compiled, or ``refusal`` is allowed and
+        the program ended in a PasskitError.
+        """
         try:
             out, err = process.communicate(timeout=PATIENCE)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             out, err = process.communicate()
             err += f"it hangs for {PATIENCE:.0f} s"
-        said: Said = json.loads(out) if process.returncode == 0 else {"status": process.returncode}
-        compiled = said.get("right", False) and said["kernels"] > 0
-        self.expect(compiled or (refusal and "error" in said), f"{case}: {said} {err[-2000:]}")
-        return said
+        report: ProgramReport = (
+            json.loads(out) if process.returncode == 0 else {"status": process.returncode}
+        )
+        compiled = report.get("right", False) and report["kernels"] > 0
+        self.expect(compiled or (refusal and "error" in report), f"{case}: {report} {err[-2000:]}")
+        return report
 
     def expect(self, holds: bool, case: str) -> None:
-        """Count a fault and print it, unless all is well."""
+        """Count and print a fault unless ``holds``."""
         if not holds:
             self.faults += 1
             print(f"fault: {case}", flush=True)
@@ -110,12 +121,12 @@ class Bench:
         shutil.rmtree(self.cache, ignore_errors=True)
 
     def compilers(self) -> int:
-        """The number of folders of compilers, at work or left by killed processes."""
+        """Return the number of compilers' folders, of running and of killed processes."""
         return len(list(self.scratch.glob("passkit-*/run-*")))
 
 
-def kill(bench: Bench, count: int, rng: random.Random) -> None:
-    """Kill programs at random moments; each is then run again."""
+def kill(bench: FaultBench, count: int, rng: random.Random) -> None:
+    """Kill programs at random moments and run each of them again."""
     started = time.monotonic()
     bench.end(bench.begin(0.5), "the first run")
     length = time.monotonic() - started
@@ -141,38 +152,46 @@ def kill(bench: Bench, count: int, rng: random.Random) -> None:
     )
 
 
-def crowd(bench: Bench, count: int) -> None:
+def crowd(bench: FaultBench, count: int) -> None:
     """Run many programs at once with one empty cache, then one without a compiler."""
     bench.forget()
     processes = [bench.begin(0.5) for _ in range(count)]
-    said = [bench.end(process, f"process {k} of {count}") for k, process in enumerate(processes)]
-    said.append(bench.end(bench.begin(0.5, PASSKIT_CXX="/nonexistent"), "from the cache alone"))
-    bits = {one.get("bits") for one in said}
+    program_reports = [
+        bench.end(process, f"process {k} of {count}") for k, process in enumerate(processes)
+    ]
+    program_reports.append(
+        bench.end(bench.begin(0.5, PASSKIT_CXX="/nonexistent"), "from the cache alone")
+    )
+    bits = {report.get("bits") for report in program_reports}
     bench.expect(len(bits) == 1, f"{len(bits)} different results")
     print(f"{count} processes at once: {len(bits)} result", flush=True)
 
 
-def full_disks(bench: Bench) -> None:
-    """Run the program with small disks, which this process mounts in its own namespace."""
-    disk, outcomes, cases = bench.folder / "disk", Counter[str](), list(product(PLACES, DISKS))
+def full_disks(bench: FaultBench) -> None:
+    """Run the program on small disks, which this process mounts in its own namespace."""
+    disk, outcomes, cases = (
+        bench.folder / "disk",
+        Counter[str](),
+        list(product(FOLDERS_ON_DISK, DISKS)),
+    )
     disk.mkdir()
     mount = ["mount", "-t", "tmpfs", "none", str(disk), "-o"]
-    for places, small in cases:
+    for folders, options in cases:
         bench.forget()
-        subprocess.run([*mount, f"mode=700,{small}"], check=True)
+        subprocess.run([*mount, f"mode=700,{options}"], check=True)
         (disk / "TMPDIR").mkdir()
-        environ = {name: str(disk / name) for name in places}
-        case = f"{' and '.join(places)} on a disk of {small}"
-        said = bench.end(bench.begin(0.5, **environ), case, refusal=True)
-        outcomes["right" if "right" in said else said.get("error", "fault")] += 1
-        subprocess.run([*mount, f"remount,{ROOM}"], check=True)
+        environ = {name: str(disk / name) for name in folders}
+        case = f"{' and '.join(folders)} on a disk of {options}"
+        report = bench.end(bench.begin(0.5, **environ), case, refusal=True)
+        outcomes["right" if "right" in report else report.get("error", "fault")] += 1
+        subprocess.run([*mount, f"remount,{LARGE_DISK}"], check=True)
         bench.end(bench.begin(0.5, **environ), f"{case}, then with room")
         subprocess.run(["umount", str(disk)], check=True)
     print(f"{len(cases)} full disks: {dict(outcomes)}", flush=True)
 
 
 def main() -> int:
-    """Try all hardships; 1 where one of them gave a fault."""
+    """Inject all kinds of faults. Return 1 if there was a fault."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
     parser.add_argument("--kills", type=int, default=100, help="runs that are killed (100)")
     parser.add_argument("--processes", type=int, default=50, help="processes at once (50)")
@@ -180,11 +199,11 @@ def main() -> int:
     parser.add_argument("--disks", type=Path, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.disks:
-        bench = Bench(args.disks)
+        bench = FaultBench(args.disks)
         full_disks(bench)
         return min(bench.faults, 100)
     with tempfile.TemporaryDirectory(prefix="passkit-") as folder:
-        bench = Bench(Path(folder))
+        bench = FaultBench(Path(folder))
         kill(bench, args.kills, random.Random(args.seed))
         crowd(bench, args.processes)
         disks = Path(folder, "disks")

@@ -1,4 +1,4 @@
-"""The command that kills programs and fills disks: it tells wrong results and raw errors apart."""
+"""The command that kills programs and fills disks counts wrong results and raw errors as faults."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CRASHED = "import os; os.kill(os.getpid(), 11)"
 
 @pytest.fixture(autouse=True)
 def _path(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The modules of benchmarks/ as its scripts see them."""
+    """Make the modules of benchmarks/ importable, as its scripts see them."""
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
 
 
@@ -36,11 +36,11 @@ def _path(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_faults_of_a_program(
     program: str, refusal: bool, faults: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Right results, and refusals where they are allowed, are no faults; all else is one."""
-    import hardships
+    """Right results and allowed refusals are no faults; everything else is one."""
+    import fault_injection
 
-    monkeypatch.setattr(hardships, "PROGRAM", program)
-    bench = hardships.Bench(tmp_path)
+    monkeypatch.setattr(fault_injection, "PROGRAM", program)
+    bench = fault_injection.FaultBench(tmp_path)
 
     bench.end(bench.begin(0.5), "here", refusal)
 
@@ -48,14 +48,14 @@ def test_faults_of_a_program(
 
 
 def test_different_results_are_faults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Processes that share a cache have to give the same bits."""
-    import hardships
+    """Processes that share a cache have to give equal bits."""
+    import fault_injection
 
     process = (
         'import json, os; print(json.dumps({"right": True, "bits": os.getpid(), "kernels": 2}))'
     )
-    bench = hardships.Bench(tmp_path)
+    bench = fault_injection.FaultBench(tmp_path)
     for program, faults in ((RIGHT, 0), (process, 1)):
-        monkeypatch.setattr(hardships, "PROGRAM", program)
-        hardships.crowd(bench, 2)
+        monkeypatch.setattr(fault_injection, "PROGRAM", program)
+        fault_injection.crowd(bench, 2)
         assert bench.faults == faults
