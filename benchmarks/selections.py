@@ -240,7 +240,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
     parser.add_argument("--only", default="", help="graphs whose name contains this")
     parser.add_argument("--clock", action="store_true", help="compile and time both plans")
-    parser.add_argument("--random", type=int, default=0, help="so many random graphs as well")
+    parser.add_argument("--random", type=int, default=0, help="number of random graphs to add")
     parser.add_argument("--papers", action="store_true", help="FusionStitching's ten workloads")
     options = parser.parse_args()
     times = []

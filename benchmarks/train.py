@@ -165,7 +165,7 @@ def main() -> int:
     parser.add_argument("--only", default="passkit,unfused,eager,compile,jax,scan,graph,xla")
     parser.add_argument("--batch", default="", help="other batch sizes than the program's own")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=0.3, help="of a rival's turn in a round")
+    parser.add_argument("--seconds", type=float, default=0.3, help="of one series")
     parser.add_argument("--tensorflow", default="", help="a Python with tensorflow")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--json", type=Path)

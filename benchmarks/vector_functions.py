@@ -103,8 +103,8 @@ def source(nbytes: int) -> str:
             arguments = "load(x + i, m), load(z + i, m)" if pair else "load(x + i, m)"
             text += OURS.format(name=name, real=real, arguments=arguments)
             if in_libmvec:
-                kind, lanes = "e" if nbytes == 64 else "d", nbytes // size
-                symbol = f"_ZGV{kind}N{lanes}{'vv' if pair else 'v'}_{name}{'f' * (size == 4)}"
+                kind, width = "e" if nbytes == 64 else "d", nbytes // size
+                symbol = f"_ZGV{kind}N{width}{'vv' if pair else 'v'}_{name}{'f' * (size == 4)}"
                 vector = f"V_{name}_{real}"
                 text += LIBMVEC.format(
                     name=name,

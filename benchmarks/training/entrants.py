@@ -4,10 +4,26 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from training.rivals import StepImplementation
+import numpy as np
+from attrs import frozen
+
+
+@frozen
+class StepImplementation:
+    """A training step in one library.
+
+    Attributes:
+        step: takes feeds from ``prepare`` and returns the loss as the library's scalar.
+        prepare: converts NumPy feeds.
+        value: converts the loss to a float.
+    """
+
+    step: Callable[[Any], Any]
+    prepare: Callable[[Mapping[str, np.ndarray]], Any]
+    value: Callable[[Any], float] = float
 
 
 class StepTimer(Protocol):

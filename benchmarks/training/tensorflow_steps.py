@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from training import ProgramInputs, TrainingProgram
-from training.rivals import StepImplementation
+from training.entrants import StepImplementation
 from training.tensorflow_op_counts import TensorFlowFunctions
 
 raw = tf.raw_ops

@@ -23,6 +23,7 @@ def _path(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         "show",
         "shows",
         "shows.core",
+        "shows.faults",
         "shows.operators",
         "shows.plans",
         "shows.records",
@@ -70,7 +71,7 @@ def test_tests_as_a_figure(tmp_path: Path) -> None:
     figure = tests(str(tmp_path / "test_two.py"))
     assert not figure.met and figure.text.startswith("1 failed, 1 passed")
     assert tests(str(tmp_path / "test_two.py"), only="test_a").met
-    assert tests("tests/nothing.py").found == "not there: tests/nothing.py"
+    assert tests("tests/nothing.py").text == "not there: tests/nothing.py"
 
 
 def test_every_demand_has_a_row(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -113,7 +114,7 @@ def test_operators_have_rows_of_their_own(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(operators, "comparison", lambda name: report)
     assert operators.faster("reductions", "colsum", 1.4).met
     assert operators.faster("reductions", "colsum", 1.5).text.startswith("1.40: colsum (9, 9), ")
-    assert operators.fullsum().found.startswith("1.10 of copying's time a byte")
+    assert operators.fullsum().text.startswith("1.10 of copying's time a byte")
     with pytest.raises(RuntimeError, match="has no row cumsum"):
         operators.faster("reductions", "cumsum", 1.0)
     report["settings"].pop("jax")
@@ -164,7 +165,7 @@ def test_stitched_kernels_have_rows_of_their_own(monkeypatch: pytest.MonkeyPatch
     assert len({d.text for d in stitch.DEMANDS}) == len(stitch.DEMANDS)
     assert stitch.figure1("peer", 2.0).text == "2.10: figure1 512x94x32, the worst of 2 rows"
     assert stitch.figure1("peer", 2.0).met and not stitch.figure1("unfused", 3.0).met
-    assert stitch.by_hand().found == "1.20" and stitch.by_hand().met
+    assert stitch.by_hand().text == "1.20" and stitch.by_hand().met
     report["settings"]["passkit"] = None
     report["rows"] = [row("colsum 4096x1024", 1.5, passkit=4e-4, hand=3.2e-4)]
     figure = stitch.core_row("colsum 4096x1024", "hand", 1.25)
@@ -276,7 +277,7 @@ def test_entire_models_have_rows_of_their_own(monkeypatch: pytest.MonkeyPatch) -
     assert tensorflow.faster(False, 1.4).met
     assert tensorflow.start_up("cold", 5).text == "6.00 s: norm"
     assert not tensorflow.fewer().met  # fewer than ten
-    assert "bytes 4.0 times fewer" in tensorflow.fewer().found
+    assert "bytes 4.0 times fewer" in tensorflow.fewer().text
 
 
 def test_commands_whose_last_line_is_a_figure() -> None:
@@ -338,3 +339,20 @@ def test_another_python_that_ends_raises() -> None:
     entrants, failed = ready(program, ["passkit", "graph"])
     (times,) = measured(entrants, rounds=2, seconds=0.0).values()
     assert not failed and len(times.wall) == 2 and 0 < times.best <= min(times.wall)
+
+
+def test_demands_on_faults_name_existing_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every file and test that the table of faults runs exists."""
+    from shows import Figure, faults
+
+    paths: list[str] = []
+    monkeypatch.setattr(faults, "tests", lambda *p, only="": paths.extend(p) or Figure("", True))
+    for demand in faults.DEMANDS:
+        if not demand.slow:
+            demand.measure()
+
+    assert len(paths) > 50
+    for path in paths:
+        file, _, name = path.partition("::")
+        assert (ROOT / file).exists(), path
+        assert not name or f"def {name.partition('[')[0]}(" in (ROOT / file).read_text(), path
