@@ -64,7 +64,7 @@ def snapshot(trained: TinyflowTraining, steps: int) -> ResourceSnapshot:
     resident = int(Path("/proc/self/statm").read_text().split()[1]) * PAGE
     cached = sum(1 for p in cache_folder().rglob("*") if p.is_file())
     files = len(os.listdir("/proc/self/fd"))
-    plans = len(trained.session._plans)
+    plans = len(trained.session._compiled_runs)
     return ResourceSnapshot(steps, resident, files, cached, plans, tuple(addresses(trained)))
 
 
