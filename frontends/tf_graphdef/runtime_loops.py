@@ -180,7 +180,9 @@ def _run_trial_iteration(
 def _check_count(ctx: NodeContext, values: Sequence[object], results: Sequence[AnyValue]) -> None:
     """Check that the body returns as many values as it takes."""
     if len(results) != len(values):
-        raise ModelError(f"{ctx.where} has {len(values)} values, and its body returns {len(results)}")
+        raise ModelError(
+            f"{ctx.where} has {len(values)} values, and its body returns {len(results)}"
+        )
 
 
 def _array_entry(ctx: NodeContext, value: AnyValue, role: str) -> Entry:
