@@ -1,4 +1,4 @@
-"""Drawings: what is on them, that hostile names stay text, and that pictures come out."""
+"""Pictures: their content, safety against hostile names, renderers, and collapsing."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def test_a_group_is_a_cluster_of_its_kind() -> None:
     assert all(f"{op}" in source for op in ("erf", "div", "mul", "add"))
 
 
-def test_edges_tell_shape_and_bytes() -> None:
-    """What crosses a kernel's border shows its type and its memory, unknown sizes as factors."""
+def test_edges_have_shape_and_bytes() -> None:
+    """Values between kernels have type and bytes, with unknown sizes as factors."""
     source = pk.viz.plan(fused(gelu())).source
 
     assert r"f32[n, 512]\l  2·n KiB\l" in source
 
 
-def test_small_constants_stand_in_their_users() -> None:
+def test_scalars_are_written_into_their_users() -> None:
     """A scalar is written where it is used; an array gets a box of its own."""
     x = pk.var("x", (4, 8))
     w = pk.constant(np.ones(8, "float32"), name="gain")
@@ -56,8 +56,8 @@ def test_small_constants_stand_in_their_users() -> None:
     assert source.count("shape=note") == 1
 
 
-def test_parameters_that_differ_from_their_defaults() -> None:
-    """They stand in the label, shortened; arrays among them do no harm."""
+def test_labels_have_parameters_that_differ_from_defaults() -> None:
+    """Changed parameters, also arrays, are in the label, shortened."""
     op = pk.register_op("viz_params", num_inputs=1, params={"table": None, "on": False, "k": 3})
     op.set_attr("FCodeGen", lambda node, x: x)
     op.set_attr("TOpPattern", pk.OpPattern.ELEMWISE)
@@ -70,7 +70,7 @@ def test_parameters_that_differ_from_their_defaults() -> None:
 
 
 def test_an_unfused_graph_has_no_clusters() -> None:
-    """Without a plan each operator stands alone."""
+    """Without a plan, operators are drawn without groups."""
     source = pk.viz.plan(gelu()).source
 
     assert "cluster" not in source
@@ -131,7 +131,7 @@ def _colours(source: str, side: str) -> dict[str, str]:
     return dict(boxes)
 
 
-def test_diff_marks_what_changed() -> None:
+def test_diff_marks_removed_and_added_nodes() -> None:
     """What both graphs have stays white, also below the change; the rest is red or green."""
     x = pk.var("x", (8, 16))
     before = pk.Graph([pk.ops.exp(x) * pk.ops.sigmoid(pk.ops.exp(x)) + x])
@@ -144,7 +144,7 @@ def test_diff_marks_what_changed() -> None:
     assert old["add"] == new["add"] == new["exp"] == pk.viz.SAME
 
 
-def test_diff_marks_what_runs_with_others() -> None:
+def test_diff_marks_nodes_in_another_group() -> None:
     """Fusion takes and brings no operator: those that share a kernel now are yellow."""
     x, w = pk.var("x", (8, 16)), pk.var("w", (16, 16))
     graph = pk.Graph([pk.ops.tanh(pk.ops.exp(x)) @ w])
@@ -156,7 +156,7 @@ def test_diff_marks_what_runs_with_others() -> None:
     assert "moved to another group" in source
 
 
-def test_diff_knows_nodes_by_their_names() -> None:
+def test_diff_pairs_nodes_by_their_names() -> None:
     """Between two changes a named node that does the same is the same."""
     x = pk.var("x", (8, 16))
 
@@ -169,8 +169,8 @@ def test_diff_knows_nodes_by_their_names() -> None:
     assert _colours(source, "after")["middle\nadd"] == pk.viz.SAME
 
 
-def test_diff_of_large_graphs_leaves_out_what_stayed() -> None:
-    """Only changes and what they touch are drawn, and how much is not."""
+def test_diff_of_large_graphs_leaves_out_unchanged_nodes() -> None:
+    """Only changes and their neighbours are drawn, with the number of other nodes."""
     x = pk.var("x", (8,))
     for _ in range(300):
         x = pk.ops.exp(x)
@@ -181,7 +181,7 @@ def test_diff_of_large_graphs_leaves_out_what_stayed() -> None:
 
 
 @pytest.mark.parametrize("ending", ["svg", "png", "dot"])
-def test_pictures_come_out(ending: str, tmp_path: Path) -> None:
+def test_pictures_are_written_in_each_format(ending: str, tmp_path: Path) -> None:
     """Without a `dot` program too, a drawing becomes a file of the wanted format."""
     path = pk.viz.render(pk.viz.plan(fused(gelu())), tmp_path / f"plan.{ending}")
     head = path.read_bytes()
@@ -197,7 +197,9 @@ def test_an_unknown_ending_offers_the_nearest(tmp_path: Path) -> None:
         pk.viz.render(pk.viz.plan(gelu()), tmp_path / "plan.sgv")
 
 
-def test_no_renderer_tells_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_renderer_is_an_error_with_commands_to_install_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """On a machine without any, the message has the commands that bring one."""
     monkeypatch.setattr(rendering, "renderers", lambda: iter(()))
 
@@ -221,10 +223,10 @@ def test_a_layout_that_hangs_is_stopped(tmp_path: Path, monkeypatch: pytest.Monk
         pk.viz.render(pk.viz.plan(gelu()), tmp_path / "plan.png", timeout=0.2)
 
 
-def test_a_layout_that_hangs_is_done_simply(
+def test_a_layout_that_hangs_is_replaced_by_the_simple_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As SVG, a plan comes out all the same, and says why it looks plain."""
+    """An SVG is written in the simple layout, with the reason as its first line."""
     _renderer(monkeypatch, "sleep", "30")
     path, why = rendering.render_with_note(
         pk.viz.plan(fused(gelu())), tmp_path / "plan.svg", timeout=0.2
@@ -269,7 +271,7 @@ def layers(count: int, width: int = 6) -> pk.Graph:
     return pk.Graph([h])
 
 
-def test_scopes_fold_into_boxes_with_counts() -> None:
+def test_scopes_collapse_into_boxes_with_counts() -> None:
     """A thousand nodes are a box for each layer, in frames, with what it holds and what flows."""
     graph = fused(layers(40, 24))
     scene = pk.viz.plan(graph, repeats=False).scene
@@ -282,7 +284,7 @@ def test_scopes_fold_into_boxes_with_counts() -> None:
     assert box.form == "folder" and "collapsed" in pk.viz.plan(graph, repeats=False).source
 
 
-def test_graphs_without_scopes_fold_into_runs() -> None:
+def test_graphs_without_scopes_collapse_into_runs() -> None:
     """Neighbours share a box, from the first name to the last."""
     x, w = pk.var("x", (8, 8)), pk.var("w", (8, 8))
     for _ in range(200):
@@ -322,7 +324,7 @@ def test_names_that_nothing_can_print(tmp_path: Path) -> None:
         assert any("\ufffd" in (t.text or "") for t in root.iter())
 
 
-def test_arrows_everywhere_fold_further() -> None:
+def test_pictures_with_too_many_arrows_collapse_further() -> None:
     """Where all is connected with all, fewer boxes tell more, and a renderer ends."""
     rng, x = np.random.default_rng(0), [pk.var("x", (8, 8))]
     for _ in range(200):
@@ -337,7 +339,7 @@ def test_arrows_everywhere_fold_further() -> None:
     assert len(scene.arrows) <= 4 * len(scene.boxes)
 
 
-def test_time_is_the_depth_of_the_colour() -> None:
+def test_boxes_with_more_time_are_darker() -> None:
     """With seconds by name, the box that takes most is darkest, and time and share stand on it."""
     graph = fused(layers(2, 40))
     seconds = {"net/layer_0/dot": 1e-6, "net/layer_0/act/t39": 3e-6, "net/layer_1/dot": 16e-6}
@@ -371,7 +373,7 @@ def test_kinds_have_shapes_and_names() -> None:
     )
 
 
-def test_folding_by_names() -> None:
+def test_scopes_open_by_weight_within_the_limit() -> None:
     """Scopes open together while there is room, or the heaviest first; the rest stays folded."""
     names = [f"m/l{k}/{part}" for k in range(3) for part in ("a/x", "a/y", "b/x", "b/y")]
     even = collapse_scopes(names, 6)
@@ -399,7 +401,7 @@ def test_a_scope_of_too_many_opens_into_runs() -> None:
     assert {f.kind for f in folds} == {"run"}
 
 
-def test_folding_is_quick_and_keeps_its_limit() -> None:
+def test_collapsing_keeps_its_limit_for_any_names() -> None:
     """Any names: deep ones, empty parts, one scope of everything, all different."""
     for names in (
         ["/".join("abcdefghijklmnop"[: k % 16 + 1]) for k in range(3000)],
@@ -460,7 +462,7 @@ def test_repeated_layers_have_their_scopes() -> None:
     assert heads["stem/sort"] != layers
 
 
-def test_an_iteration_that_takes_long_stands_for_itself() -> None:
+def test_a_slow_iteration_is_drawn_by_itself() -> None:
     """Of equal layers one that takes more time than others is drawn apart from them."""
     graph = fused(layers(12, 2))
     seconds = dict.fromkeys(graph.names.values(), 1e-6) | {"net/layer_5/dot": 9e-5}
@@ -472,7 +474,7 @@ def test_an_iteration_that_takes_long_stands_for_itself() -> None:
     assert "90 µs, 78 %" in {b.lines[-1] for b in scene.boxes.values() if "dot" in b.lines[0]}
 
 
-def test_what_iterations_do_not_share_is_not_told() -> None:
+def test_copies_show_only_lines_that_they_share() -> None:
     """Copies of a unit tell their kernel and parameters only where these are the same."""
     x, y = pk.var("x", (64, 8)), pk.var("y", (8, 8))
     for k in range(10):
@@ -483,7 +485,7 @@ def test_what_iterations_do_not_share_is_not_told() -> None:
     assert lines == ("10 × sort",)
 
 
-def test_long_names_keep_what_differs() -> None:
+def test_long_names_keep_the_parts_that_differ() -> None:
     """Of names that would look the same the parts that tell them apart are shown."""
     scope, h, w = "serving/model/encoder_of_the_whole/layer_{}/dense/", pk.var("x", (8, 8)), []
     for k in range(5):
@@ -502,7 +504,7 @@ def test_long_names_keep_what_differs() -> None:
     assert {f"{scope.format(k)}MatMul" for k in range(5)} <= tips
 
 
-def test_sizes_that_are_known_are_numbers() -> None:
+def test_given_sizes_are_shown_as_numbers() -> None:
     """With the sizes of a call, arrows and frames tell numbers; without, letters."""
     graph = planned(gelu(), "CodeGen")
     letters, numbers = pk.viz.plan(graph).source, pk.viz.plan(graph, sizes={"n": 40}).source
@@ -558,7 +560,7 @@ def branches() -> pk.Graph:
     return pk.Graph([pk.ops.softmax(second @ w) + first, pk.ops.gelu(second) * x])
 
 
-def test_arrows_go_round_titles(tmp_path: Path) -> None:
+def test_arrows_avoid_titles(tmp_path: Path) -> None:
     """No arrow runs through the title of a kernel's frame."""
     path = pk.viz.render(pk.viz.plan(planned(branches(), "CodeGen")), tmp_path / "plan.svg")
     root = ElementTree.parse(path).getroot()
@@ -581,7 +583,7 @@ def test_arrows_go_round_titles(tmp_path: Path) -> None:
     assert [crossed(a, titles) for a in arrows] == [[]] * len(arrows)
 
 
-def test_a_simple_layout_leads_arrows_round_boxes() -> None:
+def test_arrows_of_the_simple_layout_avoid_boxes() -> None:
     """No arrow runs behind a box, also where it goes past many rows."""
     root = ElementTree.fromstring(pk.viz.plan(planned(branches(), "CodeGen")).fallback_svg("note"))
     rects = [r for g in root.iter(f"{SVG}g") for r in g.iter(f"{SVG}rect")]

@@ -48,63 +48,71 @@ def feeds(graph: pk.Graph) -> dict[str, Any]:
     return {"x": rng.random((8, 16), "float32"), "w": rng.random((16, 16), "float32")}
 
 
-def test_nothing_wrong_is_nothing_found() -> None:
-    """Where results agree, there is no culprit."""
+def test_correct_results_have_no_culprit() -> None:
+    """Bisection returns None if results agree with the interpreter."""
     graph = pk.parse(TEXT)
 
     assert bisect(graph, feeds(graph)) is None
 
 
-def test_a_bad_fusion_is_found(miscompiled: Callable[[str, str, str], None]) -> None:
-    """Only the kernel with tanh and exp together is wrong: what joined the two is named."""
+def test_a_wrong_fusion_is_the_decision(miscompiled: Callable[[str, str, str], None]) -> None:
+    """If only the fused kernel is wrong, the decision that fused its operators is named."""
     miscompiled("tanh(", "exp(", "expm1(")
     graph = pk.parse(TEXT)
-    found = bisect(graph, feeds(graph))
+    bisection = bisect(graph, feeds(graph))
 
-    assert found is not None and found.culprit is not None
-    assert found.decision == "fuse e"
-    assert 0 < found.fuel <= found.decisions
-    assert set(found.culprit.operators) == {"t", "e"}
-    assert found.culprit.kernel is not None
-    assert "tanh(" in found.culprit.kernel.source
-    assert "too much" in found.error and "in y0 against the interpreter" in found.culprit.error
+    assert bisection is not None and bisection.culprit is not None
+    assert bisection.decision == "fuse e"
+    assert 0 < bisection.fuel <= bisection.decisions
+    assert set(bisection.culprit.operators) == {"t", "e"}
+    assert bisection.culprit.kernel is not None
+    assert "tanh(" in bisection.culprit.kernel.source
+    assert (
+        "too much" in bisection.error and "in y0 against the interpreter" in bisection.culprit.error
+    )
 
 
-def test_a_bad_operator_is_found(miscompiled: Callable[[str, str, str], None]) -> None:
-    """A kernel that is wrong without any fusion is found by running each alone."""
+def test_a_wrong_operator_is_the_culprit_without_a_decision(
+    miscompiled: Callable[[str, str, str], None],
+) -> None:
+    """A kernel that is wrong without fusion is found by running each node by itself."""
     miscompiled("tanh(", "tanh(", "sin(")
     graph = pk.parse(TEXT)
-    found = bisect(graph, feeds(graph))
+    bisection = bisect(graph, feeds(graph))
 
-    assert found is not None and found.culprit is not None
-    assert (found.fuel, found.decision) == (0, "")
-    assert found.culprit.operators == ("t",)
+    assert bisection is not None and bisection.culprit is not None
+    assert (bisection.fuel, bisection.decision) == (0, "")
+    assert bisection.culprit.operators == ("t",)
 
 
-def test_a_kernel_that_does_not_compile(miscompiled: Callable[[str, str, str], None]) -> None:
-    """The compiler's refusal counts as wrong, and its text is told."""
+def test_a_compiler_error_counts_as_a_wrong_result(
+    miscompiled: Callable[[str, str, str], None],
+) -> None:
+    """The decision before the compiler error is named, with the compiler's message."""
     miscompiled("tanh(", "exp(", "no_such_function(")
     graph = pk.parse(TEXT)
-    found = bisect(graph, feeds(graph))
+    bisection = bisect(graph, feeds(graph))
 
-    assert found is not None and found.culprit is None
-    assert found.decision == "fuse e"
-    assert "CompilerError" in found.error and "no_such_function" in found.error
+    assert bisection is not None and bisection.culprit is None
+    assert bisection.decision == "fuse e"
+    assert "CompilerError" in bisection.error and "no_such_function" in bisection.error
 
 
-def test_a_kernel_that_must_be_told_a_size(
+def test_a_culprit_with_unknown_sizes_has_feeds_for_them(
     miscompiled: Callable[[str, str, str], None], tmp_path: Path
 ) -> None:
-    """A half of a split reduction reads (n + 127) // 128 rows, which do not tell n."""
+    """A join of a split reduction reads (n + 127) // 128 rows, which do not determine n."""
     miscompiled("join_1 = splat", "splat<float>(-__builtin_inff(), m)", "splat<float>(2.0f, m)")
     graph = pk.parse("x: f32[n, 40]; return reduce_max(x, axis=0)")
-    found = bisect(graph, {"x": np.random.default_rng(0).random((500, 40), "float32")})
+    bisection = bisect(graph, {"x": np.random.default_rng(0).random((500, 40), "float32")})
 
-    assert found is not None and found.culprit is not None
-    assert found.culprit.operators == ("join",)
-    assert {k: v.shape for k, v in found.culprit.feeds.items()} == {
-        "x0": (4, 40), "size_n": (500, 0)}  # fmt: skip
-    folder = found.culprit.save(tmp_path / "there")
+    assert bisection is not None and bisection.culprit is not None
+    assert bisection.culprit.operators == ("join",)
+    assert {k: v.shape for k, v in bisection.culprit.feeds.items()} == {
+        "x0": (4, 40),
+        "size_n": (500, 0),
+    }
+    folder = bisection.culprit.save(tmp_path / "there")
     stored = np.load(folder / "culprit.npz")
     (right,) = pk.interpret(
         from_json((folder / "culprit.json").read_text()),
@@ -113,13 +121,13 @@ def test_a_kernel_that_must_be_told_a_size(
     np.testing.assert_array_equal(right, stored["y0"])
 
 
-def test_the_command(
+def test_the_command_prints_and_saves_the_culprit(
     miscompiled: Callable[[str, str, str], None],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """It prints decision, kernel and what to send; the folder shows the fault by itself."""
+    """The output has decision, kernel and workaround; the saved files reproduce the error."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "m.txt").write_text(TEXT)
     assert main(["bisect", "m.txt"]) == 0
@@ -146,8 +154,8 @@ def test_the_command(
     assert main(["run", "there/culprit.json", "--compare"]) == 0
 
 
-def test_fuel_is_bisects_own() -> None:
-    """It cannot be limited from outside."""
+def test_the_option_fuel_is_refused() -> None:
+    """Bisection chooses the fuel itself."""
     graph = pk.parse(TEXT)
 
     with pytest.raises(SettingError, match=r"leave out fuel=3"):

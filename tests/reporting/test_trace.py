@@ -1,4 +1,4 @@
-"""Traces: events that Perfetto takes, nested as they ran."""
+"""Traces for Perfetto: events of runs, steps, passes and threads."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from passkit.runtime.profile import ExecutionProfile, StepTime, ThreadShare
 from tests.teams import team_of
 
 
-def test_steps_stand_in_their_runs() -> None:
-    """Each step begins and ends within its run, one after the other, with what it moves."""
+def test_steps_are_inside_their_runs() -> None:
+    """Each step is within its run, after the step before it, with its node and bytes."""
     text = "x: f32[n, 8]; w: f32[8, 8]; return exp(matmul(neg(x), w))"
     feeds = {"x": np.ones((100, 8), np.float32), "w": np.ones((8, 8), np.float32)}
     with pk.PassContext(timing=True):
         exe = pk.compile(pk.parse(text))
-    found = trace(exe.profile(feeds, runs=3, copies=False), exe.context.times)
-    events = [e for e in found["traceEvents"] if e["ph"] == "X" and e["pid"] == 1]
+    result = trace(exe.profile(feeds, runs=3, copies=False), exe.context.times)
+    events = [e for e in result["traceEvents"] if e["ph"] == "X" and e["pid"] == 1]
     runs = [e for e in events if e["cat"] == "run"]
     steps = [e for e in events if e["cat"] != "run"]
 
-    assert json.loads(json.dumps(found)) == found
+    assert json.loads(json.dumps(result)) == result
     assert [e["name"] for e in runs] == ["run 0", "run 1", "run 2"]
     assert [e["cat"] for e in steps] == ["kernel", "library", "kernel"] * 3
     ends = [(e["ts"], e["ts"] + e["dur"]) for e in steps]
@@ -33,34 +33,34 @@ def test_steps_stand_in_their_runs() -> None:
     assert steps[0]["args"]["node"] == "neg" and steps[0]["args"]["bytes"] == 6400
 
 
-def test_passes_stand_before_them() -> None:
-    """The compilation is a process of its own, each pass within what called it."""
+def test_passes_are_a_process_of_their_own() -> None:
+    """The compilation has an event for each pass, relative to the first."""
     with pk.PassContext(timing=True) as context:
         pk.ApplyPasses(pk.parse("x: f32[4]; return exp(x)"), ["Fusion", "CodeGen"])
-    found = trace(ExecutionProfile(()), context.times)["traceEvents"]
-    passes = {e["name"]: e for e in found if e["ph"] == "X"}
+    result = trace(ExecutionProfile(()), context.times)["traceEvents"]
+    passes = {e["name"]: e for e in result if e["ph"] == "X"}
 
     assert {"Fusion", "CodeGen"} <= set(passes)
     assert min(e["ts"] for e in passes.values()) == 0
     assert passes["Fusion"]["ts"] + passes["Fusion"]["dur"] <= passes["CodeGen"]["ts"]
 
 
-def test_aliases_are_no_events() -> None:
-    """What takes no time is left out."""
+def test_aliases_have_no_events() -> None:
+    """Steps that only alias memory are left out."""
     rows = (StepTime("alias a", 0.0, 0), StepTime("launch b", 1e-6, 8, "b"))
-    found = trace(ExecutionProfile(rows, (((0, 10), (20, 1000)),)))["traceEvents"]
+    result = trace(ExecutionProfile(rows, (((0, 10), (20, 1000)),)))["traceEvents"]
 
-    assert [e["name"] for e in found if e["ph"] == "X"] == ["run 0", "b"]
+    assert [e["name"] for e in result if e["ph"] == "X"] == ["run 0", "b"]
 
 
 def test_threads_have_rows_of_their_own() -> None:
-    """What each did of a step, on the caller's row within the step, with its tiles."""
+    """The share of each thread in a step is on the thread's row, with its tiles."""
     rows = (StepTime("launch a", 1e-6, 8, "a", 2), StepTime("launch b", 1e-6, 8, "b", 2))
     spans = (((1000, 500), (1500, 900)),)
     shares = (ThreadShare(0, 1010, 400, (0, 3), 0, 0), ThreadShare(2, 1600, 700, (3, 8), 0, 1))
-    found = trace(ExecutionProfile(rows, spans, shares))["traceEvents"]
-    names = {e["tid"]: e["args"]["name"] for e in found if e["name"] == "thread_name"}
-    events = [e for e in found if e.get("cat") == "share"]
+    result = trace(ExecutionProfile(rows, spans, shares))["traceEvents"]
+    names = {e["tid"]: e["args"]["name"] for e in result if e["name"] == "thread_name"}
+    events = [e for e in result if e.get("cat") == "share"]
 
     assert names == {1: "the calling thread", 3: "worker 2"}
     assert [(e["name"], e["tid"], e["ts"], e["dur"], e["args"]) for e in events] == [

@@ -1,4 +1,4 @@
-"""How kernels are structure, as pictures and pages tell it: parts, stages, and what a tile owns."""
+"""The structure of kernels in pictures and reports: parts, stages, and regions of tiles."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SMALL = Target("cpu", "cxx", lanes=16, scratch=32768)
 
 
 def structure_of(graph: pk.Graph, last: str = "SharedMemPlan", **options: Any) -> KernelStructure:
-    """How the only kernel of a graph is structure."""
+    """Return the structure of the only kernel of a graph."""
     graph = planned(graph, last, **options)
     (node,) = graph.attrs["subgraph"]
     structure = PlanView(graph, {}).kernel_structure(node)
@@ -46,7 +46,7 @@ def updates(sizes: list[int]) -> KernelStructure:
     return stitched(list(adam(sizes)[0].outputs))
 
 
-def test_a_moved_result() -> None:
+def test_a_part_that_moves_elements_has_no_region() -> None:
     """Heads put side by side lie where a tile's fall; what is read through is in no part."""
     x = pk.var("x", (2, 16, 3, 4))
     q = pk.ops.transpose(x, (0, 2, 1, 3))
@@ -85,8 +85,8 @@ def test_parts_of_attention() -> None:
     assert structure.composition == "stitched, 3 parts" and not scores.stages
 
 
-def test_values_that_are_results_as_well() -> None:
-    """What other parts read and the caller gets lies in both places."""
+def test_outputs_of_parts_are_in_scratch_or_memory() -> None:
+    """Values for other parts are in scratch, outputs of the graph in memory."""
     x, w = pk.var("x", (40, 24)), pk.var("w", (24, 6))
     y = softmax_of(x)
     first, _ = stitched([y, pk.ops.tanh(y) @ w]).parts()
@@ -99,7 +99,7 @@ def test_values_that_are_results_as_well() -> None:
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
 def test_tiles_and_scratch_are_those_of_the_kernel(program: Any) -> None:
-    """What is told is what is run."""
+    """Tiles and scratch of the structure are those of the compiled kernel."""
     graph, names = together(program(33))
     graph = planned(graph, "CodeGen", keep_together=names)
     (node,) = graph.attrs["subgraph"]
@@ -149,15 +149,15 @@ def test_packed_parts_have_tiles_of_their_own() -> None:
     assert sum(int(text.partition(",")[0]) for text in counts.values()) == structure.tiles
 
 
-def test_many_parts_of_one_tile() -> None:
-    """A row of numbers is told by its ends."""
+def test_parts_in_a_row_are_listed_by_their_ends() -> None:
+    """Many consecutive part numbers are shown as a range."""
     structure = updates([10 + k for k in range(9)])
 
     assert structure.parts()[0].tiles == "1, shared with parts 1 to 8"
 
 
 def test_unknown_sizes() -> None:
-    """They stand as they are until they are known; then they are numbers."""
+    """Symbolic sizes are shown as symbols, and as numbers once they are known."""
     n = pk.var("x", ("n", 24, 16))
     y = softmax_of(pk.ops.matmul(n, n, transpose_b=True)) @ n
     graph, names = together([y])
@@ -178,8 +178,8 @@ def test_unknown_sizes() -> None:
     assert dict(known["properties"])["tiles"] == str(evaluate(structure.tiles, {"n": 7}))
 
 
-def test_stages_of_one_space() -> None:
-    """Each says what it folds, keeps, computes and stores, by the names of the model."""
+def test_stages_name_their_operators() -> None:
+    """Each stage lists what it reduces, keeps, computes and stores, by names of the model."""
     structure = structure_of(
         pk.Graph([pk.ops.softmax(pk.var("x", (8, 1000)), name="probabilities")])
     )
@@ -196,7 +196,7 @@ def test_stages_of_one_space() -> None:
     assert structure.stages()[-1] == "stores that bypass the caches: add"
 
 
-def test_a_picture_tells_it() -> None:
+def test_frames_and_boxes_show_the_structure() -> None:
     """In two lines of the frame of a group, or of the box that stands for one."""
     graph, names = together(attention(94))
     graph = planned(graph, "SharedMemPlan", keep_together=names)
@@ -220,7 +220,7 @@ def test_a_picture_shows_parts() -> None:
     graph = planned(graph, "SharedMemPlan", keep_together=names)
     structure, scene = structure_of(graph), pk.viz.plan(graph).scene
     inner = [f for f in scene.frames.values() if f.parent == "g0"]
-    ways = tiles_told(scene)
+    ways = tile_labels(scene)
     homes = {b.frame: b.lines for b in scene.boxes.values() if b.frame}
 
     labels = [f.label for f in inner]
@@ -233,15 +233,15 @@ def test_a_picture_shows_parts() -> None:
     scene = pk.viz.plan(planned(graph, "SharedMemPlan", keep_together=names)).scene
     first, second = (f.label for f in scene.frames.values() if f.parent == "g0")
     assert first.startswith("part 0 · elementwise, thread\ntiles: ") and second.endswith(": 1")
-    assert not tiles_told(scene)
+    assert not tile_labels(scene)
 
 
-def tiles_told(scene: Scene) -> set[str]:
-    """What arrows say that a tile has."""
+def tile_labels(scene: Scene) -> set[str]:
+    """Return the labels of arrows about regions of tiles."""
     return {line for a in scene.arrows for line in a.lines if line.startswith("per tile: ")}
 
 
-def test_what_phases_compute_again_stands_in_each() -> None:
+def test_recomputed_operators_are_drawn_in_each_phase() -> None:
     """So that every arrow from phase to phase is a value in memory, and what is read is seen."""
     x = pk.var("x", (4096, 256))
     d = x - pk.ops.reduce_mean(x, axis=0)
@@ -261,8 +261,8 @@ def test_what_phases_compute_again_stands_in_each() -> None:
     assert ("reduce_mean_part", "partial of reduce_mean(axis=0)", "128 at a time") in lines
 
 
-def test_what_is_read_twice_has_one_arrow() -> None:
-    """It says how often."""
+def test_a_value_read_twice_has_one_arrow_with_the_count() -> None:
+    """The label of the arrow has the number of reads."""
     x = pk.var("x", (8, 4))
     y = pk.ops.tanh(x)
     scene = pk.viz.plan(planned(pk.Graph([y * y + x * x]), "SharedMemPlan")).scene
@@ -300,8 +300,8 @@ def test_a_picture_of_phases_shows_what_goes_through_memory() -> None:
     assert ways["sub", "abs"] == "inner"
 
 
-def test_a_plan_that_is_not_made_yet_is_not_told() -> None:
-    """After Fusion alone there is nothing to say of stages."""
+def test_an_unscheduled_plan_shows_no_structure() -> None:
+    """After Fusion, frames have a title without stages."""
     graph, names = together(attention(94))
     scene = pk.viz.plan(planned(graph, "Fusion", keep_together=names)).scene
 
