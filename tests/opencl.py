@@ -9,9 +9,12 @@ from typing import Any
 import pytest
 from attrs import evolve
 
+import passkit as pk
+from passkit.dialects import dialect_of
 from passkit.plan.target import Target, target_of
 from passkit.program.executable import Executable
-from passkit.runtime.opencl.device import OpenClDevice, device
+from passkit.runtime.device.pool import DevicePool
+from passkit.runtime.opencl.device import OpenClDevice, device, new_pool, pool_of
 
 BLOCKS = (1, 64, 256)
 """Sizes of work-groups: the one that suits a CPU, and two that need barriers."""
@@ -25,6 +28,36 @@ def require_pyopencl() -> Any:
 def target_with_block(block: int, **changes: Any) -> Target:
     """Return the OpenCL target with a number of work-items in a group, whatever the device."""
     return evolve(target_of("opencl"), block=block, **changes)
+
+
+def opencl_device() -> OpenClDevice:
+    """Return the device that target "opencl" runs on."""
+    return device()
+
+
+def device_pool() -> DevicePool:
+    """Return the memory pool of the device that target "opencl" runs on."""
+    return pool_of(device())
+
+
+def new_device_pool() -> DevicePool:
+    """Return another, empty pool of that device, for a test that changes it."""
+    return new_pool(device())
+
+
+@contextmanager
+def changed_reduction(old: str, new: str) -> Iterator[None]:
+    """Print ``new`` for ``old`` where a work-group is reduced, inside the `with` block.
+
+    Kernels of graphs that were compiled before stay as they are: compile a graph of its own.
+    """
+    usual = dialect_of("opencl")
+    assert old in usual.fold
+    pk.register_dialect(evolve(usual, fold=usual.fold.replace(old, new)))
+    try:
+        yield
+    finally:
+        pk.register_dialect(usual)
 
 
 @contextmanager

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 
 from passkit.runtime.native.launcher import num_threads, set_num_threads
 
+__all__ = ["num_threads", "set_num_threads", "team_of"]
+
 
 @contextmanager
 def team_of(count: int) -> Iterator[None]:

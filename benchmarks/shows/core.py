@@ -396,7 +396,7 @@ BEHAVIOUR_TESTS = (
     "tests/program/test_compiler.py",
     "tests/test_caches.py",
     "tests/runtime/native/test_cache.py",
-    "tests/runtime/native/test_feeds.py",
+    "tests/runtime/test_feeds.py",
     "tests/runtime/native/test_launcher.py",
 )
 

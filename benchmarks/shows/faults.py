@@ -194,7 +194,7 @@ DEMANDS = [
     ),
     Demand(
         "26. full or limited temporary folders; killed compilers leave nothing",
-        passing("tests/runtime/native/test_work_folders.py"),
+        passing("tests/runtime/native/test_build.py"),
     ),
     Demand(
         "26. 100 kills, 50 processes, full disks: right results or passkit's errors",

@@ -254,7 +254,7 @@ DEMANDS: tuple[Demand, ...] = (
         on_a_device(
             "those libraries' own code here",
             "tests/runtime/cuda/test_library_steps.py",
-            "tests/runtime/cuda/test_foreign_arrays.py",
+            "tests/runtime/cuda/test_arrays.py",
         ),
     ),
     Demand("compute-sanitizer is clean", lambda: unproven("compute-sanitizer here")),

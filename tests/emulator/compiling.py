@@ -10,9 +10,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from passkit.dialects import CUDA
+from passkit.ast.stage import KernelAST
+from passkit.dialects import CUDA, print_kernel
 
 HERE = Path(__file__).parent
+PREAMBLE = CUDA.preamble
+"""The functions that generated CUDA kernels may call."""
 MAX_KERNELS = 200
 """The most kernels in a translation unit."""
 FLAGS = (
@@ -30,6 +33,11 @@ FLAGS = (
     "--param=tsan-instrument-func-entry-exit=0",
     "--param=tsan-distinguish-volatile=1",
 )
+
+
+def cuda_text(ast: KernelAST, name: str) -> str:
+    """Return a kernel's text in CUDA C."""
+    return print_kernel(ast, name, CUDA)
 
 
 class Folder:
@@ -88,7 +96,7 @@ def _library(texts: Mapping[str, str]) -> Any:
 
 def unit_text(texts: Iterable[tuple[str, str]]) -> str:
     """Return a translation unit: CUDA's built-ins, the preamble, kernels, and a caller of each."""
-    parts = ['#include "cuda.h"\n#line 1 "preamble"\n', CUDA.preamble]
+    parts = ['#include "cuda.h"\n#line 1 "preamble"\n', PREAMBLE]
     for name, text in texts:
         parts.append(f'#line 1 "{name}"\n{text}')
         parts.append(f'extern "C" void run_{name}(void **a) {{ emulated::call({name}, a); }}\n')

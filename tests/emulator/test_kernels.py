@@ -11,15 +11,13 @@ import pytest
 from attrs import evolve, frozen
 
 import passkit as pk
-from passkit.dialects import CUDA, print_kernel
-from passkit.plan.kernel import Kernel
-from passkit.plan.target import target_of
 from tests.dialects.test_printer import GOLDENS, PARTS
+from tests.emulator.compiling import cuda_text
 from tests.emulator.device import EmulatedDevice, EmulatedError, LaunchOptions, ThreadOrder
 from tests.emulator.graph_checks import case_of, compiled, failure_of
 from tests.emulator.mutants import mutants
 from tests.passes.test_pack import adam
-from tests.planned import plan
+from tests.planned import plan, target
 from tests.random_phases import UNKNOWN, random_phases
 from tests.random_stitches import random_stitch
 from tests.stitched import STITCHED
@@ -70,7 +68,7 @@ def test_stitched_programs_agree_with_interpret() -> None:
 
 def test_random_groups_agree_with_interpret() -> None:
     """Stitched groups, and groups whose small scratch makes several phases."""
-    jobs, small = [], evolve(target_of("cuda"), **SMALL)
+    jobs, small = [], target("cuda", **SMALL)
     for seed in range(7):
         graph, names = random_stitch(seed)
         jobs.append((f"stitch {seed}", graph, {"keep_together": names}, ({},)))
@@ -100,7 +98,7 @@ def test_packed_updates_in_place() -> None:
 class KernelCase:
     """A kernel, its inputs, and its expected outputs."""
 
-    kernel: Kernel
+    kernel: pk.Kernel
     inputs: tuple[Any, ...]
     expected: tuple[Any, ...]
     sizes: dict[str, int]
@@ -135,15 +133,15 @@ def stitched_cases() -> Iterator[tuple[str, KernelCase]]:
     assert cases.keys() == STITCHED.keys()
     for name, (sizes, inputs, expected) in cases.items():
         ast = STITCHED[name]()
-        kernel = Kernel(name, name, ast, print_kernel(ast, name, CUDA), sizes[1], 1, 0, sizes, ())
+        kernel = pk.Kernel(name, name, ast, cuda_text(ast, name), sizes[1], 1, 0, sizes, ())
         arrays = tuple(np.ascontiguousarray(a, np.float32) for a in (*inputs, expected))
         yield name, KernelCase(kernel, arrays[:-1], arrays[-1:], {})
 
 
 @cache
-def compiled_cases() -> tuple[EmulatedDevice, dict[str, tuple[KernelCase, dict[str, Kernel]]]]:
+def compiled_cases() -> tuple[EmulatedDevice, dict[str, tuple[KernelCase, dict[str, pk.Kernel]]]]:
     """Return an emulated device with all cases and their mutants, compiled together."""
-    results: dict[str, tuple[KernelCase, dict[str, Kernel]]] = {}
+    results: dict[str, tuple[KernelCase, dict[str, pk.Kernel]]] = {}
     for name, subject in (*golden_cases(), *stitched_cases()):
         k = subject.kernel
         mutants_by_fault = {
@@ -172,7 +170,7 @@ LAUNCHES = [
 ]
 
 
-def fault_of(kernel: Kernel, subject: KernelCase, libraries: Any) -> str | None:
+def fault_of(kernel: pk.Kernel, subject: KernelCase, libraries: Any) -> str | None:
     """Return the fault of a kernel under some launch options, or None."""
     for options in LAUNCHES:
         outs = [np.full_like(w, 77) for w in subject.expected]

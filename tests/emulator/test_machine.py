@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.emulator.compiling import compiled
+from tests.emulator.compiling import PREAMBLE, compiled
 from tests.emulator.device import EmulatedError, ThreadOrder, launch
 
 HEAD = 'extern "C" __global__ void {}(const float *x, float *y, const int64_t n)'
@@ -235,10 +235,8 @@ y[far + blockIdx.x * 64 + threadIdx.x] = y[next + 63 - threadIdx.x];"""
 
 def test_every_line_of_the_grid_barrier_is_necessary(order: int = 0) -> None:
     """It is the barrier of the preamble, and without any of its lines a fault is reported."""
-    from passkit.dialects import CUDA
-
     own = BARRIER.format(head="", name="of_grid").partition("{\n")[2]
-    assert own.replace("{{", "{").replace("}}", "}") in CUDA.preamble
+    assert own.replace("{{", "{").replace("}}", "}") in PREAMBLE
     texts = {"whole": BARRIER}
     for k, line in enumerate(LEFT_OUT):
         first, *_ = line.split("\n")

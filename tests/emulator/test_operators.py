@@ -6,13 +6,12 @@ Each operator takes one dtype and two trials by turns; ``--every-dtype`` takes a
 from __future__ import annotations
 
 import zlib
+from typing import Any
 
 import pytest
 from attrs import evolve
 
 import passkit as pk
-from passkit.program.executable import Executable
-from passkit.values.dtype import DType
 from tests.emulator.device import EmulatedDevice, EmulatedError
 from tests.emulator.graph_checks import compiled
 from tests.ops.specimens import SPECIMENS, Specimen, Trial
@@ -23,7 +22,7 @@ TOGETHER = 60
 BATCHES = [NAMES[k : k + TOGETHER] for k in range(0, len(NAMES), TOGETHER)]
 
 
-def chosen(specimen: Specimen, every: bool) -> list[DType]:
+def chosen(specimen: Specimen, every: bool) -> list[Any]:
     """Return the dtypes that an operator runs in: all, or one chosen by its name."""
     candidates = [d for d in specimen.dtypes() if d.name in NATIVE]
     if every or not candidates:
@@ -31,7 +30,7 @@ def chosen(specimen: Specimen, every: bool) -> list[DType]:
     return [candidates[zlib.crc32(b"cuda" + specimen.op.encode()) % len(candidates)]]
 
 
-def drawn(specimen: Specimen, dtype: DType, every: bool) -> list[Trial]:
+def drawn(specimen: Specimen, dtype: Any, every: bool) -> list[Trial]:
     """Return the trials of an operator: all, or the first and one chosen by its name."""
     candidates = specimen.drawn(dtype)
     if every or len(candidates) < 3:
@@ -39,7 +38,7 @@ def drawn(specimen: Specimen, dtype: DType, every: bool) -> list[Trial]:
     return [candidates[0], candidates[1 + zlib.crc32(specimen.op.encode()) % (len(candidates) - 1)]]
 
 
-def lenient(specimen: Specimen, dtype: DType) -> Specimen:
+def lenient(specimen: Specimen, dtype: Any) -> Specimen:
     """Return a specimen with the tolerance of float64 sums in a tree."""
     loose = dtype.name == "float64" and specimen.slack
     return evolve(specimen, slack=max(200, specimen.slack)) if loose else specimen
@@ -63,7 +62,7 @@ def test_operators(names: list[str], request: pytest.FixtureRequest) -> None:
     for (specimen, trial, dtype), exe in zip(
         trials, compiled(graphs, [{}] * len(graphs), driver), strict=True
     ):
-        assert isinstance(exe, Executable), exe
+        assert isinstance(exe, pk.Executable), exe
         launched += len(exe.kernels)
         wrong += run(exe, specimen, trial, dtype)
 
@@ -71,7 +70,7 @@ def test_operators(names: list[str], request: pytest.FixtureRequest) -> None:
     assert launched > len(graphs) / 2
 
 
-def run(exe: Executable, specimen: Specimen, trial: Trial, dtype: DType) -> list[str]:
+def run(exe: pk.Executable, specimen: Specimen, trial: Trial, dtype: Any) -> list[str]:
     """Return how a trial fails."""
     wrong = list[str]()
     for arrays in trial.feeds:

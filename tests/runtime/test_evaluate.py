@@ -1,4 +1,4 @@
-"""Kernel expressions in NumPy: accuracy, casts, integers, lazy arms, depth."""
+"""Parts of the interpreter: kernel expressions in NumPy, fused nodes, attributes of operators."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+import passkit as pk
 from passkit import ast
 from passkit.ast import Expr, Load, Var
 from passkit.errors import CodeGenError
+from passkit.plan.group import Kind, fused_node
 from passkit.runtime.evaluate import cast_array, evaluate
+from passkit.runtime.interpret import derive
 from passkit.values import dtype as dt
-from passkit.values.size import Size
 
 x, i = Var("x", dt.float32), Var("i", dt.int64)
 
@@ -92,7 +94,7 @@ def test_select_loads_only_where_an_operand_is_selected() -> None:
 
 def test_symbolic_sizes_are_looked_up() -> None:
     """Symbolic extents have the values in ``sizes``."""
-    n = Size.symbol("n")
+    n = pk.Size.symbol("n")
 
     assert evaluate(ast.size_of(n * 2 + 1), sizes={"n": 5}) == 11
 
@@ -125,3 +127,23 @@ def test_unknown_names_and_loads_out_of_bounds_raise(k: int) -> None:
         values["i"] = np.int64(0)
     with pytest.raises(CodeGenError, match=message):
         evaluate(expr, values, {"b": np.zeros(2, np.float32)})
+
+
+def test_fused_nodes_are_interpreted_by_their_bodies() -> None:
+    """A fused node is interpreted as its group, with the sizes of the graph around it."""
+    inner = pk.var("v", ("n",))
+    body = pk.Graph([pk.ops.reshape(inner, (1, inner.shape[0])), pk.ops.exp(inner) + 1])
+    x = pk.var("x", ("n",))
+    fused = fused_node(pk.Group(body, Kind.ELEMWISE), (x * 2,), "f")
+    actual = pk.interpret(pk.Graph(fused.entries), {"x": np.zeros(3, np.float32)})
+
+    np.testing.assert_array_equal(actual[0], np.zeros((1, 3)))
+    np.testing.assert_array_equal(actual[1], np.full(3, 2))
+
+
+def test_derive_ignores_fcompute() -> None:
+    """`derive` evaluates the other attributes, so that they can be compared with FCompute."""
+    node = pk.ops.transpose(pk.var("x", (2, 3))).node
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+    np.testing.assert_array_equal(derive(node, x)[0], x.T)

@@ -10,11 +10,7 @@ import numpy as np
 import pytest
 
 import passkit as pk
-from passkit.ast import Contract
 from passkit.errors import FeedError, ShapeError
-from passkit.graph.node import Entry
-from passkit.plan.group import Group, Kind, fused_node
-from passkit.runtime.interpret import derive
 
 f32 = np.float32
 
@@ -105,18 +101,6 @@ def test_reading_an_unset_variable_raises() -> None:
         run("state w: f32[2]; y = exp(w); return y")
 
 
-def test_fused_nodes_are_interpreted_by_their_bodies() -> None:
-    """A fused node is interpreted as its group, with the sizes of the graph around it."""
-    inner = pk.var("v", ("n",))
-    body = pk.Graph([pk.ops.reshape(inner, (1, inner.shape[0])), pk.ops.exp(inner) + 1])
-    x = pk.var("x", ("n",))
-    fused = fused_node(Group(body, Kind.ELEMWISE), (x * 2,), "f")
-    actual = pk.interpret(pk.Graph(fused.entries), {"x": np.zeros(3, f32)})
-
-    np.testing.assert_array_equal(actual[0], np.zeros((1, 3)))
-    np.testing.assert_array_equal(actual[1], np.full(3, 2))
-
-
 def test_control_dependences_run_first() -> None:
     """A node named in after(…) runs even if no node reads its result."""
     state: dict[str, Any] = {}
@@ -197,7 +181,7 @@ BROKEN: list[tuple[dict[str, Any], type[Exception], str]] = [
         "FCompute of test_broken_3 'y' must give an array, got .*; it gave 2",
     ),
     (
-        {"FContract": lambda node: Contract((), 1, 1, 1)},
+        {"FContract": lambda node: pk.ast.Contract((), 1, 1, 1)},
         pk.CodeGenError,
         "test_broken_4 'y' is not a matrix product: set FCompute on its operator",
     ),
@@ -236,7 +220,7 @@ def test_shapes_are_checked_at_the_call() -> None:
 
 def test_long_chains_need_no_recursion() -> None:
     """100,000 operators are interpreted without recursion, and values are freed on the way."""
-    x: Entry = pk.var("x", (1,))
+    x: pk.Entry = pk.var("x", (1,))
     y = x
     op = pk.get_op("neg")
     for _ in range(100_000):
@@ -246,14 +230,6 @@ def test_long_chains_need_no_recursion() -> None:
 
     assert actual[0][0] == 1
     assert time.perf_counter() - start < 30
-
-
-def test_derive_ignores_fcompute() -> None:
-    """`derive` evaluates the other attributes, so that they can be compared with FCompute."""
-    node = pk.ops.transpose(pk.var("x", (2, 3))).node
-    x = np.arange(6, dtype=f32).reshape(2, 3)
-
-    np.testing.assert_array_equal(derive(node, x)[0], x.T)
 
 
 def test_a_size_that_no_input_has_raises() -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
+from attrs import evolve
 
 import passkit as pk
-from passkit.runtime.profile import ExecutionProfile, StepTime, random_feeds
-from passkit.values.dtype import dtype_of
+from tests.teams import team_of
 
 TEXT = "x: f32[n, 8]; w: f32[8, 8]; return exp(matmul(neg(x), w)), x"
 
@@ -56,22 +57,40 @@ def test_feeds_by_keyword() -> None:
 
 def test_random_feeds_are_fixed() -> None:
     """Random feeds are the same in every run, of the inputs' dtypes."""
-    inputs = [("x", dtype_of("float32")), ("k", dtype_of("int64")), ("b", dtype_of("bool"))]
-    one, two = (random_feeds(inputs, [(3,), (4,), (5,)]) for _ in range(2))
+    feeds: list[tuple[Any, ...]] = []
+    op = pk.register_op("test_profile_recorded", num_inputs=3)
+    op.set_attr("FInferShape", lambda node, x, k, b: x)
+    op.set_attr("FInferType", lambda node, x, k, b: x)
+    op.set_attr("FCompute", lambda node, *arrays: feeds.append(arrays) or arrays[0])
+    inputs = pk.var("x", (3,)), pk.var("k", (4,), "int64"), pk.var("b", (5,), "bool")
+    for _ in range(2):
+        pk.compile(pk.Graph([op(*inputs)])).profile(runs=1, copies=False)
+    first, *others = feeds
 
-    assert [a.dtype.name for a in one.values()] == ["float32", "int64", "bool"]
-    assert all(one[k].tobytes() == two[k].tobytes() for k in one)
+    assert [a.dtype.name for a in first] == ["float32", "int64", "bool"]
+    assert len(others) > 0
+    for arrays in others:
+        assert all(a.tobytes() == b.tobytes() for a, b in zip(first, arrays, strict=True))
+
+
+def profile_of(*steps: dict[str, Any]) -> Any:
+    """Return a profile whose steps have these fields."""
+    measured = pk.compile(pk.parse("x: f32[4]; return exp(x)")).profile(runs=1, copies=False)
+    other = {"nbytes": 0, "node": "", "threads": 1, "copying": 0.0, "flops": 0}
+    return evolve(
+        measured, rows=tuple(evolve(measured.rows[0], **{**other, **step}) for step in steps)
+    )
 
 
 def test_a_profile_prints_one_line_per_kernel() -> None:
     """Lines have calls, time, share, bytes, rate and fraction of a copy, most time first."""
-    rows = (
-        StepTime("launch a", 1e-6, 2000, "x", copying=5e-7),
-        StepTime("library b", 6e-6, 6000, flops=12_000_000),
-        StepTime("launch a", 1e-6, 2000, "y", copying=5e-7),
-        StepTime("alias c", 0.0, 0),
+    profile = profile_of(
+        {"step": "launch a", "seconds": 1e-6, "nbytes": 2000, "node": "x", "copying": 5e-7},
+        {"step": "library b", "seconds": 6e-6, "nbytes": 6000, "flops": 12_000_000},
+        {"step": "launch a", "seconds": 1e-6, "nbytes": 2000, "node": "y", "copying": 5e-7},
+        {"step": "alias c", "seconds": 0.0},
     )
-    lines = str(ExecutionProfile(rows)).splitlines()
+    lines = str(profile).splitlines()
 
     assert lines[0].split() == [
         "kernel",
@@ -92,7 +111,16 @@ def test_a_profile_prints_one_line_per_kernel() -> None:
 
 def test_as_dict_has_kernels_and_steps() -> None:
     """`as_dict` has the table's lines and the single steps."""
-    data = ExecutionProfile((StepTime("launch a", 1e-6, 2000, "x", 2, 5e-7),)).as_dict()
+    data = profile_of(
+        {
+            "step": "launch a",
+            "seconds": 1e-6,
+            "nbytes": 2000,
+            "node": "x",
+            "threads": 2,
+            "copying": 5e-7,
+        }
+    ).as_dict()
 
     assert json.loads(json.dumps(data)) == data
     assert data["kernels"] == [
@@ -106,21 +134,20 @@ def test_as_dict_has_kernels_and_steps() -> None:
             "flops": 0,
         }
     ]
-    assert data["steps"][0]["node"] == "x"  # type: ignore[index]
-    assert data["steps"][0]["threads"] == 2  # type: ignore[index]
+    assert data["steps"][0]["node"] == "x"
+    assert data["steps"][0]["threads"] == 2
 
 
 def test_large_steps_are_shared_by_the_team() -> None:
     """A large step is shared by the team of threads, a small one is not."""
     exe = pk.compile(pk.parse("x: f32[n]; return exp(x)"))
-    small, large = (
-        exe.profile({"x": np.ones(n, np.float32)}, runs=1, copies=False).rows[0].threads
-        for n in (100, 1 << 22)
-    )
+    with team_of(3):
+        small, large = (
+            exe.profile({"x": np.ones(n, np.float32)}, runs=1, copies=False).rows[0].threads
+            for n in (100, 1 << 22)
+        )
 
-    from passkit.runtime.native.launcher import num_threads
-
-    assert (small, large) == (1, num_threads())
+    assert (small, large) == (1, 3)
 
 
 def test_flops_of_convolutions() -> None:

@@ -1,4 +1,8 @@
-"""Hand-written kernels: short constructors of ASTs, and a run on small arrays."""
+"""Hand-written kernels: constructors of the ASTs that the block interpreter runs, and runs of them.
+
+No graph leads to a wrong kernel, so that tests of the interpreter's checks build ASTs themselves:
+with the constructors below, or with the classes of `passkit.ast.stage`, which are offered here.
+"""
 
 from __future__ import annotations
 
@@ -14,18 +18,59 @@ from passkit.ast.stage import (
     Dot,
     Fold,
     KernelAST,
+    Let,
     Level,
     Loop,
+    Matrix,
     Part,
     Phase,
     Place,
+    Prefetch,
+    Running,
     Stage,
     Statement,
     Store,
 )
 from passkit.errors import BlocksError
+from passkit.plan.kernel import Kernel
 from passkit.runtime.blocks import run_blocks
+from passkit.runtime.blocks.entry import BlocksEntry
 from passkit.values import dtype as dt
+
+__all__ = [
+    "F32",
+    "LANE",
+    "LARGEST",
+    "ROW",
+    "SUM",
+    "TILE",
+    "TURN",
+    "Buffer",
+    "Dot",
+    "KernelAST",
+    "Let",
+    "Level",
+    "Matrix",
+    "Phase",
+    "Place",
+    "Prefetch",
+    "Running",
+    "Stage",
+    "Store",
+    "entry_of",
+    "fault",
+    "fold",
+    "kernel",
+    "load",
+    "loop",
+    "number",
+    "part",
+    "run",
+    "run_blocks",
+    "shared",
+    "stage",
+    "store",
+]
 
 TILE, ROW, LANE, TURN = (Var(name, dt.int64) for name in ("tile", "row", "i", "j"))
 F32 = dt.float32
@@ -90,6 +135,11 @@ def run(built: KernelAST, barriers: str = "loops", seed: int = 0) -> Any:
     x[:] = 1 + np.arange(x.size)
     run_blocks(built, [x, y], {}, name="by_hand", barriers=barriers, seed=seed)
     return y
+
+
+def entry_of(built: Kernel) -> BlocksEntry:
+    """Return a kernel, which a test has changed, as a function of sizes, inputs and outputs."""
+    return BlocksEntry(built, "loops")
 
 
 def fault(text: str) -> Any:

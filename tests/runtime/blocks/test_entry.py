@@ -10,27 +10,20 @@ import pytest
 from attrs import evolve
 
 import passkit as pk
-from passkit.ast.stage import Level, Place
 from passkit.errors import BlocksError, PasskitError
-from passkit.graph.graph import Annotation
-from passkit.plan.target import Target, target_of
-from passkit.program.planning import planned
-from passkit.runtime.blocks.entry import BlocksEntry, blocks_entry
-from passkit.runtime.program import LaunchStep, PythonCall
-from passkit.space.tiling import Composition
-from passkit.values.size import Size
 from tests.dialects.test_printer import GOLDENS, PARTS
-from tests.planned import agrees, feeds_of
+from tests.planned import agrees, feeds_of, plan, target
 from tests.row_programs import SOFTMAX
+from tests.runtime.blocks.by_hand import Level, Place, entry_of
 from tests.runtime.blocks.mutants import mutants
 
-BLOCKS = target_of("blocks")
+BLOCKS = target("blocks")
 SMALL = evolve(BLOCKS, tile=64, short_tile=64)
 """Tiles so small that small arrays have several."""
 ALONE = sorted(GOLDENS.keys() - {"packed", "phased"})
 
 
-def compiled(text: str, target: Target | str = SMALL, **options: Any) -> Any:
+def compiled(text: str, target: pk.Target | str = SMALL, **options: Any) -> Any:
     """The executable of a graph in text."""
     return pk.compile(pk.parse(text), target=target, **options)
 
@@ -43,21 +36,21 @@ def stages(exe: Any) -> list[Any]:
 @pytest.mark.parametrize(
     "text, composition",
     [
-        ("x: f32[1000]; return add(exp(x), x)", Composition.THREAD),
-        ("x: f32[7, 30]; y: f32[7, 1]; return mul(x, y)", Composition.THREAD),
-        ("x: f32[40, 50]; return transpose(neg(x))", Composition.BLOCK),
-        ("x: f32[300, 3]; y: f32[3, 300]; return add(x, transpose(y))", Composition.NARROW),
-        (SOFTMAX.format("9, 300", 1), Composition.ROW),
-        (SOFTMAX.format("90, 30", 1), Composition.SHORT),
-        (SOFTMAX.format("30, 90", 0), Composition.COLUMN),
-        ("x: f32[4, 8, 9]; return cumsum(x, axis=1)", Composition.COLUMN),
-        ("x: f32[9, 300]; return cumsum(x, axis=1, reverse=true)", Composition.ROW),
-        ("x: f32[90, 30]; return cumsum(x, axis=1, exclusive=true)", Composition.SHORT),
+        ("x: f32[1000]; return add(exp(x), x)", "THREAD"),
+        ("x: f32[7, 30]; y: f32[7, 1]; return mul(x, y)", "THREAD"),
+        ("x: f32[40, 50]; return transpose(neg(x))", "BLOCK"),
+        ("x: f32[300, 3]; y: f32[3, 300]; return add(x, transpose(y))", "NARROW"),
+        (SOFTMAX.format("9, 300", 1), "ROW"),
+        (SOFTMAX.format("90, 30", 1), "SHORT"),
+        (SOFTMAX.format("30, 90", 0), "COLUMN"),
+        ("x: f32[4, 8, 9]; return cumsum(x, axis=1)", "COLUMN"),
+        ("x: f32[9, 300]; return cumsum(x, axis=1, reverse=true)", "ROW"),
+        ("x: f32[90, 30]; return cumsum(x, axis=1, exclusive=true)", "SHORT"),
     ],
 )
 @pytest.mark.parametrize("lanes", [16, 1])
 def test_every_composition_agrees_with_the_interpreter(
-    text: str, composition: Composition, lanes: int, rng: Any
+    text: str, composition: str, lanes: int, rng: Any
 ) -> None:
     """Each composition maps points to threads in its own way, with many lanes and with one."""
     exe = compiled(text, evolve(SMALL, lanes=lanes))
@@ -65,7 +58,7 @@ def test_every_composition_agrees_with_the_interpreter(
 
     if lanes > 1:
         (actual,) = exe.graph.attrs["schedule"].values()
-        assert actual.composition is composition
+        assert actual.composition.name == composition
     else:
         assert exe.kernels or "cumsum" in text
     agrees(exe.source_graph, feeds, exe(feeds))
@@ -124,7 +117,7 @@ def test_every_mutation_is_detected(name: str, lanes: int, rng: Any) -> None:
     unseen, named = [], 0
     for what, ast in mutants(kernel.ast):
         y = np.zeros_like(expected)
-        entry = BlocksEntry(evolve(kernel, ast=ast), "loops")
+        entry = entry_of(evolve(kernel, ast=ast))
         try:
             entry({"n": 13}, list(feeds.values()), [y])
         except BlocksError:
@@ -174,8 +167,8 @@ def test_other_steps_run_as_on_the_cpu(rng: Any) -> None:
 
     agrees(exe.source_graph, feeds, exe(feeds), 1e-5)
     assert [k.ops for k in own] == [("scatter_rows",)]
-    assert blocks_entry(own[0]) is None
-    assert {LaunchStep, PythonCall} <= {type(s) for s in exe.steps}
+    kinds = {str(s).split()[0] for s in exe.steps}
+    assert {"launch", "python"} <= kinds
     assert exe.stats["target"] == "blocks" and exe.stats["library_calls"] == 1
 
     s = pk.state("s", np.ones(100, np.float32))
@@ -239,7 +232,7 @@ def test_kernels_have_times_in_a_profile(rng: Any) -> None:
 
 def test_a_wrong_kernel_raises() -> None:
     """A call of a wrong kernel names kernel, stage, buffer and index."""
-    graph = planned(pk.parse("x: f32[90]; return exp(x)"), "CodeGen", target="blocks")
+    graph = plan("x: f32[90]; return exp(x)", target="blocks")
     (node,), (kernel,) = graph.attrs["kernel"], graph.attrs["kernel"].values()
     (phase,) = kernel.ast.phases
     (part,) = phase.parts
@@ -247,7 +240,7 @@ def test_a_wrong_kernel_raises() -> None:
     longer = evolve(stage.loops[0], stop=stage.loops[0].stop + 1)
     parts = (evolve(part, stages=(evolve(stage, loops=(longer,)),)),)
     ast = evolve(kernel.ast, phases=(evolve(phase, parts=parts),))
-    wrong = graph.with_attrs(kernel=Annotation("kernel", {node: evolve(kernel, ast=ast)}))
+    wrong = graph.with_attrs(kernel=pk.Annotation("kernel", {node: evolve(kernel, ast=ast)}))
 
     with pytest.raises(
         BlocksError,
@@ -265,16 +258,16 @@ def test_an_empty_reduction_loads_nothing() -> None:
 
 def test_a_kernel_without_tiles_does_not_run() -> None:
     """Its sizes are not evaluated, which might divide by zero; its results must be empty."""
-    graph = planned(pk.parse("x: f32[n]; return exp(x)"), "CodeGen", target="blocks")
+    graph = plan("x: f32[n]; return exp(x)", target="blocks")
     (kernel,) = graph.attrs["kernel"].values()
-    n = Size.symbol("n")
+    n = pk.Size.symbol("n")
     odd = evolve(kernel, sizes=((n * n - 2 * n + 1) // (n - 1),), grid=n - 1)
     none, some = np.zeros(0, np.float32), np.zeros(3, np.float32)
 
-    BlocksEntry(odd, "loops")({"n": 1}, [none], [none])
+    entry_of(odd)({"n": 1}, [none], [none])
     with pytest.raises(
         BlocksError,
         match=rf"kernel {kernel.name} has no tile, and leaves y0 as it "
         "was, which has 3 elements",
     ):
-        BlocksEntry(odd, "loops")({"n": 1}, [some], [some])
+        entry_of(odd)({"n": 1}, [some], [some])

@@ -10,7 +10,15 @@ from attrs import evolve
 
 from passkit import ast as pk_ast
 from passkit.ast import Var, const
-from passkit.ast.stage import (
+from passkit.errors import SettingError
+from tests.runtime.blocks.by_hand import (
+    F32,
+    LANE,
+    LARGEST,
+    ROW,
+    SUM,
+    TILE,
+    TURN,
     Buffer,
     Dot,
     KernelAST,
@@ -23,18 +31,6 @@ from passkit.ast.stage import (
     Running,
     Stage,
     Store,
-)
-from passkit.errors import SettingError
-from passkit.runtime.blocks import run_blocks
-from passkit.values.dtype import DType, float16, float32, float64
-from tests.runtime.blocks.by_hand import (
-    F32,
-    LANE,
-    LARGEST,
-    ROW,
-    SUM,
-    TILE,
-    TURN,
     fault,
     fold,
     kernel,
@@ -43,6 +39,7 @@ from tests.runtime.blocks.by_hand import (
     number,
     part,
     run,
+    run_blocks,
     shared,
     stage,
     store,
@@ -296,7 +293,7 @@ def test_reductions_without_ufunc() -> None:
     """Expressions without ufunc are combined pairwise; a prefetch out of bounds has no effect."""
     a, b = pk_ast.left(F32), pk_ast.right(F32)
     own = pk_ast.where(a > b, a, b)
-    fold_own = evolve(fold("total", load("x0", LANE)), combine=own, identity=const(-1, float32))
+    fold_own = evolve(fold("total", load("x0", LANE)), combine=own, identity=const(-1, F32))
     largest = evolve(fold_own, combine=LARGEST)
     for built in (fold_own, largest):
         out = stage("out", (), store("y0", 0, Var("total", F32)))
@@ -343,8 +340,8 @@ def test_a_thread_loop_of_one_iteration_is_one_thread() -> None:
     assert run(kernel(part(first, body, out), y=1, scratch=(shared(1),)), "waits").tolist() == [1]
 
 
-@pytest.mark.parametrize("dtype", [float16, float32, float64])
-def test_matrix_products_of_each_dtype(dtype: DType) -> None:
+@pytest.mark.parametrize("dtype", [pk_ast.dt.float16, F32, pk_ast.dt.float64])
+def test_matrix_products_of_each_dtype(dtype: Any) -> None:
     """Products of 1, 2 and 3 terms; those of 16 bits accumulate in float32."""
     turns = loop(TURN, 4, Level.THREAD, start=1)
     one = number(1)

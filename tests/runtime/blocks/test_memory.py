@@ -8,25 +8,30 @@ from attrs import evolve
 
 from passkit import ast
 from passkit.ast import Load
-from passkit.ast.stage import Buffer, KernelAST, Level, Place, Stage, Store
-from passkit.runtime.blocks import run_blocks
-from passkit.values.dtype import int64
 from tests.runtime.blocks.by_hand import (
     F32,
     LANE,
     TILE,
     TURN,
+    Buffer,
+    KernelAST,
+    Level,
+    Place,
+    Stage,
+    Store,
     fault,
     kernel,
     load,
     loop,
     part,
     run,
+    run_blocks,
     shared,
     stage,
     store,
 )
 
+INT64 = ast.dt.int64
 LANES = loop(LANE, 8)
 COPY = stage("copy", LANES, store("y0", LANE, load("x0", LANE)))
 
@@ -195,8 +200,8 @@ def test_an_array_of_the_wrong_size_raises() -> None:
 def test_scratch_arrays_may_share_memory_after_a_barrier() -> None:
     """An array may reuse memory only after all threads are done with the other array."""
     s0 = evolve(shared(), offset=0)
-    s1 = Buffer("s1", int64, Place.SHARED, 4, True, offset=0)
-    s2 = Buffer("s2", int64, Place.SHARED, 2, True, offset=16)
+    s1 = Buffer("s1", INT64, Place.SHARED, 4, True, offset=0)
+    s2 = Buffer("s2", INT64, Place.SHARED, 2, True, offset=16)
     write = stage("write", LANES, store("s0", LANE, load("x0", LANE)))
     read = stage("read", LANES, store("y0", LANE, load("s0", LANE)))
     over = stage("over", loop(LANE, 2), Store("s2", LANE, LANE))
@@ -213,7 +218,8 @@ def test_scratch_arrays_may_share_memory_after_a_barrier() -> None:
     with fault(r"loads s1\[2\], where another array's value is stored"):
         run(
             kernel_of(
-                over, stage("a", loop(LANE, 2), Store("s2", LANE, Load("s1", LANE + 2, int64)))
+                over,
+                stage("a", loop(LANE, 2), Store("s2", LANE, Load("s1", LANE + 2, INT64))),
             )
         )
 

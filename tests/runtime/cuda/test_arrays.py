@@ -1,11 +1,13 @@
-"""Arrays shared without copies: by DLPack and the CUDA array interface, in both directions."""
+"""Arrays shared without copies, in both directions, also with PyTorch, JAX and CuPy."""
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from typing import Any, NamedTuple
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -15,8 +17,8 @@ from passkit.runtime.cuda.arrays import DeviceArray, find_array, new_array
 from passkit.runtime.cuda.device import device, pool_of
 from passkit.runtime.device import dlpack
 from passkit.runtime.device.dlpack import CPU, CUDA, export_capsule, import_capsule
-from passkit.values.dtype import dtype_of
-from tests.cuda import on_cuda
+from passkit.tuning.gpu_calibration import calibrate_gpu
+from tests.cuda import LIBRARIES, machine_of, on_cuda
 from tests.emulator.fake_driver import FakeDriver, fake_cuda
 from tests.planned import agrees
 
@@ -78,32 +80,35 @@ def test_outputs_stay_on_the_device(machine: FakeDriver, rng: Any) -> None:
     second = pk.Graph([pk.var("y", ("n", 8)) * 2.0])
     feed = normal(rng, 5, 8)
     one, other = on_cuda(first), on_cuda(second)
-    made, half = one({"x": feed}, out="device")
-    assert one.stats["bytes_downloaded"] == 0 and isinstance(made, DeviceArray)
-    (result,) = other(y=made)
+    exported, half = one({"x": feed}, out="device")
+    assert one.stats["bytes_downloaded"] == 0 and isinstance(exported, DeviceArray)
+    (result,) = other(y=exported)
     agrees(second, {"y": np.exp(feed)}, [result], rtol=1e-5)
     assert other.stats["bytes_uploaded"] == 0
 
-    interface = made.__cuda_array_interface__
+    interface = exported.__cuda_array_interface__
     assert (
         interface["shape"] == (5, 8)
         and interface["typestr"] == "<f4"
         and interface["stream"] is None
     )
-    assert str(made).startswith("float32[5, 8] on Fake") and made.__dlpack_device__() == (CUDA, 0)
-    assert np.array_equal(np.asarray(made), made.numpy())
-    assert np.asarray(made, np.float64).dtype == np.float64
+    assert str(exported).startswith("float32[5, 8] on Fake") and exported.__dlpack_device__() == (
+        CUDA,
+        0,
+    )
+    assert np.array_equal(np.asarray(exported), exported.numpy())
+    assert np.asarray(exported, np.float64).dtype == np.float64
     with pytest.raises(AttributeError, match="no bfloat16; use __dlpack__"):
         half.__cuda_array_interface__  # noqa: B018
     resident = find_array(half)
-    assert resident is not None and resident.dtype == dtype_of("bfloat16").numpy
+    assert resident is not None and resident.dtype == ml_dtypes.bfloat16
     assert resident.address == half.buffer.address and resident.contiguous
     given = import_capsule(
-        made.__dlpack__(stream=2, max_version=(1, 0), dl_device=(CUDA, 0), copy=False)
+        exported.__dlpack__(stream=2, max_version=(1, 0), dl_device=(CUDA, 0), copy=False)
     )
     assert (given.address, given.shape, given.strides) == (interface["data"][0], (5, 8), (8, 1))
-    address, busy = made.buffer.address, pool_of(device()).allocator.active
-    del made, interface, result
+    address, busy = exported.buffer.address, pool_of(device()).allocator.active
+    del exported, interface, result
     gc.collect()
     assert address in busy, "who took the capsule has it still"
     del given
@@ -113,14 +118,14 @@ def test_outputs_stay_on_the_device(machine: FakeDriver, rng: Any) -> None:
 
 def test_invalid_exchanges_raise(machine: FakeDriver) -> None:
     """Stream 0, a copy, another device, a consumed capsule and an unknown type raise."""
-    made = new_array(np.dtype("f4"), (0, 3))
-    assert made.numpy().shape == (0, 3) and made.__cuda_array_interface__["data"] == (0, False)
+    empty = new_array(np.dtype("f4"), (0, 3))
+    assert empty.numpy().shape == (0, 3) and empty.__cuda_array_interface__["data"] == (0, False)
     with pytest.raises(FeedError, match=r"__dlpack__ of float32\[0, 3\] on .* got stream=0, which"):
-        made.__dlpack__(stream=0)
+        empty.__dlpack__(stream=0)
     for wrong in ({"copy": True}, {"dl_device": (CPU, 0)}):
         with pytest.raises(BufferError, match=r"\[0, 3\] on .* is handed over where it is"):
-            made.__dlpack__(**wrong)  # type: ignore[arg-type]
-    capsule = made.__dlpack__()
+            empty.__dlpack__(**wrong)  # type: ignore[arg-type]
+    capsule = empty.__dlpack__()
     import_capsule(capsule)
     with pytest.raises(ValueError, match="PyCapsule_GetPointer called with incorrect name"):
         import_capsule(capsule)
@@ -190,3 +195,85 @@ def test_host_programs_import_dlpack(rng: Any) -> None:
         exe(x=OnlyDlpack(feed, CUDA))
     with pytest.raises(FeedError, match=r"lies on DLPack's device \(2, 0\)"):
         exe(x=OnlyDlpack(feed, CUDA))
+
+
+@pytest.fixture(params=LIBRARIES)
+def real_machine(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """This machine's device, through a library."""
+    with machine_of(request.param) as driver:
+        yield driver
+
+
+class ForeignLibrary(NamedTuple):
+    """A library's functions: upload an array, import DLPack, download an array."""
+
+    put: Callable[[Any], Any]
+    take: Callable[[Any], Any]
+    get: Callable[[Any], Any]
+    writes: bool
+    """Whether its arrays can be written."""
+
+
+def torch() -> ForeignLibrary:
+    """Return PyTorch's functions."""
+    t = import_module("torch")
+    return ForeignLibrary(
+        lambda a: t.from_numpy(a).cuda(), t.from_dlpack, lambda x: x.cpu().numpy(), True
+    )
+
+
+def jax() -> ForeignLibrary:
+    """Return JAX's functions."""
+    j = import_module("jax")
+    gpu = j.devices("cuda")[0]
+    return ForeignLibrary(lambda a: j.device_put(a, gpu), j.dlpack.from_dlpack, np.asarray, False)
+
+
+def cupy() -> ForeignLibrary:
+    """Return CuPy's functions."""
+    c = import_module("cupy")
+    return ForeignLibrary(c.asarray, c.from_dlpack, c.asnumpy, True)
+
+
+OTHERS = (torch, jax, cupy)
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize("other", OTHERS, ids=lambda f: f.__name__)
+def test_arrays_are_shared_in_both_directions(
+    other: Callable[[], ForeignLibrary], real_machine: Any, rng: Any
+) -> None:
+    """Inputs are read in place after what fills them; outputs are imported without a copy."""
+    try:
+        library = other()
+    except (ImportError, RuntimeError) as error:
+        pytest.skip(f"no {other.__name__} with a device: {error}")
+    graph = pk.Graph([o.exp(pk.var("x", ("n", 40))) + 1.0])
+    exe = on_cuda(graph)
+    for n in (9, 50_000, 1):
+        feed = rng.standard_normal((n, 40)).astype(np.float32)
+        expected = np.exp(feed * 2 + 1) + 1
+        given = library.put(feed) * 2 + 1  # may still be computed as it is handed over
+        (result,) = exe(x=given)
+        np.testing.assert_allclose(result, expected, rtol=1e-5)
+        assert exe.stats["bytes_uploaded"] == 0
+        (retained,) = exe({"x": given}, out="device")
+        taken = library.take(retained)
+        np.testing.assert_allclose(library.get(taken + 1), expected + 1, rtol=1e-5)
+        assert exe.stats["bytes_downloaded"] == 0
+        if library.writes:
+            room = library.put(np.zeros_like(feed))
+            assert exe({"x": given}, out=[room])[0] is room
+            np.testing.assert_allclose(library.get(room), expected, rtol=1e-5)
+    (again,) = exe({"x": taken}, out="device")
+    agrees(graph, {"x": library.get(taken)}, [again.numpy()], rtol=1e-5)
+
+
+@pytest.mark.cuda
+def test_calibration_gives_plausible_speeds(real_machine: Any) -> None:
+    """Copies and launches, timed by events, have speeds of a GPU."""
+    result = calibrate_gpu(device())
+
+    assert 1e-7 < result.launch < 1e-4
+    speeds = [speed for _, speed in result.curve]
+    assert all(2e10 < speed < 2e13 for speed in speeds), speeds

@@ -11,14 +11,20 @@ import pytest
 
 import passkit as pk
 from passkit.errors import DeviceError
-from passkit.runtime.cuda.device import device, pool_of
-from passkit.runtime.cuda.driver import DriverError
-from passkit.runtime.cuda.graphs import SegmentWorkspace
 from tests.cuda import on_cuda
 from tests.emulator.fake_driver import FakeDriver, Fault, fake_cuda
 from tests.emulator.fake_libraries import FakeLt
 from tests.planned import agrees
-from tests.runtime.cuda.small_programs import fill_pool, hold_memory, layer, normal
+from tests.runtime.cuda.small_programs import (
+    DriverError,
+    SegmentWorkspace,
+    device,
+    device_pool,
+    fill_pool,
+    hold_memory,
+    layer,
+    normal,
+)
 
 o = pk.ops
 SLOW = r"3 steps on Fake .* are enqueued one by one, because it makes no graph of them: "
@@ -138,7 +144,7 @@ def test_steps_share_one_workspace(machine: Any) -> None:
     """A step's arrays lie one after the other, where the last step's were."""
     own = device()
     with own.active("a test"):
-        pool = pool_of(own)
+        pool = device_pool()
         sizes = (1, 600, 512)
         scratch = SegmentWorkspace(pool)
         for _ in range(2):

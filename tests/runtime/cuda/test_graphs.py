@@ -9,24 +9,22 @@ from typing import Any
 import numpy as np
 
 import passkit as pk
-from passkit.runtime.cuda.arrays import new_array
-from passkit.runtime.cuda.device import device, pool_of
-from passkit.runtime.cuda.graphs import MAX_GRAPHS
 from tests.cuda import on_cuda
 from tests.emulator.fake_driver import FakeDriver
 from tests.emulator.fake_libraries import WORKSPACE
 from tests.planned import agrees
-from tests.runtime.cuda.small_programs import fill_pool, hold_memory, layer, normal
+from tests.runtime.cuda.small_programs import (
+    MAX_GRAPHS,
+    device,
+    device_pool,
+    fill_pool,
+    hold_memory,
+    layer,
+    normal,
+    on_device,
+)
 
 o = pk.ops
-
-
-def on_device(array: Any) -> Any:
-    """Return a copy of an array on the device."""
-    made, own = new_array(array.dtype, array.shape), device()
-    with own.active("a test"):
-        own.queue.upload(made.buffer, array.reshape(-1).view(np.uint8)).wait()
-    return made
 
 
 def test_steps_become_one_graph(equipped: Any, rng: Any) -> None:
@@ -110,8 +108,8 @@ def test_graphs_keep_results_of_other_programs(equipped: Any, rng: Any) -> None:
     retained: list[tuple[Any, Any]] = []
     for k in range(18):
         feeds = {"x": normal(rng, 30, 16)}
-        (made,) = exes[k % 3](feeds, out="device")
-        retained.append((made, pk.interpret(graphs[k % 3], feeds)[0]))
+        (result,) = exes[k % 3](feeds, out="device")
+        retained.append((result, pk.interpret(graphs[k % 3], feeds)[0]))
         retained = retained[-5:]
         for array, expected in retained:
             np.testing.assert_allclose(array.numpy(), expected, rtol=1e-4, atol=1e-4)
@@ -220,11 +218,11 @@ def test_profiles_time_steps_one_by_one(equipped: Any, rng: Any) -> None:
     exe = on_cuda(layer(), host=("library",))
     feeds = {"x": normal(rng, 30, 16)}
     before = [exe(feeds)[0].tobytes() for _ in range(3)]
-    made = exe.stats["graphs_made"], exe.stats["graph_replays"]
+    before_profile = exe.stats["graphs_made"], exe.stats["graph_replays"]
     profile = exe.profile(feeds, runs=2, copies=False)
 
     assert len(profile.rows) == 4 and all(r.seconds > 0 for r in profile.rows)
-    assert (exe.stats["graphs_made"], exe.stats["graph_replays"]) == made
+    assert (exe.stats["graphs_made"], exe.stats["graph_replays"]) == before_profile
     assert exe(feeds)[0].tobytes() == before[0] == before[2]
 
 
@@ -232,7 +230,7 @@ def test_graphs_hold_no_memory(equipped: Any, rng: Any) -> None:
     """A graph holds no memory between calls."""
     fill_pool()
     exe = on_cuda(layer(), host=("library",))
-    pool = pool_of(device())
+    pool = device_pool()
     active = []
     for _ in range(4):
         exe(x=normal(rng, 30, 16))

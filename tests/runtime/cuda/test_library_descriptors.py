@@ -52,8 +52,8 @@ def test_cublaslt_reads_our_descriptors(dtype: str) -> None:
     """cuBLASLt reads extents, leading dimensions, strides and epilogue as they were meant."""
     library = RealLibrary(CUBLASLT)
     numbers = MatmulShape(dtype_of(dtype), 3, 5, 4, True, False, 2, (12, 20, 15), LtEpilogue.BIAS)
-    made = LtMatmul(library, numbers)  # type: ignore[arg-type]
-    made.set(MatmulAttribute.BIAS_POINTER, c_void_p(4096))
+    product = LtMatmul(library, numbers)  # type: ignore[arg-type]
+    product.set(MatmulAttribute.BIAS_POINTER, c_void_p(4096))
 
     def attribute(what: str, of: Any, key: int, kind: Any) -> Any:
         result, size = kind(), c_size_t()
@@ -74,12 +74,12 @@ def test_cublaslt_reads_our_descriptors(dtype: str) -> None:
         MatmulAttribute.EPILOGUE: c_int,
         MatmulAttribute.BIAS_POINTER: c_void_p,
     }
-    message = [attribute("MatmulDesc", made.description, k, kind) for k, kind in kinds.items()]
+    message = [attribute("MatmulDesc", product.description, k, kind) for k, kind in kinds.items()]
     assert message == [0, 1, LtEpilogue.BIAS, 4096]
     rows = c_uint64, c_uint64, c_int64, c_int, c_int64
     layouts = [
         tuple(attribute("MatrixLayout", x, k, kind) for k, kind in enumerate(rows, 2))
-        for x in made.layouts
+        for x in product.layouts
     ]
     assert layouts == [(5, 4, 5, 2, 20), (3, 4, 3, 2, 12), (5, 3, 5, 2, 15)]
     preference = c_void_p()
@@ -109,8 +109,8 @@ WIDE = Geometry(2, (1, 1, 11), 4, 5, (1, 1, 3), (1, 1, 7), (1, 1, 1), (0, 0, 0),
 def test_cudnn_reads_our_descriptors(c: Geometry) -> None:
     """cuDNN computes the planned extents of the result, with channels last in memory."""
     library = RealLibrary(CUDNN)
-    made = CudnnConvolution(library, c, dtype_of("float32"))  # type: ignore[arg-type]
-    source, filters, how, result = made.descriptors
+    convolution = CudnnConvolution(library, c, dtype_of("float32"))  # type: ignore[arg-type]
+    source, filters, how, result = convolution.descriptors
     axes = axes_of(c)
     dims = (c_int * (len(axes) + 2))()
     library("cudnnGetConvolutionNdForwardOutputDim", how, source, filters, c_int(len(dims)), dims)

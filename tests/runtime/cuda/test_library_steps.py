@@ -360,9 +360,9 @@ def test_unaligned_operands(fake: FakeDriver, rng: Any) -> None:
         numbers = cublaslt.MatmulShape(
             dt.float32, 3, 4 + 1, 4, False, False, epilogue=cublaslt.LtEpilogue.BIAS
         )
-        made = library.matmul(numbers, 4)
+        product = library.matmul(numbers, 4)
         a, b, c = spots[0], spots[1], spots[3]
-        made.enqueue(a, b, c, where + 2048, stream, bias=spots[2])
+        product.enqueue(a, b, c, where + 2048, stream, bias=spots[2])
         result = np.empty(60, np.uint8)
         fake.download(result, c, stream)
         fake.finish(stream)
@@ -370,7 +370,7 @@ def test_unaligned_operands(fake: FakeDriver, rng: Any) -> None:
         with pytest.raises(AssertionError, match="off their alignment"):
             library.matmul(numbers, 16).enqueue(a, b, c, where + 2048, stream, bias=spots[2])
         held = len(library.dll.held)
-        del made
+        del product
         assert len(library.dll.held) == held - 4
 
 

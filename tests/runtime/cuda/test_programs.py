@@ -9,25 +9,21 @@ from typing import Any
 
 import numpy as np
 import pytest
-from attrs import evolve
 
 import passkit as pk
 from passkit.errors import DeviceError, FeedError
-from passkit.graph.node import constant
-from passkit.plan.target import target_of
-from passkit.runtime.cuda.device import device, pool_of
-from passkit.runtime.device.dlpack import import_capsule
-from passkit.runtime.device.pool import size_class
 from tests.cuda import on_cuda
-from tests.planned import agrees
+from tests.planned import agrees, target
+from tests.runtime.cuda.small_programs import (
+    device,
+    device_pool,
+    import_capsule,
+    normal,
+    size_class,
+)
 
 o = pk.ops
 pytestmark = pytest.mark.usefixtures("machine")
-
-
-def normal(rng: Any, *shape: int) -> Any:
-    """Return normally distributed float32 numbers."""
-    return rng.standard_normal(shape).astype(np.float32)
 
 
 def gelu() -> pk.Graph:
@@ -102,7 +98,7 @@ def test_a_graph_at_other_addresses(machine: Any, rng: Any) -> None:
         feeds = {"x": normal(rng, 50)}
         agrees(graph, feeds, exe(feeds), rtol=1e-5)
         with device().active("a test"):
-            held += [pool_of(device()).take(200) for _ in range(4)]
+            held += [device_pool().take(200) for _ in range(4)]
 
     assert machine.calls("graph") == [3] and {0, 1, 2} == set(machine.calls("change"))
     exe(x=normal(rng, 51))
@@ -112,7 +108,7 @@ def test_a_graph_at_other_addresses(machine: Any, rng: Any) -> None:
 def test_memory_is_reused_and_freed(machine: Any, rng: Any) -> None:
     """A second call allocates nothing; without the executable all memory can be freed."""
     exe = on_cuda(pk.Graph([o.exp(pk.var("x", ("n", 64))) * normal(rng, 64)]), fusion="none")
-    pool = pool_of(device())
+    pool = device_pool()
     exe(x=normal(rng, 30, 64))
     before = len(machine.calls("allocate"))
     for n in (30, 29, 30):
@@ -131,7 +127,7 @@ def test_memory_is_reused_and_freed(machine: Any, rng: Any) -> None:
 
 def test_no_memory_left_raises() -> None:
     """Idle memory is freed before the error is raised."""
-    pool = pool_of(device())
+    pool = device_pool()
     with device().active("a test"), device().active("another one inside"):
         held = [pool.take(1 << 20), pool.take(1 << 20)]
         held.pop()
@@ -163,7 +159,7 @@ def test_variables_and_copied_outputs(rng: Any) -> None:
     x = pk.var("x", (3, 50))
     y = o.exp(total)
     graph = pk.Graph(
-        [o.assign(total, total * 0.5 + x), y, x, o.reshape(y, (-1,)), constant(np.arange(3.0))]
+        [o.assign(total, total * 0.5 + x), y, x, o.reshape(y, (-1,)), pk.constant(np.arange(3.0))]
     )
     exe, other = on_cuda(graph), pk.compile(graph)
 
@@ -223,7 +219,7 @@ def test_phases_wait_for_each_other(machine: Any, rng: Any) -> None:
         changes.append(len(machine.calls("change")))
         if n == 1:  # the nodes of a graph have other arguments from now on
             with device().active("a test"):
-                held += [pool_of(device()).take(8_000) for _ in range(4)]
+                held += [device_pool().take(8_000) for _ in range(4)]
     # New memory may come in any order; from then on the lowest is first.
     assert machine.calls("graph") == [2] and changes[:2] == [0, 0]
     assert changes[2] == 2 and changes[3] == changes[4]
@@ -231,7 +227,7 @@ def test_phases_wait_for_each_other(machine: Any, rng: Any) -> None:
 
 def test_more_shared_memory_than_the_default(machine: Any, rng: Any) -> None:
     """A tile that needs over 48 KiB is allowed what the device has."""
-    target = evolve(target_of("cuda"), scratch=96 << 10)
+    target = target("cuda", scratch=96 << 10)
     graphs = [pk.Graph([o.softmax(o.exp(pk.var("x", (2, n)) * 0.1))]) for n in (15_000, 13_000)]
     exes = [on_cuda(graph, target=target) for graph in graphs]
     machine.log.clear()
@@ -254,7 +250,7 @@ class ForeignArray:
         self.told, self.driver = more, device().driver
         with self.driver.current():
             self.stream = self.driver.stream()
-            self.buffer = pool_of(device()).take(self.array.nbytes)
+            self.buffer = device_pool().take(self.array.nbytes)
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
@@ -337,14 +333,14 @@ def test_outputs_stay_on_the_device(rng: Any) -> None:
     first, second = pk.Graph([o.matmul(o.exp(x), w)]), pk.Graph([o.tanh(pk.var("y", ("n", 8)))])
     exe, other = pk.compile(first, target="cuda"), on_cuda(second)
     feed = normal(rng, 30, 16)
-    (made,) = exe({"x": feed}, out="device")
-    (again,) = other({"y": made}, out="device")
+    (result,) = exe({"x": feed}, out="device")
+    (again,) = other({"y": result}, out="device")
 
-    agrees(first, {"x": feed}, [made.numpy()], rtol=1e-4)
-    agrees(second, {"y": made.numpy()}, other(y=made), rtol=1e-5)
-    assert np.array_equal(again.numpy(), other(y=made)[0])
-    capsule = made.__dlpack__(stream=1)
-    assert import_capsule(capsule).address == made.buffer.address
+    agrees(first, {"x": feed}, [result.numpy()], rtol=1e-4)
+    agrees(second, {"y": result.numpy()}, other(y=result), rtol=1e-5)
+    assert np.array_equal(again.numpy(), other(y=result)[0])
+    capsule = result.__dlpack__(stream=1)
+    assert import_capsule(capsule).address == result.buffer.address
 
 
 def test_profiles_and_saved_programs(tmp_path: Path, rng: Any) -> None:

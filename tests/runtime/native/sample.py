@@ -1,17 +1,46 @@
-"""Small kernels written by hand, and programs of them, for the tests of the launcher."""
+"""Small kernels written by hand, and programs of them, for the tests of the launcher.
+
+The memory pool of the launcher, its log of the threads' shares and the table of loaded kernels have
+no public functions, so that tests reach them here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
 import numpy as np
+import pytest
 
-from passkit.runtime.native.build import KernelText, build
+from passkit.runtime.native import build as build_module
+from passkit.runtime.native import shared_objects
+from passkit.runtime.native.build import KernelText, build, forget, stats
 from passkit.runtime.native.feeds import InputSpec, make_program
-from passkit.runtime.native.launcher import launcher
+from passkit.runtime.native.launcher import launcher, pool_limit, pool_stats, set_pool_limit
 
+__all__ = [
+    "F32",
+    "HEAD",
+    "KERNELS",
+    "TILE",
+    "InputSpec",
+    "addresses",
+    "binary_program",
+    "build",
+    "build_counts",
+    "forget",
+    "keeping_unused",
+    "launch",
+    "launcher_path",
+    "note_shares",
+    "pool_limit",
+    "pool_stats",
+    "program",
+    "set_pool_limit",
+    "text",
+]
 F32 = np.dtype("float32")
 TILE = 256
 HEAD = "#include <stdint.h>\n#include <string.h>\n"
@@ -98,3 +127,32 @@ def program(
         return launcher().Bound(shapes, outputs, arena, scratch, steps, **bound)
 
     return make_program(inputs, len(outputs), bind)
+
+
+def note_shares(capacity: int) -> list[Any]:
+    """Log the next shares of threads, at most ``capacity``; return those logged so far.
+
+    A share is (thread, begin, end, first tile, behind the last tile), with times in nanoseconds.
+    """
+    shares: list[Any] = launcher().note_shares(capacity)
+    return shares
+
+
+def build_counts() -> dict[str, Any]:
+    """Return how many kernels this process has compiled, reused and loaded, and how."""
+    return stats.as_dict()
+
+
+def launcher_path() -> str:
+    """Return the path of the launcher's extension module, which is in the cache of kernels."""
+    return str(launcher().__file__)
+
+
+@contextmanager
+def keeping_unused(count: int) -> Iterator[None]:
+    """Start with no loaded kernel, and keep ``count`` unused shared objects, inside the block."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shared_objects, "MAX_UNUSED", count)
+        patch.setattr(build_module, "_loaded", shared_objects.LoadedKernels())
+        yield
+        forget()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import gc
+import os
+import pickle
 import sys
 import threading
 import weakref
@@ -11,9 +14,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from passkit.errors import FeedError
+from passkit.errors import FeedError, SettingError
 from passkit.runtime.native.feeds import InputSpec, make_program
-from passkit.runtime.native.launcher import builtin, find_symbol, launcher, open_library
+from passkit.runtime.native.launcher import (
+    builtin,
+    find_symbol,
+    launcher,
+    open_library,
+    requested_threads,
+    set_num_threads,
+)
+from passkit.runtime.native.shared_objects import SharedObject
 from tests.runtime.native.sample import F32, addresses, binary_program, launch, program
 
 I64 = np.dtype("int64")
@@ -558,3 +569,25 @@ def test_out_must_be_like_the_result() -> None:
     q = program([], [(F32.num, (4,))] * 2)
     with pytest.raises(FeedError, match=r"out\[1\] shares memory"):
         q(out=[y, y])
+
+
+def test_the_number_of_threads_is_a_setting() -> None:
+    """PASSKIT_THREADS is a number from 1 to 64; without it there is a thread for each CPU."""
+    assert requested_threads({"PASSKIT_THREADS": " 3 "}) == 3
+    assert requested_threads({}) == min(64, len(os.sched_getaffinity(0)))
+    for bad in ("0", "65", "-1", "two"):
+        with pytest.raises(SettingError, match=rf"needs a number from 1 to 64, got '{bad}'"):
+            requested_threads({"PASSKIT_THREADS": bad})
+    with pytest.raises(ValueError, match="must be 1 to 64, got 65"):
+        set_num_threads(65)
+    with pytest.raises(TypeError, match="str"):
+        set_num_threads("2")  # type: ignore[arg-type]
+
+
+def test_addresses_are_of_one_process() -> None:
+    """Copies of an address are the address; it cannot be pickled."""
+    address = SharedObject("libc.so.6").address("abs")
+
+    assert copy.deepcopy([address])[0] is address
+    with pytest.raises(TypeError, match="address of a function means nothing in another process"):
+        pickle.dumps(address)

@@ -9,9 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from passkit.runtime.native.feeds import make_program
-from passkit.runtime.native.launcher import launcher, pool_limit, pool_stats, set_pool_limit
-from tests.runtime.native.sample import launch, program
+from tests.runtime.native.sample import (
+    launch,
+    pool_limit,
+    pool_stats,
+    program,
+    set_pool_limit,
+)
 
 KB, MB = 1 << 10, 1 << 20
 U8 = np.dtype("uint8")
@@ -172,12 +176,7 @@ def test_a_failed_run_returns_its_memory() -> None:
     def fail(ins: list[Any], outs: list[Any]) -> None:
         raise ValueError(f"after {len(ins)} inputs")
 
-    def bind(shapes: Any) -> Any:
-        return launcher().Bound(
-            shapes, [(U8.num, (4 * MB,))], 2 * MB, 0, [("python", fail, [], [])]
-        )
-
-    run = make_program([], 1, bind)
+    run = program([("python", fail, [], [])], [(U8.num, (4 * MB,))], arena=2 * MB)
     before = pool_stats()["live_slabs"]
     for _ in range(3):
         with pytest.raises(ValueError, match="after 0 inputs"):

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import gc
 import os
-import pickle
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,35 +13,34 @@ import numpy as np
 import pytest
 
 import passkit as pk
-from passkit.runtime.native import build as module
-from passkit.runtime.native import shared_objects
-from passkit.runtime.native.build import build, stats
-from passkit.runtime.native.launcher import launcher
-from passkit.runtime.native.shared_objects import SharedObject
 from tests.libraries import quickly
-from tests.runtime.native.sample import text
+from tests.runtime.native.sample import (
+    build,
+    build_counts,
+    forget,
+    keeping_unused,
+    launcher_path,
+    program,
+    text,
+)
 
 X = np.arange(12, dtype=np.float32)
 MAX_UNUSED = 2
 
 
 @pytest.fixture(autouse=True)
-def fresh(fresh_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def fresh(fresh_cache: Path) -> Iterator[None]:
     """An empty cache, a process that remembers no kernel, and few shared objects kept."""
-    monkeypatch.setattr(shared_objects, "MAX_UNUSED", MAX_UNUSED)
-    monkeypatch.setattr(module, "_loaded", shared_objects.LoadedKernels())
-    module.forget()
-    gc.collect()
-    with quickly():
+    with keeping_unused(MAX_UNUSED), quickly():
+        gc.collect()
         yield
-    module.forget()
 
 
 def loaded(folder: Path) -> set[str]:
     """The shared objects with kernels of a cache that are mapped into this process."""
     lines = Path("/proc/self/maps").read_text().splitlines()
     mapped = {line.split()[-1] for line in lines if str(folder / "libraries") in line}
-    return mapped - {launcher().__file__}
+    return mapped - {launcher_path()}
 
 
 def times(factor: float) -> pk.Executable:
@@ -79,15 +76,15 @@ def test_a_kernel_that_was_unloaded_is_loaded_again(fresh_cache: Path) -> None:
     """A graph that comes back is found in the cache; one that was used lately is still loaded."""
     kernel = text("back", "    *(int64_t *)buf[0] = 1;")
     build([kernel])
-    before = stats.as_dict()
+    before = build_counts()
     build([kernel])
-    module.forget()
+    forget()
     gc.collect()
     assert not loaded(fresh_cache)
 
     build([kernel])
 
-    changes = {k: stats.as_dict()[k] - before[k] for k in ("compiled", "reused", "loaded")}
+    changes = {k: build_counts()[k] - before[k] for k in ("compiled", "reused", "loaded")}
     assert changes == {"compiled": 0, "reused": 1, "loaded": 1}
 
 
@@ -103,9 +100,8 @@ def spinning(mark: Any) -> threading.Thread:
     Nobody else holds the program.
     """
     address = build([text("slow", SLOW)])["slow"]
-    rows = [("launch", address, 1, False, [("address", mark.ctypes.data, mark)], ())]
-    bound = launcher().Bound((), [], 0, 0, rows, seconds=1.0)  # long enough to release the GIL
-    programs = [launcher().Program([], 0, lambda shapes: bound)]
+    steps = [("launch", address, 1, False, [("address", mark.ctypes.data, mark)], ())]
+    programs = [program(steps, [], seconds=1.0)]  # long enough to release the GIL
     thread = threading.Thread(target=lambda: programs.pop()())
     thread.start()
     while thread.is_alive() and not mark[0]:
@@ -117,7 +113,7 @@ def test_a_running_call_keeps_its_code(fresh_cache: Path) -> None:
     """Code is not unloaded under a call, though its program is dropped meanwhile."""
     mark = np.zeros(1, np.int64)
     thread = spinning(mark)
-    module.forget()
+    forget()
     gc.collect()
 
     assert len(loaded(fresh_cache)) == 1
@@ -143,7 +139,7 @@ class LastWill:
 def test_finalizers_may_run_programs_that_are_garbage(fresh_cache: Path) -> None:
     """Code is unloaded after all finalizers of a cycle of garbage."""
     LastWill(times(3))
-    module.forget()
+    forget()
 
     gc.collect()
     gc.collect()
@@ -157,7 +153,7 @@ def test_a_forked_process_unloads_its_own(fresh_cache: Path) -> None:
     run = times(5)
     child = os.fork()
     if child == 0:
-        module.forget()
+        forget()
         del run
         gc.collect()
         os._exit(len(loaded(fresh_cache)))
@@ -165,12 +161,3 @@ def test_a_forked_process_unloads_its_own(fresh_cache: Path) -> None:
 
     assert len(loaded(fresh_cache)) == 1
     assert np.array_equal(run(x=X)[0], X * 5)
-
-
-def test_addresses_are_of_one_process() -> None:
-    """Copies of an address are the address; it cannot be pickled."""
-    address = SharedObject("libc.so.6").address("abs")
-
-    assert copy.deepcopy([address])[0] is address
-    with pytest.raises(TypeError, match="address of a function means nothing in another process"):
-        pickle.dumps(address)

@@ -13,14 +13,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from passkit.errors import SettingError
-from passkit.runtime.native.launcher import (
-    launcher,
-    num_threads,
-    requested_threads,
-    set_num_threads,
+from tests.runtime.native.sample import (
+    F32,
+    InputSpec,
+    binary_program,
+    launch,
+    note_shares,
+    program,
 )
-from tests.runtime.native.sample import F32, binary_program, launch, program
+from tests.teams import num_threads, set_num_threads
 
 I64 = np.dtype("int64")
 
@@ -76,8 +77,6 @@ def test_there_is_a_barrier_between_steps() -> None:
         *[add, add, serial] * rounds,
         ("copy", ("arena", 0), ("output", 0), 4 * n),
     ]
-    from passkit.runtime.native.feeds import InputSpec
-
     p = program(steps, [(F32.num, (n,))], [InputSpec("x", F32, (n,))], arena=4 * n)
     x = np.zeros(n, "f4")
     x[::7] = 1e-25
@@ -160,7 +159,8 @@ def test_workers_leave_signals_to_python() -> None:
     """A process that ends while workers sleep or spin ends at once."""
     code = (
         "import sys, time; sys.path.insert(0, '.')\n"
-        "from tests.runtime.native.test_team import counting, set_num_threads\n"
+        "from tests.runtime.native.test_team import counting\n"
+        "from tests.teams import set_num_threads\n"
         "set_num_threads(4); run, cells = counting(64, 1000); run(); time.sleep(0.01); run()\n"
         "print(int(cells.sum()))"
     )
@@ -170,35 +170,21 @@ def test_workers_leave_signals_to_python() -> None:
     assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "128", "")
 
 
-def test_the_number_of_threads_is_a_setting() -> None:
-    """PASSKIT_THREADS is a number from 1 to 64; without it there is a thread for each CPU."""
-    assert requested_threads({"PASSKIT_THREADS": " 3 "}) == 3
-    assert requested_threads({}) == min(64, len(os.sched_getaffinity(0)))
-    for bad in ("0", "65", "-1", "two"):
-        with pytest.raises(SettingError, match=rf"needs a number from 1 to 64, got '{bad}'"):
-            requested_threads({"PASSKIT_THREADS": bad})
-    with pytest.raises(ValueError, match="must be 1 to 64, got 65"):
-        set_num_threads(65)
-    with pytest.raises(TypeError, match="str"):
-        set_num_threads("2")  # type: ignore[arg-type]
-
-
 def test_shares_are_logged_on_request() -> None:
     """A log has every tile of each step once, within the time of the call."""
     set_num_threads(2)
     run, _ = counting(640, 2000, steps=2)
-    native = launcher()
-    native.note_shares(0)
+    note_shares(0)
     run()
-    assert native.note_shares(1000) == []
+    assert note_shares(1000) == []
 
     deadline, threads = time.monotonic() + 20, set()
     while threads != {0, 1} and time.monotonic() < deadline:
-        native.note_shares(1000)
+        note_shares(1000)
         before = time.perf_counter_ns()
         run()
         after = time.perf_counter_ns()
-        noted = native.note_shares(0)
+        noted = note_shares(0)
         if not noted:  # the team was busy: its last worker was preempted
             continue
         threads = {thread for thread, *_ in noted}
@@ -214,12 +200,12 @@ def test_a_full_log_keeps_the_first_shares() -> None:
     run, cells = counting(640, 20, steps=4)
     deadline, calls, actual = time.monotonic() + 20, 0, list[Any]()
     while not actual and time.monotonic() < deadline:  # the team may be busy at first
-        launcher().note_shares(3)
+        note_shares(3)
         for _ in range(10):
             run()
-        calls, actual = calls + 10, launcher().note_shares(0)
+        calls, actual = calls + 10, note_shares(0)
 
     assert len(actual) == 3 and (cells == 4 * calls).all()
     for wrong in (-2, 1 << 21):
         with pytest.raises(ValueError, match=f"capacity from 0 to 1048576, got {wrong}"):
-            launcher().note_shares(wrong)
+            note_shares(wrong)

@@ -1,23 +1,32 @@
-"""The OpenCL device: which one is used, what it can do, and the errors without one."""
+"""The OpenCL device and its compiler: limits, programs built once, and the errors of both."""
 
 from __future__ import annotations
 
 import os
+import re
 import sys
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 from attrs import evolve
 
 import passkit as pk
-from passkit.errors import DeviceError, MissingDependencyError
+from passkit.dialects.needed import needed as called
+from passkit.dialects.opencl import OPENCL
+from passkit.errors import DeviceError, KernelRefusedError, MissingDependencyError
 from passkit.plan.kernel import Kernel
 from passkit.plan.target import target_of
 from passkit.program.planning import planned
+from passkit.runtime.device import kernel_builder
+from passkit.runtime.native.build import stats
+from passkit.runtime.native.cache import open_cache
+from passkit.runtime.opencl import compiler
 from passkit.runtime.opencl import device as devices
 from passkit.runtime.opencl.accuracy import relaxed_operations
 from passkit.runtime.opencl.device import OpenClLimits, fit_target, pyopencl
-from tests.opencl import require_pyopencl, target_with_block
+from tests.opencl import require_pyopencl, step_kinds, target_with_block, with_limits
 
 GPU = OpenClLimits(
     local_nbytes=48 << 10,
@@ -127,3 +136,191 @@ def test_devices_are_described(monkeypatch: pytest.MonkeyPatch) -> None:
     assert own.driver in own.fingerprint
     assert devices.adapt_target(target_with_block(64)) == target_with_block(64)
     assert devices.adapt_target(target_of("opencl")) == fit_target(target_of("opencl"), own.limits)
+
+
+# Programs: built once, cached, and refused with the source at fault.
+
+
+@pytest.fixture
+def _pyopencl() -> None:
+    """Skip the test where pyopencl is not installed."""
+    require_pyopencl()
+
+
+def needs_device(test: Callable[..., None]) -> Callable[..., None]:
+    """Mark a test that compiles for an OpenCL device."""
+    return pytest.mark.opencl(pytest.mark.usefixtures("_pyopencl")(test))
+
+
+def graph_of(number: float, body: str = "exp(x)") -> pk.Graph:
+    """Return a graph whose kernel no other test has."""
+    return pk.parse(f"x: f32[7]; return sub({body}, {number})")
+
+
+@needs_device
+def test_nothing_is_built_twice() -> None:
+    """A second graph with the same kernels has the same functions."""
+    first, second = (
+        planned(graph_of(0.109375), "RTCGen", target="opencl").attrs["rtc"] for _ in range(2)
+    )
+    (one,), (other,) = first.values(), second.values()
+
+    assert one.entry.functions == other.entry.functions
+    before = stats.compiled
+    planned(graph_of(0.109375), "RTCGen", target="opencl")
+    assert stats.compiled == before
+
+
+@needs_device
+def test_many_kernels_are_one_program() -> None:
+    """Several kernels take one run of the compiler."""
+    outputs = [f"sub(exp(x{k}), {k}.171875)" for k in range(9)]
+    text = "; ".join([*(f"x{k}: f32[{k + 2}]" for k in range(9)), f"return {', '.join(outputs)}"])
+    before = stats.compiled, stats.processes
+    planned(pk.parse(text), "RTCGen", target="opencl", fusion="nnvm")
+
+    assert stats.compiled - before[0] > 1
+    assert stats.processes - before[1] == 1
+
+
+@needs_device
+@pytest.mark.usefixtures("fresh_cache")
+def test_binaries_are_cached_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a driver keeps no binaries itself, they are in the cache; damaged ones are rebuilt.
+
+    The digest covers the text, the device with its driver, and the options.
+    """
+    monkeypatch.setattr(compiler, "driver_keeps_binaries", lambda device: False)
+    graph = graph_of(0.265625)
+    feed = {"x": np.arange(7, dtype=np.float32)}
+    expected = pk.interpret(graph, feed)[0]
+    kept = open_cache().info().kernels
+
+    def again() -> tuple[int, int]:
+        monkeypatch.setattr(kernel_builder, "loaded_kernels", {})
+        before = stats.compiled, stats.loaded
+        np.testing.assert_allclose(pk.compile(graph, target="opencl")(feed)[0], expected, rtol=1e-6)
+        return stats.compiled - before[0], stats.loaded - before[1]
+
+    assert again() == (1, 0) and again() == (0, 1)
+    assert open_cache().info().kernels == kept + 1
+    name = compiler.kernel_digest(
+        pk.compile(graph, target="opencl").kernels[0],
+        devices.device(),
+        compiler.compiler_options(devices.device(), 1),
+    )
+    entry = open_cache().find(name, None)
+    assert entry is not None
+    entry.library.write_bytes(b"torn")
+    assert again() == (1, 0)
+
+
+@needs_device
+def test_options_are_part_of_the_digest() -> None:
+    """On PoCL groups of several items are built with other options, and have another digest."""
+    (kernel,) = planned(graph_of(1.5), "CodeGen", target="opencl").attrs["kernel"].values()
+    flags = [compiler.compiler_options(devices.device(), block) for block in (1, 64)]
+
+    assert "-cl-std=CL1.2" in flags[0] and compiler.NO_OPTIMIZATION not in flags[0]
+    names = {compiler.kernel_digest(kernel, devices.device(), f) for f in flags}
+    assert len(names) == 1 + (devices.device().platform == "Portable Computing Language")
+
+
+@needs_device
+def test_only_what_is_called_is_built() -> None:
+    """A program has the functions that its kernels call, directly or indirectly."""
+    text = called(OPENCL.preamble, "zeta_float(a, b)")
+
+    assert "zeta_above" in text and "bernoulli_parts" in text and "template" not in text
+    assert "igamma" not in text and "narrow_f16" not in text and "PK_TABLE __constant" in text
+    kernels = planned(graph_of(2.5), "CodeGen", target="opencl").attrs["kernel"]
+    program = compiler.program_text(list(kernels.values()))
+    assert "double" not in program and program.startswith(compiler.HEAD)
+
+
+def refuse_large_kernels(monkeypatch: pytest.MonkeyPatch, least: int) -> None:
+    """Let the compiler refuse kernels of at least so many operators."""
+    right = compiler.program_text
+
+    def text(kernels: Any) -> str:
+        program = right(kernels)
+        is_refused = any(len(k.ops) >= least for k in kernels)
+        return program.replace("exp(", "exq(") if is_refused else program
+
+    monkeypatch.setattr(compiler, "program_text", text)
+
+
+@needs_device
+def test_a_refused_kernel_raises_with_its_source(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error has the compiler's message and the numbered source; other kernels are built."""
+    refuse_large_kernels(monkeypatch, 2)
+    text = "x: f32[7]; y: f32[9]; return sub(exp(x), 0.796875), neg(y)"
+
+    with pytest.raises(
+        KernelRefusedError,
+        match=r"(?s)refused sub_\w+, of exp, sub:\n.*exq.*"
+        r"\n +\d+ .*exq\(x0",
+    ) as error:
+        planned(pk.parse(text), "RTCGen", target="opencl", fusion="nnvm")
+    assert error.value.nodes == ("exp", "sub") and error.value.group
+
+
+@needs_device
+def test_a_refused_group_runs_unfused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One warning names the group, and its operators get kernels of their own."""
+    refuse_large_kernels(monkeypatch, 2)
+    graph = pk.parse("x: f32[7]; return sub(exp(x), 0.890625), neg(neg(x))")
+    feed = {"x": np.arange(7, dtype=np.float32)}
+
+    with pytest.warns(
+        UserWarning, match=r"group .*\(exp, sub.*\) runs unfused, because .*refused"
+    ) as messages:
+        exe = pk.compile(graph, target="opencl")
+    assert len(messages) == 1 and messages[0].filename == __file__
+    assert set(step_kinds(exe)) == {"LaunchStep"} and len(exe.kernels) > 1
+    for result, expected in zip(exe(feed), pk.interpret(graph, feed), strict=True):
+        np.testing.assert_allclose(result, expected, rtol=1e-6)
+
+
+@needs_device
+def test_a_refused_operator_raises(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kernel of one operator cannot be split, so that the error is raised."""
+    refuse_large_kernels(monkeypatch, 1)
+
+    with pytest.raises(KernelRefusedError, match=r"(?s)refused exp_\w+, of exp:.*exq"):
+        pk.compile(pk.parse("x: f32[11]; return exp(x)"), target="opencl")
+
+
+@needs_device
+def test_a_device_without_float64_raises() -> None:
+    """A kernel that computes in float64 raises; others do not mention the type."""
+    with with_limits(double=False):
+        with pytest.raises(DeviceError, match=r"kernel exp_\w+ \(exp\) computes in float64.*fp64"):
+            pk.compile(pk.parse("x: f64[13]; return exp(x)"), target="opencl")
+        assert pk.compile(graph_of(0.921875, "tanh(x)"), target="opencl").kernels
+
+
+@needs_device
+def test_registers_limit_a_group() -> None:
+    """A group is the largest power of two that every function of a kernel allows."""
+
+    class LimitedFunction:
+        """A function whose registers allow 100 items."""
+
+        def get_work_group_info(self, what: Any, handle: Any) -> int:
+            return 100
+
+    assert compiler.group_size((LimitedFunction(),), 256, devices.device()) == 64
+    assert compiler.group_size((LimitedFunction(),), 16, devices.device()) == 16
+
+
+@needs_device
+def test_literals_of_64_bits() -> None:
+    """A literal has as many bits as its type: a long long would have 128."""
+    x = pk.var("x", (3,), "int64")
+    graph = pk.Graph([x * 5_000_000_000 - x])
+    exe = pk.compile(graph, target=target_with_block(1))
+    feed = np.array([1, -(2**63), 2**63 - 1])
+
+    assert re.search(r"\b5000000000l\b", exe.source)
+    assert exe(x=feed)[0].tolist() == pk.interpret(graph, {"x": feed})[0].tolist()

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import passkit as pk
-from passkit.values.dtype import dtype_of
 from tests.opencl import BLOCKS, require_pyopencl, step_kinds, target_with_block
 from tests.ops.test_values import NAMES, TOGETHER, walked
 from tests.test_every_dtype import same
@@ -46,7 +45,7 @@ INTEGERS = ("int8", "uint16", "int32", "int64")
 @pytest.mark.parametrize("block", BLOCKS[:2])
 def test_integers_wrap_and_casts_saturate(block: int) -> None:
     """Overflow, division by 0, casts of values out of range and NaN, which C leaves undefined."""
-    made: list[Any] = []
+    outputs: list[Any] = []
     feeds: dict[str, Any] = {}
     f, d = pk.var("f", (8,), "float32"), pk.var("d", (8,), "float64")
     odd = [np.nan, np.inf, -np.inf, 1e30, -1e30, -0.0, 0.7, -1.5]
@@ -56,25 +55,25 @@ def test_integers_wrap_and_casts_saturate(block: int) -> None:
         a, b = (m.reshape(-1) for m in np.meshgrid(ends, ends))
         x, y = (pk.var(f"{k}_{name}", ("n",), name) for k in "xy")
         feeds |= {f"x_{name}": a, f"y_{name}": b}
-        made += [x + y, x - y, x * y, -x, x // y, x % y, o.fdim(x, y), o.abs(x), o.square(x - y)]
-        made += [o.cast(f, name), o.reduce_sum(x), o.reduce_prod(y)]
-        made += [o.cast(d, name), x * y - x * 3 + (y - 1) * x]
+        outputs += [x + y, x - y, x * y, -x, x // y, x % y, o.fdim(x, y), o.abs(x), o.square(x - y)]
+        outputs += [o.cast(f, name), o.reduce_sum(x), o.reduce_prod(y)]
+        outputs += [o.cast(d, name), x * y - x * 3 + (y - 1) * x]
     feeds |= {"f": np.array(odd, np.float32), "d": np.array(odd)}
-    graph = pk.Graph(made)
+    graph = pk.Graph(outputs)
     exe = pk.compile(graph, target=target_with_block(block))
     assert set(step_kinds(exe)) == {"LaunchStep"}
 
     expected = pk.interpret(graph, feeds)
     for k, (result, right) in enumerate(zip(exe(feeds), expected, strict=True)):
-        np.testing.assert_array_equal(result, right, err_msg=str(made[k]))
+        np.testing.assert_array_equal(result, right, err_msg=str(outputs[k]))
 
 
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_all_16_bit_floats(dtype: str) -> None:
     """All 16-bit floats are loaded, rounded and stored without the extension for them."""
-    kind = dtype_of(dtype).numpy
     x = pk.var("x", ("n",), dtype)
+    kind = x.dtype.numpy
     graph = pk.Graph([x + 1, x * x, -x, o.sqrt(x), o.cast(x, "float32"), o.reduce_max(x), x / 3])
     feeds = {"x": np.arange(65536, dtype=np.uint16).view(kind)}
     result = pk.compile(graph, target="opencl")(feeds)

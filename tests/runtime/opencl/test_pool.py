@@ -9,8 +9,7 @@ import pytest
 
 import passkit as pk
 from passkit.errors import DeviceError
-from passkit.runtime.opencl.device import device, new_pool, pool_of
-from tests.opencl import require_pyopencl, with_limits
+from tests.opencl import device_pool, new_device_pool, require_pyopencl, with_limits
 
 cl = require_pyopencl()
 pytestmark = pytest.mark.opencl
@@ -42,7 +41,7 @@ class FailingPool:
 
 def test_buffers_are_reused() -> None:
     """Buffers of one call serve the next one; none is in use in between."""
-    pool = pool_of(device())
+    pool = device_pool()
     exe = pk.compile(pk.parse("x: f32[500]; return exp(exp(x))"), target="opencl", fusion="none")
     feed = np.zeros(500, np.float32)
     exe(x=feed)
@@ -51,12 +50,12 @@ def test_buffers_are_reused() -> None:
     exe(x=feed)
 
     assert (driver_pool.active_bytes, driver_pool.managed_bytes) == before
-    assert pool_of(device()) is pool
+    assert device_pool() is pool
 
 
 def test_idle_memory_is_freed_and_the_allocation_retried() -> None:
     """After the first refusal idle memory is freed, and the allocation succeeds."""
-    pool = new_pool(device())
+    pool = new_device_pool()
     failing = pool.allocator.pool = FailingPool(pool.allocator.pool, 1)
 
     assert pool.take(0).size >= 1
@@ -65,7 +64,7 @@ def test_idle_memory_is_freed_and_the_allocation_retried() -> None:
 
 def test_exhausted_memory_raises_with_the_sizes() -> None:
     """The second refusal raises with the sizes."""
-    pool = new_pool(device())
+    pool = new_device_pool()
     failing = pool.allocator.pool = FailingPool(pool.allocator.pool, 2)
 
     expected = r"no memory left for 1.17 MiB more: 0 B of its .*iB are in use"

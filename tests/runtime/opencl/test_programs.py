@@ -11,9 +11,7 @@ import pytest
 
 import passkit as pk
 from passkit.errors import DeviceError, FeedError
-from passkit.graph.node import constant
-from passkit.runtime.opencl.device import device
-from tests.opencl import require_pyopencl, step_kinds, with_limits
+from tests.opencl import opencl_device, require_pyopencl, step_kinds, with_limits
 from tests.planned import agrees
 
 require_pyopencl()
@@ -42,7 +40,7 @@ def test_one_kernel_serves_every_size(rng: Any) -> None:
         agrees(graph, feeds, exe(feeds), rtol=2e-6)
     assert step_kinds(exe) == ["LaunchStep"]
     assert (exe.stats["target"], exe.stats["compiled"]) == ("opencl", 1)
-    assert exe.stats["device"] == str(device())
+    assert exe.stats["device"] == str(opencl_device())
     assert exe.stats["relaxed"] == ("erf (16 ulp)",)
 
 
@@ -119,7 +117,9 @@ def test_outputs_that_are_inputs_constants_and_each_other(rng: Any) -> None:
     """They are copied; a view of another shape costs nothing."""
     x = pk.var("x", ("n", 4))
     y = o.exp(x)
-    graph = pk.Graph([x, y, o.reshape(y, (-1,)), y, constant(np.arange(3.0)), o.reshape(x, (-1,))])
+    graph = pk.Graph(
+        [x, y, o.reshape(y, (-1,)), y, pk.constant(np.arange(3.0)), o.reshape(x, (-1,))]
+    )
     exe = pk.compile(graph, target="opencl")
 
     for n in (3, 0):
