@@ -180,21 +180,22 @@ def with_known_sizes(results: Sequence[Adjoint], order: Iterable[Node]) -> Seque
         return results
     symbols: dict[Node, tuple[int, int]] = {}  # bits of the sizes needed, of those determined
     for node in post_order(e.node for e in results if e is not None):
-        used = known = 0
+        used = determined = 0
         for value in node.params.values():
             for symbol in symbols_of(value if isinstance(value, tuple) else (value,)):
                 used |= sources[symbol][0] if symbol in sources else 0
         if node.op is None:
-            known, used = used, 0
+            determined, used = used, 0
         for entry in node.inputs:
-            used, known = used | symbols[entry.node][0], known | symbols[entry.node][1]
-        symbols[node] = used, known
+            bits = symbols[entry.node]
+            used, determined = used | bits[0], determined | bits[1]
+        symbols[node] = used, determined
 
     def with_sources(result: Adjoint) -> Adjoint:
         if result is None:
             return None
-        used, known = symbols[result.node]
-        missing = [e for bit, e in sources.values() if used & ~known & bit]
+        used, determined = symbols[result.node]
+        missing = [e for bit, e in sources.values() if used & ~determined & bit]
         if not missing:
             return result
         return find_operator("sized_by")(result, *dict.fromkeys(missing))  # type: ignore[no-any-return]

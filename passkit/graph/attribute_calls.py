@@ -11,11 +11,11 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from passkit import ast  # it imports expressions on use: they take a third of a warm start
 from passkit.errors import RuleError
 from passkit.graph.op import (
     FCodeGen,
@@ -37,7 +37,7 @@ from passkit.values.arguments import shown
 from passkit.values.dtype import DType
 from passkit.values.size import Extent, Shape, Size
 
-if TYPE_CHECKING:  # importing expressions takes a third of a warm start
+if TYPE_CHECKING:
     from passkit.ast import Contract, Convolution, Expr, Reduce, Scan
     from passkit.graph.node import Entry
     from passkit.graph.node_view import NodeLike
@@ -188,24 +188,15 @@ def call_element(node: NodeLike, index: Sequence[Expr], readers: Sequence[Any]) 
     return _check_expressions(FElement, node, call_attribute(FElement, node, node, index, *readers))
 
 
-@cache
-def _expression_type() -> type[Expr]:
-    """Return the class of expressions, imported at the first call."""
-    from passkit.ast import Expr
-
-    return Expr
-
-
 def _check_expressions(table: Table, node: NodeLike, result: Any) -> tuple[Expr, ...]:
     """Return the result of an attribute function as one expression for each output."""
     assert node.op is not None
-    Expr = _expression_type()  # noqa: N806
-    if isinstance(result, Expr) and node.op.num_outputs == 1:
+    if isinstance(result, ast.Expr) and node.op.num_outputs == 1:
         return (result,)
     values = tuple(result) if isinstance(result, (tuple, list)) else (result,)
     need = _for_each_output(node, "an expression (pk.ast)")
     for x in values:
-        if not isinstance(x, Expr):
+        if not isinstance(x, ast.Expr):
             number = isinstance(x, (bool, int, float, np.generic))
             way_out = f"pk.ast.const({x}, dtype) makes a number one" if number else ""
             if type(x).__name__ == "Entry":
@@ -244,12 +235,10 @@ def _described(table: Table, node: NodeLike) -> Any:
     """Return the checked result of FReduce, FScan or FContract; None where there is none."""
     if node.op is None or node.op.name not in table.rows:
         return None
-    from passkit.ast import folds
-
     kinds = {
-        "FReduce": (folds.Reduce,),
-        "FScan": (folds.Scan,),
-        "FContract": (folds.Contract, folds.Convolution),
+        "FReduce": (ast.Reduce,),
+        "FScan": (ast.Scan,),
+        "FContract": (ast.Contract, ast.Convolution),
     }[table.key]
     result = call_attribute(table, node, node)
     if not isinstance(result, kinds):
@@ -406,11 +395,9 @@ def check_entries(table: Table, node: NodeLike, result: Any, need: str) -> tuple
 
 def _advice_for_entry(value: Any) -> str:
     """Return how to make an entry of a value that was returned in place of one; "" if unclear."""
-    from passkit.ast import Expr
-
     if isinstance(value, (bool, int, float, np.generic, np.ndarray)):
         return "pk.constant(…) makes an entry of an array or number"
-    if isinstance(value, Expr):
+    if isinstance(value, ast.Expr):
         return f"expressions (pk.ast) are {FCodeGen.key}'s; entries are computed with by pk.ops"
     return ""
 

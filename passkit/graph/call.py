@@ -154,8 +154,8 @@ def _same_dtype(inputs: Sequence[Any]) -> list[Entry]:
     """Return the inputs as entries; Python scalars take the promoted dtype of the others."""
     if not any(map(_is_weak, inputs)):
         return [as_entry(x) for x in inputs]
-    known = [x.dtype for x in inputs if isinstance(x, Entry) and x.dtype is not None]
-    like = reduce(promote, known) if known and any(map(_is_weak, inputs)) else None
+    dtypes = [x.dtype for x in inputs if isinstance(x, Entry) and x.dtype is not None]
+    like = reduce(promote, dtypes) if dtypes and any(map(_is_weak, inputs)) else None
     return [
         constant(x, weak_scalar(x, like)) if _is_weak(x) and like is not None else as_entry(x)
         for x in inputs

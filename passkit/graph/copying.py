@@ -11,16 +11,16 @@ from typing import Any
 
 from passkit.graph.graph import Graph, before, post_order
 from passkit.graph.node import Entry, Node
+from passkit.serial.json import kind_of_attr, to_json
 from passkit.values.lazy import Lazy
 
-_json: Any = Lazy("passkit.serial.json")
 _root: Any = Lazy("passkit")
 """The package root, whose functions import the standard operators first."""
 
 
 def text_of(graph: Graph) -> str:
     """Return a graph as JSON. Raises: GraphError for a parameter that JSON cannot represent."""
-    return _json.to_json(graph)  # type: ignore[no-any-return]
+    return to_json(graph)
 
 
 def graph_of(text: str) -> Graph:
@@ -60,7 +60,7 @@ def deep_copy_graph(graph: Graph, memo: dict[int, Any]) -> Graph:
     """Copy a graph and its nodes, with those annotations that JSON can represent."""
     for node in graph.nodes:
         deep_copy(node, memo)
-    attrs = {k: v for k, v in graph.attrs.items() if _json.kind_of_attr(v) is not None}
+    attrs = {k: v for k, v in graph.attrs.items() if kind_of_attr(v) is not None}
     outputs = [memo[id(e.node)].entries[e.index] for e in graph.outputs]
     updates = [(memo[id(v)], memo[id(e.node)].entries[e.index]) for v, e in graph.updates]
     copied = Graph(outputs, updates, attrs)

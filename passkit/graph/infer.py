@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
+from passkit import ast
 from passkit.errors import DTypeError, GraphError, ShapeError
 from passkit.graph.attribute_calls import call_codegen, call_infer_shape, call_infer_type
 from passkit.graph.op import FInferShape, FInferType, OpPattern
@@ -66,9 +67,7 @@ def infer_dtypes(node: NodeLike, dtypes: Sequence[DType | None]) -> Sequence[DTy
 
 def code_dtypes(node: NodeLike, *dtypes: DType) -> tuple[DType, ...]:
     """Return the dtypes of the FCodeGen expressions for inputs of ``dtypes``."""
-    from passkit.ast import Var  # importing it takes a third of a warm start
-
-    x = (Var(f"x{k}", d) for k, d in enumerate(dtypes))
+    x = (ast.Var(f"x{k}", d) for k, d in enumerate(dtypes))
     return tuple(value.dtype for value in call_codegen(node, *x))
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from passkit import ast
 from passkit.errors import ArgumentError, DTypeError, GraphError, ShapeError
 from passkit.graph.infer import infer_dtypes, infer_shapes, show_shape
 from passkit.graph.node_view import NodeLike
@@ -444,9 +445,7 @@ def as_entry(value: Any) -> Entry:
     try:
         return constant(value)
     except ArgumentError:
-        from passkit.ast import Expr  # importing it takes a third of a warm start
-
-        if isinstance(value, Expr):
+        if isinstance(value, ast.Expr):
             raise DTypeError(
                 f"operators take entries, got an expression ({type(value).__name__} of "
                 f"{value.dtype}); FCodeGen and FElement compute with expressions by pk.ast: "

@@ -6,27 +6,22 @@ A warm start runs a table from the plan cache and does not import this module.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from passkit.graph.graph import Graph
 from passkit.library.store import Snapshot
 from passkit.passes.apply import ApplyPasses
 from passkit.passes.context import PassContext, current
 from passkit.passes.fusion_hints import nested_hint_options, with_hints_by_name
+from passkit.program import on_device
 from passkit.program.binder import Binder, CallShapes
 from passkit.program.host_steps import warn_of_interpreted
+from passkit.program.plan_writer import store_plan
 from passkit.program.planning import planned, run_until_fusion, with_shapes
 from passkit.runtime.assemble import ProgramInput, assemble
 from passkit.runtime.interpreted_runner import InterpretedRunner
 from passkit.runtime.program import RuntimeProgram
 from passkit.runtime.state import State
-from passkit.values.lazy import Lazy
-
-# Only targets of devices need it.
-if TYPE_CHECKING:
-    from passkit.program import on_device
-else:
-    on_device = Lazy("passkit.program.on_device")
 
 Compile = Callable[[Graph, Mapping[str, Any]], Callable[..., list[Any]]]
 """Compiles a graph under options, for the graphs that operators such as loops hold."""
@@ -77,8 +72,6 @@ class Planner:
 
         Do nothing if it was planned within a context: the key does not tell its options.
         """
-        from passkit.program.plan_writer import store_plan  # it imports the code generator
-
         if not self.has_outer_context:
             store_plan(key, self.source, graph, program)
 

@@ -74,19 +74,19 @@ class ValueParser(Cursor, ABC):
             )
         if dtype is None or shape is None or has_size(shape):
             raise self.fail("an array needs a dtype and a known shape", token)
-        known = tuple(n for n in shape if isinstance(n, int))
-        count = int(np.prod(known, dtype=object)) if known else 1
+        extents = tuple(n for n in shape if isinstance(n, int))
+        count = int(np.prod(extents, dtype=object)) if extents else 1
         if self.accept("base64"):
             self.expect("(")
-            array = self.from_base64(dtype, known, count)
+            array = self.from_base64(dtype, extents, count)
             self.expect(")")
         else:
             values = self.numbers()
             if len(values) != count:
                 raise self.fail(
-                    f"{type_text(dtype, known)} has {count} elements, got {len(values)}", token
+                    f"{type_text(dtype, extents)} has {count} elements, got {len(values)}", token
                 )
-            array = elements(values, dtype.numpy, known)
+            array = elements(values, dtype.numpy, extents)
             if array is None:
                 raise self.fail(f"not all of these numbers are {dtype}", token)
         array.flags.writeable = False

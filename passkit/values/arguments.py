@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import reprlib
 from collections.abc import Callable, Collection, Iterable, Mapping
+from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -97,8 +98,6 @@ def parameters(where: str, value: Callable[..., Any], need: str, least: int, mos
 
     Raises: ArgumentError where the function cannot be called with that many.
     """
-    from inspect import Parameter, signature  # a warm start does not need it
-
     positional = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
     try:
         shape = signature(value)

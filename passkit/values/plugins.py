@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import Iterator
 from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
 from threading import RLock
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -152,8 +153,6 @@ def import_plugin(module: str) -> Any:
 
 def _imported_file(path: str, name: str) -> ModuleType:
     """Import a file as a module of the file's name, once, and return the module."""
-    from importlib.util import module_from_spec, spec_from_file_location
-
     imported = sys.modules.get(name)
     if imported is not None:
         if os.path.abspath(getattr(imported, "__file__", None) or "") == path:

@@ -12,7 +12,7 @@ from attrs import frozen
 
 
 class DriverFailure(Enum):
-    """What the failure of a driver call means for the caller."""
+    """Kinds of failures of driver calls, by how the caller has to react."""
 
     OUT_OF_MEMORY = "no memory is left"
     DEVICE_LOST = "the device is lost to this process"
@@ -51,7 +51,7 @@ class DriverError(Exception):
 
     @property
     def failure(self) -> DriverFailure:
-        """What the failure means."""
+        """The kind of the failure, by the driver's text."""
         return failure_of(self.message)
 
 
@@ -115,7 +115,7 @@ class CudaProperties:
 
 @frozen
 class FunctionAttributes:
-    """What a function needs.
+    """Resources that a kernel's machine code needs.
 
     Attributes:
         registers: Registers of a thread.

@@ -23,7 +23,7 @@ from passkit.runtime.native.compilation import excerpt
 from passkit.runtime.native.work_folders import work_folder
 
 loaded_kernels: dict[tuple[Any, str], Any] = {}
-"""What was loaded in this process, by device and digest."""
+"""The entries of kernels that this process has loaded, by device and digest."""
 _lock = RLock()
 
 

@@ -23,6 +23,7 @@ from passkit.runtime.native.compiler import (
     kernel_flags,
 )
 from passkit.runtime.native.shared_objects import Address, LoadedKernels, SharedObject
+from passkit.values.progress import progress
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -240,7 +241,6 @@ def _compile(
     # A warm start needs neither folders nor processes.
     from passkit.runtime.native.compilation import Compilation, start_compilation
     from passkit.runtime.native.work_folders import work_folder
-    from passkit.values.progress import progress
 
     launcher.prefetch(compiler)
     units, cores = _units(missing), len(os.sched_getaffinity(0))

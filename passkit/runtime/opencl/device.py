@@ -142,7 +142,7 @@ class OpenClDevice:
 
     @property
     def fingerprint(self) -> str:
-        """What a program's machine code depends on besides text and options."""
+        """The names and versions on which machine code depends, besides text and options."""
         return "\n".join([self.platform, self.name, self.version, self.driver])
 
     def __str__(self) -> str:
