@@ -138,7 +138,8 @@ def test_a_failed_call_keeps_the_host_values(target: str) -> None:
     op.set_attr("FCompute", lambda node, x: x * (1 // int(not (fails and fails.pop()))))
     total = pk.state("total", np.zeros(N, np.float32))
     new = total + pk.var("x", (N,))
-    exe = pk.compile(pk.Graph([op(new)], [(total.node, new)]), target=target)
+    exe = pk.compile(pk.Graph([op(pk.ops.exp(new))], [(total.node, new)]), target=target)
+    assert [str(step).split()[0] for step in exe.steps] == ["launch", "python"]
     x = np.ones(N, np.float32)
     fails.append(True)
     with pytest.raises(ZeroDivisionError):
