@@ -32,10 +32,10 @@ class Browser:
         self._write, self._read = write, read
         self._rest, self._count, self._session = b"", 0, ""
         self.complaints: list[str] = []
-        """What the page's console and its policy said, and requests for anything but itself."""
+        """Errors and warnings of the console and the policy, and requests of the page."""
         target = self._ask("Target.createTarget", url="about:blank")["targetId"]
-        found = self._ask("Target.attachToTarget", targetId=target, flatten=True)
-        self._session = found["sessionId"]
+        result = self._ask("Target.attachToTarget", targetId=target, flatten=True)
+        self._session = result["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self._ask(f"{domain}.enable")
 
@@ -74,18 +74,23 @@ class Browser:
     def open(self, path: Path, width: int = 1366, height: int = 768, dark: bool = False) -> None:
         """Show a file in a window of a size, and wait until it is there."""
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        self._ask("Emulation.setDeviceMetricsOverride", width=width, height=height,
-                  deviceScaleFactor=1, mobile=False)  # fmt: skip
+        self._ask(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=False,
+        )
         self._ask("Emulation.setEmulatedMedia", features=[scheme])
         self._ask("Page.navigate", url=path.as_uri())
         while self._next().get("method") != "Page.loadEventFired":
             pass
 
     def run(self, expression: str) -> Any:
-        """What a JavaScript expression is in the page."""
-        found = self._ask("Runtime.evaluate", expression=expression, returnByValue=True)
-        assert "exceptionDetails" not in found, found
-        return found["result"].get("value")
+        """Return the value of a JavaScript expression in the page."""
+        result = self._ask("Runtime.evaluate", expression=expression, returnByValue=True)
+        assert "exceptionDetails" not in result, result
+        return result["result"].get("value")
 
     def click(self, selector: str) -> None:
         """Press the mouse in the middle of the first element of a selector."""
@@ -102,9 +107,9 @@ class Browser:
         """Press and let go of a key: "Tab", "Enter", a letter."""
         code = {"Tab": 9, "Enter": 13}.get(key, ord(key[0]))
         text = {"Enter": "\r", "Tab": ""}.get(key, key)
-        made = {"key": key, "windowsVirtualKeyCode": code}
-        self._ask("Input.dispatchKeyEvent", type="keyDown", text=text, **made)
-        self._ask("Input.dispatchKeyEvent", type="keyUp", **made)
+        event = {"key": key, "windowsVirtualKeyCode": code}
+        self._ask("Input.dispatchKeyEvent", type="keyDown", text=text, **event)
+        self._ask("Input.dispatchKeyEvent", type="keyUp", **event)
 
     def picture(self, path: Path) -> None:
         """Write what is seen as PNG."""
@@ -119,14 +124,25 @@ def browser(program: str, profile: Path) -> Iterator[Browser]:
     to_read, to_write = os.pipe()
     from_read, from_write = os.pipe()
     command = [
-        "bash", "-c", f'exec "$@" 3<&{to_read} 4>&{from_write}', "browser",
-        program, "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run",
-        "--disable-background-networking", "--remote-debugging-pipe", f"--user-data-dir={profile}",
-    ]  # fmt: skip
+        "bash",
+        "-c",
+        f'exec "$@" 3<&{to_read} 4>&{from_write}',
+        "browser",
+        program,
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--no-first-run",
+        "--disable-background-networking",
+        "--remote-debugging-pipe",
+        f"--user-data-dir={profile}",
+    ]
     process = subprocess.Popen(
-        command, pass_fds=(to_read, from_write), stdout=subprocess.DEVNULL,
+        command,
+        pass_fds=(to_read, from_write),
+        stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+    )
     os.close(to_read)
     os.close(from_write)
     try:

@@ -39,9 +39,14 @@ def time() -> Picture:
     """The digits model with times: darker boxes took more."""
     graph = planned(tf_graphdef.load(ROOT / "examples/models/digits.pb"), "Fusion")
     seconds = {
-        "mul": 1.5e-6, "hidden/matmul": 40e-6, "norm/add_1": 9.3e-6, "narrow/matmul": 38e-6,
-        "narrow/Relu": 1.4e-6, "classes/matmul": 9.9e-6, "probabilities": 2.1e-6,
-    }  # fmt: skip
+        "mul": 1.5e-6,
+        "hidden/matmul": 40e-6,
+        "norm/add_1": 9.3e-6,
+        "narrow/matmul": 38e-6,
+        "narrow/Relu": 1.4e-6,
+        "classes/matmul": 9.9e-6,
+        "probabilities": 2.1e-6,
+    }
     return pk.viz.plan(graph, detail=False, profile=seconds)
 
 
@@ -56,7 +61,7 @@ def folded() -> Picture:
 
 @picture
 def diff() -> Picture:
-    """What Fusion does to a softmax of a sum."""
+    """The changes of Fusion to a softmax of a sum."""
     x, y = pk.var("x", ("n", 64)), pk.var("y", ("n", 64))
     graph = planned(pk.Graph([pk.ops.softmax(pk.ops.tanh(x) + y)]), "Simplify")
     return pk.viz.diff(graph, planned(graph, "Fusion"))
@@ -86,10 +91,10 @@ def attention(layers: int, width: int = 32) -> pk.Graph:
 
 
 def texts(path: Path) -> set[str]:
-    """What stands in a picture."""
+    """Return the lines of text in a picture."""
     root = ElementTree.parse(path).getroot()
-    found = (t.text or "" for t in root.iter("{http://www.w3.org/2000/svg}text"))
-    return {" ".join(text.split()) for text in found}
+    lines = (t.text or "" for t in root.iter("{http://www.w3.org/2000/svg}text"))
+    return {" ".join(text.split()) for text in lines}
 
 
 @pytest.mark.parametrize("name", PICTURES)
@@ -103,9 +108,9 @@ def test_pictures_show_what_is_drawn(name: str, request: pytest.FixtureRequest) 
     boxes = [*scene.boxes.values(), *scene.legend]
     labels = [f.label for f in scene.frames.values()]
     lines = [*(x for b in boxes for x in b.lines), *(x for a in scene.arrows for x in a.lines)]
-    wanted = {*lines, *(x for label in labels for x in label.split("\n"))}
+    expected = {*lines, *(x for label in labels for x in label.split("\n"))}
 
-    assert {" ".join(x.split()) for x in wanted} <= texts(path)
+    assert {" ".join(x.split()) for x in expected} <= texts(path)
     assert path.stat().st_size < 80_000
 
 

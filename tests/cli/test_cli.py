@@ -73,9 +73,13 @@ def test_python_m_passkit_accepts_a_closed_pipe(tmp_path: Path) -> None:
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     command = f"{sys.executable} -m passkit ops | head -1"
     done = subprocess.run(
-        ["bash", "-o", "pipefail", "-c", command], cwd=tmp_path, env=env, capture_output=True,
-        text=True, check=False,
-    )  # fmt: skip
+        ["bash", "-o", "pipefail", "-c", command],
+        cwd=tmp_path,
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("operator")

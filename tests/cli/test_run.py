@@ -70,8 +70,11 @@ def test_a_report_is_a_folder_of_files(capsys: Capture, tmp_path: Path) -> None:
     folder = tmp_path / "deep/report"
 
     assert sorted(p.name for p in folder.iterdir()) == [
-        "kernels.cpp", "plan.svg", "report.html", "report.json",
-    ]  # fmt: skip
+        "kernels.cpp",
+        "plan.svg",
+        "report.html",
+        "report.json",
+    ]
     assert data["profile"]["kernels"][0]["share"] > 0
     assert f"{data['profile']['kernels'][0]['seconds'] * 1e6:.3g} µs" in " ".join(
         (folder / "plan.svg").read_text().split()
@@ -150,8 +153,16 @@ def test_target_and_fusion_strategy_can_be_chosen(capsys: Capture) -> None:
 def test_a_model_runs_on_opencl(capsys: Capture, tmp_path: Path) -> None:
     """Kernels run on the device, libraries on the host; profile and report are written."""
     opencl.require_pyopencl()
-    data = run(capsys, DIGITS, "--target", "opencl", "--compare", "--profile",
-               "--report", str(tmp_path / "report"))  # fmt: skip
+    data = run(
+        capsys,
+        DIGITS,
+        "--target",
+        "opencl",
+        "--compare",
+        "--profile",
+        "--report",
+        str(tmp_path / "report"),
+    )
 
     assert data["target"] == "opencl" and data["accuracy"] > 0.99
     assert all(e["good"] for e in data["errors"])

@@ -137,8 +137,12 @@ def test_packed_parts_have_tiles_of_their_own() -> None:
 
     assert structure.composition == "packed, 5 parts" and not structure.scratch
     assert [p.outputs[0].type for p in parts] == [
-        "f32[3000000]", "f32[70]", "f32[900000]", "f32[50]", "f32[60]"
-    ]  # fmt: skip
+        "f32[3000000]",
+        "f32[70]",
+        "f32[900000]",
+        "f32[50]",
+        "f32[60]",
+    ]
     assert {p.composition for p in parts} == {"thread"}
     assert len(parts[1].outputs) == 3 and not any(v.region for v in parts[1].outputs)
     assert len(parts[1].operators) == 12 and parts[1].operators[-1] in parts[1].stages[0]
