@@ -49,6 +49,7 @@ class CheckpointBundle:
     """
 
     def __init__(self, prefix: Path, budget: Budget) -> None:
+        """Read and check the index; see the class."""
         self.prefix, self.budget = prefix, budget
         self.where = short(f"{prefix}.index")
         data = _read_index(Path(f"{prefix}.index"), self.where, budget)
@@ -68,7 +69,11 @@ class CheckpointBundle:
         return self._entries
 
     def _entry(self, key: str) -> Any:
-        """Parse the index entry of a tensor."""
+        """Parse the index entry (BundleEntryProto) of a tensor.
+
+        Raises:
+            ModelError: If the checkpoint has no tensor of this name, or its entry is damaged.
+        """
         encoded = self._entries.get(key)
         if encoded is None:
             raise ModelError(f"{self.where} has no tensor {short(key)}")
@@ -125,7 +130,15 @@ class CheckpointBundle:
         return content
 
     def _bytes(self, entry: Any, where: str) -> NDArray[Any]:
-        """Return the bytes of an index entry, as a memory-mapped slice of its shard."""
+        """Return the bytes of an index entry, as a memory-mapped slice of its shard.
+
+        Args:
+            entry: BundleEntryProto with shard, offset and size.
+            where: Name of the tensor in errors.
+
+        Raises:
+            ModelError: If the shard or the slice does not exist, or exceeds the memory budget.
+        """
         if not 0 <= entry.shard_id < self.num_shards:
             raise ModelError(f"{where} is in shard {entry.shard_id} of {self.num_shards}")
         shard = self._shard(entry.shard_id)
@@ -141,7 +154,11 @@ class CheckpointBundle:
         return content
 
     def _shard(self, number: int) -> Any:
-        """Map a shard into memory on first use."""
+        """Return the bytes of a data file, mapped into memory on first use.
+
+        Raises:
+            ModelError: If the file cannot be read.
+        """
         if number not in self._shards:
             path = Path(f"{self.prefix}.data-{number:05d}-of-{self.num_shards:05d}")
             try:
@@ -158,7 +175,16 @@ class CheckpointBundle:
 
 
 def _read_index(path: Path, where: str, budget: Budget) -> bytes:
-    """Read an index file, of which the size is taken from the budget first."""
+    """Read an index file, of which the size is taken from the budget first.
+
+    Args:
+        path: The file.
+        where: Its name in errors.
+        budget: Memory budget.
+
+    Raises:
+        ModelError: If it is no regular file, cannot be read, or exceeds the budget.
+    """
     try:
         status = path.stat()
         if not S_ISREG(status.st_mode):
@@ -173,7 +199,13 @@ def _read_index(path: Path, where: str, budget: Budget) -> bytes:
 
 
 def _checksum_error(content: str, computed: int, expected: int) -> ModelError:
-    """Return the error for a checksum mismatch."""
+    """Return the error for a checksum mismatch.
+
+    Args:
+        content: What was changed, as the subject of the message.
+        computed: CRC-32C of the bytes, not masked.
+        expected: Masked checksum that is stored.
+    """
     return ModelError(
         f"{content} were changed after they were written: their checksum is "
         f"{masked(computed):#010x}, "
@@ -182,7 +214,16 @@ def _checksum_error(content: str, computed: int, expected: int) -> ModelError:
 
 
 def leveldb_pairs(data: bytes, where: str, budget: Budget) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the keys and values of a LevelDB table in order."""
+    """Yield the keys and values of a LevelDB table in order.
+
+    Args:
+        data: Bytes of the file.
+        where: Its name in errors.
+        budget: Memory budget, from which keys and values are taken.
+
+    Raises:
+        ModelError: If the data is no LevelDB table, or damaged.
+    """
     magic = int.from_bytes(data[-8:], "little")
     if magic != _MAGIC:
         refuse_other_formats(data, where, "index of a checkpoint")
@@ -203,6 +244,14 @@ def _block(
     data: bytes, begin: int, size: int, where: str, end: int, budget: Budget
 ) -> Iterator[tuple[bytes, bytes]]:
     """Yield the keys and values of one block of a LevelDB table.
+
+    Args:
+        data: Bytes of the file.
+        begin: Offset of the block.
+        size: Its size, without the trailer.
+        where: Name of the file in errors.
+        end: Offset behind the last block.
+        budget: Memory budget, from which keys and values are taken.
 
     Raises:
         ModelError: If the block is damaged, or compressed by an unsupported method.

@@ -33,7 +33,17 @@ MOST_NODES = 200
 def fold_constants(
     call: ImportCall, inputs: Sequence[ImportedValue], results: Sequence[ImportedValue]
 ) -> Sequence[ImportedValue]:
-    """Return the results of a node as known arrays if its inputs are small known arrays."""
+    """Return the results of a node as known arrays if its inputs are small known arrays.
+
+    Args:
+        call: The node, whose name the arrays get.
+        inputs: Its inputs.
+        results: Its results, as an importer built them.
+
+    Returns:
+        The results unchanged if an input is unknown or large, or a result is large or an array of
+        floats.
+    """
     if not inputs or not all(map(_is_known, inputs)) or not all(map(_may_decide, results)):
         return results
     entries = [r.built_entry for r in results if r.built_entry is not None]
@@ -72,7 +82,7 @@ def _is_constant(node: Node) -> bool:
 
 
 def _evaluate(entries: Sequence[Entry]) -> list[NDArray[Any]]:
-    """Evaluate entries that depend on constants only; a single node needs no Graph."""
+    """Return the arrays of entries that depend on constants only; a single node needs no Graph."""
     node = entries[0].node
     producers = [e.node for e in node.inputs]
     if len(entries) == 1 == len(node.entries) and all(n.op is CONSTANT for n in producers):
@@ -88,7 +98,7 @@ def _is_known(value: ImportedValue) -> bool:
 
 
 def _may_decide(value: ImportedValue) -> bool:
-    """Return whether a result is small enough, and of a type, to decide control flow."""
+    """Return whether a result may decide a branch: it is small, and an integer, bool or scalar."""
     if value.built_entry is None:
         return True
     return _is_small(value.built_entry) and (

@@ -37,7 +37,12 @@ def _tables() -> NDArray[Any]:
 
 
 def _apply_bit_matrix(registers: NDArray[Any], matrix: NDArray[Any]) -> NDArray[Any]:
-    """Multiply CRC registers by a bit matrix, which stands for appending a run of zero bytes."""
+    """Multiply CRC registers by a bit matrix, which stands for appending a run of zero bytes.
+
+    Args:
+        registers: uint32 registers.
+        matrix: 32 columns as uint32: the image of each bit.
+    """
     bits = (registers[:, None] >> _BITS) & 1
     moved: NDArray[Any] = np.bitwise_xor.reduce(bits * matrix, axis=1)
     return moved
@@ -138,5 +143,5 @@ def _append_zeros(register: int, count: int) -> int:
 
 
 def masked(checksum: int) -> int:
-    """Return a checksum as LevelDB stores it beside its data."""
+    """Return a checksum rotated and offset, as LevelDB stores it beside its data."""
     return ((checksum >> 15 | checksum << 17) + 0xA282EAD8) & _MASK

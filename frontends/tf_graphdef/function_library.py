@@ -86,6 +86,7 @@ class FunctionLibrary:
         budget: Budget,
         changing: frozenset[str] = ASSIGNS,
     ) -> None:
+        """Index the functions by name; see the class."""
         self.where, self.budget, self.changing = where, budget, changing
         budget.take(_ENTRY_NBYTES * len(functions), f"the {len(functions):,} functions of {where}")
         self.functions: dict[str, Any] = {}
@@ -98,6 +99,7 @@ class FunctionLibrary:
         self._effects = self._with_effects()
 
     def __contains__(self, name: str) -> bool:
+        """Return whether the model has a function of this name."""
         return name in self.functions
 
     def body(self, name: str) -> GraphBody:

@@ -132,7 +132,11 @@ def read_function_body(function: Any, budget: Budget) -> GraphBody:
 
 
 def _number(body: GraphBody, budget: Budget) -> None:
-    """Number the nodes and check their names."""
+    """Number the nodes and check their names.
+
+    Raises:
+        ModelError: If a name is invalid or used twice, or the index exceeds the memory budget.
+    """
     count = len(body.nodes)
     budget.take(_INDEX_NBYTES * count, f"an index of the {count:,} nodes of {body.where}")
     body.is_read = bytearray(count)
@@ -158,7 +162,17 @@ EdgeParser: TypeAlias = Callable[[str], tuple[str, int, str]]
 
 
 def _connect(body: GraphBody, node: Any, budget: Budget, read: EdgeParser) -> None:
-    """Resolve the data and control inputs of a node."""
+    """Resolve the data and control inputs of a node, and append them to the body's lists.
+
+    Args:
+        body: The body.
+        node: NodeDef.
+        budget: Memory budget.
+        read: Parses the text of an edge.
+
+    Raises:
+        ModelError: If an input refers to a missing node, or exceeds the budget.
+    """
     budget.take(_EDGE_NBYTES * len(node.input), f"the inputs of {node_label(node)}")
     inputs: list[ResultRef] = []
     control: list[int] = []
@@ -177,7 +191,18 @@ def _connect(body: GraphBody, node: Any, budget: Budget, read: EdgeParser) -> No
 def _resolve(
     body: GraphBody, text: str, reader: str, read: EdgeParser, shown: str | None = None
 ) -> ResultRef:
-    """Return the node number and result index that the text of an edge refers to."""
+    """Return the node number and result index that the text of an edge refers to.
+
+    Args:
+        body: The body.
+        text: The edge, such as "conv:0".
+        reader: The node that has it, for errors.
+        read: Parses the text.
+        shown: Text in errors; None for ``text``.
+
+    Raises:
+        ModelError: If there is no such node.
+    """
     name, index, result = read(text)
     number = body.node_numbers.get(name)
     if number is None:

@@ -109,7 +109,14 @@ class HostOp:
         signatures: Sequence[tuple[Sequence[Extent], DType]],
         numbers: Mapping[str, int],
     ) -> list[Any]:
-        """Call the function on ones, with the given numbers for symbolic sizes."""
+        """Call the function on arrays of ones, and return its results.
+
+        Args:
+            call: The node.
+            function: The user's function.
+            signatures: Shape and dtype of each input.
+            numbers: Number for each symbolic size.
+        """
         arrays = []
         for shape, dtype in signatures:
             sizes = [evaluate(n, numbers) if isinstance(n, Size) else n for n in shape]
@@ -129,7 +136,17 @@ class HostOp:
         probes: Sequence[Mapping[str, int]],
         result_shapes: tuple[tuple[int, ...], tuple[int, ...]],
     ) -> tuple[Extent, ...]:
-        """Infer the shape of one output from its shapes for both probes."""
+        """Infer the shape of one output from its shapes for both probes.
+
+        Args:
+            call: The node.
+            symbols: Symbolic sizes of the inputs.
+            probes: Numbers of the symbols in two calls.
+            result_shapes: Shape of the output in each.
+
+        Raises:
+            ModelError: If an extent follows no symbol.
+        """
         shape: list[Extent] = []
         for k, (a, b) in enumerate(zip(*result_shapes, strict=False)):
             matching_symbols = [s for s in symbols if (probes[0][s], probes[1][s]) == (a, b)]

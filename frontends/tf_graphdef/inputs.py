@@ -152,7 +152,13 @@ def _caller_shapes(
 def _placeholder_factory(
     producer: int, name: str | None, caller_shape: InputDims | None
 ) -> InputFactory:
-    """Return the factory of an ordinary placeholder."""
+    """Return the factory of an ordinary placeholder.
+
+    Args:
+        producer: GraphDef version of the model.
+        name: Name of the input; None for the node's.
+        caller_shape: Shape that the caller gave; None if none.
+    """
 
     def make(call: ImportCall, inputs: Sequence[AnyValue]) -> AnyValue:
         return _make_placeholder(call, producer, name or call.name, caller_shape, inputs)

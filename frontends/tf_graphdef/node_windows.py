@@ -55,7 +55,7 @@ class NodeWindows:
         return {"strides": self.strides, "dilations": self.dilations, "padding": padding}
 
     def padded(self, x: Entry, value: float = 0) -> Entry:
-        """Return channels-last ``x`` with the padding that ``params`` leaves out."""
+        """Return channels-last ``x`` with the padding that ``params`` leaves out, of ``value``."""
         if self.is_known:
             return x
         pairs = tuple(pair if pair != (0, 0) else (0, 0) for pair in self.padding)
@@ -64,7 +64,11 @@ class NodeWindows:
 
 
 def channels_first(call: ImportCall, count: int) -> bool:
-    """Return whether channels are the second axis.
+    """Return whether channels are the second axis, by the attribute ``data_format``.
+
+    Args:
+        call: The node.
+        count: Number of spatial axes.
 
     Raises:
         ModelError: If the data format is another one.
@@ -119,6 +123,12 @@ def windows_of_node(
 ) -> NodeWindows:
     """Return the windows of a node over spatial axes of lengths ``size``.
 
+    Args:
+        call: The node.
+        size: Lengths of the spatial axes.
+        window: Extents of a window along them.
+        strides: Steps for all axes; None for the attribute ``strides``.
+
     Raises:
         ModelError: If padding, strides or dilations are invalid or depend on unknown sizes.
     """
@@ -140,7 +150,15 @@ def windows_of_node(
 
 
 def _explicit(call: ImportCall, count: int) -> PaddingPairs:
-    """Return the pairs of EXPLICIT padding for the spatial axes."""
+    """Return the padding (before, after) of each spatial axis, for EXPLICIT padding.
+
+    Args:
+        call: The node; its attribute ``explicit_paddings`` has a pair for each axis.
+        count: Number of spatial axes.
+
+    Raises:
+        ModelError: If a pair is missing or negative, or batch or channels are padded.
+    """
     paddings = call.integers("explicit_paddings")
     first = channels_first(call, count)
     pairs = tuple(zip(paddings[::2], paddings[1::2], strict=False))

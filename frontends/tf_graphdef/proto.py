@@ -66,6 +66,10 @@ class Budget:
     def take(self, nbytes: int, where: str) -> None:
         """Subtract ``nbytes`` before they are allocated.
 
+        Args:
+            nbytes: Number of bytes.
+            where: What takes them, the subject of the message.
+
         Raises:
             ModelError: If the limit is exceeded.
         """
@@ -86,6 +90,12 @@ def budget_for(num_bytes: int, max_nbytes: int | None) -> Budget:
 
 def parse(data: bytes, where: str, budget: Budget, kind: str = "GraphDef") -> Any:
     """Parse a binary message.
+
+    Args:
+        data: Its bytes.
+        where: Name of the source in errors.
+        budget: Memory budget, from which the estimated size is taken.
+        kind: Name of the message type.
 
     Raises:
         ModelError: If the data is damaged, or exceeds the budget or 2 GiB.
@@ -236,6 +246,11 @@ def parsed_nbytes(data: bytes, limit: int, kind: str = "GraphDef") -> int:
 
 def varint(data: bytes, at: int, end: int) -> tuple[int, int]:
     """Decode a varint at position ``at``.
+
+    Args:
+        data: The bytes.
+        at: Position of its first byte.
+        end: Position behind the last byte that it may use.
 
     Returns:
         The number and the position behind it; a position past ``end`` if the varint is damaged.

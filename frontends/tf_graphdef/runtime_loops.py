@@ -178,7 +178,11 @@ def _run_trial_iteration(
 
 
 def _check_count(ctx: NodeContext, values: Sequence[object], results: Sequence[AnyValue]) -> None:
-    """Check that the body returns as many values as it takes."""
+    """Check that the body returns as many values as it takes.
+
+    Raises:
+        ModelError: Otherwise.
+    """
     if len(results) != len(values):
         raise ModelError(
             f"{ctx.where} has {len(values)} values, and its body returns {len(results)}"
@@ -186,7 +190,11 @@ def _check_count(ctx: NodeContext, values: Sequence[object], results: Sequence[A
 
 
 def _array_entry(ctx: NodeContext, value: AnyValue, role: str) -> Entry:
-    """Return the entry of a value that must be an array."""
+    """Return the entry of a value that must be an array; ``role`` names it in errors.
+
+    Raises:
+        ModelError: If it is no array.
+    """
     if isinstance(value, NonArray):
         raise ModelError(f"{ctx.where} needs an array as {role}, and it is {value.description}")
     return value.entry
@@ -227,7 +235,15 @@ def _wrap_result(loop_value: _LoopValue, entry: Entry) -> AnyValue:
 def _check_unchanged(
     ctx: NodeContext, assigned_before: Mapping[ModelVariable, ImportedValue | None]
 ) -> None:
-    """Check that the loop did not assign to a variable."""
+    """Check that the loop did not assign to a variable.
+
+    Args:
+        ctx: The node of the loop.
+        assigned_before: Values of assigned variables before the loop.
+
+    Raises:
+        ModelError: If a variable has another value now.
+    """
     for variable, value in assigned_values(ctx.shared).items():
         if value is not assigned_before.get(variable):
             raise ModelError(
@@ -238,7 +254,11 @@ def _check_unchanged(
 
 
 def _check_closed(ctx: NodeContext, graphs: Sequence[Graph]) -> None:
-    """Check that the graphs read only values of the loop."""
+    """Check that the graphs of condition and body read only values of the loop.
+
+    Raises:
+        ModelError: If one reads a value from outside.
+    """
     for graph in graphs:
         for node in graph.inputs:
             if not node.name.startswith(runtime.INPUT_PREFIX):

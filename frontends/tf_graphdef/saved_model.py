@@ -35,6 +35,7 @@ class CheckpointWeights:
     """
 
     def __init__(self, prefix: Path, budget: Budget) -> None:
+        """Prepare to read the checkpoint of this path prefix; it is opened on first use."""
         self.prefix, self.budget = prefix, budget
         self._bundle: CheckpointBundle | None = None
         self._objects: Any = None
@@ -59,7 +60,11 @@ class CheckpointWeights:
         return self._bundle
 
     def find(self, variable: ModelVariable) -> str | None:
-        """Return the key of a variable, by its name in the object graph or in TensorFlow 1."""
+        """Return the checkpoint key of a variable; None if the checkpoint does not have it.
+
+        It is looked up by the variable's name in the object graph, then by its own, as in
+        TensorFlow 1.
+        """
         keys = self.bundle.keys
         for key in (self._names.get(variable.name), variable.name):
             if key is not None and key in keys:
@@ -79,7 +84,7 @@ class CheckpointWeights:
         return attributes[0].checkpoint_key if len(attributes) == 1 else None
 
     def array(self, key: str) -> NDArray[Any]:
-        """Return a tensor of the checkpoint."""
+        """Return the tensor of the checkpoint under ``key``; see `CheckpointBundle.array`."""
         return self.bundle.array(key)
 
 

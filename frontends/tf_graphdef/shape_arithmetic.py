@@ -133,6 +133,7 @@ def numpy_index(
 def _strided(
     call: ImportCall, values: Sequence[ImportedValue], x: NDArray[Any], *rest: NDArray[Any]
 ) -> Any:
+    """Fold StridedSlice of a known shape."""
     return x[numpy_index(call, *values[1:])]
 
 
@@ -143,6 +144,11 @@ def _sliced(
     begin: NDArray[Any],
     size: NDArray[Any],
 ) -> Any:
+    """Fold Slice of a known shape.
+
+    Raises:
+        ModelError: If the slice is out of range.
+    """
     begins, counts = call.ints(values[1], "begin"), call.ints(values[2], "size")
     pairs = list(zip(begins, counts, x.shape, strict=True))
     if any(not 0 <= b <= n or not -1 <= count <= n - b for b, count, n in pairs):
@@ -157,6 +163,11 @@ def _gathered(
     at: NDArray[Any],
     *axis: NDArray[Any],
 ) -> Any:
+    """Fold a gather from a known vector; other ranks are not folded.
+
+    Raises:
+        ModelError: If an index is out of range.
+    """
     if x.ndim != 1:
         return NotImplemented
     if any(not 0 <= k < x.size for k in at.ravel()):
@@ -207,6 +218,7 @@ def _parts(call: ImportCall, values: Sequence[ImportedValue], *x: NDArray[Any]) 
 
 
 def _unpacked(call: ImportCall, values: Sequence[ImportedValue], x: NDArray[Any]) -> Any:
+    """Fold Unpack, unless the attribute ``num`` is wrong."""
     rows = np.moveaxis(x, call.attr("axis", "i", 0), 0)
     return tuple(rows) if len(rows) == call.attr("num", "i") else NotImplemented
 
@@ -214,6 +226,7 @@ def _unpacked(call: ImportCall, values: Sequence[ImportedValue], x: NDArray[Any]
 def _repeated(
     call: ImportCall, values: Sequence[ImportedValue], x: NDArray[Any], multiples: NDArray[Any]
 ) -> Any:
+    """Fold Tile of known multiples, unless the result is large."""
     repeats = call.ints(values[1], "multiples")
     total = x.size * prod(repeats)
     return (
@@ -224,6 +237,7 @@ def _repeated(
 def _filled(
     call: ImportCall, values: Sequence[ImportedValue], shape: NDArray[Any], x: NDArray[Any]
 ) -> Any:
+    """Fold Fill of a known shape, unless the result is large."""
     if any(isinstance(n, Size) for n in shape.ravel()):
         return NotImplemented
     dimensions = call.ints(values[0], "shape")
@@ -234,6 +248,7 @@ def _filled(
 def _total(
     call: ImportCall, values: Sequence[ImportedValue], x: NDArray[Any], axes: NDArray[Any]
 ) -> Any:
+    """Fold Sum over known axes."""
     keepdims = call.attr("keep_dims", "b", False)
     return np.sum(x, axis=call.ints(values[1], "axes"), keepdims=keepdims)
 
@@ -252,12 +267,14 @@ def _converted(call: ImportCall, values: Sequence[ImportedValue], x: NDArray[Any
 
 
 def _concatenated(call: ImportCall, values: Sequence[ImportedValue], *x: NDArray[Any]) -> Any:
+    """Fold ConcatV2, whose last input is the axis."""
     return np.concatenate(x[:-1], axis=call.integer(values[-1], "axis"))
 
 
 def _product(
     call: ImportCall, values: Sequence[ImportedValue], x: NDArray[Any], axes: NDArray[Any]
 ) -> Any:
+    """Fold Prod over known axes."""
     keepdims = call.attr("keep_dims", "b", False)
     return np.prod(x, axis=call.ints(values[1], "axes"), keepdims=keepdims)
 

@@ -35,7 +35,11 @@ def require_int(function: str, argument: str, value: Any) -> int:
 
 
 def require_ints(function: str, argument: str, values: Any) -> tuple[int, ...]:
-    """Convert an argument, one int or an iterable of ints, to a tuple; see `require_int`."""
+    """Convert an argument, one int or an iterable of ints, to a tuple; see `require_int`.
+
+    Raises:
+        SettingError: If ``values`` holds anything but ints.
+    """
     several = isinstance(values, Iterable) and not isinstance(values, (str, bytes))
     return tuple(require_int(function, argument, v) for v in (values if several else (values,)))
 
@@ -67,7 +71,8 @@ def axis_length(function: str, shape: Shape, axis: Any) -> Extent:
     """Return the extent of ``shape`` along ``axis``, which may be negative.
 
     Raises:
-        ShapeError: If the axis does not exist.
+        SettingError: If the axis is no int.
+        ShapeError: If the axis does not exist; ``function`` is named in the message.
     """
     k = require_int(function, "axis", axis)
     if not -len(shape) <= k < len(shape):
@@ -117,6 +122,13 @@ def _equals_default(value: Any, default: Any) -> bool:
 
 def renamed_argument(function: str, name: str, value: Any, old_name: str, old_value: Any) -> Any:
     """Return the value of an argument that may be passed under its older name, too.
+
+    Args:
+        function: Name of the function in errors.
+        name: Name of the argument.
+        value: Its value; None if it was not passed.
+        old_name: Its older name.
+        old_value: Value under the older name; None if it was not passed.
 
     Raises:
         SettingError: If both names are given.

@@ -91,7 +91,7 @@ def transpose(a: Any, perm: Any = None, name: str = "transpose", conjugate: bool
 
 
 def _common_dtype_entries(values: Any) -> list[Entry]:
-    """Convert tensors and arrays to entries; arrays take the dtype of the first tensor."""
+    """Convert tensors and arrays, one or a list, to entries, in the dtype of the first tensor."""
     items = list(values) if isinstance(values, (list, tuple)) else [values]
     like = next((v.dtype for v in items if isinstance(v, Tensor)), None)
     operands = [v if isinstance(v, Entry) else as_operand(v, like) for v in items]

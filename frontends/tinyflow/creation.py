@@ -90,7 +90,13 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
 
 
 def _overridable_default(entry: Entry, shape: Shape | None, name: str) -> Tensor:
-    """Create a tensor for a default that feeds of other sizes may replace."""
+    """Create a tensor for a default that feeds of other sizes may replace.
+
+    Args:
+        entry: The default.
+        shape: Declared shape of feeds; None for any.
+        name: Full name of the tensor.
+    """
     return as_tensor(
         deferred_entries(lambda tensors: tensors, [entry], [(shape, entry.dtype)], name)[0], name
     )
@@ -135,7 +141,17 @@ def constant(
 
 
 def _fill_shape(name: str, array: Any, shape: Any, verify: bool) -> Any:
-    """Repeat the last number to fill a shape. Raises: ShapeError if the numbers do not fit."""
+    """Return ``array`` in a shape, of which its last number fills the rest.
+
+    Args:
+        name: Name of the constant in errors.
+        array: The numbers.
+        shape: The shape.
+        verify: Whether the array must have this shape already.
+
+    Raises:
+        ShapeError: If the shape is not known, too large, or the numbers do not fit.
+    """
     if any(not isinstance(n, int) for n in shape):
         raise ShapeError(f"constant '{name}' needs a known shape, got {format_shape(shape)}")
     count = prod(shape)
@@ -187,7 +203,15 @@ def ones(shape: Any, dtype: Any = "float32", name: str | None = None, layout: An
 
 
 def _filled_tensor(function: str, shape: Any, value: Any, dtype: Any, name: str | None) -> Tensor:
-    """Create a tensor filled with a number; deferred if its shape depends on a deferred call."""
+    """Create a tensor filled with a number; deferred if its shape depends on a deferred call.
+
+    Args:
+        function: Name of the function in errors, and default name of the result.
+        shape: Shape, which may be a tensor.
+        value: Number of all elements.
+        dtype: Dtype.
+        name: Name of the result.
+    """
     if depends_on_deferred(shape):
         arguments = {"function": function, "shape": shape, "value": value, "dtype": dtype}
         return defer_call(
@@ -249,7 +273,14 @@ def ones_like(
 
 
 def _filled_like(op: str, tensor: Any, dtype: Any, name: str | None) -> Tensor:
-    """Create a tensor of the shape of another one with the operator ``op``."""
+    """Create a tensor of the shape of another one.
+
+    Args:
+        op: Operator that creates it, ``zeros_like`` or ``ones_like``; its default name, too.
+        tensor: The other tensor.
+        dtype: Dtype; None for that of the tensor.
+        name: Name of the result.
+    """
     entry = as_entry(tensor)
     if dtype is not None:
         entry = get_op("cast")(entry, dtype=as_dtype(dtype).name)
@@ -280,7 +311,7 @@ def range_(
 
 
 def _range_bound(value: Any, function: str) -> Any:
-    """Convert a bound of a range to a float, an int or a size."""
+    """Convert a bound of a range to a float, an int or a symbolic size; None if it is unknown."""
     if isinstance(value, (float, np.floating)):
         return float(value)
     extent = parse_extent(value, function)

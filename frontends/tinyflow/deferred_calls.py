@@ -32,7 +32,7 @@ OutputSpec = tuple[Shape | None, DType | None]
 
 
 def _declared_shapes(node: Node, *shapes: Shape | None) -> tuple[Shape | None, ...]:
-    """Return the shapes that were declared when the call was deferred."""
+    """Return the shapes that were declared when the call was deferred; None for an unknown rank."""
     return tuple(shape for shape, _ in node.params["outputs"])
 
 
@@ -76,7 +76,7 @@ def is_unranked(value: Any) -> bool:
 
 
 def depends_on_deferred(values: Any) -> bool:
-    """Return whether a tensor in ``values`` is computed from a deferred call."""
+    """Return whether a tensor in nested ``values`` is computed from a deferred call."""
     return any(
         t.static_value is None and any(map(is_deferred, post_order([t.entry.node])))
         for t in nested_tensors(values)
@@ -169,12 +169,17 @@ def defer_if_unranked(
 
 
 def runtime_size(name: str, axis: int) -> Size:
-    """Return the symbol of a size that a run determines: that of one axis of a deferred result."""
+    """Return the symbol of a size that a run determines.
+
+    Args:
+        name: Name of the deferred result.
+        axis: Axis whose size it is.
+    """
     return Size.symbol(f"{name}.{axis}")
 
 
 def _runtime_sizes(name: str, shape: Sequence[Extent | None]) -> Shape:
-    """Replace the unknown extents of ``shape`` by symbols."""
+    """Replace the unknown extents (None) of the deferred result ``name`` by symbols."""
     return tuple(runtime_size(name, k) if n is None else n for k, n in enumerate(shape))
 
 

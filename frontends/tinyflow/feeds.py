@@ -40,6 +40,7 @@ class Feed:
 
     @fixed.default
     def _fixed_axes(self) -> tuple[tuple[int, int], ...]:
+        """The axes of known extent, as pairs of axis and extent."""
         return tuple((k, n) for k, n in enumerate(self.shape) if isinstance(n, int))
 
     @classmethod
@@ -123,7 +124,16 @@ def create_feeds(key: Any, graph: Graph, shape: Shape) -> list[Feed]:
 
 
 def _create_feed(key: Any, graph: Graph, shape: Shape) -> Feed:
-    """Create the feed for the current entry of a key; see `create_feeds`."""
+    """Create the feed for the current entry of a key; see `create_feeds`.
+
+    Args:
+        key: Key of feed_dict.
+        graph: Graph of the session.
+        shape: Shape of the fed value, used if the key has no shape of its own.
+
+    Raises:
+        FeedError: If the key is no tensor, of another graph, or a variable.
+    """
     if isinstance(key, Operation) or not isinstance(key, Tensor):
         raise FeedError(
             f"feed_dict needs placeholders and other tensors as keys, got {key!r}; tf.placeholder "
@@ -209,7 +219,12 @@ class FeedShapeFamily:
 
 
 def _common_or_free_size(column: tuple[int, ...], names: dict[tuple[int, ...], Size]) -> int | Size:
-    """Return the extent that all feeds share, or one symbol for extents that vary equally."""
+    """Return the extent that all feeds share, or one symbol for extents that vary equally.
+
+    Args:
+        column: Extent of one axis in each feed so far.
+        names: Symbols by column, to which a new one is added.
+    """
     if len(set(column)) == 1:
         return column[0]
     return names.setdefault(column, Size.symbol(f"fed.{len(names)}"))

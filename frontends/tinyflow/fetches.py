@@ -58,7 +58,19 @@ def flatten_fetches(fetches: Any, resolve: Callable[[Any], Any]) -> FetchStructu
 def _flatten(
     fetch: Any, leaves: list[Any], resolve: Callable[[Any], Any]
 ) -> Callable[[list[Any]], Any]:
-    """Append the leaves of ``fetch`` to ``leaves``; return the function that rebuilds it."""
+    """Append the leaves of a fetch to ``leaves``; return the function that rebuilds it.
+
+    Args:
+        fetch: Tensor, operation, name, or nested sequences and mappings of them.
+        leaves: List that is extended.
+        resolve: Returns the leaf for an element; None if it is no leaf.
+
+    Returns:
+        Takes the values of all leaves and returns them in the structure of ``fetch``.
+
+    Raises:
+        FeedError: For anything else.
+    """
     leaf = resolve(fetch)
     if leaf is not None:
         k = len(leaves)

@@ -172,7 +172,7 @@ class Graph:
 
     @contextmanager
     def with_device(self, device: str) -> Iterator[None]:
-        """Place nodes created inside the block on ``device``."""
+        """Place nodes created inside the `with` block on ``device``."""
         outer, self._device = self._device, device
         try:
             yield

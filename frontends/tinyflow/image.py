@@ -297,7 +297,15 @@ def central_crop(image: Any, central_fraction: float) -> Tensor:
 
 
 def _resize(op: str, images: Any, size: Any, name: str, flags: dict[str, bool]) -> Tensor:
-    """Resize images with an operator of passkit; a single image as a batch of one."""
+    """Resize images with an operator of passkit; a single image as a batch of one.
+
+    Args:
+        op: Name of the operator; all but ``resize_nearest`` return float32.
+        images: Images of rank 3 or 4, channels last.
+        size: New height and width.
+        name: Name of the function in errors, and of the result.
+        flags: How pixels are aligned.
+    """
     x, row_axis = _require_images(name, images)
     entry = x.entry if row_axis else make("expand_dims", x.entry, axis=0)
     if op != "resize_nearest" and entry.dtype is not None and entry.dtype.name != "float32":

@@ -27,7 +27,13 @@ def _create_counter(name: str) -> Variable:
 
 
 def _add_to_collections(measure: Metric, metrics: Any, updates: Any) -> Metric:
-    """Add the value and the update of a metric to collections, and return the metric."""
+    """Add the value and the update of a metric to collections, and return the metric.
+
+    Args:
+        measure: Value and update.
+        metrics: Keys of collections for the value; None for none.
+        updates: Keys of collections for the update; None for none.
+    """
     for keys, tensor in ((metrics, measure[0]), (updates, measure[1])):
         for key in [keys] if isinstance(keys, str) else keys or ():
             get_default_graph().add_to_collection(key, tensor)

@@ -98,7 +98,10 @@ def _is_finite(array: Any) -> bool:
 
 
 def _count_nonfinite(value: Any) -> str:
-    """Describe the NaNs and infinities of an array: ``3 NaN and 1 infinite``."""
+    """Describe the NaNs and infinities of an array, without kinds of which it has none.
+
+    For example ``3 NaN and 1 infinite``.
+    """
     nans, nonfinite = int(np.isnan(value).sum()), int((~np.isfinite(value)).sum())
     counts = ((nans, "NaN"), (nonfinite - nans, "infinite"))
     return " and ".join(f"{count} {kind}" for count, kind in counts if count)

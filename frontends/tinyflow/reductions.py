@@ -45,7 +45,12 @@ def _axis_index(axis: Any) -> Any:
 
 
 def _reduction_function(op: str, default_name: str) -> ReductionFunction:
-    """Create a reduction; ``default_name`` is the default name of the result."""
+    """Create a ``tf.reduce_*`` function.
+
+    Args:
+        op: Name of the operator.
+        default_name: Default name of the result, from which the function's name follows.
+    """
 
     def function(
         input_tensor: Any,
@@ -80,7 +85,12 @@ def _reduction_function(op: str, default_name: str) -> ReductionFunction:
 
 
 def _arg_reduction_function(op: str, default_name: str) -> ReductionFunction:
-    """Create argmax or argmin; ``default_name`` is the default name of the result."""
+    """Create ``tf.argmax`` or ``tf.argmin``.
+
+    Args:
+        op: Name of the operator.
+        default_name: Default name of the result.
+    """
 
     def function(
         input: Any,

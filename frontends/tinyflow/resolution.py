@@ -125,7 +125,7 @@ class Resolution:
 
 
 def has_deferred_calls(nodes: Iterable[Node]) -> bool:
-    """Return whether any of these nodes must be resolved in a run."""
+    """Return whether any of these nodes is a deferred call, which must be resolved in a run."""
     return any(map(is_deferred, nodes))
 
 

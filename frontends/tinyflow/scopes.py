@@ -71,7 +71,7 @@ _scopes: DefaultStack[tuple[Any, VariableScope]] = DefaultStack()
 
 
 def get_variable_scope() -> VariableScope:
-    """Return the current variable scope."""
+    """Return the innermost variable scope of the default graph; one without name outside of all."""
     graph = get_default_graph()
     current = next((scope for owner, scope in reversed(_scopes.items) if owner is graph), None)
     return current or VariableScope()
@@ -193,7 +193,13 @@ class variable_scope:  # noqa: N801 – TensorFlow's name
 
 
 def _numbered_scope(graph: Any, outer: VariableScope, default: str | None) -> str:
-    """Return a default scope name that is unused within the outer scope."""
+    """Return a default scope name that is unused within the outer scope, and count its use.
+
+    Args:
+        graph: Graph that counts the names.
+        outer: Scope around the new one.
+        default: Requested name; a number is appended from the second use on.
+    """
     full_name = f"{outer.original_name_scope}{default}"
     count = graph.scope_counts.get(full_name, 0)
     graph.scope_counts[full_name] = count + 1
@@ -278,7 +284,18 @@ def get_variable(
 
 
 def _initial_value(name: str, initializer: Any, shape: Any, dtype: DType) -> Any:
-    """Return the initial value of a variable, or a function that creates it."""
+    """Return the initial value of a variable, or a function that creates it.
+
+    Args:
+        name: Name of the variable in errors.
+        initializer: An array, an initializer, or a class of initializers.
+        shape: Shape of the variable; must be None for an array.
+        dtype: Dtype of the variable.
+
+    Raises:
+        SettingError: If both an array and a shape are given.
+        ShapeError: If an initializer has no shape.
+    """
     if not callable(initializer):
         if shape is not None:
             raise SettingError(
@@ -295,7 +312,18 @@ def _initial_value(name: str, initializer: Any, shape: Any, dtype: DType) -> Any
 def _reuse_variable(
     variable: Variable, full_name: str, shape: Any, scope: VariableScope
 ) -> Variable:
-    """Return an existing variable. Raises: GraphError unless the scope allows it, ShapeError."""
+    """Return an existing variable, after checking that it may be shared.
+
+    Args:
+        variable: The variable.
+        full_name: Its name in errors.
+        shape: Requested shape; None for any.
+        scope: Current scope.
+
+    Raises:
+        GraphError: If the scope does not allow reuse.
+        ShapeError: If the shape differs.
+    """
     if not scope.reuse:
         raise GraphError(
             f"variable '{full_name}' exists already; to share it, give the variable_scope around "

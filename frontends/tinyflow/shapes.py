@@ -31,6 +31,11 @@ class Dimension:
         return self.extent if isinstance(self.extent, int) else None
 
     def __index__(self) -> int:
+        """Return the number.
+
+        Raises:
+            ShapeError: If only a run determines it.
+        """
         if self.value is None:
             raise ShapeError(
                 "this dimension is known only in a run; give the placeholder a number, or use "
@@ -158,6 +163,7 @@ class UnknownShape(TensorShape):
         return "<unknown>"
 
     def _raise_unknown_rank(self) -> None:
+        """Raise the ShapeError that the rank of the tensor is unknown."""
         raise ShapeError(
             f"the rank of '{self._name}' is unknown, so that its dimensions cannot be "  # type: ignore[attr-defined]
             f"listed; tf.placeholder(dtype, shape) gives a placeholder a shape"
@@ -197,10 +203,10 @@ def parse_extent(value: Any, function: str) -> Extent | None:
 
 
 def parse_single_extent(value: Any, function: str, argument: str) -> Extent | None:
-    """Convert an argument to one extent.
+    """Convert an argument to one extent: an int, a symbolic size, or None for unknown.
 
     Raises:
-        ShapeError: If it holds no number or several.
+        ShapeError: If it holds no number or several; the message names function and argument.
     """
     extents = parse_shape(value, function)
     if len(extents) != 1:

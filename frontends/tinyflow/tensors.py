@@ -537,7 +537,14 @@ def call_operator(op: str, default: str, name: str | None, *inputs: Any, **param
 
 
 def static_tensor(value: NumpyArray, dtype: DType, name: str | None, default: str) -> Tensor:
-    """Create a tensor from a static value; see `Tensor`."""
+    """Create an integer tensor whose value is known; it becomes a constant on first use.
+
+    Args:
+        value: Array of objects: ints and symbolic sizes.
+        dtype: Dtype of the tensor.
+        name: Requested name; None for ``default``.
+        default: Name if none is requested; a number is appended if it is taken.
+    """
     return Tensor(None, unique_name(name, default), get_default_graph(), value, dtype=dtype)
 
 

@@ -303,7 +303,17 @@ def write_variable(variable: Variable, value: Entry, name: str, adds: int = 0) -
 
 
 def _register_write(variable: Variable, value: Entry, name: str, adds: int) -> Tensor:
-    """Create a node for a write of a value that fits the variable."""
+    """Create a node for a write of a value that fits the variable.
+
+    Args:
+        variable: The variable.
+        value: Its new value.
+        name: Full name of the node.
+        adds: See `VariableWrite`.
+
+    Returns:
+        The new value as a tensor.
+    """
     entry = get_op("identity")(value, name=name, control=get_default_graph().controls)
     variable.graph.writes[entry.node] = VariableWrite(variable, value, adds)
     return as_tensor(entry, name)

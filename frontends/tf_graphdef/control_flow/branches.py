@@ -31,7 +31,12 @@ from passkit.ops.helpers import make
 
 @context_importer("If", "StatelessIf")
 def _if(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import a branch on a condition."""
+    """Import If: the taken branch if the condition is known, else both and a selection.
+
+    Args:
+        ctx: The node.
+        inputs: The condition, then the arguments of both branches.
+    """
     ctx.check_count(inputs, 1, None)
     branches = [ctx.call.attr(f"{which}_branch", "func") for which in ("then", "else")]
     condition = inputs[0]
@@ -46,7 +51,15 @@ def _if(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 
 @context_importer("Case", "StatelessCase")
 def _case(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import a branch by index; an index out of range takes the last branch."""
+    """Import a branch by index; an index out of range takes the last branch.
+
+    Args:
+        ctx: The node.
+        inputs: The index, then the arguments of all branches.
+
+    Raises:
+        ModelError: If there are no branches.
+    """
     ctx.check_count(inputs, 1, None)
     branches = list(ctx.call.attr("branches", "list").func)
     if not branches:
@@ -67,16 +80,16 @@ def _case(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 
 
 def _number_like(entry: Entry, number: int) -> Any:
-    """Return a number in the dtype of an entry."""
+    """Return ``number`` as a NumPy scalar in the dtype of an entry."""
     assert entry.dtype is not None
     return entry.dtype.numpy.type(number)
 
 
 def known_condition(ctx: NodeContext, condition: ImportedValue) -> bool | None:
-    """Return a condition that is known during import, else None.
+    """Return a condition that is known during import, else None; an array is true unless empty.
 
     Raises:
-        ModelError: If it is no single value.
+        ModelError: If it is an array of bools.
     """
     shape = condition.shape
     if shape is not None and shape != () and condition.dtype.kind == "b":
@@ -100,7 +113,7 @@ def as_condition(condition: ImportedValue) -> Entry:
 
 
 def _run_branch(ctx: NodeContext, branch: Any, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Evaluate one branch."""
+    """Evaluate one branch, a NameAttrList of function and attributes, and return its results."""
     return ctx.call_function(branch.name, branch.attr, inputs, ctx.call.name)
 
 
@@ -133,7 +146,19 @@ def _select_branches(
     conditions: Sequence[Entry],
     inputs: Sequence[AnyValue],
 ) -> Sequence[AnyValue]:
-    """Evaluate all branches and select each result at run time; the last branch is the default."""
+    """Evaluate all branches and select each result at run time; the last branch is the default.
+
+    Variables that branches assign are selected likewise.
+
+    Args:
+        ctx: The node.
+        branches: Functions with their attributes.
+        conditions: Bool scalar of each branch but the last; the first that is true decides.
+        inputs: Arguments of the branches.
+
+    Raises:
+        ModelError: If the branches have different numbers, dtypes or shapes of results.
+    """
     assigned_before = assigned_values(ctx.shared)
     results_of_branches, assigned_after = [], []
     for k, branch in enumerate(branches):
@@ -168,7 +193,14 @@ def _join_variables(
     a: Mapping[ModelVariable, ImportedValue | None],
     b: Mapping[ModelVariable, ImportedValue | None],
 ) -> dict[ModelVariable, ImportedValue | None]:
-    """Return the values of variables after two branches, selected where they differ."""
+    """Return the values of variables after two branches, selected where they differ.
+
+    Args:
+        ctx: The node.
+        condition: Bool scalar, true for the first branch.
+        a: Values after the first branch; None for a variable that was not assigned.
+        b: Values after the second branch.
+    """
     joined: dict[ModelVariable, ImportedValue | None] = {}
     for variable in {**a, **b}:
         first, second = a.get(variable), b.get(variable)
@@ -184,7 +216,9 @@ def _join_variables(
 
 
 def select(ctx: NodeContext, condition: Entry, a: AnyValue, b: AnyValue) -> AnyValue:
-    """Return one of two results, selected at run time.
+    """Return ``a`` where the condition is true at run time, else ``b``.
+
+    Lists are selected element by element. A result is unsupported if either is.
 
     Raises:
         ModelError: If they are of different kinds, dtypes or shapes.

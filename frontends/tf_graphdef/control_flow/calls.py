@@ -22,7 +22,7 @@ _STRING = 7  # DT_STRING
 
 @context_importer("PartitionedCall", "StatefulPartitionedCall")
 def _call(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import PartitionedCall and StatefulPartitionedCall."""
+    """Import PartitionedCall and its stateful variant: evaluate the function of attribute ``f``."""
     function = ctx.call.attr("f", "func")
     return ctx.call_function(function.name, function.attr, inputs, ctx.call.name)
 
@@ -31,6 +31,7 @@ def _call(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     "Identity", "Snapshot", "StopGradient", "PreventGradient", "PlaceholderWithDefault"
 )
 def _identity(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    """Return the input unchanged, of any kind; a reference to a variable is read."""
     ctx.check_count(inputs, 1)
     x = inputs[0]
     return (ctx.value(x) if isinstance(x, VariableHandle) and x.by_reference else x,)
@@ -38,13 +39,13 @@ def _identity(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue
 
 @context_importer("IdentityN")
 def _identity_n(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import IdentityN."""
+    """Import IdentityN: return all inputs; references to variables are read."""
     return [_identity(ctx, [x])[0] for x in inputs]
 
 
 @context_importer("NoOp")
 def _nothing(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import NoOp."""
+    """Import NoOp, which has no results."""
     return ()
 
 
@@ -76,14 +77,14 @@ def unavailable_results(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequenc
 
 @context_importer("LoopCond")
 def _passed(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import LoopCond."""
+    """Import LoopCond: return its one input."""
     ctx.check_count(inputs, 1)
     return tuple(inputs)
 
 
 @context_importer("Placeholder")
 def _placeholder(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import Placeholder."""
+    """Raise ModelError: a Placeholder inside a function has no input."""
     raise ModelError(
         f"{ctx.where} stands in {ctx.evaluation.body.where}, and only the model's own graph has "
         f"inputs"

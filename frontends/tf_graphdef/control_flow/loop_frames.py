@@ -48,7 +48,15 @@ _FREE: Mapping[ResultRef, int] = {}
 
 @context_importer("Switch", "RefSwitch")
 def _switch(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import Switch: the value on the side of the condition, a dead value on the other side."""
+    """Import Switch: the value on the side of the condition, a dead value on the other side.
+
+    Args:
+        ctx: The node.
+        inputs: The value and the condition.
+
+    Returns:
+        The results for false and for true; both are the value if the condition is not known.
+    """
     ctx.check_count(inputs, 2)
     if (unavailable := unavailable_results(ctx, inputs)) is not None:
         return unavailable
@@ -62,7 +70,13 @@ def _switch(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 
 @context_importer("Merge", "RefMerge")
 def _merge(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import Merge: the live value and its position; of two live values the selected one."""
+    """Import Merge: the live value and its position; of two live values the selected one.
+
+    It is dead if all inputs are, and unsupported if a live one is.
+
+    Raises:
+        ModelError: If more than two values are live, or no Switch decides between two.
+    """
     ctx.check_count(inputs, 1, None)
     live = [(k, x) for k, x in enumerate(inputs) if not isinstance(x, DeadValue)]
     if not live:
@@ -94,6 +108,14 @@ def _merge(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 def _condition(ctx: NodeContext, a: ResultRef, b: ResultRef) -> tuple[ResultRef, int]:
     """Return the condition that decides between two values, and its value for the first one.
 
+    Args:
+        ctx: The Merge.
+        a: First value.
+        b: Second value.
+
+    Returns:
+        The result that is the condition, and 1 if the first value is that for true, else 0.
+
     Raises:
         ModelError: If no Switch leads to both.
     """
@@ -115,7 +137,7 @@ def _condition(ctx: NodeContext, a: ResultRef, b: ResultRef) -> tuple[ResultRef,
 
 
 def _result_conditions(body: GraphBody, ref: ResultRef) -> Mapping[ResultRef, int]:
-    """Return the conditions under which a result is live, and the value of each."""
+    """Return the conditions under which a result is live, each with 1 for true or 0 for false."""
     number, index = ref
     conditions = body.conditions[number]
     if body.nodes[number].op in ("Switch", "RefSwitch") and len(body.inputs[number]) == 2:
@@ -124,7 +146,11 @@ def _result_conditions(body: GraphBody, ref: ResultRef) -> Mapping[ResultRef, in
 
 
 def _node_conditions(body: GraphBody, number: int) -> Mapping[ResultRef, int]:
-    """Return the conditions of all inputs of a node; a Merge drops those that it decides."""
+    """Return the conditions of all inputs of a node; a Merge drops those that it decides.
+
+    Raises:
+        ModelError: If a node depends on more than 64 conditions.
+    """
     refs = [ref for ref in body.inputs[number] if ref[0] in body.conditions]
     input_conditions = [_result_conditions(body, ref) for ref in refs]
     input_conditions += [
@@ -159,7 +185,7 @@ def _node_conditions(body: GraphBody, number: int) -> Mapping[ResultRef, int]:
 
 @context_importer("Enter", "RefEnter", "NextIteration", "RefNextIteration")
 def _passed(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import Enter, RefEnter, NextIteration and RefNextIteration."""
+    """Return the one input of Enter, NextIteration and their Ref variants unchanged."""
     ctx.check_count(inputs, 1)
     return tuple(inputs)
 
@@ -178,7 +204,12 @@ class _LoopFrame:
 
 @context_importer("Exit", "RefExit")
 def _exit(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import Exit: a final value of a loop. The first Exit runs the loop."""
+    """Import Exit: a final value of a loop. The first Exit runs the loop.
+
+    Raises:
+        ModelError: If the loop is malformed or nested too deeply, or the value not one of its
+            variables.
+    """
     evaluation, body = ctx.evaluation, ctx.evaluation.body
     name = body.loop_name(ctx.number)
     if name not in evaluation.loop_results:
@@ -201,7 +232,11 @@ def _exit(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 
 
 def _check_depth(ctx: NodeContext, name: bytes) -> None:
-    """Check that a loop is not part of itself, and not nested too deeply."""
+    """Check that a loop is not part of itself, and not nested too deeply.
+
+    Raises:
+        ModelError: Otherwise.
+    """
     enclosing: BodyEvaluation | None = ctx.evaluation
     depth = len(ctx.evaluation.call_stack)
     while enclosing is not None:
@@ -216,7 +251,7 @@ def _check_depth(ctx: NodeContext, name: bytes) -> None:
 
 
 def _final_values(final_values: Sequence[AnyValue], frame: _LoopFrame) -> list[AnyValue]:
-    """Return the final values of the loop variables, also of a loop that was not computed."""
+    """Return the values of the loop variables, without those of the invariants behind them."""
     return [final_values[k] for k in range(len(frame.merges))]
 
 
@@ -267,7 +302,16 @@ def _find_loop_readers(body: GraphBody) -> dict[int, list[int]]:
 
 
 def _loop_functions(evaluation: BodyEvaluation, frame: _LoopFrame, name: bytes) -> LoopFunctions:
-    """Return a loop as functions of its values; each iteration evaluates the same nodes."""
+    """Return a loop as functions of its values; each iteration evaluates the same nodes.
+
+    Args:
+        evaluation: Evaluation of the body that contains the loop.
+        frame: Nodes of the loop.
+        name: Its frame name.
+
+    Returns:
+        The condition and the body, which take the values of loop variables, then of invariants.
+    """
     count = len(frame.merges)
     iterations: dict[int, BodyEvaluation] = {}
 

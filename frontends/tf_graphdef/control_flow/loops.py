@@ -21,7 +21,7 @@ from passkit.frontends.tf_graphdef.runtime_loops import LoopFunctions, build_run
 
 @context_importer("While", "StatelessWhile")
 def _while(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import While and StatelessWhile."""
+    """Import While and StatelessWhile; inputs are the initial values of the loop variables."""
     condition_function, body_function = ctx.call.attr("cond", "func"), ctx.call.attr("body", "func")
 
     def loop_condition(values: Sequence[AnyValue], k: int) -> AnyValue:
@@ -54,14 +54,18 @@ def _find_invariants(ctx: NodeContext, name: str) -> frozenset[int]:
 def _call(
     ctx: NodeContext, function: Any, values: Sequence[AnyValue], prefix: str
 ) -> list[AnyValue]:
-    """Evaluate a function of the loop."""
+    """Evaluate a function of the loop, a NameAttrList; its nodes get the name prefix ``prefix``."""
     return ctx.call_function(function.name, function.attr, values, prefix, keep_names=False)
 
 
 def _call_for_one_result(
     ctx: NodeContext, function: Any, values: Sequence[AnyValue], prefix: str
 ) -> AnyValue:
-    """Evaluate a function that must have one result."""
+    """Evaluate a function of the loop that must have one result, and return that.
+
+    Raises:
+        ModelError: If it has another number of results.
+    """
     results = _call(ctx, function, values, prefix)
     if len(results) != 1:
         raise ModelError(
@@ -78,6 +82,14 @@ def run_loop(
 
     The loop is unrolled while its condition is known and neither the number of iterations nor that
     of nodes exceeds its limit; otherwise it iterates at run time.
+
+    Args:
+        ctx: The node of the loop.
+        loop: Its condition and body.
+        inputs: Initial values of the loop variables.
+
+    Raises:
+        ModelError: If the condition is no array, or the body returns another number of values.
     """
     assigned_before, nodes_before = assigned_values(ctx.shared), ctx.shared.node_budget.left
     values: Sequence[AnyValue] = list(inputs)

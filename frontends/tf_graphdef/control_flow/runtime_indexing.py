@@ -35,6 +35,13 @@ def _take_elements(
 ) -> ImportedValue:
     """Return the elements at an index in each axis that is removed; other axes are kept.
 
+    Args:
+        ctx: The StridedSlice.
+        x: The array.
+        begin: Indices known only at run time; negative ones count from the end.
+        end: Not read, since each index selects one element.
+        strides: Not read either.
+
     Raises:
         ModelError: If a slice has bounds that are known only at run time.
     """

@@ -21,7 +21,15 @@ from passkit.values.size import Extent, numel
 
 
 def export_by_element(call: ExportCall, inputs: Sequence[NodeOutput]) -> tuple[NodeOutput, ...]:
-    """Write an operator by its FElement: reads become gathers from flattened inputs."""
+    """Write an operator by its FElement: reads become gathers from flattened inputs.
+
+    Args:
+        call: The node to write.
+        inputs: Tensors of its inputs.
+
+    Returns:
+        The tensors of its results, in the shape of the first.
+    """
     shape = call.out
     axes = tuple(Var(f"i{k}", int64) for k in range(len(shape)))
     extents: dict[str, Extent] = {v.name: n for v, n in zip(axes, shape, strict=True)}
@@ -58,7 +66,13 @@ def export_by_element(call: ExportCall, inputs: Sequence[NodeOutput]) -> tuple[N
 
 
 def _reader(k: int, entry: Entry, extents: dict[str, Extent]) -> Reader:
-    """Return a reader of an input: a load at the row-major offset."""
+    """Return a reader of an input: it takes one index per axis and returns a load.
+
+    Args:
+        k: Number of the input, which names the buffer.
+        entry: The input.
+        extents: Extents of the index variables by name, to simplify offsets.
+    """
     shape, dtype = known_shape(entry), entry.dtype
     assert dtype is not None
 
@@ -93,10 +107,18 @@ class _Loads:
     def __init__(
         self, call: ExportCall, inputs: Sequence[NodeOutput], certain: frozenset[Load]
     ) -> None:
+        """Prepare loads of a node's inputs.
+
+        Args:
+            call: The node.
+            inputs: Tensors of its inputs.
+            certain: Loads whose offsets are always in range, which need no clamping.
+        """
         self.call, self.inputs, self.certain = call, inputs, certain
         self.flat: dict[int, tuple[NodeOutput, NodeOutput]] = {}
 
     def __call__(self, x: Load, expressions: ExpressionWriter) -> NodeOutput:
+        """Write one load as GatherV2 from the flattened input, cast to the dtype to compute in."""
         k = int(x.buffer[1:])
         scope = self.call.scope
         values, is_result = self.laid_flat(k)

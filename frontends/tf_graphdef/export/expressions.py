@@ -47,7 +47,7 @@ WHOLE = {"//": "TruncateDiv", "%": "TruncateMod"}
 
 
 def work_type(dtype: DType) -> DType:
-    """Return the dtype in which values of ``dtype`` are computed."""
+    """Return the dtype in which values of ``dtype`` are computed: float32 for 16-bit floats."""
     return FLOAT32 if is_narrow(dtype) else dtype
 
 
@@ -75,6 +75,15 @@ class ExpressionWriter:
         return self.scope.cast(value, x.dtype, is_result=value.dtype is not x.dtype)
 
     def _written(self, x: Expr, is_result: bool) -> NodeOutput:
+        """Write one expression as a node, after its operands.
+
+        Args:
+            x: The expression.
+            is_result: Whether the node gets the name of the scope.
+
+        Raises:
+            ModelError: If TensorFlow has no equivalent of a function or kind of expression.
+        """
         scope = self.scope
         match x:
             case Const():
@@ -110,11 +119,13 @@ class ExpressionWriter:
         raise ModelError(f"TensorFlow has nothing that means {type(x).__name__} of {x.dtype}")
 
     def _negative(self, value: NodeOutput, is_result: bool) -> NodeOutput:
+        """Write ``-value``; for unsigned integers, which Neg does not take, as ``0 - value``."""
         if value.dtype.kind != "u":
             return self.scope.op("Neg", value, is_result=is_result)
         return self.scope.op("Sub", self.scope.const(0, value.dtype), value, is_result=is_result)
 
     def _binary(self, sign: str, a: NodeOutput, b: NodeOutput, is_result: bool) -> NodeOutput:
+        """Write the operator ``sign``, such as "+", as TensorFlow has it for the operands."""
         scope = self.scope
         if a.dtype is BOOL and sign in TRUTHS:
             if sign == "^":
@@ -126,6 +137,7 @@ class ExpressionWriter:
         return scope.op(SIGNS[sign], a, b, out=out, is_result=is_result)
 
     def _cast(self, value: NodeOutput, dtype: DType, is_result: bool) -> NodeOutput:
+        """Write a cast that saturates; 16-bit floats are rounded, and then held in float32."""
         if is_narrow(dtype):  # rounded to 16 bits, and computed on in 32
             return self.scope.cast(self.scope.cast(value, dtype), FLOAT32, is_result=is_result)
         return cast_saturating(self.scope, value, dtype, is_result)
@@ -134,7 +146,15 @@ class ExpressionWriter:
 def divide_integers(
     scope: NameScope, op: str, a: NodeOutput, b: NodeOutput, is_result: bool
 ) -> NodeOutput:
-    """Write an integer division or remainder that is 0 for a divisor 0, where TensorFlow fails."""
+    """Write an integer division or remainder that is 0 for a divisor 0, where TensorFlow fails.
+
+    Args:
+        scope: Name scope to write in.
+        op: TruncateDiv, FloorDiv, TruncateMod or FloorMod.
+        a: Dividend.
+        b: Divisor.
+        is_result: Whether the last node gets the scope's name.
+    """
     if op in ("TruncateMod", "FloorMod") and kernel_dtype(op, a.dtype) is None:
         quotient = divide_integers(scope, op.replace("Mod", "Div"), a, b, is_result=False)
         remainder = scope.op("Sub", a, scope.op("Mul", quotient, b))
@@ -165,7 +185,14 @@ def divide_integers(
 def cast_saturating(
     scope: NameScope, x: NodeOutput, dtype: DType, is_result: bool = False
 ) -> NodeOutput:
-    """Write a cast to an integer that saturates floats out of range and turns NaN into 0."""
+    """Write a cast; to an integer, it saturates floats out of range and turns NaN into 0.
+
+    Args:
+        scope: Name scope to write in.
+        x: Tensor to cast.
+        dtype: Dtype of the result; numbers become bools by comparison with 0.
+        is_result: Whether the last node gets the scope's name.
+    """
     if not (x.dtype.is_float and dtype.is_integer):
         if dtype is BOOL and x.dtype is not BOOL:
             return scope.op("NotEqual", x, scope.const(0, x.dtype), out=BOOL, is_result=is_result)
@@ -201,7 +228,17 @@ def cast_saturating(
 
 
 def axis_positions(scope: NameScope, axis: int, rank: int, extent: NodeOutput) -> NodeOutput:
-    """Write the positions along one axis, in a shape that broadcasts with the result."""
+    """Write the positions along one axis, in a shape that broadcasts with the result.
+
+    Args:
+        scope: Name scope to write in.
+        axis: The axis.
+        rank: Rank of the result.
+        extent: int64 scalar tensor of the axis' length.
+
+    Returns:
+        int64 tensor of the numbers from 0 on, with length 1 along other axes.
+    """
     positions = scope.op(
         "Range", scope.const(0, INT64), extent, scope.const(1, INT64), like="Tidx", out=INT64
     )

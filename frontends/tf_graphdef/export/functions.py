@@ -52,6 +52,7 @@ FUNCTIONS: dict[str, FunctionWriter] = {}
 
 
 def _same(op: str) -> FunctionWriter:
+    """Return a writer of one node of the TensorFlow operator ``op`` with the same operands."""
     return lambda scope, *x, is_result: scope.op(op, *x, is_result=is_result)
 
 
@@ -59,7 +60,11 @@ FUNCTIONS |= {name: _same(op) for name, op in SAME.items()}
 
 
 def function(name: str) -> Callable[[FunctionWriter], FunctionWriter]:
-    """Register the writer of a function of kernel expressions."""
+    """Register the decorated writer of a function of kernel expressions under its name.
+
+    A writer takes the name scope, the operands, and ``is_result``: whether its last node gets the
+    scope's name.
+    """
 
     def register(write: FunctionWriter) -> FunctionWriter:
         FUNCTIONS[name] = write
@@ -76,7 +81,7 @@ def select(
 
 
 def compare(scope: NameScope, op: str, a: NodeOutput, y: Any) -> NodeOutput:
-    """Write a comparison with a tensor or a number."""
+    """Write the comparison ``op``, such as "Less", of ``a`` with a tensor or a number."""
     other = y if isinstance(y, NodeOutput) else scope.const(y, a.dtype)
     return scope.op(op, a, other, out=BOOL)
 
@@ -92,6 +97,8 @@ def logical_or(scope: NameScope, a: NodeOutput, b: NodeOutput) -> NodeOutput:
 
 
 def _scaled(factor: float) -> FunctionWriter:
+    """Return a writer of the natural logarithm times ``factor``, for logarithms of other bases."""
+
     def write(scope: NameScope, x: NodeOutput, is_result: bool) -> NodeOutput:
         return scope.op(
             "Mul", scope.op("Log", x), scope.const(factor, x.dtype), is_result=is_result
@@ -105,6 +112,7 @@ FUNCTIONS |= {"log2": _scaled(1 / math.log(2)), "log10": _scaled(1 / math.log(10
 
 @function("exp2")
 def _exp2(scope: NameScope, x: NodeOutput, is_result: bool) -> NodeOutput:
+    """Write 2 to the power of x."""
     return scope.op("Pow", scope.const(2, x.dtype), x, is_result=is_result)
 
 
@@ -115,7 +123,7 @@ def absolute(scope: NameScope, x: NodeOutput, is_result: bool = False) -> NodeOu
 
 
 def _extreme(op: str) -> FunctionWriter:
-    """Return a writer of maximum or minimum that gives NaN if either operand is NaN.
+    """Return a writer of "Maximum" or "Minimum" that gives NaN if either operand is NaN.
 
     TensorFlow's result for NaN depends on the order of the operands.
     """
@@ -166,12 +174,14 @@ def is_negative(scope: NameScope, x: NodeOutput) -> NodeOutput:
 
 @function("copysign")
 def _copysign(scope: NameScope, x: NodeOutput, y: NodeOutput, is_result: bool) -> NodeOutput:
+    """Write the magnitude of x with the sign bit of y."""
     size = scope.op("Abs", x)
     return select(scope, is_negative(scope, y), scope.op("Neg", size), size, is_result)
 
 
 @function("cbrt")
 def _cbrt(scope: NameScope, x: NodeOutput, is_result: bool) -> NodeOutput:
+    """Write the cube root, with the sign of x."""
     root = scope.op("Pow", scope.op("Abs", x), scope.const(1 / 3, x.dtype))
     return scope.op("Mul", scope.op("Sign", x), root, is_result=is_result)
 
@@ -225,6 +235,7 @@ def _digamma(scope: NameScope, x: NodeOutput, is_result: bool) -> NodeOutput:
 
 @function("erfcinv")
 def _erfcinv(scope: NameScope, x: NodeOutput, is_result: bool) -> NodeOutput:
+    """Write the inverse of erfc by Ndtri, the inverse of the normal distribution."""
     half = scope.op("Mul", x, scope.const(0.5, x.dtype))
     return scope.op(
         "Mul", scope.op("Ndtri", half), scope.const(-math.sqrt(0.5), x.dtype), is_result=is_result
@@ -233,7 +244,7 @@ def _erfcinv(scope: NameScope, x: NodeOutput, is_result: bool) -> NodeOutput:
 
 @function("tgamma")
 def _tgamma(scope: NameScope, x: NodeOutput, is_result: bool) -> NodeOutput:
-    """Write exp(lgamma(x)) with the sign of gamma."""
+    """Write gamma as exp(lgamma(x)) with its sign; NaN at negative integers."""
     size = scope.op("Exp", scope.op("Lgamma", x))
     odd = compare(
         scope, "Equal", scope.op("FloorMod", scope.op("Floor", x), scope.const(2, x.dtype)), 1
@@ -281,7 +292,12 @@ def _betainc(
 
 
 def _shift(op: str, fills: bool) -> FunctionWriter:
-    """Return a writer of shifts in which a negative or too large count shifts all bits out."""
+    """Return a writer of shifts in which a negative or too large count shifts all bits out.
+
+    Args:
+        op: LeftShift or RightShift.
+        fills: Whether negative numbers become -1 then, as in an arithmetic shift, instead of 0.
+    """
 
     def write(scope: NameScope, x: NodeOutput, n: NodeOutput, is_result: bool) -> NodeOutput:
         width = 8 * x.dtype.nbytes
@@ -304,7 +320,7 @@ FUNCTIONS |= {"left_shift": _shift("LeftShift", False), "right_shift": _shift("R
 def _whole_power(scope: NameScope, x: NodeOutput, n: NodeOutput, is_result: bool) -> NodeOutput:
     """Write the power of integers.
 
-    TensorFlow fails for negative exponents, where 1 / x**n is truncated.
+    TensorFlow fails for negative exponents, where 1 / x**n is truncated: to 0, 1 or -1.
     """
     work_dtype = _signed(x.dtype)
     x_, n_ = scope.cast(x, work_dtype), scope.cast(n, work_dtype)
@@ -369,6 +385,8 @@ def philox(scope: NameScope, *words: NodeOutput) -> tuple[NodeOutput, NodeOutput
 
 
 def _half(k: int) -> FunctionWriter:
+    """Return a writer of half k (0 the low, 1 the high) of a Philox block, as int64."""
+
     def write(scope: NameScope, *x: NodeOutput, is_result: bool) -> NodeOutput:
         half_block = philox(scope, *x)[k]
         return scope.op("Identity", half_block, is_result=True) if is_result else half_block

@@ -57,13 +57,17 @@ def serialize(message: Any, path: str | PathLike[str] | None) -> bytes:
 
 
 def graph_def(graph: Graph) -> Any:
-    """Return the GraphDef message that `save` writes."""
+    """Return the GraphDef message that `save` writes.
+
+    Raises:
+        ModelError: If the graph updates state, or operators have no equivalent.
+    """
     expanded = ApplyPasses(_checked(flatten(graph)), ["Functionalize", "Complete"])
     return GraphExporter(expanded).graph_def()
 
 
 def _checked(graph: Graph) -> Graph:
-    """Return the graph.
+    """Return the graph unchanged.
 
     Raises:
         ModelError: If it updates state, which a frozen model cannot.
@@ -83,6 +87,7 @@ class GraphExporter:
     """Writes one graph: maps its entries to TensorFlow tensors and collects failures."""
 
     def __init__(self, graph: Graph) -> None:
+        """Prepare to write ``graph``, which is functional and has complete types."""
         self.graph, self.writer = graph, GraphDefWriter()
         self.values: dict[Entry, NodeOutput] = {}
         self.failed: dict[str, list[str]] = {}
@@ -115,15 +120,12 @@ class GraphExporter:
         return self.writer.graph
 
     def output_name(self, entry: Entry) -> str:
-        """Return the name of an output.
-
-        That of its node, with the index appended after the first.
-        """
+        """Return the name of an output: its node's, with ``_index`` appended unless that is 0."""
         name = self.graph.names[entry.node]
         return f"{name}_{entry.index}" if entry.index else name
 
     def placeholder(self, node: Node, name: str) -> None:
-        """Write an input."""
+        """Write an input as a Placeholder called ``name``."""
         entry = node.entries[0]
         dtype = self.graph.dtype(entry)
         shape = entry.shape
@@ -131,7 +133,7 @@ class GraphExporter:
         self.values[entry] = NodeOutput(name, dtype)
 
     def variable(self, node: Node, name: str) -> None:
-        """Write a state variable as a constant."""
+        """Write a state variable as a constant; without initial value, a failure is recorded."""
         value = node.params["initial"]
         if value is None:
             self.failed.setdefault("state", []).append(name)
@@ -143,7 +145,13 @@ class GraphExporter:
         )
 
     def operator(self, node: Node, name: str, size_sources: dict[str, SizeSource]) -> None:
-        """Write one operator; a failure is recorded for the error."""
+        """Write one operator; a failure is recorded for the error.
+
+        Args:
+            node: The operator. It is skipped if an input could not be written.
+            name: Name of the node to write.
+            size_sources: Where symbolic sizes can be read, by symbol.
+        """
         assert node.op is not None
         inputs = [self.values.get(e) for e in node.inputs]
         if not all(inputs):
@@ -162,7 +170,7 @@ class GraphExporter:
         self.values.update(zip(node.entries, results, strict=True))
 
     def message(self) -> str:
-        """Describe what cannot be written, by operator."""
+        """Return the error message that names, by operator, the nodes that cannot be written."""
         entries = []
         for op, names in sorted(self.failed.items())[:_SHOWN]:
             shown = ", ".join(short(n) for n in names[:3]) + (", …" if len(names) > 3 else "")

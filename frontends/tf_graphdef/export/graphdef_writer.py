@@ -55,6 +55,7 @@ class GraphDefWriter:
     """Tensors written for symbolic sizes and random blocks, by key."""
 
     def __attrs_post_init__(self) -> None:
+        """Set the GraphDef's version."""
         self.graph.versions.producer = _PRODUCER
         self.graph.versions.min_consumer = 12
 
@@ -70,7 +71,15 @@ class GraphDefWriter:
         return name
 
     def node(self, op: str, name: str, inputs: Sequence[NodeOutput], attrs: dict[str, Any]) -> str:
-        """Add a node and return its name, which must be unique."""
+        """Add a node and return its name, which must be unique.
+
+        Args:
+            op: TensorFlow operator.
+            name: Name of the node.
+            inputs: Its inputs.
+            attrs: Attributes: dtypes, `ShapeAttr`, arrays, bools, ints, floats, strings, or lists
+                of ints.
+        """
         node_def = self.graph.node.add()
         node_def.op, node_def.name = op, name
         node_def.input.extend(t.ref for t in inputs)
@@ -95,7 +104,14 @@ class GraphDefWriter:
             del self.graph.node[k]
 
     def constant(self, value: Any, dtype: DType, scope: str, name: str = "") -> NodeOutput:
-        """Write a Const; small ones are shared within a scope."""
+        """Write a Const; those of at most 8 elements are shared within a scope.
+
+        Args:
+            value: Number or array.
+            dtype: Its dtype.
+            scope: Name prefix of the node.
+            name: Name of the node, which is not shared then; empty for one in the scope.
+        """
         array = np.asarray(value, dtype.numpy)
         key = (scope, dtype.name, array.shape, array.tobytes()) if array.size <= 8 else None
         if key is not None and not name and key in self.constants:
@@ -135,6 +151,7 @@ def _set(attr: Any, value: Any) -> None:
 
 
 def _shape(message: Any, shape: Shape | None) -> None:
+    """Set a TensorShapeProto; None is an unknown rank, and symbolic extents become -1."""
     message.unknown_rank = shape is None
     for n in shape or ():
         message.dim.add().size = n if isinstance(n, int) else -1
@@ -155,7 +172,7 @@ class NameScope:
     """Name of the result node; auxiliary nodes get names below it."""
 
     def const(self, value: Any, dtype: DType = INT32) -> NodeOutput:
-        """Write a constant."""
+        """Write a constant in this scope; see `GraphDefWriter.constant`."""
         return self.writer.constant(value, dtype, self.name)
 
     def nodes(
@@ -166,7 +183,15 @@ class NameScope:
         is_result: bool,
         **attrs: Any,
     ) -> tuple[NodeOutput, ...]:
-        """Write one node and return its results, under the scope's name if ``is_result``."""
+        """Write one node and return its results.
+
+        Args:
+            op: TensorFlow operator.
+            inputs: Its inputs.
+            out: Dtype of each result.
+            is_result: Whether the node gets the scope's name instead of one below it.
+            attrs: All its attributes.
+        """
         name = self.name if is_result else self.writer.unique(f"{self.name}/{op}")
         self.writer.node(op, name, inputs, attrs)
         return tuple(NodeOutput(f"{name}:{k}" if k else name, d) for k, d in enumerate(out))
@@ -214,12 +239,18 @@ class NameScope:
         )
 
     def cast(self, x: NodeOutput, dtype: DType, is_result: bool = False) -> NodeOutput:
-        """Write ``x`` in another dtype that holds its values."""
+        """Write a Cast of ``x``; none is needed for the same dtype unless ``is_result``.
+
+        Args:
+            x: Tensor to cast.
+            dtype: Dtype that holds its values.
+            is_result: Whether the node gets the scope's name.
+        """
         if x.dtype is dtype and not is_result:
             return x
         attrs = {"SrcT": x.dtype, "DstT": dtype}
         return self.nodes("Cast", [x], [dtype], is_result, **attrs)[0]
 
     def inner(self, name: str) -> NameScope:
-        """Return the scope of a part called ``name``."""
+        """Return a new scope below this one, called ``name`` with a suffix if that is taken."""
         return NameScope(self.writer, self.writer.unique(f"{self.name}/{name}"))

@@ -191,9 +191,9 @@ TRUTHS = (
 
 
 def kernel_dtype(op: str, dtype: DType) -> DType | None:
-    """Return the dtype in which TensorFlow computes ``op`` on ``dtype``.
+    """Return the dtype in which TensorFlow computes ``op`` on ``dtype``: it, or the next wider one.
 
-    None if there is no kernel.
+    None if there is no kernel of either. Operators that are not listed have all types.
     """
     types = _KERNEL_TYPES.get(op, _ANY)
     for name in (dtype.name, *_WIDER.get(dtype.name, ())):

@@ -58,7 +58,7 @@ def export_node(
 
 
 def _by_expansion(call: ExportCall, inputs: Sequence[NodeOutput]) -> tuple[NodeOutput, ...]:
-    """Write a composite by its expansion."""
+    """Write a composite by its expansion (FExpand) and return its results."""
     assert call.node.op is not None
     shapes = [e.shape for e in call.node.inputs]
     return _parts(call, call.scope, lambda *x: expand_node(call.node, x), shapes, inputs)
@@ -71,9 +71,16 @@ def _parts(
     shapes: Sequence[Shape | None],
     inputs: Sequence[NodeOutput],
 ) -> tuple[NodeOutput, ...]:
-    """Write the nodes that a function builds on placeholders.
+    """Write the nodes that a function builds on placeholders, and return its results.
 
     The first result gets the scope's name.
+
+    Args:
+        call: The node that the function implements.
+        scope: Name scope to write in.
+        function: Takes an entry for each input and returns one or several entries.
+        shapes: Shapes of the entries.
+        inputs: Tensors that the entries stand for.
     """
     stand_ins = [
         Node(None, (), {"shape": s, "dtype": t.dtype}, f"input {k}").entries[0]
@@ -94,7 +101,7 @@ def _parts(
 
 
 def _by_code(call: ExportCall, inputs: Sequence[NodeOutput]) -> tuple[NodeOutput, ...]:
-    """Write an elementwise operator by its kernel expression."""
+    """Write an elementwise operator by its kernel expression (FCodeGen) and return its results."""
     node, scope = call.node, call.scope
     variables = [Var(f"x{k}", t.dtype) for k, t in enumerate(inputs)]
     given: dict[Expr, NodeOutput] = {

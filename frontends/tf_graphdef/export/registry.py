@@ -59,11 +59,11 @@ class ExportCall:
         return known_shape(self.node.entries[0])
 
     def shape(self, k: int = 0) -> Shape:
-        """Return the shape of an input."""
+        """Return the shape of input k, by default the first."""
         return known_shape(self.node.inputs[k])
 
     def const(self, value: Any, dtype: DType = INT32) -> NodeOutput:
-        """Write a constant."""
+        """Write a constant, by default int32; see `NameScope.const`."""
         return self.scope.const(value, dtype)
 
     def size(self, n: Extent) -> NodeOutput:
@@ -102,7 +102,13 @@ class ExportCall:
         return self.parts(self, scope, function, size_sources, inputs)
 
     def reshaped(self, x: NodeOutput, shape: Shape, is_result: bool = False) -> NodeOutput:
-        """Write ``x`` in another shape."""
+        """Write ``x`` in another shape, which may have symbolic extents.
+
+        Args:
+            x: Tensor to reshape.
+            shape: The shape.
+            is_result: Whether the node gets the operator's name.
+        """
         shape_operand = size_arithmetic.reshape_operand(self.scope, shape, self.size_sources)
         return self.scope.op(
             "Reshape", x, shape_operand, Tshape=shape_operand.dtype, is_result=is_result
@@ -114,7 +120,12 @@ OP_EXPORTERS: dict[str, OpExporter] = {}
 
 
 def op_exporter(*names: str) -> Callable[[OpExporter], OpExporter]:
-    """Register the decorated function as exporter of one or more passkit operators."""
+    """Register the decorated function as exporter of one or more passkit operators.
+
+    It takes the `ExportCall` and the tensors of the inputs, and returns the tensors of the
+    results, or
+    None if TensorFlow's operator differs; the operator is expanded then.
+    """
 
     def register(function: OpExporter) -> OpExporter:
         for name in names:
@@ -125,7 +136,11 @@ def op_exporter(*names: str) -> Callable[[OpExporter], OpExporter]:
 
 
 def register_renamed(names: Mapping[str, str]) -> None:
-    """Register operators that TensorFlow has under another name, with the same inputs."""
+    """Register operators that TensorFlow has under another name, with the same inputs.
+
+    Args:
+        names: TensorFlow's name of each passkit operator.
+    """
     for ours, theirs in names.items():
 
         def write(call: ExportCall, *inputs: NodeOutput, theirs: str = theirs) -> ExportResult:
@@ -137,5 +152,5 @@ def register_renamed(names: Mapping[str, str]) -> None:
 
 
 def as_tuple(result: NodeOutput | Sequence[NodeOutput]) -> tuple[NodeOutput, ...]:
-    """Return results as a tuple."""
+    """Return one result, or several, as a tuple."""
     return (result,) if isinstance(result, NodeOutput) else tuple(result)

@@ -98,7 +98,7 @@ def _transform(call: ImportCall, *inputs: ImportedValue) -> ImportResult:
     lengths = [n for n in call.shape(x)[1:3] if isinstance(n, int)]
     mapped = [MODES[mode](at, n) for at, n in zip((down, across), lengths, strict=True)]
     pixels = _Pixels(x.entry, lengths, fill)
-    sampled = pixels.nearest(*mapped) if method == "NEAREST" else pixels.between(*mapped)
+    sampled = pixels.nearest(*mapped) if method == "NEAREST" else pixels.interpolate(*mapped)
     return ops.where(ops.equal(projection, 0.0), fill, sampled, name=call.name)
 
 
@@ -162,7 +162,7 @@ class _Pixels:
         count = images.shape[0]  # type: ignore[index]
         self.number = ops.reshape(ops.arange(count, dtype="int64"), shape=(count, 1, 1))
 
-    def at(self, rows: Entry, columns: Entry) -> Entry:
+    def pixels_at(self, rows: Entry, columns: Entry) -> Entry:
         """Return pixels at float coordinates that are whole; ``fill`` outside the image.
 
         Args:
@@ -188,9 +188,9 @@ class _Pixels:
             rows: Float rows of shape (images, height, width, 1).
             columns: Float columns of the same shape.
         """
-        return self.at(ops.round_half_away(rows), ops.round_half_away(columns))
+        return self.pixels_at(ops.round_half_away(rows), ops.round_half_away(columns))
 
-    def between(self, rows: Entry, columns: Entry) -> Entry:
+    def interpolate(self, rows: Entry, columns: Entry) -> Entry:
         """Interpolate between four pixels in float32; outside is ``fill``, integers are truncated.
 
         Args:
@@ -200,8 +200,8 @@ class _Pixels:
         top, left = ops.floor(rows), ops.floor(columns)
         bottom, right = top + 1.0, left + 1.0
         above, below = (
-            (right - columns) * ops.cast(self.at(line, left), dtype="float32")
-            + (columns - left) * ops.cast(self.at(line, right), dtype="float32")
+            (right - columns) * ops.cast(self.pixels_at(line, left), dtype="float32")
+            + (columns - left) * ops.cast(self.pixels_at(line, right), dtype="float32")
             for line in (top, bottom)
         )
         interpolated = (bottom - rows) * above + (rows - top) * below

@@ -53,7 +53,15 @@ def _optimizer_rule(
     num_variables: int,
     inputs: tuple[str, ...],
 ) -> Callable[[OptimizerUpdate], OptimizerUpdate]:
-    """Register the formula of an optimizer in `OPTIMIZER_RULES`."""
+    """Register the decorated formula of an optimizer in `OPTIMIZER_RULES`.
+
+    The formula takes the node, the variables, and the inputs, and returns the new variables.
+
+    Args:
+        name: Name of the optimizer in its operators, such as "Adam" in ResourceApplyAdam.
+        num_variables: Number of variables: the weights and their slots.
+        inputs: Names of the operator's other inputs, in their order.
+    """
 
     def register(update: OptimizerUpdate) -> OptimizerUpdate:
         OPTIMIZER_RULES[name] = OptimizerRule(num_variables, inputs, update)
@@ -403,6 +411,13 @@ def rule_input(
 ) -> Entry:
     """Return an input of a rule: gradients have the variable's shape, other inputs are scalars.
 
+    Args:
+        ctx: The node.
+        variable: The variable, for errors.
+        name: Name of the input; "grad" and "delta" are gradients.
+        entry: The input.
+        like: Value of the variable.
+
     Raises:
         ModelError: If the dtype or shape differs.
     """
@@ -451,7 +466,12 @@ def _scatter(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]
 
 
 def row_count(ctx: NodeContext, variable: ModelVariable, value: Entry) -> Extent:
-    """Return the number of rows of a variable.
+    """Return the number of rows of a variable, the extent of its first axis.
+
+    Args:
+        ctx: The node, for errors.
+        variable: The variable, for errors.
+        value: Its current value.
 
     Raises:
         ModelError: If it is a scalar.

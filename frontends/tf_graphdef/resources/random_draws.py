@@ -36,6 +36,7 @@ def _key(ctx: NodeContext) -> Entry:
 
 @context_importer(*_FLOATS, training=True)
 def _floats(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+    """Import a stateful draw of floats of a shape; each call of the program draws other numbers."""
     ctx.check_count(inputs, 1)
     if (unavailable := unavailable_results(ctx, inputs)) is not None:
         return unavailable
@@ -46,7 +47,7 @@ def _floats(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 
 @context_importer("RandomUniformInt", training=True)
 def _integers(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import RandomUniformInt."""
+    """Import RandomUniformInt: integers from ``minval`` to below ``maxval``, both known."""
     ctx.check_count(inputs, 3)
     if (unavailable := unavailable_results(ctx, inputs)) is not None:
         return unavailable
@@ -63,7 +64,7 @@ def _integers(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue
 
 @context_importer("RandomShuffle", training=True)
 def _shuffled(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import RandomShuffle."""
+    """Import RandomShuffle: the rows of an array in random order."""
     ctx.check_count(inputs, 1)
     if (unavailable := unavailable_results(ctx, inputs)) is not None:
         return unavailable

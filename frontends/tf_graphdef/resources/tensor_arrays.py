@@ -20,7 +20,12 @@ def _array(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 
 @tensor_lists.list_importer("TensorArrayWriteV3", num_inputs=4)
 def _write(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import TensorArrayWriteV3."""
+    """Import TensorArrayWriteV3: set an item, and lengthen the array if necessary.
+
+    Args:
+        ctx: The node.
+        inputs: Handle, index known during import, item, and flow.
+    """
     items = tensor_lists.as_list(ctx, inputs[3])
     position = tensor_lists.item_index(ctx, items, inputs[1], resize=True)
     return (tensor_lists.with_item(ctx, items, position, ctx.value(inputs[2])),)
@@ -28,27 +33,27 @@ def _write(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 
 @tensor_lists.list_importer("TensorArrayReadV3", num_inputs=3)
 def _read(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import TensorArrayReadV3."""
+    """Import TensorArrayReadV3: the item at an index known during import, else zeros."""
     items = tensor_lists.as_list(ctx, inputs[2])
     return (tensor_lists.get_item(ctx, items, tensor_lists.item_index(ctx, items, inputs[1])),)
 
 
 @tensor_lists.list_importer("TensorArrayScatterV3", num_inputs=4)
 def _scatter(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import TensorArrayScatterV3."""
+    """Import TensorArrayScatterV3: set the items at indices to the rows of an array."""
     items = tensor_lists.as_list(ctx, inputs[3])
     return (tensor_lists.scatter_items(ctx, items, inputs[1], ctx.value(inputs[2])),)
 
 
 @tensor_lists.list_importer("TensorArrayGatherV3", num_inputs=3)
 def _gather(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import TensorArrayGatherV3."""
+    """Import TensorArrayGatherV3: the items at indices as rows of one array."""
     return (tensor_lists.gather_items(ctx, tensor_lists.as_list(ctx, inputs[2]), inputs[1]),)
 
 
 @tensor_lists.list_importer("TensorArraySizeV3", num_inputs=2)
 def _size(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import TensorArraySizeV3."""
+    """Import TensorArraySizeV3: the number of items, as a known int32 scalar."""
     return (
         ctx.call.known_value(dtype_of("int32"), len(tensor_lists.as_list(ctx, inputs[1]).items)),
     )
@@ -56,13 +61,13 @@ def _size(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 
 @tensor_lists.list_importer("TensorArrayConcatV3", num_inputs=2)
 def _concat(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import TensorArrayConcatV3."""
+    """Import TensorArrayConcatV3: the items joined along their first axis, and their lengths."""
     return tensor_lists.concat_items(ctx, tensor_lists.as_list(ctx, inputs[1]))
 
 
 @tensor_lists.list_importer("TensorArraySplitV3", num_inputs=4)
 def _split(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import TensorArraySplitV3."""
+    """Import TensorArraySplitV3: the items become consecutive rows of an array, by lengths."""
     items = tensor_lists.as_list(ctx, inputs[3])
     return (
         tensor_lists.with_items(
@@ -73,5 +78,5 @@ def _split(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 
 @tensor_lists.list_importer("TensorArrayCloseV3", num_inputs=1)
 def _close(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import TensorArrayCloseV3."""
+    """Import TensorArrayCloseV3, which has no effect and no results."""
     return ()

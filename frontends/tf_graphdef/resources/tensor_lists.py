@@ -95,7 +95,12 @@ def with_items(
 
 @list_importer("TensorListReserve", num_inputs=2)
 def _reserve(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import TensorListReserve."""
+    """Import TensorListReserve: a list of items that are not set.
+
+    Args:
+        ctx: The node.
+        inputs: Shape of the items, and their number, which may be symbolic.
+    """
     (count,) = ctx.call.extents(ctx.value(inputs[1]), "number of elements") or (0,)
     shape, dtype = _shape_of(ctx, inputs[0]), ctx.call.dtype("element_dtype")
     if isinstance(count, Size):
@@ -105,7 +110,7 @@ def _reserve(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]
 
 @list_importer("EmptyTensorList", num_inputs=2)
 def _empty_list(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import EmptyTensorList."""
+    """Import EmptyTensorList: a list without items, of the declared item shape."""
     return (empty_list(ctx, 0, ctx.call.dtype("element_dtype"), _shape_of(ctx, inputs[0])),)
 
 
@@ -131,7 +136,10 @@ def unstack(ctx: NodeContext, value: ImportedValue) -> list[ImportedValue]:
 
 @list_importer("TensorListFromTensor", num_inputs=2)
 def _from_tensor(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import TensorListFromTensor."""
+    """Import TensorListFromTensor: a list of the rows of an array.
+
+    An array with a symbolic number of rows stays an array.
+    """
     value = ctx.value(inputs[0])
     shape = ctx.call.shape(value)
     if shape and isinstance(shape[0], Size):
@@ -141,7 +149,13 @@ def _from_tensor(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyVa
 
 
 def item_index(ctx: NodeContext, items: TensorList, index: AnyValue, resize: bool = False) -> int:
-    """Return an index into a list.
+    """Return an index into a list, known during import.
+
+    Args:
+        ctx: The node.
+        items: The list.
+        index: The index.
+        resize: Whether indices behind the end are allowed.
 
     Raises:
         ModelError: If it is out of range or not known.
@@ -169,7 +183,7 @@ def with_item(
 
 @list_importer("TensorListSetItem", num_inputs=3)
 def _set_item(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import TensorListSetItem."""
+    """Import TensorListSetItem; a list whose index is not known becomes the rows of an array."""
     if stacked := stacked_lists.as_stacked_if_dynamic(ctx, inputs[0], inputs[1]):
         return (
             stacked_lists.with_stacked_item(
@@ -187,6 +201,12 @@ def get_item(
     ctx: NodeContext, items: TensorList, position: int, shape: Shape | None = None
 ) -> ImportedValue:
     """Return an item of a list; one that is not set is zero.
+
+    Args:
+        ctx: The node.
+        items: The list.
+        position: Index of the item.
+        shape: Shape of items that are not set, if the list does not declare one.
 
     Raises:
         ModelError: If the shape of an item that is not set is unknown.
@@ -208,7 +228,7 @@ def get_item(
 
 @list_importer("TensorListGetItem", num_inputs=3)
 def _get_item(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import TensorListGetItem."""
+    """Import TensorListGetItem; a list whose index is not known is read as the rows of an array."""
     if stacked := stacked_lists.as_stacked_if_dynamic(ctx, inputs[0], inputs[1]):
         return (stacked_lists.stacked_item(ctx, stacked, ctx.value(inputs[1])),)
     items = as_list(ctx, inputs[0])
@@ -218,6 +238,11 @@ def _get_item(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue
 
 def stack_items(ctx: NodeContext, items: TensorList, shape: Shape | None = None) -> ImportedValue:
     """Return all items as rows of one array.
+
+    Args:
+        ctx: The node.
+        items: The list.
+        shape: Shape of the items, read if the list does not declare one.
 
     Raises:
         ModelError: If the list is empty and the shape of its items unknown.
@@ -249,7 +274,7 @@ def _concatenated(ctx: NodeContext, entries: Sequence[Entry]) -> Entry:
 
 @list_importer("TensorListStack", num_inputs=2)
 def _stack(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import TensorListStack."""
+    """Import TensorListStack: the items as rows of one array."""
     if isinstance(inputs[0], StackedList):
         return (stacked_lists.stacked_array(ctx, inputs[0], _shape_of(ctx, inputs[1])),)
     return (stack_items(ctx, as_list(ctx, inputs[0]), _shape_of(ctx, inputs[1])),)
@@ -257,7 +282,7 @@ def _stack(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 
 @list_importer("TensorListLength", num_inputs=1)
 def _length(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import TensorListLength."""
+    """Import TensorListLength: the number of items, which may be symbolic, as a known int32."""
     if isinstance(inputs[0], StackedList):
         return (ctx.call.known_value(dtype_of("int32"), inputs[0].length),)
     return (ctx.call.known_value(dtype_of("int32"), len(as_list(ctx, inputs[0]).items)),)
@@ -265,7 +290,7 @@ def _length(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 
 @list_importer("TensorListElementShape", num_inputs=1)
 def _element_shape(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import TensorListElementShape."""
+    """Import TensorListElementShape: the declared shape of items, or -1 if there is none."""
     items = as_list(ctx, inputs[0])
     dtype = ctx.call.index_type("shape_type")
     return (ctx.call.known_value(dtype, -1 if items.shape is None else list(items.shape)),)
@@ -273,7 +298,7 @@ def _element_shape(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[Any
 
 @list_importer("TensorListPushBack", num_inputs=2)
 def _push(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import TensorListPushBack."""
+    """Import TensorListPushBack: the list with an item appended."""
     items = as_list(ctx, inputs[0])
     return (with_item(ctx, items, len(items.items), ctx.value(inputs[1])),)
 

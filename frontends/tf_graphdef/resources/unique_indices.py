@@ -102,7 +102,7 @@ def _shape(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 
 @unique_importer("Size")
 def _size(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import Size of distinct indices."""
+    """Import Size of distinct indices, which is their number."""
     ctx.check_count(inputs, 1)
     if isinstance(inputs[0], UniqueElements):
         return (UniqueCount(ctx.call.name, source=inputs[0]),)

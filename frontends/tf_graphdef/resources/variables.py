@@ -41,7 +41,17 @@ def _variable(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue
 
 
 def declared_variable(call: ImportCall) -> ModelVariable:
-    """Return the variable that a node declares."""
+    """Create the description of the variable that a node declares; nothing is looked up.
+
+    Args:
+        call: Node with the attributes ``shape``, ``dtype`` and, optionally, ``shared_name``.
+
+    Returns:
+        A new `ModelVariable` named by ``shared_name``, or else by the node.
+
+    Raises:
+        ModelError: If dtype or shape is missing or invalid.
+    """
     name = call.attr("shared_name", "s", b"").decode("utf-8", "replace") or call.node.name
     shape = parse_shape(call.attr("shape", "shape"), call.where)
     return ModelVariable(name, call.dtype("dtype"), _known(shape))
@@ -70,7 +80,11 @@ def variable_of(ctx: NodeContext, value: AnyValue) -> ModelVariable:
 
 @context_importer("ReadVariableOp")
 def _read(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import ReadVariableOp."""
+    """Import ReadVariableOp: the value that the variable has at this point of the program.
+
+    Raises:
+        ModelError: If the input is no handle.
+    """
     ctx.check_count(inputs, 1)
     return unavailable_results(ctx, inputs) or (
         current_value(ctx.shared, variable_of(ctx, inputs[0])),
@@ -79,7 +93,7 @@ def _read(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 
 @context_importer("ResourceGather", "ResourceGatherNd")
 def _gather(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import a gather of rows of a variable as a gather from its current value."""
+    """Import ResourceGather and ResourceGatherNd as a gather from the variable's current value."""
     ctx.check_count(inputs, 2)
     if (unavailable := unavailable_results(ctx, inputs)) is not None:
         return unavailable
@@ -97,7 +111,10 @@ def _gather(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 
 @context_importer("VariableShape")
 def _shape(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import VariableShape."""
+    """Import VariableShape: the shape of a variable's current value, as a known vector.
+
+    Its dtype is the attribute ``out_type``, by default int32.
+    """
     ctx.check_count(inputs, 1)
     if (unavailable := unavailable_results(ctx, inputs)) is not None:
         return unavailable
@@ -117,7 +134,11 @@ def _is_initialized(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[An
 
 @context_importer("AssignVariableOp", "Assign")
 def _assign(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import AssignVariableOp and Assign."""
+    """Import AssignVariableOp and Assign: the second input becomes the variable's value.
+
+    Raises:
+        ModelError: If the value does not fit the variable, or a session restores a checkpoint so.
+    """
     ctx.check_count(inputs, 2)
     if isinstance(inputs[0], VariableHandle) and isinstance(inputs[1], CheckpointTensor):
         if ctx.shared.run_number is not None:
@@ -136,7 +157,11 @@ def _assign(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 
 @context_importer("AssignAddVariableOp", "AssignSubVariableOp", "AssignAdd", "AssignSub")
 def _assign_by(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import AssignAddVariableOp, AssignSubVariableOp, AssignAdd and AssignSub."""
+    """Import AssignAddVariableOp, AssignAdd and their Sub variants: change a variable by an array.
+
+    Raises:
+        ModelError: If the first input is no handle, or the new value does not fit.
+    """
     ctx.check_count(inputs, 2)
     if (unavailable := unavailable_results(ctx, inputs)) is not None:
         return unavailable

@@ -58,7 +58,7 @@ def save_program(fetches: Any, path: str | PathLike[str] | None = None) -> bytes
 
 
 def _element(fetch: Any) -> Any:
-    """Return a fetch if it is a tensor or operation."""
+    """Return a fetch if it is a tensor or operation of a program, else None."""
     return fetch if isinstance(fetch, (ProgramTensor, Operation)) else None
 
 

@@ -170,7 +170,16 @@ class Session(tinyflow.Session):
         return f"{name}_{ref[1]}" if ref[1] else str(name)
 
     def _element(self, fetch: Any) -> ResultRef | int | None:
-        """Resolve a fetched name to a result of a node, or, without a colon, to the node."""
+        """Resolve a fetched name.
+
+        Returns:
+            Node number and result index for a name with a colon, such as "loss:0"; the node number
+            for
+            one without; None if the fetch is no string.
+
+        Raises:
+            ModelError: If the model has no such node.
+        """
         if not isinstance(fetch, str):
             return None
         name, index = reference(fetch)

@@ -48,7 +48,7 @@ def static_scalar(value: Any) -> Any:
 
 
 def simplify_counter(tensor: Tensor) -> Tensor:
-    """Replace an integer scalar by a constant if its value is known.
+    """Return a constant tensor for an integer scalar whose value is known, else the tensor itself.
 
     The next iteration of a loop then finds its value without evaluating all iterations before.
     """

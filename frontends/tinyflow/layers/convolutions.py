@@ -236,5 +236,12 @@ def conv2d_transpose(
 
 
 def _transposed_size(n: Extent, stride: int, window: int, padding: str) -> Extent:
-    """Return the size of a transposed convolution's result, as TensorFlow's layers choose it."""
+    """Return the length of a transposed convolution's result, as TensorFlow's layers choose it.
+
+    Args:
+        n: Length of the input along one axis.
+        stride: Stride of the convolution.
+        window: Extent of the filter.
+        padding: SAME or VALID.
+    """
     return n * stride + (max(window - stride, 0) if padding == "VALID" else 0)

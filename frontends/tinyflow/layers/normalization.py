@@ -138,7 +138,15 @@ def _select_statistics(
     momentum: float,
     training: Any,
 ) -> Sequence[Any]:
-    """Return the mean and variance to normalize with, and update the running ones in training."""
+    """Return the mean and variance to normalize with, and update the running ones in training.
+
+    Args:
+        x: Input of the layer.
+        reduced_axes: Axes over which statistics are taken.
+        running: Variables of the running mean and variance.
+        momentum: Weight of the old running statistics.
+        training: Whether the batch's statistics are used: a bool, or a bool tensor.
+    """
     if not isinstance(training, Tensor) and not training:
         return running
     batch = moments(x, list(reduced_axes))
@@ -160,7 +168,16 @@ def _update_moving_statistics(
     momentum: float,
     training: Any,
 ) -> None:
-    """Put the operations that move the running statistics into the collection UPDATE_OPS."""
+    """Put the operations that move the running statistics into the collection UPDATE_OPS.
+
+    Args:
+        running: Variables of the running mean and variance.
+        batch: Mean and variance of the batch.
+        x: Input of the layer.
+        reduced_axes: Axes over which statistics are taken.
+        momentum: Weight of the old running statistics.
+        training: True, or a bool tensor; where it is false, nothing changes.
+    """
     sizes = require_shape(x.entry)
     count = numel(sizes[k] for k in reduced_axes)
     mean, variance = (b.entry for b in batch)

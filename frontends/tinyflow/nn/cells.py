@@ -108,12 +108,27 @@ class LayerCell(RNNCell):
 
     @abstractmethod
     def step(self, x: Tensor, state: Any) -> tuple[Tensor, Any]:
-        """Compute one step inside the variable scope of the cell."""
+        """Compute one step inside the variable scope of the cell.
+
+        Args:
+            x: Input (batch, inputs).
+            state: State as in ``state_size``: a tensor (batch, units), or a tuple of them.
+
+        Returns:
+            The output and the next state.
+        """
 
     def weights(
         self, name: str, shape: Sequence[int], dtype: Any, initializer: Any = None
     ) -> Tensor:
-        """Create or reuse a variable of the cell."""
+        """Create or reuse a variable of the cell.
+
+        Args:
+            name: Name in the cell's scope.
+            shape: Shape.
+            dtype: Dtype if the cell has none of its own.
+            initializer: Initializer; None for that of the scope.
+        """
         return get_variable(name, shape, self.dtype or dtype, initializer)
 
 

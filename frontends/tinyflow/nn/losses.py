@@ -20,7 +20,12 @@ from passkit.graph.op import get_op
 
 
 def _softmax_function(op: str, default: str) -> Any:
-    """Create softmax or log_softmax; ``default`` is the default name of the result."""
+    """Create ``tf.nn.softmax`` or ``tf.nn.log_softmax``.
+
+    Args:
+        op: Name of the operator.
+        default: Default name of the result.
+    """
 
     def function(logits: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
         chosen_axis = renamed_argument(default, "axis", axis, "dim", dim)

@@ -56,7 +56,15 @@ def static_rnn(
 def _run_steps(
     cell: RNNCell, inputs: Sequence[Tensor], state: Any, dtype: Any, lengths: Any
 ) -> tuple[list[Tensor], Any]:
-    """Apply a cell to each step; arguments as in `static_rnn`."""
+    """Apply a cell to each step; arguments as in `static_rnn`.
+
+    Returns:
+        The outputs of all steps, 0 behind the end of a sequence, and the final state.
+
+    Raises:
+        ShapeError: If there are no steps.
+        SettingError: If both the state and its dtype are missing.
+    """
     if not inputs:
         raise ShapeError("static_rnn needs at least one step of inputs, got none")
     if state is None:
@@ -80,7 +88,13 @@ def _run_steps(
 
 
 def _select_active(is_past_end: Entry, new_value: Tensor, old_value: Tensor | None) -> Tensor:
-    """Return ``new_value`` for examples that go on, else ``old_value`` or 0."""
+    """Return ``new_value`` for examples that go on, else ``old_value`` or 0.
+
+    Args:
+        is_past_end: Bool for each example, true behind the end of its sequence.
+        new_value: Value that this step computed.
+        old_value: Value of the step before; None for 0.
+    """
     inactive: Any = 0.0 if old_value is None else old_value.entry
     return as_tensor(make("where", is_past_end, inactive, new_value.entry), new_value._name)
 

@@ -141,7 +141,14 @@ def _class_probability(classes: Entry, range_max: int) -> Entry:
 
 
 def _expected_count(classes: Entry, range_max: int, tries: Entry, unique: bool) -> Entry:
-    """Return the expected number of occurrences of each class among ``tries`` draws."""
+    """Return the expected number of occurrences of each class among ``tries`` draws.
+
+    Args:
+        classes: Class numbers.
+        range_max: Number of classes.
+        tries: Number of draws.
+        unique: Whether the sample is without repetition, so that each class counts at most once.
+    """
     p = _class_probability(classes, range_max)
     if not unique:
         return p * tries
@@ -151,9 +158,18 @@ def _expected_count(classes: Entry, range_max: int, tries: Entry, unique: bool) 
 def _number_of_tries(range_max: int, count_needed: int) -> int:
     """Return a number of draws that contains enough distinct classes.
 
-    Fewer than ``count_needed`` distinct classes occur about once in 10**9 samples at most: the
-    number is six standard deviations above what the mean needs. Raises: SettingError above
-    `MAX_TRIES`.
+    Class k of ``range_max`` is drawn with the log-uniform probability
+    ``log((k + 2) / (k + 1)) / log(range_max + 1)``. Fewer than ``count_needed`` distinct classes
+    occur
+    about once in 10**9 samples at most: the number is six standard deviations above what the mean
+    needs.
+
+    Args:
+        range_max: Number of classes.
+        count_needed: Number of distinct classes needed.
+
+    Raises:
+        SettingError: If over `MAX_TRIES` draws are needed.
     """
     ranks = np.arange(range_max)
     probabilities = np.log((ranks + 2) / (ranks + 1)) / log(range_max + 1)
@@ -171,7 +187,11 @@ def _number_of_tries(range_max: int, count_needed: int) -> int:
 
 
 def _draw_log_uniform(count: int, range_max: int, seed: int | None) -> Entry:
-    """Draw classes: exp(u * log(range_max + 1)) - 1, rounded down, for uniform u."""
+    """Draw ``count`` classes: exp(u * log(range_max + 1)) - 1, rounded down, for uniform u.
+
+    Returns:
+        int64 numbers from 0 to ``range_max`` - 1.
+    """
     u = make("random_uniform", draw_key(seed), shape=(count,))
     classes = make("cast", make("exp", u * log(range_max + 1)) - 1.0, dtype="int64")
     return make("clip", classes, 0, range_max - 1)

@@ -181,7 +181,17 @@ class Saver:
             sess.load(variable, value)
 
     def _fitting(self, file: str, name: str, value: Any, variable: Variable) -> Any:
-        """Return a value of a checkpoint for a variable. Raises: FeedError if it does not fit."""
+        """Return a value of a checkpoint for a variable, reshaped if the saver may.
+
+        Args:
+            file: Checkpoint, for errors.
+            name: Name of the value, for errors.
+            value: Array of the checkpoint.
+            variable: The variable.
+
+        Raises:
+            FeedError: If its shape or dtype does not fit.
+        """
         shape = tuple(int(n) for n in variable.shape)
         dtype = variable.dtype.numpy
         if value.dtype.kind == "V" and value.dtype.itemsize == dtype.itemsize:

@@ -49,13 +49,13 @@ register_renamed({"stop_gradient": "StopGradient", "identity": "Identity"})
 
 @op_exporter("where")
 def _where(call: ExportCall, condition: NodeOutput, x: NodeOutput, y: NodeOutput) -> ExportResult:
-    """Write `where`."""
+    """Write `where` as SelectV2."""
     return call.result("SelectV2", condition, x, y, T=x.dtype, out=x.dtype)
 
 
 @op_exporter("abs")
 def _abs(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write `abs`."""
+    """Write `abs` as Abs, ComplexAbs for complex numbers, or Identity for unsigned integers."""
     if x.dtype.kind == "c":
         return call.result("ComplexAbs", x, out=call.dtype, Tout=call.dtype)
     return absolute(call.scope, x, is_result=True)
@@ -63,15 +63,15 @@ def _abs(call: ExportCall, x: NodeOutput) -> ExportResult:
 
 @op_exporter("cast")
 def _cast(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write `cast`."""
+    """Write `cast`, which saturates floats out of an integer's range."""
     return cast_saturating(call.scope, x, call.dtype, is_result=True)
 
 
 @op_exporter("floor_div", "mod")
 def _floor_division(call: ExportCall, x: NodeOutput, y: NodeOutput) -> ExportResult:
-    """Write floor division of integers.
+    """Write `floor_div` and `mod` of integers; None for floats, whose quotients TensorFlow rounds.
 
-    TensorFlow fails for a divisor 0, and rounds float quotients.
+    A divisor 0, for which TensorFlow fails, gives 0.
     """
     if not x.dtype.is_integer:
         return None
@@ -81,7 +81,7 @@ def _floor_division(call: ExportCall, x: NodeOutput, y: NodeOutput) -> ExportRes
 
 @op_exporter("bitwise_and", "bitwise_or", "bitwise_xor")
 def _bits(call: ExportCall, x: NodeOutput, y: NodeOutput) -> ExportResult:
-    """Write `bitwise_and`, `bitwise_or` and `bitwise_xor`."""
+    """Write `bitwise_and`, `bitwise_or` and `bitwise_xor` of integers; None for bools."""
     name = call.name
     if x.dtype is not bool_:
         op = {"bitwise_and": "BitwiseAnd", "bitwise_or": "BitwiseOr", "bitwise_xor": "BitwiseXor"}
@@ -91,13 +91,13 @@ def _bits(call: ExportCall, x: NodeOutput, y: NodeOutput) -> ExportResult:
 
 @op_exporter("bitwise_not")
 def _inverted(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write `bitwise_not`."""
+    """Write `bitwise_not` of integers as Invert; None for bools."""
     return call.result("Invert", x) if x.dtype is not bool_ else None
 
 
 @op_exporter("bitcast")
 def _bitcast(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write `bitcast`."""
+    """Write `bitcast` as Bitcast to the dtype of the result."""
     return call.result("Bitcast", x, out=call.dtype, type=call.dtype)
 
 
@@ -111,7 +111,7 @@ def _count(call: ExportCall, x: NodeOutput) -> ExportResult:
 
 @op_exporter("squared_difference")
 def _squared_difference(call: ExportCall, x: NodeOutput, y: NodeOutput) -> ExportResult:
-    """Write `squared_difference`."""
+    """Write `squared_difference` as SquaredDifference."""
     return call.result("SquaredDifference", x, y)
 
 
@@ -132,7 +132,10 @@ _OF_FLOATS = {
 
 @op_exporter(*_OF_FLOATS)
 def _of_floats(call: ExportCall, *x: NodeOutput) -> ExportResult:
-    """Write operators that equal TensorFlow's for floats; slopes are float32 attributes there."""
+    """Write operators that equal TensorFlow's for floats; None for others.
+
+    Slopes are float32 attributes in TensorFlow; None for those that are not exact then.
+    """
     name, slope = call.name, call.params.get("alpha", 1.0)
     loses_precision = x[0].dtype.nbytes == 8 and float(np.float32(slope)) != slope
     if not x[0].dtype.is_float or loses_precision or (name == "elu" and slope != 1.0):
@@ -143,13 +146,13 @@ def _of_floats(call: ExportCall, *x: NodeOutput) -> ExportResult:
 
 @op_exporter("erf", "digamma")
 def _function(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write `erf` and `digamma`."""
+    """Write `erf` and `digamma` by their writers in `FUNCTIONS`."""
     return FUNCTIONS[call.name](call.scope, x, is_result=True)
 
 
 @op_exporter("neg", "sign")
 def _signed(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write `neg` and `sign`."""
+    """Write `neg` and `sign` as Neg and Sign; None for unsigned integers."""
     if x.dtype.kind == "u":
         return None
     return call.result("Neg" if call.name == "neg" else "Sign", x)
@@ -157,20 +160,20 @@ def _signed(call: ExportCall, x: NodeOutput) -> ExportResult:
 
 @op_exporter("floor", "ceil", "rint")
 def _rounded(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write a rounding; integers are passed on."""
+    """Write `floor`, `ceil` and `rint`; integers are passed on."""
     op = {"floor": "Floor", "ceil": "Ceil", "rint": "Rint"}[call.name]
     return call.result(op if x.dtype.is_float else "Identity", x)
 
 
 @op_exporter("complex")
 def _complex(call: ExportCall, real: NodeOutput, imaginary: NodeOutput) -> ExportResult:
-    """Write `complex`."""
+    """Write `complex` as Complex of real and imaginary part."""
     return call.result("Complex", real, imaginary, out=call.dtype, Tout=call.dtype)
 
 
 @op_exporter("real", "imag", "angle", "conj")
 def _part(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write `real`, `imag`, `angle` and `conj`."""
+    """Write `real`, `imag`, `angle` and `conj` of complex numbers; None for real ones."""
     if x.dtype.kind != "c":
         return None
     op = {"real": "Real", "imag": "Imag", "angle": "Angle", "conj": "Conj"}[call.name]

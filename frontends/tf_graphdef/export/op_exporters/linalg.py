@@ -31,12 +31,12 @@ def _matmul(call: ExportCall, a: NodeOutput, b: NodeOutput) -> ExportResult:
 
 @op_exporter("matmul_sum")
 def _matmul_sum(call: ExportCall, *operands: NodeOutput) -> ExportResult:
-    """Write `matmul_sum`."""
+    """Write `matmul_sum` as the sum of its matrix products."""
     return call.expanded(lambda *x: sum_of_matmuls(call.node, *x), *operands)
 
 
 def _with_vectors(call: ExportCall, a: NodeOutput, b: NodeOutput) -> ExportResult:
-    """Write a product with a vector."""
+    """Write a product with one or two vectors, which become matrices of one row or column."""
     left, right = call.shape(0), call.shape(1)
     if len(left) < 2:
         left, a = (1, *left), call.op("ExpandDims", a, call.const(0), Tdim=INT32)
@@ -52,7 +52,7 @@ def _with_vectors(call: ExportCall, a: NodeOutput, b: NodeOutput) -> ExportResul
 
 @op_exporter("cholesky")
 def _cholesky(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write `cholesky`."""
+    """Write `cholesky` as Cholesky, transposed for ``upper=True``."""
     if call.params["upper"]:
         return call.expanded(lambda x: make("matrix_transpose", make("cholesky", x)), x)
     return call.result("Cholesky", x)
@@ -60,19 +60,19 @@ def _cholesky(call: ExportCall, x: NodeOutput) -> ExportResult:
 
 @op_exporter("inv")
 def _inverse(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write `inv`."""
+    """Write `inv` as MatrixInverse."""
     return call.result("MatrixInverse", x, adjoint=False)
 
 
 @op_exporter("det")
 def _determinant(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write `det`."""
+    """Write `det` as MatrixDeterminant."""
     return call.result("MatrixDeterminant", x)
 
 
 @op_exporter("matrix_solve")
 def _solve(call: ExportCall, a: NodeOutput, b: NodeOutput) -> ExportResult:
-    """Write `matrix_solve`."""
+    """Write `matrix_solve` as MatrixSolve; None if the batch axes differ."""
     if call.shape(0)[:-2] != call.shape(1)[:-2]:
         return None
     return call.result("MatrixSolve", a, b, adjoint=bool(call.params["adjoint"]))
@@ -80,7 +80,7 @@ def _solve(call: ExportCall, a: NodeOutput, b: NodeOutput) -> ExportResult:
 
 @op_exporter("matrix_triangular_solve")
 def _triangular_solve(call: ExportCall, a: NodeOutput, b: NodeOutput) -> ExportResult:
-    """Write `matrix_triangular_solve`."""
+    """Write `matrix_triangular_solve` as MatrixTriangularSolve."""
     flags = {k: bool(call.params[k]) for k in ("lower", "adjoint")}
     return call.result("MatrixTriangularSolve", a, b, **flags)
 
@@ -88,9 +88,14 @@ def _triangular_solve(call: ExportCall, a: NodeOutput, b: NodeOutput) -> ExportR
 def _decompose(
     call: ExportCall, op: str, x: NodeOutput, count: int, **flags: bool
 ) -> tuple[NodeOutput, ...]:
-    """Write a decomposition of several results.
+    """Write a decomposition of several results, and return these in the dtype of ``x``.
 
-    Types without a kernel are computed in a wider one.
+    Args:
+        call: The node.
+        op: TensorFlow operator; types without a kernel are computed in a wider one.
+        x: Matrices.
+        count: Number of results.
+        flags: Attributes of the operator.
     """
     work_dtype = kernel_dtype(op, x.dtype) or x.dtype
     operand = call.scope.cast(x, work_dtype)
@@ -102,13 +107,13 @@ def _decompose(
 
 @op_exporter("slogdet")
 def _log_determinant(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write `slogdet`."""
+    """Write `slogdet` as LogMatrixDeterminant: sign and logarithm."""
     return _decompose(call, "LogMatrixDeterminant", x, 2)
 
 
 @op_exporter("svdvals")
 def _singular_values(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write `svdvals`."""
+    """Write `svdvals` as Svd without vectors."""
     return _decompose(call, "Svd", x, 3, compute_uv=False, full_matrices=False)[0]
 
 
@@ -133,14 +138,21 @@ def _eigh(call: ExportCall, x: NodeOutput) -> ExportResult:
 
 @op_exporter("qr")
 def _qr(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write a QR decomposition; columns of Q and rows of R are unique up to their sign."""
+    """Write a QR decomposition as Qr; None for modes other than reduced and complete.
+
+    Columns of Q and rows of R are unique up to their sign.
+    """
     if call.params["mode"] not in ("reduced", "complete"):
         return None
     return _decompose(call, "Qr", x, 2, full_matrices=call.params["mode"] == "complete")
 
 
 def _relative_tolerance(call: ExportCall, x: Any) -> float:
-    """Return the relative tolerance below which singular values count as zero."""
+    """Return the factor of the largest singular value below which others count as zero.
+
+    It is the parameter ``rtol``, by default the longer side of the matrix times the dtype's
+    epsilon.
+    """
     longest = max(n for n in call.shape()[-2:] if isinstance(n, int))  # the decomposition saw to it
     rtol = call.params["rtol"]
     return float(longest * np.finfo(x.dtype.numpy).eps if rtol is None else rtol)
@@ -148,9 +160,9 @@ def _relative_tolerance(call: ExportCall, x: Any) -> float:
 
 @op_exporter("pinv")
 def _pseudo_inverse(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write a pseudoinverse from the SVD.
+    """Write `pinv` from the SVD: V / s @ U.T without the singular values that count as zero.
 
-    V / s @ U.T without the singular values that count as zero.
+    None for 16-bit floats and empty matrices.
     """
     if x.dtype.nbytes == 2 or 0 in call.shape()[-2:]:
         return None
@@ -170,7 +182,10 @@ def _pseudo_inverse(call: ExportCall, x: NodeOutput) -> ExportResult:
 
 @op_exporter("matrix_rank")
 def _matrix_rank(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write `matrix_rank`."""
+    """Write `matrix_rank`: the number of singular values that do not count as zero.
+
+    None for 16-bit floats and empty matrices.
+    """
     if x.dtype.nbytes == 2 or 0 in call.shape()[-2:]:
         return None
 

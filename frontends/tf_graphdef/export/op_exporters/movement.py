@@ -15,6 +15,7 @@ from passkit.values.size import Extent, Shape, Size
     "reshape", "squeeze", "expand_dims", "flatten", "atleast_1d", "atleast_2d", "atleast_3d"
 )
 def _reshape(call: ExportCall, x: NodeOutput) -> ExportResult:
+    """Write operators that only change the shape, as Reshape or ExpandDims."""
     shape, out = call.shape(), call.out
     if call.name == "expand_dims" and len(out) == len(shape) + 1:
         axis = normalize_axes(call.node, len(out), call.params["axis"])[0]
@@ -24,7 +25,7 @@ def _reshape(call: ExportCall, x: NodeOutput) -> ExportResult:
 
 @op_exporter("transpose")
 def _transpose(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write `transpose`."""
+    """Write `transpose` as Transpose; ``axes=None`` reverses the axes."""
     rank, axes = len(call.out), call.params["axes"]
     order_or_none = tuple(reversed(range(rank))) if axes is None else axes
     listed = order_or_none if isinstance(order_or_none, tuple) else (order_or_none,)
@@ -46,7 +47,7 @@ def _broadcast_to(call: ExportCall, *x: NodeOutput) -> ExportResult:
 
 @op_exporter("concat")
 def _concat(call: ExportCall, *x: NodeOutput) -> ExportResult:
-    """Write `concat`."""
+    """Write `concat` as ConcatV2, or Identity for one input."""
     axis = normalize_axis(call.node, len(call.out), call.params["axis"])
     if len(x) == 1:
         return call.result("Identity", x[0])
@@ -55,14 +56,14 @@ def _concat(call: ExportCall, *x: NodeOutput) -> ExportResult:
 
 @op_exporter("stack")
 def _stack(call: ExportCall, *x: NodeOutput) -> ExportResult:
-    """Write `stack`."""
+    """Write `stack` as Pack."""
     axis = normalize_axis(call.node, len(call.out), call.params["axis"])
     return call.result("Pack", *x, N=len(x), axis=axis)
 
 
 @op_exporter("slice")
 def _slice(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write `slice`."""
+    """Write `slice` as Slice, or with steps as StridedSlice; None for empty strided slices."""
     begin, size, step = slice_params(call.node, call.shape())
     if all(s == 1 for s in step):
         return call.result("Slice", x, call.sizes(begin), call.sizes(size), Index=INT64)
@@ -74,9 +75,16 @@ def _slice(call: ExportCall, x: NodeOutput) -> ExportResult:
 def _strided(
     call: ExportCall, x: NodeOutput, begin: Shape, size: Shape, step: Shape
 ) -> ExportResult:
-    """Write a strided slice.
+    """Write a StridedSlice; None if a symbolic end may become -1 in a call.
 
     An end before element 0 needs a mask, since TensorFlow counts -1 from the end.
+
+    Args:
+        call: The node.
+        x: The array.
+        begin: First position along each axis.
+        size: Number of elements along each axis.
+        step: Distance of elements along each axis, which may be negative.
     """
     end: list[Extent] = []
     mask = 0
@@ -104,7 +112,7 @@ def _strided(
 
 @op_exporter("tile")
 def _tile(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write `tile`."""
+    """Write `tile` as Tile; missing leading axes are added to the input."""
     repetitions = call.params["repetitions"]
     counts = repetitions if isinstance(repetitions, tuple) else (repetitions,)
     rank = len(call.out)
@@ -116,13 +124,18 @@ def _tile(call: ExportCall, x: NodeOutput) -> ExportResult:
 
 @op_exporter("flip")
 def _flip(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write `flip`."""
+    """Write `flip` as ReverseV2."""
     axes = normalize_axes(call.node, len(call.out), call.params["axis"])
     return call.result("ReverseV2", x, call.const(list(axes)), Tidx=INT32)
 
 
 def _pads(widths: Any, rank: int) -> tuple[tuple[int, int], ...] | None:
-    """Return (before, after) of each axis; None if they crop or are symbolic."""
+    """Return the padding (before, after) of each axis; None if it crops or is symbolic.
+
+    Args:
+        widths: A width for all sides, one pair for all axes, or a pair for each.
+        rank: Number of axes.
+    """
     if isinstance(widths, int):
         widths = ((widths, widths),) * rank
     pairs = widths if widths and isinstance(widths[0], tuple) else ((widths),) * rank
@@ -134,7 +147,7 @@ def _pads(widths: Any, rank: int) -> tuple[tuple[int, int], ...] | None:
 
 @op_exporter("pad_with")
 def _pad_with(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write `pad_with`."""
+    """Write `pad_with` as PadV2; None for padding that crops or is symbolic."""
     pads = _pads(call.params["pad_width"], len(call.out))
     if pads is None or not pads:
         return None
@@ -144,7 +157,7 @@ def _pad_with(call: ExportCall, x: NodeOutput) -> ExportResult:
 
 @op_exporter("pad")
 def _pad(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write `pad`."""
+    """Write `pad` as MirrorPad; None for other modes, or for more than one mirror image."""
     pads, mode = _pads(call.params["pad_width"], len(call.out)), call.params["mode"]
     shape = call.shape()
     if mode not in ("reflect", "symmetric") or not pads:
@@ -157,7 +170,7 @@ def _pad(call: ExportCall, x: NodeOutput) -> ExportResult:
 
 @op_exporter("one_hot")
 def _one_hot(call: ExportCall, indices: NodeOutput) -> ExportResult:
-    """Write `one_hot`."""
+    """Write `one_hot` as OneHot; None for a symbolic depth, and index dtypes without a kernel."""
     axis, depth = call.params["axis"], call.params["depth"]
     if not isinstance(depth, int) or indices.dtype.name not in ("int32", "int64", "uint8", "int8"):
         return None
@@ -179,7 +192,10 @@ def _one_hot(call: ExportCall, indices: NodeOutput) -> ExportResult:
 
 @op_exporter("gather")
 def _gather(call: ExportCall, x: NodeOutput, indices: NodeOutput) -> ExportResult:
-    """Write a gather with clamped indices, since TensorFlow fails outside of the array."""
+    """Write a gather with clamped indices, since TensorFlow fails outside of the array.
+
+    None for modes other than clip, unsigned indices, and axes of unknown or zero length.
+    """
     axis = normalize_axis(call.node, len(call.shape()), call.params["axis"])
     extent = call.shape()[axis]
     if call.params["mode"] != "clip" or not indices.dtype.is_integer:
@@ -206,7 +222,7 @@ def _gather(call: ExportCall, x: NodeOutput, indices: NodeOutput) -> ExportResul
 
 
 def _counted(call: ExportCall, indices: NodeOutput, extent: int) -> NodeOutput:
-    """Write negative indices as counted from the end."""
+    """Write indices of an axis of length ``extent``, of which negative ones count from the end."""
     from_end = call.op("AddV2", indices, call.const(extent, INT64))
     negative = call.op("Less", indices, call.const(0, INT64))
     return call.op("SelectV2", negative, from_end, indices, T=INT64, out=INT64)

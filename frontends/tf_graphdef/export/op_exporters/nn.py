@@ -17,12 +17,12 @@ _LAYOUT = {2: "NHWC", 3: "NDHWC"}
 
 
 def _for_all_axes(ones: tuple[int, ...]) -> list[int]:
-    """Return a list for all axes from one for the spatial axes, with 1 for batch and channels."""
+    """Return ``ones``, numbers for the spatial axes, with 1 for batch and channels around them."""
     return [1, *ones, 1]
 
 
 def _padded(call: ExportCall, x: NodeOutput) -> NodeOutput:
-    """Write ``x`` with explicit zero padding."""
+    """Write ``x`` with the node's explicit zero padding; unchanged if that is 0."""
     padding, count = call.params["padding"], len(call.shape()) - 2
     paddings = padding if isinstance(padding, tuple) else (padding,) * count
     pads = [(0, 0), *(p if isinstance(p, tuple) else (p, p) for p in paddings), (0, 0)]
@@ -53,7 +53,7 @@ def _convolution(call: ExportCall, x: NodeOutput, filters: NodeOutput) -> Export
 
 @op_exporter("window_products")
 def _window_products(call: ExportCall, x: NodeOutput, y: NodeOutput) -> ExportResult:
-    """Write `window_products`."""
+    """Write `window_products` as a matrix product of windows."""
     return call.expanded(lambda *operands: window_products_as_matmul(call.node, *operands), x, y)
 
 
@@ -65,7 +65,16 @@ def _convolve_2d(
     padding: str,
     is_result: bool,
 ) -> NodeOutput:
-    """Write a convolution over two axes; a filter for each channel is a depthwise convolution."""
+    """Write a convolution over two axes; a filter for each channel is a depthwise convolution.
+
+    Args:
+        call: The node, over one or two spatial axes.
+        x: Images (batch, height, width, channels), padded unless ``padding`` is SAME.
+        filters: Filter (height, width, channels per group, filters).
+        windows: Strides and dilations.
+        padding: SAME or VALID.
+        is_result: Whether the node gets the operator's name.
+    """
     strides = (1,) * (2 - len(windows.stride)) + windows.stride
     dilations = (1,) * (2 - len(windows.dilation)) + windows.dilation
     *window, group_channels, count = call.shape(1)
@@ -87,6 +96,7 @@ def _convolve_2d(
 def _convolve_3d(
     call: ExportCall, x: NodeOutput, filters: NodeOutput, windows: WindowGeometry, padding: str
 ) -> ExportResult:
+    """Write a convolution over three axes as Conv3D; None for groups or dilations."""
     if call.params["groups"] != 1 or windows.dilation != (1, 1, 1):
         return None
     return call.result(
@@ -101,7 +111,17 @@ def _convolve_3d(
 
 
 def _pool(call: ExportCall, x: NodeOutput, op: str) -> ExportResult:
-    """Write a pool over two axes; channels that are second are moved to the end and back."""
+    """Write a pool over two axes; channels that are second are moved to the end and back.
+
+    Args:
+        call: The node.
+        x: Images.
+        op: MaxPool or AvgPool.
+
+    Returns:
+        The result. None for dilations, padding that counts in averages or is explicit, and dtypes
+        without a kernel.
+    """
     node, channels_first = call.node, call.params["data_format"] in ("NCHW", "channels_first")
     shape = call.shape()
     size = shape[2:] if channels_first else shape[1:-1]
@@ -134,13 +154,13 @@ def _pool(call: ExportCall, x: NodeOutput, op: str) -> ExportResult:
 
 @op_exporter("max_pool2d")
 def _max_pool(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write `max_pool2d`."""
+    """Write `max_pool2d` as MaxPool; see `_pool`."""
     return _pool(call, x, "MaxPool")
 
 
 @op_exporter("avg_pool2d")
 def _avg_pool(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write `avg_pool2d`."""
+    """Write `avg_pool2d` as AvgPool; see `_pool`."""
     return _pool(call, x, "AvgPool")
 
 
@@ -178,7 +198,7 @@ def _fused(call: ExportCall, *inputs: NodeOutput) -> tuple[NodeOutput, ...]:
 
 @op_exporter("fused_batch_norm")
 def _fused_batch_norm(call: ExportCall, x: NodeOutput, *rest: NodeOutput) -> ExportResult:
-    """Write a batch norm with given statistics."""
+    """Write a batch norm with given statistics; None in training or for other than NHWC images."""
     if not _is_plain(call.node) or call.params["is_training"]:
         return None
     if call.params["data_format"] != "NHWC":

@@ -43,7 +43,7 @@ def _bitwise(call: ExportCall, x: NodeOutput) -> ExportResult:
 def _of_truths(
     call: ExportCall, x: NodeOutput, axes: NodeOutput, attrs: dict[str, Any]
 ) -> NodeOutput:
-    """Write a bitwise reduction of booleans."""
+    """Write a bitwise reduction of booleans over ``axes``, with the attributes of the reduction."""
     if call.name != "reduce_bitwise_xor":
         op = "All" if call.name == "reduce_bitwise_and" else "Any"
         return call.result(op, x, axes, **attrs)
@@ -53,7 +53,10 @@ def _of_truths(
 
 @op_exporter("cummax", "cummin")
 def _running(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write a cumulative maximum or minimum of known length by a Hillis-Steele scan."""
+    """Write a cumulative maximum or minimum by a Hillis-Steele scan.
+
+    None for axes of symbolic length, and for other than real numbers.
+    """
     axis, shape = call.params["axis"], call.out
     position = normalize_axis(call.node, len(shape), 0 if axis is None else axis)
     length = shape[position]
@@ -90,7 +93,7 @@ def _running(call: ExportCall, x: NodeOutput) -> ExportResult:
 
 
 def _identity_element(x: NodeOutput, largest: bool) -> Any:
-    """Return the identity element of a running maximum or minimum."""
+    """Return the identity element of a running maximum (``largest``) or minimum, in x's dtype."""
     if x.dtype.is_float:
         return -np.inf if largest else np.inf
     limits = np.iinfo(x.dtype.numpy)

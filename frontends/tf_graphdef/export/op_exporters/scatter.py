@@ -20,7 +20,14 @@ _KINDS = {
 def _scatter_rows(
     call: ExportCall, x: NodeOutput, rows: NodeOutput, updates: NodeOutput
 ) -> ExportResult:
-    """Write an update of matrix rows, preceded by a row that receives the dropped updates."""
+    """Write an update of matrix rows, preceded by a row that receives the dropped updates.
+
+    Args:
+        call: The node; other kinds than update, add, sub, min and max give None.
+        x: Shape (outer, middle, count, length).
+        rows: int64 row numbers (outer, many); those out of range are dropped.
+        updates: Shape (outer, middle, many, length).
+    """
     kind = call.params["kind"]
     if kind not in _KINDS:
         return None

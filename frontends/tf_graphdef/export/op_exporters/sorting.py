@@ -49,7 +49,14 @@ def _sorted(
 ) -> tuple[NodeOutput, NodeOutput, int]:
     """Write the first elements in order along the last axis.
 
-    Return values, positions and the axis.
+    Args:
+        call: The node, whose parameter ``axis`` says what is sorted.
+        x: The array.
+        count: Number of elements to return.
+        descending: Whether the largest come first.
+
+    Returns:
+        Values and int32 positions, with the sorted axis exchanged with the last, and that axis.
     """
     shape = call.shape()
     axis = normalize_axis(call.node, len(shape), call.params["axis"])
@@ -74,34 +81,38 @@ def _sorted(
 
 
 def _length(call: ExportCall) -> Extent:
+    """Return the length of the axis that the node sorts."""
     shape: Shape = call.shape()
     return shape[normalize_axis(call.node, len(shape), call.params["axis"])]
 
 
 @op_exporter("sort")
 def _sort(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write `sort`."""
+    """Write `sort` as TopKV2 of sort keys, and a gather."""
     best, _, axis = _sorted(call, x, _length(call), bool(call.params["descending"]))
     return _swap(call, best, axis, is_result=True)
 
 
 @op_exporter("argsort")
 def _argsort(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write `argsort`."""
+    """Write `argsort`, int64 positions, as TopKV2 of sort keys."""
     _, positions, axis = _sorted(call, x, _length(call), bool(call.params["descending"]))
     return _swap(call, call.scope.cast(positions, INT64), axis, is_result=True)
 
 
 @op_exporter("top_k")
 def _top_k(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write `top_k`."""
+    """Write `top_k`: the k largest values along an axis, and their int32 positions."""
     best, positions, axis = _sorted(call, x, call.params["k"], True)
     return _swap(call, best, axis, is_result=True), _swap(call, positions, axis)
 
 
 @op_exporter("searchsorted")
 def _search(call: ExportCall, sequence: NodeOutput, values: NodeOutput) -> ExportResult:
-    """Write a search in one sorted sequence, or in one for each row; NaN is ordered by its bits."""
+    """Write a search in one sorted sequence, or in one for each row; NaN is ordered by its bits.
+
+    None for a symbolic number of rows, and for empty arrays.
+    """
     op = "LowerBound" if call.params["side"] == "left" else "UpperBound"
     shape, values_shape = call.shape(0), call.shape(1)
     rows = 1 if len(shape) == 1 else int(np.prod([n for n in shape[:-1] if isinstance(n, int)]))
@@ -118,7 +129,7 @@ def _search(call: ExportCall, sequence: NodeOutput, values: NodeOutput) -> Expor
 
 @op_exporter("isin")
 def _isin(call: ExportCall, x: NodeOutput, among: NodeOutput) -> ExportResult:
-    """Write a comparison of each element with each value."""
+    """Write `isin` as a comparison of each element with each value."""
     invert, total = call.params["invert"], call.shape(1)
 
     def each(x: Any, among: Any) -> Any:
@@ -133,7 +144,10 @@ def _isin(call: ExportCall, x: NodeOutput, among: NodeOutput) -> ExportResult:
 
 @op_exporter("bincount")
 def _bincount(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write segment sums of ones; negative segments are dropped."""
+    """Write `bincount` of a vector as segment sums of ones; None for other ranks.
+
+    Negative numbers and those from ``length`` on are dropped.
+    """
     length = call.params["length"]
     if len(call.shape()) != 1:
         return None
