@@ -137,6 +137,11 @@ class Session:
         self._is_closed = False
         self._contexts: list[Any] = []
 
+    @property
+    def num_compiled_runs(self) -> int:
+        """The number of compiled runs: one for each structure of fetches and feeds so far."""
+        return len(self._compiled_runs)
+
     @reject_arguments(
         "exe.profile() and tf.summary tell what a run does", "options", "run_metadata"
     )
