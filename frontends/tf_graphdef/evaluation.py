@@ -316,7 +316,15 @@ class NodeContext:
 
 
 def output_names(body: GraphBody, outputs: Sequence[tuple[str, ResultRef]]) -> dict[ResultRef, str]:
-    """Map results to the names of the outputs they become, looking through Identity nodes."""
+    """Map results to the names of the outputs they become, looking through Identity nodes.
+
+    Args:
+        body: Body of the model.
+        outputs: Name and result of each output.
+
+    Returns:
+        The name that each result's node gets in the built graph.
+    """
     names: dict[ResultRef, str] = {}
     taken = {ref for _, ref in outputs}
     for name, output in outputs:

@@ -188,7 +188,17 @@ def _outputs(
 def _output(
     model: Model, body: GraphBody, public_name: str | None, text: str
 ) -> tuple[str, ResultRef]:
-    """Resolve one output, under its public name if it has one."""
+    """Resolve one output to its name and result.
+
+    Args:
+        model: The model.
+        body: Its nodes.
+        public_name: Name in the signature; None for that of the node.
+        text: Name of the result, such as "logits:0".
+
+    Raises:
+        ModelError: If there is no such node.
+    """
     name, index = reference(text)
     return public_name or name, (node_number(model, body, name, text), index)
 

@@ -53,7 +53,17 @@ def read_model(
 def _from_path(
     path: Path, max_nbytes: int | None, signature: str | None, tags: Sequence[str]
 ) -> Model:
-    """Read a file or a SavedModel folder."""
+    """Read a file or a SavedModel folder.
+
+    Args:
+        path: The file or folder.
+        max_nbytes: Memory that reading may take; None for the default.
+        signature: Signature of a SavedModel; None for the default.
+        tags: Tags of a SavedModel's graph.
+
+    Raises:
+        ModelError: If the file does not exist, cannot be read, or holds no model.
+    """
     where = short(str(path))
     try:
         is_folder, is_file = path.is_dir(), path.is_file()

@@ -71,7 +71,15 @@ def decompress(data: bytes, where: str, budget: Budget) -> bytes:
 def _damaged(
     where: str, position: int, element: str, num_decompressed: int, size: int
 ) -> ModelError:
-    """Return the error for a damaged block."""
+    """Return the error for a damaged block.
+
+    Args:
+        where: Name of the block.
+        position: Offset of the damaged element.
+        element: Description of that element.
+        num_decompressed: Number of bytes decompressed so far.
+        size: Number of bytes that the block declares.
+    """
     return ModelError(
         f"{where} is no Snappy block: at {position:,} it has {element}, with {num_decompressed:,} "
         f"of {size:,} bytes "

@@ -25,7 +25,14 @@ _ROW_NBYTES = 1300
 def unfilled_stack(
     ctx: NodeContext, length: Extent, dtype: DType, shape: Shape | None
 ) -> StackedList:
-    """Return a list of a given length, filled with zeros once the shape of its items is known."""
+    """Return a list of a given length, filled with zeros once the shape of its items is known.
+
+    Args:
+        ctx: The node that creates it.
+        length: Number of items, which may be symbolic.
+        dtype: Dtype of the items.
+        shape: Shape of the items; None if it is not known yet.
+    """
     stack = StackedList(ctx.call.name, None, length, dtype, shape)
     if shape is not None:
         stack.value = _zeros(length, dtype, shape)
@@ -98,7 +105,7 @@ def stacked_array(
 
 
 def stacked_item(ctx: NodeContext, stack: StackedList, index: ImportedValue) -> ImportedValue:
-    """Return the row at an index."""
+    """Return the row of a stacked list at an index that is known only at run time."""
     rows = stacked_array(ctx, stack)
     return value_of(make("take", rows.entry, index.entry, axis=0))
 
@@ -106,7 +113,10 @@ def stacked_item(ctx: NodeContext, stack: StackedList, index: ImportedValue) -> 
 def with_stacked_item(
     ctx: NodeContext, stack: StackedList, index: ImportedValue, new: ImportedValue
 ) -> StackedList:
-    """Return the list with another row at an index."""
+    """Return the list with the row at ``index`` replaced by ``new``.
+
+    The shape of ``new`` is recorded; a list whose items have no shape yet stays unfilled.
+    """
     shape = ctx.call.shape(new)
     stack.item_shapes.append(shape)
     if stack.value is None:

@@ -98,7 +98,17 @@ def _shown(sizes: tuple[int | None, ...] | None) -> str:
 
 
 def _from_content(content: bytes, dtype: DType, nbytes: int, where: str) -> np.ndarray[Any, Any]:
-    """Return the array in ``tensor_content``, in little-endian bytes."""
+    """Return the array in ``tensor_content``, in little-endian bytes.
+
+    Args:
+        content: The bytes.
+        dtype: Dtype of the tensor.
+        nbytes: Number of bytes that its shape needs.
+        where: The tensor, for errors.
+
+    Raises:
+        ModelError: If the number of bytes differs.
+    """
     if len(content) != nbytes:
         raise ModelError(f"{where} needs {nbytes} bytes of {dtype}, got {len(content)}")
     if dtype.kind == "b":
@@ -128,7 +138,7 @@ def _from_values(tensor: Any, dtype: DType, count: int, where: str) -> np.ndarra
 
 
 def _raw_type(dtype: DType, name: str) -> np.dtype[Any]:
-    """Return the dtype in which the message stores a list of values."""
+    """Return the dtype in which the message's field ``name`` stores values of ``dtype``."""
     if name in ("int_val", "half_val"):
         return np.dtype(np.int32)
     if dtype.kind == "c":

@@ -31,7 +31,7 @@ def from_object(source: Any, max_nbytes: int | None) -> Model | None:
 
 
 def _from_graph(graph: Any, max_nbytes: int | None) -> Model:
-    """Read a tf.Graph."""
+    """Read a tf.Graph; ``max_nbytes`` limits the memory that reading may take."""
     data = graph.as_graph_def().SerializeToString()
     budget = budget_for(len(data), max_nbytes)
     return Model(parse(data, "the graph", budget), "the graph", budget)

@@ -104,7 +104,15 @@ class Functionalizer:
         return latest_writes(self.writes_after.get(n, NO_WRITES) for n in core.before(node))
 
     def read(self, entry: Entry, writes: WritesByVariable) -> Entry:
-        """Return the pure value of ``entry``; that of a variable after ``writes``."""
+        """Return the pure value of an entry of the program.
+
+        Args:
+            entry: The entry.
+            writes: Latest write of each variable before the read, by variable node.
+
+        Returns:
+            The fed value if there is one; for a variable its value after ``writes``.
+        """
         if entry in self.fed:
             return self.fed[entry]
         if not is_state(entry):
@@ -112,7 +120,13 @@ class Functionalizer:
         return writes[entry.node][1] if entry.node in writes else entry
 
     def write(self, node: Node, write: VariableWrite, writes: WritesByVariable) -> None:
-        """Record the write that ``node`` performs after ``writes``."""
+        """Record the write that ``node`` performs.
+
+        Args:
+            node: The node.
+            write: Its write.
+            writes: Latest write of each variable before the node, by variable node.
+        """
         target = write.variable.state
         value = self.read(write.value, writes)
         if write.adds:

@@ -98,7 +98,12 @@ _NAMES_BY_MODULE: dict[str, Callable[[], Mapping[str, Any]]] = {}
 
 
 def _suggest(module: str, name: str) -> str:
-    """Return where a name is, which name was mistyped, or where the names are listed."""
+    """Return a hint for a missing name: where it is, which name was mistyped, or the page of names.
+
+    Args:
+        module: Module in which it was looked up.
+        name: The missing name.
+    """
     for other, names in _NAMES_BY_MODULE.items():
         if name in names():
             return f"it is {other}.{name}"

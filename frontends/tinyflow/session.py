@@ -301,7 +301,12 @@ class Session:
         return TracedRun(run, run_feeds, tuple(selectors), structure)
 
     def _selector(self, leaf: Any, entries: list[Entry | Variable]) -> Callable[[Any], Any]:
-        """Append what a leaf needs to ``entries``; return a function from outputs to its value."""
+        """Return a function from the outputs of a run to the value of a leaf.
+
+        Args:
+            leaf: Tensor, variable, host tensor, or operation, whose value is None.
+            entries: List of outputs to compute, to which those of the leaf are appended.
+        """
         if isinstance(leaf, Operation):
             return lambda outputs: None
         if isinstance(leaf, HostTensor):

@@ -302,7 +302,13 @@ class Tensor:
 
 
 def _get_item(tensor: Tensor, key: Any, name: str | None) -> Tensor:
-    """Return ``tensor[key]`` under a name; the static value is indexed, too."""
+    """Return ``tensor[key]``; a known static value is indexed at once.
+
+    Args:
+        tensor: The tensor.
+        key: Index: ints, slices, tensors, or a tuple of them.
+        name: Name of the result; None for "strided_slice".
+    """
     keys = key if isinstance(key, tuple) else (key,)
     index = tuple(_resolve_index(k) for k in keys)
     if tensor.static_value is not None and all(isinstance(k, (int, slice)) for k in index):
@@ -388,7 +394,15 @@ def as_entry(value: Any, dtype: Any = None) -> Entry:
 
 
 def _as_array(value: Any, dtype: DType | None) -> Any:
-    """Convert numbers to an array. Raises: DTypeError for text, and for tensors among them."""
+    """Convert numbers to an array; Python's numbers become float32 or int32 by default.
+
+    Args:
+        value: Numbers, nested lists, or an array.
+        dtype: Dtype of the array; None for the default.
+
+    Raises:
+        DTypeError: For text, and for tensors among the numbers.
+    """
     array = arguments.numbers("a tensor's value", value, None if dtype is None else dtype.numpy)
     if dtype is not None:
         return array
@@ -440,7 +454,11 @@ def as_operand(value: Any, like: DType | None) -> Any:
 
 
 def as_operands(x: Any, y: Any) -> list[Any]:
-    """Convert two operands; one that is no tensor takes the dtype of the other."""
+    """Convert two operands; one that is no tensor takes the dtype of the other.
+
+    Returns:
+        Two entries or arrays, of which at least one is an entry.
+    """
     like = next((v.dtype for v in (x, y) if isinstance(v, Tensor)), None)
     operands = [as_operand(v, like) for v in (x, y)]
     if any(isinstance(v, Entry) for v in operands):

@@ -307,12 +307,12 @@ def _register_write(variable: Variable, value: Entry, name: str, adds: int) -> T
 
     Args:
         variable: The variable.
-        value: Its new value.
+        value: Its new value, or the number to add or subtract.
         name: Full name of the node.
-        adds: See `VariableWrite`.
+        adds: 1 to add the value, -1 to subtract it, 0 to replace the variable.
 
     Returns:
-        The new value as a tensor.
+        The tensor of the node, which writes when it runs.
     """
     entry = get_op("identity")(value, name=name, control=get_default_graph().controls)
     variable.graph.writes[entry.node] = VariableWrite(variable, value, adds)

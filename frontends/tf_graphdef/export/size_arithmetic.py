@@ -77,7 +77,16 @@ def _written(scope: NameScope, size: Size, size_sources: Mapping[str, SizeSource
 
 
 def _symbol(scope: NameScope, name: str, size_sources: Mapping[str, SizeSource]) -> NodeOutput:
-    """Write a symbol, solved from the dimension that contains it."""
+    """Write a symbol, solved from the dimension that contains it.
+
+    Args:
+        scope: Name scope to write in.
+        name: The symbol.
+        size_sources: Where symbols can be read.
+
+    Raises:
+        ModelError: If no input has such a dimension.
+    """
     if name not in size_sources:
         raise ModelError(f"the size '{name}' is the extent of no input, so no shape gives it")
     source = size_sources[name]

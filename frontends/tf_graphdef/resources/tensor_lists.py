@@ -88,7 +88,11 @@ def empty_list(ctx: NodeContext, length: int, dtype: DType, shape: Shape | None)
 def with_items(
     ctx: NodeContext, items: TensorList, new_items: Sequence[ImportedValue | None]
 ) -> TensorList:
-    """Return a copy of a list with other items; its memory is taken from the budget."""
+    """Return a copy of a list with other items; its memory is taken from the budget.
+
+    Raises:
+        ModelError: If the memory budget is exceeded.
+    """
     ctx.shared.budget.take(16 * len(new_items), ctx.where)
     return TensorList(ctx.call.name, tuple(new_items), items.dtype, items.shape)
 
@@ -305,7 +309,11 @@ def _push(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 
 @list_importer("TensorListPopBack", num_inputs=2)
 def _pop(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import TensorListPopBack."""
+    """Import TensorListPopBack: the list without its last item, and that item.
+
+    Raises:
+        ModelError: If the list has no items.
+    """
     items = as_list(ctx, inputs[0])
     if not items.items:
         raise ModelError(f"{ctx.where} takes the last item of {short(items.name)}, which has none")
@@ -315,7 +323,7 @@ def _pop(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 
 @list_importer("TensorListResize", num_inputs=2)
 def _resize(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import TensorListResize."""
+    """Import TensorListResize: the list shortened, or lengthened by items that are not set."""
     items = as_list(ctx, inputs[0])
     count = ctx.call.integer(ctx.value(inputs[1]), "size")
     longer = empty_list(ctx, count, dtype_of("int32"), None).items
@@ -324,13 +332,17 @@ def _resize(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 
 @list_importer("TensorListConcatLists", num_inputs=2)
 def _concat_lists(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import TensorListConcatLists."""
+    """Import TensorListConcatLists: the items of two lists in one."""
     a, b = (as_list(ctx, x) for x in inputs)
     return (with_items(ctx, a, [*a.items, *b.items]),)
 
 
 def gather_items(ctx: NodeContext, items: TensorList, indices: AnyValue) -> ImportedValue:
-    """Return items at known indices as rows of one array."""
+    """Return items at known indices as rows of one array.
+
+    Raises:
+        ModelError: If an index is not known, or out of range.
+    """
     selected = [get_item(ctx, items, _checked(ctx, items, k)) for k in _indices(ctx, indices)]
     return stack_items(ctx, TensorList(ctx.call.name, tuple(selected), items.dtype, items.shape))
 
@@ -353,7 +365,11 @@ def _indices(ctx: NodeContext, value: AnyValue) -> list[int]:
 
 
 def _checked(ctx: NodeContext, items: TensorList, position: int) -> int:
-    """Check that an index is within a list."""
+    """Return an index after checking that it is within a list.
+
+    Raises:
+        ModelError: If it is out of range.
+    """
     if not 0 <= position < len(items.items):
         raise ModelError(f"{ctx.where} takes item {position} of a list of {len(items.items)} items")
     return position
@@ -361,14 +377,18 @@ def _checked(ctx: NodeContext, items: TensorList, position: int) -> int:
 
 @list_importer("TensorListGather", num_inputs=3)
 def _gather(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import TensorListGather."""
+    """Import TensorListGather: the items at indices known during import as rows of one array."""
     return (gather_items(ctx, as_list(ctx, inputs[0]), inputs[1]),)
 
 
 def scatter_items(
     ctx: NodeContext, items: TensorList, indices: AnyValue, value: ImportedValue
 ) -> TensorList:
-    """Return a list with the rows of an array set at known indices."""
+    """Return a list with the rows of an array set at known indices.
+
+    Raises:
+        ModelError: If the indices are not known, out of range, or of another number than the rows.
+    """
     rows = unstack(ctx, value)
     positions = _indices(ctx, indices)
     if len(positions) != len(rows):
@@ -384,7 +404,10 @@ def scatter_items(
 
 @context_importer("TensorListScatter", "TensorListScatterV2")
 def _scatter(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import TensorListScatter and TensorListScatterV2."""
+    """Import TensorListScatter and its V2: a new list with the rows of an array at indices.
+
+    The list has the number of elements that V2 states; without one, up to the largest index.
+    """
     ctx.check_count(inputs, 3, None)
     if (unavailable := unavailable_results(ctx, inputs)) is not None:
         return unavailable
@@ -397,7 +420,11 @@ def _scatter(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]
 
 
 def concat_items(ctx: NodeContext, items: TensorList) -> tuple[ImportedValue, ImportedValue]:
-    """Concatenate the items along their first axis; return the array and their lengths."""
+    """Concatenate the items along their first axis; return the array and their lengths.
+
+    Raises:
+        ModelError: If the list has no items.
+    """
     values = [get_item(ctx, items, k) for k in range(len(items.items))]
     if not values:
         raise ModelError(f"{ctx.where} joins the items of {short(items.name)}, which has none")
@@ -408,13 +435,17 @@ def concat_items(ctx: NodeContext, items: TensorList) -> tuple[ImportedValue, Im
 
 @context_importer("TensorListConcat", "TensorListConcatV2")
 def _concat(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import TensorListConcat and TensorListConcatV2."""
+    """Import TensorListConcat and its V2: the items joined along their first axis, and lengths."""
     ctx.check_count(inputs, 1, None)
     return unavailable_results(ctx, inputs) or concat_items(ctx, as_list(ctx, inputs[0]))
 
 
 def split_rows(ctx: NodeContext, value: ImportedValue, lengths: AnyValue) -> list[ImportedValue]:
-    """Split an array along its first axis into parts of known lengths."""
+    """Split an array along its first axis into parts of known lengths.
+
+    Raises:
+        ModelError: If a length is negative, or they do not add up to that of the array.
+    """
     begin, parts, shape = 0, [], ctx.call.shape(value)
     part_lengths = ctx.call.ints(ctx.value(lengths), "lengths")
     if not shape or any(n < 0 for n in part_lengths) or shape[0] != sum(part_lengths):
@@ -430,6 +461,6 @@ def split_rows(ctx: NodeContext, value: ImportedValue, lengths: AnyValue) -> lis
 
 @list_importer("TensorListSplit", num_inputs=3)
 def _split(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import TensorListSplit."""
+    """Import TensorListSplit: a list of consecutive rows of an array, of given lengths."""
     value = ctx.value(inputs[0])
     return (TensorList(ctx.call.name, tuple(split_rows(ctx, value, inputs[2])), value.dtype, None),)

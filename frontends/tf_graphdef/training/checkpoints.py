@@ -102,7 +102,7 @@ def _open_checkpoint(path: Path, max_nbytes: int | None) -> CheckpointWeights:
 
 
 def _belongs_to(name: str, prefix: str) -> bool:
-    """Return whether a file belongs to a checkpoint."""
+    """Return whether a file, by its name, is part of the checkpoint with this path prefix."""
     return name == f"{prefix}.index" or name.startswith(f"{prefix}.data-")
 
 

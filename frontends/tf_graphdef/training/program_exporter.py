@@ -172,7 +172,7 @@ class _ProgramExporter(GraphExporter):
             self.done[node] = tuple(dict.fromkeys(value_nodes))
 
     def variable(self, node: Node, name: str) -> None:
-        """Write a variable and its read at the start of a run."""
+        """Write a variable called ``name``, and its read at the start of a run."""
         entry, writer = node.entries[0], self.writer
         dtype = self.graph.dtype(entry)
         attrs = {"dtype": dtype, "shape": ShapeAttr(entry.shape), "shared_name": node.name}

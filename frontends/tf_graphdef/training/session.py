@@ -166,6 +166,7 @@ class Session(tinyflow.Session):
         return tinyflow.TracedRun(pure, feed_list, tuple(result_getters), structure)
 
     def _name(self, ref: ResultRef) -> str:
+        """Return the name of a result: its node's, with ``_index`` appended unless that is 0."""
         name = self._trainer.body.nodes[ref[0]].name
         return f"{name}_{ref[1]}" if ref[1] else str(name)
 
@@ -265,6 +266,7 @@ def _unfed(call: ImportCall, inputs: Sequence[Any]) -> ImportedValue:
 
 
 def _dtype(entry: Entry) -> Any:
+    """Return the dtype of an entry, which is known."""
     assert entry.dtype is not None
     return entry.dtype
 

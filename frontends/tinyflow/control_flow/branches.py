@@ -179,5 +179,5 @@ def case(
 def _conditional(
     condition: Any, function: Callable[[], Any], otherwise: Callable[[], Any]
 ) -> Callable[[], Any]:
-    """Return a function that calls `cond`."""
+    """Return a function without arguments that calls `cond` with these ones."""
     return lambda: cond(condition, function, otherwise)

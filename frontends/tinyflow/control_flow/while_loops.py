@@ -194,7 +194,15 @@ class _LoopTracer:
         return values
 
     def unroll_masked(self, values: list[Tensor], iterations: int) -> list[Tensor]:
-        """Trace all iterations; those after the condition failed change no variables."""
+        """Trace all iterations; those after the condition failed change no variables.
+
+        Args:
+            values: Initial values of the loop variables.
+            iterations: Number of iterations to trace.
+
+        Returns:
+            The final values.
+        """
         active: Entry | None = None
         for _ in range(iterations):
             goes_on = scalar_entry(self.trace_condition(values))
