@@ -132,7 +132,7 @@ def _shift(call: ImportCall, x: ImportedValue, n: ImportedValue) -> ImportResult
 
 @op_importer("FloorDiv")
 def _floor_div(call: ImportCall, x: ImportedValue, y: ImportedValue) -> ImportResult:
-    """Import FloorDiv: the quotient rounded down; for floats, the floor of the rounded quotient."""
+    """Import FloorDiv: the quotient rounded down; floats are divided with rounding first."""
     if x.dtype.is_float:
         return ops.floor(ops.div(x.entry, y.entry), name=call.name)
     return ops.floor_div(x.entry, y.entry, name=call.name)
