@@ -49,18 +49,22 @@ def _clamp(x: Expr, low: float, high: float) -> Expr:
 
 
 def _elu(x: Expr, *, alpha: float) -> Expr:
+    """Return x where it is positive, else alpha (exp(x) - 1)."""
     return _positive_or(x, ast.expm1(x) * alpha)
 
 
 def _selu(x: Expr) -> Expr:
+    """Return SELU: x, or alpha (exp(x) - 1) where x is not positive, scaled by a constant."""
     return _positive_or(x, ast.expm1(x) * SELU_ALPHA) * SELU_SCALE
 
 
 def _celu(x: Expr, *, alpha: float) -> Expr:
+    """Return x where it is positive, else alpha (exp(x / alpha) - 1)."""
     return _positive_or(x, ast.expm1(x / alpha) * alpha)
 
 
 def _hard_sigmoid(x: Expr) -> Expr:
+    """Return x / 6 + 1/2, limited to 0 and 1."""
     return _clamp(x + 3.0, 0.0, 6.0) / 6.0
 
 

@@ -25,13 +25,13 @@ from passkit.values.dtype import DType, dtype_of
 
 
 def _infer_part_type(node: Node, dtype: DType) -> DType:
-    """Infer the dtype of the real or imaginary part."""
+    """Infer the dtype of the real or imaginary part. Raises: DTypeError if x is no number."""
     check_kinds(node, "iufc", dtype)
     return real_dtype(dtype)
 
 
 def _infer_angle_type(node: Node, dtype: DType) -> DType:
-    """Infer the dtype of an angle: a float."""
+    """Infer the dtype of an angle, a float. Raises: DTypeError if x is an integer or bool."""
     check_kinds(node, "fc", dtype)
     return real_dtype(dtype)
 

@@ -103,7 +103,10 @@ def _label_count(term: str) -> int:
 
 
 def _check_extents(node: Node, subscripts: Subscripts, entries: Sequence[Entry]) -> None:
-    """Check that axes with one label have one extent. Raises: ShapeError naming the label."""
+    """Check that axes with one label of an einsum equation have one extent.
+
+    Raises: ShapeError naming the label.
+    """
     extents: dict[str, Extent] = {}
     for labels, entry in zip(subscripts.inputs, entries, strict=True):
         for c, n in zip(labels, known_shape(entry), strict=True):
@@ -190,7 +193,10 @@ def _sum_unused_labels(operand: LabelledOperand, used: str) -> LabelledOperand:
 
 
 def _contract_pair(a: LabelledOperand, b: LabelledOperand, used: str) -> LabelledOperand:
-    """Return the product of two operands, summed over common labels that are not in ``used``."""
+    """Return the product of two operands of einsum as one, for a later step.
+
+    Labels that both have and that are not in ``used``, the labels still needed, are summed.
+    """
     inner = "".join(c for c in a.labels if c in b.labels and c not in used)
     batch = "".join(c for c in a.labels if c in b.labels and c in used)
     rows = "".join(c for c in a.labels if c not in b.labels)
@@ -207,7 +213,10 @@ def _contract_pair(a: LabelledOperand, b: LabelledOperand, used: str) -> Labelle
 
 
 def _cheapest_pair(operands: Sequence[LabelledOperand], output: str) -> tuple[int, int]:
-    """Return the indices of the two operands with the smallest product, to be contracted next."""
+    """Return the indices of the two operands whose product has the fewest elements.
+
+    They are contracted next. ``output`` are the labels of the result.
+    """
     smallest, pair = None, (0, 1)
     for j in range(len(operands)):
         for i in range(j):
@@ -325,11 +334,15 @@ def _dot(node: Node, a: Entry, b: Entry) -> Entry:
 
 
 def _bilinear(node: Node, a: Entry, b: Entry, weight: Entry) -> Entry:
+    """Expand bilinear: for each k the sum over i and j of a[i] weight[k, i, j] b[j]."""
     return make("einsum", a, weight, b, equation="...i,kij,...j->...k")
 
 
 def _cross(node: Node, a: Entry, b: Entry) -> Entry:
-    """Expand cross: the cross product of vectors of three elements along an axis."""
+    """Expand cross: the cross product of vectors of three elements along an axis.
+
+    Raises: ShapeError if the axis has another length.
+    """
     axis = node.params["axis"]
     components = []
     for x in (a, b):
@@ -414,7 +427,10 @@ composite(
 
 
 def _matrix_power(node: Node, x: Entry) -> Entry:
-    """Expand matrix_power by repeated squaring; a negative power inverts first."""
+    """Expand matrix_power by repeated squaring; a negative power inverts first.
+
+    Raises: GraphError if ``n`` is no int, ShapeError if the matrices are not square.
+    """
     n, shape = int_param(node, "n", GraphError), known_shape(x)
     if len(shape) < 2:
         raise ShapeError(f"{node.where} needs square matrices, got {show_shape(shape)}")

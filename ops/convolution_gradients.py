@@ -49,13 +49,17 @@ if TYPE_CHECKING:
 
 
 def _filter_turned_shape(node: Node, shape: Shape) -> Shape:
-    """Infer (*window, filters / groups, channels) from (*window, channels / groups, filters)."""
+    """Infer (*window, filters / groups, channels) from (*window, channels / groups, filters).
+
+    This is a filter with reversed windows and its channels exchanged, by group.
+    """
     filter_window(node, shape, max(len(shape) - 2, 0))
     groups = group_count(node, shape)
     return (*shape[:-2], shape[-1] // groups, shape[-2] * groups)
 
 
 def _filter_turned_element(node: Node, index: Index, read: Reader) -> Expr:
+    """Return the filter's element at the reversed position, with channel and filter exchanged."""
     shape, groups = known_shape(node.inputs[0]), node.params["groups"]
     window_index = [ast.size_of(n - 1) - i for i, n in zip(index, shape[:-2], strict=False)]
     group_channels, group_filters = shape[-2], shape[-1] // groups
@@ -197,7 +201,14 @@ def _expand_backprop_input(node: Node, filters: Entry, dy: Entry) -> Entry:
 
 
 def _prefers_products(node: Node, filters: Entry, dy: Entry, size: Sequence[Extent]) -> bool:
-    """Return whether a matrix product computes the gradient with less work and little memory."""
+    """Return whether a matrix product computes the gradient with less work and little memory.
+
+    Args:
+        node: the gradient by the image.
+        filters: the filter.
+        dy: the gradient of the result.
+        size: the spatial extents of the image.
+    """
     shape = known_shape(dy)
     image, result = (n if isinstance(n, int) else 0 for n in (numel(size), numel(shape[1:-1])))
     products = numel((*shape[:-1], *known_shape(filters)[:-1]))
@@ -208,7 +219,10 @@ def _prefers_products(node: Node, filters: Entry, dy: Entry, size: Sequence[Exte
 def _backprop_by_convolution(
     node: Node, filters: Entry, dy: Entry, geometry: WindowGeometry
 ) -> Entry:
-    """Return the gradient by the image as a convolution of dy."""
+    """Return the gradient by the image as a convolution of dy.
+
+    dy is dilated by the strides and padded, and the window of the filter reversed.
+    """
     shape = known_shape(dy)
     padding: list[tuple[Extent, Extent]] = [(0, 0)]
     for k, n in enumerate(geometry.size):
@@ -229,7 +243,10 @@ def _backprop_by_convolution(
 
 
 def _backprop_by_products(node: Node, filters: Entry, dy: Entry, size: Sequence[Extent]) -> Entry:
-    """Return the gradient by the image as products of dy and the filter, summed over windows."""
+    """Return the gradient by the image as products of dy and the filter, summed over windows.
+
+    ``size`` are the spatial extents of the image.
+    """
     shape = known_shape(dy)
     *window, channels, count = known_shape(filters)
     left = make("reshape", dy, shape=(numel(shape[:-1]), count))
@@ -368,7 +385,10 @@ def window_products_as_matmul(node: Node, x: Entry, y: Entry) -> Entry:
 
 
 def _expand_window_products(node: Node, x: Entry, y: Entry) -> Entry | None:
-    """Expand to a matrix product, unless the library function applies: float32, known channels."""
+    """Expand to a matrix product, or return None where the library function applies.
+
+    The library takes float32 with known numbers of channels.
+    """
     channels_known = all(isinstance(known_shape(e)[-1], int) for e in (x, y))
     is_float32 = x.dtype is not None and x.dtype.name == "float32"
     return None if channels_known and is_float32 else window_products_as_matmul(node, x, y)
@@ -388,7 +408,10 @@ def _compute_window_products(node: Node, x: Any, y: Any) -> Any:
 
 
 def _window_products_gradient(node: Node, dw: Entry) -> list[Entry]:
-    """Return the gradients: by y the convolution of x with dw, by x the one that goes back."""
+    """Return the gradients of window_products by the image x and by y.
+
+    By y it is the convolution of x with dw, by x the gradient of a convolution by its image.
+    """
     x, y = node.inputs
     params = {k: node.params[k] for k in WINDOW_PARAMS}
     size = known_shape(x)[1:-1]

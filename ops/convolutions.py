@@ -98,7 +98,10 @@ def group_count(node: Node, filters: Shape) -> int:
 
 
 def _convolution_geometry(node: Node, x: Shape, filters: Shape) -> WindowGeometry:
-    """Return the positions of windows. Raises: ShapeError if image and filter do not fit."""
+    """Return the positions of windows of shape ``filters`` in an image of shape ``x``.
+
+    Raises: ShapeError if image and filter do not fit.
+    """
     size = spatial_sizes(node, x)
     window = filter_window(node, filters, len(size))
     groups = group_count(node, filters)
@@ -108,12 +111,13 @@ def _convolution_geometry(node: Node, x: Shape, filters: Shape) -> WindowGeometr
 
 
 def _convolution_shape(node: Node, x: Shape, filters: Shape) -> Shape:
-    """Infer the shape (batch, *result, filters)."""
+    """Infer the shape (batch, *result, filters). Raises: ShapeError if the inputs do not fit."""
     geometry = _convolution_geometry(node, x, filters)
     return (x[0], *geometry.result, filters[-1])
 
 
 def _contract_of_node(node: Node) -> Convolution:
+    """Return the description of a convolution for libraries (FContract)."""
     x, filters = (known_shape(e) for e in node.inputs)
     geometry = _convolution_geometry(node, x, filters)
     return convolution_contract(x, geometry, int(filters[-1]), node.params["groups"])
@@ -190,12 +194,13 @@ def window_slices(
 
 
 def _simplify_convolution(node: Node) -> Entry | None:
-    """Absorb zeros that the image is padded with."""
+    """Return a convolution that absorbs zeros which the image is padded with, else None."""
     filters = known_shape(node.inputs[1])
     return absorb_padding(node, filter_window(node, filters, len(filters) - 2))
 
 
 def _convolution_gradient(node: Node, dy: Entry) -> list[Entry]:
+    """Return the gradients by image and filter, as the operators that libraries have for them."""
     x, filters = node.inputs
     params, shape = convolution_params(node), known_shape(x)
     size, (*window, group_channels, _) = shape[1:-1], known_shape(filters)

@@ -135,7 +135,7 @@ def square_shape(node: Node, shape: Shape) -> tuple[Shape, Extent]:
 
 
 def _smaller_extent(node: Node, rows: Extent, columns: Extent) -> Extent:
-    """Return the smaller of two extents.
+    """Return the smaller of two extents, the numbers of rows and columns.
 
     Raises:
         ShapeError: that is not known.
@@ -151,11 +151,13 @@ def _smaller_extent(node: Node, rows: Extent, columns: Extent) -> Extent:
 
 
 def _infer_same_shape(node: Node, shape: Shape) -> Shape:
+    """Infer the shape, that of the input. Raises: ShapeError if matrices are not square."""
     square_shape(node, shape)
     return shape
 
 
 def _infer_batch_shape(node: Node, shape: Shape) -> Shape:
+    """Infer the shape, one number for each matrix. Raises: ShapeError if they are not square."""
     return square_shape(node, shape)[0]
 
 
@@ -163,10 +165,12 @@ def _infer_batch_shape(node: Node, shape: Shape) -> Shape:
 
 
 def _symmetrize(x: Any) -> Any:
+    """Return the symmetric part of matrices, (x + x.T) / 2, in NumPy."""
     return (x + np.swapaxes(x, -1, -2)) / 2
 
 
 def _compute_cholesky(node: Node, x: Any) -> Any:
+    """Compute cholesky with NumPy, of the symmetric part; ``upper`` transposes the factor."""
     lower = np.linalg.cholesky(_symmetrize(x))
     return np.swapaxes(lower, -1, -2) if node.params["upper"] else lower
 
@@ -244,6 +248,7 @@ def _infer_svd_shape(node: Node, shape: Shape) -> tuple[Shape, Shape, Shape]:
 
 
 def _infer_svdvals_shape(node: Node, shape: Shape) -> Shape:
+    """Infer the shape: the smaller of rows and columns for each matrix."""
     batch, rows, columns = matrix_shape(node, shape)
     return (*batch, _smaller_extent(node, rows, columns))
 
@@ -262,17 +267,19 @@ def _check_rtol(node: Node, shape: Shape) -> tuple[Shape, Extent, Extent]:
 
 
 def _infer_pinv_shape(node: Node, shape: Shape) -> Shape:
+    """Infer the shape (…, columns, rows); check the parameter ``rtol``."""
     batch, rows, columns = _check_rtol(node, shape)
     return (*batch, columns, rows)
 
 
 def _infer_rank_type(node: Node, dtype: DType) -> DType:
+    """Infer the dtype, int64. Raises: DTypeError if the input is no float."""
     common_dtype("f")(node, dtype)
     return dtype_of("int64")
 
 
 def _with_finite_input(node: Node, function: Callable[..., Any], x: Any, **params: Any) -> Any:
-    """Return ``function(x, **params)``, which computes singular values.
+    """Return ``function(x, **params)``, which computes singular values in NumPy.
 
     Raises:
         FeedError: ``x`` is not finite: LAPACK does not terminate for some such matrices.
@@ -293,19 +300,26 @@ def _relative_tolerance(node: Node, x: Any) -> Any:
 
 
 def _compute_svd(node: Node, x: Any) -> Any:
+    """Compute svd with NumPy: U, S and Vh. Raises: FeedError if ``x`` is not finite."""
     full_matrices = node.params["full_matrices"]
     return tuple(_with_finite_input(node, np.linalg.svd, x, full_matrices=full_matrices))
 
 
 def _compute_svdvals(node: Node, x: Any) -> Any:
+    """Compute singular values with NumPy. Raises: FeedError if ``x`` is not finite."""
     return _with_finite_input(node, np.linalg.svd, x, compute_uv=False)
 
 
 def _compute_pinv(node: Node, x: Any) -> Any:
+    """Compute pinv with NumPy. Raises: FeedError if ``x`` is not finite."""
     return _with_finite_input(node, np.linalg.pinv, x, rcond=_relative_tolerance(node, x))
 
 
 def _compute_matrix_rank(node: Node, x: Any) -> Any:
+    """Compute the number of singular values above the tolerance, in NumPy.
+
+    Raises: FeedError if ``x`` is not finite.
+    """
     if min(x.shape[-2:]) == 0:
         return np.zeros(x.shape[:-2], np.int64)
     s = _compute_svdvals(node, x)
@@ -381,10 +395,12 @@ def _infer_solve_shape(node: Node, a: Shape, b: Shape) -> Shape:
 
 
 def _transpose_if(x: Any, condition: bool) -> Any:
+    """Return matrices transposed where the condition holds, in NumPy."""
     return np.swapaxes(x, -1, -2) if condition else x
 
 
 def _compute_triangular_solve(node: Node, a: Any, b: Any) -> Any:
+    """Compute matrix_triangular_solve with NumPy; the other triangle of ``a`` is ignored."""
     triangle = np.tril(a) if node.params["lower"] else np.triu(a)
     return np.linalg.solve(_transpose_if(triangle, node.params["adjoint"]), b)
 
@@ -432,6 +448,7 @@ def _broadcasting_solve(matrix_op: str) -> Callable[..., Entry]:
 
 
 def _least_squares(node: Node, a: Entry, b: Entry) -> Entry:
+    """Expand lstsq: the product of the pseudoinverse with ``b``."""
     inverse = make("pinv", a, rtol=node.params["rtol"])
     return make("matvec" if len(known_shape(b)) == 1 else "matmul", inverse, b)
 

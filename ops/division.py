@@ -19,7 +19,10 @@ def _fmod(x: Expr, y: Expr) -> Expr:
 
 
 def _lcm(x: Expr, y: Expr) -> Expr:
-    """Return the least common multiple; divided before multiplied, so that less wraps."""
+    """Return the least common multiple of integers.
+
+    It is divided before it is multiplied, so that less wraps.
+    """
     return abs(x // ast.gcd(x, y) * y)
 
 

@@ -20,9 +20,16 @@ if TYPE_CHECKING:
 def _infer_shapes_back(
     node: Node, shapes: Sequence[Shape | None], outs: Sequence[Shape | None]
 ) -> Sequence[Shape | None]:
-    """Infer input shapes (FInferShapeBack): an input of unknown rank has the shape of the output.
+    """Infer input shapes (FInferShapeBack): an input of unknown rank has the output's shape.
 
     Where that is unknown too, it has the shape to which the known inputs broadcast.
+
+    Args:
+        node: the node.
+        shapes: the shapes of the inputs, None where unknown.
+        outs: the shapes of the outputs, None where unknown.
+
+    Returns: A shape for each input, None where nothing is known.
     """
     inferred = [s for s in (*outs, *shapes) if s is not None]
     if not inferred:

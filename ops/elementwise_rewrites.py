@@ -16,7 +16,7 @@ from passkit.values.dtype import is_lossless
 
 
 def simplify_add(node: Node, x: Entry, y: Entry) -> Entry | None:
-    """Rewrite ``x + -0.0 -> x``, and for integers ``x + 0 -> x``.
+    """Rewrite ``x + -0.0 -> x``, and for integers ``x + 0 -> x``; None if neither applies.
 
     Floats plus 0.0 stay, since ``-0.0 + 0.0`` is 0.0.
     """
@@ -28,19 +28,19 @@ def simplify_add(node: Node, x: Entry, y: Entry) -> Entry | None:
 
 
 def simplify_sub(node: Node, x: Entry, y: Entry) -> Entry | None:
-    """Rewrite ``x - 0 -> x``."""
+    """Rewrite ``x - 0 -> x``; return None if that does not apply."""
     return as_replacement(node, x) if is_constant(y, 0) else None
 
 
 def simplify_mul(node: Node, x: Entry, y: Entry) -> Entry | None:
-    """Rewrite ``x * 1 -> x`` and ``1 * x -> x``."""
+    """Rewrite ``x * 1 -> x`` and ``1 * x -> x``; return None if neither applies."""
     if is_constant(y, 1):
         return as_replacement(node, x)
     return as_replacement(node, y) if is_constant(x, 1) else None
 
 
 def simplify_div(node: Node, x: Entry, y: Entry) -> Entry | None:
-    """Rewrite ``x / 1 -> x``, and ``x / c -> x * (1/c)`` for a power of two."""
+    """Rewrite ``x / 1 -> x``, and ``x / c -> x * (1/c)`` for a power of two; else return None."""
     value = scalar_constant(y)
     if value is None:
         return None
@@ -56,7 +56,7 @@ def simplify_div(node: Node, x: Entry, y: Entry) -> Entry | None:
 
 
 def simplify_pow(node: Node, x: Entry, y: Entry) -> Entry | None:
-    """Rewrite ``x**1 -> x``, ``x**2 -> x*x``, ``x**-1 -> 1/x``.
+    """Rewrite ``x**1 -> x``, ``x**2 -> x*x``, ``x**-1 -> 1/x``; return None for other powers.
 
     The replacements are correctly rounded, as pow need not be. ``x**0.5`` stays, since sqrt differs
     from it at -inf and -0, and ``x**-1`` of integers stays, since they have no reciprocal.
@@ -70,29 +70,32 @@ def simplify_pow(node: Node, x: Entry, y: Entry) -> Entry | None:
 
 
 def simplify_involution(node: Node, x: Entry) -> Entry | None:
-    """Rewrite ``f(f(x)) -> x``."""
+    """Rewrite ``f(f(x)) -> x``; return None if ``x`` is not computed by the same operator."""
     return x.node.inputs[0] if x.node.op is node.op else None
 
 
 def simplify_idempotent(node: Node, x: Entry) -> Entry | None:
-    """Rewrite ``f(f(x)) -> f(x)``."""
+    """Rewrite ``f(f(x)) -> f(x)``; return None if ``x`` is not computed by the same operator."""
     return x if x.node.op is node.op else None
 
 
 def simplify_abs(node: Node, x: Entry) -> Entry | None:
-    """Rewrite ``abs(-x) -> abs(x)`` and ``abs(abs(x)) -> abs(x)``."""
+    """Rewrite ``abs(-x) -> abs(x)`` and ``abs(abs(x)) -> abs(x)``; return None otherwise."""
     if x.node.op is get_op("neg"):
         return make("abs", x.node.inputs[0])
     return simplify_idempotent(node, x)
 
 
 def simplify_equal_operands(node: Node, x: Entry, y: Entry) -> Entry | None:
-    """Rewrite ``f(x, x) -> x``."""
+    """Rewrite ``f(x, x) -> x``; return None if the operands are different entries."""
     return as_replacement(node, x) if x is y else None
 
 
 def simplify_where(node: Node, condition: Entry, x: Entry, y: Entry) -> Entry | None:
-    """Rewrite ``where(True, x, y) -> x``, ``where(False, x, y) -> y``, ``where(c, x, x) -> x``."""
+    """Rewrite ``where(True, x, y) -> x``, ``where(False, x, y) -> y``, ``where(c, x, x) -> x``.
+
+    Returns: None if none of them applies.
+    """
     value = scalar_constant(condition)
     if value is not None:
         return as_replacement(node, x if value else y)
@@ -105,6 +108,8 @@ def simplify_cast(node: Node) -> Entry | None:
     An integer that becomes an integer wraps, and a float that becomes one saturates. So an integer
     may skip a float on its way to another integer type only where that holds all its values:
     ``cast(cast(x: int8, "float32"), "uint8")`` is 0 for -1, and ``cast(x, "uint8")`` is 255.
+
+    Returns: None if neither applies.
     """
     x = node.inputs[0]
     target = node.entries[0].dtype

@@ -28,7 +28,12 @@ def example(name: str, inputs: str, **params: Any) -> None:
 
 
 def _call_builder(inputs: str, params: dict[str, Any]) -> Callable[[DType], Any]:
-    """Return the function of a dtype that returns the inputs and parameters of the call."""
+    """Return the function of a dtype that returns the inputs and parameters of an example call.
+
+    Args:
+        inputs: the inputs as text, separated by spaces, such as ``"T[4,6] int64[4]"``.
+        params: the parameters; "T" is the name of the dtype.
+    """
 
     def build(dtype: DType) -> tuple[list[Entry], dict[str, Any]]:
         variables = [_variable(f"x{k}", text, dtype) for k, text in enumerate(inputs.split())]
@@ -38,7 +43,10 @@ def _call_builder(inputs: str, params: dict[str, Any]) -> Callable[[DType], Any]
 
 
 def _variable(name: str, text: str, dtype: DType) -> Entry:
-    """Return a variable of the dtype and shape in ``text``, such as "T[4,6]"."""
+    """Return a variable of the dtype and shape in ``text``, such as "T[4,6]".
+
+    "T" is ``dtype``; "state" makes a state variable of it.
+    """
     dtype_name, _, extents = text.rstrip("]").partition("[")
     shape = tuple(int(n) for n in extents.split(",") if n)
     if dtype_name == "state":

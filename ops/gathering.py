@@ -89,6 +89,8 @@ def _read_indexed(
 def _gather_axes(node: Node, rank: int, index_rank: int) -> tuple[int, int]:
     """Return the axis, and the number of leading axes that both inputs share.
 
+    ``rank`` is that of the input, ``index_rank`` that of the indices.
+
     Raises:
         ShapeError: ``batch_dims`` exceeds the axis or the rank of the indices.
     """
@@ -111,6 +113,7 @@ def _gather_shape(node: Node, shape: Shape, indices: Shape) -> Shape:
 
 
 def _gather_element(node: Node, index: Index, read: Reader, read_index: Reader) -> Expr:
+    """Return the input's element at the position that the index along ``axis`` gives."""
     shape, indices = (known_shape(e) for e in node.inputs)
     axis, batch = _gather_axes(node, len(shape), len(indices))
     end = axis + len(indices) - batch
@@ -121,6 +124,7 @@ def _gather_element(node: Node, index: Index, read: Reader, read_index: Reader) 
 
 
 def _gather_gradient(node: Node, dy: Entry) -> list[Entry | None]:
+    """Return dy added to zeros at the indices; the indices have no gradient."""
     x, indices = node.inputs
     return [make("index_add", zeros_of(x), indices, dy, **node.params), None]
 
@@ -177,6 +181,7 @@ def _take_along_axis_shape(node: Node, shape: Shape, indices: Shape) -> Shape:
 
 
 def _take_along_axis_element(node: Node, index: Index, read: Reader, read_index: Reader) -> Expr:
+    """Return the input's element at the index along ``axis``, elsewhere at the same position."""
     shape, indices = (known_shape(e) for e in node.inputs)
     axis = normalize_axis(node, len(shape), node.params["axis"])
     i = read_index(*reads.aligned(index, indices))
@@ -190,6 +195,7 @@ def _take_along_axis_element(node: Node, index: Index, read: Reader, read_index:
 
 
 def _take_along_axis_gradient(node: Node, dy: Entry) -> list[Entry | None]:
+    """Return dy added to zeros at the indices; the indices have no gradient."""
     x, indices = node.inputs
     return [make("add_along_axis", zeros_of(x), indices, dy, **node.params), None]
 
@@ -246,6 +252,7 @@ def _gather_nd_shape(node: Node, shape: Shape, indices: Shape) -> Shape:
 
 
 def _gather_nd_element(node: Node, index: Index, read: Reader, read_index: Reader) -> Expr:
+    """Return the input's element at the point whose coordinates are a row of the indices."""
     shape, indices = (known_shape(e) for e in node.inputs)
     batch, count = point_axes(node, shape, indices)
     end = len(indices) - 1
@@ -260,6 +267,7 @@ def _gather_nd_element(node: Node, index: Index, read: Reader, read_index: Reade
 
 
 def _gather_nd_gradient(node: Node, dy: Entry) -> list[Entry | None]:
+    """Return dy added to zeros at the points; the indices have no gradient."""
     x, indices = node.inputs
     return [make("tensor_scatter_nd_add", zeros_of(x), indices, dy, **node.params), None]
 
@@ -302,6 +310,7 @@ def _reverse_sequence_shape(node: Node, shape: Shape, lengths: Shape) -> Shape:
 
 
 def _reverse_sequence_element(node: Node, index: Index, read: Reader, read_length: Reader) -> Expr:
+    """Return the element at the mirrored position in the first ``length`` of its example."""
     shape = known_shape(node.inputs[0])
     axis, batch_axis = _reverse_sequence_axes(node, len(shape))
     length = ast.cast(read_length(index[batch_axis]), "int64")
@@ -328,15 +337,18 @@ reverse_sequence.set_attr(
 
 
 def _sequence_mask_shape(node: Node, lengths: Shape) -> Shape:
+    """Infer the shape: that of the lengths, and the parameter ``maxlen``."""
     return (*lengths, count_param(node, "maxlen"))
 
 
 def _sequence_mask_dtype(node: Node, lengths: DType) -> DType:
+    """Infer the dtype, bool. Raises: DTypeError if lengths are no integers."""
     check_indices(node, lengths, "lengths")
     return bool_
 
 
 def _sequence_mask_element(node: Node, index: Index, read: Reader) -> Expr:
+    """Return whether the position in the last axis is below the length."""
     return index[-1] < ast.cast(read(*index[:-1]), "int64")
 
 
@@ -357,6 +369,7 @@ sequence_mask.set_attr("TOpCost", "light")
 
 
 def _invert_permutation_dtype(node: Node, x: DType) -> DType:
+    """Infer the dtype, int64. Raises: DTypeError if the input is no integer."""
     check_indices(node, x, "x")
     return int64
 

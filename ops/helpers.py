@@ -116,6 +116,12 @@ def normalize_axes(node: Node, rank: int, axes: Any, name: str = "axis") -> tupl
 def normalize_axis(node: Node, rank: int, axis: Any, name: str = "axis") -> int:
     """Return ``axis``, which may be negative, as an int from 0 to below ``rank``.
 
+    Args:
+        node: the node, for messages.
+        rank: the number of axes.
+        axis: the axis.
+        name: the parameter's name, for messages.
+
     Raises:
         ShapeError: ``axis`` is no int, or out of range.
     """

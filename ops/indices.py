@@ -89,7 +89,12 @@ def is_inside(from_front: Expr, n: Extent) -> Expr:
 
 
 def clipped_positions(indices: Any, n: int) -> tuple[Any, Any]:
-    """Return `clipped_position` for an array of indices, and whether each index is valid."""
+    """Return the positions along an axis of length ``n`` that ``indices`` mean, in NumPy.
+
+    Negative indices count from the end, and those out of range are clipped.
+
+    Returns: The positions, and whether each index is in range.
+    """
     i = np.asarray(indices).astype(np.int64)
     from_front = np.where(i < 0, i + n, i)
     return np.clip(from_front, 0, max(n - 1, 0)), (from_front >= 0) & (from_front < n)

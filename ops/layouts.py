@@ -53,13 +53,13 @@ def channels_first(node: Node, count: int) -> bool:
 
 
 def to_last(x: Entry, first: bool) -> Entry:
-    """Return ``x`` with channels last; ``first`` says whether they are first."""
+    """Return an image ``x`` with channels last; ``first`` says whether axis 1 has them."""
     rank = len(known_shape(x))
     return make("transpose", x, axes=(0, *range(2, rank), 1)) if first else x
 
 
 def from_last(x: Entry, first: bool) -> Entry:
-    """Return ``x``, which has channels last, with channels first if ``first`` is True."""
+    """Return an image ``x``, which has channels last, with channels in axis 1 if ``first``."""
     rank = len(known_shape(x))
     return make("transpose", x, axes=(0, rank - 1, *range(1, rank - 1))) if first else x
 

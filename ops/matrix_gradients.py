@@ -19,10 +19,12 @@ from passkit.values.size import Size
 
 
 def _transpose(x: Entry) -> Entry:
+    """Return matrices transposed in the last two axes."""
     return make("matrix_transpose", x)
 
 
 def _matmul(*factors: Entry) -> Entry:
+    """Return the matrix product of all ``factors``, from left to right."""
     product = factors[0]
     for factor in factors[1:]:
         product = make("matmul", product, factor)
@@ -30,10 +32,12 @@ def _matmul(*factors: Entry) -> Entry:
 
 
 def _as_column(x: Entry) -> Entry:
+    """Return ``x`` with an axis of length 1 at the end."""
     return make("expand_dims", x, axis=-1)
 
 
 def _as_row(x: Entry) -> Entry:
+    """Return ``x`` with an axis of length 1 before the last."""
     return make("expand_dims", x, axis=-2)
 
 
@@ -43,6 +47,7 @@ def _identity_like(x: Entry) -> Entry:
 
 
 def _or_zero(dy: Entry | None, output: Entry) -> Entry:
+    """Return ``dy``, or zeros of the shape of ``output`` where it is None."""
     return make("zeros_like", output) if dy is None else dy
 
 
@@ -73,7 +78,11 @@ def det_gradient(node: Node, dy: Entry) -> list[Entry]:
 
 
 def slogdet_gradient(node: Node, dsign: Entry | None, dlog: Entry | None) -> list[Entry | None]:
-    """Return the gradient of `slogdet`: dlog inv(A).T; the sign is constant in pieces."""
+    """Return the gradient of `slogdet`: dlog inv(A).T; the sign is constant in pieces.
+
+    ``dsign`` and ``dlog`` are the gradients of its results; if ``dlog`` is None, so is the
+    result's.
+    """
     if dlog is None:
         return [None]
     return [_as_column(_as_column(dlog)) * _transpose(make("inv", node.inputs[0]))]
@@ -132,7 +141,10 @@ def expm_gradient(node: Node, dy: Entry) -> list[Entry]:
 
 
 def eigh_gradient(node: Node, dvalues: Entry | None, dvectors: Entry | None) -> list[Entry]:
-    """Return the gradient of `eigh`, which is symmetric."""
+    """Return the gradient of `eigh` by its symmetric matrix.
+
+    ``dvalues`` and ``dvectors`` are the gradients of eigenvalues and eigenvectors; None is 0.
+    """
     values, vectors = node.entries
     inner = make("diag_embed", _or_zero(dvalues, values))
     if dvectors is not None:
@@ -142,7 +154,7 @@ def eigh_gradient(node: Node, dvalues: Entry | None, dvectors: Entry | None) -> 
 
 
 def qr_gradient(node: Node, dq: Entry | None, dr: Entry | None) -> list[Entry]:
-    """Return the gradient of `qr`.
+    """Return the gradient of `qr` by its matrix, from those of Q and R; None is 0.
 
     Raises:
         GraphError: there are fewer rows than columns, symbolic extents, or a complete Q that is not
@@ -166,7 +178,7 @@ def qr_gradient(node: Node, dq: Entry | None, dr: Entry | None) -> list[Entry]:
 
 
 def svd_gradient(node: Node, du: Entry | None, ds: Entry | None, dvh: Entry | None) -> list[Entry]:
-    """Return the gradient of `svd`.
+    """Return the gradient of `svd` by its matrix, from those of U, S and Vh; None is 0.
 
     Raises:
         GraphError: ``full_matrices`` for matrices that are not square.

@@ -61,7 +61,7 @@ def distinct_axes(node: Node, rank: int, axes: Any, name: str) -> tuple[int, ...
 
 
 def slice_axis(x: Entry, axis: int, begin: Extent, size: Extent) -> Entry:
-    """Return ``size`` elements of ``x`` along an axis, from ``begin`` on."""
+    """Return ``size`` elements of ``x`` along ``axis``, from position ``begin`` on."""
     shape = known_shape(x)
     begins = tuple(begin if k == axis else 0 for k in range(len(shape)))
     return make("slice", x, begin=begins, size=(*shape[:axis], size, *shape[axis + 1 :]))
@@ -91,6 +91,7 @@ def _moveaxis(node: Node, x: Entry) -> Entry:
 
 
 def _swapaxes(node: Node, x: Entry) -> Entry:
+    """Expand swapaxes to a transpose."""
     order = list(range(x.ndim))
     a, b = (normalize_axis(node, x.ndim, node.params[k], k) for k in ("axis1", "axis2"))
     order[a], order[b] = order[b], order[a]
@@ -98,6 +99,7 @@ def _swapaxes(node: Node, x: Entry) -> Entry:
 
 
 def _matrix_transpose(node: Node, x: Entry) -> Entry:
+    """Expand matrix_transpose to a transpose of the last two axes. Raises: ShapeError."""
     if x.ndim < 2:
         raise ShapeError(
             f"{node.where} needs matrices in the last two axes, got {show_shape(known_shape(x))}"
@@ -192,7 +194,12 @@ def _roll(node: Node, x: Entry) -> Entry:
 
 
 def _roll_axis(node: Node, x: Entry, shift: Any, axis: int) -> Entry:
-    """Return ``x`` rolled by ``shift`` along one axis: two slices, swapped."""
+    """Return ``x`` rolled by ``shift`` along ``axis``: two slices, swapped.
+
+    An unknown length must be at least the shift, which a call checks.
+
+    Raises: ShapeError if the shift is no int.
+    """
     n = known_shape(x)[axis]
     if isinstance(shift, bool) or not isinstance(shift, int):
         raise ShapeError(f"{node.where} needs ints as shift, got {shift!r}")
@@ -332,12 +339,16 @@ def _expand_at_least(rank: int) -> Callable[..., Entry]:
 
 
 def _outer(node: Node, x: Entry, y: Entry) -> Entry:
+    """Expand outer: the product of each element of ``x`` with each of ``y``, both flattened."""
     left, right = (make("reshape", e, shape=s) for e, s in ((x, (-1, 1)), (y, (1, -1))))
     return make("mul", left, right)
 
 
 def _kron(node: Node, x: Entry, y: Entry) -> Entry:
-    """Expand kron: axes of x and y alternate, are multiplied with broadcasting, and joined."""
+    """Expand kron: axes of x and y alternate, are multiplied with broadcasting, and joined.
+
+    Source: numpy.kron.
+    """
     rank = max(x.ndim, y.ndim)
     shapes = []
     for entry in (x, y):
@@ -487,7 +498,10 @@ def meshgrid(*arrays: Any, indexing: str = "xy") -> tuple[Entry, ...]:
 
 
 def _checked_axis(function: str, shape: Shape, axis: Any) -> int:
-    """Return an axis as an int from 0 on. Raises: ShapeError, naming ``function``, if invalid."""
+    """Return ``axis`` as an int from 0 to below the rank of ``shape``.
+
+    Raises: ShapeError, naming ``function``, if it is no int or out of range.
+    """
     rank = len(shape)
     if isinstance(axis, bool) or not isinstance(axis, int) or not -rank <= axis < rank:
         raise ShapeError(f"{function}: axis {axis!r} is out of range for {show_shape(shape)}")

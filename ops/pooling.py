@@ -34,7 +34,10 @@ POOL_PARAMS = {"window": REQUIRED, "strides": None, "padding": 0, "dilations": 1
 
 
 def _window_params(node: Node, count: int) -> dict[str, Any]:
-    """Return the parameters of ``windows`` for a pool with ``count`` spatial axes."""
+    """Return the parameters of ``windows`` for a pool with ``count`` spatial axes.
+
+    Strides of None are those of the window.
+    """
     params = {k: node.params[k] for k in POOL_PARAMS}
     params["window"] = per_axis(node, "window", count)
     if params["strides"] is None:
@@ -48,6 +51,10 @@ def _window_axes(count: int) -> tuple[int, ...]:
 
 
 def _pool_geometry(node: Node, size: Any, count: int) -> WindowGeometry:
+    """Return the positions of a pool's windows on spatial axes of extents ``size``.
+
+    ``count`` is the number of these axes. Raises: ShapeError if windows do not fit.
+    """
     params = _window_params(node, count)
     return window_geometry(node, size, params["window"], params["strides"])
 

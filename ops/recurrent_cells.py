@@ -20,6 +20,7 @@ ACTIVATIONS = ("tanh", "relu", "sigmoid")
 
 
 def _matmul(x: Entry, weights: Entry) -> Entry:
+    """Return the matrix product of a batch of rows with weights."""
     return make("matmul", x, weights)
 
 
@@ -51,7 +52,10 @@ def _check_weights(
 
 
 def _check_state(node: Node, h: Shape, c: Shape, name: str) -> None:
-    """Check that ``c`` has the shape of the state ``h``. Raises: ShapeError if it has not."""
+    """Check that ``c``, the shape of input ``name``, is that of the state ``h``.
+
+    Raises: ShapeError if it is not.
+    """
     if len(c) != 2:
         raise ShapeError(f"{node.where} needs {name} of rank 2, got {show_shape(c)}")
     for k in (0, 1):
@@ -59,7 +63,7 @@ def _check_state(node: Node, h: Shape, c: Shape, name: str) -> None:
 
 
 def _gate(z: Entry, k: int, units: Any) -> Entry:
-    """Return the columns of gate ``k`` of (examples, gates * units)."""
+    """Return the columns of gate ``k`` of ``z``, of shape (examples, gates * units)."""
     rows = known_shape(z)[0]
     return make("slice", z, begin=(0, k * units), size=(rows, units))
 
@@ -104,7 +108,7 @@ composite(
 def _lstm_shape(
     node: Node, x: Shape, h: Shape, c: Shape, kernel: Shape, recurrent: Shape, bias: Shape
 ) -> Any:
-    """Infer the shapes of the next h and c."""
+    """Infer the shapes of the next h and c. Raises: ShapeError where the inputs do not fit."""
     _check_weights(node, 4, x, h, kernel, recurrent)
     _check_state(node, h, c, "c")
     check_broadcast(node, bias, (h[0], 4 * h[1]), "the bias")
@@ -116,7 +120,7 @@ def _lstm(
 ) -> tuple[Entry, Entry]:
     """Expand lstm_cell, with the gates in the order of Keras: i, f, c, o.
 
-    Source: Gers, Schmidhuber and Cummins, Learning to Forget.
+    Returns: The next h and c. Source: Gers, Schmidhuber and Cummins, Learning to Forget.
     """
     z = _matmul(x, kernel) + _matmul(h, recurrent) + bias
     units = known_shape(h)[1]
@@ -139,7 +143,10 @@ composite(
 
 
 def _lstm_block_shape(node: Node, x: Shape, c: Shape, h: Shape, w: Shape, bias: Shape) -> Any:
-    """Infer the shapes of the seven results, all that of the state."""
+    """Infer the shapes of the seven results, all that of the state.
+
+    Raises: ShapeError where the inputs do not fit.
+    """
     for name, shape in (("x", x), ("h_prev", h), ("w", w)):
         if len(shape) != 2:
             raise ShapeError(f"{node.where} needs {name} of rank 2, got {show_shape(shape)}")
@@ -154,7 +161,10 @@ def _lstm_block_shape(node: Node, x: Shape, c: Shape, h: Shape, w: Shape, bias: 
 def _lstm_block(
     node: Node, x: Entry, c: Entry, h: Entry, w: Entry, bias: Entry
 ) -> tuple[Entry, ...]:
-    """Expand TensorFlow's LSTMBlockCell without peepholes: gates in the order i, c, f, o."""
+    """Expand TensorFlow's LSTMBlockCell without peepholes: gates in the order i, c, f, o.
+
+    Returns: i, cs, f, o, ci, co and h, as TensorFlow calls them.
+    """
     units = known_shape(h)[1]
     z = _matmul(make("concat", x, h, axis=1), w) + bias
     i, ci, f, o = (_gate(z, k, units) for k in range(4))

@@ -47,10 +47,13 @@ def reduced_shape(node: Node, shape: Shape | None) -> Any:
 
 
 def nonempty_shape(node: Node, shape: Shape | None) -> Any:
-    """Return `reduced_shape` for a reduction without an identity element.
+    """Infer the shape of a reduction without an identity element, such as a maximum.
+
+    Returns: The shape without the reduced axes (of length 1 with ``keepdims``); for an unknown
+    ``shape``, None where the rank remains unknown.
 
     Raises:
-        ShapeError: as `reduced_shape`, and when a reduced axis is empty.
+        ShapeError: an axis is out of range, or a reduced axis is empty.
     """
     if shape is None:
         return reduced_shape(node, None)
@@ -142,7 +145,7 @@ def reduction(
 
 
 def _simplify_no_axes(node: Node) -> Entry | None:
-    """Replace a reduction over no axes by its input."""
+    """Return the input of a reduction over no axes, else None."""
     return as_replacement(node, node.inputs[0]) if node.params["axis"] == () else None
 
 
@@ -160,10 +163,12 @@ def broadcast_back(node: Node, reduced: Entry) -> Entry:
 
 
 def _sum_gradient(node: Node, dy: Entry) -> list[Entry]:
+    """Return dy, broadcast to the input's shape."""
     return [broadcast_back(node, dy)]
 
 
 def _mean_gradient(node: Node, dy: Entry) -> list[Entry]:
+    """Return dy divided by the number of reduced elements, broadcast to the input's shape."""
     shape = known_shape(node.inputs[0])
     count = numel(shape[k] for k in normalize_axes(node, len(shape), node.params["axis"]))
     return [broadcast_back(node, make("div_by_size", dy, size=count))]
@@ -178,6 +183,7 @@ def _extremum_gradient(node: Node, dy: Entry) -> list[Entry]:
 
 
 def _prod_gradient(node: Node, dy: Entry) -> list[Entry]:
+    """Return dy times the product of all other elements, for each element."""
     x = node.inputs[0]
     return [broadcast_back(node, dy) * make("prod_others", x, axis=node.params["axis"])]
 

@@ -14,19 +14,25 @@ from passkit.values.size import Shape
 
 
 def _infer_float_type(node: Node, x: DType, key: DType) -> DType:
-    """Return the dtype of ``x``, which must be a float, beside a key."""
+    """Return the dtype of ``x``, the first input; ``key`` is that of the random key.
+
+    Raises: DTypeError if ``x`` is no float, or the key is not int64.
+    """
     check_kinds(node, "f", x)
     check_key_type(node, key)
     return x
 
 
 def _gumbel_noise(key: Entry, like: Entry) -> Entry:
-    """Return Gumbel noise of the shape and dtype of ``like``."""
+    """Return Gumbel noise of the shape and dtype of ``like``, drawn with ``key``."""
     return make("random_gumbel", key, shape=known_shape(like), dtype=str(like.dtype))
 
 
 def _draw_shape(node: Node, x: Entry, name: str) -> Shape:
-    """Return the parameter ``name``, a shape, or where it is None the shape of ``x``."""
+    """Return the parameter ``name``, a shape, or where it is None the shape of ``x``.
+
+    Raises: ShapeError if it is no shape.
+    """
     shape = node.params[name]
     return known_shape(x) if shape is None else parse_extents(node, shape, name)
 
@@ -35,11 +41,13 @@ def _draw_shape(node: Node, x: Entry, name: str) -> Shape:
 
 
 def _bernoulli(node: Node, p: Entry, key: Entry) -> Entry:
+    """Expand bernoulli: True where a uniform number is below the probability ``p``."""
     u = make("random_uniform", key, shape=_draw_shape(node, p, "shape"))
     return u < convert(p, float32)
 
 
 def _infer_bernoulli_type(node: Node, p: DType, key: DType) -> DType:
+    """Infer the dtype, bool. Raises: DTypeError if ``p`` is no float or the key not int64."""
     _infer_float_type(node, p, key)
     return bool_
 
@@ -119,6 +127,7 @@ def _categorical(node: Node, logits: Entry, key: Entry) -> Entry:
 
 
 def _infer_categorical_type(node: Node, logits: DType, key: DType) -> DType:
+    """Infer the dtype, int64. Raises: DTypeError if logits are no floats or the key not int64."""
     _infer_float_type(node, logits, key)
     return int64
 
@@ -146,17 +155,22 @@ composite(
 
 
 def _permutation(node: Node, key: Entry) -> Entry:
-    """Return the order of random 64-bit words, among which equal ones are very unlikely."""
+    """Expand random_permutation: the order of ``num`` random 64-bit words.
+
+    Equal words, which would be kept in order, are very unlikely.
+    """
     count = count_param(node, "num")
     return convert(make("argsort", make("random_words", key, shape=(count,))), int64)
 
 
 def _infer_permutation_type(node: Node, key: DType) -> DType:
+    """Infer the dtype, int64. Raises: DTypeError if the key is not int64."""
     check_key_type(node, key)
     return int64
 
 
 def _shuffle(node: Node, x: Entry, key: Entry) -> Entry:
+    """Expand shuffle: take the elements along ``axis`` in the order of a random permutation."""
     shape = known_shape(x)
     axis = normalize_axis(node, len(shape), node.params["axis"])
     order = make("random_permutation", key, num=shape[axis])
@@ -164,6 +178,7 @@ def _shuffle(node: Node, x: Entry, key: Entry) -> Entry:
 
 
 def _infer_shuffle_type(node: Node, x: DType, key: DType) -> DType:
+    """Infer the dtype, that of ``x``. Raises: DTypeError if the key is not int64."""
     check_key_type(node, key)
     return x
 

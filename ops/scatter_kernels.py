@@ -180,7 +180,7 @@ def _scatter_rows_dtype(node: Node, x: DType, rows: DType, updates: DType) -> DT
 
 
 def _compute_scatter_rows(node: Node, x: Array, rows: Array, updates: Array) -> Array:
-    """Compute a scatter with NumPy."""
+    """Compute a scatter with NumPy; updates of rows that do not exist are dropped."""
     out, kind = np.array(x), scatter_kind(node)
     for image, row_numbers, image_updates in zip(out, rows, updates, strict=True):
         valid = (row_numbers >= 0) & (row_numbers < x.shape[2])
@@ -288,6 +288,7 @@ def _row_number(indices: list[tuple[Expr, Extent]], strides: list[Extent], clip:
 
 
 def _row_number_dtype(node: Node, indices: DType) -> DType:
+    """Infer the dtype of row numbers, int64. Raises: DTypeError if the indices are no integers."""
     check_indices(node, indices)
     return int64
 
@@ -298,6 +299,7 @@ def _strides(shape: Shape) -> list[Extent]:
 
 
 def _rows_of_points_element(node: Node, index: Index, read: Reader) -> Expr:
+    """Return the row-major number of the point whose coordinates are the last axis of the input."""
     shape = parse_extents(node, node.params["shape"], "shape")
     coordinates = [(read(*index, ast.size_of(k)), n) for k, n in enumerate(shape)]
     return _row_number(coordinates, _strides(shape), index_mode(node) == "clip")
@@ -334,6 +336,10 @@ rows_of_points.set_attr("TOpCost", "light")
 
 
 def _rows_along_axis_element(node: Node, index: Index, read: Reader) -> Expr:
+    """Return the row-major number of the element whose position along ``axis`` is the input.
+
+    Its positions along the other axes are those of the index.
+    """
     shape = parse_extents(node, node.params["shape"], "shape")
     axis = normalize_axis(node, len(shape), node.params["axis"])
     i = read(*reads.aligned(index, known_shape(node.inputs[0])))

@@ -58,7 +58,10 @@ def flat_positions(x: Entry, axes: tuple[int, ...]) -> Entry:
 
 
 def _stride_factor(stride: Extent, dtype: str) -> Any:
-    """Return a stride as a factor; an unknown one is computed as the maximum of a range."""
+    """Return a stride as a factor of dtype ``dtype``.
+
+    A symbolic one is computed as the maximum of a range.
+    """
     if isinstance(stride, int):
         return stride
     return make("reduce_max", make("arange", start=0, stop=stride + 1, dtype=dtype))
@@ -93,6 +96,7 @@ def _expand_arg_extreme(reduction: str) -> Callable[[Node, Entry], Entry]:
 
 
 def _count_nonzero(node: Node, x: Entry) -> Entry:
+    """Expand count_nonzero: the sum of 1 for elements other than 0, in int64."""
     is_nonzero = make("cast", make("not_equal", x, make("zeros_like", x)), dtype="int64")
     return make("reduce_sum", is_nonzero, **node.params)
 
@@ -135,7 +139,10 @@ composite(
 
 
 def _positive_param(node: Node, name: str) -> int:
-    """Return the parameter ``name``. Raises: ShapeError if it is no int of at least 1."""
+    """Return the parameter ``name`` of a node.
+
+    Raises: ShapeError if it is no int of at least 1.
+    """
     count = count_param(node, name)
     if not isinstance(count, int) or count < 1:
         raise ShapeError(f"{node.where} needs an int of at least 1 as {name}, got {count!r}")
@@ -143,7 +150,10 @@ def _positive_param(node: Node, name: str) -> int:
 
 
 def _count_values(values: Entry, length: int) -> Entry:
-    """Return how often each number below ``length`` occurs in int64 values; others are ignored."""
+    """Return how often each number from 0 to below ``length`` occurs in ``values``, of int64.
+
+    Others are ignored.
+    """
     count = numel(known_shape(values))
     ones = make("full", shape=(1, 1, count, 1), fill_value=1, dtype="int64")
     zeros = make("full", shape=(1, 1, length, 1), fill_value=0, dtype="int64")
@@ -152,10 +162,12 @@ def _count_values(values: Entry, length: int) -> Entry:
 
 
 def _bincount(node: Node, x: Entry) -> Entry:
+    """Expand bincount: how often each number below ``length`` occurs."""
     return _count_values(make("cast", x, dtype="int64"), _positive_param(node, "length"))
 
 
 def _bincount_dtype(node: Node, dtype: DType) -> DType:
+    """Infer the dtype, int64. Raises: DTypeError if the input is no integer."""
     check_kinds(node, "iu", dtype)
     return int64
 
@@ -171,6 +183,7 @@ def _histogram_range(node: Node) -> tuple[float, float]:
 
 
 def _histogram_shape(node: Node, shape: Shape) -> Shape:
+    """Infer the shape: one count for each of ``bins``. Raises: ShapeError."""
     _histogram_range(node)
     return (_positive_param(node, "bins"),)
 
@@ -295,6 +308,7 @@ def _comes_before(element: Entry, value: Entry, or_equal: bool) -> Entry:
 
 
 def _digitize(node: Node, x: Entry, bins: Entry) -> Entry:
+    """Expand digitize to searchsorted in ``bins``, which are increasing."""
     return make("searchsorted", bins, x, side="left" if node.params["right"] else "right")
 
 
@@ -401,7 +415,7 @@ def _compact_nonzero(node: Node, x: Entry, rows: Entry, width: Extent) -> Entry:
 
 
 def _argwhere(node: Node, x: Entry) -> Entry:
-    """Expand argwhere: compact the coordinates of nonzero elements."""
+    """Expand argwhere: the coordinates of nonzero elements, cut or filled to ``size`` rows."""
     shape, size = known_shape(x), count_param(node, "size")
     rank = len(shape)
     if rank == 0:
@@ -417,7 +431,10 @@ def _argwhere(node: Node, x: Entry) -> Entry:
 
 
 def _flatnonzero(node: Node, x: Entry) -> Entry:
-    """Expand flatnonzero: compact the row-major positions of nonzero elements."""
+    """Expand flatnonzero: the row-major positions of nonzero elements.
+
+    They are cut or filled to ``size``.
+    """
     count, size = numel(known_shape(x)), count_param(node, "size")
     out = _compact_nonzero(node, x, make("arange", start=0, stop=count, dtype="int64"), 1)
     return make("reshape", out, shape=(size,))

@@ -87,6 +87,7 @@ def _expand_segment_mean(divisor: Callable[[Entry], Entry]) -> Callable[..., Ent
 
 
 def _segment_dtype(node: Node, x: DType, ids: DType) -> DType:
+    """Infer the dtype, that of ``x``. Raises: DTypeError if ids are no integers."""
     check_kinds(node, "iuf", x)
     return indexed_dtype(node, x, ids)
 

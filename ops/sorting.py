@@ -78,6 +78,7 @@ def no_gradient(node: Node, *dy: Entry | None) -> list[Entry | None]:
 
 
 def _axis(node: Node, rank: int) -> int:
+    """Return the parameter ``axis`` as an int from 0 to below ``rank``. Raises: ShapeError."""
     return normalize_axis(node, rank, node.params["axis"])
 
 
@@ -88,7 +89,10 @@ def _sorted_shape(node: Node, shape: Shape) -> Shape:
 
 
 def _argsort(x: Array, axis: int, descending: bool) -> Array:
-    """Return the positions of the sorted elements in x; of equal ones the first comes first."""
+    """Return the positions of the sorted elements of ``x`` along ``axis``.
+
+    Of equal elements the first comes first, also in descending order.
+    """
     if dtype_of(x.dtype).is_float and x.dtype.itemsize < 4:
         x = x.astype(np.float32)  # NumPy does not sort NaN of bfloat16 to the end
     if not descending:
@@ -98,10 +102,12 @@ def _argsort(x: Array, axis: int, descending: bool) -> Array:
 
 
 def _compute_argsort(node: Node, x: Array) -> Array:
+    """Compute argsort with NumPy."""
     return _argsort(x, _axis(node, x.ndim), node.params["descending"]).astype(np.int64)
 
 
 def _compute_sort(node: Node, x: Array) -> Array:
+    """Compute sort with NumPy."""
     axis = _axis(node, x.ndim)
     return np.take_along_axis(x, _argsort(x, axis, node.params["descending"]), axis)
 
@@ -142,7 +148,10 @@ argsort.set_attr("FGradient", no_gradient)
 
 
 def _top_k_shape(node: Node, shape: Shape) -> tuple[Shape, Shape]:
-    """Infer the shapes of values and positions. Raises: ShapeError if there are less than k."""
+    """Infer the shapes of values and positions: ``k`` elements along ``axis``.
+
+    Raises: ShapeError if there are less than k.
+    """
     k = count_param(node, "k")
     axis = _axis(node, len(shape))
     demand(node, shape[axis], k, f"axis {axis} must have k elements")
@@ -151,6 +160,7 @@ def _top_k_shape(node: Node, shape: Shape) -> tuple[Shape, Shape]:
 
 
 def _compute_top_k(node: Node, x: Array) -> tuple[Array, Array]:
+    """Compute top_k with NumPy: values, and positions as int32."""
     axis = _axis(node, x.ndim)
     positions = np.take(_argsort(x, axis, True), np.arange(node.params["k"]), axis)
     return np.take_along_axis(x, positions, axis), positions.astype(np.int32)
@@ -182,7 +192,10 @@ top_k.set_attr("FGradient", _top_k_gradient)
 
 
 def _fit_to_size(node: Node, rows: Array, fill: Any) -> Array:
-    """Return the first ``size`` rows, followed by rows of ``fill`` if there are fewer."""
+    """Return the first ``size`` rows, followed by rows of ``fill`` if there are fewer.
+
+    ``size`` is a parameter of the node, since the number of results depends on the data.
+    """
     size = int(node.params["size"])
     out = np.full((size, *rows.shape[1:]), fill, rows.dtype)
     out[: min(size, len(rows))] = rows[:size]
@@ -190,10 +203,12 @@ def _fit_to_size(node: Node, rows: Array, fill: Any) -> Array:
 
 
 def _unique_shape(node: Node, shape: Shape) -> tuple[Shape, Shape]:
+    """Infer the shapes of values and counts: the parameter ``size``."""
     return (count_param(node, "size"),), (count_param(node, "size"),)
 
 
 def _compute_unique(node: Node, x: Array) -> tuple[Array, Array]:
+    """Compute unique with NumPy: values and counts, cut or filled to the parameter ``size``."""
     values, counts = np.unique(x, return_counts=True)
     return _fit_to_size(node, values, 0), _fit_to_size(node, counts.astype(np.int64), 0)
 
@@ -246,6 +261,7 @@ def _first_positions_dtype(node: Node, x: DType) -> DType:
 
 
 def _compute_first_positions(node: Node, x: Array) -> Array:
+    """Compute for each element the first position of an equal element, with NumPy."""
     _, first, inverse = np.unique(x, return_index=True, return_inverse=True)
     return first[inverse.reshape(-1)].astype(np.int64)
 

@@ -27,11 +27,15 @@ from passkit.values.size import Extent, Shape, Size, numel
 
 
 def _reduced_axes(node: Node, x: Entry) -> tuple[int, ...]:
+    """Return the parameter ``axis`` as a tuple of axes of ``x``. Raises: ShapeError."""
     return normalize_axes(node, len(known_shape(x)), node.params["axis"])
 
 
 def _keep_axes(node: Node, x: Entry, value: Entry) -> Entry:
-    """Return a value of the shape of the output with the reduced axes of ``x`` as 1."""
+    """Return ``value``, of the shape of the node's output, so that it broadcasts to ``x``.
+
+    Its reduced axes are put back with length 1.
+    """
     axes = _reduced_axes(node, x)
     shape = tuple(1 if k in axes else n for k, n in enumerate(known_shape(x)))
     return value if value.shape == shape else make("reshape", value, shape=shape)
@@ -43,14 +47,20 @@ DTYPE_PARAMS = {"axis": None, "dtype": None, "keepdims": False}
 
 
 def _infer_sum_type(node: Node, dtype: DType) -> DType:
-    """Return the parameter ``dtype``, or where it is None that of the input."""
+    """Return the parameter ``dtype``, or where it is None that of the input.
+
+    Raises: DTypeError if the input is no number.
+    """
     check_kinds(node, "iuf", dtype)
     result = node.params["dtype"]
     return dtype if result is None else dtype_of(result)
 
 
 def _infer_mean_type(node: Node, dtype: DType) -> DType:
-    """Return the dtype of a mean: as `_infer_sum_type`, float64 for integers."""
+    """Return the dtype of a mean: the parameter ``dtype``, else that of the input.
+
+    Integers have float64. Raises: DTypeError if the input is no number.
+    """
     result = _infer_sum_type(node, dtype)
     return result if result.is_float else float64
 
@@ -142,12 +152,15 @@ def _correction_param(node: Node) -> float:
 
 
 def _infer_variance_shape(node: Node, shape: Shape) -> Shape:
+    """Infer the shape, that of a reduction; check the parameter ``correction``."""
     _correction_param(node)
     return reduced_shape(node, shape)  # type: ignore[no-any-return]
 
 
 def _corrected_count(node: Node, x: Entry, correction: float, keepdims: bool) -> Any:
     """Return the number of reduced elements minus ``correction``, at least 0.
+
+    ``keepdims`` says whether an entry keeps the reduced axes with length 1.
 
     Returns:
         A float, or an entry where the number depends on symbolic extents.
@@ -172,6 +185,7 @@ def _variance(node: Node, x: Entry) -> Entry:
 
 
 def _standard_deviation(node: Node, x: Entry) -> Entry:
+    """Expand std to the square root of the variance."""
     return make("sqrt", make("var", x, **node.params))
 
 
@@ -186,6 +200,7 @@ def _standard_deviation_gradient(node: Node, dy: Entry) -> list[Entry]:
 
 
 def _moments(node: Node, x: Entry) -> tuple[Entry, Entry]:
+    """Expand moments to the mean and the variance along ``axis``."""
     axis, keepdims = node.params["axis"], node.params["keepdims"]
     mean = make("reduce_mean", x, axis=axis, keepdims=True)
     d = x - mean
@@ -194,11 +209,13 @@ def _moments(node: Node, x: Entry) -> tuple[Entry, Entry]:
 
 
 def _infer_average_shape(node: Node, shape: Shape, weights: Shape) -> Shape:
+    """Infer the shape, that of a reduction. Raises: ShapeError if the weights do not broadcast."""
     check_broadcast(node, weights, shape, "the weights")
     return reduced_shape(node, shape)  # type: ignore[no-any-return]
 
 
 def _average(node: Node, x: Entry, weights: Entry) -> Entry:
+    """Expand average: the sum of weighted elements over the sum of the weights."""
     w = make("broadcast_to", weights, shape=known_shape(x))
     return make("reduce_sum", x * w, **node.params) / make("reduce_sum", w, **node.params)
 
@@ -341,6 +358,7 @@ composite(
 
 
 def _peak_to_peak(node: Node, x: Entry) -> Entry:
+    """Expand ptp: the maximum less the minimum."""
     return make("reduce_max", x, **node.params) - make("reduce_min", x, **node.params)
 
 
@@ -359,26 +377,37 @@ composite(
 
 
 def _reduce_without_nan(node: Node, x: Entry, reduction_name: str, identity: float) -> Entry:
-    """Reduce ``x`` with NaN replaced by the identity element."""
+    """Reduce ``x`` by ``reduction_name`` with NaN replaced by the identity element."""
     numbers = make("where", make("isnan", x), identity, x)
     return make(reduction_name, numbers, **node.params)
 
 
 def _extremum_without_nan(node: Node, x: Entry, reduction_name: str, identity: float) -> Entry:
-    """Return the extremum of the elements that are not NaN; NaN where all are."""
+    """Return the extremum of the elements that are not NaN; NaN where all are.
+
+    Args:
+        node: the node, whose parameters are those of the reduction.
+        x: the input.
+        reduction_name: "reduce_max" or "reduce_min".
+        identity: the element to put in place of NaN.
+    """
     extremum = _reduce_without_nan(node, x, reduction_name, identity)
     all_nan = make("reduce_all", make("isnan", x), **node.params)
     return make("where", all_nan, nan, extremum)
 
 
 def _count_without_nan(node: Node, x: Entry, keepdims: bool) -> Entry:
-    """Return the number of elements that are not NaN, in the dtype of ``x``."""
+    """Return the number of elements that are not NaN, in the dtype of ``x``.
+
+    ``keepdims`` says whether the reduced axes stay with length 1.
+    """
     assert x.dtype is not None
     is_number = make("cast", make("logical_not", make("isnan", x)), dtype=x.dtype.name)
     return make("reduce_sum", is_number, axis=node.params["axis"], keepdims=keepdims)
 
 
 def _nanmean(node: Node, x: Entry) -> Entry:
+    """Expand nanmean: the sum of the elements that are not NaN over their number."""
     total = make("nansum", x, axis=node.params["axis"], keepdims=node.params["keepdims"])
     return total / _count_without_nan(node, x, node.params["keepdims"])
 
@@ -473,7 +502,10 @@ def _sorted_rows(node: Node, x: Entry) -> tuple[Entry, int]:
 
 
 def _quantile_at(node: Node, x: Entry, q: float) -> Entry:
-    """Return the value at rank q * (count - 1), interpolated linearly; NaN where any element is."""
+    """Return the value at rank ``q`` * (count - 1), interpolated linearly, for q from 0 to 1.
+
+    It is NaN where any element is. Raises: ShapeError if the length is symbolic or 0.
+    """
     rows, count = _sorted_rows(node, x)
     rank = q * (count - 1)
     lower = int(rank)

@@ -123,6 +123,7 @@ def _diagonal_shape(node: Node, shape: Shape) -> Shape:
 
 
 def _diagonal_element(node: Node, index: Index, read: Reader) -> Expr:
+    """Return the input's element on the diagonal ``offset``, at the last index."""
     a, b = _matrix_axes(node, len(index) + 1)
     k = int_param(node, "offset")
     rest = iter(index[:-1])
@@ -164,6 +165,7 @@ def _diag_embed_shape(node: Node, shape: Shape) -> Shape:
 
 
 def _diag_embed_element(node: Node, index: Index, read: Reader) -> Expr:
+    """Return the vector's element on the diagonal ``offset``, else 0."""
     k = int_param(node, "offset")
     value = read(*index[:-2], index[-2] - max(-k, 0) if k < 0 else index[-2])
     zero = ast.const(0, value.dtype)
@@ -187,7 +189,10 @@ diag_embed.set_attr(
 
 
 def _diag(node: Node, x: Entry) -> Entry:
-    """Expand diag. Raises: ShapeError if the input is neither a vector nor a matrix."""
+    """Expand diag: the diagonal of a matrix, or a matrix with a vector as diagonal.
+
+    Raises: ShapeError if the input is neither a vector nor a matrix.
+    """
     if x.ndim not in (1, 2):
         raise ShapeError(
             f"{node.where} needs a vector or a matrix, got {show_shape(known_shape(x))}; "
@@ -197,6 +202,7 @@ def _diag(node: Node, x: Entry) -> Entry:
 
 
 def _trace(node: Node, x: Entry) -> Entry:
+    """Expand trace: the sum of the diagonal."""
     params: dict[str, Any] = {k: node.params[k] for k in ("offset", "axis1", "axis2")}
     return make("reduce_sum", make("diagonal", x, **params), axis=-1)
 

@@ -129,12 +129,20 @@ def window_geometry(
 
 
 def _clamp_below(low: int, n: Extent) -> Extent:
-    """Return the larger of an int and an extent; an unknown extent is returned as it is."""
+    """Return ``n``, but at least ``low``; a symbolic extent is returned as it is."""
     return n if isinstance(n, Size) else max(low, n)
 
 
 def _padding_read_after(n: Extent, count: Extent, stride: int, before: int, length: int) -> Extent:
-    """Return the padding that windows read after the last element, at most that of the node."""
+    """Return how much padding windows read after the last element of an axis.
+
+    Args:
+        n: the extent of the axis.
+        count: the number of windows.
+        stride: the distance between windows.
+        before: the padding before the first element.
+        length: the elements from the first to the last of a window.
+    """
     needed = (count - 1) * stride + length - before - n
     return _clamp_below(0, needed)
 
@@ -202,7 +210,16 @@ def resolve_padding(
 
 
 def _same_padding(node: Node, n: Extent, length: int, stride: int) -> tuple[int, int]:
-    """Return the padding for ``ceil(n / stride)`` windows."""
+    """Return the padding before and after an axis for ``ceil(n / stride)`` windows.
+
+    Args:
+        node: the node, for messages.
+        n: the extent of the axis.
+        length: the elements from the first to the last of a window.
+        stride: the distance between windows.
+
+    Raises: ShapeError if it depends on a symbolic extent.
+    """
     if stride == 1:
         total = length - 1
     elif isinstance(n, int):

@@ -92,7 +92,14 @@ def gradients(
 
 
 def _entries(argument: str, value: Entry | Sequence[Entry]) -> list[Entry]:
-    """Return an argument of `gradients`, one entry or a sequence, as a list of entries."""
+    """Return an argument of `gradients`, one entry or a sequence, as a list of entries.
+
+    Args:
+        argument: the argument's name, for messages.
+        value: the argument.
+
+    Raises: ArgumentError where it is no sequence, GraphError where an element is no entry.
+    """
     need = "an Entry or a sequence of entries"
     if isinstance(value, Entry):
         return [value]
@@ -106,7 +113,16 @@ def _entries(argument: str, value: Entry | Sequence[Entry]) -> list[Entry]:
 
 
 def _seeds(ys: Sequence[Entry], grad_ys: Entry | Sequence[Adjoint] | None) -> list[Entry]:
-    """Return the adjoint that the sweep starts with at each y."""
+    """Return the adjoint that the sweep starts with at each of ``ys``.
+
+    Args:
+        ys: the entries to differentiate.
+        grad_ys: one weight for each y, of its shape and dtype; None, for all or for one, means
+            ones.
+
+    Raises: GraphError on another number of weights; ShapeError or DTypeError on one that does not
+    fit.
+    """
     if grad_ys is None:
         return [ones(y) for y in ys]
     weights = list(grad_ys) if isinstance(grad_ys, (list, tuple)) else [grad_ys]
@@ -116,7 +132,10 @@ def _seeds(ys: Sequence[Entry], grad_ys: Entry | Sequence[Adjoint] | None) -> li
 
 
 def _weight(y: Entry, value: Any) -> Entry:
-    """Return a weight of ``y`` as an entry, checked to have its shape and dtype."""
+    """Return ``value``, the adjoint that a user gives for ``y``, as an entry.
+
+    Raises: ShapeError or DTypeError where its shape or dtype is known not to be that of ``y``.
+    """
     weight = as_entry(value)
     if weight.shape != y.shape and None not in (weight.shape, y.shape):
         raise ShapeError(
@@ -143,7 +162,12 @@ def ones(like: Entry) -> Entry:
 
 
 def _unconnected(x: Entry, k: int, unconnected: str) -> Entry | None:
-    """Return the gradient of ``xs[k]``, on which no y depends, as ``unconnected`` specifies."""
+    """Return the gradient of ``xs[k]``, which is ``x`` and on which no y depends.
+
+    ``unconnected`` says which: ``"none"`` gives None, ``"zero"`` zeros of its shape.
+
+    Raises: GraphError on any other value of ``unconnected``.
+    """
     if unconnected == "none":
         return None
     if unconnected == "zero":
@@ -293,7 +317,17 @@ class ReverseSweep:
     def through_expansion(
         self, heads: Sequence[Entry], dys: Sequence[Adjoint], xs: Sequence[Entry]
     ) -> list[Adjoint]:
-        """Return the adjoints of a composite's inputs ``xs``, given those of its expansion."""
+        """Differentiate a composite operator through the graph that it expands to.
+
+        Args:
+            heads: the results of the expansion.
+            dys: the adjoint of each of them; None where it is zero.
+            xs: the composite's inputs.
+
+        Returns: An adjoint for each of ``xs``, None where no head depends on it. For an entry that
+        occurs
+        twice in ``xs``, the first occurrence has the entire adjoint and the others None.
+        """
         unique = list(dict.fromkeys(xs))
         dxs = self.adjoints(nodes_between(heads, xs), heads, dys, unique)
         by_entry = dict(zip(unique, dxs, strict=True))
@@ -327,7 +361,15 @@ def state_values(order: Iterable[Node]) -> dict[Node, tuple[Entry, ...]]:
 def _live(
     order: Iterable[Node], values: Mapping[Node, tuple[Entry, ...]], xs: Sequence[Entry]
 ) -> set[Entry]:
-    """Return ``xs`` and the float entries that depend on any of them."""
+    """Return ``xs`` and the entries that depend on any of them: those that have an adjoint.
+
+    Args:
+        order: the nodes, producers first.
+        values: the inputs to go by for the nodes whose own inputs were replaced.
+        xs: the entries to differentiate by.
+
+    Results of other than float dtypes are left out, for they pass on no gradient.
+    """
     live = set(xs)
     for node in order:
         if any(e in live for e in values.get(node, node.inputs)):
@@ -336,7 +378,10 @@ def _live(
 
 
 def nodes_between(heads: Iterable[Entry], xs: Iterable[Entry]) -> list[Node]:
-    """Return the nodes that compute ``heads`` from ``xs``, in post-order."""
+    """Return the nodes that compute ``heads`` from ``xs``, producers first.
+
+    The nodes of ``xs`` and what only they read are left out.
+    """
     done = {e.node for e in xs}
     order: list[Node] = []
     stack = [e.node for e in heads]

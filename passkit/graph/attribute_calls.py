@@ -81,7 +81,16 @@ def call_operator_attribute(table: Table, name: str, where: str, *arguments: Any
 def _check_arity(
     table: Table, function: Callable[..., Any], where: str, count: int, error: TypeError
 ) -> None:
-    """Raise a RuleError if ``error`` is that ``function`` does not take ``count`` arguments."""
+    """Raise a RuleError if an attribute function has the wrong number of parameters.
+
+    Args:
+        table: the attribute.
+        function: its function, called with ``count`` arguments.
+        where: the operator or node, for the message.
+        count: the number of arguments passed.
+        error: the TypeError of the call. If it came from inside the function, nothing is raised
+            here.
+    """
     if _accepts(function, count, error):
         return
     names = ", ".join(parameter_names(table, count))
@@ -95,14 +104,25 @@ def _check_arity(
 def refuse_result(
     table: Table, node: NodeLike, need: str, result: Any, way_out: str = ""
 ) -> NoReturn:
-    """Raise a RuleError: what the attribute function must return, what it returned, the way out."""
+    """Raise a RuleError: the attribute function of ``node`` must return ``need``.
+
+    Args:
+        table: the attribute.
+        node: the node that the function was called for.
+        need: what it must return, as a phrase.
+        result: what it returned.
+        way_out: advice that ends the message; for a result of None there is a default.
+    """
     refuse_operator_result(table, node.where, need, result, way_out)
 
 
 def refuse_operator_result(
     table: Table, where: str, need: str, result: Any, way_out: str = ""
 ) -> NoReturn:
-    """Raise the RuleError of `refuse_result` for an operator that messages call ``where``."""
+    """Raise a RuleError: the attribute function of an operator must return ``need``.
+
+    Like `refuse_result`, for functions called without a node: ``where`` names the operator.
+    """
     if way_out == "" and result is None:
         way_out = "does its function return what it computes?"
     more = f"; {way_out}" if way_out else ""
@@ -147,7 +167,10 @@ def parameter_names(table: Table, count: int) -> list[str]:
 
 
 def _for_each_output(node: NodeLike, need: str) -> str:
-    """Return ``need`` extended, in messages, to one for each output of a node with several."""
+    """Return ``need``, a phrase for one result, extended for a node with several outputs.
+
+    It then reads "a tuple of 2, … for each result".
+    """
     assert node.op is not None
     count = node.op.num_outputs
     if count == 1:
@@ -189,7 +212,12 @@ def call_element(node: NodeLike, index: Sequence[Expr], readers: Sequence[Any]) 
 
 
 def _check_expressions(table: Table, node: NodeLike, result: Any) -> tuple[Expr, ...]:
-    """Return the result of an attribute function as one expression for each output."""
+    """Return the result of an attribute function as one expression for each output of ``node``.
+
+    One expression stands for the only output, a tuple or list for several.
+
+    Raises: RuleError where an element is no expression or their number is not that of the outputs.
+    """
     assert node.op is not None
     if isinstance(result, ast.Expr) and node.op.num_outputs == 1:
         return (result,)
@@ -232,7 +260,12 @@ def contraction_of(node: NodeLike) -> Contract | Convolution | None:
 
 
 def _described(table: Table, node: NodeLike) -> Any:
-    """Return the checked result of FReduce, FScan or FContract; None where there is none."""
+    """Return the reduction, scan or contraction that FReduce, FScan or FContract gives for a node.
+
+    Returns: None where the node's operator does not have the attribute ``table``.
+
+    Raises: RuleError where the function returns something else.
+    """
     if node.op is None or node.op.name not in table.rows:
         return None
     kinds = {
@@ -289,7 +322,16 @@ def call_infer_shape_back(
 
 
 def _check_shape(table: Table, node: NodeLike, shape: Any, result: Any) -> Shape | None:
-    """Return a shape, part of ``result``, with Python's integers in place of NumPy's."""
+    """Return ``shape`` with Python's integers in place of NumPy's; None, an unknown shape, stays.
+
+    Args:
+        table: the attribute whose function returned it.
+        node: the node that it was called for.
+        shape: the shape.
+        result: the entire result of the function, for messages.
+
+    Raises: RuleError where it is no tuple of extents.
+    """
     if shape is None:
         return None
     if not isinstance(shape, tuple):
@@ -314,7 +356,11 @@ def _is_plain_shape(shape: Any) -> bool:
 
 
 def _check_extent(table: Table, node: NodeLike, n: Any, result: Any) -> Extent:
-    """Return an extent, part of ``result``, as a Size or one of Python's integers."""
+    """Return ``n``, one extent of a shape in ``result``, as a Size or one of Python's integers.
+
+    Raises: RuleError, on the attribute ``table`` of ``node``, unless it is a Size or an integer >=
+    0.
+    """
     if isinstance(n, Size):
         return n
     if isinstance(n, (int, np.integer)) and not isinstance(n, bool) and n >= 0:

@@ -91,7 +91,19 @@ def _input_adjoints(
     needed: Sequence[bool],
     through_expansion: ExpansionGradient,
 ) -> Sequence[Adjoint]:
-    """Return the adjoints of the inputs of ``node``, computed in the dtypes of its inputs."""
+    """Return the adjoints of a node's inputs: by FGradient, FCodeGen or FExpand, the first it has.
+
+    Args:
+        node: the node, whose inputs have the dtypes to compute in.
+        dys: the adjoint of each result; None where it is zero.
+        needed: for each input whether its adjoint is used; the others may be None.
+        through_expansion: differentiates the graph that FExpand gives.
+
+    Returns: An adjoint for each input, None where it is zero.
+
+    Raises: GraphError where the operator has none of the three; RuleError where a function returns
+    something else.
+    """
     assert node.op is not None
     name = node.op.name
     if FGradient.get(name) is not None:
@@ -135,7 +147,10 @@ def _reduce_to_input(node: NodeLike, k: int, dx: Entry) -> Entry:
 
 
 def _may_broadcast(shape: Shape | None, to: Shape | None) -> bool:
-    """Return whether ``shape`` broadcasts to ``to``, as far as both are known."""
+    """Return whether ``shape`` may broadcast to ``to``.
+
+    It is True where unknown ranks or extents leave it open.
+    """
     if shape is None or to is None:
         return True
     if len(shape) > len(to):
@@ -212,7 +227,10 @@ def _constant_number(e: Entry) -> np.ndarray[Any, Any] | None:
 
 
 def _argument(k: int, e: Entry) -> Expr:
-    """Return the argument of FCodeGen for input ``k``: a variable, or a literal for a constant."""
+    """Return the argument of FCodeGen for input ``k``, which is ``e``.
+
+    That is a variable ``x{k}`` of its dtype, or a literal if it is a constant of one number.
+    """
     assert e.dtype is not None
     number = _constant_number(e)
     return Var(f"x{k}", e.dtype) if number is None else const(number.reshape(-1)[0], e.dtype)

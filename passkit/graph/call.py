@@ -100,6 +100,12 @@ def check_param(where: str, key: str, value: Any, default: Any) -> None:
     """Raise a GraphError unless a parameter has the type of its default.
 
     Only defaults of type bool, float (which accepts integers) and str are checked.
+
+    Args:
+        where: the operator, for the message.
+        key: the parameter's name.
+        value: its value in a call.
+        default: its default.
     """
     for kind, fits in ((bool, bool), (float, (int, float)), (str, str)):
         if type(default) is kind and (
@@ -109,7 +115,7 @@ def check_param(where: str, key: str, value: Any, default: Any) -> None:
 
 
 def _param(value: Any, default: Any) -> Any:
-    """Return a parameter in its plain form; see `plain`.
+    """Return the value of a parameter as nodes store it: tuples and Python's numbers.
 
     An array is converted to a list where the default is a number or a tuple. Elsewhere it stays,
     since a custom operator may take a table as a parameter.
@@ -132,7 +138,14 @@ def plain(value: Any) -> Any:
 
 
 def _input_names(op: Op, params: Mapping[str, Any]) -> list[str]:
-    """Return the names of the inputs in a call, [] where the operator does not name them."""
+    """Return the names of an operator's inputs, as FListInputNames gives them for ``params``.
+
+    Args:
+        op: the operator.
+        params: the parameters of the call, on which names may depend; defaults complete them.
+
+    Returns: [] where the operator does not name its inputs.
+    """
     named = FListInputNames.get(op.name) is not None
     return call_list_input_names(op, {**op.params, **params}) if named else []
 
@@ -140,7 +153,21 @@ def _input_names(op: Op, params: Mapping[str, Any]) -> list[str]:
 def _complete(
     op: Op, inputs: Sequence[Any], by_name: Mapping[str, Any], names: list[str], prefix: str
 ) -> list[Any]:
-    """Return the inputs in the order of ``names``; a missing one is a new variable (NNVM)."""
+    """Return the inputs of a call in the order of ``names``; a missing one is a new variable.
+
+    NNVM does the same, so that weights need not be declared.
+
+    Args:
+        op: the operator, for messages.
+        inputs: the inputs given by position.
+        by_name: those given by name.
+        names: the names of all inputs.
+        prefix: the node's name; a new variable is called ``{prefix}_{name}``. Its dtype is that of
+            the
+            first entry among the inputs, its shape open.
+
+    Raises: GraphError where an input is given both by position and by name.
+    """
     filled = dict(zip(names, inputs, strict=False))
     for key, value in by_name.items():
         if key in filled:

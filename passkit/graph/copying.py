@@ -34,7 +34,7 @@ def text_of_entries(entries: Sequence[Entry]) -> str:
 
 
 def entry_of(text: str, number: int) -> Entry:
-    """Return output ``number`` of the graph in JSON text."""
+    """Return output ``number`` of the graph that ``text`` holds as JSON; unpickling calls it."""
     return graph_of(text).outputs[number]
 
 
@@ -57,7 +57,10 @@ def deep_copy(node: Node, memo: dict[int, Any]) -> Node:
 
 
 def deep_copy_graph(graph: Graph, memo: dict[int, Any]) -> Graph:
-    """Copy a graph and its nodes, with those annotations that JSON can represent."""
+    """Return a copy of a graph and its nodes, with those annotations that JSON can represent.
+
+    ``memo`` is the one of `copy.deepcopy`: it maps ids of objects to their copies and is extended.
+    """
     for node in graph.nodes:
         deep_copy(node, memo)
     attrs = {k: v for k, v in graph.attrs.items() if kind_of_attr(v) is not None}

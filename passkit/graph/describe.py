@@ -138,7 +138,10 @@ def result_type(op: Op) -> UnquotedText:
 
 
 def parameter_type(op: Op, name: str) -> str:
-    """Return the type of a parameter: from TParameters, else that of its default."""
+    """Return the type of parameter ``name`` as text: from TParameters, else that of its default.
+
+    It is "Any" where the default is not a bool, int, float or str.
+    """
     stated = TParameters.get(op.name, {}).get(name)
     if stated is not None:
         return str(stated[0])
@@ -183,7 +186,15 @@ def _parameters(op: Op) -> Iterator[Parameter]:
 
 
 def _inputs(op: Op, names: Sequence[str], params: Iterable[str]) -> Iterator[Parameter]:
-    """Yield the inputs as parameters of `signature`."""
+    """Yield the inputs of an operator as parameters of a Python signature.
+
+    Args:
+        op: the operator.
+        names: the names of its inputs; ``["*x"]`` is any number of them.
+        params: the names of its parameters. If an input has the name of one, all inputs get a
+            trailing
+            underscore and are positional-only.
+    """
     if names == ["*x"]:
         yield Parameter("x", Parameter.VAR_POSITIONAL, annotation=OPERAND)
         return
@@ -200,7 +211,10 @@ def _inputs(op: Op, names: Sequence[str], params: Iterable[str]) -> Iterator[Par
 
 
 def _parameter(op: Op, name: str, kind: Any) -> Parameter:
-    """Return a parameter of the operator as one of `signature`."""
+    """Return parameter ``name`` of an operator as one of a Python signature.
+
+    ``kind`` is one of `inspect.Parameter`, such as KEYWORD_ONLY.
+    """
     default = Parameter.empty if op.params[name] is REQUIRED else op.params[name]
     return Parameter(name, kind, default=default, annotation=UnquotedText(parameter_type(op, name)))
 
@@ -217,7 +231,7 @@ def documentation(op: Op) -> str:
 
 
 def _parameter_section(op: Op) -> str:
-    """Return the section about parameters, or ""."""
+    """Return the section of ``help`` that lists an operator's parameters, "" if it has none."""
     lines = [
         f"    {key} ({parameter_type(op, key)}, "
         f"{'required' if default is REQUIRED else f'default {default!r}'})"
@@ -228,12 +242,13 @@ def _parameter_section(op: Op) -> str:
 
 
 def parameter_meaning(op: Op, key: str) -> str:
-    """Return the meaning of a parameter from TParameters, or ""."""
+    """Return the description of parameter ``key`` from TParameters, or "" if there is none."""
     stated = TParameters.get(op.name, {}).get(key)
     return "" if stated is None else str(stated[1])
 
 
 def _meaning(op: Op, key: str) -> str:
+    """Return the description of parameter ``key`` with a colon in front, or "" if there is none."""
     stated = TParameters.get(op.name, {}).get(key)
     return "" if stated is None or not stated[1] else f": {stated[1]}"
 
@@ -280,7 +295,12 @@ def dtype_rule(calls: Mapping[str, ExampleCall]) -> list[str]:
 
 
 def _relative(dtypes: Sequence[str], results: Sequence[str]) -> list[str]:
-    """Return the dtypes of one result, as "the same" where they are those of the inputs."""
+    """Return the dtypes of one result, with "the same" for those that equal the input's.
+
+    Args:
+        dtypes: the dtypes of the inputs, one for each example call.
+        results: the dtypes of the result in the same calls. If they are all equal, they stay.
+    """
     if len(set(results)) == 1 < len(results):
         return list(results)
     return ["the same" if r == d else r for d, r in zip(dtypes, results, strict=True)]
@@ -346,7 +366,10 @@ def example(op: Op, dtype: DType) -> ExampleCall | None:
 
 
 def _call_of_example(op: Op, dtype: DType) -> tuple[list[Any], dict[str, Any]]:
-    """Return the inputs and parameters that FExample returns."""
+    """Return the inputs and parameters that FExample of an operator gives for ``dtype``.
+
+    Raises: RuleError where it does not return a list of inputs and a dict of parameters.
+    """
     where = f"op {op.name}"
     example = call_operator_attribute(FExample, op.name, where, dtype)
     is_pair = isinstance(example, tuple) and len(example) == 2
@@ -356,7 +379,10 @@ def _call_of_example(op: Op, dtype: DType) -> tuple[list[Any], dict[str, Any]]:
 
 
 def _default_call(op: Op, dtype: DType) -> tuple[list[Entry], dict[str, Any]]:
-    """Return variables of one dtype and shape as inputs, and no parameters."""
+    """Return the example call of an operator without FExample: no parameters, only inputs.
+
+    They are variables of shape (4, 6) and dtype ``dtype``.
+    """
     named = FListInputNames.get(op.name) is not None
     names = call_list_input_names(op, op.params) if named else input_names(op)
     return [var(f"x{k}", (4, 6), dtype) for k in range(len(names))], {}

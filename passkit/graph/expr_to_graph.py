@@ -47,7 +47,10 @@ class OperatorSequence:
     results: tuple[int | None, ...]
 
     def apply(self, inputs: Sequence[Entry]) -> list[Entry | None]:
-        """Return the results computed from ``inputs``, the first of the numbered values."""
+        """Call the operators in turn on ``inputs``, the first of the numbered values.
+
+        Returns: The results, None where the sequence has none.
+        """
         values = list(inputs)
         for call in self.calls:
             values.append(call.operator(*[values[k] for k in call.operands]))
@@ -105,7 +108,7 @@ def _operator_of(x: Expr) -> tuple[Callable[..., Entry], tuple[Expr, ...]]:
 
 
 def _literal(value: Any, dtype: DType) -> Callable[..., Entry]:
-    """Return a function of no entries that creates a constant."""
+    """Return a function without arguments that creates the constant ``value`` of ``dtype``."""
     return lambda: constant(value, dtype)
 
 

@@ -419,7 +419,10 @@ class Graph:
         return iter(self.nodes)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        """Return the MIME types and texts that a notebook displays."""
+        """Return the MIME types and texts that a notebook displays.
+
+        The arguments are those of IPython's display protocol and have no effect.
+        """
         return notebook.graph(self)  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
@@ -442,12 +445,17 @@ def _updates(updates: Any) -> tuple[Update, ...]:
 
 
 def _entries_with(node: Node, inputs: tuple[Entry, ...]) -> tuple[Entry, ...]:
-    """Return the results of ``node`` applied to ``inputs``."""
+    """Return the results of ``node`` applied to ``inputs``; its own if its inputs are the same."""
     return node.entries if inputs == node.inputs else node.replaced(inputs).entries
 
 
 def _follow(entries: Sequence[Entry], moved: Mapping[Node, Node]) -> list[Entry]:
-    """Return ``entries`` of nodes whose control dependences are mapped by ``moved``."""
+    """Return ``entries`` with the control dependences of their nodes updated.
+
+    Args:
+        entries: the entries.
+        moved: the replacements of nodes that control dependences refer to.
+    """
     updated: dict[Node, Node] = {}
     for node in dict.fromkeys(e.node for e in entries):
         control = tuple(moved.get(c, c) for c in node.control)
@@ -554,6 +562,13 @@ def graph_of_argument(where: str, value: Any) -> Graph:
 
 
 def graph_of(outputs: Any, updates: Iterable[Update] = ()) -> Graph:
-    """Return a graph of one output or a sequence of them; arrays become constants."""
+    """Return a graph of one output or a sequence of them; arrays become constants.
+
+    Args:
+        outputs: an entry or array, or a tuple or list of them.
+        updates: pairs of a state variable's node and the entry of its new value.
+
+    Raises: ArgumentError where an output is neither an entry nor numbers.
+    """
     values = outputs if isinstance(outputs, (tuple, list)) else [outputs]
     return Graph([as_entry(value) for value in values], updates)

@@ -149,7 +149,10 @@ def demand(node: NodeLike, a: Extent, b: Extent, what: str) -> None:
 
 
 def broadcast_rule(node: NodeLike, *shapes: Shape) -> Shape:
-    """Infer a shape by NumPy broadcasting, as FInferShape; see `broadcast_shapes`."""
+    """Infer the shape of a result as NumPy broadcasts ``shapes``; an FInferShape of any arity.
+
+    Raises: ShapeError, naming ``node``, where the shapes do not broadcast.
+    """
     return broadcast_shapes(node, shapes)
 
 

@@ -35,7 +35,10 @@ def widen(entry: Entry) -> Entry:
 
 
 def narrow_like(entry: Entry, like: Entry) -> Entry:
-    """Return ``entry`` rounded to the dtype of ``like`` if that is a 16-bit float."""
+    """Return ``entry`` rounded to the dtype of ``like`` if that is a 16-bit float.
+
+    Otherwise return ``entry`` itself.
+    """
     return convert(entry, like.dtype) if like.dtype and is_narrow_entry(like) else entry
 
 
@@ -89,6 +92,10 @@ def explain_float32(node: NodeLike, attribute: str) -> Iterator[None]:
     """Extend a DTypeError that an attribute function raises when its inputs were widened.
 
     The message then says that the function gets float32 in place of 16-bit floats.
+
+    Args:
+        node: the node that the function was called for.
+        attribute: the attribute's name.
     """
     try:
         yield

@@ -44,7 +44,14 @@ def register_nested(
     take: Callable[[Any], tuple[Graph, dict[str, Any]]],
     make: Callable[[Graph, dict[str, Any]], Any],
 ) -> None:
-    """Let JSON and text serialize values of ``kind``; the arguments are those of `Nested`."""
+    """Let JSON and text serialize values of type ``kind``, which contain a graph.
+
+    Args:
+        tag: the name that marks such values in files.
+        kind: their class.
+        take: returns the graph of a value and its other fields, which JSON can represent.
+        make: creates a value from these two.
+    """
     NESTED[tag] = Nested(tag, kind, take, make)
 
 

@@ -32,7 +32,13 @@ else:
 
 
 def _operator(symbol: str, swap: bool = False) -> Callable[..., Entry]:
-    """Return the method for a Python operator; with ``swap``, ``self`` is the right operand."""
+    """Return the method for a Python operator, which calls the operator of `passkit.ops`.
+
+    Args:
+        symbol: the Python operator as `call.operate` names it, such as ``"+"``, ``"neg"`` or
+            ``"[]"``.
+        swap: whether ``self`` is the right operand, as in ``__radd__``.
+    """
 
     def method(self: Entry, *others: Any) -> Entry:
         operands = (*others, self) if swap else (self, *others)
@@ -197,7 +203,10 @@ class Node(NodeLike):
         name: str,
         control: tuple[Node, ...],
     ) -> None:
-        """Set all fields but ``entries``, while the node is created."""
+        """Set all fields but ``entries`` of a node that is being created.
+
+        Plain assignment would raise, for nodes are immutable.
+        """
         put = object.__setattr__
         put(self, "op", op)
         put(self, "inputs", inputs)
@@ -219,6 +228,8 @@ class Node(NodeLike):
         """Return a node like this one with other inputs, control dependences or name.
 
         Arguments that are None keep what this node has. Shapes and dtypes are inferred again.
+
+        Raises: ShapeError or DTypeError where the inputs do not fit the operator.
         """
         return Node(
             self.op,
@@ -348,7 +359,15 @@ def state(name: str, value: Any) -> Entry:
 
 
 def _extent(d: Any, name: str, axis: int) -> Extent:
-    """Return an extent of the variable called ``name`` as an integer or Size."""
+    """Return an extent of the variable called ``name`` as an integer or Size.
+
+    Args:
+        d: an integer, a Size, the name of a symbolic size, or None for a size of its own.
+        name: the variable's name.
+        axis: the axis, which names a size of its own and is shown in messages.
+
+    Raises: ShapeError on anything else, and on a negative integer.
+    """
     if d is None:
         return Size.symbol(f"{name}.{axis}")
     if isinstance(d, Size):
@@ -399,7 +418,10 @@ def is_state(entry: Entry) -> bool:
 
 
 def as_read(entry: Entry, by: Node) -> Entry:
-    """Return the value that the state variable ``entry`` had when the node ``by`` read it."""
+    """Return the value that the state variable ``entry`` had when the node ``by`` read it.
+
+    A later update may overwrite the variable; the new node reads it no later than ``by``.
+    """
     return Node(AS_READ, (entry,), name=entry.node.name, control=(by,)).entries[0]
 
 

@@ -185,7 +185,9 @@ class Op:
             RegistryError: The attribute is misspelt, the value has another type, or another place
                 has set it with the same priority.
         """
-        registry.put(key, self.name, Setting(value, plevel, calling_place(), f"op {self.name}"))
+        registry.register_value(
+            key, self.name, Setting(value, plevel, calling_place(), f"op {self.name}")
+        )
         return self
 
     def get_attr(self, key: str, *default: Any) -> Any:
@@ -202,7 +204,10 @@ class Op:
         return table.get(self.name, *default)
 
     def has_attr(self, key: str) -> bool:
-        """Return whether this operator has the attribute."""
+        """Return whether this operator has the attribute ``key``.
+
+        Raises: RegistryError where no such attribute is declared.
+        """
         return self.name in registry.table(arguments.text(f"op {self.name}: attribute", key)).rows
 
     def add_alias(self, alias: str) -> Op:
@@ -228,7 +233,7 @@ class Op:
             op_group = _groups.setdefault(group, OpGroup(group))
             op_group.members.append(self)
             for key, setting in op_group.settings.items():
-                registry.put(key, self.name, setting)
+                registry.register_value(key, self.name, setting)
         return self
 
     @property
@@ -257,13 +262,20 @@ class OpGroup:
     def set_attr(self, key: str, value: Any, plevel: int = 1) -> OpGroup:
         """Register an attribute for every member, present and future, and return the group.
 
-        Raises: RegistryError as `Op.set_attr` does, also while the group has no members.
+        Args:
+            key: the attribute's name; an undeclared one is declared with the type of the value.
+            value: its value for each member.
+            plevel: its priority, above 0; where several values are registered the highest wins.
+
+        Raises: RegistryError for a misspelt attribute, a wrong type of value, a priority of 0 or
+        less, or a
+        value of the same priority from another place; also while the group has no members.
         """
         setting = Setting(value, plevel, calling_place(), f"op group {self.name}")
         registry.checked_table(key, setting)
         if registry.store(key, setting, self.settings, key):
             for op in self.members:
-                registry.put(key, op.name, setting)
+                registry.register_value(key, op.name, setting)
         return self
 
 
@@ -345,7 +357,10 @@ def load_operators() -> bool:
 
 
 def _load(name: str) -> Op | None:
-    """Return the operator called ``name``, importing pending modules until it is registered."""
+    """Return the operator called ``name``, importing pending modules until it is registered.
+
+    Returns: None if no pending module registers it.
+    """
     with _loading:  # another thread may be half way through a module
         while name not in _ops and _pending_modules:
             import_module(_pending_modules.pop(0))

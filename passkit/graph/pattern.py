@@ -184,9 +184,9 @@ def _new_nodes(new: Entry, matched: set[Node]) -> set[Node]:
 
 
 def _check_replacement(node: Node, new: object) -> Entry:
-    """Return the replacement of ``node`` if it is an entry of its shape and dtype.
+    """Return ``new``, which replaces a matched ``node``, if its shape and dtype are the same.
 
-    Raises: GraphError, ShapeError or DTypeError otherwise.
+    Raises: GraphError if it is no entry; ShapeError or DTypeError if shape or dtype differ.
     """
     if not isinstance(new, Entry):
         raise GraphError(

@@ -81,7 +81,13 @@ def declare(
     signature: str,
     choices: tuple[Any, ...] = (),
 ) -> Table:
-    """Declare an attribute, or return its table if it is declared already.
+    """Declare an attribute of operators, or return its table if it is declared already.
+
+    Args:
+        key: the attribute's name, such as ``FCodeGen``.
+        kind: the type, or types, that its values must have.
+        signature: what a value is, as messages show it; ignored if the attribute exists.
+        choices: the only values allowed; empty if any value of the type is. Ignored likewise.
 
     Raises: RegistryError when it is declared with another type of value.
     """
@@ -134,15 +140,23 @@ def table(key: str) -> Table:
 
 
 def tables() -> Iterator[Table]:
-    """Return all tables, sorted by name."""
+    """Return an iterator over the tables of all declared attributes, sorted by attribute name."""
     return iter(sorted(_tables.values(), key=lambda t: t.key))
 
 
-def put(key: str, name: str, setting: Setting) -> bool:
-    """Register a value for the operator called ``name``; return whether it took effect.
+def register_value(key: str, name: str, setting: Setting) -> bool:
+    """Register the value of attribute ``key`` for the operator called ``name``.
 
-    Raises: RegistryError as `checked_table` does, and when the attribute is set at the same level
-    from two places.
+    Args:
+        key: the attribute's name; an undeclared one is declared with the type of this value.
+        name: the operator's name, which need not be registered yet.
+        setting: the value, its priority and the source position that registers it.
+
+    Returns: True if the value is stored, False if one of higher priority is there and stays.
+
+    Raises: RegistryError for a misspelt attribute, a priority of 0 or less, a value of the wrong
+    type,
+    or a value of the same priority that another place registered.
     """
     rows = checked_table(key, setting).rows
     with _lock:
@@ -186,6 +200,12 @@ def checked_table(key: str, setting: Setting) -> Table:
 
 def store(key: str, setting: Setting, settings: dict[str, Setting], name: str) -> bool:
     """Store ``setting`` under ``name`` in ``settings``, unless one of higher priority is there.
+
+    Args:
+        key: the attribute's name, for the message.
+        setting: the value with its priority and source position.
+        settings: the table to store it in, changed in place.
+        name: the key in ``settings``: an operator, or in a group's settings an attribute.
 
     Returns: Whether it was stored.
 

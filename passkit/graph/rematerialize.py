@@ -69,7 +69,14 @@ class Rematerialization:
         return entry
 
     def copy(self, nodes: list[Node], after: Node) -> None:
-        """Copy those of ``nodes`` that are recomputed, and their recomputed producers first."""
+        """Copy those of ``nodes`` that are recomputed, and their recomputed producers first.
+
+        Args:
+            nodes: forward nodes that the backward pass is about to refer to; others than those to
+                be
+                recomputed are skipped.
+            after: the node before which no copy may run, so that the copies are not computed early.
+        """
         delayed: dict[Entry, Entry] = {}
         stack = [n for n in nodes if self.is_recomputed(n)]
         while stack:

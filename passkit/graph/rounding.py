@@ -141,7 +141,7 @@ def _effect_of_composite(node: NodeLike) -> Effect:
 
 
 def _effect(x: Expr) -> Effect:
-    """Return the effect of evaluating an expression."""
+    """Return the effect of evaluating ``x`` on 16-bit values: it rounds, moves or compares them."""
     if may_round(x):
         return Effect.ROUNDS
     return Effect.MOVES if commutes_with_rounding(x) else Effect.DECIDES

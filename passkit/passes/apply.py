@@ -137,7 +137,15 @@ class _PassRunner:
         return graph
 
     def missing_message(self, dependent: Pass, missing: str, source: Pass) -> str:
-        """Return the message for a missing annotation that only the user can provide."""
+        """Return the error's text for a missing annotation that only the user can provide.
+
+        Args:
+            dependent: the pass that needs it.
+            missing: the annotation's name.
+            source: the pass that provides it, which is disabled, ran before a pass that dropped it,
+                or
+                has not run.
+        """
         lacks = f"{dependent.name} depends on graph attribute '{missing}', which is not set"
         if source.name in self.context.disabled:
             return f"{lacks}: its provider {source.name} is disabled; enable {source.name}"
@@ -147,7 +155,13 @@ class _PassRunner:
         return f"{lacks}; run {source.name} first"
 
     def run(self, graph: Graph, each: Pass) -> Graph:
-        """Return the graph after a pass whose dependencies are met; check its declaration."""
+        """Return the graph after a pass whose dependencies are met; check its declaration.
+
+        Raises: Whatever the pass raises, with a note of its name and of the passes run before it;
+        PassError
+        where an operator lacks a needed attribute, or where the result breaks the pass's
+        declaration.
+        """
         check_op_attributes(graph, each)
         context = self.context_for(graph, each)
         try:
@@ -183,7 +197,14 @@ class _PassRunner:
     def with_valid_annotations(
         self, before: Graph, each: Pass, out: Graph, context: PassContext
     ) -> Graph:
-        """Return the result of a pass without stale annotations, with the options it used."""
+        """Return the result of a pass without stale annotations, with the options it used.
+
+        Args:
+            before: the graph that the pass got.
+            each: the pass, whose ``provides`` and ``preserves`` name what stays valid.
+            out: the graph that it returned.
+            context: the options it ran under.
+        """
         attrs = dict(out.attrs)
         is_same = out.outputs == before.outputs and out.updates == before.updates
         facts = [n for n in each.preserves if not isinstance(before.attrs.get(n), Annotation)]
@@ -213,7 +234,7 @@ class _PassRunner:
         return out.fed_as(before)
 
     def dump(self, graph: Graph, each: Pass) -> None:
-        """Write the graph after a pass as numbered text and picture, if the context asks for it."""
+        """Write the graph after a pass as numbered text and SVG, if the option ``dump`` is set."""
         if self.context.dump is None:
             return
         from passkit.serial.text import to_text  # dumping is rare, and drawing needs graphviz

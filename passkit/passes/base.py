@@ -26,6 +26,7 @@ _lock = Lock()
 
 
 def _names(value: str | tuple[str, ...] | list[str]) -> tuple[str, ...]:
+    """Return one name or a sequence of names as a tuple. Raises: ArgumentError."""
     need = "a name or a sequence of names"
     return (value,) if isinstance(value, str) else arguments.sequence("Pass", value, str, need)
 
@@ -67,6 +68,7 @@ class Pass:
 
     @takes_context.default
     def _takes_context(self) -> bool:
+        """Return whether the body takes the PassContext after the graph. Raises: ArgumentError."""
         need = "of a graph, or of a graph and the PassContext"
         return arguments.parameters(f"Pass {self.name}: body", self.body, need, 1, 2) > 1
 

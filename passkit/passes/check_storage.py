@@ -81,11 +81,14 @@ class _Simulation:
         return None, start, start + nbytes
 
     def range_of(self, entry: Entry) -> ByteRange:
-        """Return the range of an entry."""
+        """Return the range of bytes, and the buffer, that the plan assigns to an entry."""
         return self.byte_range(self.plan[entry], self.nbytes(entry))
 
     def read(self, entry: Entry, byte_range: ByteRange, reader: str) -> None:
-        """Check that a range holds an entry's value. Raises: PassError naming the reader."""
+        """Check that a range of bytes holds the value of ``entry``.
+
+        Raises: PassError naming ``reader``, a phrase for messages, and what the range holds.
+        """
         buffer, start, end = byte_range
         value = self.value_of[entry]
         if start == end or (start, end, value) in self.contents.get(buffer, ()):
@@ -97,11 +100,7 @@ class _Simulation:
         )
 
     def write(self, entry: Entry, value: Entry) -> None:
-        """Store a value in the bytes of an entry.
-
-        Raises: PassError if a variable or constant has no buffer of its own, or another node is
-            written into an input or constant.
-        """
+        """Record that a range of bytes holds a value; values that it overlaps are lost."""
         self.value_of[entry] = value
         storage = self.plan[entry]
         is_computed = entry.node.op is not None and entry.node.op is not CONSTANT
@@ -111,10 +110,10 @@ class _Simulation:
             )
         if is_computed and storage.home in (Home.INPUT, Home.CONSTANT):
             raise PassError(f"{entry.node.where} is written into {storage}, which is not ours")
-        self.put(self.range_of(entry), value)
+        self.write_range(self.range_of(entry), value)
 
-    def put(self, byte_range: ByteRange, value: Entry) -> None:
-        """Store a value in a range; values that it overlaps are lost."""
+    def write_range(self, byte_range: ByteRange, value: Entry) -> None:
+        """Record that a range of bytes holds a value; values that it overlaps are lost."""
         buffer, start, end = byte_range
         intact = [c for c in self.contents.get(buffer, ()) if c[0] >= end or c[1] <= start]
         self.contents[buffer] = [*intact, (start, end, value)]
@@ -140,7 +139,9 @@ class _Simulation:
             self.write(entry, entry)
 
     def check_in_place(self, node: Node, k: int, source: Entry, entry: Entry) -> None:
-        """Check that an output overwrites input ``k`` only element by element.
+        """Check that output ``entry`` of ``node`` overwrites input ``k`` only element by element.
+
+        ``source`` is that input. Nothing is checked where their ranges do not overlap.
 
         Raises: PassError naming both, with the number and dtype of their elements.
         """
@@ -156,9 +157,12 @@ class _Simulation:
             )
 
     def copy(self, entry: Entry, source: Storage, target: Storage, nbytes: int) -> None:
-        """Copy the value of an entry from one storage to another. Raises: PassError."""
+        """Check and record a copy of an entry's value of ``nbytes`` from one storage to another.
+
+        Raises: PassError where ``source`` does not hold the value.
+        """
         self.read(entry, self.byte_range(source, nbytes), f"the copy to {target}")
-        self.put(self.byte_range(target, nbytes), self.value_of[entry])
+        self.write_range(self.byte_range(target, nbytes), self.value_of[entry])
 
     def check_results(self) -> None:
         """Check that outputs and state hold the values that the caller reads. Raises: PassError."""
@@ -175,4 +179,5 @@ class _Simulation:
 
 
 def _overlap(a: ByteRange, b: ByteRange) -> bool:
+    """Return whether two ranges of bytes are in one buffer and have a byte in common."""
     return a[0] == b[0] and a[1] < b[2] and b[1] < a[2]

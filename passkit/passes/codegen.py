@@ -91,7 +91,10 @@ def _with_block(kernel: Kernel, target: Target) -> Kernel:
 
 
 def _default_schedule(group: Group, target: Target) -> Schedule:
-    """Return the planner's schedule of a group. Raises: ScheduleError if there is none."""
+    """Return the planner's schedule of a group, for a graph without the annotation of SchedulePlan.
+
+    Raises: ScheduleError with the reason if there is none.
+    """
     plan = plan_group(group, target)
     if isinstance(plan, Infeasible):
         raise ScheduleError(f"{group} has no schedule on {target.name}: {plan.reason}")
@@ -99,7 +102,10 @@ def _default_schedule(group: Group, target: Target) -> Schedule:
 
 
 def _aliased_positions(node: Node, storage: StoragePlan) -> frozenset[int]:
-    """Return the positions, among all inputs and then outputs, of those that share storage."""
+    """Return the positions of a kernel's parameters that share storage with another.
+
+    Positions count all inputs of ``node`` and then its outputs. ``storage`` is the memory plan.
+    """
     entries = (*node.inputs, *node.entries)
     shared = {storage[e] for e in node.inputs} & {storage[e] for e in node.entries}
     return frozenset(k for k, e in enumerate(entries) if storage[e] in shared)
@@ -137,7 +143,17 @@ def _kernel(
     reach: Reach,
     held: UncachedArgument[Group],
 ) -> Kernel:
-    """Return the kernel of ``held.value``, cached by the group's key."""
+    """Return the kernel of the group ``held.value``: lower its schedule and print the AST.
+
+    Args:
+        key: the group's key; with the other arguments it identifies the kernel in the cache.
+        schedule: the loops to run.
+        shared: the plan of the shared memory.
+        dialect: the dialect to print in.
+        aliased: the positions of parameters that share storage with another.
+        reach: the vector widths the target has.
+        held: the group, which is no part of the cache's key.
+    """
     group = held.value
     raw, tiles = lower(group, schedule, shared)
     ast, sizes = pool_sizes(raw)
@@ -164,7 +180,10 @@ def _kernel(
 
 
 def operator_kernel(graph: Graph, node: Node, dialect: str) -> Kernel | None:
-    """Return the kernel that an operator's FKernel gives for a dialect, None without one."""
+    """Return the kernel that a plug-in's FKernel gives for a node in a dialect.
+
+    Returns: None if the operator has no FKernel for that dialect.
+    """
     own = own_kernel_of(node, dialect)
     if own is None:
         return None
@@ -191,7 +210,11 @@ def operator_kernel(graph: Graph, node: Node, dialect: str) -> Kernel | None:
 
 
 def _named(text: str, op: str, dialect: str) -> tuple[str, str, str]:
-    """Return name, key and final text of a kernel whose function is called KERNEL in ``text``."""
+    """Return name, key and final text of a kernel whose function is called KERNEL in ``text``.
+
+    The key is a SHA-256 digest of dialect and text; the name consists of ``op``, the name of an
+    operator, and the digest's first eight digits.
+    """
     digest = hashlib.sha256(f"{FORMAT} {dialect}\n{text}".encode()).hexdigest()
     stem = "".join(c if c.isascii() and c.isalnum() else "_" for c in op)
     name = f"{stem}_{digest[:8]}"

@@ -72,7 +72,11 @@ def _require_known(
 ) -> None:
     """Raise ``error`` with a way out if there are entries of unknown shape or dtype.
 
-    ``fact`` is "shape" or "dtype".
+    Args:
+        graph: the graph.
+        fact: "shape" or "dtype".
+        unknown: the entries for which it is unknown; if empty, nothing is raised.
+        error: the class of the error.
     """
     if not unknown:
         return

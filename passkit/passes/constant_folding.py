@@ -68,7 +68,10 @@ def fold(node: Node) -> Sequence[Entry]:
 
 
 def _record_origin(array: Any, origin: Entry) -> None:
-    """Record the entry whose value an array is, for as long as the array lives."""
+    """Record that constant folding computed ``array`` from the entry ``origin``.
+
+    The record is dropped with the array, which is referred to weakly.
+    """
     key = id(array)
 
     def forget(_: ref[Any]) -> None:

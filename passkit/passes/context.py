@@ -124,7 +124,14 @@ class PassContext:
         self._set_fields(outer, {k: v for k, v in options.items() if v is not None})
 
     def _set_fields(self, outer: PassContext | None, options: Mapping[str, Any]) -> None:
-        """Set all fields, from checked options, else from ``outer``, else to their defaults."""
+        """Set all fields: from ``options``, else from ``outer``, else to their defaults.
+
+        Args:
+            outer: the context in force, None for the outermost.
+            options: the options given, by name, which are parsed here.
+
+        Raises: SettingError for a wrong value.
+        """
         fields: dict[str, Any] = {k: getattr(outer, k) if outer else v for k, v in DEFAULTS.items()}
         fields["target"] = outer.target if outer else resolve_target("cpu")
         fields["fuel"] = outer.fuel if outer else Fuel(None)
@@ -159,7 +166,10 @@ class PassContext:
 
     @contextmanager
     def timed(self, name: str) -> Iterator[None]:
-        """Record the seconds of the block under ``name`` in ``times``, nested as blocks nest."""
+        """Return a context manager that records the seconds of its block under ``name``.
+
+        Records nest as blocks do, in ``times``; without the option ``timing`` nothing is recorded.
+        """
         if self.times is None:
             yield
             return

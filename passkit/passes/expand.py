@@ -113,7 +113,7 @@ def is_composite(node: Node, expands_all: bool = True) -> bool:
 
 
 def is_narrow_contraction(node: Node) -> bool:
-    """Whether a node multiplies and sums 16-bit floats."""
+    """Return whether a node multiplies and sums 16-bit floats (it has FContract)."""
     if node.op is None or FContract.get(node.op.name) is None:
         return False
     return any(e.dtype is not None and is_narrow(e.dtype) for e in node.inputs)
@@ -129,6 +129,7 @@ def _in_float32(node: Node) -> list[Entry]:
 
 
 def _dtype(entry: Entry) -> DType:
+    """Return the dtype of an entry that has a known one."""
     assert entry.dtype is not None
     return entry.dtype
 
@@ -185,7 +186,7 @@ def _replacement(
 
 
 def _created_nodes(entries: Iterable[Entry], existing: set[Node]) -> dict[Node, None]:
-    """Return the nodes above ``entries`` that are not ``existing``, in post-order."""
+    """Return the nodes that compute ``entries``, down to the ``existing`` ones, producers first."""
     order: dict[Node, None] = {}
     stack = [e.node for e in reversed(list(entries))]
     while stack:

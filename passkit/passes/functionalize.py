@@ -55,7 +55,7 @@ def functionalize(graph: Graph) -> Graph:
 
 
 def writes_state(node: Node) -> bool:
-    """Whether a node writes a state variable."""
+    """Return whether a node writes a state variable, as `pk.ops.assign` does."""
     return (
         node.op is not None
         and TStateful.get(node.op.name, False)
@@ -107,7 +107,12 @@ class _ProgramOrderWalk:
             self.control[node] = (replaced,)
 
     def write(self, node: Node, inputs: tuple[Entry, ...], control: tuple[Node, ...]) -> None:
-        """Record the value that a node writes; the node itself is dropped.
+        """Record the value that a node writes to a state variable; the node itself is dropped.
+
+        Args:
+            node: the writing node.
+            inputs: its inputs after rewriting; the first is the variable.
+            control: its control dependences after rewriting.
 
         Raises: GraphError if its first input is not a state variable.
         """

@@ -111,11 +111,12 @@ def _product_sums(graph: Graph, context: PassContext) -> list[_ProductSum]:
 
 
 def _is_addition(node: Node) -> bool:
+    """Return whether a node adds two values, as the operator ``+`` does."""
     return node.op is not None and TOperator.get(node.op.name) == "+"
 
 
 def _is_read_once(graph: Graph, entry: Entry, root: Node) -> bool:
-    """Whether one node alone reads an entry, which has the shape of the sum ``root``."""
+    """Return whether one node alone reads ``entry``, and it has the shape of ``root``, the sum."""
     has_same_shape = graph.shape(entry) == graph.shape(root.entries[0])
     return has_same_shape and len(graph.users.get(entry, ())) == 1 and entry not in graph.heads
 
@@ -158,6 +159,6 @@ def _fused(nodes: Sequence[Node]) -> Entry | None:
 
 
 def _nbytes(graph: Graph, entry: Entry) -> int:
-    """Return the bytes of an entry, 0 if they are unknown."""
+    """Return the size of an entry in bytes, 0 if it is unknown."""
     size = numel(graph.shape(entry))
     return size * graph.dtype(entry).nbytes if isinstance(size, int) else 0

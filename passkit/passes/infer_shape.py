@@ -46,7 +46,12 @@ def infer_shape(graph: Graph) -> Graph:
 def infer_graph_shapes(
     graph: Graph,
 ) -> tuple[dict[Entry, Shape | None], list[Guard], dict[str, Extent]]:
-    """Return the shapes of all entries, the guards of a call, and the symbols that guards solve.
+    """Infer the shapes of all entries of a graph, forward from inputs and backward from uses.
+
+    Returns:
+        The shape of each entry, None where its rank remains unknown; the guards, conditions on
+        symbolic
+        sizes that a call checks; and the symbols whose value the guards determine.
 
     Raises: ShapeError if shapes do not fit, or if a guard can never hold.
     """
@@ -65,7 +70,10 @@ def infer_graph_shapes(
 
 
 def _infer_ranks(graph: Graph, shapes: dict[Entry, Shape | None]) -> None:
-    """Infer unknown shapes from known ones in both directions; update ``shapes`` in place."""
+    """Infer unknown shapes, None in ``shapes``, from known ones in both directions, in place.
+
+    Raises: ShapeError if shapes do not fit.
+    """
     propagation = Propagation(graph, shapes)
 
     def infer(node: Node) -> None:
@@ -99,7 +107,12 @@ def joins_inputs(node: Node) -> bool:
 def _backward(
     node: Node, inputs: Sequence[Shape | None], outputs: Sequence[Shape | None]
 ) -> Sequence[Shape | None]:
-    """Return the shapes of a node's inputs that follow from those of its inputs and outputs."""
+    """Return the shapes of a node's inputs that follow from those of its inputs and outputs.
+
+    By default inputs that are combined elementwise have the shape of the output; FInferShapeBack
+    says
+    otherwise. The result has a shape for each input, None where nothing follows.
+    """
     assert node.op is not None
     if FInferShapeBack.get(node.op.name) is not None:
         return attribute_calls.call_infer_shape_back(node, inputs, outputs)
@@ -116,9 +129,16 @@ def _backward(
 def _forward(
     graph: Graph, declared: dict[Entry, Shape | None], values: dict[str, Extent]
 ) -> tuple[dict[Entry, Shape | None], list[Guard]]:
-    """Return shapes by forward rules alone, with ``values`` for symbols, and the guards of rules.
+    """Infer the shapes of all entries by forward rules alone.
 
-    ``declared`` has the shapes that entries were created with or that uses imply.
+    Args:
+        graph: the graph.
+        declared: the shapes that entries were created with or that uses imply.
+        values: extents to put in place of symbols.
+
+    Returns: The shapes, None where unknown, and the guards that the rules recorded.
+
+    Raises: ShapeError if shapes do not fit.
     """
     shapes: dict[Entry, Shape | None] = {}
     guards: list[Guard] = []
@@ -143,18 +163,22 @@ def _forward(
 
 
 def _is_static(shape: Shape | None) -> bool:
+    """Return whether a shape is known and has no symbolic size."""
     return shape is not None and all(type(d) is int for d in shape)
 
 
 def substitute_shape(shape: Shape | None, values: dict[str, Extent]) -> Shape | None:
-    """Return a shape with ``values`` in place of its symbols."""
+    """Return a shape with ``values`` in place of its symbols; None, an unknown shape, stays."""
     if not values or shape is None or _is_static(shape):
         return shape
     return tuple(substitute(d, values) for d in shape)
 
 
 def with_values(node: Node, values: dict[str, Extent]) -> Node:
-    """Return a node with ``values`` in place of the symbols in its parameters."""
+    """Return a node with ``values`` in place of the symbols in its parameters, by name.
+
+    It is the node itself if no parameter has any.
+    """
     params = (
         {k: _substitute_param(v, values) for k, v in node.params.items()} if values else node.params
     )
@@ -177,7 +201,8 @@ def _substitute_param(value: Any, values: dict[str, Extent]) -> Any:
 def _unify(entry: Entry, a: Shape | None, b: Shape | None, guards: list[Guard]) -> Shape | None:
     """Return the shape of an entry that is ``a`` by its inputs and ``b`` by its uses.
 
-    Sizes that may be equal are appended to ``guards``.
+    None is an unknown shape; the result is None if both are. Sizes that may be equal at a call are
+    appended to ``guards``.
 
     Raises: ShapeError if ranks or known extents differ.
     """
@@ -223,7 +248,7 @@ def solve_guards(guards: Iterable[Guard], values: dict[str, Extent]) -> dict[str
 
 
 def _shown(size: Extent, value: Extent) -> str:
-    """Return a size as text, with its value if that differs."""
+    """Return a size as text, followed by ``(= value)`` if ``value`` differs from it."""
     return str(size) if size == value else f"{size} (= {value})"
 
 

@@ -54,7 +54,10 @@ def infer_type(graph: Graph) -> Graph:
 
 
 def _infer_unknown(graph: Graph, dtypes: dict[Entry, DType | None]) -> None:
-    """Infer unknown dtypes from known ones in both directions; update ``dtypes`` in place."""
+    """Infer unknown dtypes, None in ``dtypes``, from known ones in both directions, in place.
+
+    What cannot be inferred stays None.
+    """
     propagation = Propagation(graph, dtypes)
 
     def infer(node: Node) -> None:
@@ -89,7 +92,10 @@ def only_fitting_dtype(
 
 
 def _check(node: Node, dtypes: dict[Entry, DType | None]) -> None:
-    """Check inferred dtypes against the operator's rule. Raises: DTypeError."""
+    """Check inferred dtypes of a node against the operator's rule.
+
+    Raises: DTypeError where the inputs give another dtype than the uses need, or none.
+    """
     inputs = [dtypes[e] for e in node.inputs]
     for entry, dtype in zip(node.entries, infer_dtypes(node, inputs), strict=False):
         if dtype is not None and dtype is not dtypes[entry]:

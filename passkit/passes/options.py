@@ -79,7 +79,10 @@ class Dump:
 
 
 def _one_of(option: str, choices: tuple[str, ...]) -> Callable[[Any], str]:
-    """Return a parser of an option that is one of several words."""
+    """Return a parser of an option that is one of several words.
+
+    The parser raises SettingError, naming ``option`` and ``choices``, for any other value.
+    """
 
     def parse(value: Any) -> str:
         if not isinstance(value, str) or value not in choices:
@@ -105,12 +108,17 @@ def _parse_disabled(names: Any) -> tuple[str, ...]:
 
 
 def _parse_fuel(value: Any) -> Fuel:
+    """Return the option ``fuel``, a number >= 0, as a counter. Raises: SettingError."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise SettingError(f"fuel must be a number of decisions >= 0, got {value!r}")
     return Fuel(value)
 
 
 def _parse_dump(value: Any) -> Dump:
+    """Return the option ``dump``, a folder, which need not exist.
+
+    Raises: SettingError if it is a file.
+    """
     folder = path("dump", value, "a folder")
     if folder.exists() and not folder.is_dir():
         raise SettingError(f"dump must be a folder, got the file {str(folder)!r}")
@@ -118,6 +126,10 @@ def _parse_dump(value: Any) -> Dump:
 
 
 def _parse_timing(value: Any) -> Timing | None:
+    """Return a new tree of times if the option ``timing`` is True, else None.
+
+    Raises: SettingError if it is no bool.
+    """
     if not isinstance(value, bool):
         raise SettingError(f"timing must be True or False, got {value!r}")
     return Timing("passes") if value else None
@@ -195,6 +207,10 @@ def resolve_target(value: Any) -> Target:
 
 
 def _parse_evaluator(value: Any) -> Any:
+    """Return the option ``evaluator``; "model" is the cost model.
+
+    Raises: SettingError unless it has the methods of an Evaluator.
+    """
     if isinstance(value, str) and value == "model":
         return MODEL
     if not all(callable(getattr(value, name, None)) for name in ("choose", "seconds")):

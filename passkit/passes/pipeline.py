@@ -60,7 +60,7 @@ class Pipeline:
         return self.passes == DEFAULT_PIPELINE
 
     def names(self) -> list[str]:
-        """Return the names of the passes."""
+        """Return the names of the passes, in order."""
         return [p if isinstance(p, str) else p.name for p in self.passes]
 
     def position(self, stage: str) -> int | None:
@@ -166,6 +166,7 @@ def _parse_pass(value: Any) -> str | Pass:
 
 
 def _pass(value: str | Pass) -> Pass:
+    """Return a pass, or the registered pass of a name. Raises: PassError if there is none."""
     return find_pass(value) if isinstance(value, str) else value
 
 

@@ -47,9 +47,10 @@ def plan_memory(graph: Graph) -> Graph:
 
 
 def storage_plan(graph: Graph, share_outputs: bool = False) -> StoragePlan:
-    """Return the memory plan of a graph.
+    """Return the memory plan of a graph: the storage of each entry, arena offset or buffer.
 
-    With ``share_outputs``, outputs are in the arena too, as in NNVM.
+    With ``share_outputs``, outputs are in the arena too, as in NNVM; otherwise each has its own
+    array.
     """
     return MemoryPlanner(graph, share_outputs).plan()
 
@@ -208,7 +209,12 @@ class MemoryPlanner:
                 self.slots.free(value.storage.index)
 
     def assign_in_place(self, new: list[_Value], ending: list[_Value]) -> None:
-        """Assign the storage of inputs that end here to outputs; remove those from ``ending``."""
+        """Let outputs of a node take the storage of inputs whose live ranges end at it.
+
+        Args:
+            new: the values that the node computes, which get the storage.
+            ending: the values that end there; those overwritten are removed from it.
+        """
         for value in new:
             for old in ending:
                 if old.nbytes == value.nbytes and self.may_overwrite(old, value.first):
@@ -231,13 +237,13 @@ class MemoryPlanner:
         )
 
     def have_equal_layout(self, a: Entry, b: Entry) -> bool:
-        """Whether two entries have as many elements, of as many bytes."""
+        """Return whether two entries have as many elements, of as many bytes."""
         graph = self.graph
         has_same_width = graph.dtype(a).nbytes == graph.dtype(b).nbytes
         return has_same_width and numel(graph.shape(a)) == numel(graph.shape(b))
 
     def record_in_place(self, entry: Entry, old: _Value) -> None:
-        """Record which input an output overwrites, if ``old`` is an input of its node."""
+        """Record that ``entry`` overwrites ``old`` in place, if ``old`` is an input of its node."""
         for source in entry.node.inputs:
             if self.values[source] is old:
                 self.inplace[entry] = source
@@ -275,7 +281,10 @@ class _Slots:
         return slot
 
     def _grow(self, slot: int, nbytes: Extent) -> None:
-        """Let a slot hold ``nbytes``; of known sizes only the largest is recorded."""
+        """Let a slot hold ``nbytes``, besides what it holds already.
+
+        Of known sizes only the largest is recorded; symbolic ones are all kept.
+        """
         sizes = self.sizes[slot]
         if isinstance(nbytes, int):
             numbers = [s for s in sizes if isinstance(s, int)]
@@ -286,7 +295,7 @@ class _Slots:
         sizes[nbytes] = None
 
     def free(self, slot: int) -> None:
-        """Let other values use a slot."""
+        """Return a slot to the unused ones, so that later values use it."""
         insort(self.unused, (self.capacity[slot], slot))
 
 

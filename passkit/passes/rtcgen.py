@@ -78,16 +78,25 @@ def rtcgen(graph: Graph, context: PassContext) -> Graph:
 
 
 def _rtc(kernel: Kernel, entry: Any) -> RTC:
-    """Return a compiled kernel, with the registers that its entry reports, if it does."""
+    """Return a compiled kernel as `RTC`, with its numbers of registers and spills.
+
+    ``entry`` is what the compiler returned: an address, or an object of a device's runtime. The
+    numbers
+    are None where it does not report them.
+    """
     registers = getattr(entry, "registers", None)
     spills = getattr(entry, "spills", None)
     return RTC(kernel, entry, registers, spills)
 
 
 def build_kernels(kernels: Iterable[Kernel], target: Target) -> Mapping[str, Any]:
-    """Compile kernels for a target, equal ones once; return their entries by key.
+    """Compile kernels for a target, equal ones once; return their entry points by the kernel's key.
 
-    Raises: CompilerError, KernelRefusedError, DeviceError and PassError, as `rtcgen`.
+    Raises:
+        CompilerError: There is no compiler, or it fails.
+        KernelRefusedError: The device cannot run a kernel.
+        DeviceError: There is no such device.
+        PassError: The target is none that kernels are compiled for.
     """
     by_key = {k.key: k for k in kernels}
     if target.dialect == "cxx":

@@ -84,9 +84,16 @@ def _templates_by_node(graph: Graph, context: PassContext) -> dict[Node, tuple[s
 
 
 def _chosen_schedule(node: Node, group: Group, context: PassContext, evaluator: Any) -> Schedule:
-    """Return the schedule that the evaluator chooses, or the default one without fuel.
+    """Return the schedule that the evaluator chooses for a group.
 
-    Raises: ScheduleError if the group has no schedule.
+    Args:
+        node: the group's node, for messages.
+        group: the group.
+        context: has the target, and the fuel; without fuel a measured schedule gives way to the
+            planner's.
+        evaluator: has the method ``choose(group, target)``.
+
+    Raises: ScheduleError with the reason if the group has no schedule.
     """
     target = context.target
     schedule: Schedule | Infeasible = evaluator.choose(group, target)
@@ -105,7 +112,14 @@ def _chosen_schedule(node: Node, group: Group, context: PassContext, evaluator: 
 def _schedule_of_template(
     node: Node, group: Group, target: Target, name: str, template: Template
 ) -> Schedule:
-    """Return the schedule of a template that was given for ``name``.
+    """Return the schedule of the template that the option ``templates`` gives for a group.
+
+    Args:
+        node: the group's node.
+        group: the group.
+        target: the target.
+        name: the key of ``templates``, for messages.
+        template: the template.
 
     Raises: ScheduleError with the reason if the group cannot have it.
     """
@@ -121,7 +135,10 @@ def _schedule_of_template(
 
 
 def _with_rows_in_shared_memory(group: Group, schedule: Schedule, target: Target) -> Schedule:
-    """Return the schedule with rows in shared memory where that pays, in each part and phase."""
+    """Return the schedule with rows kept in shared memory where the cost model favours it.
+
+    Each part and phase of the schedule is decided by itself.
+    """
     if not schedule.parts:
         return kept_near(schedule, group.graph, target)
     pairs = zip(alone(group, schedule), schedule.parts, strict=True)
@@ -158,7 +175,8 @@ def _with_streamed_outputs(
 def streamed_outputs(graph: Graph, entries: Sequence[Entry], target: Target) -> tuple[int, ...]:
     """Return the positions of a kernel's outputs that are written past the caches.
 
-    They are outputs of the graph that no node reads, if together they exceed `stream_bytes`.
+    They are outputs of the graph that no node reads, if together they exceed the target's
+    ``stream_bytes``. ``entries`` are all outputs of the kernel.
     """
     positions, total = [], 0
     outputs = set(graph.outputs)

@@ -124,9 +124,9 @@ class _Simplifier:
             self.replace(node, rewritten)
 
     def replace(self, node: Node, entries: Sequence[Entry]) -> None:
-        """Let the result of ``entries``, once simplified, be that of ``node``.
+        """Record that ``node`` is to be replaced by ``entries``, which are simplified first.
 
-        Raises: PassError after too many rewrites of one node.
+        Raises: PassError after more than `MAX_REWRITES` rewrites of one node.
         """
         count = self.num_rewrites.get(node, 0) + 1
         if count > MAX_REWRITES:

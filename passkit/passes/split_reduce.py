@@ -94,18 +94,28 @@ def chunks_of(graph: Graph, node: Node) -> Chunks | None:
 
 
 def _has_unknown_extent(shape: Shape, reduction: Reduce) -> bool:
+    """Return whether the extent of any reduced axis is symbolic."""
     return any(isinstance(shape[k], Size) for k in reduction.axes)
 
 
 def _typical(extent: Extent) -> int:
-    """Return an extent with `TYPICAL` for unknown sizes."""
+    """Return an extent as an integer, with `TYPICAL` in place of symbolic sizes."""
     if isinstance(extent, int):
         return extent
     return int(substitute(extent, dict.fromkeys(extent.symbols, TYPICAL)))
 
 
 def _outermost_chunks(shape: Shape, reduction: Reduce, elements: int) -> Chunks | None:
-    """Return chunks of so many elements along the outermost reduced axis that is long enough."""
+    """Return chunks of about ``elements`` elements of a reduction's input.
+
+    Args:
+        shape: the input's shape.
+        reduction: its reduced axes.
+        elements: the elements to reduce in a chunk.
+
+    Returns: The outermost reduced axis of at least two chunks, with the length of a chunk along it.
+    None if there is no such axis.
+    """
     for k in reduction.axes:
         inner = [shape[j] for j in reduction.axes if j != k]
         if any(isinstance(n, Size) for n in inner):
@@ -142,7 +152,10 @@ def _elements_are_read_again(graph: Graph, node: Node, shape: Shape) -> bool:
 
 
 def _nearby(node: Node, neighbours: Callable[[Node], Iterable[Node]]) -> set[Node]:
-    """Return about `MAX_NEARBY` nodes that ``neighbours`` leads to, breadth first."""
+    """Return nodes near ``node``, breadth first, until there are `MAX_NEARBY` of them or more.
+
+    ``neighbours`` returns those next to a node, such as its users.
+    """
     nearby: set[Node] = set()
     queue = [node]
     while queue and len(nearby) < MAX_NEARBY:

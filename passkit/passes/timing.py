@@ -17,7 +17,7 @@ class Timing:
 
     @property
     def self_seconds(self) -> float:
-        """The seconds not spent in children."""
+        """Return the seconds of the pass that were not spent in the passes it ran."""
         return self.seconds - sum(c.seconds for c in self.children)
 
     def __str__(self) -> str:

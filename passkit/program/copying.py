@@ -90,19 +90,32 @@ def copy_speed(single_thread: bool = False) -> CopySpeed:
 
 
 def _kernel(name: str, store: str, after: str) -> KernelText:
+    """Return the text of a copy kernel.
+
+    Args:
+        name: the function's name.
+        store: the C++ function that stores a vector.
+        after: C++ that runs after the loop, such as a fence.
+    """
     source = SOURCE.format(name=name, tile=TILE, store=store, after=after)
     return KernelText(name, name, f"namespace pk {{\n{source}}}\n", sections_of(source))
 
 
 def _best(entries: Iterable[int], size: int, single_thread: bool) -> float:
-    """Return the least seconds, over kernels and threads, of a copy of so many bytes."""
+    """Return the least seconds of a copy of ``size`` bytes, over kernels and one thread or all.
+
+    ``entries`` are the addresses of the kernels. With ``single_thread`` only one thread is tried.
+    """
     array = np.ones(size // 4, np.float32)
     sharing = (False, True) if size > 4 * TILE and not single_thread else (False,)
     return min(_timed(array, entry, shared) for entry, shared in product(entries, sharing))
 
 
 def _timed(array: Any, entry: int, shared: bool) -> float:
-    """Return the median seconds of a copy; the first run, which maps the pages, does not count."""
+    """Return the median seconds of a copy of ``array`` by the kernel at the address ``entry``.
+
+    ``shared`` tells whether all threads copy. The first run, which maps the pages, does not count.
+    """
     times: list[int] = []
     last = 0
 

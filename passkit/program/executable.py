@@ -123,6 +123,7 @@ class Executable:
         self._num_compiled = stats.compiled - compiled_before
 
     def _new_planner(self) -> Planner:
+        """Return a planner for the graph as it was given, which plans again for other shapes."""
         from passkit.program.planner import Planner
 
         return Planner(self.source_graph, self._options, self._library, self.state, Executable)
@@ -190,6 +191,7 @@ class Executable:
         self._set_runner(runner)
 
     def _set_runner(self, runner: Any) -> None:
+        """Set the object that calls go to."""
         self._runner = runner
         object.__setattr__(self, "__call__", runner)
 
@@ -209,7 +211,7 @@ class Executable:
 
     @property
     def target(self) -> Target:
-        """Where the kernels run."""
+        """Return the target: where the kernels run."""
         return self.context.target
 
     @property
@@ -321,7 +323,10 @@ class Executable:
         return restore, (describe(self), "a pickled executable", self.state)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        """Return the display of a notebook, by MIME type."""
+        """Return the MIME types and texts that a notebook displays.
+
+        The arguments are those of IPython's display protocol and have no effect.
+        """
         return notebook.executable(self)  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:

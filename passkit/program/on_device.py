@@ -68,7 +68,12 @@ class DeviceBinder(Binder):
         self.runtime = runtime_of(program.target)
 
     def runner(self, inputs: Sequence[InputSpec], unread: tuple[str, ...]) -> DeviceProgram:
-        """Return the callable that checks feeds and runs the program, for any fitting shapes."""
+        """Return the callable that checks feeds and runs the program, for any fitting shapes.
+
+        Args:
+            inputs: the inputs' names, shapes and dtypes.
+            unread: names of inputs that the program does not read; feeds of them are only checked.
+        """
         runtime = self.runtime
         return DeviceProgram(
             inputs,

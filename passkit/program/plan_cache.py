@@ -181,12 +181,16 @@ def constant_arrays(graph: Graph) -> list[Any]:
 
 
 def plan_path(cache: KernelCache, key: str) -> str:
-    """Return the path of the plan file of a key."""
+    """Return the path of the file in which a cache keeps the plan of ``key``."""
     return os.path.join(cache.name, "plans", f"{key}.plan")
 
 
 def _link(row: Any, addresses: Mapping[str, int]) -> Any:
-    """Return a row of the table with the addresses of kernels in place of their keys."""
+    """Return a row of the table with the addresses of kernels in place of their keys.
+
+    ``addresses`` has the address of each compiled kernel; those of library calls come from the
+    launcher. Rows without a kernel stay.
+    """
     if row[0] == "launch":
         return ("launch", addresses[row[1]], *row[2:])
     if row[0] in ("gemm", "gemm_sum"):

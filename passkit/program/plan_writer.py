@@ -95,7 +95,10 @@ def _without_address(row: TableEntry, libraries: set[str]) -> TableEntry:
 
 
 def _write(key: str, body: bytes) -> None:
-    """Write a plan file; a failure is ignored, because the kernel cache has reported its own."""
+    """Write the plan ``body`` to the cache's file for ``key``, with its digest in front.
+
+    A failure is ignored, because the kernel cache has reported its own.
+    """
     cache = open_cache()
     try:
         path = plan_path(cache, key)
@@ -141,7 +144,10 @@ def encode_constants(
 
 
 def _folded_expression(array: Any) -> Entry | None:
-    """Return the entry that constant folding replaced by an array of these bytes, if any."""
+    """Return the entry that constant folding replaced by an array of these bytes.
+
+    Returns: None if constant folding created no array of these bytes and this dtype.
+    """
     candidates = [
         (folded, entry)
         for folded, entry in origins()

@@ -78,7 +78,12 @@ class Planner:
     def binder(
         self, program: RuntimeProgram, specialize: Callable[[CallShapes], RuntimeProgram]
     ) -> Binder:
-        """Return what binds the program to shapes, on the device of the target if it has one."""
+        """Return what binds the program to shapes, on the device of the target if it has one.
+
+        Args:
+            program: the program.
+            specialize: plans the graph anew for shapes that break its guards.
+        """
         if self.context.target.device:
             return on_device.DeviceBinder(program, specialize, self.state)
         return Binder(program.table, specialize, self.state)
@@ -102,7 +107,10 @@ class Planner:
         return typed, InterpretedRunner(graph, self.state, names)
 
     def _assemble(self, source: Graph, graph: Graph) -> RuntimeProgram:
-        """Return the program of a planned graph; the context must be in force."""
+        """Return the program of a planned graph; the context must be in force.
+
+        ``source`` is the graph before planning, which has all inputs that a call may feed.
+        """
         return assemble(
             graph,
             self.state,

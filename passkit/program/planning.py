@@ -64,7 +64,12 @@ def run_until_fusion(graph: Graph, **options: Any) -> Graph:
 
 
 def run_from_fusion(graph: Graph, last: str = DEFAULT_PIPELINE[-1]) -> Graph:
-    """Run the pipeline from Fusion up to ``last`` on a graph that `run_until_fusion` returned."""
+    """Run the pipeline from Fusion up to ``last`` on a graph that `run_until_fusion` returned.
+
+    The pipeline and its options are those of the context in force. ``last`` is the name of a stage.
+
+    Raises: Whatever a pass raises, above all PassError and ScheduleError.
+    """
     context = current() or PassContext()
     pipeline = context.passes
     passes = pipeline.passes[_fusion_position(pipeline) : _end(pipeline, last)]
@@ -72,7 +77,7 @@ def run_from_fusion(graph: Graph, last: str = DEFAULT_PIPELINE[-1]) -> Graph:
 
 
 def _run(graph: Graph, context: PassContext, passes: tuple[str | Pass, ...]) -> Graph:
-    """Apply passes under a context, without the disabled ones that no stage requires."""
+    """Apply ``passes`` under ``context``, without the disabled ones that no stage requires."""
     skipped = set(context.disabled) - set(STAGES)
     names = [p if isinstance(p, str) else p.name for p in passes]
     enabled = [p for p, name in zip(passes, names, strict=True) if name not in skipped]
@@ -81,9 +86,9 @@ def _run(graph: Graph, context: PassContext, passes: tuple[str | Pass, ...]) -> 
 
 
 def _check_user_passes(graph: Graph, pipeline: Pipeline, start: int) -> None:
-    """Check that no pass of the user's is among the first ``start``, which the graph is past.
+    """Raise a PassError if a user's pass had to run before a position that the graph is past.
 
-    Raises: PassError naming the pass.
+    ``start`` is the position in ``pipeline``; the message names the pass.
     """
     for name in pipeline.names()[:start]:
         if name not in DEFAULT_PIPELINE:

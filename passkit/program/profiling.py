@@ -35,13 +35,21 @@ def profile_executable(
     runs: int,
     copies: bool,
 ) -> ExecutionProfile:
-    """Measure each step of a call; `passkit.Executable.profile` documents the arguments.
+    """Measure each step of a call; `passkit.Executable.profile` describes the result.
 
-    ``binder`` is that of the executable, None if it interprets.
+    Args:
+        executable: the executable.
+        binder: that of the executable, None if it interprets.
+        feeds: arrays by input name, or in order. Without any feeds the inputs are random numbers,
+            of
+            the shapes of the last call.
+        named: more feeds, by keyword.
+        runs: the number of calls, of which the median is taken.
+        copies: whether to measure the machine's copy speed, to compare with.
 
     Raises:
         PassError: The executable interprets.
-        FeedError: FeedChecker do not fit the inputs.
+        FeedError: The feeds do not fit the inputs.
         ArgumentError: ``runs`` or ``copies`` has a wrong value.
     """
     program = executable.program

@@ -110,12 +110,12 @@ def read_options(text: str, origin: str) -> dict[str, Any]:
 
 
 def _not_saved(origin: str, error: Exception) -> ModelError:
-    """Return the error for a folder that holds no saved executable."""
+    """Return the error for a folder, named by ``origin``, that holds no saved executable."""
     return ModelError(f"{origin} holds no saved executable ({error}); exe.save(folder) writes one")
 
 
 def _is_option(key: str, value: Any) -> bool:
-    """Whether an option is one that `describe` writes, with a value of its type."""
+    """Return whether an option is one that `describe` writes, with a value of its type."""
     if key in _NAME_OPTIONS:
         return isinstance(value, str)
     if key in _LIST_OPTIONS:
@@ -132,6 +132,7 @@ def _is_option(key: str, value: Any) -> bool:
 
 
 def _is_list_of_names(value: Any) -> bool:
+    """Return whether a value is a list of strings."""
     return isinstance(value, list) and all(isinstance(name, str) for name in value)
 
 

@@ -94,7 +94,12 @@ class JitFunction:
         return self._call_traced(args, named)
 
     def _call_traced(self, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        """Find or compile the trace for the structure of the arguments, and run it."""
+        """Find or compile the trace for the structure of the arguments, and run it.
+
+        The structure is the dtype of each array, which of its extents are 1, and the values of all
+        other
+        arguments. A trace serves more shapes each time one does not fit.
+        """
         bound = signature(self.function).bind(*args, **named)
         bound.apply_defaults()
         leaves = _leaves(bound.arguments)
@@ -149,7 +154,7 @@ class JitFunction:
 
 
 def _with_inputs_in_order(graph: Graph, names: list[str]) -> Graph:
-    """Return the graph with its inputs in the order of the arguments."""
+    """Return the graph with its inputs in the order of ``names``, the arguments' names."""
     position = {name: k for k, name in enumerate(names)}
     return graph.with_inputs(sorted(graph.inputs, key=lambda n: position[n.name]))
 
@@ -166,11 +171,15 @@ def _leaves(bound_arguments: Mapping[str, Any]) -> list[tuple[str, Any]]:
 
 
 def _is_array(value: Any) -> bool:
+    """Return whether an argument is a NumPy array; every other one is a constant of the trace."""
     return isinstance(value, np.ndarray)
 
 
 def _constant_key(name: str, value: Any) -> Any:
-    """Return the type and value of a constant argument. Raises: GraphError if not hashable."""
+    """Return the name of the type and the value of a constant argument, as part of a key.
+
+    Raises: GraphError, naming the argument, if the value is not hashable.
+    """
     try:
         hash(value)
     except TypeError:
@@ -182,7 +191,7 @@ def _constant_key(name: str, value: Any) -> Any:
 
 
 def _serves(traced: TraceShapes, shapes: tuple[tuple[int, ...], ...]) -> bool:
-    """Whether a trace of some shapes serves arrays of others."""
+    """Return whether a trace serves arrays of ``shapes``: None in ``traced`` is any extent."""
     return all(
         extent is None or extent == n
         for traced_shape, shape in zip(traced, shapes, strict=True)
@@ -201,11 +210,12 @@ def _widened(traced: TraceShapes, shapes: tuple[tuple[int, ...], ...]) -> TraceS
 
 
 def _single(out: list[Any]) -> Any:
+    """Return the first of the results, for a function that returned one array."""
     return out[0]
 
 
 def _without_tail(pack: Pack, count: int) -> Pack:
-    """Return ``pack`` of the first ``count`` results."""
+    """Return a function that calls ``pack`` with the first ``count`` results only."""
     return lambda out: pack(out[:count])
 
 

@@ -121,7 +121,7 @@ class _Assembler:
         self.constants += [state.memory[n.name] for n in graph.states]
 
     def program(self) -> RuntimeProgram:
-        """Return the program."""
+        """Return the program: steps, copies between storages, inputs, outputs and constants."""
         graph = self.graph
         pairs = [(n, s) for n in graph.nodes if (s := self._step(n)) is not None]
         steps = with_epilogues([step for _, step in pairs])
@@ -154,7 +154,7 @@ class _Assembler:
         return tuple(guard for guard in guards if symbols_of(guard[:2]) <= declared_sizes)
 
     def _ref_at(self, place: Any, entry: Entry) -> ArrayRef:
-        """Return a reference to a place of the storage plan, with the shape of an entry."""
+        """Return a reference to ``place``, a storage of the memory plan, with an entry's shape."""
         kind, index = place.home.value, place.index
         if place.home is Home.STATE:
             kind, index = "constant", self.first_state + index
@@ -167,9 +167,11 @@ class _Assembler:
         return self._ref_at(self.storage[entry], entry)
 
     def _operands_and_result(self, node: Node) -> tuple[ArrayRef, ...]:
+        """Return references to the inputs of a node and to its first result."""
         return (*map(self._ref, node.inputs), self._ref(node.entries[0]))
 
     def _dtype(self, node: Node) -> str:
+        """Return the name of the dtype of a node's first result."""
         return self.graph.dtype(node.entries[0]).name
 
     def _step(self, node: Node) -> ProgramStep | None:
@@ -215,7 +217,7 @@ class _Assembler:
         return dtype in GEMM or (dtype in HALF_DTYPES and self.target.device == "cuda")
 
     def _gemm(self, node: Node) -> LibraryCall:
-        """Return the call for a batched matrix product."""
+        """Return the library call for a batched matrix product, a node with FContract."""
         contract = attribute_calls.contraction_of(node)
         assert isinstance(contract, Contract)
         rank = len(contract.batch)

@@ -105,7 +105,7 @@ class _RowKernel(NamedTuple):
 
     @property
     def num_rows(self) -> Extent:
-        """The number of rows."""
+        """Return the number of rows."""
         return self.kernel.sizes[self.rows_index]
 
     @staticmethod
@@ -212,7 +212,10 @@ class _RowTiling(NamedTuple):
 
 
 def _rows_of(part: Part, tile: Var) -> _RowTiling | None:
-    """Return the tiling of a part that loops over rows from tile * n to tile * n + n."""
+    """Return the tiling of a part that loops over rows from tile * n to tile * n + n.
+
+    Returns: None where the part loops in another form; ``tile`` is the variable of the tile.
+    """
     rows = part.rows
     if rows is None or not isinstance(rows.limit, Var) or not isinstance(rows.start, Binary):
         return None
@@ -226,6 +229,8 @@ def _elements_of(part: Part, stages: tuple[Stage, ...], tile: Var) -> _RowTiling
     """Return the tiling of a part whose stages loop over elements.
 
     The loops run from tile * n to the minimum of tile * n + n and the number of elements.
+
+    Returns: None where they have another form.
     """
     if part.rows is not None or len(part.lets) != 2:
         return None

@@ -55,11 +55,13 @@ def _elementwise(f: Callable[[float], float]) -> Callable[[Array], Array]:
 
 
 def _sigmoid(x: Array) -> Array:
+    """Return 1 / (1 + exp(-x)) without overflow."""
     small = np.exp(-np.abs(x))
     return np.where(x < 0, small, 1.0) / (1.0 + small)
 
 
 def _rsqrt(x: Array) -> Array:
+    """Return 1 / sqrt(x)."""
     return 1.0 / np.sqrt(x)
 
 
@@ -70,6 +72,7 @@ def _neighbour(short: str, *x: Array) -> Array:
 
 
 def _ldexp(x: Array, n: Array) -> Array:
+    """Return x * 2^n; exponents are clipped to where the result is 0 or infinite anyway."""
     return np.ldexp(x, np.clip(np.asarray(n, np.float64), -9999, 9999).astype(np.int32))
 
 
@@ -101,6 +104,7 @@ SPECIAL = ("lgamma", "tgamma", "digamma", "trigamma", "erfinv", "erfcinv")
 
 
 def _special(name: str) -> Callable[..., Array]:
+    """Return the function ``name`` of `special_functions`, which is imported at its first call."""
     return lambda *args: getattr(special_functions, name)(*args)
 
 
@@ -109,6 +113,7 @@ INCOMPLETE = ("igamma", "igammac", "betainc", "zeta")
 
 
 def _incomplete(name: str) -> Callable[..., Array]:
+    """Return the function ``name`` of `incomplete_functions`, imported at its first call."""
     return lambda *args: getattr(incomplete_functions, name)(*args)
 
 
@@ -180,6 +185,7 @@ def _quotient(a: Array, b: Array) -> Array:
 
 
 def _remainder(a: Array, b: Array) -> Array:
+    """Return the remainder of the division toward zero; that of x / 0 is 0."""
     return np.where(b == 0, np.zeros_like(a), a - _quotient(a, b) * b)
 
 
@@ -279,7 +285,10 @@ class ExpressionEvaluator:
         return self.results.pop()
 
     def visit(self, x: Expr, active: Array) -> None:
-        """Push the tasks that evaluate ``x`` where a mask holds, None for everywhere."""
+        """Push the tasks that evaluate ``x`` where the mask ``active`` holds, None for everywhere.
+
+        Raises: CodeGenError for a variable without value or a buffer that does not exist.
+        """
         match x:
             case Const():
                 self.results.append(x.value)
@@ -308,7 +317,10 @@ class ExpressionEvaluator:
                 raise CodeGenError(f"an expression of type {type(x).__name__} cannot be evaluated")
 
     def plan(self, args: tuple[Expr, ...], active: Array, function: Callable[..., Array]) -> None:
-        """Push the tasks that apply a function to the values of ``args``."""
+        """Push the tasks that apply ``function`` to the values of ``args``.
+
+        ``active`` is the mask of the elements that count; None is all.
+        """
         self.tasks.append((self.apply, (function, len(args))))
         self.tasks.extend((self.visit, (a, active)) for a in reversed(args))
 
@@ -319,14 +331,25 @@ class ExpressionEvaluator:
         self.results.append(function(*args))
 
     def choose(self, a: Expr, b: Expr, active: Array) -> None:
-        """Push the tasks for the operands of a Select; its condition is the last result."""
+        """Push the tasks for the operands of a Select; its condition is the last result.
+
+        Args:
+            a: the operand where the condition holds.
+            b: the operand elsewhere.
+            active: the mask of the elements that count; None is all.
+        """
         condition = np.asarray(self.results.pop())
         self.tasks.append((self.apply, (lambda x, y: np.where(condition, x, y), 2)))
         for operand, mask in ((b, ~condition), (a, condition)):
             self.tasks.append((self.visit, (operand, mask if active is None else mask & active)))
 
     def load(self, buffer: str, active: Array) -> Callable[[Array], Array]:
-        """Return a function that loads the elements at an index, checked where ``active`` holds."""
+        """Return a function that loads the elements of a buffer at an array of indices.
+
+        It raises a CodeGenError for an index out of bounds where the mask ``active`` holds.
+
+        Raises: CodeGenError where there is no such buffer.
+        """
         if buffer not in self.buffers:
             raise CodeGenError(f"buffer {buffer!r} does not exist; {nearest(buffer, self.buffers)}")
         data = self.buffers[buffer]

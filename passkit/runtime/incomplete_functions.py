@@ -25,7 +25,10 @@ LARGE = 1e7
 
 
 def _apply_where(where: Array, function: Callable[..., Array], out: Array, *args: Array) -> None:
-    """Set the elements of ``out`` where a mask holds to a function of those of ``args``."""
+    """Set the elements of ``out`` where a mask holds to a function of those of ``args``.
+
+    All arrays have the shape of the mask ``where``; ``out`` is changed in place.
+    """
     if where.any():
         out[where] = function(*(a[where] for a in args))
 
@@ -36,7 +39,7 @@ def _arrays(*values: Array) -> list[Array]:
 
 
 def _log_less(u: Array, ratio: Array) -> Array:
-    """Return log(1 + u) - u; ``ratio`` is 1 + u."""
+    """Return log(1 + u) - u without cancellation near 0; ``ratio`` is 1 + u."""
     near = np.where(np.abs(u) < 0.4, u, 0)
     t = near / (2 + near)
     series = sum(t ** (2 * k) / (2 * k + 1) for k in range(1, 16))
@@ -44,7 +47,7 @@ def _log_less(u: Array, ratio: Array) -> Array:
 
 
 def _stirling_rest(z: Array) -> Array:
-    """Return the difference of lgamma(z) and Stirling's formula."""
+    """Return lgamma(z) minus Stirling's formula (z - 1/2) log z - z + log(2 pi) / 2, for z > 0."""
     far = np.maximum(z, 10.0)
     tail = sum(b / (2 * k * (2 * k - 1) * far ** (2 * k - 1)) for k, b in enumerate(BERNOULLI, 1))
     direct = lgamma(np.minimum(z, 10.0)) - ((z - 0.5) * np.log(z) - z + 0.5 * np.log(2 * np.pi))
@@ -52,14 +55,14 @@ def _stirling_rest(z: Array) -> Array:
 
 
 def _prefactor(a: Array, x: Array) -> Array:
-    """Return x^a exp(-x) / gamma(a)."""
+    """Return x^a exp(-x) / gamma(a), the common factor of series and fraction, for a, x > 0."""
     u = (x - a) / a
     large = np.sqrt(a / (2 * np.pi)) * np.exp(a * _log_less(u, x / a) - _stirling_rest(a))
     return np.where(a < 8, np.exp(a * np.log(x) - x - lgamma(a)), large)
 
 
 def _series(a: Array, x: Array) -> Array:
-    """Return the regularized lower function by its power series."""
+    """Return P(a, x), the regularized lower incomplete gamma function, by its power series."""
     term, total = np.ones(a.shape), np.ones(a.shape)
     for k in range(1, MAX_TERMS):
         term = term * (x / (a + k))
@@ -70,7 +73,7 @@ def _series(a: Array, x: Array) -> Array:
 
 
 def _fraction(a: Array, x: Array) -> Array:
-    """Return the regularized upper function by its continued fraction, for x > a."""
+    """Return Q(a, x), the regularized upper function, by its continued fraction, for x > a."""
     b = x + 1 - a
     c, d, more = np.full(a.shape, 1e300), 1 / b, np.full(a.shape, True)
     out = d
@@ -87,7 +90,7 @@ def _fraction(a: Array, x: Array) -> Array:
 
 
 def _upper_rest(a: Array, x: Array) -> Array:
-    """Return the upper function for small a and x, where 1 - lower would cancel."""
+    """Return Q(a, x) for small a and x, where 1 - P(a, x) would cancel."""
     series = sum((-x) ** k / (factorial(k) * (a + k)) for k in range(1, 40))
     after = _lgamma_after(a)
     power = a * np.log(x) - after
@@ -105,7 +108,10 @@ def _lgamma_after(a: Array) -> Array:
 
 
 def _about(a: Array, x: Array, sign: float) -> Array:
-    """Return the upper function (sign 1) or the lower one (sign -1) for a large a and x near a."""
+    """Return Q(a, x) (``sign`` 1) or P(a, x) (``sign`` -1) for a large a and x near a.
+
+    The formula is Temme's uniform asymptotic expansion.
+    """
     half = -_log_less((x - a) / a, x / a)
     eta = np.copysign(np.sqrt(2 * half), x - a)
     near = np.clip(eta, -0.02, 0.02)  # farther away the result is 0 or 1
@@ -116,7 +122,10 @@ def _about(a: Array, x: Array, sign: float) -> Array:
 
 
 def _incomplete_gamma(a: Array, x: Array, upper: bool) -> Array:
-    """Return the regularized upper or lower function, by the method for each element's range."""
+    """Return Q(a, x) (``upper``) or P(a, x), by the method for each element's range.
+
+    The arguments broadcast. The result is NaN unless a > 0 and x >= 0.
+    """
     a, x = _arrays(a, x)
     with np.errstate(all="ignore"):
         out = np.full(a.shape, np.nan)
@@ -147,12 +156,18 @@ def igamma(a: Array, x: Array) -> Array:
 
 
 def igammac(a: Array, x: Array) -> Array:
-    """Return the regularized upper incomplete gamma function Q(a, x) = 1 - P(a, x)."""
+    """Return the regularized upper incomplete gamma function Q(a, x) = 1 - P(a, x).
+
+    The arguments broadcast. The result is NaN unless a > 0 and x >= 0.
+    """
     return _incomplete_gamma(a, x, upper=True)
 
 
 def _beta_fraction(a: Array, b: Array, x: Array) -> Array:
-    """Return the continued fraction of the incomplete beta function."""
+    """Return the continued fraction of the regularized incomplete beta function I_x(a, b).
+
+    It converges quickly for x < (a + 1) / (a + b + 2).
+    """
     c, d, more = np.ones(a.shape), 1 / (1 - (a + b) / (a + 1) * x), np.full(a.shape, True)
     out = d
     for k in range(1, MAX_TERMS):
@@ -170,6 +185,7 @@ def _beta_fraction(a: Array, b: Array, x: Array) -> Array:
 
 
 def _beta_inside(a: Array, b: Array, x: Array) -> Array:
+    """Return I_x(a, b) for finite a, b > 0 and 0 < x < 1."""
     s, y = a + b, 1 - x
     off = np.where(x < 0.5, a - s * x, s * y - b)
     power = a * _log_less(-off / a, s / a * x) + b * _log_less(off / b, s / b * y)
@@ -182,7 +198,10 @@ def _beta_inside(a: Array, b: Array, x: Array) -> Array:
 
 
 def betainc(a: Array, b: Array, x: Array) -> Array:
-    """Return the regularized incomplete beta function; NaN unless a, b > 0 and 0 <= x <= 1."""
+    """Return the regularized incomplete beta function I_x(a, b).
+
+    The arguments broadcast. The result is NaN unless a, b > 0 and 0 <= x <= 1.
+    """
     a, b, x = _arrays(a, b, x)
     with np.errstate(all="ignore"):
         valid = (a > 0) & (b > 0) & (x >= 0) & (x <= 1) & ~(np.isinf(a) & np.isinf(b))
@@ -211,11 +230,15 @@ def _zeta_above(s: Array, q: Array) -> Array:
 
 
 def _is_even(s: Array) -> Array:
+    """Return a mask of the elements that are even integers or infinite."""
     return np.isinf(s) | (s % 2 == 0)
 
 
 def _zeta_below(s: Array, q: Array) -> Array:
-    """Return the sum for q < 0 and an integer s, separately for terms below and above 0."""
+    """Return the sum of (q + k)^-s over k >= 0 for q < 0 and an integer s.
+
+    Terms below and above 0 are summed separately.
+    """
     sign, least = np.where(_is_even(s), 1.0, -1.0), q - np.floor(q + 0.5)
     one = np.where(least < 0, sign, 1.0) * np.abs(least) ** -s
     below = _zeta_above(s, 1 - least) - _zeta_above(s, 1 - q)

@@ -157,7 +157,10 @@ class _Interpreter:
         return results[: len(self.graph.outputs)]
 
     def value(self, entry: Entry) -> Array:
-        """Return the current value of an entry."""
+        """Return the current value of an entry, that of the state if it is a state variable.
+
+        Raises: FeedError where a state variable is read before it has a value.
+        """
         if not is_state(entry):
             return self.values[entry]
         node = entry.node
@@ -235,7 +238,10 @@ def compute(node: Node, arrays: Sequence[Array], sizes: Sizes) -> Arrays:
 
 
 def _checked(entry: Entry, result: Any) -> Array:
-    """Return a result as an array after comparing its dtype and shape with its entry's."""
+    """Return a result as an array after comparing its dtype and shape with its entry's.
+
+    Raises: DTypeError or ShapeError, naming the attribute functions that disagree.
+    """
     array = np.asarray(result)
     if entry.dtype is not None and array.dtype != entry.dtype.numpy:
         raise DTypeError(
@@ -288,7 +294,7 @@ def array_shape(shape: Shape) -> tuple[int, ...]:
 
 
 def numbers(value: Any, sizes: Sizes) -> Any:
-    """Return a parameter with the values of its unknown sizes, also inside tuples."""
+    """Return a parameter with ``sizes`` in place of its symbolic sizes, also inside tuples."""
     if isinstance(value, Size):
         return substitute(value, sizes)
     if isinstance(value, tuple):
@@ -297,7 +303,10 @@ def numbers(value: Any, sizes: Sizes) -> Any:
 
 
 def evaluate_element(node: Node, *arrays: Array) -> Arrays:
-    """Evaluate FElement at all indices of the result."""
+    """Evaluate the FElement of ``node`` at all indices; return an array for each output.
+
+    ``arrays`` are the inputs' values, of any strides.
+    """
     shape = array_shape(known_shape(node.entries[0]))
     flat = {f"x{k}": np.ascontiguousarray(a).reshape(-1) for k, a in enumerate(arrays)}
     index = tuple(Var(f"i{k}", int64) for k in range(len(shape)))
@@ -310,7 +319,10 @@ def evaluate_element(node: Node, *arrays: Array) -> Arrays:
 
 
 def _reader(k: int, entry: Entry) -> Callable[..., Expr]:
-    """Return the function by which FElement reads input k."""
+    """Return the function by which FElement reads input ``k``: from indices to a load.
+
+    It raises a CodeGenError for a number of indices that is not the rank of ``entry``.
+    """
     shape, dtype = known_shape(entry), entry.dtype
     assert dtype is not None
 
@@ -328,7 +340,7 @@ def _reader(k: int, entry: Entry) -> Callable[..., Expr]:
 
 
 def evaluate_code(node: Node, *arrays: Array) -> Arrays:
-    """Evaluate FCodeGen on arrays, which broadcast."""
+    """Evaluate the FCodeGen of ``node`` on ``arrays``, which broadcast; return the outputs."""
     dtypes = [e.dtype or dtype_of(a.dtype) for e, a in zip(node.inputs, arrays, strict=True)]
     code = attribute_calls.call_codegen(node, *(Var(f"x{k}", d) for k, d in enumerate(dtypes)))
     values = {f"x{k}": a for k, a in enumerate(arrays)}

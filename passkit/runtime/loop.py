@@ -28,7 +28,7 @@ Arrays = Sequence[Any]
 
 
 def _shapes(node: Node, *shapes: Shape | None) -> tuple[Shape | None, ...]:
-    """Return the shapes of the state.
+    """Infer the shapes of a loop's results: those of its state, the first inputs.
 
     Raises:
         GraphError: The body returns another number of values, or values of other dtypes or ranks.

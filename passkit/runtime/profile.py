@@ -72,7 +72,7 @@ class StepTime:
 
     @property
     def rate(self) -> float:
-        """Bytes per second."""
+        """Return the bytes per second that the step reads and writes."""
         return self.nbytes / self.seconds if self.seconds else 0.0
 
     @property
@@ -103,7 +103,7 @@ class KernelTime:
 
     @classmethod
     def total(cls, what: str, steps: Sequence[StepTime]) -> KernelTime:
-        """Return the sums over some steps."""
+        """Return the sums over ``steps``, which run the kernel or library call named ``what``."""
         return cls(
             what=what,
             calls=len(steps),
@@ -135,7 +135,7 @@ class ExecutionProfile:
 
     @property
     def seconds(self) -> float:
-        """The sum over all steps."""
+        """Return the seconds of all steps together."""
         return sum(r.seconds for r in self.rows)
 
     @property
@@ -185,7 +185,10 @@ class ExecutionProfile:
         }
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        """Return the representations that a notebook can display, by MIME type."""
+        """Return the MIME types and texts that a notebook displays.
+
+        The arguments are those of IPython's display protocol and have no effect.
+        """
         return notebook.profile(self)  # type: ignore[no-any-return]
 
     def __str__(self) -> str:
@@ -286,7 +289,16 @@ def step_time(
     copying: Callable[[int], float],
     threads: int = 1,
 ) -> StepTime:
-    """Return the profile entry of a step from its time spans, one per run."""
+    """Return the profile entry of a step.
+
+    Args:
+        step: the step.
+        samples: its time span (start, duration in nanoseconds) in each run; the median counts.
+        sizes: the values of symbolic sizes.
+        node: the name of its node.
+        copying: returns the seconds in which the machine copies a number of bytes.
+        threads: the number of threads it ran on.
+    """
     nbytes = sum(evaluate(r.nbytes, sizes) for r in (*step.reads, *step.writes))
     return StepTime(
         step=str(step),
@@ -302,7 +314,12 @@ def step_time(
 def _shares_in_steps(
     share_log: Sequence[tuple[int, ...]], spans: Sequence[Sequence[TimeSpan]]
 ) -> Iterator[ThreadShare]:
-    """Yield the logged shares that lie within a timed step; other programs' shares are skipped."""
+    """Yield the logged shares that lie within a timed step; other programs' shares are skipped.
+
+    Args:
+        share_log: the launcher's records (thread, start, end, first tile, last tile).
+        spans: for each step the time spans of its runs, in nanoseconds.
+    """
     steps = [(m, k) for m, run in enumerate(spans) for k in range(len(run))]
     begins = [spans[m][k][0] for m, k in steps]
     for thread, begin, end, first, last in share_log:
@@ -314,6 +331,7 @@ def _shares_in_steps(
 
 
 def _median_seconds(samples: Iterable[TimeSpan]) -> float:
+    """Return the median duration of time spans in seconds; 0 if there are none."""
     return float(np.median([nanoseconds for _, nanoseconds in samples] or [0])) / 1e9
 
 

@@ -77,7 +77,7 @@ class LaunchStep:
 
     @property
     def writes(self) -> tuple[ArrayRef, ...]:
-        """The arrays that the kernel writes."""
+        """Return references to the arrays that the kernel writes."""
         params = self.kernel.ast.params
         return tuple(r for r, b in zip(self.refs, params, strict=True) if b.written)
 
@@ -143,12 +143,12 @@ class LibraryCall:
 
     @property
     def reads(self) -> tuple[ArrayRef, ...]:
-        """The operands."""
+        """Return references to the operands."""
         return self.refs[:-1]
 
     @property
     def writes(self) -> tuple[ArrayRef, ...]:
-        """The result."""
+        """Return a reference to the result, as a tuple."""
         return self.refs[-1:]
 
     def __str__(self) -> str:
@@ -192,12 +192,12 @@ class CopyStep:
 
     @property
     def reads(self) -> tuple[ArrayRef, ...]:
-        """The source."""
+        """Return a reference to the source, as a tuple."""
         return (self.source,)
 
     @property
     def writes(self) -> tuple[ArrayRef, ...]:
-        """The target."""
+        """Return a reference to the target, as a tuple."""
         return (self.target,)
 
     def __str__(self) -> str:
@@ -251,6 +251,7 @@ class RuntimeProgram:
 
     @table.default
     def _table(self) -> ProgramTable:
+        """Create the table of the program."""
         return ProgramTable(
             inputs=self.inputs,
             outputs=self.outputs,
@@ -266,7 +267,7 @@ class RuntimeProgram:
         return self.table.sizes(shapes)
 
     def broken(self, sizes: Mapping[str, int]) -> str | None:
-        """Return the description of the first violated guard, as `ProgramTable.broken` does."""
+        """Return the description of the first guard that ``sizes`` violate, or None."""
         return self.table.broken(sizes)
 
     def _table_entry(self, step: ProgramStep) -> TableEntry | None:
@@ -283,6 +284,7 @@ class RuntimeProgram:
         return None
 
     def _launch_entry(self, step: LaunchStep) -> TableEntry:
+        """Return the table entry of a kernel launch, or of a call of a kernel in Python."""
         kernel = step.kernel
         if callable(step.entry):
             return _python_entry(step.entry, step)
@@ -300,6 +302,7 @@ class RuntimeProgram:
 
 
 def _python_entry(function: Callable[..., Any], step: LaunchStep | PythonCall) -> TableEntry:
+    """Return the table entry that calls ``function`` on the arrays of a step."""
     return "python", function, [r.view for r in step.reads], [r.view for r in step.writes]
 
 

@@ -28,7 +28,7 @@ UFUNCS: dict[tuple[type, str], tuple[np.ufunc, bool]] = {
 
 
 def evaluate_reduce(node: Node, x: Array) -> list[Array]:
-    """Return the result of an operator with FReduce for the array of its input."""
+    """Return the results of ``node``, whose operator has FReduce, for its input ``x``."""
     reduction = attribute_calls.reduce_of(node)
     assert reduction is not None
     acc = reduction.identity.dtype
@@ -46,7 +46,10 @@ def evaluate_reduce(node: Node, x: Array) -> list[Array]:
 
 
 def _reduce_chunks(reduction: Reduce, x: Array) -> Array:
-    """Reduce each chunk of the axis by itself; the chunks are a new first axis of the result."""
+    """Reduce each chunk of an axis of ``x`` by itself.
+
+    The results of the chunks are stacked along a new first axis.
+    """
     assert reduction.chunks is not None
     axis, length = reduction.chunks.axis, reduction.chunks.length
     starts = range(0, x.shape[axis], length)
@@ -57,7 +60,7 @@ def _reduce_chunks(reduction: Reduce, x: Array) -> Array:
 
 
 def _reduce_prepared(reduction: Reduce, x: Array) -> Array:
-    """Apply a reduction without its ``prepare`` and ``finish``."""
+    """Reduce ``x`` over the reduction's axes, without ``prepare`` and ``finish``."""
     return reduce_array(
         reduction.combine, reduction.identity, x, reduction.axes, reduction.keepdims
     )
@@ -90,7 +93,7 @@ def reduce_array(
 
 
 def evaluate_scan(node: Node, x: Array) -> list[Array]:
-    """Return the result of an operator with FScan for the array of its input."""
+    """Return the results of ``node``, whose operator has FScan, for its input ``x``."""
     scan = attribute_calls.scan_of(node)
     assert scan is not None
     acc, axis = scan.identity.dtype, scan.axis
@@ -150,7 +153,17 @@ def _ufunc_of(combine: Expr) -> tuple[np.ufunc, bool] | None:
 def _reduce_pairwise(
     combine: Expr, identity: Const, x: Array, axes: tuple[int, ...], keepdims: bool
 ) -> Array:
-    """Combine neighbours until one element is left: a binary tree that keeps the order."""
+    """Reduce by combining neighbours until one element is left.
+
+    This is a binary tree that keeps the order.
+
+    Args:
+        combine: the expression that combines two elements.
+        identity: its identity element, the result where ``axes`` have no element.
+        x: the array.
+        axes: the axes to reduce.
+        keepdims: whether they stay, with extent 1.
+    """
     other_axes = [k for k in range(x.ndim) if k not in axes]
     other_shape = tuple(x.shape[k] for k in other_axes)
     length = int(np.prod([x.shape[k] for k in axes], dtype=np.int64))

@@ -139,7 +139,7 @@ class State:
             return array.copy()
 
     def __setitem__(self, name: str, value: Any) -> None:
-        """Set a variable.
+        """Set the variable ``name`` to a copy of ``value``; a scalar is an array of rank 0.
 
         Raises:
             FeedError: There is no variable of that name, or the value has another shape or dtype.
@@ -157,6 +157,10 @@ class State:
             self.unset.discard(name)
 
     def _find(self, name: str) -> Any:
+        """Return the array of a variable.
+
+        Raises: FeedError, with the nearest name, if there is none.
+        """
         arguments.text("State: a variable's name", name)
         if name not in self.memory:
             raise FeedError(f"there is no variable '{name}'; {nearest(name, self.memory)}")
@@ -229,7 +233,7 @@ class State:
 
 
 def _restored(arrays: Mapping[str, Any], unset: set[str]) -> State:
-    """Return an unpickled state."""
+    """Return an unpickled state of ``arrays``; the variables ``unset`` have no value yet."""
     state = State(arrays)
     state.unset |= unset
     return state
@@ -250,7 +254,7 @@ def check_names(graph: Graph) -> None:
 
 
 def _header(file: Any, name: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    """Return shape and dtype of an array in an archive without reading its elements."""
+    """Return shape and dtype of the array ``name`` in an archive; do not read its elements."""
     with file.zip.open(f"{name}.npy") as stream:
         version = np.lib.format.read_magic(stream)
         reader = "read_array_header_1_0" if version == (1, 0) else "read_array_header_2_0"
@@ -264,4 +268,5 @@ def _is_foreign(array: Any) -> bool:
 
 
 def _copied(value: Any) -> Any:
+    """Return a C-contiguous copy of a value as an array."""
     return np.array(value, order="C", copy=True)

@@ -76,10 +76,11 @@ class TableBinder:
         return binders[entry[0]](*entry[1:])
 
     def shape(self, shape: Shape) -> tuple[int, ...]:
-        """Return a shape as numbers."""
+        """Return a shape with numbers in place of symbolic sizes."""
         return tuple(map(self._number, shape))
 
     def _number(self, size: Extent) -> int:
+        """Return an extent with numbers in place of symbolic sizes."""
         return size if isinstance(size, int) else evaluate(size, self.sizes)
 
     def _ref(self, ref: TableEntry) -> TableEntry:
@@ -93,6 +94,7 @@ class TableBinder:
         return kind, index
 
     def _view(self, view: TableEntry) -> TableEntry:
+        """Return a view (reference, type number, shape) with numbers in place of symbolic sizes."""
         ref, number, shape = view
         return self._ref(ref), number, self.shape(shape)
 
@@ -111,7 +113,16 @@ class TableBinder:
         operands: Sequence[TableEntry],
         sizes: Sequence[int],
     ) -> TableEntry:
-        """Return a launch, shared among threads if its ``seconds`` on one thread are worth it."""
+        """Return a launch, shared among threads if its ``seconds`` on one thread are worth it.
+
+        Args:
+            kind: the kind of step, as the launcher names it.
+            entry: the address of the function.
+            tiles: the number of tiles.
+            seconds: the estimated time of all tiles.
+            operands: references to the arrays.
+            sizes: the size arguments.
+        """
         self.seconds += seconds
         parallel = tiles > 1 and seconds > self.parallel
         return kind, entry, tiles, parallel, operands, tuple(sizes)
@@ -129,8 +140,17 @@ class TableBinder:
     ) -> list[TableEntry]:
         """Bind a kernel launch.
 
-        ``points`` are the sizes of its arrays in elements. Where the cost model had no sizes to
-        estimate ``seconds`` from, the largest array times ``weight`` seconds per element is used.
+        Args:
+            entry: the address of the kernel.
+            grid: the number of tiles, or for each phase that number and the estimated seconds.
+            scratch: the bytes of scratch memory of a tile.
+            seconds: the estimated time of all tiles; 0 where the cost model had no sizes.
+            points: the sizes of its arrays in elements; then the largest times ``weight`` is used.
+            weight: seconds per element.
+            refs: the kernel's arrays.
+            sizes: its size arguments.
+
+        Returns: The launcher's steps, none if there is no tile.
         """
         if not isinstance(grid, (int, Size)):
             default_seconds = max(map(self._number, points)) * weight
@@ -156,7 +176,9 @@ class TableBinder:
         """Bind a kernel of several phases: one step per phase that has tiles.
 
         A phase begins when all tiles of the previous one are done. The phase's number is appended
-        to the size arguments. ``default_seconds`` replace estimates that are missing.
+        to the size arguments. ``default_seconds`` replace estimates that are missing; the other
+        arguments
+        are those of `_launch`.
         """
         counts = [self._number(tiles) for tiles, _ in grid]
         if not any(counts):
@@ -191,7 +213,21 @@ class TableBinder:
         k: Extent,
         flags: tuple[int, int],
     ) -> list[TableEntry]:
-        """Bind a batched matrix product: one launch per index of the outer batch axes."""
+        """Bind a batched matrix product: one launch per index of the outer batch axes.
+
+        Args:
+            name: "gemm_f32" or "gemm_f64".
+            entry: the address of the built-in kernel.
+            refs: both operands and the result.
+            batch_a: the batch axes of the first operand.
+            batch_b: the batch axes of the second; they broadcast.
+            m: the rows of the product.
+            n: its columns.
+            k: the length of the sums.
+            flags: whether the operands are stored transposed.
+
+        Returns: The launcher's steps, none if the product is empty.
+        """
         from passkit.runtime.native.matrix_products import (
             gemm_function,
             gemm_tiles,
@@ -234,7 +270,17 @@ class TableBinder:
         inner_sizes: Sequence[Extent],
         flags: tuple[int, int],
     ) -> list[TableEntry]:
-        """Bind a sum of matrix products: one launch, whose tiles accumulate all pairs in order."""
+        """Bind a sum of matrix products: one launch, whose tiles accumulate all pairs in order.
+
+        Args:
+            name: "gemm_f32" or "gemm_f64".
+            entry: the address of the built-in kernel.
+            refs: the operands in pairs, and the result.
+            m: the rows of the result.
+            n: its columns.
+            inner_sizes: the length of the sums of each pair.
+            flags: whether first and second operands are stored transposed.
+        """
         from passkit.runtime.native.matrix_products import gemm_function  # finds libraries
 
         m, n = self._number(m), self._number(n)
@@ -254,10 +300,12 @@ class TableBinder:
         return [self._launch_step("launch", entry, tiles, seconds, operands, sizes)]
 
     def _python(self, function: Callable[..., Any], reads: Any, writes: Any) -> list[TableEntry]:
+        """Bind a call of a Python function of sizes, inputs and outputs."""
         views = [self._view(v) for v in reads], [self._view(v) for v in writes]
         return [("python", partial(function, self.sizes), *views)]
 
     def _copy(self, source: TableEntry, target: TableEntry, nbytes: Extent) -> list[TableEntry]:
+        """Bind a copy of ``nbytes`` bytes."""
         return [("copy", self._ref(source), self._ref(target), self._number(nbytes))]
 
     def _convolution(
@@ -273,6 +321,15 @@ class TableBinder:
         """Bind a convolution: a launch that packs the filter, if needed, and the convolution.
 
         A constant filter is packed at once, and all calls of `ProgramTable.bind` share the result.
+
+        Args:
+            entry: the address of the unit's function.
+            itemsize: the bytes of an element.
+            refs: source, filters and result.
+            fields: the fields of the geometry.
+            constant: whether the filters are a constant.
+            stream: the bytes from which on results are written past the caches.
+            epilogue: the launch of a kernel that runs on rows just stored, or None.
         """
         # Only programs with a convolution need these modules.
         from passkit.runtime.native.convolution import convolution_launches, packed_filter
@@ -340,7 +397,13 @@ class TableBinder:
     def _window_products(
         self, entry: int, refs: Sequence[TableEntry], fields: TableEntry
     ) -> list[TableEntry]:
-        """Bind the gradient of a convolution's filters: partial gradients, then their sum."""
+        """Bind the gradient of a convolution's filters: partial gradients, then their sum.
+
+        Args:
+            entry: the address of the unit's function.
+            refs: the source, the gradient of the results, and the result.
+            fields: the fields of the geometry.
+        """
         # Only programs with such a gradient need this module.
         from passkit.runtime.native.filter_gradients import filter_gradient_launches
 

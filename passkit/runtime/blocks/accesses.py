@@ -90,7 +90,12 @@ class AccessHistory:
         self.tile[:] = UNTOUCHED
 
     def unordered(self, at: Array, origin: AccessOrigin) -> Array:
-        """Return for each access to elements ``at`` whether it races with the last one."""
+        """Return for each access whether it races with the last one.
+
+        Args:
+            at: the elements accessed.
+            origin: the threads that access them, and the barriers so far.
+        """
         races: Array = (self.row_epoch[at] == origin.row_epoch) & (self.thread[at] != origin.thread)
         if self.rows:
             races |= (self.tile_epoch[at] == origin.tile_epoch) & (self.row[at] != origin.row)
@@ -108,15 +113,23 @@ class AccessHistory:
         return same & origin.after_reduction
 
     def by_other_threads(self, at: Array, origin: AccessOrigin) -> Array:
-        """Return where another thread made the last access."""
+        """Return for each of the elements ``at`` whether another thread made the last access."""
         return self.thread[at] != origin.thread
 
     def in_later_iteration(self, at: Array, origin: AccessOrigin) -> Array:
-        """Return where the last access was in this stage, in a later iteration of serial loops."""
+        """Return where the last access was in this stage, in a later iteration of serial loops.
+
+        Args:
+            at: the elements accessed.
+            origin: the threads that access them, and their iteration.
+        """
         return (self.step[at] >= origin.first_step) & (self.step[at] > origin.step)
 
     def replace(self, at: Array, origin: AccessOrigin) -> Array:
-        """Record accesses in place of earlier ones; return where two of them hit one element."""
+        """Record accesses by ``origin`` to the elements ``at`` in place of earlier ones.
+
+        Returns: For each access whether another of them hits the same element.
+        """
         self._record(at, origin)
         self.tile[at] = origin.tile
         self.row[at] = origin.row
@@ -138,6 +151,7 @@ class AccessHistory:
         self._record(at, origin)
 
     def _record(self, at: Array, origin: AccessOrigin) -> None:
+        """Record stage, barriers and iteration of accesses by ``origin`` to the elements ``at``."""
         self.stage[at] = origin.stage
         self.tile_epoch[at] = origin.tile_epoch
         self.row_epoch[at] = origin.row_epoch

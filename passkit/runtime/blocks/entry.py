@@ -31,7 +31,12 @@ class BlocksEntry:
     def __call__(
         self, sizes: Mapping[str, int], inputs: Sequence[Array], outputs: Sequence[Array]
     ) -> None:
-        """Run the kernel for the values of the graph's sizes.
+        """Run the kernel.
+
+        Args:
+            sizes: the values of the graph's symbolic sizes.
+            inputs: the input arrays.
+            outputs: the output arrays, which are filled.
 
         Raises:
             BlocksError: An access is wrong, or an element of an output is not stored.

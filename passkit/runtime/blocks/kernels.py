@@ -101,7 +101,7 @@ class _KernelRun:
 
     @property
     def buffers(self) -> dict[str, CheckedBuffer]:
-        """All buffers by name."""
+        """Return all buffers of the kernel by name, parameters and scratch."""
         return {**{b.buffer.name: b for b in self.params}, **self.scratch.buffers_by_name}
 
     def run(self) -> None:
@@ -117,13 +117,16 @@ class _KernelRun:
             buffer.check_stored()
 
     def _tile_barrier(self) -> None:
+        """Record a barrier of all threads of a tile."""
         self.tile_epoch += 1
         self._row_barrier()
 
     def _row_barrier(self) -> None:
+        """Record a barrier of the threads of a row."""
         self.row_epoch += MOMENTS
 
     def _run_tile(self, phase: Phase, tile: int) -> None:
+        """Run those parts of a phase that have a tile, in program order."""
         self.scratch.begin_tile()
         for part in phase.parts:
             part_tile = tile
@@ -138,6 +141,10 @@ class _KernelRun:
             self._run_part(part, values, tile)
 
     def _run_part(self, part: Part, values: VariableArrays, tile: int) -> None:
+        """Run a part of a tile: its row variables, then its stages, for blocks of rows.
+
+        ``values`` has the variables; ``tile`` is the tile's number within the part.
+        """
         for let in part.lets:
             values[let.var.name] = evaluate(let.value, values)
         if part.rows is None:
@@ -162,6 +169,7 @@ class _KernelRun:
             yield from (rows[k : k + 1] for k in self.rng.permutation(count))
 
     def _run_stages(self, part: Part, values: VariableArrays, rows: Array, tile: int) -> None:
+        """Run the stages of a part for the rows ``rows``, with the barriers between them."""
         for stage in part.stages:
             if stage.waits or self.stages_are_loops:
                 if part.rows is None:
@@ -173,7 +181,10 @@ class _KernelRun:
     def _run_stage(
         self, stage: Stage | Dot, values: VariableArrays, rows: Array, tile: int
     ) -> VariableArrays:
-        """Run a stage and return the variables that later stages of the row can read."""
+        """Run a stage, or a matrix product, of a tile for the rows ``rows``.
+
+        Returns: The variables that later stages of the row can read.
+        """
         context = StageContext(
             stage=self.log.begin(stage.name),
             tile=tile,

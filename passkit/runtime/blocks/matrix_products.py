@@ -68,6 +68,7 @@ class DotRun:
         self._store(dot.c, total)
 
     def _evaluate(self, x: Expr) -> Array:
+        """Return the value of an expression as an array, for all threads of the product."""
         evaluator = CheckedEvaluator(self.values, self.buffers, self.group)
         return np.asarray(evaluator.run(x, self.group.active))
 
@@ -100,7 +101,14 @@ class DotRun:
         return np.broadcast_to(index, shape).ravel(), group
 
     def _load(self, x: Matrix, down: str, along: str, operand: int) -> Array:
-        """Return the elements of an operand; 1 where there are none."""
+        """Return the elements of an operand; 1 where there are none.
+
+        Args:
+            x: the operand's matrix.
+            down: the axis of the product, "m", "n" or "k", that its rows are.
+            along: the axis that its columns are.
+            operand: which operand it is.
+        """
         buffer = self.buffers[x.buffer]
         index, group = self._elements(x, down, along, operand)
         origin, mask = group.origin(None, group.shape)
@@ -109,6 +117,7 @@ class DotRun:
         return elements.reshape(group.shape)
 
     def _store(self, x: Matrix, total: Array) -> None:
+        """Store the product ``total`` to the matrix ``x``, in the dtype of its buffer."""
         buffer = self.buffers[x.buffer]
         index, group = self._elements(x, "m", "n", RESULT)
         origin, mask = group.origin(None, group.shape)

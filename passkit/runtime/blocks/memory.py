@@ -160,7 +160,15 @@ class CheckedBuffer:
         self.data[row, index] = value
 
     def _checked_rows(self, verb: str, index: Array, origin: AccessOrigin) -> Array:
-        """Check bounds and return the index into the first axis of ``data``."""
+        """Check bounds and return the index into the first axis of ``data``, the rows.
+
+        Args:
+            verb: "reads" or "writes", for the message.
+            index: the elements.
+            origin: the threads that access them.
+
+        Raises: BlocksError for an element out of bounds.
+        """
         outside = (index < 0) | (index >= self.extent)
         if outside.any():
             element = self._element(index, outside)
@@ -171,7 +179,10 @@ class CheckedBuffer:
         return origin.row // ROW_STRIDE if len(self.data) > 1 else 0
 
     def _units(self, row: Array, index: Array, origin: AccessOrigin) -> tuple[Array, AccessOrigin]:
-        """Return the units of elements, and the origin of the access to each unit."""
+        """Return the units of the region that elements cover, and the origin of each unit's access.
+
+        An element of more bytes than a unit covers several.
+        """
         first = self.base + row * self.row_units + index * self.element_units
         if self.element_units == 1:
             return first, origin
@@ -190,7 +201,15 @@ class CheckedBuffer:
         origin: AccessOrigin,
         earlier: tuple[str, ...],
     ) -> None:
-        """Raise BlocksError where an access is not ordered with an earlier "load" or "store"."""
+        """Raise a BlocksError where an access races with an earlier one.
+
+        Args:
+            verb: "reads" or "writes", for the message.
+            index: the elements.
+            units: the units of the region that they cover.
+            origin: the threads that access them.
+            earlier: the histories to compare with, "loads" or "stores".
+        """
         for earlier_verb in earlier:
             history: AccessHistory = getattr(self.region, earlier_verb)
             if self.is_private:
@@ -217,6 +236,15 @@ class CheckedBuffer:
     def _raise_race(
         self, action: str, earlier_verb: str, history: AccessHistory, at: int, origin: AccessOrigin
     ) -> NoReturn:
+        """Raise the BlocksError for a race between ``action`` and the last access in a history.
+
+        Args:
+            action: the access, as a phrase.
+            earlier_verb: the verb of the earlier access.
+            history: the history that has it.
+            at: its unit.
+            origin: the thread of the later access.
+        """
         other = self.log.stages[history.stage[at]]
         if history.tile[at] != origin.tile and self.buffer.place is Place.GLOBAL:
             raise BlocksError(
@@ -229,7 +257,7 @@ class CheckedBuffer:
         )
 
     def _element(self, index: Array, mask: Array) -> str:
-        """Return the first element of a mask as text."""
+        """Return the first element of those that ``mask`` selects, as text ``name[index]``."""
         return f"{self.buffer.name}[{index[mask][0]}]"
 
 
@@ -255,4 +283,5 @@ def parameter_buffers(
 
 
 def _address(array: Array) -> tuple[int, int, int]:
+    """Return address, size of an element and number of elements, which are equal for aliases."""
     return array.ctypes.data if array.size else -1, array.itemsize, array.size

@@ -51,12 +51,16 @@ class TileScratch:
         self._erase(True)
 
     def _erase(self, of_row: bool) -> None:
+        """Overwrite all arrays of a row (``of_row``) or of a tile with a poison value."""
         for data, region in self.regions[of_row]:
             data[:] = POISON
             region.owner[:] = 0
 
     def _allocate(self, of_row: bool, rows: int) -> None:
-        """Allocate one region for all arrays with an offset, and one for each other array."""
+        """Allocate the arrays of ``rows`` rows (``of_row``) or of a tile.
+
+        One region holds all arrays with an offset, and each other array has its own.
+        """
         buffers = [b for b in self.buffers if of_row == (b.of_row or b.place is Place.LANES)]
         with_offset = [b for b in buffers if b.offset is not None]
         groups = [[b] for b in buffers if b.offset is None]
@@ -64,7 +68,10 @@ class TileScratch:
         self.regions[of_row] = [self._region(group, rows) for group in groups]
 
     def _region(self, buffers: Sequence[Buffer], rows: int) -> tuple[Array, TrackedRegion]:
-        """Allocate a region with some buffers; return its bytes, by rows, and its histories."""
+        """Allocate a region that holds some buffers at their offsets, for ``rows`` rows.
+
+        Returns: Its bytes, an array of shape (rows, bytes), and the histories of accesses.
+        """
         offsets = [0 if b.offset is None else int(evaluate(b.offset, self.sizes)) for b in buffers]
         extents = [int(evaluate(b.extent, self.sizes)) for b in buffers]
         unit = gcd(*offsets, *(b.dtype.nbytes for b in buffers))

@@ -34,7 +34,10 @@ class CheckedEvaluator(ExpressionEvaluator):
         self.checked_buffers, self.group = buffers, group
 
     def load(self, buffer: str, active: Array) -> Callable[[Array], Array]:
-        """Return a function that loads elements for the active threads; others get 0."""
+        """Return a function that loads elements of a buffer for the active threads; others get 0.
+
+        The function raises a BlocksError for an access out of bounds or a race.
+        """
         checked_buffer = self.checked_buffers[buffer]
 
         def gather(index: Array) -> Array:
@@ -117,7 +120,12 @@ class StageRun:
         return {} if warp_loops else {k: v.reshape(rows) for k, v in self.results.items()}
 
     def _run_before(self, outside_values: VariableArrays, inner_axes: tuple[int, ...]) -> None:
-        """Run the statements before the thread loop, which read no loop variable of the inside."""
+        """Run the statements before the thread loop, which read no loop variable of the inside.
+
+        Args:
+            outside_values: the variables that have a value there.
+            inner_axes: the axes of the loops inside.
+        """
         if not self.stage.before:
             return
         group = self.threads.group(0, inner_axes)
@@ -130,18 +138,26 @@ class StageRun:
             self.values[let.var.name] = outside_values[let.var.name]
 
     def _add(self, loop: Loop) -> None:
+        """Add the axis of a loop, and its variable to the values."""
         self.threads.add(loop, self.values)
         self.values.update(self.threads.values)
 
     def _evaluate(self, x: Expr, group: ThreadGroup) -> Array:
+        """Return the value of an expression for a group of threads; its loads are checked."""
         return CheckedEvaluator(self.values, self.buffers, group).run(x, group.active)
 
     def _store(self, store: Store, group: ThreadGroup) -> None:
+        """Run a store for a group of threads."""
         index, value = self._evaluate(store.index, group), self._evaluate(store.value, group)
         self._put(store.buffer, index, value, group)
 
     def _put(self, buffer: str, index: Array, value: Array, group: ThreadGroup) -> None:
-        """Store values at an index, both of which broadcast to the shape of the group."""
+        """Store ``value`` in ``buffer`` at ``index``, for a group of threads.
+
+        Index and value broadcast to the shape of the group.
+
+        Raises: BlocksError for an access out of bounds or a race.
+        """
         origin, mask = group.storing.origin(None, group.shape)
         index, value = (np.broadcast_to(x, group.shape).ravel() for x in (index, value))
         if mask is not None:
@@ -151,14 +167,17 @@ class StageRun:
     # Values that are carried from one iteration to the next.
 
     def _carried(self, statement: Fold | Running, group: ThreadGroup) -> Array:
-        """Return the values to combine; the identity element where there is no thread."""
+        """Return the values that a reduction or scan combines.
+
+        Where the group has no active thread, that is the identity element.
+        """
         value = np.broadcast_to(self._evaluate(statement.value, group), group.shape)
         if group.active is None:
             return value
         return np.where(group.active, value, statement.identity.value)
 
     def _reduce(self, f: Fold, group: ThreadGroup) -> None:
-        """Reduce over the serial loops to a buffer, or also over threads to a variable."""
+        """Run a reduction over the serial loops to a buffer, or also over threads to a variable."""
         value = self._carried(f, group)
         if f.buffer is not None:
             assert f.index is not None
@@ -170,7 +189,7 @@ class StageRun:
         self.results[f.var.name] = reduce_array(f.combine, f.identity, value, axes, True)
 
     def _scan(self, s: Running, group: ThreadGroup) -> None:
-        """Scan the iterations to a variable; with a buffer, store the total of each thread."""
+        """Scan the iterations to a variable; with a buffer, also store each thread's total."""
         value = self._carried(s, group)
         thread_axes = () if s.buffer else self.threads.axes_of(Level.CTA)
         axes = tuple(sorted((*self.serial_axes, *thread_axes)))

@@ -93,7 +93,7 @@ class StageThreads:
 
     @property
     def values(self) -> dict[str, Array]:
-        """The loop variables by name."""
+        """Return the arrays of the loop variables by name."""
         return {a.loop.var.name: a.var for a in self.axes}
 
     @property
@@ -245,7 +245,10 @@ class ThreadGroup:
 
 
 def bounds(loop: Loop, values: Mapping[str, Array]) -> tuple[Array, Array]:
-    """Return the first value of a loop variable and one past the last, at the values of others."""
+    """Return the first value of a loop variable and one past the last.
+
+    ``values`` are those of the variables that the bounds depend on.
+    """
 
     def number(x: Expr) -> Array:
         return np.asarray(evaluate(x, values))

@@ -35,7 +35,7 @@ class DeviceArray:
 
     @property
     def nbytes(self) -> int:
-        """The bytes of its elements."""
+        """Return the size of the elements in bytes."""
         return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
 
     @property
@@ -57,7 +57,7 @@ class DeviceArray:
         }
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        """Return (DLDeviceType, index)."""
+        """Return DLPack's device: (DLDeviceType, index of the device)."""
         return dlpack.CUDA, 0
 
     def __dlpack__(

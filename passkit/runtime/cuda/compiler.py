@@ -106,7 +106,7 @@ class Nvrtc:
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def compile(self, text: str, options: Sequence[str]) -> CompiledImage:
-        """Compile a text for the architecture among the options.
+        """Compile ``text``, CUDA C, to machine code for the architecture among the ``options``.
 
         Raises:
             NvrtcError: with the compiler's log.
@@ -130,6 +130,7 @@ class Nvrtc:
         return data
 
     def _text(self, program: Any, output: str) -> str:
+        """Return an output of a program as text."""
         return self._bytes(program, output).rstrip(b"\0").decode(errors="replace").strip()
 
 
@@ -261,7 +262,7 @@ class CudaKernelBuilder(KernelBuilder):
         self.compiler = compiler
 
     def digest(self, kernel: Kernel) -> str:
-        """Return the digest of text, compiler and options."""
+        """Return the digest of text, compiler and options, the kernel's name in the cache."""
         return kernel_digest(kernel, str(self.compiler), self.flags)
 
     def open_images(self) -> ImageCache:
@@ -269,7 +270,10 @@ class CudaKernelBuilder(KernelBuilder):
         return ImageCache("\n".join([str(self.compiler), *self.flags]), ".cubin")
 
     def load(self, kernel: Kernel, image: bytes) -> Any:
-        """Load a cached image; return None where the device does not accept it."""
+        """Load a cached image of a kernel; return None where the device does not accept it.
+
+        Raises: DriverError for any other failure.
+        """
         try:
             return self._loaded(kernel, CompiledImage.from_bytes(image))
         except DriverError as error:
@@ -299,7 +303,10 @@ class CudaKernelBuilder(KernelBuilder):
             return refusal(compiler, kernel, str(error), kernel.source)
 
     def _add_new(self, digest: str, kernel: Kernel, image: CompiledImage) -> None:
-        """Load a new image and store it. Raises: KernelRefusedError."""
+        """Load a new image and store it in the cache under ``digest``.
+
+        Raises: KernelRefusedError where the device does not accept it.
+        """
         try:
             self.add(digest, self._loaded(kernel, image))
         except DriverError as error:
@@ -310,6 +317,7 @@ class CudaKernelBuilder(KernelBuilder):
         self.keep(image.to_bytes(), {digest: kernel})
 
     def _loaded(self, kernel: Kernel, image: CompiledImage) -> Any:
+        """Load a kernel's image; return the function, its attributes and the image."""
         driver = self.device.driver
         function = driver.load(image.code, kernel.name)
         return function, driver.attributes(function), image

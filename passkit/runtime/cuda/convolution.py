@@ -69,11 +69,12 @@ class CudnnStep(LibraryStep):
         self.pad = pad_kernel(bound.device, geometry, unpadded.size, self.dtype.nbytes)
 
     def clear(self, result: int, stream: Any) -> None:
-        """Enqueue zeros: the value of empty sums."""
+        """Enqueue zeros, the value of empty sums, at the address ``result``."""
         if self.nbytes:
             self.device.driver.fill(result, 0, self.nbytes, stream)
 
     def _numbers(self, x: Extent | tuple[Extent, ...]) -> Any:
+        """Return an extent or a tuple of them with the numbers of this call."""
         return self.bound.shape(x) if isinstance(x, tuple) else self.bound.number(x)
 
     @property
@@ -89,7 +90,14 @@ class CudnnStep(LibraryStep):
         workspaces: WorkspaceAllocator,
         stream: Any,
     ) -> Any:
-        """Return memory with an operand in the layout that a kernel makes, or the operand's own."""
+        """Return memory with an operand in the layout that a kernel makes, or the operand's own.
+
+        Args:
+            kernel: the kernel; None leaves the operand as it is.
+            source: the operand's device address.
+            workspaces: allocates the memory.
+            stream: the stream to enqueue the kernel in.
+        """
         if kernel is None:
             return DeviceAddress(source)
         workspace = self.workspace(kernel.nbytes, workspaces)
@@ -97,7 +105,15 @@ class CudnnStep(LibraryStep):
         return workspace
 
     def convolve(self, a: int, b: int, c: int, workspaces: WorkspaceAllocator, stream: Any) -> None:
-        """Enqueue the library's work."""
+        """Enqueue cuDNN's call with the device addresses of both operands and of the result.
+
+        Args:
+            a: the first operand.
+            b: the second operand.
+            c: the result.
+            workspaces: allocates the workspace that the algorithm needs.
+            stream: the stream.
+        """
         assert self.convolution is not None
         workspace = self.workspace(self.convolution.workspace, workspaces) or DeviceAddress(0)
         handle = self.device.driver.handle(stream)
@@ -121,7 +137,7 @@ class ConvolutionStep(CudnnStep):
             self.transpose = transpose_kernel(bound.device, *self.filters_shape, self.dtype.nbytes)
 
     def address(self, ref: ArrayRef, memory: CallMemory) -> int:
-        """Return the address of an operand; constant filters are uploaded at the first call."""
+        """Return the device address of an operand; upload constant filters at the first call."""
         if ref is not self.step.reads[1] or not self.has_constant_filters:
             return super().address(ref, memory)
         if self.constant_filters is None:

@@ -160,7 +160,7 @@ class CublasLt:
         self("cublasLtCreate", byref(self.handle))
 
     def __call__(self, name: str, *arguments: Any) -> None:
-        """Call a function. Raises: DriverError."""
+        """Call the function ``name`` of the library. Raises: DriverError."""
         call_library(self.dll, name, *arguments)
 
     def matmul(self, shape: MatmulShape, alignment: int) -> LtMatmul:
@@ -209,7 +209,17 @@ class CublasLt:
 def set_attribute(
     library: CublasLt, function: str, target: c_void_p, key: IntEnum, value: Any
 ) -> None:
-    """Set an attribute of a descriptor, layout or preference. Raises: DriverError."""
+    """Set an attribute of a descriptor, layout or preference.
+
+    Args:
+        library: the library.
+        function: its function that sets attributes of such objects.
+        target: the object.
+        key: the attribute.
+        value: its value, of the C type that the library documents.
+
+    Raises: DriverError.
+    """
     library(function, target, c_int(key), byref(value), c_size_t(ctypes.sizeof(value)))
 
 
@@ -254,7 +264,10 @@ class LtMatmul:
         set_attribute(self.library, "cublasLtMatmulDescSetAttribute", self.description, key, value)
 
     def _add_layout(self, data_type: CudaDataType, rows: int, columns: int, stride: int) -> None:
-        """Add the layout of a batch of matrices whose columns of ``rows`` elements are packed."""
+        """Add the layout of a batch of matrices of ``rows`` x ``columns``, stored column by column.
+
+        ``stride`` is the distance between matrices in elements; 0 repeats one.
+        """
         library, layout = self.library, c_void_p()
         library(
             "cublasLtMatrixLayoutCreate",

@@ -81,7 +81,7 @@ class Cudnn:
         self("cudnnCreate", byref(self.handle))
 
     def __call__(self, name: str, *arguments: Any) -> None:
-        """Call a function. Raises: DriverError."""
+        """Call the function ``name`` of the library. Raises: DriverError."""
         call_library(self.dll, name, *arguments)
 
     def convolution(
@@ -129,7 +129,10 @@ class Cudnn:
 
 
 def _is_usable(performance: AlgorithmPerformance, dtype: DType) -> bool:
-    """Return whether an algorithm works, deterministically and in the precision of a dtype."""
+    """Return whether an algorithm works, deterministically and in the precision of ``dtype``.
+
+    ``performance`` is what cuDNN reports of it.
+    """
     return (
         performance.status == 0
         and performance.determinism == DETERMINISTIC
@@ -208,11 +211,14 @@ class CudnnConvolution:
     def arguments(
         self, source: Any, filters: Any, convolution: Any, result: Any
     ) -> tuple[Any, ...]:
-        """Return descriptors in the function's order: both operands, convolution, output."""
+        """Return the descriptors as the forward function takes them.
+
+        They are both operands, the convolution and the output.
+        """
         return source, filters, convolution, result
 
     def _new(self, kind: str) -> c_void_p:
-        """Create a descriptor of a kind."""
+        """Create a descriptor of ``kind``, such as "Tensor", and record it for its destruction."""
         descriptor = c_void_p()
         self.library(f"cudnnCreate{kind}Descriptor", byref(descriptor))
         self.created[kind].append(descriptor)
@@ -226,7 +232,15 @@ class CudnnConvolution:
         size: Sequence[int],
         axes: Sequence[int],
     ) -> c_void_p:
-        """Describe an array with channels last; cuDNN lists the channels second."""
+        """Describe an array with channels last; cuDNN lists the channels second.
+
+        Args:
+            data_type: its cudnnDataType_t.
+            batch: the number of images.
+            channels: the number of channels.
+            size: the extents of the spatial axes.
+            axes: the order in which cuDNN gets these axes.
+        """
         descriptor = self._new("Tensor")
         extents = [size[k] for k in axes]
         strides = [channels * prod(extents[k + 1 :]) for k in range(len(extents))]
@@ -241,7 +255,7 @@ class CudnnConvolution:
         return descriptor
 
     def _filters(self, data_type: c_int, geometry: Geometry, axes: Sequence[int]) -> c_void_p:
-        """Describe the filters."""
+        """Return the descriptor of the filters, with their spatial axes in the order ``axes``."""
         descriptor = self._new("Filter")
         window = [geometry.window[k] for k in axes]
         extents = _ints([geometry.filters, geometry.channels // geometry.groups, *window])
@@ -258,7 +272,7 @@ class CudnnConvolution:
     def _convolution(
         self, data_type: c_int, dtype: DType, geometry: Geometry, axes: Sequence[int]
     ) -> c_void_p:
-        """Describe padding, strides, dilation, groups and precision."""
+        """Return the descriptor of padding, strides, dilation, groups and precision."""
         descriptor = self._new("Convolution")
         compute_type = data_type if dtype.nbytes > 2 else c_int(DATA_TYPES["float32"])
         self.library(
@@ -318,16 +332,20 @@ class CudnnFilterGradient(CudnnConvolution):
     def arguments(
         self, source: Any, filters: Any, convolution: Any, result: Any
     ) -> tuple[Any, ...]:
-        """Return descriptors in the function's order: the filters are the output."""
+        """Return the descriptors as the backward-filter function takes them.
+
+        The filters are the output, the result's gradient is an operand.
+        """
         return source, result, convolution, filters
 
 
 def _ints(values: Sequence[int]) -> Any:
+    """Return integers as an array of C's int."""
     return (c_int * len(values))(*values)
 
 
 def _destroy(dll: Any, created: dict[str, list[c_void_p]]) -> None:
-    """Destroy descriptors."""
+    """Destroy the descriptors ``created``, which are listed by kind."""
     for kind, descriptors in created.items():
         for descriptor in descriptors:
             getattr(dll, f"cudnnDestroy{kind}Descriptor")(descriptor)

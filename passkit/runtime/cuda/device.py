@@ -48,7 +48,7 @@ class CudaEvent:
     last: Any = None
 
     def wait(self) -> None:
-        """Block until the work is done."""
+        """Block until all work in the queue is done. Raises: DriverError."""
         self.queue.finish()
 
 
@@ -69,15 +69,15 @@ class CudaQueue:
     keep_busy: Callable[[Any], None] | None = None
 
     def upload(self, buffer: Any, array: Any) -> CudaEvent:
-        """Enqueue a copy of an array's bytes to the device."""
+        """Enqueue a copy of the bytes of ``array``, contiguous, to ``buffer``; return its event."""
         return self.enqueue(self.driver.upload, buffer.address, array)
 
     def download(self, array: Any, buffer: Any) -> CudaEvent:
-        """Enqueue a copy from the device that fills an array."""
+        """Enqueue a copy from ``buffer`` that fills ``array``, contiguous; return its event."""
         return self.enqueue(self.driver.download, array, buffer.address)
 
     def copy(self, target: Any, source: Any, nbytes: int) -> CudaEvent:
-        """Enqueue a copy of bytes from one buffer to another."""
+        """Enqueue a copy of ``nbytes`` from one buffer to another; return its event."""
         return self.enqueue(self.driver.copy, target.address, source.address, nbytes)
 
     def enqueue(self, function: Callable[..., None], *arguments: Any) -> CudaEvent:
@@ -112,12 +112,12 @@ class CudaDevice:
 
     @property
     def properties(self) -> CudaProperties:
-        """The device's name, architecture and limits."""
+        """Return the device's name, architecture and limits."""
         return self.driver.properties
 
     @property
     def limits(self) -> CudaLimits:
-        """The device's limits."""
+        """Return the device's limits."""
         return self.properties.limits
 
     def measuring_queue(self) -> CudaQueue:
@@ -141,7 +141,7 @@ class CudaDevice:
             raise DeviceError(self._failure_text(error, doing)) from error
 
     def _failure_text(self, error: DriverError, doing: str) -> str:
-        """Return the message for a driver call that failed."""
+        """Return the message for a driver call that failed; ``doing`` names the activity."""
         if error.failure is DriverFailure.DEVICE_LOST:
             return (
                 f"{self} is lost to this process: {doing} met {error}; nothing more runs on it "
@@ -167,7 +167,10 @@ def device() -> CudaDevice:
 
 @cache
 def open_device() -> CudaDevice:
-    """Open the device. Raises: as `device`."""
+    """Open the CUDA device that the environment selects, with a new stream.
+
+    Raises: DeviceError where there is no driver or no device.
+    """
     driver = open_driver()
     try:
         with driver.current():
@@ -251,7 +254,10 @@ def open_driver_by(name: str) -> Driver:
 
 
 def import_driver_module(name: str) -> None:
-    """Import a library's driver module. Raises: ImportError."""
+    """Import the driver module of a library, "pycuda" or "cuda-bindings", without its warnings.
+
+    Raises: ImportError where it is not installed.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PyCUDA warns of what it then raises
         import_module(DRIVER_MODULES[name])
@@ -308,6 +314,6 @@ def calibration_name(properties: CudaProperties) -> str:
 
 
 def fit_target(target: Target, limits: CudaLimits) -> Target:
-    """Return a target whose blocks and scratch memory a device can hold."""
+    """Return ``target`` with blocks and scratch memory no larger than a device can hold."""
     scratch = min(target.scratch, limits.shared_nbytes // KIB * KIB)
     return evolve(target, block=min(target.block, limits.threads), scratch=scratch)

@@ -60,7 +60,7 @@ class OutOfDeviceMemoryError(DriverError):
 
 
 def failure_of(message: str) -> DriverFailure:
-    """Return what a text of the driver means."""
+    """Return the kind of failure that a text of the driver reports, OTHER if unknown."""
     failures = (failure for text, failure in FAILURES.items() if text in message)
     return next(failures, DriverFailure.OTHER)
 
@@ -94,7 +94,7 @@ class CudaLimits:
 
     @property
     def largest_nbytes(self) -> int:
-        """The largest possible buffer."""
+        """Return the size of the largest possible buffer in bytes."""
         return self.global_nbytes
 
 
@@ -171,19 +171,26 @@ class Driver(ABC):
 
     @abstractmethod
     def load(self, image: bytes, name: str) -> Any:
-        """Load machine code and return one of its functions."""
+        """Load machine code, a cubin, and return its function called ``name``.
+
+        Raises: DriverError, with the failure INVALID_IMAGE where the device does not accept the
+        code.
+        """
 
     @abstractmethod
     def attributes(self, function: Any) -> FunctionAttributes:
-        """Return what a function needs."""
+        """Return the registers, memory and threads per block of a function."""
 
     @abstractmethod
     def allow_shared(self, function: Any, nbytes: int) -> None:
-        """Allow a function so much dynamic shared memory, which may exceed the usual 48 KiB."""
+        """Allow a function ``nbytes`` of dynamic shared memory, more than the usual 48 KiB."""
 
     @abstractmethod
     def blocks_at_once(self, function: Any, threads: int, shared: int) -> int:
-        """Return how many blocks of a function a multiprocessor holds at a time."""
+        """Return how many blocks of a function a multiprocessor holds at a time.
+
+        ``threads`` are those of a block, ``shared`` its bytes of dynamic shared memory.
+        """
 
     @abstractmethod
     def allocate(self, nbytes: int) -> int:
@@ -191,7 +198,7 @@ class Driver(ABC):
 
     @abstractmethod
     def free(self, address: int) -> None:
-        """Free memory."""
+        """Free memory that `allocate` returned."""
 
     @abstractmethod
     def stream(self) -> Any:
@@ -215,15 +222,18 @@ class Driver(ABC):
 
     @abstractmethod
     def copy(self, target: int, source: int, nbytes: int, stream: Any) -> None:
-        """Enqueue a copy on the device."""
+        """Enqueue a copy of ``nbytes`` on the device, from address ``source`` to ``target``."""
 
     @abstractmethod
     def fill(self, address: int, byte: int, nbytes: int, stream: Any) -> None:
-        """Enqueue setting bytes on the device."""
+        """Enqueue setting ``nbytes`` bytes from an address on to the value ``byte``."""
 
     @abstractmethod
     def event(self, stream: Any) -> Any:
-        """Record an event in a stream."""
+        """Record an event in a stream and return it.
+
+        It is reached when all work enqueued before it is done.
+        """
 
     @abstractmethod
     def wait_for(self, stream: Any, other: int) -> None:
@@ -231,11 +241,11 @@ class Driver(ABC):
 
     @abstractmethod
     def seconds(self, first: Any, last: Any) -> float:
-        """Return the time between two events that have been reached."""
+        """Return the seconds between two events, both of which must have been reached."""
 
     @abstractmethod
     def launch(self, params: LaunchParams, stream: Any) -> None:
-        """Enqueue a kernel."""
+        """Enqueue a kernel. Raises: DriverError."""
 
     @abstractmethod
     def graph(self, launches: Sequence[LaunchParams]) -> Any:
@@ -250,11 +260,11 @@ class Driver(ABC):
 
     @abstractmethod
     def change(self, graph: Any, number: int, params: LaunchParams) -> None:
-        """Update the parameters of one of the launches of `graph`."""
+        """Update the parameters of launch ``number`` of a graph that `graph` returned."""
 
     @abstractmethod
     def replay(self, graph: Any, stream: Any) -> None:
-        """Enqueue a graph."""
+        """Enqueue a graph in a stream."""
 
     @abstractmethod
     def drop(self, graph: Any) -> None:

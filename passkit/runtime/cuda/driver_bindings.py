@@ -64,10 +64,12 @@ class BindingsDriver(Driver):
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def _attribute(self, name: str) -> int:
+        """Return an attribute of the device, by the name that follows CU_DEVICE_ATTRIBUTE."""
         kind = getattr(self.cu.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}")
         return int(self.call("cuDeviceGetAttribute", kind, self.device))
 
     def _properties(self) -> CudaProperties:
+        """Read the device's properties from the driver."""
         version = int(self.call("cuDriverGetVersion"))
         name = self.call("cuDeviceGetName", 256, self.device)
         major, minor = (f"COMPUTE_CAPABILITY_{x}" for x in ("MAJOR", "MINOR"))
@@ -95,12 +97,15 @@ class BindingsDriver(Driver):
             self.call("cuCtxPopCurrent")
 
     def load(self, image: bytes, name: str) -> Any:
-        """Load a function; its module stays as long as the process."""
+        """Load machine code and return its function called ``name``, until the process ends.
+
+        Raises: DriverError.
+        """
         module = self.call("cuModuleLoadData", image)
         return self.call("cuModuleGetFunction", module, name.encode())
 
     def attributes(self, function: Any) -> FunctionAttributes:
-        """Return what a function needs."""
+        """Return the registers, shared and local memory, and the threads that a function allows."""
         names = ("NUM_REGS", "SHARED_SIZE_BYTES", "LOCAL_SIZE_BYTES", "MAX_THREADS_PER_BLOCK")
         kinds = [getattr(self.cu.CUfunction_attribute, f"CU_FUNC_ATTRIBUTE_{n}") for n in names]
         return FunctionAttributes(
@@ -108,13 +113,16 @@ class BindingsDriver(Driver):
         )
 
     def allow_shared(self, function: Any, nbytes: int) -> None:
-        """Allow a function so much dynamic shared memory."""
+        """Allow a function ``nbytes`` of dynamic shared memory."""
         kinds = self.cu.CUfunction_attribute
         kind = kinds.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
         self.call("cuFuncSetAttribute", function, kind, nbytes)
 
     def blocks_at_once(self, function: Any, threads: int, shared: int) -> int:
-        """Return how many blocks of a function a multiprocessor holds at a time."""
+        """Return how many blocks of a function a multiprocessor holds at a time.
+
+        ``threads`` are those of a block, ``shared`` its bytes of dynamic shared memory.
+        """
         name = "cuOccupancyMaxActiveBlocksPerMultiprocessor"
         return int(self.call(name, function, threads, shared))
 
@@ -123,7 +131,7 @@ class BindingsDriver(Driver):
         return int(self.call("cuMemAlloc", nbytes))
 
     def free(self, address: int) -> None:
-        """Free memory."""
+        """Free memory that `allocate` returned."""
         self.call("cuMemFree", address)
 
     def stream(self) -> Any:
@@ -148,21 +156,21 @@ class BindingsDriver(Driver):
         self.call("cuMemcpyDtoHAsync", array.ctypes.data, address, array.nbytes, stream)
 
     def copy(self, target: int, source: int, nbytes: int, stream: Any) -> None:
-        """Enqueue a copy on the device."""
+        """Enqueue a copy of ``nbytes`` on the device, from address ``source`` to ``target``."""
         self.call("cuMemcpyDtoDAsync", target, source, nbytes, stream)
 
     def fill(self, address: int, byte: int, nbytes: int, stream: Any) -> None:
-        """Enqueue setting bytes on the device."""
+        """Enqueue setting ``nbytes`` bytes from an address on to the value ``byte``."""
         self.call("cuMemsetD8Async", address, byte, nbytes, stream)
 
     def event(self, stream: Any) -> Any:
-        """Record an event in a stream."""
+        """Record an event in a stream and return it."""
         event = self.call("cuEventCreate", 0)
         self.call("cuEventRecord", event, stream)
         return event
 
     def wait_for(self, stream: Any, other: int) -> None:
-        """Let a stream wait for all work that is now in another stream."""
+        """Let a stream wait for the work that is now in ``other``, a stream given by its handle."""
         event = self.event(other)
         try:
             self.call("cuStreamWaitEvent", stream, event, 0)
@@ -170,11 +178,11 @@ class BindingsDriver(Driver):
             self.call("cuEventDestroy", event)  # the driver keeps it until it is reached
 
     def seconds(self, first: Any, last: Any) -> float:
-        """Return the time between two events that have been reached."""
+        """Return the seconds between two events, both of which must have been reached."""
         return float(self.call("cuEventElapsedTime", first, last)) / 1e3
 
     def launch(self, params: LaunchParams, stream: Any) -> None:
-        """Enqueue a kernel."""
+        """Enqueue a kernel, cooperatively where ``params`` ask for it. Raises: DriverError."""
         arguments = KernelArguments(params.arguments)
         dims = (params.grid, 1, 1, *params.block, 1)
         call = (params.function, *dims, params.shared, stream, arguments.address)
@@ -216,7 +224,12 @@ class BindingsDriver(Driver):
         return node
 
     def capture(self, enqueue: Callable[[], None], stream: Any) -> DriverGraph:
-        """Return an executable graph of what a function enqueues; its nodes cannot be changed."""
+        """Return an executable graph of what ``enqueue`` enqueues in a stream.
+
+        Its nodes cannot be changed by `change`.
+
+        Raises: Whatever ``enqueue`` raises, after the capture has ended; DriverError.
+        """
         modes = self.cu.CUstreamCaptureMode
         self.call("cuStreamBeginCapture", stream, modes.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)
         try:
@@ -233,13 +246,13 @@ class BindingsDriver(Driver):
             raise
 
     def change(self, graph: DriverGraph, number: int, params: LaunchParams) -> None:
-        """Update the parameters of one of a graph's launches."""
+        """Update the parameters of launch ``number`` of a graph that `graph` returned."""
         arguments = KernelArguments(params.arguments)
         node = self._node_params(params, arguments)
         self.call("cuGraphExecKernelNodeSetParams", graph.executable, graph.nodes[number], node)
 
     def replay(self, graph: DriverGraph, stream: Any) -> None:
-        """Enqueue a graph."""
+        """Enqueue a graph in a stream."""
         self.call("cuGraphLaunch", graph.executable, stream)
 
     def drop(self, graph: DriverGraph) -> None:

@@ -73,6 +73,7 @@ class PyCudaDriver(Driver):
             raise driver_error(call, message) from None
 
     def _properties(self) -> CudaProperties:
+        """Read the device's properties from the driver."""
         kinds, device = self.cu.device_attribute, self.device
 
         def attribute(name: str) -> int:
@@ -104,20 +105,20 @@ class PyCudaDriver(Driver):
             self.call(self.context.pop)
 
     def load(self, image: bytes, name: str) -> PyCudaFunction:
-        """Load a function."""
+        """Load machine code and return its function called ``name``. Raises: DriverError."""
         module = self.call(lambda: self.cu.module_from_buffer(image))
         function = self.call(lambda: module.get_function(name))
         return PyCudaFunction(module, function, image, name)
 
     def attributes(self, function: PyCudaFunction) -> FunctionAttributes:
-        """Return what a function needs."""
+        """Return the registers, shared and local memory, and the threads that a function allows."""
         kinds = self.cu.function_attribute
         get = function.function.get_attribute
         names = ("NUM_REGS", "SHARED_SIZE_BYTES", "LOCAL_SIZE_BYTES", "MAX_THREADS_PER_BLOCK")
         return FunctionAttributes(*self.call(lambda: [get(getattr(kinds, n)) for n in names]))
 
     def allow_shared(self, function: PyCudaFunction, nbytes: int) -> None:
-        """Allow a function so much dynamic shared memory."""
+        """Allow a function ``nbytes`` of dynamic shared memory."""
         kind = self.cu.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
         self.call(lambda: function.function.set_attribute(kind, nbytes))
         function.allowed = nbytes
@@ -125,7 +126,10 @@ class PyCudaDriver(Driver):
             self._bindings().allow_shared(function.bindings_function, nbytes)
 
     def blocks_at_once(self, function: PyCudaFunction, threads: int, shared: int) -> int:
-        """Return how many blocks of a function a multiprocessor holds at a time."""
+        """Return how many blocks of a function a multiprocessor holds at a time.
+
+        ``threads`` are those of a block, ``shared`` its bytes of dynamic shared memory.
+        """
         return self._bindings().blocks_at_once(self._bindings_function(function), threads, shared)
 
     def allocate(self, nbytes: int) -> int:
@@ -135,7 +139,7 @@ class PyCudaDriver(Driver):
         return int(allocation)
 
     def free(self, address: int) -> None:
-        """Free memory."""
+        """Free memory that `allocate` returned."""
         self.call(self.memory.pop(address).free)
 
     def stream(self) -> Any:
@@ -159,32 +163,35 @@ class PyCudaDriver(Driver):
         self.call(lambda: self.cu.memcpy_dtoh_async(array, address, stream))
 
     def copy(self, target: int, source: int, nbytes: int, stream: Any) -> None:
-        """Enqueue a copy on the device."""
+        """Enqueue a copy of ``nbytes`` on the device, from address ``source`` to ``target``."""
         self.call(lambda: self.cu.memcpy_dtod_async(target, source, nbytes, stream))
 
     def fill(self, address: int, byte: int, nbytes: int, stream: Any) -> None:
-        """Enqueue setting bytes on the device."""
+        """Enqueue setting ``nbytes`` bytes from an address on to the value ``byte``."""
         self.call(lambda: self.cu.memset_d8_async(address, byte, nbytes, stream))
 
     def event(self, stream: Any) -> Any:
-        """Record an event in a stream."""
+        """Record an event in a stream and return it."""
         event = self.call(self.cu.Event)
         self.call(lambda: event.record(stream))
         return event
 
     def wait_for(self, stream: Any, other: int) -> None:
-        """Let a stream wait for another one; without cuda-bindings, wait for the entire context."""
+        """Let a stream wait for the work that is now in ``other``, a stream given by its handle.
+
+        Without cuda-bindings the host waits for the entire context.
+        """
         if self.bindings is None:
             self.call(self.context.synchronize)
         else:
             self.bindings.wait_for(self.handle(stream), other)
 
     def seconds(self, first: Any, last: Any) -> float:
-        """Return the time between two events that have been reached."""
+        """Return the seconds between two events, both of which must have been reached."""
         return float(self.call(lambda: first.time_till(last))) / 1e3
 
     def launch(self, params: LaunchParams, stream: Any) -> None:
-        """Enqueue a kernel."""
+        """Enqueue a kernel; a cooperative launch goes to cuda-bindings. Raises: DriverError."""
         if params.cooperative:
             self._bindings().launch(self._bindings_params(params), self.handle(stream))
             return
@@ -203,15 +210,15 @@ class PyCudaDriver(Driver):
         return self._bindings().graph([self._bindings_params(p) for p in launches])
 
     def capture(self, enqueue: Callable[[], None], stream: Any) -> Any:
-        """Return an executable graph of what a function enqueues."""
+        """Return an executable graph of what ``enqueue`` enqueues in a stream."""
         return self._bindings().capture(enqueue, self.handle(stream))
 
     def change(self, graph: Any, number: int, params: LaunchParams) -> None:
-        """Update the parameters of one of a graph's launches."""
+        """Update the parameters of launch ``number`` of a graph that `graph` returned."""
         self._bindings().change(graph, number, self._bindings_params(params))
 
     def replay(self, graph: Any, stream: Any) -> None:
-        """Enqueue a graph."""
+        """Enqueue a graph in a stream."""
         self._bindings().replay(graph, self.handle(stream))
 
     def drop(self, graph: Any) -> None:

@@ -228,7 +228,7 @@ class GraphSegment(ABC):
         self.footprint = SegmentFootprint(steps, bound, private_keys.__contains__)
 
     def __call__(self, memory: CallMemory) -> None:
-        """Enqueue the steps."""
+        """Enqueue the steps for the memory of a call, as one graph launch or one by one."""
         addresses = self.footprint.addresses(memory)
         with self.device.lock:
             self.run(addresses, memory)
@@ -236,10 +236,19 @@ class GraphSegment(ABC):
 
     @abstractmethod
     def run(self, addresses: CallAddresses, memory: CallMemory) -> None:
-        """Enqueue the steps at a call's addresses, as a graph or one by one."""
+        """Enqueue the steps at a call's addresses, as a graph or one by one.
+
+        ``addresses`` are those of all arrays that the steps use. The caller holds the device's
+        lock.
+        """
 
     def replay(self, graph: ExecutableGraph, memory: CallMemory) -> None:
-        """Enqueue a graph, and keep it until it has run."""
+        """Enqueue a graph, and keep it alive until it has run.
+
+        Where device memory is exhausted, idle memory is freed and the launch retried.
+
+        Raises: DriverError.
+        """
         memory.keep_alive.append(graph)
         driver, stream = self.device.driver, memory.queue.stream
         self.bound.data.pool.retry(
@@ -248,12 +257,18 @@ class GraphSegment(ABC):
         self.bound.data.counts[REPLAYS] += 1
 
     def new_graph(self, graph: Any, workspace: int = 0) -> ExecutableGraph:
-        """Take ownership of a graph of the driver, and count it."""
+        """Take ownership of a graph of the driver, and count it.
+
+        ``workspace`` is the address of the workspace that its nodes refer to, 0 for none.
+        """
         self.bound.data.counts[CAPTURES] += 1
         return ExecutableGraph(self.device, graph, workspace)
 
     def warn_without_graph(self, subject: str, error: Exception) -> None:
-        """Warn that the steps run one by one because the driver makes no graph of them."""
+        """Warn that the steps run one by one because the driver makes no graph of them.
+
+        ``subject`` begins the message; ``error`` is the driver's reason.
+        """
         warnings.warn(
             f"{subject} one by one, because it makes no graph of them: {error}", stacklevel=3
         )
@@ -278,7 +293,12 @@ class KernelGraphSegment(GraphSegment):
         self.was_called = False
 
     def run(self, addresses: CallAddresses, memory: CallMemory) -> None:
-        """Launch the graph, or the kernels one by one; after a failure no graph is tried again."""
+        """Launch the graph, or the kernels one by one.
+
+        The second call builds the graph; where addresses changed, its nodes are updated. After a
+        failure
+        no graph is tried again.
+        """
         driver = self.device.driver
         if self.graph is None or addresses != self.addresses:
             self.footprint.set_inner_buffers(memory, addresses)
@@ -296,7 +316,10 @@ class KernelGraphSegment(GraphSegment):
         self.replay(self.graph, memory)
 
     def _update(self, graph: ExecutableGraph, launches: Sequence[LaunchParams]) -> None:
-        """Update the nodes whose launches changed; a failure leaves the others to be updated."""
+        """Update the nodes of ``graph`` whose launches changed.
+
+        A failure raises a DriverError and leaves the others to be updated by the next call.
+        """
         self.addresses = ()
         for k, (old, new) in enumerate(zip(self.launches, launches, strict=True)):
             if old != new:
@@ -336,7 +359,10 @@ class CapturedSegment(GraphSegment):
         self.workspace_nbytes = 0
 
     def run(self, addresses: CallAddresses, memory: CallMemory) -> None:
-        """Launch the graph captured at these addresses, capture one, or enqueue step by step."""
+        """Launch the graph captured at these addresses, capture one, or enqueue step by step.
+
+        Graphs are captured for addresses that occur a second time.
+        """
         graph = None
         if addresses in self.graphs and self.can_capture and self.device.driver.supports_graphs:
             graph = self.graphs.pop(addresses)
@@ -361,6 +387,7 @@ class CapturedSegment(GraphSegment):
         self.workspace_nbytes = max(self.workspace_nbytes, workspace.needed)
 
     def _enqueue(self, memory: CallMemory, workspace: SegmentWorkspace, stream: Any) -> None:
+        """Enqueue each step in a stream, with its workspace from ``workspace``."""
         for step in self.steps:
             workspace.begin_step()
             step.enqueue(step.operands(memory), workspace, stream)
@@ -368,7 +395,17 @@ class CapturedSegment(GraphSegment):
     def _capture(
         self, addresses: CallAddresses, memory: CallMemory, workspace_address: int
     ) -> ExecutableGraph | None:
-        """Capture a graph; None, with a warning, where the driver cannot."""
+        """Capture a graph of the steps at a call's addresses.
+
+        Args:
+            addresses: the addresses.
+            memory: the memory of the call.
+            workspace_address: the address of the workspace.
+
+        Returns: None, with a warning, where the driver cannot.
+
+        Raises: DriverError where the device is lost.
+        """
         driver, stream = self.device.driver, capture_stream(self.device)
         workspace = SegmentWorkspace(memory.pool, workspace_address, self.workspace_nbytes)
         self.footprint.set_inner_buffers(memory, addresses)

@@ -70,7 +70,10 @@ extern "C" __global__ void busy(const int64_t cycles) {
 
 
 def build_text(device: CudaDevice, name: str, source: str) -> CudaKernel:
-    """Build the kernel ``name`` of a text of CUDA C. Raises: KernelRefusedError."""
+    """Build the kernel called ``name`` of ``source``, a text of CUDA C, with the kernel cache.
+
+    Raises: KernelRefusedError where the device or the compiler refuses it.
+    """
     key = sha256(source.encode()).hexdigest()
     kernel = Kernel(
         name,
@@ -89,7 +92,7 @@ def build_text(device: CudaDevice, name: str, source: str) -> CudaKernel:
 
 @cache
 def _layout_kernel(device: CudaDevice, text: str, name: str, itemsize: int) -> CudaKernel:
-    """Build a layout kernel for elements of some bytes."""
+    """Build the layout kernel ``name`` of ``text`` for elements of ``itemsize`` bytes."""
     name = f"{name}_{8 * itemsize}"
     return build_text(device, name, text.format(name=name, word=WORD_TYPES[itemsize]))
 
@@ -123,7 +126,7 @@ class LayoutKernel:
         self.sizes = (count, *sizes)
 
     def enqueue(self, source: int, result: int, stream: Any) -> None:
-        """Enqueue it for a source and a result address. Raises: DriverError."""
+        """Enqueue the kernel for the device addresses of source and result. Raises: DriverError."""
         params = LaunchParams(
             function=self.kernel.function,
             grid=self.grid,
@@ -135,7 +138,11 @@ class LayoutKernel:
 
 
 def transpose_kernel(device: CudaDevice, rows: int, columns: int, itemsize: int) -> LayoutKernel:
-    """Return the kernel that transposes a matrix, as cuDNN's filters need it."""
+    """Return the kernel that transposes a matrix, as cuDNN's filters need it.
+
+    The matrix has ``rows`` x ``columns`` elements of ``itemsize`` bytes. Raises:
+    KernelRefusedError.
+    """
     return LayoutKernel(device, TRANSPOSE_TEXT, "turned", itemsize, rows * columns, (rows, columns))
 
 

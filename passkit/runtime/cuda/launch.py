@@ -78,7 +78,15 @@ class EnqueuedStep(ABC):
 
     @abstractmethod
     def enqueue(self, operands: Any, workspaces: WorkspaceAllocator, stream: Any) -> None:
-        """Enqueue the step in a stream. Raises: DeviceError, DriverError."""
+        """Enqueue the step in a stream.
+
+        Args:
+            operands: what `operands` returned for this call.
+            workspaces: allocates workspace.
+            stream: the stream.
+
+        Raises: DeviceError, DriverError.
+        """
 
 
 class KernelStep(EnqueuedStep):
@@ -105,7 +113,7 @@ class KernelStep(EnqueuedStep):
 
     @property
     def kernel(self) -> Kernel:
-        """The kernel."""
+        """Return the kernel that the step launches."""
         return self.step.kernel
 
     @property
@@ -212,7 +220,7 @@ class DeviceCopyStep(EnqueuedStep):
         self.nbytes = bound.number(step.source.nbytes)
 
     def __call__(self, memory: CallMemory) -> None:
-        """Copy, on the device or the host."""
+        """Copy the value, on the device or between device and host."""
         memory.move(self.step.source, self.step.target)
 
     def is_on_device(self, device_keys: Container[ArrayKey]) -> bool:
@@ -232,7 +240,7 @@ class DeviceCopyStep(EnqueuedStep):
     def enqueue(
         self, operands: tuple[int, int], workspaces: WorkspaceAllocator, stream: Any
     ) -> None:
-        """Enqueue the copy. Raises: DriverError."""
+        """Enqueue the copy; ``operands`` are target and source address. Raises: DriverError."""
         target, source = operands
         if self.nbytes and target != source:
             self.device.driver.copy(target, source, self.nbytes, stream)

@@ -34,7 +34,7 @@ class LaunchConfig:
 
     @property
     def threads(self) -> int:
-        """The threads of a block."""
+        """Return the number of threads of a block."""
         return self.block[0] * self.block[1]
 
 

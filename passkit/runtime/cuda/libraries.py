@@ -75,7 +75,7 @@ def _paths_in_wheels(library: SharedLibrary) -> Iterator[Path]:
 
 
 def call_library(dll: Any, name: str, *arguments: Any) -> None:
-    """Call a function of a library. Raises: DriverError where its status is not 0."""
+    """Call the function ``name`` of a library. Raises: DriverError where its status is not 0."""
     status = getattr(dll, name)(*arguments)
     if status:
         raise driver_error(name, f"status {int(status)}")
@@ -117,7 +117,7 @@ class LibraryStep(EnqueuedStep):
         self.writes = step.writes
 
     def operands(self, memory: CallMemory) -> OperandAddresses:
-        """Return the addresses of operands and result."""
+        """Return the device addresses of operands and result; upload host arrays where needed."""
         addresses = [self.address(ref, memory) for ref in self.operand_refs]
         return addresses, memory.written(self.step.writes[0]).address
 
@@ -129,8 +129,16 @@ class LibraryStep(EnqueuedStep):
     def enqueue(
         self, operands: OperandAddresses, workspaces: WorkspaceAllocator, stream: Any
     ) -> None:
-        """Enqueue the library's work in a stream. Raises: DriverError."""
+        """Enqueue the library's work in a stream.
+
+        Args:
+            operands: the addresses of the operands, and that of the result.
+            workspaces: allocates workspace.
+            stream: the stream.
+
+        Raises: DriverError.
+        """
 
     def workspace(self, nbytes: int, workspaces: WorkspaceAllocator) -> Any:
-        """Return workspace, or None where none is needed."""
+        """Return workspace of ``nbytes`` from ``workspaces``, or None where it is 0."""
         return workspaces.take(nbytes) if nbytes else None

@@ -132,7 +132,10 @@ class BatchedMatmul:
         self.matmul(True)
 
     def matrices(self, a: int, b: int, c: int) -> Iterator[tuple[int, int, int]]:
-        """Yield the addresses of the operands and the result of each call."""
+        """Yield the device addresses of both operands and the result, for each call of the library.
+
+        ``a``, ``b`` and ``c`` are the addresses of the arrays.
+        """
         for offset_a, offset_b, offset_c in self.offsets:
             yield a + offset_a, b + offset_b, c + offset_c
 

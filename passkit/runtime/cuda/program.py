@@ -76,7 +76,10 @@ class CudaBoundProgram(BoundProgram):
         }
 
     def memory(self, inputs: Sequence[Any], outputs: Sequence[Any], queue: Any) -> CallMemory:
-        """Return the memory of a call. The queue waits for streams that write external arrays."""
+        """Return the memory of a call, for its input and output arrays.
+
+        ``queue`` first waits for the streams in which others write external arrays.
+        """
         external = (a for a in (*inputs, *outputs) if isinstance(a, ExternalArray))
         streams = dict.fromkeys(a.stream for a in external if a.stream is not None)
         for stream in streams:
@@ -119,12 +122,12 @@ class CudaBoundProgram(BoundProgram):
         return KernelStep(self, step) if self.number(step.kernel.grid) else None
 
     def copy(self, step: CopyStep) -> DeviceCopyStep:
-        """Return what copies a value."""
+        """Return the action that copies a value for ``step``."""
         return DeviceCopyStep(self, step)
 
 
 def device_library_step(step: LibraryCall, bound: CudaBoundProgram) -> StepAction:
-    """Return what runs a library step on the device.
+    """Return the action that runs a library step on the device, by cuBLASLt or cuDNN.
 
     Raises:
         UnsupportedError: where no library supports it.
@@ -188,7 +191,7 @@ def _biased_products(
 
 
 def _is_read_later(program: RuntimeProgram, k: int, product: ArrayRef) -> bool:
-    """Return whether anything but the next step may read what step ``k`` stores."""
+    """Return whether anything but the next step may read ``product``, which step ``k`` stores."""
     if product.kind != "arena":
         return True
     for step in program.steps[k + 2 :]:
@@ -202,7 +205,10 @@ def _is_read_later(program: RuntimeProgram, k: int, product: ArrayRef) -> bool:
 def bind_program(
     program: RuntimeProgram, sizes: Mapping[str, int], state: State
 ) -> CudaBoundProgram:
-    """Return a program bound to sizes. Raises: DeviceError."""
+    """Return a program bound to ``sizes``, the numbers of its symbolic sizes, on the CUDA device.
+
+    Raises: DeviceError where there is no device.
+    """
     data = program_data(program, state, device, pool_of)
     for name in (CAPTURES, REPLAYS):
         data.counts.setdefault(name, 0)
@@ -210,7 +216,10 @@ def bind_program(
 
 
 def build_kernels(kernels: Iterable[Kernel], target: Target) -> Mapping[str, CudaKernel]:
-    """Return kernels built for this machine's device. Raises: as `build`."""
+    """Return kernels built for this machine's device, by key.
+
+    Raises: DeviceError where there is no device; KernelRefusedError where it refuses a kernel.
+    """
     return build(kernels, device(), adapt_target(target))
 
 

@@ -66,7 +66,7 @@ class BuildStats:
         self.seconds = 0.0
 
     def as_dict(self) -> dict[str, float]:
-        """Return the counts by name."""
+        """Return the counts by name, as a copy."""
         return dict(vars(self))
 
 
@@ -169,20 +169,35 @@ def kernel_digest(kernel: KernelText, flags: tuple[str, ...] = ()) -> str:
 
 @lru_cache(maxsize=256)
 def _text_digest(text: str) -> str:
+    """Return the SHA-256 digest of a text in hexadecimal."""
     return sha256(text.encode()).hexdigest()
 
 
 def _load_cached(
     missing: Iterable[str], cache: KernelCache, compiler: Compiler | None
 ) -> dict[str, Address]:
-    """Return the addresses of those kernels, by digest, that the cache has."""
+    """Return the addresses of those kernels that the cache has, by digest.
+
+    Args:
+        missing: the digests of kernels that are not loaded.
+        cache: the cache.
+        compiler: the compiler whose kernels are wanted; None accepts any.
+    """
     fingerprint = compiler.fingerprint if compiler else None
     addresses = {digest: _load(digest, cache, fingerprint) for digest in missing}
     return {digest: address for digest, address in addresses.items() if address is not None}
 
 
 def _load(digest: str, cache: KernelCache, fingerprint: str | None) -> Address | None:
-    """Load a kernel from the user's cache or that of a saved program; None if neither has it."""
+    """Load a kernel from the user's cache or that of a saved program.
+
+    Args:
+        digest: the kernel's digest.
+        cache: the user's cache.
+        fingerprint: that of the compiler; None accepts any.
+
+    Returns: Its address, None if neither cache has it.
+    """
     entry = cache.find(digest, fingerprint)
     saved = _saved.get()
     if entry is None and saved is not None:
@@ -226,6 +241,14 @@ def _compile(
     flags: tuple[str, ...],
 ) -> dict[str, Address]:
     """Compile and load kernels, with one compiler process per core at a time.
+
+    Args:
+        missing: the kernels by digest.
+        cache: the cache that keeps the results.
+        compiler: the compiler, None if the machine has none.
+        flags: its flags.
+
+    Returns: The addresses by digest.
 
     Raises:
         CompilerError: There is no compiler, or it fails on a kernel.
@@ -318,13 +341,17 @@ def unit_text(kernels: Sequence[KernelText]) -> str:
 
 
 def _kernel_text(kernels: Sequence[KernelText]) -> str:
+    """Return the texts of several kernels as one."""
     return "\n".join(kernel.source.rstrip("\n") + "\n" for kernel in kernels)
 
 
 def _keep(
     symbols: dict[str, str], library: Path, cache: KernelCache, compiler: Compiler
 ) -> dict[str, Address]:
-    """Add a compiled library to the cache, load it, and return its kernels' addresses by digest."""
+    """Add a compiled library to the cache, load it, and return its kernels' addresses by digest.
+
+    ``symbols`` has the name of each kernel's function by digest.
+    """
     shared_object = SharedObject(str(cache.keep(library, symbols, compiler.fingerprint)))
     stats.compiled += len(symbols)
     return {d: _loaded.add(d, symbol, shared_object) for d, symbol in symbols.items()}

@@ -54,7 +54,7 @@ class CachedKernel(NamedTuple):
 
     @property
     def library(self) -> Path:
-        """The shared object."""
+        """Return the path of the shared object."""
         return _path(self.path)
 
 
@@ -78,6 +78,7 @@ def cache_folder_name(environ: Mapping[str, str] = os.environ) -> str:
 
 
 def _path(name: str) -> Path:
+    """Return a path, importing pathlib only when it is needed."""
     from pathlib import Path  # the import takes a tenth of a warm start, which needs no Path
 
     return Path(name)
@@ -173,7 +174,12 @@ def open_cache() -> KernelCache:
 
 
 def warn_unwritable(folder: str | Path, error: Exception) -> None:
-    """Log a warning that the cache cannot be written, so that each process compiles its kernels."""
+    """Log a warning that the cache cannot be written, so that each process compiles its kernels.
+
+    Args:
+        folder: the cache's folder.
+        error: the reason.
+    """
     import logging  # only needed here
 
     logging.getLogger("passkit.cache").warning(
@@ -195,17 +201,17 @@ class KernelCache:
 
     @property
     def folder(self) -> Path:
-        """The folder of the cache."""
+        """Return the path of the cache's folder."""
         return _path(self.name)
 
     @property
     def kernels(self) -> Path:
-        """The folder of entries."""
+        """Return the path of the folder of entries."""
         return self.folder / "kernels"
 
     @property
     def libraries(self) -> Path:
-        """The folder of shared objects."""
+        """Return the path of the folder of shared objects."""
         return self.folder / "libraries"
 
     def find(self, key: str, fingerprint: str | None) -> CachedKernel | None:
@@ -241,6 +247,10 @@ class KernelCache:
         return self._verified[digest]
 
     def _machine_code(self, digest: str) -> bytes | None:
+        """Return the contents of the shared object of a digest.
+
+        Returns: None if there is none, or if its contents do not have that digest.
+        """
         try:
             data = read_private(os.path.join(self.name, "libraries", f"{digest}.so"))
         except OSError:
@@ -299,7 +309,17 @@ class KernelCache:
         return stored
 
     def keep(self, library: Path, symbols: Mapping[str, str], fingerprint: str) -> Path:
-        """Add a library like `store`; return its path as it is if the folder cannot be written."""
+        """Add a library like `store`, or leave it where it is if the folder cannot be written.
+
+        Args:
+            library: the shared object's path.
+            symbols: the name of each kernel's function, by the kernel's digest.
+            fingerprint: that of the compiler.
+
+        Returns: The path to load it from.
+
+        Raises: CacheError where the cache is not private to the user.
+        """
         try:
             return self.store(library, symbols, fingerprint)
         except CacheError:

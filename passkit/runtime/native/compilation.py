@@ -80,6 +80,7 @@ class Compilation(NamedTuple):  # attrs would delay the launcher by its import
             self.process.wait()
 
     def _log(self) -> str:
+        """Return the compiler's messages."""
         return self.output.with_suffix(".log").read_text(errors="replace").strip()
 
 

@@ -49,7 +49,7 @@ class Compiler(NamedTuple):
 
     @property
     def path(self) -> str:
-        """The command as text, for messages."""
+        """Return the command as text, for messages."""
         return " ".join(self.command)
 
     @property
@@ -85,6 +85,14 @@ def find_compiler(environ: Mapping[str, str] = os.environ) -> Compiler | None:
 
 @cache
 def _find(setting: str | None, path: str) -> Compiler | None:
+    """Return the compiler that ``setting``, the variable PASSKIT_CXX, specifies.
+
+    Args:
+        setting: a command or path; None takes the first of g++, clang++ and the package ziglang.
+        path: the folders to search, as in PATH.
+
+    Returns: None if there is none.
+    """
     if setting:
         words = [setting] if os.path.exists(setting) else setting.split()
         program = _which(words[0], path) if words else None
@@ -101,7 +109,14 @@ def _find(setting: str | None, path: str) -> Compiler | None:
 
 
 def _which(name: str, path: str) -> str | None:
-    """Return the path of a program like `shutil.which`, whose import would take longer."""
+    """Return the path of a program like `shutil.which`, whose import would take longer.
+
+    Args:
+        name: the program.
+        path: the folders to search, as in PATH.
+
+    Returns: None if there is no such executable file.
+    """
     folders = [""] if os.path.dirname(name) else path.split(os.pathsep)
     for folder in folders:
         program = os.path.join(folder, name)
@@ -111,6 +126,10 @@ def _which(name: str, path: str) -> str | None:
 
 
 def _compiler(command: tuple[str, ...], program: str) -> Compiler:
+    """Return the compiler of a command, with its kind and a digest that identifies its version.
+
+    ``program`` is the path of the command's executable file.
+    """
     real = os.path.realpath(program)
     facts = os.stat(real)
     text = f"{command} {real} {facts.st_size} {facts.st_mtime_ns}"

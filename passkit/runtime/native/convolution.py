@@ -163,7 +163,13 @@ def prefers_onednn(c: Geometry) -> bool:
 
 
 def _depthwise(c: Geometry, itemsize: int, stream: int) -> ConvolutionLaunches:
-    """Return the launch for one filter per channel: a tile is a row of results."""
+    """Return the launch for one filter per channel: a tile is a row of results.
+
+    Args:
+        c: the convolution.
+        itemsize: the bytes of an element.
+        stream: the bytes from which on results are written past the caches; 0 for never.
+    """
     rows = c.result[0] * c.result[1] * c.batch
     streamed = 0 < stream <= rows * c.result[2] * c.filters * itemsize
     task = UnitTask.DEPTHWISE_STREAMED if streamed else UnitTask.DEPTHWISE
@@ -177,7 +183,12 @@ def _sizes(
 ) -> tuple[int, ...]:
     """Return the size arguments of a launch, with no epilogue; shape.h describes them.
 
-    ``tiling`` are the panels of a tile and the depth of a block of direct convolutions.
+    Args:
+        task: what the launch does.
+        itemsize: the bytes of an element.
+        height: the results of a tile.
+        c: the convolution.
+        tiling: the panels of a tile and the depth of a block of direct convolutions.
     """
     return (int(task), itemsize, blas().ilp64, height, *geometry_numbers(c), *tiling, 0)
 
@@ -206,7 +217,10 @@ def unit_axes_first(c: Geometry) -> Geometry:
 
 
 def _im2col_tiles(c: Geometry, window_nbytes: int) -> tuple[int, int, int]:
-    """Return the results of a tile, the number of tiles, and the bytes of a tile's windows."""
+    """Return the results of a tile, the number of tiles, and the bytes of a tile's windows.
+
+    ``window_nbytes`` is the size of one window of the input.
+    """
     results = prod(c.result)
     height = max(1, min(results, PATCH_NBYTES // window_nbytes))
     return height, -(-results // height) * c.batch, height * window_nbytes
@@ -242,7 +256,7 @@ def _signal_filters(c: Geometry) -> ConvolutionLaunches:
 
 
 def _direct(c: Geometry, panel: int) -> ConvolutionLaunches:
-    """Return the launches of a direct convolution by register tiles."""
+    """Return the launches of a direct convolution by register tiles of ``panel`` filters."""
     tiling = register_tiling(c, panel)
     products = prod(c.result) * prod(c.window) * (c.channels // c.groups) * c.filters * c.batch
     pack = ConvolutionLaunch(
@@ -290,7 +304,7 @@ def onednn_seconds(c: Geometry) -> float:
 
 
 def _reorder_filter(primitives: ConvolutionPrimitives, c: Geometry) -> ConvolutionLaunch:
-    """Return the launch that converts a filter to oneDNN's layout."""
+    """Return the launch that converts a filter to the layout of oneDNN's ``primitives``."""
     return ConvolutionLaunch(
         table=primitives.table,
         sizes=_sizes(UnitTask.REORDER_FILTER, 4, 1, c),

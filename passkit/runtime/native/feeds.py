@@ -98,7 +98,10 @@ class FeedChecker(NamedTuple):
         return tuple(self.array(spec, values[spec.name]) for spec in self.inputs)
 
     def array(self, spec: InputSpec, value: Any) -> Array:
-        """Return a value as an array, as `spec_array` does."""
+        """Return ``value`` as an array that the input ``spec`` takes; see `spec_array`.
+
+        Raises: FeedError, naming the input, where it does not match.
+        """
         return spec_array(spec, value)
 
     def check_shapes(self, shapes: tuple[tuple[int, ...], ...]) -> None:
@@ -234,7 +237,10 @@ def _rank(dtype: np.dtype[Any]) -> int:
 
 
 def refuse(spec: InputSpec, value: Any, array: Array) -> NoReturn:
-    """Raise FeedError for an array that does not match; says how to convert it."""
+    """Raise a FeedError: ``value``, as ``array``, does not match the input ``spec``.
+
+    The message says how to convert it.
+    """
     where = f"input {spec.name!r} needs {spec}, got {_description(value)}"
     name = spec.name if spec.name.isidentifier() else "array"
     if array.dtype.kind in "OSU":  # None, text and objects cannot be converted to numbers

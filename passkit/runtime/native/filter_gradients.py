@@ -180,6 +180,7 @@ def _library_records(
 
 
 def _table_head(library: OneDnn, plain_filter: c_void_p, parts: int) -> list[int]:
+    """Return the first numbers of the table for C: functions, engine, stream, layout, parts."""
     functions = (
         "dnnl_memory_create",
         "dnnl_memory_destroy",

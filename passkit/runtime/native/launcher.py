@@ -181,6 +181,7 @@ def cache_key() -> str:
 
 
 def _text(name: str) -> str:
+    """Return the text of a source file in this folder."""
     with open(os.path.join(_HERE, name), encoding="utf-8") as file:
         return file.read()
 
@@ -242,6 +243,7 @@ def _start(compiler: Compiler | None, cache: KernelCache) -> tuple[WorkFolder, C
 
 
 def _import(library: str | Path) -> ModuleType:
+    """Import the compiled launcher from a path, and register it in ``sys.modules``."""
     loader = ExtensionFileLoader(NAME, str(library))
     spec = ModuleSpec(NAME, loader, origin=str(library))
     module = module_from_spec(spec)

@@ -63,7 +63,10 @@ def _onednn_table() -> Any:
 
 
 def prefers_onednn(m: int, n: int, k: int, trans_a: bool, trans_b: bool) -> bool:
-    """Return whether oneDNN multiplies float32 matrices (m, k) x (k, n) faster than OpenBLAS."""
+    """Return whether oneDNN multiplies float32 matrices (m, k) x (k, n) faster than OpenBLAS.
+
+    ``trans_a`` and ``trans_b`` tell which operands are stored transposed.
+    """
     if trans_a and trans_b:
         return False
     if m == 1 or m * n * k <= SMALL_PRODUCTS or n < MIN_COLUMNS:
@@ -101,7 +104,8 @@ def gemm_function(
 def library_name(m: Any, n: Any, k: Any, trans_a: bool, trans_b: bool, single: bool) -> str:
     """Return the name of the library that multiplies (m, k) x (k, n), for reports.
 
-    ``single`` says that the dtype is float32. For symbolic sizes it is the BLAS library.
+    ``single`` says that the dtype is float32, ``trans_a`` and ``trans_b`` which operands are stored
+    transposed. For symbolic sizes it is the BLAS library.
     """
     is_known = isinstance(m, int) and isinstance(n, int) and isinstance(k, int)
     if single and is_known and m * n * k > 0:
@@ -112,6 +116,7 @@ def library_name(m: Any, n: Any, k: Any, trans_a: bool, trans_b: bool, single: b
 
 
 def _gemm(library: Blas, name: str) -> int:
+    """Return the address of the library's sgemm for the kernel "gemm_f32", else of its dgemm."""
     return library.sgemm if name == "gemm_f32" else library.dgemm
 
 
@@ -141,5 +146,5 @@ def gemm_tiles(m: int, n: int, k: int, batch: int, trans_b: bool) -> tuple[int, 
 
 
 def _part_length(length: int, parts: int, step: int) -> int:
-    """Return the length of equal parts, a multiple of ``step``; all of it for one part."""
+    """Return the length of each of ``parts`` parts, a multiple of ``step``; all of it for one."""
     return length if parts <= 1 else min(length, -(-length // (parts * step)) * step)

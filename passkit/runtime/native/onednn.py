@@ -132,7 +132,11 @@ class OneDnn:
     def memory_descriptor(
         self, dims: tuple[int, ...], strides: tuple[int, ...] | None = None
     ) -> c_void_p:
-        """Create a descriptor of float32 arrays; the library chooses the layout without strides."""
+        """Create a descriptor of float32 arrays of extents ``dims``.
+
+        ``strides`` are in elements; without them the library chooses the layout. Raises:
+        OneDnnError.
+        """
         descriptor = c_void_p()
         rank, sizes = c_int(len(dims)), DnnlDims(*dims)
         if strides is None:
@@ -144,7 +148,10 @@ class OneDnn:
         return descriptor
 
     def queried_memory(self, primitive_descriptor: c_void_p, query: int) -> c_void_p:
-        """Return a memory descriptor that a primitive descriptor owns."""
+        """Return a memory descriptor that a primitive descriptor owns.
+
+        ``query`` is a dnnl_query_t, such as that of the source or the weights.
+        """
         function = self.dll.dnnl_primitive_desc_query_md
         function.restype = c_void_p
         return c_void_p(function(primitive_descriptor, c_int(query), c_int(0)))
@@ -163,7 +170,7 @@ class OneDnn:
             self.dll.omp_set_num_threads(c_int(threads))
 
     def nbytes(self, descriptor: c_void_p) -> int:
-        """Return the size of an array in bytes."""
+        """Return the size in bytes of an array that a memory descriptor describes."""
         self.dll.dnnl_memory_desc_get_size.restype = c_size_t
         return int(self.dll.dnnl_memory_desc_get_size(descriptor))
 
@@ -252,7 +259,10 @@ class PrimitiveBuilder:
         )
 
     def source_range(self, first: int, last: int) -> tuple[int, int]:
-        """Return the range of the source, along the split axis, that results first to last read."""
+        """Return the range of the source that results ``first`` to ``last`` (exclusive) read.
+
+        Both ranges are along the split axis.
+        """
         c, k = self.c, self.axis
         reach = (c.window[k] - 1) * c.dilation[k] + 1
         start = first * c.stride[k] - c.before[k]
@@ -262,7 +272,10 @@ class PrimitiveBuilder:
     def _part_record(
         self, first: int, last: int, start: int, stop: int
     ) -> tuple[list[int], c_void_p, int]:
-        """Return the record of results first to last, the filter's layout, and scratch bytes."""
+        """Create the primitive of results ``first`` to ``last``, which read ``start`` to ``stop``.
+
+        Returns: The numbers of its entry in the table, the filter's layout, and its scratch bytes.
+        """
         c, library, k = self.c, self.library, self.axis
         part = self.part_descriptors(first, last, start, stop, 1)
         description = c_void_p()
@@ -312,7 +325,10 @@ class PrimitiveBuilder:
     def part_descriptors(
         self, first: int, last: int, start: int, stop: int, images: int
     ) -> PartDescriptors:
-        """Describe results first to last of some images, which read source start to stop."""
+        """Describe results ``first`` to ``last`` of ``images`` images.
+
+        They read the source from ``start`` to ``stop``; all are positions along the split axis.
+        """
         c, library, k = self.c, self.library, self.axis
         size, result = list(c.size[k:]), list(c.result[k:])
         size[0], result[0] = stop - start, last - first
@@ -369,7 +385,10 @@ class PrimitiveBuilder:
         return [int(p.value or 0) for p in (self.reorder(plain, layout), plain, layout)]
 
     def reorder(self, source: c_void_p, target: c_void_p) -> c_void_p:
-        """Create the primitive that converts one layout to another."""
+        """Create the primitive that converts the layout ``source`` to ``target``.
+
+        Both are memory descriptors.
+        """
         library, description, primitive = self.library, c_void_p(), c_void_p()
         library(
             "dnnl_reorder_primitive_desc_create",

@@ -89,6 +89,11 @@ def _balanced_panels(panels: int, parts: int, ranges: int) -> int:
     """Return the panels per work tile for about ``parts`` tiles of each range.
 
     Chosen so that 2, 4 and 8 threads get nearly equal numbers of tiles.
+
+    Args:
+        panels: the panels to divide.
+        parts: the number of tiles to aim at.
+        ranges: how many times they are divided, such as for each image.
     """
     if parts == 1:
         return panels

@@ -104,6 +104,11 @@ class LoadedKernels:
     def add(self, digest: str, symbol: str, shared_object: SharedObject) -> Address:
         """Register a kernel and return its address.
 
+        Args:
+            digest: the kernel's key.
+            symbol: the name of its function.
+            shared_object: the loaded library.
+
         Raises:
             LookupError: The shared object has no function of that name.
         """
@@ -114,6 +119,10 @@ class LoadedKernels:
         return address
 
     def _use(self, shared_object: SharedObject) -> None:
+        """Mark a shared object as used last.
+
+        Of those that no program refers to, only the last `MAX_UNUSED` stay loaded.
+        """
         self._recent[shared_object] = None
         self._recent.move_to_end(shared_object)
         if len(self._recent) > MAX_UNUSED:

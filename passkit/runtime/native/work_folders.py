@@ -44,7 +44,13 @@ class WorkFolder:
 
 
 def _remove(name: str, lock: int, process: int) -> None:
-    """Remove a folder in the process that created it; a forked process only closes the lock."""
+    """Remove a folder in the process that created it; a forked process only closes the lock.
+
+    Args:
+        name: the folder.
+        lock: the descriptor of its lock file, which is closed.
+        process: the id of the process that created it.
+    """
     if os.getpid() == process:
         shutil.rmtree(name, ignore_errors=True)
     os.close(lock)
@@ -73,6 +79,7 @@ def work_folder(spare: str | None = None) -> WorkFolder:
 
 
 def _name() -> str:
+    """Return the name of the user's folder within the temporary folder."""
     return f"passkit-{os.geteuid()}"
 
 
