@@ -86,7 +86,7 @@ def by_channel(x: Entry, first: bool) -> tuple[Entry, Callable[[Entry], Entry]]:
     return planes, lambda y: make("reshape", y, shape=(batch, channels, *known_shape(y)[1:-1]))
 
 
-def wide(x: Entry) -> Entry:
+def widened(x: Entry) -> Entry:
     """Return floats of 16 bits as float32, in which they are accumulated; others unchanged."""
     is_narrow = x.dtype is not None and x.dtype.is_float and x.dtype.nbytes == 2
     return make("cast", x, dtype="float32") if is_narrow else x

@@ -15,7 +15,7 @@ from passkit.graph.infer import agree, show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.ops.composites import composite
 from passkit.ops.helpers import common_dtype, make, normalize_axes, normalize_axis
-from passkit.ops.layouts import as_dtype, wide
+from passkit.ops.layouts import as_dtype, widened
 from passkit.values.dtype import DType
 from passkit.values.size import Extent, Shape, divide_exactly, numel
 
@@ -258,7 +258,7 @@ def _batch_norm(node: Node, *inputs: Entry) -> Entry:
     """
     shapes = [known_shape(e) for e in inputs]
     axis = _check_channel_vectors(node, shapes[0], *shapes[1:])
-    x, scale, offset, mean, variance = map(wide, inputs)
+    x, scale, offset, mean, variance = map(widened, inputs)
     factor = scale * make("rsqrt", variance + node.params["epsilon"])
     return as_dtype(_scale_and_shift(x, mean, factor, offset, axis), inputs[0])
 
@@ -271,7 +271,7 @@ def _batch_norm_training(node: Node, *inputs: Entry) -> tuple[Entry, ...]:
     """
     shapes = [known_shape(e) for e in inputs]
     axis = _check_channel_vectors(node, shapes[0], *shapes[1:])
-    x, scale, offset, *running = map(wide, inputs)
+    x, scale, offset, *running = map(widened, inputs)
     mean, variance = _batch_statistics(inputs[0], axis)
     factor = scale * make("rsqrt", variance + node.params["epsilon"])
     y = as_dtype(_scale_and_shift(x, mean, factor, offset, axis), inputs[0])
@@ -293,8 +293,8 @@ def _batch_statistics(data: Entry, axis: int) -> tuple[Entry, Entry]:
     shape = known_shape(data)
     axes = tuple(k for k in range(len(shape)) if k != axis)
     size = tuple(n if k == axis else 1 for k, n in enumerate(shape))
-    first = wide(make("slice", data, begin=(0,) * len(shape), size=size))
-    difference = wide(data) - first
+    first = widened(make("slice", data, begin=(0,) * len(shape), size=size))
+    difference = widened(data) - first
     mean_difference = make("reduce_mean", difference, axis=axes)
     mean_square = make("reduce_mean", difference * difference, axis=axes)
     variance = mean_square - mean_difference * mean_difference

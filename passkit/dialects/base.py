@@ -412,7 +412,7 @@ def register_dialect(dialect: Dialect) -> Dialect:
     """
     if not isinstance(dialect, Dialect):
         raise RegistryError(f"register_dialect needs a pk.Dialect, got {dialect!r}")
-    _dialects.put(dialect.name, dialect)
+    _dialects.register(dialect.name, dialect)
     return dialect
 
 

@@ -76,7 +76,7 @@ def register_fusion(
         need = "of a graph, or of a graph and the PassContext"
         count = arguments.parameters(f"fusion strategy {name!r}", function, need, 1, 2)
         made = Strategy(name, function, expands, library_patterns, count > 1)
-        _strategies.put(name, made, place)
+        _strategies.register(name, made, place)
         return made
 
     return register

@@ -178,7 +178,7 @@ def _register_shipped() -> None:
         "cuda": SHIPPED["H100"].numbers(cuda),
     }
     for name, target in shipped.items():
-        _targets.put(name, target)
+        _targets.register(name, target)
 
 
 def target_of(what: str | Target) -> Target:
@@ -208,5 +208,5 @@ def register_target(target: Target) -> Target:
             f"attrs.evolve(target_of('opencl'), name=…) makes one of another"
         )
     _register_shipped()
-    _targets.put(target.name, target)
+    _targets.register(target.name, target)
     return target

@@ -73,7 +73,7 @@ class NamedRegistry(Generic[T]):
         self._places: dict[str, str] = {}
         self._lock = Lock()
 
-    def put(self, name: str, value: T, place: str = "") -> None:
+    def register(self, name: str, value: T, place: str = "") -> None:
         """Register ``value`` under ``name``.
 
         Args:

@@ -42,7 +42,7 @@ def test_hooks_are_called_for_unknown_names_only(calls: Calls) -> None:
 def test_a_hook_may_register_the_name(calls: Calls) -> None:
     """The look-up that calls a hook returns the value that the hook registers."""
     colours: NamedRegistry[int] = NamedRegistry("colour", pk.SettingError)
-    on_unknown_name(lambda kind, name: colours.put(name, 7) if name == "red" else None)
+    on_unknown_name(lambda kind, name: colours.register(name, 7) if name == "red" else None)
 
     assert colours["red"] == 7 and list(colours) == ["red"]
     with pytest.raises(pk.SettingError, match="colour 'rad' is not registered; did you mean 'red'"):
@@ -52,14 +52,14 @@ def test_a_hook_may_register_the_name(calls: Calls) -> None:
 def test_a_name_is_registered_at_one_source_position() -> None:
     """The same position may register again; another one, or a name that is no string, may not."""
     colours: NamedRegistry[int] = NamedRegistry("colour", pk.SettingError)
-    colours.put("red", 1, "here:1")
-    colours.put("red", 2, "here:1")
+    colours.register("red", 1, "here:1")
+    colours.register("red", 2, "here:1")
 
     assert colours["red"] == 2
     with pytest.raises(pk.RegistryError, match="'red' is registered at here:1 and now at there:2"):
-        colours.put("red", 3, "there:2")
+        colours.register("red", 3, "there:2")
     with pytest.raises(pk.RegistryError, match="name of a colour must be a string, got None"):
-        colours.put(None, 3)  # type: ignore[arg-type]
+        colours.register(None, 3)  # type: ignore[arg-type]
 
 
 def test_custom_targets_are_looked_up_by_name() -> None:

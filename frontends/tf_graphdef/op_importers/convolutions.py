@@ -15,7 +15,7 @@ from passkit.frontends.tf_graphdef.proto import short
 from passkit.frontends.tf_graphdef.registry import ImportResult, op_importer
 from passkit.graph.infer import show_shape
 from passkit.graph.node import Entry
-from passkit.ops.layouts import as_dtype, from_last, to_last, wide
+from passkit.ops.layouts import as_dtype, from_last, to_last, widened
 from passkit.values.size import Extent, Shape
 
 AXES = {
@@ -113,7 +113,7 @@ def convolved(call: ImportCall, x: ImportedValue, filters: ImportedValue, count:
     taps = _filter_shape(call, call.shape(filters), count)
     groups = _groups(call, shape[-1], taps)
     return _convolve(
-        call, x, wide(filters.entry), windows_of_node(call, shape[1:-1], taps[:-2]), groups
+        call, x, widened(filters.entry), windows_of_node(call, shape[1:-1], taps[:-2]), groups
     )
 
 
@@ -130,7 +130,7 @@ def _convolve(
         groups: Number of groups of channels.
     """
     first = channels_first(call, len(windows.size))
-    inner = windows.padded(to_last(wide(x.entry), first))
+    inner = windows.padded(to_last(widened(x.entry), first))
     out = ops.convolution(inner, filters, **windows.params, groups=groups, name=call.name)
     return as_dtype(from_last(out, first), x.entry)
 
@@ -169,7 +169,7 @@ def _flatten_depthwise_filter(filters: ImportedValue, taps: tuple[int, ...]) -> 
     Returns:
         The filter of shape (height, width, 1, channels * multiplier).
     """
-    grouped: Entry = ops.reshape(wide(filters.entry), shape=(*taps[:2], 1, taps[2] * taps[3]))
+    grouped: Entry = ops.reshape(widened(filters.entry), shape=(*taps[:2], 1, taps[2] * taps[3]))
     return grouped
 
 
@@ -215,7 +215,7 @@ def _back_to_input(
     taps = _filter_shape(call, call.shape(filters), count)
     groups = 1 if channels == -1 else _groups(call, channels, taps)
     windows = windows_of_node(call, tuple(size), taps[:-2])
-    return _gradient_of_input(call, wide(filters.entry), dy, windows, groups)
+    return _gradient_of_input(call, widened(filters.entry), dy, windows, groups)
 
 
 @op_importer("DepthwiseConv2dNativeBackpropInput")
@@ -257,7 +257,7 @@ def _gradient_of_input(
     first = channels_first(call, count)
     size = windows.size if windows.is_known else windows.padded_size
     out = ops.convolution_backprop_input(
-        filters, to_last(wide(dy.entry), first), size=size, **windows.params, groups=groups
+        filters, to_last(widened(dy.entry), first), size=size, **windows.params, groups=groups
     )
     if not windows.is_known:
         begin = (0, *(low for low, _ in windows.padding), 0)
@@ -322,8 +322,8 @@ def _gradient_of_filter(
     inner_shape(call, dy, count)
     first = channels_first(call, count)
     gradient: Entry = ops.convolution_backprop_filter(
-        windows.padded(to_last(wide(x.entry), first)),
-        to_last(wide(dy.entry), first),
+        windows.padded(to_last(widened(x.entry), first)),
+        to_last(widened(dy.entry), first),
         window=window,
         **windows.params,
         groups=groups,

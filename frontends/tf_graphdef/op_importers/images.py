@@ -16,7 +16,7 @@ from passkit.frontends.tf_graphdef.registry import ImportResult, op_importer
 from passkit.frontends.tf_graphdef.resampling import KERNELS, resampling_weights
 from passkit.graph.infer import show_shape
 from passkit.graph.node import Entry, constant
-from passkit.ops.layouts import as_dtype, wide
+from passkit.ops.layouts import as_dtype, widened
 from passkit.ops.resizing import weigh_axis
 from passkit.values.dtype import dtype_of
 from passkit.values.size import Size
@@ -344,7 +344,7 @@ def _channels(call: ImportCall, x: ImportedValue) -> list[Entry]:
         raise ModelError(
             f"{call.where} needs three channels in the last axis, got {show_shape(shape)}"
         )
-    return list(ops.split(wide(x.entry), 3, len(shape) - 1))
+    return list(ops.split(widened(x.entry), 3, len(shape) - 1))
 
 
 def _join_channels(x: ImportedValue, *channels: Entry) -> Entry:
@@ -402,7 +402,7 @@ def _hsv_to_rgb(call: ImportCall, x: ImportedValue) -> ImportResult:
 def _adjust_hue(call: ImportCall, x: ImportedValue, delta: ImportedValue) -> ImportResult:
     """Import AdjustHue: add ``delta`` to the hue of RGB images, modulo 1."""
     hue, top, spread = _to_hue(*_channels(call, x))
-    new_hue = hue + wide(delta.entry)
+    new_hue = hue + widened(delta.entry)
     return _join_channels(x, *_to_rgb(new_hue - ops.floor(new_hue), top, spread))
 
 
@@ -410,7 +410,7 @@ def _adjust_hue(call: ImportCall, x: ImportedValue, delta: ImportedValue) -> Imp
 def _adjust_saturation(call: ImportCall, x: ImportedValue, scale: ImportedValue) -> ImportResult:
     """Import AdjustSaturation: multiply the saturation of RGB images by ``scale``, at most 1."""
     hue, top, spread = _to_hue(*_channels(call, x))
-    saturation = ops.clip(_saturation(top, spread) * wide(scale.entry), 0.0, 1.0)
+    saturation = ops.clip(_saturation(top, spread) * widened(scale.entry), 0.0, 1.0)
     return _join_channels(x, *_to_rgb(hue, top, saturation * top))
 
 
@@ -426,6 +426,6 @@ def _adjust_contrast(call: ImportCall, x: ImportedValue, factor: ImportedValue) 
         raise ModelError(
             f"{call.where} needs (…, height, width, channels), got {show_shape(call.shape(x))}"
         )
-    data = wide(x.entry)
+    data = widened(x.entry)
     mean = ops.reduce_mean(data, axis=(rank - 3, rank - 2), keepdims=True)
-    return as_dtype((data - mean) * wide(factor.entry) + mean, x.entry)
+    return as_dtype((data - mean) * widened(factor.entry) + mean, x.entry)

@@ -12,7 +12,7 @@ from passkit.frontends.tf_graphdef.proto import short
 from passkit.frontends.tf_graphdef.registry import ImportResult, op_importer
 from passkit.graph.infer import show_shape
 from passkit.graph.node import Entry, constant
-from passkit.ops.layouts import as_dtype, wide
+from passkit.ops.layouts import as_dtype, widened
 from passkit.values.size import Shape, numel
 
 NORMS = ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
@@ -60,13 +60,13 @@ def _batch_norm(
         Y, new running mean and variance, and the mean and variance that the gradient needs; for V3
         an empty array more.
     """
-    vectors = [wide(v.entry) for v in (scale, offset)]
+    vectors = [widened(v.entry) for v in (scale, offset)]
     axis = _channel_axis(call, call.shape(x))
     epsilon = call.attr("epsilon", "f", 1e-4)
     if call.attr("is_training", "b", True):
         results = _train_batch_norm(call, x, vectors, (mean, variance), axis, epsilon)
     else:
-        data = (wide(x.entry), *vectors, wide(mean.entry), wide(variance.entry))
+        data = (widened(x.entry), *vectors, widened(mean.entry), widened(variance.entry))
         y = ops.batch_norm(*data, epsilon=epsilon, axis=axis, name=call.name)
         results = (as_dtype(y, x.entry), *(mean.entry, variance.entry) * 2)
     return (*results, _empty_result()) if call.node.op.endswith("V3") else results
@@ -100,7 +100,7 @@ def _train_batch_norm(
         zeros = ops.zeros_like(vectors[0])
         running_statistics = [zeros, zeros]
     y, new_mean, new_variance = ops.batch_norm_training(
-        wide(x.entry),
+        widened(x.entry),
         *vectors,
         *running_statistics,
         epsilon=epsilon,
@@ -114,7 +114,7 @@ def _train_batch_norm(
 def _statistics(x: ImportedValue, axis: int, rank: int) -> tuple[Entry, Entry]:
     """Return mean and variance of each channel: over all axes but ``axis``, the channels."""
     axes = tuple(k for k in range(rank) if k != axis)
-    data = wide(x.entry)
+    data = widened(x.entry)
     return ops.reduce_mean(data, axis=axes), ops.reduce_variance(data, axis=axes)
 
 
@@ -177,9 +177,9 @@ def _batch_norm_grad(
     shape = call.shape(x)
     rank, axis = len(shape), _channel_axis(call, shape)
     axes = tuple(k for k in range(rank) if k != axis)
-    gradient, data = wide(dy.entry), wide(x.entry)
-    inverse_deviation = ops.rsqrt(wide(variance.entry) + call.attr("epsilon", "f", 1e-4))
-    normalized = (data - _expand_channels(wide(mean.entry), rank, axis)) * _expand_channels(
+    gradient, data = widened(dy.entry), widened(x.entry)
+    inverse_deviation = ops.rsqrt(widened(variance.entry) + call.attr("epsilon", "f", 1e-4))
+    normalized = (data - _expand_channels(widened(mean.entry), rank, axis)) * _expand_channels(
         inverse_deviation, rank, axis
     )
     gradient_offset = ops.reduce_sum(gradient, axis=axes)
@@ -189,7 +189,7 @@ def _batch_norm_grad(
         means = (ops.div_by_size(e, size=count) for e in (gradient_offset, gradient_scale))
         shift, slope = (_expand_channels(e, rank, axis) for e in means)
         gradient = gradient - shift - normalized * slope
-    gradient_x = gradient * _expand_channels(wide(scale.entry) * inverse_deviation, rank, axis)
+    gradient_x = gradient * _expand_channels(widened(scale.entry) * inverse_deviation, rank, axis)
     return (
         as_dtype(gradient_x, x.entry),
         gradient_scale,

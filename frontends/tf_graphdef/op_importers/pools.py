@@ -27,7 +27,7 @@ from passkit.frontends.tf_graphdef.proto import short
 from passkit.frontends.tf_graphdef.registry import ImportResult, op_importer
 from passkit.graph.infer import show_shape
 from passkit.graph.node import Entry, constant
-from passkit.ops.layouts import as_dtype, from_last, to_last, wide
+from passkit.ops.layouts import as_dtype, from_last, to_last, widened
 from passkit.ops.reduce import lowest
 from passkit.values.size import Shape, Size
 
@@ -137,7 +137,7 @@ def _avg_pool(call: ImportCall, x: ImportedValue) -> Entry:
     first = channels_first(call, count)
     window = spatial(call, "ksize", call.integers("ksize"), count)
     windows = windows_of_node(call, shape[1:-1], window)
-    inner = wide(to_last(x.entry, first))
+    inner = widened(to_last(x.entry, first))
     return as_dtype(
         from_last(_pool_windows(call, inner, shape, windows, window, True), first), x.entry
     )
@@ -275,9 +275,9 @@ def _dilation(call: ImportCall, x: ImportedValue, filters: ImportedValue) -> Imp
         raise ModelError(f"{call.where} needs floats, got {x.dtype}; Cast them")
     window = tuple(int(n) for n in taps[:2])
     windows = _windows_at_rates(call, shape[1:-1], window)
-    inner = windows.padded(wide(x.entry), lowest(x.dtype))
+    inner = windows.padded(widened(x.entry), lowest(x.dtype))
     view = ops.windows(inner, window=window, **windows.params, fill="least")
-    return as_dtype(ops.reduce_max(view + wide(filters.entry), axis=(3, 4)), x.entry)
+    return as_dtype(ops.reduce_max(view + widened(filters.entry), axis=(3, 4)), x.entry)
 
 
 def _windows_at_rates(call: ImportCall, size: Shape, window: tuple[int, ...]) -> NodeWindows:

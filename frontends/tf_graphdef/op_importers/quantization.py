@@ -9,7 +9,7 @@ from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.imported_value import ImportCall, ImportedValue
 from passkit.frontends.tf_graphdef.registry import ImportResult, op_importer
 from passkit.graph.node import Entry, constant
-from passkit.ops.layouts import as_dtype, wide
+from passkit.ops.layouts import as_dtype, widened
 
 
 def _levels(call: ImportCall) -> tuple[float, float]:
@@ -175,14 +175,14 @@ def _quantize_dequantize(
     min_step = -(2 ** (bits - 1)) + narrow if signed else 0
     max_step = 2 ** (bits - 1) - 1 if signed else 2**bits - 1
     axis = call.attr("axis", "i", -1) if "axis" in call.node.attr else -1
-    data, rank = wide(x.entry), len(call.shape(x))
+    data, rank = widened(x.entry), len(call.shape(x))
     has_range = call.attr("range_given", "b", False)
     if has_range:
         if not low.dtype == high.dtype == x.dtype:
             raise ModelError(
                 f"{call.where} needs a range of {x.dtype}, got {low.dtype} and {high.dtype}"
             )
-        bottom, top = wide(low.entry), wide(high.entry)
+        bottom, top = widened(low.entry), widened(high.entry)
     else:
         axes = tuple(k for k in range(rank) if k != axis)
         bottom, top = ops.reduce_min(data, axis=axes), ops.reduce_max(data, axis=axes)

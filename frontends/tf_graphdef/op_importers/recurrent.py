@@ -9,7 +9,7 @@ from passkit.frontends.tf_graphdef.proto import short
 from passkit.frontends.tf_graphdef.registry import NODE_NBYTES, ImportResult, op_importer
 from passkit.graph.infer import show_shape
 from passkit.graph.node import Entry
-from passkit.ops.layouts import as_dtype, wide
+from passkit.ops.layouts import as_dtype, widened
 from passkit.values.size import Extent, Size
 
 STEP_NBYTES = 60 * NODE_NBYTES
@@ -46,11 +46,11 @@ class _LstmCell:
                 set.
             b: Bias (4 units,).
         """
-        self.w, self.b = wide(w.entry), wide(b.entry)
+        self.w, self.b = widened(w.entry), widened(b.entry)
         self.order = order
         self.clip = call.attr("cell_clip", "f", 3.0 if order == "icfo" else 0.0)
         self.forget = call.attr("forget_bias", "f", 1.0) if order == "icfo" else 0.0
-        peepholes = [wide(v.entry) for v in peep]
+        peepholes = [widened(v.entry) for v in peep]
         self.peep = peepholes if call.attr("use_peephole", "b", False) else None
 
     def step(self, x: Entry, c: Entry, h: Entry) -> tuple[Entry, ...]:
@@ -120,7 +120,7 @@ def _lstm_cell(
     """
     _check_matrices(call, x, c, h, w)
     cell = _LstmCell(call, "icfo", w, [wci, wcf, wco], b)
-    results = cell.step(*(wide(v.entry) for v in (x, c, h)))
+    results = cell.step(*(widened(v.entry) for v in (x, c, h)))
     return tuple(as_dtype(e, x.entry) for e in results)
 
 
@@ -141,9 +141,9 @@ def _lstm_cell_grad(call: ImportCall, *inputs: ImportedValue) -> ImportResult:
     if len(inputs) != 16:
         raise ModelError(f"{call.where} needs 16 inputs, got {len(inputs)}")
     previous_state, i, cs, f, o, ci, co, dcs, dh = (
-        wide(inputs[k].entry) for k in (1, 8, 9, 10, 11, 12, 13, 14, 15)
+        widened(inputs[k].entry) for k in (1, 8, 9, 10, 11, 12, 13, 14, 15)
     )
-    peep = [wide(v.entry) for v in inputs[4:7]]
+    peep = [widened(v.entry) for v in inputs[4:7]]
     has_peep = call.attr("use_peephole", "b", False)
     do = o * (1.0 - o) * dh * co
     dcs = dcs + (1.0 - co * co) * dh * o
@@ -208,7 +208,7 @@ def _lstm_block(
     count = max(min(call.integer(length, "seq_len_max"), shape[0]), 0)
     call.budget.take(STEP_NBYTES * count, call.where)
     cell = _LstmCell(call, "icfo" if call.node.op == "BlockLSTM" else "ifco", w, [wci, wcf, wco], b)
-    data, state, hidden = wide(x.entry), wide(c.entry), wide(h.entry)
+    data, state, hidden = widened(x.entry), widened(c.entry), widened(h.entry)
     padding = ops.broadcast_to(
         ops.zeros_like(ops.expand_dims(hidden, axis=0)), shape=(shape[0] - count, *call.shape(h))
     )
@@ -245,11 +245,11 @@ def _gru_cell(
         b_c: Bias of the candidate (units,).
     """
     _check_matrices(call, x, h, w_ru, w_c)
-    data, state = wide(x.entry), wide(h.entry)
+    data, state = widened(x.entry), widened(h.entry)
     units = state.shape[1]  # type: ignore[index]
-    z = ops.matmul(ops.concat(data, state, axis=1), wide(w_ru.entry)) + wide(b_ru.entry)
+    z = ops.matmul(ops.concat(data, state, axis=1), widened(w_ru.entry)) + widened(b_ru.entry)
     r, u = (ops.sigmoid(_gate(z, k, units)) for k in (0, 1))
-    c = ops.matmul(ops.concat(data, state * r, axis=1), wide(w_c.entry)) + wide(b_c.entry)
+    c = ops.matmul(ops.concat(data, state * r, axis=1), widened(w_c.entry)) + widened(b_c.entry)
     c = ops.tanh(c)
     new = u * state + (1.0 - u) * c
     return tuple(as_dtype(e, x.entry) for e in (r, u, c, new))
