@@ -128,6 +128,7 @@ def _unslice_params(node: Node, shape: Shape) -> tuple[Shape, Shape, tuple[int, 
 
 
 def _infer_unslice_shape(node: Node, shape: Shape) -> Shape:
+    """Infer the shape, the parameter ``shape``. Raises: ShapeError if the slice does not fit."""
     return _unslice_params(node, shape)[0]
 
 
@@ -157,6 +158,7 @@ def _unslice_element(node: Node, index: Index, read: Reader) -> Expr:
 
 
 def _compute_unslice(node: Node, x: Any) -> Any:
+    """Write the input into zeros at the positions of a slice, in NumPy."""
     target, begin, steps = _unslice_params(node, x.shape)
     out = np.zeros([int(n) for n in target], x.dtype)
     positions = [int(b) + s * np.arange(n) for b, n, s in zip(begin, x.shape, steps, strict=True)]
@@ -168,13 +170,14 @@ def _compute_unslice(node: Node, x: Any) -> Any:
 
 
 def _unslice_gradient(node: Node, dy: Entry) -> list[Entry]:
+    """Return the slice of dy that the input was written to."""
     shape = known_shape(node.inputs[0])
     _, begin, steps = _unslice_params(node, shape)
     return [make("slice", dy, begin=begin, size=shape, step=steps)]
 
 
 def _simplify_unslice(node: Node) -> Entry | None:
-    """Replace an unslice that fills the entire output in order by its input."""
+    """Return the input of an unslice that fills the entire output in order, else None."""
     shape = known_shape(node.inputs[0])
     _, begin, steps = _unslice_params(node, shape)
     in_order = all(b == 0 for b in begin) and all(s == 1 for s in steps)
@@ -210,13 +213,16 @@ def _size_param(node: Node) -> Extent:
 
 
 def _infer_div_by_size_shape(node: Node, shape: Shape) -> Shape:
-    """Return the input's shape, after a check of the size."""
+    """Infer the shape, that of the input. Raises: ShapeError if ``size`` is no extent."""
     _size_param(node)
     return shape
 
 
 def _div_by_size(node: Node, x: Expr) -> Expr:
-    """Return the quotient; 16-bit floats, which may not hold the size, are divided in float32."""
+    """Return x divided by the parameter ``size``.
+
+    16-bit floats, which may not hold the size, are divided in float32.
+    """
     compute_dtype = float32 if is_narrow(x.dtype) else x.dtype
     divisor = ast.cast(ast.size_of(_size_param(node)), compute_dtype)
     quotient = ast.cast(x, compute_dtype) / divisor
@@ -252,7 +258,12 @@ def _mask_zeros(node: Node, x: Entry) -> tuple[Entry, Entry, Entry, Entry]:
 
 
 def _prod_others(node: Node, x: Entry) -> Entry:
-    """Return the product over the element: for the only 0 that of the others, else 0 with zeros."""
+    """Expand prod_others: for each element the product of all others along ``axis``.
+
+    It is the product of the nonzero elements over the element; next to a zero it is 0, and for the
+    only
+    zero the product of the others.
+    """
     is_zero, zero_count, others, product = _mask_zeros(node, x)
     is_only_zero = make("logical_and", is_zero, make("equal", zero_count, 1.0))
     nonzero = make("logical_or", is_only_zero, make("equal", zero_count, 0.0))
@@ -280,6 +291,7 @@ def _prod_others_gradient(node: Node, dy: Entry) -> list[Entry]:
 
 
 def _infer_prod_others_shape(node: Node, shape: Shape) -> Shape:
+    """Infer the shape, that of the input. Raises: ShapeError if there is no such axis."""
     normalize_axes(node, len(shape), node.params["axis"])
     return shape
 

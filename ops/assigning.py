@@ -120,7 +120,7 @@ def assign_index(x: Any, key: Any, value: Any) -> Entry:
 
 
 def _value_entry(value: Any, x: Entry) -> Entry:
-    """Return ``value`` as an entry; a Python number has the dtype of ``x``."""
+    """Return ``value`` as an entry; a Python number has the dtype of ``x``, the array written."""
     if isinstance(value, (bool, int, float)) and x.dtype is not None:
         return make("full", shape=(), fill_value=value, dtype=x.dtype.name)
     return as_entry(value)

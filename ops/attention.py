@@ -156,7 +156,10 @@ def _attention(node: Node, query: Entry, key: Entry, value: Entry, *mask: Entry)
 
 
 def _joint_mask(node: Node, scores: Entry, mask: Entry) -> Entry:
-    """Return the bool mask, which with ``causal`` is also False for keys later than the query."""
+    """Return the bool mask, which with ``causal`` is also False for keys later than the query.
+
+    ``scores`` are the masked scores, -inf for such keys.
+    """
     if not node.params["causal"]:
         return mask
     return make("logical_and", mask, scores > -inf)

@@ -69,7 +69,7 @@ elementwise(
 
 
 def _infer_bitcast_type(node: Node, x: DType) -> DType:
-    """Return the parameter ``dtype``.
+    """Infer the dtype, the parameter ``dtype``.
 
     Raises:
         DTypeError: it is of another width than ``x``, or one of them is bool or complex.

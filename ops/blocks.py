@@ -54,6 +54,10 @@ def _block_params(node: Node, x: Entry) -> tuple[int, bool]:
 
 
 def _space_to_depth(node: Node, x: Entry) -> Entry:
+    """Expand space_to_depth: blocks of an image become channels.
+
+    Raises: ShapeError if height or width is no multiple of the block.
+    """
     b, channels_last = _block_params(node, x)
     if not channels_last:
         n, c, h, w = known_shape(x)
@@ -69,6 +73,10 @@ def _space_to_depth(node: Node, x: Entry) -> Entry:
 
 
 def _depth_to_space(node: Node, x: Entry) -> Entry:
+    """Expand depth_to_space: channels become blocks of an image.
+
+    Raises: ShapeError if the number of channels is no multiple of the block's area.
+    """
     b, channels_last = _block_params(node, x)
     if not channels_last:
         n, c, h, w = known_shape(x)
@@ -126,6 +134,10 @@ def _batch_block_params(node: Node, x: Entry, widths: str) -> tuple[tuple[int, .
 
 
 def _space_to_batch(node: Node, x: Entry) -> Entry:
+    """Expand space_to_batch: the pixels of each block of a padded image go to different images.
+
+    Raises: ShapeError if a padded axis is no multiple of the block.
+    """
     block, widths = _batch_block_params(node, x, "paddings")
     m, rest = len(block), x.ndim - 1 - len(block)
     x = make("pad_with", x, pad_width=((0, 0), *widths, *((0, 0),) * rest))
@@ -141,6 +153,10 @@ def _space_to_batch(node: Node, x: Entry) -> Entry:
 
 
 def _batch_to_space(node: Node, x: Entry) -> Entry:
+    """Expand batch_to_space: images become the pixels of blocks of larger ones, which are cropped.
+
+    Raises: ShapeError if the batch is no multiple of the block's area.
+    """
     block, crops = _batch_block_params(node, x, "crops")
     m, rest = len(block), x.ndim - 1 - len(block)
     n, *inner = known_shape(x)

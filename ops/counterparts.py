@@ -6,7 +6,7 @@ An equivalent computes the same from the same inputs; its parameters may have ot
 from __future__ import annotations
 
 from passkit.graph.op import TCounterparts
-from passkit.graph.registry import Setting, calling_place, put
+from passkit.graph.registry import Setting, calling_place, register_value
 
 
 def equivalent(name: str, *, numpy: str = "", tensorflow: str = "") -> None:
@@ -19,7 +19,7 @@ def equivalent(name: str, *, numpy: str = "", tensorflow: str = "") -> None:
     """
     names = {"NumPy": numpy, "TensorFlow": tensorflow}
     equivalents = {library: text for library, text in names.items() if text}
-    put(TCounterparts.key, name, Setting(equivalents, 1, calling_place(), f"op {name}"))
+    register_value(TCounterparts.key, name, Setting(equivalents, 1, calling_place(), f"op {name}"))
 
 
 equivalent("abs", numpy="numpy.absolute", tensorflow="tf.abs")

@@ -88,6 +88,7 @@ def _mod_of_floats(x: Expr, y: Expr) -> Expr:
 
 
 def _signs_differ(x: Expr, y: Expr) -> Expr:
+    """Return whether one of x and y is negative and the other is not."""
     return (x < 0) ^ (y < 0)
 
 
@@ -110,14 +111,17 @@ def _rounding(function: str) -> Callable[[Expr], Expr]:
 
 
 def _pow(x: Expr, y: Expr) -> Expr:
+    """Return x to the power y; integers wrap, and have negative powers as `ast.whole_power`."""
     return ast.pow(x, y) if x.dtype.is_float else ast.whole_power(x, y)
 
 
 def _clip(x: Expr, low: Expr, high: Expr) -> Expr:
+    """Return x limited to low and high; where low > high, high."""
     return ast.minimum(ast.maximum(x, low), high)
 
 
 def _where(condition: Expr, x: Expr, y: Expr) -> Expr:
+    """Return x where the condition holds, else y."""
     return ast.where(condition, x, y)
 
 
@@ -144,6 +148,7 @@ def _infer_where_type(node: Node, condition: DType, x: DType, y: DType) -> DType
 
 
 def _infer_cast_type(node: Node, dtype: DType) -> DType:
+    """Infer the dtype, the parameter ``dtype``. Raises: DTypeError for complex numbers."""
     target = dtype_of(node.params["dtype"])
     check_kinds(node, "biuf", dtype, target)
     return target

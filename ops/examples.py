@@ -10,7 +10,7 @@ from typing import Any
 
 from passkit.graph.node import Entry, state, var
 from passkit.graph.op import FExample
-from passkit.graph.registry import Setting, calling_place, put
+from passkit.graph.registry import Setting, calling_place, register_value
 from passkit.values.dtype import DType, dtype_of
 
 
@@ -24,7 +24,7 @@ def example(name: str, inputs: str, **params: Any) -> None:
         **params: parameters of the call other than the defaults; "T" is that dtype.
     """
     setting = Setting(_call_builder(inputs, params), 10, calling_place(), f"op {name}")
-    put(FExample.key, name, setting)
+    register_value(FExample.key, name, setting)
 
 
 def _call_builder(inputs: str, params: dict[str, Any]) -> Callable[[DType], Any]:

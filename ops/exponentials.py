@@ -46,6 +46,7 @@ def _logaddexp2(x: Expr, y: Expr) -> Expr:
 
 
 def _minus_distance(x: Expr, y: Expr) -> Expr:
+    """Return -|x - y|, 0 for equal infinities."""
     return ast.where(ast.equal(x, y), 0, -abs(x - y))
 
 
@@ -71,6 +72,7 @@ def _lmultiply(x: Expr, y: Expr) -> Expr:
 
 
 def _exp10(x: Expr) -> Expr:
+    """Return 10 to the power x."""
     return ast.pow(ast.const(10, x.dtype), x)
 
 

@@ -79,6 +79,7 @@ def _fmin(x: Expr, y: Expr) -> Expr:
 
 
 def _fdim(x: Expr, y: Expr) -> Expr:
+    """Return x - y where x > y, else 0; NaN where one is NaN."""
     return ast.where(x <= y, 0, x - y)
 
 

@@ -63,7 +63,10 @@ def _matmul_contract(node: Node, a: Shape, b: Shape) -> Contract:
 
 
 def _matmul_shape(node: Node, a: Shape, b: Shape) -> Shape:
-    """Infer the shape (…, m, n) from (…, m, k) and (…, k, n)."""
+    """Infer the shape (…, m, n) from (…, m, k) and (…, k, n).
+
+    Raises: ShapeError if they do not fit.
+    """
     contract = _matmul_contract(node, a, b)
     return (*contract.batch, contract.m, contract.n)
 
@@ -105,6 +108,7 @@ def _matmul_operator(x: Any, y: Any) -> Entry:
 
 
 def _product(a: Entry, b: Entry, flip_a: bool, flip_b: bool) -> Entry:
+    """Return the matrix product of a and b; ``flip_a`` and ``flip_b`` transpose them first."""
     return make("matmul", a, b, transpose_a=flip_a, transpose_b=flip_b)
 
 
@@ -183,6 +187,7 @@ def _match_window_products(node: Node) -> Entry | None:
 
 
 def _is_op(node: Node, name: str) -> bool:
+    """Return whether ``node`` applies the operator called ``name``."""
     return node.op is not None and node.op.name == name
 
 
@@ -212,7 +217,10 @@ matmul_sum = register_op(
 
 
 def _operand_pairs(node: Node, operands: Sequence[Any]) -> list[tuple[Any, Any]]:
-    """Return operands as (left, right) pairs. Raises: ShapeError if their number is odd or 0."""
+    """Return operands as (left, right) pairs.
+
+    Raises: ShapeError if their number is odd or 0.
+    """
     if not operands or len(operands) % 2:
         raise ShapeError(
             f"{node.where} needs pairs of matrices, got {len(operands)} operands; give a right "
@@ -248,6 +256,7 @@ def _compute_matmul_sum(node: Node, *arrays: Any) -> Any:
 
 
 def _matmul_sum_gradient(node: Node, dy: Entry) -> list[Entry]:
+    """Return the gradients of each product in the sum."""
     gradients: list[Entry] = []
     for a, b in _operand_pairs(node, node.inputs):
         gradients += matmul_gradient(matmul(a, b, **node.params).node, dy)
@@ -342,9 +351,16 @@ def _linear_shape(node: Node, *shapes: Shape | None) -> Shape | None:
 def _linear_back(
     node: Node, shapes: Sequence[Shape | None], outs: Sequence[Shape | None]
 ) -> list[Shape | None]:
-    """Infer missing input shapes.
+    """Infer missing input shapes of data, weight and bias (FInferShapeBack).
 
     Weight and bias follow from data and num_hidden, data from weight and result.
+
+    Args:
+        node: the node.
+        shapes: the shapes of the inputs, None where unknown.
+        outs: the shapes of the outputs, None where unknown.
+
+    Returns: A shape for each input, None where it remains unknown.
     """
     inferred = list(shapes)
     data, weight = inferred[:2]

@@ -85,7 +85,10 @@ def _positive_param(node: Node, name: str) -> float:
 
 
 def _huber(node: Node, labels: Entry, x: Entry) -> Entry:
-    """Source: Huber, Robust Estimation of a Location Parameter, equation 6."""
+    """Expand Huber's loss: d²/2 for a distance d up to ``delta``, then linear.
+
+    Source: Huber, Robust Estimation of a Location Parameter, equation 6.
+    """
     delta = _positive_param(node, "delta")
     d = x - labels
     clipped = make("clip", d, -delta, delta)
@@ -93,7 +96,7 @@ def _huber(node: Node, labels: Entry, x: Entry) -> Entry:
 
 
 def _smooth_l1(node: Node, labels: Entry, x: Entry) -> Entry:
-    """Return Huber's loss divided by its width."""
+    """Expand smooth_l1: Huber's loss of width ``beta``, divided by that."""
     beta = _positive_param(node, "beta")
     d = x - labels
     clipped = make("clip", d, -beta, beta)
@@ -107,6 +110,7 @@ def _log_cosh(node: Node, labels: Entry, x: Entry) -> Entry:
 
 
 def _hinge(node: Node, labels: Entry, x: Entry) -> Entry:
+    """Expand hinge: max(0, 1 - labels * x), for labels -1 and 1."""
     return make("relu", 1.0 - labels * x)
 
 
@@ -186,7 +190,7 @@ elementwise_loss(
 
 
 def _infer_elementwise_shape(node: Node, labels: Shape, logits: Shape) -> Shape:
-    """Return the common shape of labels and logits.
+    """Infer the shape, the common one of labels and logits.
 
     Raises:
         ShapeError: they differ.
@@ -203,14 +207,17 @@ def _infer_elementwise_shape(node: Node, labels: Shape, logits: Shape) -> Shape:
 
 
 def _infer_example_shape(node: Node, labels: Shape, logits: Shape) -> Shape:
-    """Return the common shape of labels and logits without ``axis``: one loss for each example."""
+    """Infer the shape of labels and logits without ``axis``: one loss for each example.
+
+    Raises: ShapeError if their shapes differ.
+    """
     shape = _infer_elementwise_shape(node, labels, logits)
     axis = normalize_axis(node, len(shape), node.params["axis"])
     return shape[:axis] + shape[axis + 1 :]
 
 
 def _sigmoid_cross_entropy(node: Node, labels: Entry, x: Entry) -> Entry:
-    """Source: TensorFlow's max(x, 0) - x * z + log(1 + exp(-abs(x)))."""
+    """Expand to max(x, 0) - x * labels + log(1 + exp(-|x|)), as TensorFlow does."""
     return make("relu", x) - x * labels + make("log1p", make("exp", -make("abs", x)))
 
 
@@ -314,6 +321,7 @@ def _pick_element(node: Node, index: Index, x: Reader, labels: Reader) -> Expr:
 
 
 def _pick_gradient(node: Node, dy: Entry | None) -> list[Entry | None]:
+    """Return dy where the position is the label, else 0; labels have no gradient."""
     if dy is None:
         return [None, None]
     return [make("pick_label", dy, node.inputs[1], **node.params), None]
@@ -335,12 +343,13 @@ pick_label.set_attr("TOpCost", "light")
 
 
 def _infer_sparse_shape(node: Node, labels: Shape, logits: Shape) -> Shape:
-    """Return the shape of the labels: one loss for each example."""
+    """Infer the shape, that of the labels: one loss for each example. Raises: ShapeError."""
     _infer_pick_shape(node, logits, labels)
     return labels
 
 
 def _infer_sparse_type(node: Node, labels: DType, logits: DType) -> DType:
+    """Infer the dtype, that of the logits. Raises: DTypeError if the labels are no integers."""
     return _infer_pick_type(node, logits, labels)
 
 
@@ -364,6 +373,7 @@ def _sparse_cross_entropy_gradient(node: Node, dy: Entry | None) -> list[Entry |
 
 
 def _nll_loss(node: Node, labels: Entry, log_p: Entry) -> Entry:
+    """Expand nll_loss: minus the logarithm of the probability at each label, then reduced."""
     axis = node.params["axis"]
     picked = make("pick_label", log_p, labels, axis=axis)
     return _reduce_loss(node, -make("reduce_sum", picked, axis=axis))

@@ -62,10 +62,12 @@ def register_movement(
 
 
 def _input_shape(node: Node) -> Shape:
+    """Return the shape of the first input. Raises: ShapeError if its rank is unknown."""
     return known_shape(node.inputs[0])
 
 
 def _output_shape(node: Node) -> Shape:
+    """Return the shape of the first output. Raises: ShapeError if its rank is unknown."""
     return known_shape(node.entries[0])
 
 
@@ -73,9 +75,9 @@ def _output_shape(node: Node) -> Shape:
 
 
 def _reshape_shape(node: Node, shape: Shape | None) -> Shape | None:
-    """Infer the shape: the parameter with its one -1 filled in.
+    """Infer the shape: the parameter ``shape`` with its one -1 filled in.
 
-    The rank of the input may be unknown; then the parameter must not have a -1.
+    Returns: None where the rank of the input is unknown and the parameter has a -1.
 
     Raises:
         ShapeError: the parameter has other negative extents, or does not fit the elements.
@@ -161,7 +163,15 @@ def _grows_first(a: Extent, b: Extent) -> bool:
 
 
 def _regroup_axes(index: Index, shape: Shape, target: Shape) -> list[Expr]:
-    """Convert an index of one group of axes by way of the linear index in the group."""
+    """Convert an index of one group of axes by way of the linear index in the group.
+
+    Args:
+        index: the index, an expression for each extent of ``shape``.
+        shape: the extents that it is for.
+        target: other extents of the same product.
+
+    Returns: The index for ``target``.
+    """
     if len(index) == len(target) == 1:
         return [index[0]]
     joined: Expr | None = None
@@ -181,11 +191,15 @@ def _regroup_axes(index: Index, shape: Shape, target: Shape) -> list[Expr]:
 
 
 def _reshape_element(node: Node, index: Index, read: Reader) -> Expr:
+    """Return the input's element at the same row-major position."""
     return read(*regroup_index(index, _output_shape(node), _input_shape(node)))
 
 
 def _simplify_reshape(node: Node) -> Entry | None:
-    """Remove a reshape to the same shape; merge two operators that keep the order."""
+    """Remove a reshape to the same shape; merge two operators that keep the order.
+
+    Returns: None if neither applies.
+    """
     x = node.inputs[0]
     if as_replacement(node, x) is not None:
         return x
@@ -218,6 +232,7 @@ def _expand_dims_shape(node: Node, shape: Shape) -> Shape:
 
 
 def _expand_dims_element(node: Node, index: Index, read: Reader) -> Expr:
+    """Return the input's element at the index without the inserted axes."""
     axes = normalize_axes(node, len(index), node.params["axis"])
     return read(*(i for k, i in enumerate(index) if k not in axes))
 
@@ -234,7 +249,7 @@ expand_dims.set_attr("FCompute", lambda node, x: np.expand_dims(x, node.params["
 
 
 def _squeezed_axes(node: Node, shape: Shape) -> tuple[int, ...]:
-    """Return the axes to remove: the parameter ``axis``, or all of length 1."""
+    """Return the axes to remove of ``shape``: the parameter ``axis``, or all of length 1."""
     if node.params["axis"] is None:
         return tuple(k for k, n in enumerate(shape) if n == 1)
     return normalize_axes(node, len(shape), node.params["axis"])
@@ -264,6 +279,7 @@ def _squeeze_shape(node: Node, shape: Shape) -> Shape:
 
 
 def _squeeze_element(node: Node, index: Index, read: Reader) -> Expr:
+    """Return the input's element at the index, with 0 along the removed axes."""
     shape = _input_shape(node)
     axes = _squeezed_axes(node, shape)
     rest = iter(index)
@@ -313,16 +329,21 @@ def permutation(node: Node, rank: int) -> tuple[int, ...]:
 
 
 def _transpose_shape(node: Node, shape: Shape) -> Shape:
+    """Infer the shape: the extents in the order ``axes``. Raises: ShapeError."""
     return tuple(shape[a] for a in permutation(node, len(shape)))
 
 
 def _transpose_element(node: Node, index: Index, read: Reader) -> Expr:
+    """Return the input's element at the index in the original order of axes."""
     axes = permutation(node, len(index))
     return read(*(index[axes.index(k)] for k in range(len(axes))))
 
 
 def _simplify_transpose(node: Node) -> Entry | None:
-    """Remove a transpose that keeps the order of axes; merge two transposes."""
+    """Remove a transpose that keeps the order of axes; merge two transposes.
+
+    Returns: None if neither applies.
+    """
     x = node.inputs[0]
     if x.shape is None:
         return None
@@ -337,6 +358,7 @@ def _simplify_transpose(node: Node) -> Entry | None:
 
 
 def _transpose_gradient(node: Node, dy: Entry) -> list[Entry]:
+    """Return dy with the axes in the original order."""
     axes = permutation(node, len(_input_shape(node)))
     return [make("transpose", dy, axes=tuple(axes.index(k) for k in range(len(axes))))]
 

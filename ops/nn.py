@@ -35,6 +35,7 @@ def _softmax(node: Node, x: Entry) -> Entry:
 
 
 def _softmax_gradient(node: Node, dy: Entry) -> list[Entry]:
+    """Return (dy - sum(dy * y)) * y, for the result y."""
     y = node.entries[0]
     total = make("reduce_sum", dy * y, axis=node.params["axis"], keepdims=True)
     return [(dy - total) * y]
@@ -51,6 +52,7 @@ def _log_softmax(node: Node, x: Entry) -> Entry:
 
 
 def _log_softmax_gradient(node: Node, dy: Entry) -> list[Entry]:
+    """Return dy - softmax(x) * sum(dy)."""
     total = make("reduce_sum", dy, axis=node.params["axis"], keepdims=True)
     return [dy - make("exp", node.entries[0]) * total]
 
@@ -70,6 +72,7 @@ def _logsumexp(node: Node, x: Entry) -> Entry:
 
 
 def _logsumexp_gradient(node: Node, dy: Entry) -> list[Entry]:
+    """Return dy * softmax(x)."""
     softmax = make("exp", node.inputs[0] - broadcast_back(node, node.entries[0]))
     return [broadcast_back(node, dy) * softmax]
 
@@ -180,7 +183,7 @@ def _normalized_shape(node: Node, shape: Shape) -> Shape:
 
 
 def _layer_norm_shape(node: Node, data: Shape | None, *vectors: Shape | None) -> Shape | None:
-    """Infer the shape, that of the data.
+    """Infer the shape, that of the data; None where its rank is unknown.
 
     Raises:
         ShapeError: there are more or fewer inputs, or gamma or beta has another shape.
@@ -205,7 +208,11 @@ def _layer_norm_shape(node: Node, data: Shape | None, *vectors: Shape | None) ->
 
 
 def _layer_norm_back(node: Node, shapes: Any, outs: Any) -> list[Shape | None]:
-    """Infer the shapes of inputs: data from the output, gamma and beta from the data."""
+    """Infer the shapes of inputs: data from the output, gamma and beta from the data.
+
+    ``shapes`` and ``outs`` are the shapes of inputs and outputs, None where unknown, as in the
+    result.
+    """
     data = shapes[0] if shapes[0] is not None else outs[0]
     if data is None:
         return list(shapes)

@@ -144,7 +144,10 @@ def _channel_axis(node: Node, shape: Shape) -> tuple[int, ...]:
 
 
 def _divided_channel_axis(node: Node, shape: Shape) -> tuple[int, ...]:
-    """Return `_channel_axis`, after checking that ``groups`` divides the number of channels."""
+    """Return the axis of channels, as the only element of a tuple.
+
+    Raises: ShapeError unless ``groups`` divides the number of channels.
+    """
     (channel,) = _channel_axis(node, shape)
     groups = node.params["groups"]
     is_positive = isinstance(groups, int) and not isinstance(groups, bool) and groups > 0
@@ -236,7 +239,7 @@ def _check_channel_vectors(node: Node, x: Shape, *vectors: Shape) -> int:
 
 
 def _align_vector(v: Entry, rank: int, axis: int) -> Entry:
-    """Return the vector ``v`` reshaped to broadcast along ``axis`` of data of a rank."""
+    """Return the vector ``v`` reshaped to broadcast along ``axis`` of data of rank ``rank``."""
     shape = tuple(known_shape(v)[0] if k == axis else 1 for k in range(rank))
     return make("reshape", v, shape=shape)
 

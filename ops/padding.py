@@ -59,7 +59,7 @@ def parse_pad_widths(node: Node, rank: int, pad_width: Any, name: str = "pad_wid
 
 
 def _pad_widths(node: Node, shape: Shape) -> PadWidths:
-    """Return the parameter ``pad_width`` for an input of a shape."""
+    """Return the parameter ``pad_width`` for an input of shape ``shape``: a pair for each axis."""
     return parse_pad_widths(node, len(shape), node.params["pad_width"])
 
 
@@ -143,6 +143,14 @@ def _pad(node: Node, x: Entry) -> Entry:
 def _pad_axis(node: Node, x: Entry, axis: int, before: Extent, after: Extent, mode: str) -> Entry:
     """Return ``x`` padded along one axis by parts of itself.
 
+    Args:
+        node: the node, for messages.
+        x: the array.
+        axis: the axis.
+        before: the elements to add in front.
+        after: the elements to add behind.
+        mode: "edge", "reflect", "symmetric" or "wrap", as numpy.pad defines them.
+
     Raises:
         ShapeError: a width is negative, or larger than the mode can take from the axis.
     """
@@ -173,7 +181,7 @@ def _pad_axis(node: Node, x: Entry, axis: int, before: Extent, after: Extent, mo
 
 
 def _repeat_edge(x: Entry, axis: int, position: Extent, count: Extent) -> Entry:
-    """Return ``count`` copies of the slice at a position along an axis."""
+    """Return ``count`` copies of the slice of ``x`` at ``position`` along ``axis``."""
     shape = known_shape(x)
     edge = slice_axis(x, axis, position if count != 0 else 0, 1 if count != 0 else 0)
     return make("broadcast_to", edge, shape=(*shape[:axis], count, *shape[axis + 1 :]))

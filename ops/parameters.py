@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from passkit.graph.op import TParameters, get_op, list_ops
-from passkit.graph.registry import Setting, calling_place, put
+from passkit.graph.registry import Setting, calling_place, register_value
 
 ParameterTable = Mapping[str, tuple[str, str]]
 """Type and meaning of parameters, by their names."""
@@ -255,7 +255,7 @@ def document() -> None:
             else:
                 table[parameter] = COMMON_PARAMETERS.get(parameter, ("Any", ""))
         if table:
-            put(TParameters.key, name, Setting(table, 1, place, f"op {name}"))
+            register_value(TParameters.key, name, Setting(table, 1, place, f"op {name}"))
 
 
 document()

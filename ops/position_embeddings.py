@@ -43,7 +43,10 @@ def _pair_count(node: Node, shape: Shape) -> Extent:
 
 
 def _rotate_half_shape(node: Node, shape: Shape) -> Shape:
-    """Infer the shape, that of the input, whose last axis must have an even length."""
+    """Infer the shape, that of the input.
+
+    Raises: ShapeError if the last axis has an odd length.
+    """
     _pair_count(node, shape)
     return shape
 
@@ -82,7 +85,10 @@ rotate_half.set_attr(
 
 
 def _rotary_wave_shape(node: Node, shape: Shape) -> Shape:
-    """Infer the shape, that of the input; check the parameter ``offset``."""
+    """Infer the shape, that of the input; check the parameter ``offset``.
+
+    Raises: ShapeError if it is no extent, or the last axis has an odd length.
+    """
     extent_param(node, "offset")
     return _rotate_half_shape(node, shape)
 
@@ -135,7 +141,10 @@ rotary_wave.set_attr("TOpCost", "expensive")
 
 
 def _rotary_embedding(node: Node, x: Entry) -> Entry:
-    """Expand rotary_embedding. Source: Su and others, RoFormer, equation 34."""
+    """Expand rotary_embedding: x cos(angle) + rotate_half(x) sin(angle).
+
+    Source: Su and others, RoFormer, equation 34.
+    """
     cos, sin = (make("rotary_wave", x, **node.params, sine=sine) for sine in (False, True))
     rotated = make("rotate_half", x, interleaved=node.params["interleaved"])
     return x * cos + rotated * sin

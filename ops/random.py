@@ -71,6 +71,7 @@ def _infer_draw_shape(node: Node, key: Shape, *others: Shape) -> Shape:
 
 
 def _infer_words_type(node: Node, key: DType) -> DType:
+    """Infer the dtype, int64; check the key and the parameters ``stream`` and ``half``."""
     check_key_type(node, key)
     int_param(node, "stream", GraphError)
     _check_half(node)
@@ -78,6 +79,7 @@ def _infer_words_type(node: Node, key: DType) -> DType:
 
 
 def _infer_philox_type(node: Node, *dtypes: DType) -> DType:
+    """Infer the dtype, int64. Raises: DTypeError if an input is not int64."""
     _check_half(node)
     for dtype in dtypes:
         if dtype is not int64:
@@ -86,7 +88,14 @@ def _infer_philox_type(node: Node, *dtypes: DType) -> DType:
 
 
 def _philox_half(node: Node, counter: Expr, stream: Expr, key: Expr) -> Expr:
-    """Return the first or second half of a Philox block, two of its words, as an int64."""
+    """Return half of a Philox4x32-10 block, two of its four 32-bit words, as an int64.
+
+    Args:
+        node: the node, whose parameter ``half`` says which half.
+        counter: the block's counter, the position of the element.
+        stream: the upper half of the counter, which separates sequences of one key.
+        key: the key.
+    """
     function = "philox_high" if node.params["half"] else "philox_low"
     return ast.Call(function, (counter, stream, key), int64)
 
@@ -128,17 +137,20 @@ philox.set_attr("TOpCost", "expensive")
 
 
 def _infer_key_type_from_integers(node: Node, *dtypes: DType) -> DType:
+    """Infer the dtype of a key, int64. Raises: DTypeError if an input is no integer."""
     check_kinds(node, "iu", *dtypes)
     return int64
 
 
 def _infer_folded_key_type(node: Node, key: DType, data: DType) -> DType:
+    """Infer the dtype of a key, int64. Raises: DTypeError on a wrong key or data of no integers."""
     check_key_type(node, key)
     check_kinds(node, "iu", data)
     return int64
 
 
 def _infer_split_key_type(node: Node, key: DType) -> DType:
+    """Infer the dtype of keys, int64. Raises: DTypeError if the key is not int64."""
     check_key_type(node, key)
     return int64
 
@@ -186,30 +198,52 @@ SIGNIFICAND_BITS = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
 
 
 def draw_words(node: Node, key: Entry, half: int = 0) -> Entry:
-    """Return 64 random bits, as an int64, for each element of the draw ``node``."""
+    """Return 64 random bits, as an int64, for each element of the draw ``node``.
+
+    ``key`` is the random key. ``half`` 0 or 1 selects independent bits for the same element.
+    """
     return make("random_words", key, shape=node.params["shape"], half=half)
 
 
 def unit_interval(word: Entry, dtype: DType) -> Entry:
-    """Return evenly spaced numbers from 0 to below 1, all equally likely."""
+    """Return uniform random numbers from 0 to below 1.
+
+    Args:
+        word: random bits, an int64 for each number, such as `draw_words` returns.
+        dtype: the dtype of the numbers. They are multiples of a power of two (2**-24 in float32),
+            as
+            many as its significand holds, and all are equally likely.
+    """
     count = SIGNIFICAND_BITS[dtype.name]
     return _low_bits(word, count, dtype) * 2.0**-count
 
 
 def open_unit_interval(word: Entry, dtype: DType) -> Entry:
-    """Return numbers as `unit_interval` does, at the middles of its steps: neither 0 nor 1."""
+    """Return uniform random numbers between 0 and 1, neither of which occurs.
+
+    Args:
+        word: random bits, an int64 for each number.
+        dtype: the dtype of the numbers. They are the middles of equal steps, as wide as the
+            significand
+            allows.
+    """
     count = SIGNIFICAND_BITS[dtype.name] - 1
     return (_low_bits(word, count, dtype) + 0.5) * 2.0**-count
 
 
 def fine_unit_interval(word: Entry, dtype: DType) -> Entry:
-    """Return numbers above 0 up to 1, to take logarithms of: in steps of 2**-31 or 2**-53."""
+    """Return uniform random numbers above 0 and up to 1, to take logarithms of.
+
+    Args:
+        word: random bits, an int64 for each number.
+        dtype: the dtype of the numbers. They are in steps of 2**-31, of 2**-53 in float64.
+    """
     count = 53 if dtype.nbytes == 8 else 31
     return (_low_bits(word, count, dtype) + 0.5) * 2.0**-count
 
 
 def _low_bits(word: Entry, count: int, dtype: DType) -> Entry:
-    """Return the lowest ``count`` bits of words as floats.
+    """Return the lowest ``count`` bits of the int64 ``word`` as floats of ``dtype``.
 
     Below 32 bits they are converted from int32, which is faster.
     """
@@ -304,6 +338,7 @@ def float_draw(
 
 
 def _draw_bits(node: Node, key: Entry) -> Entry:
+    """Expand random_bits: 64 random bits, of which an integer dtype keeps the lowest."""
     return convert(draw_words(node, key), dtype_of(node.params["dtype"]))
 
 
@@ -344,7 +379,7 @@ def _check_integer_range(node: Node) -> None:
 
 
 def _draw_integers(node: Node, key: Entry) -> Entry:
-    """Return low plus 63 random bits modulo the length of the range."""
+    """Return ``low`` plus 63 random bits modulo the length of the range up to ``high``."""
     low, count = node.params["low"], node.params["high"] - node.params["low"]
     word = draw_words(node, key) & (2**63 - 1)
     remainder = word & (count - 1) if count & (count - 1) == 0 else word % count
@@ -396,14 +431,27 @@ Source: Giles, Approximating the erfinv function, table 5.
 
 
 def _draw_normal(node: Node, low: Entry, high: Entry, dtype: DType) -> Entry:
-    """Source: Box and Muller, A Note on the Generation of Random Normal Deviates."""
+    """Return normally distributed numbers by the Box-Muller transform.
+
+    Args:
+        node: the draw, with its mean and standard deviation.
+        low: random bits, for the radius.
+        high: other random bits, for the angle.
+        dtype: the dtype to compute in.
+
+    Source: Box and Muller, A Note on the Generation of Random Normal Deviates.
+    """
     radius = make("sqrt", make("log", fine_unit_interval(low, dtype)) * -2.0)
     z = radius * make("cos", unit_interval(high, dtype) * (2 * pi))
     return _scale(z, node.params["mean"], node.params["stddev"])
 
 
 def _draw_truncated_normal(node: Node, low: Entry, high: Entry, dtype: DType) -> Entry:
-    """Return the inverse of the distribution function, within 2 standard deviations of the mean."""
+    """Return normally distributed numbers within 2 standard deviations of the mean.
+
+    The inverse of the distribution function is applied to a uniform number from the random bits
+    ``low``; ``high`` is not used. ``dtype`` is the dtype to compute in.
+    """
     width = erf(sqrt(2.0))
     z = _erfinv(open_unit_interval(low, dtype) * (2 * width) - width) * sqrt(2.0)
     return _scale(make("clip", z, -2.0, 2.0), node.params["mean"], node.params["stddev"])
@@ -421,12 +469,16 @@ def _erfinv(x: Entry) -> Entry:
 
 
 def _draw_logistic(node: Node, low: Entry, high: Entry, dtype: DType) -> Entry:
+    """Return numbers of the standard logistic distribution from the random bits ``low``."""
     u = open_unit_interval(low, dtype)
     return make("log", u / (1.0 - u))
 
 
 def _draw_laplace(node: Node, low: Entry, high: Entry, dtype: DType) -> Entry:
-    """Return an exponential draw of random sign."""
+    """Return numbers of the standard Laplace distribution: an exponential draw of random sign.
+
+    The random bits ``low`` give the magnitude, ``high`` the sign.
+    """
     x = make("log", fine_unit_interval(low, dtype))
     return make("where", high < 0, x, -x)
 

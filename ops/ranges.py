@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 
 def _dtype_param(node: Node) -> DType:
+    """Return the parameter ``dtype``. Raises: DTypeError if there is no such dtype."""
     return dtype_of(node.params["dtype"])
 
 
@@ -170,6 +171,7 @@ def _arange_ends(node: Node) -> tuple[Any, Any, Any]:
 
 
 def _infer_arange_shape(node: Node) -> Shape:
+    """Infer the shape: the number of steps from ``start`` to ``stop``, 0 at least."""
     start, stop, step = _arange_ends(node)
     if isinstance(stop, Size):
         return (stop - int(start),)
@@ -223,12 +225,14 @@ source(
 
 
 def _infer_linspace_shape(node: Node) -> Shape:
+    """Infer the shape: ``num`` elements; check ``start`` and ``stop``."""
     for name in ("start", "stop"):
         number_param(node, name)
     return (count_param(node, "num"),)
 
 
 def _infer_linspace_type(node: Node) -> DType:
+    """Infer the dtype, the parameter. Raises: DTypeError if it is no float."""
     dtype = _dtype_param(node)
     check_kinds(node, "f", dtype)
     return dtype
@@ -251,6 +255,7 @@ def _linspace_element(node: Node, index: Index) -> Expr:
 
 
 def _as_float64(n: Extent) -> Expr:
+    """Return an extent as an expression of float64."""
     return ast.cast(ast.size_of(n), "float64")
 
 
@@ -269,12 +274,14 @@ source(
 
 
 def _infer_eye_shape(node: Node) -> Shape:
+    """Infer the shape (n_rows, n_cols), square if ``n_cols`` is None."""
     rows = count_param(node, "n_rows")
     int_param(node, "k")
     return rows, (rows if node.params["n_cols"] is None else count_param(node, "n_cols"))
 
 
 def _eye_element(node: Node, index: Index) -> Expr:
+    """Return 1 on the diagonal ``k``, else 0."""
     dtype = _dtype_param(node)
     on_diagonal = ast.equal(index[1] - index[0], node.params["k"])
     return ast.where(on_diagonal, ast.const(1, dtype), ast.const(0, dtype))
@@ -293,17 +300,19 @@ source(
 
 
 def _one_hot_axis(node: Node, input_rank: int) -> int:
-    """Return the position of the new axis in the output."""
+    """Return the position of the new axis in the output. Raises: ShapeError if out of range."""
     return normalize_axis(node, input_rank + 1, node.params["axis"])
 
 
 def _infer_one_hot_shape(node: Node, shape: Shape) -> Shape:
+    """Infer the shape: that of the indices with an axis of length ``depth`` inserted."""
     depth = count_param(node, "depth")
     axis = _one_hot_axis(node, len(shape))
     return (*shape[:axis], depth, *shape[axis:])
 
 
 def _infer_one_hot_type(node: Node, indices: DType) -> DType:
+    """Infer the dtype, the parameter; check that it can hold ``on_value`` and ``off_value``."""
     check_indices(node, indices)
     dtype = _dtype_param(node)
     for name in ("on_value", "off_value"):

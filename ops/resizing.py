@@ -74,7 +74,7 @@ def pixel_positions(old: int, new: int, align_corners: bool, half_pixel: bool) -
 
 
 def _interpolation_positions(node: Node, old: int, new: int) -> Any:
-    """Return positions of new pixels between the centers of old ones."""
+    """Return positions of ``new`` pixels between the centers of ``old`` ones, along one axis."""
     align, half = node.params["align_corners"], node.params["half_pixel_centers"]
     return pixel_positions(old, new, align, half) - np.float32(0.5 if half else 0)
 
@@ -86,6 +86,7 @@ def _align_weights(weights: Any, x: Entry, axis: int) -> Any:
 
 
 def _resize_nearest(node: Node, x: Entry) -> Entry:
+    """Expand resize_nearest: gather the nearest pixel along columns and rows."""
     align, half = node.params["align_corners"], node.params["half_pixel_centers"]
     for axis, old, new in _resized_axes(node, x):
         positions = pixel_positions(old, new, align, half)

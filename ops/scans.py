@@ -52,13 +52,16 @@ def scan_axis(node: Node, rank: int) -> int:
 
 
 def _infer_scan_shape(node: Node, shape: Shape) -> Shape:
-    """Return the input's shape, after a check of the axis."""
+    """Infer the shape, that of the input. Raises: ShapeError if there is no such axis."""
     scan_axis(node, len(shape))
     return shape
 
 
 def _simplify_length_one(node: Node) -> Entry | None:
-    """Replace a scan along an axis of length 1 by its input."""
+    """Return the input of a scan along an axis of length 1, else None.
+
+    An exclusive scan is not replaced: its result is the identity element.
+    """
     x = node.inputs[0]
     if node.params["exclusive"] or x.shape is None or x.shape[scan_axis(node, len(x.shape))] != 1:
         return None
@@ -138,6 +141,7 @@ def _scan_reversed(node: Node, x: Entry, name: str = "cumsum") -> Entry:
 
 
 def _cumsum_gradient(node: Node, dy: Entry) -> list[Entry]:
+    """Return the sum of dy over all later positions."""
     return [_scan_reversed(node, dy)]
 
 
@@ -277,7 +281,10 @@ def _cumulative(scan_name: str, initial: int) -> Callable[[Node, Entry], Entry]:
 
 
 def _infer_cumulative_type(node: Node, dtype: DType) -> DType:
-    """Return the parameter ``dtype``, or where it is None the input's dtype."""
+    """Infer the dtype: the parameter ``dtype``, or where it is None that of the input.
+
+    Raises: DTypeError if the input is no number.
+    """
     check_kinds(node, "iuf", dtype)
     result = node.params["dtype"]
     return dtype if result is None else dtype_of(result)

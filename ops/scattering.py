@@ -48,14 +48,24 @@ BOOL_KINDS = {"add": "max", "mul": "min"}
 def _keep_valid(
     node: Node, valid: Array, index: tuple[Array, ...], updates: Array
 ) -> tuple[Any, Array]:
-    """Return index and updates without those whose index is out of range, unless mode is "clip"."""
+    """Return index and updates without those whose index is out of range, in NumPy.
+
+    Args:
+        node: the scatter; in its mode "clip" all stay.
+        valid: a mask of the indices in range.
+        index: the index arrays, which broadcast to the mask.
+        updates: the updates.
+    """
     if index_mode(node) == "clip" or valid.all():
         return index, updates
     return tuple(np.broadcast_to(a, valid.shape)[valid] for a in index), updates[valid]
 
 
 def _slice_index(node: Node, x: Array, indices: Array, updates: Array) -> Any:
-    """Return index and updates for slices along ``axis``; ``batch_dims`` axes are shared."""
+    """Return an index for NumPy and updates for slices along ``axis``.
+
+    ``batch_dims`` leading axes are shared by x and indices.
+    """
     axis, batch = normalize_axis(node, x.ndim, node.params["axis"]), node.params["batch_dims"]
     positions, valid = clipped_positions(indices, x.shape[axis])
     inner = x.shape[batch:axis]
@@ -70,7 +80,7 @@ def _slice_index(node: Node, x: Array, indices: Array, updates: Array) -> Any:
 
 
 def _element_index(node: Node, x: Array, indices: Array, updates: Array) -> Any:
-    """Return index and updates for single elements along ``axis``.
+    """Return an index for NumPy and updates for single elements along ``axis``.
 
     Where another axis of x has length 1 and the updates are longer, they meet.
     """
@@ -85,7 +95,10 @@ def _element_index(node: Node, x: Array, indices: Array, updates: Array) -> Any:
 
 
 def _point_index(node: Node, x: Array, indices: Array, updates: Array) -> Any:
-    """Return index and updates for points, or slices, by the last axis of the indices."""
+    """Return an index for NumPy and updates for points, or slices.
+
+    The last axis of the indices has the coordinates of a point.
+    """
     batch, count = point_axes(node, x.shape, indices.shape)
     points = indices.shape[:-1]
     valid = np.ones(points, bool)
@@ -110,7 +123,10 @@ def _open_grid(lengths: Any, rank: int) -> list[Array]:
 
 
 def _write(kind: str, x: Array, index: tuple[Array, ...], updates: Array) -> Array:
-    """Return ``x`` with updates at an advanced index."""
+    """Return a copy of ``x`` with updates at an advanced index, combined as ``kind`` says.
+
+    "update" replaces; "add", "sub", "mul", "min" and "max" combine with the elements.
+    """
     is_narrow_float = dtype_of(x.dtype).is_float and x.dtype.itemsize < 4
     accumulate = is_narrow_float and kind in ACCUMULATING
     out = x.astype(np.float32) if accumulate else np.array(x)
@@ -125,6 +141,10 @@ def _write(kind: str, x: Array, index: tuple[Array, ...], updates: Array) -> Arr
 
 
 def _slice_updates_shape(node: Node, x: Shape, indices: Shape) -> Shape:
+    """Return the shape that updates of slices along ``axis`` must have.
+
+    Raises: ShapeError if ``batch_dims`` exceeds the axis or the rank of the indices.
+    """
     axis, batch = normalize_axis(node, len(x), node.params["axis"]), node.params["batch_dims"]
     if not isinstance(batch, int) or not 0 <= batch <= min(axis, len(indices)):
         raise ShapeError(
@@ -134,6 +154,10 @@ def _slice_updates_shape(node: Node, x: Shape, indices: Shape) -> Shape:
 
 
 def _element_updates_shape(node: Node, x: Shape, indices: Shape) -> Shape:
+    """Return the shape that updates of single elements along ``axis`` must have.
+
+    Raises: ShapeError if indices and ``x`` differ in rank or do not broadcast.
+    """
     axis = normalize_axis(node, len(x), node.params["axis"])
     if len(indices) != len(x):
         raise ShapeError(
@@ -145,6 +169,7 @@ def _element_updates_shape(node: Node, x: Shape, indices: Shape) -> Shape:
 
 
 def _point_updates_shape(node: Node, x: Shape, indices: Shape) -> Shape:
+    """Return the shape that updates of points must have. Raises: ShapeError."""
     batch, count = point_axes(node, x, indices)
     return (*indices[:-1], *x[batch + count :])
 
@@ -153,7 +178,7 @@ def _point_updates_shape(node: Node, x: Shape, indices: Shape) -> Shape:
 
 
 def _slice_rows(node: Node, x: Entry, indices: Entry, updates: Entry) -> tuple[Shape, Entry]:
-    """Return the shape for x and row numbers of slices along ``axis``."""
+    """Return the shape to give x for scatter_rows, and the row number of each slice."""
     shape, index_shape = known_shape(x), known_shape(indices)
     axis, batch = normalize_axis(node, len(shape), node.params["axis"]), node.params["batch_dims"]
     groups = (shape[:batch], shape[batch:axis], shape[axis : axis + 1], shape[axis + 1 :])
@@ -169,7 +194,7 @@ def _slice_rows(node: Node, x: Entry, indices: Entry, updates: Entry) -> tuple[S
 
 
 def _element_rows(node: Node, x: Entry, indices: Entry, updates: Entry) -> tuple[Shape, Entry]:
-    """Return the shape for x and row numbers of single elements along ``axis``."""
+    """Return the shape to give x for scatter_rows, and the row number of each element."""
     shape, updates_shape = known_shape(x), known_shape(updates)
     rows = make(
         "rows_along_axis",
@@ -183,7 +208,7 @@ def _element_rows(node: Node, x: Entry, indices: Entry, updates: Entry) -> tuple
 
 
 def _point_rows(node: Node, x: Entry, indices: Entry, updates: Entry) -> tuple[Shape, Entry]:
-    """Return the shape for x and row numbers of points."""
+    """Return the shape to give x for scatter_rows, and the row number of each point."""
     shape, index_shape = known_shape(x), known_shape(indices)
     batch, count = point_axes(node, shape, index_shape)
     point_shape = shape[batch : batch + count]
@@ -332,7 +357,7 @@ def _expand_scatter(addressing: Addressing, kind: str) -> Callable[..., Entry]:
 
 
 def _read(node: Node, addressing: Addressing, x: Entry) -> Entry:
-    """Return the elements of ``x`` that the updates of a scatter go to.
+    """Return the elements of ``x`` that the updates of the scatter ``node`` go to.
 
     Where x is empty, all updates were dropped: the elements are zeros.
     """
@@ -343,12 +368,13 @@ def _read(node: Node, addressing: Addressing, x: Entry) -> Entry:
 
 
 def _scatter_like(node: Node, addressing: Addressing, kind: str, x: Entry, updates: Entry) -> Entry:
-    """Return a scatter of another kind at the indices of ``node``."""
+    """Return a scatter of ``updates`` into ``x`` at the indices of ``node``, of another kind."""
     name = "put_along_axis" if addressing is ELEMENTS and kind == "update" else addressing.scatter
     return make(name.format(kind=kind), x, node.inputs[1], updates, **node.params)
 
 
 def _add_gradient(addressing: Addressing) -> Callable[..., list[Entry | None]]:
+    """Return the FGradient of "add": dy, and its elements that the updates were added to."""
     def gradient(node: Node, dy: Entry) -> list[Entry | None]:
         return [dy, None, _read(node, addressing, dy)]
 
@@ -356,6 +382,7 @@ def _add_gradient(addressing: Addressing) -> Callable[..., list[Entry | None]]:
 
 
 def _sub_gradient(addressing: Addressing) -> Callable[..., list[Entry | None]]:
+    """Return the FGradient of "sub": dy, and minus its elements that the updates went to."""
     def gradient(node: Node, dy: Entry) -> list[Entry | None]:
         return [dy, None, make("neg", _read(node, addressing, dy))]
 
@@ -505,11 +532,13 @@ def full_of(shape: Shape, value: Any, like: Entry) -> Entry:
 
 
 def _scatter_nd_dtype(node: Node, indices: DType, updates: DType) -> DType:
+    """Infer the dtype, that of the updates. Raises: DTypeError if indices are no integers."""
     check_indices(node, indices)
     return updates
 
 
 def _scatter_nd(node: Node, indices: Entry, updates: Entry) -> Entry:
+    """Expand scatter_nd: the updates added to zeros of the parameter ``shape``."""
     shape = parse_extents(node, node.params["shape"], "shape")
     return make("tensor_scatter_nd_add", full_of(shape, 0, updates), indices, updates)
 

@@ -58,7 +58,7 @@ def slice_params(node: Node, shape: Shape) -> tuple[Shape, Shape, Shape]:
 
 
 def _step_count(length: Extent, step: Extent) -> Extent:
-    """Return the number of elements that a step selects of ``length`` neighbours."""
+    """Return the number of elements that steps of ``step`` select of ``length`` neighbours."""
     return length if step == 1 else (length + (step - 1)) // step
 
 
@@ -90,6 +90,7 @@ def slice_shape(node: Node, shape: Shape) -> Shape:
 
 
 def _slice_element(node: Node, index: Index, read: Reader) -> Expr:
+    """Return the input's element at begin + index * step."""
     begin, _, step = slice_params(node, known_shape(node.inputs[0]))
     return read(*(_source_index(i, b, s) for i, b, s in zip(index, begin, step, strict=True)))
 
@@ -101,7 +102,7 @@ def _source_index(i: Expr, begin: Extent, step: Extent) -> Expr:
 
 
 def _compute_slice(node: Node, x: Any) -> Any:
-    """Compute a slice with NumPy by explicit indices, which negative steps need no care for."""
+    """Compute a slice with NumPy by explicit indices, since a negative step may end before 0."""
     begin, size, step = slice_params(node, x.shape)
     indices = [
         operator.index(b) + operator.index(s) * np.arange(operator.index(n))
@@ -111,7 +112,7 @@ def _compute_slice(node: Node, x: Any) -> Any:
 
 
 def _simplify_slice(node: Node) -> Entry | None:
-    """Remove a slice that selects every element."""
+    """Return the input of a slice that selects every element, else None."""
     x = node.inputs[0]
     if x.shape is None:
         return None
@@ -121,6 +122,7 @@ def _simplify_slice(node: Node) -> Entry | None:
 
 
 def _slice_gradient(node: Node, dy: Entry) -> list[Entry]:
+    """Return dy written into zeros at the positions of the slice."""
     shape = known_shape(node.inputs[0])
     begin, _, step = slice_params(node, shape)
     return [make("unslice", dy, shape=shape, begin=begin, step=step)]
@@ -232,7 +234,16 @@ slice_.set_attr("FOperator", index)
 
 
 def _parse_index(x: Entry, part: Any, n: Extent, axis: int) -> tuple[Extent, Extent, int]:
-    """Return begin, size and step that one index selects of an axis of length ``n``."""
+    """Return begin, size and step that one index selects of an axis.
+
+    Args:
+        x: the entry that is indexed, for messages.
+        part: the index: an int, a Size or a Python slice.
+        n: the length of the axis.
+        axis: the axis.
+
+    Raises: ShapeError if it is something else or out of range.
+    """
     if isinstance(part, (int, np.integer)) and not isinstance(part, bool):
         position = int(part)
         if isinstance(n, int) and not -n <= position < n:
@@ -260,7 +271,10 @@ def _parse_index(x: Entry, part: Any, n: Extent, axis: int) -> tuple[Extent, Ext
 
 
 def _int_or_none(x: Entry, value: Any, axis: int) -> Any:
-    """Return a part of a slice as an int, or None. Raises: ShapeError if it is neither."""
+    """Return ``value``, a part of a slice of ``axis`` of ``x``, as an int, or None for None.
+
+    Raises: ShapeError if it is neither.
+    """
     try:
         return None if value is None else operator.index(value)
     except TypeError:
@@ -271,7 +285,10 @@ def _int_or_none(x: Entry, value: Any, axis: int) -> Any:
 
 
 def _parse_unclipped(part: slice, n: Extent, step: int) -> tuple[Extent, Extent, int]:
-    """Return begin, size and step of a slice with unknown extents: bounds are not clipped."""
+    """Return begin, size and step of a slice with unknown extents: bounds are not clipped.
+
+    A call checks that they are in range. ``n`` is the length of the axis, ``step`` the step.
+    """
 
     def bound(value: Extent | None, default: Extent) -> Extent:
         if value is None:
@@ -319,7 +336,15 @@ def split(x: Any, num_or_sizes: int | Sequence[Extent], axis: int = 0) -> tuple[
 
 
 def _split_sizes(num_or_sizes: Any, axis: int, length: Extent) -> list[Extent]:
-    """Return the size of each slice of an axis. Raises: ShapeError if they do not add up to it."""
+    """Return the size of each slice of an axis.
+
+    Args:
+        num_or_sizes: the number of equal slices, or their sizes.
+        axis: the axis, for messages.
+        length: its length.
+
+    Raises: ShapeError if they do not add up to the length.
+    """
     if isinstance(num_or_sizes, int) and not isinstance(num_or_sizes, bool):
         if num_or_sizes < 1:
             raise ShapeError(f"split: num_or_sizes must be at least 1, got {num_or_sizes}")

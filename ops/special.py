@@ -65,12 +65,12 @@ def _logit(p: Expr) -> Expr:
 
 
 def _log_inv_logit_diff(x: Expr, y: Expr) -> Expr:
-    """Return log(sigmoid(x) - sigmoid(y)), as in Stan."""
+    """Return log(sigmoid(x) - sigmoid(y)), as in Stan; NaN where x < y."""
     return x - log1p_exp(x) + log1m_exp(y - x) - log1p_exp(y)
 
 
 def _log_beta(a: Expr, b: Expr) -> Expr:
-    """Return the logarithm of the beta function."""
+    """Return the logarithm of the beta function of a and b."""
     return ast.lgamma(a) + ast.lgamma(b) - ast.lgamma(a + b)
 
 
@@ -89,6 +89,7 @@ def _normal_cdf_gradient(node: Node, dy: Entry) -> list[Entry]:
 
 
 def _logit_gradient(node: Node, dy: Entry) -> list[Entry]:
+    """Return dy / (p (1 - p))."""
     p = node.inputs[0]
     return [dy / (p * (1.0 - p))]
 

@@ -50,7 +50,10 @@ def _known_window(node: Node, window: Shape) -> tuple[int, ...]:
 
 
 def _view_geometry(node: Node, shape: Shape) -> WindowGeometry:
-    """Return the geometry of a node with a parameter ``window`` over an input of a shape."""
+    """Return the positions of windows, of extents ``window``, in an input of shape ``shape``.
+
+    Raises: ShapeError if they do not fit.
+    """
     size = spatial_sizes(node, shape)
     return window_geometry(node, size, per_axis(node, "window", len(size)))
 
@@ -117,16 +120,18 @@ def _element_under_window(
 
 
 def _scaled(index: Expr, factor: int) -> Expr:
+    """Return ``index * factor``, without a multiplication by 1."""
     return index if factor == 1 else index * ast.size_of(factor)
 
 
 def _windows_simplify(node: Node) -> Entry | None:
-    """Absorb padding of the input."""
+    """Return a view that absorbs padding of the input, or None if the input is not padded."""
     window = per_axis(node, "window", len(known_shape(node.inputs[0])) - 2)
     return absorb_padding(node, window, fill_value(node))
 
 
 def _windows_gradient(node: Node, dy: Entry) -> list[Entry]:
+    """Return dy, summed over all windows that read an element."""
     size = known_shape(node.inputs[0])[1:-1]
     return [sum_windows_back(dy, size, **_window_params(node))]
 
@@ -199,7 +204,7 @@ def _windows_back_element(node: Node, index: Index, read: Reader) -> Expr:
 
 
 def _windows_back_gradient(node: Node, dy: Entry) -> list[Entry]:
-    """Gather the elements again: each position of a window was read at most once."""
+    """Return the elements of dy where windows were: each was read at most once."""
     return [make("windows_taken", dy, **_window_params(node))]
 
 
@@ -232,10 +237,10 @@ def sum_windows_back(dy: Entry, size: Sequence[Extent], **params: Any) -> Entry:
 
 
 def _windows_taken_geometry(node: Node, shape: Shape) -> WindowGeometry:
-    """Return the geometry of windows over (batch, *size, *window, channels).
+    """Return the positions of windows over an input (batch, *size, *window, channels).
 
     Raises:
-        ShapeError: the shape has another rank.
+        ShapeError: the shape has another rank, or windows do not fit.
     """
     count = (len(shape) - 2) // 2
     if len(shape) != 2 * count + 2 or not 1 <= count <= 3:
@@ -253,12 +258,14 @@ def _windows_taken_shape(node: Node, shape: Shape) -> Shape:
 
 
 def _windows_taken_element(node: Node, index: Index, read: Reader) -> Expr:
+    """Return the input's element at a window's position, for that place of the window."""
     geometry = _windows_taken_geometry(node, known_shape(node.inputs[0]))
     window_index = index[1 + len(geometry.size) : -1]
     return _element_under_window(node, geometry, index, read, window_index)
 
 
 def _windows_taken_gradient(node: Node, dy: Entry) -> list[Entry]:
+    """Return dy, written back to the positions that it was read from."""
     count = (len(known_shape(dy)) - 2) // 2
     size = known_shape(node.inputs[0])[1 : 1 + count]
     return [make("windows_back", dy, size=size, **_window_params(node))]

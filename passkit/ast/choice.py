@@ -17,7 +17,7 @@ Outcome = Callable[[Expr], bool | None]
 
 
 def settled(x: Expr, outcome: Outcome) -> Expr:
-    """Return ``x`` without arms that are never selected.
+    """Return ``x`` without arms that are never selected, and without conditions that are certain.
 
     ``outcome`` returns the result of a comparison if it is certain, else None.
     """
@@ -61,7 +61,9 @@ def by_extents(extents: Extents) -> Outcome:
 def shortened(x: Expr, extents: Extents) -> Expr:
     """Return ``x`` with both sides of index comparisons simplified.
 
-    Comparisons of data-dependent indices stay as they are.
+    Comparisons of data-dependent indices stay as they are. ``extents`` are the exclusive upper
+    bounds
+    of loop variables, which begin at 0.
     """
     if _compares(x) and _counts(x, extents):
         a, b = (expression(normal(side, extents)) for side in (x.a, x.b))
@@ -75,13 +77,19 @@ def _compares(x: Expr) -> TypeGuard[Binary]:
 
 
 def _counts(x: Expr, extents: Extents) -> bool:
-    """Return whether an expression contains only loop variables, so that algebra applies."""
+    """Return whether an expression contains only variables in ``extents``, so that algebra applies.
+
+    It must not load anything nor divide what may be negative.
+    """
     only_loop_variables = all(v.name in extents for v in variables(x))
     return only_loop_variables and next(loads(x), None) is None and is_exact(x, extents)
 
 
 def _range(x: Binary, extents: Extents) -> tuple[int | None, int | None]:
-    """Return the least and the greatest difference of both sides, None where unknown."""
+    """Return the least and the greatest difference ``x.a - x.b`` of a comparison's sides.
+
+    Returns: None for a bound that is unknown.
+    """
     difference = add(normal(x.a, extents), normal(x.b, extents), -1)
     if not isinstance(difference.constant, int):
         return None, None

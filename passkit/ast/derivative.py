@@ -19,7 +19,10 @@ Partials = tuple[Expr | EllipsisType | None, ...]
 
 
 def _pow(y: Expr, a: Expr, b: Expr) -> Partials:
-    """Return ``b * a**(b - 1)`` and ``y * log(a)``; the latter is 0 where a <= 0."""
+    """Return the partial derivatives of y = a**b: ``b * a**(b - 1)`` and ``y * log(a)``.
+
+    The latter is 0 where a <= 0. None is a derivative that is 0.
+    """
     if isinstance(b, Const):
         value = float(b.value)
         if value in (0.0, 1.0, 2.0):
@@ -35,17 +38,17 @@ def _one(x: Expr) -> Expr:
 
 
 def _step(condition: Expr, like: Expr) -> Expr:
-    """Return 1 where the condition holds, else 0."""
+    """Return 1 where the condition holds, else 0, in the dtype of ``like``."""
     return ast.where(condition, _one(like), 0.0)
 
 
 def _sign(x: Expr) -> Expr:
-    """Return -1, 0 or 1."""
+    """Return -1, 0 or 1, the sign of x; 0 for NaN."""
     return ast.where(x > 0.0, _one(x), ast.where(x < 0.0, -_one(x), 0.0))
 
 
 def _atan2(y: Expr, a: Expr, b: Expr) -> Partials:
-    """Return the partial derivatives of atan2."""
+    """Return the partial derivatives of atan2(a, b); ``y`` is its value."""
     square = a * a + b * b
     return b / square, -a / square
 
@@ -56,7 +59,10 @@ def _gamma_density(a: Expr, x: Expr) -> Expr:
 
 
 def _betainc(y: Expr, a: Expr, b: Expr, x: Expr) -> Partials:
-    """Return the derivative by x, the integrand: x^(a - 1) (1 - x)^(b - 1) / beta(a, b)."""
+    """Return the partial derivatives of betainc; only that by x is known, the integrand.
+
+    It is x^(a - 1) (1 - x)^(b - 1) / beta(a, b). ``...`` stands for those that raise an error.
+    """
     power = _log_power(a, x) + _log_power(b, 1.0 - x)
     return ..., ..., ast.exp(power + ast.lgamma(a + b) - ast.lgamma(a) - ast.lgamma(b))
 
@@ -135,40 +141,61 @@ def derivative(x: Expr, by: Var) -> Expr | None:
     """
     derivatives: dict[int, Expr | None] = {}
 
-    def of(part: Expr) -> Expr | None:
+    def derivative_of(part: Expr) -> Expr | None:
         if id(part) not in derivatives:
-            derivatives[id(part)] = _derivative(part, by, of)
+            derivatives[id(part)] = _derivative(part, by, derivative_of)
         return derivatives[id(part)]
 
-    return of(x)
+    return derivative_of(x)
 
 
-def _derivative(x: Expr, by: Var, of: Callable[[Expr], Expr | None]) -> Expr | None:
-    """Return the derivative of ``x``, given ``of``, which differentiates its operands."""
+def _derivative(x: Expr, by: Var, derivative_of: Callable[[Expr], Expr | None]) -> Expr | None:
+    """Return the derivative of ``x`` by the variable ``by``.
+
+    Args:
+        x: the expression.
+        by: the variable.
+        derivative_of: returns the derivative of an operand.
+
+    Returns: None where it is 0, as for integers.
+
+    Raises: CodeGenError for a function without derivative.
+    """
     if not x.dtype.is_float:
         return None
     match x:
         case Var():
             return _one(x) if x == by else None
         case Unary(_, a):
-            return negative(of(a))
+            return negative(derivative_of(a))
         case Cast(a):
-            inner = of(a)
+            inner = derivative_of(a)
             return None if inner is None else ast.cast(inner, x.dtype)
         case Select(c, a, b):
-            return _choice(c, of(a), of(b))
+            return _choice(c, derivative_of(a), derivative_of(b))
         case Binary(name, a, b):
-            return _chain(x, name, (a, b), of)
+            return _chain(x, name, (a, b), derivative_of)
         case Call(name, args):
-            return _chain(x, name, args, of)
+            return _chain(x, name, args, derivative_of)
     return None
 
 
 def _chain(
-    x: Expr, name: str, args: tuple[Expr, ...], of: Callable[[Expr], Expr | None]
+    x: Expr, name: str, args: tuple[Expr, ...], derivative_of: Callable[[Expr], Expr | None]
 ) -> Expr | None:
-    """Apply the chain rule: sum partial derivative times derivative over the arguments."""
-    inner = [of(a) for a in args]
+    """Apply the chain rule: sum partial derivative times derivative over the arguments.
+
+    Args:
+        x: the call.
+        name: the function.
+        args: its arguments.
+        derivative_of: returns the derivative of an argument.
+
+    Returns: None where all derivatives are 0.
+
+    Raises: CodeGenError where the function has no derivative.
+    """
+    inner = [derivative_of(a) for a in args]
     if all(d is None for d in inner):
         return None
     rule = RULES.get(name)

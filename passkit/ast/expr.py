@@ -325,13 +325,16 @@ def lift(value: Operand, dtype: DType) -> Expr:
 
 
 def _check_operator(where: str, op: Any, operators: frozenset[str]) -> None:
-    """Raise an ArgumentError unless ``op`` is one of ``operators``."""
+    """Raise an ArgumentError, naming ``where``, unless ``op`` is one of ``operators``."""
     if not isinstance(op, str) or op not in operators:
         arguments.refuse(f"{where}: op", op, f"one of {', '.join(sorted(operators))}")
 
 
 def _same_dtype(op: str, a: Operand, b: Operand) -> tuple[Expr, Expr]:
-    """Return two operands as expressions of one dtype. Raises: DTypeError where they differ."""
+    """Return the operands of ``op`` as expressions of one dtype; a number takes that of the other.
+
+    Raises: DTypeError where they differ or both are numbers.
+    """
     if isinstance(a, Expr):
         like = a.dtype
     elif isinstance(b, Expr):

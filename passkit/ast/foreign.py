@@ -120,6 +120,8 @@ def way_out(name: str) -> str:
 def ufunc(function: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """Apply the operator that a ufunc implements to expressions and NumPy scalars.
 
+    The arguments are those of NumPy's ``__array_ufunc__``.
+
     Raises: DTypeError for other ufuncs, for arrays, for methods such as reduce, and for options.
     """
     name = function.__name__
@@ -138,7 +140,10 @@ def ufunc(function: np.ufunc, method: str, inputs: tuple[Any, ...], options: dic
 
 
 def refuse(call: str, name: str) -> NoReturn:
-    """Raise a DTypeError for a call that needs a value, with what to write instead of ``name``."""
+    """Raise a DTypeError for a call that needs a value, with what to write instead.
+
+    ``call`` is the call as messages show it, ``name`` the function's name.
+    """
     raise DTypeError(
         f"{call} cannot take an expression, which has no value before the kernel runs; "
         f"{way_out(name)}"
@@ -146,7 +151,10 @@ def refuse(call: str, name: str) -> NoReturn:
 
 
 def needs_value(call: str, example: str) -> NoReturn:
-    """Raise a DTypeError for a conversion that needs a value, with what to write instead."""
+    """Raise a DTypeError for a conversion that needs a value.
+
+    ``call`` is the conversion, such as ``float(x)``, ``example`` what to write instead.
+    """
     raise DTypeError(
         f"{call} cannot take an expression, which has no value before the kernel runs; {example}"
     )

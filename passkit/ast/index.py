@@ -44,7 +44,10 @@ class Sum:
 
 
 def _sum(terms: Mapping[Expr, Extent], constant: Extent) -> Sum:
-    """Return a sum in canonical form: no zero terms, quotients recombined, terms sorted."""
+    """Return a sum in canonical form: no zero terms, quotients recombined, terms sorted.
+
+    ``terms`` has the coefficient of each atom.
+    """
     nonzero = {a: c for a, c in terms.items() if c != 0}
     if len(nonzero) < 2:
         return Sum(tuple(nonzero.items()), constant)
@@ -53,7 +56,7 @@ def _sum(terms: Mapping[Expr, Extent], constant: Extent) -> Sum:
 
 
 def _order(term: tuple[Expr, Extent]) -> str:
-    """Return the key that terms are sorted by."""
+    """Return the key that terms, pairs of atom and coefficient, are sorted by."""
     atom = term[0]
     return atom.name if isinstance(atom, Var) else repr(atom)
 
@@ -98,7 +101,12 @@ def times(a: Sum, factor: Extent) -> Sum:
 
 
 def normal(x: Expr, extents: Extents) -> Sum:
-    """Return the canonical sum of an int64 expression, for variables below their ``extents``."""
+    """Return the canonical sum of an int64 expression.
+
+    ``extents`` are the exclusive upper bounds of variables, which begin at 0. A part that is not
+    linear
+    becomes an atom.
+    """
     if type(x) is Var:
         return Sum((), 0) if extents.get(x.name) == 1 else Sum(((x, 1),))
     if type(x) is Const:
@@ -143,7 +151,10 @@ _OF_BINARY: Mapping[str, Callable[[Sum, Sum, Extents], Sum | None]] = {
 
 
 def divide(a: Sum, d: Extent, extents: Extents) -> Sum:
-    """Return ``a // d`` for a non-negative ``a``; terms that d divides leave the quotient."""
+    """Return ``a // d`` for a non-negative ``a``; terms that d divides leave the quotient.
+
+    ``extents`` are the exclusive upper bounds of variables.
+    """
     if d == 1:
         return a
     if d == 0:
@@ -163,7 +174,10 @@ def divide(a: Sum, d: Extent, extents: Extents) -> Sum:
 
 
 def modulo(a: Sum, d: Extent, extents: Extents) -> Sum:
-    """Return ``a % d`` for a non-negative ``a``."""
+    """Return ``a % d`` for a non-negative ``a``, without terms that d divides.
+
+    ``extents`` are the exclusive upper bounds of variables.
+    """
     if d == 1 or d == 0:
         return Sum(())
     _, rest = _split(a, d)
@@ -189,7 +203,7 @@ def _may_be_negative(a: Sum) -> bool:
 
 
 def _split(a: Sum, d: Extent) -> tuple[Sum, Sum]:
-    """Return ``(q, r)`` with ``a = q*d + r``, where q has every term that d divides."""
+    """Return ``(q, r)`` with ``a = q*d + r``, where q has every term that ``d`` divides."""
     whole: dict[Expr, Extent] = {}
     rest: dict[Expr, Extent] = {}
     for atom, c in a.terms:
@@ -208,7 +222,7 @@ def _split(a: Sum, d: Extent) -> tuple[Sum, Sum]:
 
 
 def within(a: Sum, limit: Extent, extents: Extents) -> bool:
-    """Return whether 0 <= a < limit is certain."""
+    """Return whether 0 <= a < limit is certain for variables below their ``extents``."""
     highest = _highest(a, extents)
     return highest is not None and at_least(a.constant, 0) and at_least(limit, highest + 1)
 
@@ -232,7 +246,10 @@ def count_of(atom: Expr, extents: Extents) -> Extent | None:
 
 
 def _highest(a: Sum, extents: Extents) -> Extent | None:
-    """Return the largest value of a sum, or None if it is unknown or a term may be negative."""
+    """Return the largest value of a sum for variables below their ``extents``.
+
+    Returns: None if it is unknown or a term may be negative.
+    """
     highest: Extent = a.constant
     for atom, c in a.terms:
         top = _top(atom, extents)
@@ -243,7 +260,10 @@ def _highest(a: Sum, extents: Extents) -> Extent | None:
 
 
 def _top(atom: Expr, extents: Extents) -> Extent | None:
-    """Return the largest value of an atom, or None if it is unknown."""
+    """Return the largest value of an atom, or None if unknown.
+
+    ``extents`` are the exclusive upper bounds of variables.
+    """
     match atom:
         case Var(name) if name in extents:
             return extents[name] - 1
@@ -289,14 +309,17 @@ def expression(a: Sum) -> Expr:
 
 
 def simplify(x: Expr, extents: Extents) -> Expr:
-    """Return an equal index expression in canonical form."""
+    """Return an equal index expression in canonical form, for variables below their ``extents``."""
     if isinstance(x, SizeOf) or (isinstance(x, Var) and extents.get(x.name) != 1):
         return x
     return expression(normal(x, extents))
 
 
 def ravel(index: Sequence[Expr], shape: Shape, extents: Extents) -> Sum:
-    """Return the row-major linear index of ``index`` in ``shape``."""
+    """Return the row-major linear index of ``index`` in ``shape``, as a canonical sum.
+
+    ``extents`` are the exclusive upper bounds of variables.
+    """
     terms: dict[Expr, Extent] = {}
     constant: Extent = 0
     stride: Extent = 1
@@ -311,7 +334,10 @@ def ravel(index: Sequence[Expr], shape: Shape, extents: Extents) -> Sum:
 
 
 def unravel(linear: Sum, shape: Shape, extents: Extents) -> tuple[Expr, ...]:
-    """Return the index in ``shape`` whose row-major linear index is ``linear``."""
+    """Return the index in ``shape`` whose row-major linear index is ``linear``.
+
+    ``extents`` are the exclusive upper bounds of variables, by which divisions are simplified.
+    """
     out: list[Expr] = []
     rest = linear
     outermost = next((k for k, n in enumerate(shape) if n != 1), None)

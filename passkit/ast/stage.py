@@ -203,7 +203,7 @@ class Phase:
 
     @property
     def stages(self) -> tuple[Stage | Dot, ...]:
-        """Return the stages of all parts."""
+        """Return the stages of all parts in order."""
         return tuple(s for p in self.parts for s in p.stages)
 
 

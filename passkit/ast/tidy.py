@@ -100,7 +100,13 @@ def _without_loads(x: Expr) -> Expr:
 
 
 def _inline(stage: Stage, lane: Var | None, visible: frozenset[Var]) -> Stage:
-    """Return a stage with short single-use locals and literals inlined, unused ones removed."""
+    """Return a stage with short single-use locals and literals inlined, unused ones removed.
+
+    Args:
+        stage: the stage.
+        lane: the variable of its vectorized loop, or None.
+        visible: locals that later stages read, which stay.
+    """
     uses: Counter[Var] = Counter()
     for s in stage.body:
         for x in expressions(s):
@@ -138,7 +144,10 @@ def _inline(stage: Stage, lane: Var | None, visible: frozenset[Var]) -> Stage:
 
 
 def _hoist(stage: Stage, lane: Var) -> Stage:
-    """Move locals that do not depend on a loop of the stage to ``before``."""
+    """Move locals that do not depend on a loop of the stage to ``before``, its statements outside.
+
+    ``lane`` is the variable of its vectorized loop.
+    """
     moving = {loop.var for loop in stage.loops}
     before: list[Let] = list(stage.before)
     body: list[Statement] = []

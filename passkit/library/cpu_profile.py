@@ -80,7 +80,10 @@ def cpu_profile_digest() -> str:
 
 
 def _current() -> tuple[CpuProfile | None, str]:
-    """Return the profile on disk and its digest; an unchanged file is not read again."""
+    """Return the profile on disk and its digest; an unchanged file is not read again.
+
+    Returns: None and "" if there is none.
+    """
     folder = cache_folder_name()
     path = _path(folder)
     try:
@@ -93,7 +96,12 @@ def _current() -> tuple[CpuProfile | None, str]:
 
 @lru_cache(maxsize=4)
 def _read(path: str, *facts: int) -> tuple[CpuProfile | None, str]:
-    """Return the profile in a file and its digest; ``facts`` identify the file's contents."""
+    """Return the profile in a file and its digest.
+
+    ``facts`` identify the file's contents, for the cache of this function.
+
+    Returns: None and "" if the file has no valid profile.
+    """
     try:
         data = read_private(path, 1 << 16)
         fields = json.loads(data)
@@ -146,10 +154,12 @@ def calibrated(target: Target) -> Target:
 
 @lru_cache(maxsize=16)
 def _with_profile(target: Target, profile: CpuProfile) -> Target:
+    """Return ``target`` with the measured figures of a profile."""
     from attrs import evolve  # a warm start has no targets
 
     return evolve(target, curve=profile.curve, launch=profile.launch, meeting=profile.meeting)
 
 
 def _path(folder: str) -> str:
+    """Return the path of this machine's profile in the cache folder."""
     return os.path.join(folder, FOLDER, f"{device_key()}.json")

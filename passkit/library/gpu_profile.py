@@ -65,5 +65,6 @@ def write_gpu_profile(device: str, profile: GpuProfile) -> None:
 
 
 def _path(folder: str, device: str) -> Path:
+    """Return the path of a device's profile in the cache folder."""
     digest = sha256(device.encode()).hexdigest()[:16]
     return Path(folder) / FOLDER / f"cuda-{digest}.json"

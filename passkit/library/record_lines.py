@@ -59,13 +59,22 @@ def record_line(record: Record, device: str, compiler: str) -> str:
 
 
 def read_records(lines: Iterable[bytes], device: str, compiler: str | None) -> list[Record]:
-    """Return the records of a device, with kernels of one compiler, or, if None, of any."""
+    """Return the records in ``lines``; lines that are not valid are skipped.
+
+    Args:
+        lines: JSON, one record in each.
+        device: the key of the device to read records of.
+        compiler: the fingerprint of the compiler of their kernels; None reads those of any.
+    """
     records = (_read_record(line, device, compiler) for line in lines)
     return [record for record in records if record is not None]
 
 
 def _read_record(line: bytes, device: str, compiler: str | None) -> Record | None:
-    """Return the record in a line, None if the line is to be skipped."""
+    """Return the record in a line.
+
+    Returns: None if it is invalid, or of another device or compiler.
+    """
     if not line or len(line) > MAX_LINE_LENGTH:
         return None
     try:
@@ -107,4 +116,5 @@ def _read_record(line: bytes, device: str, compiler: str | None) -> Record | Non
 
 
 def _is_seconds(value: Any) -> bool:
+    """Return whether a value is a finite number >= 0."""
     return type(value) in (int, float) and isfinite(value) and value >= 0

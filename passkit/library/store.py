@@ -79,12 +79,17 @@ def _snapshot(path: str, *facts: int) -> Snapshot:
 def _evaluator(
     digest: str, device: str, compiler: str | None, held: UncachedArgument[bytes]
 ) -> Evaluator:
+    """Return the evaluator of the library's records, cached by the digest of its bytes.
+
+    Device and compiler are part of the cache's key; the bytes, in ``held``, are not.
+    """
     from passkit.plan.evaluator import Evaluator  # a warm start does not evaluate plans
 
     return Evaluator(_records(held.value), digest)
 
 
 def _records(data: bytes) -> list[Record]:
+    """Return the records in the library's bytes that hold for this device and compiler."""
     from passkit.library.record_lines import read_records  # a warm start reads none
 
     return read_records(data.split(b"\n"), device_key(), _compiler())
@@ -120,7 +125,7 @@ def add(records: Sequence[Record]) -> None:
 
 
 def _write_all(handle: int, data: bytes) -> None:
-    """Write all bytes; one call usually does."""
+    """Write all bytes to the file descriptor ``handle``; one call usually does."""
     while data:
         data = data[os.write(handle, data) :]
 

@@ -39,7 +39,7 @@ class Explanation(Sequence[Decision]):
 
     @property
     def apart(self) -> Explanation:
-        """The edges that are not fused."""
+        """Return the explanation of the edges that are not fused."""
         return evolve(self, decisions=tuple(d for d in self.decisions if not d.fused))
 
     def filter(self, name: str) -> Explanation:
@@ -83,7 +83,7 @@ class Explanation(Sequence[Decision]):
         return evolve(self, decisions=path)
 
     def _path(self, start: str, end: str) -> tuple[Decision, ...]:
-        """Return the edges of a shortest path from one node to another, none without a path."""
+        """Return the edges of a shortest path between two nodes, by name; () without a path."""
         edges_from: dict[str, list[Decision]] = {}
         for d in self.decisions:
             edges_from.setdefault(d.producer, []).append(d)
@@ -116,7 +116,10 @@ class Explanation(Sequence[Decision]):
         ]
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        """Return the display of a notebook, by MIME type."""
+        """Return the MIME types and texts that a notebook displays.
+
+        The arguments are those of IPython's display protocol and have no effect.
+        """
         return notebook.explanation(self)  # type: ignore[no-any-return]
 
     def __str__(self) -> str:

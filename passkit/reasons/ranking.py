@@ -139,7 +139,10 @@ class Ranking(Sequence[RankedGroup]):
     __repr__ = __str__
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        """Return the display of a notebook, by MIME type."""
+        """Return the MIME types and texts that a notebook displays.
+
+        The arguments are those of IPython's display protocol and have no effect.
+        """
         return notebook.ranking(self)  # type: ignore[no-any-return]
 
 
@@ -170,6 +173,7 @@ def rank(graph: Graph, name: str | None, plan: Callable[[Graph], Graph]) -> Rank
 
 
 def _ranked_group(name: str, group: Group, schedule: Schedule, target: Target) -> RankedGroup:
+    """Return a group with the template of its ``schedule`` and the others, ranked by the model."""
     template = template_of(group, schedule, target)
     return RankedGroup(
         name=name,

@@ -143,7 +143,15 @@ class _GraphReader(ValueReader):
     """A reader of one JSON document; every number is checked before it is used."""
 
     def graph(self, data: Any, where: str, depth: int) -> Graph:
-        """Return the graph that ``data`` describes. Raises: ParseError."""
+        """Return the graph that ``data`` describes.
+
+        Args:
+            data: the JSON.
+            where: its path in the document, "" for the outermost.
+            depth: the number of graphs around it, at most `DEEPEST`.
+
+        Raises: ParseError.
+        """
         if depth > DEEPEST:
             raise ParseError(f"{where} is nested more than {DEEPEST} graphs deep")
         nodes: list[Node] = []
@@ -176,7 +184,16 @@ class _GraphReader(ValueReader):
         return self.in_order(Graph(outputs, updates, attrs), nodes, data, where)
 
     def in_order(self, graph: Graph, nodes: list[Node], data: Any, where: str) -> Graph:
-        """Return the graph with its inputs in the order of "arg_nodes"."""
+        """Return the graph with its inputs in the order of "arg_nodes".
+
+        Args:
+            graph: the graph.
+            nodes: all nodes of the document, in its order.
+            data: the JSON of the graph; without "arg_nodes" the order stays.
+            where: its path in the document.
+
+        Raises: ParseError.
+        """
         given = get(data, "arg_nodes", list, where, [])
         at = path(where, "arg_nodes")
         named = dict.fromkeys(nodes[self.index(k, len(nodes), at)] for k in given)
@@ -185,7 +202,10 @@ class _GraphReader(ValueReader):
         return graph.with_inputs(order) if len(order) == len(inputs) else graph
 
     def attrs(self, data: dict[str, Any], where: str) -> dict[str, Any]:
-        """Read graph annotations, each ``[type, value]``; unknown types are left out."""
+        """Return the graph annotations in ``data``, each ``[type, value]``.
+
+        Unknown types are left out. ``where`` is the path in the document. Raises: ParseError.
+        """
         annotations: dict[str, Any] = {}
         for key, item in data.items():
             if not (isinstance(item, list) and len(item) == 2 and isinstance(item[0], str)):
@@ -197,7 +217,10 @@ class _GraphReader(ValueReader):
         return annotations
 
     def index(self, value: Any, limit: int, where: str) -> int:
-        """Return ``value`` if it is an int from 0 to ``limit - 1``. Raises: ParseError."""
+        """Return ``value`` if it is an int from 0 to ``limit - 1``.
+
+        Raises: ParseError, naming ``where``, its path in the document.
+        """
         if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < limit:
             text = shown(value)
             if limit == 0:
@@ -206,7 +229,11 @@ class _GraphReader(ValueReader):
         return value
 
     def entry(self, value: Any, nodes: list[Node], where: str) -> Entry:
-        """Return the entry that ``[node, index, version]`` refers to. Raises: ParseError."""
+        """Return the entry that ``[node, index, version]`` refers to.
+
+        ``nodes`` are the nodes read so far, ``where`` is the path in the document. Raises:
+        ParseError.
+        """
         if not isinstance(value, list) or len(value) not in (2, 3):
             raise ParseError(f"{where} must be [node, index, version], got {shown(value)}")
         node = nodes[self.index(value[0], len(nodes), where)]
@@ -215,7 +242,16 @@ class _GraphReader(ValueReader):
         return node.entries[self.index(value[1], len(node.entries), f"the index in {where}")]
 
     def node(self, data: Any, nodes: list[Node], where: str, depth: int) -> Node:
-        """Create the node that ``data`` describes; ``nodes`` are those before it."""
+        """Create the node that ``data`` describes.
+
+        Args:
+            data: the JSON.
+            nodes: the nodes before it, which may be its inputs.
+            where: its path in the document.
+            depth: the number of graphs around it.
+
+        Raises: ParseError; errors of the operator where the inputs do not fit it.
+        """
         op_name, name = get(data, "op", str, where), get(data, "name", str, where, "")
         called = f"{where} '{shortened(name)}'"
         key = next((k for k in ("attrs", "attr", "param") if k in data), "attrs")
@@ -258,7 +294,10 @@ class _GraphReader(ValueReader):
 
 
 def _variable_params(params: dict[str, Any], where: str) -> dict[str, Any]:
-    """Return the parameters of a variable, None where one is missing. Raises: ParseError."""
+    """Return the parameters of a variable, None where one is missing.
+
+    Raises: ParseError, naming the path ``where``, for an unknown parameter or a wrong value.
+    """
     defaults = {"shape": None, "dtype": None}
     if params.get("state"):
         defaults |= {"state": None, "initial": None}
@@ -289,7 +328,10 @@ def _variable_params(params: dict[str, Any], where: str) -> dict[str, Any]:
 
 
 def _from_string(value: Any, default: Any) -> Any:
-    """Return a parameter that NNVM wrote as a string, converted if its default is no string."""
+    """Return a parameter that NNVM wrote as a string, converted if its default is no string.
+
+    A text that is no literal stays.
+    """
     if not isinstance(value, str) or isinstance(default, str) or default is REQUIRED:
         return value
     if value in ("None", "True", "False"):

@@ -64,7 +64,7 @@ def encode(value: Any, where: str, graph_data: Callable[[Graph], Any]) -> Any:
 
 
 def _encode_size(size: Extent) -> Any:
-    """Return an extent as `ValueReader.size` reads it."""
+    """Return an extent as JSON: an int, or ``[[coefficient, [symbol or quotient, …]], …]``."""
     if isinstance(size, int):
         return size
     return [
@@ -80,7 +80,14 @@ def _encode_size(size: Extent) -> Any:
 
 
 def get(data: Any, key: str, kind: type, where: str, default: Any = REQUIRED) -> Any:
-    """Return the value of a key of an object, of type ``kind``, or ``default`` if there is none.
+    """Return the value of a key of an object.
+
+    Args:
+        data: the object.
+        key: the key.
+        kind: the type that the value must have.
+        where: the object's path in the document, for messages.
+        default: the value if there is no such key.
 
     Raises: ParseError where ``data`` is no object, lacks a required key, or has another type.
     """
@@ -107,10 +114,26 @@ class ValueReader(ABC):
 
     @abstractmethod
     def graph(self, data: Any, where: str, depth: int) -> Graph:
-        """Return the graph that ``data`` describes. Raises: ParseError."""
+        """Return the graph that ``data`` describes.
+
+        Args:
+            data: the JSON.
+            where: its path in the document, for messages.
+            depth: the number of graphs and values around it.
+
+        Raises: ParseError.
+        """
 
     def value(self, data: Any, where: str, depth: int) -> Any:
-        """Return the parameter that ``data`` describes. Raises: ParseError."""
+        """Return the parameter that ``data`` describes.
+
+        Args:
+            data: the JSON.
+            where: its path in the document, for messages.
+            depth: the number of values around it, at most `DEEPEST`.
+
+        Raises: ParseError.
+        """
         if depth > DEEPEST:
             raise ParseError(f"{where} is nested more than {DEEPEST} values deep")
         if isinstance(data, list):
@@ -143,7 +166,16 @@ class ValueReader(ABC):
         raise ParseError(f"{where} is of no known kind, got {shown(data)}")
 
     def pair(self, key: Any, data: Any, where: str, depth: int) -> tuple[Any, Any]:
-        """Return a key of a dict, which must be hashable, and its value. Raises: ParseError."""
+        """Return a key of a dict, which must be hashable, and its value.
+
+        Args:
+            key: the JSON of the key.
+            data: the JSON of the value.
+            where: the dict's path in the document, for messages.
+            depth: the number of values around it.
+
+        Raises: ParseError.
+        """
         decoded = self.value(key, where, depth)
         try:
             hash(decoded)
@@ -154,7 +186,15 @@ class ValueReader(ABC):
         return decoded, self.value(data, where, depth)
 
     def size(self, data: Any, where: str, depth: int) -> Extent:
-        """Return the size ``[[coefficient, [symbol or [numerator, denominator], …]], …]``."""
+        """Return the size ``[[coefficient, [symbol or [numerator, denominator], …]], …]``.
+
+        Args:
+            data: the JSON, which may be an int, too.
+            where: its path in the document, for messages.
+            depth: the number of values around it.
+
+        Raises: ParseError.
+        """
         if depth > DEEPEST:
             raise ParseError(f"{where} is nested more than {DEEPEST} sizes deep")
         if isinstance(data, int) and not isinstance(data, bool):

@@ -97,7 +97,7 @@ class _Parser(ValueParser):
         self.scope.nodes[name] = node
 
     def update(self) -> None:
-        """Parse ``variable = value``, after ``update``."""
+        """Parse ``variable = value``, after ``update``, and record it. Raises: ParseError."""
         token = self.next
         target = self.ref().node
         if not (target.is_variable and target.params.get("state")):
@@ -157,7 +157,14 @@ class _Parser(ValueParser):
         return nodes
 
     def declaration(self, name: str, is_state: bool) -> Node:
-        """Parse the type of a variable or constant, and its value; return the node."""
+        """Parse the type of a variable, and its value if there is one; return the node.
+
+        Args:
+            name: the variable's name.
+            is_state: whether it is a state variable; otherwise one with a value is a constant.
+
+        Raises: ParseError.
+        """
         token = self.next
         dtype, shape = self.type(name)
         value: Any = None

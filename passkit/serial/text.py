@@ -133,7 +133,10 @@ def python_number(text: str) -> Any:
 
 
 def elements(values: Sequence[Any], dtype: Any, shape: tuple[int, ...]) -> Any:
-    """Return an array of Python numbers, or None if one does not fit the dtype."""
+    """Return ``values`` as an array of ``dtype`` and ``shape``.
+
+    Returns: None if a value does not fit the dtype.
+    """
     kinds: dict[str, tuple[type, ...]] = {"b": (bool,), "i": (int,), "u": (int,)}
     fits = kinds.get(dtype.kind, (int, float))
     if any(not isinstance(v, fits) or (isinstance(v, bool) and dtype.kind != "b") for v in values):
@@ -156,7 +159,7 @@ class _Writer:
         self.used_once = {e for e, count in uses.items() if count == 1 and e.node not in named}
 
     def lines(self) -> list[str]:
-        """Return the lines of the text."""
+        """Return the lines of the text: a statement for each node, then updates and outputs."""
         out: list[str] = []
         inlined: set[Node] = set()
         for node in self.graph.nodes:
@@ -206,7 +209,7 @@ class _Writer:
         return text if same and reread.tobytes() == value.tobytes() else None
 
     def statement(self, node: Node) -> str:
-        """Return the statement of a node."""
+        """Return the statement that declares or computes a node."""
         name = name_text(self.names[node])
         after = ", ".join(name_text(self.names[c]) for c in node.control)
         tail = f" after({after})" if after else ""
@@ -235,7 +238,7 @@ class _Writer:
         return array_text(array)
 
     def value(self, value: Any) -> str:
-        """Return a parameter as text."""
+        """Return a parameter as text that `parse` reads as an equal value."""
         for word, meaning in WORDS.items():
             if value is meaning:
                 return word
@@ -270,5 +273,5 @@ def _array_type(array: Any) -> str:
 
 
 def _same(a: Any, b: Any) -> bool:
-    """Return whether a parameter equals its default in type, too: 1, 1.0 and True differ."""
+    """Return whether parameter ``a`` equals its default ``b``, in type, too: 1 and True differ."""
     return type(a) is type(b) and not isinstance(a, np.ndarray) and bool(a == b)

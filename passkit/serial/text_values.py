@@ -35,7 +35,10 @@ class ValueParser(Cursor, ABC):
         """Parse statements up to and including ``return``; return their graph."""
 
     def type(self, name: str) -> tuple[DType | None, Shape | None]:
-        """Parse a dtype and a shape; ``?`` is a size of its own of the variable called ``name``."""
+        """Parse a dtype and a shape; ``?`` is a size of its own of the variable called ``name``.
+
+        Returns: None for a dtype or a shape that the text leaves open. Raises: ParseError.
+        """
         dtype: DType | None = None
         token = self.next
         if not self.accept("?"):
@@ -65,7 +68,15 @@ class ValueParser(Cursor, ABC):
         return dtype, tuple(shape)
 
     def array(self, dtype: DType | None, shape: Shape | None, token: Token) -> Any:
-        """Parse the elements of an array: a number, a list, or base64; return it read-only."""
+        """Parse the elements of an array: a number, a list, or base64; return it read-only.
+
+        Args:
+            dtype: its dtype, parsed before.
+            shape: its shape, parsed before.
+            token: the token at which errors without a better position are.
+
+        Raises: ParseError, also where dtype or shape is unknown.
+        """
         if self.next.text == "elided":
             raise self.fail(
                 "the elements of this constant were left out; write the text with "
@@ -93,7 +104,10 @@ class ValueParser(Cursor, ABC):
         return array
 
     def from_base64(self, dtype: DType, shape: tuple[int, ...], count: int) -> Any:
-        """Parse a string of base64; return the array of its bytes."""
+        """Parse a string of base64; return the array of its bytes.
+
+        Raises: ParseError where it is none, or has not ``count`` elements of ``dtype``.
+        """
         token = self.next
         text = self.string()
         try:
@@ -170,7 +184,7 @@ class ValueParser(Cursor, ABC):
         return value
 
     def primary(self) -> Any:
-        """Parse a value without arithmetic."""
+        """Parse a value without arithmetic. Raises: ParseError."""
         token = self.next
         if token.kind == "string":
             return self.string()
@@ -210,7 +224,7 @@ class ValueParser(Cursor, ABC):
         return elements[0] if len(elements) == 1 and not comma else tuple(elements)
 
     def dict(self) -> Any:
-        """Parse a dict, after its brace."""
+        """Parse the rest of a dict, whose brace is read. Raises: ParseError."""
         items: dict[Any, Any] = {}
         while not self.accept("}"):
             key = self.next
@@ -225,7 +239,7 @@ class ValueParser(Cursor, ABC):
         return items
 
     def typed_array(self) -> Any:
-        """Parse an array, after ``array(``."""
+        """Parse the rest of an array, of which ``array(`` is read. Raises: ParseError."""
         token = self.next
         dtype, shape = self.type("")
         self.expect(",")
@@ -234,7 +248,7 @@ class ValueParser(Cursor, ABC):
         return array
 
     def dtype(self) -> Any:
-        """Parse a dtype, after ``dtype(``."""
+        """Parse the rest of a dtype, of which ``dtype(`` is read. Raises: ParseError."""
         token = self.next
         try:
             dtype = dtype_of(self.name())

@@ -71,7 +71,7 @@ class Cursor:
 
     @property
     def next(self) -> Token:
-        """Return the next token."""
+        """Return the next token, and stay there."""
         return self.tokens[self.at]
 
     @property
@@ -80,7 +80,10 @@ class Cursor:
         return self.tokens[min(self.at + 1, len(self.tokens) - 1)]
 
     def fail(self, message: str, token: Token | None = None) -> ParseError:
-        """Return a ParseError at ``token``, by default at the next one."""
+        """Return a ParseError with ``message``, for the caller to raise.
+
+        Its position is that of ``token``, by default of the next one.
+        """
         where = token or self.next
         return ParseError(f"line {where.line}, column {where.column}: {message}")
 

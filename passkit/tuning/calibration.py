@@ -69,6 +69,7 @@ def calibrate() -> CpuProfile:
 
 
 def _kernel(name: str, body: str) -> KernelText:
+    """Return the text of a kernel called ``name`` with C++ ``body``."""
     source = SIGNATURE.format(name=name, body=body)
     return KernelText(name, name, f"#include <cstdint>\n{source}", ())
 
@@ -85,7 +86,14 @@ def _curve() -> tuple[tuple[int, float], ...]:
 
 
 def _launch_seconds(entry: int, iterations: int, tiles: int, shared: bool) -> float:
-    """Return the seconds of a launch that follows others in a program."""
+    """Return the seconds of a launch that follows others in a program.
+
+    Args:
+        entry: the address of the kernel.
+        iterations: its size argument.
+        tiles: the number of tiles.
+        shared: whether threads share them.
+    """
     row = ("launch", entry, tiles, shared, [("input", 0), ("output", 0)], (iterations,))
     array = np.ones(4, np.int32)
     one = _seconds(array, [row], RUNS)
@@ -108,7 +116,10 @@ def _latencies(entry: int) -> Iterator[tuple[int, float]]:
 def _seconds(array: Any, rows: list[Any], runs: int) -> float:
     """Return the median seconds of a run of a program on an array.
 
-    Its output has a cache line for each thread.
+    Args:
+        array: its input; its output has a cache line for each thread.
+        rows: the launcher's steps.
+        runs: the number of runs.
     """
     native, kind = launcher(), array.dtype.num
     bound = native.Bound((array.shape,), [(kind, (MAX_THREADS * LINE,))], 0, 0, rows, seconds=0.0)

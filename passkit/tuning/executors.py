@@ -51,6 +51,6 @@ class MeasuringPool:
         return f"{reason}; what was left was measured by worker processes"
 
     def close(self) -> None:
-        """End the worker processes."""
+        """End the worker processes; a user's executor goes on."""
         if self.workers is not None:
             self.workers.shutdown(wait=False)

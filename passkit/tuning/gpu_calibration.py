@@ -46,7 +46,7 @@ def _curve(device: CudaDevice) -> Iterator[tuple[int, float]]:
 
 
 def _copy_seconds(device: CudaDevice, nbytes: int) -> float:
-    """Return the seconds of a copy that follows another in a stream."""
+    """Return the seconds of a copy of ``nbytes`` that follows another in a stream."""
     driver, pool = device.driver, pool_of(device)
     source, target = pool.take(nbytes), pool.take(nbytes)
     return _repeated(device, lambda s: driver.copy(target.address, source.address, nbytes, s))

@@ -59,7 +59,7 @@ class Job:
     chosen: bool = True
 
     def record(self, template: str, answer: MeasureAnswer) -> Record:
-        """Return the record of a template in an answer."""
+        """Return the record of ``template`` in an answer: its samples, or the fault that it had."""
         estimates = {str(v.template): v.seconds for v in self.candidates}
         return Record(
             group=self.group.key,
@@ -146,7 +146,14 @@ def rival_job(
 ) -> Job | None:
     """Return a job that compares a pattern in one kernel with its units in separate kernels.
 
-    None if that was measured, unless ``again``.
+    Args:
+        rival: the pattern and its units.
+        evaluator: has what was measured before.
+        target: the target.
+        options: the options that workers compile under.
+        again: whether to measure again.
+
+    Returns: None if that was measured, unless ``again``.
     """
     group = rival.group
     if not again and _is_measured(evaluator.known(group).get(APART)):
@@ -186,13 +193,19 @@ def _is_measured(record: Record | None) -> bool:
 
 
 def _fastest_template(records: Mapping[str, Record]) -> str | None:
-    """Return the fastest template measured before, which is compared with the new ones."""
+    """Return the fastest template measured before, which is compared with the new ones.
+
+    ``records`` are by template. Returns: None if none was measured.
+    """
     measured = [r for r in records.values() if r.measured]
     return min(measured, key=lambda r: (r.seconds, r.template)).template if measured else None
 
 
 def sizes_of(group: Group, sizes: Mapping[str, int]) -> Sizes:
-    """Return the values of a group's unknown sizes, `DEFAULT_SIZE` if not specified."""
+    """Return the values of a group's symbolic sizes, sorted by name.
+
+    ``sizes`` has those specified; the others are `DEFAULT_SIZE`.
+    """
     return tuple((name, sizes.get(name, DEFAULT_SIZE)) for name in sorted(group.sizes))
 
 
@@ -209,7 +222,7 @@ def sizes_to_measure(group: Group, sizes: Sizes) -> list[Sizes]:
 
 
 def _nbytes(group: Group, sizes: Sizes) -> int:
-    """Return the bytes of inputs and outputs at some sizes."""
+    """Return the bytes of a group's inputs and outputs at the values ``sizes``."""
     entries = [*(n.entries[0] for n in group.inputs), *group.graph.outputs]
     values = dict(sizes)
     return sum(evaluate(numel(e.shape or ()), values) * e.dtype.nbytes for e in entries if e.dtype)
@@ -218,6 +231,14 @@ def _nbytes(group: Group, sizes: Sizes) -> int:
 def _request(
     group: Group, sizes: Sizes, templates: tuple[str, ...], options: Mapping[str, str]
 ) -> Request:
+    """Return the request to measure ``templates`` of a group.
+
+    Args:
+        group: the group.
+        sizes: the values of its symbolic sizes.
+        templates: the templates; the first is the usual one.
+        options: the options that the worker compiles under.
+    """
     inputs = tuple(_var(k, n) for k, n in enumerate(group.inputs))
     graph = single(fused_node(group, inputs, "group"), inputs)
     declared = [n.entries[0].shape or () for n in graph.inputs]
@@ -226,6 +247,6 @@ def _request(
 
 
 def _var(number: int, node: Node) -> Any:
-    """Return the variable for input ``number`` of a group."""
+    """Return the variable that stands for ``node``, input ``number`` of a group."""
     entry = node.entries[0]
     return var(f"x{number}", entry.shape, entry.dtype)

@@ -63,7 +63,10 @@ RunClock = Callable[[Callable[[], object], int, str], float]
 
 
 def wall_clock(run: Callable[[], object], times: int, template: str) -> float:
-    """Return the seconds of one run, by `perf_counter`."""
+    """Return the seconds of one of ``times`` runs, by `perf_counter`.
+
+    ``template`` has no effect: a user's clock may need it.
+    """
     begin = perf_counter()
     for _ in range(times):
         run()
@@ -102,7 +105,7 @@ class Request:
 
     @staticmethod
     def read(text: str) -> Request:
-        """Return the request whose `text` is given."""
+        """Return the request that the method `text` wrote as ``text``."""
         fields = json.loads(text)
         return Request(
             graph=fields["graph"],
@@ -138,7 +141,7 @@ class MeasureAnswer:
 
     @staticmethod
     def read(text: str) -> MeasureAnswer:
-        """Return the answer whose `text` is given."""
+        """Return the answer that the method `text` wrote as ``text``."""
         fields = json.loads(text)
         samples = {template: tuple(seconds) for template, seconds in fields["samples"].items()}
         beside = {template: tuple(seconds) for template, seconds in fields["beside"].items()}
@@ -146,9 +149,13 @@ class MeasureAnswer:
 
 
 def measure(request: str, clock: RunClock = wall_clock) -> str:
-    """Return the text of the `MeasureAnswer` to the text of a `Request`.
+    """Measure the kernels of a group; this runs in a worker.
 
-    Plans do not depend on earlier measurements.
+    Args:
+        request: the text of a `Request`.
+        clock: returns the seconds of one run.
+
+    Returns: The text of the `MeasureAnswer`. Plans do not depend on earlier measurements.
     """
     parsed = Request.read(request)
     with PassContext(**parsed.options, evaluator="model"):
@@ -156,6 +163,10 @@ def measure(request: str, clock: RunClock = wall_clock) -> str:
 
 
 def _answer(request: Request, clock: RunClock) -> MeasureAnswer:
+    """Compile a group under each template, compare the outputs, and time the kernels.
+
+    Templates that fail or have other outputs than the first are faults, and not timed.
+    """
     executables, faults = _compiled(request)
     inputs = _inputs(request, executables)
     usual = request.templates[0]
@@ -238,7 +249,15 @@ def _inputs(request: Request, executables: Mapping[str, Executable]) -> list[dic
 def _samples(
     executables: Mapping[str, Executable], inputs: Sequence[Mapping[str, Any]], clock: RunClock
 ) -> dict[str, tuple[float, ...]]:
-    """Return the samples of each template, taken in rounds; slower templates are dropped early."""
+    """Return the seconds that each template took, taken in rounds.
+
+    Slower templates are dropped early.
+
+    Args:
+        executables: the compiled group by template.
+        inputs: sets of arrays by input name, used in turn.
+        clock: returns the seconds of one run.
+    """
     calls = {t: [_call(e, feeds) for feeds in inputs] for t, e in executables.items()}
     times = {t: _runs_per_sample(template_calls) for t, template_calls in calls.items()}
     samples: dict[str, list[float]] = {t: [] for t in executables}
@@ -269,7 +288,10 @@ def _samples(
 def _fastest(
     racing: Sequence[str], samples: Mapping[str, Sequence[float]], count: int
 ) -> list[str]:
-    """Return the first template and the fastest others, ``count`` in all, without slow ones."""
+    """Return the first template and the fastest others, ``count`` in all, without slow ones.
+
+    ``racing`` are the templates that are still timed, ``samples`` their seconds so far.
+    """
     if not racing:
         return []
     medians = {t: median(samples[t]) for t in racing}

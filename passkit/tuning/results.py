@@ -78,6 +78,7 @@ class Tuning:
 
     @property
     def _notes(self) -> list[str]:
+        """Return the remarks as lines of text."""
         return [f"remark: {r}" for r in self.remarks]
 
     def rows(self) -> list[tuple[str, ...]]:
@@ -102,6 +103,9 @@ class Tuning:
     __repr__ = __str__
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        """Return the display of a notebook, by MIME type."""
+        """Return the MIME types and texts that a notebook displays.
+
+        The arguments are those of IPython's display protocol and have no effect.
+        """
         lines = [*self._notes, self.summary]
         return notebook.listing(str(self), HEADER, self.rows(), lines)  # type: ignore[no-any-return]

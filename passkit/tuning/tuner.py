@@ -134,7 +134,16 @@ def tune(
 def _check(
     context: PassContext, executor: Executor | None, clock: RunClock | None, limits: TuningLimits
 ) -> None:
-    """Check options of `tune`. Raises: SettingError; CompilerError without a compiler."""
+    """Check the options of `tune` that contradict measuring on this machine's CPU.
+
+    Args:
+        context: the options of passes, which must have target "cpu" and no evaluator.
+        executor: the user's executor, or None.
+        clock: the user's clock, or None.
+        limits: how much to measure.
+
+    Raises: SettingError; CompilerError without a compiler.
+    """
     if context.target.name != "cpu":
         raise SettingError(
             f"tune measures kernels of target 'cpu', got {context.target.name!r}; leave it out"
@@ -158,7 +167,10 @@ def _check(
 
 
 def _sizes(graph: Graph, shapes: Mapping[str, Sequence[int]]) -> dict[str, int]:
-    """Return the values of unknown sizes. Raises: FeedError for a shape of no input."""
+    """Return the values of symbolic sizes that ``shapes``, by input name, imply.
+
+    Raises: FeedError for a shape of no input, or one that does not fit.
+    """
     declared = {graph.names[n]: n.entries[0].shape for n in graph.inputs}
     for name in shapes:
         if name not in declared:
@@ -247,7 +259,12 @@ class _Tuner:
                             yield job
 
     def plans(self, evaluator: Evaluator, fusion: str | None = None) -> Iterator[Graph]:
-        """Yield the current plans of the graph and of the graphs that its operators hold."""
+        """Yield the current plans of the graph and of the graphs that its operators hold.
+
+        Args:
+            evaluator: the evaluator that chooses by what was measured so far.
+            fusion: the fusion strategy; None is that of the options.
+        """
         for graph, context in self.graphs(evaluator, fusion):
             with context:
                 yield planned(graph, "SchedulePlan")
@@ -255,7 +272,12 @@ class _Tuner:
     def graphs(
         self, evaluator: Evaluator, fusion: str | None = None
     ) -> Iterator[tuple[Graph, PassContext]]:
-        """Yield the graph and the graphs that operators of its plan hold, each with its context."""
+        """Yield the graph and the graphs that operators of its plan hold, each with its context.
+
+        Args:
+            evaluator: the evaluator of that context.
+            fusion: the fusion strategy; None is that of the options.
+        """
         context = self.context.with_options(evaluator=evaluator, fusion=fusion)
         queue = deque([(self.graph, context)])
         while queue:
@@ -292,13 +314,19 @@ class _Tuner:
         self.report_progress(pending, [])
 
     def report_progress(self, pending: Sequence[Job], tasks: Sequence[_Task]) -> None:
-        """ProgressReport how many jobs are done, and which is next; ``tasks`` are those left."""
+        """Report how many jobs are done, and which is next.
+
+        ``pending`` are the jobs of this iteration, ``tasks`` those of their tasks that are left.
+        """
         waiting = dict.fromkeys(task.job for task in tasks)
         operators = next((job.operators for job in pending if job in waiting), "")
         self.report(operators, len(pending) - len(waiting), len(pending))
 
     def finish(self, task: _Task, future: Future[str]) -> list[_Task]:
-        """Write the records of a task that has ended, and return tasks to run after it."""
+        """Write the records of a task that has ended.
+
+        Returns: Tasks to run after it: retries of one that crashed or hung, or a confirmation.
+        """
         try:
             answer = MeasureAnswer.read(future.result(timeout=0))
         except HungError:
@@ -329,7 +357,10 @@ class _Tuner:
         return [_Task(task.job, (usual, best), is_confirmation=True)]
 
     def confirm_rival(self, task: _Task, units: Record | None) -> list[_Task]:
-        """Return the task once more if its measurement contradicts the current plan."""
+        """Return the task once more if its measurement contradicts the current plan, else [].
+
+        ``units`` is the record of the units in separate kernels, None if there is none.
+        """
         share = None if units is None else units.fused_share
         if share is None or (share < 1.0) == task.job.chosen:
             return []
@@ -366,7 +397,13 @@ class _Tuner:
 
 
 def _tuned(plan: Graph, evaluator: Evaluator, sizes: Mapping[str, int]) -> Iterable[Tuned]:
-    """Yield the groups of a plan with their usual and present templates."""
+    """Yield the groups of a plan with their usual and present templates.
+
+    Args:
+        plan: the graph after SchedulePlan.
+        evaluator: has what was measured.
+        sizes: the values of symbolic sizes.
+    """
     target = plan.attrs["options"]["target"]
     for node, group in plan.attrs["subgraph"].items():
         records = evaluator.known(group, sizes_of(group, sizes))

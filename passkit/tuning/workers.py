@@ -92,7 +92,10 @@ class Workers(Executor):
         self._processes.clear()
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """End the processes; unless ``wait``, at once."""
+        """End the processes: after their calls with ``wait``, else at once.
+
+        ``cancel_futures`` cancels calls that have not begun.
+        """
         if not wait:
             for process in [*self._processes]:
                 process.end()
@@ -118,16 +121,18 @@ class _Process:
 
     @property
     def pid(self) -> int:
-        """The number of the process."""
+        """Return the number of the process."""
         return self._popen.pid
 
     @property
     def is_running(self) -> bool:
-        """Whether the process has not ended."""
+        """Return whether the process has not ended."""
         return self._popen.poll() is None
 
     def ask(self, task: str, limit: float | None) -> Any:
-        """Send a call, and return the answer within ``limit`` seconds.
+        """Send a call, a line of JSON, and return its answer.
+
+        ``limit`` is the most seconds to wait for it; None is no limit.
 
         Raises: HungError after the limit; DeadError if the process ends.
         """

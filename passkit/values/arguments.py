@@ -53,14 +53,26 @@ def shorten_message(error: PasskitError) -> None:
 
 
 def refuse(where: str, value: object, need: str) -> NoReturn:
-    """Raise an ArgumentError that says what is needed and shows the value."""
+    """Raise an ArgumentError that says what is needed and shows the value.
+
+    Args:
+        where: the function and the argument, such as ``"var: name"``.
+        value: the value.
+        need: what it must be, as a phrase, such as ``"a string"``.
+    """
     raise ArgumentError(f"{where} must be {need}, got {shown(value)}")
 
 
 def instance(where: str, value: Any, kinds: type | tuple[type, ...], need: str) -> Any:
     """Return ``value`` if it is an instance of ``kinds``; a bool does not count as an int.
 
-    Raises: ArgumentError otherwise, with ``need`` as what is needed.
+    Args:
+        where: the function and the argument, for the message.
+        value: the value.
+        kinds: the type, or types, allowed.
+        need: what it must be, as a phrase.
+
+    Raises: ArgumentError otherwise.
     """
     if not isinstance(value, kinds) or (isinstance(value, bool) and kinds is int):
         refuse(where, value, need)
@@ -73,7 +85,10 @@ def text(where: str, value: Any) -> str:
 
 
 def name(where: str, value: Any, example: str) -> str:
-    """Return ``value`` if it is a Python identifier. Raises: ArgumentError otherwise."""
+    """Return ``value`` if it is a Python identifier.
+
+    Raises: ArgumentError otherwise, which names the argument ``where`` and shows ``example``.
+    """
     if not isinstance(value, str) or not value.isidentifier():
         refuse(where, value, f"a name, such as {example!r}")
     return value
@@ -95,6 +110,13 @@ def parameters(where: str, value: Callable[..., Any], need: str, least: int, mos
     """Return the number of positional arguments to call a function with.
 
     It is the number of its named parameters, but at least ``least`` and at most ``most``.
+
+    Args:
+        where: the function and the argument, for the message.
+        value: the function.
+        need: the arguments it must take, as a phrase that follows "a function".
+        least: the fewest arguments.
+        most: the most.
 
     Raises: ArgumentError where the function cannot be called with that many.
     """
@@ -118,6 +140,12 @@ def sequence(
 ) -> tuple[Any, ...]:
     """Return the elements of an iterable, each an instance of ``kinds``, as a tuple.
 
+    Args:
+        where: the function and the argument, for the message.
+        value: the iterable.
+        kinds: the type, or types, of its elements.
+        need: what it must be, as a phrase.
+
     Raises: ArgumentError for other elements, texts, mappings and anything that is not iterable.
     """
     is_sequence = isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping))
@@ -136,7 +164,7 @@ def sequence(
 def mapping(where: str, value: Any, need: str = "a mapping") -> dict[Any, Any]:
     """Return a mapping, or an iterable of pairs, as a new dict; None as an empty one.
 
-    Raises: ArgumentError for anything else.
+    Raises: ArgumentError for anything else; ``need`` is what the argument ``where`` must be.
     """
     try:
         if value is None:
@@ -149,7 +177,10 @@ def mapping(where: str, value: Any, need: str = "a mapping") -> dict[Any, Any]:
 
 
 def path(where: str, value: Any, need: str = "a path") -> Path:
-    """Return ``value`` as a path. Raises: ArgumentError where it is none."""
+    """Return ``value`` as a path; it need not exist.
+
+    Raises: ArgumentError where it is none; ``need`` is what the argument ``where`` must be.
+    """
     if not isinstance(value, (str, os.PathLike)) or "\0" in os.fspath(value):
         refuse(where, value, need)
     from pathlib import Path  # a warm start does not need it
@@ -158,7 +189,10 @@ def path(where: str, value: Any, need: str = "a path") -> Path:
 
 
 def count(where: str, value: Any, least: int) -> int:
-    """Return ``value`` if it is an integer >= ``least``. Raises: SettingError otherwise."""
+    """Return ``value`` as an int if it is an integer >= ``least``.
+
+    Raises: SettingError otherwise, which names the argument ``where``.
+    """
     is_integer = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
     if not is_integer or value < least:
         raise SettingError(

@@ -65,7 +65,14 @@ _BY_NAME: dict[str, DType] = {}
 
 
 def _define(name: str, kind: str, nbytes: int, short: str) -> DType:
-    """Create the object for an element type."""
+    """Create and register the object for an element type.
+
+    Args:
+        name: its name, such as "float32".
+        kind: NumPy's letter of its kind, such as "f".
+        nbytes: the size of an element.
+        short: its name in the text form of graphs, such as "f32".
+    """
     if name == "bfloat16":
         from ml_dtypes import bfloat16  # NumPy has no bfloat16 of its own
 

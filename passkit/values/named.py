@@ -19,7 +19,10 @@ Hook = Callable[[str, str], object]
 
 
 def _load_plugins(kind: str, name: str) -> None:
-    """Load the plug-ins of installed packages: the hook that is always there."""
+    """Load the plug-ins of installed packages: the hook that is always there.
+
+    It loads all of them, whatever ``kind`` and ``name`` are.
+    """
     from passkit.values.plugins import load_plugins  # it imports attrs, and few programs need it
 
     load_plugins()
@@ -45,7 +48,12 @@ def on_unknown_name(hook: Hook) -> Hook:
 
 
 def ask_hooks(kind: str, name: str) -> None:
-    """Call all hooks for an unknown name."""
+    """Call all hooks for an unknown name; they may register an object under it.
+
+    Args:
+        kind: what is looked up, such as "op" or "pass".
+        name: the name.
+    """
     for hook in list(_hooks):
         hook(kind, name)
 

@@ -115,7 +115,10 @@ def _register(point: EntryPoint) -> None:
 
 
 def _load(plugin: Plugin, point: EntryPoint) -> None:
-    """Import or call the target of an entry point, and record the result in ``plugin``."""
+    """Import or call the target of an entry point, and record the result in ``plugin``.
+
+    An exception does not propagate: it is recorded as well, with a warning.
+    """
     try:
         _register(point)
         plugin.loaded = True

@@ -31,7 +31,10 @@ def progress(title: str, total: int) -> Iterator[Callable[[], None]]:
 
 
 def _bar(title: str, total: int):  # type: ignore[no-untyped-def]
-    """Return a bar of tqdm, or None where nobody would see it."""
+    """Return a bar of tqdm with a title, for ``total`` steps.
+
+    Returns: None where standard error is no terminal or tqdm is not installed.
+    """
     if not is_terminal(sys.stderr):
         return None
     try:

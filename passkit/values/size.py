@@ -163,7 +163,7 @@ def _names(monomial: Monomial) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1 << 14)
 def _product(a: Monomial, b: Monomial) -> Monomial:
-    """Return the product of two monomials, its atoms sorted."""
+    """Return the product of two monomials, tuples of atoms, which are sorted."""
     return tuple(sorted((*a, *b), key=str)) if a and b else a or b
 
 
@@ -173,7 +173,7 @@ def _terms(size: Extent) -> Iterable[tuple[Monomial, int]]:
 
 
 def _show(monomial: Monomial, coefficient: int) -> str:
-    """Return a term as text."""
+    """Return the term ``coefficient * monomial`` as text, such as ``-2*n*m``."""
     factors = [str(a) for a in monomial]
     if coefficient != 1 or not factors:
         factors.insert(0, str(coefficient))
@@ -204,7 +204,7 @@ def has_symbols(params: Mapping[str, Any]) -> bool:
 
 
 def divide_exactly(a: Extent, b: Extent) -> Extent | None:
-    """Return ``a / b`` if the division is certain to be exact, else None."""
+    """Return ``a / b`` if the division is exact for all values of symbols, else None."""
     if isinstance(a, int) and isinstance(b, int):
         return a // b if b and a % b == 0 else None
     if isinstance(a, int):
@@ -275,7 +275,14 @@ def evaluate(size: Extent, values: Mapping[str, int]) -> int:
 
 
 def known_or_zero(size: Extent, values: Mapping[str, int]) -> int:
-    """Return `evaluate`, but 0 where the size divides by zero, as an array of it is then empty."""
+    """Return the value of a size, but 0 where it divides by zero, as an array of it is then empty.
+
+    Args:
+        size: the size.
+        values: the values of its symbols.
+
+    Raises: ShapeError where a symbol has no value.
+    """
     try:
         return evaluate(size, values)
     except ShapeError:
