@@ -88,7 +88,7 @@ def test_planted_faults_are_found(
     monkeypatch.setattr(fuzz, "SECONDS", 0.25)
     monkeypatch.setattr(fuzz, "RUNNING", 0.25)
     outcome = fuzz.attempt(load)
-    campaign = fuzz.Campaign()
+    campaign = fuzz.MutantCampaign()
     campaign.add("json", 7, outcome)
 
     (fault,) = campaign.report()["faults"]

@@ -229,7 +229,7 @@ DEMANDS = [
         passing(
             "tests/test_viz.py",
             "tests/test_pictures.py",
-            "tests/reporting/test_page.py",
+            "tests/reporting/test_report_page.py",
             "tests/reporting/test_notebook.py",
             "tests/runtime/test_profile.py::test_feeds_by_keyword",
         ),

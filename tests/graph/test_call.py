@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import passkit as pk
+from passkit.graph.call import find_operator
 
 x = pk.var("x", (None, 4))
 
@@ -69,3 +70,9 @@ def test_unknown_keywords_suggest_names_of_inputs() -> None:
     """The nearest name is suggested among parameters and inputs."""
     with pytest.raises(pk.GraphError, match="linear has no parameter 'wieght'; did you mean 'weig"):
         pk.ops.linear(x, wieght=x)
+
+
+def test_a_symbol_without_an_operator_is_an_error() -> None:
+    """The error names the symbol and says how an operator implements it."""
+    with pytest.raises(pk.RegistryError, match="no operator implements '<=>'; import passkit.ops"):
+        find_operator("<=>")

@@ -11,6 +11,7 @@ import pytest
 
 import passkit as pk
 from passkit.frontends import tf_graphdef, tinyflow
+from passkit.passes.pipeline import parse_passes_arguments
 from tests.command import passkit
 from tests.planned import PIPELINE, plan
 
@@ -180,3 +181,9 @@ def test_passes_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixtur
     )
     message = capsys.readouterr().err
     assert "--passes is one list NAME," in message and "got 'Fusion' beside" in message
+
+
+def test_a_list_of_passes_is_not_mixed_with_positions() -> None:
+    """Arguments of --passes are one list or several positions; the error quotes the other one."""
+    with pytest.raises(pk.SettingError, match="got 'Fusion' beside others"):
+        parse_passes_arguments(["after Simplify=Simplify", "Fusion"])

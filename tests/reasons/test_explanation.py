@@ -35,7 +35,7 @@ def test_columns_of_the_table_are_aligned() -> None:
     """Each row starts its columns where the header does."""
     lines = str(explained(*LOG)).splitlines()
 
-    header = ["producer", "consumer", "fused", "code", "reason", "data", "way", "out"]
+    header = ["producer", "consumer", "fused", "rule", "reason", "details", "what", "to", "do"]
     assert lines[0].split() == header
     at = lines[0].index("reason")
     assert [line[at:].split("  ")[0] for line in lines[1:]] == [d.reason for d in LOG]

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from passkit.errors import PluginError
+from passkit.values.plugins import import_plugin
 from tests.command import passkit
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -233,3 +235,10 @@ def test_plugins_that_cannot_be_imported_are_refused(
     error = " ".join(capsys.readouterr().err.split())
     assert re.search(message, error) and module in error
     assert "fails" not in sys.modules
+
+
+def test_a_plugin_file_with_the_name_of_a_module_is_refused() -> None:
+    """A file is not imported in place of a module of its name, and the error names both."""
+    message = "a module called 'json' is imported already; rename the file"
+    with pytest.raises(PluginError, match=message):
+        import_plugin("folder/json.py")
