@@ -74,9 +74,9 @@ def __getattr__(name: str) -> Any:
     if module is None:
         raise AttributeError(f"module 'passkit' has no attribute {name!r}")
     if module not in _VALUES:
-        import_module("passkit.ops")  # whoever makes or reads graphs expects the operators
+        import_module("passkit.ops")  # code that builds or reads graphs expects the operators
         if module not in _MAKERS:
-            # whoever lists or reads them, the operator of groups
+            # code that lists or parses operators expects the operator of fused groups, too
             import_module("passkit.plan.group")
     value = globals()[name] = getattr(import_module(module), name)
     return value

@@ -118,7 +118,7 @@ class InterpretedWarning(UserWarning):
     """A compiled program evaluates an operator in NumPy, because no kernel computes it."""
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+def nearest(name: str, candidates: Iterable[str]) -> str:
     """Return a hint with the known name closest to ``name``, or with the first known names.
 
     >>> nearest("Fuson", ["Fusion", "CodeGen"])
@@ -128,8 +128,8 @@ def nearest(name: str, known: Iterable[str]) -> str:
     """
     import difflib  # only errors need it
 
-    known = sorted(k if len(k) <= 80 else k[:77] + "..." for k in known)
-    close = difflib.get_close_matches(name[:200], known, n=1)
+    names = sorted(c if len(c) <= 80 else c[:77] + "..." for c in candidates)
+    close = difflib.get_close_matches(name[:200], names, n=1)
     if close:
         return f"did you mean '{close[0]}'?"
-    return "known: " + ", ".join(known[:20]) + (", …" if len(known) > 20 else "")
+    return "known: " + ", ".join(names[:20]) + (", …" if len(names) > 20 else "")
