@@ -117,7 +117,7 @@ class ImportState:
     """In a session, returns whether a variable had a value when the run began."""
 
     def refuse_unsupported(self) -> None:
-        """Check that no unsupported operator was met.
+        """Check that the import has met no operator without an importer.
 
         Raises:
             ModelError: Otherwise; the message lists the operators with some of their nodes.

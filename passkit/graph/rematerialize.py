@@ -93,7 +93,10 @@ class Rematerialization:
     def _copy_of(self, node: Node, after: Node, delayed: dict[Entry, Entry]) -> Node:
         """Return a copy of ``node`` that runs after ``after``.
 
-        ``delayed`` maps entries to identities that wait for ``after``; one is added if needed.
+        If it reads copied nodes, it reads their copies, which wait already. Else its first computed
+        input waits, as an identity controlled by ``after``; without one, the copy itself has
+        ``after`` as a control dependency. ``delayed`` maps entries to such identities, is shared by
+        all copies, and is extended.
         """
         inputs = (view_of_state_read(node) or node).inputs
         name = f"{node.name}_again" if node.name else ""

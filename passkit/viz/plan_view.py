@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def seconds_by_node(profile: ExecutionProfile | Mapping[str, float] | None) -> Mapping[str, float]:
     """Return the seconds of each node by its name; empty without a profile.
 
-    Raises: SettingError if the argument is neither a profile nor numbers by name.
+    Raises: ArgumentError if the argument is neither a profile nor numbers by name.
     """
     if profile is None:
         return {}

@@ -141,7 +141,11 @@ class _Loads:
         return scope.cast(gathered, work_type(gathered.dtype))
 
     def laid_flat(self, k: int) -> tuple[NodeOutput, NodeOutput]:
-        """Return an input as a vector, and the offset of its last element."""
+        """Return input ``k`` as a vector, and the offset of the vector's last element.
+
+        If the input may be empty, a zero is appended, so that there is an element to read; the
+        offset is that of the zero.
+        """
         if k not in self.flat:
             call, x = self.call, self.inputs[k]
             num_elements = numel(call.shape(k))

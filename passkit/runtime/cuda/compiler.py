@@ -130,7 +130,7 @@ class Nvrtc:
         return data
 
     def _text(self, program: Any, output: str) -> str:
-        """Return an output of a program as text."""
+        """Return an output of an NVRTC program, such as "ProgramLog", as text."""
         return self._bytes(program, output).rstrip(b"\0").decode(errors="replace").strip()
 
 

@@ -290,7 +290,7 @@ class CudnnConvolution:
         return descriptor
 
     def enqueue(self, a: int, b: int, c: int, workspace: int, stream: int) -> None:
-        """Enqueue the computation of c from a and b.
+        """Enqueue the cuDNN convolution, or in a subclass the gradient of its filters.
 
         Args:
             a: The address of the first operand.

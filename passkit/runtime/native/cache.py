@@ -241,7 +241,10 @@ class KernelCache:
         return CachedKernel(os.path.join(self.name, "libraries", f"{library}.so"), symbol)
 
     def _is_intact(self, digest: str) -> bool:
-        """Return whether a library has the digest of its name; it is read once per process."""
+        """Return whether the library of a digest exists and its contents have that digest.
+
+        An intact library is read once per process, a missing or damaged one at each call.
+        """
         if not self._verified.get(digest):
             self._verified[digest] = self._machine_code(digest) is not None
         return self._verified[digest]

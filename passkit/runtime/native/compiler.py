@@ -54,7 +54,7 @@ class Compiler(NamedTuple):
 
     @property
     def libraries(self) -> tuple[str, ...]:
-        """The libraries of kernels; without the C++ library, which takes a fifth of the time."""
+        """The linker options for kernels. The C++ library is left out: it is not needed."""
         return ("-nostdlib", "-lm", "-lc", "-lgcc") if self.kind == "gcc" else ("-lm",)
 
     @property
