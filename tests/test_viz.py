@@ -307,7 +307,10 @@ def test_pictures_of_very_large_graphs() -> None:
 
     assert len(drawn.boxes) <= pk.viz.BOXES + 4
     assert [b.lines[0] for b in rolled.boxes.values()] == [
-        *("10000 × tanh", "10000 × exp", "x", "output"),
+        "10000 × tanh",
+        "10000 × exp",
+        "x",
+        "output",
     ]
     assert len(changed.boxes) < 700
     assert any("changed ones" in b.lines[0] for b in changed.boxes.values())
@@ -469,7 +472,8 @@ def test_a_slow_iteration_is_drawn_by_itself() -> None:
     scene = pk.viz.plan(graph, detail=False, profile=seconds).scene
 
     assert sorted(f.label for f in scene.frames.values() if "times" in f.label) == [
-        *("layer_0 … layer_4, 5 times", "layer_6 … layer_11, 6 times"),
+        "layer_0 … layer_4, 5 times",
+        "layer_6 … layer_11, 6 times",
     ]
     assert "90 µs, 78 %" in {b.lines[-1] for b in scene.boxes.values() if "dot" in b.lines[0]}
 

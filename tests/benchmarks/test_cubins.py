@@ -17,10 +17,10 @@ def test_cubins(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("cuda.bindings.nvrtc", reason="cuda-bindings is not installed")
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     cubins = importlib.import_module("cubins")
-    found = cubins.table_lines([90], [p for p in cubins.golden_kernels() if p.stem in FEW])
+    lines = cubins.table_lines([90], [p for p in cubins.golden_kernels() if p.stem in FEW])
 
-    assert len(found) == len(FEW) and cubins.differing_lines(found) == []
-    text = found[0]
+    assert len(lines) == len(FEW) and cubins.differing_lines(lines) == []
+    text = lines[0]
     assert cubins.differing_lines([text.replace(" 0 B spilled", " 8 B spilled")])
     if cubins.TABLE.read_text().startswith(f"{cubins.nvrtc()}\n"):
         assert cubins.differing_lines([text.replace(": ", ": 1")])

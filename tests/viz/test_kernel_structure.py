@@ -113,7 +113,7 @@ def test_tiles_and_scratch_are_those_of_the_kernel(program: Any) -> None:
 
 def test_parts_of_random_groups() -> None:
     """Whatever the parts are, each has a name for all that it keeps, folds and stores."""
-    found = 0
+    part_count = 0
     for seed in range(40):
         graph, names = random_stitch(seed)
         graph = planned(graph, "CodeGen", keep_together=names)
@@ -121,12 +121,12 @@ def test_parts_of_random_groups() -> None:
             structure = PlanView(graph, {}).kernel_structure(node)
             assert structure is not None and structure.tiles == kernel.grid
             parts = structure.parts()
-            found += len(parts)
+            part_count += len(parts)
             assert all(not p.composition or p.stages for p in parts)
             for part in parts:
                 assert all(bool(v.region) == bool(v.location) for v in part.outputs)
                 assert all(bool(v.region) != bool(part.tiles) for v in part.outputs)
-    assert found > 60
+    assert part_count > 60
 
 
 def test_packed_parts_have_tiles_of_their_own() -> None:
@@ -170,16 +170,16 @@ def test_unknown_sizes() -> None:
     structure = PlanView(run.graph, {}).kernel_structure(node)
     assert structure is not None
     (told,) = step_facts(run, None, {})
-    (known,) = step_facts(run, None, {"n": 7})
+    (facts_of_run,) = step_facts(run, None, {"n": 7})
 
     assert structure.lines()[1].startswith(f"{size_text(structure.tiles)} tiles · ")
     assert evaluate(structure.tiles, {"n": 7}) > 1
     (value,) = structure.parts()[0].outputs
     assert value.region == "[2 of n, 24, 24]" and value.type == "f32[n, 24, 24]"
     assert told["parts"][0]["outputs"][0]["region"] == value.region
-    assert known["parts"][0]["outputs"][0]["region"] == "[2 of 7, 24, 24]"
-    assert known["parts"][0]["outputs"][0]["type"] == "f32[7, 24, 24]"
-    assert dict(known["properties"])["tiles"] == str(evaluate(structure.tiles, {"n": 7}))
+    assert facts_of_run["parts"][0]["outputs"][0]["region"] == "[2 of 7, 24, 24]"
+    assert facts_of_run["parts"][0]["outputs"][0]["type"] == "f32[7, 24, 24]"
+    assert dict(facts_of_run["properties"])["tiles"] == str(evaluate(structure.tiles, {"n": 7}))
 
 
 def test_stages_name_their_operators() -> None:
