@@ -93,7 +93,6 @@ BINARY = (
     FunctionSpec(name="logical_and", op="logical_and", tensor_name="LogicalAnd"),
     FunctionSpec(name="logical_or", op="logical_or", tensor_name="LogicalOr"),
     FunctionSpec(name="logical_xor", op="logical_xor", tensor_name="LogicalXor"),
-    FunctionSpec(name="atan2", op="atan2", tensor_name="Atan2"),
 )
 """Functions of two tensors, ``x`` and ``y``, which broadcast."""
 
@@ -153,9 +152,22 @@ def _document(
     return function
 
 
+def atan2(y: Any, x: Any, name: str | None = None) -> Tensor:
+    """Return the angle of the point (x, y) from the positive x axis, from -pi to pi.
+
+    Args:
+        y: A tensor or numbers.
+        x: A tensor or numbers, of a shape that broadcasts with that of ``y``.
+        name: The name of the result; "Atan2" by default.
+    """
+    operands = promote_operands("atan2", as_operands(y, x))
+    return call_operator("atan2", "Atan2", name, *operands)
+
+
 FUNCTIONS: dict[str, ElementwiseFunction] = {
     **{spec.name: _unary_function(spec) for spec in UNARY},
     **{spec.name: _binary_function(spec) for spec in BINARY},
+    "atan2": atan2,
 }
 """The functions of `tf.math`, by name."""
 ACTIVATIONS: dict[str, ElementwiseFunction] = {

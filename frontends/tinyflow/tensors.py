@@ -450,7 +450,7 @@ def as_operand(value: Any, like: DType | None) -> Any:
     array = arguments.numbers("an operand", value)
     if like is not None and np.can_cast(array.dtype, like.numpy, "same_kind"):
         return constant(array, like)
-    return constant(array)
+    return as_entry(value)  # lists of Python's numbers are float32 and int32
 
 
 def as_operands(x: Any, y: Any) -> list[Any]:

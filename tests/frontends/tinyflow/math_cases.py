@@ -16,7 +16,7 @@ CUBE = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 
 UNARY = (
     "abs negative square sqrt rsqrt exp expm1 log log1p sign floor ceil round sin cos tan tanh "
-    "sigmoid erf reciprocal"
+    "asin acos atan sigmoid erf erfc lgamma reciprocal"
 )
 BINARY = (
     "add subtract multiply divide div truediv floordiv mod pow maximum minimum squared_difference "
@@ -30,6 +30,7 @@ CASES = {
         {"tensor": X}, {"tensor": Y, "ord": 1, "axis": 1, "keepdims": True, "keep_dims": True}
     ),
     **{n: CallCase({"x": POSITIVE}, {"x": X}) for n in UNARY.split()},
+    "atan2": CallCase({"y": X, "x": Y}, {"y": Y, "x": X}),
     **{
         n: CallCase(
             {"x": POSITIVE, "y": POSITIVE}, {"x": POSITIVE[:, ::-1], "y": POSITIVE[:, ::-1]}

@@ -333,6 +333,9 @@ CASES = {
     "local_variables": CallCase(
         {}, {"scope": "s"}, lambda f, **k: _observe_local_variables(f, **k)
     ),
+    "initialize_local_variables": CallCase(
+        {}, {}, lambda f: [t.name for t in _observe_local_variables(f)]
+    ),
     "local_variables_initializer": CallCase(
         {}, {}, lambda f: [t.name for t in _observe_local_variables(f)]
     ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -460,3 +461,13 @@ def test_sessions_in_two_threads_equal_one_session():
 
     assert results == [single, single]
     assert single[-1] < single[0]
+
+
+@pytest.mark.parametrize("function", [tf.add, tf.maximum, tf.atan2, tf.pow, tf.divide])
+def test_two_lists_of_numbers_have_tensorflows_default_dtypes(function: Callable[..., tf.Tensor]) -> None:
+    """Lists of Python's floats are float32, of its ints int32; arrays keep their dtype."""
+    doubles = np.array([1.0])
+
+    assert function([1.0], [2.0]).dtype == tf.float32
+    assert tf.add([1], [2]).dtype == tf.int32
+    assert function(doubles, doubles).dtype == tf.float64

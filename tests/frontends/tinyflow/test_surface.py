@@ -28,6 +28,30 @@ def test_cases_cover_all_documented_names() -> None:
     assert CASES.keys() == SIGNATURES.keys()
 
 
+WITHOUT_CASES = {
+    "convert_to_tensor",
+    "get_variable_scope",
+    "infer_variable_shapes",
+    "normal",
+}
+"""Exported functions that other tests cover."""
+
+
+def test_every_exported_function_is_documented() -> None:
+    """A function of the module is documented by its signature and a case."""
+    exported = {
+        name
+        for name, value in vars(tf).items()
+        if inspect.isfunction(value)
+        and value.__module__.startswith(tf.__name__)
+        and not name.startswith("_")
+        and not name.endswith("_")
+        and name != "missing_name_handler"
+    }
+
+    assert exported - SIGNATURES.keys() == WITHOUT_CASES
+
+
 @pytest.mark.parametrize("name", SIGNATURES)
 def test_parameters_have_tensorflow_order(name: str) -> None:
     """The parameters of each function begin with those of TensorFlow, in the same order."""
