@@ -47,7 +47,21 @@ INLINE = 64
 
 BARE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z0-9_]+)*")
 WORDS = {"none": None, "true": True, "false": False, "inf": float("inf"), "nan": float("nan")}
-KEYWORDS = frozenset({*WORDS, "return", "state", "update", "after", "array", "base64", "dtype"})
+PYTHON_WORDS = frozenset({"True", "False", "None"})
+"""Words of Python that a text spells in lowercase; as names they are quoted."""
+KEYWORDS = frozenset(
+    {
+        *WORDS,
+        *PYTHON_WORDS,
+        "return",
+        "state",
+        "update",
+        "after",
+        "array",
+        "base64",
+        "dtype",
+    }
+)
 
 
 def to_text(graph: Graph, *, elide: bool = False) -> str:

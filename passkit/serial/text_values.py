@@ -16,7 +16,15 @@ import numpy as np
 from passkit.errors import DTypeError, PasskitError
 from passkit.graph.graph import Graph
 from passkit.graph.nested import DEEPEST, NESTED
-from passkit.serial.text import KEYWORDS, WORDS, elements, python_number, size_text, type_text
+from passkit.serial.text import (
+    KEYWORDS,
+    PYTHON_WORDS,
+    WORDS,
+    elements,
+    python_number,
+    size_text,
+    type_text,
+)
 from passkit.serial.tokens import Cursor, Token
 from passkit.values.arguments import shown
 from passkit.values.dtype import DType, dtype_of
@@ -209,7 +217,8 @@ class ValueParser(Cursor, ABC):
         if called and token.text in NESTED:
             return self.nested(token.text)
         if called or token.text in KEYWORDS:
-            raise self.fail(f"{shown(token.text)} is no value", token)
+            hint = f"; write {token.text.lower()}" if token.text in PYTHON_WORDS else ""
+            raise self.fail(f"{shown(token.text)} is no value{hint}", token)
         return Size.symbol(token.text)
 
     def tuple(self) -> Any:

@@ -330,3 +330,12 @@ def test_unfinished_calls_and_invalid_parameters_are_refused(text: str, message:
     """A text that ends within a call, and what an operator's rule cannot read, is refused."""
     with pytest.raises(pk.ParseError, match=message):
         pk.parse(text)
+
+
+@pytest.mark.parametrize("word", ["True", "False", "None"])
+def test_words_of_python_are_refused_as_values(word: str) -> None:
+    """The error says how a text spells the word; a variable of that name is quoted."""
+    with pytest.raises(pk.ParseError, match=f"'{word}' is no value; write {word.lower()}"):
+        pk.parse(f"x: f32[3, 4]; y = matmul(x, x, transpose_a={word})")
+    graph = pk.Graph([pk.ops.exp(pk.var(word, (word,)))])
+    assert pk.to_text(pk.parse(pk.to_text(graph))) == pk.to_text(graph)
