@@ -12,6 +12,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
+from typing import TextIO
 
 from passkit.errors import PasskitError
 from passkit.values.highlight import TERMINAL, highlighted
@@ -85,11 +86,11 @@ def _run(arguments: Sequence[str]) -> int:
         parser.error(str(error))
     result = options.function(options)
     if options.json:
-        print(json_text(result.data), flush=True)
+        _print(json_text(result.data))
     elif result.language and is_terminal(sys.stdout) and "NO_COLOR" not in os.environ:
-        print(highlighted(result.text, result.language, TERMINAL), flush=True)
+        _print(highlighted(result.text, result.language, TERMINAL))
     else:
-        print(result.text, flush=True)
+        _print(result.text)
     return int(result.code)
 
 
@@ -123,13 +124,24 @@ def version() -> str:
     return str(sys.modules["passkit"].__version__)
 
 
+def _print(text: str, stream: TextIO | None = None) -> None:
+    """Print a text and flush the stream, standard output by default.
+
+    Streams that replace standard output, such as those of loggers, may have no ``flush``.
+    """
+    stream = sys.stdout if stream is None else stream
+    print(text, file=stream)
+    if hasattr(stream, "flush"):
+        stream.flush()
+
+
 def _print_error(message: str, kind: str, as_json: bool, notes: Sequence[str] = ()) -> None:
     """Print an error to standard error, or as JSON to standard output."""
     try:
         if as_json:
-            print(json.dumps({"error": message, "kind": kind, "notes": list(notes)}), flush=True)
+            _print(json.dumps({"error": message, "kind": kind, "notes": list(notes)}))
         else:
-            print("\n  ".join([f"passkit: {message}", *notes]), file=sys.stderr, flush=True)
+            _print("\n  ".join([f"passkit: {message}", *notes]), sys.stderr)
     except OSError:
         _discard_output()  # the output's disk is full; the exit code reports the error
 

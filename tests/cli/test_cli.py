@@ -185,6 +185,29 @@ def test_an_interruption_has_the_exit_code_of_shells(
     assert capsys.readouterr().err == "passkit: interrupted\n"
 
 
+def test_a_stream_without_flush_gets_the_output(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Streams of loggers and windowed programs, which only have `write`, get results and errors."""
+
+    class Log:
+        """A stream that only has `write`."""
+
+        def __init__(self) -> None:
+            self.text = ""
+
+        def write(self, text: str) -> int:
+            """Append a text."""
+            self.text += text
+            return len(text)
+
+    output, errors = Log(), Log()
+    monkeypatch.setattr(sys, "stdout", output)
+    monkeypatch.setattr(sys, "stderr", errors)
+
+    assert main(["passes"]) == 0
+    assert main(["show", "no_such_model.pb"]) == 1
+    assert "SchedulePlan" in output.text and "no_such_model.pb" in errors.text
+
+
 def test_the_version_is_printed(capsys: Capture) -> None:
     """`passkit --version` prints the version of the package."""
     with pytest.raises(SystemExit, match="^0$"):
