@@ -26,7 +26,11 @@ import shows  # noqa: E402  (after the path)
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return 0."""
-    subjects = sorted(m.name for m in pkgutil.iter_modules(shows.__path__))
+    subjects = sorted(
+        module.name
+        for module in pkgutil.iter_modules(shows.__path__)
+        if "\nDEMANDS" in (HERE / "shows" / f"{module.name}.py").read_text()
+    )
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
     parser.add_argument("subject", choices=subjects)
     parser.add_argument("--only", default="", help="rows whose demand contains this")

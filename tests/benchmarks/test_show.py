@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -356,3 +357,16 @@ def test_demands_on_faults_name_existing_tests(monkeypatch: pytest.MonkeyPatch) 
         file, _, name = path.partition("::")
         assert (ROOT / file).exists(), path
         assert not name or f"def {name.partition('[')[0]}(" in (ROOT / file).read_text(), path
+
+
+def test_every_subject_has_demands(capsys: pytest.CaptureFixture[str]) -> None:
+    """The command line offers the modules of `shows` that have demands, and no others."""
+    import show
+
+    with pytest.raises(SystemExit):
+        show.main(["--help"])
+    subjects = re.search(r"\{([\w,]+)\}", capsys.readouterr().out)
+
+    assert subjects is not None
+    offered = subjects[1].split(",")
+    assert "faults" in offered and "records" not in offered
