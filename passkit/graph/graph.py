@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from passkit.errors import GraphError, PassError
-from passkit.graph.node import Entry, Node, as_entry
+from passkit.graph.node import Entry, Node
 from passkit.values import arguments
 from passkit.values.dtype import DType
 from passkit.values.lazy import Lazy
@@ -559,16 +559,3 @@ def graph_of_argument(where: str, value: Any) -> Graph:
         need = "a Graph, an Entry or a sequence of entries"
         value = arguments.sequence(where, value, object, need)
     return Graph(value)
-
-
-def graph_of(outputs: Any, updates: Iterable[Update] = ()) -> Graph:
-    """Return a graph of one output or a sequence of them; arrays become constants.
-
-    Args:
-        outputs: an entry or array, or a tuple or list of them.
-        updates: pairs of a state variable's node and the entry of its new value.
-
-    Raises: ArgumentError where an output is neither an entry nor numbers.
-    """
-    values = outputs if isinstance(outputs, (tuple, list)) else [outputs]
-    return Graph([as_entry(value) for value in values], updates)

@@ -30,9 +30,9 @@ def make_group(
             if e not in new:
                 new[e] = e  # a literal: constants have no inputs, so the node itself is shared
             inputs.append(new[e])
-        made = node.isolated(tuple(inputs))
-        origin[made] = graph.names[node]
-        new.update(zip(node.entries, made.entries, strict=True))
+        copy = node.isolated(tuple(inputs))
+        origin[copy] = graph.names[node]
+        new.update(zip(node.entries, copy.entries, strict=True))
     closed = Graph([new[e] for e in outputs])
     return Group(closed, kind_of(body), origin), [feeds[n] for n in closed.inputs]
 

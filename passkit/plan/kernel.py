@@ -95,10 +95,10 @@ def own_kernel_of(node: Node, dialect: str) -> OwnKernel | None:
     """
     if node.op is None or FKernel.get(node.op.name) is None:
         return None
-    made = call_attribute(FKernel, node, node, dialect)
-    if made is not None and not isinstance(made, OwnKernel):
-        refuse_result(FKernel, node, "an OwnKernel (passkit.plan.kernel) or None", made)
-    return made
+    own_kernel = call_attribute(FKernel, node, node, dialect)
+    if own_kernel is not None and not isinstance(own_kernel, OwnKernel):
+        refuse_result(FKernel, node, "an OwnKernel (passkit.plan.kernel) or None", own_kernel)
+    return own_kernel
 
 
 @frozen(eq=False)

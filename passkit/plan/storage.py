@@ -127,15 +127,15 @@ def _pairs(column: Table, node: Node) -> Sequence[tuple[int, int]]:
 
     Raises: RuleError where it gives something else.
     """
-    made = call_attribute(column, node, node)
+    pairs = call_attribute(column, node, node)
     need = (
         f"a sequence of pairs (input, output) with inputs below {len(node.inputs)} and outputs "
         f"below {len(node.entries)}"
     )
-    if not isinstance(made, (tuple, list)):
-        refuse_result(column, node, need, made)
+    if not isinstance(pairs, (tuple, list)):
+        refuse_result(column, node, need, pairs)
     possible = [(i, o) for i in range(len(node.inputs)) for o in range(len(node.entries))]
-    for pair in made:
+    for pair in pairs:
         if pair not in possible:
-            refuse_result(column, node, need, made, f"{pair!r} is none")
-    return made
+            refuse_result(column, node, need, pairs, f"{pair!r} is none")
+    return pairs

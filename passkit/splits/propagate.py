@@ -173,15 +173,15 @@ def _scheduled(node: Node, state: Split, shapes: Sequence[Shape]) -> tuple[Found
 
     Raises: RuleError where that does not fit the operands.
     """
-    found = call_attribute(FSchedule, node, node, state, tuple(shapes))
-    known = (Split, Whole, Reject, type(None))
-    fits = isinstance(found, (tuple, list)) and len(found) == len(shapes)
-    if not fits or not all(isinstance(x, known) for x in found):
+    requirements = call_attribute(FSchedule, node, node, state, tuple(shapes))
+    kinds = (Split, Whole, Reject, type(None))
+    fits = isinstance(requirements, (tuple, list)) and len(requirements) == len(shapes)
+    if not fits or not all(isinstance(x, kinds) for x in requirements):
         need = f"a sequence of {len(shapes)}, a Split, WHOLE or a Reject for each operand"
-        refuse_result(FSchedule, node, need, found)
+        refuse_result(FSchedule, node, need, requirements)
     return tuple(
         x.canonical(s) if isinstance(x, (Split, Whole)) else x
-        for x, s in zip(found, shapes, strict=True)
+        for x, s in zip(requirements, shapes, strict=True)
     )
 
 

@@ -36,12 +36,12 @@ def failures_of(
     jobs: list[tuple[str, pk.Graph, dict[str, Any], tuple[dict[str, int], ...]]],
 ) -> Any:
     """Return how graphs fail under their options, at each of their sizes."""
-    mutants_by_fault = compiled(
+    executables = compiled(
         [g for _, g, _, _ in jobs], [o for _, _, o, _ in jobs], EmulatedDevice()
     )
     results = {
         name: failure_of(exe, case_of(graph, *sizes))
-        for (name, graph, _, sizes), exe in zip(jobs, mutants_by_fault, strict=True)
+        for (name, graph, _, sizes), exe in zip(jobs, executables, strict=True)
     }
     return {name: what for name, what in results.items() if what is not None}
 
@@ -144,7 +144,7 @@ def compiled_cases() -> tuple[EmulatedDevice, dict[str, tuple[KernelCase, dict[s
     results: dict[str, tuple[KernelCase, dict[str, pk.Kernel]]] = {}
     for name, subject in (*golden_cases(), *stitched_cases()):
         k = subject.kernel
-        mutants_by_fault = {
+        executables = {
             what: evolve(
                 k,
                 name=f"{k.name}_{n}",
@@ -199,8 +199,8 @@ SPARED = {
 def test_planted_faults_are_detected(name: str) -> None:
     """Each barrier removed, each loop extended, each shuffle without a lane is detected."""
     driver, results = compiled_cases()
-    subject, mutants_by_fault = results[name]
-    faults = {what: fault_of(k, subject, driver.libraries) for what, k in mutants_by_fault.items()}
+    subject, executables = results[name]
+    faults = {what: fault_of(k, subject, driver.libraries) for what, k in executables.items()}
     missed = [what for what, message in faults.items() if message is None]
     print(name, faults)
 

@@ -216,7 +216,7 @@ def test_a_pool_behind_a_transpose_computes_with_channels_last() -> None:
 
 
 def test_the_first_maximum_of_a_window_gets_the_gradient() -> None:
-    """Of equal elements in a window only the first gets its gradient."""
+    """The gradient goes to the first of equal elements in a window."""
     x = pk.var("x", (1, 4, 1))
     (dx,) = pk.gradients([ops.max_pool1d(x, window=2, strides=1)], [x])
     feeds = {"x": np.float32([[[1], [1], [0], [0]]])}

@@ -107,7 +107,7 @@ def test_one_string_stands_for_a_tuple() -> None:
 
 
 def test_an_analysis_is_preferred_as_provider() -> None:
-    """Of two providers, the one that may be run for the user is run."""
+    """If two passes provide an annotation, the implied one runs."""
 
     def colour(name: str, **declared: Any) -> None:
         body = lambda graph: graph.with_attrs(test_colour=name)  # noqa: E731

@@ -110,7 +110,7 @@ def test_a_composite_stays_if_control_dependencies_would_be_lost() -> None:
 
 
 def test_outputs_that_share_nodes_are_expanded_once() -> None:
-    """Of two outputs one may depend on the other; both take the name, and no node is duplicated."""
+    """Outputs of one composite may depend on each other; no node is duplicated."""
     pair = pk.register_op("test_pair", num_outputs=2)
     pair.set_attr("FInferShape", lambda node, s: (s, s))
 

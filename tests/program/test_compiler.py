@@ -138,7 +138,7 @@ def test_two_threads_one_executable(rng: Any) -> None:
 
 
 def test_calls_that_write_state_run_one_at_a_time() -> None:
-    """Of calls that update a state, none is lost."""
+    """Concurrent calls that update a state all take effect."""
     run = exe("state w: f32[3] = [0, 0, 0]; s = assign(w, add(w, 1)); return s")
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda _: run(), range(400)))

@@ -57,20 +57,20 @@ def with_phases(graph: Graph, context: PassContext) -> Graph:
 
     These become further results of their nodes, which nobody reads.
     """
-    wanted = [{node_name(n) for n in names} for names in context.keep_together]
+    hints = [{node_name(n) for n in names} for names in context.keep_together]
 
     def change(node: Node, inputs: tuple[Entry, ...]) -> Sequence[Entry] | None:
         if node.op is not FUSED:
             return None
         group: Group = node.params["body"]
         names = {group.called(n) for n in group.ops}
-        if not any(len(names & together) > 1 for together in wanted):
+        if not any(len(names & together) > 1 for together in hints):
             return None
-        made = phased_group(group, context.target)
-        if made is None:
+        phased = phased_group(group, context.target)
+        if phased is None:
             return None
         feeds = dict(zip(group.inputs, inputs, strict=True))
-        return fused_node(made, tuple(feeds[n] for n in made.inputs), node.name).entries
+        return fused_node(phased, tuple(feeds[n] for n in phased.inputs), node.name).entries
 
     return graph.rebuild(change)
 

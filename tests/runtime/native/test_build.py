@@ -156,7 +156,7 @@ def test_a_compiler_error_shows_the_source(fresh: Path) -> None:
 
 
 def test_a_long_source_is_shown_around_its_errors() -> None:
-    """Of a long source the error shows the lines around those that the compiler names."""
+    """The error for a long source shows the lines around those that the compiler names."""
     source = "\n".join(f"line {k};" for k in range(1, 501))
     shown = compilation.excerpt(
         source, "kernels.cpp:250:3: error: no\nkernels.cpp:253:1: error: no"
