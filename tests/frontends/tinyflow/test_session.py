@@ -464,7 +464,7 @@ def test_sessions_in_two_threads_equal_one_session():
 
 
 @pytest.mark.parametrize("function", [tf.add, tf.maximum, tf.atan2, tf.pow, tf.divide])
-def test_two_lists_of_numbers_have_tensorflows_default_dtypes(function: Callable[..., tf.Tensor]) -> None:
+def test_lists_of_numbers_have_default_dtypes(function: Callable[..., tf.Tensor]) -> None:
     """Lists of Python's floats are float32, of its ints int32; arrays keep their dtype."""
     doubles = np.array([1.0])
 
