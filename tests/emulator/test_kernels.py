@@ -144,7 +144,7 @@ def compiled_cases() -> tuple[EmulatedDevice, dict[str, tuple[KernelCase, dict[s
     results: dict[str, tuple[KernelCase, dict[str, pk.Kernel]]] = {}
     for name, subject in (*golden_cases(), *stitched_cases()):
         k = subject.kernel
-        executables = {
+        mutants_by_fault = {
             what: evolve(
                 k,
                 name=f"{k.name}_{n}",

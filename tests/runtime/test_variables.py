@@ -130,15 +130,17 @@ def test_values_on_the_device_are_copied_there(target: str) -> None:
     assert exe.state["a"][0, 0] == 4 and exe.state["b"][0, 0] == 5
 
 
-def test_a_failed_call_keeps_the_host_values(target: str) -> None:
-    """After a call that failed behind the update, the host's values are still valid."""
+@pytest.mark.parametrize("reads_new_value", [False, True])
+def test_a_failed_call_keeps_the_host_values(target: str, reads_new_value: bool) -> None:
+    """A call that fails after an update, even in a reader of it, leaves the host's values."""
     fails: list[bool] = []
-    op = pk.register_op(f"test_variables_checked_{target}", num_inputs=1)
+    op = pk.register_op(f"test_variables_checked_{target}_{reads_new_value}", num_inputs=1)
     op.set_attr("FInferShape", lambda node, shape: shape)
     op.set_attr("FCompute", lambda node, x: x * (1 // int(not (fails and fails.pop()))))
     total = pk.state("total", np.zeros(N, np.float32))
     new = total + pk.var("x", (N,))
-    exe = pk.compile(pk.Graph([op(pk.ops.exp(new))], [(total.node, new)]), target=target)
+    checked = new if reads_new_value else pk.ops.exp(new)
+    exe = pk.compile(pk.Graph([op(checked)], [(total.node, new)]), target=target)
     assert [str(step).split()[0] for step in exe.steps] == ["launch", "python"]
     x = np.ones(N, np.float32)
     fails.append(True)

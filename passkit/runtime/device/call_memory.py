@@ -152,12 +152,27 @@ class CallMemory:
         if write:
             cell.nbytes = self.nbytes(ref)
             cell.on_host, cell.on_device = True, False
+        elif cell.persistent and not cell.on_host and cell.nbytes:
+            return self._shaped(ref, self._copy_on_host(cell))
         self.to_host(cell)
         if cell.transfer is not None:
             cell.transfer.wait()
             cell.transfer = None
-        flat = cell.array[: self.nbytes(ref)].view(ref.dtype.numpy)
+        return self._shaped(ref, cell.array)
+
+    def _shaped(self, ref: ArrayRef, array: Any) -> Any:
+        """Return the first bytes of a flat array as the value of a reference."""
+        flat = array[: self.nbytes(ref)].view(ref.dtype.numpy)
         return flat.reshape(tuple(map(self.number, ref.shape)))
+
+    def _copy_on_host(self, cell: MemoryCell) -> Any:
+        """Return a variable's bytes from the device in an array of their own.
+
+        The host's memory of a variable keeps its value until the call has succeeded.
+        """
+        copy = np.empty(cell.nbytes, np.uint8)
+        self.download(copy, cell.buffer).wait()
+        return copy
 
     def to_host(self, cell: MemoryCell) -> None:
         """Enqueue a download of what only the device has."""
