@@ -59,7 +59,7 @@ _MODULES = {
     "passkit.program.tracing": "jit",
 }
 _NAMES = {name: module for module, names in _MODULES.items() for name in names.split()}
-_SUBMODULES = frozenset({"ast", "frontends", "ops", "viz"})
+_SUBMODULES = frozenset({"ast", "frontends", "ops", "viz", "xp"})
 _VALUES = frozenset({"passkit.errors", "passkit.values.size"})  # these need no operators
 # nor these groups
 _MAKERS = frozenset({"passkit.graph.node", "passkit.graph.graph", "passkit.program.compiler"})

@@ -17,8 +17,8 @@ FLOORS = {
     "graph": "graph serial",
     "plan": "space plan splits templating stitching sharing selection lowering checks",
     "parts": "dialects runtime library viz reasons ops",
-    "passes": "passes program reporting",
-    "faces": "tuning cli frontends __main__",
+    "passes": "passes program reporting streams",
+    "faces": "tuning cli frontends xp __main__",
 }
 """Low to high. A folder stands for all its files."""
 

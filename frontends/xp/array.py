@@ -1,0 +1,309 @@
+"""`Array`: an array whose value may be pending in an operation stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any
+from weakref import ref
+
+import numpy as np
+
+from passkit.errors import ArgumentError, DTypeError
+from passkit.frontends.xp import elementwise_operations
+from passkit.frontends.xp.runtime import apply, computed, from_numpy, operation, scalar
+from passkit.streams.operation import Value
+from passkit.values.arguments import shown
+from passkit.values.dtype import dtype_of, weak_scalar
+
+assert elementwise_operations.FUNCTIONS  # they define the operations below
+
+_new = object.__new__
+
+
+def wrap(value: Value) -> Array:
+    """Return a new array that holds a value, which no other array holds."""
+    array = _new(Array)
+    array._value = value
+    value.handle = ref(array)
+    return array
+
+
+def call(name: str, *arrays: Array, **params: Hashable) -> Array:
+    """Apply an operation with one result to arrays.
+
+    Args:
+        name: the name of the operation in `runtime.OPERATIONS`.
+        *arrays: its operands.
+        **params: its parameters.
+
+    Raises: PasskitError if the operands do not fit.
+    """
+    return wrap(apply(operation(name, **params), *[a._value for a in arrays]))
+
+
+def operand_value(operand: Any, like: np.dtype[Any]) -> Value:
+    """Return the value of an operand of a function that also reads an array of dtype ``like``.
+
+    Args:
+        operand: an `Array`, NumPy array or scalar, or a Python number. Python numbers are weak, as
+            in NumPy 2: they take the dtype ``like`` unless they are of a higher kind.
+        like: the dtype of the other operand.
+
+    Raises:
+        ArgumentError: It is nothing of these.
+        DTypeError: A Python integer does not fit the dtype.
+    """
+    if type(operand) is Array:
+        return operand._value
+    kind = type(operand)
+    if kind is float and like.kind == "f":
+        return scalar(operand, like)
+    if kind in (bool, int, float, complex):
+        if kind is int and like.kind in "f":
+            return scalar(operand, like)
+        return scalar(operand, weak_scalar(operand, dtype_of(like)).numpy)
+    if isinstance(operand, (np.ndarray, np.generic)):
+        return from_numpy(np.array(operand))
+    if isinstance(operand, Array):
+        return operand._value
+    raise ArgumentError(
+        f"an operand must be an Array, a NumPy array or a number, got {shown(operand)}; "
+        "xp.asarray makes an array of it"
+    )
+
+
+def _is_operand(operand: Any) -> bool:
+    """Return whether Python's operators take an operand beside an array."""
+    return isinstance(operand, (Array, bool, int, float, complex, np.ndarray, np.generic))
+
+
+def _binary(name: str, swap: bool = False) -> Callable[[Array, Any], Any]:
+    """Return the method of a binary operator; ``swap`` if the array is the right operand."""
+    op = operation(name)
+
+    def method(self: Array, other: Any) -> Any:
+        value = self._value
+        if type(other) is Array:
+            right = other._value
+        elif _is_operand(other):
+            right = operand_value(other, value.type.dtype)
+        else:
+            return NotImplemented
+        return wrap(apply(op, right, value) if swap else apply(op, value, right))
+
+    return method
+
+
+def _in_place(name: str) -> Callable[[Array, Any], Any]:
+    """Return the method of an in-place operator: the array gets a new value of its type."""
+    op = operation(name)
+
+    def method(self: Array, other: Any) -> Any:
+        if not _is_operand(other):
+            return NotImplemented
+        self._assign(apply(op, self._value, operand_value(other, self._value.type.dtype)), name)
+        return self
+
+    return method
+
+
+def _unary(name: str) -> Callable[[Array], Any]:
+    """Return the method of a unary operator."""
+    op = operation(name)
+
+    def method(self: Array) -> Any:
+        return wrap(apply(op, self._value))
+
+    return method
+
+
+class Array:
+    """An array of the array API standard, with operations that run when a result is needed.
+
+    Operators and functions of `passkit.xp` queue an operation and return at once. Converting to
+    a Python number or to NumPy, printing and `xp.eval` execute what the array needs. In-place
+    operators and ``x[...] = y`` give this object a new value; no other array changes.
+
+    Arrays are created by functions such as `xp.asarray`.
+    """
+
+    __slots__ = ("__weakref__", "_value")
+
+    _value: Value
+
+    def __init__(self) -> None:
+        raise ArgumentError("an Array cannot be created directly; use xp.asarray")
+
+    # Properties
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype, a NumPy dtype."""
+        return self._value.type.dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extents."""
+        return self._value.type.shape
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self._value.type.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return self._value.type.size
+
+    @property
+    def nbytes(self) -> int:
+        """The size in bytes."""
+        return self._value.type.nbytes
+
+    @property
+    def itemsize(self) -> int:
+        """The size of an element in bytes."""
+        return self._value.type.dtype.itemsize
+
+    @property
+    def device(self) -> str:
+        """The device that the array is on."""
+        return "cpu"
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("a 0-dimensional array has no length")
+        return self.shape[0]
+
+    # Assignments
+
+    def _assign(self, value: Value, name: str) -> None:
+        """Give this array a new value, converted to its dtype.
+
+        Raises:
+            ArgumentError: The value has another shape.
+            DTypeError: It has a dtype of a higher kind.
+        """
+        type = self._value.type
+        if value.type.shape != type.shape:
+            raise ArgumentError(
+                f"{name} in place needs a result of shape {type.shape}, got {value.type.shape}"
+            )
+        if value.type.dtype != type.dtype:
+            if not np.can_cast(value.type.dtype, type.dtype, "same_kind"):
+                raise DTypeError(
+                    f"{name} in place cannot store {value.type.dtype} in an array of {type.dtype}; "
+                    f"convert it with xp.astype first"
+                )
+            value = apply(operation("astype", dtype=type.dtype.name), value)
+        value.handle = ref(self)
+        self._value = value
+
+    # Conversions: these execute what the array needs
+
+    def _numpy(self) -> Any:
+        """Return the NumPy array of the value, which must not be written."""
+        return computed(self._value)
+
+    def _scalar(self, target: str) -> Any:
+        """Return the single element as a Python number.
+
+        Raises: TypeError if the array has not exactly one element.
+        """
+        if self._value.type.size != 1:
+            raise TypeError(
+                f"{target} needs an array of one element, got one of shape {self.shape}"
+            )
+        return computed(self._value).item()
+
+    def __bool__(self) -> bool:
+        return bool(self._scalar("bool"))
+
+    def __int__(self) -> int:
+        return int(self._scalar("int"))
+
+    def __float__(self) -> float:
+        return float(self._scalar("float"))
+
+    def __complex__(self) -> complex:
+        return complex(self._scalar("complex"))
+
+    def __index__(self) -> int:
+        if self.ndim or self.dtype.kind not in "iu":
+            raise TypeError(
+                f"an index needs a 0-dimensional integer array, got {self.dtype} of shape "
+                f"{self.shape}"
+            )
+        return int(self._scalar("index"))
+
+    def item(self) -> Any:
+        """Return the single element as a Python number.
+
+        Raises: TypeError if the array has not exactly one element.
+        """
+        return self._scalar("item")
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        array = self._numpy()
+        if dtype is not None and np.dtype(dtype) != array.dtype:
+            if copy is False:
+                raise ValueError(f"a copy is needed to convert {array.dtype} to {dtype}")
+            return array.astype(dtype)
+        if copy:
+            return array.copy()
+        self._value.is_owned = False
+        view = array.view()
+        view.flags.writeable = False
+        return view
+
+    def numpy(self) -> Any:
+        """Return a NumPy array of the value, a copy that the caller may write."""
+        return self._numpy().copy()
+
+    def __repr__(self) -> str:
+        if self._value.operation is not None:
+            return f"Array(pending {self._value.operation.name}, {self._value.type})"
+        elements = np.array2string(self._numpy(), separator=", ", prefix="Array(")
+        return f"Array({elements}, dtype={self.dtype})"
+
+    def __str__(self) -> str:
+        return str(self._numpy())
+
+    # Operators
+
+    __add__, __radd__, __iadd__ = _binary("add"), _binary("add", swap=True), _in_place("add")
+    __sub__, __rsub__ = _binary("subtract"), _binary("subtract", swap=True)
+    __isub__ = _in_place("subtract")
+    __mul__, __rmul__ = _binary("multiply"), _binary("multiply", swap=True)
+    __imul__ = _in_place("multiply")
+    __truediv__, __rtruediv__ = _binary("divide"), _binary("divide", swap=True)
+    __itruediv__ = _in_place("divide")
+    __floordiv__, __rfloordiv__ = _binary("floor_divide"), _binary("floor_divide", swap=True)
+    __ifloordiv__ = _in_place("floor_divide")
+    __mod__, __rmod__ = _binary("remainder"), _binary("remainder", swap=True)
+    __imod__ = _in_place("remainder")
+    __pow__, __rpow__, __ipow__ = _binary("pow"), _binary("pow", swap=True), _in_place("pow")
+    __and__, __rand__ = _binary("bitwise_and"), _binary("bitwise_and", swap=True)
+    __iand__ = _in_place("bitwise_and")
+    __or__, __ror__ = _binary("bitwise_or"), _binary("bitwise_or", swap=True)
+    __ior__ = _in_place("bitwise_or")
+    __xor__, __rxor__ = _binary("bitwise_xor"), _binary("bitwise_xor", swap=True)
+    __ixor__ = _in_place("bitwise_xor")
+    __lshift__, __rlshift__ = (
+        _binary("bitwise_left_shift"),
+        _binary("bitwise_left_shift", swap=True),
+    )
+    __ilshift__ = _in_place("bitwise_left_shift")
+    __rshift__, __rrshift__ = (
+        _binary("bitwise_right_shift"),
+        _binary("bitwise_right_shift", swap=True),
+    )
+    __irshift__ = _in_place("bitwise_right_shift")
+    __lt__, __le__ = _binary("less"), _binary("less_equal")
+    __gt__, __ge__ = _binary("greater"), _binary("greater_equal")
+    __eq__ = _binary("equal")
+    __ne__ = _binary("not_equal")
+    __hash__ = None  # type: ignore[assignment]
+    __neg__, __pos__ = _unary("negative"), _unary("positive")
+    __invert__, __abs__ = _unary("bitwise_invert"), _unary("abs")

@@ -1,0 +1,312 @@
+"""Operations, array types and values: the elements of which streams consist."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any
+from weakref import ref
+
+import numpy as np
+
+from passkit.errors import PasskitError
+from passkit.graph.graph import Graph
+from passkit.graph.node import Entry, var
+from passkit.program.executable import Executable
+from passkit.values.dtype import dtype_of
+
+MAX_MEMO = 4096
+"""The most entries of a memo table; it is emptied when it is full."""
+
+
+class _Host:
+    """The type of `HOST`."""
+
+    def __repr__(self) -> str:
+        return "HOST"
+
+
+HOST = _Host()
+"""Stands for the result type of an operation that has no kernel: it runs at once in NumPy."""
+
+
+class ArrayType:
+    """The dtype and shape of an array. `array_type` returns one object for equal ones.
+
+    Attributes:
+        dtype: the NumPy dtype.
+        shape: the extents.
+        size: the number of elements.
+        nbytes: the size in bytes.
+    """
+
+    __slots__ = ("dtype", "nbytes", "shape", "size")
+
+    def __init__(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:
+        self.dtype, self.shape = dtype, shape
+        size = 1
+        for extent in shape:
+            size *= extent
+        self.size = size
+        self.nbytes = size * dtype.itemsize
+
+    def __repr__(self) -> str:
+        return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
+
+
+_types: dict[tuple[np.dtype[Any], tuple[int, ...]], ArrayType] = {}
+
+
+def array_type(dtype: np.dtype[Any], shape: tuple[int, ...]) -> ArrayType:
+    """Return the `ArrayType` of a dtype and a shape; the same object while it is remembered."""
+    key = dtype, shape
+    try:
+        return _types[key]
+    except KeyError:
+        if len(_types) >= MAX_MEMO:
+            _types.clear()
+        return _types.setdefault(key, ArrayType(dtype, shape))
+
+
+class Operation:
+    """An operator with its parameters, but without operands.
+
+    Two operations with equal names and parameters are one object, see `OperationTable`.
+
+    Attributes:
+        name: the name under which the table knows ``build``.
+        params: the parameters by name; hashable values of which JSON keeps all.
+        build: ``build(*entries, **params)`` returns an entry, or a tuple of them; None if the
+            operation has no kernel.
+        on_arrays: ``on_arrays(*arrays, **params)`` computes the same in NumPy; None interprets.
+        result_types: result types by those of the operands, as far as they are known.
+        generic: the operation without its parameter ``shape``, whose extents are relative in plans;
+            the operation itself if it has none.
+    """
+
+    __slots__ = (
+        "_interpreted",
+        "build",
+        "extents",
+        "generic",
+        "name",
+        "on_arrays",
+        "params",
+        "result_types",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        params: Mapping[str, Hashable],
+        build: Callable[..., Any] | None,
+        on_arrays: Callable[..., Any] | None,
+    ) -> None:
+        self.name, self.params = name, dict(params)
+        self.build, self.on_arrays = build, on_arrays
+        self.generic: Operation = self
+        self.extents: tuple[int, ...] | None = None
+        self.result_types: dict[Any, ArrayType | tuple[ArrayType, ...] | _Host] = {}
+        self._interpreted: dict[Any, Executable] = {}
+
+    def __repr__(self) -> str:
+        params = ", ".join(f"{k}={v!r}" for k, v in self.params.items())
+        return f"{self.name}({params})"
+
+    def entries(self, operands: Sequence[Entry]) -> tuple[Entry, ...]:
+        """Return the entries of the results for entries of the operands.
+
+        Raises: PasskitError if the operands do not fit.
+        """
+        assert self.build is not None
+        result = self.build(*operands, **self.params)
+        return result if isinstance(result, tuple) else (result,)
+
+    def infer(self, types: tuple[ArrayType, ...]) -> ArrayType | tuple[ArrayType, ...] | _Host:
+        """Return the type of the result, or of each result, for operands of these types.
+
+        Operations without a kernel, and all on complex numbers, have the result type `HOST`.
+
+        Raises: PasskitError if the operands do not fit.
+        """
+        if self.build is None or any(t.dtype.kind == "c" for t in types):
+            return HOST
+        operands = [var(f"x{k}", t.shape, dtype_of(t.dtype)) for k, t in enumerate(types)]
+        result = self.build(*operands, **self.params)
+        several = isinstance(result, tuple)
+        results = tuple(map(_type_of, result if several else (result,)))
+        if len(self.result_types) >= MAX_MEMO:
+            self.result_types.clear()
+        self.result_types[types] = results if several else results[0]
+        return self.result_types[types]
+
+    def evaluate(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
+        """Compute the results at once in NumPy, as arrays.
+
+        Args:
+            arrays: the operands.
+
+        Returns: An array for each result.
+        """
+        if self.on_arrays is not None:
+            with np.errstate(all="ignore"):
+                result = self.on_arrays(*arrays, **self.params)
+            if type(result) is np.ndarray:
+                return (result,)
+            return (
+                tuple(map(np.asarray, result)) if type(result) is tuple else (np.asarray(result),)
+            )
+        types = tuple((a.dtype, a.shape) for a in arrays)
+        executable = self._interpreted.get(types)
+        if executable is None:
+            operands = [var(f"x{k}", s, dtype_of(d)) for k, (d, s) in enumerate(types)]
+            results = self.entries(operands)
+            # Unread operands become outputs, so that calls may feed them.
+            graph = Graph((*results, *operands))
+            executable = Executable(graph, {"target": "interpret"})
+            if len(self._interpreted) >= MAX_MEMO:
+                self._interpreted.clear()
+            self._interpreted[types] = executable
+        feeds = {f"x{k}": a for k, a in enumerate(arrays)}
+        return tuple(executable(feeds)[: len(executable.outputs) - len(arrays)])
+
+
+def _type_of(entry: Entry) -> ArrayType:
+    """Return the array type of an entry whose shape and dtype are known.
+
+    Raises: PasskitError if an extent depends on the values of the operands.
+    """
+    shape = entry.shape
+    if shape is None or entry.dtype is None or not all(isinstance(n, int) for n in shape):
+        raise PasskitError(f"{entry.name}: the shape of the result depends on the operands' values")
+    return array_type(entry.dtype.numpy, tuple(map(int, shape)))
+
+
+class Projection(Operation):
+    """Selects one result of an operation that has several; its operand is that operation's value.
+
+    Args:
+        index: which result.
+    """
+
+    def __init__(self, index: int) -> None:
+        super().__init__("project", {"index": index}, _item, _item)
+        self.index = index
+
+    def infer(self, types: tuple[Any, ...]) -> ArrayType:
+        """Return the type of the result, for the tuple of the types of all results."""
+        (results,) = types
+        return results[self.index]  # type: ignore[no-any-return]
+
+
+def _item(results: Any, index: int) -> Any:
+    """Return one of several results: entries or arrays."""
+    return results[index]
+
+
+class OperationTable:
+    """The operations that a frontend records, by name. Plans on disk refer to these names."""
+
+    def __init__(self) -> None:
+        self._builders: dict[str, tuple[Any, Any]] = {}
+        self._operations: dict[Any, Operation] = {}
+        self._projections: list[Projection] = []
+
+    def projection(self, index: int) -> Projection:
+        """Return the operation that selects result ``index`` of an operation with several."""
+        while len(self._projections) <= index:
+            self._projections.append(Projection(len(self._projections)))
+        return self._projections[index]
+
+    def define(
+        self,
+        name: str,
+        build: Callable[..., Any] | None,
+        on_arrays: Callable[..., Any] | None = None,
+    ) -> None:
+        """Define an operation.
+
+        Args:
+            name: its name.
+            build: the function of entries and parameters that builds it; None without a kernel.
+            on_arrays: the same function of NumPy arrays, where there is a fast one.
+
+        Raises: PasskitError if there is an operation of this name.
+        """
+        if name in self._builders:
+            raise PasskitError(f"there is an operation '{name}' already; choose another name")
+        self._builders[name] = build, on_arrays
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._builders
+
+    def names(self) -> list[str]:
+        """Return the names of all operations, sorted."""
+        return sorted(self._builders)
+
+    def get(self, name: str, **params: Hashable) -> Operation:
+        """Return the operation of this name with these parameters: one object for equal ones.
+
+        Parameters are equal if their values and the types of these are: 1, 1.0 and True differ.
+        """
+        key = name, *((k, type(v), v) for k, v in params.items())
+        operation = self._operations.get(key)
+        if operation is None:
+            operation = Operation(name, params, *self._builders[name])
+            if "shape" in params:
+                rest = {k: v for k, v in params.items() if k != "shape"}
+                operation.generic = self.get(name, **rest)
+                operation.extents = tuple(params["shape"])  # type: ignore[arg-type]
+            self._operations[key] = operation
+        return operation
+
+
+class Value:
+    """The value of an array: computed, or the result of a pending operation.
+
+    Attributes:
+        type: the `ArrayType`; of an operation with several results, the tuple of their types.
+        buffer: the array that holds it; None while it is pending.
+        operation: the pending operation, None if it is computed.
+        operands: the values that the operation reads.
+        handle: a weak reference to the array object that users hold; None for a value without one.
+        age: the number of flushes that left the value pending.
+        origin: the plan whose execution left the value pending, and the position in it.
+        is_scalar: whether this is a Python number: then equal ones are separate inputs of a plan.
+        is_owned: whether no user has the buffer, so that a result may be stored over it.
+        stream: the stream that the operation is queued in.
+    """
+
+    __slots__ = (
+        "age",
+        "buffer",
+        "handle",
+        "is_owned",
+        "is_scalar",
+        "operands",
+        "operation",
+        "origin",
+        "stream",
+        "type",
+    )
+
+    def __init__(self, type: Any, buffer: Any = None) -> None:
+        self.type: ArrayType = type
+        self.buffer = buffer
+        self.operation: Operation | None = None
+        self.operands: tuple[Value, ...] = ()
+        self.handle: ref[Any] | None = None
+        self.age = 0
+        self.origin: tuple[Any, int] | None = None
+        self.is_scalar = False
+        self.is_owned = False
+        self.stream: Any = None
+
+    @property
+    def is_alive(self) -> bool:
+        """Return whether an array object refers to this value."""
+        handle = self.handle() if self.handle is not None else None
+        return handle is not None and handle._value is self
+
+    def __repr__(self) -> str:
+        state = "computed" if self.operation is None else f"pending {self.operation}"
+        return f"Value({self.type}, {state})"

@@ -1,0 +1,222 @@
+"""Plans: compiled executables for sequences of operations in relative form.
+
+A *relative operation* is a tuple ``(operation, extents, *operands)``. Every array of a sequence has
+a number, in the order of first appearance: new inputs of an operation first, then its result. An
+operand is the number of an array that appeared before, or a pair ``(dtype, dims)`` for a new input.
+A dim ``k >= 0`` is the symbol of an extent, equal for equal extents; ``-n - 1`` is the extent n
+itself. ``extents`` are dims that are parameters of the operation, such as the shape of `reshape`.
+
+So one plan serves all sizes with the same pattern of equal extents. Extents of 0 and 1 stand for
+themselves, since they decide about broadcasting, and so do short last axes, which kernels unroll.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from time import perf_counter
+from typing import Any
+
+from passkit.errors import PasskitError
+from passkit.graph.graph import Graph
+from passkit.graph.node import Entry, var
+from passkit.program.executable import Executable
+from passkit.streams.operation import ArrayType, Operation, Value
+from passkit.values.dtype import dtype_of
+from passkit.values.size import Extent, Size
+
+SHORT_AXIS = 16
+"""Last axes of at most this extent stand for themselves in relative form."""
+
+
+def literal(extent: int) -> int:
+    """Return the dim of an extent that stands for itself."""
+    return -extent - 1
+
+
+def extent_of(dim: int, dims: Sequence[int] | None) -> Extent:
+    """Return the extent of a dim: a number, or a symbol where ``dims`` is None."""
+    if dim < 0:
+        return -dim - 1
+    return Size.symbol(f"d{dim}") if dims is None else dims[dim]
+
+
+class Variant:
+    """An executable for the operations of a plan, or part of them, and certain results.
+
+    Attributes:
+        executable: computes the results.
+        outputs: positions of the operations whose results it returns.
+        inputs: positions of its arguments among the plan's inputs.
+        computed: positions of the operations that it runs, sorted.
+        donations: by result, the positions in ``inputs`` of arguments that it may be stored over.
+        seconds: the time that planning and compiling took.
+    """
+
+    __slots__ = ("computed", "donations", "executable", "inputs", "outputs", "seconds")
+
+    def __init__(
+        self,
+        executable: Executable,
+        outputs: tuple[int, ...],
+        inputs: tuple[int, ...],
+        computed: tuple[int, ...],
+        seconds: float,
+    ) -> None:
+        self.executable, self.outputs, self.inputs = executable, outputs, inputs
+        self.computed, self.seconds = computed, seconds
+        self.donations: tuple[tuple[int, ...], ...] = ()
+
+
+class Plan:
+    """What is known about a sequence of operations: its variants and how often it ran.
+
+    Attributes:
+        keys: the operations in relative form.
+        variants: executables by the positions of the results that they write; and by the extents,
+            for sequences that can only be compiled for known extents.
+        needs_extents: whether it can only be compiled for known extents.
+        eager_writes: positions whose results are written although nobody waits for them, because
+            such results were needed by later operations before.
+        runs: the number of executions.
+    """
+
+    __slots__ = ("_slices", "eager_writes", "keys", "needs_extents", "runs", "variants")
+
+    def __init__(self, keys: Sequence[Hashable]) -> None:
+        self.keys: tuple[Any, ...] = tuple(keys)
+        self.variants: dict[Hashable, Variant] = {}
+        self.needs_extents = False
+        self.eager_writes: set[int] = set()
+        self.runs = 0
+        self._slices: dict[tuple[int, ...], tuple[int, ...]] = {}
+
+    def computed(self, outputs: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the positions of the operations that results depend on, sorted."""
+        positions = self._slices.get(outputs)
+        if positions is None:
+            positions = self._slices[outputs] = self._backward_slice(outputs)
+        return positions
+
+    def _backward_slice(self, outputs: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the positions of the operations that ``outputs`` depend on, sorted."""
+        producers: dict[int, int] = {}
+        operands: list[list[int]] = []
+        number = 0
+        for position, (_, _, *items) in enumerate(self.keys):
+            numbers = []
+            for item in items:
+                if isinstance(item, int):
+                    numbers.append(item)
+                else:
+                    number += 1
+            operands.append(numbers)
+            producers[number] = position
+            number += 1
+        needed: set[int] = set()
+        pending = list(outputs)
+        while pending:
+            position = pending.pop()
+            if position not in needed:
+                needed.add(position)
+                pending += [producers[n] for n in operands[position] if n in producers]
+        return tuple(sorted(needed))
+
+    def graph(
+        self, outputs: tuple[int, ...], dims: Sequence[int] | None = None
+    ) -> tuple[Graph, tuple[int, ...]]:
+        """Build the graph that computes the results of operations.
+
+        Args:
+            outputs: positions of the operations.
+            dims: the extents by symbol; None keeps symbols.
+
+        Returns: The graph, and the position among the plan's inputs of each of its inputs.
+
+        Raises: PasskitError if an operation cannot be built for symbolic extents.
+        """
+        computed = set(self.computed(outputs))
+        by_number: list[Any] = []
+        input_names: list[str] = []
+        results: dict[int, Any] = {}
+        for position, (operation, extents, *items) in enumerate(self.keys):
+            operands = []
+            for item in items:
+                if isinstance(item, int):
+                    operands.append(by_number[item])
+                    continue
+                dtype, item_dims = item
+                name = f"x{len(input_names)}"
+                shape = tuple(extent_of(d, dims) for d in item_dims)
+                operands.append(var(name, shape, dtype_of(dtype)))
+                input_names.append(name)
+                by_number.append(operands[-1])
+            result = None
+            if position in computed:
+                result = self._build(operation, extents, operands, dims)
+            by_number.append(result)
+            results[position] = result
+        graph = Graph([results[p] for p in outputs])
+        position_of = {name: k for k, name in enumerate(input_names)}
+        return graph, tuple(position_of[n.name] for n in graph.inputs)
+
+    def _build(
+        self,
+        operation: Operation,
+        extents: tuple[int, ...] | None,
+        operands: list[Any],
+        dims: Sequence[int] | None,
+    ) -> Entry | tuple[Entry, ...]:
+        """Return the results of one operation as entries."""
+        params: dict[str, Any] = {}
+        if extents is not None:
+            params["shape"] = tuple(extent_of(d, dims) for d in extents)
+        assert operation.build is not None
+        return operation.build(*operands, **operation.params, **params)  # type: ignore[no-any-return]
+
+    def variant(
+        self, outputs: tuple[int, ...], dims: Sequence[int], options: Mapping[str, Any]
+    ) -> tuple[Variant, bool]:
+        """Return the variant that writes these results, and whether it was compiled now.
+
+        Args:
+            outputs: positions of the operations whose results are written, sorted.
+            dims: the extents by symbol.
+            options: compilation options.
+
+        Raises: PasskitError if the operations cannot be compiled.
+        """
+        key = (outputs, tuple(dims)) if self.needs_extents else outputs
+        variant = self.variants.get(key)
+        if variant is not None:
+            return variant, False
+        start = perf_counter()
+        fixed = dims if self.needs_extents else None
+        try:
+            graph, inputs = self.graph(outputs, fixed)
+            executable = Executable(graph, options)
+        except PasskitError:
+            if self.needs_extents:
+                raise
+            # Symbols may leave open what numbers decide, such as whether a reshape is possible.
+            self.needs_extents = True
+            return self.variant(outputs, dims, options)
+        variant = Variant(
+            executable, outputs, inputs, self.computed(outputs), perf_counter() - start
+        )
+        self.variants[key] = variant
+        return variant, True
+
+
+def interpret(plan_values: Sequence[Value], computed: Sequence[int]) -> None:
+    """Compute the results of pending values at once, operation by operation, in NumPy.
+
+    Args:
+        plan_values: the values of a queue by position.
+        computed: positions to compute, in order; their buffers are set.
+    """
+    for position in computed:
+        value = plan_values[position]
+        assert value.operation is not None
+        arrays = [v.buffer for v in value.operands]
+        results = value.operation.evaluate(arrays)
+        value.buffer = results[0] if type(value.type) is ArrayType else results

@@ -1,0 +1,39 @@
+"""Settings of streams."""
+
+from __future__ import annotations
+
+from attrs import define
+
+
+@define
+class StreamSettings:
+    """How streams queue and run operations; `passkit.xp.config` changes them.
+
+    Attributes:
+        max_ops: a queue of this many operations is executed although nobody waits for a result.
+        max_explorations: the most plans that are made; further sequences run unfused, in NumPy.
+            None for no limit.
+        max_pending_bytes: a queue whose pending results have more bytes is executed.
+        small: results of at most this many elements, of operands that are computed and as small,
+            are computed at once in NumPy. 0 queues all operations.
+        compile_at: an unknown sequence of at least this many element operations is compiled when
+            it is first seen; a smaller one runs in NumPy at first and is compiled when it is seen
+            again.
+        materialize: "demand" writes only results that are waited for, and those that were needed
+            in earlier runs of the same sequence; "live" writes all that are still referred to.
+        inplace: whether results may be stored over arrays that nothing refers to any more.
+        fusion: the fusion strategy of plans, as for `passkit.compile`.
+    """
+
+    max_ops: int = 256
+    max_explorations: int | None = None
+    max_pending_bytes: int = 1 << 31
+    small: int = 256
+    compile_at: int = 1 << 18
+    materialize: str = "demand"
+    inplace: bool = True
+    fusion: str = "stitch"
+
+
+settings = StreamSettings()
+"""The settings in force, for all streams."""
