@@ -80,12 +80,14 @@ class MemoryPlanner:
         self.aliases: dict[Entry, Entry] = {}
         self.inplace: dict[Entry, Entry] = {}
         self.copies: list[Copy] = []
+        self.donors: list[int] = []
         self.slots = _Slots()
 
     def plan(self) -> StoragePlan:
         """Return the storage of all values, the copies at the end, and the entries in place."""
         self.find_values()
         self.assign_outputs()
+        self.find_donors()
         late_updates = self.assign_updates()
         self.assign_intermediates()
         self.copy_updates(late_updates)
@@ -96,6 +98,7 @@ class MemoryPlanner:
             tuple(self.copies),
             self.inplace,
             self.aliases,
+            tuple(self.donors),
         )
 
     def find_values(self) -> None:
@@ -149,6 +152,27 @@ class MemoryPlanner:
                 value.storage = target
             else:
                 self.copies.append(Copy(entry, value.storage, target, value.nbytes))
+
+    def find_donors(self) -> None:
+        """Find an input for each output over whose bytes it may be stored.
+
+        Nobody reads the input after the output is computed, and the node that computes it reads
+        each element before it writes the one in its place.
+        """
+        if self.share_outputs:
+            return
+        inputs = [self.values[n.entries[0]] for n in self.graph.inputs]
+        for k, entry in enumerate(self.graph.outputs):
+            value, donor = self.values[entry], -1
+            if value.storage == Storage(Home.OUTPUT, k):
+                for number, old in enumerate(inputs):
+                    is_free = old.last < value.start or (
+                        old.last == value.start and self.may_overwrite(old, value.first)
+                    )
+                    if is_free and old.nbytes == value.nbytes and number not in self.donors:
+                        donor = number
+                        break
+            self.donors.append(donor)
 
     def assign_updates(self) -> list[tuple[Entry, Storage]]:
         """Assign the storage of old state to its new values where that is safe.

@@ -62,6 +62,8 @@ class StoragePlan:
     ``slots`` hold for each slot the sizes in bytes of what lives there at one time or another.
     ``inplace`` maps a result to the input whose bytes it takes, ``aliases`` a result to the input
     that it is, byte for byte, so that nothing is to be run. ``copies`` are done last, in order.
+    ``donors`` has, for each output, the number of the input over whose bytes it may be stored, if
+    the caller gives that input's memory up; -1 for none. No input donates to two outputs.
     """
 
     places: Annotation
@@ -69,6 +71,7 @@ class StoragePlan:
     copies: tuple[Copy, ...]
     inplace: Mapping[Entry, Entry]
     aliases: Mapping[Entry, Entry]
+    donors: tuple[int, ...] = ()
 
     def __getitem__(self, entry: Entry) -> Storage:
         return self.places[entry]  # type: ignore[no-any-return]

@@ -93,6 +93,13 @@ class Executable:
     outputs: tuple[Signature, ...]
     run_positional: Any
     """Runs on arrays in the order of the inputs; an executable that interprets has none."""
+    run_into: Any
+    """``run_into(out, *arrays)`` also takes a list of arrays for the results, or None for each that
+    is to be allocated; native programs have it."""
+    donors: tuple[int, ...]
+    """For each output, the input whose array may be given in ``out`` of `run_into`, or -1."""
+    num_steps: int
+    """The number of kernels, library calls, copies and Python functions of a run."""
 
     def __init__(
         self, graph: Graph, options: Mapping[str, Any], state: State | None = None
@@ -174,12 +181,16 @@ class Executable:
         self._binder = binder
         self._set_runner(runner)
         self.run_positional = runner.run_positional
+        self.run_into = getattr(runner, "run_into", None)
+        self.donors = tuple(table.donors)
+        self.num_steps = sum(row is not None for row in table.rows)
 
     def _interpret(self, planner: Planner) -> None:
         """Set the runner, and inputs and outputs, to evaluate the graph in NumPy."""
         graph, runner = planner.interpreter()
         self._plan = ExecutablePlan(planner.context, graph, None)
         self._binder = None
+        self.donors, self.num_steps = (-1,) * len(graph.outputs), 0
         self.inputs = tuple(
             Signature(graph.names[n], graph.shape(n.entries[0]), graph.dtype(n.entries[0]))
             for n in graph.inputs

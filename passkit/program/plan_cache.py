@@ -33,7 +33,7 @@ from passkit.runtime.table import ProgramTable
 from passkit.values.dtype import dtype_of
 from passkit.values.size import Quotient, Size
 
-FORMAT = 5
+FORMAT = 6
 """The version of the plan file's format; other versions are planned again."""
 PLANNER = "passkit.passes"
 """The package that is imported once a process has planned anything or created a `PassContext`."""
@@ -145,6 +145,7 @@ def load_plan(key: str, graph: Graph, state: Mapping[str, Any]) -> ProgramTable 
         tuple(None if r is None else _link(decode_value(r), addresses) for r in plan["rows"]),
         decode_value(plan["guards"]),
         decode_value(plan["slots"]),
+        plan["donors"],
         (*constants, *(state[name] for name in plan["states"])),
         plan["parallel"],
     )

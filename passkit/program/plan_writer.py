@@ -72,6 +72,7 @@ def store_plan(key: str, source: Graph, planned: Graph, program: RuntimeProgram)
         "outputs": [(dtype.name, encode_value(s)) for dtype, s in table.outputs],
         "guards": encode_value(table.guards),
         "slots": encode_value(table.slots),
+        "donors": table.donors,
         "parallel": table.parallel,
         "constants": constants,
         "recipe": recipe,

@@ -138,6 +138,7 @@ class _Assembler:
             steps=tuple(steps),
             guards=self._guards(),
             slots=self.storage.slots,
+            donors=tuple(k if k < 0 else self.input_positions[k] for k in self.storage.donors),
             constants=tuple(self.constants),
             target=self.target,
             names=tuple(names),

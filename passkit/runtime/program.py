@@ -232,6 +232,7 @@ class RuntimeProgram:
         steps: what a call does, in order.
         guards: pairs of sizes that must be equal, each with a description.
         slots: for each arena slot, the sizes in bytes of the values stored in it.
+        donors: for each output, the position of the input over which it may be stored, or -1.
         constants: the arrays of constants, then those of state variables.
         target: the target that the graph was planned for.
         names: for each step the name of its node in the planned graph; "" for copies to outputs.
@@ -243,6 +244,7 @@ class RuntimeProgram:
     steps: tuple[ProgramStep, ...]
     guards: tuple[tuple[Extent, Extent, str], ...]
     slots: tuple[tuple[Extent, ...], ...] = field(repr=False)
+    donors: tuple[int, ...] = field(repr=False)
     constants: tuple[Any, ...] = field(repr=False)
     target: Target = field(repr=False)
     names: tuple[str, ...] = field(repr=False)
@@ -258,6 +260,7 @@ class RuntimeProgram:
             rows=tuple(map(self._table_entry, self.steps)),
             guards=self.guards,
             slots=self.slots,
+            donors=self.donors,
             constants=self.constants,
             parallel=self.target.parallel,
         )

@@ -41,6 +41,7 @@ class ProgramTable:
         rows: the entries, in execution order.
         guards: pairs of sizes that must be equal, each with a description.
         slots: for each arena slot, the sizes in bytes of the values stored in it.
+        donors: for each output, the position of the input over which it may be stored, or -1.
         constants: arrays whose addresses are fixed.
         parallel: a step of more estimated seconds than this is shared among threads.
         packed_filters: constant filters in the layout of their kernel, for later calls of `bind`.
@@ -49,6 +50,7 @@ class ProgramTable:
 
     __slots__ = (
         "constants",
+        "donors",
         "epilogues",
         "guards",
         "inputs",
@@ -66,11 +68,13 @@ class ProgramTable:
         rows: Sequence[TableEntry | None],
         guards: Sequence[tuple[Extent, Extent, str]],
         slots: Sequence[Sequence[Extent]],
+        donors: Sequence[int],
         constants: Sequence[Any],
         parallel: float,
     ) -> None:
         self.inputs, self.outputs, self.rows, self.guards = inputs, outputs, rows, guards
-        self.slots, self.constants, self.parallel = slots, constants, parallel
+        self.slots, self.donors = slots, donors
+        self.constants, self.parallel = constants, parallel
         self.packed_filters: dict[Any, Any] = {}
         self.epilogues = 0
 
@@ -129,7 +133,10 @@ class ProgramTable:
             bound += steps
             if between is not None:
                 bound.append(("python", between(k, steps), [], []))
-        outputs = [(d.numpy.num, binder.shape(s)) for d, s in self.outputs]
+        outputs = [
+            (d.numpy.num, binder.shape(s), donor)
+            for (d, s), donor in zip(self.outputs, self.donors, strict=True)
+        ]
         return launcher().Bound(
             tuple(shapes),
             outputs,

@@ -48,11 +48,13 @@ class Variant:
         outputs: positions of the operations whose results it returns.
         inputs: positions of its arguments among the plan's inputs.
         computed: positions of the operations that it runs, sorted.
-        donations: by result, the positions in ``inputs`` of arguments that it may be stored over.
+        donors: for each result, the position in ``inputs`` of the argument over which it may be
+            stored, or -1.
+        launches: the number of kernels and library calls of one run.
         seconds: the time that planning and compiling took.
     """
 
-    __slots__ = ("computed", "donations", "executable", "inputs", "outputs", "seconds")
+    __slots__ = ("computed", "donors", "executable", "inputs", "launches", "outputs", "seconds")
 
     def __init__(
         self,
@@ -64,7 +66,8 @@ class Variant:
     ) -> None:
         self.executable, self.outputs, self.inputs = executable, outputs, inputs
         self.computed, self.seconds = computed, seconds
-        self.donations: tuple[tuple[int, ...], ...] = ()
+        self.donors = executable.donors
+        self.launches = executable.num_steps
 
 
 class Plan:
@@ -77,16 +80,26 @@ class Plan:
         needs_extents: whether it can only be compiled for known extents.
         eager_writes: positions whose results are written although nobody waits for them, because
             such results were needed by later operations before.
+        has_failed: whether compiling it failed; it is not tried again.
         runs: the number of executions.
     """
 
-    __slots__ = ("_slices", "eager_writes", "keys", "needs_extents", "runs", "variants")
+    __slots__ = (
+        "_slices",
+        "eager_writes",
+        "has_failed",
+        "keys",
+        "needs_extents",
+        "runs",
+        "variants",
+    )
 
     def __init__(self, keys: Sequence[Hashable]) -> None:
         self.keys: tuple[Any, ...] = tuple(keys)
         self.variants: dict[Hashable, Variant] = {}
         self.needs_extents = False
         self.eager_writes: set[int] = set()
+        self.has_failed = False
         self.runs = 0
         self._slices: dict[tuple[int, ...], tuple[int, ...]] = {}
 

@@ -7,12 +7,61 @@ from collections.abc import Hashable, Sequence
 from threading import RLock
 from typing import Any
 
+from attrs import frozen
+
 from passkit.errors import PasskitError
+from passkit.plan.kernel import Kernel
+from passkit.program.executable import Executable
 from passkit.streams.operation import ArrayType, Operation, OperationTable, Value
-from passkit.streams.plan import SHORT_AXIS, Plan, interpret, literal
+from passkit.streams.plan import SHORT_AXIS, Plan, Variant, interpret, literal
 from passkit.streams.settings import settings
 from passkit.streams.trie import Mode, Processor, TrieNode
 from passkit.values.warning import warn_user
+
+
+@frozen
+class StreamRun:
+    """One execution of the queue of a stream, for those who inspect it.
+
+    Attributes:
+        reason: why the queue was executed.
+        operations: the names of all queued operations, in order.
+        computed: positions of those that ran.
+        written: positions of those whose results were written to memory.
+        pending: positions of those that stay pending, because nobody needs their results yet.
+        path: "explored" for a new plan, "cached" for a known one, "unfused" for NumPy.
+        executable: the compiled plan; None if it ran unfused.
+        bytes_read, bytes_written: the bytes of the arrays that were read and written.
+        aliases: how many results were stored over inputs.
+    """
+
+    reason: str
+    operations: tuple[str, ...]
+    computed: tuple[int, ...]
+    written: tuple[int, ...]
+    pending: tuple[int, ...]
+    path: str
+    executable: Executable | None
+    bytes_read: int
+    bytes_written: int
+    aliases: int
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """The kernels of the plan."""
+        return () if self.executable is None else self.executable.kernels
+
+    def __str__(self) -> str:
+        ran = ", ".join(self.operations[k] for k in self.computed) or "nothing"
+        text = f"{self.reason}: ran {ran} ({self.path}"
+        if self.executable is not None:
+            text += f", {len(self.kernels)} kernels"
+        text += f"), read {self.bytes_read:,} and wrote {self.bytes_written:,} bytes"
+        if self.aliases:
+            text += f", {self.aliases} in place"
+        if self.pending:
+            text += f"; {', '.join(self.operations[k] for k in self.pending)} stay pending"
+        return text
 
 
 class PlanStore:
@@ -21,14 +70,15 @@ class PlanStore:
     Attributes:
         trie: the root of the trie of plans.
         sightings: how often a sequence that has no plan was run unfused.
-        counts: counters, by name; see `Stream.stats`.
+        counts: counters by name, which `passkit.xp.stats` explains.
+        inspectors: lists to which every execution is appended.
     """
 
     def __init__(self) -> None:
         self.trie = TrieNode()
         self.sightings: Counter[tuple[Hashable, ...]] = Counter()
         self.counts: Counter[str] = Counter()
-        self.lock = RLock()
+        self.inspectors: list[list[StreamRun]] = []
 
 
 class Stream:
@@ -51,6 +101,9 @@ class Stream:
         self._pending_bytes = 0
         self._required: Sequence[Value] = ()
         self._mode = Mode.LAZY
+        self._reason = ""
+        self._path = ""
+        self._executable: Executable | None = None
 
     def record(
         self, operation: Operation, operands: tuple[Value, ...], result_type: ArrayType
@@ -78,7 +131,7 @@ class Stream:
 
     def _run_lazily(self, operands: tuple[Value, ...]) -> None:
         """Execute the queue, since it is full; ``operands`` are read by the next operation."""
-        self._required = operands
+        self._required, self._reason = operands, "the queue is full"
         try:
             self.processor.run(Mode.LAZY)
         finally:
@@ -89,22 +142,29 @@ class Stream:
         types: Any = value.type
         return self.record(self.operations.projection(index), (value,), types[index])
 
-    def sync(self, values: Sequence[Value]) -> None:
+    def sync(self, values: Sequence[Value], reason: str = "a result is needed") -> None:
         """Execute what pending values need; afterwards they are computed.
+
+        Args:
+            values: values of this stream or others.
+            reason: why they are needed, for those who inspect the stream.
 
         Raises: PasskitError if an operation cannot be executed.
         """
+        for value in values:
+            if value.operation is not None and value.stream is not self:
+                value.stream.sync((value,), reason)
         with self.lock:
             if any(v.operation is not None for v in values):
-                self._required, self._mode = values, Mode.SYNC
+                self._required, self._mode, self._reason = values, Mode.SYNC, reason
                 try:
                     self.processor.run(Mode.SYNC)
                 finally:
                     self._required, self._mode = (), Mode.LAZY
 
-    def flush(self) -> None:
+    def flush(self, reason: str = "the stream is flushed") -> None:
         """Execute what all arrays that are still referred to need."""
-        self.sync([v for v in self.queue if v.is_alive])
+        self.sync([v for v in self.queue if v.is_alive], reason)
 
     # The relative form
 
@@ -164,15 +224,52 @@ class Stream:
         assert count == len(queue) == len(plan.keys)
         alive = [k for k, v in enumerate(queue) if v.handle is not None and v.is_alive]
         outputs = self._outputs(plan, alive)
+        counts = self.store.counts
+        counts["recorded"] += sum(not v.age for v in queue)
+        inspected = self._snapshot() if self.store.inspectors else None
+        self._path, self._executable = "nothing", None
         if outputs:
             self._run(plan, outputs)
         plan.runs += 1
         kept = self._kept([k for k in alive if queue[k].operation is not None], plan)
+        if inspected is not None:
+            self._report(inspected, plan, outputs, kept)
         self._clear()
         for value in kept:
             value.age += 1
             self._append(value)
         return self.processor.keys
+
+    def _snapshot(self) -> tuple[tuple[str, ...], Counter[str]]:
+        """Return the names of the queued operations, and the counters."""
+        names = tuple(v.operation.name for v in self.queue if v.operation is not None)
+        return names, self.store.counts.copy()
+
+    def _report(
+        self,
+        before: tuple[tuple[str, ...], Counter[str]],
+        plan: Plan,
+        outputs: tuple[int, ...],
+        kept: list[Value],
+    ) -> None:
+        """Append an execution to the lists of those who inspect the stream."""
+        names, counts = before
+        kept_ids = {id(v) for v in kept}
+        now = self.store.counts
+        run = StreamRun(
+            reason=self._reason,
+            operations=names,
+            computed=plan.computed(outputs) if outputs else (),
+            written=outputs,
+            pending=tuple(k for k, v in enumerate(self.queue) if id(v) in kept_ids),
+            path=self._path,
+            executable=self._executable,
+            bytes_read=now["bytes_read"] - counts["bytes_read"],
+            bytes_written=now["bytes_written"] - counts["bytes_written"],
+            aliases=now["aliases"] - counts["aliases"],
+        )
+        for runs in self.store.inspectors:
+            runs.append(run)
 
     def _outputs(self, plan: Plan, alive: list[int]) -> tuple[int, ...]:
         """Return the positions of the results to write, sorted.
@@ -219,48 +316,121 @@ class Stream:
 
     def _run(self, plan: Plan, outputs: tuple[int, ...]) -> None:
         """Compute results by a variant of the plan, or unfused."""
-        queue, counts = self.queue, self.store.counts
+        queue = self.queue
         computed = plan.computed(outputs)
         for position in computed:
             origin = queue[position].origin
-            if origin is not None:
+            if origin is not None:  # an earlier run would better have written it
                 origin[0].eager_writes.add(origin[1])
                 queue[position].origin = None
-        if not self._is_worth_a_plan(plan, outputs):
-            counts["unfused_runs"] += 1
-            interpret(queue, computed)
-            self._drop_unwritten(computed, outputs)
+        variant = self._variant(plan, outputs) if self._is_worth_a_plan(plan, outputs) else None
+        if variant is None:
+            self._run_unfused(computed, outputs)
             return
-        dims = list(self._symbols)
-        try:
-            variant, is_new = plan.variant(outputs, dims, {"fusion": settings.fusion})
-        except PasskitError as error:
-            warn_user(
-                f"passkit runs {len(computed)} operations one by one in NumPy, because compiling "
-                f"them failed: {error}"
-            )
-            counts["failed_plans"] += 1
-            interpret(queue, computed)
-            self._drop_unwritten(computed, outputs)
-            return
-        if is_new:
-            counts["explorations"] += 1
-        else:
-            counts["cache_hits"] += 1
         arguments = [self._inputs[k].buffer for k in variant.inputs]
-        results = variant.executable.run_positional(*arguments)
-        counts["executed_plans"] += 1
+        out = self._donated(variant, computed) if settings.inplace else None
+        if out is None:
+            results = variant.executable.run_positional(*arguments)
+        else:
+            results = variant.executable.run_into(out, *arguments)
+        self._count_run(variant, arguments, results, out)
         for position, array in zip(outputs, results, strict=True):
             queue[position].buffer = array
-            counts["bytes_written"] += array.nbytes
+            self._settle(queue[position])
+
+    def _variant(self, plan: Plan, outputs: tuple[int, ...]) -> Variant | None:
+        """Return the variant of a plan that writes these results; None if compiling it fails."""
+        counts = self.store.counts
+        try:
+            variant, is_new = plan.variant(
+                outputs, list(self._symbols), {"fusion": settings.fusion}
+            )
+        except PasskitError as error:
+            if not plan.has_failed:
+                warn_user(
+                    f"passkit runs {len(plan.computed(outputs))} operations one by one in NumPy, "
+                    f"because compiling them failed: {error}"
+                )
+            plan.has_failed = True
+            counts["failed_plans"] += 1
+            return None
+        counts["explorations" if is_new else "cache_hits"] += 1
+        self._path, self._executable = "explored" if is_new else "cached", variant.executable
+        return variant
+
+    def _run_unfused(self, computed: tuple[int, ...], outputs: tuple[int, ...]) -> None:
+        """Compute results operation by operation in NumPy, and keep what a plan would write."""
+        counts = self.store.counts
+        counts["unfused_runs"] += 1
+        self._path = "unfused"
+        interpret(self.queue, computed)
+        written = set(outputs)
+        for position in computed:
+            value = self.queue[position]
+            counts["bytes_read"] += sum(
+                v.buffer.nbytes for v in value.operands if getattr(v.buffer, "ndim", 0)
+            )
+            if type(value.type) is ArrayType:
+                counts["bytes_written"] += value.type.nbytes
+                counts["bytes_allocated"] += value.type.nbytes
+        for position in computed:
+            if position in written:
+                self._settle(self.queue[position])
+            else:
+                self.queue[position].buffer = None
+
+    def _donated(self, variant: Variant, computed: tuple[int, ...]) -> list[Any] | None:
+        """Return the arrays over which results may be stored, None for those to allocate.
+
+        An input gives its memory up if only the operations that run now refer to it.
+
+        Returns: None if no input does.
+        """
+        if not any(k >= 0 for k in variant.donors):
+            return None
+        out: list[Any] = []
+        others: set[int] | None = None
+        for donor in variant.donors:
+            value = self._inputs[variant.inputs[donor]] if donor >= 0 else None
+            if value is None or not value.is_owned or value.is_alive:
+                out.append(None)
+                continue
+            if others is None:
+                others = self._read_later(computed)
+            out.append(None if id(value) in others else value.buffer)
+        return out if any(array is not None for array in out) else None
+
+    def _read_later(self, computed: tuple[int, ...]) -> set[int]:
+        """Return the ids of the inputs that operations read which may stay pending."""
+        runs_now = set(computed)
+        return {
+            id(operand)
+            for k, value in enumerate(self.queue)
+            if k not in runs_now
+            for operand in value.operands
+        }
+
+    def _count_run(
+        self, variant: Variant, arguments: list[Any], results: list[Any], out: list[Any] | None
+    ) -> None:
+        """Add one run of a variant to the counters."""
+        counts = self.store.counts
+        counts["executed_plans"] += 1
+        counts["launches"] += variant.launches
         for array in arguments:
             if array.ndim:
                 counts["bytes_read"] += array.nbytes
-        for position in outputs:
-            self._settle(queue[position])
+        for k, array in enumerate(results):
+            counts["bytes_written"] += array.nbytes
+            if out is not None and out[k] is not None:
+                counts["aliases"] += 1
+            else:
+                counts["bytes_allocated"] += array.nbytes
 
     def _is_worth_a_plan(self, plan: Plan, outputs: tuple[int, ...]) -> bool:
         """Return whether to compile a variant, if there is none yet."""
+        if plan.has_failed:
+            return False
         if any(variant.outputs == outputs for variant in plan.variants.values()):
             return True
         store = self.store
@@ -273,15 +443,6 @@ class Stream:
         key = plan.keys, outputs
         store.sightings[key] += 1
         return store.sightings[key] > 1
-
-    def _drop_unwritten(self, computed: Sequence[int], outputs: tuple[int, ...]) -> None:
-        """After an unfused run, keep only the results that a plan would have written."""
-        written = set(outputs)
-        for position in computed:
-            if position in written:
-                self._settle(self.queue[position])
-            else:
-                self.queue[position].buffer = None
 
     def _settle(self, value: Value) -> None:
         """Turn a pending value whose buffer is set into a computed one."""

@@ -46,6 +46,7 @@ def host_routine(
         [_with_keys(step.row, keys)],
         (),
         (),
+        (-1,),
         program.constants,
         program.target.parallel,
     )

@@ -25,6 +25,7 @@ typedef struct {
 typedef struct {
     PyArray_Descr *descr;
     int typenum, ndim;
+    int donor;                   // the input over whose bytes it may be stored, or -1
     int64_t nbytes;
     npy_intp dims[NPY_MAXDIMS];
 } Output;

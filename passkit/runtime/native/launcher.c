@@ -165,6 +165,12 @@ static PyObject *program_run_positional(PyObject *self, PyObject *const *args,
     return run_values(p, args, NULL);
 }
 
+static PyObject *program_run_into(PyObject *self, PyObject *const *args, Py_ssize_t num_args) {
+    Program *p = (Program *)self;
+    if (num_args != p->num_inputs + 1) Py_RETURN_NOTIMPLEMENTED;
+    return run_values(p, args + 1, args[0]);
+}
+
 COLD static PyObject *program_forget(PyObject *self, PyObject *unused) {
     forget_bounds((Program *)self);
     Py_RETURN_NONE;
@@ -271,6 +277,9 @@ static PyMethodDef program_methods[] = {
     {"run_positional", (PyCFunction)(void (*)(void))program_run_positional, METH_FASTCALL,
      "run_positional(*arrays): the results, or NotImplemented where an array has another type "
      "or rank than its input."},
+    {"run_into", (PyCFunction)(void (*)(void))program_run_into, METH_FASTCALL,
+     "run_into(out, *arrays): as run_positional, with arrays for the results in the list out, or None "
+     "for those to allocate. A result may take the memory of the input that donates to it."},
     {"forget", program_forget, METH_NOARGS, "forget(): drop every Bound, so that bind is called again."},
     {NULL}};
 

@@ -268,8 +268,10 @@ COLD static bool parse_outputs(Bound *b, PyObject *outputs) {
     for (; b->num_outputs < count; b->num_outputs++) {
         PyObject *item = PyTuple_GET_ITEM(outputs, b->num_outputs), *number, *shape;
         Output *out = &b->outputs[b->num_outputs];
-        if (!PyTuple_Check(item) || !PyArg_ParseTuple(item, "OO", &number, &shape)) {
-            PyErr_Format(PyExc_TypeError, "an output must be (type number, shape), got %R", item);
+        out->donor = -1;
+        if (!PyTuple_Check(item) || !PyArg_ParseTuple(item, "OO|i", &number, &shape, &out->donor)) {
+            PyErr_Format(PyExc_TypeError, "an output must be (type number, shape) and, optionally, the "
+                         "input that it may overwrite, got %R", item);
             return false;
         }
         PyArray_Descr *descr = parse_descr(number);

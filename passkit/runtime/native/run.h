@@ -269,7 +269,7 @@ static bool overlap(const char *a, int64_t a_nbytes, const char *b, int64_t b_nb
 }
 
 // Return whether a caller's array can take result k: it has the same type and shape, and shares no
-// memory with inputs and earlier results.
+// memory with inputs and earlier results. It may be the input that donates its memory to the result.
 static bool takes_result(const Run *run, int k, PyObject *object) {
     const Output *out = &run->bound->outputs[k];
     PyArrayObject *array = (PyArrayObject *)object;
@@ -279,7 +279,8 @@ static bool takes_result(const Run *run, int k, PyObject *object) {
     for (int d = 0; d < out->ndim; d++)
         if (PyArray_DIM(array, d) != out->dims[d]) return false;
     for (int i = 0; i < run->bound->num_inputs; i++)
-        if (overlap(PyArray_BYTES(array), out->nbytes, PyArray_BYTES(run->arrays[i]),
+        if (!(i == out->donor && PyArray_BYTES(array) == PyArray_BYTES(run->arrays[i])) &&
+            overlap(PyArray_BYTES(array), out->nbytes, PyArray_BYTES(run->arrays[i]),
                     PyArray_NBYTES(run->arrays[i])))
             return false;
     for (int i = 0; i < k; i++)
