@@ -11,3 +11,25 @@ runs of the same sequence of operations, at any sizes.
 """
 
 from __future__ import annotations
+
+from passkit.frontends.xp.array import Array
+from passkit.frontends.xp.control import (
+    config,
+    eager,
+    eval,
+    inspect,
+    reset_stats,
+    stats,
+    stream,
+)
+
+__all__ = [
+    "Array",
+    "config",
+    "eager",
+    "eval",
+    "inspect",
+    "reset_stats",
+    "stats",
+    "stream",
+]

@@ -202,9 +202,9 @@ class Array:
 
     # Conversions: these execute what the array needs
 
-    def _numpy(self) -> Any:
+    def _numpy(self, reason: str = "numpy") -> Any:
         """Return the NumPy array of the value, which must not be written."""
-        return computed(self._value)
+        return computed(self._value, reason)
 
     def _scalar(self, target: str) -> Any:
         """Return the single element as a Python number.
@@ -215,7 +215,7 @@ class Array:
             raise TypeError(
                 f"{target} needs an array of one element, got one of shape {self.shape}"
             )
-        return computed(self._value).item()
+        return computed(self._value, target).item()
 
     def __bool__(self) -> bool:
         return bool(self._scalar("bool"))

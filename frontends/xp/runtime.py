@@ -21,15 +21,20 @@ from passkit.streams.stream import PlanStore, Stream
 
 OPERATIONS = OperationTable()
 """All operations of `passkit.xp`."""
-STORE = PlanStore()
+STORE = PlanStore(OPERATIONS, "cpu")
 """The plans of the CPU."""
 
 
 class _ThreadStreams(threading.local):
-    """The stream of each thread."""
+    """The stream of each thread, created when the thread records its first operation."""
 
-    def __init__(self) -> None:
-        self.stream = Stream(STORE, OPERATIONS)
+    stream: Stream
+
+    def __getattr__(self, name: str) -> Stream:
+        if name != "stream":
+            raise AttributeError(name)
+        self.stream = Stream(STORE)
+        return self.stream
 
 
 _streams = _ThreadStreams()
@@ -134,8 +139,11 @@ def scalar(number: Any, dtype: np.dtype[Any]) -> Value:
     return value
 
 
-def computed(value: Value) -> Any:
-    """Return the NumPy array of a value, after executing what it needs."""
+def computed(value: Value, reason: str = "a result is needed") -> Any:
+    """Return the NumPy array of a value, after executing what it needs.
+
+    ``reason`` says why it is needed, for those who inspect the stream.
+    """
     if value.operation is not None:
-        value.stream.sync((value,))
+        value.stream.sync((value,), reason)
     return value.buffer

@@ -75,6 +75,8 @@ class Executable:
         graph: The graph to compile.
         options: The options of `passkit.compile`, by name.
         state: The values of the graph's variables, by default a new `State`.
+        reads_plans: Whether a stored plan is used even if the planner is imported. A `PassContext`
+            in force then has no effect.
 
     Raises: FeedError when called with feeds that do not fit; when created, as `passkit.compile`.
     """
@@ -102,7 +104,11 @@ class Executable:
     """The number of kernels, library calls, copies and Python functions of a run."""
 
     def __init__(
-        self, graph: Graph, options: Mapping[str, Any], state: State | None = None
+        self,
+        graph: Graph,
+        options: Mapping[str, Any],
+        state: State | None = None,
+        reads_plans: bool = False,
     ) -> None:
         arguments.instance("Executable: graph", graph, Graph, "a Graph")
         options = arguments.mapping("Executable: options", options)
@@ -116,13 +122,13 @@ class Executable:
         self._binder: Binder | None = None
         self._num_compiled = 0
         key = plan_key(graph, options, self._library)
-        if key is not None and not planner_is_imported():
+        if key is not None and (reads_plans or not planner_is_imported()):
             table = load_plan(key, graph, self.state.memory)
             if table is not None:
                 self._use_binder(Binder(table, self._specialize, self.state))
                 return
             # At once: compiling the launcher takes as long as planning and compiling the kernels.
-            # The key says that the target is "cpu": without the planner, no context is in force.
+            # The key says that the target is "cpu", and no context is in force or matters.
             prefetch()
         self._planner = self._new_planner()
         compiled_before = stats.compiled

@@ -80,7 +80,7 @@ def plan_key(
         digest(graph),
         ([graph.names[n] for n in graph.inputs], [n.name for n in graph.states]),
         sorted(options.items()),
-        _source_files(),
+        source_files(),
         instruction_set(),
         (library.digest, cpu_profile_digest()),
     )
@@ -98,7 +98,7 @@ def _has_only_bundled_operators(graph: Graph) -> bool:
 
 
 @lru_cache(maxsize=1)
-def _source_files() -> list[tuple[str, int, int]]:
+def source_files() -> list[tuple[str, int, int]]:
     """Return name, size and modification time of each source file of passkit.
 
     Read once: a file that changes later is not the code that this process runs.

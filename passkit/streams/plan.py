@@ -77,6 +77,7 @@ class Plan:
         keys: the operations in relative form.
         variants: executables by the positions of the results that they write; and by the extents,
             for sequences that can only be compiled for known extents.
+        stored: the keys of variants that an earlier process compiled, and stored.
         needs_extents: whether it can only be compiled for known extents.
         eager_writes: positions whose results are written although nobody waits for them, because
             such results were needed by later operations before.
@@ -91,12 +92,14 @@ class Plan:
         "keys",
         "needs_extents",
         "runs",
+        "stored",
         "variants",
     )
 
     def __init__(self, keys: Sequence[Hashable]) -> None:
         self.keys: tuple[Any, ...] = tuple(keys)
         self.variants: dict[Hashable, Variant] = {}
+        self.stored: set[Hashable] = set()
         self.needs_extents = False
         self.eager_writes: set[int] = set()
         self.has_failed = False
@@ -186,10 +189,19 @@ class Plan:
         assert operation.build is not None
         return operation.build(*operands, **operation.params, **params)  # type: ignore[no-any-return]
 
+    def variant_key(self, outputs: tuple[int, ...], dims: Sequence[int]) -> Hashable:
+        """Return the key of a variant among `variants`."""
+        return (outputs, tuple(dims)) if self.needs_extents else outputs
+
+    def is_ready(self, outputs: tuple[int, ...], dims: Sequence[int]) -> bool:
+        """Return whether a variant was compiled, in this process or an earlier one."""
+        key = self.variant_key(outputs, dims)
+        return key in self.variants or key in self.stored
+
     def variant(
         self, outputs: tuple[int, ...], dims: Sequence[int], options: Mapping[str, Any]
     ) -> tuple[Variant, bool]:
-        """Return the variant that writes these results, and whether it was compiled now.
+        """Return the variant that writes these results, and whether it is new.
 
         Args:
             outputs: positions of the operations whose results are written, sorted.
@@ -198,7 +210,7 @@ class Plan:
 
         Raises: PasskitError if the operations cannot be compiled.
         """
-        key = (outputs, tuple(dims)) if self.needs_extents else outputs
+        key = self.variant_key(outputs, dims)
         variant = self.variants.get(key)
         if variant is not None:
             return variant, False
@@ -206,7 +218,7 @@ class Plan:
         fixed = dims if self.needs_extents else None
         try:
             graph, inputs = self.graph(outputs, fixed)
-            executable = Executable(graph, options)
+            executable = Executable(graph, options, reads_plans=True)
         except PasskitError:
             if self.needs_extents:
                 raise

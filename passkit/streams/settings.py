@@ -22,7 +22,6 @@ class StreamSettings:
         materialize: "demand" writes only results that are waited for, and those that were needed
             in earlier runs of the same sequence; "live" writes all that are still referred to.
         inplace: whether results may be stored over arrays that nothing refers to any more.
-        fusion: the fusion strategy of plans, as for `passkit.compile`.
     """
 
     max_ops: int = 256
@@ -32,7 +31,6 @@ class StreamSettings:
     compile_at: int = 1 << 18
     materialize: str = "demand"
     inplace: bool = True
-    fusion: str = "stitch"
 
 
 settings = StreamSettings()

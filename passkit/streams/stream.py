@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from threading import RLock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
 from passkit.errors import PasskitError
-from passkit.plan.kernel import Kernel
 from passkit.program.executable import Executable
 from passkit.streams.operation import ArrayType, Operation, OperationTable, Value
 from passkit.streams.plan import SHORT_AXIS, Plan, Variant, interpret, literal
+from passkit.streams.plan_file import PlanFile, StoredVariant
 from passkit.streams.settings import settings
 from passkit.streams.trie import Mode, Processor, TrieNode
 from passkit.values.warning import warn_user
+
+if TYPE_CHECKING:
+    from passkit.plan.kernel import Kernel
 
 
 @frozen
@@ -67,6 +70,10 @@ class StreamRun:
 class PlanStore:
     """The plans of one device, which all its streams share.
 
+    Args:
+        operations: the operations that plans consist of.
+        device: the name of the device.
+
     Attributes:
         trie: the root of the trie of plans.
         sightings: how often a sequence that has no plan was run unfused.
@@ -74,11 +81,44 @@ class PlanStore:
         inspectors: lists to which every execution is appended.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, operations: OperationTable, device: str) -> None:
+        self.operations = operations
         self.trie = TrieNode()
-        self.sightings: Counter[tuple[Hashable, ...]] = Counter()
+        self.sightings: Counter[Hashable] = Counter()
         self.counts: Counter[str] = Counter()
         self.inspectors: list[list[StreamRun]] = []
+        self._device = device
+        self._file: PlanFile | None = None
+        self._lock = RLock()
+
+    def load(self) -> PlanFile:
+        """Return the plans on disk; the first call adds them to the trie."""
+        if self._file is None:
+            with self._lock:
+                if self._file is None:
+                    file = PlanFile(self.operations, self._device)
+                    self._read(file)
+                    self._file = file
+        return self._file
+
+    def _read(self, file: PlanFile) -> None:
+        """Add the plans of a file to the trie."""
+        for stored in file.read():
+            node = self.trie.walk(stored.keys)
+            if node.plan is None:
+                node.plan = Plan(stored.keys)
+            node.plan.needs_extents |= stored.dims is not None
+            key = stored.outputs if stored.dims is None else (stored.outputs, stored.dims)
+            node.plan.stored.add(key)
+            if stored.fires and node.fire is None:
+                node.fire = node.plan, len(stored.keys)
+
+    def forget(self) -> None:
+        """Drop all plans of this process; those on disk are read again."""
+        with self._lock:
+            self.trie.children.clear()
+            self.sightings.clear()
+            self._file = None
 
 
 class Stream:
@@ -86,13 +126,13 @@ class Stream:
 
     Args:
         store: where plans are kept.
-        operations: the table that the recorded operations are from.
     """
 
-    def __init__(self, store: PlanStore, operations: OperationTable) -> None:
-        self.store, self.operations = store, operations
+    def __init__(self, store: PlanStore) -> None:
+        self.store, self.operations = store, store.operations
         self.queue: list[Value] = []
         self.lock = RLock()
+        store.load()
         self.processor = Processor(store.trie, self, self._execute)
         self._inputs: list[Value] = []
         self._numbers: dict[Value, int] = {}
@@ -341,10 +381,9 @@ class Stream:
     def _variant(self, plan: Plan, outputs: tuple[int, ...]) -> Variant | None:
         """Return the variant of a plan that writes these results; None if compiling it fails."""
         counts = self.store.counts
+        dims = list(self._symbols)
         try:
-            variant, is_new = plan.variant(
-                outputs, list(self._symbols), {"fusion": settings.fusion}
-            )
+            variant, is_new = plan.variant(outputs, dims, {})
         except PasskitError as error:
             if not plan.has_failed:
                 warn_user(
@@ -354,8 +393,17 @@ class Stream:
             plan.has_failed = True
             counts["failed_plans"] += 1
             return None
-        counts["explorations" if is_new else "cache_hits"] += 1
-        self._path, self._executable = "explored" if is_new else "cached", variant.executable
+        self._path, self._executable = "cached", variant.executable
+        if not is_new:
+            counts["cache_hits"] += 1
+        elif plan.variant_key(outputs, dims) in plan.stored:
+            counts["disk_hits"] += 1
+        else:
+            self._path = "explored"
+            counts["explorations"] += 1
+            extents = tuple(dims) if plan.needs_extents else None
+            is_full = self._mode is Mode.LAZY
+            self.store.load().append(StoredVariant(plan.keys, outputs, extents, is_full))
         return variant
 
     def _run_unfused(self, computed: tuple[int, ...], outputs: tuple[int, ...]) -> None:
@@ -431,7 +479,7 @@ class Stream:
         """Return whether to compile a variant, if there is none yet."""
         if plan.has_failed:
             return False
-        if any(variant.outputs == outputs for variant in plan.variants.values()):
+        if plan.is_ready(outputs, list(self._symbols)):
             return True
         store = self.store
         limit = settings.max_explorations

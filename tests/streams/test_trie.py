@@ -15,7 +15,8 @@ def test_a_stream_alternates_between_plans_without_exploring_again() -> None:
 
     counts = [run.add(operation) for operation in (1, 1, 1, 2, 2, 2, 1, 2, 2, 2)]
 
-    assert counts == [(1, 0), (0, 1), (1, 1), (0, 2), (1, 2), (0, 3), (1, 3), (0, 4), (1, 4), (0, 5)]
+    assert counts[:5] == [(1, 0), (0, 1), (1, 1), (0, 2), (1, 2)]
+    assert counts[5:] == [(0, 3), (1, 3), (0, 4), (1, 4), (0, 5)]
     assert run.explorer.plans == [ToyPlan((1, 1), 0), ToyPlan((1, 2), 2), ToyPlan((2, 2), 2)]
     assert [o for o, _ in run.executed] == [(1, 1), (1, 2), (2, 2), (1, 2), (2, 2)]
     assert run.triggers() == {(1, 1): {()}, (1, 2): {()}, (2, 2): {()}}

@@ -1,0 +1,197 @@
+"""When operations run, and what ran: evaluation, settings, streams, counters and inspection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any
+
+from attrs import asdict, fields_dict
+
+from passkit.errors import SettingError, nearest
+from passkit.frontends.xp import runtime
+from passkit.frontends.xp.array import Array
+from passkit.streams.settings import StreamSettings, settings
+from passkit.streams.stream import Stream, StreamRun
+from passkit.values import arguments
+
+
+def eval(*arrays: Array) -> None:
+    """Execute what these arrays need, in one run; without arrays, what all live arrays need.
+
+    Args:
+        *arrays: arrays of any streams; others of the same stream stay pending.
+
+    Raises: PasskitError if an operation cannot be executed.
+
+    >>> from passkit import xp
+    >>> x = xp.asarray([1.0, 2.0])
+    >>> y, z = x + 1, x * 2
+    >>> xp.eval(y, z)
+    """
+    for k, array in enumerate(arrays):
+        arguments.instance(f"eval: argument {k}", array, Array, "an array of passkit.xp")
+    stream = runtime.current_stream()
+    if arrays:
+        stream.sync([a._value for a in arrays], "eval")
+    else:
+        stream.flush("eval")
+
+
+class _Configuration:
+    """Settings that were changed; as a context manager, they are restored at its end."""
+
+    def __init__(self, previous: dict[str, Any]) -> None:
+        self._previous = previous
+
+    def __enter__(self) -> StreamSettings:
+        return settings
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        _set(self._previous)
+
+
+def config(**values: Any) -> _Configuration:
+    """Change settings of streams, for all threads.
+
+    Args:
+        **values: fields of `passkit.streams.settings.StreamSettings` by name, such as
+            ``small=0``, ``materialize="live"`` or ``max_ops=64``.
+
+    Returns: A context manager that restores the settings at its end; a plain call keeps them.
+
+    Raises: SettingError for an unknown name or a value of a wrong kind.
+
+    >>> from passkit import xp
+    >>> with xp.config(small=0):
+    ...     y = xp.asarray([1.0, 2.0]) + 1
+    """
+    previous = {name: value for name, value in asdict(settings).items() if name in values}
+    for name, value in values.items():
+        _check(name, value)
+    _set(values)
+    return _Configuration(previous)
+
+
+def _set(values: dict[str, Any]) -> None:
+    """Set fields of the settings."""
+    for name, value in values.items():
+        setattr(settings, name, value)
+
+
+_CHOICES = {"materialize": ("demand", "live")}
+
+
+def _check(name: str, value: Any) -> None:
+    """Raise a SettingError if a setting does not exist or cannot have a value."""
+    names = list(fields_dict(StreamSettings))
+    if name not in names:
+        raise SettingError(f"config: there is no setting {name!r}; {nearest(name, names)}")
+    if name in _CHOICES:
+        if value not in _CHOICES[name]:
+            valid = ", ".join(map(repr, _CHOICES[name]))
+            raise SettingError(f"config: {name} must be one of {valid}, got {value!r}")
+    elif name == "inplace":
+        if not isinstance(value, bool):
+            raise SettingError(f"config: inplace must be True or False, got {value!r}")
+    elif not (value is None and name == "max_explorations"):
+        least = 1 if name == "max_ops" else 0
+        if type(value) is not int or value < least:
+            raise SettingError(
+                f"config: {name} must be an integer of at least {least}, got {value!r}"
+            )
+
+
+@contextmanager
+def eager() -> Iterator[None]:
+    """Execute each operation by itself inside the block, as a baseline or to find a fault.
+
+    At the end of the block all arrays that are still referred to are computed.
+    """
+    with config(max_ops=1, small=0):
+        yield
+        runtime.current_stream().flush("end of eager()")
+
+
+@contextmanager
+def stream() -> Iterator[Stream]:
+    """Queue the operations of this thread in a stream of its own inside the block.
+
+    Its operations are executed apart from those around the block. An array may be used in any
+    stream; another one executes what it needs first.
+    """
+    previous = runtime._streams.stream
+    own = runtime._streams.stream = Stream(runtime.STORE)
+    try:
+        yield own
+    finally:
+        runtime._streams.stream = previous
+
+
+def stats() -> dict[str, int]:
+    """Return counters of all streams since the start, or since `reset_stats`.
+
+    - ``recorded``: operations that were queued and executed or dropped
+    - ``host_operations``: operations without a kernel, computed at once in NumPy
+    - ``executed_plans``: runs of a compiled plan; ``unfused_runs``: runs in NumPy, of sequences
+      that are new and small
+    - ``explorations``: plans that were compiled; ``disk_hits``: plans that an earlier process
+      compiled, when first used; ``cache_hits``: runs of a plan that was there
+    - ``failed_plans``: runs in NumPy, because compiling the plan failed
+    - ``launches``: kernels and library calls that ran
+    - ``bytes_read``, ``bytes_written``: bytes of the arrays that executions read and wrote
+    - ``bytes_allocated``: bytes of new arrays
+    - ``aliases``: results that were stored over an array that nothing referred to any more
+    """
+    counts = runtime.STORE.counts
+    return {name: counts[name] for name in _COUNTERS}
+
+
+_COUNTERS = (
+    "recorded",
+    "host_operations",
+    "executed_plans",
+    "unfused_runs",
+    "explorations",
+    "disk_hits",
+    "cache_hits",
+    "failed_plans",
+    "launches",
+    "bytes_read",
+    "bytes_written",
+    "bytes_allocated",
+    "aliases",
+)
+
+
+def reset_stats() -> None:
+    """Set all counters to 0."""
+    runtime.STORE.counts.clear()
+
+
+@contextmanager
+def inspect() -> Iterator[list[StreamRun]]:
+    """Record every execution inside the block, in a list that the block gets.
+
+    Each says why it happened, which operations ran and which stay pending, what was written, and
+    the kernels.
+
+    >>> from passkit import xp
+    >>> with xp.config(small=0), xp.inspect() as runs:
+    ...     total = float(xp.asarray(1.0) + 1)
+    >>> runs[0].reason, runs[0].operations
+    ('float', ('add',))
+    """
+    runs: list[StreamRun] = []
+    inspectors = runtime.STORE.inspectors
+    inspectors.append(runs)
+    try:
+        yield runs
+    finally:
+        inspectors[:] = [each for each in inspectors if each is not runs]
