@@ -170,6 +170,16 @@ _COUNTERS = (
 )
 
 
+def pending_operations() -> int:
+    """Return the number of operations in the queue of this thread's stream."""
+    return len(runtime.current_stream().queue)
+
+
+def forget_plans() -> None:
+    """Drop all plans of this process; those that are stored on disk are read again when needed."""
+    runtime.STORE.forget()
+
+
 def reset_stats() -> None:
     """Set all counters to 0."""
     runtime.STORE.counts.clear()

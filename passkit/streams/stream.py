@@ -119,6 +119,7 @@ class PlanStore:
             self.trie.children.clear()
             self.sightings.clear()
             self._file = None
+            self.load()
 
 
 class Stream:
@@ -197,14 +198,22 @@ class Stream:
         with self.lock:
             if any(v.operation is not None for v in values):
                 self._required, self._mode, self._reason = values, Mode.SYNC, reason
+                if self._has_aged(self.queue):
+                    self._prune()
                 try:
                     self.processor.run(Mode.SYNC)
                 finally:
                     self._required, self._mode = (), Mode.LAZY
 
     def flush(self, reason: str = "the stream is flushed") -> None:
-        """Execute what all arrays that are still referred to need."""
-        self.sync([v for v in self.queue if v.is_alive], reason)
+        """Execute what all arrays that are still referred to need, and empty the queue."""
+        with self.lock:
+            alive = [v for v in self.queue if v.is_alive]
+            if alive:
+                self.sync(alive, reason)
+            else:
+                self.store.counts["recorded"] += len(self.queue)
+                self._clear()
 
     # The relative form
 
@@ -279,6 +288,24 @@ class Stream:
             value.age += 1
             self._append(value)
         return self.processor.keys
+
+    def _prune(self) -> None:
+        """Drop operations that an earlier run left pending and that nobody needs any more.
+
+        So a loop, which leaves something pending in each iteration, has one sequence of operations.
+        """
+        queue = self.queue
+        needed: set[int] = set()
+        for value in reversed(queue):
+            if not value.age or id(value) in needed or value.is_alive or value in self._required:
+                needed.add(id(value))
+                needed.update(map(id, value.operands))
+        if all(id(v) in needed for v in queue):
+            return
+        self._clear()
+        for value in queue:
+            if id(value) in needed:
+                self._append(value)
 
     def _snapshot(self) -> tuple[tuple[str, ...], Counter[str]]:
         """Return the names of the queued operations, and the counters."""
