@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from threading import RLock
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from attrs import frozen
 
@@ -122,6 +124,19 @@ class PlanStore:
             self.load()
 
 
+_streams: WeakSet[Stream] = WeakSet()
+
+
+def _renew_locks() -> None:
+    """Replace the locks of all streams: after a fork, no other thread will release them."""
+    for stream in _streams:
+        stream.lock = RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_locks)
+
+
 class Stream:
     """A queue of operations on arrays, in program order.
 
@@ -145,6 +160,7 @@ class Stream:
         self._reason = ""
         self._path = ""
         self._executable: Executable | None = None
+        _streams.add(self)
 
     def record(
         self, operation: Operation, operands: tuple[Value, ...], result_type: ArrayType
@@ -158,6 +174,10 @@ class Stream:
 
         Returns: The pending result. If the operation has several, `project` selects one.
         """
+        for operand in operands:
+            if operand.operation is not None and operand.stream is not self:
+                # Before the lock is taken: its thread may wait for a value of this stream.
+                operand.stream.sync((operand,), "another stream reads it")
         with self.lock:
             if len(self.queue) >= settings.max_ops or (
                 self._pending_bytes > settings.max_pending_bytes
@@ -236,8 +256,6 @@ class Stream:
 
     def _input(self, value: Value) -> tuple[Any, tuple[int, ...]]:
         """Add a value to the inputs of the queue, and return its relative form: dtype and dims."""
-        if value.operation is not None:  # it is pending in another stream
-            value.stream.sync([value])
         if not value.is_scalar:
             self._numbers[value] = self._count
         self._count += 1

@@ -1,0 +1,107 @@
+"""Plans on disk: a second process explores nothing, and damaged files are harmless."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from passkit import xp
+
+PROGRAM = """
+import json, sys
+import numpy as np
+from passkit import xp
+
+x = xp.asarray(np.linspace(0, 1, 1 << 20, dtype=np.float32).reshape(1024, 1024))
+with xp.config(max_ops=8):
+    for _ in range(3):
+        y = (x + 1) * 0.5 - x
+        z = y
+        for _ in range(9):
+            z = z * y + x
+        total = np.asarray(z)
+print(json.dumps([xp.stats(), float(total.sum(dtype=np.float64)), total.tobytes().hex()[:400]]))
+"""
+
+
+def run(folder: Path) -> tuple[dict[str, int], Any]:
+    """Run the program in a process with a cache folder; return its counters and results."""
+    root = Path(__file__).resolve().parents[2]
+    environ = {**os.environ, "PASSKIT_CACHE_DIR": str(folder), "PYTHONPATH": str(root)}
+    command = [sys.executable, "-c", PROGRAM]
+    output = subprocess.run(command, env=environ, capture_output=True, text=True, check=True).stdout
+    stats, *results = json.loads(output)
+    return stats, results
+
+
+def test_a_second_process_explores_nothing(tmp_path: Path) -> None:
+    """Plans, full queues and kernels are found on disk, and the bits are the same."""
+    first, results = run(tmp_path)
+    second, same_results = run(tmp_path)
+
+    assert first["explorations"] > 1 and first["disk_hits"] == 0
+    assert second["explorations"] == 0
+    assert second["disk_hits"] == first["explorations"]
+    assert results == same_results
+
+
+@pytest.mark.parametrize("damage", ["truncated", "flipped", "garbage", "foreign", "deleted"])
+def test_damaged_files_cost_only_time(tmp_path: Path, damage: str) -> None:
+    """Lines that are torn, changed or not ours are skipped, and the plans are made again."""
+    _, results = run(tmp_path)
+    (path,) = (tmp_path / "streams").glob("*.jsonl")
+    text = path.read_bytes()
+    lines = text.splitlines(keepends=True)
+    replacement = {
+        "truncated": text[: len(text) - len(lines[-1]) // 2],
+        "flipped": text.replace(b"multiply", b"multiplx"),
+        "garbage": bytes(range(256)) * 40,
+        "foreign": b"".join(reversed(lines)) + b'0123456789abcdef {"other": "version"}\n',
+        "deleted": b"",
+    }
+    path.write_bytes(replacement[damage])
+
+    stats, same_results = run(tmp_path)
+
+    assert same_results == results
+    assert (stats["explorations"] == 0) == (damage == "foreign")
+
+
+def test_a_file_that_others_may_write_is_not_read(tmp_path: Path) -> None:
+    """Plans become machine code, so a file with open permissions is ignored."""
+    run(tmp_path)
+    (path,) = (tmp_path / "streams").glob("*.jsonl")
+    path.chmod(0o666)
+
+    assert run(tmp_path)[0]["disk_hits"] == 0
+
+
+def test_many_processes_write_one_file(tmp_path: Path) -> None:
+    """Four processes at once leave a file of intact lines, which a fifth one uses."""
+    root = Path(__file__).resolve().parents[2]
+    environ = {**os.environ, "PASSKIT_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(root)}
+    processes = [
+        subprocess.Popen([sys.executable, "-c", PROGRAM], env=environ, stdout=subprocess.DEVNULL)
+        for _ in range(4)
+    ]
+
+    assert [p.wait() for p in processes] == [0] * 4
+    assert run(tmp_path)[0]["explorations"] == 0
+
+
+def test_plans_are_found_again_in_one_process() -> None:
+    """After `forget_plans`, the plans on disk serve."""
+    x = xp.asarray(np.ones((40, 40), np.float32))
+    np.asarray(x * 2 + 1)
+    xp.forget_plans()
+    np.testing.assert_array_equal(np.asarray(x * 3 + 1), 4)
+
+    assert xp.stats()["explorations"] == 1
+    assert xp.stats()["disk_hits"] == 1
