@@ -68,10 +68,9 @@ def apply(operation: Operation, *operands: Value) -> Value:
     result_type: Any = operation.result_types.get(types) or operation.infer(types)
     if result_type is HOST:
         return on_host(operation, operands)[0]
-    small = settings.small
-    if result_type.size <= small:
+    if result_type.size <= settings.small:
         for v in operands:
-            if v.operation is not None or v.type.size > small:
+            if v.operation is not None or v.type.size > settings.small:
                 break
         else:
             return _evaluated(operation, operands, result_type)

@@ -13,7 +13,6 @@ class StreamSettings:
         max_ops: a queue of this many operations is executed although nobody waits for a result.
         max_explorations: the most plans that are made; further sequences run unfused, in NumPy.
             None for no limit.
-        max_pending_bytes: a queue whose pending results have more bytes is executed.
         small: results of at most this many elements, of operands that are computed and as small,
             are computed at once in NumPy. 0 queues all operations.
         compile_at: an unknown sequence of at least this many element operations is compiled when
@@ -26,7 +25,6 @@ class StreamSettings:
 
     max_ops: int = 256
     max_explorations: int | None = None
-    max_pending_bytes: int = 1 << 31
     small: int = 256
     compile_at: int = 1 << 18
     materialize: str = "demand"

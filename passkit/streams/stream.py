@@ -124,6 +124,9 @@ class PlanStore:
             self.load()
 
 
+_MAX_PENDING_BYTES = 2 << 30
+"""A queue whose inputs have more bytes is executed although nobody waits for a result."""
+
 _streams: WeakSet[Stream] = WeakSet()
 
 
@@ -179,15 +182,13 @@ class Stream:
                 # Before the lock is taken: its thread may wait for a value of this stream.
                 operand.stream.sync((operand,), "another stream reads it")
         with self.lock:
-            if len(self.queue) >= settings.max_ops or (
-                self._pending_bytes > settings.max_pending_bytes
-            ):
+            if len(self.queue) >= settings.max_ops or self._pending_bytes > _MAX_PENDING_BYTES:
                 self._run_lazily(operands)
             value = Value(result_type)
-            value.operation, value.operands, value.stream = operation, operands, self
+            value.operation = operation
+            value.operands = operands
+            value.stream = self
             self._append(value)
-            if type(result_type) is ArrayType:
-                self._pending_bytes += result_type.nbytes
         return value
 
     def _run_lazily(self, operands: tuple[Value, ...]) -> None:
@@ -239,16 +240,15 @@ class Stream:
 
     def _append(self, value: Value) -> None:
         """Put a value at the end of the queue, and tell the processor its relative form."""
-        assert value.operation is not None
-        numbers = self._numbers
-        key: list[Any] = [value.operation.generic, None]
+        operation, numbers = value.operation, self._numbers
+        assert operation is not None
+        key: list[Any] = [operation.generic, None]
         for operand in value.operands:
             number = numbers.get(operand)
             key.append(self._input(operand) if number is None else number)
-        extents = value.operation.extents
-        if extents is not None:
+        if operation.extents is not None:
             symbols = self._symbols
-            key[1] = tuple([symbols.get(n, literal(n)) for n in extents])
+            key[1] = tuple([symbols.get(n, literal(n)) for n in operation.extents])
         numbers[value] = self._count
         self._count += 1
         self.queue.append(value)
@@ -263,6 +263,7 @@ class Stream:
         shape = value.type.shape
         if not shape:
             return value.type.dtype, ()
+        self._pending_bytes += value.type.nbytes
         symbols = self._symbols
         dims = []
         for n in shape:
@@ -278,9 +279,7 @@ class Stream:
 
     def explore(self, keys: Sequence[Hashable], mode: Mode) -> Any:
         """Return how to make a plan for the whole queue; None in lazy mode while it is short."""
-        is_full = len(keys) >= settings.max_ops or (
-            self._pending_bytes > settings.max_pending_bytes
-        )
+        is_full = len(keys) >= settings.max_ops or self._pending_bytes > _MAX_PENDING_BYTES
         if mode is Mode.LAZY and not is_full:
             return None
         return lambda: Plan(keys), len(keys)
