@@ -1,7 +1,7 @@
 """The plans of streams on disk: a second process explores and compiles nothing.
 
 A file holds one line of JSON for each compiled variant of a plan: the operations in relative form,
-the positions of the results that it writes, and whether a full queue starts it. Lines are only
+the positions of the results that it writes, and the extents if it serves only these. Lines are only
 appended, under a lock, and each begins with its digest, so that torn, damaged and foreign lines are
 skipped. The executables themselves are in the plan cache and the kernel cache.
 
@@ -41,13 +41,11 @@ class StoredVariant:
         keys: the operations in relative form.
         outputs: positions of the results that are written.
         dims: the extents by symbol, if the variant serves these only; else None.
-        fires: whether a full queue of these operations starts the plan.
     """
 
     keys: tuple[Any, ...]
     outputs: tuple[int, ...]
     dims: tuple[int, ...] | None
-    fires: bool
 
 
 class PlanFile:
@@ -91,7 +89,7 @@ class PlanFile:
     def append(self, variant: StoredVariant) -> None:
         """Add a variant to the file; do nothing if the file cannot be written."""
         keys = [_encoded_key(key) for key in variant.keys]
-        line = [keys, variant.outputs, variant.dims, variant.fires]
+        line = [keys, variant.outputs, variant.dims]
         try:
             body = json.dumps(line, separators=(",", ":")).encode()
         except (TypeError, ValueError):
@@ -116,12 +114,11 @@ class PlanFile:
 
         Raises: PasskitError, ValueError, TypeError, KeyError or IndexError for a damaged line.
         """
-        keys, outputs, dims, fires = line
+        keys, outputs, dims = line
         return StoredVariant(
             tuple(self._decoded_key(key) for key in keys),
             tuple(map(int, outputs)),
             None if dims is None else tuple(map(int, dims)),
-            bool(fires),
         )
 
     def _decoded_key(self, key: Sequence[Any]) -> tuple[Any, ...]:

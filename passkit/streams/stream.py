@@ -112,8 +112,6 @@ class PlanStore:
             node.plan.needs_extents |= stored.dims is not None
             key = stored.outputs if stored.dims is None else (stored.outputs, stored.dims)
             node.plan.stored.add(key)
-            if stored.fires and node.fire is None:
-                node.fire = node.plan, len(stored.keys)
 
     def forget(self) -> None:
         """Drop all plans of this process; those on disk are read again."""
@@ -159,7 +157,7 @@ class Stream:
         self._symbols: dict[int, int] = {}
         self._pending_bytes = 0
         self._required: Sequence[Value] = ()
-        self._mode = Mode.LAZY
+        self._is_demanded = False
         self._reason = ""
         self._path = ""
         self._executable: Executable | None = None
@@ -183,7 +181,7 @@ class Stream:
                 operand.stream.sync((operand,), "another stream reads it")
         with self.lock:
             if len(self.queue) >= settings.max_ops or self._pending_bytes > _MAX_PENDING_BYTES:
-                self._run_lazily(operands)
+                self._run_full_queue(operands)
             value = Value(result_type)
             value.operation = operation
             value.operands = operands
@@ -191,11 +189,11 @@ class Stream:
             self._append(value)
         return value
 
-    def _run_lazily(self, operands: tuple[Value, ...]) -> None:
-        """Execute the queue, since it is full; ``operands`` are read by the next operation."""
+    def _run_full_queue(self, operands: tuple[Value, ...]) -> None:
+        """Execute the queue, which is full; ``operands`` are read by the next operation."""
         self._required, self._reason = operands, "the queue is full"
         try:
-            self.processor.run(Mode.LAZY)
+            self.processor.run(Mode.SYNC)
         finally:
             self._required = ()
 
@@ -218,13 +216,13 @@ class Stream:
                 value.stream.sync((value,), reason)
         with self.lock:
             if any(v.operation is not None for v in values):
-                self._required, self._mode, self._reason = values, Mode.SYNC, reason
+                self._required, self._reason, self._is_demanded = values, reason, True
                 if self._has_aged(self.queue):
                     self._prune()
                 try:
                     self.processor.run(Mode.SYNC)
                 finally:
-                    self._required, self._mode = (), Mode.LAZY
+                    self._required, self._is_demanded = (), False
 
     def flush(self, reason: str = "the stream is flushed") -> None:
         """Execute what all arrays that are still referred to need, and empty the queue."""
@@ -278,9 +276,11 @@ class Stream:
     # Exploring and executing
 
     def explore(self, keys: Sequence[Hashable], mode: Mode) -> Any:
-        """Return how to make a plan for the whole queue; None in lazy mode while it is short."""
-        is_full = len(keys) >= settings.max_ops or self._pending_bytes > _MAX_PENDING_BYTES
-        if mode is Mode.LAZY and not is_full:
+        """Return how to make a plan for the entire queue, when a result is needed.
+
+        No sequence closes by itself: whatever follows may be fused with it.
+        """
+        if mode is Mode.LAZY:
             return None
         return lambda: Plan(keys), len(keys)
 
@@ -365,7 +365,7 @@ class Stream:
         queue = self.queue
         required = {id(v) for v in self._required}
         positions = {k for k, v in enumerate(queue) if id(v) in required}
-        if settings.materialize == "live" or self._mode is Mode.LAZY:
+        if settings.materialize == "live" or not self._is_demanded:
             positions.update(alive)
             return tuple(sorted(positions))
         eager = plan.eager_writes
@@ -446,8 +446,7 @@ class Stream:
             self._path = "explored"
             counts["explorations"] += 1
             extents = tuple(dims) if plan.needs_extents else None
-            is_full = self._mode is Mode.LAZY
-            self.store.load().append(StoredVariant(plan.keys, outputs, extents, is_full))
+            self.store.load().append(StoredVariant(plan.keys, outputs, extents))
         return variant
 
     def _run_unfused(self, computed: tuple[int, ...], outputs: tuple[int, ...]) -> None:

@@ -24,7 +24,7 @@ with xp.config(max_ops=8):
     for _ in range(3):
         y = (x + 1) * 0.5 - x
         z = y
-        for _ in range(9):
+        for _ in range(6):
             z = z * y + x
         total = np.asarray(z)
 print(json.dumps([xp.stats(), float(total.sum(dtype=np.float64)), total.tobytes().hex()[:400]]))
