@@ -34,6 +34,10 @@ class ShapeError(PasskitError, ValueError):
     """Shapes do not fit together, or are not known where they must be."""
 
 
+class SubscriptError(PasskitError, IndexError):
+    """An index in ``x[…]`` is out of range, or of a kind or number that the array does not take."""
+
+
 class DTypeError(PasskitError, TypeError):
     """Element types do not fit together, or an operator does not accept one."""
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from passkit.errors import ArgumentError, DTypeError
 from passkit.frontends.xp import elementwise_operations
+from passkit.frontends.xp.array_methods import ArrayMethods
 from passkit.frontends.xp.runtime import apply, computed, from_numpy, operation, scalar
 from passkit.streams.operation import Value
 from passkit.values.arguments import shown
@@ -117,12 +118,30 @@ def _unary(name: str) -> Callable[[Array], Any]:
     return method
 
 
-class Array:
+def _pending_names(value: Value, most: int = 8) -> str:
+    """Return the names of the operations that a value waits for, the last one first."""
+    names: list[str] = []
+    seen = {id(value)}
+    pending = [value]
+    while pending:
+        current = pending.pop(0)
+        assert current.operation is not None
+        names.append(current.operation.name)
+        for operand in current.operands:
+            if operand.operation is not None and id(operand) not in seen:
+                seen.add(id(operand))
+                pending.append(operand)
+    rest = len(names) - most
+    return ", ".join(names[:most]) + (f" and {rest} more" if rest > 0 else "")
+
+
+class Array(ArrayMethods):
     """An array of the array API standard, with operations that run when a result is needed.
 
     Operators and functions of `passkit.xp` queue an operation and return at once. Converting to
-    a Python number or to NumPy, printing and `xp.eval` execute what the array needs. In-place
-    operators and ``x[...] = y`` give this object a new value; no other array changes.
+    a Python number or to NumPy, printing and `xp.eval` execute what the array needs. ``repr``,
+    which interactive shells and debuggers call, executes nothing: it names pending operations.
+    In-place operators and ``x[...] = y`` give this object a new value; no other array changes.
 
     Arrays are created by functions such as `xp.asarray`.
     """
@@ -244,26 +263,13 @@ class Array:
         """
         return self._scalar("item")
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        array = self._numpy()
-        if dtype is not None and np.dtype(dtype) != array.dtype:
-            if copy is False:
-                raise ValueError(f"a copy is needed to convert {array.dtype} to {dtype}")
-            return array.astype(dtype)
-        if copy:
-            return array.copy()
-        self._value.is_owned = False
-        view = array.view()
-        view.flags.writeable = False
-        return view
-
     def numpy(self) -> Any:
         """Return a NumPy array of the value, a copy that the caller may write."""
         return self._numpy().copy()
 
     def __repr__(self) -> str:
         if self._value.operation is not None:
-            return f"Array(pending {self._value.operation.name}, {self._value.type})"
+            return f"Array(pending: {_pending_names(self._value)}; {self._value.type})"
         elements = np.array2string(self._numpy(), separator=", ", prefix="Array(")
         return f"Array({elements}, dtype={self.dtype})"
 

@@ -1,0 +1,185 @@
+"""Methods of `Array` that other modules implement: indexing, manipulation and interchange."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from passkit.values.lazy import Lazy
+
+if TYPE_CHECKING:
+    from passkit.frontends.xp import (
+        assignment,
+        conversion,
+        indexing,
+        interchange,
+        manipulation,
+        namespace_info,
+        numpy_protocols,
+    )
+    from passkit.frontends.xp.array import Array
+else:
+    assignment = Lazy("passkit.frontends.xp.assignment")
+    conversion = Lazy("passkit.frontends.xp.conversion")
+    indexing = Lazy("passkit.frontends.xp.indexing")
+    interchange = Lazy("passkit.frontends.xp.interchange")
+    manipulation = Lazy("passkit.frontends.xp.manipulation")
+    namespace_info = Lazy("passkit.frontends.xp.namespace_info")
+    numpy_protocols = Lazy("passkit.frontends.xp.numpy_protocols")
+
+
+def _extents(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the ints of a method that takes them one by one or as one tuple."""
+    if len(arguments) == 1 and isinstance(arguments[0], (tuple, list)):
+        return tuple(arguments[0])
+    return arguments
+
+
+class ArrayMethods:
+    """The methods of `Array` for indexing, manipulation and interchange with other libraries."""
+
+    __slots__ = ()
+
+    # Indexing
+
+    def __getitem__(self: Any, key: Any) -> Array:
+        return indexing.read(self, key)
+
+    def __setitem__(self: Any, key: Any, value: Any) -> None:
+        assignment.write(self, key, value)
+
+    def __iter__(self: Any) -> Iterator[Array]:
+        if not self.ndim:
+            raise TypeError("a 0-dimensional array has no elements to iterate over")
+        return iter([self[k] for k in range(self.shape[0])])
+
+    def __contains__(self: Any, value: Any) -> bool:
+        return bool(np.any(np.asarray(self == value)))
+
+    # Manipulation
+
+    @property
+    def T(self: Any) -> Array:  # noqa: N802
+        """The array with its axes in reverse order: the transposed matrix."""
+        return manipulation.permute_dims(self, tuple(reversed(range(self.ndim))))
+
+    @property
+    def mT(self: Any) -> Array:  # noqa: N802
+        """The array with its last two axes swapped: each matrix transposed."""
+        return manipulation.matrix_transpose(self)
+
+    def astype(self: Any, dtype: Any, /, *, copy: bool = True) -> Array:
+        """Return the array converted to a dtype; see `xp.astype`."""
+        return conversion.astype(self, dtype, copy=copy)
+
+    def copy(self: Any) -> Array:
+        """Return a new array of the same value."""
+        return conversion.duplicate(self)
+
+    def flatten(self: Any) -> Array:
+        """Return the elements in row-major order, as an array of one axis."""
+        return manipulation.reshape(self, (-1,) if self.size else (0,))
+
+    def ravel(self: Any) -> Array:
+        """Return the elements in row-major order, as an array of one axis."""
+        return manipulation.reshape(self, (-1,) if self.size else (0,))
+
+    def reshape(self: Any, *shape: Any, copy: bool | None = None) -> Array:
+        """Return the array with another shape, given as ints or as one tuple; see `xp.reshape`."""
+        return manipulation.reshape(self, _extents(shape), copy=copy)
+
+    def squeeze(self: Any, axis: int | tuple[int, ...] | None = None) -> Array:
+        """Return the array without axes of length 1, or without those that are named.
+
+        Raises: ShapeError if a named axis is longer.
+        """
+        every = tuple(k for k, n in enumerate(self.shape) if n == 1)
+        return manipulation.squeeze(self, every if axis is None else axis)
+
+    def transpose(self: Any, *axes: Any) -> Array:
+        """Return the array with its axes in another order, given as ints or as one tuple.
+
+        Without arguments the order is reversed. See `xp.permute_dims`.
+        """
+        order = _extents(axes)
+        return manipulation.permute_dims(self, order or tuple(reversed(range(self.ndim))))
+
+    # Interchange
+
+    def tolist(self: Any) -> Any:
+        """Return the elements as nested lists of Python numbers."""
+        return self._numpy().tolist()
+
+    def to_device(self: Any, device: Any, /, *, stream: Any = None) -> Array:
+        """Return the array on a device.
+
+        Args:
+            device: the device.
+            stream: must be None.
+
+        Raises: SettingError if there is no such device, or ``stream`` is something else.
+        """
+        return interchange.to_device(self, device, stream)
+
+    def __array_namespace__(self: Any, *, api_version: str | None = None) -> Any:
+        namespace_info.check_version(api_version)
+        return namespace_info.namespace()
+
+    def __array__(self: Any, dtype: Any = None, copy: bool | None = None) -> Any:
+        return interchange.numpy_array(self, dtype, copy)
+
+    def __array_ufunc__(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        return numpy_protocols.apply_ufunc(ufunc, method, inputs, kwargs)
+
+    def __array_function__(self: Any, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return numpy_protocols.apply_function(func, args, kwargs)
+
+    def __dlpack__(
+        self: Any,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[Any, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """Return a capsule of DLPack 1 that shares the memory, which consumers must not write.
+
+        A consumer that asks for less than version 1 gets a copy.
+
+        Args:
+            stream: ignored on the CPU.
+            max_version: the newest version that the consumer reads.
+            dl_device: the device that the memory must be on; None: that of the array.
+            copy: True copies the memory; False refuses to.
+
+        Raises: BufferError if the memory cannot be exported like this.
+        """
+        return interchange.dlpack(self, max_version, dl_device, copy)
+
+    def __dlpack_device__(self: Any) -> tuple[int, int]:
+        return interchange.CPU
+
+    def __buffer__(self: Any, flags: int, /) -> memoryview:
+        """Return a view of the memory, which must not be written; Python calls this from 3.12 on.
+
+        Raises: BufferError if the caller wants to write.
+        """
+        return interchange.buffer(self, flags)
+
+    def __reduce__(self: Any) -> tuple[Any, ...]:
+        return interchange.reduced(self)
+
+    def __copy__(self: Any) -> Array:
+        return conversion.duplicate(self)
+
+    def __deepcopy__(self: Any, memo: Any) -> Array:
+        return conversion.duplicate(self)
+
+    # Text
+
+    def __format__(self: Any, spec: str) -> str:
+        if self.ndim:
+            return format(str(self), spec)
+        return format(self.item(), spec)

@@ -1,0 +1,188 @@
+"""Writing elements: ``x[key] = y`` gives the array ``x`` a new value; no other array changes.
+
+A value that nothing else refers to is written in place where few elements change, as in NumPy.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+from weakref import ref
+
+import numpy as np
+
+from passkit.errors import DTypeError, ShapeError
+from passkit.frontends.xp.array import Array, operand_value, wrap
+from passkit.frontends.xp.indexing import (
+    broadcast_index_shape,
+    check_mask,
+    moved,
+    slice_of,
+    split_parts,
+    with_integers,
+)
+from passkit.frontends.xp.manipulation import broadcast_to, moveaxis, reshape
+from passkit.frontends.xp.runtime import apply, from_numpy, operation
+from passkit.frontends.xp.subscripts import BasicIndex, basic_index, subscript_parts
+from passkit.streams.settings import settings
+from passkit.values.dtype import dtype_of
+
+
+def write(x: Array, key: Any, operand: Any) -> None:
+    """Perform ``x[key] = operand``.
+
+    Args:
+        x: the array, which gets a new value of its shape and dtype.
+        key: as in `indexing.read`.
+        operand: an array, which is broadcast to the selected part, or a number.
+
+    Raises:
+        SubscriptError: The key does not fit the array.
+        ShapeError: The operand does not fit the selected part.
+        DTypeError: The operand is complex, and the array is not.
+    """
+    parts = subscript_parts(key, x.shape)
+    value = _converted(x, operand)
+    if not any(isinstance(p, Array) for p in parts):
+        index = basic_index(parts, x.shape)
+        if not _write_in_place(x, key, value, index):
+            _rebind(x, _slice_assigned(x, index, value))
+        return
+    result = _masked(x, parts, value)
+    _rebind(x, _assigned(x, parts, value) if result is None else result)
+
+
+def _rebind(x: Array, result: Array) -> None:
+    """Give an array the value of another one, which is not used any more."""
+    x._value = result._value
+    x._value.handle = ref(x)
+
+
+def _converted(x: Array, operand: Any) -> Array:
+    """Return what is assigned, converted to the dtype of the array.
+
+    Raises: DTypeError if it is complex, and the array is not.
+    """
+    value = operand_value(operand, x.dtype)
+    if value.type.dtype != x.dtype:
+        target = dtype_of(x.dtype)
+        if value.type.dtype.kind == "c" and target.kind != "c":
+            raise DTypeError(
+                f"complex numbers cannot be stored in an array of {x.dtype}; take xp.real of them"
+            )
+        op = operation("astype", dtype=target.name)
+        if value.operation is None and value.type.size <= max(settings.small, 1):
+            value = from_numpy(op.evaluate([value.buffer])[0])
+        else:
+            value = apply(op, value)
+    array = value.handle() if value.handle is not None else None
+    return wrap(value) if array is None else array
+
+
+def _fitted(value: Array, shape: tuple[int, ...]) -> Array:
+    """Return a value without leading axes of length 1 that a part of this shape lacks.
+
+    Raises: ShapeError if it cannot be broadcast to the shape.
+    """
+    source = value.shape
+    excess = max(len(source) - len(shape), 0)
+    rest = source[excess:]
+    pairs = zip(reversed(rest), reversed(shape), strict=False)
+    if any(n != 1 for n in source[:excess]) or any(n not in (1, m) for n, m in pairs):
+        raise ShapeError(f"a value of shape {source} does not fit the selected part {shape}")
+    return reshape(value, rest) if excess else value
+
+
+def _references(x: Array) -> int:
+    """Return the number of references to the value of an array, and to what this call adds."""
+    return sys.getrefcount(x._value)
+
+
+UNSHARED = _references(wrap(from_numpy(np.zeros(1))))
+"""What `_references` returns for a value that only its array refers to."""
+
+
+def _write_in_place(x: Array, key: Any, value: Array, index: BasicIndex) -> bool:
+    """Write few computed elements into a computed array, and return whether that was possible.
+
+    An array whose value something else refers to gets a copy first.
+    """
+    target = x._value
+    if target.operation is not None or value._value.operation is not None:
+        return False
+    if target.type.dtype.kind != "c" and (
+        np.prod(index.shape, dtype=object) > settings.small or not settings.small
+    ):
+        return False
+    _fitted(value, index.shape)
+    del target
+    if not x._value.is_owned or _references(x) > UNSHARED or not x._value.buffer.flags.writeable:
+        _rebind(x, wrap(from_numpy(np.array(x._value.buffer, order="C"), is_owned=True)))
+    x._value.buffer[key] = value._value.buffer
+    return True
+
+
+def _slice_assigned(x: Array, index: BasicIndex, value: Array) -> Array:
+    """Return the array with a part of ints, slices and new axes replaced."""
+    value = _fitted(value, index.shape)
+    if 0 in index.shape:
+        return x
+    op = index.operation("slice_assign")
+    return wrap(apply(op, x._value, value._value, *index.inputs))
+
+
+def _masked(x: Array, parts: list[Any], value: Array) -> Array | None:
+    """Return the array with elements replaced where a mask is true, without computing the mask.
+
+    Returns: None if there are more arrays, or a value for each true element.
+    """
+    parts = [p for p in parts if p is not Ellipsis]
+    masks = [k for k, p in enumerate(parts) if isinstance(p, Array)]
+    if len(masks) != 1 or not all(p == slice(None) for k, p in enumerate(parts) if k != masks[0]):
+        return None
+    mask, axis = parts[masks[0]], masks[0]
+    if mask.dtype.kind != "b" or not mask.ndim:
+        return None
+    check_mask(mask, x, axis)
+    trailing = x.ndim - axis - mask.ndim
+    if value.ndim > trailing:
+        return None
+    _fitted(value, x.shape[x.ndim - trailing :])
+    op = operation("mask_assign", trailing=trailing)
+    return wrap(apply(op, x._value, mask._value, value._value))
+
+
+def _assigned(x: Array, parts: list[Any], value: Array) -> Array:
+    """Return the array with a part replaced that arrays of integers or masks select."""
+    shape = x.shape
+    x, parts = with_integers(x, parts)
+    basic, axes, arrays, comes_first = split_parts(x, parts)
+    index = basic_index(basic, x.shape)
+    selected = slice_of(x, index)
+    points = broadcast_index_shape(arrays)
+    others = [n for k, n in enumerate(selected.shape) if k not in axes]
+    target = 0 if comes_first else axes[0]
+    value = _fitted(value, (*others[:target], *points, *others[target:]))
+    updates = broadcast_to(value, (*others[:target], *points, *others[target:]))
+    if not updates.size:
+        return reshape(x, shape)
+    updated = _scattered(selected, axes, arrays, moved(updates, target, 0, len(points)))
+    result = updated if index.is_everything else _slice_assigned(x, index, updated)
+    return reshape(result, shape)
+
+
+def _scattered(x: Array, axes: list[int], arrays: list[Array], updates: Array) -> Array:
+    """Return the array with its parts at indices of axes replaced.
+
+    The updates have the axes of the indices first, then the other axes of the array.
+    """
+    rank = len(broadcast_index_shape(arrays))
+    if len(arrays) == 1:
+        op = operation("scatter", axis=axes[0])
+        updates = moved(updates, 0, axes[0], rank)
+        return wrap(apply(op, x._value, arrays[0]._value, updates._value))
+    firsts = tuple(range(len(axes)))
+    front = moveaxis(x, tuple(axes), firsts)
+    indices = [a._value for a in arrays]
+    result = wrap(apply(operation("scatter_points"), front._value, updates._value, *indices))
+    return moveaxis(result, firsts, tuple(axes))

@@ -1,0 +1,211 @@
+"""Conversions to arrays: of numbers, lists, NumPy arrays and arrays of other libraries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from passkit.errors import ArgumentError, DTypeError, FeedError, ShapeError
+from passkit.frontends.xp.array import Array, wrap
+from passkit.frontends.xp.devices import check_device
+from passkit.frontends.xp.dtypes import checked_dtype
+from passkit.frontends.xp.runtime import apply, from_numpy, on_host, operation
+from passkit.streams.operation import Value
+from passkit.values.arguments import shown
+from passkit.values.dtype import DType
+
+
+def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Array:
+    """Return an array converted to a dtype.
+
+    Args:
+        x: the array.
+        dtype: the dtype.
+        copy: whether an array of this dtype already is copied; False returns ``x`` itself.
+        device: the device of the result; None: that of ``x``.
+
+    Raises: DTypeError if there is no such dtype, or complex numbers would lose a part.
+
+    >>> from passkit import xp
+    >>> xp.astype(xp.asarray([1.5, -2.5]), xp.int32)
+    Array([ 1, -2], dtype=int32)
+    """
+    check_device("astype", device)
+    target = checked_dtype("astype: dtype", dtype)
+    if target.numpy == x.dtype:
+        return duplicate(x) if copy else x
+    return wrap(_converted(x._value, target))
+
+
+def _converted(value: Value, dtype: DType) -> Value:
+    """Return a value converted to another dtype. Raises: DTypeError for complex to real."""
+    op = operation("astype", dtype=dtype.name)
+    if value.type.dtype.kind == "c" and dtype.kind not in "cb":
+        raise DTypeError(f"astype of {value.type.dtype} to {dtype} loses imaginary parts; xp.real")
+    return on_host(op, (value,))[0] if dtype.kind == "c" else apply(op, value)
+
+
+def duplicate(x: Array) -> Array:
+    """Return a new array of the same value. A computed value is shared, as nothing writes to it."""
+    value = x._value
+    if value.operation is not None:
+        return wrap(apply(operation("copy"), value))
+    value.is_owned = False
+    return wrap(from_numpy(value.buffer))
+
+
+def asarray(
+    obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | None = None
+) -> Array:
+    """Return an array of numbers, of nested lists of them, or of an array of any library.
+
+    Args:
+        obj: an `Array`, which is returned as it is unless it must be converted; a NumPy array, or
+            an object that has one of NumPy's protocols, the buffer protocol or DLPack; a Python
+            number; or nested sequences of numbers and arrays.
+        dtype: the dtype; None: that of ``obj``, for numbers bool, int64, float64 or complex128.
+        device: the device; None: the default one.
+        copy: True and None copy memory of other libraries, since they may change it. False shares
+            it; nothing may write to it while the array exists.
+
+    Raises:
+        ArgumentError: ``obj`` is nothing of these.
+        DTypeError: Elements are of no dtype of `passkit.xp`, or do not fit ``dtype``.
+        ShapeError: Nested sequences have different lengths.
+        FeedError: ``copy`` is False, and a copy is needed.
+
+    >>> from passkit import xp
+    >>> xp.asarray([[1, 2], [3, 4]])
+    Array([[1, 2],
+           [3, 4]], dtype=int64)
+    """
+    check_device("asarray", device)
+    target = None if dtype is None else checked_dtype("asarray: dtype", dtype)
+    if isinstance(obj, Array):
+        return _from_array(obj, target, copy)
+    if isinstance(obj, (bool, int, float, complex, np.generic)):
+        if copy is False and not isinstance(obj, np.generic):
+            raise FeedError(f"asarray: {shown(obj)} is no array, so copy=False cannot share it")
+        return wrap(from_numpy(_numpy_of(obj, target), is_owned=True))
+    if isinstance(obj, (np.ndarray, memoryview, bytearray)) or hasattr(obj, "__array__"):
+        return _from_buffer(obj, target, copy)
+    if isinstance(obj, (list, tuple, range)):
+        if copy is False:
+            raise FeedError("asarray: a sequence is no array, so copy=False cannot share it")
+        return _from_sequence(obj, target)
+    if hasattr(obj, "__dlpack__"):
+        return asarray(np.from_dlpack(obj), dtype=dtype, copy=copy)
+    if isinstance(obj, (str, bytes)) or not _has_buffer(obj):
+        raise ArgumentError(
+            f"asarray needs an array, numbers or nested lists of them, got {shown(obj)}"
+        )
+    return _from_buffer(obj, target, copy)
+
+
+def _has_buffer(obj: Any) -> bool:
+    """Return whether an object has the buffer protocol or NumPy's array interface."""
+    if hasattr(obj, "__array_interface__"):
+        return True
+    try:
+        memoryview(obj)
+    except TypeError:
+        return False
+    return True
+
+
+def _from_array(x: Array, dtype: DType | None, copy: bool | None) -> Array:
+    """Return an array as `asarray` does. Raises: FeedError if it needs a copy but must not."""
+    if dtype is not None and dtype.numpy != x.dtype:
+        if copy is False:
+            raise FeedError(f"asarray: {x.dtype} becomes {dtype} by a copy only, got copy=False")
+        return astype(x, dtype)
+    return duplicate(x) if copy else x
+
+
+def _from_buffer(obj: Any, dtype: DType | None, copy: bool | None) -> Array:
+    """Return an array of an object that NumPy takes as an array.
+
+    Raises: DTypeError or FeedError as `asarray`.
+    """
+    array = np.asarray(obj)
+    target = _supported(array.dtype if dtype is None else dtype.numpy)
+    if copy is not False:
+        if array.dtype.kind not in "biufc":
+            _supported(array.dtype)
+        return wrap(from_numpy(np.array(array, target.numpy, order="C"), is_owned=True))
+    if array.dtype != target.numpy or not array.dtype.isnative:
+        raise FeedError(f"asarray: {array.dtype} becomes {target} by a copy only, got copy=False")
+    return wrap(from_numpy(array))
+
+
+def _supported(dtype: np.dtype[Any]) -> DType:
+    """Return a dtype of NumPy as passkit's. Raises: DTypeError if there is none."""
+    return checked_dtype("asarray", dtype)
+
+
+def _numpy_of(obj: Any, dtype: DType | None) -> Any:
+    """Return numbers, or nested sequences of them, as a NumPy array.
+
+    Raises:
+        ShapeError: The sequences have different lengths.
+        DTypeError: Elements are of no dtype of `passkit.xp`, or do not fit ``dtype``.
+    """
+    try:
+        array = np.array(obj, None if dtype is None else dtype.numpy)
+    except OverflowError as error:
+        raise DTypeError(f"asarray: {shown(obj)} does not fit {dtype}: {error}") from None
+    except TypeError as error:
+        raise DTypeError(f"asarray: {shown(obj)} cannot become {dtype}: {error}") from None
+    except ValueError as error:
+        raise ShapeError(f"asarray: {shown(obj)} has no shape: {error}") from None
+    if array.dtype.kind == "O" and isinstance(obj, int):
+        raise DTypeError(f"asarray: {shown(obj)} fits no integer dtype; give xp.float64")
+    _supported(array.dtype)
+    return array
+
+
+def _from_sequence(obj: Sequence[Any], dtype: DType | None) -> Array:
+    """Return an array of a nested sequence, whose arrays may be pending."""
+    if not _has_array(obj):
+        return wrap(from_numpy(_numpy_of(obj, dtype), is_owned=True))
+    parts = [asarray(part) for part in obj]
+    if any(part.shape != parts[0].shape for part in parts):
+        shapes = ", ".join(str(part.shape) for part in parts[:8])
+        raise ShapeError(f"asarray: arrays in a list need one shape, got {shapes}")
+    stacked = wrap(apply(operation("stack", axis=0), *[p._value for p in parts]))
+    return stacked if dtype is None else astype(stacked, dtype, copy=False)
+
+
+def _has_array(obj: Any) -> bool:
+    """Return whether an object, or a sequence in it, has an `Array` in it."""
+    if isinstance(obj, (list, tuple)):
+        return any(_has_array(item) for item in obj)
+    return isinstance(obj, Array)
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
+    """Return an array that shares the memory of an array of another library, by DLPack.
+
+    Args:
+        x: an object with ``__dlpack__`` and ``__dlpack_device__``, in memory of the CPU. While the
+            result exists, nothing may write to its memory.
+        device: the device; None: that of ``x``.
+        copy: True copies the memory. None and False share it.
+
+    Raises:
+        ArgumentError: ``x`` has no ``__dlpack__``.
+        DTypeError: Its elements are of no dtype of `passkit.xp`.
+        BufferError: ``x`` cannot export its memory.
+    """
+    check_device("from_dlpack", device)
+    if isinstance(x, Array):
+        return duplicate(x)
+    if not hasattr(x, "__dlpack__"):
+        raise ArgumentError(f"from_dlpack needs an object with __dlpack__, got {shown(x)}")
+    array = np.from_dlpack(x)
+    _supported(array.dtype)
+    return wrap(
+        from_numpy(np.array(array, order="C"), is_owned=True) if copy else from_numpy(array)
+    )

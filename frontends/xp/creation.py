@@ -1,0 +1,356 @@
+"""Creation functions: constants and ranges, which are queued like all operations."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from passkit.errors import ArgumentError, DTypeError, ShapeError
+from passkit.frontends.xp import creation_operations
+from passkit.frontends.xp.array import Array, call, wrap
+from passkit.frontends.xp.conversion import asarray, astype
+from passkit.frontends.xp.devices import check_device
+from passkit.frontends.xp.dtypes import checked_dtype
+from passkit.frontends.xp.extents import apply_typed, extents_input
+from passkit.frontends.xp.manipulation import broadcast_to, reshape
+from passkit.frontends.xp.runtime import from_numpy, operation, scalar
+from passkit.streams.operation import Value, array_type
+from passkit.values.arguments import refuse, shown
+from passkit.values.dtype import DType, dtype_of
+
+assert creation_operations.CREATORS  # they are defined there
+
+
+def checked_shape(where: str, shape: Any) -> tuple[int, ...]:
+    """Return an argument ``shape``, an int or several, as a tuple of ints.
+
+    Raises:
+        ArgumentError: It is something else.
+        ShapeError: An extent is negative.
+    """
+    listed = shape if isinstance(shape, Sequence) else (shape,)
+    try:
+        extents = tuple([operator.index(n) for n in listed])
+    except TypeError:
+        refuse(f"{where}: shape", shape, "an int or a tuple of ints")
+    if any(n < 0 for n in extents):
+        raise ShapeError(f"{where} needs extents >= 0, got shape {extents}")
+    return extents
+
+
+def _created(
+    name: str, shape: tuple[int, ...], dtype: DType, *operands: Value, **params: Any
+) -> Array:
+    """Return the array of a creation operation."""
+    op = operation(name, dtype=dtype.name, shape=shape, **params)
+    type = array_type(dtype.numpy, shape)
+    return wrap(apply_typed(op, type, *operands, extents_input(shape)))
+
+
+def _constant(where: str, number: int, shape: Any, dtype: Any, device: Any) -> Array:
+    """Return an array of zeros or ones, of float64 if ``dtype`` is None."""
+    check_device(where, device)
+    element_type = dtype_of("float64" if dtype is None else checked_dtype(f"{where}: dtype", dtype))
+    return _created("constant", checked_shape(where, shape), element_type, number=number)
+
+
+def zeros(shape: int | tuple[int, ...], *, dtype: Any = None, device: Any = None) -> Array:
+    """Return an array of zeros.
+
+    Args:
+        shape: its shape.
+        dtype: its dtype; None: float64.
+        device: its device; None: the default one.
+
+    Raises:
+        ShapeError: An extent is negative.
+        DTypeError, SettingError: There is no such dtype or device.
+
+    >>> from passkit import xp
+    >>> xp.zeros((2, 2))
+    Array([[0., 0.],
+           [0., 0.]], dtype=float64)
+    """
+    return _constant("zeros", 0, shape, dtype, device)
+
+
+def ones(shape: int | tuple[int, ...], *, dtype: Any = None, device: Any = None) -> Array:
+    """Return an array of ones; see `zeros`."""
+    return _constant("ones", 1, shape, dtype, device)
+
+
+def empty(shape: int | tuple[int, ...], *, dtype: Any = None, device: Any = None) -> Array:
+    """Return an array whose elements do not matter; they are zeros. See `zeros`."""
+    return _constant("empty", 0, shape, dtype, device)
+
+
+def full(
+    shape: int | tuple[int, ...], fill_value: Any, *, dtype: Any = None, device: Any = None
+) -> Array:
+    """Return an array with one value everywhere.
+
+    Args:
+        shape: its shape.
+        fill_value: a number, or a 0-dimensional array, which may be pending.
+        dtype: its dtype; None: that of the value, for numbers bool, int64, float64 or complex128.
+        device: its device; None: the default one.
+
+    Raises:
+        ShapeError: An extent is negative, or the value is not 0-dimensional.
+        DTypeError, SettingError: There is no such dtype or device.
+
+    >>> from passkit import xp
+    >>> xp.full(3, 7)
+    Array([7, 7, 7], dtype=int64)
+    """
+    check_device("full", device)
+    extents = checked_shape("full", shape)
+    if not isinstance(fill_value, (bool, int, float, complex, np.generic, np.ndarray, Array)):
+        refuse("full: fill_value", fill_value, "a number or a 0-dimensional array")
+    if isinstance(fill_value, (bool, int, float)) and not isinstance(fill_value, np.generic):
+        value = wrap(_number(fill_value, asarray(fill_value, dtype=dtype)))
+    else:
+        value = asarray(fill_value)
+        value = value if dtype is None else astype(value, dtype)
+    if value.ndim:
+        raise ShapeError(f"full: fill_value must be 0-dimensional, got shape {value.shape}")
+    return broadcast_to(value, extents)
+
+
+def _number(number: Any, array: Array) -> Value:
+    """Return a Python number as a scalar of the dtype of ``array``, which was made of it."""
+    return scalar(number, array.dtype)
+
+
+def zeros_like(x: Array, /, *, dtype: Any = None, device: Any = None) -> Array:
+    """Return zeros of the shape of ``x``, and of its dtype unless ``dtype`` is given."""
+    return _constant("zeros_like", 0, x.shape, x.dtype if dtype is None else dtype, device)
+
+
+def ones_like(x: Array, /, *, dtype: Any = None, device: Any = None) -> Array:
+    """Return ones of the shape of ``x``, and of its dtype unless ``dtype`` is given."""
+    return _constant("ones_like", 1, x.shape, x.dtype if dtype is None else dtype, device)
+
+
+def empty_like(x: Array, /, *, dtype: Any = None, device: Any = None) -> Array:
+    """Return zeros of the shape of ``x``, and of its dtype unless ``dtype`` is given."""
+    return _constant("empty_like", 0, x.shape, x.dtype if dtype is None else dtype, device)
+
+
+def full_like(x: Array, /, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Array:
+    """Return an array of the shape of ``x`` with one value everywhere.
+
+    Its dtype is that of ``x`` unless ``dtype`` is given. See `full`.
+    """
+    return full(x.shape, fill_value, dtype=x.dtype if dtype is None else dtype, device=device)
+
+
+def eye(
+    n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None
+) -> Array:
+    """Return a matrix with ones on a diagonal, and zeros elsewhere.
+
+    Args:
+        n_rows: the number of rows.
+        n_cols: the number of columns; None: as many.
+        k: which diagonal: 0 is the main one, positive ones are above it.
+        dtype: its dtype; None: float64.
+        device: its device; None: the default one.
+
+    Raises:
+        ShapeError: An extent is negative.
+        DTypeError, SettingError: There is no such dtype or device.
+
+    >>> from passkit import xp
+    >>> xp.eye(2, 3, k=1, dtype=xp.int64)
+    Array([[0, 1, 0],
+           [0, 0, 1]], dtype=int64)
+    """
+    check_device("eye", device)
+    shape = checked_shape("eye", (n_rows, n_rows if n_cols is None else n_cols))
+    element_type = dtype_of("float64" if dtype is None else checked_dtype("eye: dtype", dtype))
+    return _created("eye", shape, element_type, scalar(operator.index(k), np.dtype("int64")))
+
+
+def arange(
+    start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None
+) -> Array:
+    """Return the numbers start, start + step, … before stop.
+
+    Args:
+        start: the first number; if ``stop`` is None, the end, and the first number is 0.
+        stop: the end, which is excluded.
+        step: the distance of neighbours, which may be negative.
+        dtype: its dtype; None: int64 if all numbers are integers, else float64.
+        device: its device; None: the default one.
+
+    Raises:
+        ArgumentError: An argument is no number, or ``step`` is 0.
+        DTypeError, SettingError: There is no such dtype or device.
+
+    >>> from passkit import xp
+    >>> xp.arange(1, 8, 3)
+    Array([1, 4, 7], dtype=int64)
+    """
+    check_device("arange", device)
+    start = real_number("arange: start", start)
+    step = real_number("arange: step", step)
+    if stop is None:
+        start, stop = 0, start
+    stop = real_number("arange: stop", stop)
+    if step == 0:
+        raise ArgumentError(f"arange: step must not be 0, got {step!r}")
+    are_integers = all(isinstance(v, int) for v in (start, stop, step))
+    if dtype is None:
+        element_type = dtype_of("int64" if are_integers else "float64")
+    else:
+        element_type = checked_dtype("arange: dtype", dtype)
+    count = -((start - stop) // step) if are_integers else math.ceil((stop - start) / step)
+    shape = (max(count, 0),)
+    if element_type.kind == "c":
+        array = (start + np.arange(shape[0]) * step).astype(element_type.numpy)
+        return wrap(from_numpy(array, is_owned=True))
+    if are_integers and element_type.kind in "biu":
+        numbers = [scalar(_wrapped(v), np.dtype("int64")) for v in (start, step)]
+    else:
+        numbers = [scalar(float(v), np.dtype("float64")) for v in (start, step)]
+    return _created("range", shape, element_type, *numbers)
+
+
+def _wrapped(number: int) -> int:
+    """Return the int64 of the same 64 bits; conversion to uint64 gives the number again."""
+    return (number + (1 << 63)) % (1 << 64) - (1 << 63)
+
+
+def real_number(where: str, number: Any) -> Any:
+    """Return a real number, also one in a 0-dimensional array, as an int or a float.
+
+    Raises: ArgumentError, which begins with ``where``, if it is something else.
+    """
+    if isinstance(number, (Array, np.ndarray, np.generic)) and number.shape == ():
+        number = number.item()
+    if not isinstance(number, (int, float)):
+        refuse(where, number, "a real number")
+    return number
+
+
+def linspace(
+    start: Any,
+    stop: Any,
+    /,
+    num: int,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    endpoint: bool = True,
+) -> Array:
+    """Return numbers at equal distances.
+
+    Args:
+        start: the first number; may be complex.
+        stop: the end.
+        num: how many numbers.
+        dtype: its dtype; None: float64, or complex128.
+        device: its device; None: the default one.
+        endpoint: whether ``stop`` is the last of them.
+
+    Raises:
+        ArgumentError: An argument is no number.
+        ShapeError: ``num`` is negative.
+        DTypeError, SettingError: There is no such dtype or device.
+
+    >>> from passkit import xp
+    >>> xp.linspace(0, 1, 5)
+    Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float64)
+    """
+    check_device("linspace", device)
+    shape = checked_shape("linspace", num)
+    is_complex = isinstance(start, complex) or isinstance(stop, complex)
+    default = "complex128" if is_complex else "float64"
+    element_type = dtype_of(default if dtype is None else checked_dtype("linspace: dtype", dtype))
+    if element_type.kind == "c":
+        array = np.linspace(start, stop, shape[0], endpoint=endpoint, dtype=element_type.numpy)
+        return wrap(from_numpy(array, is_owned=True))
+    if is_complex:
+        raise DTypeError(f"linspace of complex numbers needs a complex dtype, got {element_type}")
+    first = float(real_number("linspace: start", start))
+    end = float(real_number("linspace: stop", stop))
+    steps = shape[0] - 1 if endpoint else shape[0]
+    last = float(steps) if endpoint and steps > 0 else math.inf
+    step = (end - first) / steps if steps > 0 else 0.0
+    numbers = [scalar(v, np.dtype("float64")) for v in (first, step, end, last)]
+    return _created("linspace", shape, element_type, *numbers)
+
+
+def meshgrid(*arrays: Array, indexing: str = "xy") -> tuple[Array, ...]:
+    """Return the coordinates of a grid from the coordinates along its axes.
+
+    Args:
+        *arrays: vectors, of any dtypes.
+        indexing: "ij": vector k varies along axis k of the results; "xy": the first two axes are
+            swapped.
+
+    Returns: An array for each vector.
+
+    Raises:
+        ShapeError: An array has more than one axis.
+        ArgumentError: ``indexing`` is something else.
+
+    >>> from passkit import xp
+    >>> columns, rows = xp.meshgrid(xp.asarray([1, 2, 3]), xp.asarray([10, 20]))
+    >>> rows
+    Array([[10, 10, 10],
+           [20, 20, 20]], dtype=int64)
+    """
+    if indexing not in ("xy", "ij"):
+        raise ArgumentError(f"meshgrid: indexing must be 'xy' or 'ij', got {shown(indexing)}")
+    for a in arrays:
+        if a.ndim > 1:
+            raise ShapeError(f"meshgrid needs vectors, got an array of shape {a.shape}")
+    rank = len(arrays)
+    axes = list(range(rank))
+    if indexing == "xy" and rank > 1:
+        axes[:2] = [1, 0]
+    extents = [1] * rank
+    for a, axis in zip(arrays, axes, strict=True):
+        extents[axis] = a.size
+    grids = []
+    for a, axis in zip(arrays, axes, strict=True):
+        aligned = reshape(a, tuple(a.size if k == axis else 1 for k in range(rank)))
+        grids.append(broadcast_to(aligned, tuple(extents)))
+    return tuple(grids)
+
+
+def _triangle(name: str, x: Array, k: int) -> Array:
+    """Return the operation ``name`` of matrices. Raises: ShapeError if there are no two axes."""
+    if x.ndim < 2:
+        raise ShapeError(f"{name} needs matrices in the last two axes, got shape {x.shape}")
+    return call(name, x, k=operator.index(k))
+
+
+def tril(x: Array, /, *, k: int = 0) -> Array:
+    """Return matrices with zeros above a diagonal.
+
+    Args:
+        x: matrices in the last two axes.
+        k: the last diagonal that is kept: 0 is the main one, positive ones are above it.
+
+    Raises: ShapeError if ``x`` has less than two axes.
+    """
+    return _triangle("tril", x, k)
+
+
+def triu(x: Array, /, *, k: int = 0) -> Array:
+    """Return matrices with zeros below a diagonal.
+
+    Args:
+        x: matrices in the last two axes.
+        k: the first diagonal that is kept: 0 is the main one, positive ones are above it.
+
+    Raises: ShapeError if ``x`` has less than two axes.
+    """
+    return _triangle("triu", x, k)

@@ -1,0 +1,79 @@
+"""Extents and positions as run-time inputs of plans: arrays without elements, by their shapes.
+
+Plans take the extents of their inputs at run time, so an input of shape ``(k, 0)`` gives them the
+number k and no data. Creation functions take the extents of their result this way, and slices the
+positions where they begin. Positions get a large offset, so that they never equal an extent: equal
+extents share a symbol, and 0 and 1 stand for themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import passkit.ops as ops
+from passkit.frontends.xp.runtime import current_stream, from_numpy, on_host
+from passkit.graph.node import Entry
+from passkit.streams.operation import MAX_MEMO, ArrayType, Operation, Value
+from passkit.streams.settings import settings
+from passkit.values.size import Extent
+
+OFFSET = 1 << 40
+"""Position p of the k-th position input has the extent p + (k + 1) * OFFSET."""
+
+_extents: dict[tuple[int, ...], Value] = {}
+_positions: dict[tuple[int, int], Value] = {}
+
+
+def extents_input(extents: tuple[int, ...]) -> Value:
+    """Return a value without elements that gives plans extents: its shape is ``(*extents, 0)``."""
+    value = _extents.get(extents)
+    if value is None:
+        if len(_extents) >= MAX_MEMO:
+            _extents.clear()
+        value = _extents[extents] = from_numpy(np.empty((*extents, 0), np.int8))
+    return value
+
+
+def position_inputs(positions: Sequence[int]) -> tuple[Value, ...]:
+    """Return a value without elements for each position, see `position_of`."""
+    return tuple([_position_input(k, p) for k, p in enumerate(positions)])
+
+
+def _position_input(number: int, position: int) -> Value:
+    """Return the value that gives plans a position as their position input ``number``."""
+    value = _positions.get((number, position))
+    if value is None:
+        if len(_positions) >= MAX_MEMO:
+            _positions.clear()
+        array = np.empty((position + (number + 1) * OFFSET, 0), np.int8)
+        value = _positions[number, position] = from_numpy(array)
+    return value
+
+
+def position_of(source: Any, number: int) -> Any:
+    """Return the position that position input ``number`` gives, an entry or an array."""
+    extent: Extent = source.shape[0]
+    return extent - (number + 1) * OFFSET
+
+
+def with_inputs(result: Entry, inputs: Sequence[Entry]) -> Entry:
+    """Return an entry that also has these inputs, whose shapes its operators refer to."""
+    return ops.sized_by(result, *inputs) if inputs else result
+
+
+def apply_typed(operation: Operation, type: ArrayType, *operands: Value) -> Value:
+    """Apply an operation like `runtime.apply`, but with a known type of the result.
+
+    This saves inferring the type for every position and extent. A small result is computed at once
+    although operands are large: the operation must read few elements for it, and have a function
+    of NumPy arrays.
+    """
+    if type.dtype.kind == "c":
+        return on_host(operation, operands)[0]
+    if type.size <= settings.small and all(v.operation is None for v in operands):
+        (array,) = operation.evaluate([v.buffer for v in operands])
+        return from_numpy(array, is_owned=True)
+    return current_stream().record(operation, operands, type)

@@ -1,0 +1,263 @@
+"""Reading elements: ``x[key]``, `take` and `take_along_axis`.
+
+Nothing but a mask is computed at once, since its values decide about the shape of the result. Ints
+and bounds of slices are run-time inputs of plans. Index arrays that are computed are checked;
+indices of pending ones that are out of range read the nearest element.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from passkit.errors import DTypeError, ShapeError, SubscriptError
+from passkit.frontends.xp.array import Array, wrap
+from passkit.frontends.xp.conversion import duplicate
+from passkit.frontends.xp.extents import apply_typed
+from passkit.frontends.xp.manipulation import (
+    broadcast_shapes,
+    expand_dims,
+    moveaxis,
+    normalized_axis,
+    reshape,
+)
+from passkit.frontends.xp.runtime import apply, from_numpy, operation
+from passkit.frontends.xp.subscripts import ALL, BasicIndex, basic_index, subscript_parts
+from passkit.streams.operation import array_type
+from passkit.streams.settings import settings
+
+_QUICK_KEYS = (int, slice)
+
+
+def read(x: Array, key: Any) -> Array:
+    """Return ``x[key]``, as NumPy does.
+
+    Args:
+        x: the array.
+        key: ints, slices, None, ``...``, and arrays of integers or bools; or a tuple of them.
+
+    Raises: SubscriptError if the key does not fit the array.
+    """
+    value = x._value
+    if value.operation is None:
+        is_quick = type(key) in _QUICK_KEYS or (
+            type(key) is tuple and all([type(k) in _QUICK_KEYS for k in key])
+        )
+        if is_quick:
+            try:
+                part = value.buffer[key]
+            except IndexError:
+                subscript_parts(key, x.shape)  # it has a better message
+                raise_out_of_range(x, key)
+            if part.size <= settings.small:
+                return wrap(from_numpy(np.array(part, order="C"), is_owned=True))
+    parts = subscript_parts(key, x.shape)
+    if any(isinstance(p, Array) for p in parts):
+        return _read_advanced(x, parts)
+    return slice_of(x, basic_index(parts, x.shape))
+
+
+def raise_out_of_range(x: Array, key: Any) -> None:
+    """Raise the SubscriptError of a key that does not fit an array."""
+    basic_index(subscript_parts(key, x.shape), x.shape)
+
+
+def slice_of(x: Array, index: BasicIndex) -> Array:
+    """Return the part of an array that an index of ints, slices and new axes selects."""
+    if index.is_everything:
+        return duplicate(x)
+    type = array_type(x.dtype, index.shape)
+    return wrap(apply_typed(index.operation("slice"), type, x._value, *index.inputs))
+
+
+def with_integers(x: Array, parts: list[Any]) -> tuple[Array, list[Any]]:
+    """Return an array and parts of a subscript in which integer arrays replace masks.
+
+    The masks are computed. A mask without axes becomes an index of a new axis of length 1.
+
+    Raises: SubscriptError if a mask differs in shape from the axes that it stands for.
+    """
+    result: list[Any] = []
+    axis = 0
+    for part in parts:
+        if part is None or part is Ellipsis:
+            result.append(part)
+            continue
+        if not isinstance(part, Array) or part.dtype.kind != "b":
+            result.append(part)
+            axis += 1
+            continue
+        if part.ndim == 0:
+            x = expand_dims(x, axis)
+            result.append(wrap(from_numpy(np.zeros(int(bool(part)), np.int64))))
+            axis += 1
+            continue
+        check_mask(part, x, axis)
+        result += [wrap(from_numpy(i)) for i in np.nonzero(part._numpy())]
+        axis += part.ndim
+    return x, result
+
+
+def check_mask(mask: Array, x: Array, axis: int) -> None:
+    """Check that a mask has the extents of the axes from ``axis`` on. Raises: SubscriptError."""
+    expected = x.shape[axis : axis + mask.ndim]
+    if mask.shape != expected:
+        raise SubscriptError(
+            f"a mask of the axes from {axis} on needs shape {expected}, got {mask.shape}"
+        )
+
+
+def check_bounds(indices: Array, n: int, axis: int) -> None:
+    """Check indices of an axis of length n, if they are computed. Raises: SubscriptError."""
+    if indices._value.operation is not None or not indices.size:
+        return
+    array = indices._value.buffer
+    low, high = int(array.min()), int(array.max())
+    if low < -n or high >= n:
+        number = low if low < -n else high
+        raise SubscriptError(f"index {number} is out of range for axis {axis} of length {n}")
+
+
+def split_parts(x: Array, parts: list[Any]) -> tuple[list[Any], list[int], list[Array], bool]:
+    """Separate a subscript into its basic part and the arrays that index what that selects.
+
+    Args:
+        x: the array.
+        parts: the parts, whose arrays are integers.
+
+    Returns: The basic parts, with slices in place of arrays; for each array, the axis that it
+        indexes of what they select; the arrays; and whether the axes of the arrays come first in
+        the result, because a slice or None separates them.
+
+    Raises: SubscriptError if a computed index is out of range.
+    """
+    basic: list[Any] = []
+    axes: list[int] = []
+    arrays: list[Array] = []
+    axis = result_axis = 0
+    advanced = [k for k, p in enumerate(parts) if isinstance(p, Array) or type(p) is int]
+    for part in parts:
+        if part is Ellipsis:
+            continue
+        if isinstance(part, Array):
+            check_bounds(part, x.shape[axis], axis)
+            axes.append(result_axis)
+            arrays.append(part)
+            part = ALL
+        basic.append(part)
+        axis += part is not None
+        result_axis += type(part) is not int
+    is_separated = advanced[-1] - advanced[0] >= len(advanced)
+    return basic, axes, arrays, is_separated and any(a.ndim for a in arrays)
+
+
+def _read_advanced(x: Array, parts: list[Any]) -> Array:
+    """Return ``x[…]`` for parts with arrays."""
+    x, parts = with_integers(x, parts)
+    basic, axes, arrays, comes_first = split_parts(x, parts)
+    selected = slice_of(x, basic_index(basic, x.shape))
+    rank = len(broadcast_index_shape(arrays))
+    if len(arrays) == 1:
+        result = gather(selected, arrays[0], axes[0])
+        position = axes[0]
+    else:
+        result = _gather_points(moveaxis(selected, tuple(axes), tuple(range(len(axes)))), arrays)
+        position = 0
+    target = 0 if comes_first else axes[0]
+    return moved(result, position, target, rank)
+
+
+def broadcast_index_shape(arrays: list[Array]) -> tuple[int, ...]:
+    """Return the common shape of index arrays. Raises: SubscriptError if there is none."""
+    try:
+        return broadcast_shapes(*[a.shape for a in arrays])
+    except ShapeError as error:
+        raise SubscriptError(f"index arrays do not fit together: {error}") from None
+
+
+def moved(x: Array, position: int, target: int, count: int) -> Array:
+    """Return an array with ``count`` neighbouring axes moved from one place to another."""
+    if position == target or not count:
+        return x
+    axes = range(count)
+    return moveaxis(x, tuple(position + k for k in axes), tuple(target + k for k in axes))
+
+
+def gather(x: Array, indices: Array, axis: int) -> Array:
+    """Return the parts of an array along an axis at indices, whose axes replace it."""
+    shape = (*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :])
+    op = operation("gather", axis=axis)
+    return wrap(apply_typed(op, array_type(x.dtype, shape), x._value, indices._value))
+
+
+def _gather_points(x: Array, indices: list[Array]) -> Array:
+    """Return the parts of an array at indices of its first axes, which replace these axes."""
+    shape = (*broadcast_index_shape(indices), *x.shape[len(indices) :])
+    op = operation("gather_points")
+    type = array_type(x.dtype, shape)
+    return wrap(apply_typed(op, type, x._value, *[i._value for i in indices]))
+
+
+def take(x: Array, indices: Array, /, *, axis: int | None = None) -> Array:
+    """Return the parts of an array along an axis at indices.
+
+    Args:
+        x: the array.
+        indices: an array of integers, which may be negative. Those that are out of range are
+            refused if they are computed, and read the nearest element if they are pending.
+        axis: the axis; None is for arrays of one axis, or means the elements in row-major order.
+
+    Raises:
+        DTypeError: ``indices`` are no integers.
+        ShapeError: The axis is out of range.
+        SubscriptError: A computed index is out of range.
+
+    >>> from passkit import xp
+    >>> xp.take(xp.asarray([10, 20, 30]), xp.asarray([2, 0]))
+    Array([30, 10], dtype=int64)
+    """
+    listed = _indices("take", indices)
+    if axis is None:
+        x, axis = x if x.ndim == 1 else reshape(x, (-1,)), 0
+    axis = normalized_axis("take", axis, x.ndim)
+    check_bounds(listed, x.shape[axis], axis)
+    return gather(x, listed, axis)
+
+
+def _indices(where: str, indices: Any) -> Array:
+    """Return indices as an array. Raises: DTypeError if they are no integers."""
+    listed = indices if isinstance(indices, Array) else wrap(from_numpy(np.array(indices)))
+    if listed.dtype.kind not in "iu":
+        raise DTypeError(f"{where} needs integers as indices, got {listed.dtype}")
+    return listed
+
+
+def take_along_axis(x: Array, indices: Array, /, *, axis: int = -1) -> Array:
+    """Return for each index the element of an array at this position of an axis.
+
+    Args:
+        x: the array.
+        indices: an array of integers with as many axes, broadcast with ``x`` along the others. See
+            `take` for those that are out of range.
+        axis: the axis.
+
+    Raises:
+        DTypeError: ``indices`` are no integers.
+        ShapeError: The shapes do not fit together, or the axis is out of range.
+        SubscriptError: A computed index is out of range.
+
+    >>> from passkit import xp
+    >>> xp.take_along_axis(xp.asarray([[1, 2], [3, 4]]), xp.asarray([[1], [0]]))
+    Array([[2],
+           [3]], dtype=int64)
+    """
+    listed = _indices("take_along_axis", indices)
+    axis = normalized_axis("take_along_axis", axis, x.ndim)
+    if listed.ndim != x.ndim:
+        raise ShapeError(
+            f"take_along_axis needs indices of {x.ndim} axes, as the array has, got {listed.ndim}"
+        )
+    check_bounds(listed, x.shape[axis], axis)
+    op = operation("take_along_axis", axis=axis)
+    return wrap(apply(op, x._value, listed._value))

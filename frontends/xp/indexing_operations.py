@@ -1,0 +1,193 @@
+"""The operations of indexing: slices, gathers and their assignments.
+
+Positions where slices begin, and the extents of slices, are run-time inputs; see `extents`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+import passkit.ops as ops
+from passkit.frontends.xp.extents import position_of, with_inputs
+from passkit.frontends.xp.runtime import OPERATIONS
+from passkit.graph.node import Entry, known_shape
+from passkit.values.size import Extent, Shape
+
+SlicedAxis = tuple[str, int]
+"""What a basic index selects of an axis, and its step: "all"; "from" a position, given at run time;
+from the "first" or "last" element; or the element "at" a position, whose axis goes."""
+
+
+def _ranges(
+    x: Any, axes: Sequence[SlicedAxis], shape: Sequence[Any], inputs: Sequence[Any]
+) -> Iterator[tuple[Any, Any, int]]:
+    """Yield begin, extent and step of each axis, for an entry or an array."""
+    extents = iter(shape)
+    number = 0
+    for n, (kind, step) in zip(x.shape, axes, strict=True):
+        if kind == "all":
+            yield 0, n, 1
+            continue
+        begin = 0 if kind == "first" else n - 1
+        if kind in ("from", "at"):
+            begin = position_of(inputs[number], number)
+            number += 1
+        yield begin, 1 if kind == "at" else next(extents), step
+
+
+def _dropped(axes: Sequence[SlicedAxis]) -> tuple[int, ...]:
+    """Return the axes of which one element is taken."""
+    return tuple([k for k, (kind, _) in enumerate(axes) if kind == "at"])
+
+
+def _positions(inputs: Sequence[Any], shape: Sequence[Any]) -> Sequence[Any]:
+    """Return the position inputs: all but the first, which gives extents if there are any."""
+    return inputs[1:] if shape else inputs
+
+
+def _build_slice(
+    x: Entry, *inputs: Entry, axes: Sequence[SlicedAxis], new_axes: tuple[int, ...], shape: Shape
+) -> Entry:
+    """Build a slice, then remove and insert axes."""
+    ranges = [*_ranges(x, axes, shape, _positions(inputs, shape))]
+    begin, size, step = zip(*ranges, strict=True) if ranges else ((), (), ())
+    result = ops.slice(x, begin=begin, size=size, step=step) if ranges else x
+    dropped = _dropped(axes)
+    result = ops.squeeze(result, axis=dropped) if dropped else result
+    result = ops.expand_dims(result, axis=new_axes) if new_axes else result
+    return with_inputs(result, inputs) if inputs else ops.identity(result)
+
+
+def _numpy_key(
+    x: Any, inputs: Sequence[Any], axes: Sequence[SlicedAxis], shape: Sequence[Any]
+) -> Any:
+    """Return NumPy's key of a slice that keeps all axes."""
+    key = []
+    for begin, extent, step in _ranges(x, axes, shape, _positions(inputs, shape)):
+        end = begin + extent * step
+        key.append(slice(begin, None if end < 0 else end, step))
+    return tuple(key)
+
+
+def _slice(
+    x: Any, *inputs: Any, axes: Sequence[SlicedAxis], new_axes: tuple[int, ...], shape: Any
+) -> Any:
+    """Return a copy of a slice."""
+    result = x[_numpy_key(x, inputs, axes, shape)]
+    result = np.squeeze(result, _dropped(axes))
+    return np.array(np.expand_dims(result, new_axes), order="C")
+
+
+def _build_slice_assign(
+    x: Entry,
+    value: Entry,
+    *inputs: Entry,
+    axes: Sequence[SlicedAxis],
+    new_axes: tuple[int, ...],
+    shape: Shape,
+) -> Entry:
+    """Build a copy of x with a slice replaced by a value that is broadcast to the slice."""
+    ranges = [*_ranges(x, axes, shape, _positions(inputs, shape))]
+    begin, size, step = zip(*ranges, strict=True) if ranges else ((), (), ())
+    dropped = _dropped(axes)
+    extents: list[Extent] = [n for k, n in enumerate(size) if k not in dropped]
+    for k in new_axes:
+        extents.insert(k, 1)
+    value = ops.broadcast_to(value, shape=tuple(extents))
+    value = ops.squeeze(value, axis=new_axes) if new_axes else value
+    value = ops.expand_dims(value, axis=dropped) if dropped else value
+    if ranges:
+        value = ops.slice_assign(x, value, begin=begin, size=size, step=step)
+    return with_inputs(ops.identity(value), inputs)
+
+
+def _slice_assign(
+    x: Any,
+    value: Any,
+    *inputs: Any,
+    axes: Sequence[SlicedAxis],
+    new_axes: tuple[int, ...],
+    shape: Any,
+) -> Any:
+    """Return a copy of x with a slice replaced, as `_build_slice_assign`."""
+    result = np.array(x, order="C")
+    target = result[_numpy_key(x, inputs, axes, shape)]
+    target = np.expand_dims(np.squeeze(target, _dropped(axes)), new_axes)
+    target[...] = value
+    return result
+
+
+def _stacked(indices: Sequence[Entry]) -> Entry:
+    """Return index arrays, broadcast together, as the last axis of one."""
+    return ops.stack(*ops.broadcast_arrays(*[ops.cast(i, dtype="int64") for i in indices]), axis=-1)
+
+
+def _gather(x: Any, indices: Any, axis: int) -> Any:
+    """Return the parts of x along an axis at indices; those out of range are clipped."""
+    n = x.shape[axis]
+    indices = np.where(indices < 0, indices + n, indices) if indices.dtype.kind == "i" else indices
+    return np.take(x, indices, axis, mode="clip")
+
+
+def _from_front(x: Any, indices: Sequence[Any]) -> tuple[Any, ...]:
+    """Return indices of the first axes of x, counted from the front and clipped."""
+    positions = []
+    for n, i in zip(x.shape, indices, strict=False):
+        signed = i.astype(np.int64)
+        positions.append(np.clip(np.where(signed < 0, signed + n, signed), 0, max(n - 1, 0)))
+    return tuple(positions)
+
+
+def _scatter(x: Any, indices: Any, updates: Any, axis: int) -> Any:
+    """Return x with its parts along an axis at indices replaced by updates."""
+    result = np.array(x, order="C")
+    result[(slice(None),) * axis + (indices,)] = updates
+    return result
+
+
+def _scatter_points(x: Any, updates: Any, *indices: Any) -> Any:
+    """Return x with its parts at indices of its first axes replaced by updates."""
+    result = np.array(x, order="C")
+    result[indices] = updates
+    return result
+
+
+def _build_mask_assign(x: Entry, mask: Entry, value: Entry, trailing: int) -> Entry:
+    """Build x with elements replaced where a mask of all but the last axes is true."""
+    rank = mask.ndim
+    mask = ops.expand_dims(mask, axis=tuple(range(rank, rank + trailing))) if trailing else mask
+    return ops.where(mask, ops.broadcast_to(value, shape=known_shape(x)), x)
+
+
+def _mask_assign(x: Any, mask: Any, value: Any, trailing: int) -> Any:
+    """Return x with elements replaced, as `_build_mask_assign`."""
+    return np.where(mask.reshape(mask.shape + (1,) * trailing), value, x)
+
+
+OPERATIONS.define("slice", _build_slice, _slice)
+OPERATIONS.define("slice_assign", _build_slice_assign, _slice_assign)
+OPERATIONS.define("gather", lambda x, indices, axis: ops.gather(x, indices, axis=axis), _gather)
+OPERATIONS.define(
+    "gather_points",
+    lambda x, *indices: ops.gather_nd(x, _stacked(indices)),
+    lambda x, *indices: x[_from_front(x, indices)],
+)
+OPERATIONS.define(
+    "scatter",
+    lambda x, indices, updates, axis: ops.index_update(x, indices, updates, axis=axis),
+    _scatter,
+)
+OPERATIONS.define(
+    "scatter_points",
+    lambda x, updates, *indices: ops.tensor_scatter_nd_update(x, _stacked(indices), updates),
+    _scatter_points,
+)
+OPERATIONS.define("mask_assign", _build_mask_assign, _mask_assign)
+OPERATIONS.define(
+    "take_along_axis",
+    lambda x, indices, axis: ops.take_along_axis(x, indices, axis=axis),
+    lambda x, indices, axis: np.take_along_axis(x, indices.astype(np.int64), axis),
+)

@@ -1,0 +1,437 @@
+"""Manipulation functions: shapes, the order of axes and elements, joins and repetitions."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from passkit.errors import ArgumentError, DTypeError, ShapeError
+from passkit.frontends.xp.array import Array, call, wrap
+from passkit.frontends.xp.conversion import asarray, duplicate
+from passkit.frontends.xp.extents import (
+    apply_typed,
+    extents_input,
+    position_inputs,
+)
+from passkit.frontends.xp.movement_operations import AxisGroup
+from passkit.frontends.xp.runtime import apply, from_numpy, operation
+from passkit.streams.operation import array_type
+from passkit.values.arguments import refuse
+
+
+def normalized_axis(where: str, axis: Any, rank: int) -> int:
+    """Return an axis as an int from 0 to below ``rank``.
+
+    Raises:
+        ArgumentError: It is no int.
+        ShapeError: It is out of range.
+    """
+    try:
+        index = operator.index(axis)
+    except TypeError:
+        refuse(f"{where}: axis", axis, "an int")
+    if not -rank <= index < rank:
+        raise ShapeError(f"{where}: axis {index} is out of range for an array of {rank} axes")
+    return index % rank
+
+
+def normalized_axes(where: str, axes: Any, rank: int) -> tuple[int, ...]:
+    """Return an axis, or several, as a tuple of ints from 0 to below ``rank``.
+
+    Raises:
+        ArgumentError: An axis is no int.
+        ShapeError: An axis is out of range, or named twice.
+    """
+    listed = axes if isinstance(axes, (tuple, list)) else (axes,)
+    normalized = tuple([normalized_axis(where, a, rank) for a in listed])
+    if len(set(normalized)) != len(normalized):
+        raise ShapeError(f"{where}: axes must differ, got {tuple(listed)}")
+    return normalized
+
+
+# Shapes
+
+
+def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape to which arrays of these shapes are broadcast.
+
+    Raises: ShapeError if they do not fit together.
+
+    >>> from passkit import xp
+    >>> xp.broadcast_shapes((3, 1), (4,))
+    (3, 4)
+    """
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        listed = ", ".join(map(str, shapes))
+        raise ShapeError(f"the shapes {listed} do not broadcast together") from None
+
+
+def broadcast_arrays(*arrays: Array) -> tuple[Array, ...]:
+    """Return arrays broadcast to their common shape.
+
+    Raises: ShapeError if their shapes do not fit together.
+    """
+    shape = broadcast_shapes(*[a.shape for a in arrays])
+    return tuple(broadcast_to(a, shape) for a in arrays)
+
+
+def broadcast_to(x: Array, /, shape: tuple[int, ...]) -> Array:
+    """Return an array broadcast to a shape.
+
+    Args:
+        x: the array.
+        shape: the shape; its last axes are equal to those of ``x``, where these are not 1.
+
+    Raises: ShapeError if the array does not fit the shape.
+    """
+    target = tuple([operator.index(n) for n in shape])
+    source = x.shape
+    pairs = zip(reversed(source), reversed(target), strict=False)
+    if (
+        len(source) > len(target)
+        or any(n not in (1, m) for n, m in pairs)
+        or min(target, default=0) < 0
+    ):
+        raise ShapeError(f"an array of shape {source} does not broadcast to {target}")
+    if source == target:
+        return duplicate(x)
+    op = operation("broadcast_to", shape=target)
+    return wrap(apply_typed(op, array_type(x.dtype, target), x._value, extents_input(target)))
+
+
+def reshape(x: Array, /, shape: tuple[int, ...], *, copy: bool | None = None) -> Array:
+    """Return an array of the same elements in row-major order with another shape.
+
+    Args:
+        x: the array.
+        shape: the shape; one extent may be -1, which is filled in.
+        copy: whether memory is copied. No array ever changes with another, so it makes no
+            difference.
+
+    Raises: ShapeError if the number of elements differs.
+
+    >>> from passkit import xp
+    >>> xp.reshape(xp.arange(6), (2, -1))
+    Array([[0, 1, 2],
+           [3, 4, 5]], dtype=int64)
+    """
+    listed = shape if isinstance(shape, (tuple, list)) else (shape,)
+    target = _filled_shape(x, tuple([operator.index(n) for n in listed]))
+    if target == x.shape:
+        return duplicate(x)
+    value = x._value
+    if value.operation is None and value.buffer.flags.c_contiguous and not value.is_scalar:
+        value.is_owned = False
+        return wrap(from_numpy(value.buffer.reshape(target)))
+    groups, given = _axis_groups(x.shape, target)
+    return call("reshape", x, groups=groups, shape=given)
+
+
+def _filled_shape(x: Array, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape of a reshape, with -1 filled in. Raises: ShapeError as `reshape`."""
+    rest = prod(n for n in shape if n != -1)
+    is_valid = shape.count(-1) <= 1 and all(n >= -1 for n in shape)
+    if is_valid and -1 in shape and rest > 0 and x.size % rest == 0:
+        shape = tuple(x.size // rest if n == -1 else n for n in shape)
+    if not is_valid or -1 in shape or prod(shape) != x.size:
+        raise ShapeError(f"an array of shape {x.shape} cannot be reshaped to {shape}")
+    return shape
+
+
+def _axis_groups(
+    shape: tuple[int, ...], target: tuple[int, ...]
+) -> tuple[tuple[AxisGroup, ...], tuple[int, ...]]:
+    """Return the smallest groups of axes that a reshape turns into each other.
+
+    Returns: The groups, and the extents of the result that are not filled in. Of each group, the
+    largest extent is filled in.
+    """
+    if 0 in shape:
+        return ((len(shape), len(target), -1),), target
+    groups: list[AxisGroup] = []
+    given: list[int] = []
+    a = b = 0
+    while a < len(shape) or b < len(target):
+        start, new_start = a, b
+        left = right = 1
+        if a < len(shape):
+            left, a = shape[a], a + 1
+        if b < len(target):
+            right, b = target[b], b + 1
+        while left != right:
+            if left < right and a < len(shape):
+                left, a = left * shape[a], a + 1
+            else:
+                right, b = right * target[b], b + 1
+        if b == len(target):
+            a = len(shape)  # axes of length 1 are left over
+        extents = target[new_start:b]
+        largest = extents.index(max(extents)) if extents else -1
+        groups.append((a - start, b - new_start, largest))
+        given += [n for k, n in enumerate(extents) if k != largest]
+    return tuple(groups), tuple(given)
+
+
+def expand_dims(x: Array, /, axis: int | tuple[int, ...] = 0) -> Array:
+    """Return an array with new axes of length 1.
+
+    Args:
+        x: the array.
+        axis: where the new axes stand in the result.
+
+    Raises: ShapeError if an axis is out of range or named twice.
+    """
+    count = len(axis) if isinstance(axis, (tuple, list)) else 1
+    axes = normalized_axes("expand_dims", axis, x.ndim + count)
+    return call("expand_dims", x, axis=axes)
+
+
+def squeeze(x: Array, /, axis: int | tuple[int, ...]) -> Array:
+    """Return an array without axes of length 1.
+
+    Args:
+        x: the array.
+        axis: the axes to remove.
+
+    Raises: ShapeError if an axis is out of range, named twice, or longer than 1.
+    """
+    axes = normalized_axes("squeeze", axis, x.ndim)
+    for k in axes:
+        if x.shape[k] != 1:
+            raise ShapeError(f"squeeze: axis {k} of shape {x.shape} has length {x.shape[k]}, not 1")
+    return call("squeeze", x, axis=axes) if axes else duplicate(x)
+
+
+# The order of axes and elements
+
+
+def permute_dims(x: Array, /, axes: tuple[int, ...]) -> Array:
+    """Return an array with its axes in another order.
+
+    Args:
+        x: the array.
+        axes: for each axis of the result, the axis of ``x``.
+
+    Raises: ShapeError if it does not name each axis once.
+
+    >>> from passkit import xp
+    >>> xp.permute_dims(xp.ones((2, 3, 4)), (2, 0, 1)).shape
+    (4, 2, 3)
+    """
+    order = normalized_axes("permute_dims", axes, x.ndim)
+    if len(order) != x.ndim:
+        raise ShapeError(f"permute_dims needs {x.ndim} axes, got {tuple(axes)}")
+    return duplicate(x) if order == tuple(range(x.ndim)) else call("permute_dims", x, axes=order)
+
+
+def matrix_transpose(x: Array, /) -> Array:
+    """Return matrices, in the last two axes, transposed.
+
+    Raises: ShapeError if ``x`` has less than two axes.
+    """
+    if x.ndim < 2:
+        raise ShapeError(f"matrix_transpose needs at least two axes, got shape {x.shape}")
+    return permute_dims(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
+
+
+def moveaxis(
+    x: Array, source: int | tuple[int, ...], destination: int | tuple[int, ...], /
+) -> Array:
+    """Return an array with some axes at other places; the others keep their order.
+
+    Args:
+        x: the array.
+        source: the axes to move.
+        destination: where each of them goes.
+
+    Raises: ShapeError if an axis is out of range or named twice, or their numbers differ.
+    """
+    sources = normalized_axes("moveaxis: source", source, x.ndim)
+    targets = normalized_axes("moveaxis: destination", destination, x.ndim)
+    if len(sources) != len(targets):
+        raise ShapeError(
+            f"moveaxis needs as many sources as destinations, got {len(sources)} and {len(targets)}"
+        )
+    order = [k for k in range(x.ndim) if k not in sources]
+    for target, axis in sorted(zip(targets, sources, strict=True)):
+        order.insert(target, axis)
+    return permute_dims(x, tuple(order))
+
+
+def flip(x: Array, /, *, axis: int | tuple[int, ...] | None = None) -> Array:
+    """Return an array with the elements along axes in reverse order.
+
+    Args:
+        x: the array.
+        axis: the axes; None: all.
+
+    Raises: ShapeError if an axis is out of range or named twice.
+    """
+    axes = tuple(range(x.ndim)) if axis is None else normalized_axes("flip", axis, x.ndim)
+    return call("flip", x, axis=axes) if axes else duplicate(x)
+
+
+def roll(
+    x: Array,
+    /,
+    shift: int | tuple[int, ...],
+    *,
+    axis: int | tuple[int, ...] | None = None,
+) -> Array:
+    """Return an array with its elements shifted; those that leave at the end enter at the front.
+
+    Args:
+        x: the array.
+        shift: the number of positions; negative ones shift to the front. All shifts use one plan.
+        axis: the axis for each shift; None: the elements in row-major order.
+
+    Raises: ShapeError if an axis is out of range, or there is not a shift for each axis.
+
+    >>> from passkit import xp
+    >>> xp.roll(xp.arange(5), 2)
+    Array([3, 4, 0, 1, 2], dtype=int64)
+    """
+    if axis is None:
+        if isinstance(shift, (tuple, list)):
+            raise ShapeError(f"roll: several shifts need several axes, got {tuple(shift)} alone")
+        return reshape(roll(reshape(x, (-1,)), shift, axis=0), x.shape) if x.size else duplicate(x)
+    listed = axis if isinstance(axis, (tuple, list)) else (axis,)
+    axes = [normalized_axis("roll", a, x.ndim) for a in listed]
+    shifts = list(shift) if isinstance(shift, (tuple, list)) else [shift] * len(axes)
+    if len(shifts) != len(axes):
+        raise ShapeError(f"roll needs a shift for each of {len(axes)} axes, got {len(shifts)}")
+    totals = dict.fromkeys(axes, 0)
+    for a, s in zip(axes, shifts, strict=True):
+        totals[a] += operator.index(s)
+    cuts = {a: -s % x.shape[a] for a, s in totals.items() if x.shape[a] and -s % x.shape[a]}
+    if not cuts:
+        return duplicate(x)
+    op = operation("roll", axes=tuple(cuts))
+    return wrap(apply_typed(op, x._value.type, x._value, *position_inputs([*cuts.values()])))
+
+
+# Joins and repetitions
+
+
+def _joined(where: str, arrays: Any) -> list[Array]:
+    """Return the arrays to join. Raises: ArgumentError if there are none."""
+    listed = [a if isinstance(a, Array) else asarray(a) for a in arrays]
+    if not listed:
+        raise ArgumentError(f"{where} needs at least one array, got none")
+    return listed
+
+
+def concat(arrays: Sequence[Array], /, *, axis: int | None = 0) -> Array:
+    """Return arrays joined along an axis.
+
+    Args:
+        arrays: the arrays; they are converted to their common dtype.
+        axis: the axis; None joins their elements in row-major order.
+
+    Raises:
+        ArgumentError: There are no arrays.
+        ShapeError: Their shapes differ along another axis, or the axis is out of range.
+    """
+    listed = _joined("concat", arrays)
+    if axis is None:
+        listed, axis = [reshape(a, (-1,)) for a in listed], 0
+    first = listed[0].shape
+    axis = normalized_axis("concat", axis, len(first))
+    for a in listed:
+        if a.ndim != len(first) or any(
+            n != m for k, (n, m) in enumerate(zip(a.shape, first, strict=True)) if k != axis
+        ):
+            raise ShapeError(
+                f"concat along axis {axis} needs equal extents along all others, got {first} and "
+                f"{a.shape}"
+            )
+    return call("concat", *listed, axis=axis)
+
+
+def stack(arrays: Sequence[Array], /, *, axis: int = 0) -> Array:
+    """Return arrays joined along a new axis.
+
+    Args:
+        arrays: arrays of one shape; they are converted to their common dtype.
+        axis: where the new axis stands in the result.
+
+    Raises:
+        ArgumentError: There are no arrays.
+        ShapeError: Their shapes differ, or the axis is out of range.
+    """
+    listed = _joined("stack", arrays)
+    for a in listed:
+        if a.shape != listed[0].shape:
+            raise ShapeError(
+                f"stack needs arrays of one shape, got {listed[0].shape} and {a.shape}"
+            )
+    axis = normalized_axis("stack", axis, listed[0].ndim + 1)
+    return call("stack", *listed, axis=axis)
+
+
+def unstack(x: Array, /, *, axis: int = 0) -> tuple[Array, ...]:
+    """Return the parts of an array along an axis, without that axis.
+
+    Args:
+        x: the array.
+        axis: the axis.
+
+    Raises: ShapeError if the axis is out of range.
+    """
+    axis = normalized_axis("unstack", axis, x.ndim)
+    before = (slice(None),) * axis
+    return tuple(x[(*before, k)] for k in range(x.shape[axis]))
+
+
+def tile(x: Array, repetitions: tuple[int, ...], /) -> Array:
+    """Return an array repeated as a whole.
+
+    Args:
+        x: the array.
+        repetitions: how often it is repeated along each axis, aligned at the last.
+
+    Raises: ShapeError if a number is negative.
+    """
+    listed = repetitions if isinstance(repetitions, (tuple, list)) else (repetitions,)
+    numbers = tuple([operator.index(r) for r in listed])
+    if any(r < 0 for r in numbers):
+        raise ShapeError(f"tile needs repetitions >= 0, got {numbers}")
+    return call("tile", x, repetitions=numbers)
+
+
+def repeat(x: Array, repeats: int | Array, /, *, axis: int | None = None) -> Array:
+    """Return an array with its elements repeated.
+
+    Args:
+        x: the array.
+        repeats: how often each element along the axis is repeated: one number, or an array of one
+            for each, which is computed at once.
+        axis: the axis; None: all elements in row-major order.
+
+    Raises:
+        ShapeError: The axis is out of range, or there is not a number for each element.
+        DTypeError: ``repeats`` are no integers.
+    """
+    if axis is None:
+        x, axis = reshape(x, (-1,)), 0
+    axis = normalized_axis("repeat", axis, x.ndim)
+    counts = np.asarray(repeats)
+    if counts.dtype.kind not in "iu":
+        raise DTypeError(f"repeat needs integers as repeats, got {counts.dtype}")
+    n = x.shape[axis]
+    if counts.ndim > 1 or counts.shape not in ((), (1,), (n,)):
+        raise ShapeError(
+            f"repeat needs one number, or one for each of {n} elements, got shape {counts.shape}"
+        )
+    if np.any(counts < 0):
+        raise ShapeError(f"repeat needs repeats >= 0, got {counts.min()}")
+    if counts.size == 1:
+        return call("repeat", x, repeats=int(counts.reshape(())), axis=axis)
+    indices = from_numpy(np.repeat(np.arange(n), counts), is_owned=True)
+    return wrap(apply(operation("gather", axis=axis), x._value, indices))

@@ -1,0 +1,121 @@
+"""What the namespace offers: versions of the standard, dtypes, devices and capabilities."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from passkit.errors import SettingError
+from passkit.frontends.xp.devices import DEVICES, check_device
+from passkit.frontends.xp.dtypes import KINDS
+from passkit.values.arguments import shown
+from passkit.values.dtype import dtype_of
+
+VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
+"""The versions of the standard that `__array_namespace__` accepts."""
+
+STANDARD_DTYPES = (
+    "bool",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "float32",
+    "float64",
+    "complex64",
+    "complex128",
+)
+"""The dtypes of the standard. float16 and bfloat16 exist besides them."""
+
+
+class NamespaceInfo:
+    """What `passkit.xp` offers; an instance is `passkit.xp.__array_namespace_info__()`."""
+
+    def capabilities(self) -> dict[str, Any]:
+        """Return what arrays can do, by the standard's names of capabilities.
+
+        >>> from passkit import xp
+        >>> xp.__array_namespace_info__().capabilities()["boolean indexing"]
+        True
+        """
+        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
+
+    def default_device(self) -> str:
+        """Return the device that arrays are created on."""
+        return DEVICES[0]
+
+    def default_dtypes(self, *, device: Any = None) -> dict[str, np.dtype[Any]]:
+        """Return the dtypes that functions use if a caller names none.
+
+        Args:
+            device: a device; they are the same on all.
+
+        Raises: SettingError if there is no such device.
+        """
+        check_device("default_dtypes", device)
+        return {
+            "real floating": np.dtype("float64"),
+            "complex floating": np.dtype("complex128"),
+            "integral": np.dtype("int64"),
+            "indexing": np.dtype("int64"),
+        }
+
+    def devices(self) -> list[str]:
+        """Return the devices that arrays can be on."""
+        return list(DEVICES)
+
+    def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, np.dtype[Any]]:
+        """Return the dtypes of the standard, by name.
+
+        Args:
+            device: a device; they are the same on all.
+            kind: a name of a kind as in `isdtype`, or a tuple of them; None for all.
+
+        Raises: SettingError if there is no such device or kind.
+
+        >>> from passkit import xp
+        >>> list(xp.__array_namespace_info__().dtypes(kind="real floating"))
+        ['float32', 'float64']
+        """
+        check_device("dtypes", device)
+        letters = _letters(kind)
+        return {name: np.dtype(name) for name in STANDARD_DTYPES if dtype_of(name).kind in letters}
+
+
+def _letters(kind: Any) -> str:
+    """Return the letters of a kind, or of a tuple of kinds. Raises: SettingError."""
+    if kind is None:
+        return "biufc"
+    if isinstance(kind, tuple):
+        return "".join([_letters(k) for k in kind])
+    if kind not in KINDS:
+        raise SettingError(f"dtypes: there is no kind {shown(kind)}; kinds: {', '.join(KINDS)}")
+    return KINDS[kind]
+
+
+def check_version(api_version: Any) -> None:
+    """Check the version of the standard that a caller of `__array_namespace__` asks for.
+
+    Raises: SettingError if it is not one of `VERSIONS`; None stands for the newest.
+    """
+    if api_version is not None and api_version not in VERSIONS:
+        raise SettingError(
+            f"__array_namespace__ has no api_version {shown(api_version)}; versions: "
+            f"{', '.join(VERSIONS)}"
+        )
+
+
+def __array_namespace_info__() -> NamespaceInfo:  # noqa: N807
+    """Return what the namespace offers: capabilities, default dtypes, dtypes and devices."""
+    return NamespaceInfo()
+
+
+def namespace() -> Any:
+    """Return the module `passkit.xp`."""
+    return import_module("passkit.frontends.xp")

@@ -1,0 +1,227 @@
+"""NumPy's functions applied to an `Array`: they are queued where `passkit.xp` has the function.
+
+Others compute the arrays and run in NumPy; what they return as NumPy arrays becomes an `Array`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from inspect import Parameter, Signature, signature
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from passkit.errors import ArgumentError
+from passkit.frontends.xp.array import Array, operand_value, wrap
+from passkit.frontends.xp.elementwise_operations import FUNCTIONS
+from passkit.frontends.xp.runtime import apply, from_numpy, operation
+from passkit.values.lazy import Lazy
+
+if TYPE_CHECKING:
+    from passkit.frontends import xp
+else:
+    xp = Lazy("passkit.frontends.xp")
+
+OPERATION_NAMES = {f.on_arrays: f.name for f in FUNCTIONS if isinstance(f.on_arrays, np.ufunc)}
+"""The operations of ufuncs."""
+
+EQUIVALENTS = {
+    "all": "all",
+    "any": "any",
+    "argmax": "argmax",
+    "argmin": "argmin",
+    "broadcast_arrays": "broadcast_arrays",
+    "broadcast_to": "broadcast_to",
+    "clip": "clip",
+    "concatenate": "concat",
+    "copy": "asarray",
+    "cumulative_prod": "cumulative_prod",
+    "cumulative_sum": "cumulative_sum",
+    "diff": "diff",
+    "empty_like": "empty_like",
+    "expand_dims": "expand_dims",
+    "flip": "flip",
+    "full_like": "full_like",
+    "imag": "imag",
+    "matrix_transpose": "matrix_transpose",
+    "max": "max",
+    "mean": "mean",
+    "min": "min",
+    "moveaxis": "moveaxis",
+    "ones_like": "ones_like",
+    "prod": "prod",
+    "real": "real",
+    "repeat": "repeat",
+    "reshape": "reshape",
+    "roll": "roll",
+    "round": "round",
+    "searchsorted": "searchsorted",
+    "sort": "sort",
+    "stack": "stack",
+    "std": "std",
+    "sum": "sum",
+    "take": "take",
+    "take_along_axis": "take_along_axis",
+    "tensordot": "tensordot",
+    "tile": "tile",
+    "transpose": "permute_dims",
+    "tril": "tril",
+    "triu": "triu",
+    "var": "var",
+    "where": "where",
+    "zeros_like": "zeros_like",
+}
+"""Functions of `passkit.xp` by NumPy's names. They mean the same for arguments of equal names."""
+
+PARAMETERS = {
+    ("clip", "a_max"): "max",
+    ("clip", "a_min"): "min",
+    ("std", "ddof"): "correction",
+    ("transpose", "axes"): "axes",
+    ("var", "ddof"): "correction",
+}
+"""Parameters of `passkit.xp` by NumPy's function and parameter, where the names differ."""
+
+
+def apply_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Apply a ufunc of NumPy to arrays, of which one at least is an `Array`.
+
+    Args:
+        ufunc: the ufunc.
+        method: "__call__", or another method such as "reduce".
+        inputs: the operands.
+        kwargs: the other arguments. An `Array` as ``out`` gets the result as its value.
+    """
+    outputs = kwargs.pop("out", None)
+    result = None
+    if method == "__call__" and not kwargs:
+        result = _queued(ufunc, inputs)
+    if result is None:
+        result = _in_numpy(getattr(ufunc, method), inputs, kwargs)
+    if outputs is None:
+        return result
+    results = result if isinstance(result, tuple) else (result,)
+    for output, part in zip(outputs, results, strict=True):
+        if isinstance(output, Array):
+            output._assign(part._value, ufunc.__name__)
+        elif output is not None:
+            output[...] = np.asarray(part)
+    stored = tuple(r if o is None else o for o, r in zip(outputs, results, strict=True))
+    return stored if isinstance(result, tuple) else stored[0]
+
+
+def _queued(ufunc: Any, inputs: tuple[Any, ...]) -> Array | None:
+    """Return the result of a ufunc as a queued operation; None if there is none for it."""
+    name = OPERATION_NAMES.get(ufunc)
+    if name is not None:
+        like = next(i.dtype for i in inputs if isinstance(i, Array))
+        try:
+            operands = [operand_value(i, like) for i in inputs]
+        except ArgumentError:
+            return None
+        return wrap(apply(operation(name), *operands))
+    if ufunc is np.matmul and all(isinstance(i, Array) for i in inputs):
+        return getattr(xp, "matmul", np.matmul)(*inputs)  # type: ignore[no-any-return]
+    if ufunc is np.conjugate and hasattr(xp, "conj"):
+        return xp.conj(*inputs)  # type: ignore[no-any-return]
+    return None
+
+
+def apply_function(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """Apply a function of NumPy that is no ufunc to arguments with an `Array` in them.
+
+    Args:
+        function: the function.
+        args: its arguments by position.
+        kwargs: its arguments by name.
+    """
+    name = function.__name__
+    if function.__module__ == "numpy" and name in EQUIVALENTS:
+        equivalent = _attribute(EQUIVALENTS[name])
+        arguments = equivalent and _translated(function, equivalent, args, kwargs)
+        if equivalent is not None and arguments is not None:
+            return equivalent(*arguments[0], **arguments[1])
+    return _in_numpy(function, args, kwargs)
+
+
+def _attribute(name: str) -> Callable[..., Any] | None:
+    """Return a function of `passkit.xp`, or None if it has none of this name."""
+    try:
+        return getattr(xp, name)  # type: ignore[no-any-return]
+    except AttributeError:
+        return None
+
+
+def _translated(
+    function: Callable[..., Any],
+    equivalent: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> tuple[list[Any], dict[str, Any]] | None:
+    """Return the arguments of NumPy's function for its equivalent.
+
+    Returns: Arguments by position and by name; None if the equivalent does not take one of them.
+    """
+    parameters = signature(equivalent).parameters
+    given = _bound(signature(function), args, kwargs)
+    positional: list[Any] = []
+    named: dict[str, Any] = {}
+    open_positions = [p for p in parameters.values() if p.kind is Parameter.POSITIONAL_ONLY]
+    variadic = any(p.kind is Parameter.VAR_POSITIONAL for p in parameters.values())
+    for name, value in given:
+        target = PARAMETERS.get((function.__name__, name), name)
+        if target in parameters and parameters[target].kind is Parameter.KEYWORD_ONLY:
+            named[target] = value
+        elif variadic or (len(positional) < len(open_positions) and not named):
+            positional.append(value)
+        elif target in parameters and parameters[target].kind is not Parameter.POSITIONAL_ONLY:
+            named[target] = value
+        else:
+            return None
+    arrays = [v for v in positional if isinstance(v, np.ndarray)]
+    required = [p for p in open_positions if p.default is Parameter.empty]
+    if arrays or len(positional) < len(required) or named.get("dtype") is object:
+        return None
+    return positional, named
+
+
+def _bound(form: Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[tuple[str, Any]]:
+    """Return the arguments of a call by the names of parameters, in their order."""
+    given: list[tuple[str, Any]] = []
+    for name, value in form.bind(*args, **kwargs).arguments.items():
+        kind = form.parameters[name].kind
+        if kind is Parameter.VAR_POSITIONAL:
+            given += [(name, item) for item in value]
+        elif kind is Parameter.VAR_KEYWORD:
+            given += [*value.items()]
+        else:
+            given.append((name, value))
+    return given
+
+
+def _in_numpy(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Return the result of a function of NumPy for computed arrays, as an `Array`."""
+    result = function(*map(_computed, args), **{k: _computed(v) for k, v in kwargs.items()})
+    return _wrapped(result)
+
+
+def _computed(argument: Any) -> Any:
+    """Return an argument with NumPy arrays in place of each `Array`."""
+    if isinstance(argument, Array):
+        return np.asarray(argument)
+    if type(argument) in (list, tuple):
+        return type(argument)([_computed(a) for a in argument])
+    if type(argument) is dict:
+        return {k: _computed(v) for k, v in argument.items()}
+    return argument
+
+
+def _wrapped(result: Any) -> Any:
+    """Return a result with each NumPy array of a supported dtype as an `Array`."""
+    if isinstance(result, (np.ndarray, np.generic)) and result.dtype.kind in "biufc":
+        return wrap(from_numpy(np.asarray(result)))
+    if type(result) in (list, tuple):
+        return type(result)([_wrapped(r) for r in result])
+    return result

@@ -1,0 +1,169 @@
+"""Subscripts: the key of ``x[key]`` as parts, and its basic part as an operation."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+from attrs import frozen
+
+from passkit.errors import SubscriptError
+from passkit.frontends.xp.array import Array, wrap
+from passkit.frontends.xp.extents import extents_input, position_inputs
+from passkit.frontends.xp.indexing_operations import SlicedAxis
+from passkit.frontends.xp.runtime import from_numpy, operation
+from passkit.streams.operation import Operation, Value
+from passkit.values.arguments import shown
+
+ALL = slice(None)
+
+
+@frozen
+class BasicIndex:
+    """The part of a subscript that consists of ints, slices and new axes.
+
+    Attributes:
+        axes: what is selected of each axis.
+        new_axes: axes of the result for None.
+        extents: the extents of the result that are not those of whole axes.
+        inputs: the values that give extents and positions at run time.
+        shape: the shape of the result.
+    """
+
+    axes: tuple[SlicedAxis, ...]
+    new_axes: tuple[int, ...]
+    extents: tuple[int, ...]
+    inputs: tuple[Value, ...]
+    shape: tuple[int, ...]
+
+    def operation(self, name: str) -> Operation:
+        """Return the operation ``name``, "slice" or "slice_assign", of this index."""
+        return operation(name, axes=self.axes, new_axes=self.new_axes, shape=self.extents)
+
+    @property
+    def is_everything(self) -> bool:
+        """Return whether the index selects the whole array as it is."""
+        return not self.new_axes and all(kind == "all" for kind, _ in self.axes)
+
+
+def subscript_parts(key: Any, shape: tuple[int, ...]) -> list[Any]:
+    """Return the parts of a key: ints, slices, None and arrays of integers or bools.
+
+    There is a part for each axis, except that a mask stands for as many as it has. ``...`` and
+    axes that are left out are written as slices; a ``...`` for no axes stays.
+
+    Raises: SubscriptError if the key has something else, or too many parts.
+    """
+    listed = [*key] if isinstance(key, tuple) else [key]
+    parts = [_part(p) for p in listed]
+    consumed = [_consumed(p) for p in parts]
+    missing = len(shape) - sum(consumed)
+    dots = sum(p is Ellipsis for p in parts)
+    if missing < 0:
+        raise SubscriptError(
+            f"an array of shape {shape} takes {len(shape)} indices, got {sum(consumed)}"
+        )
+    if dots > 1:
+        raise SubscriptError(f"an index has at most one '...', got {dots}")
+    position = next((k for k, p in enumerate(parts) if p is Ellipsis), len(parts))
+    # Dots without axes stay, since they separate arrays.
+    parts[position : position + 1] = [ALL] * missing if missing or not dots else [Ellipsis]
+    return parts
+
+
+def _part(part: Any) -> Any:
+    """Return a part of a key; lists, NumPy arrays and bools become arrays, 0-d integers ints.
+
+    Raises: SubscriptError if it is nothing that selects elements.
+    """
+    if part is None or part is Ellipsis or type(part) is slice:
+        return part
+    if isinstance(part, (bool, np.bool_)):
+        return wrap(from_numpy(np.asarray(part)))
+    if isinstance(part, (list, np.ndarray)):
+        array = np.array(part)
+        if array.size == 0 and isinstance(part, list):
+            array = array.astype(np.int64)
+        part = wrap(from_numpy(array))
+    if isinstance(part, Array):
+        if part.dtype.kind not in "iub":
+            raise SubscriptError(f"arrays of integers or bools select elements, got {part.dtype}")
+        is_number = not part.ndim and part.dtype.kind != "b" and part._value.operation is None
+        return int(part) if is_number else part
+    try:
+        return operator.index(part)
+    except TypeError:
+        raise SubscriptError(
+            f"an array is indexed by ints, slices, '...', None and arrays, got {shown(part)}"
+        ) from None
+
+
+def _consumed(part: Any) -> int:
+    """Return the number of axes that a part stands for."""
+    if part is None or part is Ellipsis:
+        return 0
+    return part.ndim if isinstance(part, Array) and part.dtype.kind == "b" else 1
+
+
+def basic_index(parts: list[Any], shape: tuple[int, ...]) -> BasicIndex:
+    """Return the index of parts that are ints, slices and None.
+
+    Raises: SubscriptError if an int is out of range, or a slice has other bounds than integers.
+    """
+    axes: list[SlicedAxis] = []
+    new_axes: list[int] = []
+    extents: list[int] = []
+    positions: list[int] = []
+    result: list[int] = []
+    for part in parts:
+        if part is Ellipsis:
+            continue
+        if part is None:
+            new_axes.append(len(result))
+            result.append(1)
+            continue
+        n = shape[len(axes)]
+        if type(part) is int:
+            if not -n <= part < n:
+                raise SubscriptError(
+                    f"index {part} is out of range for axis {len(axes)} of shape {shape}"
+                )
+            axes.append(("at", 1))
+            positions.append(part % n)
+            continue
+        selected = _selected(part, n)
+        count, step = len(selected), selected.step
+        result.append(count)
+        if count == n and (step == 1 or n == 0):
+            axes.append(("all", 1))
+            continue
+        extents.append(count)
+        begin = selected.start if count else 0
+        step = step if count > 1 else 1
+        if begin == 0:
+            axes.append(("first", step))
+        elif begin == n - 1:
+            axes.append(("last", step))
+        else:
+            axes.append(("from", step))
+            positions.append(begin)
+    sizes = (extents_input(tuple(extents)),) if extents else ()
+    return BasicIndex(
+        axes=tuple(axes),
+        new_axes=tuple(new_axes),
+        extents=tuple(extents),
+        inputs=(*sizes, *position_inputs(positions)),
+        shape=tuple(result),
+    )
+
+
+def _selected(part: slice, n: int) -> range:
+    """Return the positions that a slice selects of an axis.
+
+    Raises: SubscriptError if a bound is no integer, or the step is 0.
+    """
+    try:
+        return range(*part.indices(n))
+    except (TypeError, ValueError) as error:
+        raise SubscriptError(f"{part} selects no elements: {error}") from None
