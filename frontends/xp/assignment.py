@@ -99,7 +99,7 @@ def _references(x: Array) -> int:
 
 
 UNSHARED = _references(wrap(from_numpy(np.zeros(1))))
-"""What `_references` returns for a value that only its array refers to."""
+"""The number of references that `_references` counts for a value of one array alone."""
 
 
 def _write_in_place(x: Array, key: Any, value: Array, index: BasicIndex) -> bool:

@@ -17,8 +17,9 @@ from passkit.graph.node import Entry, known_shape
 from passkit.values.size import Extent, Shape
 
 SlicedAxis = tuple[str, int]
-"""What a basic index selects of an axis, and its step: "all"; "from" a position, given at run time;
-from the "first" or "last" element; or the element "at" a position, whose axis goes."""
+"""The part of an axis that a basic index selects, and its step: "all"; "from" a position, which is
+a run-time input; from the "first" or "last" element; or the element "at" a position, whose axis
+goes."""
 
 
 def _ranges(

@@ -1,4 +1,4 @@
-"""What the namespace offers: versions of the standard, dtypes, devices and capabilities."""
+"""The contents of the namespace: versions of the standard, dtypes, devices and capabilities."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ STANDARD_DTYPES = (
 
 
 class NamespaceInfo:
-    """What `passkit.xp` offers; an instance is `passkit.xp.__array_namespace_info__()`."""
+    """The contents of `passkit.xp`; an instance is `passkit.xp.__array_namespace_info__()`."""
 
     def capabilities(self) -> dict[str, Any]:
         """Return what arrays can do, by the standard's names of capabilities.
