@@ -68,6 +68,14 @@ def test_train_digits(tmp_path: Path) -> None:
     assert "of 450 test digits" in out
 
 
+def test_arrays_that_fuse(tmp_path: Path) -> None:
+    """An expression of 13 operations and its mean are one kernel, without a graph."""
+    out = run_example(ROOT / "examples/06_arrays_that_fuse.py", tmp_path)
+
+    assert "1 kernels), read 32,000,000 and wrote 4 bytes" in out
+    assert "times as fast" in out
+
+
 def test_your_own_pass(tmp_path: Path) -> None:
     """The rewrite shows in the text, in the count and in the four pictures."""
     out = run_example(ROOT / "examples/03_your_own_pass.py", tmp_path)
