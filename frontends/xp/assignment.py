@@ -13,6 +13,7 @@ import numpy as np
 
 from passkit.errors import DTypeError, ShapeError
 from passkit.frontends.xp.array import Array, operand_value, wrap
+from passkit.frontends.xp.conversion import asarray
 from passkit.frontends.xp.indexing import (
     broadcast_index_shape,
     check_mask,
@@ -63,6 +64,8 @@ def _converted(x: Array, operand: Any) -> Array:
 
     Raises: DTypeError if it is complex, and the array is not.
     """
+    if isinstance(operand, (list, tuple)):
+        operand = asarray(operand)
     value = operand_value(operand, x.dtype)
     if value.type.dtype != x.dtype:
         target = dtype_of(x.dtype)

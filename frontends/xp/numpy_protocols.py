@@ -140,9 +140,12 @@ def apply_function(
     name = function.__name__
     if function.__module__ == "numpy" and name in EQUIVALENTS:
         equivalent = _attribute(EQUIVALENTS[name])
-        arguments = equivalent and _translated(function, equivalent, args, kwargs)
-        if equivalent is not None and arguments is not None:
-            return equivalent(*arguments[0], **arguments[1])
+        if equivalent is not None:
+            arguments = _translated(function, equivalent, args, kwargs)
+            if arguments is not None:
+                return equivalent(*arguments[0], **arguments[1])
+    if function is np.transpose and isinstance(args[0], Array) and len(args) == 1 and not kwargs:
+        return args[0].T
     return _in_numpy(function, args, kwargs)
 
 
@@ -180,9 +183,11 @@ def _translated(
             named[target] = value
         else:
             return None
-    arrays = [v for v in positional if isinstance(v, np.ndarray)]
-    required = [p for p in open_positions if p.default is Parameter.empty]
-    if arrays or len(positional) < len(required) or named.get("dtype") is object:
+    if any(isinstance(v, np.ndarray) for v in positional):
+        return None
+    try:
+        signature(equivalent).bind(*positional, **named)
+    except TypeError:
         return None
     return positional, named
 

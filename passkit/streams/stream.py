@@ -481,9 +481,12 @@ class Stream:
             return None
         out: list[Any] = []
         others: set[int] | None = None
-        for donor in variant.donors:
+        for position, donor in zip(variant.outputs, variant.donors, strict=True):
             value = self._inputs[variant.inputs[donor]] if donor >= 0 else None
             if value is None or not value.is_owned or value.is_alive:
+                out.append(None)
+                continue
+            if not _holds(value.buffer, self.queue[position].type):
                 out.append(None)
                 continue
             if others is None:
@@ -564,3 +567,8 @@ class Stream:
         self._count = 0
         self._pending_bytes = 0
         self.processor.reset(())
+
+
+def _holds(array: Any, type: ArrayType) -> bool:
+    """Return whether an array can take a result of a type: donors are matched by their bytes."""
+    return bool(array.dtype == type.dtype and array.shape == type.shape and array.flags.carray)

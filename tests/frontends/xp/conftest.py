@@ -12,5 +12,6 @@ from passkit import xp
 @pytest.fixture
 def xp_queue() -> Iterator[None]:
     """Queue every operation on arrays with elements, and compile every sequence at once."""
+    xp.eval()  # what other tests left
     with xp.config(small=0, compile_at=0):
         yield

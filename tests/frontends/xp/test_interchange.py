@@ -1,0 +1,185 @@
+"""DLPack, the buffer protocol, pickles, copies, texts and NumPy's functions."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+from passkit import xp
+from passkit.errors import FeedError, SettingError
+
+
+def pending(n: int = 1000) -> Any:
+    """Return a pending array, twice 0, 1, …."""
+    return xp.asarray(np.arange(float(n))) * 2
+
+
+def test_dlpack_shares_memory_that_consumers_must_not_write() -> None:
+    """NumPy gets a read-only view, xp the same memory again, and x changes independently."""
+    x = pending()
+    view = np.from_dlpack(x)
+    again = xp.from_dlpack(x)
+    exported = xp.from_dlpack(view)
+    x[0] = 5
+
+    assert not view.flags.writeable
+    assert (view[0], float(again[0]), float(exported[0]), float(x[0])) == (0, 0, 0, 5)
+    assert x.__dlpack_device__() == (1, 0)
+    assert np.shares_memory(np.asarray(exported), view)
+
+
+def test_capsules_of_dlpack() -> None:
+    """Consumers of version 1 share memory; older ones, and those that ask for it, get a copy."""
+    x = pending()
+
+    assert "dltensor_versioned" in repr(x.__dlpack__(max_version=(1, 1)))
+    assert "dltensor_versioned" in repr(x.__dlpack__(max_version=(1, 0), copy=True))
+    assert "dltensor_versioned" not in repr(x.__dlpack__())
+    copied = np.from_dlpack(x, copy=True)
+    copied[0] = 9
+    assert float(x[0]) == 0
+    with pytest.raises(BufferError, match=r"before version 1 cannot export memory"):
+        x.__dlpack__(copy=False)
+    with pytest.raises(BufferError, match=r"cannot be exported to the device \(2, 0\)"):
+        x.__dlpack__(dl_device=(2, 0))
+
+
+def test_numpy_arrays_of_arrays() -> None:
+    """`np.asarray` gives a read-only view, `numpy` a copy; dtypes are converted."""
+    x = pending()
+
+    assert not np.asarray(x).flags.writeable
+    assert np.shares_memory(np.asarray(x), np.asarray(x))
+    assert np.array(x).flags.writeable
+    assert x.numpy().flags.writeable
+    assert np.asarray(x, np.float32).dtype == np.float32
+    assert x[:3].tolist() == [0, 2, 4]
+    with pytest.raises(FeedError, match=r"float64 becomes int8 by a copy only, got copy=False"):
+        np.asarray(x, np.int8, copy=False)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="Python calls __buffer__ from 3.12 on")
+def test_the_buffer_protocol_shares_memory() -> None:
+    """A memoryview reads the elements and must not write them."""
+    view = memoryview(pending(10))  # type: ignore[arg-type]
+
+    assert view.readonly
+    assert view.tolist() == [2.0 * k for k in range(10)]
+
+
+def test_buffers_must_not_be_written() -> None:
+    """A consumer that wants to write is refused; one that reads gets a view."""
+    x = pending(10)
+
+    assert x.__buffer__(0).readonly
+    with pytest.raises(BufferError, match=r"must not be written; x.numpy\(\) is a copy"):
+        x.__buffer__(1)
+
+
+def test_pickles_and_copies_are_independent() -> None:
+    """They have the value, and change independently."""
+    for x in (pending(), pending(5), xp.asarray([1.5], dtype=xp.bfloat16)):
+        copies = [pickle.loads(pickle.dumps(x)), copy.copy(x), copy.deepcopy([x])[0]]
+        expected = x.tolist()
+        x[0] = 7.0
+        for c in copies:
+            assert type(c) is xp.Array
+            assert (c.tolist(), c.dtype) == (expected, x.dtype)
+
+
+def test_devices_of_arrays() -> None:
+    """An array is on the CPU, and can be moved there only."""
+    x = pending()
+
+    assert x.to_device(x.device) is x
+    with pytest.raises(SettingError, match=r"to_device: there is no device 'cuda'; devices: cpu"):
+        x.to_device("cuda")
+    with pytest.raises(SettingError, match=r"stream must be None on the CPU, got 3"):
+        x.to_device("cpu", stream=3)
+
+
+def test_repr_executes_nothing() -> None:
+    """The repr of a pending array names its operations; print and format execute them."""
+    x = pending(300) + 1
+    y = xp.exp(-x) if hasattr(xp, "exp") else -x
+    assert repr(x) == "Array(pending: add, multiply; float64[300])"
+    assert "negative" in repr(y)
+    assert "pending" in repr(x)
+    assert str(x).startswith("[  1.   3.")
+    assert repr(x).startswith("Array([  1.,   3.")
+    z = pending(300)
+    for _ in range(9):
+        z = z + 1
+    assert repr(z) == f"Array(pending: {', '.join(8 * ['add'])} and 2 more; float64[300])"
+    assert f"{x[1]:.2f}" == "3.00"
+    assert f"{pending(2)}" == "[0. 2.]"
+
+
+def test_ufuncs_of_numpy_stay_lazy() -> None:
+    """Ufuncs that xp has are queued, also with a NumPy array on the left; others run in NumPy."""
+    x = pending()
+    data = np.arange(1000.0) * 2
+    lazy = [
+        (np.exp(-x), np.exp(-data)),
+        (np.add(data, x), data + data),
+        (data * x, data * data),
+        (np.float64(3) - x, 3 - data),
+        (np.maximum(x, 5), np.maximum(data, 5)),
+        (np.arctan2(x, 2.0), np.arctan2(data, 2.0)),
+    ]
+    for result, _ in lazy:
+        assert "pending" in repr(result)
+    xp.eval(*[result for result, _ in lazy])
+    for result, expected in lazy:
+        np.testing.assert_allclose(np.asarray(result), expected, rtol=1e-14)
+    at_once = np.cbrt(x)
+    assert type(at_once) is xp.Array
+    np.testing.assert_array_equal(np.asarray(at_once), np.cbrt(data))
+    np.testing.assert_array_equal(np.asarray(np.add.accumulate(x)), np.add.accumulate(data))
+
+
+def test_ufuncs_of_numpy_store_results() -> None:
+    """An Array as ``out`` gets the result as its value, a NumPy array is filled."""
+    x, out, filled = pending(), xp.zeros(1000), np.zeros(1000)
+    assert np.add(x, 1, out=out) is out
+    assert "pending" in repr(out)
+    assert np.add(x, 1, out=filled) is filled
+    filled -= np.asarray(x)
+    filled += x  # type: ignore[arg-type]
+    np.testing.assert_array_equal(np.asarray(out), filled)
+
+
+def test_functions_of_numpy_stay_lazy() -> None:
+    """Functions that xp has are queued; others run in NumPy and return arrays."""
+    x = pending()
+    data = np.arange(1000.0) * 2
+    lazy = [
+        (np.concatenate([x, x]), np.concatenate([data, data])),
+        (np.reshape(x, (10, 100)), data.reshape(10, 100)),
+        (np.transpose(np.reshape(x, (10, 100))), data.reshape(10, 100).T),
+        (np.roll(x, 2), np.roll(data, 2)),
+        (np.stack((x, x), axis=1), np.stack((data, data), axis=1)),
+        (np.flip(x), np.flip(data)),
+        (np.expand_dims(x, 0), data[None]),
+        (np.tile(x, 2), np.tile(data, 2)),
+        (np.broadcast_to(x, (2, 1000)), np.broadcast_to(data, (2, 1000))),
+    ]
+    for result, _ in lazy:
+        assert "pending" in repr(result)
+    at_once = [
+        (np.interp(x, [0, 2000], [0, 1]), np.interp(data, [0, 2000], [0, 1])),
+        (np.split(x, 2)[1], np.split(data, 2)[1]),
+        (np.concatenate([x, x], dtype=np.float32), np.concatenate([data, data], dtype="f4")),
+        (np.ones_like(x, order="F"), np.ones(1000)),
+    ]
+    xp.eval(*[result for result, _ in lazy])
+    for result, expected in lazy + at_once:
+        assert type(result) is xp.Array
+        np.testing.assert_allclose(np.asarray(result), expected, rtol=1e-14)
+    assert np.shape(x) == (1000,)
+    assert np.allclose(x, data) is True
