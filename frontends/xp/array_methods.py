@@ -37,6 +37,10 @@ def _extents(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     return arguments
 
 
+MANY_PARTS = 64
+"""Iterating over more parts than this executes what the array needs, once for all of them."""
+
+
 class ArrayMethods:
     """The methods of `Array` for indexing, manipulation and interchange with other libraries."""
 
@@ -53,7 +57,9 @@ class ArrayMethods:
     def __iter__(self: Any) -> Iterator[Array]:
         if not self.ndim:
             raise TypeError("a 0-dimensional array has no elements to iterate over")
-        return iter([self[k] for k in range(self.shape[0])])
+        if self.shape[0] > MANY_PARTS:
+            self._numpy("iteration")
+        return (self[k] for k in range(self.shape[0]))
 
     def __contains__(self: Any, value: Any) -> bool:
         return bool(np.any(np.asarray(self == value)))

@@ -96,13 +96,13 @@ def _fitted(value: Array, shape: tuple[int, ...]) -> Array:
     return reshape(value, rest) if excess else value
 
 
-def _references(x: Array) -> int:
-    """Return the number of references to the value of an array, and to what this call adds."""
-    return sys.getrefcount(x._value)
+def _references(x: Array) -> tuple[int, int]:
+    """Return the numbers of references to the value of an array and to its buffer."""
+    return sys.getrefcount(x._value), sys.getrefcount(x._value.buffer)
 
 
 UNSHARED = _references(wrap(from_numpy(np.zeros(1))))
-"""The number of references that `_references` counts for a value of one array alone."""
+"""The numbers that `_references` returns for a value of one array alone."""
 
 
 def _write_in_place(x: Array, key: Any, value: Array, index: BasicIndex) -> bool:
@@ -119,7 +119,8 @@ def _write_in_place(x: Array, key: Any, value: Array, index: BasicIndex) -> bool
         return False
     _fitted(value, index.shape)
     del target
-    if not x._value.is_owned or _references(x) > UNSHARED or not x._value.buffer.flags.writeable:
+    is_shared = not x._value.is_owned or _references(x) != UNSHARED
+    if is_shared or x._value.buffer.base is not None:
         _rebind(x, wrap(from_numpy(np.array(x._value.buffer, order="C"), is_owned=True)))
     x._value.buffer[key] = value._value.buffer
     return True

@@ -47,20 +47,15 @@ def read(x: Array, key: Any) -> Array:
         if is_quick:
             try:
                 part = value.buffer[key]
-            except IndexError:
-                subscript_parts(key, x.shape)  # it has a better message
-                raise_out_of_range(x, key)
+            except (IndexError, TypeError, ValueError):
+                basic_index(subscript_parts(key, x.shape), x.shape)  # it has a better message
+                raise
             if part.size <= settings.small:
                 return wrap(from_numpy(np.array(part, order="C"), is_owned=True))
     parts = subscript_parts(key, x.shape)
     if any(isinstance(p, Array) for p in parts):
         return _read_advanced(x, parts)
     return slice_of(x, basic_index(parts, x.shape))
-
-
-def raise_out_of_range(x: Array, key: Any) -> None:
-    """Raise the SubscriptError of a key that does not fit an array."""
-    basic_index(subscript_parts(key, x.shape), x.shape)
 
 
 def slice_of(x: Array, index: BasicIndex) -> Array:
