@@ -11,7 +11,7 @@ import numpy as np
 from passkit.errors import ArgumentError, DTypeError
 from passkit.frontends.xp import elementwise_operations
 from passkit.frontends.xp.array_methods import ArrayMethods
-from passkit.frontends.xp.runtime import apply, computed, from_numpy, operation, scalar
+from passkit.frontends.xp.runtime import apply, apply_binary, computed, from_numpy, operation, scalar
 from passkit.streams.operation import Value
 from passkit.values.arguments import shown
 from passkit.values.dtype import dtype_of, weak_scalar
@@ -90,7 +90,11 @@ def _binary(name: str, swap: bool = False) -> Callable[[Array, Any], Any]:
             right = operand_value(other, value.type.dtype)
         else:
             return NotImplemented
-        return wrap(apply(op, right, value) if swap else apply(op, value, right))
+        result = apply_binary(op, right, value) if swap else apply_binary(op, value, right)
+        array = _new(Array)  # as `wrap` does, without its call
+        array._value = result
+        result.handle = ref(array)
+        return array
 
     return method
 

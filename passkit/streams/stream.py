@@ -125,6 +125,7 @@ class PlanStore:
 _MAX_PENDING_BYTES = 2 << 30
 """A queue whose inputs have more bytes is executed although nobody waits for a result."""
 
+_new_value = object.__new__
 _streams: WeakSet[Stream] = WeakSet()
 
 
@@ -156,6 +157,7 @@ class Stream:
         self._count = 0
         self._symbols: dict[int, int] = {}
         self._pending_bytes = 0
+        self._is_full = False
         self._required: Sequence[Value] = ()
         self._is_demanded = False
         self._reason = ""
@@ -175,19 +177,31 @@ class Stream:
 
         Returns: The pending result. If the operation has several, `project` selects one.
         """
-        for operand in operands:
-            if operand.operation is not None and operand.stream is not self:
-                # Before the lock is taken: its thread may wait for a value of this stream.
-                operand.stream.sync((operand,), "another stream reads it")
         with self.lock:
-            if len(self.queue) >= settings.max_ops or self._pending_bytes > _MAX_PENDING_BYTES:
+            if self._is_full or len(self.queue) >= settings.max_ops:
                 self._run_full_queue(operands)
-            value = Value(result_type)
+            value = _new_value(Value)  # without the call of its constructor
+            value.type = result_type
             value.operation = operation
             value.operands = operands
             value.stream = self
+            for operand in operands:
+                if operand.stream is not self and operand.operation is not None:
+                    self._execute_others(operands)
+                    break
             self._append(value)
         return value
+
+    def _execute_others(self, operands: Sequence[Value]) -> None:
+        """Execute the pending ones of ``operands`` that are in the queues of other streams."""
+        # Without the lock: another thread may wait for a value of this stream meanwhile.
+        self.lock.release()
+        try:
+            for operand in operands:
+                if operand.operation is not None and operand.stream is not self:
+                    operand.stream.sync((operand,), "another stream reads it")
+        finally:
+            self.lock.acquire()
 
     def _run_full_queue(self, operands: tuple[Value, ...]) -> None:
         """Execute the queue, which is full; ``operands`` are read by the next operation."""
@@ -262,6 +276,7 @@ class Stream:
         if not shape:
             return value.type.dtype, ()
         self._pending_bytes += value.type.nbytes
+        self._is_full = self._pending_bytes > _MAX_PENDING_BYTES
         symbols = self._symbols
         dims = []
         for n in shape:
@@ -566,6 +581,7 @@ class Stream:
         self._symbols = {}
         self._count = 0
         self._pending_bytes = 0
+        self._is_full = False
         self.processor.reset(())
 
 
