@@ -143,7 +143,7 @@ def page() -> Figure:
     if not path.exists():
         return Figure("not there: docs/operators.md", False)
     rows = sum(line.startswith("| `") for line in path.read_text().splitlines())
-    fresh = tests("tests/reporting/test_exhibit.py")
+    fresh = tests("tests/reporting/test_operator_summary.py")
     return Figure(f"{rows} rows; {fresh.text}", fresh.met, rows)
 
 
