@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-import sys
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,9 +13,8 @@ import numpy as np
 import pytest
 
 import passkit as pk
-from passkit.cli import completion
-from passkit.cli.model import read_stream
-from passkit.errors import CompilerError, MissingDependencyError, ModelError, ParseError
+from passkit.cli import doctor
+from passkit.errors import CompilerError, ModelError, ParseError
 from passkit.frontends import tf_graphdef
 from passkit.frontends import tinyflow as tf
 from passkit.runtime.native import build, cache, launcher, work_folders
@@ -52,17 +50,18 @@ def test_private_names_of_ops_load_no_plugins() -> None:
         _ = pk.ops.__nothing__
 
 
-def test_completion_needs_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The message says what to install."""
-    monkeypatch.setitem(sys.modules, "shtab", None)
-    with pytest.raises(MissingDependencyError, match="pip install shtab"):
-        completion.run(SimpleNamespace(shell="bash"))  # type: ignore[arg-type]
+def test_a_trial_program_with_a_wrong_result_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`passkit doctor` compares the result of its trial program, not only that it runs."""
 
+    class Wrong:
+        kernels = ()
 
-def test_an_empty_standard_input_is_no_model() -> None:
-    """Blanks are no model."""
-    with pytest.raises(ModelError, match="standard input has no model: it is empty"):
-        read_stream(b" \n", None, None)
+        def __call__(self, x: object) -> list[object]:
+            return [x]
+
+    monkeypatch.setattr(doctor, "compile", lambda graph, target: Wrong())
+    with pytest.raises(RuntimeError, match=r"for x = 3 is 3\.0 instead of 7"):
+        doctor.run_trial("cpu")
 
 
 def test_a_folder_in_place_of_a_saved_file_is_refused(tmp_path: Path) -> None:
