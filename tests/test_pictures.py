@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -11,13 +12,12 @@ import pytest
 
 import passkit as pk
 from passkit.frontends import tf_graphdef
-from passkit.program.planning import planned
-from passkit.viz.picture import Picture
+from tests import planned
 from tests.raised import ROOT
 
 FOLDER = ROOT / "docs/pictures"
-PICTURES: dict[str, Callable[[], Picture]] = {}
-Draw = Callable[[], Picture]
+PICTURES: dict[str, Callable[[], Any]] = {}
+Draw = Callable[[], Any]
 
 
 def picture(draw: Draw) -> Draw:
@@ -27,17 +27,17 @@ def picture(draw: Draw) -> Draw:
 
 
 @picture
-def plan() -> Picture:
+def plan() -> Any:
     """GELU after a product: a library call, and a kernel with its operators."""
     x, w = pk.var("x", ("n", 512)), pk.var("w", (512, 512))
     h = x @ w
-    return pk.viz.plan(planned(pk.Graph([h * (pk.ops.erf(h / 2**0.5) + 1) / 2]), "Fusion"))
+    return pk.viz.plan(planned.plan(pk.Graph([h * (pk.ops.erf(h / 2**0.5) + 1) / 2]), "Fusion"))
 
 
 @picture
-def time() -> Picture:
+def time() -> Any:
     """The digits model with times: darker boxes took more."""
-    graph = planned(tf_graphdef.load(ROOT / "examples/models/digits.pb"), "Fusion")
+    graph = planned.plan(tf_graphdef.load(ROOT / "examples/models/digits.pb"), "Fusion")
     seconds = {
         "mul": 1.5e-6,
         "hidden/matmul": 40e-6,
@@ -51,20 +51,20 @@ def time() -> Picture:
 
 
 @picture
-def folded() -> Picture:
+def folded() -> Any:
     """About 1,000 nodes of attention layers, drawn once; one that takes long stands for itself."""
-    graph = planned(attention(24), "Fusion")
+    graph = planned.plan(attention(24), "Fusion")
     seconds = {n: 1e-6 for n in graph.names.values()}
     seconds |= {n: 9e-6 for n in seconds if "layer_7" in n and "MatMul" in n}
     return pk.viz.plan(graph, profile=seconds, boxes=26)
 
 
 @picture
-def diff() -> Picture:
+def diff() -> Any:
     """The changes of Fusion to a softmax of a sum."""
     x, y = pk.var("x", ("n", 64)), pk.var("y", ("n", 64))
-    graph = planned(pk.Graph([pk.ops.softmax(pk.ops.tanh(x) + y)]), "Simplify")
-    return pk.viz.diff(graph, planned(graph, "Fusion"))
+    graph = planned.plan(pk.Graph([pk.ops.softmax(pk.ops.tanh(x) + y)]), "Simplify")
+    return pk.viz.diff(graph, planned.plan(graph, "Fusion"))
 
 
 def attention(layers: int, width: int = 32) -> pk.Graph:

@@ -11,8 +11,7 @@ import pytest
 
 import passkit as pk
 from passkit.frontends import tf_graphdef, tinyflow
-from passkit.passes.pipeline import parse_passes_arguments
-from tests.command import passkit
+from tests.command import passkit, raise_error_of
 from tests.planned import PIPELINE, plan
 
 RAN: list[str] = []
@@ -183,7 +182,12 @@ def test_passes_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "--passes is one list NAME," in message and "got 'Fusion' beside" in message
 
 
-def test_a_list_of_passes_is_not_mixed_with_positions() -> None:
+def test_a_list_of_passes_is_not_mixed_with_positions(tmp_path: Path) -> None:
     """Arguments of --passes are one list or several positions; the error quotes the other one."""
+    model = tmp_path / "model.txt"
+    model.write_text(pk.to_text(graph()))
+
     with pytest.raises(pk.SettingError, match="got 'Fusion' beside others"):
-        parse_passes_arguments(["after Simplify=Simplify", "Fusion"])
+        raise_error_of(
+            "explain", model, "--passes", "after Simplify=Simplify", "--passes", "Fusion"
+        )

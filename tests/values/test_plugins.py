@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from passkit.errors import PluginError
-from passkit.values.plugins import import_plugin
-from tests.command import passkit
+from tests.command import passkit, raise_error_of
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -241,4 +240,4 @@ def test_a_plugin_file_with_the_name_of_a_module_is_refused() -> None:
     """A file is not imported in place of a module of its name, and the error names both."""
     message = "a module called 'json' is imported already; rename the file"
     with pytest.raises(PluginError, match=message):
-        import_plugin("folder/json.py")
+        raise_error_of("passes", "--plugin", "folder/json.py")
