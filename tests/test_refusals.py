@@ -17,6 +17,7 @@ from passkit.cli import doctor
 from passkit.errors import CompilerError, ModelError, ParseError
 from passkit.frontends import tf_graphdef
 from passkit.frontends import tinyflow as tf
+from passkit.reporting.bisection import bisect
 from passkit.runtime.native import build, cache, launcher, work_folders
 from passkit.runtime.native.compiler import find_compiler
 from passkit.values import plugins
@@ -62,6 +63,13 @@ def test_a_trial_program_with_a_wrong_result_is_refused(monkeypatch: pytest.Monk
     monkeypatch.setattr(doctor, "compile", lambda graph, target: Wrong())
     with pytest.raises(RuntimeError, match=r"for x = 3 is 3\.0 instead of 7"):
         doctor.run_trial("cpu")
+
+
+def test_a_bisection_with_fuel_is_refused() -> None:
+    """Bisection chooses the fuel itself."""
+    graph = pk.parse("x: f32[2]; return exp(x)")
+    with pytest.raises(pk.SettingError, match=r"leave out fuel=3"):
+        bisect(graph, {"x": np.zeros(2, np.float32)}, fuel=3)
 
 
 def test_a_folder_in_place_of_a_saved_file_is_refused(tmp_path: Path) -> None:
