@@ -31,8 +31,10 @@ GROUPS = [
     # A product that is left alone is a library's, too.
     ("x: f32[4, 5]; w: f32[5, 6]; return matmul(x, w)", []),
     # Operators of one layer and shape, and those of other shapes.
-    ("x: f32[6, 40]; y: f32[6, 40]; z: f32[6, 4]; return exp(x), exp(y), exp(z)",
-     ["exp exp", "exp"]),
+    (
+        "x: f32[6, 40]; y: f32[6, 40]; z: f32[6, 4]; return exp(x), exp(y), exp(z)",
+        ["exp exp", "exp"],
+    ),
 ]
 
 
@@ -50,9 +52,7 @@ APART = [
 
 
 @pytest.mark.parametrize("text, producer, consumer, code, reason", APART)
-def test_what_stays_apart(
-    text: str, producer: str, consumer: str, code: str, reason: str
-) -> None:
+def test_what_stays_apart(text: str, producer: str, consumer: str, code: str, reason: str) -> None:
     """An edge between two kernels says why."""
     log = fused(text, fusion="deep").attrs["fusion_log"]
     found = {(d.producer, d.consumer): d for d in log}[producer, consumer]
@@ -76,7 +76,8 @@ def test_without_room_a_group_ends() -> None:
 
     assert groups(ATTENTION, fusion="deep", target=small) == ["reduce_max sub exp reduce_sum div"]
     assert {d.reason for d in log if d.code == "shared_over_limit"} == {
-        "its arrays take at least 68 bytes of shared memory a tile, above 64"}
+        "its arrays take at least 68 bytes of shared memory a tile, above 64"
+    }
 
 
 def test_limits() -> None:

@@ -132,13 +132,16 @@ def test_what_had_better_not_be_one(code: str, graph: pk.Graph) -> None:
     assert found.attrs["selection"].chosen == 0
 
 
-@pytest.mark.parametrize("options, wanted", [
-    ({"fuel": 0}, []),
-    ({"keep_apart": [["div", "matmul_1"]]}, [f"matmul {SOFTMAX}"]),
-    ({"no_fuse": ["matmul"]}, [f"{SOFTMAX} matmul"]),
-    ({"no_fuse": ["matmul", "matmul_1"]}, [SOFTMAX]),
-    ({"keep_together": [["mul", "div"]]}, [SOFTMAX]),
-])
+@pytest.mark.parametrize(
+    "options, wanted",
+    [
+        ({"fuel": 0}, []),
+        ({"keep_apart": [["div", "matmul_1"]]}, [f"matmul {SOFTMAX}"]),
+        ({"no_fuse": ["matmul"]}, [f"{SOFTMAX} matmul"]),
+        ({"no_fuse": ["matmul", "matmul_1"]}, [SOFTMAX]),
+        ({"keep_together": [["mul", "div"]]}, [SOFTMAX]),
+    ],
+)
 def test_hints_and_fuel(options: dict[str, Any], wanted: list[str]) -> None:
     """What the caller wants apart stays apart; without fuel nothing is joined."""
     made = kernels(fused(attention(64, 94, 32), **options))
@@ -163,7 +166,8 @@ def test_what_a_cell_leaves_is_put_side_by_side_where_it_is_made() -> None:
     assert sum("tanh" in k for k in found) == 3 and len(found) == 4
     assert sum("tanh" in k and "concat" in k for k in found) == 2
     joined = next(
-        g for g in fused(graph).attrs["subgraph"].values()
+        g
+        for g in fused(graph).attrs["subgraph"].values()
         if {"tanh", "concat"} <= {n.op.name for n in g.ops}
     )
     plan = plan_group(joined, cpu())
@@ -210,8 +214,11 @@ def test_a_clock_overrules_the_model() -> None:
     """A pattern that measurements call slow is not chosen, one that they call quick still is."""
     graph = attention(64, 94, 32)
     (joined,) = fused(graph).attrs["subgraph"].values()
-    apart = [*fused(graph, evaluator="model", keep_apart=[["matmul", "matmul_1"]])
-             .attrs["subgraph"].values()]
+    apart = [
+        *fused(graph, evaluator="model", keep_apart=[["matmul", "matmul_1"]])
+        .attrs["subgraph"]
+        .values()
+    ]
     others = [fused(attention(64, n, 32)).attrs["subgraph"] for n in (90, 88, 86)]
     usual = [measured(g, 1.0) for found in others for g in found.values()]
 
