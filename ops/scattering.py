@@ -375,6 +375,7 @@ def _scatter_like(node: Node, addressing: Addressing, kind: str, x: Entry, updat
 
 def _add_gradient(addressing: Addressing) -> Callable[..., list[Entry | None]]:
     """Return the FGradient of "add": dy, and its elements that the updates were added to."""
+
     def gradient(node: Node, dy: Entry) -> list[Entry | None]:
         return [dy, None, _read(node, addressing, dy)]
 
@@ -383,6 +384,7 @@ def _add_gradient(addressing: Addressing) -> Callable[..., list[Entry | None]]:
 
 def _sub_gradient(addressing: Addressing) -> Callable[..., list[Entry | None]]:
     """Return the FGradient of "sub": dy, and minus its elements that the updates went to."""
+
     def gradient(node: Node, dy: Entry) -> list[Entry | None]:
         return [dy, None, make("neg", _read(node, addressing, dy))]
 
