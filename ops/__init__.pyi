@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from passkit.graph.argtypes import DTypeLike, Numbers, Operand, Padding, ShapeLike
+from passkit.graph.argtypes import DTypeLike, Numbers, OperandLike, Padding, ShapeLike
 from passkit.graph.node import Entry, Node
 from passkit.values.size import Size
 
@@ -18,7 +18,7 @@ from passkit.ops.movement_composites import unstack as unstack
 from passkit.ops.slicing import split as split
 
 def Phi(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -27,7 +27,7 @@ def Phi(
     r"""the distribution function of the normal distribution"""
 
 def Phi_approx(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -36,7 +36,7 @@ def Phi_approx(
     r"""Phi to three digits, by a sigmoid"""
 
 def abs(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -45,7 +45,7 @@ def abs(
     r"""the magnitude of x"""
 
 def absolute(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -54,8 +54,8 @@ def absolute(
     r"""the magnitude of x (another name of abs)"""
 
 def absolute_difference(
-    labels: Operand,
-    predictions: Operand = ...,
+    labels: OperandLike,
+    predictions: OperandLike = ...,
     reduction: Literal['mean', 'sum', 'none'] = 'mean',
     *,
     name: str = '',
@@ -68,7 +68,7 @@ def absolute_difference(
     """
 
 def acos(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -77,7 +77,7 @@ def acos(
     r"""the angle whose cosine is x"""
 
 def acosh(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -86,8 +86,8 @@ def acosh(
     r"""the inverse of cosh"""
 
 def add(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -96,9 +96,9 @@ def add(
     r"""x + y"""
 
 def add_along_axis(
-    x: Operand,
-    indices: Operand = ...,
-    updates: Operand = ...,
+    x: OperandLike,
+    indices: OperandLike = ...,
+    updates: OperandLike = ...,
     axis: int = -1,
     mode: Literal['clip', 'zero'] = 'zero',
     *,
@@ -113,7 +113,7 @@ def add_along_axis(
     """
 
 def alibi_bias(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -122,7 +122,7 @@ def alibi_bias(
     r"""for scores (…, heads, queries, keys): minus the distance of key and query, times the slope of the head"""
 
 def angle(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -149,7 +149,7 @@ def arange(
     """
 
 def arccos(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -158,7 +158,7 @@ def arccos(
     r"""the angle whose cosine is x (another name of acos)"""
 
 def arccosh(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -167,7 +167,7 @@ def arccosh(
     r"""the inverse of cosh (another name of acosh)"""
 
 def arcsin(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -176,7 +176,7 @@ def arcsin(
     r"""the angle whose sine is x (another name of asin)"""
 
 def arcsinh(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -185,7 +185,7 @@ def arcsinh(
     r"""the inverse of sinh (another name of asinh)"""
 
 def arctan(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -194,8 +194,8 @@ def arctan(
     r"""the angle whose tangent is x (another name of atan)"""
 
 def arctan2(
-    y: Operand,
-    x: Operand,
+    y: OperandLike,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -204,7 +204,7 @@ def arctan2(
     r"""the angle of the point (x, y); NaN keeps, zeros keep their signs (another name of atan2)"""
 
 def arctanh(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -213,7 +213,7 @@ def arctanh(
     r"""the inverse of tanh (another name of atanh)"""
 
 def arg_max(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -229,7 +229,7 @@ def arg_max(
     """
 
 def arg_min(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -245,7 +245,7 @@ def arg_min(
     """
 
 def argmax(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -261,7 +261,7 @@ def argmax(
     """
 
 def argmin(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -277,7 +277,7 @@ def argmin(
     """
 
 def argsort(
-    x: Operand,
+    x: OperandLike,
     axis: int = -1,
     descending: bool = False,
     *,
@@ -292,7 +292,7 @@ def argsort(
     """
 
 def argwhere(
-    x: Operand,
+    x: OperandLike,
     /,
     size: int,
     fill_value: builtins.complex = -1,
@@ -308,7 +308,7 @@ def argwhere(
     """
 
 def asin(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -317,7 +317,7 @@ def asin(
     r"""the angle whose sine is x"""
 
 def asinh(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -326,8 +326,8 @@ def asinh(
     r"""the inverse of sinh"""
 
 def assign(
-    old: Operand,
-    new: Operand,
+    old: OperandLike,
+    new: OperandLike,
     /,
     *,
     name: str = '',
@@ -336,7 +336,7 @@ def assign(
     r"""write a value into a state variable; the result is the new value"""
 
 def astype(
-    x: Operand,
+    x: OperandLike,
     /,
     dtype: DTypeLike = 'float32',
     *,
@@ -350,7 +350,7 @@ def astype(
     """
 
 def atan(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -359,8 +359,8 @@ def atan(
     r"""the angle whose tangent is x"""
 
 def atan2(
-    y: Operand,
-    x: Operand,
+    y: OperandLike,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -369,7 +369,7 @@ def atan2(
     r"""the angle of the point (x, y); NaN keeps, zeros keep their signs"""
 
 def atanh(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -378,7 +378,7 @@ def atanh(
     r"""the inverse of tanh"""
 
 def atleast_1d(
-    x: Operand,
+    x: OperandLike,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
@@ -386,7 +386,7 @@ def atleast_1d(
     r"""x with axes put in up to rank 1"""
 
 def atleast_2d(
-    x: Operand,
+    x: OperandLike,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
@@ -394,7 +394,7 @@ def atleast_2d(
     r"""x with axes put in up to rank 2"""
 
 def atleast_3d(
-    x: Operand,
+    x: OperandLike,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
@@ -402,8 +402,8 @@ def atleast_3d(
     r"""x with axes put in up to rank 3"""
 
 def average(
-    x: Operand,
-    weights: Operand = ...,
+    x: OperandLike,
+    weights: OperandLike = ...,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
     *,
@@ -418,7 +418,7 @@ def average(
     """
 
 def avg_pool(
-    x: Operand,
+    x: OperandLike,
     /,
     window: int | Sequence[int],
     strides: int | Sequence[int] | None = None,
@@ -442,7 +442,7 @@ def avg_pool(
     """
 
 def avg_pool1d(
-    x: Operand,
+    x: OperandLike,
     /,
     window: int | Sequence[int],
     strides: int | Sequence[int] | None = None,
@@ -466,7 +466,7 @@ def avg_pool1d(
     """
 
 def avg_pool2d(
-    x: Operand,
+    x: OperandLike,
     /,
     window: int | Sequence[int],
     strides: int | Sequence[int] | None = None,
@@ -490,7 +490,7 @@ def avg_pool2d(
     """
 
 def avg_pool3d(
-    x: Operand,
+    x: OperandLike,
     /,
     window: int | Sequence[int],
     strides: int | Sequence[int] | None = None,
@@ -514,7 +514,7 @@ def avg_pool3d(
     """
 
 def band_part(
-    x: Operand,
+    x: OperandLike,
     num_lower: int = -1,
     num_upper: int = -1,
     *,
@@ -529,11 +529,11 @@ def band_part(
     """
 
 def batch_norm(
-    input: Operand,
-    scale: Operand = ...,
-    offset: Operand = ...,
-    mean: Operand = ...,
-    variance: Operand = ...,
+    input: OperandLike,
+    scale: OperandLike = ...,
+    offset: OperandLike = ...,
+    mean: OperandLike = ...,
+    variance: OperandLike = ...,
     epsilon: float = 0.001,
     axis: int = -1,
     *,
@@ -548,11 +548,11 @@ def batch_norm(
     """
 
 def batch_norm_training(
-    input: Operand,
-    scale: Operand = ...,
-    offset: Operand = ...,
-    running_mean: Operand = ...,
-    running_variance: Operand = ...,
+    input: OperandLike,
+    scale: OperandLike = ...,
+    offset: OperandLike = ...,
+    running_mean: OperandLike = ...,
+    running_variance: OperandLike = ...,
     epsilon: float = 0.001,
     axis: int = -1,
     momentum: float = 0.99,
@@ -569,11 +569,11 @@ def batch_norm_training(
     """
 
 def batch_normalization_inference(
-    input: Operand,
-    scale: Operand = ...,
-    offset: Operand = ...,
-    mean: Operand = ...,
-    variance: Operand = ...,
+    input: OperandLike,
+    scale: OperandLike = ...,
+    offset: OperandLike = ...,
+    mean: OperandLike = ...,
+    variance: OperandLike = ...,
     epsilon: float = 0.001,
     axis: int = -1,
     *,
@@ -588,7 +588,7 @@ def batch_normalization_inference(
     """
 
 def batch_to_space(
-    x: Operand,
+    x: OperandLike,
     block_shape: int | Sequence[int],
     crops: int | Sequence[Sequence[int]] = 0,
     *,
@@ -603,7 +603,7 @@ def batch_to_space(
     """
 
 def batch_to_space_nd(
-    x: Operand,
+    x: OperandLike,
     block_shape: int | Sequence[int],
     crops: int | Sequence[Sequence[int]] = 0,
     *,
@@ -618,8 +618,8 @@ def batch_to_space_nd(
     """
 
 def bernoulli(
-    p: Operand,
-    key: Operand = ...,
+    p: OperandLike,
+    key: OperandLike = ...,
     shape: ShapeLike | None = None,
     *,
     name: str = '',
@@ -632,7 +632,7 @@ def bernoulli(
     """
 
 def bessel_i0(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -641,7 +641,7 @@ def bessel_i0(
     r"""the modified Bessel function of order 0"""
 
 def bessel_i0e(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -650,7 +650,7 @@ def bessel_i0e(
     r"""exp(-|x|) bessel_i0(x)"""
 
 def bessel_i1(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -659,7 +659,7 @@ def bessel_i1(
     r"""the modified Bessel function of order 1"""
 
 def bessel_i1e(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -668,8 +668,8 @@ def bessel_i1e(
     r"""exp(-|x|) bessel_i1(x)"""
 
 def beta(
-    a: Operand,
-    b: Operand,
+    a: OperandLike,
+    b: OperandLike,
     /,
     *,
     name: str = '',
@@ -678,9 +678,9 @@ def beta(
     r"""the beta function"""
 
 def betainc(
-    a: Operand,
-    b: Operand = ...,
-    x: Operand = ...,
+    a: OperandLike,
+    b: OperandLike = ...,
+    x: OperandLike = ...,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
@@ -688,8 +688,8 @@ def betainc(
     r"""the incomplete beta function over beta(a, b); NaN but for a, b > 0, x from 0 to 1"""
 
 def betaln(
-    a: Operand,
-    b: Operand,
+    a: OperandLike,
+    b: OperandLike,
     /,
     *,
     name: str = '',
@@ -698,9 +698,9 @@ def betaln(
     r"""the logarithm of the beta function (another name of lbeta)"""
 
 def bilinear(
-    a: Operand,
-    b: Operand = ...,
-    weight: Operand = ...,
+    a: OperandLike,
+    b: OperandLike = ...,
+    weight: OperandLike = ...,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
@@ -708,8 +708,8 @@ def bilinear(
     r"""(…, i), (…, j), (k, i, j) -> (…, k): a form of a and b for each k"""
 
 def binary_cross_entropy(
-    labels: Operand,
-    predictions: Operand = ...,
+    labels: OperandLike,
+    predictions: OperandLike = ...,
     epsilon: float = 1e-07,
     reduction: Literal['mean', 'sum', 'none'] = 'mean',
     *,
@@ -724,7 +724,7 @@ def binary_cross_entropy(
     """
 
 def bincount(
-    x: Operand,
+    x: OperandLike,
     /,
     length: int = 1,
     *,
@@ -738,8 +738,8 @@ def bincount(
     """
 
 def binomial_coefficient_log(
-    n: Operand,
-    k: Operand,
+    n: OperandLike,
+    k: OperandLike,
     /,
     *,
     name: str = '',
@@ -748,7 +748,7 @@ def binomial_coefficient_log(
     r"""log of n! / (k! (n - k)!), by gamma functions"""
 
 def bitcast(
-    x: Operand,
+    x: OperandLike,
     /,
     dtype: DTypeLike,
     *,
@@ -762,7 +762,7 @@ def bitcast(
     """
 
 def bitcast_convert_type(
-    x: Operand,
+    x: OperandLike,
     /,
     dtype: DTypeLike,
     *,
@@ -776,8 +776,8 @@ def bitcast_convert_type(
     """
 
 def bitwise_and(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -786,7 +786,7 @@ def bitwise_and(
     r"""both bits"""
 
 def bitwise_count(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -795,7 +795,7 @@ def bitwise_count(
     r"""how many bits of the magnitude of x are 1, as uint8"""
 
 def bitwise_invert(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -804,8 +804,8 @@ def bitwise_invert(
     r"""bits inverted (another name of bitwise_not)"""
 
 def bitwise_left_shift(
-    x: Operand,
-    n: Operand,
+    x: OperandLike,
+    n: OperandLike,
     /,
     *,
     name: str = '',
@@ -814,7 +814,7 @@ def bitwise_left_shift(
     r"""x 2^n, wrapped; 0 where n is negative or at least the width (another name of left_shift)"""
 
 def bitwise_not(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -823,8 +823,8 @@ def bitwise_not(
     r"""bits inverted"""
 
 def bitwise_or(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -833,8 +833,8 @@ def bitwise_or(
     r"""either bit"""
 
 def bitwise_right_shift(
-    x: Operand,
-    n: Operand,
+    x: OperandLike,
+    n: OperandLike,
     /,
     *,
     name: str = '',
@@ -843,8 +843,8 @@ def bitwise_right_shift(
     r"""x / 2^n rounded down; copies of the sign where n is negative or at least the width (another name of right_shift)"""
 
 def bitwise_xor(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -853,7 +853,7 @@ def bitwise_xor(
     r"""bits that differ"""
 
 def broadcast_to(
-    x: Operand,
+    x: OperandLike,
     /,
     shape: ShapeLike,
     *,
@@ -867,8 +867,8 @@ def broadcast_to(
     """
 
 def bucketize(
-    x: Operand,
-    bins: Operand = ...,
+    x: OperandLike,
+    bins: OperandLike = ...,
     right: bool = False,
     *,
     name: str = '',
@@ -881,7 +881,7 @@ def bucketize(
     """
 
 def cast(
-    x: Operand,
+    x: OperandLike,
     /,
     dtype: DTypeLike = 'float32',
     *,
@@ -895,8 +895,8 @@ def cast(
     """
 
 def categorical(
-    logits: Operand,
-    key: Operand = ...,
+    logits: OperandLike,
+    key: OperandLike = ...,
     axis: int = -1,
     *,
     name: str = '',
@@ -909,7 +909,7 @@ def categorical(
     """
 
 def causal_mask(
-    x: Operand,
+    x: OperandLike,
     /,
     value: float = ...,
     *,
@@ -923,7 +923,7 @@ def causal_mask(
     """
 
 def cbrt(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -932,7 +932,7 @@ def cbrt(
     r"""the cube root of x"""
 
 def ceil(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -941,7 +941,7 @@ def ceil(
     r"""x rounded up"""
 
 def celu(
-    x: Operand,
+    x: OperandLike,
     /,
     alpha: float = 1.0,
     *,
@@ -955,7 +955,7 @@ def celu(
     """
 
 def cholesky(
-    x: Operand,
+    x: OperandLike,
     /,
     upper: bool = False,
     *,
@@ -969,9 +969,9 @@ def cholesky(
     """
 
 def clip(
-    x: Operand,
-    low: Operand,
-    high: Operand,
+    x: OperandLike,
+    low: OperandLike,
+    high: OperandLike,
     /,
     *,
     name: str = '',
@@ -980,7 +980,7 @@ def clip(
     r"""minimum(maximum(x, low), high)"""
 
 def clip_by_norm(
-    x: Operand,
+    x: OperandLike,
     /,
     clip_norm: float = 1.0,
     axis: int | Sequence[int] | None = None,
@@ -996,9 +996,9 @@ def clip_by_norm(
     """
 
 def clip_by_value(
-    x: Operand,
-    low: Operand,
-    high: Operand,
+    x: OperandLike,
+    low: OperandLike,
+    high: OperandLike,
     /,
     *,
     name: str = '',
@@ -1007,8 +1007,8 @@ def clip_by_value(
     r"""minimum(maximum(x, low), high) (another name of clip)"""
 
 def complex(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -1017,7 +1017,7 @@ def complex(
     r"""the complex number of a real and an imaginary part"""
 
 def concat(
-    *x: Operand,
+    *x: OperandLike,
     axis: int = 0,
     name: str = '',
     control: Sequence[Node] = ...,
@@ -1029,7 +1029,7 @@ def concat(
     """
 
 def concatenate(
-    *x: Operand,
+    *x: OperandLike,
     axis: int = 0,
     name: str = '',
     control: Sequence[Node] = ...,
@@ -1041,7 +1041,7 @@ def concatenate(
     """
 
 def conj(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -1050,7 +1050,7 @@ def conj(
     r"""x with the opposite imaginary part"""
 
 def conjugate(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -1059,8 +1059,8 @@ def conjugate(
     r"""x with the opposite imaginary part (another name of conj)"""
 
 def conv1d(
-    input: Operand,
-    filter: Operand = ...,
+    input: OperandLike,
+    filter: OperandLike = ...,
     strides: int | Sequence[int] = 1,
     padding: Padding = 0,
     dilations: int | Sequence[int] = 1,
@@ -1081,8 +1081,8 @@ def conv1d(
     """
 
 def conv1d_transpose(
-    input: Operand,
-    filter: Operand = ...,
+    input: OperandLike,
+    filter: OperandLike = ...,
     strides: int | Sequence[int] = 1,
     padding: Padding = 0,
     dilations: int | Sequence[int] = 1,
@@ -1107,8 +1107,8 @@ def conv1d_transpose(
     """
 
 def conv2d(
-    input: Operand,
-    filter: Operand = ...,
+    input: OperandLike,
+    filter: OperandLike = ...,
     strides: int | Sequence[int] = 1,
     padding: Padding = 0,
     dilations: int | Sequence[int] = 1,
@@ -1129,8 +1129,8 @@ def conv2d(
     """
 
 def conv2d_transpose(
-    input: Operand,
-    filter: Operand = ...,
+    input: OperandLike,
+    filter: OperandLike = ...,
     strides: int | Sequence[int] = 1,
     padding: Padding = 0,
     dilations: int | Sequence[int] = 1,
@@ -1155,8 +1155,8 @@ def conv2d_transpose(
     """
 
 def conv3d(
-    input: Operand,
-    filter: Operand = ...,
+    input: OperandLike,
+    filter: OperandLike = ...,
     strides: int | Sequence[int] = 1,
     padding: Padding = 0,
     dilations: int | Sequence[int] = 1,
@@ -1177,8 +1177,8 @@ def conv3d(
     """
 
 def conv3d_transpose(
-    input: Operand,
-    filter: Operand = ...,
+    input: OperandLike,
+    filter: OperandLike = ...,
     strides: int | Sequence[int] = 1,
     padding: Padding = 0,
     dilations: int | Sequence[int] = 1,
@@ -1203,8 +1203,8 @@ def conv3d_transpose(
     """
 
 def convolution(
-    x: Operand,
-    filters: Operand,
+    x: OperandLike,
+    filters: OperandLike,
     /,
     strides: int | Sequence[int] = 1,
     padding: Padding = 0,
@@ -1224,8 +1224,8 @@ def convolution(
     """
 
 def convolution_backprop_filter(
-    input: Operand,
-    dy: Operand,
+    input: OperandLike,
+    dy: OperandLike,
     window: int | Sequence[int],
     strides: int | Sequence[int] = 1,
     padding: Padding = 0,
@@ -1246,8 +1246,8 @@ def convolution_backprop_filter(
     """
 
 def convolution_backprop_input(
-    filter: Operand,
-    dy: Operand,
+    filter: OperandLike,
+    dy: OperandLike,
     size: Sequence[int | Size],
     strides: int | Sequence[int] = 1,
     padding: Padding = 0,
@@ -1268,8 +1268,8 @@ def convolution_backprop_input(
     """
 
 def copysign(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -1278,7 +1278,7 @@ def copysign(
     r"""|x| with the sign of y"""
 
 def cos(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -1287,7 +1287,7 @@ def cos(
     r"""the cosine of x in radians"""
 
 def cosh(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -1296,8 +1296,8 @@ def cosh(
     r"""(exp(x) + exp(-x)) / 2"""
 
 def cosine_similarity(
-    a: Operand,
-    b: Operand,
+    a: OperandLike,
+    b: OperandLike,
     /,
     axis: int | Sequence[int] | None = -1,
     epsilon: float = 1e-08,
@@ -1313,7 +1313,7 @@ def cosine_similarity(
     """
 
 def count_nonzero(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -1329,7 +1329,7 @@ def count_nonzero(
     """
 
 def crop(
-    x: Operand,
+    x: OperandLike,
     offsets: Sequence[int],
     size: Sequence[int | Size],
     channels_last: bool = True,
@@ -1346,8 +1346,8 @@ def crop(
     """
 
 def cross(
-    a: Operand,
-    b: Operand,
+    a: OperandLike,
+    b: OperandLike,
     /,
     axis: int = -1,
     *,
@@ -1361,7 +1361,7 @@ def cross(
     """
 
 def cummax(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | None = None,
     exclusive: bool = False,
@@ -1379,7 +1379,7 @@ def cummax(
     """
 
 def cummin(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | None = None,
     exclusive: bool = False,
@@ -1397,7 +1397,7 @@ def cummin(
     """
 
 def cumprod(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | None = None,
     exclusive: bool = False,
@@ -1415,7 +1415,7 @@ def cumprod(
     """
 
 def cumsum(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | None = None,
     exclusive: bool = False,
@@ -1433,7 +1433,7 @@ def cumsum(
     """
 
 def cumulative_logsumexp(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | None = None,
     exclusive: bool = False,
@@ -1451,7 +1451,7 @@ def cumulative_logsumexp(
     """
 
 def cumulative_prod(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | None = None,
     dtype: DTypeLike | None = None,
@@ -1469,7 +1469,7 @@ def cumulative_prod(
     """
 
 def cumulative_sum(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | None = None,
     dtype: DTypeLike | None = None,
@@ -1487,7 +1487,7 @@ def cumulative_sum(
     """
 
 def deg2rad(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -1496,7 +1496,7 @@ def deg2rad(
     r"""degrees as radians"""
 
 def degrees(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -1505,7 +1505,7 @@ def degrees(
     r"""radians as degrees (another name of rad2deg)"""
 
 def depth_to_space(
-    x: Operand,
+    x: OperandLike,
     block_size: int,
     data_format: str = 'NHWC',
     *,
@@ -1520,8 +1520,8 @@ def depth_to_space(
     """
 
 def depthwise_conv2d(
-    input: Operand,
-    filter: Operand = ...,
+    input: OperandLike,
+    filter: OperandLike = ...,
     strides: int | Sequence[int] = 1,
     padding: Padding = 0,
     dilations: int | Sequence[int] = 1,
@@ -1540,7 +1540,7 @@ def depthwise_conv2d(
     """
 
 def det(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -1549,7 +1549,7 @@ def det(
     r"""the determinant of each matrix"""
 
 def diag(
-    x: Operand,
+    x: OperandLike,
     k: int = 0,
     *,
     name: str = '',
@@ -1562,7 +1562,7 @@ def diag(
     """
 
 def diag_embed(
-    x: Operand,
+    x: OperandLike,
     /,
     offset: int = 0,
     *,
@@ -1576,7 +1576,7 @@ def diag_embed(
     """
 
 def diagonal(
-    x: Operand,
+    x: OperandLike,
     /,
     offset: int = 0,
     axis1: int = -2,
@@ -1594,7 +1594,7 @@ def diagonal(
     """
 
 def diff(
-    x: Operand,
+    x: OperandLike,
     /,
     n: int = 1,
     axis: int = -1,
@@ -1610,7 +1610,7 @@ def diff(
     """
 
 def digamma(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -1619,8 +1619,8 @@ def digamma(
     r"""the derivative of lgamma; -inf at 0, NaN at -1, -2, ..."""
 
 def digitize(
-    x: Operand,
-    bins: Operand = ...,
+    x: OperandLike,
+    bins: OperandLike = ...,
     right: bool = False,
     *,
     name: str = '',
@@ -1633,7 +1633,7 @@ def digitize(
     """
 
 def dilate(
-    x: Operand,
+    x: OperandLike,
     /,
     factors: Sequence[int],
     padding: Sequence[Sequence[Any]],
@@ -1649,8 +1649,8 @@ def dilate(
     """
 
 def div(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -1659,7 +1659,7 @@ def div(
     r"""x / y"""
 
 def div_by_size(
-    x: Operand,
+    x: OperandLike,
     /,
     size: int | Size,
     *,
@@ -1673,8 +1673,8 @@ def div_by_size(
     """
 
 def div_no_nan(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -1683,8 +1683,8 @@ def div_no_nan(
     r"""x / y, and 0 where y is 0"""
 
 def divide(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -1693,8 +1693,8 @@ def divide(
     r"""x / y (another name of div)"""
 
 def divide_no_nan(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -1703,8 +1703,8 @@ def divide_no_nan(
     r"""x / y, and 0 where y is 0 (another name of div_no_nan)"""
 
 def dot(
-    a: Operand,
-    b: Operand,
+    a: OperandLike,
+    b: OperandLike,
     /,
     *,
     name: str = '',
@@ -1713,8 +1713,8 @@ def dot(
     r"""sums of products over the last axis of a and the last but one of b"""
 
 def dropout(
-    x: Operand,
-    key: Operand = ...,
+    x: OperandLike,
+    key: OperandLike = ...,
     rate: float = 0.5,
     noise_shape: ShapeLike | None = None,
     *,
@@ -1729,7 +1729,7 @@ def dropout(
     """
 
 def eigh(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -1738,7 +1738,7 @@ def eigh(
     r"""eigenvalues of symmetric matrices, rising, and eigenvectors as columns"""
 
 def eigvalsh(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -1748,7 +1748,7 @@ def eigvalsh(
 
 def einsum(
     equation: str,
-    *x: Operand,
+    *x: OperandLike,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
@@ -1759,7 +1759,7 @@ def einsum(
     """
 
 def elu(
-    x: Operand,
+    x: OperandLike,
     /,
     alpha: float = 1.0,
     *,
@@ -1773,8 +1773,8 @@ def elu(
     """
 
 def embedding_lookup(
-    x: Operand,
-    indices: Operand = ...,
+    x: OperandLike,
+    indices: OperandLike = ...,
     axis: int = 0,
     batch_dims: int = 0,
     mode: Literal['clip', 'zero'] = 'clip',
@@ -1791,8 +1791,8 @@ def embedding_lookup(
     """
 
 def equal(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -1801,7 +1801,7 @@ def equal(
     r"""x == y, as bool"""
 
 def erf(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -1810,7 +1810,7 @@ def erf(
     r"""the error function"""
 
 def erfc(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -1819,7 +1819,7 @@ def erfc(
     r"""1 - erf(x), exact in the tail"""
 
 def erfcinv(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -1828,7 +1828,7 @@ def erfcinv(
     r"""the inverse of erfc: from 0 to 2"""
 
 def erfinv(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -1837,7 +1837,7 @@ def erfinv(
     r"""the inverse of erf: from -1 to 1"""
 
 def exp(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -1846,7 +1846,7 @@ def exp(
     r"""e to the power x"""
 
 def exp10(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -1855,7 +1855,7 @@ def exp10(
     r"""10 to the power x"""
 
 def exp2(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -1864,7 +1864,7 @@ def exp2(
     r"""2 to the power x"""
 
 def expand_dims(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] = 0,
     *,
@@ -1878,7 +1878,7 @@ def expand_dims(
     """
 
 def expit(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -1887,7 +1887,7 @@ def expit(
     r"""1 / (1 + exp(-x)) (another name of sigmoid)"""
 
 def expm(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -1896,7 +1896,7 @@ def expm(
     r"""the exponential of each matrix"""
 
 def expm1(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -1905,7 +1905,7 @@ def expm1(
     r"""exp(x) - 1, exact near 0"""
 
 def extract_image_patches(
-    x: Operand,
+    x: OperandLike,
     /,
     window: int | Sequence[int],
     strides: int | Sequence[int] = 1,
@@ -1925,7 +1925,7 @@ def extract_image_patches(
     """
 
 def extract_patches(
-    x: Operand,
+    x: OperandLike,
     /,
     window: int | Sequence[int],
     strides: int | Sequence[int] = 1,
@@ -1963,8 +1963,8 @@ def eye(
     """
 
 def fdim(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -1989,7 +1989,7 @@ def fill(
     """
 
 def filter_turned(
-    x: Operand,
+    x: OperandLike,
     /,
     groups: int = 1,
     *,
@@ -2003,7 +2003,7 @@ def filter_turned(
     """
 
 def first_positions(
-    x: Operand,
+    x: OperandLike,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
@@ -2011,7 +2011,7 @@ def first_positions(
     r"""for each of a vector of integers the position of the first one that equals it"""
 
 def flatnonzero(
-    x: Operand,
+    x: OperandLike,
     /,
     size: int,
     fill_value: builtins.complex = -1,
@@ -2027,7 +2027,7 @@ def flatnonzero(
     """
 
 def flatten(
-    x: Operand,
+    x: OperandLike,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
@@ -2035,7 +2035,7 @@ def flatten(
     r"""the elements of x in row-major order"""
 
 def flip(
-    x: Operand,
+    x: OperandLike,
     axis: int | Sequence[int] | None = None,
     *,
     name: str = '',
@@ -2048,7 +2048,7 @@ def flip(
     """
 
 def floor(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -2057,8 +2057,8 @@ def floor(
     r"""x rounded down"""
 
 def floor_div(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -2067,8 +2067,8 @@ def floor_div(
     r"""x / y rounded down; for integers x // 0 = 0"""
 
 def floor_divide(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -2077,9 +2077,9 @@ def floor_divide(
     r"""x / y rounded down; for integers x // 0 = 0 (another name of floor_div)"""
 
 def fma(
-    x: Operand,
-    y: Operand,
-    z: Operand,
+    x: OperandLike,
+    y: OperandLike,
+    z: OperandLike,
     /,
     *,
     name: str = '',
@@ -2088,8 +2088,8 @@ def fma(
     r"""x y + z, rounded once"""
 
 def fmax(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -2098,8 +2098,8 @@ def fmax(
     r"""the larger; where one is NaN the other; of zeros of both signs y, in float16 x (NumPy's choice depends on the position)"""
 
 def fmin(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -2108,8 +2108,8 @@ def fmin(
     r"""the smaller; where one is NaN the other; of zeros of both signs y, in float16 x (NumPy's choice depends on the position)"""
 
 def fmod(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -2118,8 +2118,8 @@ def fmod(
     r"""x - trunc_div(x, y) * y, with the sign of x; for integers x % 0 = 0"""
 
 def fold_in(
-    key: Operand,
-    data: Operand = ...,
+    key: OperandLike,
+    data: OperandLike = ...,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
@@ -2143,7 +2143,7 @@ def full(
     """
 
 def full_like(
-    x: Operand,
+    x: OperandLike,
     /,
     fill_value: builtins.complex,
     *,
@@ -2157,11 +2157,11 @@ def full_like(
     """
 
 def fused_batch_norm(
-    x: Operand,
-    scale: Operand = ...,
-    offset: Operand = ...,
-    mean: Operand = ...,
-    variance: Operand = ...,
+    x: OperandLike,
+    scale: OperandLike = ...,
+    offset: OperandLike = ...,
+    mean: OperandLike = ...,
+    variance: OperandLike = ...,
     epsilon: float = 0.001,
     data_format: str = 'NHWC',
     is_training: bool = True,
@@ -2180,7 +2180,7 @@ def fused_batch_norm(
     """
 
 def gamma(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -2189,8 +2189,8 @@ def gamma(
     r"""the gamma function; NaN at -1, -2, ... (another name of tgamma)"""
 
 def gammainc(
-    a: Operand,
-    x: Operand = ...,
+    a: OperandLike,
+    x: OperandLike = ...,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
@@ -2198,8 +2198,8 @@ def gammainc(
     r"""the lower incomplete gamma function over gamma(a); NaN but for a > 0, x > 0, or x = 0 (another name of igamma)"""
 
 def gammaincc(
-    a: Operand,
-    x: Operand = ...,
+    a: OperandLike,
+    x: OperandLike = ...,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
@@ -2207,7 +2207,7 @@ def gammaincc(
     r"""the upper incomplete gamma function over gamma(a); NaN but for a > 0, x >= 0 (another name of igammac)"""
 
 def gammaln(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -2216,8 +2216,8 @@ def gammaln(
     r"""the logarithm of the magnitude of the gamma function (another name of lgamma)"""
 
 def gather(
-    x: Operand,
-    indices: Operand = ...,
+    x: OperandLike,
+    indices: OperandLike = ...,
     axis: int = 0,
     batch_dims: int = 0,
     mode: Literal['clip', 'zero'] = 'clip',
@@ -2234,8 +2234,8 @@ def gather(
     """
 
 def gather_nd(
-    x: Operand,
-    indices: Operand = ...,
+    x: OperandLike,
+    indices: OperandLike = ...,
     batch_dims: int = 0,
     mode: Literal['clip', 'zero'] = 'clip',
     *,
@@ -2250,8 +2250,8 @@ def gather_nd(
     """
 
 def gcd(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -2260,7 +2260,7 @@ def gcd(
     r"""the greatest common divisor"""
 
 def geglu(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int = -1,
     *,
@@ -2274,7 +2274,7 @@ def geglu(
     """
 
 def gelu(
-    x: Operand,
+    x: OperandLike,
     /,
     approximate: Literal['none', 'tanh', 'sigmoid'] = 'none',
     *,
@@ -2288,7 +2288,7 @@ def gelu(
     """
 
 def global_avg_pool(
-    x: Operand,
+    x: OperandLike,
     /,
     data_format: str = 'channels_last',
     keepdims: bool = False,
@@ -2304,7 +2304,7 @@ def global_avg_pool(
     """
 
 def global_max_pool(
-    x: Operand,
+    x: OperandLike,
     /,
     data_format: str = 'channels_last',
     keepdims: bool = False,
@@ -2320,14 +2320,14 @@ def global_max_pool(
     """
 
 def global_norm(
-    *x: Operand,
+    *x: OperandLike,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
     r"""the length of all inputs as one vector"""
 
 def glu(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int = -1,
     *,
@@ -2341,8 +2341,8 @@ def glu(
     """
 
 def greater(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -2351,8 +2351,8 @@ def greater(
     r"""x > y, as bool"""
 
 def greater_equal(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -2361,9 +2361,9 @@ def greater_equal(
     r"""x >= y, as bool"""
 
 def group_norm(
-    data: Operand,
-    gamma: Operand = ...,
-    beta: Operand = ...,
+    data: OperandLike,
+    gamma: OperandLike = ...,
+    beta: OperandLike = ...,
     *,
     groups: int = 32,
     channel_axis: int = -1,
@@ -2384,11 +2384,11 @@ def group_norm(
     """
 
 def gru_cell(
-    x: Operand,
-    h: Operand = ...,
-    kernel: Operand = ...,
-    recurrent: Operand = ...,
-    bias: Operand = ...,
+    x: OperandLike,
+    h: OperandLike = ...,
+    kernel: OperandLike = ...,
+    recurrent: OperandLike = ...,
+    bias: OperandLike = ...,
     reset_after: bool = True,
     *,
     name: str = '',
@@ -2401,8 +2401,8 @@ def gru_cell(
     """
 
 def gumbel_softmax(
-    logits: Operand,
-    key: Operand = ...,
+    logits: OperandLike,
+    key: OperandLike = ...,
     temperature: float = 1.0,
     axis: int = -1,
     *,
@@ -2417,7 +2417,7 @@ def gumbel_softmax(
     """
 
 def hard_shrink(
-    x: Operand,
+    x: OperandLike,
     /,
     threshold: float = 0.5,
     *,
@@ -2431,7 +2431,7 @@ def hard_shrink(
     """
 
 def hard_sigmoid(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -2440,7 +2440,7 @@ def hard_sigmoid(
     r"""relu6(x + 3) / 6"""
 
 def hard_silu(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -2449,7 +2449,7 @@ def hard_silu(
     r"""x relu6(x + 3) / 6 (another name of hard_swish)"""
 
 def hard_swish(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -2458,7 +2458,7 @@ def hard_swish(
     r"""x relu6(x + 3) / 6"""
 
 def hard_tanh(
-    x: Operand,
+    x: OperandLike,
     /,
     low: float = -1.0,
     high: float = 1.0,
@@ -2474,8 +2474,8 @@ def hard_tanh(
     """
 
 def heaviside(
-    x: Operand,
-    middle: Operand,
+    x: OperandLike,
+    middle: OperandLike,
     /,
     *,
     name: str = '',
@@ -2484,8 +2484,8 @@ def heaviside(
     r"""0 where x < 0, 1 where x > 0, middle at 0; NaN stays"""
 
 def hinge_loss(
-    labels: Operand,
-    predictions: Operand = ...,
+    labels: OperandLike,
+    predictions: OperandLike = ...,
     reduction: Literal['mean', 'sum', 'none'] = 'mean',
     *,
     name: str = '',
@@ -2498,7 +2498,7 @@ def hinge_loss(
     """
 
 def histogram(
-    x: Operand,
+    x: OperandLike,
     /,
     bins: int = 10,
     range: Sequence[float] = ...,
@@ -2514,8 +2514,8 @@ def histogram(
     """
 
 def huber_loss(
-    labels: Operand,
-    predictions: Operand = ...,
+    labels: OperandLike,
+    predictions: OperandLike = ...,
     delta: float = 1.0,
     reduction: Literal['mean', 'sum', 'none'] = 'mean',
     *,
@@ -2530,8 +2530,8 @@ def huber_loss(
     """
 
 def hypot(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -2540,7 +2540,7 @@ def hypot(
     r"""sqrt(x^2 + y^2) without overflow"""
 
 def i0(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -2549,7 +2549,7 @@ def i0(
     r"""the modified Bessel function of order 0 (another name of bessel_i0)"""
 
 def i0e(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -2558,7 +2558,7 @@ def i0e(
     r"""exp(-|x|) bessel_i0(x) (another name of bessel_i0e)"""
 
 def i1(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -2567,7 +2567,7 @@ def i1(
     r"""the modified Bessel function of order 1 (another name of bessel_i1)"""
 
 def i1e(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -2576,7 +2576,7 @@ def i1e(
     r"""exp(-|x|) bessel_i1(x) (another name of bessel_i1e)"""
 
 def identity(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -2585,8 +2585,8 @@ def identity(
     r"""x"""
 
 def igamma(
-    a: Operand,
-    x: Operand = ...,
+    a: OperandLike,
+    x: OperandLike = ...,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
@@ -2594,8 +2594,8 @@ def igamma(
     r"""the lower incomplete gamma function over gamma(a); NaN but for a > 0, x > 0, or x = 0"""
 
 def igammac(
-    a: Operand,
-    x: Operand = ...,
+    a: OperandLike,
+    x: OperandLike = ...,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
@@ -2603,7 +2603,7 @@ def igammac(
     r"""the upper incomplete gamma function over gamma(a); NaN but for a > 0, x >= 0"""
 
 def imag(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -2612,9 +2612,9 @@ def imag(
     r"""the imaginary part of x"""
 
 def index_add(
-    x: Operand,
-    indices: Operand = ...,
-    updates: Operand = ...,
+    x: OperandLike,
+    indices: OperandLike = ...,
+    updates: OperandLike = ...,
     axis: int = 0,
     batch_dims: int = 0,
     mode: Literal['clip', 'zero'] = 'zero',
@@ -2631,9 +2631,9 @@ def index_add(
     """
 
 def index_max(
-    x: Operand,
-    indices: Operand = ...,
-    updates: Operand = ...,
+    x: OperandLike,
+    indices: OperandLike = ...,
+    updates: OperandLike = ...,
     axis: int = 0,
     batch_dims: int = 0,
     mode: Literal['clip', 'zero'] = 'zero',
@@ -2650,9 +2650,9 @@ def index_max(
     """
 
 def index_min(
-    x: Operand,
-    indices: Operand = ...,
-    updates: Operand = ...,
+    x: OperandLike,
+    indices: OperandLike = ...,
+    updates: OperandLike = ...,
     axis: int = 0,
     batch_dims: int = 0,
     mode: Literal['clip', 'zero'] = 'zero',
@@ -2669,9 +2669,9 @@ def index_min(
     """
 
 def index_mul(
-    x: Operand,
-    indices: Operand = ...,
-    updates: Operand = ...,
+    x: OperandLike,
+    indices: OperandLike = ...,
+    updates: OperandLike = ...,
     axis: int = 0,
     batch_dims: int = 0,
     mode: Literal['clip', 'zero'] = 'zero',
@@ -2688,9 +2688,9 @@ def index_mul(
     """
 
 def index_sub(
-    x: Operand,
-    indices: Operand = ...,
-    updates: Operand = ...,
+    x: OperandLike,
+    indices: OperandLike = ...,
+    updates: OperandLike = ...,
     axis: int = 0,
     batch_dims: int = 0,
     mode: Literal['clip', 'zero'] = 'zero',
@@ -2707,9 +2707,9 @@ def index_sub(
     """
 
 def index_update(
-    x: Operand,
-    indices: Operand = ...,
-    updates: Operand = ...,
+    x: OperandLike,
+    indices: OperandLike = ...,
+    updates: OperandLike = ...,
     axis: int = 0,
     batch_dims: int = 0,
     mode: Literal['clip', 'zero'] = 'zero',
@@ -2726,8 +2726,8 @@ def index_update(
     """
 
 def inner(
-    a: Operand,
-    b: Operand,
+    a: OperandLike,
+    b: OperandLike,
     /,
     *,
     name: str = '',
@@ -2736,9 +2736,9 @@ def inner(
     r"""sums of products over the last axes"""
 
 def instance_norm(
-    data: Operand,
-    gamma: Operand = ...,
-    beta: Operand = ...,
+    data: OperandLike,
+    gamma: OperandLike = ...,
+    beta: OperandLike = ...,
     *,
     channel_axis: int = -1,
     epsilon: float = 1e-05,
@@ -2757,7 +2757,7 @@ def instance_norm(
     """
 
 def inv(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -2766,7 +2766,7 @@ def inv(
     r"""the inverse of each matrix"""
 
 def inv_Phi(
-    p: Operand,
+    p: OperandLike,
     /,
     *,
     name: str = '',
@@ -2775,7 +2775,7 @@ def inv_Phi(
     r"""the inverse of Phi: from 0 to 1"""
 
 def inv_logit(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -2784,7 +2784,7 @@ def inv_logit(
     r"""1 / (1 + exp(-x)) (another name of sigmoid)"""
 
 def inv_square(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -2793,7 +2793,7 @@ def inv_square(
     r"""1 / x^2"""
 
 def invert(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -2802,7 +2802,7 @@ def invert(
     r"""bits inverted (another name of bitwise_not)"""
 
 def invert_permutation(
-    x: Operand,
+    x: OperandLike,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
@@ -2810,7 +2810,7 @@ def invert_permutation(
     r"""the permutation that undoes x, which tells where each number stands"""
 
 def is_finite(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -2819,7 +2819,7 @@ def is_finite(
     r"""whether x is no NaN and no infinity (another name of isfinite)"""
 
 def is_inf(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -2828,7 +2828,7 @@ def is_inf(
     r"""whether x is infinite (another name of isinf)"""
 
 def is_nan(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -2837,8 +2837,8 @@ def is_nan(
     r"""whether x is NaN (another name of isnan)"""
 
 def isclose(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     rtol: float = 1e-05,
     atol: float = 1e-08,
@@ -2856,7 +2856,7 @@ def isclose(
     """
 
 def isfinite(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -2865,8 +2865,8 @@ def isfinite(
     r"""whether x is no NaN and no infinity"""
 
 def isin(
-    x: Operand,
-    test: Operand = ...,
+    x: OperandLike,
+    test: OperandLike = ...,
     invert: bool = False,
     *,
     name: str = '',
@@ -2879,7 +2879,7 @@ def isin(
     """
 
 def isinf(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -2888,7 +2888,7 @@ def isinf(
     r"""whether x is infinite"""
 
 def isnan(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -2897,8 +2897,8 @@ def isnan(
     r"""whether x is NaN"""
 
 def kl_divergence(
-    labels: Operand,
-    predictions: Operand = ...,
+    labels: OperandLike,
+    predictions: OperandLike = ...,
     reduction: Literal['mean', 'sum', 'none'] = 'mean',
     *,
     name: str = '',
@@ -2911,8 +2911,8 @@ def kl_divergence(
     """
 
 def kron(
-    x: Operand,
-    y: Operand = ...,
+    x: OperandLike,
+    y: OperandLike = ...,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
@@ -2920,8 +2920,8 @@ def kron(
     r"""the Kronecker product: every element of x times all of y"""
 
 def l1_loss(
-    labels: Operand,
-    predictions: Operand = ...,
+    labels: OperandLike,
+    predictions: OperandLike = ...,
     reduction: Literal['mean', 'sum', 'none'] = 'mean',
     *,
     name: str = '',
@@ -2934,7 +2934,7 @@ def l1_loss(
     """
 
 def l2_normalize(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = -1,
     epsilon: float = 1e-12,
@@ -2950,7 +2950,7 @@ def l2_normalize(
     """
 
 def label_smoothing(
-    labels: Operand,
+    labels: OperandLike,
     /,
     smoothing: float = 0.1,
     axis: int = -1,
@@ -2966,9 +2966,9 @@ def label_smoothing(
     """
 
 def layer_norm(
-    data: Operand,
-    gamma: Operand = ...,
-    beta: Operand = ...,
+    data: OperandLike,
+    gamma: OperandLike = ...,
+    beta: OperandLike = ...,
     *,
     axis: int = -1,
     epsilon: float = 1e-05,
@@ -2987,8 +2987,8 @@ def layer_norm(
     """
 
 def lbeta(
-    a: Operand,
-    b: Operand,
+    a: OperandLike,
+    b: OperandLike,
     /,
     *,
     name: str = '',
@@ -2997,8 +2997,8 @@ def lbeta(
     r"""the logarithm of the beta function"""
 
 def lcm(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -3007,8 +3007,8 @@ def lcm(
     r"""the least common multiple, wrapped; 0 if either is"""
 
 def ldexp(
-    x: Operand,
-    n: Operand,
+    x: OperandLike,
+    n: OperandLike,
     /,
     *,
     name: str = '',
@@ -3017,7 +3017,7 @@ def ldexp(
     r"""x 2^n for integers n, rounded once"""
 
 def leaky_relu(
-    x: Operand,
+    x: OperandLike,
     /,
     alpha: float = 0.2,
     *,
@@ -3031,8 +3031,8 @@ def leaky_relu(
     """
 
 def left_shift(
-    x: Operand,
-    n: Operand,
+    x: OperandLike,
+    n: OperandLike,
     /,
     *,
     name: str = '',
@@ -3041,9 +3041,9 @@ def left_shift(
     r"""x 2^n, wrapped; 0 where n is negative or at least the width"""
 
 def lerp(
-    x: Operand,
-    y: Operand,
-    t: Operand,
+    x: OperandLike,
+    y: OperandLike,
+    t: OperandLike,
     /,
     *,
     name: str = '',
@@ -3052,8 +3052,8 @@ def lerp(
     r"""x + t (y - x): x at 0, y at 1"""
 
 def less(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -3062,8 +3062,8 @@ def less(
     r"""x < y, as bool"""
 
 def less_equal(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -3072,7 +3072,7 @@ def less_equal(
     r"""x <= y, as bool"""
 
 def lgamma(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -3101,9 +3101,9 @@ def lin_space(
     """
 
 def linear(
-    data: Operand,
-    weight: Operand = ...,
-    bias: Operand = ...,
+    data: OperandLike,
+    weight: OperandLike = ...,
+    bias: OperandLike = ...,
     *,
     num_hidden: int | None = None,
     no_bias: bool = False,
@@ -3138,8 +3138,8 @@ def linspace(
     """
 
 def lmultiply(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -3148,7 +3148,7 @@ def lmultiply(
     r"""x log(y), and 0 where both are 0"""
 
 def local_response_normalization(
-    x: Operand,
+    x: OperandLike,
     /,
     depth_radius: int = 5,
     bias: float = 1.0,
@@ -3170,7 +3170,7 @@ def local_response_normalization(
     """
 
 def log(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -3179,7 +3179,7 @@ def log(
     r"""the natural logarithm of x"""
 
 def log10(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -3188,7 +3188,7 @@ def log10(
     r"""the logarithm of x to base 10"""
 
 def log1m(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -3197,7 +3197,7 @@ def log1m(
     r"""log(1 - x), exact near 0"""
 
 def log1m_exp(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -3206,7 +3206,7 @@ def log1m_exp(
     r"""log(1 - exp(x)); NaN where x > 0"""
 
 def log1m_inv_logit(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -3215,7 +3215,7 @@ def log1m_inv_logit(
     r"""log(1 - sigmoid(x))"""
 
 def log1mexp(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -3224,7 +3224,7 @@ def log1mexp(
     r"""log(1 - exp(x)); NaN where x > 0 (another name of log1m_exp)"""
 
 def log1p(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -3233,7 +3233,7 @@ def log1p(
     r"""log(1 + x), exact near 0"""
 
 def log1p_exp(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -3242,7 +3242,7 @@ def log1p_exp(
     r"""log(1 + exp(x))"""
 
 def log2(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -3251,8 +3251,8 @@ def log2(
     r"""the logarithm of x to base 2"""
 
 def log_choose(
-    n: Operand,
-    k: Operand,
+    n: OperandLike,
+    k: OperandLike,
     /,
     *,
     name: str = '',
@@ -3261,8 +3261,8 @@ def log_choose(
     r"""log of n! / (k! (n - k)!), by gamma functions (another name of binomial_coefficient_log)"""
 
 def log_cosh_loss(
-    labels: Operand,
-    predictions: Operand = ...,
+    labels: OperandLike,
+    predictions: OperandLike = ...,
     reduction: Literal['mean', 'sum', 'none'] = 'mean',
     *,
     name: str = '',
@@ -3275,8 +3275,8 @@ def log_cosh_loss(
     """
 
 def log_diff_exp(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -3285,7 +3285,7 @@ def log_diff_exp(
     r"""log(exp(x) - exp(y)); NaN where x < y"""
 
 def log_expit(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -3294,7 +3294,7 @@ def log_expit(
     r"""log(sigmoid(x)) (another name of log_inv_logit)"""
 
 def log_inv_logit(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -3303,8 +3303,8 @@ def log_inv_logit(
     r"""log(sigmoid(x))"""
 
 def log_inv_logit_diff(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -3313,7 +3313,7 @@ def log_inv_logit_diff(
     r"""log(sigmoid(x) - sigmoid(y))"""
 
 def log_sigmoid(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -3322,7 +3322,7 @@ def log_sigmoid(
     r"""log(sigmoid(x)) (another name of log_inv_logit)"""
 
 def log_softmax(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = -1,
     *,
@@ -3336,8 +3336,8 @@ def log_softmax(
     """
 
 def log_sum_exp(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -3346,8 +3346,8 @@ def log_sum_exp(
     r"""log(exp(x) + exp(y)) (another name of logaddexp)"""
 
 def logaddexp(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -3356,8 +3356,8 @@ def logaddexp(
     r"""log(exp(x) + exp(y))"""
 
 def logaddexp2(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -3366,7 +3366,7 @@ def logaddexp2(
     r"""log2(2^x + 2^y)"""
 
 def logcumsumexp(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | None = None,
     exclusive: bool = False,
@@ -3384,8 +3384,8 @@ def logcumsumexp(
     """
 
 def logical_and(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -3394,7 +3394,7 @@ def logical_and(
     r"""both hold"""
 
 def logical_not(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -3403,8 +3403,8 @@ def logical_not(
     r"""it does not hold"""
 
 def logical_or(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -3413,8 +3413,8 @@ def logical_or(
     r"""either holds"""
 
 def logical_xor(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -3423,7 +3423,7 @@ def logical_xor(
     r"""exactly one holds"""
 
 def logit(
-    p: Operand,
+    p: OperandLike,
     /,
     *,
     name: str = '',
@@ -3432,7 +3432,7 @@ def logit(
     r"""log(p / (1 - p))"""
 
 def logsumexp(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -3448,7 +3448,7 @@ def logsumexp(
     """
 
 def lrn(
-    x: Operand,
+    x: OperandLike,
     /,
     depth_radius: int = 5,
     bias: float = 1.0,
@@ -3470,11 +3470,11 @@ def lrn(
     """
 
 def lstm_block_cell(
-    x: Operand,
-    cs_prev: Operand = ...,
-    h_prev: Operand = ...,
-    w: Operand = ...,
-    b: Operand = ...,
+    x: OperandLike,
+    cs_prev: OperandLike = ...,
+    h_prev: OperandLike = ...,
+    w: OperandLike = ...,
+    b: OperandLike = ...,
     forget_bias: float = 1.0,
     cell_clip: float = -1.0,
     *,
@@ -3489,12 +3489,12 @@ def lstm_block_cell(
     """
 
 def lstm_cell(
-    x: Operand,
-    h: Operand = ...,
-    c: Operand = ...,
-    kernel: Operand = ...,
-    recurrent: Operand = ...,
-    bias: Operand = ...,
+    x: OperandLike,
+    h: OperandLike = ...,
+    c: OperandLike = ...,
+    kernel: OperandLike = ...,
+    recurrent: OperandLike = ...,
+    bias: OperandLike = ...,
     forget_bias: float = 0.0,
     *,
     name: str = '',
@@ -3507,8 +3507,8 @@ def lstm_cell(
     """
 
 def lstsq(
-    a: Operand,
-    b: Operand = ...,
+    a: OperandLike,
+    b: OperandLike = ...,
     rtol: float | None = None,
     *,
     name: str = '',
@@ -3521,8 +3521,8 @@ def lstsq(
     """
 
 def masked_softmax(
-    x: Operand,
-    mask: Operand = ...,
+    x: OperandLike,
+    mask: OperandLike = ...,
     axis: int | Sequence[int] | None = -1,
     *,
     name: str = '',
@@ -3535,8 +3535,8 @@ def masked_softmax(
     """
 
 def matmul(
-    a: Operand,
-    b: Operand,
+    a: OperandLike,
+    b: OperandLike,
     /,
     transpose_a: bool = False,
     transpose_b: bool = False,
@@ -3552,7 +3552,7 @@ def matmul(
     """
 
 def matmul_sum(
-    *x: Operand,
+    *x: OperandLike,
     transpose_a: bool = False,
     transpose_b: bool = False,
     name: str = '',
@@ -3566,7 +3566,7 @@ def matmul_sum(
     """
 
 def matrix_band_part(
-    x: Operand,
+    x: OperandLike,
     num_lower: int = -1,
     num_upper: int = -1,
     *,
@@ -3581,7 +3581,7 @@ def matrix_band_part(
     """
 
 def matrix_exponential(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -3590,7 +3590,7 @@ def matrix_exponential(
     r"""the exponential of each matrix (another name of expm)"""
 
 def matrix_norm(
-    x: Operand,
+    x: OperandLike,
     /,
     ord: float | Literal['fro', 'nuc'] | None = None,
     keepdims: bool = False,
@@ -3606,7 +3606,7 @@ def matrix_norm(
     """
 
 def matrix_power(
-    x: Operand,
+    x: OperandLike,
     /,
     n: int,
     *,
@@ -3620,7 +3620,7 @@ def matrix_power(
     """
 
 def matrix_rank(
-    x: Operand,
+    x: OperandLike,
     /,
     rtol: float | None = None,
     *,
@@ -3634,8 +3634,8 @@ def matrix_rank(
     """
 
 def matrix_solve(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     adjoint: bool = False,
     *,
@@ -3649,7 +3649,7 @@ def matrix_solve(
     """
 
 def matrix_transpose(
-    x: Operand,
+    x: OperandLike,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
@@ -3657,8 +3657,8 @@ def matrix_transpose(
     r"""x with its last two axes swapped"""
 
 def matrix_triangular_solve(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     lower: bool = True,
     adjoint: bool = False,
@@ -3674,8 +3674,8 @@ def matrix_triangular_solve(
     """
 
 def matvec(
-    a: Operand,
-    v: Operand,
+    a: OperandLike,
+    v: OperandLike,
     /,
     *,
     name: str = '',
@@ -3684,7 +3684,7 @@ def matvec(
     r"""matrices times vectors"""
 
 def max_pool(
-    x: Operand,
+    x: OperandLike,
     /,
     window: int | Sequence[int],
     strides: int | Sequence[int] | None = None,
@@ -3706,7 +3706,7 @@ def max_pool(
     """
 
 def max_pool1d(
-    x: Operand,
+    x: OperandLike,
     /,
     window: int | Sequence[int],
     strides: int | Sequence[int] | None = None,
@@ -3728,7 +3728,7 @@ def max_pool1d(
     """
 
 def max_pool2d(
-    x: Operand,
+    x: OperandLike,
     /,
     window: int | Sequence[int],
     strides: int | Sequence[int] | None = None,
@@ -3750,7 +3750,7 @@ def max_pool2d(
     """
 
 def max_pool3d(
-    x: Operand,
+    x: OperandLike,
     /,
     window: int | Sequence[int],
     strides: int | Sequence[int] | None = None,
@@ -3772,8 +3772,8 @@ def max_pool3d(
     """
 
 def maximum(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -3782,7 +3782,7 @@ def maximum(
     r"""the larger; NaN if either is; of zeros of both signs y, in float16 x, as NumPy on x86-64"""
 
 def mean(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
@@ -3800,8 +3800,8 @@ def mean(
     """
 
 def mean_absolute_error(
-    labels: Operand,
-    predictions: Operand = ...,
+    labels: OperandLike,
+    predictions: OperandLike = ...,
     reduction: Literal['mean', 'sum', 'none'] = 'mean',
     *,
     name: str = '',
@@ -3814,8 +3814,8 @@ def mean_absolute_error(
     """
 
 def mean_squared_error(
-    labels: Operand,
-    predictions: Operand = ...,
+    labels: OperandLike,
+    predictions: OperandLike = ...,
     reduction: Literal['mean', 'sum', 'none'] = 'mean',
     *,
     name: str = '',
@@ -3828,7 +3828,7 @@ def mean_squared_error(
     """
 
 def median(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -3844,8 +3844,8 @@ def median(
     """
 
 def minimum(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -3854,7 +3854,7 @@ def minimum(
     r"""the smaller; NaN if either is; of zeros of both signs y, in float16 x, as NumPy on x86-64"""
 
 def mirror_pad(
-    x: Operand,
+    x: OperandLike,
     pad_width: int | Sequence[Any],
     mode: Literal['constant', 'edge', 'reflect', 'symmetric', 'wrap'] = 'constant',
     constant_values: builtins.complex = 0,
@@ -3871,7 +3871,7 @@ def mirror_pad(
     """
 
 def mish(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -3880,8 +3880,8 @@ def mish(
     r"""x tanh(softplus(x))"""
 
 def mod(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -3890,7 +3890,7 @@ def mod(
     r"""x - (x // y) * y, with the sign of y; for integers x % 0 = 0"""
 
 def moments(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -3906,7 +3906,7 @@ def moments(
     """
 
 def moveaxis(
-    x: Operand,
+    x: OperandLike,
     source: int | Sequence[int],
     destination: int | Sequence[int],
     *,
@@ -3921,8 +3921,8 @@ def moveaxis(
     """
 
 def mse_loss(
-    labels: Operand,
-    predictions: Operand = ...,
+    labels: OperandLike,
+    predictions: OperandLike = ...,
     reduction: Literal['mean', 'sum', 'none'] = 'mean',
     *,
     name: str = '',
@@ -3935,8 +3935,8 @@ def mse_loss(
     """
 
 def mul(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -3945,8 +3945,8 @@ def mul(
     r"""x * y"""
 
 def mul_no_nan(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -3955,15 +3955,15 @@ def mul_no_nan(
     r"""x * y, and 0 where y is 0, even for x infinite or NaN"""
 
 def multi_dot(
-    *x: Operand,
+    *x: OperandLike,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
     r"""the product of all inputs, in the cheapest order"""
 
 def multiply(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -3972,8 +3972,8 @@ def multiply(
     r"""x * y (another name of mul)"""
 
 def multiply_log(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -3982,8 +3982,8 @@ def multiply_log(
     r"""x log(y), and 0 where both are 0 (another name of lmultiply)"""
 
 def multiply_no_nan(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -3992,7 +3992,7 @@ def multiply_no_nan(
     r"""x * y, and 0 where y is 0, even for x infinite or NaN (another name of mul_no_nan)"""
 
 def nan_to_num(
-    x: Operand,
+    x: OperandLike,
     /,
     nan: float = 0.0,
     posinf: float | None = None,
@@ -4010,7 +4010,7 @@ def nan_to_num(
     """
 
 def nanmax(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -4026,7 +4026,7 @@ def nanmax(
     """
 
 def nanmean(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -4042,7 +4042,7 @@ def nanmean(
     """
 
 def nanmin(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -4058,7 +4058,7 @@ def nanmin(
     """
 
 def nanprod(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -4074,7 +4074,7 @@ def nanprod(
     """
 
 def nanstd(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -4092,7 +4092,7 @@ def nanstd(
     """
 
 def nansum(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -4108,7 +4108,7 @@ def nansum(
     """
 
 def nanvar(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -4126,7 +4126,7 @@ def nanvar(
     """
 
 def ndtr(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -4135,7 +4135,7 @@ def ndtr(
     r"""the distribution function of the normal distribution (another name of Phi)"""
 
 def ndtri(
-    p: Operand,
+    p: OperandLike,
     /,
     *,
     name: str = '',
@@ -4144,7 +4144,7 @@ def ndtri(
     r"""the inverse of Phi: from 0 to 1 (another name of inv_Phi)"""
 
 def neg(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -4153,7 +4153,7 @@ def neg(
     r"""-x"""
 
 def negative(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -4162,8 +4162,8 @@ def negative(
     r"""-x (another name of neg)"""
 
 def nextafter(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -4172,8 +4172,8 @@ def nextafter(
     r"""the float next to x on the way to y"""
 
 def nll_loss(
-    labels: Operand,
-    log_probabilities: Operand = ...,
+    labels: OperandLike,
+    log_probabilities: OperandLike = ...,
     axis: int = -1,
     reduction: Literal['mean', 'sum', 'none'] = 'mean',
     *,
@@ -4188,7 +4188,7 @@ def nll_loss(
     """
 
 def normal_cdf(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -4197,8 +4197,8 @@ def normal_cdf(
     r"""the distribution function of the normal distribution (another name of Phi)"""
 
 def not_equal(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -4207,7 +4207,7 @@ def not_equal(
     r"""x != y, as bool"""
 
 def one_hot(
-    indices: Operand,
+    indices: OperandLike,
     depth: int,
     on_value: builtins.complex = 1,
     off_value: builtins.complex = 0,
@@ -4242,7 +4242,7 @@ def ones(
     """
 
 def ones_like(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -4251,8 +4251,8 @@ def ones_like(
     r"""ones like x"""
 
 def outer(
-    x: Operand,
-    y: Operand = ...,
+    x: OperandLike,
+    y: OperandLike = ...,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
@@ -4260,7 +4260,7 @@ def outer(
     r"""every element of x times every one of y"""
 
 def pack(
-    *x: Operand,
+    *x: OperandLike,
     axis: int = 0,
     name: str = '',
     control: Sequence[Node] = ...,
@@ -4272,7 +4272,7 @@ def pack(
     """
 
 def pad(
-    x: Operand,
+    x: OperandLike,
     pad_width: int | Sequence[Any],
     mode: Literal['constant', 'edge', 'reflect', 'symmetric', 'wrap'] = 'constant',
     constant_values: builtins.complex = 0,
@@ -4289,7 +4289,7 @@ def pad(
     """
 
 def pad_with(
-    x: Operand,
+    x: OperandLike,
     /,
     pad_width: int | Sequence[Any],
     value: float = 0,
@@ -4305,7 +4305,7 @@ def pad_with(
     """
 
 def permutation(
-    key: Operand,
+    key: OperandLike,
     num: int,
     *,
     name: str = '',
@@ -4318,9 +4318,9 @@ def permutation(
     """
 
 def philox(
-    x: Operand,
-    y: Operand,
-    z: Operand,
+    x: OperandLike,
+    y: OperandLike,
+    z: OperandLike,
     /,
     half: Literal[0, 1] = 0,
     *,
@@ -4334,8 +4334,8 @@ def philox(
     """
 
 def pick_label(
-    x: Operand,
-    labels: Operand = ...,
+    x: OperandLike,
+    labels: OperandLike = ...,
     axis: int = -1,
     *,
     name: str = '',
@@ -4348,7 +4348,7 @@ def pick_label(
     """
 
 def pinv(
-    x: Operand,
+    x: OperandLike,
     /,
     rtol: float | None = None,
     *,
@@ -4362,8 +4362,8 @@ def pinv(
     """
 
 def poisson_loss(
-    labels: Operand,
-    predictions: Operand = ...,
+    labels: OperandLike,
+    predictions: OperandLike = ...,
     reduction: Literal['mean', 'sum', 'none'] = 'mean',
     *,
     name: str = '',
@@ -4376,7 +4376,7 @@ def poisson_loss(
     """
 
 def polygamma(
-    x: Operand,
+    x: OperandLike,
     /,
     n: int = 0,
     *,
@@ -4390,8 +4390,8 @@ def polygamma(
     """
 
 def polyval(
-    p: Operand,
-    x: Operand = ...,
+    p: OperandLike,
+    x: OperandLike = ...,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
@@ -4399,7 +4399,7 @@ def polyval(
     r"""the polynomial with coefficients p, that of the highest power first, at x"""
 
 def population_count(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -4408,7 +4408,7 @@ def population_count(
     r"""how many bits of x are 1, as uint8: the sign too"""
 
 def positive(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -4417,8 +4417,8 @@ def positive(
     r"""x"""
 
 def pow(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -4427,8 +4427,8 @@ def pow(
     r"""x to the power y, as C's pow for constant and computed y alike (pow(-inf, 0.5) is inf); for integers 1 / x^n is cut to a whole number"""
 
 def power(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -4437,8 +4437,8 @@ def power(
     r"""x to the power y, as C's pow for constant and computed y alike (pow(-inf, 0.5) is inf); for integers 1 / x^n is cut to a whole number (another name of pow)"""
 
 def prelu(
-    x: Operand,
-    alpha: Operand,
+    x: OperandLike,
+    alpha: OperandLike,
     /,
     *,
     name: str = '',
@@ -4447,7 +4447,7 @@ def prelu(
     r"""x if positive, else alpha x; alpha broadcasts"""
 
 def prod(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
@@ -4465,7 +4465,7 @@ def prod(
     """
 
 def prod_others(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     *,
@@ -4479,7 +4479,7 @@ def prod_others(
     """
 
 def psi(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -4488,7 +4488,7 @@ def psi(
     r"""the derivative of lgamma; -inf at 0, NaN at -1, -2, ... (another name of digamma)"""
 
 def ptp(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -4504,9 +4504,9 @@ def ptp(
     """
 
 def put_along_axis(
-    x: Operand,
-    indices: Operand = ...,
-    updates: Operand = ...,
+    x: OperandLike,
+    indices: OperandLike = ...,
+    updates: OperandLike = ...,
     axis: int = -1,
     mode: Literal['clip', 'zero'] = 'zero',
     *,
@@ -4521,7 +4521,7 @@ def put_along_axis(
     """
 
 def qr(
-    x: Operand,
+    x: OperandLike,
     /,
     mode: Literal['reduced', 'complete'] = 'reduced',
     *,
@@ -4535,7 +4535,7 @@ def qr(
     """
 
 def quantile(
-    x: Operand,
+    x: OperandLike,
     /,
     q: float = 0.5,
     axis: int | Sequence[int] | None = None,
@@ -4553,7 +4553,7 @@ def quantile(
     """
 
 def quick_gelu(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -4562,7 +4562,7 @@ def quick_gelu(
     r"""x sigmoid(1.702 x)"""
 
 def rad2deg(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -4571,7 +4571,7 @@ def rad2deg(
     r"""radians as degrees"""
 
 def radians(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -4580,7 +4580,7 @@ def radians(
     r"""degrees as radians (another name of deg2rad)"""
 
 def randint(
-    key: Operand,
+    key: OperandLike,
     shape: ShapeLike = ...,
     low: int = 0,
     *,
@@ -4599,8 +4599,8 @@ def randint(
     """
 
 def random_bernoulli(
-    p: Operand,
-    key: Operand = ...,
+    p: OperandLike,
+    key: OperandLike = ...,
     shape: ShapeLike | None = None,
     *,
     name: str = '',
@@ -4613,7 +4613,7 @@ def random_bernoulli(
     """
 
 def random_bits(
-    key: Operand,
+    key: OperandLike,
     shape: ShapeLike = ...,
     dtype: DTypeLike = 'int32',
     *,
@@ -4628,8 +4628,8 @@ def random_bits(
     """
 
 def random_categorical(
-    logits: Operand,
-    key: Operand = ...,
+    logits: OperandLike,
+    key: OperandLike = ...,
     axis: int = -1,
     *,
     name: str = '',
@@ -4642,7 +4642,7 @@ def random_categorical(
     """
 
 def random_exponential(
-    key: Operand,
+    key: OperandLike,
     shape: ShapeLike = ...,
     dtype: DTypeLike = 'float32',
     *,
@@ -4657,7 +4657,7 @@ def random_exponential(
     """
 
 def random_gumbel(
-    key: Operand,
+    key: OperandLike,
     shape: ShapeLike = ...,
     dtype: DTypeLike = 'float32',
     *,
@@ -4672,7 +4672,7 @@ def random_gumbel(
     """
 
 def random_integers(
-    key: Operand,
+    key: OperandLike,
     shape: ShapeLike = ...,
     low: int = 0,
     *,
@@ -4691,7 +4691,7 @@ def random_integers(
     """
 
 def random_key(
-    seed: Operand,
+    seed: OperandLike,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
@@ -4699,7 +4699,7 @@ def random_key(
     r"""a key made of a whole number; near numbers give unrelated keys"""
 
 def random_laplace(
-    key: Operand,
+    key: OperandLike,
     shape: ShapeLike = ...,
     dtype: DTypeLike = 'float32',
     *,
@@ -4714,7 +4714,7 @@ def random_laplace(
     """
 
 def random_logistic(
-    key: Operand,
+    key: OperandLike,
     shape: ShapeLike = ...,
     dtype: DTypeLike = 'float32',
     *,
@@ -4729,7 +4729,7 @@ def random_logistic(
     """
 
 def random_normal(
-    key: Operand,
+    key: OperandLike,
     shape: ShapeLike = ...,
     mean: float = 0.0,
     stddev: float = 1.0,
@@ -4748,7 +4748,7 @@ def random_normal(
     """
 
 def random_permutation(
-    key: Operand,
+    key: OperandLike,
     num: int,
     *,
     name: str = '',
@@ -4761,8 +4761,8 @@ def random_permutation(
     """
 
 def random_shuffle(
-    x: Operand,
-    key: Operand = ...,
+    x: OperandLike,
+    key: OperandLike = ...,
     axis: int = 0,
     *,
     name: str = '',
@@ -4775,7 +4775,7 @@ def random_shuffle(
     """
 
 def random_truncated_normal(
-    key: Operand,
+    key: OperandLike,
     shape: ShapeLike = ...,
     mean: float = 0.0,
     stddev: float = 1.0,
@@ -4794,7 +4794,7 @@ def random_truncated_normal(
     """
 
 def random_uniform(
-    key: Operand,
+    key: OperandLike,
     shape: ShapeLike = ...,
     low: float = 0.0,
     high: float = 1.0,
@@ -4813,7 +4813,7 @@ def random_uniform(
     """
 
 def random_words(
-    x: Operand,
+    x: OperandLike,
     /,
     shape: ShapeLike = ...,
     stream: int = 0,
@@ -4849,7 +4849,7 @@ def range(
     """
 
 def ravel(
-    x: Operand,
+    x: OperandLike,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
@@ -4857,7 +4857,7 @@ def ravel(
     r"""the elements of x in row-major order (another name of flatten)"""
 
 def real(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -4866,7 +4866,7 @@ def real(
     r"""the real part of x"""
 
 def reciprocal(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -4875,7 +4875,7 @@ def reciprocal(
     r"""1 / x"""
 
 def reciprocal_no_nan(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -4884,7 +4884,7 @@ def reciprocal_no_nan(
     r"""1 / x, and 0 where x is 0"""
 
 def reduce_all(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -4900,7 +4900,7 @@ def reduce_all(
     """
 
 def reduce_and(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -4916,7 +4916,7 @@ def reduce_and(
     """
 
 def reduce_any(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -4932,7 +4932,7 @@ def reduce_any(
     """
 
 def reduce_bitwise_and(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -4948,7 +4948,7 @@ def reduce_bitwise_and(
     """
 
 def reduce_bitwise_or(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -4964,7 +4964,7 @@ def reduce_bitwise_or(
     """
 
 def reduce_bitwise_xor(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -4980,7 +4980,7 @@ def reduce_bitwise_xor(
     """
 
 def reduce_euclidean_norm(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -4996,7 +4996,7 @@ def reduce_euclidean_norm(
     """
 
 def reduce_l1(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -5012,7 +5012,7 @@ def reduce_l1(
     """
 
 def reduce_l2(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -5028,7 +5028,7 @@ def reduce_l2(
     """
 
 def reduce_linf(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -5044,7 +5044,7 @@ def reduce_linf(
     """
 
 def reduce_logsumexp(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -5060,7 +5060,7 @@ def reduce_logsumexp(
     """
 
 def reduce_max(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -5076,7 +5076,7 @@ def reduce_max(
     """
 
 def reduce_mean(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -5092,7 +5092,7 @@ def reduce_mean(
     """
 
 def reduce_min(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -5108,7 +5108,7 @@ def reduce_min(
     """
 
 def reduce_or(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -5124,7 +5124,7 @@ def reduce_or(
     """
 
 def reduce_prod(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -5140,7 +5140,7 @@ def reduce_prod(
     """
 
 def reduce_std(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -5158,7 +5158,7 @@ def reduce_std(
     """
 
 def reduce_sum(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -5174,7 +5174,7 @@ def reduce_sum(
     """
 
 def reduce_variance(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -5190,7 +5190,7 @@ def reduce_variance(
     """
 
 def reduce_xor(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -5206,7 +5206,7 @@ def reduce_xor(
     """
 
 def reglu(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int = -1,
     *,
@@ -5220,7 +5220,7 @@ def reglu(
     """
 
 def relu(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -5229,7 +5229,7 @@ def relu(
     r"""x if positive, else 0, also of -0.0; NaN stays"""
 
 def relu6(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -5238,8 +5238,8 @@ def relu6(
     r"""x cut off at 0 and 6"""
 
 def remainder(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -5248,7 +5248,7 @@ def remainder(
     r"""x - (x // y) * y, with the sign of y; for integers x % 0 = 0 (another name of mod)"""
 
 def repeat(
-    x: Operand,
+    x: OperandLike,
     repeats: int | Sequence[int],
     axis: int | None = None,
     *,
@@ -5263,7 +5263,7 @@ def repeat(
     """
 
 def reshape(
-    x: Operand,
+    x: OperandLike,
     /,
     shape: ShapeLike,
     *,
@@ -5277,7 +5277,7 @@ def reshape(
     """
 
 def resize_area(
-    x: Operand,
+    x: OperandLike,
     size: Sequence[int | Size],
     align_corners: bool = False,
     axes: Sequence[int] = ...,
@@ -5294,7 +5294,7 @@ def resize_area(
     """
 
 def resize_bicubic(
-    x: Operand,
+    x: OperandLike,
     size: Sequence[int | Size],
     align_corners: bool = False,
     half_pixel_centers: bool = True,
@@ -5313,7 +5313,7 @@ def resize_bicubic(
     """
 
 def resize_bilinear(
-    x: Operand,
+    x: OperandLike,
     size: Sequence[int | Size],
     align_corners: bool = False,
     half_pixel_centers: bool = True,
@@ -5332,7 +5332,7 @@ def resize_bilinear(
     """
 
 def resize_nearest(
-    x: Operand,
+    x: OperandLike,
     size: Sequence[int | Size],
     align_corners: bool = False,
     half_pixel_centers: bool = True,
@@ -5351,7 +5351,7 @@ def resize_nearest(
     """
 
 def resize_nearest_neighbor(
-    x: Operand,
+    x: OperandLike,
     size: Sequence[int | Size],
     align_corners: bool = False,
     half_pixel_centers: bool = True,
@@ -5370,7 +5370,7 @@ def resize_nearest_neighbor(
     """
 
 def reverse(
-    x: Operand,
+    x: OperandLike,
     axis: int | Sequence[int] | None = None,
     *,
     name: str = '',
@@ -5383,8 +5383,8 @@ def reverse(
     """
 
 def reverse_sequence(
-    x: Operand,
-    lengths: Operand = ...,
+    x: OperandLike,
+    lengths: OperandLike = ...,
     axis: int = 1,
     batch_axis: int = 0,
     *,
@@ -5399,8 +5399,8 @@ def reverse_sequence(
     """
 
 def right_shift(
-    x: Operand,
-    n: Operand,
+    x: OperandLike,
+    n: OperandLike,
     /,
     *,
     name: str = '',
@@ -5409,7 +5409,7 @@ def right_shift(
     r"""x / 2^n rounded down; copies of the sign where n is negative or at least the width"""
 
 def rint(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -5418,8 +5418,8 @@ def rint(
     r"""the nearest integer, ties to even"""
 
 def rms_norm(
-    data: Operand,
-    gamma: Operand = ...,
+    data: OperandLike,
+    gamma: OperandLike = ...,
     *,
     axis: int = -1,
     epsilon: float = 1e-06,
@@ -5436,7 +5436,7 @@ def rms_norm(
     """
 
 def roll(
-    x: Operand,
+    x: OperandLike,
     shift: int | Sequence[int],
     axis: int | Sequence[int] | None = None,
     *,
@@ -5451,7 +5451,7 @@ def roll(
     """
 
 def rope(
-    x: Operand,
+    x: OperandLike,
     /,
     base: float = 10000.0,
     offset: int = 0,
@@ -5469,7 +5469,7 @@ def rope(
     """
 
 def rot90(
-    x: Operand,
+    x: OperandLike,
     k: int = 1,
     axes: Sequence[int] = ...,
     *,
@@ -5484,7 +5484,7 @@ def rot90(
     """
 
 def rotary_embedding(
-    x: Operand,
+    x: OperandLike,
     /,
     base: float = 10000.0,
     offset: int = 0,
@@ -5502,7 +5502,7 @@ def rotary_embedding(
     """
 
 def rotary_wave(
-    x: Operand,
+    x: OperandLike,
     /,
     base: float = 10000.0,
     offset: int = 0,
@@ -5522,7 +5522,7 @@ def rotary_wave(
     """
 
 def rotate_half(
-    x: Operand,
+    x: OperandLike,
     /,
     interleaved: bool = False,
     *,
@@ -5536,7 +5536,7 @@ def rotate_half(
     """
 
 def round(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -5545,7 +5545,7 @@ def round(
     r"""the nearest integer, ties to even (another name of rint)"""
 
 def round_half_away(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -5554,7 +5554,7 @@ def round_half_away(
     r"""the nearest integer, ties away from 0"""
 
 def rows_along_axis(
-    x: Operand,
+    x: OperandLike,
     /,
     shape: ShapeLike,
     updates: int,
@@ -5574,7 +5574,7 @@ def rows_along_axis(
     """
 
 def rows_of_points(
-    x: Operand,
+    x: OperandLike,
     /,
     shape: ShapeLike,
     mode: Literal['clip', 'zero'] = 'zero',
@@ -5590,7 +5590,7 @@ def rows_of_points(
     """
 
 def rsqrt(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -5599,7 +5599,7 @@ def rsqrt(
     r"""1 / sqrt(x)"""
 
 def running_sum(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | None = None,
     exclusive: bool = False,
@@ -5617,8 +5617,8 @@ def running_sum(
     """
 
 def scale_by_global_norm(
-    norm: Operand,
-    x: Operand = ...,
+    norm: OperandLike,
+    x: OperandLike = ...,
     clip_norm: float = 1.0,
     *,
     name: str = '',
@@ -5631,10 +5631,10 @@ def scale_by_global_norm(
     """
 
 def scaled_dot_product_attention(
-    query: Operand,
-    key: Operand = ...,
-    value: Operand = ...,
-    mask: Operand = ...,
+    query: OperandLike,
+    key: OperandLike = ...,
+    value: OperandLike = ...,
+    mask: OperandLike = ...,
     *,
     masked: bool = False,
     causal: bool = False,
@@ -5651,9 +5651,9 @@ def scaled_dot_product_attention(
     """
 
 def scatter_add(
-    x: Operand,
-    indices: Operand = ...,
-    updates: Operand = ...,
+    x: OperandLike,
+    indices: OperandLike = ...,
+    updates: OperandLike = ...,
     axis: int = 0,
     batch_dims: int = 0,
     mode: Literal['clip', 'zero'] = 'zero',
@@ -5670,9 +5670,9 @@ def scatter_add(
     """
 
 def scatter_max(
-    x: Operand,
-    indices: Operand = ...,
-    updates: Operand = ...,
+    x: OperandLike,
+    indices: OperandLike = ...,
+    updates: OperandLike = ...,
     axis: int = 0,
     batch_dims: int = 0,
     mode: Literal['clip', 'zero'] = 'zero',
@@ -5689,9 +5689,9 @@ def scatter_max(
     """
 
 def scatter_min(
-    x: Operand,
-    indices: Operand = ...,
-    updates: Operand = ...,
+    x: OperandLike,
+    indices: OperandLike = ...,
+    updates: OperandLike = ...,
     axis: int = 0,
     batch_dims: int = 0,
     mode: Literal['clip', 'zero'] = 'zero',
@@ -5708,9 +5708,9 @@ def scatter_min(
     """
 
 def scatter_mul(
-    x: Operand,
-    indices: Operand = ...,
-    updates: Operand = ...,
+    x: OperandLike,
+    indices: OperandLike = ...,
+    updates: OperandLike = ...,
     axis: int = 0,
     batch_dims: int = 0,
     mode: Literal['clip', 'zero'] = 'zero',
@@ -5727,8 +5727,8 @@ def scatter_mul(
     """
 
 def scatter_nd(
-    indices: Operand,
-    updates: Operand,
+    indices: OperandLike,
+    updates: OperandLike,
     shape: ShapeLike,
     *,
     name: str = '',
@@ -5741,9 +5741,9 @@ def scatter_nd(
     """
 
 def scatter_rows(
-    x: Operand,
-    rows: Operand = ...,
-    updates: Operand = ...,
+    x: OperandLike,
+    rows: OperandLike = ...,
+    updates: OperandLike = ...,
     kind: Literal['update', 'add', 'sub', 'mul', 'min', 'max'] = 'add',
     *,
     name: str = '',
@@ -5756,9 +5756,9 @@ def scatter_rows(
     """
 
 def scatter_sub(
-    x: Operand,
-    indices: Operand = ...,
-    updates: Operand = ...,
+    x: OperandLike,
+    indices: OperandLike = ...,
+    updates: OperandLike = ...,
     axis: int = 0,
     batch_dims: int = 0,
     mode: Literal['clip', 'zero'] = 'zero',
@@ -5775,9 +5775,9 @@ def scatter_sub(
     """
 
 def scatter_update(
-    x: Operand,
-    indices: Operand = ...,
-    updates: Operand = ...,
+    x: OperandLike,
+    indices: OperandLike = ...,
+    updates: OperandLike = ...,
     axis: int = 0,
     batch_dims: int = 0,
     mode: Literal['clip', 'zero'] = 'zero',
@@ -5794,8 +5794,8 @@ def scatter_update(
     """
 
 def searchsorted(
-    sorted_sequence: Operand,
-    values: Operand = ...,
+    sorted_sequence: OperandLike,
+    values: OperandLike = ...,
     side: Literal['left', 'right'] = 'left',
     *,
     name: str = '',
@@ -5808,8 +5808,8 @@ def searchsorted(
     """
 
 def segment_max(
-    x: Operand,
-    segment_ids: Operand,
+    x: OperandLike,
+    segment_ids: OperandLike,
     num_segments: int,
     *,
     name: str = '',
@@ -5822,8 +5822,8 @@ def segment_max(
     """
 
 def segment_mean(
-    x: Operand,
-    segment_ids: Operand,
+    x: OperandLike,
+    segment_ids: OperandLike,
     num_segments: int,
     *,
     name: str = '',
@@ -5836,8 +5836,8 @@ def segment_mean(
     """
 
 def segment_min(
-    x: Operand,
-    segment_ids: Operand,
+    x: OperandLike,
+    segment_ids: OperandLike,
     num_segments: int,
     *,
     name: str = '',
@@ -5850,8 +5850,8 @@ def segment_min(
     """
 
 def segment_prod(
-    x: Operand,
-    segment_ids: Operand,
+    x: OperandLike,
+    segment_ids: OperandLike,
     num_segments: int,
     *,
     name: str = '',
@@ -5864,8 +5864,8 @@ def segment_prod(
     """
 
 def segment_sqrt_n(
-    x: Operand,
-    segment_ids: Operand,
+    x: OperandLike,
+    segment_ids: OperandLike,
     num_segments: int,
     *,
     name: str = '',
@@ -5878,8 +5878,8 @@ def segment_sqrt_n(
     """
 
 def segment_sum(
-    x: Operand,
-    segment_ids: Operand,
+    x: OperandLike,
+    segment_ids: OperandLike,
     num_segments: int,
     *,
     name: str = '',
@@ -5892,9 +5892,9 @@ def segment_sum(
     """
 
 def select(
-    condition: Operand,
-    x: Operand,
-    y: Operand,
+    condition: OperandLike,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -5903,7 +5903,7 @@ def select(
     r"""x where the condition holds, else y (another name of where)"""
 
 def selu(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -5912,9 +5912,9 @@ def selu(
     r"""elu that keeps mean 0 and variance 1"""
 
 def separable_conv2d(
-    input: Operand,
-    depthwise_filter: Operand = ...,
-    pointwise_filter: Operand = ...,
+    input: OperandLike,
+    depthwise_filter: OperandLike = ...,
+    pointwise_filter: OperandLike = ...,
     strides: int | Sequence[int] = 1,
     padding: Padding = 0,
     dilations: int | Sequence[int] = 1,
@@ -5933,7 +5933,7 @@ def separable_conv2d(
     """
 
 def sequence_mask(
-    x: Operand,
+    x: OperandLike,
     /,
     maxlen: int,
     *,
@@ -5947,7 +5947,7 @@ def sequence_mask(
     """
 
 def shift(
-    x: Operand,
+    x: OperandLike,
     shift: int | Sequence[int],
     axis: int = -1,
     fill_value: builtins.complex = 0,
@@ -5964,8 +5964,8 @@ def shift(
     """
 
 def shuffle(
-    x: Operand,
-    key: Operand = ...,
+    x: OperandLike,
+    key: OperandLike = ...,
     axis: int = 0,
     *,
     name: str = '',
@@ -5978,7 +5978,7 @@ def shuffle(
     """
 
 def sigmoid(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -5987,8 +5987,8 @@ def sigmoid(
     r"""1 / (1 + exp(-x))"""
 
 def sigmoid_cross_entropy_with_logits(
-    labels: Operand,
-    logits: Operand = ...,
+    labels: OperandLike,
+    logits: OperandLike = ...,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
@@ -5996,7 +5996,7 @@ def sigmoid_cross_entropy_with_logits(
     r"""the cross entropy of labels and sigmoid(logits), element by element"""
 
 def sign(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -6005,7 +6005,7 @@ def sign(
     r"""-1, 0 or 1; NaN stays"""
 
 def signbit(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -6014,7 +6014,7 @@ def signbit(
     r"""whether x has a minus: -0 too"""
 
 def silu(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -6023,11 +6023,11 @@ def silu(
     r"""x * sigmoid(x)"""
 
 def simple_rnn_cell(
-    x: Operand,
-    h: Operand = ...,
-    kernel: Operand = ...,
-    recurrent: Operand = ...,
-    bias: Operand = ...,
+    x: OperandLike,
+    h: OperandLike = ...,
+    kernel: OperandLike = ...,
+    recurrent: OperandLike = ...,
+    bias: OperandLike = ...,
     activation: Literal['tanh', 'relu', 'sigmoid'] = 'tanh',
     *,
     name: str = '',
@@ -6040,7 +6040,7 @@ def simple_rnn_cell(
     """
 
 def sin(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -6049,7 +6049,7 @@ def sin(
     r"""the sine of x in radians"""
 
 def sinc(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -6058,7 +6058,7 @@ def sinc(
     r"""sin(pi x) / (pi x), and 1 at 0"""
 
 def sinh(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -6067,14 +6067,14 @@ def sinh(
     r"""(exp(x) - exp(-x)) / 2"""
 
 def sized_by(
-    *x: Operand,
+    *x: OperandLike,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
     r"""the first input; the others only tell a call what sizes there are"""
 
 def slice(
-    x: Operand,
+    x: OperandLike,
     /,
     begin: Sequence[int | Size],
     size: Sequence[int | Size],
@@ -6092,8 +6092,8 @@ def slice(
     """
 
 def slice_assign(
-    x: Operand,
-    value: Operand,
+    x: OperandLike,
+    value: OperandLike,
     begin: Sequence[int | Size],
     size: Sequence[int | Size],
     step: Sequence[int] | None = None,
@@ -6110,7 +6110,7 @@ def slice_assign(
     """
 
 def slogdet(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -6119,8 +6119,8 @@ def slogdet(
     r"""the sign of the determinant, and the logarithm of its magnitude"""
 
 def smooth_l1_loss(
-    labels: Operand,
-    predictions: Operand = ...,
+    labels: OperandLike,
+    predictions: OperandLike = ...,
     beta: float = 1.0,
     reduction: Literal['mean', 'sum', 'none'] = 'mean',
     *,
@@ -6135,7 +6135,7 @@ def smooth_l1_loss(
     """
 
 def soft_shrink(
-    x: Operand,
+    x: OperandLike,
     /,
     threshold: float = 0.5,
     *,
@@ -6149,7 +6149,7 @@ def soft_shrink(
     """
 
 def softmax(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = -1,
     *,
@@ -6163,8 +6163,8 @@ def softmax(
     """
 
 def softmax_cross_entropy_with_logits(
-    labels: Operand,
-    logits: Operand = ...,
+    labels: OperandLike,
+    logits: OperandLike = ...,
     axis: int = -1,
     *,
     name: str = '',
@@ -6177,7 +6177,7 @@ def softmax_cross_entropy_with_logits(
     """
 
 def softmin(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = -1,
     *,
@@ -6191,7 +6191,7 @@ def softmin(
     """
 
 def softplus(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -6200,7 +6200,7 @@ def softplus(
     r"""log(1 + exp(x)) (another name of log1p_exp)"""
 
 def softsign(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -6209,8 +6209,8 @@ def softsign(
     r"""x / (1 + |x|)"""
 
 def solve(
-    a: Operand,
-    b: Operand = ...,
+    a: OperandLike,
+    b: OperandLike = ...,
     adjoint: bool = False,
     *,
     name: str = '',
@@ -6223,7 +6223,7 @@ def solve(
     """
 
 def sort(
-    x: Operand,
+    x: OperandLike,
     axis: int = -1,
     descending: bool = False,
     *,
@@ -6238,7 +6238,7 @@ def sort(
     """
 
 def space_to_batch(
-    x: Operand,
+    x: OperandLike,
     block_shape: int | Sequence[int],
     paddings: int | Sequence[Sequence[int]] = 0,
     *,
@@ -6253,7 +6253,7 @@ def space_to_batch(
     """
 
 def space_to_batch_nd(
-    x: Operand,
+    x: OperandLike,
     block_shape: int | Sequence[int],
     paddings: int | Sequence[Sequence[int]] = 0,
     *,
@@ -6268,7 +6268,7 @@ def space_to_batch_nd(
     """
 
 def space_to_depth(
-    x: Operand,
+    x: OperandLike,
     block_size: int,
     data_format: str = 'NHWC',
     *,
@@ -6283,8 +6283,8 @@ def space_to_depth(
     """
 
 def sparse_softmax_cross_entropy_with_logits(
-    labels: Operand,
-    logits: Operand = ...,
+    labels: OperandLike,
+    logits: OperandLike = ...,
     axis: int = -1,
     *,
     name: str = '',
@@ -6297,7 +6297,7 @@ def sparse_softmax_cross_entropy_with_logits(
     """
 
 def split_key(
-    key: Operand,
+    key: OperandLike,
     num: int = 2,
     *,
     name: str = '',
@@ -6310,7 +6310,7 @@ def split_key(
     """
 
 def sqrt(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -6319,7 +6319,7 @@ def sqrt(
     r"""the square root of x"""
 
 def square(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -6328,8 +6328,8 @@ def square(
     r"""x * x"""
 
 def squared_difference(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -6338,8 +6338,8 @@ def squared_difference(
     r"""(x - y)^2"""
 
 def squared_hinge_loss(
-    labels: Operand,
-    predictions: Operand = ...,
+    labels: OperandLike,
+    predictions: OperandLike = ...,
     reduction: Literal['mean', 'sum', 'none'] = 'mean',
     *,
     name: str = '',
@@ -6352,7 +6352,7 @@ def squared_hinge_loss(
     """
 
 def squeeze(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     *,
@@ -6366,7 +6366,7 @@ def squeeze(
     """
 
 def stack(
-    *x: Operand,
+    *x: OperandLike,
     axis: int = 0,
     name: str = '',
     control: Sequence[Node] = ...,
@@ -6378,7 +6378,7 @@ def stack(
     """
 
 def std(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -6396,7 +6396,7 @@ def std(
     """
 
 def step(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -6405,7 +6405,7 @@ def step(
     r"""0 where x < 0, else 1"""
 
 def stop_gradient(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -6414,7 +6414,7 @@ def stop_gradient(
     r"""x, through which no gradient flows"""
 
 def strided_slice(
-    x: Operand,
+    x: OperandLike,
     begin: Sequence[int | Size],
     end: Sequence[int | Size],
     strides: Sequence[int] | None = None,
@@ -6441,8 +6441,8 @@ def strided_slice(
     """
 
 def sub(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -6451,8 +6451,8 @@ def sub(
     r"""x - y"""
 
 def subtract(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -6461,7 +6461,7 @@ def subtract(
     r"""x - y (another name of sub)"""
 
 def sum(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
@@ -6479,8 +6479,8 @@ def sum(
     """
 
 def sum_like(
-    x: Operand,
-    like: Operand = ...,
+    x: OperandLike,
+    like: OperandLike = ...,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
@@ -6488,7 +6488,7 @@ def sum_like(
     r"""x summed to the shape of like, which broadcasts to that of x"""
 
 def svd(
-    x: Operand,
+    x: OperandLike,
     /,
     full_matrices: bool = False,
     *,
@@ -6502,7 +6502,7 @@ def svd(
     """
 
 def svdvals(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -6511,7 +6511,7 @@ def svdvals(
     r"""the singular values of each matrix, falling"""
 
 def swapaxes(
-    x: Operand,
+    x: OperandLike,
     axis1: int,
     axis2: int,
     *,
@@ -6526,7 +6526,7 @@ def swapaxes(
     """
 
 def swiglu(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int = -1,
     *,
@@ -6540,8 +6540,8 @@ def swiglu(
     """
 
 def take(
-    x: Operand,
-    indices: Operand = ...,
+    x: OperandLike,
+    indices: OperandLike = ...,
     axis: int | None = None,
     mode: Literal['clip', 'zero'] = 'clip',
     *,
@@ -6556,8 +6556,8 @@ def take(
     """
 
 def take_along_axis(
-    x: Operand,
-    indices: Operand = ...,
+    x: OperandLike,
+    indices: OperandLike = ...,
     axis: int = -1,
     mode: Literal['clip', 'zero'] = 'clip',
     *,
@@ -6572,7 +6572,7 @@ def take_along_axis(
     """
 
 def tan(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -6581,7 +6581,7 @@ def tan(
     r"""the tangent of x in radians"""
 
 def tanh(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -6590,7 +6590,7 @@ def tanh(
     r"""the hyperbolic tangent of x"""
 
 def tanh_shrink(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -6599,9 +6599,9 @@ def tanh_shrink(
     r"""x - tanh(x), exact near 0"""
 
 def tensor_scatter_add(
-    x: Operand,
-    indices: Operand = ...,
-    updates: Operand = ...,
+    x: OperandLike,
+    indices: OperandLike = ...,
+    updates: OperandLike = ...,
     batch_dims: int = 0,
     mode: Literal['clip', 'zero'] = 'zero',
     *,
@@ -6616,9 +6616,9 @@ def tensor_scatter_add(
     """
 
 def tensor_scatter_max(
-    x: Operand,
-    indices: Operand = ...,
-    updates: Operand = ...,
+    x: OperandLike,
+    indices: OperandLike = ...,
+    updates: OperandLike = ...,
     batch_dims: int = 0,
     mode: Literal['clip', 'zero'] = 'zero',
     *,
@@ -6633,9 +6633,9 @@ def tensor_scatter_max(
     """
 
 def tensor_scatter_min(
-    x: Operand,
-    indices: Operand = ...,
-    updates: Operand = ...,
+    x: OperandLike,
+    indices: OperandLike = ...,
+    updates: OperandLike = ...,
     batch_dims: int = 0,
     mode: Literal['clip', 'zero'] = 'zero',
     *,
@@ -6650,9 +6650,9 @@ def tensor_scatter_min(
     """
 
 def tensor_scatter_mul(
-    x: Operand,
-    indices: Operand = ...,
-    updates: Operand = ...,
+    x: OperandLike,
+    indices: OperandLike = ...,
+    updates: OperandLike = ...,
     batch_dims: int = 0,
     mode: Literal['clip', 'zero'] = 'zero',
     *,
@@ -6667,9 +6667,9 @@ def tensor_scatter_mul(
     """
 
 def tensor_scatter_nd_add(
-    x: Operand,
-    indices: Operand = ...,
-    updates: Operand = ...,
+    x: OperandLike,
+    indices: OperandLike = ...,
+    updates: OperandLike = ...,
     batch_dims: int = 0,
     mode: Literal['clip', 'zero'] = 'zero',
     *,
@@ -6684,9 +6684,9 @@ def tensor_scatter_nd_add(
     """
 
 def tensor_scatter_nd_max(
-    x: Operand,
-    indices: Operand = ...,
-    updates: Operand = ...,
+    x: OperandLike,
+    indices: OperandLike = ...,
+    updates: OperandLike = ...,
     batch_dims: int = 0,
     mode: Literal['clip', 'zero'] = 'zero',
     *,
@@ -6701,9 +6701,9 @@ def tensor_scatter_nd_max(
     """
 
 def tensor_scatter_nd_min(
-    x: Operand,
-    indices: Operand = ...,
-    updates: Operand = ...,
+    x: OperandLike,
+    indices: OperandLike = ...,
+    updates: OperandLike = ...,
     batch_dims: int = 0,
     mode: Literal['clip', 'zero'] = 'zero',
     *,
@@ -6718,9 +6718,9 @@ def tensor_scatter_nd_min(
     """
 
 def tensor_scatter_nd_mul(
-    x: Operand,
-    indices: Operand = ...,
-    updates: Operand = ...,
+    x: OperandLike,
+    indices: OperandLike = ...,
+    updates: OperandLike = ...,
     batch_dims: int = 0,
     mode: Literal['clip', 'zero'] = 'zero',
     *,
@@ -6735,9 +6735,9 @@ def tensor_scatter_nd_mul(
     """
 
 def tensor_scatter_nd_sub(
-    x: Operand,
-    indices: Operand = ...,
-    updates: Operand = ...,
+    x: OperandLike,
+    indices: OperandLike = ...,
+    updates: OperandLike = ...,
     batch_dims: int = 0,
     mode: Literal['clip', 'zero'] = 'zero',
     *,
@@ -6752,9 +6752,9 @@ def tensor_scatter_nd_sub(
     """
 
 def tensor_scatter_nd_update(
-    x: Operand,
-    indices: Operand = ...,
-    updates: Operand = ...,
+    x: OperandLike,
+    indices: OperandLike = ...,
+    updates: OperandLike = ...,
     batch_dims: int = 0,
     mode: Literal['clip', 'zero'] = 'zero',
     *,
@@ -6769,9 +6769,9 @@ def tensor_scatter_nd_update(
     """
 
 def tensor_scatter_sub(
-    x: Operand,
-    indices: Operand = ...,
-    updates: Operand = ...,
+    x: OperandLike,
+    indices: OperandLike = ...,
+    updates: OperandLike = ...,
     batch_dims: int = 0,
     mode: Literal['clip', 'zero'] = 'zero',
     *,
@@ -6786,9 +6786,9 @@ def tensor_scatter_sub(
     """
 
 def tensor_scatter_update(
-    x: Operand,
-    indices: Operand = ...,
-    updates: Operand = ...,
+    x: OperandLike,
+    indices: OperandLike = ...,
+    updates: OperandLike = ...,
     batch_dims: int = 0,
     mode: Literal['clip', 'zero'] = 'zero',
     *,
@@ -6803,8 +6803,8 @@ def tensor_scatter_update(
     """
 
 def tensordot(
-    a: Operand,
-    b: Operand,
+    a: OperandLike,
+    b: OperandLike,
     /,
     axes: int | Sequence[Any] = 2,
     *,
@@ -6818,7 +6818,7 @@ def tensordot(
     """
 
 def tgamma(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -6827,7 +6827,7 @@ def tgamma(
     r"""the gamma function; NaN at -1, -2, ..."""
 
 def threshold(
-    x: Operand,
+    x: OperandLike,
     /,
     threshold: float = 0.0,
     value: float = 0.0,
@@ -6843,7 +6843,7 @@ def threshold(
     """
 
 def tile(
-    x: Operand,
+    x: OperandLike,
     repetitions: int | Sequence[int],
     *,
     name: str = '',
@@ -6856,7 +6856,7 @@ def tile(
     """
 
 def top_k(
-    x: Operand,
+    x: OperandLike,
     k: int = 1,
     axis: int = -1,
     *,
@@ -6871,7 +6871,7 @@ def top_k(
     """
 
 def trace(
-    x: Operand,
+    x: OperandLike,
     offset: int = 0,
     axis1: int = -2,
     axis2: int = -1,
@@ -6888,7 +6888,7 @@ def trace(
     """
 
 def transpose(
-    x: Operand,
+    x: OperandLike,
     /,
     axes: Sequence[int] | None = None,
     *,
@@ -6902,8 +6902,8 @@ def transpose(
     """
 
 def triangular_solve(
-    a: Operand,
-    b: Operand = ...,
+    a: OperandLike,
+    b: OperandLike = ...,
     lower: bool = True,
     adjoint: bool = False,
     *,
@@ -6918,7 +6918,7 @@ def triangular_solve(
     """
 
 def trigamma(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -6927,7 +6927,7 @@ def trigamma(
     r"""the derivative of digamma; inf at 0, -1, -2, ..."""
 
 def tril(
-    x: Operand,
+    x: OperandLike,
     /,
     k: int = 0,
     *,
@@ -6941,7 +6941,7 @@ def tril(
     """
 
 def triu(
-    x: Operand,
+    x: OperandLike,
     /,
     k: int = 0,
     *,
@@ -6955,8 +6955,8 @@ def triu(
     """
 
 def true_divide(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -6965,7 +6965,7 @@ def true_divide(
     r"""x / y (another name of div)"""
 
 def trunc(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -6974,8 +6974,8 @@ def trunc(
     r"""x rounded toward 0"""
 
 def trunc_div(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -6984,8 +6984,8 @@ def trunc_div(
     r"""x / y rounded toward 0; for integers x / 0 = 0"""
 
 def trunc_mod(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -6994,8 +6994,8 @@ def trunc_mod(
     r"""x - trunc_div(x, y) * y, with the sign of x; for integers x % 0 = 0 (another name of fmod)"""
 
 def truncate_div(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -7004,8 +7004,8 @@ def truncate_div(
     r"""x / y rounded toward 0; for integers x / 0 = 0 (another name of trunc_div)"""
 
 def truncate_mod(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -7014,7 +7014,7 @@ def truncate_mod(
     r"""x - trunc_div(x, y) * y, with the sign of x; for integers x % 0 = 0 (another name of fmod)"""
 
 def truncated_normal(
-    key: Operand,
+    key: OperandLike,
     shape: ShapeLike = ...,
     mean: float = 0.0,
     stddev: float = 1.0,
@@ -7033,7 +7033,7 @@ def truncated_normal(
     """
 
 def unique(
-    x: Operand,
+    x: OperandLike,
     size: int,
     *,
     name: str = '',
@@ -7046,7 +7046,7 @@ def unique(
     """
 
 def unslice(
-    x: Operand,
+    x: OperandLike,
     /,
     shape: ShapeLike,
     begin: Sequence[int | Size],
@@ -7064,8 +7064,8 @@ def unslice(
     """
 
 def unsorted_segment_max(
-    x: Operand,
-    segment_ids: Operand,
+    x: OperandLike,
+    segment_ids: OperandLike,
     num_segments: int,
     *,
     name: str = '',
@@ -7078,8 +7078,8 @@ def unsorted_segment_max(
     """
 
 def unsorted_segment_mean(
-    x: Operand,
-    segment_ids: Operand,
+    x: OperandLike,
+    segment_ids: OperandLike,
     num_segments: int,
     *,
     name: str = '',
@@ -7092,8 +7092,8 @@ def unsorted_segment_mean(
     """
 
 def unsorted_segment_min(
-    x: Operand,
-    segment_ids: Operand,
+    x: OperandLike,
+    segment_ids: OperandLike,
     num_segments: int,
     *,
     name: str = '',
@@ -7106,8 +7106,8 @@ def unsorted_segment_min(
     """
 
 def unsorted_segment_prod(
-    x: Operand,
-    segment_ids: Operand,
+    x: OperandLike,
+    segment_ids: OperandLike,
     num_segments: int,
     *,
     name: str = '',
@@ -7120,8 +7120,8 @@ def unsorted_segment_prod(
     """
 
 def unsorted_segment_sqrt_n(
-    x: Operand,
-    segment_ids: Operand,
+    x: OperandLike,
+    segment_ids: OperandLike,
     num_segments: int,
     *,
     name: str = '',
@@ -7134,8 +7134,8 @@ def unsorted_segment_sqrt_n(
     """
 
 def unsorted_segment_sum(
-    x: Operand,
-    segment_ids: Operand,
+    x: OperandLike,
+    segment_ids: OperandLike,
     num_segments: int,
     *,
     name: str = '',
@@ -7148,7 +7148,7 @@ def unsorted_segment_sum(
     """
 
 def var(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -7166,7 +7166,7 @@ def var(
     """
 
 def variance(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -7182,8 +7182,8 @@ def variance(
     """
 
 def vecdot(
-    a: Operand,
-    b: Operand,
+    a: OperandLike,
+    b: OperandLike,
     /,
     axis: int = -1,
     *,
@@ -7197,8 +7197,8 @@ def vecdot(
     """
 
 def vecmat(
-    v: Operand,
-    a: Operand,
+    v: OperandLike,
+    a: OperandLike,
     /,
     *,
     name: str = '',
@@ -7207,7 +7207,7 @@ def vecmat(
     r"""vectors times matrices"""
 
 def vector_norm(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -7225,9 +7225,9 @@ def vector_norm(
     """
 
 def where(
-    condition: Operand,
-    x: Operand,
-    y: Operand,
+    condition: OperandLike,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -7236,8 +7236,8 @@ def where(
     r"""x where the condition holds, else y"""
 
 def window_products(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     window: int | Sequence[int],
     strides: int | Sequence[int] = 1,
@@ -7257,7 +7257,7 @@ def window_products(
     """
 
 def windows(
-    x: Operand,
+    x: OperandLike,
     /,
     window: int | Sequence[int],
     strides: int | Sequence[int] = 1,
@@ -7279,7 +7279,7 @@ def windows(
     """
 
 def windows_back(
-    x: Operand,
+    x: OperandLike,
     /,
     size: Sequence[int | Size],
     strides: int | Sequence[int] = 1,
@@ -7299,7 +7299,7 @@ def windows_back(
     """
 
 def windows_taken(
-    x: Operand,
+    x: OperandLike,
     /,
     strides: int | Sequence[int] = 1,
     padding: Padding = 0,
@@ -7317,8 +7317,8 @@ def windows_taken(
     """
 
 def xdivy(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -7327,8 +7327,8 @@ def xdivy(
     r"""x / y, and 0 where x is 0"""
 
 def xlog1py(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -7337,8 +7337,8 @@ def xlog1py(
     r"""x log(1 + y), and 0 where x is 0"""
 
 def xlogy(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -7361,7 +7361,7 @@ def zeros(
     """
 
 def zeros_like(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -7370,8 +7370,8 @@ def zeros_like(
     r"""zeros like x"""
 
 def zeta(
-    x: Operand,
-    q: Operand = ...,
+    x: OperandLike,
+    q: OperandLike = ...,
     *,
     name: str = '',
     control: Sequence[Node] = ...,

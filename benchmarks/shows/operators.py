@@ -91,6 +91,9 @@ def faster(
         least: the least allowed ratio.
         needs: competitors that must have run; all peers by default.
         only: competitors to run, separated by commas.
+
+    Raises:
+        RuntimeError: no competitor ran these rows, or as `rows_of`.
     """
     part = {"only": only} if only else {}
     rows = rows_of(kind, names.split(), PEERS if needs is None else needs, part)

@@ -141,7 +141,7 @@ def demand(node: NodeLike, a: Extent, b: Extent, what: str) -> None:
     lack = b - a
     if isinstance(lack, int):
         if lack > 0:
-            raise ShapeError(f"{node.where}: {what}, got {a} for at least {b}")
+            raise ShapeError(f"{node.where}: {what} (at least {b}), got {a}")
         return
     guards = _guards.get()
     if guards is not None:

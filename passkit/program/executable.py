@@ -86,7 +86,7 @@ class Executable:
     if TYPE_CHECKING:
 
         def __call__(self, *feeds: Any, **named: Any) -> list[Any]:
-            """Run on arrays."""
+            """Run on arrays, in order or by name; return the results in the order of outputs."""
             ...
 
     inputs: tuple[Signature, ...]

@@ -194,7 +194,7 @@ class ExecutionProfile:
     def __str__(self) -> str:
         total = self.seconds or 1.0
         timed = [r for r in self.rows if r.nbytes or r.seconds]
-        header = ("kernel", "calls", "time", "share", "bytes", "GB/s", "of copy", "GFLOP/s")
+        header = ("kernel", "calls", "time", "share", "bytes", "GB/s", "of copy speed", "GFLOP/s")
         lines = (*self.lines, KernelTime.total("sum", timed))
         return table(header, [_table_cells(x, total) for x in lines])
 

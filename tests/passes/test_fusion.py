@@ -63,7 +63,11 @@ def test_what_meets(text: str, ops: str) -> None:
 
 
 APART = [
-    ("x: f32[4, 5]; y: f32[5, 6]; return matmul(exp(x), y)", "opaque", "a library computes matmul"),
+    (
+        "x: f32[4, 5]; y: f32[5, 6]; return matmul(exp(x), y)",
+        "opaque",
+        "a library call computes matmul",
+    ),
     (
         "x: f32[4, 5]; return transpose(erf(x))",
         "index",
@@ -254,7 +258,7 @@ def test_keep_together() -> None:
         (
             "x: f32[1, 4, 4, 2]; w: f32[3, 3, 2, 2]; a = exp(x); b = conv2d(a, w); return b",
             {},
-            "a library computes convolution",
+            "a library call computes convolution",
         ),
         (
             "x: f32[8]; y: f32[0]; a = exp(x); b = neg(y); return a, b",

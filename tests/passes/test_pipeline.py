@@ -85,7 +85,7 @@ def test_a_pass_runs_once_in_a_compilation() -> None:
         (7, "passes must be a list of passes, or a mapping such as .* got 7"),
         ([], "passes must be a list .* got an empty list"),
         (["Fuson"], "passes: pass 'Fuson' is not registered; did you mean 'Fusion'"),
-        ([3], "passes: a pass is given by name or as a Pass, got 3; register_pass makes"),
+        ([3], "passes: a pass must be a name or a Pass, got 3; pk.register_pass makes"),
         ({"Simplify": ["Fusion"]}, "the position of a pass is \"after NAME\" or .* got 'Simplify'"),
         ({"after Simplfy": []}, "'after Simplfy' names no pass of the default .* mean 'Simplify'"),
         (

@@ -251,7 +251,7 @@ BAD = [
     ("x: f32[]; y = softmax(x, axis=dtype(f33)); return y", "'f33' is not an element type"),
     ("x: f32[]; y = softmax(x, axis=" + "(" * 200 + "); return y", "nested more than 128 deep"),
     ("x: f32[]; return " + "exp(" * 200 + "x" + ")" * 200, "operators are nested more than 128"),
-    ("x: f32[] ! ; return x", "line 1, column 10: unexpected '!'"),
+    ("x: f32[] ! ; return x", "line 1, column 10: unexpected character '!'"),
     ('"\\q": f32[]; return x', r"line 1, column 1: \"\\q\" is no JSON string"),
     ('x: f32[]; y = fused(x, body=group(kind="odd") { return }); return y', "no kind 'odd'"),
     (
@@ -321,7 +321,10 @@ def test_long_texts_are_read_without_recursion() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("x: f32[2]; y = fused(x, body=0); return y", "line 1, column 16: fused does not take"),
+        (
+            "x: f32[2]; y = fused(x, body=0); return y",
+            "line 1, column 16: operator fused fails for",
+        ),
         ("x: f32[2]; y = add(x,", "line 1, column 22: expected a number, got the end"),
         ("x: f32[2]; return x,", "line 1, column 21: expected a name, got the end"),
     ],

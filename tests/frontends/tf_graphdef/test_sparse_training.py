@@ -177,15 +177,15 @@ REFUSED = [
     ),
     (
         node("ResourceSparseApplyAdagrad", "t", "w", "a", "rate", "g", "at"),
-        "variable 'w' at 'at', which depends on .* may stand twice; tf.unique and",
+        "variable 'w', .* distinct, got 'at', which depends on .*; remove repeated indices by",
     ),
     (
         node("ResourceSparseApplyAdagrad", "t", "w", "a", "rate", "g", "twice"),
-        r"variable 'w' at 'twice' = \[1, 1, 2\], where an index may stand twice",
+        r"rows of the variable 'w', .* to be distinct, got 'twice' = \[1, 1, 2\]; remove repeated",
     ),
     (
         node("ResourceSparseApplyAdagrad", "t", "w", "a", "rate", "g", "rate"),
-        r"needs a vector of integers as indices of the variable 'w', got float32\(\)",
+        r"rows of the variable 'w' and needs a vector of integers as .*, got float32\(\); reshape",
     ),
     (
         node("ResourceSparseApplyAdagrad", "t", "w", "a", "zero", "sum", "u"),
