@@ -65,7 +65,7 @@ def apply(
             raise GraphError(f"{where} needs the parameter {key!r}")
         check_param(where, key, value, op.params[key])
     if names and len(inputs) > len(names):
-        raise GraphError(f"{where} takes {', '.join(names)}, got {len(inputs)} inputs")
+        raise GraphError(f"{where} takes the inputs {', '.join(names)}, got {len(inputs)}")
     if names and (by_name or len(inputs) < len(names)):
         inputs = _complete(op, inputs, by_name, names, name or op.name)
     if op.num_inputs not in (-1, len(inputs)):

@@ -360,7 +360,7 @@ class Graph:
             arguments.instance("Graph.replace: a key of values", entry, Entry, "an Entry")
             arguments.instance("Graph.replace: a value of values", value, Entry, "an Entry")
             if entry not in present:
-                raise GraphError(f"{entry.name} is not in this graph, so it cannot be replaced")
+                raise GraphError(f"Graph.replace: {entry.name} is not in this graph")
         return self.rebuild(
             lambda node, inputs: (
                 [

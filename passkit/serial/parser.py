@@ -96,7 +96,7 @@ class _Parser(ValueParser):
         token = self.next
         name = self.name()
         if name in self.scope.nodes:
-            raise self.fail(f"the name {shown(name)} is given twice", token)
+            raise self.fail(f"the name {shown(name)} is defined twice", token)
         if is_state or self.next.text == ":":
             self.expect(":")
             node = self.declaration(name, is_state)

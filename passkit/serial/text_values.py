@@ -150,7 +150,7 @@ class ValueParser(Cursor, ABC):
             raise self.fail(f"expected a number, got {self.shown()}")
         self.at += 1
         if len(token.text) > 400:
-            raise self.fail(f"a number has {len(token.text)} digits", token)
+            raise self.fail(f"a number has {len(token.text)} digits; the most is 400", token)
         return python_number(sign + token.text)
 
     def value(self) -> Any:

@@ -232,7 +232,7 @@ BAD: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "integer x": (
         lambda: pk.gradients(X, pk.var("k", (2,), "int64")),
         pk.DTypeError,
-        "k in xs is int64",
+        "gradients: xs must be floats, and k is int64",
     ),
     "no entry": (
         lambda: pk.gradients([2.0], X),
