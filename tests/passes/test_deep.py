@@ -38,10 +38,10 @@ GROUPS = [
 ]
 
 
-@pytest.mark.parametrize("text, wanted", GROUPS)
-def test_groups(text: str, wanted: list[str]) -> None:
+@pytest.mark.parametrize("text, expected", GROUPS)
+def test_groups_grow_from_results(text: str, expected: list[str]) -> None:
     """Each group, by the names of its operators."""
-    assert groups(text, fusion="deep") == wanted
+    assert groups(text, fusion="deep") == expected
 
 
 APART = [
@@ -52,13 +52,15 @@ APART = [
 
 
 @pytest.mark.parametrize("text, producer, consumer, code, reason", APART)
-def test_what_stays_apart(text: str, producer: str, consumer: str, code: str, reason: str) -> None:
+def test_edges_between_kernels_have_a_reason(
+    text: str, producer: str, consumer: str, code: str, reason: str
+) -> None:
     """An edge between two kernels says why."""
     log = fused(text, fusion="deep").attrs["fusion_log"]
-    found = {(d.producer, d.consumer): d for d in log}[producer, consumer]
+    decision = {(d.producer, d.consumer): d for d in log}[producer, consumer]
 
-    assert (found.fused, found.code) == (False, code)
-    assert reason in found.reason
+    assert (decision.fused, decision.code) == (False, code)
+    assert reason in decision.reason
 
 
 def test_one_kernel_is_right(rng: Any) -> None:
