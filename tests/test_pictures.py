@@ -1,4 +1,4 @@
-"""The pictures in docs/pictures show what is drawn now; --update-golden draws them anew."""
+"""Pictures in docs/pictures are up to date; --update-golden draws them again."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ Draw = Callable[[], Any]
 
 
 def picture(draw: Draw) -> Draw:
-    """A picture, by the name of what draws it."""
+    """Register a function that draws a picture, by its name."""
     PICTURES[draw.__name__] = draw
     return draw
 
 
 @picture
 def plan() -> Any:
-    """GELU after a product: a library call, and a kernel with its operators."""
+    """Draw GELU after a product: a library call, and a kernel with its operators."""
     x, w = pk.var("x", ("n", 512)), pk.var("w", (512, 512))
     h = x @ w
     return pk.viz.plan(planned.plan(pk.Graph([h * (pk.ops.erf(h / 2**0.5) + 1) / 2]), "Fusion"))
@@ -36,7 +36,7 @@ def plan() -> Any:
 
 @picture
 def time() -> Any:
-    """The digits model with times: darker boxes took more."""
+    """Draw the digits model with times: darker boxes took more."""
     graph = planned.plan(tf_graphdef.load(ROOT / "examples/models/digits.pb"), "Fusion")
     seconds = {
         "mul": 1.5e-6,
@@ -52,7 +52,7 @@ def time() -> Any:
 
 @picture
 def folded() -> Any:
-    """About 1,000 nodes of attention layers, drawn once; one that takes long stands for itself."""
+    """Draw 1,000 nodes of attention layers, each once; a slow layer is drawn by itself."""
     graph = planned.plan(attention(24), "Fusion")
     seconds = {n: 1e-6 for n in graph.names.values()}
     seconds |= {n: 9e-6 for n in seconds if "layer_7" in n and "MatMul" in n}
@@ -61,14 +61,14 @@ def folded() -> Any:
 
 @picture
 def diff() -> Any:
-    """The changes of Fusion to a softmax of a sum."""
+    """Draw the changes of Fusion to a softmax of a sum."""
     x, y = pk.var("x", ("n", 64)), pk.var("y", ("n", 64))
     graph = planned.plan(pk.Graph([pk.ops.softmax(pk.ops.tanh(x) + y)]), "Simplify")
     return pk.viz.diff(graph, planned.plan(graph, "Fusion"))
 
 
 def attention(layers: int, width: int = 32) -> pk.Graph:
-    """Layers of attention and a small network, in scopes as frameworks name them."""
+    """Return layers of attention and a small network, in scopes as frameworks name them."""
     rng, ops = np.random.default_rng(0), pk.ops
     h = pk.var("tokens", ("n", 16, width))
 
@@ -98,8 +98,8 @@ def texts(path: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("name", PICTURES)
-def test_pictures_show_what_is_drawn(name: str, request: pytest.FixtureRequest) -> None:
-    """Every line on a box, a frame and an arrow, whichever renderer placed it."""
+def test_pictures_have_the_texts_of_the_drawing(name: str, request: pytest.FixtureRequest) -> None:
+    """A picture has every line of boxes, frames and arrows, whichever renderer drew it."""
     drawn, path = PICTURES[name](), FOLDER / f"{name}.svg"
     if request.config.getoption("--update-golden"):
         FOLDER.mkdir(exist_ok=True)
@@ -114,6 +114,6 @@ def test_pictures_show_what_is_drawn(name: str, request: pytest.FixtureRequest) 
     assert path.stat().st_size < 80_000
 
 
-def test_the_folder_has_no_others() -> None:
-    """Each picture is drawn by this file, but the speed chart, which has a command of its own."""
+def test_every_picture_is_drawn_here() -> None:
+    """Each picture is drawn by this file, except the speed chart, which has its own command."""
     assert {p.stem for p in FOLDER.iterdir()} == {*PICTURES, "speed"}

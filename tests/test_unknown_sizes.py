@@ -1,4 +1,4 @@
-"""Golden groups whose batch, rows' length or both are known to a call only: one kernel each."""
+"""Groups of unknown batch, unknown length of rows, or both are one kernel each."""
 
 from __future__ import annotations
 
