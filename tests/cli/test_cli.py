@@ -126,7 +126,7 @@ def test_the_cache_reports_its_size_and_can_be_cleared(fresh_cache: Path, tmp_pa
 @pytest.mark.parametrize(
     "arguments, file, reason",
     [
-        (["show", "-o", "absent/x.svg"], "absent/x.svg", "the folder must exist"),
+        (["show", "-o", "absent/x.svg"], "absent/x.svg", "create its folder"),
         (["run", "--report", "file/x"], "file/x", "give a path of folders"),
         (["run", "--dump", "file/x"], "file/x", "give a path of folders"),
         (["run", "--plan", "file/x.svg"], "file", "File exists"),
@@ -165,8 +165,8 @@ def test_a_full_disk_is_an_error_in_one_line() -> None:
 
     assert done.returncode == 1
     assert done.stderr == (
-        "passkit: the system refused: No space left on device; see whether the disk of the output "
-        "is full\n"
+        "passkit: the output cannot be written: No space left on device; check whether its disk is "
+        "full\n"
     )
 
 

@@ -122,7 +122,7 @@ def test_a_cuda_device_is_described_and_runs_a_kernel() -> None:
         assert check["works"] and check["found"] == (
             "Fake (sm_90, a fake): CUDA 13.0, 64 MiB of memory, 2 multiprocessors, 227 KiB of "
             "shared memory for a block, graphs, grid barriers; "
-            "planned with data sheet numbers of Fake; ran 1 kernel"
+            "planned with data sheet figures of Fake; ran 1 kernel"
         )
         driver.supports_graphs = False
         assert "no graphs, no grid barriers" in str(checks()["cuda"]["found"])

@@ -251,10 +251,10 @@ def test_models_are_read_from_standard_input(
 
 
 def test_empty_standard_input_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Blank standard input is no model."""
+    """Blank standard input is refused as empty."""
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b" ")))
 
-    with pytest.raises(pk.ModelError, match="standard input has no model: it is empty"):
+    with pytest.raises(pk.ModelError, match="standard input needs to hold a model, and is empty"):
         raise_error_of("show", "-")
 
 

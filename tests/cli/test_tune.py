@@ -58,8 +58,8 @@ def test_invalid_executors_are_errors(tmp_path: Path) -> None:
     model = tmp_path / "m.txt"
     model.write_text("x: f32[4]; return abs(x)")
     for name, message in (
-        ("nowhere:Pool", "cannot be created: No module named 'nowhere'"),
-        ("concurrent.futures:Nobody", "cannot be created: module 'concurrent.futures' has no"),
+        ("nowhere:Pool", "cannot be called: No module named 'nowhere'"),
+        ("concurrent.futures:Nobody", "cannot be called: module 'concurrent.futures' has no"),
         (
             "os:getcwd",
             "a callable that returns an Executor, got 'os:getcwd', which returns",

@@ -159,7 +159,7 @@ def test_frontends_take_passes() -> None:
         tf.Session(passes=["TestPipelineSwop"])
     model = Path(__file__).parents[2] / "examples/models/digits.pb"
     with pytest.raises(pk.SettingError, match="'after Fuson' names no pass .* 'Fusion'"):
-        tf_graphdef.Session(model, passes={"after Fuson": []})
+        tf_graphdef.ModelSession(model, passes={"after Fuson": []})
 
 
 def test_passes_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

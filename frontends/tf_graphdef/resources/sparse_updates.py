@@ -34,6 +34,8 @@ from passkit.graph.infer import show_shape
 def _sparse_apply(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Import an optimizer step for some rows: gather them, apply the rule, and scatter them back.
 
+    Assign the new values to the variables and return the first input, the handle of the weights.
+
     Raises:
         ModelError: If an input does not fit the variable, or indices may repeat.
     """
@@ -68,12 +70,14 @@ def _sparse_apply(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyV
 
 
 def _check_once(ctx: NodeContext, variable: ModelVariable, value: AnyValue) -> None:
-    """Check that indices are a vector of distinct integers.
+    """Raise ModelError unless indices are a vector of integers that are known to be distinct.
 
     TensorFlow applies equal indices one after the other, each to the result of the one before.
 
-    Raises:
-        ModelError: If two of them may be equal.
+    Args:
+        ctx: The node, for errors.
+        variable: The variable, for errors.
+        value: The indices: distinct elements of Unique, or known integers.
     """
     if isinstance(value, UniqueElements):
         return

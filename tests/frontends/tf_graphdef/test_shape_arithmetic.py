@@ -175,7 +175,7 @@ def test_symbolic_sizes_are_folded_through_shape_operators(spelling: str) -> Non
 )
 def test_shapes_without_closed_form_are_computed_at_run_time(nodes: list[Any]) -> None:
     """The maximum of two symbolic sizes, and long ranges, are left to operators."""
-    with pytest.raises(ModelError, match="'(n|s)' (is computed from|known when the model)"):
+    with pytest.raises(ModelError, match="'(n|s)' (consists of|depends on)"):
         reshaped(*nodes)
 
 
@@ -218,7 +218,7 @@ def test_large_arrays_are_data() -> None:
     [
         (
             [vector("k", 1, 2), node("Add", "s", "shape", "k")],
-            r"Add 's' cannot work on the shapes 'shape' = \[x\.0, 3, 5\], 'k' = \[1, 2\]: operands",
+            r"Add 's'.*got 'shape' = \[x\.0, 3, 5\], 'k' = \[1, 2\].*shapes \(3,\) \(2,\)",
         ),
         (
             [const("k", 0), node("FloorDiv", "s", "k", "k")],
