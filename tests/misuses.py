@@ -481,7 +481,11 @@ def frontends() -> list[Call]:
             graph=arg(GRAPH, "graph", "Graph|float32|tanh"),
             path=arg(None, "none -text"),
         ),
-        call("tf_graphdef.ModelSession", tf_graphdef.ModelSession, source=arg(DIGITS, "", "GraphDef|file")),
+        call(
+            "tf_graphdef.ModelSession",
+            tf_graphdef.ModelSession,
+            source=arg(DIGITS, "", "GraphDef|file"),
+        ),
         call(
             "tf.placeholder",
             tf.placeholder,

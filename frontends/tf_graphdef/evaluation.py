@@ -214,7 +214,7 @@ class BodyEvaluation:
         for x in inputs:
             if isinstance(x, StringInput):
                 raise ModelError(
-                    f"{call.where} needs an array, got {x.description} from {short(x.name)}"
+                    f"{call.where} needs an array, got {short(x.name)}, {x.description}"
                 )
         supported = op in OP_IMPORTERS or op in shared.library or op in shared.host_ops
         if not supported:
@@ -273,7 +273,7 @@ class NodeContext:
             return current_value(self.shared, value.variable)
         if isinstance(value, NonArray):
             raise ModelError(
-                f"{self.where} needs an array, got {value.description} from {short(value.name)}"
+                f"{self.where} needs an array, got {short(value.name)}, {value.description}"
             )
         return value
 

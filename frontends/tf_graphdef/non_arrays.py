@@ -52,7 +52,7 @@ class StringInput(NonArray):
 
     description: ClassVar[str] = (
         "an input of strings, which passkit does not have; choose a signature=, or outputs=, "
-        "computed from inputs of numbers,"
+        "computed from inputs of numbers"
     )
 
 

@@ -199,7 +199,9 @@ def test_options_that_do_not_fit_are_errors(
     """Wrong options, and a machine without a compiler, are errors."""
     with pytest.raises(SettingError, match="needs target 'cpu', got 'cuda'"):
         pk.tune(softmax, target="cuda")
-    with pytest.raises(SettingError, match="needs the evaluator of measurements .* got evaluator=<passkit"):
+    with pytest.raises(
+        SettingError, match="needs the evaluator of measurements .* got evaluator=<passkit"
+    ):
         pk.tune(softmax, evaluator="model")
     with pytest.raises(SettingError, match="needs an executor for the clock <function"):
         pk.tune(softmax, clock=favour(""))

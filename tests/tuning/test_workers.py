@@ -17,7 +17,9 @@ def test_each_call_fails_alone() -> None:
     try:
         assert workers.submit(math.hypot, 3.0, 4.0).result() == 5.0
         (pid,) = workers.pids
-        with pytest.raises(WorkerError, match="a worker process raised ValueError: math domain error"):
+        with pytest.raises(
+            WorkerError, match="a worker process raised ValueError: math domain error"
+        ):
             workers.submit(math.sqrt, -1.0).result()
         assert workers.pids == [pid]
         ends = [workers.submit(os._exit, 3), workers.submit(math.sqrt, 4.0)]

@@ -137,8 +137,8 @@ def _unavailable_condition(
     if isinstance(condition, DeadValue):
         return UniformResults(DeadValue(ctx.call.name))
     raise ModelError(
-        f"{ctx.where} needs an array as its condition, got {condition.description} from "
-        f"{short(condition.name)}"
+        f"{ctx.where} needs an array as its condition, got "
+        f"{short(condition.name)}, {condition.description}"
     )
 
 

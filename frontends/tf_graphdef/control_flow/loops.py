@@ -106,8 +106,8 @@ def run_loop(
                 loop.body(values, k)  # finds further unsupported operators
                 return UniformResults(UnsupportedResult(ctx.call.name))
             raise ModelError(
-                f"{ctx.where} needs an array as its condition, got {condition.description} from "
-                f"{short(condition.name)}"
+                f"{ctx.where} needs an array as its condition, got "
+                f"{short(condition.name)}, {condition.description}"
             )
         truth = known_condition(ctx, condition)
         if truth is False:

@@ -61,7 +61,7 @@ def as_list(ctx: NodeContext, value: AnyValue) -> TensorList:
     """
     if not isinstance(value, TensorList):
         kind = value.description if isinstance(value, NonArray) else "an array"
-        raise ModelError(f"{ctx.where} needs a list, got {kind} from {short(value.name)}")
+        raise ModelError(f"{ctx.where} needs a list, got {short(value.name)}, {kind}")
     return value
 
 

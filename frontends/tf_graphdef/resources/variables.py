@@ -76,7 +76,7 @@ def variable_of(ctx: NodeContext, value: AnyValue) -> ModelVariable:
     if not isinstance(value, VariableHandle):
         kind = value.description if isinstance(value, NonArray) else "an array"
         raise ModelError(
-            f"{ctx.where} needs the handle of a variable, got {kind} from {short(value.name)}"
+            f"{ctx.where} needs the handle of a variable, got {short(value.name)}, {kind}"
         )
     return value.variable
 

@@ -71,7 +71,10 @@ def test_attributes_reach_the_function(value: Any, expected: Any) -> None:
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        (lambda x: np.ones((x.shape[0] + 1,)), "Odd 'y': dimension 0.*an input, got 32 and 60"),
+        (
+            lambda x: np.ones((x.shape[0] + 1,)),
+            "Odd 'y': result dimension 0 .* Odd needs .*, got 32 and 60",
+        ),
         (
             lambda x: np.ones((1,) * (x.shape[0] % 30)),
             r"whose rank does not .* shapes \(1,\) and \(1, 1",

@@ -68,7 +68,7 @@ def test_unreadable_files_are_refused(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.chdir(tmp_path)  # messages cut long names short
     with pytest.raises(ModelError, match=r"or folder exists at 'nothing\.pb'"):
         tf_graphdef.load("nothing.pb")
-    with pytest.raises(ModelError, match=r"'\.' is a folder without saved_model"):
+    with pytest.raises(ModelError, match=r"'\.': .* found a folder without saved_model"):
         tf_graphdef.load(".")
     (tmp_path / "saved_model.pb").write_bytes(b"\x08\1")
     with pytest.raises(ModelError, match=r"'\.' has 0 graphs with the tags serve, and one"):
@@ -116,7 +116,7 @@ def test_shapes_of_unknown_inputs_suggest_the_nearest() -> None:
         ModelError, match=r"no input 'xx', for which shapes= has \(2,\); did you .*'x'"
     ):
         tf_graphdef.load(SMALL, shapes={"xx": (2,)})
-    with pytest.raises(ModelError, match="no input 'y' to give"):
+    with pytest.raises(ModelError, match=r"no input 'y', for which shapes= has \(2,\)"):
         tf_graphdef.load(SMALL, shapes={"y": (2,)})
 
 
@@ -259,7 +259,7 @@ def test_models_without_results_are_refused() -> None:
     ):
         tf_graphdef.load(model())
     circle = model(node("Neg", "a", "b"), node("Neg", "b", "a"))
-    with pytest.raises(ModelError, match="has 2 nodes and no operator whose result is not read"):
+    with pytest.raises(ModelError, match="has 2 nodes, and none has a result that no other"):
         tf_graphdef.load(circle)
     with pytest.raises(ModelError, match=r"outputs=\[\] names nothing"):
         tf_graphdef.load(SMALL, outputs=[])

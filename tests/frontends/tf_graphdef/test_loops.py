@@ -151,7 +151,7 @@ ASSIGNS.control_ret["a"] = "a"
         ([N], (UNTIL, FEWER), "While 'y' needs 3.*loop variable, got 1"),
         ([const("n", 2)], (UNTIL, FEWER), "While 'y' needs 3.*loop variable, got 1"),
         ([N], (MORE, TWICE), "from its condition function 'until', got 2"),
-        ([const("n", 2)], (LISTED, TWICE), "an array as its condition, got a list of tensors from"),
+        ([const("n", 2)], (LISTED, TWICE), "an array as its condition, got .*, a list of tensors"),
         (
             [N, node("VarHandleOp", "h", dtype=FLOAT, shape=(), shared_name="var")],
             (UNTIL, ASSIGNS),
@@ -283,8 +283,11 @@ def test_list_operators_equal_tensorflows(nodes: list[Any], expected: Any) -> No
 @pytest.mark.parametrize(
     ("nodes", "message"),
     [
-        ([node("TensorListStack", "y", "item", "any")], "got an array from 'item'"),
-        ([node("TensorListStack", "y", "h", "any")], "of a variable from 'h'"),
+        ([node("TensorListStack", "y", "item", "any")], "got 'item', an array"),
+        (
+            [node("TensorListStack", "y", "h", "any")],
+            "needs a list, got 'h', a handle of a variable",
+        ),
         ([node("TensorListStack", "y", "l", "any")], "the shape of item 0, which was not set"),
         (
             [node("TensorListStack", "y", "e", "any")],
@@ -312,7 +315,7 @@ def test_list_operators_equal_tensorflows(nodes: list[Any], expected: Any) -> No
         ),
         ([node("TensorListReserve", "y", "any", "any", element_dtype=FLOAT)], "at least 0, got -1"),
         ([node("TensorListLength", "y")], "TensorListLength 'y' needs 1 input.s., got 0"),
-        ([node("Neg", "y", "l")], "Neg 'y' needs an array, got a list of tensors from 'l'"),
+        ([node("Neg", "y", "l")], "Neg 'y' needs an array, got 'l', a list of tensors"),
         ([node("Identity", "y", "l")], "arrays as outputs, and 'y' is a list of tensors"),
     ],
 )
@@ -354,7 +357,7 @@ def test_runtime_indices_need_items_of_one_shape() -> None:
     with pytest.raises(ModelError, match=r"'y' reads 'k' by .* items of one shape, got \(2"):
         tf_graphdef.load(model(*nodes, *put), "y")
     put[-1].input[0] = "l"
-    with pytest.raises(ModelError, match="reads the list '.*' of length 0, and the shape of its"):
+    with pytest.raises(ModelError, match="the shape of the items of '.*', a list of length 0"):
         tf_graphdef.load(model(*nodes, *put), "y")
 
 
@@ -522,7 +525,7 @@ def test_nested_loops_have_a_maximal_depth() -> None:
     ):
         tf_graphdef.load(model(*nodes), "e0")
     itself = [node("NextIteration", "nx", "y2"), node("Exit", "y2", "sx")]
-    with pytest.raises(ModelError, match="'y2' leaves the loop 'f', which is a part of it"):
+    with pytest.raises(ModelError, match="'y2' leaves the loop 'f', which is part of itself"):
         tf_graphdef.load(tensorflow1_loop(*itself), "y")
 
 
@@ -632,9 +635,9 @@ def test_ref_variables_are_read_where_used() -> None:
         ),
         (
             [node("ReadVariableOp", "y", "c", dtype=FLOAT)],
-            "the handle of a variable, got an array from 'c'",
+            "the handle of a variable, got 'c', an array",
         ),
-        ([node("Neg", "y", "v")], "Neg 'y' needs an array, got a handle of a variable from 'v'"),
+        ([node("Neg", "y", "v")], "Neg 'y' needs an array, got 'v', a handle of a variable"),
         (
             [node("AssignVariableOp", "a", "v", "i"), node("ReadVariableOp", "y", "v", "^a")],
             r"float32\(3,\) for the variable 'v', got int32\(\)",

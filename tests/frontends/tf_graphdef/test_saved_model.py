@@ -222,7 +222,7 @@ def test_a_graph_is_cut_where_a_signature_feeds_it() -> None:
     assert [(n.name, str(n.entries[0].shape)) for n in graph.inputs] == [("x", "(n, 1)")]
     with pytest.raises(ModelError, match=r"Identity 'x' needs the shape \(\?, 1\), got \(2, 3\)"):
         tf_graphdef.load(SAVED / "served", shapes={"x": (2, 3)})
-    with pytest.raises(ModelError, match="ParseExampleV2'.* reads 'inputs', which is .* strings"):
+    with pytest.raises(ModelError, match="ParseExampleV2'.* got 'inputs', an input of strings"):
         tf_graphdef.load(SAVED / "served", signature="serialized")
     with pytest.raises(ModelError, match="'add_2' needs an array.* another result is an input"):
         tf_graphdef.load(SAVED / "served", signature="one_of_two")
@@ -407,5 +407,5 @@ def test_methods_bind_only_variables(copied: Path) -> None:
             declared.bound_inputs.extend([1] * 50)
 
     rewritten(copied, more)
-    with pytest.raises(ModelError, match="takes . arguments, and 51 values are bound to it"):
+    with pytest.raises(ModelError, match="takes . arguments, and is bound to 51 captured"):
         tf_graphdef.load("m", signature="go")

@@ -60,18 +60,24 @@ def test_literals_and_copies_are_decompressed(elements: bytes, text: bytes, tmp_
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"\5\10ab", "at 1 it has a literal of 3 bytes, with 0 of 5 bytes decompressed"),
-        (b"\2\10abc", "at 1 it has a literal of 3 bytes, with 0 of 2"),
-        (b"\6\4ab\x0e\3\0", "at 4 it has a copy of 4 bytes from 3 before, with 2 of 6"),
-        (b"\6\4ab\x0e\0\0", "at 4 it has a copy of 4 bytes from 0 before"),
-        (b"\5\4ab\x0e\2\0", "at 4 it has a copy of 4 bytes from 2 before, with 2 of 5"),
-        (b"\6\4ab\x0e\2", "at 4 it has a copy of 4 bytes from 2 before"),
-        (b"\5\4ab", "at 4 it has the end, with 2 of 5 bytes"),
+        (b"\5\10ab", "5 bytes, found a literal of 3 bytes at offset 1, after 0"),
+        (b"\2\10abc", "2 bytes, found a literal of 3 bytes at offset 1, after 0"),
+        (
+            b"\6\4ab\x0e\3\0",
+            "6 bytes, found a copy of 4 bytes from 3 bytes before at offset 4, after 2",
+        ),
+        (b"\6\4ab\x0e\0\0", "6 bytes, found a copy of 4 bytes from 0 bytes before at offset 4"),
+        (
+            b"\5\4ab\x0e\2\0",
+            "5 bytes, found a copy of 4 bytes from 2 bytes before at offset 4, after 2",
+        ),
+        (b"\6\4ab\x0e\2", "6 bytes, found a copy of 4 bytes from 2 bytes before at offset 4"),
+        (b"\5\4ab", "5 bytes, found the end at offset 4, after 2"),
     ],
 )
 def test_damaged_blocks_are_refused(data: bytes, message: str, tmp_path: Path) -> None:
     """A block must give exactly the bytes that it declares."""
-    with pytest.raises(ModelError, match=f"the block at 0 of .* is no Snappy block: {message}"):
+    with pytest.raises(ModelError, match=f"the block at 0 of .*: expected a Snappy block of {message}"):
         keys_of(tmp_path, table_of_block(checked(data + SNAPPY)))
 
 
@@ -92,4 +98,4 @@ def test_any_bytes_are_refused_or_read(tmp_path: Path) -> None:
             keys_of(tmp_path, table_of_block(checked(data + SNAPPY)))
         except ModelError as error:
             messages.append(str(error))
-    assert sum("is no Snappy block" in message for message in messages) > 200
+    assert sum("expected a Snappy block" in message for message in messages) > 200
