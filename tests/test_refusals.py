@@ -35,7 +35,9 @@ def test_a_graphdef_in_the_place_of_a_saved_model_is_named(tmp_path: Path) -> No
     graph = pk.parse("x: f32[2]; return exp(x)")
     (tmp_path / "m").mkdir()
     tf_graphdef.save(graph, tmp_path / "m" / "saved_model.pb")
-    with pytest.raises(ModelError, match=r"m/saved_model.pb' is no SavedModel but a GraphDef"):
+    with pytest.raises(
+        ModelError, match=r"m/saved_model.pb': expected a SavedModel, found a GraphDef"
+    ):
         tf_graphdef.load(tmp_path / "m")
 
 
