@@ -77,7 +77,9 @@ def test_literals_and_copies_are_decompressed(elements: bytes, text: bytes, tmp_
 )
 def test_damaged_blocks_are_refused(data: bytes, message: str, tmp_path: Path) -> None:
     """A block must give exactly the bytes that it declares."""
-    with pytest.raises(ModelError, match=f"the block at 0 of .*: expected a Snappy block of {message}"):
+    with pytest.raises(
+        ModelError, match=f"the block at 0 of .*: expected a Snappy block of {message}"
+    ):
         keys_of(tmp_path, table_of_block(checked(data + SNAPPY)))
 
 
