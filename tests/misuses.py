@@ -317,7 +317,7 @@ def running(folder: Path) -> list[Call]:
         call("State.holding", pk.State().holding, graph=arg(stateful, "graph")),
         call("State.of", pk.State.of, graph=arg(stateful, "graph")),
         call("State.save", state.save, path=arg(npz, "text")),
-        call("State.load", state.load, path=arg(npz, "", "holds no state")),
+        call("State.load", state.load, path=arg(npz, "", "has no state")),
         call(
             "render",
             pk.viz.render,

@@ -135,7 +135,7 @@ def test_shared_and_full_work_folders_are_refused(
     shared = tmp_path / "shared"
     shared.mkdir()
     shared.chmod(0o777)
-    with pytest.raises(PermissionError, match="shared is not a folder of this user alone"):
+    with pytest.raises(PermissionError, match="shared is not a folder that belongs to this user"):
         work_folders._folder_in(str(shared))
 
     def full(*arguments: Any) -> None:

@@ -111,7 +111,7 @@ def _share_events(profile: ExecutionProfile, start: int) -> Iterator[dict[str, A
     ``start`` is the time that is 0 in the trace, in nanoseconds.
     """
     for s in profile.shares:
-        name = profile.rows[s.row].step.partition(" ")[2]
+        name = profile.rows[s.step].step.partition(" ")[2]
         at, duration = (s.begin - start) / 1e3, s.nanoseconds / 1e3
         first, last = s.tiles
         yield _event(name, "share", RUNS, at, duration, s.thread + 1, first=first, last=last)

@@ -105,7 +105,7 @@ def test_missing_and_damaged_files_raise(
     if content is not None:
         path.write_bytes(content)
 
-    with pytest.raises(pk.FeedError, match=f"state.npz holds no state .*{message}"):
+    with pytest.raises(pk.FeedError, match=f"state.npz has no state .*{message}"):
         state.load(path)
     assert state["w"].tolist() == [1, 1, 1]
 
@@ -114,7 +114,7 @@ def test_a_file_of_np_save_raises(tmp_path: Path) -> None:
     """A file of np.save is not an archive of variables."""
     np.save(tmp_path / "w.npy", np.ones(3))
 
-    with pytest.raises(pk.FeedError, match="w.npy holds no state .* not an archive of arrays"):
+    with pytest.raises(pk.FeedError, match="w.npy has no state .* not an archive of arrays"):
         pk.State({"w": np.ones(3)}).load(tmp_path / "w.npy")
 
 
