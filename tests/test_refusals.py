@@ -87,7 +87,7 @@ def test_a_folder_in_place_of_a_saved_file_is_refused(tmp_path: Path) -> None:
 def test_machine_code_that_changes_while_it_is_read_is_refused() -> None:
     """A library that is exchanged while it is read is not loaded."""
     folder: Any = SimpleNamespace(machine_code=lambda entry: None)
-    with pytest.raises(OSError, match="/a/b.so changed while it was read"):
+    with pytest.raises(OSError, match="/a/b.so changed after it was verified"):
         build._open_copy(folder, cache.CachedKernel("/a/b.so", "f"))
 
 

@@ -88,9 +88,7 @@ def check_feed(name: str, dtype: DType | None, shape: Shape | None, value: Any) 
         ) from None
     got = signature(array_dtype, array.shape)
     if dtype is not None and array_dtype is not dtype:
-        raise FeedError(
-            f"input '{name}' needs {needed}, got {got}; convert it by x.astype('{dtype}')"
-        )
+        raise FeedError(f"input '{name}' needs {needed}, got {got}; x.astype('{dtype}')")
     array = array.astype(array_dtype.numpy, copy=False)  # to the native byte order
     if shape is None:
         return array

@@ -274,7 +274,7 @@ def test_interpreted_executables_write_to_out_like_native_ones() -> None:
             first,
             first,
         ],
-        r"out\[0\] shares memory with an input": [x, None],
+        r"out\[0\] needs memory of its own and shares some with an input": [x, None],
     }
     for message, out in wrong.items():
         first[:] = 7

@@ -153,9 +153,8 @@ class CudaDevice:
         """Return the message for a driver call that failed; ``doing`` names the activity."""
         if error.failure is DriverFailure.DEVICE_LOST:
             return (
-                f"{self} is lost to this process: {doing} failed with {error}; nothing more runs "
-                "on it in this process, so start a new one (compute-sanitizer finds the kernel at "
-                "fault)"
+                f"{self} is lost to this process: {doing} failed with {error}; no kernel runs on "
+                "it any more, so start a new process (compute-sanitizer finds the kernel at fault)"
             )
         return f"{self} failed at {doing}: {error}"
 

@@ -124,8 +124,7 @@ class FeedChecker(NamedTuple):
                     if first != size:
                         raise FeedError(
                             f"input {spec.name!r} needs {spec}, got "
-                            f"{type_text(spec.dtype, shape)}; size {need} is {first} in input "
-                            f"{where!r}, and both must be equal"
+                            f"{type_text(spec.dtype, shape)}; {need} is {first} in {where!r}"
                         )
 
 
@@ -255,7 +254,7 @@ def refuse(spec: InputSpec, value: Any, array: HostArray) -> NoReturn:
     if array.dtype.kind in "OSU":  # None, text and objects cannot be converted to numbers
         raise FeedError(f"{where}; pass an array of numbers")
     if array.dtype != spec.dtype:
-        raise FeedError(f"{where}; convert it by {name}.astype({str(spec.dtype)!r})")
+        raise FeedError(f"{where}; {name}.astype({str(spec.dtype)!r})")
     raise FeedError(f"{where}; reshape it to {len(spec.shape)} dimensions")
 
 

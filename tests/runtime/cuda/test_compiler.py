@@ -85,7 +85,8 @@ def test_a_refused_kernel_raises_with_its_source() -> None:
         fake_cuda(compiler=compiler),
         pytest.raises(
             KernelRefusedError,
-            match=r"(?s)NVRTC 13.5 for Fake .* refused kernel sub_\w+ \(exp, sub\):\nsub_\w+.cu\((\d+)\).*"
+            match=r"(?s)NVRTC 13.5 for Fake .* refused kernel sub_\w+ \(exp, sub\):\n"
+            r"sub_\w+.cu\((\d+)\).*"
             r"\n +\1 .*expf\(x0",
         ) as error,
     ):

@@ -247,7 +247,9 @@ def test_a_missing_compiler_or_header_is_named(
 ) -> None:
     """A missing compiler or Python header is named in the error."""
     cache = open_cache()
-    with pytest.raises(CompilerError, match=rf"launcher is not in the cache {fresh_cache}, and no"):
+    with pytest.raises(
+        CompilerError, match=rf"launcher is not in the cache {fresh_cache}, and there is no"
+    ):
         launcher._start(None, cache)
     monkeypatch.setattr(sysconfig, "get_path", lambda name: str(tmp_path))
     with pytest.raises(CompilerError, match=rf"{tmp_path} has no Python\.h; install them"):
