@@ -307,7 +307,7 @@ def test_foreign_arrays_are_used_in_place(machine: Any, rng: Any) -> None:
         with pytest.raises(
             FeedError,
             match=r"input 'x' needs float32\[n, 40\], got a .*float.* on"
-            " the device; pass one whose elements",
+            " the device; pass a C-contiguous",
         ):
             exe(x=value)
     mine = outs[0].buffer.address
