@@ -24,7 +24,7 @@ def Phi(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the distribution function of the normal distribution"""
+    r"""the distribution function of the normal distribution at x"""
 
 def Phi_approx(
     x: OperandLike,
@@ -33,7 +33,7 @@ def Phi_approx(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""Phi to three digits, by a sigmoid"""
+    r"""Phi to three digits, computed by a sigmoid"""
 
 def abs(
     x: OperandLike,
@@ -61,7 +61,7 @@ def absolute_difference(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""abs(predictions - labels) (another name of mean_absolute_error)
+    r"""the absolute error abs(predictions - labels); the mean over all elements, or as reduction says (another name of mean_absolute_error)
 
     Args:
         reduction: how the losses of elements are combined
@@ -74,7 +74,7 @@ def acos(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the angle whose cosine is x"""
+    r"""the angle in radians whose cosine is x, from 0 to pi"""
 
 def acosh(
     x: OperandLike,
@@ -83,7 +83,7 @@ def acosh(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the inverse of cosh"""
+    r"""the inverse hyperbolic cosine; NaN where x < 1"""
 
 def add(
     x: OperandLike,
@@ -105,11 +105,11 @@ def add_along_axis(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""for each element of indices that of x at this position of the axis, plus updates
+    r"""x with the element at each index along axis increased by that of updates, which has the shape of indices
 
     Args:
         axis: the axis; negative ones count from the end
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def alibi_bias(
@@ -119,7 +119,7 @@ def alibi_bias(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""for scores (…, heads, queries, keys): minus the distance of key and query, times the slope of the head"""
+    r"""for scores x of shape (…, heads, queries, keys): minus the distance of key and query times the slope of the head"""
 
 def angle(
     x: OperandLike,
@@ -128,7 +128,7 @@ def angle(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the angle of x in the complex plane"""
+    r"""the angle of x in the complex plane, in radians; of a real number 0 or pi"""
 
 def arange(
     start: float,
@@ -139,7 +139,7 @@ def arange(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""start, start + step, … before stop, computed in double; arange(n) begins at 0
+    r"""the numbers start, start + step, … before stop, computed in float64; with one argument from 0 to below it
 
     Args:
         start: first number; the end, if stop is None (required)
@@ -155,7 +155,7 @@ def arccos(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the angle whose cosine is x (another name of acos)"""
+    r"""the angle in radians whose cosine is x, from 0 to pi (another name of acos)"""
 
 def arccosh(
     x: OperandLike,
@@ -164,7 +164,7 @@ def arccosh(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the inverse of cosh (another name of acosh)"""
+    r"""the inverse hyperbolic cosine; NaN where x < 1 (another name of acosh)"""
 
 def arcsin(
     x: OperandLike,
@@ -173,7 +173,7 @@ def arcsin(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the angle whose sine is x (another name of asin)"""
+    r"""the angle in radians whose sine is x, from -pi/2 to pi/2 (another name of asin)"""
 
 def arcsinh(
     x: OperandLike,
@@ -182,7 +182,7 @@ def arcsinh(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the inverse of sinh (another name of asinh)"""
+    r"""the inverse hyperbolic sine (another name of asinh)"""
 
 def arctan(
     x: OperandLike,
@@ -191,7 +191,7 @@ def arctan(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the angle whose tangent is x (another name of atan)"""
+    r"""the angle in radians whose tangent is x, from -pi/2 to pi/2 (another name of atan)"""
 
 def arctan2(
     y: OperandLike,
@@ -201,7 +201,7 @@ def arctan2(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the angle of the point (x, y); NaN keeps, zeros keep their signs (another name of atan2)"""
+    r"""the angle of the point (x, y) in radians, from -pi to pi; signs of zeros count, NaN stays (another name of atan2)"""
 
 def arctanh(
     x: OperandLike,
@@ -210,7 +210,7 @@ def arctanh(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the inverse of tanh (another name of atanh)"""
+    r"""the inverse hyperbolic tangent; NaN outside of -1 to 1 (another name of atanh)"""
 
 def arg_max(
     x: OperandLike,
@@ -221,7 +221,7 @@ def arg_max(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""where the largest element is, the first of equal ones, or the first NaN; int64 (another name of argmax)
+    r"""the index of the largest element along axis, of the first of equal ones or the first NaN, as int64; without an axis, that in row-major order (another name of argmax)
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -237,7 +237,7 @@ def arg_min(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""where the smallest element is, the first of equal ones, or the first NaN; int64 (another name of argmin)
+    r"""the index of the smallest element along axis, of the first of equal ones or the first NaN, as int64; without an axis, that in row-major order (another name of argmin)
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -253,7 +253,7 @@ def argmax(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""where the largest element is, the first of equal ones, or the first NaN; int64
+    r"""the index of the largest element along axis, of the first of equal ones or the first NaN, as int64; without an axis, that in row-major order
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -269,7 +269,7 @@ def argmin(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""where the smallest element is, the first of equal ones, or the first NaN; int64
+    r"""the index of the smallest element along axis, of the first of equal ones or the first NaN, as int64; without an axis, that in row-major order
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -284,7 +284,7 @@ def argsort(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the positions of the elements along axis in their order; equal ones stay in theirs
+    r"""the positions of the elements along axis in increasing order, or decreasing with descending; equal elements keep their order
 
     Args:
         axis: the axis; negative ones count from the end
@@ -300,10 +300,10 @@ def argwhere(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the coordinates of the first size elements that are not 0, in row-major order; fill_value behind them
+    r"""the coordinates of the first size elements that are not 0, in row-major order: int64 of shape (size, rank); rows beyond them hold fill_value
 
     Args:
-        size: number of results, which must be known (required)
+        size: number of elements or rows of the result (required)
         fill_value: value of the elements that are filled
     """
 
@@ -314,7 +314,7 @@ def asin(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the angle whose sine is x"""
+    r"""the angle in radians whose sine is x, from -pi/2 to pi/2"""
 
 def asinh(
     x: OperandLike,
@@ -323,7 +323,7 @@ def asinh(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the inverse of sinh"""
+    r"""the inverse hyperbolic sine"""
 
 def assign(
     old: OperandLike,
@@ -333,7 +333,7 @@ def assign(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""write a value into a state variable; the result is the new value"""
+    r"""the new value of a state variable, which a call writes; the inputs are the variable and the value"""
 
 def astype(
     x: OperandLike,
@@ -343,7 +343,7 @@ def astype(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x converted to dtype: float to integer saturates and NaN gives 0; integers wrap (another name of cast)
+    r"""x converted to dtype: floats are cut to integers and limited to their range, NaN becomes 0; integers keep their lowest bits (another name of cast)
 
     Args:
         dtype: dtype of the result
@@ -356,7 +356,7 @@ def atan(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the angle whose tangent is x"""
+    r"""the angle in radians whose tangent is x, from -pi/2 to pi/2"""
 
 def atan2(
     y: OperandLike,
@@ -366,7 +366,7 @@ def atan2(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the angle of the point (x, y); NaN keeps, zeros keep their signs"""
+    r"""the angle of the point (x, y) in radians, from -pi to pi; signs of zeros count, NaN stays"""
 
 def atanh(
     x: OperandLike,
@@ -375,7 +375,7 @@ def atanh(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the inverse of tanh"""
+    r"""the inverse hyperbolic tangent; NaN outside of -1 to 1"""
 
 def atleast_1d(
     x: OperandLike,
@@ -383,7 +383,7 @@ def atleast_1d(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x with axes put in up to rank 1"""
+    r"""x with new axes of length 1 up to rank 1"""
 
 def atleast_2d(
     x: OperandLike,
@@ -391,7 +391,7 @@ def atleast_2d(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x with axes put in up to rank 2"""
+    r"""x with new axes of length 1 up to rank 2"""
 
 def atleast_3d(
     x: OperandLike,
@@ -399,7 +399,7 @@ def atleast_3d(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x with axes put in up to rank 3"""
+    r"""x with new axes of length 1 up to rank 3"""
 
 def average(
     x: OperandLike,
@@ -410,7 +410,7 @@ def average(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the mean of x by weights, which broadcast to it
+    r"""the mean of x over axis weighted by weights, which broadcast to x
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -430,7 +430,7 @@ def avg_pool(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the mean of each window; padding counts only if count_include_pad says so (another name of avg_pool2d)
+    r"""the mean under each window, in the layout of x; padding counts only with count_include_pad (another name of avg_pool2d)
 
     Args:
         window: lengths of a window, one or for each axis (required)
@@ -438,7 +438,7 @@ def avg_pool(
         padding: 'SAME', 'VALID', a number, or (before, after) for each axis
         dilations: distance between the elements of a window, one or for each axis
         count_include_pad: count padding in the mean
-        data_format: order of the axes: channels last (NHWC) or first (NCHW)
+        data_format: order of the axes: channels last, as NHWC, or first, as NCHW
     """
 
 def avg_pool1d(
@@ -454,7 +454,7 @@ def avg_pool1d(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the mean of each window; padding counts only if count_include_pad says so
+    r"""the mean under each window, in the layout of x; padding counts only with count_include_pad
 
     Args:
         window: lengths of a window, one or for each axis (required)
@@ -462,7 +462,7 @@ def avg_pool1d(
         padding: 'SAME', 'VALID', a number, or (before, after) for each axis
         dilations: distance between the elements of a window, one or for each axis
         count_include_pad: count padding in the mean
-        data_format: order of the axes: channels last (NHWC) or first (NCHW)
+        data_format: order of the axes: channels last, as NHWC, or first, as NCHW
     """
 
 def avg_pool2d(
@@ -478,7 +478,7 @@ def avg_pool2d(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the mean of each window; padding counts only if count_include_pad says so
+    r"""the mean under each window, in the layout of x; padding counts only with count_include_pad
 
     Args:
         window: lengths of a window, one or for each axis (required)
@@ -486,7 +486,7 @@ def avg_pool2d(
         padding: 'SAME', 'VALID', a number, or (before, after) for each axis
         dilations: distance between the elements of a window, one or for each axis
         count_include_pad: count padding in the mean
-        data_format: order of the axes: channels last (NHWC) or first (NCHW)
+        data_format: order of the axes: channels last, as NHWC, or first, as NCHW
     """
 
 def avg_pool3d(
@@ -502,7 +502,7 @@ def avg_pool3d(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the mean of each window; padding counts only if count_include_pad says so
+    r"""the mean under each window, in the layout of x; padding counts only with count_include_pad
 
     Args:
         window: lengths of a window, one or for each axis (required)
@@ -510,7 +510,7 @@ def avg_pool3d(
         padding: 'SAME', 'VALID', a number, or (before, after) for each axis
         dilations: distance between the elements of a window, one or for each axis
         count_include_pad: count padding in the mean
-        data_format: order of the axes: channels last (NHWC) or first (NCHW)
+        data_format: order of the axes: channels last, as NHWC, or first, as NCHW
     """
 
 def band_part(
@@ -521,7 +521,7 @@ def band_part(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x with zeros outside of num_lower diagonals below and num_upper above; a negative number keeps all on its side
+    r"""x with zeros outside of num_lower diagonals below the main one and num_upper above it; a negative number keeps all on that side
 
     Args:
         num_lower: diagonals kept below the main one; negative: all
@@ -540,7 +540,7 @@ def batch_norm(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""(input - mean) / sqrt(variance + epsilon) * scale + offset, for each channel
+    r"""(input - mean) / sqrt(variance + epsilon) * scale + offset with a number for each channel, in the shape of input
 
     Args:
         epsilon: small number that keeps the division or logarithm finite
@@ -560,7 +560,7 @@ def batch_norm_training(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> tuple[Entry, Entry, Entry]:
-    r"""batch_norm with the statistics of the batch; results: y, and the running statistics moved
+    r"""batch_norm with the statistics of the batch. Three results: the normalized input, and the new running mean and variance, momentum * old + (1 - momentum) * batch
 
     Args:
         epsilon: small number that keeps the division or logarithm finite
@@ -580,7 +580,7 @@ def batch_normalization_inference(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""(input - mean) / sqrt(variance + epsilon) * scale + offset, for each channel (another name of batch_norm)
+    r"""(input - mean) / sqrt(variance + epsilon) * scale + offset with a number for each channel, in the shape of input (another name of batch_norm)
 
     Args:
         epsilon: small number that keeps the division or logarithm finite
@@ -595,7 +595,7 @@ def batch_to_space(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""images become the points of blocks of the axes after the first, which are cropped
+    r"""the inverse of space_to_batch: examples become the points of blocks of the axes after the first, which are then cropped
 
     Args:
         block_shape: lengths of a block along the axes after the first (required)
@@ -610,7 +610,7 @@ def batch_to_space_nd(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""images become the points of blocks of the axes after the first, which are cropped (another name of batch_to_space)
+    r"""the inverse of space_to_batch: examples become the points of blocks of the axes after the first, which are then cropped (another name of batch_to_space)
 
     Args:
         block_shape: lengths of a block along the axes after the first (required)
@@ -625,7 +625,7 @@ def bernoulli(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""True with probability p, which is broadcast to shape; None is p's own (another name of random_bernoulli)
+    r"""True with probability p, broadcast to shape; by default in the shape of p (another name of random_bernoulli)
 
     Args:
         shape: shape of the result; None: that of p
@@ -685,7 +685,7 @@ def betainc(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the incomplete beta function over beta(a, b); NaN but for a, b > 0, x from 0 to 1"""
+    r"""the regularized incomplete beta function; NaN unless a, b > 0 and x is from 0 to 1"""
 
 def betaln(
     a: OperandLike,
@@ -705,7 +705,7 @@ def bilinear(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""(…, i), (…, j), (k, i, j) -> (…, k): a form of a and b for each k"""
+    r"""for each k the sum over i and j of a[i] * weight[k, i, j] * b[j]: (…, i), (…, j), (k, i, j) -> (…, k)"""
 
 def binary_cross_entropy(
     labels: OperandLike,
@@ -716,7 +716,7 @@ def binary_cross_entropy(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""-labels * log(p) - (1 - labels) * log(1 - p) of probabilities, kept off 0 and 1 by epsilon
+    r"""-labels * log(p) - (1 - labels) * log(1 - p) for probabilities p, limited to epsilon from 0 and 1; the mean over all elements, or as reduction says
 
     Args:
         epsilon: small number that keeps the division or logarithm finite
@@ -731,7 +731,7 @@ def bincount(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""how often 0 … length-1 occur; others do not count
+    r"""how often each integer from 0 to below length occurs in x: int64 of shape (length,); others are ignored
 
     Args:
         length: length of the result
@@ -755,7 +755,7 @@ def bitcast(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the bits of x taken as a number of another type
+    r"""the bits of x interpreted as dtype, which has as many bytes; the shape stays
 
     Args:
         dtype: dtype of the result (required)
@@ -769,7 +769,7 @@ def bitcast_convert_type(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the bits of x taken as a number of another type (another name of bitcast)
+    r"""the bits of x interpreted as dtype, which has as many bytes; the shape stays (another name of bitcast)
 
     Args:
         dtype: dtype of the result (required)
@@ -783,7 +783,7 @@ def bitwise_and(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""both bits"""
+    r"""the bits that are 1 in x and in y"""
 
 def bitwise_count(
     x: OperandLike,
@@ -792,7 +792,7 @@ def bitwise_count(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""how many bits of the magnitude of x are 1, as uint8"""
+    r"""the number of ones among the bits of the magnitude of x, as uint8"""
 
 def bitwise_invert(
     x: OperandLike,
@@ -801,7 +801,7 @@ def bitwise_invert(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""bits inverted (another name of bitwise_not)"""
+    r"""x with all bits inverted (another name of bitwise_not)"""
 
 def bitwise_left_shift(
     x: OperandLike,
@@ -811,7 +811,7 @@ def bitwise_left_shift(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x 2^n, wrapped; 0 where n is negative or at least the width (another name of left_shift)"""
+    r"""x * 2^n without the bits that overflow; 0 where n is negative or at least the number of bits (another name of left_shift)"""
 
 def bitwise_not(
     x: OperandLike,
@@ -820,7 +820,7 @@ def bitwise_not(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""bits inverted"""
+    r"""x with all bits inverted"""
 
 def bitwise_or(
     x: OperandLike,
@@ -830,7 +830,7 @@ def bitwise_or(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""either bit"""
+    r"""the bits that are 1 in x or in y"""
 
 def bitwise_right_shift(
     x: OperandLike,
@@ -840,7 +840,7 @@ def bitwise_right_shift(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x / 2^n rounded down; copies of the sign where n is negative or at least the width (another name of right_shift)"""
+    r"""x / 2^n rounded down; 0 or -1 by the sign of x where n is negative or at least the number of bits (another name of right_shift)"""
 
 def bitwise_xor(
     x: OperandLike,
@@ -850,7 +850,7 @@ def bitwise_xor(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""bits that differ"""
+    r"""the bits that differ between x and y"""
 
 def broadcast_to(
     x: OperandLike,
@@ -860,7 +860,7 @@ def broadcast_to(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x stretched to a shape, as NumPy broadcasts
+    r"""x broadcast to a shape, as in NumPy
 
     Args:
         shape: shape of the result (required)
@@ -874,7 +874,7 @@ def bucketize(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the bin of each element: how many of the rising bins are at most it, or below it with right (another name of digitize)
+    r"""the number of bins, an increasing vector, that are at most the element, or below it with right; in the shape of x (another name of digitize)
 
     Args:
         right: bins include their right end instead of the left one
@@ -888,7 +888,7 @@ def cast(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x converted to dtype: float to integer saturates and NaN gives 0; integers wrap
+    r"""x converted to dtype: floats are cut to integers and limited to their range, NaN becomes 0; integers keep their lowest bits
 
     Args:
         dtype: dtype of the result
@@ -902,7 +902,7 @@ def categorical(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""classes along axis, drawn with the probabilities softmax(logits), as int64 (another name of random_categorical)
+    r"""a class along axis, drawn with the probabilities softmax(logits), as int64; in the shape of logits without axis (another name of random_categorical)
 
     Args:
         axis: the axis; negative ones count from the end
@@ -916,10 +916,10 @@ def causal_mask(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""scores (…, queries, keys) with value where a key is later than the query; the last of both are at one time
+    r"""x, scores of shape (…, queries, keys), with value where the key comes after the query; the last query and the last key are at the same position
 
     Args:
-        value: value that is put in
+        value: value of the elements that are replaced
     """
 
 def cbrt(
@@ -948,7 +948,7 @@ def celu(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x if positive, else alpha (exp(x / alpha) - 1)
+    r"""x where it is positive, else alpha * (exp(x / alpha) - 1)
 
     Args:
         alpha: slope or scale of the negative side
@@ -962,7 +962,7 @@ def cholesky(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the lower triangle L with L @ L.T = x, or its transpose
+    r"""the lower triangular L with L @ transpose(L) = x of each symmetric matrix; transpose(L) with upper
 
     Args:
         upper: the upper triangle instead of the lower one
@@ -977,7 +977,7 @@ def clip(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""minimum(maximum(x, low), high)"""
+    r"""x limited to the range from low to high, minimum(maximum(x, low), high)"""
 
 def clip_by_norm(
     x: OperandLike,
@@ -988,7 +988,7 @@ def clip_by_norm(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x, shortened to length clip_norm along axis where it is longer
+    r"""x scaled down along axis to the L2 norm clip_norm, where its norm is larger
 
     Args:
         clip_norm: largest length of the result
@@ -1004,7 +1004,7 @@ def clip_by_value(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""minimum(maximum(x, low), high) (another name of clip)"""
+    r"""x limited to the range from low to high, minimum(maximum(x, low), high) (another name of clip)"""
 
 def complex(
     x: OperandLike,
@@ -1014,7 +1014,7 @@ def complex(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the complex number of a real and an imaginary part"""
+    r"""the complex numbers of real parts x and imaginary parts y"""
 
 def concat(
     *x: OperandLike,
@@ -1022,7 +1022,7 @@ def concat(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the inputs one after the other along axis
+    r"""the inputs joined along axis, whose length is the sum of theirs
 
     Args:
         axis: the axis; negative ones count from the end
@@ -1034,7 +1034,7 @@ def concatenate(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the inputs one after the other along axis (another name of concat)
+    r"""the inputs joined along axis, whose length is the sum of theirs (another name of concat)
 
     Args:
         axis: the axis; negative ones count from the end
@@ -1047,7 +1047,7 @@ def conj(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x with the opposite imaginary part"""
+    r"""the complex conjugate: x with the opposite imaginary part"""
 
 def conjugate(
     x: OperandLike,
@@ -1056,7 +1056,7 @@ def conjugate(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x with the opposite imaginary part (another name of conj)"""
+    r"""the complex conjugate: x with the opposite imaginary part (another name of conj)"""
 
 def conv1d(
     input: OperandLike,
@@ -1070,14 +1070,14 @@ def conv1d(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the convolution over 1 spatial axes
+    r"""the convolution over 1 spatial axes with a filter of shape (*window, channels / groups, filters), in the layout data_format
 
     Args:
         strides: distance between windows, one or for each axis
         padding: 'SAME', 'VALID', a number, or (before, after) for each axis
         dilations: distance between the elements of a window, one or for each axis
         groups: number of groups of channels that are computed apart
-        data_format: order of the axes: channels last (NHWC) or first (NCHW)
+        data_format: order of the axes: channels last, as NHWC, or first, as NCHW
     """
 
 def conv1d_transpose(
@@ -1101,7 +1101,7 @@ def conv1d_transpose(
         padding: 'SAME', 'VALID', a number, or (before, after) for each axis
         dilations: distance between the elements of a window, one or for each axis
         groups: number of groups of channels that are computed apart
-        data_format: order of the axes: channels last (NHWC) or first (NCHW)
+        data_format: order of the axes: channels last, as NHWC, or first, as NCHW
         output_shape: sizes of the result; None: the smallest that fit
         output_padding: added to one side of the result, to choose among sizes that fit
     """
@@ -1118,14 +1118,14 @@ def conv2d(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the convolution over 2 spatial axes
+    r"""the convolution over 2 spatial axes with a filter of shape (*window, channels / groups, filters), in the layout data_format
 
     Args:
         strides: distance between windows, one or for each axis
         padding: 'SAME', 'VALID', a number, or (before, after) for each axis
         dilations: distance between the elements of a window, one or for each axis
         groups: number of groups of channels that are computed apart
-        data_format: order of the axes: channels last (NHWC) or first (NCHW)
+        data_format: order of the axes: channels last, as NHWC, or first, as NCHW
     """
 
 def conv2d_transpose(
@@ -1149,7 +1149,7 @@ def conv2d_transpose(
         padding: 'SAME', 'VALID', a number, or (before, after) for each axis
         dilations: distance between the elements of a window, one or for each axis
         groups: number of groups of channels that are computed apart
-        data_format: order of the axes: channels last (NHWC) or first (NCHW)
+        data_format: order of the axes: channels last, as NHWC, or first, as NCHW
         output_shape: sizes of the result; None: the smallest that fit
         output_padding: added to one side of the result, to choose among sizes that fit
     """
@@ -1166,14 +1166,14 @@ def conv3d(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the convolution over 3 spatial axes
+    r"""the convolution over 3 spatial axes with a filter of shape (*window, channels / groups, filters), in the layout data_format
 
     Args:
         strides: distance between windows, one or for each axis
         padding: 'SAME', 'VALID', a number, or (before, after) for each axis
         dilations: distance between the elements of a window, one or for each axis
         groups: number of groups of channels that are computed apart
-        data_format: order of the axes: channels last (NHWC) or first (NCHW)
+        data_format: order of the axes: channels last, as NHWC, or first, as NCHW
     """
 
 def conv3d_transpose(
@@ -1197,7 +1197,7 @@ def conv3d_transpose(
         padding: 'SAME', 'VALID', a number, or (before, after) for each axis
         dilations: distance between the elements of a window, one or for each axis
         groups: number of groups of channels that are computed apart
-        data_format: order of the axes: channels last (NHWC) or first (NCHW)
+        data_format: order of the axes: channels last, as NHWC, or first, as NCHW
         output_shape: sizes of the result; None: the smallest that fit
         output_padding: added to one side of the result, to choose among sizes that fit
     """
@@ -1214,7 +1214,7 @@ def convolution(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""(batch, *size, channels), (*window, channels / groups, filters) -> (batch, *result, filters): sums of products under each window
+    r"""the sums of products of the filter and the elements under each window: (batch, *size, channels), (*window, channels / groups, filters) -> (batch, *result, filters)
 
     Args:
         strides: distance between windows, one or for each axis
@@ -1235,7 +1235,7 @@ def convolution_backprop_filter(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""(batch, *size, channels), (batch, *result, filters) -> (*window, channels / groups, filters): what goes back to the filter of a convolution
+    r"""the gradient of a convolution by its filter: (batch, *size, channels), (batch, *result, filters) -> (*window, channels / groups, filters)
 
     Args:
         window: lengths of a window, one or for each axis (required)
@@ -1257,7 +1257,7 @@ def convolution_backprop_input(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""(*window, channels / groups, filters), (batch, *result, filters) -> (batch, *size, channels): what goes back to the input of a convolution
+    r"""the gradient of a convolution by its input: (*window, channels / groups, filters), (batch, *result, filters) -> (batch, *size, channels)
 
     Args:
         size: length along each axis (required)
@@ -1305,7 +1305,7 @@ def cosine_similarity(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the cosine of the angle between vectors along axis, their lengths taken as epsilon at least
+    r"""the cosine of the angle between vectors along axis, which the result does not have; lengths below epsilon count as epsilon
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -1321,7 +1321,7 @@ def count_nonzero(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""how many elements are not 0; int64
+    r"""the number of elements over axis that are not 0, as int64
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -1337,7 +1337,7 @@ def crop(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the part of x of a size from offsets on, along the axes in front of the channels, or the last ones without channels_last
+    r"""the part of x that begins at offsets and has the lengths size, along the axes before the channels; without channels_last along the last axes
 
     Args:
         offsets: first position along each axis that is cut (required)
@@ -1354,7 +1354,7 @@ def cross(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the vector at right angles to both
+    r"""the cross product of vectors of three elements along axis
 
     Args:
         axis: the axis; negative ones count from the end
@@ -1370,7 +1370,7 @@ def cummax(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the largest so far; NaN from the first on
+    r"""the largest element so far along axis, in the shape of x; NaN from the first NaN on
 
     Args:
         axis: the axis; None: all elements in row-major order
@@ -1388,7 +1388,7 @@ def cummin(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the smallest so far; NaN from the first on
+    r"""the smallest element so far along axis, in the shape of x; NaN from the first NaN on
 
     Args:
         axis: the axis; None: all elements in row-major order
@@ -1406,7 +1406,7 @@ def cumprod(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the products so far
+    r"""the cumulative products along axis, in the shape of x
 
     Args:
         axis: the axis; None: all elements in row-major order
@@ -1424,7 +1424,7 @@ def cumsum(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the sums so far
+    r"""the cumulative sums along axis, in the shape of x
 
     Args:
         axis: the axis; None: all elements in row-major order
@@ -1442,7 +1442,7 @@ def cumulative_logsumexp(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""log(cumsum(exp(x))) (another name of logcumsumexp)
+    r"""log(cumsum(exp(x))) along axis, in the shape of x (another name of logcumsumexp)
 
     Args:
         axis: the axis; None: all elements in row-major order
@@ -1460,11 +1460,11 @@ def cumulative_prod(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the products so far, in dtype; with include_initial behind that of nothing
+    r"""the cumulative products along axis, in dtype; with include_initial one element longer, beginning with 1
 
     Args:
         axis: the axis; None: all elements in row-major order
-        dtype: dtype of the result; None: see above
+        dtype: dtype of the result; None: that of x
         include_initial: begin with the result of no elements
     """
 
@@ -1478,11 +1478,11 @@ def cumulative_sum(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the sums so far, in dtype; with include_initial behind that of nothing
+    r"""the cumulative sums along axis, in dtype; with include_initial one element longer, beginning with 0
 
     Args:
         axis: the axis; None: all elements in row-major order
-        dtype: dtype of the result; None: see above
+        dtype: dtype of the result; None: that of x
         include_initial: begin with the result of no elements
     """
 
@@ -1493,7 +1493,7 @@ def deg2rad(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""degrees as radians"""
+    r"""x degrees in radians"""
 
 def degrees(
     x: OperandLike,
@@ -1502,7 +1502,7 @@ def degrees(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""radians as degrees (another name of rad2deg)"""
+    r"""x radians in degrees (another name of rad2deg)"""
 
 def depth_to_space(
     x: OperandLike,
@@ -1512,11 +1512,11 @@ def depth_to_space(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""channels become blocks of block_size × block_size points
+    r"""images in which each group of block_size^2 channels has become a block of block_size × block_size points
 
     Args:
         block_size: edge length of a block (required)
-        data_format: order of the axes: channels last (NHWC) or first (NCHW)
+        data_format: order of the axes: channels last, as NHWC, or first, as NCHW
     """
 
 def depthwise_conv2d(
@@ -1530,13 +1530,13 @@ def depthwise_conv2d(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""a convolution of each channel by itself; the filter is (height, width, channels, multiplier)
+    r"""the convolution of each channel with its own filters, which have the shape (height, width, channels, multiplier); there are channels * multiplier results
 
     Args:
         strides: distance between windows, one or for each axis
         padding: 'SAME', 'VALID', a number, or (before, after) for each axis
         dilations: distance between the elements of a window, one or for each axis
-        data_format: order of the axes: channels last (NHWC) or first (NCHW)
+        data_format: order of the axes: channels last, as NHWC, or first, as NCHW
     """
 
 def det(
@@ -1546,7 +1546,7 @@ def det(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the determinant of each matrix"""
+    r"""the determinant of each matrix: (…, n, n) -> (…)"""
 
 def diag(
     x: OperandLike,
@@ -1555,7 +1555,7 @@ def diag(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the k-th diagonal of a matrix, or a matrix with x as its diagonal
+    r"""the k-th diagonal of a matrix x; or a matrix of zeros with the vector x as its k-th diagonal
 
     Args:
         k: number of the diagonal; 0 is the main one, positive ones are above it
@@ -1569,7 +1569,7 @@ def diag_embed(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""square matrices with the last axis of x on a diagonal and zeros elsewhere
+    r"""square matrices of zeros with the last axis of x on the diagonal offset: (…, n) -> (…, m, m) with m = n + |offset|
 
     Args:
         offset: number of the diagonal; 0 is the main one, positive ones are above it
@@ -1585,7 +1585,7 @@ def diagonal(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the diagonal of each matrix, as the last axis; above the main one if offset is positive
+    r"""the diagonal offset of the matrices in axis1 and axis2, as the last axis of the result
 
     Args:
         offset: number of the diagonal; 0 is the main one, positive ones are above it
@@ -1602,10 +1602,10 @@ def diff(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""each element along axis less the one before, n times
+    r"""the differences of neighbouring elements along axis, taken n times; the axis is shorter by n
 
     Args:
-        n: how many times
+        n: number of repetitions
         axis: the axis; negative ones count from the end
     """
 
@@ -1626,7 +1626,7 @@ def digitize(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the bin of each element: how many of the rising bins are at most it, or below it with right
+    r"""the number of bins, an increasing vector, that are at most the element, or below it with right; in the shape of x
 
     Args:
         right: bins include their right end instead of the left one
@@ -1641,7 +1641,7 @@ def dilate(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x with its elements factors[k] apart along axis k, and zeros between, in front and behind; negative padding cuts off
+    r"""x with its elements factors[k] apart along axis k, zeros between them, and padding of zeros around; negative padding cuts off
 
     Args:
         factors: distance of the elements along each axis (required)
@@ -1710,7 +1710,7 @@ def dot(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""sums of products over the last axis of a and the last but one of b"""
+    r"""the sums of products over the last axis of a and the last but one of b, as numpy.dot"""
 
 def dropout(
     x: OperandLike,
@@ -1721,7 +1721,7 @@ def dropout(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x with each element 0 with probability rate, the others divided by 1 - rate; axes of length 1 in noise_shape live or die together
+    r"""x with each element set to 0 with probability rate, and the others divided by 1 - rate; one draw is shared along axes of length 1 of noise_shape
 
     Args:
         rate: probability with which an element becomes 0
@@ -1735,7 +1735,7 @@ def eigh(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> tuple[Entry, Entry]:
-    r"""eigenvalues of symmetric matrices, rising, and eigenvectors as columns"""
+    r"""the eigenvalues of symmetric matrices in increasing order, (…, n), and their eigenvectors as columns, (…, n, n)"""
 
 def eigvalsh(
     x: OperandLike,
@@ -1744,7 +1744,7 @@ def eigvalsh(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the eigenvalues of symmetric matrices, rising"""
+    r"""the eigenvalues of symmetric matrices in increasing order: (…, n, n) -> (…, n)"""
 
 def einsum(
     equation: str,
@@ -1766,7 +1766,7 @@ def elu(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x if positive, else alpha (exp(x) - 1)
+    r"""x where it is positive, else alpha * (exp(x) - 1)
 
     Args:
         alpha: slope or scale of the negative side
@@ -1782,12 +1782,12 @@ def embedding_lookup(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the slices of x along axis that indices name; the first batch_dims axes go together (another name of gather)
+    r"""the slices of x at indices along axis; the first batch_dims axes of x and indices are shared. The axes of indices after these replace axis (another name of gather)
 
     Args:
         axis: the axis; negative ones count from the end
         batch_dims: number of leading axes that the inputs share
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def equal(
@@ -1816,7 +1816,7 @@ def erfc(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""1 - erf(x), exact in the tail"""
+    r"""1 - erf(x), accurate for large x"""
 
 def erfcinv(
     x: OperandLike,
@@ -1825,7 +1825,7 @@ def erfcinv(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the inverse of erfc: from 0 to 2"""
+    r"""the inverse of erfc, for x from 0 to 2"""
 
 def erfinv(
     x: OperandLike,
@@ -1834,7 +1834,7 @@ def erfinv(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the inverse of erf: from -1 to 1"""
+    r"""the inverse of erf, for x from -1 to 1"""
 
 def exp(
     x: OperandLike,
@@ -1871,10 +1871,10 @@ def expand_dims(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x with new axes of length 1
+    r"""x with new axes of length 1 at the positions axis of the result
 
     Args:
-        axis: where the new axes stand in the result
+        axis: positions of the new axes in the result
     """
 
 def expit(
@@ -1902,7 +1902,7 @@ def expm1(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""exp(x) - 1, exact near 0"""
+    r"""exp(x) - 1, accurate near 0"""
 
 def extract_image_patches(
     x: OperandLike,
@@ -1915,7 +1915,7 @@ def extract_image_patches(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""(batch, *size, channels) -> (batch, *result, window * channels): each window as one row (another name of extract_patches)
+    r"""each window as one row: (batch, *size, channels) -> (batch, *result, window * channels) (another name of extract_patches)
 
     Args:
         window: lengths of a window, one or for each axis (required)
@@ -1935,7 +1935,7 @@ def extract_patches(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""(batch, *size, channels) -> (batch, *result, window * channels): each window as one row
+    r"""each window as one row: (batch, *size, channels) -> (batch, *result, window * channels)
 
     Args:
         window: lengths of a window, one or for each axis (required)
@@ -1953,7 +1953,7 @@ def eye(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""a matrix with ones on its k-th diagonal
+    r"""a matrix (n_rows, n_cols) with ones on its k-th diagonal, and zeros elsewhere
 
     Args:
         n_rows: number of rows (required)
@@ -1980,7 +1980,7 @@ def fill(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""an array of a shape with one value everywhere (another name of full)
+    r"""an array of a shape in which every element is fill_value (another name of full)
 
     Args:
         shape: shape of the result (required)
@@ -1996,7 +1996,7 @@ def filter_turned(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""(*window, channels / groups, filters) -> (*window, filters / groups, channels), the window reversed: the filter of the convolution that goes back
+    r"""a filter with reversed window, and channels and filters of each group exchanged: (*window, channels / groups, filters) -> (*window, filters / groups, channels)
 
     Args:
         groups: number of groups of channels that are computed apart
@@ -2008,7 +2008,7 @@ def first_positions(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""for each of a vector of integers the position of the first one that equals it"""
+    r"""for each element of an integer vector the position of the first element that equals it, as int64"""
 
 def flatnonzero(
     x: OperandLike,
@@ -2019,10 +2019,10 @@ def flatnonzero(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the row-major places of the first size elements that are not 0; fill_value behind them
+    r"""the row-major indices of the first size elements that are not 0: int64 of shape (size,); fill_value beyond them
 
     Args:
-        size: number of results, which must be known (required)
+        size: number of elements or rows of the result (required)
         fill_value: value of the elements that are filled
     """
 
@@ -2032,7 +2032,7 @@ def flatten(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the elements of x in row-major order"""
+    r"""the elements of x in row-major order, a vector"""
 
 def flip(
     x: OperandLike,
@@ -2041,7 +2041,7 @@ def flip(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x with the elements along axis, or all axes, in reverse order
+    r"""x with the elements along axis, by default along all axes, in reverse order
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -2064,7 +2064,7 @@ def floor_div(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x / y rounded down; for integers x // 0 = 0"""
+    r"""x / y rounded down; an integer divided by 0 is 0"""
 
 def floor_divide(
     x: OperandLike,
@@ -2074,7 +2074,7 @@ def floor_divide(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x / y rounded down; for integers x // 0 = 0 (another name of floor_div)"""
+    r"""x / y rounded down; an integer divided by 0 is 0 (another name of floor_div)"""
 
 def fma(
     x: OperandLike,
@@ -2085,7 +2085,7 @@ def fma(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x y + z, rounded once"""
+    r"""x * y + z, rounded once"""
 
 def fmax(
     x: OperandLike,
@@ -2095,7 +2095,7 @@ def fmax(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the larger; where one is NaN the other; of zeros of both signs y, in float16 x (NumPy's choice depends on the position)"""
+    r"""the larger of x and y; if one is NaN, the other. Of zeros of both signs it is y, in float16 x"""
 
 def fmin(
     x: OperandLike,
@@ -2105,7 +2105,7 @@ def fmin(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the smaller; where one is NaN the other; of zeros of both signs y, in float16 x (NumPy's choice depends on the position)"""
+    r"""the smaller of x and y; if one is NaN, the other. Of zeros of both signs it is y, in float16 x"""
 
 def fmod(
     x: OperandLike,
@@ -2115,7 +2115,7 @@ def fmod(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x - trunc_div(x, y) * y, with the sign of x; for integers x % 0 = 0"""
+    r"""x - trunc_div(x, y) * y, the remainder with the sign of x; an integer modulo 0 is 0"""
 
 def fold_in(
     key: OperandLike,
@@ -2124,7 +2124,7 @@ def fold_in(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""keys made of a key and whole numbers, such as the number of a step or a layer"""
+    r"""a key made of key and each integer of data, such as the number of a step, as int64"""
 
 def full(
     shape: ShapeLike,
@@ -2134,7 +2134,7 @@ def full(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""an array of a shape with one value everywhere
+    r"""an array of a shape in which every element is fill_value
 
     Args:
         shape: shape of the result (required)
@@ -2150,7 +2150,7 @@ def full_like(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x with one value everywhere
+    r"""an array of the shape and dtype of x in which every element is fill_value
 
     Args:
         fill_value: value of the elements that are filled (required)
@@ -2170,11 +2170,11 @@ def fused_batch_norm(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> tuple[Entry, Entry, Entry]:
-    r"""batch_norm with the parameters of TensorFlow; results: y, mean, variance
+    r"""batch_norm as TensorFlow's FusedBatchNorm. Three results: the normalized input, and the mean and variance of each channel
 
     Args:
         epsilon: small number that keeps the division or logarithm finite
-        data_format: order of the axes: channels last (NHWC) or first (NCHW)
+        data_format: order of the axes: channels last, as NHWC, or first, as NCHW
         is_training: use the statistics of the batch
         exponential_avg_factor: weight of the batch in the running statistics
     """
@@ -2195,7 +2195,7 @@ def gammainc(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the lower incomplete gamma function over gamma(a); NaN but for a > 0, x > 0, or x = 0 (another name of igamma)"""
+    r"""the regularized lower incomplete gamma function; NaN unless a > 0 and x > 0, or x = 0 (another name of igamma)"""
 
 def gammaincc(
     a: OperandLike,
@@ -2204,7 +2204,7 @@ def gammaincc(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the upper incomplete gamma function over gamma(a); NaN but for a > 0, x >= 0 (another name of igammac)"""
+    r"""the regularized upper incomplete gamma function; NaN unless a > 0 and x >= 0 (another name of igammac)"""
 
 def gammaln(
     x: OperandLike,
@@ -2225,12 +2225,12 @@ def gather(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the slices of x along axis that indices name; the first batch_dims axes go together
+    r"""the slices of x at indices along axis; the first batch_dims axes of x and indices are shared. The axes of indices after these replace axis
 
     Args:
         axis: the axis; negative ones count from the end
         batch_dims: number of leading axes that the inputs share
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def gather_nd(
@@ -2242,11 +2242,11 @@ def gather_nd(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the elements, or slices, of x whose coordinates are the last axis of indices
+    r"""the elements or slices of x at the points whose coordinates are the last axis of indices; the first batch_dims axes are shared
 
     Args:
         batch_dims: number of leading axes that the inputs share
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def gcd(
@@ -2267,7 +2267,7 @@ def geglu(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""gelu(a) * b of the halves a and b of x along axis
+    r"""gelu(a) * b for the halves a and b of x along axis, whose length is halved
 
     Args:
         axis: the axis; negative ones count from the end
@@ -2281,7 +2281,7 @@ def gelu(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x times the normal distribution function
+    r"""x times the normal distribution function of x
 
     Args:
         approximate: exact, or by that function
@@ -2296,10 +2296,10 @@ def global_avg_pool(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the mean of each channel
+    r"""the mean of each channel over all spatial axes: (batch, …, channels) -> (batch, channels)
 
     Args:
-        data_format: order of the axes: channels last (NHWC) or first (NCHW)
+        data_format: order of the axes: channels last, as NHWC, or first, as NCHW
         keepdims: keep reduced axes with length 1
     """
 
@@ -2312,10 +2312,10 @@ def global_max_pool(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the largest element of each channel
+    r"""the largest element of each channel over all spatial axes: (batch, …, channels) -> (batch, channels)
 
     Args:
-        data_format: order of the axes: channels last (NHWC) or first (NCHW)
+        data_format: order of the axes: channels last, as NHWC, or first, as NCHW
         keepdims: keep reduced axes with length 1
     """
 
@@ -2324,7 +2324,7 @@ def global_norm(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the length of all inputs as one vector"""
+    r"""the square root of the sum of squares of all elements of all inputs, a scalar"""
 
 def glu(
     x: OperandLike,
@@ -2334,7 +2334,7 @@ def glu(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""a * sigmoid(b) of the halves a and b of x along axis
+    r"""a * sigmoid(b) for the halves a and b of x along axis, whose length is halved
 
     Args:
         axis: the axis; negative ones count from the end
@@ -2373,7 +2373,7 @@ def group_norm(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""each group of channels of each example with mean 0 and variance 1, times gamma, plus beta
+    r"""data normalized to mean 0 and variance 1 in each group of channels of each example, times gamma, plus beta
 
     Args:
         groups: number of groups that the channels are split into
@@ -2394,7 +2394,7 @@ def gru_cell(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the next state of a gated recurrent unit; gates lie in the order z, r, h; the bias is (2, 3 * units) with reset_after, else (3 * units,)
+    r"""the next state of a gated recurrent unit, (examples, units). Gates are in the order z, r, h; bias is (2, 3 * units) with reset_after, else (3 * units,)
 
     Args:
         reset_after: apply the reset gate after the matrix product
@@ -2409,7 +2409,7 @@ def gumbel_softmax(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""softmax of logits with Gumbel noise, divided by a temperature: a soft draw of a class
+    r"""softmax((logits + Gumbel noise) / temperature) along axis: an approximately one-hot draw of a class
 
     Args:
         temperature: divides the logits; small ones give nearly one-hot draws
@@ -2424,10 +2424,10 @@ def hard_shrink(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x, and 0 where it is no larger than threshold
+    r"""x where its magnitude exceeds threshold, else 0
 
     Args:
-        threshold: where the function changes
+        threshold: magnitude at which the function changes
     """
 
 def hard_sigmoid(
@@ -2446,7 +2446,7 @@ def hard_silu(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x relu6(x + 3) / 6 (another name of hard_swish)"""
+    r"""x * relu6(x + 3) / 6 (another name of hard_swish)"""
 
 def hard_swish(
     x: OperandLike,
@@ -2455,7 +2455,7 @@ def hard_swish(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x relu6(x + 3) / 6"""
+    r"""x * relu6(x + 3) / 6"""
 
 def hard_tanh(
     x: OperandLike,
@@ -2466,7 +2466,7 @@ def hard_tanh(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x cut off at both ends
+    r"""x limited to the range from low to high
 
     Args:
         low: lower end
@@ -2481,7 +2481,7 @@ def heaviside(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""0 where x < 0, 1 where x > 0, middle at 0; NaN stays"""
+    r"""0 where x < 0, 1 where x > 0, middle where x is 0; NaN stays"""
 
 def hinge_loss(
     labels: OperandLike,
@@ -2491,7 +2491,7 @@ def hinge_loss(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""1 - labels * predictions if positive; labels are -1 and 1
+    r"""max(0, 1 - labels * predictions) for labels -1 and 1; the mean over all elements, or as reduction says
 
     Args:
         reduction: how the losses of elements are combined
@@ -2506,7 +2506,7 @@ def histogram(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""how many elements lie in each of equal bins over range; others do not count
+    r"""the number of elements in each of bins equal intervals of range: int64 of shape (bins,); others are ignored
 
     Args:
         bins: number of equal bins
@@ -2522,7 +2522,7 @@ def huber_loss(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""d**2 / 2 up to delta, from there a straight line
+    r"""for errors d the square d**2 / 2 up to delta, and a straight line beyond; the mean over all elements, or as reduction says
 
     Args:
         delta: difference at which the square becomes a straight line
@@ -2591,7 +2591,7 @@ def igamma(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the lower incomplete gamma function over gamma(a); NaN but for a > 0, x > 0, or x = 0"""
+    r"""the regularized lower incomplete gamma function; NaN unless a > 0 and x > 0, or x = 0"""
 
 def igammac(
     a: OperandLike,
@@ -2600,7 +2600,7 @@ def igammac(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the upper incomplete gamma function over gamma(a); NaN but for a > 0, x >= 0"""
+    r"""the regularized upper incomplete gamma function; NaN unless a > 0 and x >= 0"""
 
 def imag(
     x: OperandLike,
@@ -2622,12 +2622,12 @@ def index_add(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the slices of x along axis that indices name, plus updates
+    r"""x with the slices at indices along axis increased by the updates, which have the shape of gather(x, indices)
 
     Args:
         axis: the axis; negative ones count from the end
         batch_dims: number of leading axes that the inputs share
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def index_max(
@@ -2641,12 +2641,12 @@ def index_max(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the slices of x along axis that indices name, at least updates
+    r"""x with the slices at indices along axis limited to at least the updates, which have the shape of gather(x, indices)
 
     Args:
         axis: the axis; negative ones count from the end
         batch_dims: number of leading axes that the inputs share
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def index_min(
@@ -2660,12 +2660,12 @@ def index_min(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the slices of x along axis that indices name, at most updates
+    r"""x with the slices at indices along axis limited to at most the updates, which have the shape of gather(x, indices)
 
     Args:
         axis: the axis; negative ones count from the end
         batch_dims: number of leading axes that the inputs share
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def index_mul(
@@ -2679,12 +2679,12 @@ def index_mul(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the slices of x along axis that indices name, times updates
+    r"""x with the slices at indices along axis multiplied by the updates, which have the shape of gather(x, indices)
 
     Args:
         axis: the axis; negative ones count from the end
         batch_dims: number of leading axes that the inputs share
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def index_sub(
@@ -2698,12 +2698,12 @@ def index_sub(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the slices of x along axis that indices name, minus updates
+    r"""x with the slices at indices along axis decreased by the updates, which have the shape of gather(x, indices)
 
     Args:
         axis: the axis; negative ones count from the end
         batch_dims: number of leading axes that the inputs share
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def index_update(
@@ -2717,12 +2717,12 @@ def index_update(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the slices of x along axis that indices name, replaced by updates
+    r"""x with the slices at indices along axis replaced by the updates, which have the shape of gather(x, indices)
 
     Args:
         axis: the axis; negative ones count from the end
         batch_dims: number of leading axes that the inputs share
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def inner(
@@ -2733,7 +2733,7 @@ def inner(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""sums of products over the last axes"""
+    r"""the sums of products over the last axes of a and b: (…, k), (…, k) -> the other axes of a, then those of b"""
 
 def instance_norm(
     data: OperandLike,
@@ -2747,7 +2747,7 @@ def instance_norm(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""each channel of each example with mean 0 and variance 1, times gamma, plus beta
+    r"""data normalized to mean 0 and variance 1 in each channel of each example, times gamma, plus beta
 
     Args:
         channel_axis: the axis of the channels
@@ -2772,7 +2772,7 @@ def inv_Phi(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the inverse of Phi: from 0 to 1"""
+    r"""the inverse of Phi, for p from 0 to 1"""
 
 def inv_logit(
     x: OperandLike,
@@ -2799,7 +2799,7 @@ def invert(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""bits inverted (another name of bitwise_not)"""
+    r"""x with all bits inverted (another name of bitwise_not)"""
 
 def invert_permutation(
     x: OperandLike,
@@ -2807,7 +2807,7 @@ def invert_permutation(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the permutation that undoes x, which tells where each number stands"""
+    r"""the inverse permutation of the vector x: element x[k] of the result is k, as int64"""
 
 def is_finite(
     x: OperandLike,
@@ -2816,7 +2816,7 @@ def is_finite(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""whether x is no NaN and no infinity (another name of isfinite)"""
+    r"""whether x is neither NaN nor infinite, as bool (another name of isfinite)"""
 
 def is_inf(
     x: OperandLike,
@@ -2825,7 +2825,7 @@ def is_inf(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""whether x is infinite (another name of isinf)"""
+    r"""whether x is infinite, as bool (another name of isinf)"""
 
 def is_nan(
     x: OperandLike,
@@ -2834,7 +2834,7 @@ def is_nan(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""whether x is NaN (another name of isnan)"""
+    r"""whether x is NaN, as bool (another name of isnan)"""
 
 def isclose(
     x: OperandLike,
@@ -2847,7 +2847,7 @@ def isclose(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""whether |x - y| <= atol + rtol |y|, as bool
+    r"""whether |x - y| <= atol + rtol * |y|, as bool
 
     Args:
         rtol: relative tolerance
@@ -2862,7 +2862,7 @@ def isfinite(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""whether x is no NaN and no infinity"""
+    r"""whether x is neither NaN nor infinite, as bool"""
 
 def isin(
     x: OperandLike,
@@ -2872,7 +2872,7 @@ def isin(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""whether each element of x is among those of test, or is not with invert
+    r"""whether each element of x is among those of test, or is not with invert; bool in the shape of x
 
     Args:
         invert: negate the result
@@ -2885,7 +2885,7 @@ def isinf(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""whether x is infinite"""
+    r"""whether x is infinite, as bool"""
 
 def isnan(
     x: OperandLike,
@@ -2894,7 +2894,7 @@ def isnan(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""whether x is NaN"""
+    r"""whether x is NaN, as bool"""
 
 def kl_divergence(
     labels: OperandLike,
@@ -2904,7 +2904,7 @@ def kl_divergence(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""labels * log(labels / predictions), 0 where the label is 0
+    r"""labels * log(labels / predictions), 0 where the label is 0; the mean over all elements, or as reduction says
 
     Args:
         reduction: how the losses of elements are combined
@@ -2917,7 +2917,7 @@ def kron(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the Kronecker product: every element of x times all of y"""
+    r"""the Kronecker product of x and y: each element of x times all of y, of the product of their shapes"""
 
 def l1_loss(
     labels: OperandLike,
@@ -2927,7 +2927,7 @@ def l1_loss(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""abs(predictions - labels) (another name of mean_absolute_error)
+    r"""the absolute error abs(predictions - labels); the mean over all elements, or as reduction says (another name of mean_absolute_error)
 
     Args:
         reduction: how the losses of elements are combined
@@ -2942,7 +2942,7 @@ def l2_normalize(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x divided by its length along axis; a sum of squares below epsilon counts as epsilon
+    r"""x divided by its L2 norm along axis; a sum of squares below epsilon counts as epsilon
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -2958,7 +2958,7 @@ def label_smoothing(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""labels mixed with the even distribution over the classes along axis
+    r"""labels * (1 - smoothing) + smoothing / n for the n classes along axis
 
     Args:
         smoothing: weight of the even distribution
@@ -2977,7 +2977,7 @@ def layer_norm(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x with mean 0 and variance 1 along axis, times gamma, plus beta
+    r"""data normalized to mean 0 and variance 1 along axis, times gamma, plus beta, in the shape of data
 
     Args:
         axis: the axis; negative ones count from the end
@@ -3004,7 +3004,7 @@ def lcm(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the least common multiple, wrapped; 0 if either is"""
+    r"""the least common multiple, without the bits that overflow; 0 where x or y is 0"""
 
 def ldexp(
     x: OperandLike,
@@ -3014,7 +3014,7 @@ def ldexp(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x 2^n for integers n, rounded once"""
+    r"""x * 2^n for integers n, rounded once"""
 
 def leaky_relu(
     x: OperandLike,
@@ -3024,7 +3024,7 @@ def leaky_relu(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x if positive, else alpha x
+    r"""x where it is positive, else alpha * x
 
     Args:
         alpha: slope or scale of the negative side
@@ -3038,7 +3038,7 @@ def left_shift(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x 2^n, wrapped; 0 where n is negative or at least the width"""
+    r"""x * 2^n without the bits that overflow; 0 where n is negative or at least the number of bits"""
 
 def lerp(
     x: OperandLike,
@@ -3049,7 +3049,7 @@ def lerp(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x + t (y - x): x at 0, y at 1"""
+    r"""x + t * (y - x): x at t = 0, y at t = 1"""
 
 def less(
     x: OperandLike,
@@ -3090,12 +3090,12 @@ def lin_space(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""num numbers from start to stop at equal distances, computed in double (another name of linspace)
+    r"""num numbers from start to stop at equal distances, computed in float64 (another name of linspace)
 
     Args:
         start: first number (required)
         stop: end of the range (required)
-        num: how many
+        num: number of elements of the result
         endpoint: whether stop is the last number
         dtype: dtype of the result
     """
@@ -3110,7 +3110,7 @@ def linear(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""data times the transpose of weight, plus bias: a fully connected layer
+    r"""data @ transpose(weight) + bias, a fully connected layer: (…, inputs), (outputs, inputs), (outputs,) -> (…, outputs)
 
     Args:
         num_hidden: number of outputs; None: the rows of weight
@@ -3127,12 +3127,12 @@ def linspace(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""num numbers from start to stop at equal distances, computed in double
+    r"""num numbers from start to stop at equal distances, computed in float64
 
     Args:
         start: first number (required)
         stop: end of the range (required)
-        num: how many
+        num: number of elements of the result
         endpoint: whether stop is the last number
         dtype: dtype of the result
     """
@@ -3145,7 +3145,7 @@ def lmultiply(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x log(y), and 0 where both are 0"""
+    r"""x * log(y), and 0 where both are 0"""
 
 def local_response_normalization(
     x: OperandLike,
@@ -3159,14 +3159,14 @@ def local_response_normalization(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x / (bias + alpha * sum of squares of the channels within depth_radius) ** beta
+    r"""x / (bias + alpha * s) ** beta, where s is the sum of squares over channels up to depth_radius away
 
     Args:
         depth_radius: number of channels summed on each side
-        bias: added to the scaled sum of squares
+        bias: number that is added to the scaled sum of squares
         alpha: factor of the sum of squares
         beta: exponent
-        data_format: order of the axes: channels last (NHWC) or first (NCHW)
+        data_format: order of the axes: channels last, as NHWC, or first, as NCHW
     """
 
 def log(
@@ -3194,7 +3194,7 @@ def log1m(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""log(1 - x), exact near 0"""
+    r"""log(1 - x), accurate near 0"""
 
 def log1m_exp(
     x: OperandLike,
@@ -3230,7 +3230,7 @@ def log1p(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""log(1 + x), exact near 0"""
+    r"""log(1 + x), accurate near 0"""
 
 def log1p_exp(
     x: OperandLike,
@@ -3268,7 +3268,7 @@ def log_cosh_loss(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""log(cosh(predictions - labels))
+    r"""log(cosh(predictions - labels)); the mean over all elements, or as reduction says
 
     Args:
         reduction: how the losses of elements are combined
@@ -3329,7 +3329,7 @@ def log_softmax(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the logarithm of softmax
+    r"""the logarithm of softmax along axis, in the shape of x
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -3375,7 +3375,7 @@ def logcumsumexp(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""log(cumsum(exp(x)))
+    r"""log(cumsum(exp(x))) along axis, in the shape of x
 
     Args:
         axis: the axis; None: all elements in row-major order
@@ -3391,7 +3391,7 @@ def logical_and(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""both hold"""
+    r"""whether x and y are both true"""
 
 def logical_not(
     x: OperandLike,
@@ -3400,7 +3400,7 @@ def logical_not(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""it does not hold"""
+    r"""whether x is false"""
 
 def logical_or(
     x: OperandLike,
@@ -3410,7 +3410,7 @@ def logical_or(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""either holds"""
+    r"""whether x or y or both are true"""
 
 def logical_xor(
     x: OperandLike,
@@ -3420,7 +3420,7 @@ def logical_xor(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""exactly one holds"""
+    r"""whether exactly one of x and y is true"""
 
 def logit(
     p: OperandLike,
@@ -3440,7 +3440,7 @@ def logsumexp(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""log(reduce_sum(exp(x)))
+    r"""log(sum(exp(x))) over axis
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -3459,14 +3459,14 @@ def lrn(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x / (bias + alpha * sum of squares of the channels within depth_radius) ** beta (another name of local_response_normalization)
+    r"""x / (bias + alpha * s) ** beta, where s is the sum of squares over channels up to depth_radius away (another name of local_response_normalization)
 
     Args:
         depth_radius: number of channels summed on each side
-        bias: added to the scaled sum of squares
+        bias: number that is added to the scaled sum of squares
         alpha: factor of the sum of squares
         beta: exponent
-        data_format: order of the axes: channels last (NHWC) or first (NCHW)
+        data_format: order of the axes: channels last, as NHWC, or first, as NCHW
     """
 
 def lstm_block_cell(
@@ -3481,7 +3481,7 @@ def lstm_block_cell(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> tuple[Entry, Entry, Entry, Entry, Entry, Entry, Entry]:
-    r"""TensorFlow's LSTMBlockCell: i, cs, f, o, ci, co, h; w is (inputs + units, 4 * units) in the order i, c, f, o; cs is clipped where cell_clip is above 0
+    r"""one step of TensorFlow's LSTMBlockCell: seven results i, cs, f, o, ci, co, h of shape (examples, units). w is (inputs + units, 4 * units) in the order i, c, f, o
 
     Args:
         forget_bias: added to the forget gate
@@ -3500,7 +3500,7 @@ def lstm_cell(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> tuple[Entry, Entry]:
-    r"""the next h and c of a long short-term memory; gates lie in the order i, f, c, o
+    r"""the next h and c of a long short-term memory, each (examples, units). Gates are in the order i, f, c, o
 
     Args:
         forget_bias: added to the forget gate
@@ -3514,7 +3514,7 @@ def lstsq(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the shortest x for which a @ x is nearest to b
+    r"""the shortest x that minimizes the length of a @ x - b: (…, m, n), (…, m, k) -> (…, n, k)
 
     Args:
         rtol: smallest singular value kept, relative to the largest
@@ -3528,7 +3528,7 @@ def masked_softmax(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""softmax along axis of the elements where mask is True; the others are 0, all of them too
+    r"""softmax along axis over the elements where mask is True, and 0 elsewhere; all 0 where the mask is False everywhere
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -3544,7 +3544,7 @@ def matmul(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the product of matrices in the last two dimensions; those before broadcast
+    r"""the matrix products over the last two axes, leading axes broadcast: (…, m, k), (…, k, n) -> (…, m, n)
 
     Args:
         transpose_a: transpose the last two axes of the first operand
@@ -3558,7 +3558,7 @@ def matmul_sum(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the sum of products of matrices, of pairs of operands: a1 @ b1 + a2 @ b2 + …
+    r"""the sum of matrix products of consecutive pairs of inputs, a1 @ b1 + a2 @ b2 + …, of shape (m, n)
 
     Args:
         transpose_a: transpose the last two axes of the first operand
@@ -3573,7 +3573,7 @@ def matrix_band_part(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x with zeros outside of num_lower diagonals below and num_upper above; a negative number keeps all on its side (another name of band_part)
+    r"""x with zeros outside of num_lower diagonals below the main one and num_upper above it; a negative number keeps all on that side (another name of band_part)
 
     Args:
         num_lower: diagonals kept below the main one; negative: all
@@ -3598,7 +3598,7 @@ def matrix_norm(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the norm of each matrix, by default that of Frobenius
+    r"""the norm of each matrix, by default the Frobenius norm: (…, m, n) -> (…)
 
     Args:
         ord: as in numpy.linalg; None: 'fro'
@@ -3613,10 +3613,10 @@ def matrix_power(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x times itself, n times; its inverse where n < 0
+    r"""the product of n copies of square matrices x; for negative n of their inverses
 
     Args:
-        n: how many times (required)
+        n: number of repetitions (required)
     """
 
 def matrix_rank(
@@ -3627,7 +3627,7 @@ def matrix_rank(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""how many singular values are above rtol times the largest
+    r"""the number of singular values of each matrix that exceed rtol times the largest, as int64
 
     Args:
         rtol: smallest singular value kept, relative to the largest
@@ -3642,7 +3642,7 @@ def matrix_solve(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""X with A @ X = B, or A.T @ X = B, for matrices B
+    r"""X with A @ X = B for square matrices A = x and matrices B = y: (…, n, n), (…, n, k) -> (…, n, k)
 
     Args:
         adjoint: solve with the conjugate transpose of the matrix
@@ -3654,7 +3654,7 @@ def matrix_transpose(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x with its last two axes swapped"""
+    r"""x with its last two axes exchanged"""
 
 def matrix_triangular_solve(
     x: OperandLike,
@@ -3666,10 +3666,10 @@ def matrix_triangular_solve(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""X with A @ X = B, or A.T @ X = B, of a triangle of A; the rest of it is not read
+    r"""X with A @ X = B for triangular A = x, of which only one triangle is read, and matrices B = y: (…, n, n), (…, n, k) -> (…, n, k)
 
     Args:
-        lower: which triangle is read
+        lower: read the lower triangle, not the upper one
         adjoint: solve with the conjugate transpose of the matrix
     """
 
@@ -3681,7 +3681,7 @@ def matvec(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""matrices times vectors"""
+    r"""the products of matrices and vectors: (…, m, k), (…, k) -> (…, m)"""
 
 def max_pool(
     x: OperandLike,
@@ -3695,14 +3695,14 @@ def max_pool(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the largest element under each window; NaN if there is one (another name of max_pool2d)
+    r"""the largest element under each window, in the layout of x; NaN if there is one (another name of max_pool2d)
 
     Args:
         window: lengths of a window, one or for each axis (required)
         strides: distance between windows; None: the lengths of a window
         padding: 'SAME', 'VALID', a number, or (before, after) for each axis
         dilations: distance between the elements of a window, one or for each axis
-        data_format: order of the axes: channels last (NHWC) or first (NCHW)
+        data_format: order of the axes: channels last, as NHWC, or first, as NCHW
     """
 
 def max_pool1d(
@@ -3717,14 +3717,14 @@ def max_pool1d(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the largest element under each window; NaN if there is one
+    r"""the largest element under each window, in the layout of x; NaN if there is one
 
     Args:
         window: lengths of a window, one or for each axis (required)
         strides: distance between windows; None: the lengths of a window
         padding: 'SAME', 'VALID', a number, or (before, after) for each axis
         dilations: distance between the elements of a window, one or for each axis
-        data_format: order of the axes: channels last (NHWC) or first (NCHW)
+        data_format: order of the axes: channels last, as NHWC, or first, as NCHW
     """
 
 def max_pool2d(
@@ -3739,14 +3739,14 @@ def max_pool2d(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the largest element under each window; NaN if there is one
+    r"""the largest element under each window, in the layout of x; NaN if there is one
 
     Args:
         window: lengths of a window, one or for each axis (required)
         strides: distance between windows; None: the lengths of a window
         padding: 'SAME', 'VALID', a number, or (before, after) for each axis
         dilations: distance between the elements of a window, one or for each axis
-        data_format: order of the axes: channels last (NHWC) or first (NCHW)
+        data_format: order of the axes: channels last, as NHWC, or first, as NCHW
     """
 
 def max_pool3d(
@@ -3761,14 +3761,14 @@ def max_pool3d(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the largest element under each window; NaN if there is one
+    r"""the largest element under each window, in the layout of x; NaN if there is one
 
     Args:
         window: lengths of a window, one or for each axis (required)
         strides: distance between windows; None: the lengths of a window
         padding: 'SAME', 'VALID', a number, or (before, after) for each axis
         dilations: distance between the elements of a window, one or for each axis
-        data_format: order of the axes: channels last (NHWC) or first (NCHW)
+        data_format: order of the axes: channels last, as NHWC, or first, as NCHW
     """
 
 def maximum(
@@ -3779,7 +3779,7 @@ def maximum(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the larger; NaN if either is; of zeros of both signs y, in float16 x, as NumPy on x86-64"""
+    r"""the larger of x and y; NaN if either is NaN. Of zeros of both signs it is y, in float16 x, as in NumPy on x86-64"""
 
 def mean(
     x: OperandLike,
@@ -3791,11 +3791,11 @@ def mean(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the sum divided by the count; of x in dtype, of whole numbers in float64
+    r"""the mean over axis, computed in dtype; by default float64 for integers
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
-        dtype: dtype of the result; None: see above
+        dtype: dtype of the result; None: that of x, float64 for integers
         keepdims: keep reduced axes with length 1
     """
 
@@ -3807,7 +3807,7 @@ def mean_absolute_error(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""abs(predictions - labels)
+    r"""the absolute error abs(predictions - labels); the mean over all elements, or as reduction says
 
     Args:
         reduction: how the losses of elements are combined
@@ -3821,7 +3821,7 @@ def mean_squared_error(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""(predictions - labels)**2
+    r"""the squared error (predictions - labels)**2; the mean over all elements, or as reduction says
 
     Args:
         reduction: how the losses of elements are combined
@@ -3836,7 +3836,7 @@ def median(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the middle element, or the mean of the two; NaN if any is
+    r"""the middle element over axis, or the mean of the two middle ones; NaN if any is NaN
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -3851,7 +3851,7 @@ def minimum(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the smaller; NaN if either is; of zeros of both signs y, in float16 x, as NumPy on x86-64"""
+    r"""the smaller of x and y; NaN if either is NaN. Of zeros of both signs it is y, in float16 x, as in NumPy on x86-64"""
 
 def mirror_pad(
     x: OperandLike,
@@ -3862,12 +3862,12 @@ def mirror_pad(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x with more around it: (before, after) for each axis; mode constant, edge, reflect, symmetric or wrap. Negative widths cut, in mode constant. As in TensorFlow, reflect takes up to n - 1 elements, symmetric and wrap up to n (another name of pad)
+    r"""x with padding around it: pad_width is (before, after) for each axis. In mode constant negative widths cut off; reflect takes up to n - 1 elements of an axis of n, symmetric and wrap up to n (another name of pad)
 
     Args:
         pad_width: (before, after) for each axis, one pair or one number (required)
-        mode: what stands around x
-        constant_values: what mode 'constant' pads with
+        mode: values of the padding, as numpy.pad defines them
+        constant_values: value that mode 'constant' pads with
     """
 
 def mish(
@@ -3877,7 +3877,7 @@ def mish(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x tanh(softplus(x))"""
+    r"""x * tanh(log(1 + exp(x)))"""
 
 def mod(
     x: OperandLike,
@@ -3887,7 +3887,7 @@ def mod(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x - (x // y) * y, with the sign of y; for integers x % 0 = 0"""
+    r"""x - (x // y) * y, the remainder with the sign of y; an integer modulo 0 is 0"""
 
 def moments(
     x: OperandLike,
@@ -3898,7 +3898,7 @@ def moments(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> tuple[Entry, Entry]:
-    r"""the mean, and the mean squared distance to it
+    r"""the mean over axis, and the mean squared distance to it: two results
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -3913,11 +3913,11 @@ def moveaxis(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x with the axes source at the places destination
+    r"""x with the axes source moved to the positions destination
 
     Args:
         source: axes that are moved (required)
-        destination: where these axes go (required)
+        destination: positions of these axes in the result (required)
     """
 
 def mse_loss(
@@ -3928,7 +3928,7 @@ def mse_loss(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""(predictions - labels)**2 (another name of mean_squared_error)
+    r"""the squared error (predictions - labels)**2; the mean over all elements, or as reduction says (another name of mean_squared_error)
 
     Args:
         reduction: how the losses of elements are combined
@@ -3952,14 +3952,14 @@ def mul_no_nan(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x * y, and 0 where y is 0, even for x infinite or NaN"""
+    r"""x * y, and 0 where y is 0, even where x is infinite or NaN"""
 
 def multi_dot(
     *x: OperandLike,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the product of all inputs, in the cheapest order"""
+    r"""the product of all inputs, matrices, in the order of the fewest multiplications; the first and last may be vectors"""
 
 def multiply(
     x: OperandLike,
@@ -3979,7 +3979,7 @@ def multiply_log(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x log(y), and 0 where both are 0 (another name of lmultiply)"""
+    r"""x * log(y), and 0 where both are 0 (another name of lmultiply)"""
 
 def multiply_no_nan(
     x: OperandLike,
@@ -3989,7 +3989,7 @@ def multiply_no_nan(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x * y, and 0 where y is 0, even for x infinite or NaN (another name of mul_no_nan)"""
+    r"""x * y, and 0 where y is 0, even where x is infinite or NaN (another name of mul_no_nan)"""
 
 def nan_to_num(
     x: OperandLike,
@@ -4001,7 +4001,7 @@ def nan_to_num(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x with NaN and infinities replaced: by 0 and the largest finite floats, or as told
+    r"""x with NaN replaced by nan, and infinities by posinf and neginf, by default the largest finite numbers
 
     Args:
         nan: replaces NaN
@@ -4018,7 +4018,7 @@ def nanmax(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the largest that is not NaN; NaN if all are
+    r"""the largest element over axis that is not NaN; NaN if all are
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -4034,7 +4034,7 @@ def nanmean(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the mean of what is not NaN
+    r"""the mean over axis of the elements that are not NaN
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -4050,7 +4050,7 @@ def nanmin(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the smallest that is not NaN; NaN if all are
+    r"""the smallest element over axis that is not NaN; NaN if all are
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -4066,7 +4066,7 @@ def nanprod(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the product of what is not NaN
+    r"""the product over axis of the elements that are not NaN
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -4083,12 +4083,12 @@ def nanstd(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the root of nanvar
+    r"""the square root of nanvar
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
         keepdims: keep reduced axes with length 1
-        correction: subtracted from the count that divides; 1 for an unbiased estimate
+        correction: subtracted from the number of elements; 1 for an unbiased estimate
     """
 
 def nansum(
@@ -4100,7 +4100,7 @@ def nansum(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the sum of what is not NaN
+    r"""the sum over axis of the elements that are not NaN
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -4117,12 +4117,12 @@ def nanvar(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the variance of what is not NaN
+    r"""the variance over axis of the elements that are not NaN
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
         keepdims: keep reduced axes with length 1
-        correction: subtracted from the count that divides; 1 for an unbiased estimate
+        correction: subtracted from the number of elements; 1 for an unbiased estimate
     """
 
 def ndtr(
@@ -4132,7 +4132,7 @@ def ndtr(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the distribution function of the normal distribution (another name of Phi)"""
+    r"""the distribution function of the normal distribution at x (another name of Phi)"""
 
 def ndtri(
     p: OperandLike,
@@ -4141,7 +4141,7 @@ def ndtri(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the inverse of Phi: from 0 to 1 (another name of inv_Phi)"""
+    r"""the inverse of Phi, for p from 0 to 1 (another name of inv_Phi)"""
 
 def neg(
     x: OperandLike,
@@ -4169,7 +4169,7 @@ def nextafter(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the float next to x on the way to y"""
+    r"""the float next to x in the direction of y"""
 
 def nll_loss(
     labels: OperandLike,
@@ -4194,7 +4194,7 @@ def normal_cdf(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the distribution function of the normal distribution (another name of Phi)"""
+    r"""the distribution function of the normal distribution at x (another name of Phi)"""
 
 def not_equal(
     x: OperandLike,
@@ -4217,7 +4217,7 @@ def one_hot(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""on_value at the positions that indices name along a new axis, off_value elsewhere
+    r"""on_value at the position indices along a new axis of length depth, off_value elsewhere
 
     Args:
         depth: length of the new axis (required)
@@ -4234,7 +4234,7 @@ def ones(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""ones of a shape
+    r"""ones in an array of a shape
 
     Args:
         shape: shape of the result (required)
@@ -4248,7 +4248,7 @@ def ones_like(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""ones like x"""
+    r"""ones in the shape and dtype of x"""
 
 def outer(
     x: OperandLike,
@@ -4257,7 +4257,7 @@ def outer(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""every element of x times every one of y"""
+    r"""the products of each element of x and each element of y, both flattened, as a matrix"""
 
 def pack(
     *x: OperandLike,
@@ -4265,7 +4265,7 @@ def pack(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the inputs side by side along a new axis (another name of stack)
+    r"""the inputs, of one shape, joined along a new axis (another name of stack)
 
     Args:
         axis: the axis; negative ones count from the end
@@ -4280,12 +4280,12 @@ def pad(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x with more around it: (before, after) for each axis; mode constant, edge, reflect, symmetric or wrap. Negative widths cut, in mode constant. As in TensorFlow, reflect takes up to n - 1 elements, symmetric and wrap up to n
+    r"""x with padding around it: pad_width is (before, after) for each axis. In mode constant negative widths cut off; reflect takes up to n - 1 elements of an axis of n, symmetric and wrap up to n
 
     Args:
         pad_width: (before, after) for each axis, one pair or one number (required)
-        mode: what stands around x
-        constant_values: what mode 'constant' pads with
+        mode: values of the padding, as numpy.pad defines them
+        constant_values: value that mode 'constant' pads with
     """
 
 def pad_with(
@@ -4297,11 +4297,11 @@ def pad_with(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x with a value around it: (before, after) for each axis, negative numbers cut
+    r"""x with a constant around it: pad_width is (before, after) for each axis; negative widths cut off
 
     Args:
         pad_width: (before, after) for each axis, one pair or one number (required)
-        value: value that is put in
+        value: value of the elements that are replaced
     """
 
 def permutation(
@@ -4311,10 +4311,10 @@ def permutation(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the numbers from 0 to below num in random order, as int64 (another name of random_permutation)
+    r"""the integers from 0 to below num in random order, as int64 (another name of random_permutation)
 
     Args:
-        num: how many (required)
+        num: number of elements of the result (required)
     """
 
 def philox(
@@ -4327,10 +4327,10 @@ def philox(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""half of the block of Philox4x32-10 for (counter, stream, key): an int64 of two words
+    r"""64 of the 128 bits of the Philox4x32-10 block for counter x, stream y and key z, as int64
 
     Args:
-        half: which 64 of the 128 random bits
+        half: selects the first or second 64 of the 128 random bits
     """
 
 def pick_label(
@@ -4341,7 +4341,7 @@ def pick_label(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x where its position along axis is the label, else 0: a label outside picks nothing
+    r"""x where its position along axis is the label, else 0, in the shape of x; labels has that shape without axis
 
     Args:
         axis: the axis; negative ones count from the end
@@ -4355,7 +4355,7 @@ def pinv(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the pseudo-inverse of each matrix; singular values below rtol times the largest are zero
+    r"""the pseudo-inverse of each matrix; singular values below rtol times the largest count as 0: (…, m, n) -> (…, n, m)
 
     Args:
         rtol: smallest singular value kept, relative to the largest
@@ -4369,7 +4369,7 @@ def poisson_loss(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""exp(x) - labels * x: of counts, by the logarithm of their rate
+    r"""exp(predictions) - labels * predictions, for counts and the logarithms of their rates; the mean over all elements, or as reduction says
 
     Args:
         reduction: how the losses of elements are combined
@@ -4396,7 +4396,7 @@ def polyval(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the polynomial with coefficients p, that of the highest power first, at x"""
+    r"""the polynomial with coefficients p, highest power first, at each element of x"""
 
 def population_count(
     x: OperandLike,
@@ -4405,7 +4405,7 @@ def population_count(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""how many bits of x are 1, as uint8: the sign too"""
+    r"""the number of ones among the bits of x, the sign included, as uint8"""
 
 def positive(
     x: OperandLike,
@@ -4424,7 +4424,7 @@ def pow(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x to the power y, as C's pow for constant and computed y alike (pow(-inf, 0.5) is inf); for integers 1 / x^n is cut to a whole number"""
+    r"""x to the power y, as C's pow: pow(-inf, 0.5) is inf; negative powers of integers are cut to integers"""
 
 def power(
     x: OperandLike,
@@ -4434,7 +4434,7 @@ def power(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x to the power y, as C's pow for constant and computed y alike (pow(-inf, 0.5) is inf); for integers 1 / x^n is cut to a whole number (another name of pow)"""
+    r"""x to the power y, as C's pow: pow(-inf, 0.5) is inf; negative powers of integers are cut to integers (another name of pow)"""
 
 def prelu(
     x: OperandLike,
@@ -4444,7 +4444,7 @@ def prelu(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x if positive, else alpha x; alpha broadcasts"""
+    r"""x where it is positive, else alpha * x; alpha is an input that broadcasts"""
 
 def prod(
     x: OperandLike,
@@ -4456,11 +4456,11 @@ def prod(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the product; 1 of nothing; of x in dtype, if that is given
+    r"""the product over axis, computed in dtype; 1 of no elements
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
-        dtype: dtype of the result; None: see above
+        dtype: dtype of the result; None: that of x
         keepdims: keep reduced axes with length 1
     """
 
@@ -4472,7 +4472,7 @@ def prod_others(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""for each element the product of all others along axis
+    r"""for each element the product of all other elements along axis, in the shape of x
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -4496,7 +4496,7 @@ def ptp(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the largest less the smallest
+    r"""the largest minus the smallest element over axis
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -4513,11 +4513,11 @@ def put_along_axis(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""for each element of indices that of x at this position of the axis, replaced by updates
+    r"""x with the element at each index along axis replaced by that of updates, which has the shape of indices
 
     Args:
         axis: the axis; negative ones count from the end
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def qr(
@@ -4528,7 +4528,7 @@ def qr(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> tuple[Entry, Entry]:
-    r"""Q with orthonormal columns and the upper triangle R: Q @ R = x
+    r"""Q with orthonormal columns and the upper triangular R with Q @ R = x, for each matrix
 
     Args:
         mode: the shapes of Q and R
@@ -4544,7 +4544,7 @@ def quantile(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the element that a part q lies below, between two on a line
+    r"""the value below which a part q of the elements over axis lies, interpolated linearly between two elements
 
     Args:
         q: part of the elements that lies below, from 0 to 1
@@ -4559,7 +4559,7 @@ def quick_gelu(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x sigmoid(1.702 x)"""
+    r"""x * sigmoid(1.702 * x), an approximation of gelu"""
 
 def rad2deg(
     x: OperandLike,
@@ -4568,7 +4568,7 @@ def rad2deg(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""radians as degrees"""
+    r"""x radians in degrees"""
 
 def radians(
     x: OperandLike,
@@ -4577,7 +4577,7 @@ def radians(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""degrees as radians (another name of deg2rad)"""
+    r"""x degrees in radians (another name of deg2rad)"""
 
 def randint(
     key: OperandLike,
@@ -4589,7 +4589,7 @@ def randint(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""whole numbers from low to below high; by a remainder of 63 bits, whose bias is below 2**-31 for ranges of 32 bits (another name of random_integers)
+    r"""integers from low to below high, an array of a shape; each is 63 random bits modulo high - low, whose bias is below 2**-31 for ranges of 32 bits (another name of random_integers)
 
     Args:
         shape: shape of the result
@@ -4606,7 +4606,7 @@ def random_bernoulli(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""True with probability p, which is broadcast to shape; None is p's own
+    r"""True with probability p, broadcast to shape; by default in the shape of p
 
     Args:
         shape: shape of the result; None: that of p
@@ -4620,7 +4620,7 @@ def random_bits(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""whole numbers of random bits
+    r"""independent random bits in an array of a shape, integers of dtype
 
     Args:
         shape: shape of the result
@@ -4635,7 +4635,7 @@ def random_categorical(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""classes along axis, drawn with the probabilities softmax(logits), as int64
+    r"""a class along axis, drawn with the probabilities softmax(logits), as int64; in the shape of logits without axis
 
     Args:
         axis: the axis; negative ones count from the end
@@ -4649,7 +4649,7 @@ def random_exponential(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""exponential draws of rate 1
+    r"""exponentially distributed numbers of rate 1, an array of a shape
 
     Args:
         shape: shape of the result
@@ -4664,7 +4664,7 @@ def random_gumbel(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""Gumbel draws of location 0 and scale 1
+    r"""Gumbel-distributed numbers of location 0 and scale 1, an array of a shape
 
     Args:
         shape: shape of the result
@@ -4681,7 +4681,7 @@ def random_integers(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""whole numbers from low to below high; by a remainder of 63 bits, whose bias is below 2**-31 for ranges of 32 bits
+    r"""integers from low to below high, an array of a shape; each is 63 random bits modulo high - low, whose bias is below 2**-31 for ranges of 32 bits
 
     Args:
         shape: shape of the result
@@ -4696,7 +4696,7 @@ def random_key(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""a key made of a whole number; near numbers give unrelated keys"""
+    r"""a key for each integer seed, as int64; neighbouring seeds give unrelated keys"""
 
 def random_laplace(
     key: OperandLike,
@@ -4706,7 +4706,7 @@ def random_laplace(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""Laplace draws of location 0 and scale 1
+    r"""Laplace-distributed numbers of location 0 and scale 1, an array of a shape
 
     Args:
         shape: shape of the result
@@ -4721,7 +4721,7 @@ def random_logistic(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""logistic draws of location 0 and scale 1
+    r"""logistically distributed numbers of location 0 and scale 1, an array of a shape
 
     Args:
         shape: shape of the result
@@ -4738,7 +4738,7 @@ def random_normal(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""normal draws of this mean and standard deviation, by Box and Muller; at most 6.7 of them off
+    r"""normally distributed numbers of this mean and standard deviation by Box and Muller, an array of a shape; none is more than 6.7 deviations from the mean
 
     Args:
         shape: shape of the result
@@ -4754,10 +4754,10 @@ def random_permutation(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the numbers from 0 to below num in random order, as int64
+    r"""the integers from 0 to below num in random order, as int64
 
     Args:
-        num: how many (required)
+        num: number of elements of the result (required)
     """
 
 def random_shuffle(
@@ -4784,7 +4784,7 @@ def random_truncated_normal(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""normal draws of this mean and standard deviation, none beyond two deviations
+    r"""normally distributed numbers of this mean and standard deviation, none beyond two deviations, an array of a shape
 
     Args:
         shape: shape of the result
@@ -4803,7 +4803,7 @@ def random_uniform(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""evenly spread over low to below high
+    r"""uniformly distributed numbers from low to below high, an array of a shape
 
     Args:
         shape: shape of the result
@@ -4822,12 +4822,12 @@ def random_words(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""64 random bits for each element, as int64, and 64 others as the other half: what draws are made of
+    r"""64 random bits for each element of an array of a shape, as int64; half selects one of two independent words
 
     Args:
         shape: shape of the result
         stream: number of an independent stream of the same key
-        half: which 64 of the 128 random bits
+        half: selects the first or second 64 of the 128 random bits
     """
 
 def range(
@@ -4839,7 +4839,7 @@ def range(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""start, start + step, … before stop, computed in double; arange(n) begins at 0 (another name of arange)
+    r"""the numbers start, start + step, … before stop, computed in float64; with one argument from 0 to below it (another name of arange)
 
     Args:
         start: first number; the end, if stop is None (required)
@@ -4854,7 +4854,7 @@ def ravel(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the elements of x in row-major order (another name of flatten)"""
+    r"""the elements of x in row-major order, a vector (another name of flatten)"""
 
 def real(
     x: OperandLike,
@@ -4892,7 +4892,7 @@ def reduce_all(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""whether all hold
+    r"""whether all elements over axis are true
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -4908,7 +4908,7 @@ def reduce_and(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the bits that all have (another name of reduce_bitwise_and)
+    r"""the bits that are 1 in all elements over axis (another name of reduce_bitwise_and)
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -4924,7 +4924,7 @@ def reduce_any(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""whether any holds
+    r"""whether any element over axis is true
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -4940,7 +4940,7 @@ def reduce_bitwise_and(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the bits that all have
+    r"""the bits that are 1 in all elements over axis
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -4956,7 +4956,7 @@ def reduce_bitwise_or(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the bits that any has
+    r"""the bits that are 1 in any element over axis
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -4972,7 +4972,7 @@ def reduce_bitwise_xor(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the bits that an odd number have
+    r"""the bits that are 1 in an odd number of elements over axis
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -5052,7 +5052,7 @@ def reduce_logsumexp(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""log(reduce_sum(exp(x))) (another name of logsumexp)
+    r"""log(sum(exp(x))) over axis (another name of logsumexp)
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -5068,7 +5068,7 @@ def reduce_max(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the largest; NaN if any is; of zeros of both signs either
+    r"""the largest element over axis; NaN if any is NaN. Of zeros of both signs it may be either
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -5084,7 +5084,7 @@ def reduce_mean(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the sum divided by the count; NaN of nothing
+    r"""the mean over axis; NaN of no elements
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -5100,7 +5100,7 @@ def reduce_min(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the smallest; NaN if any is; of zeros of both signs either
+    r"""the smallest element over axis; NaN if any is NaN. Of zeros of both signs it may be either
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -5116,7 +5116,7 @@ def reduce_or(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the bits that any has (another name of reduce_bitwise_or)
+    r"""the bits that are 1 in any element over axis (another name of reduce_bitwise_or)
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -5132,7 +5132,7 @@ def reduce_prod(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the product; 1 of nothing
+    r"""the product over axis; 1 of no elements
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -5149,12 +5149,12 @@ def reduce_std(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the root of var; its gradient is 0 where that is 0 (another name of std)
+    r"""the square root of var; its gradient is 0 where it is 0 (another name of std)
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
         keepdims: keep reduced axes with length 1
-        correction: subtracted from the count that divides; 1 for an unbiased estimate
+        correction: subtracted from the number of elements; 1 for an unbiased estimate
     """
 
 def reduce_sum(
@@ -5166,7 +5166,7 @@ def reduce_sum(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the sum; 0 of nothing
+    r"""the sum over axis; 0 of no elements
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -5182,7 +5182,7 @@ def reduce_variance(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the mean squared distance to the mean
+    r"""the mean squared distance to the mean over axis
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -5198,7 +5198,7 @@ def reduce_xor(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the bits that an odd number have (another name of reduce_bitwise_xor)
+    r"""the bits that are 1 in an odd number of elements over axis (another name of reduce_bitwise_xor)
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -5213,7 +5213,7 @@ def reglu(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""relu(a) * b of the halves a and b of x along axis
+    r"""relu(a) * b for the halves a and b of x along axis, whose length is halved
 
     Args:
         axis: the axis; negative ones count from the end
@@ -5226,7 +5226,7 @@ def relu(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x if positive, else 0, also of -0.0; NaN stays"""
+    r"""x where it is positive, else 0, which is positive for -0.0 too; NaN stays"""
 
 def relu6(
     x: OperandLike,
@@ -5235,7 +5235,7 @@ def relu6(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x cut off at 0 and 6"""
+    r"""x limited to the range from 0 to 6"""
 
 def remainder(
     x: OperandLike,
@@ -5245,7 +5245,7 @@ def remainder(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x - (x // y) * y, with the sign of y; for integers x % 0 = 0 (another name of mod)"""
+    r"""x - (x // y) * y, the remainder with the sign of y; an integer modulo 0 is 0 (another name of mod)"""
 
 def repeat(
     x: OperandLike,
@@ -5255,10 +5255,10 @@ def repeat(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""each element along axis, or of x in order, repeats times: an int, or one for each
+    r"""x with each element along axis repeated, by default each element of the flattened x; repeats is one number or one for each element
 
     Args:
-        repeats: how often each element is repeated (required)
+        repeats: number of copies of each element, one or for each element (required)
         axis: the axis; None: all elements in row-major order
     """
 
@@ -5270,7 +5270,7 @@ def reshape(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x with another shape; -1 is filled in
+    r"""the elements of x, in row-major order, in another shape
 
     Args:
         shape: the new shape; one length may be -1, which is filled in (required)
@@ -5285,7 +5285,7 @@ def resize_area(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""images, NHWC, of another size: the mean of what lies under each new pixel
+    r"""images of the new size along axes: each pixel is the mean of the area that it covers
 
     Args:
         size: length along each axis (required)
@@ -5303,7 +5303,7 @@ def resize_bicubic(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""images, NHWC, of another size: between the sixteen nearest pixels; flags as in TensorFlow
+    r"""images of the new size along axes: each pixel is interpolated between the 16 nearest
 
     Args:
         size: length along each axis (required)
@@ -5322,7 +5322,7 @@ def resize_bilinear(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""images, NHWC, of another size: between the four nearest pixels; flags as in TensorFlow
+    r"""images of the new size along axes: each pixel is interpolated between the 4 nearest
 
     Args:
         size: length along each axis (required)
@@ -5341,7 +5341,7 @@ def resize_nearest(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""images, NHWC, of another size: the nearest pixel; the two flags as in TensorFlow
+    r"""images of the new size along axes: each pixel is the nearest one
 
     Args:
         size: length along each axis (required)
@@ -5360,7 +5360,7 @@ def resize_nearest_neighbor(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""images, NHWC, of another size: the nearest pixel; the two flags as in TensorFlow (another name of resize_nearest)
+    r"""images of the new size along axes: each pixel is the nearest one (another name of resize_nearest)
 
     Args:
         size: length along each axis (required)
@@ -5376,7 +5376,7 @@ def reverse(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x with the elements along axis, or all axes, in reverse order (another name of flip)
+    r"""x with the elements along axis, by default along all axes, in reverse order (another name of flip)
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -5391,7 +5391,7 @@ def reverse_sequence(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x with the first lengths[b] elements of axis reversed, for each b of batch_axis
+    r"""x with the first lengths[b] elements along axis reversed, for each index b of batch_axis
 
     Args:
         axis: the axis; negative ones count from the end
@@ -5406,7 +5406,7 @@ def right_shift(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x / 2^n rounded down; copies of the sign where n is negative or at least the width"""
+    r"""x / 2^n rounded down; 0 or -1 by the sign of x where n is negative or at least the number of bits"""
 
 def rint(
     x: OperandLike,
@@ -5415,7 +5415,7 @@ def rint(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the nearest integer, ties to even"""
+    r"""x rounded to the nearest integer, ties to even, in the dtype of x"""
 
 def rms_norm(
     data: OperandLike,
@@ -5427,7 +5427,7 @@ def rms_norm(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x divided by the root of its mean square along axis, times gamma
+    r"""data divided by the root of its mean square along axis, times gamma
 
     Args:
         axis: the axis; negative ones count from the end
@@ -5443,7 +5443,7 @@ def roll(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x shifted along axis, or in its row-major order, around the end
+    r"""x rotated along axis by shift positions, by default in row-major order; elements that leave one end enter at the other
 
     Args:
         shift: number of positions; negative ones shift to the front (required)
@@ -5460,7 +5460,7 @@ def rope(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x of (…, positions, length) with pairs turned by their position: query @ key.T then depends on distances (another name of rotary_embedding)
+    r"""x of shape (…, positions, length) with each pair of elements of the last axis rotated by an angle that grows with the position (another name of rotary_embedding)
 
     Args:
         base: wavelengths grow up to 2 pi times this number
@@ -5476,7 +5476,7 @@ def rot90(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x turned k times by 90 degrees, from the first axis to the second
+    r"""x rotated k times by 90 degrees in the plane of two axes, from the first to the second
 
     Args:
         k: number of quarter turns
@@ -5493,7 +5493,7 @@ def rotary_embedding(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x of (…, positions, length) with pairs turned by their position: query @ key.T then depends on distances
+    r"""x of shape (…, positions, length) with each pair of elements of the last axis rotated by an angle that grows with the position
 
     Args:
         base: wavelengths grow up to 2 pi times this number
@@ -5512,7 +5512,7 @@ def rotary_wave(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""for x of (…, positions, length): the cosine or sine of the angle by which each pair of the last axis is turned
+    r"""the cosine or sine of the angle by which rotary_embedding rotates each pair of x, in the shape of x
 
     Args:
         base: wavelengths grow up to 2 pi times this number
@@ -5529,7 +5529,7 @@ def rotate_half(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""pairs (a, b) of the last axis as (-b, a); a pair is half the axis apart, or interleaved
+    r"""x with each pair (a, b) of the last axis replaced by (-b, a); the elements of a pair are half the axis apart, or neighbours if interleaved
 
     Args:
         interleaved: pairs are neighbours instead of half an axis apart
@@ -5542,7 +5542,7 @@ def round(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the nearest integer, ties to even (another name of rint)"""
+    r"""x rounded to the nearest integer, ties to even, in the dtype of x (another name of rint)"""
 
 def round_half_away(
     x: OperandLike,
@@ -5551,7 +5551,7 @@ def round_half_away(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the nearest integer, ties away from 0"""
+    r"""x rounded to the nearest integer, ties away from 0, in the dtype of x"""
 
 def rows_along_axis(
     x: OperandLike,
@@ -5564,13 +5564,13 @@ def rows_along_axis(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the row-major numbers of the elements of a shape that indices name along axis, for each of the updates; -1 for none
+    r"""the row-major numbers, in an array of a shape, of the elements that indices x refer to along axis, one for each of updates; -1 for an index out of range
 
     Args:
         shape: shape of the result (required)
         updates: number of updates (required)
         axis: the axis; negative ones count from the end
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def rows_of_points(
@@ -5582,11 +5582,11 @@ def rows_of_points(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the row-major numbers of the points of a shape whose coordinates are the last axis; -1 for none
+    r"""the row-major numbers, in an array of a shape, of the points whose coordinates are the last axis of x; -1 for a point out of range
 
     Args:
         shape: shape of the result (required)
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def rsqrt(
@@ -5608,7 +5608,7 @@ def running_sum(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the sums so far (another name of cumsum)
+    r"""the cumulative sums along axis, in the shape of x (another name of cumsum)
 
     Args:
         axis: the axis; None: all elements in row-major order
@@ -5624,7 +5624,7 @@ def scale_by_global_norm(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x times clip_norm / norm where that is below 1; global_norm gives the norm of all gradients
+    r"""x * min(1, clip_norm / norm), where norm is the result of global_norm
 
     Args:
         clip_norm: largest length of the result
@@ -5642,7 +5642,7 @@ def scaled_dot_product_attention(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""softmax(scale * query @ key.T + mask) @ value over the last two axes; a bool mask is True where a key is seen; scale is 1/sqrt(length of a query)
+    r"""softmax(scale * query @ transpose(key) + mask) @ value over the last two axes, of shape (…, queries, length of a value); where mask is bool, keys are attended to where it is True
 
     Args:
         masked: there is a fourth input, the mask
@@ -5661,12 +5661,12 @@ def scatter_add(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the slices of x along axis that indices name, plus updates (another name of index_add)
+    r"""x with the slices at indices along axis increased by the updates, which have the shape of gather(x, indices) (another name of index_add)
 
     Args:
         axis: the axis; negative ones count from the end
         batch_dims: number of leading axes that the inputs share
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def scatter_max(
@@ -5680,12 +5680,12 @@ def scatter_max(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the slices of x along axis that indices name, at least updates (another name of index_max)
+    r"""x with the slices at indices along axis limited to at least the updates, which have the shape of gather(x, indices) (another name of index_max)
 
     Args:
         axis: the axis; negative ones count from the end
         batch_dims: number of leading axes that the inputs share
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def scatter_min(
@@ -5699,12 +5699,12 @@ def scatter_min(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the slices of x along axis that indices name, at most updates (another name of index_min)
+    r"""x with the slices at indices along axis limited to at most the updates, which have the shape of gather(x, indices) (another name of index_min)
 
     Args:
         axis: the axis; negative ones count from the end
         batch_dims: number of leading axes that the inputs share
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def scatter_mul(
@@ -5718,12 +5718,12 @@ def scatter_mul(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the slices of x along axis that indices name, times updates (another name of index_mul)
+    r"""x with the slices at indices along axis multiplied by the updates, which have the shape of gather(x, indices) (another name of index_mul)
 
     Args:
         axis: the axis; negative ones count from the end
         batch_dims: number of leading axes that the inputs share
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def scatter_nd(
@@ -5734,7 +5734,7 @@ def scatter_nd(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""zeros of a shape, plus updates at the coordinates in indices
+    r"""an array of a shape: zeros, plus the updates at the coordinates in the last axis of indices; updates of one point add up
 
     Args:
         shape: shape of the result (required)
@@ -5749,10 +5749,10 @@ def scatter_rows(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""(a, b, n, c), (a, m), (a, b, m, c): the m updates joined to those of n rows that are named, in their order; a row that there is not drops them
+    r"""x with updates combined into the rows that are named, in order: (a, b, n, c), (a, m), (a, b, m, c) -> (a, b, n, c); updates of rows out of range are dropped
 
     Args:
-        kind: how updates join
+        kind: how an update is combined with the element
     """
 
 def scatter_sub(
@@ -5766,12 +5766,12 @@ def scatter_sub(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the slices of x along axis that indices name, minus updates (another name of index_sub)
+    r"""x with the slices at indices along axis decreased by the updates, which have the shape of gather(x, indices) (another name of index_sub)
 
     Args:
         axis: the axis; negative ones count from the end
         batch_dims: number of leading axes that the inputs share
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def scatter_update(
@@ -5785,12 +5785,12 @@ def scatter_update(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the slices of x along axis that indices name, replaced by updates (another name of index_update)
+    r"""x with the slices at indices along axis replaced by the updates, which have the shape of gather(x, indices) (another name of index_update)
 
     Args:
         axis: the axis; negative ones count from the end
         batch_dims: number of leading axes that the inputs share
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def searchsorted(
@@ -5801,7 +5801,7 @@ def searchsorted(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""where each value would be put into the sorted numbers: before equal ones, or after them with side 'right'
+    r"""the index at which each value would be inserted into the increasing sorted_sequence, before equal elements, or after them with side 'right'; in the shape of values
 
     Args:
         side: before or after equal numbers
@@ -5815,7 +5815,7 @@ def segment_max(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the largest of the rows of x with each id below num_segments; negative ids take no part; of none the lowest
+    r"""the largest of the rows of x of each id from 0 to below num_segments; other ids are ignored; the lowest number without rows
 
     Args:
         num_segments: number of segments, the length of the first axis of the result (required)
@@ -5829,7 +5829,7 @@ def segment_mean(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the mean of the rows of x with each id below num_segments; negative ids take no part; of none 0
+    r"""the mean of the rows of x of each id from 0 to below num_segments; other ids are ignored; 0 without rows
 
     Args:
         num_segments: number of segments, the length of the first axis of the result (required)
@@ -5843,7 +5843,7 @@ def segment_min(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the smallest of the rows of x with each id below num_segments; negative ids take no part; of none the highest
+    r"""the smallest of the rows of x of each id from 0 to below num_segments; other ids are ignored; the highest number without rows
 
     Args:
         num_segments: number of segments, the length of the first axis of the result (required)
@@ -5857,7 +5857,7 @@ def segment_prod(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the product of the rows of x with each id below num_segments; negative ids take no part; of none 1
+    r"""the product of the rows of x of each id from 0 to below num_segments; other ids are ignored; 1 without rows
 
     Args:
         num_segments: number of segments, the length of the first axis of the result (required)
@@ -5871,7 +5871,7 @@ def segment_sqrt_n(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the sum of the rows of x with each id below num_segments; negative ids take no part, over the root of their number; of none 0
+    r"""the sum of the rows of x of each id from 0 to below num_segments; other ids are ignored, divided by the square root of their number; 0 without rows
 
     Args:
         num_segments: number of segments, the length of the first axis of the result (required)
@@ -5885,7 +5885,7 @@ def segment_sum(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the sum of the rows of x with each id below num_segments; negative ids take no part
+    r"""the sum of the rows of x of each id from 0 to below num_segments; other ids are ignored
 
     Args:
         num_segments: number of segments, the length of the first axis of the result (required)
@@ -5900,7 +5900,7 @@ def select(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x where the condition holds, else y (another name of where)"""
+    r"""x where the condition is true, else y; all three broadcast (another name of where)"""
 
 def selu(
     x: OperandLike,
@@ -5909,7 +5909,7 @@ def selu(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""elu that keeps mean 0 and variance 1"""
+    r"""elu with a scale and an alpha that keep mean 0 and variance 1 from layer to layer"""
 
 def separable_conv2d(
     input: OperandLike,
@@ -5923,13 +5923,13 @@ def separable_conv2d(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""depthwise_conv2d, then a convolution of 1 x 1
+    r"""depthwise_conv2d, then a 1 × 1 convolution with the filter (1, 1, channels * multiplier, filters)
 
     Args:
         strides: distance between windows, one or for each axis
         padding: 'SAME', 'VALID', a number, or (before, after) for each axis
         dilations: distance between the elements of a window, one or for each axis
-        data_format: order of the axes: channels last (NHWC) or first (NCHW)
+        data_format: order of the axes: channels last, as NHWC, or first, as NCHW
     """
 
 def sequence_mask(
@@ -5940,7 +5940,7 @@ def sequence_mask(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""whether a position below maxlen comes before each of the lengths, in a new last axis
+    r"""whether each position from 0 to below maxlen, in a new last axis, is below the length in x, as bool
 
     Args:
         maxlen: length of the new axis (required)
@@ -5955,7 +5955,7 @@ def shift(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x moved along axis by a number of elements; fill_value comes in where there is nothing
+    r"""x shifted along axis towards the end, or the front for negative numbers; vacated positions get fill_value
 
     Args:
         shift: number of positions; negative ones shift to the front (required)
@@ -5993,7 +5993,7 @@ def sigmoid_cross_entropy_with_logits(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the cross entropy of labels and sigmoid(logits), element by element"""
+    r"""the cross entropy of labels and sigmoid(logits) for each element"""
 
 def sign(
     x: OperandLike,
@@ -6002,7 +6002,7 @@ def sign(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""-1, 0 or 1; NaN stays"""
+    r"""-1, 0 or 1 by the sign of x; NaN stays"""
 
 def signbit(
     x: OperandLike,
@@ -6011,7 +6011,7 @@ def signbit(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""whether x has a minus: -0 too"""
+    r"""whether the sign bit of x is set, as of -0.0, as bool"""
 
 def silu(
     x: OperandLike,
@@ -6033,7 +6033,7 @@ def simple_rnn_cell(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the next state: activation(x @ kernel + h @ recurrent + bias)
+    r"""the next state activation(x @ kernel + h @ recurrent + bias), of shape (examples, units)
 
     Args:
         activation: function of the new state
@@ -6071,7 +6071,7 @@ def sized_by(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the first input; the others only tell a call what sizes there are"""
+    r"""the first input; the others only determine symbolic sizes of a call"""
 
 def slice(
     x: OperandLike,
@@ -6083,7 +6083,7 @@ def slice(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""size[k] elements of axis k from begin[k], step[k] apart; a size of -1 is the rest
+    r"""size[k] elements of each axis k from begin[k] on, step[k] apart; a size of -1 is the rest of the axis
 
     Args:
         begin: first position along each axis (required)
@@ -6101,7 +6101,7 @@ def slice_assign(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x with the slice of these begin, size and step replaced by a value of its shape
+    r"""x with the slice of begin, size and step replaced by value, which has the slice's shape
 
     Args:
         begin: first position along each axis (required)
@@ -6116,7 +6116,7 @@ def slogdet(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> tuple[Entry, Entry]:
-    r"""the sign of the determinant, and the logarithm of its magnitude"""
+    r"""the sign of the determinant of each matrix, and the logarithm of its magnitude"""
 
 def smooth_l1_loss(
     labels: OperandLike,
@@ -6127,7 +6127,7 @@ def smooth_l1_loss(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""Huber's loss of delta=beta, divided by beta
+    r"""huber_loss with delta = beta, divided by beta; the mean over all elements, or as reduction says
 
     Args:
         beta: a positive number of the formula
@@ -6142,10 +6142,10 @@ def soft_shrink(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x moved towards 0 by threshold
+    r"""x moved towards 0 by threshold; 0 where its magnitude is smaller
 
     Args:
-        threshold: where the function changes
+        threshold: magnitude at which the function changes
     """
 
 def softmax(
@@ -6156,7 +6156,7 @@ def softmax(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""exp(x) divided by its sum along axis
+    r"""exp(x) divided by its sum along axis, in the shape of x
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -6170,7 +6170,7 @@ def softmax_cross_entropy_with_logits(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the cross entropy of label distributions and softmax(logits) along axis; 0 * -inf is 0
+    r"""the cross entropy of label distributions and softmax(logits) along axis, which the result does not have; 0 * -inf is 0
 
     Args:
         axis: the axis; negative ones count from the end
@@ -6184,7 +6184,7 @@ def softmin(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""softmax(-x): the smallest weighs most
+    r"""softmax(-x) along axis: the smallest element has the largest weight
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -6216,7 +6216,7 @@ def solve(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x with a @ x = b; b may be a vector
+    r"""x with a @ x = b for square matrices a and matrices or vectors b, whose leading axes broadcast
 
     Args:
         adjoint: solve with the conjugate transpose of the matrix
@@ -6230,7 +6230,7 @@ def sort(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the elements along axis in order; NaN counts as the largest; equal ones, such as -0.0 and 0.0, stay in theirs, as in numpy.sort(kind='stable')
+    r"""the elements along axis in increasing order, or decreasing with descending; NaN counts as the largest, and equal elements keep their order
 
     Args:
         axis: the axis; negative ones count from the end
@@ -6245,7 +6245,7 @@ def space_to_batch(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the axes after the first are padded, and the points of their blocks become images of their own
+    r"""x with the axes after the first padded, and each point of their blocks moved to an example of its own
 
     Args:
         block_shape: lengths of a block along the axes after the first (required)
@@ -6260,7 +6260,7 @@ def space_to_batch_nd(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the axes after the first are padded, and the points of their blocks become images of their own (another name of space_to_batch)
+    r"""x with the axes after the first padded, and each point of their blocks moved to an example of its own (another name of space_to_batch)
 
     Args:
         block_shape: lengths of a block along the axes after the first (required)
@@ -6275,11 +6275,11 @@ def space_to_depth(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""blocks of block_size × block_size points become channels
+    r"""images in which each block of block_size × block_size points has become block_size^2 times the channels
 
     Args:
         block_size: edge length of a block (required)
-        data_format: order of the axes: channels last (NHWC) or first (NCHW)
+        data_format: order of the axes: channels last, as NHWC, or first, as NCHW
     """
 
 def sparse_softmax_cross_entropy_with_logits(
@@ -6290,7 +6290,7 @@ def sparse_softmax_cross_entropy_with_logits(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the cross entropy of whole-number labels and softmax(logits) along axis; 0 for a label that is no class
+    r"""the cross entropy of integer labels and softmax(logits) along axis, in the shape of labels; 0 for a label that is no class
 
     Args:
         axis: the axis; negative ones count from the end
@@ -6303,10 +6303,10 @@ def split_key(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""num new keys made of one
+    r"""num new keys made of a key, an int64 vector
 
     Args:
-        num: how many
+        num: number of elements of the result
     """
 
 def sqrt(
@@ -6345,7 +6345,7 @@ def squared_hinge_loss(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the square of the hinge loss
+    r"""the square of hinge_loss for each element; the mean over all elements, or as reduction says
 
     Args:
         reduction: how the losses of elements are combined
@@ -6359,7 +6359,7 @@ def squeeze(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x without axes of length 1
+    r"""x without the axes of length 1 that axis names; by default without all of them
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -6371,7 +6371,7 @@ def stack(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the inputs side by side along a new axis
+    r"""the inputs, of one shape, joined along a new axis
 
     Args:
         axis: the axis; negative ones count from the end
@@ -6387,12 +6387,12 @@ def std(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the root of var; its gradient is 0 where that is 0
+    r"""the square root of var; its gradient is 0 where it is 0
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
         keepdims: keep reduced axes with length 1
-        correction: subtracted from the count that divides; 1 for an unbiased estimate
+        correction: subtracted from the number of elements; 1 for an unbiased estimate
     """
 
 def step(
@@ -6427,7 +6427,7 @@ def strided_slice(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x from begin to end by strides; bit k of a mask says what entry k means: begin_mask, end_mask from or to the end, ellipsis_mask all missing axes, new_axis_mask a new axis, shrink_axis_mask one element whose axis goes
+    r"""the elements of x from begin to end in steps of strides along each axis, as TensorFlow's StridedSlice; bit k of each mask changes the meaning of entry k of these
 
     Args:
         begin: first position along each axis (required)
@@ -6470,11 +6470,11 @@ def sum(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the sum; 0 of nothing; of x in dtype, if that is given
+    r"""the sum over axis, computed in dtype; 0 of no elements
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
-        dtype: dtype of the result; None: see above
+        dtype: dtype of the result; None: that of x
         keepdims: keep reduced axes with length 1
     """
 
@@ -6485,7 +6485,7 @@ def sum_like(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x summed to the shape of like, which broadcasts to that of x"""
+    r"""x summed to the shape of like, over the axes along which like is broadcast to x"""
 
 def svd(
     x: OperandLike,
@@ -6495,7 +6495,7 @@ def svd(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> tuple[Entry, Entry, Entry]:
-    r"""U, S and Vh with U @ diag(S) @ Vh = x; S falls
+    r"""U, the singular values S in decreasing order, and Vh with U @ diag(S) @ Vh = x, for each matrix
 
     Args:
         full_matrices: square U and Vh instead of the reduced ones
@@ -6508,7 +6508,7 @@ def svdvals(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the singular values of each matrix, falling"""
+    r"""the singular values of each matrix in decreasing order: (…, m, n) -> (…, min(m, n))"""
 
 def swapaxes(
     x: OperandLike,
@@ -6518,7 +6518,7 @@ def swapaxes(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x with two axes swapped
+    r"""x with the axes axis1 and axis2 exchanged
 
     Args:
         axis1: the first of the two axes (required)
@@ -6533,7 +6533,7 @@ def swiglu(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""silu(a) * b of the halves a and b of x along axis
+    r"""silu(a) * b for the halves a and b of x along axis, whose length is halved
 
     Args:
         axis: the axis; negative ones count from the end
@@ -6548,11 +6548,11 @@ def take(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the slices of x along axis that indices name; without an axis, elements of x in order
+    r"""the slices of x at indices along axis, in place of that axis; without an axis, the elements of x in row-major order at indices
 
     Args:
         axis: the axis; None: all elements in row-major order
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def take_along_axis(
@@ -6564,11 +6564,11 @@ def take_along_axis(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""for each element of indices that of x at this position of the axis
+    r"""for each element of indices the element of x at that position along axis, in the shape of indices; other axes broadcast
 
     Args:
         axis: the axis; negative ones count from the end
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def tan(
@@ -6596,7 +6596,7 @@ def tanh_shrink(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x - tanh(x), exact near 0"""
+    r"""x - tanh(x), accurate near 0"""
 
 def tensor_scatter_add(
     x: OperandLike,
@@ -6608,11 +6608,11 @@ def tensor_scatter_add(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the elements, or slices, of x at the coordinates in indices, plus updates (another name of tensor_scatter_nd_add)
+    r"""x with the elements or slices at the points in the last axis of indices increased by the updates (another name of tensor_scatter_nd_add)
 
     Args:
         batch_dims: number of leading axes that the inputs share
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def tensor_scatter_max(
@@ -6625,11 +6625,11 @@ def tensor_scatter_max(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the elements, or slices, of x at the coordinates in indices, at least updates (another name of tensor_scatter_nd_max)
+    r"""x with the elements or slices at the points in the last axis of indices limited to at least the updates (another name of tensor_scatter_nd_max)
 
     Args:
         batch_dims: number of leading axes that the inputs share
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def tensor_scatter_min(
@@ -6642,11 +6642,11 @@ def tensor_scatter_min(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the elements, or slices, of x at the coordinates in indices, at most updates (another name of tensor_scatter_nd_min)
+    r"""x with the elements or slices at the points in the last axis of indices limited to at most the updates (another name of tensor_scatter_nd_min)
 
     Args:
         batch_dims: number of leading axes that the inputs share
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def tensor_scatter_mul(
@@ -6659,11 +6659,11 @@ def tensor_scatter_mul(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the elements, or slices, of x at the coordinates in indices, times updates (another name of tensor_scatter_nd_mul)
+    r"""x with the elements or slices at the points in the last axis of indices multiplied by the updates (another name of tensor_scatter_nd_mul)
 
     Args:
         batch_dims: number of leading axes that the inputs share
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def tensor_scatter_nd_add(
@@ -6676,11 +6676,11 @@ def tensor_scatter_nd_add(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the elements, or slices, of x at the coordinates in indices, plus updates
+    r"""x with the elements or slices at the points in the last axis of indices increased by the updates
 
     Args:
         batch_dims: number of leading axes that the inputs share
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def tensor_scatter_nd_max(
@@ -6693,11 +6693,11 @@ def tensor_scatter_nd_max(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the elements, or slices, of x at the coordinates in indices, at least updates
+    r"""x with the elements or slices at the points in the last axis of indices limited to at least the updates
 
     Args:
         batch_dims: number of leading axes that the inputs share
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def tensor_scatter_nd_min(
@@ -6710,11 +6710,11 @@ def tensor_scatter_nd_min(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the elements, or slices, of x at the coordinates in indices, at most updates
+    r"""x with the elements or slices at the points in the last axis of indices limited to at most the updates
 
     Args:
         batch_dims: number of leading axes that the inputs share
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def tensor_scatter_nd_mul(
@@ -6727,11 +6727,11 @@ def tensor_scatter_nd_mul(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the elements, or slices, of x at the coordinates in indices, times updates
+    r"""x with the elements or slices at the points in the last axis of indices multiplied by the updates
 
     Args:
         batch_dims: number of leading axes that the inputs share
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def tensor_scatter_nd_sub(
@@ -6744,11 +6744,11 @@ def tensor_scatter_nd_sub(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the elements, or slices, of x at the coordinates in indices, minus updates
+    r"""x with the elements or slices at the points in the last axis of indices decreased by the updates
 
     Args:
         batch_dims: number of leading axes that the inputs share
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def tensor_scatter_nd_update(
@@ -6761,11 +6761,11 @@ def tensor_scatter_nd_update(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the elements, or slices, of x at the coordinates in indices, replaced by updates
+    r"""x with the elements or slices at the points in the last axis of indices replaced by the updates
 
     Args:
         batch_dims: number of leading axes that the inputs share
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def tensor_scatter_sub(
@@ -6778,11 +6778,11 @@ def tensor_scatter_sub(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the elements, or slices, of x at the coordinates in indices, minus updates (another name of tensor_scatter_nd_sub)
+    r"""x with the elements or slices at the points in the last axis of indices decreased by the updates (another name of tensor_scatter_nd_sub)
 
     Args:
         batch_dims: number of leading axes that the inputs share
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def tensor_scatter_update(
@@ -6795,11 +6795,11 @@ def tensor_scatter_update(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the elements, or slices, of x at the coordinates in indices, replaced by updates (another name of tensor_scatter_nd_update)
+    r"""x with the elements or slices at the points in the last axis of indices replaced by the updates (another name of tensor_scatter_nd_update)
 
     Args:
         batch_dims: number of leading axes that the inputs share
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def tensordot(
@@ -6811,7 +6811,7 @@ def tensordot(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""sums of products over the last axes of a and the first of b, or over the axes given for each
+    r"""the sums of products over axes last axes of a and first axes of b, or over the axes listed for each; the other axes of a, then those of b remain
 
     Args:
         axes: number of axes, or the axes of a and those of b
@@ -6835,10 +6835,10 @@ def threshold(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x if it exceeds threshold, else value
+    r"""x where it exceeds threshold, else value
 
     Args:
-        threshold: where the function changes
+        threshold: magnitude at which the function changes
         value: value where x does not exceed the threshold
     """
 
@@ -6849,10 +6849,10 @@ def tile(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x repeated as a whole along each axis, aligned at the last
+    r"""x repeated repetitions[k] times along axis k, aligned at the last axis
 
     Args:
-        repetitions: how often x is repeated along each axis (required)
+        repetitions: number of copies of x along each axis (required)
     """
 
 def top_k(
@@ -6863,10 +6863,10 @@ def top_k(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> tuple[Entry, Entry]:
-    r"""the k largest elements along axis, largest first, and their positions as int32; of equal ones the first
+    r"""the k largest elements along axis in decreasing order, and their positions as int32; of equal elements the first
 
     Args:
-        k: how many
+        k: number of elements of the result along axis
         axis: the axis; negative ones count from the end
     """
 
@@ -6879,7 +6879,7 @@ def trace(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the sum of the diagonal of each matrix
+    r"""the sum of the diagonal offset of the matrices in axis1 and axis2
 
     Args:
         offset: number of the diagonal; 0 is the main one, positive ones are above it
@@ -6895,7 +6895,7 @@ def transpose(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x with its axes in another order
+    r"""x with its axes in the order axes: axis k of the result is axis axes[k] of x
 
     Args:
         axes: order of the axes; None: reversed
@@ -6910,10 +6910,10 @@ def triangular_solve(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x with a @ x = b, of a triangle of a; b may be a vector
+    r"""x with a @ x = b for triangular matrices a, of which only one triangle is read, and matrices or vectors b
 
     Args:
-        lower: which triangle is read
+        lower: read the lower triangle, not the upper one
         adjoint: solve with the conjugate transpose of the matrix
     """
 
@@ -6934,7 +6934,7 @@ def tril(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x with zeros above its k-th diagonal
+    r"""x with zeros above the k-th diagonal of each matrix
 
     Args:
         k: number of the diagonal; 0 is the main one, positive ones are above it
@@ -6948,7 +6948,7 @@ def triu(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x with zeros below its k-th diagonal
+    r"""x with zeros below the k-th diagonal of each matrix
 
     Args:
         k: number of the diagonal; 0 is the main one, positive ones are above it
@@ -6981,7 +6981,7 @@ def trunc_div(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x / y rounded toward 0; for integers x / 0 = 0"""
+    r"""x / y rounded toward 0; an integer divided by 0 is 0"""
 
 def trunc_mod(
     x: OperandLike,
@@ -6991,7 +6991,7 @@ def trunc_mod(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x - trunc_div(x, y) * y, with the sign of x; for integers x % 0 = 0 (another name of fmod)"""
+    r"""x - trunc_div(x, y) * y, the remainder with the sign of x; an integer modulo 0 is 0 (another name of fmod)"""
 
 def truncate_div(
     x: OperandLike,
@@ -7001,7 +7001,7 @@ def truncate_div(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x / y rounded toward 0; for integers x / 0 = 0 (another name of trunc_div)"""
+    r"""x / y rounded toward 0; an integer divided by 0 is 0 (another name of trunc_div)"""
 
 def truncate_mod(
     x: OperandLike,
@@ -7011,7 +7011,7 @@ def truncate_mod(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x - trunc_div(x, y) * y, with the sign of x; for integers x % 0 = 0 (another name of fmod)"""
+    r"""x - trunc_div(x, y) * y, the remainder with the sign of x; an integer modulo 0 is 0 (another name of fmod)"""
 
 def truncated_normal(
     key: OperandLike,
@@ -7023,7 +7023,7 @@ def truncated_normal(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""normal draws of this mean and standard deviation, none beyond two deviations (another name of random_truncated_normal)
+    r"""normally distributed numbers of this mean and standard deviation, none beyond two deviations, an array of a shape (another name of random_truncated_normal)
 
     Args:
         shape: shape of the result
@@ -7039,10 +7039,10 @@ def unique(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> tuple[Entry, Entry]:
-    r"""the first size different elements in order, and how often each occurs; zeros behind them
+    r"""the first size distinct elements in increasing order, and how often each occurs; zeros beyond them
 
     Args:
-        size: number of results, which must be known (required)
+        size: number of elements or rows of the result (required)
     """
 
 def unslice(
@@ -7055,7 +7055,7 @@ def unslice(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""zeros of a shape with x in them, from begin[k] of axis k on, step[k] apart
+    r"""zeros of a shape, with x written from begin[k] of axis k on, its elements step[k] apart
 
     Args:
         shape: shape of the result (required)
@@ -7071,7 +7071,7 @@ def unsorted_segment_max(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the largest of the rows of x with each id below num_segments; negative ids take no part; of none the lowest (another name of segment_max)
+    r"""the largest of the rows of x of each id from 0 to below num_segments; other ids are ignored; the lowest number without rows (another name of segment_max)
 
     Args:
         num_segments: number of segments, the length of the first axis of the result (required)
@@ -7085,7 +7085,7 @@ def unsorted_segment_mean(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the mean of the rows of x with each id below num_segments; negative ids take no part; of none 0 (another name of segment_mean)
+    r"""the mean of the rows of x of each id from 0 to below num_segments; other ids are ignored; 0 without rows (another name of segment_mean)
 
     Args:
         num_segments: number of segments, the length of the first axis of the result (required)
@@ -7099,7 +7099,7 @@ def unsorted_segment_min(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the smallest of the rows of x with each id below num_segments; negative ids take no part; of none the highest (another name of segment_min)
+    r"""the smallest of the rows of x of each id from 0 to below num_segments; other ids are ignored; the highest number without rows (another name of segment_min)
 
     Args:
         num_segments: number of segments, the length of the first axis of the result (required)
@@ -7113,7 +7113,7 @@ def unsorted_segment_prod(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the product of the rows of x with each id below num_segments; negative ids take no part; of none 1 (another name of segment_prod)
+    r"""the product of the rows of x of each id from 0 to below num_segments; other ids are ignored; 1 without rows (another name of segment_prod)
 
     Args:
         num_segments: number of segments, the length of the first axis of the result (required)
@@ -7127,7 +7127,7 @@ def unsorted_segment_sqrt_n(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the sum of the rows of x with each id below num_segments; negative ids take no part, over the root of their number; of none 0 (another name of segment_sqrt_n)
+    r"""the sum of the rows of x of each id from 0 to below num_segments; other ids are ignored, divided by the square root of their number; 0 without rows (another name of segment_sqrt_n)
 
     Args:
         num_segments: number of segments, the length of the first axis of the result (required)
@@ -7141,7 +7141,7 @@ def unsorted_segment_sum(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the sum of the rows of x with each id below num_segments; negative ids take no part (another name of segment_sum)
+    r"""the sum of the rows of x of each id from 0 to below num_segments; other ids are ignored (another name of segment_sum)
 
     Args:
         num_segments: number of segments, the length of the first axis of the result (required)
@@ -7157,12 +7157,12 @@ def var(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the squared distances to the mean, summed, over count - correction
+    r"""the sum of squared distances to the mean over axis, divided by their number minus correction
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
         keepdims: keep reduced axes with length 1
-        correction: subtracted from the count that divides; 1 for an unbiased estimate
+        correction: subtracted from the number of elements; 1 for an unbiased estimate
     """
 
 def variance(
@@ -7174,7 +7174,7 @@ def variance(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the mean squared distance to the mean (another name of reduce_variance)
+    r"""the mean squared distance to the mean over axis (another name of reduce_variance)
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -7190,7 +7190,7 @@ def vecdot(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the sum of products along axis, counted from the end
+    r"""the sums of products along axis, which is counted from the end; other axes broadcast
 
     Args:
         axis: the axis; negative ones count from the end
@@ -7204,7 +7204,7 @@ def vecmat(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""vectors times matrices"""
+    r"""the products of vectors and matrices: (…, k), (…, k, n) -> (…, n)"""
 
 def vector_norm(
     x: OperandLike,
@@ -7216,7 +7216,7 @@ def vector_norm(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the length of vectors along axis: ord 1, 2, inf or any other; its gradient at 0 is 0
+    r"""the norm of vectors along axis, of the order ord; its gradient is 0 where it is 0
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -7233,7 +7233,7 @@ def where(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x where the condition holds, else y"""
+    r"""x where the condition is true, else y; all three broadcast"""
 
 def window_products(
     x: OperandLike,
@@ -7247,7 +7247,7 @@ def window_products(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""(batch, *size, channels), (batch, *result, filters) -> (*window, channels, filters): what windows cover times what belongs to each, summed over them
+    r"""the sums over all windows of the elements under a window times the result at the window: (batch, *size, channels), (batch, *result, filters) -> (*window, channels, filters)
 
     Args:
         window: lengths of a window, one or for each axis (required)
@@ -7268,7 +7268,7 @@ def windows(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""(batch, *size, channels) -> (batch, *result, *window, channels): what each window covers
+    r"""the elements under each window: (batch, *size, channels) -> (batch, *result, *window, channels)
 
     Args:
         window: lengths of a window, one or for each axis (required)
@@ -7289,7 +7289,7 @@ def windows_back(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""(batch, *result, *window, channels) -> (batch, *size, *window, channels): what each element gets from each place of a window, to be summed over the window
+    r"""the elements of windows at the positions that they cover, to be summed over the window: (batch, *result, *window, channels) -> (batch, *size, *window, channels)
 
     Args:
         size: length along each axis (required)
@@ -7308,7 +7308,7 @@ def windows_taken(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""(batch, *size, *window, channels) -> (batch, *result, *window, channels): what windows_back has put at a size, at its windows again
+    r"""the inverse of windows_back, the windows at their positions: (batch, *size, *window, channels) -> (batch, *result, *window, channels)
 
     Args:
         strides: distance between windows, one or for each axis
@@ -7334,7 +7334,7 @@ def xlog1py(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x log(1 + y), and 0 where x is 0"""
+    r"""x * log(1 + y), and 0 where x is 0"""
 
 def xlogy(
     x: OperandLike,
@@ -7344,7 +7344,7 @@ def xlogy(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x log(y), and 0 where x is 0"""
+    r"""x * log(y), and 0 where x is 0"""
 
 def zeros(
     shape: ShapeLike,
@@ -7353,7 +7353,7 @@ def zeros(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""zeros of a shape
+    r"""zeros in an array of a shape
 
     Args:
         shape: shape of the result (required)
@@ -7367,7 +7367,7 @@ def zeros_like(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""zeros like x"""
+    r"""zeros in the shape and dtype of x"""
 
 def zeta(
     x: OperandLike,

@@ -59,7 +59,8 @@ composite(
     "masked_softmax",
     inputs=["x", "mask"],
     expand=_masked_softmax,
-    doc="softmax along axis of the elements where mask is True; the others are 0, all of them too",
+    doc="softmax along axis over the elements where mask is True, and 0 elsewhere; all 0 where "
+    "the mask is False everywhere",
     params={"axis": -1},
     types=_masked_softmax_dtype,
 )
@@ -67,7 +68,7 @@ composite(
     "softmin",
     inputs=1,
     expand=lambda node, x: make("softmax", -x, axis=node.params["axis"]),
-    doc="softmax(-x): the smallest weighs most",
+    doc="softmax(-x) along axis: the smallest element has the largest weight",
     params={"axis": -1},
 )
 
@@ -101,8 +102,8 @@ causal_mask = register_op(
     "causal_mask",
     num_inputs=1,
     params={"value": -inf},
-    doc="scores (…, queries, keys) with value where a key is later than the query; the last of "
-    "both are at one time",
+    doc="x, scores of shape (…, queries, keys), with value where the key comes after the query; "
+    "the last query and the last key are at the same position",
 )
 causal_mask.set_attr("FInferShape", _causal_mask_shape)
 causal_mask.set_attr("FInferType", common_dtype("f"))
@@ -182,8 +183,9 @@ composite(
     "scaled_dot_product_attention",
     inputs=-1,
     expand=_attention,
-    doc="softmax(scale * query @ key.T + mask) @ value over the last two axes; a bool mask is True "
-    "where a key is seen; scale is 1/sqrt(length of a query)",
+    doc="softmax(scale * query @ transpose(key) + mask) @ value over the last two axes, of shape "
+    "(…, queries, length of a value); where mask is bool, keys are attended to where it is "
+    "True",
     params={"masked": False, "causal": False, "scale": None},
     types=_attention_dtype,
     FListInputNames=_attention_inputs,

@@ -77,8 +77,8 @@ def _filter_turned_element(node: Node, index: Index, read: Reader) -> Expr:
 filter_turned = register_movement(
     "filter_turned",
     params={"groups": 1},
-    doc="(*window, channels / groups, filters) -> (*window, filters / groups, channels), the "
-    "window reversed: the filter of the convolution that goes back",
+    doc="a filter with reversed window, and channels and filters of each group exchanged: "
+    "(*window, channels / groups, filters) -> (*window, filters / groups, channels)",
     pattern=OpPattern.INJECTIVE,
 )
 filter_turned.set_attr("FInferShape", _filter_turned_shape)
@@ -156,8 +156,8 @@ def _dilate_gradient(node: Node, dy: Entry) -> list[Entry]:
 dilate = register_movement(
     "dilate",
     params={"factors": REQUIRED, "padding": REQUIRED},
-    doc="x with its elements factors[k] apart along axis k, and zeros between, in front and "
-    "behind; negative padding cuts off",
+    doc="x with its elements factors[k] apart along axis k, zeros between them, and padding of "
+    "zeros around; negative padding cuts off",
     pattern=OpPattern.INJECTIVE,
 )
 dilate.set_attr("FInferShape", _dilate_shape)
@@ -261,8 +261,8 @@ composite(
     "convolution_backprop_input",
     inputs=["filter", "dy"],
     expand=_expand_backprop_input,
-    doc="(*window, channels / groups, filters), (batch, *result, filters) -> (batch, *size, "
-    "channels): what goes back to the input of a convolution",
+    doc="the gradient of a convolution by its input: (*window, channels / groups, filters), "
+    "(batch, *result, filters) -> (batch, *size, channels)",
     params={"size": REQUIRED, **CONVOLUTION_PARAMS},
 )
 
@@ -315,8 +315,8 @@ composite(
     "convolution_backprop_filter",
     inputs=["input", "dy"],
     expand=_expand_backprop_filter,
-    doc="(batch, *size, channels), (batch, *result, filters) -> (*window, channels / groups, "
-    "filters): what goes back to the filter of a convolution",
+    doc="the gradient of a convolution by its filter: (batch, *size, channels), (batch, *result, "
+    "filters) -> (*window, channels / groups, filters)",
     params={"window": REQUIRED, **CONVOLUTION_PARAMS},
 )
 
@@ -328,8 +328,8 @@ window_products = register_op(
     "window_products",
     num_inputs=2,
     params={"window": REQUIRED, **WINDOW_PARAMS},
-    doc="(batch, *size, channels), (batch, *result, filters) -> (*window, channels, filters): what "
-    "windows cover times what belongs to each, summed over them",
+    doc="the sums over all windows of the elements under a window times the result at the window: "
+    "(batch, *size, channels), (batch, *result, filters) -> (*window, channels, filters)",
 )
 
 

@@ -51,8 +51,8 @@ convolution = register_op(
     "convolution",
     num_inputs=2,
     params=CONVOLUTION_PARAMS,
-    doc="(batch, *size, channels), (*window, channels / groups, filters) -> (batch, *result, "
-    "filters): sums of products under each window",
+    doc="the sums of products of the filter and the elements under each window: (batch, *size, "
+    "channels), (*window, channels / groups, filters) -> (batch, *result, filters)",
 )
 
 
@@ -141,6 +141,7 @@ def convolution_contract(
     front, back = (1, 1) if missing == 2 else (missing, 0)
 
     def three_axes(values: tuple[Any, ...], filler: int) -> tuple[Any, ...]:
+        """Return values of one to three axes for three axes, with ``filler`` for missing ones."""
         return ((filler,) * front) + values + ((filler,) * back)
 
     return ast.Convolution(
@@ -230,6 +231,8 @@ def _expand_conv(count: int) -> Callable[..., Entry]:
     """Return the FExpand of a convolution with ``count`` spatial axes and a data format."""
 
     def expand(node: Node, x: Entry, filters: Entry) -> Entry:
+        """Expand to ``convolution``, with the channels last. Raises: ShapeError for another rank.
+        """
         check_spatial_rank(node, x, count)
         first = channels_first(node, count)
         out = make("convolution", to_last(x, first), filters, **convolution_params(node))
@@ -242,6 +245,7 @@ def _expand_conv_transpose(count: int) -> Callable[..., Entry]:
     """Return the FExpand of a transposed convolution: the gradient of one by its image."""
 
     def expand(node: Node, x: Entry, filters: Entry) -> Entry:
+        """Expand to ``convolution_backprop_input``, with the channels last."""
         check_spatial_rank(node, x, count)
         first = channels_first(node, count)
         dy = to_last(x, first)
@@ -293,7 +297,8 @@ for _count in (1, 2, 3):
         f"conv{_count}d",
         inputs=["input", "filter"],
         expand=_expand_conv(_count),
-        doc=f"the convolution over {_count} spatial axes",
+        doc=f"the convolution over {_count} spatial axes with a filter of shape (*window, "
+        "channels / groups, filters), in the layout data_format",
         params={**CONVOLUTION_PARAMS, "data_format": _data_format},
     )
     composite(
@@ -346,14 +351,15 @@ composite(
     "depthwise_conv2d",
     inputs=["input", "filter"],
     expand=_depthwise_conv2d,
-    doc="a convolution of each channel by itself; the filter is (height, width, channels, "
-    "multiplier)",
+    doc="the convolution of each channel with its own filters, which have the shape (height, "
+    "width, channels, multiplier); there are channels * multiplier results",
     params={**WINDOW_PARAMS, "data_format": "NHWC"},
 )
 composite(
     "separable_conv2d",
     inputs=["input", "depthwise_filter", "pointwise_filter"],
     expand=_separable_conv2d,
-    doc="depthwise_conv2d, then a convolution of 1 x 1",
+    doc="depthwise_conv2d, then a 1 × 1 convolution with the filter (1, 1, channels * multiplier, "
+    "filters)",
     params={**WINDOW_PARAMS, "data_format": "NHWC"},
 )

@@ -181,14 +181,15 @@ matrix_operator(
     infer_shape=_infer_same_shape,
     compute=_compute_cholesky,
     gradient=cholesky_gradient,
-    doc="the lower triangle L with L @ L.T = x, or its transpose",
+    doc="the lower triangular L with L @ transpose(L) = x of each symmetric matrix; transpose(L) "
+    "with upper",
 )
 matrix_operator(
     name="det",
     infer_shape=_infer_batch_shape,
     compute=lambda node, x: np.linalg.det(x),
     gradient=det_gradient,
-    doc="the determinant of each matrix",
+    doc="the determinant of each matrix: (…, n, n) -> (…)",
 )
 matrix_operator(
     name="inv",
@@ -203,7 +204,7 @@ matrix_operator(
     infer_shape=lambda node, shape: (_infer_batch_shape(node, shape),) * 2,
     compute=lambda node, x: tuple(np.linalg.slogdet(x)),
     gradient=slogdet_gradient,
-    doc="the sign of the determinant, and the logarithm of its magnitude",
+    doc="the sign of the determinant of each matrix, and the logarithm of its magnitude",
 )
 matrix_operator(
     name="eigh",
@@ -211,13 +212,14 @@ matrix_operator(
     infer_shape=lambda node, shape: (shape[:-1], _infer_same_shape(node, shape)),
     compute=lambda node, x: tuple(np.linalg.eigh(_symmetrize(x))),
     gradient=eigh_gradient,
-    doc="eigenvalues of symmetric matrices, rising, and eigenvectors as columns",
+    doc="the eigenvalues of symmetric matrices in increasing order, (…, n), and their "
+    "eigenvectors as columns, (…, n, n)",
 )
 composite(
     name="eigvalsh",
     inputs=1,
     expand=lambda node, x: make("eigh", x)[0],
-    doc="the eigenvalues of symmetric matrices, rising",
+    doc="the eigenvalues of symmetric matrices in increasing order: (…, n, n) -> (…, n)",
 )
 
 
@@ -294,7 +296,10 @@ def _with_finite_input(node: Node, function: Callable[..., Any], x: Any, **param
 
 
 def _relative_tolerance(node: Node, x: Any) -> Any:
-    """Return the part of the largest singular value below which singular values count as 0."""
+    """Return the parameter ``rtol``, or its default for the dtype and the size of the matrices.
+
+    It is the part of the largest singular value below which singular values count as 0.
+    """
     rtol = node.params["rtol"]
     return max(x.shape[-2:]) * np.finfo(x.dtype).eps if rtol is None else rtol
 
@@ -333,7 +338,7 @@ matrix_operator(
     infer_shape=_infer_qr_shape,
     compute=lambda node, x: tuple(np.linalg.qr(x, node.params["mode"])),
     gradient=qr_gradient,
-    doc="Q with orthonormal columns and the upper triangle R: Q @ R = x",
+    doc="Q with orthonormal columns and the upper triangular R with Q @ R = x, for each matrix",
 )
 matrix_operator(
     name="svd",
@@ -342,14 +347,15 @@ matrix_operator(
     infer_shape=_infer_svd_shape,
     compute=_compute_svd,
     gradient=svd_gradient,
-    doc="U, S and Vh with U @ diag(S) @ Vh = x; S falls",
+    doc="U, the singular values S in decreasing order, and Vh with U @ diag(S) @ Vh = x, for each "
+    "matrix",
 )
 matrix_operator(
     name="svdvals",
     infer_shape=_infer_svdvals_shape,
     compute=_compute_svdvals,
     gradient=svdvals_gradient,
-    doc="the singular values of each matrix, falling",
+    doc="the singular values of each matrix in decreasing order: (…, m, n) -> (…, min(m, n))",
 )
 matrix_operator(
     name="pinv",
@@ -357,7 +363,8 @@ matrix_operator(
     infer_shape=_infer_pinv_shape,
     compute=_compute_pinv,
     gradient=pinv_gradient,
-    doc="the pseudo-inverse of each matrix; singular values below rtol times the largest are zero",
+    doc="the pseudo-inverse of each matrix; singular values below rtol times the largest count as "
+    "0: (…, m, n) -> (…, n, m)",
 )
 matrix_operator(
     name="matrix_rank",
@@ -366,7 +373,7 @@ matrix_operator(
     infer_type=_infer_rank_type,
     compute=_compute_matrix_rank,
     gradient=lambda node, dy: [None],
-    doc="how many singular values are above rtol times the largest",
+    doc="the number of singular values of each matrix that exceed rtol times the largest, as int64",
 )
 
 
@@ -412,7 +419,8 @@ matrix_operator(
     infer_shape=_infer_solve_shape,
     compute=lambda node, a, b: np.linalg.solve(_transpose_if(a, node.params["adjoint"]), b),
     gradient=solve_gradient,
-    doc="X with A @ X = B, or A.T @ X = B, for matrices B",
+    doc="X with A @ X = B for square matrices A = x and matrices B = y: (…, n, n), (…, n, k) -> "
+    "(…, n, k)",
 )
 matrix_operator(
     name="matrix_triangular_solve",
@@ -421,7 +429,8 @@ matrix_operator(
     infer_shape=_infer_solve_shape,
     compute=_compute_triangular_solve,
     gradient=triangular_solve_gradient,
-    doc="X with A @ X = B, or A.T @ X = B, of a triangle of A; the rest of it is not read",
+    doc="X with A @ X = B for triangular A = x, of which only one triangle is read, and matrices "
+    "B = y: (…, n, n), (…, n, k) -> (…, n, k)",
 )
 
 
@@ -432,6 +441,7 @@ def _broadcasting_solve(matrix_op: str) -> Callable[..., Entry]:
     """
 
     def expand(node: Node, a: Entry, b: Entry) -> Entry:
+        """Broadcast the batches of both operands, and apply the operator."""
         is_vector = len(known_shape(b)) == 1
         b = make("expand_dims", b, axis=1) if is_vector else b
         shape_a, shape_b = known_shape(a), known_shape(b)
@@ -458,21 +468,23 @@ composite(
     inputs=["a", "b"],
     params={"adjoint": False},
     expand=_broadcasting_solve("matrix_solve"),
-    doc="x with a @ x = b; b may be a vector",
+    doc="x with a @ x = b for square matrices a and matrices or vectors b, whose leading axes "
+    "broadcast",
 )
 composite(
     name="triangular_solve",
     inputs=["a", "b"],
     params={"lower": True, "adjoint": False},
     expand=_broadcasting_solve("matrix_triangular_solve"),
-    doc="x with a @ x = b, of a triangle of a; b may be a vector",
+    doc="x with a @ x = b for triangular matrices a, of which only one triangle is read, and "
+    "matrices or vectors b",
 )
 composite(
     name="lstsq",
     inputs=["a", "b"],
     params={"rtol": None},
     expand=_least_squares,
-    doc="the shortest x for which a @ x is nearest to b",
+    doc="the shortest x that minimizes the length of a @ x - b: (…, m, n), (…, m, k) -> (…, n, k)",
 )
 
 
@@ -514,7 +526,7 @@ composite(
     inputs=1,
     params={"ord": None, "keepdims": False},
     expand=_matrix_norm,
-    doc="the norm of each matrix, by default that of Frobenius",
+    doc="the norm of each matrix, by default the Frobenius norm: (…, m, n) -> (…)",
 )
 
 

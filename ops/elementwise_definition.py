@@ -97,6 +97,7 @@ def elementwise(
     op = register_op(name, num_inputs=num_inputs, params=params, doc=doc).include("elementwise")
 
     def generate(node: Node, *x: Expr) -> Expr:
+        """Return the expression of an output element: FCodeGen, which passes the parameters."""
         return element(*x, **node.params)
 
     # Inputs are named by the arguments of what is wrapped.
@@ -125,6 +126,7 @@ def _widened(compute_dtype: DType, code: Callable[..., Expr]) -> Callable[..., E
     """Return ``code`` with narrower floats computed in ``compute_dtype`` and rounded once."""
 
     def compute(*x: Expr, **params: Any) -> Expr:
+        """Compute narrow floats in ``compute_dtype``, and cast the result back."""
         dtype = x[0].dtype
         if not dtype.is_float or dtype.nbytes >= compute_dtype.nbytes:
             return code(*x, **params)

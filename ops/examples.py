@@ -36,6 +36,7 @@ def _call_builder(inputs: str, params: dict[str, Any]) -> Callable[[DType], Any]
     """
 
     def build(dtype: DType) -> tuple[list[Entry], dict[str, Any]]:
+        """Return the inputs and the parameters of the example call for a dtype."""
         variables = [_variable(f"x{k}", text, dtype) for k, text in enumerate(inputs.split())]
         return variables, {k: dtype.name if v == "T" else v for k, v in params.items()}
 

@@ -132,7 +132,8 @@ def _gather_gradient(node: Node, dy: Entry) -> list[Entry | None]:
 gather = register_gather(
     "gather",
     params={"axis": 0, "batch_dims": 0, "mode": "clip"},
-    doc="the slices of x along axis that indices name; the first batch_dims axes go together",
+    doc="the slices of x at indices along axis; the first batch_dims axes of x and indices are "
+    "shared. The axes of indices after these replace axis",
 )
 gather.set_attr("FInferShape", _gather_shape)
 gather.set_attr("FElement", _gather_element)
@@ -152,7 +153,8 @@ composite(
     "take",
     inputs=["x", "indices"],
     expand=_take,
-    doc="the slices of x along axis that indices name; without an axis, elements of x in order",
+    doc="the slices of x at indices along axis, in place of that axis; without an axis, the "
+    "elements of x in row-major order at indices",
     params={"axis": None, "mode": "clip"},
     types=indexed_dtype,
     TOpCost="light",
@@ -203,7 +205,8 @@ def _take_along_axis_gradient(node: Node, dy: Entry) -> list[Entry | None]:
 take_along_axis = register_gather(
     "take_along_axis",
     params={"axis": -1, "mode": "clip"},
-    doc="for each element of indices that of x at this position of the axis",
+    doc="for each element of indices the element of x at that position along axis, in the shape "
+    "of indices; other axes broadcast",
 )
 take_along_axis.set_attr("FInferShape", _take_along_axis_shape)
 take_along_axis.set_attr("FElement", _take_along_axis_element)
@@ -275,7 +278,8 @@ def _gather_nd_gradient(node: Node, dy: Entry) -> list[Entry | None]:
 gather_nd = register_gather(
     "gather_nd",
     params={"batch_dims": 0, "mode": "clip"},
-    doc="the elements, or slices, of x whose coordinates are the last axis of indices",
+    doc="the elements or slices of x at the points whose coordinates are the last axis of "
+    "indices; the first batch_dims axes are shared",
 )
 gather_nd.set_attr("FInferShape", _gather_nd_shape)
 gather_nd.set_attr("FElement", _gather_nd_element)
@@ -325,7 +329,7 @@ def _reverse_sequence_element(node: Node, index: Index, read: Reader, read_lengt
 reverse_sequence = register_gather(
     "reverse_sequence",
     params={"axis": 1, "batch_axis": 0},
-    doc="x with the first lengths[b] elements of axis reversed, for each b of batch_axis",
+    doc="x with the first lengths[b] elements along axis reversed, for each index b of batch_axis",
     second_input="lengths",
 )
 reverse_sequence.set_attr("FInferShape", _reverse_sequence_shape)
@@ -356,7 +360,8 @@ sequence_mask = register_op(
     "sequence_mask",
     num_inputs=1,
     params={"maxlen": REQUIRED},
-    doc="whether a position below maxlen comes before each of the lengths, in a new last axis",
+    doc="whether each position from 0 to below maxlen, in a new last axis, is below the length in "
+    "x, as bool",
 )
 sequence_mask.set_attr("FInferShape", _sequence_mask_shape)
 sequence_mask.set_attr("FInferType", _sequence_mask_dtype)
@@ -396,7 +401,7 @@ composite(
     "invert_permutation",
     inputs=["x"],
     expand=_invert_permutation,
-    doc="the permutation that undoes x, which tells where each number stands",
+    doc="the inverse permutation of the vector x: element x[k] of the result is k, as int64",
     shape=_invert_permutation_shape,
     types=_invert_permutation_dtype,
 )

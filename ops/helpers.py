@@ -52,10 +52,15 @@ SUGGESTED_DTYPES = {
 
 
 def check_kinds(node: Node, kinds: str, *dtypes: DType) -> None:
-    """Check that every dtype is of one of ``kinds``, such as "iuf".
+    """Check that every dtype is of an accepted kind.
+
+    Args:
+        node: The node to name in errors.
+        kinds: The letters of the accepted kinds, such as "iuf"; see `KIND_NAMES`.
+        *dtypes: The dtypes of the inputs, in order.
 
     Raises:
-        DTypeError: a dtype is of another kind.
+        DTypeError: If a dtype is of another kind.
     """
     for k, dtype in enumerate(dtypes):
         if dtype.kind not in kinds:
@@ -77,6 +82,7 @@ def common_dtype(kinds: str, result: DType | None = None) -> Callable[..., Any]:
     """
 
     def infer_type(node: Node, *dtypes: DType) -> Any:
+        """Infer the dtype. Raises: DTypeError for different dtypes, or one of another kind."""
         check_kinds(node, kinds, same_dtype_rule(node, *dtypes))
         return result or dtypes[0]
 

@@ -34,7 +34,8 @@ matmul = register_op(
     "matmul",
     num_inputs=2,
     params={"transpose_a": False, "transpose_b": False},
-    doc="the product of matrices in the last two dimensions; those before broadcast",
+    doc="the matrix products over the last two axes, leading axes broadcast: (…, m, k), (…, k, n) "
+    "-> (…, m, n)",
 )
 
 
@@ -212,7 +213,8 @@ matmul_sum = register_op(
     "matmul_sum",
     num_inputs=-1,
     params={"transpose_a": False, "transpose_b": False},
-    doc="the sum of products of matrices, of pairs of operands: a1 @ b1 + a2 @ b2 + …",
+    doc="the sum of matrix products of consecutive pairs of inputs, a1 @ b1 + a2 @ b2 + …, of "
+    "shape (m, n)",
 )
 
 
@@ -300,7 +302,8 @@ linear = register_op(
     "linear",
     num_inputs=-1,
     params={"num_hidden": None, "no_bias": False},
-    doc="data times the transpose of weight, plus bias: a fully connected layer",
+    doc="data @ transpose(weight) + bias, a fully connected layer: (…, inputs), (outputs, "
+    "inputs), (outputs,) -> (…, outputs)",
 )
 
 

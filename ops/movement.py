@@ -212,7 +212,7 @@ def _simplify_reshape(node: Node) -> Entry | None:
 reshape = register_movement(
     "reshape",
     params={"shape": REQUIRED},
-    doc="x with another shape; -1 is filled in",
+    doc="the elements of x, in row-major order, in another shape",
     pattern=OpPattern.INJECTIVE,
 )
 reshape.set_attr("FInferShape", _reshape_shape)
@@ -240,7 +240,7 @@ def _expand_dims_element(node: Node, index: Index, read: Reader) -> Expr:
 expand_dims = register_movement(
     "expand_dims",
     params={"axis": 0},
-    doc="x with new axes of length 1",
+    doc="x with new axes of length 1 at the positions axis of the result",
     pattern=OpPattern.BROADCAST,
 )
 expand_dims.set_attr("FInferShape", _expand_dims_shape)
@@ -289,7 +289,7 @@ def _squeeze_element(node: Node, index: Index, read: Reader) -> Expr:
 squeeze = register_movement(
     "squeeze",
     params={"axis": None},
-    doc="x without axes of length 1",
+    doc="x without the axes of length 1 that axis names; by default without all of them",
     pattern=OpPattern.INJECTIVE,
 )
 squeeze.set_attr("FInferShape", _squeeze_shape)
@@ -366,7 +366,7 @@ def _transpose_gradient(node: Node, dy: Entry) -> list[Entry]:
 transpose = register_movement(
     "transpose",
     params={"axes": None},
-    doc="x with its axes in another order",
+    doc="x with its axes in the order axes: axis k of the result is axis axes[k] of x",
     pattern=OpPattern.INJECTIVE,
 )
 transpose.set_attr("FInferShape", _transpose_shape)
@@ -391,7 +391,7 @@ def _broadcast_to_shape(node: Node, shape: Shape) -> Shape:
 broadcast_to = register_movement(
     "broadcast_to",
     params={"shape": REQUIRED},
-    doc="x stretched to a shape, as NumPy broadcasts",
+    doc="x broadcast to a shape, as in NumPy",
     pattern=OpPattern.BROADCAST,
 )
 broadcast_to.set_attr("FInferShape", _broadcast_to_shape)
@@ -450,6 +450,8 @@ def _concat_element(node: Node, index: Index, *readers: Reader) -> Expr:
     offsets = _concat_offsets(node, axis)
 
     def select(low: int, high: int) -> Expr:
+        """Return the element of inputs ``low`` to below ``high``, by a binary search over offsets.
+        """
         if high - low == 1:
             position = index[axis] - ast.size_of(offsets[low]) if low else index[axis]
             return readers[low](*index[:axis], position, *index[axis + 1 :])
@@ -479,7 +481,7 @@ def _concat_gradient(node: Node, dy: Entry) -> list[Entry]:
 concat = register_movement(
     "concat",
     params={"axis": 0},
-    doc="the inputs one after the other along axis",
+    doc="the inputs joined along axis, whose length is the sum of theirs",
     pattern=OpPattern.INJECTIVE,
     num_inputs=-1,
 )

@@ -136,34 +136,34 @@ movement_composite(
     "moveaxis",
     inputs=["x"],
     expand=_moveaxis,
-    doc="x with the axes source at the places destination",
+    doc="x with the axes source moved to the positions destination",
     params={"source": REQUIRED, "destination": REQUIRED},
 )
 movement_composite(
     "swapaxes",
     inputs=["x"],
     expand=_swapaxes,
-    doc="x with two axes swapped",
+    doc="x with the axes axis1 and axis2 exchanged",
     params={"axis1": REQUIRED, "axis2": REQUIRED},
 )
 movement_composite(
     "matrix_transpose",
     inputs=["x"],
     expand=_matrix_transpose,
-    doc="x with its last two axes swapped",
+    doc="x with its last two axes exchanged",
 )
 movement_composite(
     "rot90",
     inputs=["x"],
     expand=_rot90,
-    doc="x turned k times by 90 degrees, from the first axis to the second",
+    doc="x rotated k times by 90 degrees in the plane of two axes, from the first to the second",
     params={"k": 1, "axes": (0, 1)},
 )
 movement_composite(
     "flip",
     inputs=["x"],
     expand=_flip,
-    doc="x with the elements along axis, or all axes, in reverse order",
+    doc="x with the elements along axis, by default along all axes, in reverse order",
     params={"axis": None},
     aliases="reverse",
 )
@@ -283,21 +283,23 @@ movement_composite(
     "roll",
     inputs=["x"],
     expand=_roll,
-    doc="x shifted along axis, or in its row-major order, around the end",
+    doc="x rotated along axis by shift positions, by default in row-major order; elements that "
+    "leave one end enter at the other",
     params={"shift": REQUIRED, "axis": None},
 )
 movement_composite(
     "tile",
     inputs=["x"],
     expand=_tile,
-    doc="x repeated as a whole along each axis, aligned at the last",
+    doc="x repeated repetitions[k] times along axis k, aligned at the last axis",
     params={"repetitions": REQUIRED},
 )
 movement_composite(
     "repeat",
     inputs=["x"],
     expand=_repeat,
-    doc="each element along axis, or of x in order, repeats times: an int, or one for each",
+    doc="x with each element along axis repeated, by default each element of the flattened x; "
+    "repeats is one number or one for each element",
     params={"repeats": REQUIRED, "axis": None},
 )
 
@@ -328,6 +330,7 @@ def _expand_at_least(rank: int) -> Callable[..., Entry]:
     """Return the FExpand that adds axes up to a rank as NumPy does: a third one at the end."""
 
     def expand(node: Node, x: Entry) -> Entry:
+        """Expand to a reshape with axes of length 1, or to the input itself."""
         missing = rank - x.ndim
         if missing <= 0:
             return make("identity", x)
@@ -365,7 +368,7 @@ movement_composite(
     "stack",
     inputs=-1,
     expand=_stack,
-    doc="the inputs side by side along a new axis",
+    doc="the inputs, of one shape, joined along a new axis",
     params={"axis": 0},
     shape=_stack_shape,
     aliases="pack",
@@ -374,7 +377,7 @@ movement_composite(
     "flatten",
     inputs=["x"],
     expand=lambda node, x: make("reshape", x, shape=(numel(known_shape(x)),)),
-    doc="the elements of x in row-major order",
+    doc="the elements of x in row-major order, a vector",
     aliases="ravel",
 )
 for _rank in (1, 2, 3):
@@ -382,19 +385,20 @@ for _rank in (1, 2, 3):
         f"atleast_{_rank}d",
         inputs=["x"],
         expand=_expand_at_least(_rank),
-        doc=f"x with axes put in up to rank {_rank}",
+        doc=f"x with new axes of length 1 up to rank {_rank}",
     )
 movement_composite(
     "outer",
     inputs=["x", "y"],
     expand=_outer,
-    doc="every element of x times every one of y",
+    doc="the products of each element of x and each element of y, both flattened, as a matrix",
 )
 movement_composite(
     "kron",
     inputs=["x", "y"],
     expand=_kron,
-    doc="the Kronecker product: every element of x times all of y",
+    doc="the Kronecker product of x and y: each element of x times all of y, of the product of "
+    "their shapes",
 )
 
 

@@ -114,7 +114,8 @@ pad_with = register_op(
     "pad_with",
     num_inputs=1,
     params={"pad_width": REQUIRED, "value": 0},
-    doc="x with a value around it: (before, after) for each axis, negative numbers cut",
+    doc="x with a constant around it: pad_width is (before, after) for each axis; negative widths "
+    "cut off",
 )
 pad_with.set_attr("FInferShape", _pad_with_shape)
 pad_with.set_attr("FInferType", _pad_with_dtype)
@@ -191,9 +192,9 @@ movement_composite(
     "pad",
     inputs=["x"],
     expand=_pad,
-    doc="x with more around it: (before, after) for each axis; mode constant, edge, reflect, "
-    "symmetric or wrap. Negative widths cut, in mode constant. As in TensorFlow, reflect takes up "
-    "to n - 1 elements, symmetric and wrap up to n",
+    doc="x with padding around it: pad_width is (before, after) for each axis. In mode constant "
+    "negative widths cut off; reflect takes up to n - 1 elements of an axis of n, symmetric "
+    "and wrap up to n",
     params={"pad_width": REQUIRED, "mode": "constant", "constant_values": 0},
     aliases="mirror_pad",
 )
@@ -243,14 +244,15 @@ movement_composite(
     "shift",
     inputs=["x"],
     expand=_shift,
-    doc="x moved along axis by a number of elements; fill_value comes in where there is nothing",
+    doc="x shifted along axis towards the end, or the front for negative numbers; vacated "
+    "positions get fill_value",
     params={"shift": REQUIRED, "axis": -1, "fill_value": 0},
 )
 movement_composite(
     "crop",
     inputs=["x"],
     expand=_crop,
-    doc="the part of x of a size from offsets on, along the axes in front of the channels, or the "
-    "last ones without channels_last",
+    doc="the part of x that begins at offsets and has the lengths size, along the axes before the "
+    "channels; without channels_last along the last axes",
     params={"offsets": REQUIRED, "size": REQUIRED, "channels_last": True},
 )

@@ -32,5 +32,5 @@ composite(
     inputs=["p", "x"],
     expand=_polyval,
     types=common_dtype("f"),
-    doc="the polynomial with coefficients p, that of the highest power first, at x",
+    doc="the polynomial with coefficients p, highest power first, at each element of x",
 )

@@ -117,25 +117,28 @@ source(
     infer_shape=_infer_filled_shape,
     infer_type=_infer_full_type,
     element=lambda node, index: ast.const(node.params["fill_value"], _dtype_param(node)),
-    doc="an array of a shape with one value everywhere",
+    doc="an array of a shape in which every element is fill_value",
 )
 source(
     name="zeros",
     params={"shape": REQUIRED, "dtype": "float32"},
     infer_shape=_infer_filled_shape,
     element=lambda node, index: ast.const(0, _dtype_param(node)),
-    doc="zeros of a shape",
+    doc="zeros in an array of a shape",
 )
 source(
     name="ones",
     params={"shape": REQUIRED, "dtype": "float32"},
     infer_shape=_infer_filled_shape,
     element=lambda node, index: ast.const(1, _dtype_param(node)),
-    doc="ones of a shape",
+    doc="ones in an array of a shape",
 )
 
 full_like = register_op(
-    "full_like", num_inputs=1, params={"fill_value": REQUIRED}, doc="x with one value everywhere"
+    "full_like",
+    num_inputs=1,
+    params={"fill_value": REQUIRED},
+    doc="an array of the shape and dtype of x in which every element is fill_value",
 )
 full_like.set_attr("FCodeGen", lambda node, x: ast.const(node.params["fill_value"], x.dtype))
 full_like.set_attr("FInferType", _infer_full_type)
@@ -217,7 +220,8 @@ source(
     infer_shape=_infer_arange_shape,
     infer_type=_infer_arange_type,
     element=_arange_element,
-    doc="start, start + step, … before stop, computed in double; arange(n) begins at 0",
+    doc="the numbers start, start + step, … before stop, computed in float64; with one argument "
+    "from 0 to below it",
 )
 
 
@@ -266,7 +270,7 @@ source(
     infer_shape=_infer_linspace_shape,
     infer_type=_infer_linspace_type,
     element=_linspace_element,
-    doc="num numbers from start to stop at equal distances, computed in double",
+    doc="num numbers from start to stop at equal distances, computed in float64",
 )
 
 
@@ -292,7 +296,7 @@ source(
     params={"n_rows": REQUIRED, "n_cols": None, "k": 0, "dtype": "float32"},
     infer_shape=_infer_eye_shape,
     element=_eye_element,
-    doc="a matrix with ones on its k-th diagonal",
+    doc="a matrix (n_rows, n_cols) with ones on its k-th diagonal, and zeros elsewhere",
 )
 
 
@@ -332,7 +336,7 @@ one_hot = register_op(
     "one_hot",
     num_inputs=1,
     params={"depth": REQUIRED, "on_value": 1, "off_value": 0, "axis": -1, "dtype": "float32"},
-    doc="on_value at the positions that indices name along a new axis, off_value elsewhere",
+    doc="on_value at the position indices along a new axis of length depth, off_value elsewhere",
 )
 one_hot.set_attr("FListInputNames", lambda params: ["indices"])
 one_hot.set_attr("FInferShape", _infer_one_hot_shape)

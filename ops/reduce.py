@@ -111,9 +111,11 @@ def reduction(
 
     @lru_cache(maxsize=256)  # planning asks for the reduction of a node many times
     def build(dtype: DType, axes: tuple[int, ...], keepdims: bool) -> Reduce:
+        """Return the loop description of a reduction of one dtype over axes."""
         accumulator = accumulator_dtype(dtype)
 
         def finish_and_cast(total: Expr, count: Expr) -> Expr:
+            """Apply ``finish``, and cast the accumulated value back to the dtype."""
             return ast.cast(finish(total, count) if finish else total, dtype)
 
         return ast.Reduce(
@@ -126,6 +128,7 @@ def reduction(
         )
 
     def reduce(node: Node) -> Reduce:
+        """Return the loop description of a node: FReduce."""
         dtype = node.inputs[0].dtype
         assert dtype is not None
         axes = normalize_axes(node, len(known_shape(node.inputs[0])), node.params["axis"])
@@ -196,7 +199,7 @@ reduction(
     identity=lambda dtype: 0,
     combine=lambda a, b: a + b,
     gradient=_sum_gradient,
-    doc="the sum; 0 of nothing",
+    doc="the sum over axis; 0 of no elements",
 )
 reduction(
     name="reduce_prod",
@@ -204,7 +207,7 @@ reduction(
     identity=lambda dtype: 1,
     combine=lambda a, b: a * b,
     gradient=_prod_gradient,
-    doc="the product; 1 of nothing",
+    doc="the product over axis; 1 of no elements",
 )
 reduction(
     name="reduce_mean",
@@ -213,7 +216,7 @@ reduction(
     combine=lambda a, b: a + b,
     finish=lambda total, count: total / ast.cast(count, total.dtype),
     gradient=_mean_gradient,
-    doc="the sum divided by the count; NaN of nothing",
+    doc="the mean over axis; NaN of no elements",
 )
 reduction(
     name="reduce_max",
@@ -222,7 +225,7 @@ reduction(
     combine=lambda a, b: ast.maximum(a, b),
     infer_shape=nonempty_shape,
     gradient=_extremum_gradient,
-    doc="the largest; NaN if any is; of zeros of both signs either",
+    doc="the largest element over axis; NaN if any is NaN. Of zeros of both signs it may be either",
 )
 reduction(
     name="reduce_min",
@@ -231,19 +234,20 @@ reduction(
     combine=lambda a, b: ast.minimum(a, b),
     infer_shape=nonempty_shape,
     gradient=_extremum_gradient,
-    doc="the smallest; NaN if any is; of zeros of both signs either",
+    doc="the smallest element over axis; NaN if any is NaN. Of zeros of both signs it may be "
+    "either",
 )
 reduction(
     name="reduce_any",
     kinds="b",
     identity=lambda dtype: False,
     combine=lambda a, b: a | b,
-    doc="whether any holds",
+    doc="whether any element over axis is true",
 )
 reduction(
     name="reduce_all",
     kinds="b",
     identity=lambda dtype: True,
     combine=lambda a, b: a & b,
-    doc="whether all hold",
+    doc="whether all elements over axis are true",
 )

@@ -93,6 +93,7 @@ def scan(
     """
 
     def build(node: Node) -> Scan:
+        """Return the loop description of a node: FScan."""
         dtype = node.inputs[0].dtype
         assert dtype is not None
         accumulator = float64 if dtype.is_float and not exact else dtype
@@ -192,6 +193,7 @@ def _logcumsumexp_gradient(node: Node, dy: Entry) -> list[Entry]:
     y = make("where", make("equal", y, -inf), 0.0, y)
 
     def sum_of_positive(weight: Entry) -> Entry:
+        """Return the sum for the positive elements of ``weight``, the others taken as 0."""
         is_positive = make("greater", weight, 0.0)
         log = make("log", make("where", is_positive, weight, 1.0))
         log = make("where", is_positive, log, -inf)
@@ -215,7 +217,7 @@ scan(
     identity=lambda dtype: 0,
     combine=lambda a, b: a + b,
     gradient=_cumsum_gradient,
-    doc="the sums so far",
+    doc="the cumulative sums along axis, in the shape of x",
 )
 scan(
     name="cumprod",
@@ -223,7 +225,7 @@ scan(
     identity=lambda dtype: 1,
     combine=lambda a, b: a * b,
     gradient=_cumprod_gradient,
-    doc="the products so far",
+    doc="the cumulative products along axis, in the shape of x",
 )
 scan(
     name="cummax",
@@ -232,7 +234,7 @@ scan(
     combine=lambda a, b: ast.maximum(a, b),
     gradient=_extremum_gradient,
     exact=True,
-    doc="the largest so far; NaN from the first on",
+    doc="the largest element so far along axis, in the shape of x; NaN from the first NaN on",
 )
 scan(
     name="cummin",
@@ -241,7 +243,7 @@ scan(
     combine=lambda a, b: ast.minimum(a, b),
     gradient=_extremum_gradient,
     exact=True,
-    doc="the smallest so far; NaN from the first on",
+    doc="the smallest element so far along axis, in the shape of x; NaN from the first NaN on",
 )
 scan(
     name="logcumsumexp",
@@ -250,7 +252,7 @@ scan(
     identity=lambda dtype: -inf,
     combine=_log_add,
     gradient=_logcumsumexp_gradient,
-    doc="log(cumsum(exp(x)))",
+    doc="log(cumsum(exp(x))) along axis, in the shape of x",
 )
 
 
@@ -266,6 +268,7 @@ def _cumulative(scan_name: str, initial: int) -> Callable[[Node, Entry], Entry]:
     """
 
     def expand(node: Node, x: Entry) -> Entry:
+        """Cast to the output's dtype, scan, and put the initial value in front if requested."""
         dtype, shape = node.params["dtype"], known_shape(x)
         axis = scan_axis(node, len(shape))
         x = x if dtype is None else make("cast", x, dtype=dtype)
@@ -296,7 +299,8 @@ composite(
     expand=_cumulative("cumsum", initial=0),
     params={"axis": None, "dtype": None, "include_initial": False},
     types=_infer_cumulative_type,
-    doc="the sums so far, in dtype; with include_initial behind that of nothing",
+    doc="the cumulative sums along axis, in dtype; with include_initial one element longer, "
+    "beginning with 0",
 )
 composite(
     name="cumulative_prod",
@@ -304,5 +308,6 @@ composite(
     expand=_cumulative("cumprod", initial=1),
     params={"axis": None, "dtype": None, "include_initial": False},
     types=_infer_cumulative_type,
-    doc="the products so far, in dtype; with include_initial behind that of nothing",
+    doc="the cumulative products along axis, in dtype; with include_initial one element longer, "
+    "beginning with 1",
 )

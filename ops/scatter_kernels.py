@@ -247,8 +247,8 @@ scatter_rows = register_op(
     "scatter_rows",
     num_inputs=3,
     params={"kind": "add"},
-    doc="(a, b, n, c), (a, m), (a, b, m, c): the m updates joined to those of n rows that are "
-    "named, in their order; a row that there is not drops them",
+    doc="x with updates combined into the rows that are named, in order: (a, b, n, c), (a, m), "
+    "(a, b, m, c) -> (a, b, n, c); updates of rows out of range are dropped",
 )
 scatter_rows.set_attr("FListInputNames", lambda params: ["x", "rows", "updates"])
 scatter_rows.set_attr("FInferShape", _scatter_rows_shape)
@@ -325,8 +325,8 @@ rows_of_points = register_op(
     "rows_of_points",
     num_inputs=1,
     params={"shape": REQUIRED, "mode": "zero"},
-    doc="the row-major numbers of the points of a shape whose coordinates are the last axis; "
-    "-1 for none",
+    doc="the row-major numbers, in an array of a shape, of the points whose coordinates are the "
+    "last axis of x; -1 for a point out of range",
 )
 rows_of_points.set_attr("FElement", _rows_of_points_element)
 rows_of_points.set_attr("FInferShape", _rows_of_points_shape)
@@ -380,8 +380,8 @@ rows_along_axis = register_op(
     "rows_along_axis",
     num_inputs=1,
     params={"shape": REQUIRED, "updates": REQUIRED, "axis": -1, "mode": "zero"},
-    doc="the row-major numbers of the elements of a shape that indices name along axis, for each "
-    "of the updates; -1 for none",
+    doc="the row-major numbers, in an array of a shape, of the elements that indices x refer to "
+    "along axis, one for each of updates; -1 for an index out of range",
 )
 rows_along_axis.set_attr("FElement", _rows_along_axis_element)
 rows_along_axis.set_attr("FInferShape", _rows_along_axis_shape)

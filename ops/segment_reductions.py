@@ -60,6 +60,7 @@ def _expand_segments(kind: str, initial: Callable[[DType], Any]) -> Callable[...
     """
 
     def expand(node: Node, x: Entry, ids: Entry) -> Entry:
+        """Scatter the rows of x into an array of initial values."""
         rows, row_ids, shape = _rows_and_ids(node, x, ids)
         assert x.dtype is not None
         return make(f"index_{kind}", full_of(shape, initial(x.dtype), x), row_ids, rows)
@@ -75,6 +76,7 @@ def _expand_segment_mean(divisor: Callable[[Entry], Entry]) -> Callable[..., Ent
     """
 
     def expand(node: Node, x: Entry, ids: Entry) -> Entry:
+        """Scatter sums and counts of rows, and divide."""
         rows, row_ids, shape = _rows_and_ids(node, x, ids)
         total = make("index_add", full_of(shape, 0, x), row_ids, rows)
         ones = full_of((known_shape(rows)[0],), 1, x)
@@ -105,7 +107,7 @@ def _register_segment_reduction(name: str, expand: Callable[..., Entry], doc: st
     )
 
 
-_OF_ROWS = "of the rows of x with each id below num_segments; negative ids take no part"
+_OF_ROWS = "of the rows of x of each id from 0 to below num_segments; other ids are ignored"
 _register_segment_reduction(
     "segment_sum",
     expand=_expand_segments("add", initial=lambda dtype: 0),
@@ -114,25 +116,25 @@ _register_segment_reduction(
 _register_segment_reduction(
     "segment_prod",
     expand=_expand_segments("mul", initial=lambda dtype: 1),
-    doc=f"the product {_OF_ROWS}; of none 1",
+    doc=f"the product {_OF_ROWS}; 1 without rows",
 )
 _register_segment_reduction(
     "segment_max",
     expand=_expand_segments("max", initial=lowest),
-    doc=f"the largest {_OF_ROWS}; of none the lowest",
+    doc=f"the largest {_OF_ROWS}; the lowest number without rows",
 )
 _register_segment_reduction(
     "segment_min",
     expand=_expand_segments("min", initial=highest),
-    doc=f"the smallest {_OF_ROWS}; of none the highest",
+    doc=f"the smallest {_OF_ROWS}; the highest number without rows",
 )
 _register_segment_reduction(
     "segment_mean",
     expand=_expand_segment_mean(divisor=lambda count: count),
-    doc=f"the mean {_OF_ROWS}; of none 0",
+    doc=f"the mean {_OF_ROWS}; 0 without rows",
 )
 _register_segment_reduction(
     "segment_sqrt_n",
     expand=_expand_segment_mean(divisor=lambda count: make("sqrt", count)),
-    doc=f"the sum {_OF_ROWS}, over the root of their number; of none 0",
+    doc=f"the sum {_OF_ROWS}, divided by the square root of their number; 0 without rows",
 )

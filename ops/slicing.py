@@ -131,7 +131,8 @@ def _slice_gradient(node: Node, dy: Entry) -> list[Entry]:
 slice_ = register_movement(
     "slice",
     params={"begin": REQUIRED, "size": REQUIRED, "step": None},
-    doc="size[k] elements of axis k from begin[k], step[k] apart; a size of -1 is the rest",
+    doc="size[k] elements of each axis k from begin[k] on, step[k] apart; a size of -1 is the "
+    "rest of the axis",
     pattern=OpPattern.INJECTIVE,
 )
 slice_.set_attr("FInferShape", slice_shape)
@@ -291,6 +292,7 @@ def _parse_unclipped(part: slice, n: Extent, step: int) -> tuple[Extent, Extent,
     """
 
     def bound(value: Extent | None, default: Extent) -> Extent:
+        """Return a bound as a position from the front; ``default`` for None."""
         if value is None:
             return default
         if isinstance(value, Size):

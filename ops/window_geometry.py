@@ -329,6 +329,7 @@ def absorb_padding(node: Node, window: tuple[int, ...], fill: Any = 0) -> Entry 
         return None
 
     def absorbed_width(axis: int, end: int) -> int:
+        """Return how much padding of an end of an axis the parameter can take; 0 for none."""
         width = padded.widths[1 + axis][end]
         limit = lengths[axis] - padding[axis][end]
         return width if isinstance(width, int) and 0 < width < limit else 0

@@ -139,7 +139,8 @@ def _windows_gradient(node: Node, dy: Entry) -> list[Entry]:
 windows = register_movement(
     "windows",
     params={"window": REQUIRED, **WINDOW_PARAMS, "fill": 0},
-    doc="(batch, *size, channels) -> (batch, *result, *window, channels): what each window covers",
+    doc="the elements under each window: (batch, *size, channels) -> (batch, *result, *window, "
+    "channels)",
     pattern=OpPattern.INJECTIVE,
 )
 windows.set_attr("FInferShape", _windows_shape)
@@ -211,8 +212,8 @@ def _windows_back_gradient(node: Node, dy: Entry) -> list[Entry]:
 windows_back = register_movement(
     "windows_back",
     params={"size": REQUIRED, **WINDOW_PARAMS},
-    doc="(batch, *result, *window, channels) -> (batch, *size, *window, channels): what each "
-    "element gets from each place of a window, to be summed over the window",
+    doc="the elements of windows at the positions that they cover, to be summed over the window: "
+    "(batch, *result, *window, channels) -> (batch, *size, *window, channels)",
     pattern=OpPattern.INJECTIVE,
 )
 windows_back.set_attr("FInferShape", _windows_back_shape)
@@ -274,8 +275,8 @@ def _windows_taken_gradient(node: Node, dy: Entry) -> list[Entry]:
 windows_taken = register_movement(
     "windows_taken",
     params=WINDOW_PARAMS,
-    doc="(batch, *size, *window, channels) -> (batch, *result, *window, channels): what "
-    "windows_back has put at a size, at its windows again",
+    doc="the inverse of windows_back, the windows at their positions: (batch, *size, *window, "
+    "channels) -> (batch, *result, *window, channels)",
     pattern=OpPattern.INJECTIVE,
 )
 windows_taken.set_attr("FInferShape", _windows_taken_shape)
@@ -298,7 +299,7 @@ composite(
     "extract_patches",
     inputs=1,
     expand=_extract_patches,
-    doc="(batch, *size, channels) -> (batch, *result, window * channels): each window as one row",
+    doc="each window as one row: (batch, *size, channels) -> (batch, *result, window * channels)",
     params={"window": REQUIRED, **WINDOW_PARAMS},
     types=common_dtype("biuf"),
     aliases="extract_image_patches",
