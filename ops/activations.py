@@ -235,10 +235,10 @@ def gated_linear_unit(*, name: str, activation: str, activated_half: str, doc: s
     those of Shazeer, GLU Variants Improve Transformer.
 
     Args:
-        name: name of the operator.
-        activation: the operator that is applied to one half.
-        activated_half: which half: "a", the first along the axis, or "b".
-        doc: what the output is, for help and reference pages.
+        name: Name of the operator.
+        activation: The operator that is applied to one half.
+        activated_half: Which half: "a", the first along the axis, or "b".
+        doc: What the output is, for help and reference pages.
     """
 
     def expand(node: Node, x: Entry) -> Entry:

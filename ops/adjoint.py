@@ -46,7 +46,7 @@ def _infer_sum_like_shape(node: Node, x: Shape, like: Shape) -> Shape:
     """Return the shape of ``like``.
 
     Raises:
-        ShapeError: it does not broadcast to that of ``x``.
+        ShapeError: If it does not broadcast to that of ``x``.
     """
     new_axes = len(x) - len(like)
     pairs: list[tuple[Extent, Extent]] = []
@@ -207,7 +207,7 @@ def _size_param(node: Node) -> Extent:
     """Return the parameter ``size``.
 
     Raises:
-        ShapeError: it is neither an int nor a Size.
+        ShapeError: If it is neither an int nor a Size.
     """
     size = node.params["size"]
     if isinstance(size, bool) or not isinstance(size, (int, Size)):

@@ -101,15 +101,15 @@ def assign_index(x: Any, key: Any, value: Any) -> Entry:
     [[7.0, 0.0, 0.0], [7.0, 0.0, 0.0]]
 
     Args:
-        x: an entry or array.
-        key: ints, slices, None and Ellipsis, as in basic indexing.
-        value: an entry, array or number, which broadcasts to the shape of ``x[key]``.
+        x: An entry or array.
+        key: Ints, slices, None and Ellipsis, as in basic indexing.
+        value: An entry, array or number, which broadcasts to the shape of ``x[key]``.
 
     Returns:
         An entry of the shape and dtype of ``x``.
 
     Raises:
-        ShapeError: the key does not fit the shape of ``x``, or the value does not broadcast.
+        ShapeError: If the key does not fit the shape of ``x``, or the value does not broadcast.
     """
     entry = as_entry(x)
     parsed = parse_key(entry, key)
@@ -135,7 +135,7 @@ def _strided_slice(node: Node, x: Entry) -> Entry:
     """Expand to the basic indexing that begin, end, strides and masks describe.
 
     Raises:
-        ShapeError: begin, end and strides are no tuples of one length, or a mask is no int.
+        ShapeError: If begin, end and strides are no tuples of one length, or a mask is no int.
     """
     params = node.params
     masks = {name: int_param(node, name) for name in MASKS}

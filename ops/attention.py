@@ -30,7 +30,7 @@ def _masked_softmax_dtype(node: Node, x: DType, mask: DType) -> DType:
     """Infer the dtype of masked_softmax, that of x.
 
     Raises:
-        DTypeError: x is not of floats, or the mask is not of bools.
+        DTypeError: If x is not of floats, or the mask is not of bools.
     """
     check_kinds(node, "f", x)
     if mask is not bool_:
@@ -80,7 +80,7 @@ def _causal_mask_shape(node: Node, shape: Shape) -> Shape:
     """Infer the shape of causal_mask: (…, queries, keys) unchanged.
 
     Raises:
-        ShapeError: the rank is below 2.
+        ShapeError: If the rank is below 2.
     """
     if len(shape) < 2:
         raise ShapeError(f"{node.where} needs rank 2 or more, got {show_shape(shape)}")
@@ -128,7 +128,8 @@ def _attention_dtype(node: Node, *dtypes: DType) -> DType:
     """Infer the dtype of attention: that of query, key and value.
 
     Raises:
-        DTypeError: they differ or are not floats, or the mask is of neither bools nor their dtype.
+        DTypeError: If they differ or are not floats, or the mask is of neither bools nor their
+            dtype.
     """
     out = same_dtype_rule(node, *dtypes[:3])
     check_kinds(node, "f", out)
@@ -170,7 +171,7 @@ def _score_scale(node: Node, depth: Extent) -> float:
     """Return the factor of the scores: the parameter ``scale``, or 1/sqrt(depth).
 
     Raises:
-        ShapeError: neither a scale nor the length of a query is known.
+        ShapeError: If neither a scale nor the length of a query is known.
     """
     if node.params["scale"] is not None:
         return float(number_param(node, "scale"))

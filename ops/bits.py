@@ -76,7 +76,7 @@ def _infer_bitcast_type(node: Node, x: DType) -> DType:
     """Infer the dtype, the parameter ``dtype``.
 
     Raises:
-        DTypeError: it is of another width than ``x``, or one of them is bool or complex.
+        DTypeError: If it is of another width than ``x``, or one of them is bool or complex.
     """
     target = dtype_of(node.params["dtype"])
     check_kinds(node, "iuf", x, target)

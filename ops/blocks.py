@@ -44,8 +44,8 @@ def _block_params(node: Node, x: Entry) -> tuple[int, bool]:
     """Return the block size, and whether the channels are the last axis.
 
     Raises:
-        GraphError: ``data_format`` is neither NHWC nor NCHW.
-        ShapeError: ``block_size`` is no int of at least 1, or ``x`` has not four axes.
+        GraphError: If ``data_format`` is neither NHWC nor NCHW.
+        ShapeError: If ``block_size`` is no int of at least 1, or ``x`` has not four axes.
     """
     size, layout = node.params["block_size"], node.params["data_format"]
     if layout not in LAYOUTS:
@@ -124,12 +124,13 @@ def _batch_block_params(node: Node, x: Entry, widths: str) -> tuple[tuple[int, .
     """Return the lengths of a block, and what is padded or cropped, for the axes after the first.
 
     Args:
-        node: the node.
-        x: its input.
-        widths: the parameter that says what is padded or cropped.
+        node: The node.
+        x: Its input.
+        widths: The parameter that says what is padded or cropped.
 
     Raises:
-        ShapeError: ``block_shape`` is not ints of at least 1, or has more than the axes of ``x``.
+        ShapeError: If ``block_shape`` is not ints of at least 1, or has more than the axes of
+            ``x``.
     """
     lengths = parse_extents(node, node.params["block_shape"], "block_shape")
     if any(not isinstance(b, int) or b < 1 for b in lengths) or len(lengths) >= x.ndim:

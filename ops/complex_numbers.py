@@ -40,7 +40,7 @@ def _infer_complex_type(node: Node, *dtypes: DType) -> DType:
     """Infer the complex dtype of two parts.
 
     Raises:
-        DTypeError: the parts differ, or are neither float32 nor float64.
+        DTypeError: If the parts differ, or are neither float32 nor float64.
     """
     part = same_dtype_rule(node, *dtypes)
     if part.name not in ("float32", "float64"):

@@ -48,12 +48,12 @@ def parse_equation(node: Node, equation: object, ranks: Sequence[int]) -> Subscr
     occur once.
 
     Args:
-        node: the node to name in errors.
-        equation: the parameter of einsum.
-        ranks: the rank of each operand.
+        node: The node to name in errors.
+        equation: The parameter of einsum.
+        ranks: The rank of each operand.
 
     Raises:
-        GraphError: the equation is no text, malformed, or does not fit the ranks.
+        GraphError: If the equation is no text, malformed, or does not fit the ranks.
     """
 
     def error(reason: str) -> GraphError:
@@ -155,10 +155,18 @@ class LabelledOperand:
         return make("reshape", self.transposed(own_labels), shape=tuple(extents))
 
     def as_matrices(self, batch: str, rows: str, columns: str) -> tuple[Entry, bool]:
-        """Return the operand with shape (*batch, rows, columns), and whether it is transposed.
+        """Return the operand with the shape (*batch, rows, columns), or with the last two swapped.
 
-        An operand whose rows and columns are swapped in memory is returned as (*batch, columns,
-        rows): a matrix product reads it transposed, so that no copy is needed.
+        They are swapped if they are in memory: a matrix product reads them transposed, without a
+        copy.
+
+        Args:
+            batch: The labels of the batch axes.
+            rows: The labels of the axes that are joined to rows.
+            columns: The labels of the axes that are joined to columns.
+
+        Returns:
+            The entry, and whether its last two axes are swapped.
         """
         flip = self.labels == batch + columns + rows and self.labels != batch + rows + columns
         first, second = (columns, rows) if flip else (rows, columns)
@@ -173,7 +181,7 @@ def _merge_repeated_labels(operand: LabelledOperand) -> LabelledOperand:
     """Replace two axes with the same label by one: take the diagonal.
 
     Raises:
-        ShapeError: the extent of such an axis is unknown.
+        ShapeError: If the extent of such an axis is unknown.
     """
     entry, labels = operand.entry, operand.labels
     while len(set(labels)) < len(labels):
@@ -298,8 +306,8 @@ def _tensordot(node: Node, a: Entry, b: Entry) -> Entry:
     """Expand tensordot to an einsum. Source: numpy.tensordot.
 
     Raises:
-        ShapeError: there are more axes to sum than an operand has, or extents differ.
-        GraphError: ``axes`` is neither a number nor as many axes of a as of b.
+        ShapeError: If there are more axes to sum than an operand has, or extents differ.
+        GraphError: If ``axes`` is neither a number nor as many axes of a as of b.
     """
     rank_a, rank_b = len(known_shape(a)), len(known_shape(b))
     axes = node.params["axes"]

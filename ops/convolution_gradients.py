@@ -95,7 +95,7 @@ def _dilate_params(node: Node, shape: Shape) -> list[tuple[int, Extent, Extent]]
     """Return (factor, padding before, padding after) for each axis.
 
     Raises:
-        ShapeError: there is not a factor >= 1 and a pair for each axis.
+        ShapeError: If there is not a factor >= 1 and a pair for each axis.
     """
     factors, padding = node.params["factors"], node.params["padding"]
     fits = all(isinstance(v, tuple) and len(v) == len(shape) for v in (factors, padding))
@@ -182,7 +182,7 @@ def _expand_backprop_input(node: Node, filters: Entry, dy: Entry) -> Entry:
     filter instead, whose windows are summed at their positions.
 
     Raises:
-        ShapeError: ``size`` does not have the rank of dy or its number of windows.
+        ShapeError: If ``size`` does not have the rank of dy or its number of windows.
     """
     size = parse_extents(node, node.params["size"], "size")
     shape = known_shape(dy)
@@ -204,10 +204,10 @@ def _prefers_products(node: Node, filters: Entry, dy: Entry, size: Sequence[Exte
     """Return whether a matrix product computes the gradient with less work and little memory.
 
     Args:
-        node: the gradient by the image.
-        filters: the filter.
-        dy: the gradient of the result.
-        size: the spatial extents of the image.
+        node: The gradient by the image.
+        filters: The filter.
+        dy: The gradient of the result.
+        size: The spatial extents of the image.
     """
     shape = known_shape(dy)
     image, result = (n if isinstance(n, int) else 0 for n in (numel(size), numel(shape[1:-1])))
@@ -277,7 +277,7 @@ def _expand_backprop_filter(node: Node, x: Entry, dy: Entry) -> Entry:
     there is a product for each.
 
     Raises:
-        ShapeError: ranks differ, or the number of channels or filters is unknown.
+        ShapeError: If ranks differ, or the number of channels or filters is unknown.
     """
     shape, dy_shape = known_shape(x), known_shape(dy)
     window = per_axis(node, "window", len(spatial_sizes(node, shape)), least=0)
@@ -347,7 +347,7 @@ def _window_products_shape(node: Node, x: Shape, y: Shape) -> Shape:
     """Infer (*window, channels, filters) from (batch, *size, channels), (batch, *result, filters).
 
     Raises:
-        ShapeError: ranks, batches or numbers of windows differ.
+        ShapeError: If ranks, batches or numbers of windows differ.
     """
     geometry = _window_products_geometry(node, x)
     if len(y) != len(x):
@@ -369,8 +369,8 @@ def window_products_as_matmul(node: Node, x: Entry, y: Entry) -> Entry:
     """Return ``window_products`` as a matrix product of a view of windows and ``y``.
 
     Args:
-        node: a node of ``window_products``, for its parameters.
-        x: the image, (batch, *size, channels).
+        node: A node of ``window_products``, for its parameters.
+        x: The image, (batch, *size, channels).
         y: (batch, *result, filters).
 
     Returns:

@@ -60,12 +60,12 @@ def filter_window(node: Node, filters: Shape, count: int) -> tuple[int, ...]:
     """Return the window of a filter, its extents along the spatial axes.
 
     Args:
-        node: the node to name in errors.
-        filters: shape of the filter, (*window, channels / groups, filters).
-        count: number of spatial axes.
+        node: The node to name in errors.
+        filters: Shape of the filter, (*window, channels / groups, filters).
+        count: Number of spatial axes.
 
     Raises:
-        ShapeError: the filter has another rank, or an extent of it is unknown.
+        ShapeError: If the filter has another rank, or an extent of it is unknown.
     """
     if len(filters) != count + 2:
         raise ShapeError(
@@ -83,11 +83,11 @@ def group_count(node: Node, filters: Shape) -> int:
     """Return the parameter ``groups`` of a node.
 
     Args:
-        node: a convolution.
-        filters: a shape whose last extent is the number of filters.
+        node: A convolution.
+        filters: A shape whose last extent is the number of filters.
 
     Raises:
-        ShapeError: ``groups`` is no int >= 1 that divides the number of filters.
+        ShapeError: If ``groups`` is no int >= 1 that divides the number of filters.
     """
     groups = node.params["groups"]
     if type(groups) is not int or groups < 1 or int(filters[-1]) % groups:
@@ -132,10 +132,10 @@ def convolution_contract(
     so takes the position of the rows, along which work is split.
 
     Args:
-        x: shape of the image, (batch, *size, channels).
-        geometry: positions of the windows.
-        filters: number of filters.
-        groups: number of groups.
+        x: Shape of the image, (batch, *size, channels).
+        geometry: Positions of the windows.
+        filters: Number of filters.
+        groups: Number of groups.
     """
     missing = 3 - len(geometry.size)
     front, back = (1, 1) if missing == 2 else (missing, 0)
@@ -184,9 +184,9 @@ def window_slices(
     """Return slices of the padded spatial axes: the elements at one position of all windows.
 
     Args:
-        geometry: strides and dilations of the windows.
-        tap: the position in a window.
-        result: number of windows along each axis.
+        geometry: Strides and dilations of the windows.
+        tap: The position in a window.
+        result: Number of windows along each axis.
     """
     return [
         slice(k * d, k * d + (o - 1) * s + 1 if o else 0, s)
@@ -231,8 +231,7 @@ def _expand_conv(count: int) -> Callable[..., Entry]:
     """Return the FExpand of a convolution with ``count`` spatial axes and a data format."""
 
     def expand(node: Node, x: Entry, filters: Entry) -> Entry:
-        """Expand to ``convolution``, with the channels last. Raises: ShapeError for another rank.
-        """
+        """Expand to ``convolution``, channels last. Raises: ShapeError for another rank."""
         check_spatial_rank(node, x, count)
         first = channels_first(node, count)
         out = make("convolution", to_last(x, first), filters, **convolution_params(node))
@@ -266,7 +265,7 @@ def _transposed_size(
     Several sizes may do: ``output_shape`` says one, or ``output_padding`` is added to the smallest.
 
     Raises:
-        ShapeError: ``output_padding`` is not below the strides.
+        ShapeError: If ``output_padding`` is not below the strides.
     """
     output_shape = node.params["output_shape"]
     count = len(size)

@@ -52,17 +52,20 @@ def matrix_operator(
     """Register an operator on matrices that NumPy computes.
 
     Args:
-        name: name of the operator.
+        name: Name of the operator.
         infer_shape: FInferShape.
         compute: ``compute(node, *arrays)`` returns an array, or a tuple of ``num_outputs`` arrays,
             for arrays of 32 or 64 bits.
         gradient: FGradient.
-        doc: what the output is, for help and reference pages.
-        params: parameters with their defaults.
-        num_inputs: number of inputs.
-        num_outputs: number of outputs.
+        doc: What the output is, for help and reference pages.
+        params: Parameters with their defaults.
+        num_inputs: Number of inputs.
+        num_outputs: Number of outputs.
         infer_type: FInferType; None: inputs are floats of one dtype, and outputs have that.
-        aliases: further names, separated by spaces.
+        aliases: Further names, separated by spaces.
+
+    Returns:
+        The registered operator.
     """
     op = register_op(name, num_inputs, num_outputs, params, doc)
 
@@ -70,7 +73,7 @@ def matrix_operator(
         """Call ``compute`` with 16-bit floats as float32, and cast the results back.
 
         Raises:
-            FeedError: NumPy cannot compute the result, as of a singular matrix.
+            FeedError: If NumPy cannot compute the result, as of a singular matrix.
         """
         narrow = arrays[0].dtype.itemsize < 4
         operands = [a.astype(np.float32) if narrow else a for a in arrays]
@@ -112,7 +115,7 @@ def matrix_shape(node: Node, shape: Shape) -> tuple[Shape, Extent, Extent]:
     """Return the batch axes, and the number of rows and columns.
 
     Raises:
-        ShapeError: there are fewer than two axes.
+        ShapeError: If there are fewer than two axes.
     """
     if len(shape) < 2:
         raise ShapeError(
@@ -126,7 +129,7 @@ def square_shape(node: Node, shape: Shape) -> tuple[Shape, Extent]:
     """Return the batch axes and the size of square matrices.
 
     Raises:
-        ShapeError: there are no matrices, or they are not square.
+        ShapeError: If there are no matrices, or they are not square.
     """
     batch, rows, columns = matrix_shape(node, shape)
     if isinstance(rows, int) and isinstance(columns, int) and rows != columns:
@@ -138,7 +141,7 @@ def _smaller_extent(node: Node, rows: Extent, columns: Extent) -> Extent:
     """Return the smaller of two extents, the numbers of rows and columns.
 
     Raises:
-        ShapeError: that is not known.
+        ShapeError: If it is not known which one is smaller.
     """
     if isinstance(rows, int) and isinstance(columns, int):
         return min(rows, columns)
@@ -230,8 +233,8 @@ def _infer_qr_shape(node: Node, shape: Shape) -> tuple[Shape, Shape]:
     """Return the shapes of Q and R.
 
     Raises:
-        GraphError: ``mode`` is neither 'reduced' nor 'complete'.
-        ShapeError: there are no matrices, or which extent is smaller is not known.
+        GraphError: If ``mode`` is neither 'reduced' nor 'complete'.
+        ShapeError: If there are no matrices, or which extent is smaller is not known.
     """
     batch, rows, columns = matrix_shape(node, shape)
     mode = node.params["mode"]
@@ -259,7 +262,7 @@ def _check_rtol(node: Node, shape: Shape) -> tuple[Shape, Extent, Extent]:
     """Return `matrix_shape`, after a check of the parameter ``rtol``.
 
     Raises:
-        GraphError: it is neither None nor a number of at least 0.
+        GraphError: If it is neither None nor a number of at least 0.
     """
     rtol = node.params["rtol"]
     is_number = isinstance(rtol, (int, float)) and not isinstance(rtol, bool)
@@ -284,7 +287,7 @@ def _with_finite_input(node: Node, function: Callable[..., Any], x: Any, **param
     """Return ``function(x, **params)``, which computes singular values in NumPy.
 
     Raises:
-        FeedError: ``x`` is not finite: LAPACK does not terminate for some such matrices.
+        FeedError: If ``x`` is not finite: LAPACK does not terminate for some such matrices.
     """
     finite = np.isfinite(x)
     if not finite.all():
@@ -384,7 +387,7 @@ def _infer_solve_shape(node: Node, a: Shape, b: Shape) -> Shape:
     """Return the shape of X: (…, n, n), (…, n, k) of equal batches -> (…, n, k).
 
     Raises:
-        ShapeError: A is not square, rows or batches differ.
+        ShapeError: If A is not square, rows or batches differ.
     """
     batch, n = square_shape(node, a)
     other_batch, rows, columns = matrix_shape(node, b)
@@ -498,8 +501,8 @@ def _matrix_norm(node: Node, x: Entry) -> Entry:
     """Expand to the norm of each matrix, as numpy.linalg.matrix_norm defines it.
 
     Raises:
-        GraphError: ``ord`` is no order of a matrix norm.
-        ShapeError: there are no matrices.
+        GraphError: If ``ord`` is no order of a matrix norm.
+        ShapeError: If there are no matrices.
     """
     order: Any = "fro" if node.params["ord"] is None else node.params["ord"]
     keepdims = node.params["keepdims"]

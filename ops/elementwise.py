@@ -139,7 +139,7 @@ def _infer_where_type(node: Node, condition: DType, x: DType, y: DType) -> DType
     """Infer the common dtype of ``x`` and ``y``.
 
     Raises:
-        DTypeError: the condition is not of dtype bool, or ``x`` and ``y`` differ.
+        DTypeError: If the condition is not of dtype bool, or ``x`` and ``y`` differ.
     """
     if condition is not bool_:
         raise DTypeError(
@@ -171,7 +171,7 @@ def _power(x: Any, y: Any) -> Entry:
     """Return ``x ** y`` of Python; integers to a small int are multiplied out.
 
     Raises:
-        DTypeError: integers to a negative int, or to one above 64.
+        DTypeError: If integers are raised to a negative int, or to one above 64.
     """
     integer = isinstance(x, Entry) and x.dtype is not None and x.dtype.is_integer
     if integer and isinstance(y, int) and not isinstance(y, bool):

@@ -107,8 +107,8 @@ def _infer_nan_to_num_type(node: Node, x: DType) -> DType:
     """Infer the dtype, that of x, and check the parameters.
 
     Raises:
-        GraphError: ``posinf`` or ``neginf`` is neither a number nor None.
-        DTypeError: x is no float.
+        GraphError: If ``posinf`` or ``neginf`` is neither a number nor None.
+        DTypeError: If x is no float.
     """
     for name in ("posinf", "neginf"):
         if node.params[name] is not None:
@@ -143,7 +143,7 @@ def _infer_ldexp_type(node: Node, x: DType, n: DType) -> DType:
     """Infer the dtype, that of x.
 
     Raises:
-        DTypeError: x is no float, or n no integer.
+        DTypeError: If x is no float, or n no integer.
     """
     check_kinds(node, "f", x)
     if not n.is_integer:

@@ -43,10 +43,10 @@ def register_gather(
     """Register an operator that reads its first input at positions that its second input says.
 
     Args:
-        name: the operator's name.
-        params: the parameters and their defaults.
-        doc: the operator's documentation.
-        second_input: name of the second input.
+        name: The operator's name.
+        params: The parameters and their defaults.
+        doc: The operator's documentation.
+        second_input: Name of the second input.
 
     Returns:
         The operator, which still needs FInferShape and FElement.
@@ -68,10 +68,10 @@ def _read_indexed(
     """Return the element at indices; 0 in mode "zero" if one is out of range.
 
     Args:
-        node: gives the mode.
-        read: reads the input.
-        indices: each index with the length of its axis.
-        full_index: returns an index into the input from the positions that the indices refer to.
+        node: Gives the mode.
+        read: Reads the input.
+        indices: Each index with the length of its axis.
+        full_index: Returns an index into the input from the positions that the indices refer to.
     """
     positions = [clipped_position(i, n) for i, n in indices]
     value = read(*full_index([p for p, _ in positions]))
@@ -92,7 +92,7 @@ def _gather_axes(node: Node, rank: int, index_rank: int) -> tuple[int, int]:
     ``rank`` is that of the input, ``index_rank`` that of the indices.
 
     Raises:
-        ShapeError: ``batch_dims`` exceeds the axis or the rank of the indices.
+        ShapeError: If ``batch_dims`` exceeds the axis or the rank of the indices.
     """
     axis, batch = normalize_axis(node, rank, node.params["axis"]), node.params["batch_dims"]
     if not isinstance(batch, int) or not 0 <= batch <= min(axis, index_rank):
@@ -168,7 +168,7 @@ def _take_along_axis_shape(node: Node, shape: Shape, indices: Shape) -> Shape:
     """Infer the shape: the length of the indices along the axis, other axes broadcast.
 
     Raises:
-        ShapeError: the ranks differ, or other axes do not broadcast.
+        ShapeError: If the ranks differ, or other axes do not broadcast.
     """
     axis = normalize_axis(node, len(shape), node.params["axis"])
     index_mode(node)
@@ -220,12 +220,12 @@ def point_axes(node: Node, shape: Shape, indices: Shape) -> tuple[int, int]:
     """Return the number of shared leading axes, and the number of coordinates of a point.
 
     Args:
-        node: a node with or without a parameter ``batch_dims``.
-        shape: shape of the array that points refer to.
-        indices: shape of the indices, whose last axis holds the coordinates.
+        node: A node with or without a parameter ``batch_dims``.
+        shape: Shape of the array that points refer to.
+        indices: Shape of the indices, whose last axis holds the coordinates.
 
     Raises:
-        ShapeError: there are more coordinates than axes, their number is unknown, or
+        ShapeError: If there are more coordinates than axes, their number is unknown, or
             ``batch_dims`` is invalid.
     """
     batch = node.params.get("batch_dims", 0)
@@ -300,7 +300,7 @@ def _reverse_sequence_shape(node: Node, shape: Shape, lengths: Shape) -> Shape:
     """Infer the shape, that of the input.
 
     Raises:
-        ShapeError: there is not one length for each element of ``batch_axis``, or both axes are
+        ShapeError: If there is not one length for each element of ``batch_axis``, or both axes are
             equal.
     """
     axis, batch_axis = _reverse_sequence_axes(node, len(shape))

@@ -32,7 +32,7 @@ def _reduce_loss(node: Node, loss: Entry) -> Entry:
     """Reduce the losses of all elements by the parameter ``reduction``.
 
     Raises:
-        GraphError: it is not 'mean', 'sum' or 'none'.
+        GraphError: If it is not 'mean', 'sum' or 'none'.
     """
     reduction = node.params["reduction"]
     if reduction not in REDUCTIONS:
@@ -56,11 +56,11 @@ def elementwise_loss(
     """Register a loss of labels and predictions, with the parameter ``reduction``.
 
     Args:
-        name: name of the operator.
+        name: Name of the operator.
         element: ``element(node, labels, predictions)`` returns the loss of each element.
-        doc: what the loss of an element is, for help and reference pages.
-        params: further parameters with their defaults.
-        aliases: further names, separated by spaces.
+        doc: What the loss of an element is, for help and reference pages.
+        params: Further parameters with their defaults.
+        aliases: Further names, separated by spaces.
     """
     composite(
         name=name,
@@ -76,7 +76,7 @@ def _positive_param(node: Node, name: str) -> float:
     """Return the parameter ``name`` as a float.
 
     Raises:
-        GraphError: it is not above 0.
+        GraphError: If it is not above 0.
     """
     value = float(node.params[name])
     if not value > 0:
@@ -193,7 +193,7 @@ def _infer_elementwise_shape(node: Node, labels: Shape, logits: Shape) -> Shape:
     """Infer the shape, the common one of labels and logits.
 
     Raises:
-        ShapeError: they differ.
+        ShapeError: If they differ.
     """
     if len(labels) != len(logits):
         raise ShapeError(
@@ -284,7 +284,7 @@ def _infer_pick_shape(node: Node, x: Shape, labels: Shape) -> Shape:
     """Return the shape of ``x``.
 
     Raises:
-        ShapeError: the labels have not the shape of ``x`` without ``axis``.
+        ShapeError: If the labels have not the shape of ``x`` without ``axis``.
     """
     axis = normalize_axis(node, len(x), node.params["axis"])
     example_shape = x[:axis] + x[axis + 1 :]
@@ -302,7 +302,7 @@ def _infer_pick_type(node: Node, x: DType, labels: DType) -> DType:
     """Return the dtype of ``x``.
 
     Raises:
-        DTypeError: ``x`` is no float, or the labels are no integers.
+        DTypeError: If ``x`` is no float, or the labels are no integers.
     """
     check_kinds(node, "f", x)
     if not labels.is_integer:
@@ -427,7 +427,7 @@ def _label_smoothing(node: Node, labels: Entry) -> Entry:
     Source: Szegedy et al., Rethinking the Inception Architecture, section 7.
 
     Raises:
-        GraphError: ``smoothing`` is not from 0 to 1.
+        GraphError: If ``smoothing`` is not from 0 to 1.
     """
     shape = known_shape(labels)
     classes = shape[normalize_axis(node, len(shape), node.params["axis"])]

@@ -45,11 +45,11 @@ def register_movement(
     """Register an operator that moves elements of any dtype, and set the attributes they share.
 
     Args:
-        name: the operator's name.
-        params: the parameters and their defaults.
-        doc: the operator's documentation.
-        pattern: how it fuses.
-        num_inputs: number of inputs, -1 for any.
+        name: The operator's name.
+        params: The parameters and their defaults.
+        doc: The operator's documentation.
+        pattern: How it fuses.
+        num_inputs: Number of inputs, -1 for any.
 
     Returns:
         The operator, which still needs FInferShape and FElement.
@@ -80,7 +80,7 @@ def _reshape_shape(node: Node, shape: Shape | None) -> Shape | None:
     Returns: None where the rank of the input is unknown and the parameter has a -1.
 
     Raises:
-        ShapeError: the parameter has other negative extents, or does not fit the elements.
+        ShapeError: If the parameter has other negative extents, or does not fit the elements.
     """
     target = parse_extents(node, node.params["shape"], "shape")
     if shape is None:
@@ -106,7 +106,7 @@ def _fill_open_axis(node: Node, shape: Shape, target: Shape, k: int) -> Shape:
     """Return ``target`` with the -1 at axis ``k`` replaced, for the elements of ``shape``.
 
     Raises:
-        ShapeError: the number of elements is no multiple of the other extents.
+        ShapeError: If the number of elements is no multiple of the other extents.
     """
     total = numel(shape)
     rest = numel(n for n in target if n != -1)
@@ -130,9 +130,9 @@ def regroup_index(index: Index, shape: Shape, target: Shape) -> Index:
     equal product, so that only axes that are joined or split need divisions.
 
     Args:
-        index: an index into ``shape``.
-        shape: a shape.
-        target: a shape of as many elements.
+        index: An index into ``shape``.
+        shape: A shape.
+        target: A shape of as many elements.
 
     Returns:
         An index into ``target``.
@@ -166,9 +166,9 @@ def _regroup_axes(index: Index, shape: Shape, target: Shape) -> list[Expr]:
     """Convert an index of one group of axes by way of the linear index in the group.
 
     Args:
-        index: the index, an expression for each extent of ``shape``.
-        shape: the extents that it is for.
-        target: other extents of the same product.
+        index: The index, an expression for each extent of ``shape``.
+        shape: The extents that it is for.
+        target: Other extents of the same product.
 
     Returns: The index for ``target``.
     """
@@ -259,7 +259,7 @@ def _squeeze_shape(node: Node, shape: Shape) -> Shape:
     """Infer the shape without the squeezed axes.
 
     Raises:
-        ShapeError: an axis to squeeze is longer than 1, or extents are unknown and no axis is
+        ShapeError: If an axis to squeeze is longer than 1, or extents are unknown and no axis is
             named.
     """
     if node.params["axis"] is None and has_size(shape):
@@ -312,11 +312,11 @@ def permutation(node: Node, rank: int) -> tuple[int, ...]:
     """Return the input axis of each axis of the result of a transpose.
 
     Args:
-        node: a node with a parameter ``axes``; None reverses the axes.
-        rank: number of axes.
+        node: A node with a parameter ``axes``; None reverses the axes.
+        rank: Number of axes.
 
     Raises:
-        ShapeError: ``axes`` does not name each axis once.
+        ShapeError: If ``axes`` does not name each axis once.
     """
     axes = node.params["axes"]
     if axes is None:
@@ -411,7 +411,7 @@ def _concat_shape(node: Node, *shapes: Shape) -> Shape:
     """Infer the shape: the sum of the inputs' lengths along ``axis``.
 
     Raises:
-        ShapeError: there are no inputs, or they differ in rank or at another axis.
+        ShapeError: If there are no inputs, or they differ in rank or at another axis.
     """
     if not shapes:
         raise ShapeError(f"{node.where} needs at least one input, got none")
@@ -450,8 +450,7 @@ def _concat_element(node: Node, index: Index, *readers: Reader) -> Expr:
     offsets = _concat_offsets(node, axis)
 
     def select(low: int, high: int) -> Expr:
-        """Return the element of inputs ``low`` to below ``high``, by a binary search over offsets.
-        """
+        """Return the element, which one of the inputs ``low`` to below ``high`` holds."""
         if high - low == 1:
             position = index[axis] - ast.size_of(offsets[low]) if low else index[axis]
             return readers[low](*index[:axis], position, *index[axis + 1 :])

@@ -32,12 +32,15 @@ def movement_composite(
     """Register a composite that moves elements of any dtype, at low cost.
 
     Args:
-        name: the operator's name.
-        inputs: number of inputs, -1 for any, or their names.
-        expand: the operator's FExpand.
-        doc: the operator's documentation.
-        params: the parameters and their defaults.
-        attributes: further arguments of `composite`.
+        name: The operator's name.
+        inputs: Number of inputs, -1 for any, or their names.
+        expand: The operator's FExpand.
+        doc: The operator's documentation.
+        params: The parameters and their defaults.
+        attributes: Further arguments of `composite`.
+
+    Returns:
+        The registered operator.
     """
     attributes.setdefault("types", same_dtype_rule)
     return composite(name, inputs, expand, doc, params, TOpCost="light", **attributes)
@@ -47,13 +50,13 @@ def distinct_axes(node: Node, rank: int, axes: Any, name: str) -> tuple[int, ...
     """Return axes as ints from 0 to below ``rank``, in the order in which they are listed.
 
     Args:
-        node: the node to name in errors.
-        rank: number of axes.
-        axes: one int or a tuple of ints; negative ones count from the end.
-        name: the parameter to name in errors.
+        node: The node to name in errors.
+        rank: Number of axes.
+        axes: One int or a tuple of ints; negative ones count from the end.
+        name: The parameter to name in errors.
 
     Raises:
-        ShapeError: an axis is no int, out of range, or listed twice.
+        ShapeError: If an axis is no int, out of range, or listed twice.
     """
     listed = axes if isinstance(axes, tuple) else (axes,)
     normalize_axes(node, rank, listed, name)
@@ -74,7 +77,7 @@ def _moveaxis(node: Node, x: Entry) -> Entry:
     """Expand moveaxis to a transpose.
 
     Raises:
-        ShapeError: there are not as many axes in source as in destination.
+        ShapeError: If there are not as many axes in source as in destination.
     """
     rank = x.ndim
     source = distinct_axes(node, rank, node.params["source"], "source")
@@ -176,7 +179,7 @@ def _roll(node: Node, x: Entry) -> Entry:
     """Expand roll, axis by axis, or along the row-major order if there is no axis.
 
     Raises:
-        ShapeError: there is not a shift for each axis, or a shift is no int.
+        ShapeError: If there is not a shift for each axis, or a shift is no int.
     """
     shape, axis, shift = known_shape(x), node.params["axis"], node.params["shift"]
     if axis is None:
@@ -216,7 +219,7 @@ def _tile(node: Node, x: Entry) -> Entry:
     """Expand tile: give each axis a new one in front of it, broadcast that, and join the two.
 
     Raises:
-        ShapeError: a repetition is negative.
+        ShapeError: If a repetition is negative.
     """
     repeats = parse_extents(node, node.params["repetitions"], "repetitions")
     if any(isinstance(r, int) and r < 0 for r in repeats):
@@ -239,10 +242,10 @@ def _broadcast_split_axes(
     """Return ``x`` reshaped, broadcast and reshaped again.
 
     Args:
-        x: an entry.
-        split: the axes that each axis of x is split into.
-        broadcast: the extents that these are broadcast to.
-        out: the shape of the result.
+        x: An entry.
+        split: The axes that each axis of x is split into.
+        broadcast: The extents that these are broadcast to.
+        out: The shape of the result.
     """
     separate = make("reshape", x, shape=tuple(n for axes in split for n in axes))
     stretched = make("broadcast_to", separate, shape=tuple(n for axes in broadcast for n in axes))
@@ -253,7 +256,8 @@ def _repeat(node: Node, x: Entry) -> Entry:
     """Expand repeat: a broadcast for one number of repeats, a gather for one for each element.
 
     Raises:
-        ShapeError: repeats are negative or no ints, or there are as many as neither 1 nor elements.
+        ShapeError: If repeats are negative or no ints, or there are as many as neither 1 nor
+            elements.
     """
     axis, repeats = node.params["axis"], node.params["repeats"]
     if axis is None:
@@ -409,11 +413,14 @@ def unstack(x: Any, axis: int = 0) -> tuple[Entry, ...]:
     """Return the slices of ``x`` along an axis, without that axis.
 
     Args:
-        x: an entry or array.
-        axis: the axis, whose length must be known.
+        x: An entry or array of rank 1 or more.
+        axis: The axis, whose length must be known; 0 by default.
+
+    Returns:
+        A tuple of entries, one for each index of the axis, in order.
 
     Raises:
-        ShapeError: the axis is out of range, or its length is unknown.
+        ShapeError: If the axis is out of range, or its length is unknown.
     """
     entry = as_entry(x)
     shape = known_shape(entry)
@@ -428,13 +435,16 @@ def array_split(x: Any, indices_or_sections: int | Sequence[int], axis: int = 0)
     """Return parts of ``x`` along an axis, as numpy.array_split does.
 
     Args:
-        x: an entry or array.
-        indices_or_sections: the number of parts, of which the first ones may be longer by one, or
+        x: An entry or array.
+        indices_or_sections: The number of parts, of which the first ones may be longer by one, or
             the positions to cut at.
-        axis: the axis, whose length must be known.
+        axis: The axis, whose length must be known; 0 by default.
+
+    Returns:
+        A tuple of entries, the parts in order.
 
     Raises:
-        ShapeError: the axis is out of range, its length unknown, or the number of parts below 1.
+        ShapeError: If the axis is out of range, its length unknown, or the number of parts below 1.
     """
     entry = as_entry(x)
     shape = known_shape(entry)
@@ -460,8 +470,14 @@ def array_split(x: Any, indices_or_sections: int | Sequence[int], axis: int = 0)
 def broadcast_arrays(*arrays: Any) -> tuple[Entry, ...]:
     """Return entries or arrays, broadcast to their common shape.
 
+    Args:
+        *arrays: Entries or arrays whose shapes broadcast together.
+
+    Returns:
+        A tuple of entries of the common shape, one for each argument.
+
     Raises:
-        ShapeError: they do not broadcast together.
+        ShapeError: If they do not broadcast together.
     """
     entries = [as_entry(a) for a in arrays]
     if not entries:
@@ -474,11 +490,15 @@ def meshgrid(*arrays: Any, indexing: str = "xy") -> tuple[Entry, ...]:
     """Return the coordinates of a grid from vectors, as numpy.meshgrid does.
 
     Args:
-        arrays: vectors or scalars.
-        indexing: "ij": vector k lies along axis k of the results; "xy": the first two are swapped.
+        arrays: Vectors or scalars.
+        indexing: "ij": vector k lies along axis k of the results; "xy" (default): the first two
+            axes are swapped.
+
+    Returns:
+        A tuple of entries, one for each vector, of an axis for each vector.
 
     Raises:
-        ShapeError: an array has a rank above 1, or ``indexing`` is something else.
+        ShapeError: If an array has a rank above 1, or ``indexing`` is something else.
     """
     entries = [as_entry(a) for a in arrays]
     if indexing not in ("xy", "ij"):

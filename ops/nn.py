@@ -186,7 +186,7 @@ def _layer_norm_shape(node: Node, data: Shape | None, *vectors: Shape | None) ->
     """Infer the shape, that of the data; None where its rank is unknown.
 
     Raises:
-        ShapeError: there are more or fewer inputs, or gamma or beta has another shape.
+        ShapeError: If there are more or fewer inputs, or gamma or beta has another shape.
     """
     names = _layer_norm_inputs(node.params)
     if len(vectors) + 1 != len(names):

@@ -46,10 +46,10 @@ def apply_gamma_and_beta(
     """Return ``normalized`` times gamma plus beta.
 
     Args:
-        node: a node of a norm; its parameters say which of the two there are.
-        normalized: data of any shape.
-        vectors: gamma and beta, as far as there are any; their axes are ``axes`` of the data.
-        axes: axes of the data, sorted.
+        node: A node of a norm; its parameters say which of the two there are.
+        normalized: Data of any shape.
+        vectors: Gamma and beta, as far as there are any; their axes are ``axes`` of the data.
+        axes: Axes of the data, sorted.
     """
     shape = known_shape(normalized)
     trailing = axes == tuple(range(len(shape) - len(axes), len(shape)))
@@ -66,11 +66,11 @@ def register_norm(
     """Register a composite that normalizes data, with optional inputs gamma and beta.
 
     Args:
-        name: the operator's name.
-        expand: called as ``expand(node, data)``, returns the normalized data without gamma, beta.
-        axes: returns the axes of the data that gamma and beta have the lengths of.
-        doc: the operator's documentation.
-        params: the parameters and their defaults; ``scale``, and ``center`` if there is a beta.
+        name: The operator's name.
+        expand: Called as ``expand(node, data)``, returns the normalized data without gamma, beta.
+        axes: Returns the axes of the data that gamma and beta have the lengths of.
+        doc: The operator's documentation.
+        params: The parameters and their defaults; ``scale``, and ``center`` if there is a beta.
     """
 
     def infer_shape(node: Node, data: Shape | None, *vectors: Shape | None) -> Shape | None:
@@ -135,7 +135,7 @@ def _channel_axis(node: Node, shape: Shape) -> tuple[int, ...]:
     """Return the parameter ``channel_axis`` as a tuple of one axis.
 
     Raises:
-        ShapeError: it is axis 0, which is that of the examples, or no axis.
+        ShapeError: If it is axis 0, which is that of the examples, or no axis.
     """
     axis = normalize_axis(node, len(shape), node.params["channel_axis"], "channel_axis")
     if axis == 0:
@@ -230,7 +230,7 @@ def _check_channel_vectors(node: Node, x: Shape, *vectors: Shape) -> int:
     """Return the channel axis of ``x``.
 
     Raises:
-        ShapeError: a vector of scales or statistics does not have an element for each channel.
+        ShapeError: If a vector of scales or statistics does not have an element for each channel.
     """
     axis = normalize_axis(node, len(x), node.params["axis"])
     for k, shape in enumerate(vectors):
@@ -314,8 +314,8 @@ def _bessel_correction(count: Extent, like: Entry) -> Any:
     """Return n / (n - 1), the ratio of unbiased to biased variance; 1 for a single element.
 
     Args:
-        count: n, the number of elements of a channel.
-        like: the shape and dtype of the result, where ``count`` is a size that a call decides.
+        count: N, the number of elements of a channel.
+        like: The shape and dtype of the result, where ``count`` is a size that a call decides.
     """
     if isinstance(count, int):
         return count / max(count - 1, 1)

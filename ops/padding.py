@@ -34,13 +34,13 @@ def parse_pad_widths(node: Node, rank: int, pad_width: Any, name: str = "pad_wid
     """Return widths of padding as (before, after) for each axis.
 
     Args:
-        node: the node to name in errors.
-        rank: number of axes.
-        pad_width: an int, a pair for all axes, or a pair for each axis.
-        name: the parameter to name in errors.
+        node: The node to name in errors.
+        rank: Number of axes.
+        pad_width: An int, a pair for all axes, or a pair for each axis.
+        name: The parameter to name in errors.
 
     Raises:
-        ShapeError: ``pad_width`` is anything else.
+        ShapeError: If ``pad_width`` is anything else.
     """
     if not isinstance(pad_width, tuple):
         pad_width = ((pad_width, pad_width),)
@@ -67,7 +67,7 @@ def _pad_with_shape(node: Node, shape: Shape) -> Shape:
     """Infer the shape: each axis is longer by its two widths.
 
     Raises:
-        ShapeError: negative widths cut more than there is.
+        ShapeError: If negative widths cut more than there is.
     """
     out: list[Extent] = []
     for k, (n, (a, b)) in enumerate(zip(shape, _pad_widths(node, shape), strict=True)):
@@ -145,15 +145,15 @@ def _pad_axis(node: Node, x: Entry, axis: int, before: Extent, after: Extent, mo
     """Return ``x`` padded along one axis by parts of itself.
 
     Args:
-        node: the node, for messages.
-        x: the array.
-        axis: the axis.
-        before: the elements to add in front.
-        after: the elements to add behind.
+        node: The node, for messages.
+        x: The array.
+        axis: The axis.
+        before: The elements to add in front.
+        after: The elements to add behind.
         mode: "edge", "reflect", "symmetric" or "wrap", as numpy.pad defines them.
 
     Raises:
-        ShapeError: a width is negative, or larger than the mode can take from the axis.
+        ShapeError: If a width is negative, or larger than the mode can take from the axis.
     """
     n = known_shape(x)[axis]
     for width in (before, after):
@@ -217,7 +217,7 @@ def _crop(node: Node, x: Entry) -> Entry:
     """Expand crop to a slice.
 
     Raises:
-        ShapeError: there are not as many offsets as sizes, or more than axes.
+        ShapeError: If there are not as many offsets as sizes, or more than axes.
     """
     begin = parse_extents(node, node.params["offsets"], "offsets")
     size = parse_extents(node, node.params["size"], "size")

@@ -168,8 +168,7 @@ def _expand_global_pool(reduction: str) -> Callable[..., Entry]:
     """Return the FExpand of a reduction over all spatial axes."""
 
     def expand(node: Node, x: Entry) -> Entry:
-        """Expand to a reduction over the spatial axes. Raises: GraphError for another data_format.
-        """
+        """Expand to a reduction over the spatial axes. Raises: ShapeError for a rank below 3."""
         shape = known_shape(x)
         if len(shape) < 3:
             raise ShapeError(

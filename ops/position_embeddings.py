@@ -32,7 +32,7 @@ def _pair_count(node: Node, shape: Shape) -> Extent:
     """Return the number of pairs along the last axis, half its length.
 
     Raises:
-        ShapeError: the rank is below 2 or the length is odd.
+        ShapeError: If the rank is below 2 or the length is odd.
     """
     half = divide_exactly(shape[-1], 2) if len(shape) >= 2 else None
     if half is None:

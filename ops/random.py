@@ -42,7 +42,7 @@ def check_key_type(node: Node, key: DType) -> None:
     """Check the dtype of a key.
 
     Raises:
-        DTypeError: it is not int64.
+        DTypeError: If it is not int64.
     """
     if key is not int64:
         raise DTypeError(f"{node.where} needs a key of int64, got {key}; pk.ops.random_key(x)")
@@ -58,7 +58,7 @@ def _infer_draw_shape(node: Node, key: Shape, *others: Shape) -> Shape:
     """Return the parameter ``shape``.
 
     Raises:
-        ShapeError: the key is no scalar, or an extent of the shape is negative or no extent.
+        ShapeError: If the key is no scalar, or an extent of the shape is negative or no extent.
     """
     if key != ():
         raise ShapeError(
@@ -91,10 +91,10 @@ def _philox_half(node: Node, counter: Expr, stream: Expr, key: Expr) -> Expr:
     """Return half of a Philox4x32-10 block, two of its four 32-bit words, as an int64.
 
     Args:
-        node: the node, whose parameter ``half`` says which half.
-        counter: the block's counter, the position of the element.
-        stream: the upper half of the counter, which separates sequences of one key.
-        key: the key.
+        node: The node, whose parameter ``half`` says which half.
+        counter: The block's counter, the position of the element.
+        stream: The upper half of the counter, which separates sequences of one key.
+        key: The key.
     """
     function = "philox_high" if node.params["half"] else "philox_low"
     return ast.Call(function, (counter, stream, key), int64)
@@ -159,7 +159,7 @@ def _split_key(node: Node, key: Entry) -> Entry:
     """Expand to random words, one for each new key.
 
     Raises:
-        GraphError: ``num`` is no int of 1 or more.
+        GraphError: If ``num`` is no int of 1 or more.
     """
     count = node.params["num"]
     if isinstance(count, bool) or not isinstance(count, int) or count < 1:
@@ -209,8 +209,8 @@ def unit_interval(word: Entry, dtype: DType) -> Entry:
     """Return uniform random numbers from 0 to below 1.
 
     Args:
-        word: random bits, an int64 for each number, such as `draw_words` returns.
-        dtype: the dtype of the numbers. They are multiples of a power of two (2**-24 in float32),
+        word: Random bits, an int64 for each number, such as `draw_words` returns.
+        dtype: The dtype of the numbers. They are multiples of a power of two (2**-24 in float32),
             as many as its significand holds, and all are equally likely.
     """
     count = SIGNIFICAND_BITS[dtype.name]
@@ -221,8 +221,8 @@ def open_unit_interval(word: Entry, dtype: DType) -> Entry:
     """Return uniform random numbers between 0 and 1, neither of which occurs.
 
     Args:
-        word: random bits, an int64 for each number.
-        dtype: the dtype of the numbers. They are the middles of equal steps, as wide as the
+        word: Random bits, an int64 for each number.
+        dtype: The dtype of the numbers. They are the middles of equal steps, as wide as the
             significand allows.
     """
     count = SIGNIFICAND_BITS[dtype.name] - 1
@@ -233,8 +233,8 @@ def fine_unit_interval(word: Entry, dtype: DType) -> Entry:
     """Return uniform random numbers above 0 and up to 1, to take logarithms of.
 
     Args:
-        word: random bits, an int64 for each number.
-        dtype: the dtype of the numbers. They are in steps of 2**-31, of 2**-53 in float64.
+        word: Random bits, an int64 for each number.
+        dtype: The dtype of the numbers. They are in steps of 2**-31, of 2**-53 in float64.
     """
     count = 53 if dtype.nbytes == 8 else 31
     return (_low_bits(word, count, dtype) + 0.5) * 2.0**-count
@@ -271,14 +271,14 @@ def draw(
     """Register a draw: a composite of a key, with the parameters ``shape`` and ``dtype``.
 
     Args:
-        name: name of the operator.
+        name: Name of the operator.
         expand: ``expand(node, key)`` returns the output.
-        doc: what an output element is, for help and reference pages.
-        kinds: the kinds of dtype that may be drawn; the default dtype is float32 for "f", else
+        doc: What an output element is, for help and reference pages.
+        kinds: The kinds of dtype that may be drawn; the default dtype is float32 for "f", else
             int32.
-        params: further parameters with their defaults.
-        check: raises an error if a parameter of the node is not valid.
-        aliases: further names, separated by spaces.
+        params: Further parameters with their defaults.
+        check: Raises an error if a parameter of the node is not valid.
+        aliases: Further names, separated by spaces.
     """
 
     def infer_shape(node: Node, key: Shape) -> Shape:
@@ -288,8 +288,7 @@ def draw(
         return _infer_draw_shape(node, key)
 
     def infer_type(node: Node, key: DType, *others: DType) -> DType:
-        """Infer the dtype, the parameter. Raises: DTypeError for another kind, or a wrong key.
-        """
+        """Infer the dtype, the parameter. Raises: DTypeError for another kind, or a wrong key."""
         check_key_type(node, key)
         dtype = dtype_of(node.params["dtype"])
         check_kinds(node, kinds, dtype)
@@ -318,12 +317,12 @@ def float_draw(
     """Register a draw of floats; those of 16 bits are computed in float32 and rounded.
 
     Args:
-        name: name of the operator.
+        name: Name of the operator.
         value: ``value(node, low, high, dtype)`` returns the drawn numbers in ``dtype``, from two
             independent random words for each element.
-        doc: what an output element is, for help and reference pages.
-        params: further parameters with their defaults.
-        aliases: further names, separated by spaces.
+        doc: What an output element is, for help and reference pages.
+        params: Further parameters with their defaults.
+        aliases: Further names, separated by spaces.
     """
 
     def expand(node: Node, key: Entry) -> Entry:
@@ -366,9 +365,9 @@ def _check_integer_range(node: Node) -> None:
     """Check the parameters of `random_integers`.
 
     Raises:
-        GraphError: ``low`` or ``high`` is no int, they are not in order or do not fit the dtype,
+        GraphError: If ``low`` or ``high`` is no int, they are not in order or do not fit the dtype,
             or there are more than 2**63 - 1 numbers.
-        DTypeError: the dtype is no integer.
+        DTypeError: If the dtype is no integer.
     """
     low, high = (int_param(node, name, GraphError) for name in ("low", "high"))
     dtype = dtype_of(node.params["dtype"])
@@ -436,10 +435,10 @@ def _draw_normal(node: Node, low: Entry, high: Entry, dtype: DType) -> Entry:
     """Return normally distributed numbers by the Box-Muller transform.
 
     Args:
-        node: the draw, with its mean and standard deviation.
-        low: random bits, for the radius.
-        high: other random bits, for the angle.
-        dtype: the dtype to compute in.
+        node: The draw, with its mean and standard deviation.
+        low: Random bits, for the radius.
+        high: Other random bits, for the angle.
+        dtype: The dtype to compute in.
 
     Source: Box and Muller, A Note on the Generation of Random Normal Deviates.
     """

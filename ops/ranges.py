@@ -49,13 +49,16 @@ def source(
     """Register an operator without inputs, whose dtype is the parameter ``dtype``.
 
     Args:
-        name: name of the operator.
-        params: parameters with their defaults, ``dtype`` among them.
+        name: Name of the operator.
+        params: Parameters with their defaults, ``dtype`` among them.
         infer_shape: FInferShape.
         element: FElement: ``element(node, index)`` returns the expression of one element.
-        doc: what the output is, for help and reference pages.
+        doc: What the output is, for help and reference pages.
         infer_type: FInferType.
-        aliases: further names, separated by spaces.
+        aliases: Further names, separated by spaces.
+
+    Returns:
+        The registered operator.
     """
     op = register_op(name, num_inputs=0, params=params, doc=doc)
     op.set_attr("FInferShape", infer_shape)
@@ -75,7 +78,7 @@ def check_number(node: Node, value: Any, dtype: DType) -> None:
     """Check that a number can be an element of ``dtype``.
 
     Raises:
-        DTypeError: it is no number, or no integer within the range of an integer dtype.
+        DTypeError: If it is no number, or no integer within the range of an integer dtype.
     """
     if isinstance(value, bool):
         return
@@ -91,7 +94,7 @@ def _infer_filled_shape(node: Node) -> Shape:
     """Return the parameter ``shape``.
 
     Raises:
-        ShapeError: an extent is negative, or no extent.
+        ShapeError: If an extent is negative, or no extent.
     """
     shape = parse_extents(node, node.params["shape"], "shape")
     if any(isinstance(n, int) and n < 0 for n in shape):
@@ -103,7 +106,7 @@ def _infer_full_type(node: Node, *input_dtypes: DType) -> DType:
     """Return the dtype of the input, or without one the parameter ``dtype``.
 
     Raises:
-        DTypeError: it cannot hold ``fill_value``.
+        DTypeError: If it cannot hold ``fill_value``.
     """
     dtype = input_dtypes[0] if input_dtypes else _dtype_param(node)
     check_number(node, node.params["fill_value"], dtype)
@@ -154,8 +157,8 @@ def _arange_ends(node: Node) -> tuple[Any, Any, Any]:
     """Return start, stop and step; with one argument, it is the stop.
 
     Raises:
-        ShapeError: one of them is no finite number, the step is 0, or the stop is a Size and start
-            and step are not a whole number and 1.
+        ShapeError: If one of them is no finite number, the step is 0, or the stop is a Size and
+            start and step are not a whole number and 1.
     """
     start, stop, step = (node.params[k] for k in ("start", "stop", "step"))
     start, stop = (0, start) if stop is None else (start, stop)
@@ -185,7 +188,7 @@ def _infer_arange_type(node: Node) -> DType:
     """Return the parameter ``dtype``, or where it is None int64 or float64 by the ends.
 
     Raises:
-        DTypeError: the dtype is no number, or an integer and start or step is not.
+        DTypeError: If the dtype is no number, or an integer and start or step is not.
     """
     start, stop, step = _arange_ends(node)
     if node.params["dtype"] is None:

@@ -30,15 +30,15 @@ def _check_weights(
     """Check the shapes of input, state and weights, and return the state's shape.
 
     Args:
-        node: the node to name in errors.
-        gates: number of gates, whose columns lie side by side in the weights.
+        node: The node to name in errors.
+        gates: Number of gates, whose columns lie side by side in the weights.
         x: (examples, inputs).
         h: (examples, units).
         kernel: (inputs, gates * units).
         recurrent: (units, gates * units).
 
     Raises:
-        ShapeError: a rank is not 2, or extents differ.
+        ShapeError: If a rank is not 2, or extents differ.
     """
     for name, shape in (("x", x), ("h", h), ("kernel", kernel), ("recurrent", recurrent)):
         if len(shape) != 2:

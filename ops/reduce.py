@@ -35,7 +35,7 @@ def reduced_shape(node: Node, shape: Shape | None) -> Any:
         axes is a scalar whatever the rank.
 
     Raises:
-        ShapeError: ``axis`` is out of range, listed twice, or no int.
+        ShapeError: If ``axis`` is out of range, listed twice, or no int.
     """
     if shape is None:
         scalar = node.params["axis"] is None and not node.params["keepdims"]
@@ -53,7 +53,7 @@ def nonempty_shape(node: Node, shape: Shape | None) -> Any:
     ``shape``, None where the rank remains unknown.
 
     Raises:
-        ShapeError: an axis is out of range, or a reduced axis is empty.
+        ShapeError: If an axis is out of range, or a reduced axis is empty.
     """
     if shape is None:
         return reduced_shape(node, None)
@@ -97,16 +97,19 @@ def reduction(
     """Register a reduction with the parameters ``axis`` and ``keepdims``.
 
     Args:
-        name: name of the operator.
-        kinds: the kinds of dtype that the input may have, such as "iuf".
-        identity: returns the identity element of ``combine`` in an accumulator dtype.
-        combine: returns the expression that combines two partial results.
-        doc: what an output element is, for help and reference pages.
-        finish: returns the output element from the accumulated value and the number of elements;
+        name: Name of the operator.
+        kinds: The kinds of dtype that the input may have, such as "iuf".
+        identity: Returns the identity element of ``combine`` in an accumulator dtype.
+        combine: Returns the expression that combines two partial results.
+        doc: What an output element is, for help and reference pages.
+        finish: Returns the output element from the accumulated value and the number of elements;
             None: the accumulated value itself.
         infer_shape: FInferShape.
         gradient: FGradient.
-        aliases: further names, separated by spaces.
+        aliases: Further names, separated by spaces.
+
+    Returns:
+        The registered operator.
     """
 
     @lru_cache(maxsize=256)  # planning asks for the reduction of a node many times

@@ -58,7 +58,7 @@ def _dropout(node: Node, x: Entry, key: Entry) -> Entry:
     Source: Srivastava et al., Dropout: A Simple Way to Prevent Overfitting, section 10.
 
     Raises:
-        GraphError: ``rate`` is not from 0 to below 1.
+        GraphError: If ``rate`` is not from 0 to below 1.
     """
     rate = float(node.params["rate"])
     if not 0 <= rate < 1:
@@ -98,8 +98,8 @@ def _gumbel_softmax(node: Node, logits: Entry, key: Entry) -> Entry:
     Source: Jang, Gu and Poole, Categorical Reparameterization with Gumbel-Softmax.
 
     Raises:
-        GraphError: ``temperature`` is not above 0.
-        ShapeError: ``axis`` is out of range.
+        GraphError: If ``temperature`` is not above 0.
+        ShapeError: If ``axis`` is out of range.
     """
     axis = normalize_axis(node, len(known_shape(logits)), node.params["axis"])
     temperature = float(node.params["temperature"])

@@ -40,7 +40,7 @@ def scan_axis(node: Node, rank: int) -> int:
     """Return the axis along which a node scans.
 
     Raises:
-        ShapeError: ``axis`` is None and the input is no vector, or it is no int or out of range.
+        ShapeError: If ``axis`` is None and the input is no vector, or it is no int or out of range.
     """
     axis = node.params["axis"]
     if axis is None and rank != 1:
@@ -82,14 +82,17 @@ def scan(
     """Register a scan with the parameters ``axis``, ``exclusive`` and ``reverse``.
 
     Args:
-        name: name of the operator.
-        kinds: the kinds of dtype that the input may have, such as "iuf".
-        identity: returns the identity element of ``combine`` in an accumulator dtype.
-        combine: returns the expression that combines two partial results.
+        name: Name of the operator.
+        kinds: The kinds of dtype that the input may have, such as "iuf".
+        identity: Returns the identity element of ``combine`` in an accumulator dtype.
+        combine: Returns the expression that combines two partial results.
         gradient: FGradient.
-        doc: what an output element is, for help and reference pages.
-        exact: whether combining never rounds; else floats are accumulated in float64.
-        aliases: further names, separated by spaces.
+        doc: What an output element is, for help and reference pages.
+        exact: Whether combining never rounds; else floats are accumulated in float64.
+        aliases: Further names, separated by spaces.
+
+    Returns:
+        The registered operator.
     """
 
     def build(node: Node) -> Scan:
@@ -263,8 +266,8 @@ def _cumulative(scan_name: str, initial: int) -> Callable[[Node, Entry], Entry]:
     """Return the FExpand of a scan with the parameters ``dtype`` and ``include_initial``.
 
     Args:
-        scan_name: the operator that scans.
-        initial: its result for no elements.
+        scan_name: The operator that scans.
+        initial: Its result for no elements.
     """
 
     def expand(node: Node, x: Entry) -> Entry:

@@ -146,7 +146,7 @@ def _scatter_rows_shape(node: Node, x: Shape, rows: Shape, updates: Shape) -> Sh
     """Infer the shape (a, b, n, c) from (a, b, n, c), (a, m) and (a, b, m, c).
 
     Raises:
-        ShapeError: ranks or extents differ from that.
+        ShapeError: If ranks or extents differ from that.
     """
     if (len(x), len(rows), len(updates)) != (4, 2, 4):
         raise ShapeError(
@@ -163,7 +163,7 @@ def _scatter_rows_dtype(node: Node, x: DType, rows: DType, updates: DType) -> DT
     """Infer the dtype, that of x and updates.
 
     Raises:
-        DTypeError: rows are not int64, bools are subtracted, or floats of 16 bits are combined,
+        DTypeError: If rows are not int64, bools are subtracted, or floats of 16 bits are combined,
             which accumulate in float32.
     """
     check_indices(node, rows, "rows")
@@ -267,10 +267,10 @@ def _row_number(indices: list[tuple[Expr, Extent]], strides: list[Extent], clip:
     """Return the row-major number of the element at indices.
 
     Args:
-        indices: each index with the length of its axis.
-        strides: the distance of neighbours along each axis.
-        clip: whether an index that is out of range takes the nearest element; else the number
-            is -1.
+        indices: Each index with the length of its axis.
+        strides: The distance of neighbours along each axis.
+        clip: Whether an index that is out of range takes the nearest element; else the number is
+            -1.
     """
     if not indices:
         return ast.size_of(0)
@@ -309,7 +309,7 @@ def _rows_of_points_shape(node: Node, indices: Shape) -> Shape:
     """Infer the shape, that of the points: the indices' without the axis of coordinates.
 
     Raises:
-        ShapeError: there is not one coordinate for each axis of the parameter ``shape``.
+        ShapeError: If there is not one coordinate for each axis of the parameter ``shape``.
     """
     shape = parse_extents(node, node.params["shape"], "shape")
     index_mode(node)
@@ -359,8 +359,8 @@ def _rows_along_axis_shape(node: Node, indices: Shape) -> Shape:
     """Infer the shape, the parameter ``updates``.
 
     Raises:
-        ShapeError: it has negative extents, a lower rank than shape or indices, or the indices do
-            not broadcast to it.
+        ShapeError: If it has negative extents, a lower rank than shape or indices, or the indices
+            do not broadcast to it.
     """
     index_mode(node)
     shape = parse_extents(node, node.params["shape"], "shape")

@@ -51,10 +51,10 @@ def _keep_valid(
     """Return index and updates without those whose index is out of range, in NumPy.
 
     Args:
-        node: the scatter; in its mode "clip" all stay.
-        valid: a mask of the indices in range.
-        index: the index arrays, which broadcast to the mask.
-        updates: the updates.
+        node: The scatter; in its mode "clip" all stay.
+        valid: A mask of the indices in range.
+        index: The index arrays, which broadcast to the mask.
+        updates: The updates.
     """
     if index_mode(node) == "clip" or valid.all():
         return index, updates
@@ -278,12 +278,15 @@ def register_scatter(
     """Register an operator that combines updates with parts of its first input.
 
     Args:
-        name: the operator's name.
-        addressing: how indices address the parts.
-        kind: how an element and an update are combined, one of `scatter_rows`'s kinds.
-        doc: the operator's documentation.
-        gradient: the operator's FGradient.
-        aliases: further names, separated by spaces.
+        name: The operator's name.
+        addressing: How indices address the parts.
+        kind: How an element and an update are combined, one of `scatter_rows`'s kinds.
+        doc: The operator's documentation.
+        gradient: The operator's FGradient.
+        aliases: Further names, separated by spaces.
+
+    Returns:
+        The registered operator.
     """
 
     def infer_shape(node: Node, x: Shape, indices: Shape, updates: Shape) -> Shape:
@@ -300,8 +303,7 @@ def register_scatter(
         return x
 
     def infer_dtype(node: Node, x: DType, indices: DType, updates: DType) -> DType:
-        """Infer the dtype, that of x and updates. Raises: DTypeError, also for float indices.
-        """
+        """Infer the dtype, that of x and updates. Raises: DTypeError, also for float indices."""
         if kind == "sub":
             check_kinds(node, "iufc", x)
         return indexed_dtype(node, x, indices, updates)
@@ -453,10 +455,10 @@ def _product_of_others(is_zero: Entry, factor: Entry, product: Entry, zero_count
     """Return the product of all factors but one.
 
     Args:
-        is_zero: whether the factor is zero.
-        factor: the factor, or 1 if it is zero.
-        product: the product of all factors that are not zero.
-        zero_count: the number of factors that are zero.
+        is_zero: Whether the factor is zero.
+        factor: The factor, or 1 if it is zero.
+        product: The product of all factors that are not zero.
+        zero_count: The number of factors that are zero.
     """
     is_only_zero = make("equal", zero_count, make("ones_like", zero_count))
     if_zero = make("where", is_only_zero, product, zeros_of(product))

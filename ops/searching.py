@@ -36,8 +36,8 @@ def flat_positions(x: Entry, axes: tuple[int, ...]) -> Entry:
     """Return the position of each element of ``x`` in the flattened ``axes``.
 
     Args:
-        x: an entry.
-        axes: sorted axes of it.
+        x: An entry.
+        axes: Sorted axes of it.
 
     Returns:
         int32 or int64 numbers, in a shape that broadcasts to that of x.
@@ -74,7 +74,7 @@ def _expand_arg_extreme(reduction: str) -> Callable[[Node, Entry], Entry]:
     NaN then.
 
     Args:
-        reduction: the operator that computes the extreme.
+        reduction: The operator that computes the extreme.
     """
 
     def expand(node: Node, x: Entry) -> Entry:
@@ -240,8 +240,8 @@ def _searchsorted_shape(node: Node, sequence: Shape, values: Shape) -> Shape:
     """Infer the shape, that of the values.
 
     Raises:
-        ShapeError: the sequence is neither a vector nor a vector for each row of the values.
-        GraphError: the parameter ``side`` is unknown.
+        ShapeError: If the sequence is neither a vector nor a vector for each row of the values.
+        GraphError: If the parameter ``side`` is unknown.
     """
     side = node.params["side"]
     if side not in SIDES:
@@ -390,10 +390,10 @@ def _compact_nonzero(node: Node, x: Entry, rows: Entry, width: Extent) -> Entry:
     """Return the rows that belong to the first ``size`` elements of ``x`` that are not 0.
 
     Args:
-        node: gives ``size``, and ``fill_value`` for the rows behind them.
-        x: an entry.
-        rows: int64 numbers, a row for each element of x.
-        width: length of a row.
+        node: Gives ``size``, and ``fill_value`` for the rows behind them.
+        x: An entry.
+        rows: Int64 numbers, a row for each element of x.
+        width: Length of a row.
 
     Returns:
         (1, 1, size, width).

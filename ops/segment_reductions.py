@@ -30,7 +30,7 @@ def _rows_and_ids(node: Node, x: Entry, ids: Entry) -> tuple[Entry, Entry, Shape
     that is too large, since a scatter would count them from the end.
 
     Raises:
-        ShapeError: the ids have another shape than the first axes of x.
+        ShapeError: If the ids have another shape than the first axes of x.
     """
     count = count_param(node, "num_segments")
     id_shape = known_shape(ids)
@@ -55,8 +55,8 @@ def _expand_segments(kind: str, initial: Callable[[DType], Any]) -> Callable[...
     """Return the FExpand of a segment reduction.
 
     Args:
-        kind: the kind of scatter that combines rows.
-        initial: returns the result for a segment without rows, for a dtype.
+        kind: The kind of scatter that combines rows.
+        initial: Returns the result for a segment without rows, for a dtype.
     """
 
     def expand(node: Node, x: Entry, ids: Entry) -> Entry:
@@ -72,7 +72,7 @@ def _expand_segment_mean(divisor: Callable[[Entry], Entry]) -> Callable[..., Ent
     """Return the FExpand of sums of segments, divided by a function of their numbers of rows.
 
     Args:
-        divisor: returns the divisor from the number of rows, which is 1 for a segment without rows.
+        divisor: Returns the divisor from the number of rows, which is 1 for a segment without rows.
     """
 
     def expand(node: Node, x: Entry, ids: Entry) -> Entry:

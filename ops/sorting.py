@@ -37,12 +37,12 @@ def register_numpy_op(
     """Register an operator that NumPy's routines compute on every target.
 
     Args:
-        name: the operator's name.
-        inputs: names of the inputs.
-        compute: the operator's FCompute.
-        doc: the operator's documentation.
-        params: the parameters and their defaults.
-        results: number of results.
+        name: The operator's name.
+        inputs: Names of the inputs.
+        compute: The operator's FCompute.
+        doc: The operator's documentation.
+        params: The parameters and their defaults.
+        results: Number of results.
 
     Returns:
         The operator, which still needs FInferShape and FInferType.
@@ -59,7 +59,7 @@ def result_dtype(result: DType) -> Callable[..., DType]:
     """Return the FInferType of an operator with a fixed result dtype, whose inputs share a dtype.
 
     Args:
-        result: the dtype of the result.
+        result: The dtype of the result.
     """
 
     def infer_type(node: Node, *dtypes: DType) -> DType:

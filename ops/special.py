@@ -272,7 +272,7 @@ def _polygamma(node: Node, x: Entry) -> Entry:
     reflected. Source: NIST Digital Library of Mathematical Functions, 5.15.
 
     Raises:
-        GraphError: ``n`` is no int from 0 to 20.
+        GraphError: If ``n`` is no int from 0 to 20.
     """
     n = node.params["n"]
     if isinstance(n, bool) or not isinstance(n, int) or not 0 <= n <= 20:

@@ -13,8 +13,8 @@ def _infer_assign_shape(node: Node, old: Shape | None, new: Shape | None) -> Sha
     """Return the shape of the variable, None where its rank is unknown.
 
     Raises:
-        GraphError: the first input is no state variable.
-        ShapeError: the value has another shape.
+        GraphError: If the first input is no state variable.
+        ShapeError: If the value has another shape.
     """
     target = node.inputs[0].node
     if not (target.is_variable and target.params.get("state")):

@@ -144,7 +144,7 @@ def _correction_param(node: Node) -> float:
     """Return the parameter ``correction``.
 
     Raises:
-        ShapeError: it is no finite number.
+        ShapeError: If it is no finite number.
     """
     value = node.params["correction"]
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not isfinite(value):
@@ -265,7 +265,7 @@ def _order_param(node: Node) -> float:
     """Return the parameter ``ord``, the order of a norm.
 
     Raises:
-        ShapeError: it is no number, or NaN.
+        ShapeError: If it is no number, or NaN.
     """
     value = node.params["ord"]
     if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value:
@@ -388,10 +388,10 @@ def _extremum_without_nan(node: Node, x: Entry, reduction_name: str, identity: f
     """Return the extremum of the elements that are not NaN; NaN where all are.
 
     Args:
-        node: the node, whose parameters are those of the reduction.
-        x: the input.
+        node: The node, whose parameters are those of the reduction.
+        x: The input.
         reduction_name: "reduce_max" or "reduce_min".
-        identity: the element to put in place of NaN.
+        identity: The element to put in place of NaN.
     """
     extremum = _reduce_without_nan(node, x, reduction_name, identity)
     all_nan = make("reduce_all", make("isnan", x), **node.params)
@@ -488,7 +488,7 @@ def _sorted_rows(node: Node, x: Entry) -> tuple[Entry, int]:
     """Return the reduced axes as one last axis, sorted, and its length.
 
     Raises:
-        ShapeError: the length is symbolic or 0.
+        ShapeError: If the length is symbolic or 0.
     """
     shape, axes = known_shape(x), _reduced_axes(node, x)
     other_axes = tuple(k for k in range(len(shape)) if k not in axes)
@@ -524,7 +524,7 @@ def _quantile(node: Node, x: Entry) -> Entry:
     """Expand to the quantile ``q``.
 
     Raises:
-        ShapeError: ``q`` is no number from 0 to 1.
+        ShapeError: If ``q`` is no number from 0 to 1.
     """
     q = node.params["q"]
     if isinstance(q, bool) or not isinstance(q, (int, float)) or not 0 <= q <= 1:
@@ -556,7 +556,7 @@ def _diff(node: Node, x: Entry) -> Entry:
     """Expand to differences of neighbours along ``axis``, taken ``n`` times.
 
     Raises:
-        ShapeError: ``n`` is no int of at least 0, or ``axis`` is out of range.
+        ShapeError: If ``n`` is no int of at least 0, or ``axis`` is out of range.
     """
     axis, n = normalize_axis(node, len(known_shape(x)), node.params["axis"]), node.params["n"]
     if isinstance(n, bool) or not isinstance(n, int) or n < 0:

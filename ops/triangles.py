@@ -37,10 +37,13 @@ def register_triangle(name: str, is_in_triangle: Callable[[Expr, int], Expr], do
     """Register an operator that replaces elements outside of a triangle by zeros.
 
     Args:
-        name: the operator's name.
-        is_in_triangle: whether diagonal d (column minus row) belongs to the triangle, for the
+        name: The operator's name.
+        is_in_triangle: Whether diagonal d (column minus row) belongs to the triangle, for the
             parameter ``k``.
-        doc: the operator's documentation.
+        doc: The operator's documentation.
+
+    Returns:
+        The registered operator.
     """
 
     def element(node: Node, index: Index, read: Reader) -> Expr:
@@ -106,7 +109,7 @@ def _diagonal_shape(node: Node, shape: Shape) -> Shape:
     """Infer the shape: the other axes, then the length of the diagonal.
 
     Raises:
-        ShapeError: it is unknown which of the two axes is shorter.
+        ShapeError: If it is unknown which of the two axes is shorter.
     """
     a, b = _matrix_axes(node, len(shape))
     k = int_param(node, "offset")

@@ -90,11 +90,11 @@ def _element_under_window(
     """Return the element that a position of a window covers, or the fill where that is padding.
 
     Args:
-        node: gives the fill and the dtype.
-        geometry: positions of the windows.
-        index: an index into (batch, *result, *window, channels).
-        read: reads the input.
-        window_index: further indices of the input, between those of the spatial axes and channels.
+        node: Gives the fill and the dtype.
+        geometry: Positions of the windows.
+        index: An index into (batch, *result, *window, channels).
+        read: Reads the input.
+        window_index: Further indices of the input, between those of the spatial axes and channels.
     """
     count = len(geometry.size)
     positions: list[Expr] = []
@@ -156,7 +156,7 @@ def _windows_back_shape(node: Node, shape: Shape) -> Shape:
     """Infer the shape (batch, *size, *window, channels) from (batch, *result, *window, channels).
 
     Raises:
-        ShapeError: ``size`` is no tuple, or there are other windows than it has.
+        ShapeError: If ``size`` is no tuple, or the number of windows is not the one of that size.
     """
     given_size = node.params["size"]
     if not isinstance(given_size, tuple):
@@ -225,9 +225,9 @@ def sum_windows_back(dy: Entry, size: Sequence[Extent], **params: Any) -> Entry:
     """Return the sum of overlapping windows at their positions, the adjoint of ``windows``.
 
     Args:
-        dy: windows, (batch, *result, *window, channels).
-        size: extents of the spatial axes of the result (batch, *size, channels).
-        params: strides, padding and dilations.
+        dy: Windows, (batch, *result, *window, channels).
+        size: Extents of the spatial axes of the result (batch, *size, channels).
+        params: Strides, padding and dilations.
     """
     count = len(size)
     elements = make("windows_back", dy, size=tuple(size), **params)
@@ -241,7 +241,7 @@ def _windows_taken_geometry(node: Node, shape: Shape) -> WindowGeometry:
     """Return the positions of windows over an input (batch, *size, *window, channels).
 
     Raises:
-        ShapeError: the shape has another rank, or windows do not fit.
+        ShapeError: If the shape has another rank, or windows do not fit.
     """
     count = (len(shape) - 2) // 2
     if len(shape) != 2 * count + 2 or not 1 <= count <= 3:

@@ -405,7 +405,7 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int
         SettingError: For another axis, or an argument that is no number, such as a tensor.
     """
     if axis != 0:
-        raise SettingError(f"linspace of numbers has axis 0 only, got {axis!r}")
+        raise SettingError(f"linspace of numbers needs axis 0, got {axis!r}; leave it out")
     params = {
         "start": require_float("linspace", "start", start),
         "stop": require_float("linspace", "stop", stop),

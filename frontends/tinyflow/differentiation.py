@@ -70,7 +70,7 @@ def gradients(
     )
     for x in x_list:
         if not isinstance(x, Tensor):
-            raise DTypeError(f"gradients are by tensors and variables, got {x!r} in xs")
+            raise DTypeError(f"gradients needs tensors and variables as xs, got {x!r}")
     stop_entries = [
         _source_entry(x) for x in _as_list([] if stop_gradients is None else stop_gradients)
     ]

@@ -740,7 +740,7 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     if x is None or y is None:
         raise GraphError(
             f"where needs x and y, got {'neither' if x is y else 'one of them'}: the number of "
-            f"places where a condition holds is no static shape; give both"
+            f"true elements of the condition is no static shape; pass both"
         )
     mask = as_entry(condition)
     operands = promote_operands("where", as_operands(x, y))

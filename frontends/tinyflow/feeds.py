@@ -91,7 +91,7 @@ class Feed:
         except ValueError as error:
             raise FeedError(
                 f"'{self.name}' needs an array of {self.dtype} as a feed, got a "
-                f"{type(value).__name__} that is none: {error}"
+                f"{type(value).__name__} that cannot be converted: {error}"
             ) from None
         is_numeric = array.dtype.kind in "biufcV"
         converted = array.astype(self.dtype.numpy) if is_numeric else array
@@ -145,11 +145,11 @@ def _create_feed(key: Any, graph: Graph, shape: Shape) -> Feed:
     if isinstance(key, Operation) or not isinstance(key, Tensor):
         raise FeedError(
             f"feed_dict needs placeholders and other tensors as keys, got {key!r}; tf.placeholder "
-            f"makes one"
+            f"creates one"
         )
     if key.graph is not graph:
         raise FeedError(
-            f"feed_dict has {key!r}, which is not an element of this session's graph; make the "
+            f"feed_dict has {key!r}, which is not an element of this session's graph; create the "
             f"session with graph="
         )
     entry = key.entry

@@ -111,8 +111,8 @@ def resolve_fetch(graph: Graph, fetch: Any) -> Any:
         return None
     if element.graph is not graph:
         raise FeedError(
-            f"{element!r} is not an element of this session's graph; make the session with "
-            f"graph=, or within `with graph.as_default()`"
+            f"{element!r} is not an element of this session's graph; create the session with "
+            f"graph=, or inside `with graph.as_default()`"
         )
     return element
 

@@ -256,8 +256,8 @@ def reset_default_graph() -> None:
     """
     if _default_graphs.items:
         raise GraphError(
-            "reset_default_graph needs to stand outside of every `with graph.as_default()`, got "
-            f"{len(_default_graphs.items)} around it; leave them first"
+            "reset_default_graph needs to be called outside of `with graph.as_default()`, got "
+            f"{len(_default_graphs.items)} such blocks around it; leave them first"
         )
     _root_graph[0] = Graph()
 

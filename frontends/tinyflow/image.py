@@ -184,7 +184,7 @@ def convert_image_dtype(
     if x.dtype.is_integer and target_dtype.is_integer:
         raise SettingError(
             f"convert_image_dtype needs floats on one side, got {x.dtype} and {target_dtype}; "
-            f"tf.cast"
+            f"tf.cast converts without scaling"
         )
     if target_dtype.is_float:
         largest = np.iinfo(x.dtype.numpy).max
@@ -301,7 +301,7 @@ def crop_to_bounding_box(
     )
     if min(top, left, h - 1, w - 1) < 0 or top + h > height or left + w > width:
         raise ShapeError(
-            f"crop_to_bounding_box needs a part of images {format_shape((height, width))}, got "
+            f"crop_to_bounding_box needs a part inside images {format_shape((height, width))}, got "
             f"{format_shape((h, w))} at {format_shape((top, left))}"
         )
     at = (slice(None),) * row_axis

@@ -600,7 +600,7 @@ def get_total_loss(
     if not collected:
         raise SettingError(
             f"get_total_loss needs losses in the collection, got none of scope {scope!r}; "
-            f"functions of tf.losses put theirs there"
+            f"the functions of tf.losses add theirs"
         )
     return elementwise.add_n(collected, name)
 

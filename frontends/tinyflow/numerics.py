@@ -82,8 +82,8 @@ def find_first_nonfinite(
                 f"{i.name} {_format_range(values[i])}" for i in _nonempty_inputs(entry, values)
             )
             raise NumericsError(
-                f"{entry.node.where} made {_count_nonfinite(value)} of finite numbers "
-                f"({operands}); the variables are what they were before this run; a smaller "
+                f"{entry.node.where} computed {_count_nonfinite(value)} from finite numbers "
+                f"({operands}); the variables have the values from before this run; a smaller "
                 f"learning rate, or an epsilon under a logarithm, a root or a division may help"
             )
 

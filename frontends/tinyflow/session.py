@@ -178,7 +178,7 @@ class Session:
             SettingError: If an unsupported argument is set.
         """
         if self._is_closed:
-            raise GraphError("this session is closed, and needs to be open to run; make another")
+            raise GraphError("this session is closed, and cannot run any more; create another one")
         requirement = "a dict of values by placeholders, or None"
         feeds = arguments.mapping("Session.run: feed_dict", feed_dict, requirement)
         compiled = self._find_run(fetches, feeds)
@@ -214,8 +214,8 @@ class Session:
         executable = self._find_run(fetches, feed_dict or {}).executable
         if executable is None:
             raise GraphError(
-                f"{fetches!r} is not compiled: it only gives initial values, which the host "
-                f"computes; ask for what reads variables"
+                f"{fetches!r} is not compiled: it only computes initial values, on the host; "
+                f"fetch a tensor that reads variables"
             )
         return executable
 

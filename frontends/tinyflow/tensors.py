@@ -80,7 +80,7 @@ def require_session(session: Any, subject: str) -> Any:
     if chosen is None:
         raise GraphError(
             f"{subject} needs a session to run in, and none is the default; pass session=, or "
-            f"stand within `with tf.Session() as sess`"
+            f"call it inside `with tf.Session() as sess`"
         )
     return chosen
 
@@ -281,13 +281,17 @@ class Tensor:
         return _get_item(self, key, None)
 
     def __iter__(self) -> Iterator[Tensor]:
-        raise GraphError(f"{self.name} cannot be iterated before a run; tf.unstack takes it apart")
+        raise GraphError(
+            f"{self.name} cannot be iterated before a run; tf.unstack returns its slices"
+        )
 
     def __bool__(self) -> bool:
-        raise GraphError(f"{self.name} has no value before a run; tf.where chooses of two tensors")
+        raise GraphError(
+            f"{self.name} has no value before a run; tf.where selects from two tensors"
+        )
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-        raise GraphError(f"{self.name} has no value before it runs; session.run(tensor) gives it")
+        raise GraphError(f"{self.name} has no value before it runs; session.run(tensor) returns it")
 
     __add__ = _operator_method("+", "add")
     __radd__ = _operator_method("+", "add", swap=True)

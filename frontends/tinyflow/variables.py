@@ -95,7 +95,7 @@ class Variable(Tensor):
         shape: Any = None,
     ) -> None:
         if initial_value is None:
-            raise GraphError("Variable needs an initial_value, got None; an array or a tensor")
+            raise GraphError("Variable needs an initial_value, got None; pass an array or a tensor")
         graph = get_default_graph()
         full_name = unique_name(name, "Variable")
         with graph.with_dependencies(None), graph.with_name_prefix(f"{full_name}/"):
@@ -357,7 +357,7 @@ def _require_variable(function: str, ref: Any) -> Variable:
     """Return ``ref`` itself. Raises: GraphError, naming ``function``, if it is no variable."""
     if not isinstance(ref, Variable):
         raise GraphError(
-            f"{function} needs a variable to write, got {ref!r}; tf.Variable makes one"
+            f"{function} needs a variable to write, got {ref!r}; tf.Variable creates one"
         )
     return ref
 

@@ -104,7 +104,7 @@ class Layer:
             if variable._name.rsplit("/", 1)[-1] == name:
                 return variable
         raise AttributeError(
-            f"{type(self).__name__} has no {name!r}; the variables of a layer are there after its "
+            f"{type(self).__name__} has no {name!r}; the variables of a layer exist after its "
             f"first call"
         )
 

@@ -107,8 +107,8 @@ class LayerCell(RNNCell):
             )
         if not _matches_sizes(state, self.state_size):
             raise ShapeError(
-                f"{self.name} needs a state of the parts {self.state_size!r}, got {state!r}; "
-                f"cell.zero_state(batch_size, dtype) makes the first"
+                f"{self.name} needs a state of the structure {self.state_size!r}, got {state!r}; "
+                f"cell.zero_state(batch_size, dtype) creates the first"
             )
         is_reused = self._scope is not None
         scope_or_name = self._scope if is_reused else (scope or self.name)

@@ -286,7 +286,9 @@ def top_k(
         ShapeError: If there are fewer than ``k`` elements, or ``input`` is a scalar.
     """
     if sorted is not True:
-        raise SettingError(f"top_k gives the largest first, got sorted={sorted!r}; leave it out")
+        raise SettingError(
+            f"top_k returns the largest elements first, got sorted={sorted!r}; leave it out"
+        )
     full_name = unique_name(name, "TopKV2")
     values, indices = get_op("top_k")(as_entry(input), k=require_int("top_k", "k", k))
     index_dtype = as_dtype(index_type)

@@ -117,7 +117,7 @@ class FileWriter:
             FeedError: After `close`.
         """
         if self._file is None:
-            raise FeedError(f"the writer of {self.path} is closed; make another FileWriter")
+            raise FeedError(f"the writer of {self.path} is closed; create another FileWriter")
         self._file.write(encode_record(event.SerializeToString()))
         self._waiting += 1
         late = time.monotonic() - self._flushed >= self.flush_secs

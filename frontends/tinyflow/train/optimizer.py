@@ -112,7 +112,9 @@ class Optimizer(ABC):
         """
         variables = list(trainable_variables() if var_list is None else var_list)
         if not variables:
-            raise GraphError(f"{self.name} needs variables to train, got none; tf.Variable")
+            raise GraphError(
+                f"{self.name} needs variables to train, got none; tf.Variable creates one"
+            )
         weights = None if grad_loss is None else [grad_loss]
         return list(zip(gradients([loss], variables, weights), variables, strict=True))
 

@@ -87,7 +87,9 @@ class Saver:
             variables if isinstance(variables, Mapping) else {v._name: v for v in variables}
         )
         if not self.variables and not allow_empty:
-            raise GraphError("Saver needs variables to save, got none; make them before the Saver")
+            raise GraphError(
+                "Saver needs variables to save, got none; create them before the Saver"
+            )
         self.reshape, self.keep, self.pads = reshape, max_to_keep, pad_step_number
         self.hours, self._kept_at = keep_checkpoint_every_n_hours, time.time()
         self.last_checkpoints: list[str] = []
@@ -173,7 +175,9 @@ class Saver:
         path = os.fspath(save_path)
         file = path if path.endswith(".npz") else f"{path}.npz"
         if not os.path.exists(file):
-            raise FeedError(f"there is no checkpoint {file!r}; Saver.save returns the path to give")
+            raise FeedError(
+                f"there is no checkpoint {file!r}; Saver.save returns the path to restore"
+            )
         values = {}
         with np.load(file, allow_pickle=False) as archive:
             for name, variable in self.variables.items():
