@@ -71,7 +71,7 @@ def test_help_of_an_operator_is_complete() -> None:
     shown = text("reduce_sum")
 
     assert "reduce_sum(x: OperandLike, /, axis: int | Sequence[int] | None = None" in shown
-    assert "the sum; 0 of nothing" in shown
+    assert "the sum over axis; 0 of no elements" in shown
     assert "keepdims (bool, default False): keep reduced axes with length 1" in shown
     assert "Dtypes: signed integers, unsigned integers, floats" in shown
     assert "Example: reduce_sum(float32[4,6]) -> float32[]" in shown
