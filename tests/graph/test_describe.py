@@ -81,7 +81,7 @@ def test_help_of_an_operator_is_complete() -> None:
     assert "Shape: the inputs broadcast as in NumPy." in text("add")
     assert "Shape: that of the input." in text("exp")
     assert "complex -> bool." in text("equal")
-    assert "(int, required): how many" in text("random_permutation")
+    assert "(int, required): number of elements" in text("random_permutation")
 
 
 @pytest.mark.parametrize(
