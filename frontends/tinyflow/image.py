@@ -132,7 +132,7 @@ def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
         Images of one channel, in the dtype of ``images``.
 
     Raises:
-        ShapeError: If the rank is not 3 or 4, or there are not three channels.
+        ShapeError: If the rank is not 3 or 4, or the number of channels is neither 3 nor 1.
     """
     x, row_axis = _require_images("rgb_to_grayscale", images)
     shades = creation.constant(np.array(GREY, np.float32))

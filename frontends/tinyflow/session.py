@@ -514,5 +514,9 @@ def _positional_call(executable: Any, names: list[str]) -> Callable[..., Any]:
 
 
 def get_default_session() -> Session | None:
-    """Return the innermost default session of this thread; None if there is none."""
+    """Return the innermost default session of this thread.
+
+    Returns:
+        The session of the innermost ``with session.as_default()`` block; None if there is none.
+    """
     return default_sessions.innermost

@@ -228,6 +228,7 @@ def l2_normalize(
 
     Raises:
         ShapeError: If an axis does not exist.
+        DTypeError: If ``x`` holds no floats.
         SettingError: If ``epsilon`` is no number, or both ``axis`` and ``dim`` are passed.
     """
     chosen_axis = renamed_argument("l2_normalize", "axis", axis, "dim", dim)
@@ -360,6 +361,7 @@ def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Te
 
     Raises:
         SettingError: If ``alpha`` is no number.
+        DTypeError: If ``features`` holds no floats.
     """
     slope = require_float("leaky_relu", "alpha", alpha)
     return call_operator("leaky_relu", "LeakyRelu", name, as_entry(features), alpha=slope)
