@@ -54,10 +54,8 @@ def test_on_a_fake_device(
         lines = capsys.readouterr().out.splitlines()
         assert lines[0].startswith("Fake (sm_90, a fake), CUDA 13.0; a copy moves")
         assert lines[2].startswith("gelu_erf 1 ")
-        assert lines[1].split() == [
-            *("row", "call", "device", "of", "copy", "speed"),
-            *list(gpu.BUILDERS)[1:],
-        ]
+        columns = ["row", "call", "device", "of", "copy", "speed"]
+        assert lines[1].split() == columns + list(gpu.BUILDERS)[1:]
         (work,) = (w for w in gpu.rows(0) if w.name == "gelu_erf")
         assert gpu.shown({"row": work.label, "passkit": {"wrong": 1.0}})[1] == "wrong"
 
