@@ -63,7 +63,15 @@ def gradients(sizes: Sequence[int], seed: int) -> FloatArrays:
 
 
 def updated(p: Any, m: Any, v: Any, g: Any, sqrt: Callable[[Any], Any]) -> tuple[Any, Any, Any]:
-    """Return the new parameter and the new first and second moments by Adam's formula."""
+    """Return the new parameter and the new first and second moments by Adam's formula.
+
+    Args:
+        p: the parameter, an array of any library.
+        m: its first moment.
+        v: its second moment.
+        g: its gradient.
+        sqrt: the library's square root.
+    """
     m = FIRST * m + (1 - FIRST) * g
     v = SECOND * v + (1 - SECOND) * g * g
     return p - RATE * m / (sqrt(v) + TINY), m, v

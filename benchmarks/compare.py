@@ -131,9 +131,14 @@ class WorkloadEntrant:
         self.minima[mode].append(min(times) / inner / 1e9)
 
     def _sampling(self, mode: str, median: float, effort: MeasuringEffort) -> tuple[int, int]:
-        """Choose the number of samples and of calls in each.
+        """Choose the number of samples, and of calls in each.
 
         Short calls are timed many at a time; kept results are bounded in bytes.
+
+        Args:
+            mode: "dropped" or "kept".
+            median: the seconds of a call, as measured while warming up.
+            effort: how long to measure.
         """
         estimate = max(median, 1e-7)
         inner = 1 if estimate > SMALL_SECONDS else max(1, int(2e-4 / estimate))

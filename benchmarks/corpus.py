@@ -26,61 +26,61 @@ PASSES = ("Fusion", "SchedulePlan", "SharedMemPlan", "CodeGen")
 
 
 def gelu(pk: Any) -> list[Any]:
-    """GELU by the error function."""
+    """Return GELU by the error function, of a matrix."""
     x = pk.var("x", (64, 1000))
     return [x * (pk.ops.erf(x / 2**0.5) + 1) / 2]
 
 
 def softmax(pk: Any) -> list[Any]:
-    """Softmax over rows of 40, 1024 and an unknown number of elements."""
+    """Return softmaxes over rows of 40, 1024 and an unknown number of elements."""
     return [pk.ops.softmax(pk.var(f"x{n}", (96, n))) for n in (40, 1024, "n")]
 
 
 def layer_norm(pk: Any) -> list[Any]:
-    """Layer norm of rows of 768 with scale and bias, and its gradients."""
+    """Return a layer norm of rows of 768 with scale and bias, and its three gradients."""
     x, scale, bias = pk.var("x", (128, 768)), pk.var("scale", (768,)), pk.var("bias", (768,))
     y = pk.ops.layer_norm(x, scale, bias)
     return [y, *pk.gradients(pk.ops.reduce_sum(y * y), [x, scale, bias])]
 
 
 def column_sum(pk: Any) -> list[Any]:
-    """Sums over the first axis, whose partial sums are combined."""
+    """Return sums over a long first axis, which is split into partial sums."""
     return [pk.ops.reduce_sum(pk.var("x", (4096, 1024)), axis=0)]
 
 
 def attention(pk: Any) -> list[Any]:
-    """Scaled dot-product attention of 64 heads, written out."""
+    """Return scaled dot-product attention of 64 heads, by primitives."""
     q, k, v = (pk.var(name, (64, 94, 32)) for name in "qkv")
     scores = pk.ops.matmul(q, k, transpose_b=True) / 32**0.5
     return [pk.ops.softmax(scores) @ v]
 
 
 def bias_gelu(pk: Any) -> list[Any]:
-    """A matrix product with bias and GELU."""
+    """Return a matrix product of an unknown number of rows with bias and GELU."""
     x, w, b = pk.var("x", ("n", 256)), pk.var("w", (256, 512)), pk.var("b", (512,))
     return [pk.ops.gelu(x @ w + b)]
 
 
 def convolution(pk: Any) -> list[Any]:
-    """A residual block of two convolutions."""
+    """Return a residual block of two convolutions."""
     x = pk.var("x", (1, 28, 28, 32))
     h = pk.ops.relu(pk.ops.conv2d(x, pk.var("w1", (3, 3, 32, 32)), padding="SAME"))
     return [pk.ops.relu(x + pk.ops.conv2d(h, pk.var("w2", (3, 3, 32, 32)), padding="SAME"))]
 
 
 def transposed_add(pk: Any) -> list[Any]:
-    """A transposed operand, read through tiles."""
+    """Return the sum of a transposed and a plain matrix."""
     x, y = pk.var("x", (512, 256)), pk.var("y", (256, 512))
     return [pk.ops.transpose(x) + y]
 
 
 def half_precision(pk: Any) -> list[Any]:
-    """Reductions of 16-bit floats, which accumulate in 32 bits."""
+    """Return softmaxes of float16 and bfloat16, which accumulate in float32."""
     return [pk.ops.softmax(pk.var(t, (64, 96), t)) for t in ("float16", "bfloat16")]
 
 
 def adam(pk: Any) -> list[Any]:
-    """One step of Adam for six tensors of unequal sizes."""
+    """Return one step of Adam for six tensors: new mean, variance and weights of each."""
     outputs = []
     for k, size in enumerate((10, 1000, 1000, 4096, 30000, 7)):
         w, g, m, v = (pk.var(f"{name}{k}", (size,)) for name in "wgmv")
@@ -105,7 +105,12 @@ PROGRAMS: tuple[Callable[[Any], list[Any]], ...] = (
 
 
 def graphs(pk: Any, random_count: int) -> Iterator[tuple[str, Any]]:
-    """Yield the named graphs: the programs above, a TensorFlow model, and random graphs."""
+    """Yield the name and graph of each program above, of a TensorFlow model, and of random graphs.
+
+    Args:
+        pk: the module passkit.
+        random_count: the number of random graphs, by seeds from 0 on.
+    """
     from passkit.frontends import tf_graphdef
     from tests.random_graphs import random_case
 
@@ -127,7 +132,7 @@ def kernel_texts(pk: Any, graph: Any, target: str) -> str:
 
 
 def record(pk: Any, folder: Path, random_count: int) -> int:
-    """Write the graphs and their kernels. Returns the exit status."""
+    """Write the graphs and their kernels into a folder, as `main` describes. Return 0."""
     (folder / "graphs").mkdir(parents=True, exist_ok=True)
     for name, graph in graphs(pk, random_count):
         (folder / "graphs" / f"{name}.json").write_text(pk.to_json(graph))
@@ -135,7 +140,7 @@ def record(pk: Any, folder: Path, random_count: int) -> int:
 
 
 def print_kernels(pk: Any, folder: Path) -> int:
-    """Write the kernels of all recorded graphs."""
+    """Write the kernels of all graphs that are recorded in a folder. Return 0."""
     for path in sorted((folder / "graphs").glob("*.json")):
         graph = pk.from_json(path.read_text())
         for target in TARGETS:
@@ -146,7 +151,7 @@ def print_kernels(pk: Any, folder: Path) -> int:
 
 
 def compare(pk: Any, folder: Path) -> int:
-    """Print how many graphs have the recorded kernels, and each that has not."""
+    """Print how many graphs have the recorded kernels, and each that has not. Return 1 if any."""
     differing = []
     count = 0
     for path in sorted((folder / "graphs").glob("*.json")):

@@ -72,7 +72,16 @@ def run_table_command(
     measure: Callable[[], Sequence[str]],
     differs: Callable[[Sequence[str]], Sequence[str]],
 ) -> int:
-    """Run the command of a table: print measured lines, and compare with the table or write it."""
+    """Run the command of a table: print measured lines, and compare with the table or write it.
+
+    Args:
+        doc: the module's docstring, for ``--help``.
+        table: the file of the table.
+        measure: returns the lines.
+        differs: returns those of the lines that differ from the table.
+
+    Returns: 1 if a line differs, else 0.
+    """
     parser = argparse.ArgumentParser(description=(doc or "").splitlines()[0])
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()

@@ -94,7 +94,7 @@ class FaultBench:
     ) -> ProgramReport:
         """Wait for a program and return its report.
 
-        A fault is counted unless the results are right and compiled, or ``refusal`` is allowed and
+        A fault is counted unless the results are right and compiled, or ``refusal`` is true and
         the program ended in a PasskitError.
         """
         try:
@@ -102,7 +102,7 @@ class FaultBench:
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             out, err = process.communicate()
-            err += f"it hangs for {PATIENCE:.0f} s"
+            err += f"it gave no result within {PATIENCE:.0f} s"
         report: ProgramReport = (
             json.loads(out) if process.returncode == 0 else {"status": process.returncode}
         )
@@ -169,11 +169,8 @@ def crowd(bench: FaultBench, count: int) -> None:
 
 def full_disks(bench: FaultBench) -> None:
     """Run the program on small disks, which this process mounts in its own namespace."""
-    disk, outcomes, cases = (
-        bench.folder / "disk",
-        Counter[str](),
-        list(product(FOLDERS_ON_DISK, DISKS)),
-    )
+    disk, outcomes = bench.folder / "disk", Counter[str]()
+    cases = list(product(FOLDERS_ON_DISK, DISKS))
     disk.mkdir()
     mount = ["mount", "-t", "tmpfs", "none", str(disk), "-o"]
     for folders, options in cases:

@@ -105,12 +105,12 @@ def attempt(load: Callable[[], Any]) -> MutantOutcome:
     _, status, usage = os.wait4(child, 0)
     seconds = usage.ru_utime + usage.ru_stime
     if not ready:
-        return MutantOutcome("fault", seconds, f"it hangs for {PATIENCE:.0f} s")
+        return MutantOutcome("fault", seconds, f"it gave no result within {PATIENCE:.0f} s")
     if os.WIFSIGNALED(status):
         name = signal.Signals(os.WTERMSIG(status)).name
         return MutantOutcome("fault", seconds, f"the process died of {name} after {seconds:.1f} s")
     if not answer:
-        return MutantOutcome("fault", seconds, "the process died without a word")
+        return MutantOutcome("fault", seconds, "the process ended without a result")
     return MutantOutcome(*json.loads(answer))
 
 
@@ -227,9 +227,8 @@ def campaign(kinds: list[str], first: int, count: int, folder: Path) -> MutantCa
     _warm_up()
     result = MutantCampaign()
     for kind in kinds:
-        mutant(
-            kind, first, folder / "programs"
-        )  # files shared by mutants are created before the first fork
+        # files shared by mutants are created before the first fork
+        mutant(kind, first, folder / "programs")
         for seed in range(first, first + count):
             with tempfile.TemporaryDirectory() as scratch:
 

@@ -6,9 +6,9 @@
 Inputs are on the device, each of ``--mib`` MiB, more than any L2; results are verified against
 NumPy in float64. ``call`` is a public call's share of a batch of calls that ends when the device is
 idle, by the host's clock; ``device`` is what events of the device say of passkit's kernels, and
-``of copy`` how fast these move the inputs and results, by what a copy on the device reaches. Behind
-these rows come steps of Adam and of training (`gpu_steps`). Every peer's setting is in SETTINGS.
-Without a device it says so, and nothing is measured.
+``of copy speed`` how fast these move the inputs and results, by what a copy on the device reaches.
+Behind these rows come steps of Adam and of training (`gpu_steps`). Every peer's setting is in
+SETTINGS. Without a device it says so, and nothing is measured.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def figures(mib: int) -> list[tuple[tuple[int, ...], ...]]:
     return [((b, t, k), (b, k, t), (b, t, n), (t,), (n,)) for k, n in ((1, 8), (32, 32))]
 
 
-class OnDevice:
+class PooledArray:
     """An array in passkit's pool, which others import by the CUDA array interface."""
 
     def __init__(self, own: CudaDevice, array: np.ndarray) -> None:
@@ -144,18 +144,18 @@ def passkit(work: Workload, own: CudaDevice) -> Competitor:
     """Build passkit's competitor, which writes to arrays that stay on the device."""
     competitor = peers._passkit(work, work.together, target="cuda")
     exe = competitor.function
-    outs = [OnDevice(own, np.zeros(s.shape, s.dtype.numpy)) for s in exe.outputs]
+    outs = [PooledArray(own, np.zeros(s.shape, s.dtype.numpy)) for s in exe.outputs]
 
-    def call(*arrays: OnDevice) -> list[OnDevice]:
-        result: list[OnDevice] = exe(dict(zip(work.names, arrays, strict=True)), out=outs)
+    def call(*arrays: PooledArray) -> list[PooledArray]:
+        result: list[PooledArray] = exe(dict(zip(work.names, arrays, strict=True)), out=outs)
         return result
 
-    def numpy(result: list[OnDevice]) -> np.ndarray:
+    def numpy(result: list[PooledArray]) -> np.ndarray:
         arrays = [x.numpy() for x in result]
         return peers.joined(arrays) if work.results > 1 else arrays[0]
 
     call.exe = exe  # type: ignore[attr-defined]
-    return Competitor(call, "", lambda a: OnDevice(own, a), numpy)
+    return Competitor(call, "", lambda a: PooledArray(own, a), numpy)
 
 
 def eager(work: Workload, own: CudaDevice) -> Competitor:
@@ -333,11 +333,11 @@ def with_state(
     """Yield rows of Adam and of training, each with the part of the report that it belongs to."""
     for label, sizes in gpu_steps.adam_rows(mib).items():
         if chosen in label:
-            yield "rows", gpu_steps.adam_row(label, sizes, own, speed, batch, OnDevice)
+            yield "rows", gpu_steps.adam_row(label, sizes, own, speed, batch, PooledArray)
     with gpu_steps.with_gradients():
         for program in gpu_steps.training_programs(not mib):
             if chosen in program.name:
-                yield "training", gpu_steps.training_row(program, not mib, own, batch, OnDevice)
+                yield "training", gpu_steps.training_row(program, not mib, own, batch, PooledArray)
 
 
 def printed(report: dict[str, list[dict[str, Any]]]) -> None:
@@ -345,7 +345,11 @@ def printed(report: dict[str, list[dict[str, Any]]]) -> None:
     plain = [r for r in report["rows"] if not r["row"].startswith("adam")]
     steps = [r for r in report["rows"] if r["row"].startswith("adam")]
     if plain:
-        print(table(("row", "call", "device", "of copy", *list(BUILDERS)[1:]), map(shown, plain)))
+        print(
+            table(
+                ("row", "call", "device", "of copy speed", *list(BUILDERS)[1:]), map(shown, plain)
+            )
+        )
     for measured, names in (
         (steps, list(adam.RIVALS)[1:]),
         (report["training"], gpu_steps.TRAINED[1:]),
@@ -355,7 +359,7 @@ def printed(report: dict[str, list[dict[str, Any]]]) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Measure and print; 1 without a device, or where a result of passkit is wrong."""
+    """Measure and print. Return 1 without a device, or where a result of passkit is wrong."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--mib", type=int, default=256)
     parser.add_argument("--rows", default="")

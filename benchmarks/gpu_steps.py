@@ -26,9 +26,9 @@ MOVED = 7
 """Floats that a step of Adam reads and writes for each parameter: g, p, m, v and p, m, v."""
 TRAINED = ("passkit", "eager", "compile", "jax", "scan")
 
-Call = Callable[[], Any]
-Batch = Callable[[Call, CudaDevice], float]
-OnDevice = Callable[[CudaDevice, np.ndarray], Any]
+StepCall = Callable[[], Any]
+Batch = Callable[[StepCall, CudaDevice], float]
+ToDevice = Callable[[CudaDevice, np.ndarray], Any]
 
 
 def adam_rows(mib: int) -> dict[str, Sequence[int]]:
@@ -44,9 +44,18 @@ def adam_row(
     own: CudaDevice,
     speed: float,
     batch: Batch,
-    to_device: OnDevice,
+    to_device: ToDevice,
 ) -> dict[str, Any]:
-    """Measure a row: each rival's error and seconds of a step, or why there are none."""
+    """Measure a row of Adam: each rival's error and seconds of a step, or why there are none.
+
+    Args:
+        label: the name of the row.
+        sizes: the number of elements of each parameter.
+        own: the device.
+        speed: the bytes a second of a copy on it.
+        batch: returns the seconds of a call, as `gpu.batch` does.
+        to_device: copies a NumPy array to the device.
+    """
     row: dict[str, Any] = {"row": label}
     drawn = [adam.gradients(sizes, seed) for seed in range(2)]
     expected = adam_expected(sizes)
@@ -89,7 +98,10 @@ def adam_error(cells: Sequence[np.ndarray], expected: Sequence[np.ndarray]) -> f
 
 
 def device_figures(exe: Any, feeds: Mapping[str, Any], nbytes: int, speed: float) -> dict[str, Any]:
-    """Return the device time of an executable's kernels, and the share of a copy's bandwidth."""
+    """Return the device time of an executable's kernels, and the share of a copy's bandwidth.
+
+    ``nbytes`` are the bytes that a call has to move, ``speed`` the bytes a second of a copy.
+    """
     profile = exe.profile(dict(feeds), 20, copies=False)
     seconds = sum(r.seconds for r in profile.rows[:-1])
     return {"device": seconds, "kernels": len(exe.kernels), "of copy": nbytes / seconds / speed}
@@ -100,7 +112,7 @@ def _step_with_next(step: Callable[[Any], Any], given: Iterator[Any]) -> Any:
     return step(next(given))
 
 
-def _prepared(given: Any, own: CudaDevice, to_device: OnDevice) -> Any:
+def _prepared(given: Any, own: CudaDevice, to_device: ToDevice) -> Any:
     """Return feeds whose NumPy arrays are on the device."""
     if not isinstance(given, dict):
         return given
@@ -122,7 +134,7 @@ def with_gradients() -> AbstractContextManager[Any]:
 
 
 def training_row(
-    program: TrainingProgram, small: bool, own: CudaDevice, batch: Batch, to_device: OnDevice
+    program: TrainingProgram, small: bool, own: CudaDevice, batch: Batch, to_device: ToDevice
 ) -> dict[str, Any]:
     """Measure a row: each rival's seconds of a step, and the error of its first loss.
 
@@ -159,7 +171,7 @@ def table_row(row: Mapping[str, Any], names: Sequence[str]) -> tuple[str, ...]:
     own = row["passkit"]
     cells = [row["row"], f"{own['call'] * 1e6:.1f} us" if "call" in own else "wrong"]
     for name in names:
-        what = row.get(name, {})
-        ratio = f"{what['call'] / own['call']:.2f}" if "call" in what and "call" in own else "-"
-        cells.append("wrong" if "wrong" in what else ratio)
+        rival = row.get(name, {})
+        ratio = f"{rival['call'] / own['call']:.2f}" if "call" in rival and "call" in own else "-"
+        cells.append("wrong" if "wrong" in rival else ratio)
     return tuple(cells)

@@ -173,7 +173,10 @@ def measure(
 
 
 def ratio(row: dict[str, Any]) -> dict[str, Any]:
-    """Return the name of the best competitor and its time over passkit's."""
+    """Return the name of the best competitor and its time over passkit's.
+
+    Both are None where passkit or all of its competitors have failed.
+    """
     entries = row["competitors"]
     times = {n: entries[n]["median"] for n in PEERS if n in entries}
     if not times or "passkit" not in entries:
@@ -228,7 +231,10 @@ def start_up(case: Stored, feeds: ModelFeeds) -> dict[str, float]:
 
 
 def text(rows: list[dict[str, Any]], names: list[str]) -> str:
-    """Return the printed table."""
+    """Return the table of all models, with a column for each of ``names``, and the means by kind.
+
+    Each line of means compares the best competitor with passkit.
+    """
     head = "".join(f"{n:>10}" for n in names)
     lines = [f"{'median of a call, us':24}{head}  best/passkit  kernels      MB moved  cold   warm"]
     for row in rows:
@@ -272,7 +278,7 @@ def chosen(options: argparse.Namespace) -> Iterator[BenchmarkModel]:
     """Return the models that the command line names.
 
     Raises:
-        ValueError: there is no model of a name.
+        ValueError: the command line names a model that does not exist.
     """
     available = (
         sorted(path.stem for path in NETWORKS.glob("*.npz")) if options.fixtures else list(TEN)
@@ -280,7 +286,9 @@ def chosen(options: argparse.Namespace) -> Iterator[BenchmarkModel]:
     requested = options.fixtures or options.only or "all"
     names = available if requested == "all" else requested.split(",")
     if unknown := set(names) - set(available):
-        raise ValueError(f"unknown {', '.join(sorted(unknown))}; there are {', '.join(available)}")
+        raise ValueError(
+            f"there is no model {', '.join(sorted(unknown))}; there are {', '.join(available)}"
+        )
     if options.fixtures:
         return fixtures(names, options.batch or FIXTURE_BATCH)
     return written(names, options.batch)

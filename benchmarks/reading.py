@@ -40,7 +40,7 @@ def source_files() -> list[Path]:
 
 
 def functions() -> Iterator[tuple[str, Function]]:
-    """Yield every documented function with its place."""
+    """Yield file and line of every documented function, and the function."""
     for path in source_files():
         name = path.relative_to(language.ROOT).as_posix()
         for node in ast.walk(ast.parse(path.read_text())):
@@ -58,7 +58,7 @@ def signature(node: Function) -> str:
 
 
 def errors() -> Iterator[tuple[str, str]]:
-    """Yield the message of every raise statement, with its placeholders, and its place."""
+    """Yield file and line of every raise statement, and the exception with its placeholders."""
     for path in source_files():
         name = path.relative_to(language.ROOT).as_posix()
         for node in ast.walk(ast.parse(path.read_text())):
@@ -69,7 +69,10 @@ def errors() -> Iterator[tuple[str, str]]:
 
 
 def reasons() -> Iterator[tuple[str, str]]:
-    """Yield one line of `explain` for each rule that keeps operators of the corpus apart."""
+    """Yield a label and one line of `explain` for each rule that keeps operators apart.
+
+    The graphs are those of the corpus; the label has the rule, the graph and the strategy.
+    """
     from corpus import graphs
 
     import passkit as pk

@@ -38,9 +38,9 @@ class NoDisassemblerError(Exception):
 
 def nvdisasm() -> str:
     """Return nvdisasm of PATH, of NVIDIA's wheel or of a toolkit. Raises: NoDisassemblerError."""
-    measured = shutil.which("nvdisasm")
-    if measured:
-        return measured
+    on_path = shutil.which("nvdisasm")
+    if on_path:
+        return on_path
     try:
         listed = [str(f.locate()) for f in files(WHEEL) or () if f.name == "nvdisasm"]
     except PackageNotFoundError:
@@ -52,7 +52,16 @@ def nvdisasm() -> str:
 
 
 def instructions(path: Path, architecture: int) -> tuple[int | None, str]:
-    """Return a kernel's registers, and its instructions as text."""
+    """Return a kernel's registers (None where NVRTC does not tell), and its instructions as text.
+
+    Args:
+        path: the CUDA C file.
+        architecture: the compute capability, such as 80.
+
+    Raises:
+        NoDisassemblerError: nvdisasm is not installed.
+        RuntimeError: nvdisasm fails.
+    """
     text = f"{cubins.CUDA.preamble}\n{path.read_text()}"
     options = (f"--gpu-architecture=sm_{architecture}", *cubins.OPTIONS)
     image = cubins.nvrtc().compile(text, options)
@@ -74,7 +83,7 @@ def table_line(path: Path, architecture: int) -> str:
 
 
 def count(text: str, word: str) -> int:
-    """How many instructions begin with a word, whatever modifiers follow.
+    """Return how many instructions in ``text`` begin with ``word``, whatever modifiers follow.
 
     >>> count("LDG.E R1 ; LDG.E.128.CONSTANT R4 ; LDGSTS.E R2 ;", "LDG")
     2
@@ -100,7 +109,10 @@ def numbers(line: str) -> dict[str, int]:
 
 
 def differing_lines(measured: Iterable[str]) -> list[str]:
-    """Return lines that use local memory, lost wide accesses, or differ by the same compiler."""
+    """Return the ``measured`` lines that use local memory, lost wide accesses, or differ.
+
+    The last counts only where the compiler has the version in the table.
+    """
     version, *entries = TABLE.read_text().splitlines()
     same = version == str(cubins.nvrtc())
     before = {x.partition(": ")[0]: numbers(x) for x in entries}

@@ -34,7 +34,7 @@ def gelu_erf(f: Any, x: Any) -> Any:
 
 
 def gelu_custom_ref(f: Any, x: Any) -> Any:
-    """Return the same through a function that takes erf as an argument."""
+    """Return GELU by a function that takes the error function as an argument."""
     return gelu(x, f.erf)
 
 
@@ -174,7 +174,7 @@ class Workload:
         return "int64" if name == self.indices[0] else "float32"
 
     def reference(self, arrays: tuple[np.ndarray, ...]) -> np.ndarray:
-        """Compute the result in float64, several `joined`."""
+        """Compute the result in float64 by NumPy; several results are `joined`."""
         wide = (a if a.dtype.kind == "i" else a.astype(np.float64) for a in arrays)
         return joined(self.formula(NumpyFunctions, *wide))
 

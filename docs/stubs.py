@@ -32,7 +32,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from passkit.graph.argtypes import DTypeLike, Numbers, Operand, Padding, ShapeLike
+from passkit.graph.argtypes import DTypeLike, Numbers, OperandLike, Padding, ShapeLike
 from passkit.graph.node import Entry, Node
 from passkit.values.size import Size
 """

@@ -1,6 +1,6 @@
 """A NumPy-like array library on top of passkit, which records operations and fuses them.
 
-An operation returns an `Array` that records how it is computed. Nothing runs until a value is
+An operation returns a `LazyArray` that records how it is computed. Nothing runs until a value is
 requested; then all pending operations become one graph, which is compiled once for each structure.
 """
 
@@ -14,12 +14,12 @@ MOST_PENDING = 200
 """The most operations that may be pending, which bounds the graph that a loop records."""
 
 _executables = {}
-_alive = weakref.WeakValueDictionary()  # entry -> the Array that it computes
+_alive = weakref.WeakValueDictionary()  # entry -> the LazyArray that it computes
 runs = 0
 """How many graphs were run."""
 
 
-class Array:
+class LazyArray:
     """Computed numbers, or an entry of a graph that computes them."""
 
     __array_priority__ = 100
@@ -77,7 +77,7 @@ class Array:
         return np.array(self.numpy(), dtype=dtype, copy=copy)
 
     def __repr__(self):
-        return repr(self.numpy()).replace("array", "Array", 1)
+        return repr(self.numpy()).replace("array", "LazyArray", 1)
 
     def __float__(self):
         return float(self.numpy())
@@ -108,11 +108,11 @@ class Array:
 
 def call(function, *args, **params):
     """Apply a function of passkit entries to arrays; numbers are passed unchanged."""
-    arrays = [a for a in args if isinstance(a, Array)]
-    result = function(*[a.entry if isinstance(a, Array) else a for a in args], **params)
+    arrays = [a for a in args if isinstance(a, LazyArray)]
+    result = function(*[a.entry if isinstance(a, LazyArray) else a for a in args], **params)
     for a in arrays:
         a.entry  # noqa: B018  (creates its leaf)
-    return Array._waiting(result, arrays)
+    return LazyArray._waiting(result, arrays)
 
 
 def _operator(name):
@@ -125,16 +125,16 @@ def _operator(name):
 
 
 def _array(x):
-    """Wrap a NumPy array; Arrays and numbers are returned unchanged."""
-    return Array(x) if isinstance(x, np.ndarray) else x
+    """Return a NumPy array as a `LazyArray`; other values are returned unchanged."""
+    return LazyArray(x) if isinstance(x, np.ndarray) else x
 
 
 for _name in ("add", "sub", "mul", "truediv", "pow", "matmul", "mod", "floordiv"):
-    setattr(Array, f"__{_name}__", _operator(f"__{_name}__"))
-    setattr(Array, f"__r{_name}__", _operator(f"__r{_name}__"))
+    setattr(LazyArray, f"__{_name}__", _operator(f"__{_name}__"))
+    setattr(LazyArray, f"__r{_name}__", _operator(f"__r{_name}__"))
 for _name in ("lt", "le", "gt", "ge"):
-    setattr(Array, f"__{_name}__", _operator(f"__{_name}__"))
-Array.__neg__ = lambda self: call(pk.ops.neg, self)
+    setattr(LazyArray, f"__{_name}__", _operator(f"__{_name}__"))
+LazyArray.__neg__ = lambda self: call(pk.ops.neg, self)
 
 
 def __getattr__(name):
@@ -146,7 +146,7 @@ def __getattr__(name):
 def gradients(loss, arrays):
     """Return the gradients of a scalar with respect to arrays that it was computed from."""
     entries = pk.gradients(loss.entry, [a.entry for a in arrays])
-    return [Array._waiting(entry, [loss, *arrays]) for entry in entries]
+    return [LazyArray._waiting(entry, [loss, *arrays]) for entry in entries]
 
 
 def _run(requested):

@@ -37,6 +37,11 @@ __all__ = ["elementwise", "linalg", "movement", "nn", "reduce", "slicing", "spli
 
 
 def __getattr__(name: str) -> Any:
+    """Return an operator, or a function of `FUNCTIONS`, by name.
+
+    Raises:
+        AttributeError: If there is none; the message suggests the nearest name.
+    """
     if name in FUNCTIONS:
         return getattr(import_module(f"{PACKAGE}.{FUNCTIONS[name]}"), name)
     if name.startswith("__"):  # looked up by Python's tools: no reason to load plug-ins
@@ -48,4 +53,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
+    """Return the names of all operators, their aliases, and functions that are no operators."""
     return [*list_ops(aliases=True), *FUNCTIONS, "split"]

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from passkit.graph.argtypes import DTypeLike, Numbers, Operand, Padding, ShapeLike
+from passkit.graph.argtypes import DTypeLike, Numbers, OperandLike, Padding, ShapeLike
 from passkit.graph.node import Entry, Node
 from passkit.values.size import Size
 
@@ -18,25 +18,25 @@ from passkit.ops.movement_composites import unstack as unstack
 from passkit.ops.slicing import split as split
 
 def Phi(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the distribution function of the normal distribution"""
+    r"""the distribution function of the normal distribution at x"""
 
 def Phi_approx(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""Phi to three digits, by a sigmoid"""
+    r"""Phi to three digits, computed by a sigmoid"""
 
 def abs(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -45,7 +45,7 @@ def abs(
     r"""the magnitude of x"""
 
 def absolute(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -54,40 +54,40 @@ def absolute(
     r"""the magnitude of x (another name of abs)"""
 
 def absolute_difference(
-    labels: Operand,
-    predictions: Operand = ...,
+    labels: OperandLike,
+    predictions: OperandLike = ...,
     reduction: Literal['mean', 'sum', 'none'] = 'mean',
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""abs(predictions - labels) (another name of mean_absolute_error)
+    r"""the absolute error abs(predictions - labels); the mean over all elements, or as reduction says (another name of mean_absolute_error)
 
     Args:
         reduction: how the losses of elements are combined
     """
 
 def acos(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the angle whose cosine is x"""
+    r"""the angle in radians whose cosine is x, from 0 to pi"""
 
 def acosh(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the inverse of cosh"""
+    r"""the inverse hyperbolic cosine; NaN where x < 1"""
 
 def add(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -96,39 +96,39 @@ def add(
     r"""x + y"""
 
 def add_along_axis(
-    x: Operand,
-    indices: Operand = ...,
-    updates: Operand = ...,
+    x: OperandLike,
+    indices: OperandLike = ...,
+    updates: OperandLike = ...,
     axis: int = -1,
     mode: Literal['clip', 'zero'] = 'zero',
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""for each element of indices that of x at this position of the axis, plus updates
+    r"""x with the element at each index along axis increased by that of updates, which has the shape of indices
 
     Args:
         axis: the axis; negative ones count from the end
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def alibi_bias(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""for scores (…, heads, queries, keys): minus the distance of key and query, times the slope of the head"""
+    r"""for scores x of shape (…, heads, queries, keys): minus the distance of key and query times the slope of the head"""
 
 def angle(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the angle of x in the complex plane"""
+    r"""the angle of x in the complex plane, in radians; of a real number 0 or pi"""
 
 def arange(
     start: float,
@@ -139,7 +139,7 @@ def arange(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""start, start + step, … before stop, computed in double; arange(n) begins at 0
+    r"""the numbers start, start + step, … before stop, computed in float64; with one argument from 0 to below it
 
     Args:
         start: first number; the end, if stop is None (required)
@@ -149,71 +149,71 @@ def arange(
     """
 
 def arccos(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the angle whose cosine is x (another name of acos)"""
+    r"""the angle in radians whose cosine is x, from 0 to pi (another name of acos)"""
 
 def arccosh(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the inverse of cosh (another name of acosh)"""
+    r"""the inverse hyperbolic cosine; NaN where x < 1 (another name of acosh)"""
 
 def arcsin(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the angle whose sine is x (another name of asin)"""
+    r"""the angle in radians whose sine is x, from -pi/2 to pi/2 (another name of asin)"""
 
 def arcsinh(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the inverse of sinh (another name of asinh)"""
+    r"""the inverse hyperbolic sine (another name of asinh)"""
 
 def arctan(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the angle whose tangent is x (another name of atan)"""
+    r"""the angle in radians whose tangent is x, from -pi/2 to pi/2 (another name of atan)"""
 
 def arctan2(
-    y: Operand,
-    x: Operand,
+    y: OperandLike,
+    x: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the angle of the point (x, y); NaN keeps, zeros keep their signs (another name of atan2)"""
+    r"""the angle of the point (x, y) in radians, from -pi to pi; signs of zeros count, NaN stays (another name of atan2)"""
 
 def arctanh(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the inverse of tanh (another name of atanh)"""
+    r"""the inverse hyperbolic tangent; NaN outside of -1 to 1 (another name of atanh)"""
 
 def arg_max(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -221,7 +221,7 @@ def arg_max(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""where the largest element is, the first of equal ones, or the first NaN; int64 (another name of argmax)
+    r"""the index of the largest element along axis, of the first of equal ones or the first NaN, as int64; without an axis, that in row-major order (another name of argmax)
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -229,7 +229,7 @@ def arg_max(
     """
 
 def arg_min(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -237,7 +237,7 @@ def arg_min(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""where the smallest element is, the first of equal ones, or the first NaN; int64 (another name of argmin)
+    r"""the index of the smallest element along axis, of the first of equal ones or the first NaN, as int64; without an axis, that in row-major order (another name of argmin)
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -245,7 +245,7 @@ def arg_min(
     """
 
 def argmax(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -253,7 +253,7 @@ def argmax(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""where the largest element is, the first of equal ones, or the first NaN; int64
+    r"""the index of the largest element along axis, of the first of equal ones or the first NaN, as int64; without an axis, that in row-major order
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -261,7 +261,7 @@ def argmax(
     """
 
 def argmin(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -269,7 +269,7 @@ def argmin(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""where the smallest element is, the first of equal ones, or the first NaN; int64
+    r"""the index of the smallest element along axis, of the first of equal ones or the first NaN, as int64; without an axis, that in row-major order
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -277,14 +277,14 @@ def argmin(
     """
 
 def argsort(
-    x: Operand,
+    x: OperandLike,
     axis: int = -1,
     descending: bool = False,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the positions of the elements along axis in their order; equal ones stay in theirs
+    r"""the positions of the elements along axis in increasing order, or decreasing with descending; equal elements keep their order
 
     Args:
         axis: the axis; negative ones count from the end
@@ -292,7 +292,7 @@ def argsort(
     """
 
 def argwhere(
-    x: Operand,
+    x: OperandLike,
     /,
     size: int,
     fill_value: builtins.complex = -1,
@@ -300,117 +300,117 @@ def argwhere(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the coordinates of the first size elements that are not 0, in row-major order; fill_value behind them
+    r"""the coordinates of the first size elements that are not 0, in row-major order: int64 of shape (size, rank); rows beyond them hold fill_value
 
     Args:
-        size: number of results, which must be known (required)
+        size: number of elements or rows of the result (required)
         fill_value: value of the elements that are filled
     """
 
 def asin(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the angle whose sine is x"""
+    r"""the angle in radians whose sine is x, from -pi/2 to pi/2"""
 
 def asinh(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the inverse of sinh"""
+    r"""the inverse hyperbolic sine"""
 
 def assign(
-    old: Operand,
-    new: Operand,
+    old: OperandLike,
+    new: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""write a value into a state variable; the result is the new value"""
+    r"""the new value of a state variable, which a call writes; the inputs are the variable and the value"""
 
 def astype(
-    x: Operand,
+    x: OperandLike,
     /,
     dtype: DTypeLike = 'float32',
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x converted to dtype: float to integer saturates and NaN gives 0; integers wrap (another name of cast)
+    r"""x converted to dtype: floats are cut to integers and limited to their range, NaN becomes 0; integers keep their lowest bits (another name of cast)
 
     Args:
         dtype: dtype of the result
     """
 
 def atan(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the angle whose tangent is x"""
+    r"""the angle in radians whose tangent is x, from -pi/2 to pi/2"""
 
 def atan2(
-    y: Operand,
-    x: Operand,
+    y: OperandLike,
+    x: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the angle of the point (x, y); NaN keeps, zeros keep their signs"""
+    r"""the angle of the point (x, y) in radians, from -pi to pi; signs of zeros count, NaN stays"""
 
 def atanh(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the inverse of tanh"""
+    r"""the inverse hyperbolic tangent; NaN outside of -1 to 1"""
 
 def atleast_1d(
-    x: Operand,
+    x: OperandLike,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x with axes put in up to rank 1"""
+    r"""x with new axes of length 1 up to rank 1"""
 
 def atleast_2d(
-    x: Operand,
+    x: OperandLike,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x with axes put in up to rank 2"""
+    r"""x with new axes of length 1 up to rank 2"""
 
 def atleast_3d(
-    x: Operand,
+    x: OperandLike,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x with axes put in up to rank 3"""
+    r"""x with new axes of length 1 up to rank 3"""
 
 def average(
-    x: Operand,
-    weights: Operand = ...,
+    x: OperandLike,
+    weights: OperandLike = ...,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the mean of x by weights, which broadcast to it
+    r"""the mean of x over axis weighted by weights, which broadcast to x
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -418,7 +418,7 @@ def average(
     """
 
 def avg_pool(
-    x: Operand,
+    x: OperandLike,
     /,
     window: int | Sequence[int],
     strides: int | Sequence[int] | None = None,
@@ -430,7 +430,7 @@ def avg_pool(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the mean of each window; padding counts only if count_include_pad says so (another name of avg_pool2d)
+    r"""the mean under each window, in the layout of x; padding counts only with count_include_pad (another name of avg_pool2d)
 
     Args:
         window: lengths of a window, one or for each axis (required)
@@ -438,11 +438,11 @@ def avg_pool(
         padding: 'SAME', 'VALID', a number, or (before, after) for each axis
         dilations: distance between the elements of a window, one or for each axis
         count_include_pad: count padding in the mean
-        data_format: order of the axes: channels last (NHWC) or first (NCHW)
+        data_format: order of the axes: channels last, as NHWC, or first, as NCHW
     """
 
 def avg_pool1d(
-    x: Operand,
+    x: OperandLike,
     /,
     window: int | Sequence[int],
     strides: int | Sequence[int] | None = None,
@@ -454,7 +454,7 @@ def avg_pool1d(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the mean of each window; padding counts only if count_include_pad says so
+    r"""the mean under each window, in the layout of x; padding counts only with count_include_pad
 
     Args:
         window: lengths of a window, one or for each axis (required)
@@ -462,11 +462,11 @@ def avg_pool1d(
         padding: 'SAME', 'VALID', a number, or (before, after) for each axis
         dilations: distance between the elements of a window, one or for each axis
         count_include_pad: count padding in the mean
-        data_format: order of the axes: channels last (NHWC) or first (NCHW)
+        data_format: order of the axes: channels last, as NHWC, or first, as NCHW
     """
 
 def avg_pool2d(
-    x: Operand,
+    x: OperandLike,
     /,
     window: int | Sequence[int],
     strides: int | Sequence[int] | None = None,
@@ -478,7 +478,7 @@ def avg_pool2d(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the mean of each window; padding counts only if count_include_pad says so
+    r"""the mean under each window, in the layout of x; padding counts only with count_include_pad
 
     Args:
         window: lengths of a window, one or for each axis (required)
@@ -486,11 +486,11 @@ def avg_pool2d(
         padding: 'SAME', 'VALID', a number, or (before, after) for each axis
         dilations: distance between the elements of a window, one or for each axis
         count_include_pad: count padding in the mean
-        data_format: order of the axes: channels last (NHWC) or first (NCHW)
+        data_format: order of the axes: channels last, as NHWC, or first, as NCHW
     """
 
 def avg_pool3d(
-    x: Operand,
+    x: OperandLike,
     /,
     window: int | Sequence[int],
     strides: int | Sequence[int] | None = None,
@@ -502,7 +502,7 @@ def avg_pool3d(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the mean of each window; padding counts only if count_include_pad says so
+    r"""the mean under each window, in the layout of x; padding counts only with count_include_pad
 
     Args:
         window: lengths of a window, one or for each axis (required)
@@ -510,18 +510,18 @@ def avg_pool3d(
         padding: 'SAME', 'VALID', a number, or (before, after) for each axis
         dilations: distance between the elements of a window, one or for each axis
         count_include_pad: count padding in the mean
-        data_format: order of the axes: channels last (NHWC) or first (NCHW)
+        data_format: order of the axes: channels last, as NHWC, or first, as NCHW
     """
 
 def band_part(
-    x: Operand,
+    x: OperandLike,
     num_lower: int = -1,
     num_upper: int = -1,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x with zeros outside of num_lower diagonals below and num_upper above; a negative number keeps all on its side
+    r"""x with zeros outside of num_lower diagonals below the main one and num_upper above it; a negative number keeps all on that side
 
     Args:
         num_lower: diagonals kept below the main one; negative: all
@@ -529,18 +529,18 @@ def band_part(
     """
 
 def batch_norm(
-    input: Operand,
-    scale: Operand = ...,
-    offset: Operand = ...,
-    mean: Operand = ...,
-    variance: Operand = ...,
+    input: OperandLike,
+    scale: OperandLike = ...,
+    offset: OperandLike = ...,
+    mean: OperandLike = ...,
+    variance: OperandLike = ...,
     epsilon: float = 0.001,
     axis: int = -1,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""(input - mean) / sqrt(variance + epsilon) * scale + offset, for each channel
+    r"""(input - mean) / sqrt(variance + epsilon) * scale + offset with a number for each channel, in the shape of input
 
     Args:
         epsilon: small number that keeps the division or logarithm finite
@@ -548,11 +548,11 @@ def batch_norm(
     """
 
 def batch_norm_training(
-    input: Operand,
-    scale: Operand = ...,
-    offset: Operand = ...,
-    running_mean: Operand = ...,
-    running_variance: Operand = ...,
+    input: OperandLike,
+    scale: OperandLike = ...,
+    offset: OperandLike = ...,
+    running_mean: OperandLike = ...,
+    running_variance: OperandLike = ...,
     epsilon: float = 0.001,
     axis: int = -1,
     momentum: float = 0.99,
@@ -560,7 +560,7 @@ def batch_norm_training(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> tuple[Entry, Entry, Entry]:
-    r"""batch_norm with the statistics of the batch; results: y, and the running statistics moved
+    r"""batch_norm with the statistics of the batch. Three results: the normalized input, and the new running mean and variance, momentum * old + (1 - momentum) * batch
 
     Args:
         epsilon: small number that keeps the division or logarithm finite
@@ -569,18 +569,18 @@ def batch_norm_training(
     """
 
 def batch_normalization_inference(
-    input: Operand,
-    scale: Operand = ...,
-    offset: Operand = ...,
-    mean: Operand = ...,
-    variance: Operand = ...,
+    input: OperandLike,
+    scale: OperandLike = ...,
+    offset: OperandLike = ...,
+    mean: OperandLike = ...,
+    variance: OperandLike = ...,
     epsilon: float = 0.001,
     axis: int = -1,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""(input - mean) / sqrt(variance + epsilon) * scale + offset, for each channel (another name of batch_norm)
+    r"""(input - mean) / sqrt(variance + epsilon) * scale + offset with a number for each channel, in the shape of input (another name of batch_norm)
 
     Args:
         epsilon: small number that keeps the division or logarithm finite
@@ -588,14 +588,14 @@ def batch_normalization_inference(
     """
 
 def batch_to_space(
-    x: Operand,
+    x: OperandLike,
     block_shape: int | Sequence[int],
     crops: int | Sequence[Sequence[int]] = 0,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""images become the points of blocks of the axes after the first, which are cropped
+    r"""the inverse of space_to_batch: examples become the points of blocks of the axes after the first, which are then cropped
 
     Args:
         block_shape: lengths of a block along the axes after the first (required)
@@ -603,14 +603,14 @@ def batch_to_space(
     """
 
 def batch_to_space_nd(
-    x: Operand,
+    x: OperandLike,
     block_shape: int | Sequence[int],
     crops: int | Sequence[Sequence[int]] = 0,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""images become the points of blocks of the axes after the first, which are cropped (another name of batch_to_space)
+    r"""the inverse of space_to_batch: examples become the points of blocks of the axes after the first, which are then cropped (another name of batch_to_space)
 
     Args:
         block_shape: lengths of a block along the axes after the first (required)
@@ -618,21 +618,21 @@ def batch_to_space_nd(
     """
 
 def bernoulli(
-    p: Operand,
-    key: Operand = ...,
+    p: OperandLike,
+    key: OperandLike = ...,
     shape: ShapeLike | None = None,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""True with probability p, which is broadcast to shape; None is p's own (another name of random_bernoulli)
+    r"""True with probability p, broadcast to shape; by default in the shape of p (another name of random_bernoulli)
 
     Args:
         shape: shape of the result; None: that of p
     """
 
 def bessel_i0(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -641,7 +641,7 @@ def bessel_i0(
     r"""the modified Bessel function of order 0"""
 
 def bessel_i0e(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -650,7 +650,7 @@ def bessel_i0e(
     r"""exp(-|x|) bessel_i0(x)"""
 
 def bessel_i1(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -659,7 +659,7 @@ def bessel_i1(
     r"""the modified Bessel function of order 1"""
 
 def bessel_i1e(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -668,8 +668,8 @@ def bessel_i1e(
     r"""exp(-|x|) bessel_i1(x)"""
 
 def beta(
-    a: Operand,
-    b: Operand,
+    a: OperandLike,
+    b: OperandLike,
     /,
     *,
     name: str = '',
@@ -678,18 +678,18 @@ def beta(
     r"""the beta function"""
 
 def betainc(
-    a: Operand,
-    b: Operand = ...,
-    x: Operand = ...,
+    a: OperandLike,
+    b: OperandLike = ...,
+    x: OperandLike = ...,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the incomplete beta function over beta(a, b); NaN but for a, b > 0, x from 0 to 1"""
+    r"""the regularized incomplete beta function; NaN unless a, b > 0 and x is from 0 to 1"""
 
 def betaln(
-    a: Operand,
-    b: Operand,
+    a: OperandLike,
+    b: OperandLike,
     /,
     *,
     name: str = '',
@@ -698,25 +698,25 @@ def betaln(
     r"""the logarithm of the beta function (another name of lbeta)"""
 
 def bilinear(
-    a: Operand,
-    b: Operand = ...,
-    weight: Operand = ...,
+    a: OperandLike,
+    b: OperandLike = ...,
+    weight: OperandLike = ...,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""(…, i), (…, j), (k, i, j) -> (…, k): a form of a and b for each k"""
+    r"""for each k the sum over i and j of a[i] * weight[k, i, j] * b[j]: (…, i), (…, j), (k, i, j) -> (…, k)"""
 
 def binary_cross_entropy(
-    labels: Operand,
-    predictions: Operand = ...,
+    labels: OperandLike,
+    predictions: OperandLike = ...,
     epsilon: float = 1e-07,
     reduction: Literal['mean', 'sum', 'none'] = 'mean',
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""-labels * log(p) - (1 - labels) * log(1 - p) of probabilities, kept off 0 and 1 by epsilon
+    r"""-labels * log(p) - (1 - labels) * log(1 - p) for probabilities p, limited to epsilon from 0 and 1; the mean over all elements, or as reduction says
 
     Args:
         epsilon: small number that keeps the division or logarithm finite
@@ -724,22 +724,22 @@ def binary_cross_entropy(
     """
 
 def bincount(
-    x: Operand,
+    x: OperandLike,
     /,
     length: int = 1,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""how often 0 … length-1 occur; others do not count
+    r"""how often each integer from 0 to below length occurs in x: int64 of shape (length,); others are ignored
 
     Args:
         length: length of the result
     """
 
 def binomial_coefficient_log(
-    n: Operand,
-    k: Operand,
+    n: OperandLike,
+    k: OperandLike,
     /,
     *,
     name: str = '',
@@ -748,182 +748,182 @@ def binomial_coefficient_log(
     r"""log of n! / (k! (n - k)!), by gamma functions"""
 
 def bitcast(
-    x: Operand,
+    x: OperandLike,
     /,
     dtype: DTypeLike,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the bits of x taken as a number of another type
+    r"""the bits of x interpreted as dtype, which has as many bytes; the shape stays
 
     Args:
         dtype: dtype of the result (required)
     """
 
 def bitcast_convert_type(
-    x: Operand,
+    x: OperandLike,
     /,
     dtype: DTypeLike,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the bits of x taken as a number of another type (another name of bitcast)
+    r"""the bits of x interpreted as dtype, which has as many bytes; the shape stays (another name of bitcast)
 
     Args:
         dtype: dtype of the result (required)
     """
 
 def bitwise_and(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""both bits"""
+    r"""the bits that are 1 in x and in y"""
 
 def bitwise_count(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""how many bits of the magnitude of x are 1, as uint8"""
+    r"""the number of ones among the bits of the magnitude of x, as uint8"""
 
 def bitwise_invert(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""bits inverted (another name of bitwise_not)"""
+    r"""x with all bits inverted (another name of bitwise_not)"""
 
 def bitwise_left_shift(
-    x: Operand,
-    n: Operand,
+    x: OperandLike,
+    n: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x 2^n, wrapped; 0 where n is negative or at least the width (another name of left_shift)"""
+    r"""x * 2^n without the bits that overflow; 0 where n is negative or at least the number of bits (another name of left_shift)"""
 
 def bitwise_not(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""bits inverted"""
+    r"""x with all bits inverted"""
 
 def bitwise_or(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""either bit"""
+    r"""the bits that are 1 in x or in y"""
 
 def bitwise_right_shift(
-    x: Operand,
-    n: Operand,
+    x: OperandLike,
+    n: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x / 2^n rounded down; copies of the sign where n is negative or at least the width (another name of right_shift)"""
+    r"""x / 2^n rounded down; 0 or -1 by the sign of x where n is negative or at least the number of bits (another name of right_shift)"""
 
 def bitwise_xor(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""bits that differ"""
+    r"""the bits that differ between x and y"""
 
 def broadcast_to(
-    x: Operand,
+    x: OperandLike,
     /,
     shape: ShapeLike,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x stretched to a shape, as NumPy broadcasts
+    r"""x broadcast to a shape, as in NumPy
 
     Args:
         shape: shape of the result (required)
     """
 
 def bucketize(
-    x: Operand,
-    bins: Operand = ...,
+    x: OperandLike,
+    bins: OperandLike = ...,
     right: bool = False,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the bin of each element: how many of the rising bins are at most it, or below it with right (another name of digitize)
+    r"""the number of bins, an increasing vector, that are at most the element, or below it with right; in the shape of x (another name of digitize)
 
     Args:
         right: bins include their right end instead of the left one
     """
 
 def cast(
-    x: Operand,
+    x: OperandLike,
     /,
     dtype: DTypeLike = 'float32',
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x converted to dtype: float to integer saturates and NaN gives 0; integers wrap
+    r"""x converted to dtype: floats are cut to integers and limited to their range, NaN becomes 0; integers keep their lowest bits
 
     Args:
         dtype: dtype of the result
     """
 
 def categorical(
-    logits: Operand,
-    key: Operand = ...,
+    logits: OperandLike,
+    key: OperandLike = ...,
     axis: int = -1,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""classes along axis, drawn with the probabilities softmax(logits), as int64 (another name of random_categorical)
+    r"""a class along axis, drawn with the probabilities softmax(logits), as int64; in the shape of logits without axis (another name of random_categorical)
 
     Args:
         axis: the axis; negative ones count from the end
     """
 
 def causal_mask(
-    x: Operand,
+    x: OperandLike,
     /,
     value: float = ...,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""scores (…, queries, keys) with value where a key is later than the query; the last of both are at one time
+    r"""x, scores of shape (…, queries, keys), with value where the key comes after the query; the last query and the last key are at the same position
 
     Args:
-        value: value that is put in
+        value: value of the elements that are replaced
     """
 
 def cbrt(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -932,7 +932,7 @@ def cbrt(
     r"""the cube root of x"""
 
 def ceil(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -941,46 +941,46 @@ def ceil(
     r"""x rounded up"""
 
 def celu(
-    x: Operand,
+    x: OperandLike,
     /,
     alpha: float = 1.0,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x if positive, else alpha (exp(x / alpha) - 1)
+    r"""x where it is positive, else alpha * (exp(x / alpha) - 1)
 
     Args:
         alpha: slope or scale of the negative side
     """
 
 def cholesky(
-    x: Operand,
+    x: OperandLike,
     /,
     upper: bool = False,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the lower triangle L with L @ L.T = x, or its transpose
+    r"""the lower triangular L with L @ transpose(L) = x of each symmetric matrix; transpose(L) with upper
 
     Args:
         upper: the upper triangle instead of the lower one
     """
 
 def clip(
-    x: Operand,
-    low: Operand,
-    high: Operand,
+    x: OperandLike,
+    low: OperandLike,
+    high: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""minimum(maximum(x, low), high)"""
+    r"""x limited to the range from low to high, minimum(maximum(x, low), high)"""
 
 def clip_by_norm(
-    x: Operand,
+    x: OperandLike,
     /,
     clip_norm: float = 1.0,
     axis: int | Sequence[int] | None = None,
@@ -988,7 +988,7 @@ def clip_by_norm(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x, shortened to length clip_norm along axis where it is longer
+    r"""x scaled down along axis to the L2 norm clip_norm, where its norm is larger
 
     Args:
         clip_norm: largest length of the result
@@ -996,71 +996,71 @@ def clip_by_norm(
     """
 
 def clip_by_value(
-    x: Operand,
-    low: Operand,
-    high: Operand,
+    x: OperandLike,
+    low: OperandLike,
+    high: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""minimum(maximum(x, low), high) (another name of clip)"""
+    r"""x limited to the range from low to high, minimum(maximum(x, low), high) (another name of clip)"""
 
 def complex(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the complex number of a real and an imaginary part"""
+    r"""the complex numbers of real parts x and imaginary parts y"""
 
 def concat(
-    *x: Operand,
+    *x: OperandLike,
     axis: int = 0,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the inputs one after the other along axis
+    r"""the inputs joined along axis, whose length is the sum of theirs
 
     Args:
         axis: the axis; negative ones count from the end
     """
 
 def concatenate(
-    *x: Operand,
+    *x: OperandLike,
     axis: int = 0,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the inputs one after the other along axis (another name of concat)
+    r"""the inputs joined along axis, whose length is the sum of theirs (another name of concat)
 
     Args:
         axis: the axis; negative ones count from the end
     """
 
 def conj(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x with the opposite imaginary part"""
+    r"""the complex conjugate: x with the opposite imaginary part"""
 
 def conjugate(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x with the opposite imaginary part (another name of conj)"""
+    r"""the complex conjugate: x with the opposite imaginary part (another name of conj)"""
 
 def conv1d(
-    input: Operand,
-    filter: Operand = ...,
+    input: OperandLike,
+    filter: OperandLike = ...,
     strides: int | Sequence[int] = 1,
     padding: Padding = 0,
     dilations: int | Sequence[int] = 1,
@@ -1070,19 +1070,19 @@ def conv1d(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the convolution over 1 spatial axes
+    r"""the convolution over 1 spatial axes with a filter of shape (*window, channels / groups, filters), in the layout data_format
 
     Args:
         strides: distance between windows, one or for each axis
         padding: 'SAME', 'VALID', a number, or (before, after) for each axis
         dilations: distance between the elements of a window, one or for each axis
         groups: number of groups of channels that are computed apart
-        data_format: order of the axes: channels last (NHWC) or first (NCHW)
+        data_format: order of the axes: channels last, as NHWC, or first, as NCHW
     """
 
 def conv1d_transpose(
-    input: Operand,
-    filter: Operand = ...,
+    input: OperandLike,
+    filter: OperandLike = ...,
     strides: int | Sequence[int] = 1,
     padding: Padding = 0,
     dilations: int | Sequence[int] = 1,
@@ -1101,14 +1101,14 @@ def conv1d_transpose(
         padding: 'SAME', 'VALID', a number, or (before, after) for each axis
         dilations: distance between the elements of a window, one or for each axis
         groups: number of groups of channels that are computed apart
-        data_format: order of the axes: channels last (NHWC) or first (NCHW)
+        data_format: order of the axes: channels last, as NHWC, or first, as NCHW
         output_shape: sizes of the result; None: the smallest that fit
         output_padding: added to one side of the result, to choose among sizes that fit
     """
 
 def conv2d(
-    input: Operand,
-    filter: Operand = ...,
+    input: OperandLike,
+    filter: OperandLike = ...,
     strides: int | Sequence[int] = 1,
     padding: Padding = 0,
     dilations: int | Sequence[int] = 1,
@@ -1118,19 +1118,19 @@ def conv2d(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the convolution over 2 spatial axes
+    r"""the convolution over 2 spatial axes with a filter of shape (*window, channels / groups, filters), in the layout data_format
 
     Args:
         strides: distance between windows, one or for each axis
         padding: 'SAME', 'VALID', a number, or (before, after) for each axis
         dilations: distance between the elements of a window, one or for each axis
         groups: number of groups of channels that are computed apart
-        data_format: order of the axes: channels last (NHWC) or first (NCHW)
+        data_format: order of the axes: channels last, as NHWC, or first, as NCHW
     """
 
 def conv2d_transpose(
-    input: Operand,
-    filter: Operand = ...,
+    input: OperandLike,
+    filter: OperandLike = ...,
     strides: int | Sequence[int] = 1,
     padding: Padding = 0,
     dilations: int | Sequence[int] = 1,
@@ -1149,14 +1149,14 @@ def conv2d_transpose(
         padding: 'SAME', 'VALID', a number, or (before, after) for each axis
         dilations: distance between the elements of a window, one or for each axis
         groups: number of groups of channels that are computed apart
-        data_format: order of the axes: channels last (NHWC) or first (NCHW)
+        data_format: order of the axes: channels last, as NHWC, or first, as NCHW
         output_shape: sizes of the result; None: the smallest that fit
         output_padding: added to one side of the result, to choose among sizes that fit
     """
 
 def conv3d(
-    input: Operand,
-    filter: Operand = ...,
+    input: OperandLike,
+    filter: OperandLike = ...,
     strides: int | Sequence[int] = 1,
     padding: Padding = 0,
     dilations: int | Sequence[int] = 1,
@@ -1166,19 +1166,19 @@ def conv3d(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the convolution over 3 spatial axes
+    r"""the convolution over 3 spatial axes with a filter of shape (*window, channels / groups, filters), in the layout data_format
 
     Args:
         strides: distance between windows, one or for each axis
         padding: 'SAME', 'VALID', a number, or (before, after) for each axis
         dilations: distance between the elements of a window, one or for each axis
         groups: number of groups of channels that are computed apart
-        data_format: order of the axes: channels last (NHWC) or first (NCHW)
+        data_format: order of the axes: channels last, as NHWC, or first, as NCHW
     """
 
 def conv3d_transpose(
-    input: Operand,
-    filter: Operand = ...,
+    input: OperandLike,
+    filter: OperandLike = ...,
     strides: int | Sequence[int] = 1,
     padding: Padding = 0,
     dilations: int | Sequence[int] = 1,
@@ -1197,14 +1197,14 @@ def conv3d_transpose(
         padding: 'SAME', 'VALID', a number, or (before, after) for each axis
         dilations: distance between the elements of a window, one or for each axis
         groups: number of groups of channels that are computed apart
-        data_format: order of the axes: channels last (NHWC) or first (NCHW)
+        data_format: order of the axes: channels last, as NHWC, or first, as NCHW
         output_shape: sizes of the result; None: the smallest that fit
         output_padding: added to one side of the result, to choose among sizes that fit
     """
 
 def convolution(
-    x: Operand,
-    filters: Operand,
+    x: OperandLike,
+    filters: OperandLike,
     /,
     strides: int | Sequence[int] = 1,
     padding: Padding = 0,
@@ -1214,7 +1214,7 @@ def convolution(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""(batch, *size, channels), (*window, channels / groups, filters) -> (batch, *result, filters): sums of products under each window
+    r"""the sums of products of the filter and the elements under each window: (batch, *size, channels), (*window, channels / groups, filters) -> (batch, *result, filters)
 
     Args:
         strides: distance between windows, one or for each axis
@@ -1224,8 +1224,8 @@ def convolution(
     """
 
 def convolution_backprop_filter(
-    input: Operand,
-    dy: Operand,
+    input: OperandLike,
+    dy: OperandLike,
     window: int | Sequence[int],
     strides: int | Sequence[int] = 1,
     padding: Padding = 0,
@@ -1235,7 +1235,7 @@ def convolution_backprop_filter(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""(batch, *size, channels), (batch, *result, filters) -> (*window, channels / groups, filters): what goes back to the filter of a convolution
+    r"""the gradient of a convolution by its filter: (batch, *size, channels), (batch, *result, filters) -> (*window, channels / groups, filters)
 
     Args:
         window: lengths of a window, one or for each axis (required)
@@ -1246,8 +1246,8 @@ def convolution_backprop_filter(
     """
 
 def convolution_backprop_input(
-    filter: Operand,
-    dy: Operand,
+    filter: OperandLike,
+    dy: OperandLike,
     size: Sequence[int | Size],
     strides: int | Sequence[int] = 1,
     padding: Padding = 0,
@@ -1257,7 +1257,7 @@ def convolution_backprop_input(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""(*window, channels / groups, filters), (batch, *result, filters) -> (batch, *size, channels): what goes back to the input of a convolution
+    r"""the gradient of a convolution by its input: (*window, channels / groups, filters), (batch, *result, filters) -> (batch, *size, channels)
 
     Args:
         size: length along each axis (required)
@@ -1268,8 +1268,8 @@ def convolution_backprop_input(
     """
 
 def copysign(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -1278,7 +1278,7 @@ def copysign(
     r"""|x| with the sign of y"""
 
 def cos(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -1287,7 +1287,7 @@ def cos(
     r"""the cosine of x in radians"""
 
 def cosh(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -1296,8 +1296,8 @@ def cosh(
     r"""(exp(x) + exp(-x)) / 2"""
 
 def cosine_similarity(
-    a: Operand,
-    b: Operand,
+    a: OperandLike,
+    b: OperandLike,
     /,
     axis: int | Sequence[int] | None = -1,
     epsilon: float = 1e-08,
@@ -1305,7 +1305,7 @@ def cosine_similarity(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the cosine of the angle between vectors along axis, their lengths taken as epsilon at least
+    r"""the cosine of the angle between vectors along axis, which the result does not have; lengths below epsilon count as epsilon
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -1313,7 +1313,7 @@ def cosine_similarity(
     """
 
 def count_nonzero(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -1321,7 +1321,7 @@ def count_nonzero(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""how many elements are not 0; int64
+    r"""the number of elements over axis that are not 0, as int64
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -1329,7 +1329,7 @@ def count_nonzero(
     """
 
 def crop(
-    x: Operand,
+    x: OperandLike,
     offsets: Sequence[int],
     size: Sequence[int | Size],
     channels_last: bool = True,
@@ -1337,7 +1337,7 @@ def crop(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the part of x of a size from offsets on, along the axes in front of the channels, or the last ones without channels_last
+    r"""the part of x that begins at offsets and has the lengths size, along the axes before the channels; without channels_last along the last axes
 
     Args:
         offsets: first position along each axis that is cut (required)
@@ -1346,22 +1346,22 @@ def crop(
     """
 
 def cross(
-    a: Operand,
-    b: Operand,
+    a: OperandLike,
+    b: OperandLike,
     /,
     axis: int = -1,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the vector at right angles to both
+    r"""the cross product of vectors of three elements along axis
 
     Args:
         axis: the axis; negative ones count from the end
     """
 
 def cummax(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | None = None,
     exclusive: bool = False,
@@ -1370,7 +1370,7 @@ def cummax(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the largest so far; NaN from the first on
+    r"""the largest element so far along axis, in the shape of x; NaN from the first NaN on
 
     Args:
         axis: the axis; None: all elements in row-major order
@@ -1379,7 +1379,7 @@ def cummax(
     """
 
 def cummin(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | None = None,
     exclusive: bool = False,
@@ -1388,7 +1388,7 @@ def cummin(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the smallest so far; NaN from the first on
+    r"""the smallest element so far along axis, in the shape of x; NaN from the first NaN on
 
     Args:
         axis: the axis; None: all elements in row-major order
@@ -1397,7 +1397,7 @@ def cummin(
     """
 
 def cumprod(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | None = None,
     exclusive: bool = False,
@@ -1406,7 +1406,7 @@ def cumprod(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the products so far
+    r"""the cumulative products along axis, in the shape of x
 
     Args:
         axis: the axis; None: all elements in row-major order
@@ -1415,7 +1415,7 @@ def cumprod(
     """
 
 def cumsum(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | None = None,
     exclusive: bool = False,
@@ -1424,7 +1424,7 @@ def cumsum(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the sums so far
+    r"""the cumulative sums along axis, in the shape of x
 
     Args:
         axis: the axis; None: all elements in row-major order
@@ -1433,7 +1433,7 @@ def cumsum(
     """
 
 def cumulative_logsumexp(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | None = None,
     exclusive: bool = False,
@@ -1442,7 +1442,7 @@ def cumulative_logsumexp(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""log(cumsum(exp(x))) (another name of logcumsumexp)
+    r"""log(cumsum(exp(x))) along axis, in the shape of x (another name of logcumsumexp)
 
     Args:
         axis: the axis; None: all elements in row-major order
@@ -1451,7 +1451,7 @@ def cumulative_logsumexp(
     """
 
 def cumulative_prod(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | None = None,
     dtype: DTypeLike | None = None,
@@ -1460,16 +1460,16 @@ def cumulative_prod(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the products so far, in dtype; with include_initial behind that of nothing
+    r"""the cumulative products along axis, in dtype; with include_initial one element longer, beginning with 1
 
     Args:
         axis: the axis; None: all elements in row-major order
-        dtype: dtype of the result; None: see above
+        dtype: dtype of the result; None: that of x
         include_initial: begin with the result of no elements
     """
 
 def cumulative_sum(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | None = None,
     dtype: DTypeLike | None = None,
@@ -1478,50 +1478,50 @@ def cumulative_sum(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the sums so far, in dtype; with include_initial behind that of nothing
+    r"""the cumulative sums along axis, in dtype; with include_initial one element longer, beginning with 0
 
     Args:
         axis: the axis; None: all elements in row-major order
-        dtype: dtype of the result; None: see above
+        dtype: dtype of the result; None: that of x
         include_initial: begin with the result of no elements
     """
 
 def deg2rad(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""degrees as radians"""
+    r"""x degrees in radians"""
 
 def degrees(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""radians as degrees (another name of rad2deg)"""
+    r"""x radians in degrees (another name of rad2deg)"""
 
 def depth_to_space(
-    x: Operand,
+    x: OperandLike,
     block_size: int,
     data_format: str = 'NHWC',
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""channels become blocks of block_size × block_size points
+    r"""images in which each group of block_size^2 channels has become a block of block_size × block_size points
 
     Args:
         block_size: edge length of a block (required)
-        data_format: order of the axes: channels last (NHWC) or first (NCHW)
+        data_format: order of the axes: channels last, as NHWC, or first, as NCHW
     """
 
 def depthwise_conv2d(
-    input: Operand,
-    filter: Operand = ...,
+    input: OperandLike,
+    filter: OperandLike = ...,
     strides: int | Sequence[int] = 1,
     padding: Padding = 0,
     dilations: int | Sequence[int] = 1,
@@ -1530,53 +1530,53 @@ def depthwise_conv2d(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""a convolution of each channel by itself; the filter is (height, width, channels, multiplier)
+    r"""the convolution of each channel with its own filters, which have the shape (height, width, channels, multiplier); there are channels * multiplier results
 
     Args:
         strides: distance between windows, one or for each axis
         padding: 'SAME', 'VALID', a number, or (before, after) for each axis
         dilations: distance between the elements of a window, one or for each axis
-        data_format: order of the axes: channels last (NHWC) or first (NCHW)
+        data_format: order of the axes: channels last, as NHWC, or first, as NCHW
     """
 
 def det(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the determinant of each matrix"""
+    r"""the determinant of each matrix: (…, n, n) -> (…)"""
 
 def diag(
-    x: Operand,
+    x: OperandLike,
     k: int = 0,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the k-th diagonal of a matrix, or a matrix with x as its diagonal
+    r"""the k-th diagonal of a matrix x; or a matrix of zeros with the vector x as its k-th diagonal
 
     Args:
         k: number of the diagonal; 0 is the main one, positive ones are above it
     """
 
 def diag_embed(
-    x: Operand,
+    x: OperandLike,
     /,
     offset: int = 0,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""square matrices with the last axis of x on a diagonal and zeros elsewhere
+    r"""square matrices of zeros with the last axis of x on the diagonal offset: (…, n) -> (…, m, m) with m = n + |offset|
 
     Args:
         offset: number of the diagonal; 0 is the main one, positive ones are above it
     """
 
 def diagonal(
-    x: Operand,
+    x: OperandLike,
     /,
     offset: int = 0,
     axis1: int = -2,
@@ -1585,7 +1585,7 @@ def diagonal(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the diagonal of each matrix, as the last axis; above the main one if offset is positive
+    r"""the diagonal offset of the matrices in axis1 and axis2, as the last axis of the result
 
     Args:
         offset: number of the diagonal; 0 is the main one, positive ones are above it
@@ -1594,7 +1594,7 @@ def diagonal(
     """
 
 def diff(
-    x: Operand,
+    x: OperandLike,
     /,
     n: int = 1,
     axis: int = -1,
@@ -1602,15 +1602,15 @@ def diff(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""each element along axis less the one before, n times
+    r"""the differences of neighbouring elements along axis, taken n times; the axis is shorter by n
 
     Args:
-        n: how many times
+        n: number of repetitions
         axis: the axis; negative ones count from the end
     """
 
 def digamma(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -1619,21 +1619,21 @@ def digamma(
     r"""the derivative of lgamma; -inf at 0, NaN at -1, -2, ..."""
 
 def digitize(
-    x: Operand,
-    bins: Operand = ...,
+    x: OperandLike,
+    bins: OperandLike = ...,
     right: bool = False,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the bin of each element: how many of the rising bins are at most it, or below it with right
+    r"""the number of bins, an increasing vector, that are at most the element, or below it with right; in the shape of x
 
     Args:
         right: bins include their right end instead of the left one
     """
 
 def dilate(
-    x: Operand,
+    x: OperandLike,
     /,
     factors: Sequence[int],
     padding: Sequence[Sequence[Any]],
@@ -1641,7 +1641,7 @@ def dilate(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x with its elements factors[k] apart along axis k, and zeros between, in front and behind; negative padding cuts off
+    r"""x with its elements factors[k] apart along axis k, zeros between them, and padding of zeros around; negative padding cuts off
 
     Args:
         factors: distance of the elements along each axis (required)
@@ -1649,8 +1649,8 @@ def dilate(
     """
 
 def div(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -1659,7 +1659,7 @@ def div(
     r"""x / y"""
 
 def div_by_size(
-    x: Operand,
+    x: OperandLike,
     /,
     size: int | Size,
     *,
@@ -1673,8 +1673,8 @@ def div_by_size(
     """
 
 def div_no_nan(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -1683,8 +1683,8 @@ def div_no_nan(
     r"""x / y, and 0 where y is 0"""
 
 def divide(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -1693,8 +1693,8 @@ def divide(
     r"""x / y (another name of div)"""
 
 def divide_no_nan(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -1703,25 +1703,25 @@ def divide_no_nan(
     r"""x / y, and 0 where y is 0 (another name of div_no_nan)"""
 
 def dot(
-    a: Operand,
-    b: Operand,
+    a: OperandLike,
+    b: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""sums of products over the last axis of a and the last but one of b"""
+    r"""the sums of products over the last axis of a and the last but one of b, as numpy.dot"""
 
 def dropout(
-    x: Operand,
-    key: Operand = ...,
+    x: OperandLike,
+    key: OperandLike = ...,
     rate: float = 0.5,
     noise_shape: ShapeLike | None = None,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x with each element 0 with probability rate, the others divided by 1 - rate; axes of length 1 in noise_shape live or die together
+    r"""x with each element set to 0 with probability rate, and the others divided by 1 - rate; one draw is shared along axes of length 1 of noise_shape
 
     Args:
         rate: probability with which an element becomes 0
@@ -1729,26 +1729,26 @@ def dropout(
     """
 
 def eigh(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> tuple[Entry, Entry]:
-    r"""eigenvalues of symmetric matrices, rising, and eigenvectors as columns"""
+    r"""the eigenvalues of symmetric matrices in increasing order, (…, n), and their eigenvectors as columns, (…, n, n)"""
 
 def eigvalsh(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the eigenvalues of symmetric matrices, rising"""
+    r"""the eigenvalues of symmetric matrices in increasing order: (…, n, n) -> (…, n)"""
 
 def einsum(
     equation: str,
-    *x: Operand,
+    *x: OperandLike,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
@@ -1759,22 +1759,22 @@ def einsum(
     """
 
 def elu(
-    x: Operand,
+    x: OperandLike,
     /,
     alpha: float = 1.0,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x if positive, else alpha (exp(x) - 1)
+    r"""x where it is positive, else alpha * (exp(x) - 1)
 
     Args:
         alpha: slope or scale of the negative side
     """
 
 def embedding_lookup(
-    x: Operand,
-    indices: Operand = ...,
+    x: OperandLike,
+    indices: OperandLike = ...,
     axis: int = 0,
     batch_dims: int = 0,
     mode: Literal['clip', 'zero'] = 'clip',
@@ -1782,17 +1782,17 @@ def embedding_lookup(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the slices of x along axis that indices name; the first batch_dims axes go together (another name of gather)
+    r"""the slices of x at indices along axis; the first batch_dims axes of x and indices are shared. The axes of indices after these replace axis (another name of gather)
 
     Args:
         axis: the axis; negative ones count from the end
         batch_dims: number of leading axes that the inputs share
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def equal(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -1801,7 +1801,7 @@ def equal(
     r"""x == y, as bool"""
 
 def erf(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -1810,34 +1810,34 @@ def erf(
     r"""the error function"""
 
 def erfc(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""1 - erf(x), exact in the tail"""
+    r"""1 - erf(x), accurate for large x"""
 
 def erfcinv(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the inverse of erfc: from 0 to 2"""
+    r"""the inverse of erfc, for x from 0 to 2"""
 
 def erfinv(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the inverse of erf: from -1 to 1"""
+    r"""the inverse of erf, for x from -1 to 1"""
 
 def exp(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -1846,7 +1846,7 @@ def exp(
     r"""e to the power x"""
 
 def exp10(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -1855,7 +1855,7 @@ def exp10(
     r"""10 to the power x"""
 
 def exp2(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -1864,21 +1864,21 @@ def exp2(
     r"""2 to the power x"""
 
 def expand_dims(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] = 0,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x with new axes of length 1
+    r"""x with new axes of length 1 at the positions axis of the result
 
     Args:
-        axis: where the new axes stand in the result
+        axis: positions of the new axes in the result
     """
 
 def expit(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -1887,7 +1887,7 @@ def expit(
     r"""1 / (1 + exp(-x)) (another name of sigmoid)"""
 
 def expm(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -1896,16 +1896,16 @@ def expm(
     r"""the exponential of each matrix"""
 
 def expm1(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""exp(x) - 1, exact near 0"""
+    r"""exp(x) - 1, accurate near 0"""
 
 def extract_image_patches(
-    x: Operand,
+    x: OperandLike,
     /,
     window: int | Sequence[int],
     strides: int | Sequence[int] = 1,
@@ -1915,7 +1915,7 @@ def extract_image_patches(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""(batch, *size, channels) -> (batch, *result, window * channels): each window as one row (another name of extract_patches)
+    r"""each window as one row: (batch, *size, channels) -> (batch, *result, window * channels) (another name of extract_patches)
 
     Args:
         window: lengths of a window, one or for each axis (required)
@@ -1925,7 +1925,7 @@ def extract_image_patches(
     """
 
 def extract_patches(
-    x: Operand,
+    x: OperandLike,
     /,
     window: int | Sequence[int],
     strides: int | Sequence[int] = 1,
@@ -1935,7 +1935,7 @@ def extract_patches(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""(batch, *size, channels) -> (batch, *result, window * channels): each window as one row
+    r"""each window as one row: (batch, *size, channels) -> (batch, *result, window * channels)
 
     Args:
         window: lengths of a window, one or for each axis (required)
@@ -1953,7 +1953,7 @@ def eye(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""a matrix with ones on its k-th diagonal
+    r"""a matrix (n_rows, n_cols) with ones on its k-th diagonal, and zeros elsewhere
 
     Args:
         n_rows: number of rows (required)
@@ -1963,8 +1963,8 @@ def eye(
     """
 
 def fdim(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -1980,7 +1980,7 @@ def fill(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""an array of a shape with one value everywhere (another name of full)
+    r"""an array of a shape in which every element is fill_value (another name of full)
 
     Args:
         shape: shape of the result (required)
@@ -1989,29 +1989,29 @@ def fill(
     """
 
 def filter_turned(
-    x: Operand,
+    x: OperandLike,
     /,
     groups: int = 1,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""(*window, channels / groups, filters) -> (*window, filters / groups, channels), the window reversed: the filter of the convolution that goes back
+    r"""a filter with reversed window, and channels and filters of each group exchanged: (*window, channels / groups, filters) -> (*window, filters / groups, channels)
 
     Args:
         groups: number of groups of channels that are computed apart
     """
 
 def first_positions(
-    x: Operand,
+    x: OperandLike,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""for each of a vector of integers the position of the first one that equals it"""
+    r"""for each element of an integer vector the position of the first element that equals it, as int64"""
 
 def flatnonzero(
-    x: Operand,
+    x: OperandLike,
     /,
     size: int,
     fill_value: builtins.complex = -1,
@@ -2019,36 +2019,36 @@ def flatnonzero(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the row-major places of the first size elements that are not 0; fill_value behind them
+    r"""the row-major indices of the first size elements that are not 0: int64 of shape (size,); fill_value beyond them
 
     Args:
-        size: number of results, which must be known (required)
+        size: number of elements or rows of the result (required)
         fill_value: value of the elements that are filled
     """
 
 def flatten(
-    x: Operand,
+    x: OperandLike,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the elements of x in row-major order"""
+    r"""the elements of x in row-major order, a vector"""
 
 def flip(
-    x: Operand,
+    x: OperandLike,
     axis: int | Sequence[int] | None = None,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x with the elements along axis, or all axes, in reverse order
+    r"""x with the elements along axis, by default along all axes, in reverse order
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
     """
 
 def floor(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -2057,74 +2057,74 @@ def floor(
     r"""x rounded down"""
 
 def floor_div(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x / y rounded down; for integers x // 0 = 0"""
+    r"""x / y rounded down; an integer divided by 0 is 0"""
 
 def floor_divide(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x / y rounded down; for integers x // 0 = 0 (another name of floor_div)"""
+    r"""x / y rounded down; an integer divided by 0 is 0 (another name of floor_div)"""
 
 def fma(
-    x: Operand,
-    y: Operand,
-    z: Operand,
+    x: OperandLike,
+    y: OperandLike,
+    z: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x y + z, rounded once"""
+    r"""x * y + z, rounded once"""
 
 def fmax(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the larger; where one is NaN the other; of zeros of both signs y, in float16 x (NumPy's choice depends on the position)"""
+    r"""the larger of x and y; if one is NaN, the other. Of zeros of both signs it is y, in float16 x"""
 
 def fmin(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the smaller; where one is NaN the other; of zeros of both signs y, in float16 x (NumPy's choice depends on the position)"""
+    r"""the smaller of x and y; if one is NaN, the other. Of zeros of both signs it is y, in float16 x"""
 
 def fmod(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x - trunc_div(x, y) * y, with the sign of x; for integers x % 0 = 0"""
+    r"""x - trunc_div(x, y) * y, the remainder with the sign of x; an integer modulo 0 is 0"""
 
 def fold_in(
-    key: Operand,
-    data: Operand = ...,
+    key: OperandLike,
+    data: OperandLike = ...,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""keys made of a key and whole numbers, such as the number of a step or a layer"""
+    r"""a key made of key and each integer of data, such as the number of a step, as int64"""
 
 def full(
     shape: ShapeLike,
@@ -2134,7 +2134,7 @@ def full(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""an array of a shape with one value everywhere
+    r"""an array of a shape in which every element is fill_value
 
     Args:
         shape: shape of the result (required)
@@ -2143,25 +2143,25 @@ def full(
     """
 
 def full_like(
-    x: Operand,
+    x: OperandLike,
     /,
     fill_value: builtins.complex,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x with one value everywhere
+    r"""an array of the shape and dtype of x in which every element is fill_value
 
     Args:
         fill_value: value of the elements that are filled (required)
     """
 
 def fused_batch_norm(
-    x: Operand,
-    scale: Operand = ...,
-    offset: Operand = ...,
-    mean: Operand = ...,
-    variance: Operand = ...,
+    x: OperandLike,
+    scale: OperandLike = ...,
+    offset: OperandLike = ...,
+    mean: OperandLike = ...,
+    variance: OperandLike = ...,
     epsilon: float = 0.001,
     data_format: str = 'NHWC',
     is_training: bool = True,
@@ -2170,17 +2170,17 @@ def fused_batch_norm(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> tuple[Entry, Entry, Entry]:
-    r"""batch_norm with the parameters of TensorFlow; results: y, mean, variance
+    r"""batch_norm as TensorFlow's FusedBatchNorm. Three results: the normalized input, and the mean and variance of each channel
 
     Args:
         epsilon: small number that keeps the division or logarithm finite
-        data_format: order of the axes: channels last (NHWC) or first (NCHW)
+        data_format: order of the axes: channels last, as NHWC, or first, as NCHW
         is_training: use the statistics of the batch
         exponential_avg_factor: weight of the batch in the running statistics
     """
 
 def gamma(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -2189,25 +2189,25 @@ def gamma(
     r"""the gamma function; NaN at -1, -2, ... (another name of tgamma)"""
 
 def gammainc(
-    a: Operand,
-    x: Operand = ...,
+    a: OperandLike,
+    x: OperandLike = ...,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the lower incomplete gamma function over gamma(a); NaN but for a > 0, x > 0, or x = 0 (another name of igamma)"""
+    r"""the regularized lower incomplete gamma function; NaN unless a > 0 and x > 0, or x = 0 (another name of igamma)"""
 
 def gammaincc(
-    a: Operand,
-    x: Operand = ...,
+    a: OperandLike,
+    x: OperandLike = ...,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the upper incomplete gamma function over gamma(a); NaN but for a > 0, x >= 0 (another name of igammac)"""
+    r"""the regularized upper incomplete gamma function; NaN unless a > 0 and x >= 0 (another name of igammac)"""
 
 def gammaln(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -2216,8 +2216,8 @@ def gammaln(
     r"""the logarithm of the magnitude of the gamma function (another name of lgamma)"""
 
 def gather(
-    x: Operand,
-    indices: Operand = ...,
+    x: OperandLike,
+    indices: OperandLike = ...,
     axis: int = 0,
     batch_dims: int = 0,
     mode: Literal['clip', 'zero'] = 'clip',
@@ -2225,33 +2225,33 @@ def gather(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the slices of x along axis that indices name; the first batch_dims axes go together
+    r"""the slices of x at indices along axis; the first batch_dims axes of x and indices are shared. The axes of indices after these replace axis
 
     Args:
         axis: the axis; negative ones count from the end
         batch_dims: number of leading axes that the inputs share
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def gather_nd(
-    x: Operand,
-    indices: Operand = ...,
+    x: OperandLike,
+    indices: OperandLike = ...,
     batch_dims: int = 0,
     mode: Literal['clip', 'zero'] = 'clip',
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the elements, or slices, of x whose coordinates are the last axis of indices
+    r"""the elements or slices of x at the points whose coordinates are the last axis of indices; the first batch_dims axes are shared
 
     Args:
         batch_dims: number of leading axes that the inputs share
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def gcd(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -2260,35 +2260,35 @@ def gcd(
     r"""the greatest common divisor"""
 
 def geglu(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int = -1,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""gelu(a) * b of the halves a and b of x along axis
+    r"""gelu(a) * b for the halves a and b of x along axis, whose length is halved
 
     Args:
         axis: the axis; negative ones count from the end
     """
 
 def gelu(
-    x: Operand,
+    x: OperandLike,
     /,
     approximate: Literal['none', 'tanh', 'sigmoid'] = 'none',
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x times the normal distribution function
+    r"""x times the normal distribution function of x
 
     Args:
         approximate: exact, or by that function
     """
 
 def global_avg_pool(
-    x: Operand,
+    x: OperandLike,
     /,
     data_format: str = 'channels_last',
     keepdims: bool = False,
@@ -2296,15 +2296,15 @@ def global_avg_pool(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the mean of each channel
+    r"""the mean of each channel over all spatial axes: (batch, …, channels) -> (batch, channels)
 
     Args:
-        data_format: order of the axes: channels last (NHWC) or first (NCHW)
+        data_format: order of the axes: channels last, as NHWC, or first, as NCHW
         keepdims: keep reduced axes with length 1
     """
 
 def global_max_pool(
-    x: Operand,
+    x: OperandLike,
     /,
     data_format: str = 'channels_last',
     keepdims: bool = False,
@@ -2312,37 +2312,37 @@ def global_max_pool(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the largest element of each channel
+    r"""the largest element of each channel over all spatial axes: (batch, …, channels) -> (batch, channels)
 
     Args:
-        data_format: order of the axes: channels last (NHWC) or first (NCHW)
+        data_format: order of the axes: channels last, as NHWC, or first, as NCHW
         keepdims: keep reduced axes with length 1
     """
 
 def global_norm(
-    *x: Operand,
+    *x: OperandLike,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the length of all inputs as one vector"""
+    r"""the square root of the sum of squares of all elements of all inputs, a scalar"""
 
 def glu(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int = -1,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""a * sigmoid(b) of the halves a and b of x along axis
+    r"""a * sigmoid(b) for the halves a and b of x along axis, whose length is halved
 
     Args:
         axis: the axis; negative ones count from the end
     """
 
 def greater(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -2351,8 +2351,8 @@ def greater(
     r"""x > y, as bool"""
 
 def greater_equal(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -2361,9 +2361,9 @@ def greater_equal(
     r"""x >= y, as bool"""
 
 def group_norm(
-    data: Operand,
-    gamma: Operand = ...,
-    beta: Operand = ...,
+    data: OperandLike,
+    gamma: OperandLike = ...,
+    beta: OperandLike = ...,
     *,
     groups: int = 32,
     channel_axis: int = -1,
@@ -2373,7 +2373,7 @@ def group_norm(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""each group of channels of each example with mean 0 and variance 1, times gamma, plus beta
+    r"""data normalized to mean 0 and variance 1 in each group of channels of each example, times gamma, plus beta
 
     Args:
         groups: number of groups that the channels are split into
@@ -2384,32 +2384,32 @@ def group_norm(
     """
 
 def gru_cell(
-    x: Operand,
-    h: Operand = ...,
-    kernel: Operand = ...,
-    recurrent: Operand = ...,
-    bias: Operand = ...,
+    x: OperandLike,
+    h: OperandLike = ...,
+    kernel: OperandLike = ...,
+    recurrent: OperandLike = ...,
+    bias: OperandLike = ...,
     reset_after: bool = True,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the next state of a gated recurrent unit; gates lie in the order z, r, h; the bias is (2, 3 * units) with reset_after, else (3 * units,)
+    r"""the next state of a gated recurrent unit, (examples, units). Gates are in the order z, r, h; bias is (2, 3 * units) with reset_after, else (3 * units,)
 
     Args:
         reset_after: apply the reset gate after the matrix product
     """
 
 def gumbel_softmax(
-    logits: Operand,
-    key: Operand = ...,
+    logits: OperandLike,
+    key: OperandLike = ...,
     temperature: float = 1.0,
     axis: int = -1,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""softmax of logits with Gumbel noise, divided by a temperature: a soft draw of a class
+    r"""softmax((logits + Gumbel noise) / temperature) along axis: an approximately one-hot draw of a class
 
     Args:
         temperature: divides the logits; small ones give nearly one-hot draws
@@ -2417,21 +2417,21 @@ def gumbel_softmax(
     """
 
 def hard_shrink(
-    x: Operand,
+    x: OperandLike,
     /,
     threshold: float = 0.5,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x, and 0 where it is no larger than threshold
+    r"""x where its magnitude exceeds threshold, else 0
 
     Args:
-        threshold: where the function changes
+        threshold: magnitude at which the function changes
     """
 
 def hard_sigmoid(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -2440,25 +2440,25 @@ def hard_sigmoid(
     r"""relu6(x + 3) / 6"""
 
 def hard_silu(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x relu6(x + 3) / 6 (another name of hard_swish)"""
+    r"""x * relu6(x + 3) / 6 (another name of hard_swish)"""
 
 def hard_swish(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x relu6(x + 3) / 6"""
+    r"""x * relu6(x + 3) / 6"""
 
 def hard_tanh(
-    x: Operand,
+    x: OperandLike,
     /,
     low: float = -1.0,
     high: float = 1.0,
@@ -2466,7 +2466,7 @@ def hard_tanh(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x cut off at both ends
+    r"""x limited to the range from low to high
 
     Args:
         low: lower end
@@ -2474,31 +2474,31 @@ def hard_tanh(
     """
 
 def heaviside(
-    x: Operand,
-    middle: Operand,
+    x: OperandLike,
+    middle: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""0 where x < 0, 1 where x > 0, middle at 0; NaN stays"""
+    r"""0 where x < 0, 1 where x > 0, middle where x is 0; NaN stays"""
 
 def hinge_loss(
-    labels: Operand,
-    predictions: Operand = ...,
+    labels: OperandLike,
+    predictions: OperandLike = ...,
     reduction: Literal['mean', 'sum', 'none'] = 'mean',
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""1 - labels * predictions if positive; labels are -1 and 1
+    r"""max(0, 1 - labels * predictions) for labels -1 and 1; the mean over all elements, or as reduction says
 
     Args:
         reduction: how the losses of elements are combined
     """
 
 def histogram(
-    x: Operand,
+    x: OperandLike,
     /,
     bins: int = 10,
     range: Sequence[float] = ...,
@@ -2506,7 +2506,7 @@ def histogram(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""how many elements lie in each of equal bins over range; others do not count
+    r"""the number of elements in each of bins equal intervals of range: int64 of shape (bins,); others are ignored
 
     Args:
         bins: number of equal bins
@@ -2514,15 +2514,15 @@ def histogram(
     """
 
 def huber_loss(
-    labels: Operand,
-    predictions: Operand = ...,
+    labels: OperandLike,
+    predictions: OperandLike = ...,
     delta: float = 1.0,
     reduction: Literal['mean', 'sum', 'none'] = 'mean',
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""d**2 / 2 up to delta, from there a straight line
+    r"""for errors d the square d**2 / 2 up to delta, and a straight line beyond; the mean over all elements, or as reduction says
 
     Args:
         delta: difference at which the square becomes a straight line
@@ -2530,8 +2530,8 @@ def huber_loss(
     """
 
 def hypot(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -2540,7 +2540,7 @@ def hypot(
     r"""sqrt(x^2 + y^2) without overflow"""
 
 def i0(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -2549,7 +2549,7 @@ def i0(
     r"""the modified Bessel function of order 0 (another name of bessel_i0)"""
 
 def i0e(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -2558,7 +2558,7 @@ def i0e(
     r"""exp(-|x|) bessel_i0(x) (another name of bessel_i0e)"""
 
 def i1(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -2567,7 +2567,7 @@ def i1(
     r"""the modified Bessel function of order 1 (another name of bessel_i1)"""
 
 def i1e(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -2576,7 +2576,7 @@ def i1e(
     r"""exp(-|x|) bessel_i1(x) (another name of bessel_i1e)"""
 
 def identity(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -2585,25 +2585,25 @@ def identity(
     r"""x"""
 
 def igamma(
-    a: Operand,
-    x: Operand = ...,
+    a: OperandLike,
+    x: OperandLike = ...,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the lower incomplete gamma function over gamma(a); NaN but for a > 0, x > 0, or x = 0"""
+    r"""the regularized lower incomplete gamma function; NaN unless a > 0 and x > 0, or x = 0"""
 
 def igammac(
-    a: Operand,
-    x: Operand = ...,
+    a: OperandLike,
+    x: OperandLike = ...,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the upper incomplete gamma function over gamma(a); NaN but for a > 0, x >= 0"""
+    r"""the regularized upper incomplete gamma function; NaN unless a > 0 and x >= 0"""
 
 def imag(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -2612,9 +2612,9 @@ def imag(
     r"""the imaginary part of x"""
 
 def index_add(
-    x: Operand,
-    indices: Operand = ...,
-    updates: Operand = ...,
+    x: OperandLike,
+    indices: OperandLike = ...,
+    updates: OperandLike = ...,
     axis: int = 0,
     batch_dims: int = 0,
     mode: Literal['clip', 'zero'] = 'zero',
@@ -2622,18 +2622,18 @@ def index_add(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the slices of x along axis that indices name, plus updates
+    r"""x with the slices at indices along axis increased by the updates, which have the shape of gather(x, indices)
 
     Args:
         axis: the axis; negative ones count from the end
         batch_dims: number of leading axes that the inputs share
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def index_max(
-    x: Operand,
-    indices: Operand = ...,
-    updates: Operand = ...,
+    x: OperandLike,
+    indices: OperandLike = ...,
+    updates: OperandLike = ...,
     axis: int = 0,
     batch_dims: int = 0,
     mode: Literal['clip', 'zero'] = 'zero',
@@ -2641,18 +2641,18 @@ def index_max(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the slices of x along axis that indices name, at least updates
+    r"""x with the slices at indices along axis limited to at least the updates, which have the shape of gather(x, indices)
 
     Args:
         axis: the axis; negative ones count from the end
         batch_dims: number of leading axes that the inputs share
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def index_min(
-    x: Operand,
-    indices: Operand = ...,
-    updates: Operand = ...,
+    x: OperandLike,
+    indices: OperandLike = ...,
+    updates: OperandLike = ...,
     axis: int = 0,
     batch_dims: int = 0,
     mode: Literal['clip', 'zero'] = 'zero',
@@ -2660,18 +2660,18 @@ def index_min(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the slices of x along axis that indices name, at most updates
+    r"""x with the slices at indices along axis limited to at most the updates, which have the shape of gather(x, indices)
 
     Args:
         axis: the axis; negative ones count from the end
         batch_dims: number of leading axes that the inputs share
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def index_mul(
-    x: Operand,
-    indices: Operand = ...,
-    updates: Operand = ...,
+    x: OperandLike,
+    indices: OperandLike = ...,
+    updates: OperandLike = ...,
     axis: int = 0,
     batch_dims: int = 0,
     mode: Literal['clip', 'zero'] = 'zero',
@@ -2679,18 +2679,18 @@ def index_mul(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the slices of x along axis that indices name, times updates
+    r"""x with the slices at indices along axis multiplied by the updates, which have the shape of gather(x, indices)
 
     Args:
         axis: the axis; negative ones count from the end
         batch_dims: number of leading axes that the inputs share
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def index_sub(
-    x: Operand,
-    indices: Operand = ...,
-    updates: Operand = ...,
+    x: OperandLike,
+    indices: OperandLike = ...,
+    updates: OperandLike = ...,
     axis: int = 0,
     batch_dims: int = 0,
     mode: Literal['clip', 'zero'] = 'zero',
@@ -2698,18 +2698,18 @@ def index_sub(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the slices of x along axis that indices name, minus updates
+    r"""x with the slices at indices along axis decreased by the updates, which have the shape of gather(x, indices)
 
     Args:
         axis: the axis; negative ones count from the end
         batch_dims: number of leading axes that the inputs share
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def index_update(
-    x: Operand,
-    indices: Operand = ...,
-    updates: Operand = ...,
+    x: OperandLike,
+    indices: OperandLike = ...,
+    updates: OperandLike = ...,
     axis: int = 0,
     batch_dims: int = 0,
     mode: Literal['clip', 'zero'] = 'zero',
@@ -2717,28 +2717,28 @@ def index_update(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the slices of x along axis that indices name, replaced by updates
+    r"""x with the slices at indices along axis replaced by the updates, which have the shape of gather(x, indices)
 
     Args:
         axis: the axis; negative ones count from the end
         batch_dims: number of leading axes that the inputs share
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def inner(
-    a: Operand,
-    b: Operand,
+    a: OperandLike,
+    b: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""sums of products over the last axes"""
+    r"""the sums of products over the last axes of a and b: (…, k), (…, k) -> the other axes of a, then those of b"""
 
 def instance_norm(
-    data: Operand,
-    gamma: Operand = ...,
-    beta: Operand = ...,
+    data: OperandLike,
+    gamma: OperandLike = ...,
+    beta: OperandLike = ...,
     *,
     channel_axis: int = -1,
     epsilon: float = 1e-05,
@@ -2747,7 +2747,7 @@ def instance_norm(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""each channel of each example with mean 0 and variance 1, times gamma, plus beta
+    r"""data normalized to mean 0 and variance 1 in each channel of each example, times gamma, plus beta
 
     Args:
         channel_axis: the axis of the channels
@@ -2757,7 +2757,7 @@ def instance_norm(
     """
 
 def inv(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -2766,16 +2766,16 @@ def inv(
     r"""the inverse of each matrix"""
 
 def inv_Phi(
-    p: Operand,
+    p: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the inverse of Phi: from 0 to 1"""
+    r"""the inverse of Phi, for p from 0 to 1"""
 
 def inv_logit(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -2784,7 +2784,7 @@ def inv_logit(
     r"""1 / (1 + exp(-x)) (another name of sigmoid)"""
 
 def inv_square(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -2793,52 +2793,52 @@ def inv_square(
     r"""1 / x^2"""
 
 def invert(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""bits inverted (another name of bitwise_not)"""
+    r"""x with all bits inverted (another name of bitwise_not)"""
 
 def invert_permutation(
-    x: Operand,
+    x: OperandLike,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the permutation that undoes x, which tells where each number stands"""
+    r"""the inverse permutation of the vector x: element x[k] of the result is k, as int64"""
 
 def is_finite(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""whether x is no NaN and no infinity (another name of isfinite)"""
+    r"""whether x is neither NaN nor infinite, as bool (another name of isfinite)"""
 
 def is_inf(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""whether x is infinite (another name of isinf)"""
+    r"""whether x is infinite, as bool (another name of isinf)"""
 
 def is_nan(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""whether x is NaN (another name of isnan)"""
+    r"""whether x is NaN, as bool (another name of isnan)"""
 
 def isclose(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     rtol: float = 1e-05,
     atol: float = 1e-08,
@@ -2847,7 +2847,7 @@ def isclose(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""whether |x - y| <= atol + rtol |y|, as bool
+    r"""whether |x - y| <= atol + rtol * |y|, as bool
 
     Args:
         rtol: relative tolerance
@@ -2856,85 +2856,85 @@ def isclose(
     """
 
 def isfinite(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""whether x is no NaN and no infinity"""
+    r"""whether x is neither NaN nor infinite, as bool"""
 
 def isin(
-    x: Operand,
-    test: Operand = ...,
+    x: OperandLike,
+    test: OperandLike = ...,
     invert: bool = False,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""whether each element of x is among those of test, or is not with invert
+    r"""whether each element of x is among those of test, or is not with invert; bool in the shape of x
 
     Args:
         invert: negate the result
     """
 
 def isinf(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""whether x is infinite"""
+    r"""whether x is infinite, as bool"""
 
 def isnan(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""whether x is NaN"""
+    r"""whether x is NaN, as bool"""
 
 def kl_divergence(
-    labels: Operand,
-    predictions: Operand = ...,
+    labels: OperandLike,
+    predictions: OperandLike = ...,
     reduction: Literal['mean', 'sum', 'none'] = 'mean',
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""labels * log(labels / predictions), 0 where the label is 0
+    r"""labels * log(labels / predictions), 0 where the label is 0; the mean over all elements, or as reduction says
 
     Args:
         reduction: how the losses of elements are combined
     """
 
 def kron(
-    x: Operand,
-    y: Operand = ...,
+    x: OperandLike,
+    y: OperandLike = ...,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the Kronecker product: every element of x times all of y"""
+    r"""the Kronecker product of x and y: each element of x times all of y, of the product of their shapes"""
 
 def l1_loss(
-    labels: Operand,
-    predictions: Operand = ...,
+    labels: OperandLike,
+    predictions: OperandLike = ...,
     reduction: Literal['mean', 'sum', 'none'] = 'mean',
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""abs(predictions - labels) (another name of mean_absolute_error)
+    r"""the absolute error abs(predictions - labels); the mean over all elements, or as reduction says (another name of mean_absolute_error)
 
     Args:
         reduction: how the losses of elements are combined
     """
 
 def l2_normalize(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = -1,
     epsilon: float = 1e-12,
@@ -2942,7 +2942,7 @@ def l2_normalize(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x divided by its length along axis; a sum of squares below epsilon counts as epsilon
+    r"""x divided by its L2 norm along axis; a sum of squares below epsilon counts as epsilon
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -2950,7 +2950,7 @@ def l2_normalize(
     """
 
 def label_smoothing(
-    labels: Operand,
+    labels: OperandLike,
     /,
     smoothing: float = 0.1,
     axis: int = -1,
@@ -2958,7 +2958,7 @@ def label_smoothing(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""labels mixed with the even distribution over the classes along axis
+    r"""labels * (1 - smoothing) + smoothing / n for the n classes along axis
 
     Args:
         smoothing: weight of the even distribution
@@ -2966,9 +2966,9 @@ def label_smoothing(
     """
 
 def layer_norm(
-    data: Operand,
-    gamma: Operand = ...,
-    beta: Operand = ...,
+    data: OperandLike,
+    gamma: OperandLike = ...,
+    beta: OperandLike = ...,
     *,
     axis: int = -1,
     epsilon: float = 1e-05,
@@ -2977,7 +2977,7 @@ def layer_norm(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x with mean 0 and variance 1 along axis, times gamma, plus beta
+    r"""data normalized to mean 0 and variance 1 along axis, times gamma, plus beta, in the shape of data
 
     Args:
         axis: the axis; negative ones count from the end
@@ -2987,8 +2987,8 @@ def layer_norm(
     """
 
 def lbeta(
-    a: Operand,
-    b: Operand,
+    a: OperandLike,
+    b: OperandLike,
     /,
     *,
     name: str = '',
@@ -2997,63 +2997,63 @@ def lbeta(
     r"""the logarithm of the beta function"""
 
 def lcm(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the least common multiple, wrapped; 0 if either is"""
+    r"""the least common multiple, without the bits that overflow; 0 where x or y is 0"""
 
 def ldexp(
-    x: Operand,
-    n: Operand,
+    x: OperandLike,
+    n: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x 2^n for integers n, rounded once"""
+    r"""x * 2^n for integers n, rounded once"""
 
 def leaky_relu(
-    x: Operand,
+    x: OperandLike,
     /,
     alpha: float = 0.2,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x if positive, else alpha x
+    r"""x where it is positive, else alpha * x
 
     Args:
         alpha: slope or scale of the negative side
     """
 
 def left_shift(
-    x: Operand,
-    n: Operand,
+    x: OperandLike,
+    n: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x 2^n, wrapped; 0 where n is negative or at least the width"""
+    r"""x * 2^n without the bits that overflow; 0 where n is negative or at least the number of bits"""
 
 def lerp(
-    x: Operand,
-    y: Operand,
-    t: Operand,
+    x: OperandLike,
+    y: OperandLike,
+    t: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x + t (y - x): x at 0, y at 1"""
+    r"""x + t * (y - x): x at t = 0, y at t = 1"""
 
 def less(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -3062,8 +3062,8 @@ def less(
     r"""x < y, as bool"""
 
 def less_equal(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -3072,7 +3072,7 @@ def less_equal(
     r"""x <= y, as bool"""
 
 def lgamma(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -3090,27 +3090,27 @@ def lin_space(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""num numbers from start to stop at equal distances, computed in double (another name of linspace)
+    r"""num numbers from start to stop at equal distances, computed in float64 (another name of linspace)
 
     Args:
         start: first number (required)
         stop: end of the range (required)
-        num: how many
+        num: number of elements of the result
         endpoint: whether stop is the last number
         dtype: dtype of the result
     """
 
 def linear(
-    data: Operand,
-    weight: Operand = ...,
-    bias: Operand = ...,
+    data: OperandLike,
+    weight: OperandLike = ...,
+    bias: OperandLike = ...,
     *,
     num_hidden: int | None = None,
     no_bias: bool = False,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""data times the transpose of weight, plus bias: a fully connected layer
+    r"""data @ transpose(weight) + bias, a fully connected layer: (…, inputs), (outputs, inputs), (outputs,) -> (…, outputs)
 
     Args:
         num_hidden: number of outputs; None: the rows of weight
@@ -3127,28 +3127,28 @@ def linspace(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""num numbers from start to stop at equal distances, computed in double
+    r"""num numbers from start to stop at equal distances, computed in float64
 
     Args:
         start: first number (required)
         stop: end of the range (required)
-        num: how many
+        num: number of elements of the result
         endpoint: whether stop is the last number
         dtype: dtype of the result
     """
 
 def lmultiply(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x log(y), and 0 where both are 0"""
+    r"""x * log(y), and 0 where both are 0"""
 
 def local_response_normalization(
-    x: Operand,
+    x: OperandLike,
     /,
     depth_radius: int = 5,
     bias: float = 1.0,
@@ -3159,18 +3159,18 @@ def local_response_normalization(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x / (bias + alpha * sum of squares of the channels within depth_radius) ** beta
+    r"""x / (bias + alpha * s) ** beta, where s is the sum of squares over channels up to depth_radius away
 
     Args:
         depth_radius: number of channels summed on each side
-        bias: added to the scaled sum of squares
+        bias: number that is added to the scaled sum of squares
         alpha: factor of the sum of squares
         beta: exponent
-        data_format: order of the axes: channels last (NHWC) or first (NCHW)
+        data_format: order of the axes: channels last, as NHWC, or first, as NCHW
     """
 
 def log(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -3179,7 +3179,7 @@ def log(
     r"""the natural logarithm of x"""
 
 def log10(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -3188,16 +3188,16 @@ def log10(
     r"""the logarithm of x to base 10"""
 
 def log1m(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""log(1 - x), exact near 0"""
+    r"""log(1 - x), accurate near 0"""
 
 def log1m_exp(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -3206,7 +3206,7 @@ def log1m_exp(
     r"""log(1 - exp(x)); NaN where x > 0"""
 
 def log1m_inv_logit(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -3215,7 +3215,7 @@ def log1m_inv_logit(
     r"""log(1 - sigmoid(x))"""
 
 def log1mexp(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -3224,16 +3224,16 @@ def log1mexp(
     r"""log(1 - exp(x)); NaN where x > 0 (another name of log1m_exp)"""
 
 def log1p(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""log(1 + x), exact near 0"""
+    r"""log(1 + x), accurate near 0"""
 
 def log1p_exp(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -3242,7 +3242,7 @@ def log1p_exp(
     r"""log(1 + exp(x))"""
 
 def log2(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -3251,8 +3251,8 @@ def log2(
     r"""the logarithm of x to base 2"""
 
 def log_choose(
-    n: Operand,
-    k: Operand,
+    n: OperandLike,
+    k: OperandLike,
     /,
     *,
     name: str = '',
@@ -3261,22 +3261,22 @@ def log_choose(
     r"""log of n! / (k! (n - k)!), by gamma functions (another name of binomial_coefficient_log)"""
 
 def log_cosh_loss(
-    labels: Operand,
-    predictions: Operand = ...,
+    labels: OperandLike,
+    predictions: OperandLike = ...,
     reduction: Literal['mean', 'sum', 'none'] = 'mean',
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""log(cosh(predictions - labels))
+    r"""log(cosh(predictions - labels)); the mean over all elements, or as reduction says
 
     Args:
         reduction: how the losses of elements are combined
     """
 
 def log_diff_exp(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -3285,7 +3285,7 @@ def log_diff_exp(
     r"""log(exp(x) - exp(y)); NaN where x < y"""
 
 def log_expit(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -3294,7 +3294,7 @@ def log_expit(
     r"""log(sigmoid(x)) (another name of log_inv_logit)"""
 
 def log_inv_logit(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -3303,8 +3303,8 @@ def log_inv_logit(
     r"""log(sigmoid(x))"""
 
 def log_inv_logit_diff(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -3313,7 +3313,7 @@ def log_inv_logit_diff(
     r"""log(sigmoid(x) - sigmoid(y))"""
 
 def log_sigmoid(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -3322,22 +3322,22 @@ def log_sigmoid(
     r"""log(sigmoid(x)) (another name of log_inv_logit)"""
 
 def log_softmax(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = -1,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the logarithm of softmax
+    r"""the logarithm of softmax along axis, in the shape of x
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
     """
 
 def log_sum_exp(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -3346,8 +3346,8 @@ def log_sum_exp(
     r"""log(exp(x) + exp(y)) (another name of logaddexp)"""
 
 def logaddexp(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -3356,8 +3356,8 @@ def logaddexp(
     r"""log(exp(x) + exp(y))"""
 
 def logaddexp2(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -3366,7 +3366,7 @@ def logaddexp2(
     r"""log2(2^x + 2^y)"""
 
 def logcumsumexp(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | None = None,
     exclusive: bool = False,
@@ -3375,7 +3375,7 @@ def logcumsumexp(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""log(cumsum(exp(x)))
+    r"""log(cumsum(exp(x))) along axis, in the shape of x
 
     Args:
         axis: the axis; None: all elements in row-major order
@@ -3384,46 +3384,46 @@ def logcumsumexp(
     """
 
 def logical_and(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""both hold"""
+    r"""whether x and y are both true"""
 
 def logical_not(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""it does not hold"""
+    r"""whether x is false"""
 
 def logical_or(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""either holds"""
+    r"""whether x or y or both are true"""
 
 def logical_xor(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""exactly one holds"""
+    r"""whether exactly one of x and y is true"""
 
 def logit(
-    p: Operand,
+    p: OperandLike,
     /,
     *,
     name: str = '',
@@ -3432,7 +3432,7 @@ def logit(
     r"""log(p / (1 - p))"""
 
 def logsumexp(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -3440,7 +3440,7 @@ def logsumexp(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""log(reduce_sum(exp(x)))
+    r"""log(sum(exp(x))) over axis
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -3448,7 +3448,7 @@ def logsumexp(
     """
 
 def lrn(
-    x: Operand,
+    x: OperandLike,
     /,
     depth_radius: int = 5,
     bias: float = 1.0,
@@ -3459,29 +3459,29 @@ def lrn(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x / (bias + alpha * sum of squares of the channels within depth_radius) ** beta (another name of local_response_normalization)
+    r"""x / (bias + alpha * s) ** beta, where s is the sum of squares over channels up to depth_radius away (another name of local_response_normalization)
 
     Args:
         depth_radius: number of channels summed on each side
-        bias: added to the scaled sum of squares
+        bias: number that is added to the scaled sum of squares
         alpha: factor of the sum of squares
         beta: exponent
-        data_format: order of the axes: channels last (NHWC) or first (NCHW)
+        data_format: order of the axes: channels last, as NHWC, or first, as NCHW
     """
 
 def lstm_block_cell(
-    x: Operand,
-    cs_prev: Operand = ...,
-    h_prev: Operand = ...,
-    w: Operand = ...,
-    b: Operand = ...,
+    x: OperandLike,
+    cs_prev: OperandLike = ...,
+    h_prev: OperandLike = ...,
+    w: OperandLike = ...,
+    b: OperandLike = ...,
     forget_bias: float = 1.0,
     cell_clip: float = -1.0,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> tuple[Entry, Entry, Entry, Entry, Entry, Entry, Entry]:
-    r"""TensorFlow's LSTMBlockCell: i, cs, f, o, ci, co, h; w is (inputs + units, 4 * units) in the order i, c, f, o; cs is clipped where cell_clip is above 0
+    r"""one step of TensorFlow's LSTMBlockCell: seven results i, cs, f, o, ci, co, h of shape (examples, units). w is (inputs + units, 4 * units) in the order i, c, f, o
 
     Args:
         forget_bias: added to the forget gate
@@ -3489,54 +3489,54 @@ def lstm_block_cell(
     """
 
 def lstm_cell(
-    x: Operand,
-    h: Operand = ...,
-    c: Operand = ...,
-    kernel: Operand = ...,
-    recurrent: Operand = ...,
-    bias: Operand = ...,
+    x: OperandLike,
+    h: OperandLike = ...,
+    c: OperandLike = ...,
+    kernel: OperandLike = ...,
+    recurrent: OperandLike = ...,
+    bias: OperandLike = ...,
     forget_bias: float = 0.0,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> tuple[Entry, Entry]:
-    r"""the next h and c of a long short-term memory; gates lie in the order i, f, c, o
+    r"""the next h and c of a long short-term memory, each (examples, units). Gates are in the order i, f, c, o
 
     Args:
         forget_bias: added to the forget gate
     """
 
 def lstsq(
-    a: Operand,
-    b: Operand = ...,
+    a: OperandLike,
+    b: OperandLike = ...,
     rtol: float | None = None,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the shortest x for which a @ x is nearest to b
+    r"""the shortest x that minimizes the length of a @ x - b: (…, m, n), (…, m, k) -> (…, n, k)
 
     Args:
         rtol: smallest singular value kept, relative to the largest
     """
 
 def masked_softmax(
-    x: Operand,
-    mask: Operand = ...,
+    x: OperandLike,
+    mask: OperandLike = ...,
     axis: int | Sequence[int] | None = -1,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""softmax along axis of the elements where mask is True; the others are 0, all of them too
+    r"""softmax along axis over the elements where mask is True, and 0 elsewhere; all 0 where the mask is False everywhere
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
     """
 
 def matmul(
-    a: Operand,
-    b: Operand,
+    a: OperandLike,
+    b: OperandLike,
     /,
     transpose_a: bool = False,
     transpose_b: bool = False,
@@ -3544,7 +3544,7 @@ def matmul(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the product of matrices in the last two dimensions; those before broadcast
+    r"""the matrix products over the last two axes, leading axes broadcast: (…, m, k), (…, k, n) -> (…, m, n)
 
     Args:
         transpose_a: transpose the last two axes of the first operand
@@ -3552,13 +3552,13 @@ def matmul(
     """
 
 def matmul_sum(
-    *x: Operand,
+    *x: OperandLike,
     transpose_a: bool = False,
     transpose_b: bool = False,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the sum of products of matrices, of pairs of operands: a1 @ b1 + a2 @ b2 + …
+    r"""the sum of matrix products of consecutive pairs of inputs, a1 @ b1 + a2 @ b2 + …, of shape (m, n)
 
     Args:
         transpose_a: transpose the last two axes of the first operand
@@ -3566,14 +3566,14 @@ def matmul_sum(
     """
 
 def matrix_band_part(
-    x: Operand,
+    x: OperandLike,
     num_lower: int = -1,
     num_upper: int = -1,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x with zeros outside of num_lower diagonals below and num_upper above; a negative number keeps all on its side (another name of band_part)
+    r"""x with zeros outside of num_lower diagonals below the main one and num_upper above it; a negative number keeps all on that side (another name of band_part)
 
     Args:
         num_lower: diagonals kept below the main one; negative: all
@@ -3581,7 +3581,7 @@ def matrix_band_part(
     """
 
 def matrix_exponential(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -3590,7 +3590,7 @@ def matrix_exponential(
     r"""the exponential of each matrix (another name of expm)"""
 
 def matrix_norm(
-    x: Operand,
+    x: OperandLike,
     /,
     ord: float | Literal['fro', 'nuc'] | None = None,
     keepdims: bool = False,
@@ -3598,7 +3598,7 @@ def matrix_norm(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the norm of each matrix, by default that of Frobenius
+    r"""the norm of each matrix, by default the Frobenius norm: (…, m, n) -> (…)
 
     Args:
         ord: as in numpy.linalg; None: 'fro'
@@ -3606,59 +3606,59 @@ def matrix_norm(
     """
 
 def matrix_power(
-    x: Operand,
+    x: OperandLike,
     /,
     n: int,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x times itself, n times; its inverse where n < 0
+    r"""the product of n copies of square matrices x; for negative n of their inverses
 
     Args:
-        n: how many times (required)
+        n: number of repetitions (required)
     """
 
 def matrix_rank(
-    x: Operand,
+    x: OperandLike,
     /,
     rtol: float | None = None,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""how many singular values are above rtol times the largest
+    r"""the number of singular values of each matrix that exceed rtol times the largest, as int64
 
     Args:
         rtol: smallest singular value kept, relative to the largest
     """
 
 def matrix_solve(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     adjoint: bool = False,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""X with A @ X = B, or A.T @ X = B, for matrices B
+    r"""X with A @ X = B for square matrices A = x and matrices B = y: (…, n, n), (…, n, k) -> (…, n, k)
 
     Args:
         adjoint: solve with the conjugate transpose of the matrix
     """
 
 def matrix_transpose(
-    x: Operand,
+    x: OperandLike,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x with its last two axes swapped"""
+    r"""x with its last two axes exchanged"""
 
 def matrix_triangular_solve(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     lower: bool = True,
     adjoint: bool = False,
@@ -3666,25 +3666,25 @@ def matrix_triangular_solve(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""X with A @ X = B, or A.T @ X = B, of a triangle of A; the rest of it is not read
+    r"""X with A @ X = B for triangular A = x, of which only one triangle is read, and matrices B = y: (…, n, n), (…, n, k) -> (…, n, k)
 
     Args:
-        lower: which triangle is read
+        lower: read the lower triangle, not the upper one
         adjoint: solve with the conjugate transpose of the matrix
     """
 
 def matvec(
-    a: Operand,
-    v: Operand,
+    a: OperandLike,
+    v: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""matrices times vectors"""
+    r"""the products of matrices and vectors: (…, m, k), (…, k) -> (…, m)"""
 
 def max_pool(
-    x: Operand,
+    x: OperandLike,
     /,
     window: int | Sequence[int],
     strides: int | Sequence[int] | None = None,
@@ -3695,18 +3695,18 @@ def max_pool(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the largest element under each window; NaN if there is one (another name of max_pool2d)
+    r"""the largest element under each window, in the layout of x; NaN if there is one (another name of max_pool2d)
 
     Args:
         window: lengths of a window, one or for each axis (required)
         strides: distance between windows; None: the lengths of a window
         padding: 'SAME', 'VALID', a number, or (before, after) for each axis
         dilations: distance between the elements of a window, one or for each axis
-        data_format: order of the axes: channels last (NHWC) or first (NCHW)
+        data_format: order of the axes: channels last, as NHWC, or first, as NCHW
     """
 
 def max_pool1d(
-    x: Operand,
+    x: OperandLike,
     /,
     window: int | Sequence[int],
     strides: int | Sequence[int] | None = None,
@@ -3717,18 +3717,18 @@ def max_pool1d(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the largest element under each window; NaN if there is one
+    r"""the largest element under each window, in the layout of x; NaN if there is one
 
     Args:
         window: lengths of a window, one or for each axis (required)
         strides: distance between windows; None: the lengths of a window
         padding: 'SAME', 'VALID', a number, or (before, after) for each axis
         dilations: distance between the elements of a window, one or for each axis
-        data_format: order of the axes: channels last (NHWC) or first (NCHW)
+        data_format: order of the axes: channels last, as NHWC, or first, as NCHW
     """
 
 def max_pool2d(
-    x: Operand,
+    x: OperandLike,
     /,
     window: int | Sequence[int],
     strides: int | Sequence[int] | None = None,
@@ -3739,18 +3739,18 @@ def max_pool2d(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the largest element under each window; NaN if there is one
+    r"""the largest element under each window, in the layout of x; NaN if there is one
 
     Args:
         window: lengths of a window, one or for each axis (required)
         strides: distance between windows; None: the lengths of a window
         padding: 'SAME', 'VALID', a number, or (before, after) for each axis
         dilations: distance between the elements of a window, one or for each axis
-        data_format: order of the axes: channels last (NHWC) or first (NCHW)
+        data_format: order of the axes: channels last, as NHWC, or first, as NCHW
     """
 
 def max_pool3d(
-    x: Operand,
+    x: OperandLike,
     /,
     window: int | Sequence[int],
     strides: int | Sequence[int] | None = None,
@@ -3761,28 +3761,28 @@ def max_pool3d(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the largest element under each window; NaN if there is one
+    r"""the largest element under each window, in the layout of x; NaN if there is one
 
     Args:
         window: lengths of a window, one or for each axis (required)
         strides: distance between windows; None: the lengths of a window
         padding: 'SAME', 'VALID', a number, or (before, after) for each axis
         dilations: distance between the elements of a window, one or for each axis
-        data_format: order of the axes: channels last (NHWC) or first (NCHW)
+        data_format: order of the axes: channels last, as NHWC, or first, as NCHW
     """
 
 def maximum(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the larger; NaN if either is; of zeros of both signs y, in float16 x, as NumPy on x86-64"""
+    r"""the larger of x and y; NaN if either is NaN. Of zeros of both signs it is y, in float16 x, as in NumPy on x86-64"""
 
 def mean(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
@@ -3791,44 +3791,44 @@ def mean(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the sum divided by the count; of x in dtype, of whole numbers in float64
+    r"""the mean over axis, computed in dtype; by default float64 for integers
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
-        dtype: dtype of the result; None: see above
+        dtype: dtype of the result; None: that of x, float64 for integers
         keepdims: keep reduced axes with length 1
     """
 
 def mean_absolute_error(
-    labels: Operand,
-    predictions: Operand = ...,
+    labels: OperandLike,
+    predictions: OperandLike = ...,
     reduction: Literal['mean', 'sum', 'none'] = 'mean',
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""abs(predictions - labels)
+    r"""the absolute error abs(predictions - labels); the mean over all elements, or as reduction says
 
     Args:
         reduction: how the losses of elements are combined
     """
 
 def mean_squared_error(
-    labels: Operand,
-    predictions: Operand = ...,
+    labels: OperandLike,
+    predictions: OperandLike = ...,
     reduction: Literal['mean', 'sum', 'none'] = 'mean',
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""(predictions - labels)**2
+    r"""the squared error (predictions - labels)**2; the mean over all elements, or as reduction says
 
     Args:
         reduction: how the losses of elements are combined
     """
 
 def median(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -3836,7 +3836,7 @@ def median(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the middle element, or the mean of the two; NaN if any is
+    r"""the middle element over axis, or the mean of the two middle ones; NaN if any is NaN
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -3844,17 +3844,17 @@ def median(
     """
 
 def minimum(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the smaller; NaN if either is; of zeros of both signs y, in float16 x, as NumPy on x86-64"""
+    r"""the smaller of x and y; NaN if either is NaN. Of zeros of both signs it is y, in float16 x, as in NumPy on x86-64"""
 
 def mirror_pad(
-    x: Operand,
+    x: OperandLike,
     pad_width: int | Sequence[Any],
     mode: Literal['constant', 'edge', 'reflect', 'symmetric', 'wrap'] = 'constant',
     constant_values: builtins.complex = 0,
@@ -3862,35 +3862,35 @@ def mirror_pad(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x with more around it: (before, after) for each axis; mode constant, edge, reflect, symmetric or wrap. Negative widths cut, in mode constant. As in TensorFlow, reflect takes up to n - 1 elements, symmetric and wrap up to n (another name of pad)
+    r"""x with padding around it: pad_width is (before, after) for each axis. In mode constant negative widths cut off; reflect takes up to n - 1 elements of an axis of n, symmetric and wrap up to n (another name of pad)
 
     Args:
         pad_width: (before, after) for each axis, one pair or one number (required)
-        mode: what stands around x
-        constant_values: what mode 'constant' pads with
+        mode: values of the padding, as numpy.pad defines them
+        constant_values: value that mode 'constant' pads with
     """
 
 def mish(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x tanh(softplus(x))"""
+    r"""x * tanh(log(1 + exp(x)))"""
 
 def mod(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x - (x // y) * y, with the sign of y; for integers x % 0 = 0"""
+    r"""x - (x // y) * y, the remainder with the sign of y; an integer modulo 0 is 0"""
 
 def moments(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -3898,7 +3898,7 @@ def moments(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> tuple[Entry, Entry]:
-    r"""the mean, and the mean squared distance to it
+    r"""the mean over axis, and the mean squared distance to it: two results
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -3906,37 +3906,37 @@ def moments(
     """
 
 def moveaxis(
-    x: Operand,
+    x: OperandLike,
     source: int | Sequence[int],
     destination: int | Sequence[int],
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x with the axes source at the places destination
+    r"""x with the axes source moved to the positions destination
 
     Args:
         source: axes that are moved (required)
-        destination: where these axes go (required)
+        destination: positions of these axes in the result (required)
     """
 
 def mse_loss(
-    labels: Operand,
-    predictions: Operand = ...,
+    labels: OperandLike,
+    predictions: OperandLike = ...,
     reduction: Literal['mean', 'sum', 'none'] = 'mean',
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""(predictions - labels)**2 (another name of mean_squared_error)
+    r"""the squared error (predictions - labels)**2; the mean over all elements, or as reduction says (another name of mean_squared_error)
 
     Args:
         reduction: how the losses of elements are combined
     """
 
 def mul(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -3945,25 +3945,25 @@ def mul(
     r"""x * y"""
 
 def mul_no_nan(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x * y, and 0 where y is 0, even for x infinite or NaN"""
+    r"""x * y, and 0 where y is 0, even where x is infinite or NaN"""
 
 def multi_dot(
-    *x: Operand,
+    *x: OperandLike,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the product of all inputs, in the cheapest order"""
+    r"""the product of all inputs, matrices, in the order of the fewest multiplications; the first and last may be vectors"""
 
 def multiply(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -3972,27 +3972,27 @@ def multiply(
     r"""x * y (another name of mul)"""
 
 def multiply_log(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x log(y), and 0 where both are 0 (another name of lmultiply)"""
+    r"""x * log(y), and 0 where both are 0 (another name of lmultiply)"""
 
 def multiply_no_nan(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x * y, and 0 where y is 0, even for x infinite or NaN (another name of mul_no_nan)"""
+    r"""x * y, and 0 where y is 0, even where x is infinite or NaN (another name of mul_no_nan)"""
 
 def nan_to_num(
-    x: Operand,
+    x: OperandLike,
     /,
     nan: float = 0.0,
     posinf: float | None = None,
@@ -4001,7 +4001,7 @@ def nan_to_num(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x with NaN and infinities replaced: by 0 and the largest finite floats, or as told
+    r"""x with NaN replaced by nan, and infinities by posinf and neginf, by default the largest finite numbers
 
     Args:
         nan: replaces NaN
@@ -4010,7 +4010,7 @@ def nan_to_num(
     """
 
 def nanmax(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -4018,7 +4018,7 @@ def nanmax(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the largest that is not NaN; NaN if all are
+    r"""the largest element over axis that is not NaN; NaN if all are
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -4026,7 +4026,7 @@ def nanmax(
     """
 
 def nanmean(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -4034,7 +4034,7 @@ def nanmean(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the mean of what is not NaN
+    r"""the mean over axis of the elements that are not NaN
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -4042,7 +4042,7 @@ def nanmean(
     """
 
 def nanmin(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -4050,7 +4050,7 @@ def nanmin(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the smallest that is not NaN; NaN if all are
+    r"""the smallest element over axis that is not NaN; NaN if all are
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -4058,7 +4058,7 @@ def nanmin(
     """
 
 def nanprod(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -4066,7 +4066,7 @@ def nanprod(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the product of what is not NaN
+    r"""the product over axis of the elements that are not NaN
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -4074,7 +4074,7 @@ def nanprod(
     """
 
 def nanstd(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -4083,16 +4083,16 @@ def nanstd(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the root of nanvar
+    r"""the square root of nanvar
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
         keepdims: keep reduced axes with length 1
-        correction: subtracted from the count that divides; 1 for an unbiased estimate
+        correction: subtracted from the number of elements; 1 for an unbiased estimate
     """
 
 def nansum(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -4100,7 +4100,7 @@ def nansum(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the sum of what is not NaN
+    r"""the sum over axis of the elements that are not NaN
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -4108,7 +4108,7 @@ def nansum(
     """
 
 def nanvar(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -4117,34 +4117,34 @@ def nanvar(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the variance of what is not NaN
+    r"""the variance over axis of the elements that are not NaN
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
         keepdims: keep reduced axes with length 1
-        correction: subtracted from the count that divides; 1 for an unbiased estimate
+        correction: subtracted from the number of elements; 1 for an unbiased estimate
     """
 
 def ndtr(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the distribution function of the normal distribution (another name of Phi)"""
+    r"""the distribution function of the normal distribution at x (another name of Phi)"""
 
 def ndtri(
-    p: Operand,
+    p: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the inverse of Phi: from 0 to 1 (another name of inv_Phi)"""
+    r"""the inverse of Phi, for p from 0 to 1 (another name of inv_Phi)"""
 
 def neg(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -4153,7 +4153,7 @@ def neg(
     r"""-x"""
 
 def negative(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -4162,18 +4162,18 @@ def negative(
     r"""-x (another name of neg)"""
 
 def nextafter(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the float next to x on the way to y"""
+    r"""the float next to x in the direction of y"""
 
 def nll_loss(
-    labels: Operand,
-    log_probabilities: Operand = ...,
+    labels: OperandLike,
+    log_probabilities: OperandLike = ...,
     axis: int = -1,
     reduction: Literal['mean', 'sum', 'none'] = 'mean',
     *,
@@ -4188,17 +4188,17 @@ def nll_loss(
     """
 
 def normal_cdf(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the distribution function of the normal distribution (another name of Phi)"""
+    r"""the distribution function of the normal distribution at x (another name of Phi)"""
 
 def not_equal(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -4207,7 +4207,7 @@ def not_equal(
     r"""x != y, as bool"""
 
 def one_hot(
-    indices: Operand,
+    indices: OperandLike,
     depth: int,
     on_value: builtins.complex = 1,
     off_value: builtins.complex = 0,
@@ -4217,7 +4217,7 @@ def one_hot(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""on_value at the positions that indices name along a new axis, off_value elsewhere
+    r"""on_value at the position indices along a new axis of length depth, off_value elsewhere
 
     Args:
         depth: length of the new axis (required)
@@ -4234,7 +4234,7 @@ def ones(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""ones of a shape
+    r"""ones in an array of a shape
 
     Args:
         shape: shape of the result (required)
@@ -4242,37 +4242,37 @@ def ones(
     """
 
 def ones_like(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""ones like x"""
+    r"""ones in the shape and dtype of x"""
 
 def outer(
-    x: Operand,
-    y: Operand = ...,
+    x: OperandLike,
+    y: OperandLike = ...,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""every element of x times every one of y"""
+    r"""the products of each element of x and each element of y, both flattened, as a matrix"""
 
 def pack(
-    *x: Operand,
+    *x: OperandLike,
     axis: int = 0,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the inputs side by side along a new axis (another name of stack)
+    r"""the inputs, of one shape, joined along a new axis (another name of stack)
 
     Args:
         axis: the axis; negative ones count from the end
     """
 
 def pad(
-    x: Operand,
+    x: OperandLike,
     pad_width: int | Sequence[Any],
     mode: Literal['constant', 'edge', 'reflect', 'symmetric', 'wrap'] = 'constant',
     constant_values: builtins.complex = 0,
@@ -4280,16 +4280,16 @@ def pad(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x with more around it: (before, after) for each axis; mode constant, edge, reflect, symmetric or wrap. Negative widths cut, in mode constant. As in TensorFlow, reflect takes up to n - 1 elements, symmetric and wrap up to n
+    r"""x with padding around it: pad_width is (before, after) for each axis. In mode constant negative widths cut off; reflect takes up to n - 1 elements of an axis of n, symmetric and wrap up to n
 
     Args:
         pad_width: (before, after) for each axis, one pair or one number (required)
-        mode: what stands around x
-        constant_values: what mode 'constant' pads with
+        mode: values of the padding, as numpy.pad defines them
+        constant_values: value that mode 'constant' pads with
     """
 
 def pad_with(
-    x: Operand,
+    x: OperandLike,
     /,
     pad_width: int | Sequence[Any],
     value: float = 0,
@@ -4297,86 +4297,86 @@ def pad_with(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x with a value around it: (before, after) for each axis, negative numbers cut
+    r"""x with a constant around it: pad_width is (before, after) for each axis; negative widths cut off
 
     Args:
         pad_width: (before, after) for each axis, one pair or one number (required)
-        value: value that is put in
+        value: value of the elements that are replaced
     """
 
 def permutation(
-    key: Operand,
+    key: OperandLike,
     num: int,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the numbers from 0 to below num in random order, as int64 (another name of random_permutation)
+    r"""the integers from 0 to below num in random order, as int64 (another name of random_permutation)
 
     Args:
-        num: how many (required)
+        num: number of elements of the result (required)
     """
 
 def philox(
-    x: Operand,
-    y: Operand,
-    z: Operand,
+    x: OperandLike,
+    y: OperandLike,
+    z: OperandLike,
     /,
     half: Literal[0, 1] = 0,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""half of the block of Philox4x32-10 for (counter, stream, key): an int64 of two words
+    r"""64 of the 128 bits of the Philox4x32-10 block for counter x, stream y and key z, as int64
 
     Args:
-        half: which 64 of the 128 random bits
+        half: selects the first or second 64 of the 128 random bits
     """
 
 def pick_label(
-    x: Operand,
-    labels: Operand = ...,
+    x: OperandLike,
+    labels: OperandLike = ...,
     axis: int = -1,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x where its position along axis is the label, else 0: a label outside picks nothing
+    r"""x where its position along axis is the label, else 0, in the shape of x; labels has that shape without axis
 
     Args:
         axis: the axis; negative ones count from the end
     """
 
 def pinv(
-    x: Operand,
+    x: OperandLike,
     /,
     rtol: float | None = None,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the pseudo-inverse of each matrix; singular values below rtol times the largest are zero
+    r"""the pseudo-inverse of each matrix; singular values below rtol times the largest count as 0: (…, m, n) -> (…, n, m)
 
     Args:
         rtol: smallest singular value kept, relative to the largest
     """
 
 def poisson_loss(
-    labels: Operand,
-    predictions: Operand = ...,
+    labels: OperandLike,
+    predictions: OperandLike = ...,
     reduction: Literal['mean', 'sum', 'none'] = 'mean',
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""exp(x) - labels * x: of counts, by the logarithm of their rate
+    r"""exp(predictions) - labels * predictions, for counts and the logarithms of their rates; the mean over all elements, or as reduction says
 
     Args:
         reduction: how the losses of elements are combined
     """
 
 def polygamma(
-    x: Operand,
+    x: OperandLike,
     /,
     n: int = 0,
     *,
@@ -4390,25 +4390,25 @@ def polygamma(
     """
 
 def polyval(
-    p: Operand,
-    x: Operand = ...,
+    p: OperandLike,
+    x: OperandLike = ...,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the polynomial with coefficients p, that of the highest power first, at x"""
+    r"""the polynomial with coefficients p, highest power first, at each element of x"""
 
 def population_count(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""how many bits of x are 1, as uint8: the sign too"""
+    r"""the number of ones among the bits of x, the sign included, as uint8"""
 
 def positive(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -4417,37 +4417,37 @@ def positive(
     r"""x"""
 
 def pow(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x to the power y, as C's pow for constant and computed y alike (pow(-inf, 0.5) is inf); for integers 1 / x^n is cut to a whole number"""
+    r"""x to the power y, as C's pow: pow(-inf, 0.5) is inf; negative powers of integers are cut to integers"""
 
 def power(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x to the power y, as C's pow for constant and computed y alike (pow(-inf, 0.5) is inf); for integers 1 / x^n is cut to a whole number (another name of pow)"""
+    r"""x to the power y, as C's pow: pow(-inf, 0.5) is inf; negative powers of integers are cut to integers (another name of pow)"""
 
 def prelu(
-    x: Operand,
-    alpha: Operand,
+    x: OperandLike,
+    alpha: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x if positive, else alpha x; alpha broadcasts"""
+    r"""x where it is positive, else alpha * x; alpha is an input that broadcasts"""
 
 def prod(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
@@ -4456,30 +4456,30 @@ def prod(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the product; 1 of nothing; of x in dtype, if that is given
+    r"""the product over axis, computed in dtype; 1 of no elements
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
-        dtype: dtype of the result; None: see above
+        dtype: dtype of the result; None: that of x
         keepdims: keep reduced axes with length 1
     """
 
 def prod_others(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""for each element the product of all others along axis
+    r"""for each element the product of all other elements along axis, in the shape of x
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
     """
 
 def psi(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -4488,7 +4488,7 @@ def psi(
     r"""the derivative of lgamma; -inf at 0, NaN at -1, -2, ... (another name of digamma)"""
 
 def ptp(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -4496,7 +4496,7 @@ def ptp(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the largest less the smallest
+    r"""the largest minus the smallest element over axis
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -4504,38 +4504,38 @@ def ptp(
     """
 
 def put_along_axis(
-    x: Operand,
-    indices: Operand = ...,
-    updates: Operand = ...,
+    x: OperandLike,
+    indices: OperandLike = ...,
+    updates: OperandLike = ...,
     axis: int = -1,
     mode: Literal['clip', 'zero'] = 'zero',
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""for each element of indices that of x at this position of the axis, replaced by updates
+    r"""x with the element at each index along axis replaced by that of updates, which has the shape of indices
 
     Args:
         axis: the axis; negative ones count from the end
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def qr(
-    x: Operand,
+    x: OperandLike,
     /,
     mode: Literal['reduced', 'complete'] = 'reduced',
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> tuple[Entry, Entry]:
-    r"""Q with orthonormal columns and the upper triangle R: Q @ R = x
+    r"""Q with orthonormal columns and the upper triangular R with Q @ R = x, for each matrix
 
     Args:
         mode: the shapes of Q and R
     """
 
 def quantile(
-    x: Operand,
+    x: OperandLike,
     /,
     q: float = 0.5,
     axis: int | Sequence[int] | None = None,
@@ -4544,7 +4544,7 @@ def quantile(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the element that a part q lies below, between two on a line
+    r"""the value below which a part q of the elements over axis lies, interpolated linearly between two elements
 
     Args:
         q: part of the elements that lies below, from 0 to 1
@@ -4553,34 +4553,34 @@ def quantile(
     """
 
 def quick_gelu(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x sigmoid(1.702 x)"""
+    r"""x * sigmoid(1.702 * x), an approximation of gelu"""
 
 def rad2deg(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""radians as degrees"""
+    r"""x radians in degrees"""
 
 def radians(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""degrees as radians (another name of deg2rad)"""
+    r"""x degrees in radians (another name of deg2rad)"""
 
 def randint(
-    key: Operand,
+    key: OperandLike,
     shape: ShapeLike = ...,
     low: int = 0,
     *,
@@ -4589,7 +4589,7 @@ def randint(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""whole numbers from low to below high; by a remainder of 63 bits, whose bias is below 2**-31 for ranges of 32 bits (another name of random_integers)
+    r"""integers from low to below high, an array of a shape; each is 63 random bits modulo high - low, whose bias is below 2**-31 for ranges of 32 bits (another name of random_integers)
 
     Args:
         shape: shape of the result
@@ -4599,28 +4599,28 @@ def randint(
     """
 
 def random_bernoulli(
-    p: Operand,
-    key: Operand = ...,
+    p: OperandLike,
+    key: OperandLike = ...,
     shape: ShapeLike | None = None,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""True with probability p, which is broadcast to shape; None is p's own
+    r"""True with probability p, broadcast to shape; by default in the shape of p
 
     Args:
         shape: shape of the result; None: that of p
     """
 
 def random_bits(
-    key: Operand,
+    key: OperandLike,
     shape: ShapeLike = ...,
     dtype: DTypeLike = 'int32',
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""whole numbers of random bits
+    r"""independent random bits in an array of a shape, integers of dtype
 
     Args:
         shape: shape of the result
@@ -4628,28 +4628,28 @@ def random_bits(
     """
 
 def random_categorical(
-    logits: Operand,
-    key: Operand = ...,
+    logits: OperandLike,
+    key: OperandLike = ...,
     axis: int = -1,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""classes along axis, drawn with the probabilities softmax(logits), as int64
+    r"""a class along axis, drawn with the probabilities softmax(logits), as int64; in the shape of logits without axis
 
     Args:
         axis: the axis; negative ones count from the end
     """
 
 def random_exponential(
-    key: Operand,
+    key: OperandLike,
     shape: ShapeLike = ...,
     dtype: DTypeLike = 'float32',
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""exponential draws of rate 1
+    r"""exponentially distributed numbers of rate 1, an array of a shape
 
     Args:
         shape: shape of the result
@@ -4657,14 +4657,14 @@ def random_exponential(
     """
 
 def random_gumbel(
-    key: Operand,
+    key: OperandLike,
     shape: ShapeLike = ...,
     dtype: DTypeLike = 'float32',
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""Gumbel draws of location 0 and scale 1
+    r"""Gumbel-distributed numbers of location 0 and scale 1, an array of a shape
 
     Args:
         shape: shape of the result
@@ -4672,7 +4672,7 @@ def random_gumbel(
     """
 
 def random_integers(
-    key: Operand,
+    key: OperandLike,
     shape: ShapeLike = ...,
     low: int = 0,
     *,
@@ -4681,7 +4681,7 @@ def random_integers(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""whole numbers from low to below high; by a remainder of 63 bits, whose bias is below 2**-31 for ranges of 32 bits
+    r"""integers from low to below high, an array of a shape; each is 63 random bits modulo high - low, whose bias is below 2**-31 for ranges of 32 bits
 
     Args:
         shape: shape of the result
@@ -4691,22 +4691,22 @@ def random_integers(
     """
 
 def random_key(
-    seed: Operand,
+    seed: OperandLike,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""a key made of a whole number; near numbers give unrelated keys"""
+    r"""a key for each integer seed, as int64; neighbouring seeds give unrelated keys"""
 
 def random_laplace(
-    key: Operand,
+    key: OperandLike,
     shape: ShapeLike = ...,
     dtype: DTypeLike = 'float32',
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""Laplace draws of location 0 and scale 1
+    r"""Laplace-distributed numbers of location 0 and scale 1, an array of a shape
 
     Args:
         shape: shape of the result
@@ -4714,14 +4714,14 @@ def random_laplace(
     """
 
 def random_logistic(
-    key: Operand,
+    key: OperandLike,
     shape: ShapeLike = ...,
     dtype: DTypeLike = 'float32',
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""logistic draws of location 0 and scale 1
+    r"""logistically distributed numbers of location 0 and scale 1, an array of a shape
 
     Args:
         shape: shape of the result
@@ -4729,7 +4729,7 @@ def random_logistic(
     """
 
 def random_normal(
-    key: Operand,
+    key: OperandLike,
     shape: ShapeLike = ...,
     mean: float = 0.0,
     stddev: float = 1.0,
@@ -4738,7 +4738,7 @@ def random_normal(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""normal draws of this mean and standard deviation, by Box and Muller; at most 6.7 of them off
+    r"""normally distributed numbers of this mean and standard deviation by Box and Muller, an array of a shape; none is more than 6.7 deviations from the mean
 
     Args:
         shape: shape of the result
@@ -4748,21 +4748,21 @@ def random_normal(
     """
 
 def random_permutation(
-    key: Operand,
+    key: OperandLike,
     num: int,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the numbers from 0 to below num in random order, as int64
+    r"""the integers from 0 to below num in random order, as int64
 
     Args:
-        num: how many (required)
+        num: number of elements of the result (required)
     """
 
 def random_shuffle(
-    x: Operand,
-    key: Operand = ...,
+    x: OperandLike,
+    key: OperandLike = ...,
     axis: int = 0,
     *,
     name: str = '',
@@ -4775,7 +4775,7 @@ def random_shuffle(
     """
 
 def random_truncated_normal(
-    key: Operand,
+    key: OperandLike,
     shape: ShapeLike = ...,
     mean: float = 0.0,
     stddev: float = 1.0,
@@ -4784,7 +4784,7 @@ def random_truncated_normal(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""normal draws of this mean and standard deviation, none beyond two deviations
+    r"""normally distributed numbers of this mean and standard deviation, none beyond two deviations, an array of a shape
 
     Args:
         shape: shape of the result
@@ -4794,7 +4794,7 @@ def random_truncated_normal(
     """
 
 def random_uniform(
-    key: Operand,
+    key: OperandLike,
     shape: ShapeLike = ...,
     low: float = 0.0,
     high: float = 1.0,
@@ -4803,7 +4803,7 @@ def random_uniform(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""evenly spread over low to below high
+    r"""uniformly distributed numbers from low to below high, an array of a shape
 
     Args:
         shape: shape of the result
@@ -4813,7 +4813,7 @@ def random_uniform(
     """
 
 def random_words(
-    x: Operand,
+    x: OperandLike,
     /,
     shape: ShapeLike = ...,
     stream: int = 0,
@@ -4822,12 +4822,12 @@ def random_words(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""64 random bits for each element, as int64, and 64 others as the other half: what draws are made of
+    r"""64 random bits for each element of an array of a shape, as int64; half selects one of two independent words
 
     Args:
         shape: shape of the result
         stream: number of an independent stream of the same key
-        half: which 64 of the 128 random bits
+        half: selects the first or second 64 of the 128 random bits
     """
 
 def range(
@@ -4839,7 +4839,7 @@ def range(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""start, start + step, … before stop, computed in double; arange(n) begins at 0 (another name of arange)
+    r"""the numbers start, start + step, … before stop, computed in float64; with one argument from 0 to below it (another name of arange)
 
     Args:
         start: first number; the end, if stop is None (required)
@@ -4849,15 +4849,15 @@ def range(
     """
 
 def ravel(
-    x: Operand,
+    x: OperandLike,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the elements of x in row-major order (another name of flatten)"""
+    r"""the elements of x in row-major order, a vector (another name of flatten)"""
 
 def real(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -4866,7 +4866,7 @@ def real(
     r"""the real part of x"""
 
 def reciprocal(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -4875,7 +4875,7 @@ def reciprocal(
     r"""1 / x"""
 
 def reciprocal_no_nan(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -4884,7 +4884,7 @@ def reciprocal_no_nan(
     r"""1 / x, and 0 where x is 0"""
 
 def reduce_all(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -4892,7 +4892,7 @@ def reduce_all(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""whether all hold
+    r"""whether all elements over axis are true
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -4900,7 +4900,7 @@ def reduce_all(
     """
 
 def reduce_and(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -4908,7 +4908,7 @@ def reduce_and(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the bits that all have (another name of reduce_bitwise_and)
+    r"""the bits that are 1 in all elements over axis (another name of reduce_bitwise_and)
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -4916,7 +4916,7 @@ def reduce_and(
     """
 
 def reduce_any(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -4924,7 +4924,7 @@ def reduce_any(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""whether any holds
+    r"""whether any element over axis is true
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -4932,7 +4932,7 @@ def reduce_any(
     """
 
 def reduce_bitwise_and(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -4940,7 +4940,7 @@ def reduce_bitwise_and(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the bits that all have
+    r"""the bits that are 1 in all elements over axis
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -4948,7 +4948,7 @@ def reduce_bitwise_and(
     """
 
 def reduce_bitwise_or(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -4956,7 +4956,7 @@ def reduce_bitwise_or(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the bits that any has
+    r"""the bits that are 1 in any element over axis
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -4964,7 +4964,7 @@ def reduce_bitwise_or(
     """
 
 def reduce_bitwise_xor(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -4972,7 +4972,7 @@ def reduce_bitwise_xor(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the bits that an odd number have
+    r"""the bits that are 1 in an odd number of elements over axis
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -4980,7 +4980,7 @@ def reduce_bitwise_xor(
     """
 
 def reduce_euclidean_norm(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -4996,7 +4996,7 @@ def reduce_euclidean_norm(
     """
 
 def reduce_l1(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -5012,7 +5012,7 @@ def reduce_l1(
     """
 
 def reduce_l2(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -5028,7 +5028,7 @@ def reduce_l2(
     """
 
 def reduce_linf(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -5044,7 +5044,7 @@ def reduce_linf(
     """
 
 def reduce_logsumexp(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -5052,7 +5052,7 @@ def reduce_logsumexp(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""log(reduce_sum(exp(x))) (another name of logsumexp)
+    r"""log(sum(exp(x))) over axis (another name of logsumexp)
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -5060,7 +5060,7 @@ def reduce_logsumexp(
     """
 
 def reduce_max(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -5068,7 +5068,7 @@ def reduce_max(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the largest; NaN if any is; of zeros of both signs either
+    r"""the largest element over axis; NaN if any is NaN. Of zeros of both signs it may be either
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -5076,7 +5076,7 @@ def reduce_max(
     """
 
 def reduce_mean(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -5084,7 +5084,7 @@ def reduce_mean(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the sum divided by the count; NaN of nothing
+    r"""the mean over axis; NaN of no elements
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -5092,7 +5092,7 @@ def reduce_mean(
     """
 
 def reduce_min(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -5100,7 +5100,7 @@ def reduce_min(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the smallest; NaN if any is; of zeros of both signs either
+    r"""the smallest element over axis; NaN if any is NaN. Of zeros of both signs it may be either
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -5108,7 +5108,7 @@ def reduce_min(
     """
 
 def reduce_or(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -5116,7 +5116,7 @@ def reduce_or(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the bits that any has (another name of reduce_bitwise_or)
+    r"""the bits that are 1 in any element over axis (another name of reduce_bitwise_or)
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -5124,7 +5124,7 @@ def reduce_or(
     """
 
 def reduce_prod(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -5132,7 +5132,7 @@ def reduce_prod(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the product; 1 of nothing
+    r"""the product over axis; 1 of no elements
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -5140,7 +5140,7 @@ def reduce_prod(
     """
 
 def reduce_std(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -5149,16 +5149,16 @@ def reduce_std(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the root of var; its gradient is 0 where that is 0 (another name of std)
+    r"""the square root of var; its gradient is 0 where it is 0 (another name of std)
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
         keepdims: keep reduced axes with length 1
-        correction: subtracted from the count that divides; 1 for an unbiased estimate
+        correction: subtracted from the number of elements; 1 for an unbiased estimate
     """
 
 def reduce_sum(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -5166,7 +5166,7 @@ def reduce_sum(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the sum; 0 of nothing
+    r"""the sum over axis; 0 of no elements
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -5174,7 +5174,7 @@ def reduce_sum(
     """
 
 def reduce_variance(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -5182,7 +5182,7 @@ def reduce_variance(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the mean squared distance to the mean
+    r"""the mean squared distance to the mean over axis
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -5190,7 +5190,7 @@ def reduce_variance(
     """
 
 def reduce_xor(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -5198,7 +5198,7 @@ def reduce_xor(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the bits that an odd number have (another name of reduce_bitwise_xor)
+    r"""the bits that are 1 in an odd number of elements over axis (another name of reduce_bitwise_xor)
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -5206,78 +5206,78 @@ def reduce_xor(
     """
 
 def reglu(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int = -1,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""relu(a) * b of the halves a and b of x along axis
+    r"""relu(a) * b for the halves a and b of x along axis, whose length is halved
 
     Args:
         axis: the axis; negative ones count from the end
     """
 
 def relu(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x if positive, else 0, also of -0.0; NaN stays"""
+    r"""x where it is positive, else 0, which is positive for -0.0 too; NaN stays"""
 
 def relu6(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x cut off at 0 and 6"""
+    r"""x limited to the range from 0 to 6"""
 
 def remainder(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x - (x // y) * y, with the sign of y; for integers x % 0 = 0 (another name of mod)"""
+    r"""x - (x // y) * y, the remainder with the sign of y; an integer modulo 0 is 0 (another name of mod)"""
 
 def repeat(
-    x: Operand,
+    x: OperandLike,
     repeats: int | Sequence[int],
     axis: int | None = None,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""each element along axis, or of x in order, repeats times: an int, or one for each
+    r"""x with each element along axis repeated, by default each element of the flattened x; repeats is one number or one for each element
 
     Args:
-        repeats: how often each element is repeated (required)
+        repeats: number of copies of each element, one or for each element (required)
         axis: the axis; None: all elements in row-major order
     """
 
 def reshape(
-    x: Operand,
+    x: OperandLike,
     /,
     shape: ShapeLike,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x with another shape; -1 is filled in
+    r"""the elements of x, in row-major order, in another shape
 
     Args:
         shape: the new shape; one length may be -1, which is filled in (required)
     """
 
 def resize_area(
-    x: Operand,
+    x: OperandLike,
     size: Sequence[int | Size],
     align_corners: bool = False,
     axes: Sequence[int] = ...,
@@ -5285,7 +5285,7 @@ def resize_area(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""images, NHWC, of another size: the mean of what lies under each new pixel
+    r"""images of the new size along axes: each pixel is the mean of the area that it covers
 
     Args:
         size: length along each axis (required)
@@ -5294,7 +5294,7 @@ def resize_area(
     """
 
 def resize_bicubic(
-    x: Operand,
+    x: OperandLike,
     size: Sequence[int | Size],
     align_corners: bool = False,
     half_pixel_centers: bool = True,
@@ -5303,7 +5303,7 @@ def resize_bicubic(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""images, NHWC, of another size: between the sixteen nearest pixels; flags as in TensorFlow
+    r"""images of the new size along axes: each pixel is interpolated between the 16 nearest
 
     Args:
         size: length along each axis (required)
@@ -5313,7 +5313,7 @@ def resize_bicubic(
     """
 
 def resize_bilinear(
-    x: Operand,
+    x: OperandLike,
     size: Sequence[int | Size],
     align_corners: bool = False,
     half_pixel_centers: bool = True,
@@ -5322,7 +5322,7 @@ def resize_bilinear(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""images, NHWC, of another size: between the four nearest pixels; flags as in TensorFlow
+    r"""images of the new size along axes: each pixel is interpolated between the 4 nearest
 
     Args:
         size: length along each axis (required)
@@ -5332,7 +5332,7 @@ def resize_bilinear(
     """
 
 def resize_nearest(
-    x: Operand,
+    x: OperandLike,
     size: Sequence[int | Size],
     align_corners: bool = False,
     half_pixel_centers: bool = True,
@@ -5341,7 +5341,7 @@ def resize_nearest(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""images, NHWC, of another size: the nearest pixel; the two flags as in TensorFlow
+    r"""images of the new size along axes: each pixel is the nearest one
 
     Args:
         size: length along each axis (required)
@@ -5351,7 +5351,7 @@ def resize_nearest(
     """
 
 def resize_nearest_neighbor(
-    x: Operand,
+    x: OperandLike,
     size: Sequence[int | Size],
     align_corners: bool = False,
     half_pixel_centers: bool = True,
@@ -5360,7 +5360,7 @@ def resize_nearest_neighbor(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""images, NHWC, of another size: the nearest pixel; the two flags as in TensorFlow (another name of resize_nearest)
+    r"""images of the new size along axes: each pixel is the nearest one (another name of resize_nearest)
 
     Args:
         size: length along each axis (required)
@@ -5370,28 +5370,28 @@ def resize_nearest_neighbor(
     """
 
 def reverse(
-    x: Operand,
+    x: OperandLike,
     axis: int | Sequence[int] | None = None,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x with the elements along axis, or all axes, in reverse order (another name of flip)
+    r"""x with the elements along axis, by default along all axes, in reverse order (another name of flip)
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
     """
 
 def reverse_sequence(
-    x: Operand,
-    lengths: Operand = ...,
+    x: OperandLike,
+    lengths: OperandLike = ...,
     axis: int = 1,
     batch_axis: int = 0,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x with the first lengths[b] elements of axis reversed, for each b of batch_axis
+    r"""x with the first lengths[b] elements along axis reversed, for each index b of batch_axis
 
     Args:
         axis: the axis; negative ones count from the end
@@ -5399,27 +5399,27 @@ def reverse_sequence(
     """
 
 def right_shift(
-    x: Operand,
-    n: Operand,
+    x: OperandLike,
+    n: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x / 2^n rounded down; copies of the sign where n is negative or at least the width"""
+    r"""x / 2^n rounded down; 0 or -1 by the sign of x where n is negative or at least the number of bits"""
 
 def rint(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the nearest integer, ties to even"""
+    r"""x rounded to the nearest integer, ties to even, in the dtype of x"""
 
 def rms_norm(
-    data: Operand,
-    gamma: Operand = ...,
+    data: OperandLike,
+    gamma: OperandLike = ...,
     *,
     axis: int = -1,
     epsilon: float = 1e-06,
@@ -5427,7 +5427,7 @@ def rms_norm(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x divided by the root of its mean square along axis, times gamma
+    r"""data divided by the root of its mean square along axis, times gamma
 
     Args:
         axis: the axis; negative ones count from the end
@@ -5436,14 +5436,14 @@ def rms_norm(
     """
 
 def roll(
-    x: Operand,
+    x: OperandLike,
     shift: int | Sequence[int],
     axis: int | Sequence[int] | None = None,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x shifted along axis, or in its row-major order, around the end
+    r"""x rotated along axis by shift positions, by default in row-major order; elements that leave one end enter at the other
 
     Args:
         shift: number of positions; negative ones shift to the front (required)
@@ -5451,7 +5451,7 @@ def roll(
     """
 
 def rope(
-    x: Operand,
+    x: OperandLike,
     /,
     base: float = 10000.0,
     offset: int = 0,
@@ -5460,7 +5460,7 @@ def rope(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x of (…, positions, length) with pairs turned by their position: query @ key.T then depends on distances (another name of rotary_embedding)
+    r"""x of shape (…, positions, length) with each pair of elements of the last axis rotated by an angle that grows with the position (another name of rotary_embedding)
 
     Args:
         base: wavelengths grow up to 2 pi times this number
@@ -5469,14 +5469,14 @@ def rope(
     """
 
 def rot90(
-    x: Operand,
+    x: OperandLike,
     k: int = 1,
     axes: Sequence[int] = ...,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x turned k times by 90 degrees, from the first axis to the second
+    r"""x rotated k times by 90 degrees in the plane of two axes, from the first to the second
 
     Args:
         k: number of quarter turns
@@ -5484,7 +5484,7 @@ def rot90(
     """
 
 def rotary_embedding(
-    x: Operand,
+    x: OperandLike,
     /,
     base: float = 10000.0,
     offset: int = 0,
@@ -5493,7 +5493,7 @@ def rotary_embedding(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x of (…, positions, length) with pairs turned by their position: query @ key.T then depends on distances
+    r"""x of shape (…, positions, length) with each pair of elements of the last axis rotated by an angle that grows with the position
 
     Args:
         base: wavelengths grow up to 2 pi times this number
@@ -5502,7 +5502,7 @@ def rotary_embedding(
     """
 
 def rotary_wave(
-    x: Operand,
+    x: OperandLike,
     /,
     base: float = 10000.0,
     offset: int = 0,
@@ -5512,7 +5512,7 @@ def rotary_wave(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""for x of (…, positions, length): the cosine or sine of the angle by which each pair of the last axis is turned
+    r"""the cosine or sine of the angle by which rotary_embedding rotates each pair of x, in the shape of x
 
     Args:
         base: wavelengths grow up to 2 pi times this number
@@ -5522,39 +5522,39 @@ def rotary_wave(
     """
 
 def rotate_half(
-    x: Operand,
+    x: OperandLike,
     /,
     interleaved: bool = False,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""pairs (a, b) of the last axis as (-b, a); a pair is half the axis apart, or interleaved
+    r"""x with each pair (a, b) of the last axis replaced by (-b, a); the elements of a pair are half the axis apart, or neighbours if interleaved
 
     Args:
         interleaved: pairs are neighbours instead of half an axis apart
     """
 
 def round(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the nearest integer, ties to even (another name of rint)"""
+    r"""x rounded to the nearest integer, ties to even, in the dtype of x (another name of rint)"""
 
 def round_half_away(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the nearest integer, ties away from 0"""
+    r"""x rounded to the nearest integer, ties away from 0, in the dtype of x"""
 
 def rows_along_axis(
-    x: Operand,
+    x: OperandLike,
     /,
     shape: ShapeLike,
     updates: int,
@@ -5564,17 +5564,17 @@ def rows_along_axis(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the row-major numbers of the elements of a shape that indices name along axis, for each of the updates; -1 for none
+    r"""the row-major numbers, in an array of a shape, of the elements that indices x refer to along axis, one for each of updates; -1 for an index out of range
 
     Args:
         shape: shape of the result (required)
         updates: number of updates (required)
         axis: the axis; negative ones count from the end
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def rows_of_points(
-    x: Operand,
+    x: OperandLike,
     /,
     shape: ShapeLike,
     mode: Literal['clip', 'zero'] = 'zero',
@@ -5582,15 +5582,15 @@ def rows_of_points(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the row-major numbers of the points of a shape whose coordinates are the last axis; -1 for none
+    r"""the row-major numbers, in an array of a shape, of the points whose coordinates are the last axis of x; -1 for a point out of range
 
     Args:
         shape: shape of the result (required)
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def rsqrt(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -5599,7 +5599,7 @@ def rsqrt(
     r"""1 / sqrt(x)"""
 
 def running_sum(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | None = None,
     exclusive: bool = False,
@@ -5608,7 +5608,7 @@ def running_sum(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the sums so far (another name of cumsum)
+    r"""the cumulative sums along axis, in the shape of x (another name of cumsum)
 
     Args:
         axis: the axis; None: all elements in row-major order
@@ -5617,24 +5617,24 @@ def running_sum(
     """
 
 def scale_by_global_norm(
-    norm: Operand,
-    x: Operand = ...,
+    norm: OperandLike,
+    x: OperandLike = ...,
     clip_norm: float = 1.0,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x times clip_norm / norm where that is below 1; global_norm gives the norm of all gradients
+    r"""x * min(1, clip_norm / norm), where norm is the result of global_norm
 
     Args:
         clip_norm: largest length of the result
     """
 
 def scaled_dot_product_attention(
-    query: Operand,
-    key: Operand = ...,
-    value: Operand = ...,
-    mask: Operand = ...,
+    query: OperandLike,
+    key: OperandLike = ...,
+    value: OperandLike = ...,
+    mask: OperandLike = ...,
     *,
     masked: bool = False,
     causal: bool = False,
@@ -5642,7 +5642,7 @@ def scaled_dot_product_attention(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""softmax(scale * query @ key.T + mask) @ value over the last two axes; a bool mask is True where a key is seen; scale is 1/sqrt(length of a query)
+    r"""softmax(scale * query @ transpose(key) + mask) @ value over the last two axes, of shape (…, queries, length of a value); where mask is bool, keys are attended to where it is True
 
     Args:
         masked: there is a fourth input, the mask
@@ -5651,9 +5651,9 @@ def scaled_dot_product_attention(
     """
 
 def scatter_add(
-    x: Operand,
-    indices: Operand = ...,
-    updates: Operand = ...,
+    x: OperandLike,
+    indices: OperandLike = ...,
+    updates: OperandLike = ...,
     axis: int = 0,
     batch_dims: int = 0,
     mode: Literal['clip', 'zero'] = 'zero',
@@ -5661,18 +5661,18 @@ def scatter_add(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the slices of x along axis that indices name, plus updates (another name of index_add)
+    r"""x with the slices at indices along axis increased by the updates, which have the shape of gather(x, indices) (another name of index_add)
 
     Args:
         axis: the axis; negative ones count from the end
         batch_dims: number of leading axes that the inputs share
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def scatter_max(
-    x: Operand,
-    indices: Operand = ...,
-    updates: Operand = ...,
+    x: OperandLike,
+    indices: OperandLike = ...,
+    updates: OperandLike = ...,
     axis: int = 0,
     batch_dims: int = 0,
     mode: Literal['clip', 'zero'] = 'zero',
@@ -5680,18 +5680,18 @@ def scatter_max(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the slices of x along axis that indices name, at least updates (another name of index_max)
+    r"""x with the slices at indices along axis limited to at least the updates, which have the shape of gather(x, indices) (another name of index_max)
 
     Args:
         axis: the axis; negative ones count from the end
         batch_dims: number of leading axes that the inputs share
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def scatter_min(
-    x: Operand,
-    indices: Operand = ...,
-    updates: Operand = ...,
+    x: OperandLike,
+    indices: OperandLike = ...,
+    updates: OperandLike = ...,
     axis: int = 0,
     batch_dims: int = 0,
     mode: Literal['clip', 'zero'] = 'zero',
@@ -5699,18 +5699,18 @@ def scatter_min(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the slices of x along axis that indices name, at most updates (another name of index_min)
+    r"""x with the slices at indices along axis limited to at most the updates, which have the shape of gather(x, indices) (another name of index_min)
 
     Args:
         axis: the axis; negative ones count from the end
         batch_dims: number of leading axes that the inputs share
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def scatter_mul(
-    x: Operand,
-    indices: Operand = ...,
-    updates: Operand = ...,
+    x: OperandLike,
+    indices: OperandLike = ...,
+    updates: OperandLike = ...,
     axis: int = 0,
     batch_dims: int = 0,
     mode: Literal['clip', 'zero'] = 'zero',
@@ -5718,47 +5718,47 @@ def scatter_mul(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the slices of x along axis that indices name, times updates (another name of index_mul)
+    r"""x with the slices at indices along axis multiplied by the updates, which have the shape of gather(x, indices) (another name of index_mul)
 
     Args:
         axis: the axis; negative ones count from the end
         batch_dims: number of leading axes that the inputs share
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def scatter_nd(
-    indices: Operand,
-    updates: Operand,
+    indices: OperandLike,
+    updates: OperandLike,
     shape: ShapeLike,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""zeros of a shape, plus updates at the coordinates in indices
+    r"""an array of a shape: zeros, plus the updates at the coordinates in the last axis of indices; updates of one point add up
 
     Args:
         shape: shape of the result (required)
     """
 
 def scatter_rows(
-    x: Operand,
-    rows: Operand = ...,
-    updates: Operand = ...,
+    x: OperandLike,
+    rows: OperandLike = ...,
+    updates: OperandLike = ...,
     kind: Literal['update', 'add', 'sub', 'mul', 'min', 'max'] = 'add',
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""(a, b, n, c), (a, m), (a, b, m, c): the m updates joined to those of n rows that are named, in their order; a row that there is not drops them
+    r"""x with updates combined into the rows that are named, in order: (a, b, n, c), (a, m), (a, b, m, c) -> (a, b, n, c); updates of rows out of range are dropped
 
     Args:
-        kind: how updates join
+        kind: how an update is combined with the element
     """
 
 def scatter_sub(
-    x: Operand,
-    indices: Operand = ...,
-    updates: Operand = ...,
+    x: OperandLike,
+    indices: OperandLike = ...,
+    updates: OperandLike = ...,
     axis: int = 0,
     batch_dims: int = 0,
     mode: Literal['clip', 'zero'] = 'zero',
@@ -5766,18 +5766,18 @@ def scatter_sub(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the slices of x along axis that indices name, minus updates (another name of index_sub)
+    r"""x with the slices at indices along axis decreased by the updates, which have the shape of gather(x, indices) (another name of index_sub)
 
     Args:
         axis: the axis; negative ones count from the end
         batch_dims: number of leading axes that the inputs share
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def scatter_update(
-    x: Operand,
-    indices: Operand = ...,
-    updates: Operand = ...,
+    x: OperandLike,
+    indices: OperandLike = ...,
+    updates: OperandLike = ...,
     axis: int = 0,
     batch_dims: int = 0,
     mode: Literal['clip', 'zero'] = 'zero',
@@ -5785,136 +5785,136 @@ def scatter_update(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the slices of x along axis that indices name, replaced by updates (another name of index_update)
+    r"""x with the slices at indices along axis replaced by the updates, which have the shape of gather(x, indices) (another name of index_update)
 
     Args:
         axis: the axis; negative ones count from the end
         batch_dims: number of leading axes that the inputs share
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def searchsorted(
-    sorted_sequence: Operand,
-    values: Operand = ...,
+    sorted_sequence: OperandLike,
+    values: OperandLike = ...,
     side: Literal['left', 'right'] = 'left',
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""where each value would be put into the sorted numbers: before equal ones, or after them with side 'right'
+    r"""the index at which each value would be inserted into the increasing sorted_sequence, before equal elements, or after them with side 'right'; in the shape of values
 
     Args:
         side: before or after equal numbers
     """
 
 def segment_max(
-    x: Operand,
-    segment_ids: Operand,
+    x: OperandLike,
+    segment_ids: OperandLike,
     num_segments: int,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the largest of the rows of x with each id below num_segments; negative ids take no part; of none the lowest
+    r"""the largest of the rows of x of each id from 0 to below num_segments; other ids are ignored; the lowest number without rows
 
     Args:
         num_segments: number of segments, the length of the first axis of the result (required)
     """
 
 def segment_mean(
-    x: Operand,
-    segment_ids: Operand,
+    x: OperandLike,
+    segment_ids: OperandLike,
     num_segments: int,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the mean of the rows of x with each id below num_segments; negative ids take no part; of none 0
+    r"""the mean of the rows of x of each id from 0 to below num_segments; other ids are ignored; 0 without rows
 
     Args:
         num_segments: number of segments, the length of the first axis of the result (required)
     """
 
 def segment_min(
-    x: Operand,
-    segment_ids: Operand,
+    x: OperandLike,
+    segment_ids: OperandLike,
     num_segments: int,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the smallest of the rows of x with each id below num_segments; negative ids take no part; of none the highest
+    r"""the smallest of the rows of x of each id from 0 to below num_segments; other ids are ignored; the highest number without rows
 
     Args:
         num_segments: number of segments, the length of the first axis of the result (required)
     """
 
 def segment_prod(
-    x: Operand,
-    segment_ids: Operand,
+    x: OperandLike,
+    segment_ids: OperandLike,
     num_segments: int,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the product of the rows of x with each id below num_segments; negative ids take no part; of none 1
+    r"""the product of the rows of x of each id from 0 to below num_segments; other ids are ignored; 1 without rows
 
     Args:
         num_segments: number of segments, the length of the first axis of the result (required)
     """
 
 def segment_sqrt_n(
-    x: Operand,
-    segment_ids: Operand,
+    x: OperandLike,
+    segment_ids: OperandLike,
     num_segments: int,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the sum of the rows of x with each id below num_segments; negative ids take no part, over the root of their number; of none 0
+    r"""the sum of the rows of x of each id from 0 to below num_segments; other ids are ignored, divided by the square root of their number; 0 without rows
 
     Args:
         num_segments: number of segments, the length of the first axis of the result (required)
     """
 
 def segment_sum(
-    x: Operand,
-    segment_ids: Operand,
+    x: OperandLike,
+    segment_ids: OperandLike,
     num_segments: int,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the sum of the rows of x with each id below num_segments; negative ids take no part
+    r"""the sum of the rows of x of each id from 0 to below num_segments; other ids are ignored
 
     Args:
         num_segments: number of segments, the length of the first axis of the result (required)
     """
 
 def select(
-    condition: Operand,
-    x: Operand,
-    y: Operand,
+    condition: OperandLike,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x where the condition holds, else y (another name of where)"""
+    r"""x where the condition is true, else y; all three broadcast (another name of where)"""
 
 def selu(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""elu that keeps mean 0 and variance 1"""
+    r"""elu with a scale and an alpha that keep mean 0 and variance 1 from layer to layer"""
 
 def separable_conv2d(
-    input: Operand,
-    depthwise_filter: Operand = ...,
-    pointwise_filter: Operand = ...,
+    input: OperandLike,
+    depthwise_filter: OperandLike = ...,
+    pointwise_filter: OperandLike = ...,
     strides: int | Sequence[int] = 1,
     padding: Padding = 0,
     dilations: int | Sequence[int] = 1,
@@ -5923,31 +5923,31 @@ def separable_conv2d(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""depthwise_conv2d, then a convolution of 1 x 1
+    r"""depthwise_conv2d, then a 1 × 1 convolution with the filter (1, 1, channels * multiplier, filters)
 
     Args:
         strides: distance between windows, one or for each axis
         padding: 'SAME', 'VALID', a number, or (before, after) for each axis
         dilations: distance between the elements of a window, one or for each axis
-        data_format: order of the axes: channels last (NHWC) or first (NCHW)
+        data_format: order of the axes: channels last, as NHWC, or first, as NCHW
     """
 
 def sequence_mask(
-    x: Operand,
+    x: OperandLike,
     /,
     maxlen: int,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""whether a position below maxlen comes before each of the lengths, in a new last axis
+    r"""whether each position from 0 to below maxlen, in a new last axis, is below the length in x, as bool
 
     Args:
         maxlen: length of the new axis (required)
     """
 
 def shift(
-    x: Operand,
+    x: OperandLike,
     shift: int | Sequence[int],
     axis: int = -1,
     fill_value: builtins.complex = 0,
@@ -5955,7 +5955,7 @@ def shift(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x moved along axis by a number of elements; fill_value comes in where there is nothing
+    r"""x shifted along axis towards the end, or the front for negative numbers; vacated positions get fill_value
 
     Args:
         shift: number of positions; negative ones shift to the front (required)
@@ -5964,8 +5964,8 @@ def shift(
     """
 
 def shuffle(
-    x: Operand,
-    key: Operand = ...,
+    x: OperandLike,
+    key: OperandLike = ...,
     axis: int = 0,
     *,
     name: str = '',
@@ -5978,7 +5978,7 @@ def shuffle(
     """
 
 def sigmoid(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -5987,34 +5987,34 @@ def sigmoid(
     r"""1 / (1 + exp(-x))"""
 
 def sigmoid_cross_entropy_with_logits(
-    labels: Operand,
-    logits: Operand = ...,
+    labels: OperandLike,
+    logits: OperandLike = ...,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the cross entropy of labels and sigmoid(logits), element by element"""
+    r"""the cross entropy of labels and sigmoid(logits) for each element"""
 
 def sign(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""-1, 0 or 1; NaN stays"""
+    r"""-1, 0 or 1 by the sign of x; NaN stays"""
 
 def signbit(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""whether x has a minus: -0 too"""
+    r"""whether the sign bit of x is set, as of -0.0, as bool"""
 
 def silu(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -6023,24 +6023,24 @@ def silu(
     r"""x * sigmoid(x)"""
 
 def simple_rnn_cell(
-    x: Operand,
-    h: Operand = ...,
-    kernel: Operand = ...,
-    recurrent: Operand = ...,
-    bias: Operand = ...,
+    x: OperandLike,
+    h: OperandLike = ...,
+    kernel: OperandLike = ...,
+    recurrent: OperandLike = ...,
+    bias: OperandLike = ...,
     activation: Literal['tanh', 'relu', 'sigmoid'] = 'tanh',
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the next state: activation(x @ kernel + h @ recurrent + bias)
+    r"""the next state activation(x @ kernel + h @ recurrent + bias), of shape (examples, units)
 
     Args:
         activation: function of the new state
     """
 
 def sin(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -6049,7 +6049,7 @@ def sin(
     r"""the sine of x in radians"""
 
 def sinc(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -6058,7 +6058,7 @@ def sinc(
     r"""sin(pi x) / (pi x), and 1 at 0"""
 
 def sinh(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -6067,14 +6067,14 @@ def sinh(
     r"""(exp(x) - exp(-x)) / 2"""
 
 def sized_by(
-    *x: Operand,
+    *x: OperandLike,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the first input; the others only tell a call what sizes there are"""
+    r"""the first input; the others only determine symbolic sizes of a call"""
 
 def slice(
-    x: Operand,
+    x: OperandLike,
     /,
     begin: Sequence[int | Size],
     size: Sequence[int | Size],
@@ -6083,7 +6083,7 @@ def slice(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""size[k] elements of axis k from begin[k], step[k] apart; a size of -1 is the rest
+    r"""size[k] elements of each axis k from begin[k] on, step[k] apart; a size of -1 is the rest of the axis
 
     Args:
         begin: first position along each axis (required)
@@ -6092,8 +6092,8 @@ def slice(
     """
 
 def slice_assign(
-    x: Operand,
-    value: Operand,
+    x: OperandLike,
+    value: OperandLike,
     begin: Sequence[int | Size],
     size: Sequence[int | Size],
     step: Sequence[int] | None = None,
@@ -6101,7 +6101,7 @@ def slice_assign(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x with the slice of these begin, size and step replaced by a value of its shape
+    r"""x with the slice of begin, size and step replaced by value, which has the slice's shape
 
     Args:
         begin: first position along each axis (required)
@@ -6110,24 +6110,24 @@ def slice_assign(
     """
 
 def slogdet(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> tuple[Entry, Entry]:
-    r"""the sign of the determinant, and the logarithm of its magnitude"""
+    r"""the sign of the determinant of each matrix, and the logarithm of its magnitude"""
 
 def smooth_l1_loss(
-    labels: Operand,
-    predictions: Operand = ...,
+    labels: OperandLike,
+    predictions: OperandLike = ...,
     beta: float = 1.0,
     reduction: Literal['mean', 'sum', 'none'] = 'mean',
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""Huber's loss of delta=beta, divided by beta
+    r"""huber_loss with delta = beta, divided by beta; the mean over all elements, or as reduction says
 
     Args:
         beta: a positive number of the formula
@@ -6135,63 +6135,63 @@ def smooth_l1_loss(
     """
 
 def soft_shrink(
-    x: Operand,
+    x: OperandLike,
     /,
     threshold: float = 0.5,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x moved towards 0 by threshold
+    r"""x moved towards 0 by threshold; 0 where its magnitude is smaller
 
     Args:
-        threshold: where the function changes
+        threshold: magnitude at which the function changes
     """
 
 def softmax(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = -1,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""exp(x) divided by its sum along axis
+    r"""exp(x) divided by its sum along axis, in the shape of x
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
     """
 
 def softmax_cross_entropy_with_logits(
-    labels: Operand,
-    logits: Operand = ...,
+    labels: OperandLike,
+    logits: OperandLike = ...,
     axis: int = -1,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the cross entropy of label distributions and softmax(logits) along axis; 0 * -inf is 0
+    r"""the cross entropy of label distributions and softmax(logits) along axis, which the result does not have; 0 * -inf is 0
 
     Args:
         axis: the axis; negative ones count from the end
     """
 
 def softmin(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = -1,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""softmax(-x): the smallest weighs most
+    r"""softmax(-x) along axis: the smallest element has the largest weight
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
     """
 
 def softplus(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -6200,7 +6200,7 @@ def softplus(
     r"""log(1 + exp(x)) (another name of log1p_exp)"""
 
 def softsign(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -6209,28 +6209,28 @@ def softsign(
     r"""x / (1 + |x|)"""
 
 def solve(
-    a: Operand,
-    b: Operand = ...,
+    a: OperandLike,
+    b: OperandLike = ...,
     adjoint: bool = False,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x with a @ x = b; b may be a vector
+    r"""x with a @ x = b for square matrices a and matrices or vectors b, whose leading axes broadcast
 
     Args:
         adjoint: solve with the conjugate transpose of the matrix
     """
 
 def sort(
-    x: Operand,
+    x: OperandLike,
     axis: int = -1,
     descending: bool = False,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the elements along axis in order; NaN counts as the largest; equal ones, such as -0.0 and 0.0, stay in theirs, as in numpy.sort(kind='stable')
+    r"""the elements along axis in increasing order, or decreasing with descending; NaN counts as the largest, and equal elements keep their order
 
     Args:
         axis: the axis; negative ones count from the end
@@ -6238,14 +6238,14 @@ def sort(
     """
 
 def space_to_batch(
-    x: Operand,
+    x: OperandLike,
     block_shape: int | Sequence[int],
     paddings: int | Sequence[Sequence[int]] = 0,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the axes after the first are padded, and the points of their blocks become images of their own
+    r"""x with the axes after the first padded, and each point of their blocks moved to an example of its own
 
     Args:
         block_shape: lengths of a block along the axes after the first (required)
@@ -6253,14 +6253,14 @@ def space_to_batch(
     """
 
 def space_to_batch_nd(
-    x: Operand,
+    x: OperandLike,
     block_shape: int | Sequence[int],
     paddings: int | Sequence[Sequence[int]] = 0,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the axes after the first are padded, and the points of their blocks become images of their own (another name of space_to_batch)
+    r"""x with the axes after the first padded, and each point of their blocks moved to an example of its own (another name of space_to_batch)
 
     Args:
         block_shape: lengths of a block along the axes after the first (required)
@@ -6268,49 +6268,49 @@ def space_to_batch_nd(
     """
 
 def space_to_depth(
-    x: Operand,
+    x: OperandLike,
     block_size: int,
     data_format: str = 'NHWC',
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""blocks of block_size × block_size points become channels
+    r"""images in which each block of block_size × block_size points has become block_size^2 times the channels
 
     Args:
         block_size: edge length of a block (required)
-        data_format: order of the axes: channels last (NHWC) or first (NCHW)
+        data_format: order of the axes: channels last, as NHWC, or first, as NCHW
     """
 
 def sparse_softmax_cross_entropy_with_logits(
-    labels: Operand,
-    logits: Operand = ...,
+    labels: OperandLike,
+    logits: OperandLike = ...,
     axis: int = -1,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the cross entropy of whole-number labels and softmax(logits) along axis; 0 for a label that is no class
+    r"""the cross entropy of integer labels and softmax(logits) along axis, in the shape of labels; 0 for a label that is no class
 
     Args:
         axis: the axis; negative ones count from the end
     """
 
 def split_key(
-    key: Operand,
+    key: OperandLike,
     num: int = 2,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""num new keys made of one
+    r"""num new keys made of a key, an int64 vector
 
     Args:
-        num: how many
+        num: number of elements of the result
     """
 
 def sqrt(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -6319,7 +6319,7 @@ def sqrt(
     r"""the square root of x"""
 
 def square(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -6328,8 +6328,8 @@ def square(
     r"""x * x"""
 
 def squared_difference(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -6338,47 +6338,47 @@ def squared_difference(
     r"""(x - y)^2"""
 
 def squared_hinge_loss(
-    labels: Operand,
-    predictions: Operand = ...,
+    labels: OperandLike,
+    predictions: OperandLike = ...,
     reduction: Literal['mean', 'sum', 'none'] = 'mean',
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the square of the hinge loss
+    r"""the square of hinge_loss for each element; the mean over all elements, or as reduction says
 
     Args:
         reduction: how the losses of elements are combined
     """
 
 def squeeze(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x without axes of length 1
+    r"""x without the axes of length 1 that axis names; by default without all of them
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
     """
 
 def stack(
-    *x: Operand,
+    *x: OperandLike,
     axis: int = 0,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the inputs side by side along a new axis
+    r"""the inputs, of one shape, joined along a new axis
 
     Args:
         axis: the axis; negative ones count from the end
     """
 
 def std(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -6387,16 +6387,16 @@ def std(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the root of var; its gradient is 0 where that is 0
+    r"""the square root of var; its gradient is 0 where it is 0
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
         keepdims: keep reduced axes with length 1
-        correction: subtracted from the count that divides; 1 for an unbiased estimate
+        correction: subtracted from the number of elements; 1 for an unbiased estimate
     """
 
 def step(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -6405,7 +6405,7 @@ def step(
     r"""0 where x < 0, else 1"""
 
 def stop_gradient(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -6414,7 +6414,7 @@ def stop_gradient(
     r"""x, through which no gradient flows"""
 
 def strided_slice(
-    x: Operand,
+    x: OperandLike,
     begin: Sequence[int | Size],
     end: Sequence[int | Size],
     strides: Sequence[int] | None = None,
@@ -6427,7 +6427,7 @@ def strided_slice(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x from begin to end by strides; bit k of a mask says what entry k means: begin_mask, end_mask from or to the end, ellipsis_mask all missing axes, new_axis_mask a new axis, shrink_axis_mask one element whose axis goes
+    r"""the elements of x from begin to end in steps of strides along each axis, as TensorFlow's StridedSlice; bit k of each mask changes the meaning of entry k of these
 
     Args:
         begin: first position along each axis (required)
@@ -6441,8 +6441,8 @@ def strided_slice(
     """
 
 def sub(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -6451,8 +6451,8 @@ def sub(
     r"""x - y"""
 
 def subtract(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -6461,7 +6461,7 @@ def subtract(
     r"""x - y (another name of sub)"""
 
 def sum(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
@@ -6470,55 +6470,55 @@ def sum(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the sum; 0 of nothing; of x in dtype, if that is given
+    r"""the sum over axis, computed in dtype; 0 of no elements
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
-        dtype: dtype of the result; None: see above
+        dtype: dtype of the result; None: that of x
         keepdims: keep reduced axes with length 1
     """
 
 def sum_like(
-    x: Operand,
-    like: Operand = ...,
+    x: OperandLike,
+    like: OperandLike = ...,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x summed to the shape of like, which broadcasts to that of x"""
+    r"""x summed to the shape of like, over the axes along which like is broadcast to x"""
 
 def svd(
-    x: Operand,
+    x: OperandLike,
     /,
     full_matrices: bool = False,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> tuple[Entry, Entry, Entry]:
-    r"""U, S and Vh with U @ diag(S) @ Vh = x; S falls
+    r"""U, the singular values S in decreasing order, and Vh with U @ diag(S) @ Vh = x, for each matrix
 
     Args:
         full_matrices: square U and Vh instead of the reduced ones
     """
 
 def svdvals(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the singular values of each matrix, falling"""
+    r"""the singular values of each matrix in decreasing order: (…, m, n) -> (…, min(m, n))"""
 
 def swapaxes(
-    x: Operand,
+    x: OperandLike,
     axis1: int,
     axis2: int,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x with two axes swapped
+    r"""x with the axes axis1 and axis2 exchanged
 
     Args:
         axis1: the first of the two axes (required)
@@ -6526,53 +6526,53 @@ def swapaxes(
     """
 
 def swiglu(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int = -1,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""silu(a) * b of the halves a and b of x along axis
+    r"""silu(a) * b for the halves a and b of x along axis, whose length is halved
 
     Args:
         axis: the axis; negative ones count from the end
     """
 
 def take(
-    x: Operand,
-    indices: Operand = ...,
+    x: OperandLike,
+    indices: OperandLike = ...,
     axis: int | None = None,
     mode: Literal['clip', 'zero'] = 'clip',
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the slices of x along axis that indices name; without an axis, elements of x in order
+    r"""the slices of x at indices along axis, in place of that axis; without an axis, the elements of x in row-major order at indices
 
     Args:
         axis: the axis; None: all elements in row-major order
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def take_along_axis(
-    x: Operand,
-    indices: Operand = ...,
+    x: OperandLike,
+    indices: OperandLike = ...,
     axis: int = -1,
     mode: Literal['clip', 'zero'] = 'clip',
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""for each element of indices that of x at this position of the axis
+    r"""for each element of indices the element of x at that position along axis, in the shape of indices; other axes broadcast
 
     Args:
         axis: the axis; negative ones count from the end
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def tan(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -6581,7 +6581,7 @@ def tan(
     r"""the tangent of x in radians"""
 
 def tanh(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -6590,235 +6590,235 @@ def tanh(
     r"""the hyperbolic tangent of x"""
 
 def tanh_shrink(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x - tanh(x), exact near 0"""
+    r"""x - tanh(x), accurate near 0"""
 
 def tensor_scatter_add(
-    x: Operand,
-    indices: Operand = ...,
-    updates: Operand = ...,
+    x: OperandLike,
+    indices: OperandLike = ...,
+    updates: OperandLike = ...,
     batch_dims: int = 0,
     mode: Literal['clip', 'zero'] = 'zero',
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the elements, or slices, of x at the coordinates in indices, plus updates (another name of tensor_scatter_nd_add)
+    r"""x with the elements or slices at the points in the last axis of indices increased by the updates (another name of tensor_scatter_nd_add)
 
     Args:
         batch_dims: number of leading axes that the inputs share
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def tensor_scatter_max(
-    x: Operand,
-    indices: Operand = ...,
-    updates: Operand = ...,
+    x: OperandLike,
+    indices: OperandLike = ...,
+    updates: OperandLike = ...,
     batch_dims: int = 0,
     mode: Literal['clip', 'zero'] = 'zero',
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the elements, or slices, of x at the coordinates in indices, at least updates (another name of tensor_scatter_nd_max)
+    r"""x with the elements or slices at the points in the last axis of indices limited to at least the updates (another name of tensor_scatter_nd_max)
 
     Args:
         batch_dims: number of leading axes that the inputs share
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def tensor_scatter_min(
-    x: Operand,
-    indices: Operand = ...,
-    updates: Operand = ...,
+    x: OperandLike,
+    indices: OperandLike = ...,
+    updates: OperandLike = ...,
     batch_dims: int = 0,
     mode: Literal['clip', 'zero'] = 'zero',
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the elements, or slices, of x at the coordinates in indices, at most updates (another name of tensor_scatter_nd_min)
+    r"""x with the elements or slices at the points in the last axis of indices limited to at most the updates (another name of tensor_scatter_nd_min)
 
     Args:
         batch_dims: number of leading axes that the inputs share
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def tensor_scatter_mul(
-    x: Operand,
-    indices: Operand = ...,
-    updates: Operand = ...,
+    x: OperandLike,
+    indices: OperandLike = ...,
+    updates: OperandLike = ...,
     batch_dims: int = 0,
     mode: Literal['clip', 'zero'] = 'zero',
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the elements, or slices, of x at the coordinates in indices, times updates (another name of tensor_scatter_nd_mul)
+    r"""x with the elements or slices at the points in the last axis of indices multiplied by the updates (another name of tensor_scatter_nd_mul)
 
     Args:
         batch_dims: number of leading axes that the inputs share
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def tensor_scatter_nd_add(
-    x: Operand,
-    indices: Operand = ...,
-    updates: Operand = ...,
+    x: OperandLike,
+    indices: OperandLike = ...,
+    updates: OperandLike = ...,
     batch_dims: int = 0,
     mode: Literal['clip', 'zero'] = 'zero',
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the elements, or slices, of x at the coordinates in indices, plus updates
+    r"""x with the elements or slices at the points in the last axis of indices increased by the updates
 
     Args:
         batch_dims: number of leading axes that the inputs share
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def tensor_scatter_nd_max(
-    x: Operand,
-    indices: Operand = ...,
-    updates: Operand = ...,
+    x: OperandLike,
+    indices: OperandLike = ...,
+    updates: OperandLike = ...,
     batch_dims: int = 0,
     mode: Literal['clip', 'zero'] = 'zero',
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the elements, or slices, of x at the coordinates in indices, at least updates
+    r"""x with the elements or slices at the points in the last axis of indices limited to at least the updates
 
     Args:
         batch_dims: number of leading axes that the inputs share
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def tensor_scatter_nd_min(
-    x: Operand,
-    indices: Operand = ...,
-    updates: Operand = ...,
+    x: OperandLike,
+    indices: OperandLike = ...,
+    updates: OperandLike = ...,
     batch_dims: int = 0,
     mode: Literal['clip', 'zero'] = 'zero',
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the elements, or slices, of x at the coordinates in indices, at most updates
+    r"""x with the elements or slices at the points in the last axis of indices limited to at most the updates
 
     Args:
         batch_dims: number of leading axes that the inputs share
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def tensor_scatter_nd_mul(
-    x: Operand,
-    indices: Operand = ...,
-    updates: Operand = ...,
+    x: OperandLike,
+    indices: OperandLike = ...,
+    updates: OperandLike = ...,
     batch_dims: int = 0,
     mode: Literal['clip', 'zero'] = 'zero',
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the elements, or slices, of x at the coordinates in indices, times updates
+    r"""x with the elements or slices at the points in the last axis of indices multiplied by the updates
 
     Args:
         batch_dims: number of leading axes that the inputs share
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def tensor_scatter_nd_sub(
-    x: Operand,
-    indices: Operand = ...,
-    updates: Operand = ...,
+    x: OperandLike,
+    indices: OperandLike = ...,
+    updates: OperandLike = ...,
     batch_dims: int = 0,
     mode: Literal['clip', 'zero'] = 'zero',
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the elements, or slices, of x at the coordinates in indices, minus updates
+    r"""x with the elements or slices at the points in the last axis of indices decreased by the updates
 
     Args:
         batch_dims: number of leading axes that the inputs share
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def tensor_scatter_nd_update(
-    x: Operand,
-    indices: Operand = ...,
-    updates: Operand = ...,
+    x: OperandLike,
+    indices: OperandLike = ...,
+    updates: OperandLike = ...,
     batch_dims: int = 0,
     mode: Literal['clip', 'zero'] = 'zero',
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the elements, or slices, of x at the coordinates in indices, replaced by updates
+    r"""x with the elements or slices at the points in the last axis of indices replaced by the updates
 
     Args:
         batch_dims: number of leading axes that the inputs share
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def tensor_scatter_sub(
-    x: Operand,
-    indices: Operand = ...,
-    updates: Operand = ...,
+    x: OperandLike,
+    indices: OperandLike = ...,
+    updates: OperandLike = ...,
     batch_dims: int = 0,
     mode: Literal['clip', 'zero'] = 'zero',
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the elements, or slices, of x at the coordinates in indices, minus updates (another name of tensor_scatter_nd_sub)
+    r"""x with the elements or slices at the points in the last axis of indices decreased by the updates (another name of tensor_scatter_nd_sub)
 
     Args:
         batch_dims: number of leading axes that the inputs share
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def tensor_scatter_update(
-    x: Operand,
-    indices: Operand = ...,
-    updates: Operand = ...,
+    x: OperandLike,
+    indices: OperandLike = ...,
+    updates: OperandLike = ...,
     batch_dims: int = 0,
     mode: Literal['clip', 'zero'] = 'zero',
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the elements, or slices, of x at the coordinates in indices, replaced by updates (another name of tensor_scatter_nd_update)
+    r"""x with the elements or slices at the points in the last axis of indices replaced by the updates (another name of tensor_scatter_nd_update)
 
     Args:
         batch_dims: number of leading axes that the inputs share
-        mode: outside: clip, or read 0 and drop writes
+        mode: for an index out of range: 'clip' takes the nearest, 'zero' reads 0 and drops writes
     """
 
 def tensordot(
-    a: Operand,
-    b: Operand,
+    a: OperandLike,
+    b: OperandLike,
     /,
     axes: int | Sequence[Any] = 2,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""sums of products over the last axes of a and the first of b, or over the axes given for each
+    r"""the sums of products over axes last axes of a and first axes of b, or over the axes listed for each; the other axes of a, then those of b remain
 
     Args:
         axes: number of axes, or the axes of a and those of b
     """
 
 def tgamma(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -6827,7 +6827,7 @@ def tgamma(
     r"""the gamma function; NaN at -1, -2, ..."""
 
 def threshold(
-    x: Operand,
+    x: OperandLike,
     /,
     threshold: float = 0.0,
     value: float = 0.0,
@@ -6835,43 +6835,43 @@ def threshold(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x if it exceeds threshold, else value
+    r"""x where it exceeds threshold, else value
 
     Args:
-        threshold: where the function changes
+        threshold: magnitude at which the function changes
         value: value where x does not exceed the threshold
     """
 
 def tile(
-    x: Operand,
+    x: OperandLike,
     repetitions: int | Sequence[int],
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x repeated as a whole along each axis, aligned at the last
+    r"""x repeated repetitions[k] times along axis k, aligned at the last axis
 
     Args:
-        repetitions: how often x is repeated along each axis (required)
+        repetitions: number of copies of x along each axis (required)
     """
 
 def top_k(
-    x: Operand,
+    x: OperandLike,
     k: int = 1,
     axis: int = -1,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> tuple[Entry, Entry]:
-    r"""the k largest elements along axis, largest first, and their positions as int32; of equal ones the first
+    r"""the k largest elements along axis in decreasing order, and their positions as int32; of equal elements the first
 
     Args:
-        k: how many
+        k: number of elements of the result along axis
         axis: the axis; negative ones count from the end
     """
 
 def trace(
-    x: Operand,
+    x: OperandLike,
     offset: int = 0,
     axis1: int = -2,
     axis2: int = -1,
@@ -6879,7 +6879,7 @@ def trace(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the sum of the diagonal of each matrix
+    r"""the sum of the diagonal offset of the matrices in axis1 and axis2
 
     Args:
         offset: number of the diagonal; 0 is the main one, positive ones are above it
@@ -6888,37 +6888,37 @@ def trace(
     """
 
 def transpose(
-    x: Operand,
+    x: OperandLike,
     /,
     axes: Sequence[int] | None = None,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x with its axes in another order
+    r"""x with its axes in the order axes: axis k of the result is axis axes[k] of x
 
     Args:
         axes: order of the axes; None: reversed
     """
 
 def triangular_solve(
-    a: Operand,
-    b: Operand = ...,
+    a: OperandLike,
+    b: OperandLike = ...,
     lower: bool = True,
     adjoint: bool = False,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x with a @ x = b, of a triangle of a; b may be a vector
+    r"""x with a @ x = b for triangular matrices a, of which only one triangle is read, and matrices or vectors b
 
     Args:
-        lower: which triangle is read
+        lower: read the lower triangle, not the upper one
         adjoint: solve with the conjugate transpose of the matrix
     """
 
 def trigamma(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -6927,36 +6927,36 @@ def trigamma(
     r"""the derivative of digamma; inf at 0, -1, -2, ..."""
 
 def tril(
-    x: Operand,
+    x: OperandLike,
     /,
     k: int = 0,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x with zeros above its k-th diagonal
+    r"""x with zeros above the k-th diagonal of each matrix
 
     Args:
         k: number of the diagonal; 0 is the main one, positive ones are above it
     """
 
 def triu(
-    x: Operand,
+    x: OperandLike,
     /,
     k: int = 0,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x with zeros below its k-th diagonal
+    r"""x with zeros below the k-th diagonal of each matrix
 
     Args:
         k: number of the diagonal; 0 is the main one, positive ones are above it
     """
 
 def true_divide(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -6965,7 +6965,7 @@ def true_divide(
     r"""x / y (another name of div)"""
 
 def trunc(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
@@ -6974,47 +6974,47 @@ def trunc(
     r"""x rounded toward 0"""
 
 def trunc_div(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x / y rounded toward 0; for integers x / 0 = 0"""
+    r"""x / y rounded toward 0; an integer divided by 0 is 0"""
 
 def trunc_mod(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x - trunc_div(x, y) * y, with the sign of x; for integers x % 0 = 0 (another name of fmod)"""
+    r"""x - trunc_div(x, y) * y, the remainder with the sign of x; an integer modulo 0 is 0 (another name of fmod)"""
 
 def truncate_div(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x / y rounded toward 0; for integers x / 0 = 0 (another name of trunc_div)"""
+    r"""x / y rounded toward 0; an integer divided by 0 is 0 (another name of trunc_div)"""
 
 def truncate_mod(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x - trunc_div(x, y) * y, with the sign of x; for integers x % 0 = 0 (another name of fmod)"""
+    r"""x - trunc_div(x, y) * y, the remainder with the sign of x; an integer modulo 0 is 0 (another name of fmod)"""
 
 def truncated_normal(
-    key: Operand,
+    key: OperandLike,
     shape: ShapeLike = ...,
     mean: float = 0.0,
     stddev: float = 1.0,
@@ -7023,7 +7023,7 @@ def truncated_normal(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""normal draws of this mean and standard deviation, none beyond two deviations (another name of random_truncated_normal)
+    r"""normally distributed numbers of this mean and standard deviation, none beyond two deviations, an array of a shape (another name of random_truncated_normal)
 
     Args:
         shape: shape of the result
@@ -7033,20 +7033,20 @@ def truncated_normal(
     """
 
 def unique(
-    x: Operand,
+    x: OperandLike,
     size: int,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> tuple[Entry, Entry]:
-    r"""the first size different elements in order, and how often each occurs; zeros behind them
+    r"""the first size distinct elements in increasing order, and how often each occurs; zeros beyond them
 
     Args:
-        size: number of results, which must be known (required)
+        size: number of elements or rows of the result (required)
     """
 
 def unslice(
-    x: Operand,
+    x: OperandLike,
     /,
     shape: ShapeLike,
     begin: Sequence[int | Size],
@@ -7055,7 +7055,7 @@ def unslice(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""zeros of a shape with x in them, from begin[k] of axis k on, step[k] apart
+    r"""zeros of a shape, with x written from begin[k] of axis k on, its elements step[k] apart
 
     Args:
         shape: shape of the result (required)
@@ -7064,91 +7064,91 @@ def unslice(
     """
 
 def unsorted_segment_max(
-    x: Operand,
-    segment_ids: Operand,
+    x: OperandLike,
+    segment_ids: OperandLike,
     num_segments: int,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the largest of the rows of x with each id below num_segments; negative ids take no part; of none the lowest (another name of segment_max)
+    r"""the largest of the rows of x of each id from 0 to below num_segments; other ids are ignored; the lowest number without rows (another name of segment_max)
 
     Args:
         num_segments: number of segments, the length of the first axis of the result (required)
     """
 
 def unsorted_segment_mean(
-    x: Operand,
-    segment_ids: Operand,
+    x: OperandLike,
+    segment_ids: OperandLike,
     num_segments: int,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the mean of the rows of x with each id below num_segments; negative ids take no part; of none 0 (another name of segment_mean)
+    r"""the mean of the rows of x of each id from 0 to below num_segments; other ids are ignored; 0 without rows (another name of segment_mean)
 
     Args:
         num_segments: number of segments, the length of the first axis of the result (required)
     """
 
 def unsorted_segment_min(
-    x: Operand,
-    segment_ids: Operand,
+    x: OperandLike,
+    segment_ids: OperandLike,
     num_segments: int,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the smallest of the rows of x with each id below num_segments; negative ids take no part; of none the highest (another name of segment_min)
+    r"""the smallest of the rows of x of each id from 0 to below num_segments; other ids are ignored; the highest number without rows (another name of segment_min)
 
     Args:
         num_segments: number of segments, the length of the first axis of the result (required)
     """
 
 def unsorted_segment_prod(
-    x: Operand,
-    segment_ids: Operand,
+    x: OperandLike,
+    segment_ids: OperandLike,
     num_segments: int,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the product of the rows of x with each id below num_segments; negative ids take no part; of none 1 (another name of segment_prod)
+    r"""the product of the rows of x of each id from 0 to below num_segments; other ids are ignored; 1 without rows (another name of segment_prod)
 
     Args:
         num_segments: number of segments, the length of the first axis of the result (required)
     """
 
 def unsorted_segment_sqrt_n(
-    x: Operand,
-    segment_ids: Operand,
+    x: OperandLike,
+    segment_ids: OperandLike,
     num_segments: int,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the sum of the rows of x with each id below num_segments; negative ids take no part, over the root of their number; of none 0 (another name of segment_sqrt_n)
+    r"""the sum of the rows of x of each id from 0 to below num_segments; other ids are ignored, divided by the square root of their number; 0 without rows (another name of segment_sqrt_n)
 
     Args:
         num_segments: number of segments, the length of the first axis of the result (required)
     """
 
 def unsorted_segment_sum(
-    x: Operand,
-    segment_ids: Operand,
+    x: OperandLike,
+    segment_ids: OperandLike,
     num_segments: int,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the sum of the rows of x with each id below num_segments; negative ids take no part (another name of segment_sum)
+    r"""the sum of the rows of x of each id from 0 to below num_segments; other ids are ignored (another name of segment_sum)
 
     Args:
         num_segments: number of segments, the length of the first axis of the result (required)
     """
 
 def var(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -7157,16 +7157,16 @@ def var(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the squared distances to the mean, summed, over count - correction
+    r"""the sum of squared distances to the mean over axis, divided by their number minus correction
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
         keepdims: keep reduced axes with length 1
-        correction: subtracted from the count that divides; 1 for an unbiased estimate
+        correction: subtracted from the number of elements; 1 for an unbiased estimate
     """
 
 def variance(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -7174,7 +7174,7 @@ def variance(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the mean squared distance to the mean (another name of reduce_variance)
+    r"""the mean squared distance to the mean over axis (another name of reduce_variance)
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -7182,32 +7182,32 @@ def variance(
     """
 
 def vecdot(
-    a: Operand,
-    b: Operand,
+    a: OperandLike,
+    b: OperandLike,
     /,
     axis: int = -1,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the sum of products along axis, counted from the end
+    r"""the sums of products along axis, which is counted from the end; other axes broadcast
 
     Args:
         axis: the axis; negative ones count from the end
     """
 
 def vecmat(
-    v: Operand,
-    a: Operand,
+    v: OperandLike,
+    a: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""vectors times matrices"""
+    r"""the products of vectors and matrices: (…, k), (…, k, n) -> (…, n)"""
 
 def vector_norm(
-    x: Operand,
+    x: OperandLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -7216,7 +7216,7 @@ def vector_norm(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""the length of vectors along axis: ord 1, 2, inf or any other; its gradient at 0 is 0
+    r"""the norm of vectors along axis, of the order ord; its gradient is 0 where it is 0
 
     Args:
         axis: the axis or axes; negative ones count from the end, None is all
@@ -7225,19 +7225,19 @@ def vector_norm(
     """
 
 def where(
-    condition: Operand,
-    x: Operand,
-    y: Operand,
+    condition: OperandLike,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x where the condition holds, else y"""
+    r"""x where the condition is true, else y; all three broadcast"""
 
 def window_products(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     window: int | Sequence[int],
     strides: int | Sequence[int] = 1,
@@ -7247,7 +7247,7 @@ def window_products(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""(batch, *size, channels), (batch, *result, filters) -> (*window, channels, filters): what windows cover times what belongs to each, summed over them
+    r"""the sums over all windows of the elements under a window times the result at the window: (batch, *size, channels), (batch, *result, filters) -> (*window, channels, filters)
 
     Args:
         window: lengths of a window, one or for each axis (required)
@@ -7257,7 +7257,7 @@ def window_products(
     """
 
 def windows(
-    x: Operand,
+    x: OperandLike,
     /,
     window: int | Sequence[int],
     strides: int | Sequence[int] = 1,
@@ -7268,7 +7268,7 @@ def windows(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""(batch, *size, channels) -> (batch, *result, *window, channels): what each window covers
+    r"""the elements under each window: (batch, *size, channels) -> (batch, *result, *window, channels)
 
     Args:
         window: lengths of a window, one or for each axis (required)
@@ -7279,7 +7279,7 @@ def windows(
     """
 
 def windows_back(
-    x: Operand,
+    x: OperandLike,
     /,
     size: Sequence[int | Size],
     strides: int | Sequence[int] = 1,
@@ -7289,7 +7289,7 @@ def windows_back(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""(batch, *result, *window, channels) -> (batch, *size, *window, channels): what each element gets from each place of a window, to be summed over the window
+    r"""the elements of windows at the positions that they cover, to be summed over the window: (batch, *result, *window, channels) -> (batch, *size, *window, channels)
 
     Args:
         size: length along each axis (required)
@@ -7299,7 +7299,7 @@ def windows_back(
     """
 
 def windows_taken(
-    x: Operand,
+    x: OperandLike,
     /,
     strides: int | Sequence[int] = 1,
     padding: Padding = 0,
@@ -7308,7 +7308,7 @@ def windows_taken(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""(batch, *size, *window, channels) -> (batch, *result, *window, channels): what windows_back has put at a size, at its windows again
+    r"""the inverse of windows_back, the windows at their positions: (batch, *size, *window, channels) -> (batch, *result, *window, channels)
 
     Args:
         strides: distance between windows, one or for each axis
@@ -7317,8 +7317,8 @@ def windows_taken(
     """
 
 def xdivy(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
@@ -7327,24 +7327,24 @@ def xdivy(
     r"""x / y, and 0 where x is 0"""
 
 def xlog1py(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x log(1 + y), and 0 where x is 0"""
+    r"""x * log(1 + y), and 0 where x is 0"""
 
 def xlogy(
-    x: Operand,
-    y: Operand,
+    x: OperandLike,
+    y: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""x log(y), and 0 where x is 0"""
+    r"""x * log(y), and 0 where x is 0"""
 
 def zeros(
     shape: ShapeLike,
@@ -7353,7 +7353,7 @@ def zeros(
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""zeros of a shape
+    r"""zeros in an array of a shape
 
     Args:
         shape: shape of the result (required)
@@ -7361,17 +7361,17 @@ def zeros(
     """
 
 def zeros_like(
-    x: Operand,
+    x: OperandLike,
     /,
     *,
     name: str = '',
     control: Sequence[Node] = ...,
 ) -> Entry:
-    r"""zeros like x"""
+    r"""zeros in the shape and dtype of x"""
 
 def zeta(
-    x: Operand,
-    q: Operand = ...,
+    x: OperandLike,
+    q: OperandLike = ...,
     *,
     name: str = '',
     control: Sequence[Node] = ...,

@@ -90,7 +90,7 @@ elementwise(
     code=lambda x: _clamp(x, 0, 6),
     compute_dtype=float32,
     zero_preserving=True,
-    doc="x cut off at 0 and 6",
+    doc="x limited to the range from 0 to 6",
 )
 elementwise(
     name="leaky_relu",
@@ -99,7 +99,7 @@ elementwise(
     code=lambda x, *, alpha: _positive_or(x, x * alpha),
     compute_dtype=float32,
     zero_preserving=True,
-    doc="x if positive, else alpha x",
+    doc="x where it is positive, else alpha * x",
 )
 elementwise(
     name="elu",
@@ -108,7 +108,7 @@ elementwise(
     code=_elu,
     compute_dtype=float32,
     zero_preserving=True,
-    doc="x if positive, else alpha (exp(x) - 1)",
+    doc="x where it is positive, else alpha * (exp(x) - 1)",
 )
 elementwise(
     name="selu",
@@ -117,7 +117,7 @@ elementwise(
     compute_dtype=float32,
     cost="expensive",
     zero_preserving=True,
-    doc="elu that keeps mean 0 and variance 1",
+    doc="elu with a scale and an alpha that keep mean 0 and variance 1 from layer to layer",
 )
 elementwise(
     name="celu",
@@ -126,7 +126,7 @@ elementwise(
     code=_celu,
     compute_dtype=float32,
     zero_preserving=True,
-    doc="x if positive, else alpha (exp(x / alpha) - 1)",
+    doc="x where it is positive, else alpha * (exp(x / alpha) - 1)",
 )
 elementwise(
     name="softsign",
@@ -153,7 +153,7 @@ elementwise(
     compute_dtype=float32,
     cost="expensive",
     zero_preserving=True,
-    doc="x relu6(x + 3) / 6",
+    doc="x * relu6(x + 3) / 6",
 )
 elementwise(
     name="hard_tanh",
@@ -161,7 +161,7 @@ elementwise(
     params={"low": -1.0, "high": 1.0},
     code=lambda x, *, low, high: _clamp(x, low, high),
     compute_dtype=float32,
-    doc="x cut off at both ends",
+    doc="x limited to the range from low to high",
 )
 elementwise(
     name="hard_shrink",
@@ -169,7 +169,7 @@ elementwise(
     params={"threshold": 0.5},
     code=lambda x, *, threshold: ast.where(abs(x) <= threshold, 0, x),
     compute_dtype=float32,
-    doc="x, and 0 where it is no larger than threshold",
+    doc="x where its magnitude exceeds threshold, else 0",
 )
 elementwise(
     name="soft_shrink",
@@ -178,7 +178,7 @@ elementwise(
     code=lambda x, *, threshold: x - _clamp(x, -threshold, threshold),
     compute_dtype=float32,
     zero_preserving=True,
-    doc="x moved towards 0 by threshold",
+    doc="x moved towards 0 by threshold; 0 where its magnitude is smaller",
 )
 elementwise(
     name="threshold",
@@ -186,7 +186,7 @@ elementwise(
     params={"threshold": 0.0, "value": 0.0},
     code=lambda x, *, threshold, value: ast.where(x <= threshold, value, x),
     compute_dtype=float32,
-    doc="x if it exceeds threshold, else value",
+    doc="x where it exceeds threshold, else value",
 )
 elementwise(
     name="mish",
@@ -195,7 +195,7 @@ elementwise(
     compute_dtype=float32,
     cost="expensive",
     zero_preserving=True,
-    doc="x tanh(softplus(x))",
+    doc="x * tanh(log(1 + exp(x)))",
 )
 elementwise(
     name="quick_gelu",
@@ -204,7 +204,7 @@ elementwise(
     compute_dtype=float32,
     cost="expensive",
     zero_preserving=True,
-    doc="x sigmoid(1.702 x)",
+    doc="x * sigmoid(1.702 * x), an approximation of gelu",
 )
 elementwise(
     name="tanh_shrink",
@@ -213,7 +213,7 @@ elementwise(
     compute_dtype=float32,
     cost="expensive",
     zero_preserving=True,
-    doc="x - tanh(x), exact near 0",
+    doc="x - tanh(x), accurate near 0",
 )
 
 elementwise(
@@ -221,7 +221,7 @@ elementwise(
     kinds="f",
     code=lambda x, alpha: _positive_or(x, x * alpha),
     compute_dtype=float32,
-    doc="x if positive, else alpha x; alpha broadcasts",
+    doc="x where it is positive, else alpha * x; alpha is an input that broadcasts",
 )
 
 
@@ -235,13 +235,14 @@ def gated_linear_unit(*, name: str, activation: str, activated_half: str, doc: s
     those of Shazeer, GLU Variants Improve Transformer.
 
     Args:
-        name: name of the operator.
-        activation: the operator that is applied to one half.
-        activated_half: which half: "a", the first along the axis, or "b".
-        doc: what the output is, for help and reference pages.
+        name: Name of the operator.
+        activation: The operator that is applied to one half.
+        activated_half: Which half: "a", the first along the axis, or "b".
+        doc: What the output is, for help and reference pages.
     """
 
     def expand(node: Node, x: Entry) -> Entry:
+        """Expand to slices, an activation and a product. Raises: ShapeError for an odd length."""
         shape = known_shape(x)
         axis = normalize_axis(node, len(shape), node.params["axis"])
         half = divide_exactly(shape[axis], 2)
@@ -269,23 +270,23 @@ gated_linear_unit(
     name="glu",
     activation="sigmoid",
     activated_half="b",
-    doc="a * sigmoid(b) of the halves a and b of x along axis",
+    doc="a * sigmoid(b) for the halves a and b of x along axis, whose length is halved",
 )
 gated_linear_unit(
     name="reglu",
     activation="relu",
     activated_half="a",
-    doc="relu(a) * b of the halves a and b of x along axis",
+    doc="relu(a) * b for the halves a and b of x along axis, whose length is halved",
 )
 gated_linear_unit(
     name="geglu",
     activation="gelu",
     activated_half="a",
-    doc="gelu(a) * b of the halves a and b of x along axis",
+    doc="gelu(a) * b for the halves a and b of x along axis, whose length is halved",
 )
 gated_linear_unit(
     name="swiglu",
     activation="silu",
     activated_half="a",
-    doc="silu(a) * b of the halves a and b of x along axis",
+    doc="silu(a) * b for the halves a and b of x along axis, whose length is halved",
 )

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def _sum_like(node: Node, x: Entry, like: Entry) -> Entry:
-    """Sum x over the elements that broadcasting ``like`` to its shape repeats.
+    """Expand sum_like: sum x over the axes along which ``like`` would be repeated to its shape.
 
     An axis that is known to have one element is not summed, so that -0 stays -0.
     """
@@ -46,7 +46,7 @@ def _infer_sum_like_shape(node: Node, x: Shape, like: Shape) -> Shape:
     """Return the shape of ``like``.
 
     Raises:
-        ShapeError: it does not broadcast to that of ``x``.
+        ShapeError: If it does not broadcast to that of ``x``.
     """
     new_axes = len(x) - len(like)
     pairs: list[tuple[Extent, Extent]] = []
@@ -74,14 +74,14 @@ sum_like = composite(
         make("broadcast_to", dy, shape=known_shape(node.inputs[0])),
         None,
     ],
-    doc="x summed to the shape of like, which broadcasts to that of x",
+    doc="x summed to the shape of like, over the axes along which like is broadcast to x",
 )
 
 
 # sized_by: an input that is there for its sizes only
 
 sized_by = register_op(
-    "sized_by", -1, doc="the first input; the others only tell a call what sizes there are"
+    "sized_by", -1, doc="the first input; the others only determine symbolic sizes of a call"
 )
 sized_by.set_attr("FInferShape", first_shape)
 sized_by.set_attr("FInferType", lambda node, dtype, *rest: dtype)
@@ -97,11 +97,11 @@ sized_by.set_attr("TOperator", "sized_by")
 
 
 def _unslice_params(node: Node, shape: Shape) -> tuple[Shape, Shape, tuple[int, ...]]:
-    """Return the output's shape, begin and step, one for each axis.
+    """Return the parameters shape, begin and step of a node, an extent for each axis.
 
     Raises:
-        ShapeError: they are not one for each axis, a step is no int other than 0, or an element
-            would lie outside the output.
+        ShapeError: If they are not one for each axis of the input's ``shape``, a step is no int
+            other than 0, or an element would lie outside of the output.
     """
     target = parse_extents(node, node.params["shape"], "shape")
     begin = parse_extents(node, node.params["begin"], "begin")
@@ -133,9 +133,12 @@ def _infer_unslice_shape(node: Node, shape: Shape) -> Shape:
 
 
 def _unslice_element(node: Node, index: Index, read: Reader) -> Expr:
-    """Return the element of the input that belongs at the index, else 0.
+    """Return the element of the input that is written to an index of the output, else 0.
 
-    The input is read only where the condition holds.
+    Args:
+        node: The node.
+        index: An expression for each axis of the output.
+        read: Reads the input at an index; only where the condition holds that the index is written.
     """
     shape = known_shape(node.inputs[0])
     target, begin, steps = _unslice_params(node, shape)
@@ -170,14 +173,14 @@ def _compute_unslice(node: Node, x: Any) -> Any:
 
 
 def _unslice_gradient(node: Node, dy: Entry) -> list[Entry]:
-    """Return the slice of dy that the input was written to."""
+    """Return the gradient of the input: the slice of dy that the input was written to."""
     shape = known_shape(node.inputs[0])
     _, begin, steps = _unslice_params(node, shape)
     return [make("slice", dy, begin=begin, size=shape, step=steps)]
 
 
 def _simplify_unslice(node: Node) -> Entry | None:
-    """Return the input of an unslice that fills the entire output in order, else None."""
+    """Return the input if an unslice fills the entire output in order, else None."""
     shape = known_shape(node.inputs[0])
     _, begin, steps = _unslice_params(node, shape)
     in_order = all(b == 0 for b in begin) and all(s == 1 for s in steps)
@@ -187,7 +190,7 @@ def _simplify_unslice(node: Node) -> Entry | None:
 unslice = register_movement(
     "unslice",
     {"shape": REQUIRED, "begin": REQUIRED, "step": None},
-    "zeros of a shape with x in them, from begin[k] of axis k on, step[k] apart",
+    "zeros of a shape, with x written from begin[k] of axis k on, its elements step[k] apart",
     OpPattern.INJECTIVE,
 )
 unslice.set_attr("FInferShape", _infer_unslice_shape)
@@ -204,7 +207,7 @@ def _size_param(node: Node) -> Extent:
     """Return the parameter ``size``.
 
     Raises:
-        ShapeError: it is neither an int nor a Size.
+        ShapeError: If it is neither an int nor a Size.
     """
     size = node.params["size"]
     if isinstance(size, bool) or not isinstance(size, (int, Size)):
@@ -246,9 +249,11 @@ div_by_size.set_attr(
 
 
 def _mask_zeros(node: Node, x: Entry) -> tuple[Entry, Entry, Entry, Entry]:
-    """Return whether a factor is 0, the number of zeros, the other factors, and their product.
+    """Separate the zeros among the factors of products along ``axis``.
 
-    The other factors are x with 1 in place of 0.
+    Returns:
+        Four entries: whether each factor is 0; the number of zeros along the axis; x with 1 in
+        place of 0; and the product of these along the axis. Products and numbers keep the axis.
     """
     params = {"axis": node.params["axis"], "keepdims": True}
     is_zero = make("equal", x, 0.0)
@@ -260,9 +265,8 @@ def _mask_zeros(node: Node, x: Entry) -> tuple[Entry, Entry, Entry, Entry]:
 def _prod_others(node: Node, x: Entry) -> Entry:
     """Expand prod_others: for each element the product of all others along ``axis``.
 
-    It is the product of the nonzero elements over the element; next to a zero it is 0, and for the
-    only
-    zero the product of the others.
+    It is the product of the nonzero elements over the element. It is 0 where another element is 0;
+    for the only zero it is the product of the others.
     """
     is_zero, zero_count, others, product = _mask_zeros(node, x)
     is_only_zero = make("logical_and", is_zero, make("equal", zero_count, 1.0))
@@ -303,5 +307,5 @@ prod_others = composite(
     params={"axis": None},
     shape=_infer_prod_others_shape,
     FGradient=_prod_others_gradient,
-    doc="for each element the product of all others along axis",
+    doc="for each element the product of all other elements along axis, in the shape of x",
 )

@@ -35,7 +35,7 @@ elementwise(
     code=lambda x: ast.asin(x),
     cost="expensive",
     zero_preserving=True,
-    doc="the angle whose sine is x",
+    doc="the angle in radians whose sine is x, from -pi/2 to pi/2",
 )
 elementwise(
     name="acos",
@@ -43,7 +43,7 @@ elementwise(
     kinds="f",
     code=lambda x: ast.acos(x),
     cost="expensive",
-    doc="the angle whose cosine is x",
+    doc="the angle in radians whose cosine is x, from 0 to pi",
 )
 elementwise(
     name="atan",
@@ -52,7 +52,7 @@ elementwise(
     code=lambda x: ast.atan(x),
     cost="expensive",
     zero_preserving=True,
-    doc="the angle whose tangent is x",
+    doc="the angle in radians whose tangent is x, from -pi/2 to pi/2",
 )
 elementwise(
     name="sinh",
@@ -76,7 +76,7 @@ elementwise(
     code=lambda x: ast.asinh(x),
     cost="expensive",
     zero_preserving=True,
-    doc="the inverse of sinh",
+    doc="the inverse hyperbolic sine",
 )
 elementwise(
     name="acosh",
@@ -84,7 +84,7 @@ elementwise(
     kinds="f",
     code=lambda x: ast.acosh(x),
     cost="expensive",
-    doc="the inverse of cosh",
+    doc="the inverse hyperbolic cosine; NaN where x < 1",
 )
 elementwise(
     name="atanh",
@@ -93,7 +93,7 @@ elementwise(
     code=lambda x: ast.atanh(x),
     cost="expensive",
     zero_preserving=True,
-    doc="the inverse of tanh",
+    doc="the inverse hyperbolic tangent; NaN outside of -1 to 1",
 )
 elementwise(
     name="sinc",
@@ -110,7 +110,7 @@ elementwise(
     kinds="f",
     code=lambda y, x: ast.atan2(y, x),
     cost="expensive",
-    doc="the angle of the point (x, y); NaN keeps, zeros keep their signs",
+    doc="the angle of the point (x, y) in radians, from -pi to pi; signs of zeros count, NaN stays",
 )
 elementwise(
     name="hypot",
@@ -125,7 +125,7 @@ elementwise(
     kinds="f",
     code=lambda x: x * (pi / 180),
     zero_preserving=True,
-    doc="degrees as radians",
+    doc="x degrees in radians",
 )
 elementwise(
     name="rad2deg",
@@ -133,5 +133,5 @@ elementwise(
     kinds="f",
     code=lambda x: x * (180 / pi),
     zero_preserving=True,
-    doc="radians as degrees",
+    doc="x radians in degrees",
 )

@@ -25,10 +25,15 @@ MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axi
 
 
 def _infer_slice_assign_shape(node: Node, shape: Shape, value: Shape) -> Shape:
-    """Return the shape of the first input.
+    """Infer the shape, that of the first input.
+
+    Args:
+        node: The node.
+        shape: The shape of the array.
+        value: The shape of the value that replaces a slice.
 
     Raises:
-        ShapeError: the slice is out of range, or the value has not its shape.
+        ShapeError: If the slice is out of range, or the value has another shape.
     """
     size = slice_shape(node, shape)
     if len(size) != len(value):
@@ -75,7 +80,7 @@ def _slice_assign_gradient(node: Node, dy: Entry) -> list[Entry | None]:
 slice_assign = register_movement(
     "slice_assign",
     {"begin": REQUIRED, "size": REQUIRED, "step": None},
-    "x with the slice of these begin, size and step replaced by a value of its shape",
+    "x with the slice of begin, size and step replaced by value, which has the slice's shape",
     OpPattern.INJECTIVE,
     2,
 )
@@ -96,15 +101,15 @@ def assign_index(x: Any, key: Any, value: Any) -> Entry:
     [[7.0, 0.0, 0.0], [7.0, 0.0, 0.0]]
 
     Args:
-        x: an entry or array.
-        key: ints, slices, None and Ellipsis, as in basic indexing.
-        value: an entry, array or number, which broadcasts to the shape of ``x[key]``.
+        x: An entry or array.
+        key: Ints, slices, None and Ellipsis, as in basic indexing.
+        value: An entry, array or number, which broadcasts to the shape of ``x[key]``.
 
     Returns:
         An entry of the shape and dtype of ``x``.
 
     Raises:
-        ShapeError: the key does not fit the shape of ``x``, or the value does not broadcast.
+        ShapeError: If the key does not fit the shape of ``x``, or the value does not broadcast.
     """
     entry = as_entry(x)
     parsed = parse_key(entry, key)
@@ -130,7 +135,7 @@ def _strided_slice(node: Node, x: Entry) -> Entry:
     """Expand to the basic indexing that begin, end, strides and masks describe.
 
     Raises:
-        ShapeError: begin, end and strides are no tuples of one length, or a mask is no int.
+        ShapeError: If begin, end and strides are no tuples of one length, or a mask is no int.
     """
     params = node.params
     masks = {name: int_param(node, name) for name in MASKS}
@@ -144,6 +149,7 @@ def _strided_slice(node: Node, x: Entry) -> Entry:
         )
 
     def is_set(mask: str, k: int) -> bool:
+        """Return whether bit ``k`` of the parameter ``mask`` is 1."""
         return bool(masks[mask] >> k & 1)
 
     key: list[Any] = []
@@ -167,7 +173,6 @@ movement_composite(
     inputs=("x",),
     expand=_strided_slice,
     params={"begin": REQUIRED, "end": REQUIRED, "strides": None, **dict.fromkeys(MASKS, 0)},
-    doc="x from begin to end by strides; bit k of a mask says what entry k means: begin_mask, "
-    "end_mask from or to the end, ellipsis_mask all missing axes, new_axis_mask a new axis, "
-    "shrink_axis_mask one element whose axis goes",
+    doc="the elements of x from begin to end in steps of strides along each axis, as TensorFlow's "
+    "StridedSlice; bit k of each mask changes the meaning of entry k of these",
 )

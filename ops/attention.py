@@ -30,7 +30,7 @@ def _masked_softmax_dtype(node: Node, x: DType, mask: DType) -> DType:
     """Infer the dtype of masked_softmax, that of x.
 
     Raises:
-        DTypeError: x is not of floats, or the mask is not of bools.
+        DTypeError: If x is not of floats, or the mask is not of bools.
     """
     check_kinds(node, "f", x)
     if mask is not bool_:
@@ -59,7 +59,8 @@ composite(
     "masked_softmax",
     inputs=["x", "mask"],
     expand=_masked_softmax,
-    doc="softmax along axis of the elements where mask is True; the others are 0, all of them too",
+    doc="softmax along axis over the elements where mask is True, and 0 elsewhere; all 0 where "
+    "the mask is False everywhere",
     params={"axis": -1},
     types=_masked_softmax_dtype,
 )
@@ -67,7 +68,7 @@ composite(
     "softmin",
     inputs=1,
     expand=lambda node, x: make("softmax", -x, axis=node.params["axis"]),
-    doc="softmax(-x): the smallest weighs most",
+    doc="softmax(-x) along axis: the smallest element has the largest weight",
     params={"axis": -1},
 )
 
@@ -79,7 +80,7 @@ def _causal_mask_shape(node: Node, shape: Shape) -> Shape:
     """Infer the shape of causal_mask: (…, queries, keys) unchanged.
 
     Raises:
-        ShapeError: the rank is below 2.
+        ShapeError: If the rank is below 2.
     """
     if len(shape) < 2:
         raise ShapeError(f"{node.where} needs rank 2 or more, got {show_shape(shape)}")
@@ -101,8 +102,8 @@ causal_mask = register_op(
     "causal_mask",
     num_inputs=1,
     params={"value": -inf},
-    doc="scores (…, queries, keys) with value where a key is later than the query; the last of "
-    "both are at one time",
+    doc="x, scores of shape (…, queries, keys), with value where the key comes after the query; "
+    "the last query and the last key are at the same position",
 )
 causal_mask.set_attr("FInferShape", _causal_mask_shape)
 causal_mask.set_attr("FInferType", common_dtype("f"))
@@ -127,7 +128,8 @@ def _attention_dtype(node: Node, *dtypes: DType) -> DType:
     """Infer the dtype of attention: that of query, key and value.
 
     Raises:
-        DTypeError: they differ or are not floats, or the mask is of neither bools nor their dtype.
+        DTypeError: If they differ or are not floats, or the mask is of neither bools nor their
+            dtype.
     """
     out = same_dtype_rule(node, *dtypes[:3])
     check_kinds(node, "f", out)
@@ -169,7 +171,7 @@ def _score_scale(node: Node, depth: Extent) -> float:
     """Return the factor of the scores: the parameter ``scale``, or 1/sqrt(depth).
 
     Raises:
-        ShapeError: neither a scale nor the length of a query is known.
+        ShapeError: If neither a scale nor the length of a query is known.
     """
     if node.params["scale"] is not None:
         return float(number_param(node, "scale"))
@@ -182,8 +184,9 @@ composite(
     "scaled_dot_product_attention",
     inputs=-1,
     expand=_attention,
-    doc="softmax(scale * query @ key.T + mask) @ value over the last two axes; a bool mask is True "
-    "where a key is seen; scale is 1/sqrt(length of a query)",
+    doc="softmax(scale * query @ transpose(key) + mask) @ value over the last two axes, of shape "
+    "(…, queries, length of a value); where mask is bool, keys are attended to where it is "
+    "True",
     params={"masked": False, "causal": False, "scale": None},
     types=_attention_dtype,
     FListInputNames=_attention_inputs,

@@ -20,14 +20,16 @@ elementwise(
     aliases="bitwise_left_shift",
     kinds="iu",
     code=lambda x, n: ast.left_shift(x, n),
-    doc="x 2^n, wrapped; 0 where n is negative or at least the width",
+    doc="x * 2^n without the bits that overflow; 0 where n is negative or at least the number of "
+    "bits",
 )
 elementwise(
     name="right_shift",
     aliases="bitwise_right_shift",
     kinds="iu",
     code=lambda x, n: ast.right_shift(x, n),
-    doc="x / 2^n rounded down; copies of the sign where n is negative or at least the width",
+    doc="x / 2^n rounded down; 0 or -1 by the sign of x where n is negative or at least the "
+    "number of bits",
 )
 
 
@@ -40,9 +42,11 @@ def _popcount(x: Expr) -> Expr:
     dtype = dtype_of(f"uint{8 * nbytes}")
 
     def repeat_byte(value: int) -> Expr:
+        """Return an integer of which each byte is ``value``."""
         return ast.const(int.from_bytes(bytes([value] * nbytes), "little"), dtype)
 
     def shift_right(value: Expr, n: int) -> Expr:
+        """Return ``value`` shifted right by ``n`` bits."""
         return ast.right_shift(value, ast.const(n, dtype))
 
     x = ast.cast(x, dtype)
@@ -57,14 +61,14 @@ elementwise(
     kinds="iu",
     result_dtype=uint8,
     code=lambda x: _popcount(abs(x)),
-    doc="how many bits of the magnitude of x are 1, as uint8",
+    doc="the number of ones among the bits of the magnitude of x, as uint8",
 )
 elementwise(
     name="population_count",
     kinds="iu",
     result_dtype=uint8,
     code=_popcount,
-    doc="how many bits of x are 1, as uint8: the sign too",
+    doc="the number of ones among the bits of x, the sign included, as uint8",
 )
 
 
@@ -72,7 +76,7 @@ def _infer_bitcast_type(node: Node, x: DType) -> DType:
     """Infer the dtype, the parameter ``dtype``.
 
     Raises:
-        DTypeError: it is of another width than ``x``, or one of them is bool or complex.
+        DTypeError: If it is of another width than ``x``, or one of them is bool or complex.
     """
     target = dtype_of(node.params["dtype"])
     check_kinds(node, "iuf", x, target)
@@ -87,7 +91,10 @@ def _compute_bitcast(node: Node, x: Any) -> Any:
 
 
 bitcast = register_op(
-    "bitcast", 1, params={"dtype": REQUIRED}, doc="the bits of x taken as a number of another type"
+    "bitcast",
+    1,
+    params={"dtype": REQUIRED},
+    doc="the bits of x interpreted as dtype, which has as many bytes; the shape stays",
 )
 bitcast.set_attr("FInferShape", lambda node, shape: shape)
 bitcast.set_attr("FInferType", _infer_bitcast_type)

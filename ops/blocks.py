@@ -20,10 +20,16 @@ LAYOUTS = ("NHWC", "NCHW")
 
 
 def _divide(node: Node, n: Extent, divisor: int, name: str) -> Extent:
-    """Return ``n / divisor``.
+    """Return an extent divided by an int.
+
+    Args:
+        node: The node to name in errors.
+        n: The extent.
+        divisor: The int.
+        name: What the extent is, for errors, such as "height".
 
     Raises:
-        ShapeError: ``n``, which the error calls ``name``, is not known to be a multiple.
+        ShapeError: If ``n`` is not known to be a multiple of ``divisor``.
     """
     quotient = divide_exactly(n, divisor)
     if quotient is None:
@@ -38,8 +44,8 @@ def _block_params(node: Node, x: Entry) -> tuple[int, bool]:
     """Return the block size, and whether the channels are the last axis.
 
     Raises:
-        GraphError: ``data_format`` is neither NHWC nor NCHW.
-        ShapeError: ``block_size`` is no int of at least 1, or ``x`` has not four axes.
+        GraphError: If ``data_format`` is neither NHWC nor NCHW.
+        ShapeError: If ``block_size`` is no int of at least 1, or ``x`` has not four axes.
     """
     size, layout = node.params["block_size"], node.params["data_format"]
     if layout not in LAYOUTS:
@@ -98,14 +104,16 @@ movement_composite(
     inputs=("x",),
     expand=_space_to_depth,
     params=BLOCK_PARAMS,
-    doc="blocks of block_size × block_size points become channels",
+    doc="images in which each block of block_size × block_size points has become block_size^2 "
+    "times the channels",
 )
 movement_composite(
     name="depth_to_space",
     inputs=("x",),
     expand=_depth_to_space,
     params=BLOCK_PARAMS,
-    doc="channels become blocks of block_size × block_size points",
+    doc="images in which each group of block_size^2 channels has become a block of block_size × "
+    "block_size points",
 )
 
 
@@ -116,12 +124,13 @@ def _batch_block_params(node: Node, x: Entry, widths: str) -> tuple[tuple[int, .
     """Return the lengths of a block, and what is padded or cropped, for the axes after the first.
 
     Args:
-        node: the node.
-        x: its input.
-        widths: the parameter that says what is padded or cropped.
+        node: The node.
+        x: Its input.
+        widths: The parameter that says what is padded or cropped.
 
     Raises:
-        ShapeError: ``block_shape`` is not ints of at least 1, or has more than the axes of ``x``.
+        ShapeError: If ``block_shape`` is not ints of at least 1, or has more than the axes of
+            ``x``.
     """
     lengths = parse_extents(node, node.params["block_shape"], "block_shape")
     if any(not isinstance(b, int) or b < 1 for b in lengths) or len(lengths) >= x.ndim:
@@ -177,8 +186,8 @@ movement_composite(
     inputs=("x",),
     expand=_space_to_batch,
     params={"block_shape": REQUIRED, "paddings": 0},
-    doc="the axes after the first are padded, and the points of their blocks become images of "
-    "their own",
+    doc="x with the axes after the first padded, and each point of their blocks moved to an "
+    "example of its own",
 )
 movement_composite(
     name="batch_to_space",
@@ -186,5 +195,6 @@ movement_composite(
     inputs=("x",),
     expand=_batch_to_space,
     params={"block_shape": REQUIRED, "crops": 0},
-    doc="images become the points of blocks of the axes after the first, which are cropped",
+    doc="the inverse of space_to_batch: examples become the points of blocks of the axes after "
+    "the first, which are then cropped",
 )

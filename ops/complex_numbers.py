@@ -40,7 +40,7 @@ def _infer_complex_type(node: Node, *dtypes: DType) -> DType:
     """Infer the complex dtype of two parts.
 
     Raises:
-        DTypeError: the parts differ, or are neither float32 nor float64.
+        DTypeError: If the parts differ, or are neither float32 nor float64.
     """
     part = same_dtype_rule(node, *dtypes)
     if part.name not in ("float32", "float64"):
@@ -54,6 +54,7 @@ def _cast_result(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return an FCompute that casts the result of ``function(*arrays)`` to the inferred dtype."""
 
     def compute(node: Node, *x: Any) -> Any:
+        """Compute with NumPy, and cast the result to the dtype of the node's output."""
         (result_dtype,) = attribute_calls.call_infer_type(node, [dtype_of(v.dtype) for v in x])
         return np.asarray(function(*x)).astype(result_dtype.numpy)
 
@@ -97,18 +98,18 @@ elementwise(
     kinds="iufc",
     code=lambda x: x,
     compute=_cast_result(np.conj),
-    doc="x with the opposite imaginary part",
+    doc="the complex conjugate: x with the opposite imaginary part",
 )
 elementwise(
     name="angle",
     infer_type=_infer_angle_type,
     code=_angle,
     compute=_cast_result(np.angle),
-    doc="the angle of x in the complex plane",
+    doc="the angle of x in the complex plane, in radians; of a real number 0 or pi",
 )
 
 complex_ = register_op(
-    "complex", num_inputs=2, doc="the complex number of a real and an imaginary part"
+    "complex", num_inputs=2, doc="the complex numbers of real parts x and imaginary parts y"
 ).include("elementwise")
 complex_.set_attr("FCompute", _cast_result(_complex_of_parts))
 complex_.set_attr("FInferType", _infer_complex_type)

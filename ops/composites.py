@@ -31,16 +31,19 @@ def composite(
     ``expand`` gets them as float32, in ``node`` too, where it would round in between.
 
     Args:
-        name: name of the operator.
-        inputs: the names of the inputs, or their number, -1 for any.
+        name: Name of the operator.
+        inputs: The names of the inputs, or their number, -1 for any.
         expand: FExpand: ``expand(node, *inputs)`` returns the output, or a tuple of them.
-        doc: what the output is, for help and reference pages.
-        params: parameters with their defaults.
+        doc: What the output is, for help and reference pages.
+        params: Parameters with their defaults.
         shape: FInferShape; None: the shapes that expanding gives.
         types: FInferType; None: inputs are floats of one dtype, and the output has that.
-        results: number of outputs.
-        aliases: further names, separated by spaces.
-        **attributes: further attributes by their names, which win over those set here.
+        results: Number of outputs.
+        aliases: Further names, separated by spaces.
+        **attributes: Further attributes by their names, which win over those set here.
+
+    Returns:
+        The registered operator.
     """
     input_names = None if isinstance(inputs, int) else list(inputs)
     num_inputs = inputs if isinstance(inputs, int) else len(inputs)
@@ -64,8 +67,11 @@ def expanded_shape(node: Node, *shapes: Shape) -> Any:
     not one that it expands to.
 
     Args:
-        node: the node.
-        *shapes: the shapes of its inputs.
+        node: The node.
+        *shapes: The shapes of its inputs.
+
+    Returns:
+        The shape of the output, or a tuple of shapes for several outputs; None for an unknown rank.
     """
     assert node.op is not None
     dtypes = [e.dtype for e in node.inputs if e.dtype is not None]

@@ -77,8 +77,8 @@ def concat_kernel(node: Node, dialect: str) -> OwnKernel | None:
     """Return the kernel of a concat of more than `FUSED_INPUTS` inputs, the FKernel of ``concat``.
 
     Args:
-        node: a node of ``concat``.
-        dialect: the language of the kernel: "cxx", "cuda" or "opencl".
+        node: A node of ``concat``.
+        dialect: The language of the kernel: "cxx", "cuda" or "opencl".
 
     Returns:
         None for fewer inputs, for complex elements, for other dialects, and where a device kernel
@@ -109,8 +109,8 @@ def _device_text(dialect: str, bits: int, count: int) -> str:
 
     Args:
         dialect: "cuda" or "opencl".
-        bits: size of an element.
-        count: number of inputs.
+        bits: Size of an element.
+        count: Number of inputs.
     """
     words = DIALECT_WORDS[dialect]
     opencl_types = {8: "uchar", 16: "ushort", 32: "uint", 64: "ulong"}

@@ -48,15 +48,16 @@ def parse_equation(node: Node, equation: object, ranks: Sequence[int]) -> Subscr
     occur once.
 
     Args:
-        node: the node to name in errors.
-        equation: the parameter of einsum.
-        ranks: the rank of each operand.
+        node: The node to name in errors.
+        equation: The parameter of einsum.
+        ranks: The rank of each operand.
 
     Raises:
-        GraphError: the equation is no text, malformed, or does not fit the ranks.
+        GraphError: If the equation is no text, malformed, or does not fit the ranks.
     """
 
     def error(reason: str) -> GraphError:
+        """Return the error for this equation, with a reason that the message ends with."""
         return GraphError(f"{node.where} cannot read the equation {equation!r}: {reason}")
 
     if not isinstance(equation, str):
@@ -105,7 +106,13 @@ def _label_count(term: str) -> int:
 def _check_extents(node: Node, subscripts: Subscripts, entries: Sequence[Entry]) -> None:
     """Check that axes with one label of an einsum equation have one extent.
 
-    Raises: ShapeError naming the label.
+    Args:
+        node: The node to name in errors.
+        subscripts: The equation.
+        entries: The operands.
+
+    Raises:
+        ShapeError: If two extents of a label differ; it is named.
     """
     extents: dict[str, Extent] = {}
     for labels, entry in zip(subscripts.inputs, entries, strict=True):
@@ -122,6 +129,12 @@ class LabelledOperand:
     """An operand of einsum: an entry and a label for each of its axes."""
 
     def __init__(self, entry: Entry, labels: str) -> None:
+        """Store an operand.
+
+        Args:
+            entry: The entry.
+            labels: A letter for each of its axes.
+        """
         self.entry = entry
         self.labels = labels
 
@@ -142,10 +155,18 @@ class LabelledOperand:
         return make("reshape", self.transposed(own_labels), shape=tuple(extents))
 
     def as_matrices(self, batch: str, rows: str, columns: str) -> tuple[Entry, bool]:
-        """Return the operand with shape (*batch, rows, columns), and whether it is transposed.
+        """Return the operand with the shape (*batch, rows, columns), or with the last two swapped.
 
-        An operand whose rows and columns are swapped in memory is returned as (*batch, columns,
-        rows): a matrix product reads it transposed, so that no copy is needed.
+        They are swapped if they are in memory: a matrix product reads them transposed, without a
+        copy.
+
+        Args:
+            batch: The labels of the batch axes.
+            rows: The labels of the axes that are joined to rows.
+            columns: The labels of the axes that are joined to columns.
+
+        Returns:
+            The entry, and whether its last two axes are swapped.
         """
         flip = self.labels == batch + columns + rows and self.labels != batch + rows + columns
         first, second = (columns, rows) if flip else (rows, columns)
@@ -160,7 +181,7 @@ def _merge_repeated_labels(operand: LabelledOperand) -> LabelledOperand:
     """Replace two axes with the same label by one: take the diagonal.
 
     Raises:
-        ShapeError: the extent of such an axis is unknown.
+        ShapeError: If the extent of such an axis is unknown.
     """
     entry, labels = operand.entry, operand.labels
     while len(set(labels)) < len(labels):
@@ -193,9 +214,15 @@ def _sum_unused_labels(operand: LabelledOperand, used: str) -> LabelledOperand:
 
 
 def _contract_pair(a: LabelledOperand, b: LabelledOperand, used: str) -> LabelledOperand:
-    """Return the product of two operands of einsum as one, for a later step.
+    """Multiply two operands of einsum, and sum over the labels that are not needed any more.
 
-    Labels that both have and that are not in ``used``, the labels still needed, are summed.
+    Args:
+        a: The first operand.
+        b: The second operand.
+        used: The labels that are still needed, by other operands or the output.
+
+    Returns:
+        The product as an operand, for a later step.
     """
     inner = "".join(c for c in a.labels if c in b.labels and c not in used)
     batch = "".join(c for c in a.labels if c in b.labels and c in used)
@@ -215,7 +242,9 @@ def _contract_pair(a: LabelledOperand, b: LabelledOperand, used: str) -> Labelle
 def _cheapest_pair(operands: Sequence[LabelledOperand], output: str) -> tuple[int, int]:
     """Return the indices of the two operands whose product has the fewest elements.
 
-    They are contracted next. ``output`` are the labels of the result.
+    Args:
+        operands: Two or more operands; the chosen pair is contracted next.
+        output: The labels of the result of the einsum.
     """
     smallest, pair = None, (0, 1)
     for j in range(len(operands)):
@@ -277,8 +306,8 @@ def _tensordot(node: Node, a: Entry, b: Entry) -> Entry:
     """Expand tensordot to an einsum. Source: numpy.tensordot.
 
     Raises:
-        ShapeError: there are more axes to sum than an operand has, or extents differ.
-        GraphError: ``axes`` is neither a number nor as many axes of a as of b.
+        ShapeError: If there are more axes to sum than an operand has, or extents differ.
+        GraphError: If ``axes`` is neither a number nor as many axes of a as of b.
     """
     rank_a, rank_b = len(known_shape(a)), len(known_shape(b))
     axes = node.params["axes"]
@@ -366,8 +395,8 @@ composite(
     "tensordot",
     inputs=2,
     expand=_tensordot,
-    doc="sums of products over the last axes of a and the first of b, or over the axes given for "
-    "each",
+    doc="the sums of products over axes last axes of a and first axes of b, or over the axes "
+    "listed for each; the other axes of a, then those of b remain",
     params={"axes": 2},
     types=NUMBERS,
 )
@@ -375,7 +404,7 @@ composite(
     "vecdot",
     inputs=2,
     expand=_vecdot,
-    doc="the sum of products along axis, counted from the end",
+    doc="the sums of products along axis, which is counted from the end; other axes broadcast",
     params={"axis": -1},
     types=NUMBERS,
 )
@@ -383,41 +412,43 @@ composite(
     "inner",
     inputs=2,
     expand=_inner,
-    doc="sums of products over the last axes",
+    doc="the sums of products over the last axes of a and b: (…, k), (…, k) -> the other axes of "
+    "a, then those of b",
     types=NUMBERS,
 )
 composite(
     "dot",
     inputs=2,
     expand=_dot,
-    doc="sums of products over the last axis of a and the last but one of b",
+    doc="the sums of products over the last axis of a and the last but one of b, as numpy.dot",
     types=NUMBERS,
 )
 composite(
     "matvec",
     inputs=2,
     expand=lambda node, a, v: make("einsum", a, v, equation="...ij,...j->...i"),
-    doc="matrices times vectors",
+    doc="the products of matrices and vectors: (…, m, k), (…, k) -> (…, m)",
     types=NUMBERS,
 )
 composite(
     "vecmat",
     inputs=2,
     expand=lambda node, v, a: make("einsum", v, a, equation="...i,...ij->...j"),
-    doc="vectors times matrices",
+    doc="the products of vectors and matrices: (…, k), (…, k, n) -> (…, n)",
     types=NUMBERS,
 )
 composite(
     "bilinear",
     inputs=["a", "b", "weight"],
     expand=_bilinear,
-    doc="(…, i), (…, j), (k, i, j) -> (…, k): a form of a and b for each k",
+    doc="for each k the sum over i and j of a[i] * weight[k, i, j] * b[j]: (…, i), (…, j), (k, i, "
+    "j) -> (…, k)",
 )
 composite(
     "cross",
     inputs=2,
     expand=_cross,
-    doc="the vector at right angles to both",
+    doc="the cross product of vectors of three elements along axis",
     params={"axis": -1},
     types=common_dtype("if"),
 )
@@ -493,10 +524,13 @@ def _multiply_chain(chain: list[Entry]) -> Entry:
 
 
 def _best_splits(sizes: list[int]) -> dict[tuple[int, int], int]:
-    """Return for matrices i to j of a chain the last matrix of the left factor.
+    """Return where to split each part of a chain of matrices with the fewest multiplications.
 
     Args:
-        sizes: matrix k has ``sizes[k]`` rows and ``sizes[k + 1]`` columns.
+        sizes: Matrix k has ``sizes[k]`` rows and ``sizes[k + 1]`` columns.
+
+    Returns:
+        For each pair (i, j), the part of matrices i to j: the last matrix of the left factor.
     """
     count = len(sizes) - 1
     cost = {(i, i): 0 for i in range(count)}
@@ -516,13 +550,14 @@ composite(
     "matrix_power",
     inputs=1,
     expand=_matrix_power,
-    doc="x times itself, n times; its inverse where n < 0",
+    doc="the product of n copies of square matrices x; for negative n of their inverses",
     params={"n": REQUIRED},
 )
 composite(
     "multi_dot",
     inputs=-1,
     expand=_multi_dot,
-    doc="the product of all inputs, in the cheapest order",
+    doc="the product of all inputs, matrices, in the order of the fewest multiplications; the "
+    "first and last may be vectors",
     types=NUMBERS,
 )

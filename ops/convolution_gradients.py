@@ -77,8 +77,8 @@ def _filter_turned_element(node: Node, index: Index, read: Reader) -> Expr:
 filter_turned = register_movement(
     "filter_turned",
     params={"groups": 1},
-    doc="(*window, channels / groups, filters) -> (*window, filters / groups, channels), the "
-    "window reversed: the filter of the convolution that goes back",
+    doc="a filter with reversed window, and channels and filters of each group exchanged: "
+    "(*window, channels / groups, filters) -> (*window, filters / groups, channels)",
     pattern=OpPattern.INJECTIVE,
 )
 filter_turned.set_attr("FInferShape", _filter_turned_shape)
@@ -95,7 +95,7 @@ def _dilate_params(node: Node, shape: Shape) -> list[tuple[int, Extent, Extent]]
     """Return (factor, padding before, padding after) for each axis.
 
     Raises:
-        ShapeError: there is not a factor >= 1 and a pair for each axis.
+        ShapeError: If there is not a factor >= 1 and a pair for each axis.
     """
     factors, padding = node.params["factors"], node.params["padding"]
     fits = all(isinstance(v, tuple) and len(v) == len(shape) for v in (factors, padding))
@@ -156,8 +156,8 @@ def _dilate_gradient(node: Node, dy: Entry) -> list[Entry]:
 dilate = register_movement(
     "dilate",
     params={"factors": REQUIRED, "padding": REQUIRED},
-    doc="x with its elements factors[k] apart along axis k, and zeros between, in front and "
-    "behind; negative padding cuts off",
+    doc="x with its elements factors[k] apart along axis k, zeros between them, and padding of "
+    "zeros around; negative padding cuts off",
     pattern=OpPattern.INJECTIVE,
 )
 dilate.set_attr("FInferShape", _dilate_shape)
@@ -182,7 +182,7 @@ def _expand_backprop_input(node: Node, filters: Entry, dy: Entry) -> Entry:
     filter instead, whose windows are summed at their positions.
 
     Raises:
-        ShapeError: ``size`` does not have the rank of dy or its number of windows.
+        ShapeError: If ``size`` does not have the rank of dy or its number of windows.
     """
     size = parse_extents(node, node.params["size"], "size")
     shape = known_shape(dy)
@@ -204,10 +204,10 @@ def _prefers_products(node: Node, filters: Entry, dy: Entry, size: Sequence[Exte
     """Return whether a matrix product computes the gradient with less work and little memory.
 
     Args:
-        node: the gradient by the image.
-        filters: the filter.
-        dy: the gradient of the result.
-        size: the spatial extents of the image.
+        node: The gradient by the image.
+        filters: The filter.
+        dy: The gradient of the result.
+        size: The spatial extents of the image.
     """
     shape = known_shape(dy)
     image, result = (n if isinstance(n, int) else 0 for n in (numel(size), numel(shape[1:-1])))
@@ -261,8 +261,8 @@ composite(
     "convolution_backprop_input",
     inputs=["filter", "dy"],
     expand=_expand_backprop_input,
-    doc="(*window, channels / groups, filters), (batch, *result, filters) -> (batch, *size, "
-    "channels): what goes back to the input of a convolution",
+    doc="the gradient of a convolution by its input: (*window, channels / groups, filters), "
+    "(batch, *result, filters) -> (batch, *size, channels)",
     params={"size": REQUIRED, **CONVOLUTION_PARAMS},
 )
 
@@ -277,7 +277,7 @@ def _expand_backprop_filter(node: Node, x: Entry, dy: Entry) -> Entry:
     there is a product for each.
 
     Raises:
-        ShapeError: ranks differ, or the number of channels or filters is unknown.
+        ShapeError: If ranks differ, or the number of channels or filters is unknown.
     """
     shape, dy_shape = known_shape(x), known_shape(dy)
     window = per_axis(node, "window", len(spatial_sizes(node, shape)), least=0)
@@ -315,8 +315,8 @@ composite(
     "convolution_backprop_filter",
     inputs=["input", "dy"],
     expand=_expand_backprop_filter,
-    doc="(batch, *size, channels), (batch, *result, filters) -> (*window, channels / groups, "
-    "filters): what goes back to the filter of a convolution",
+    doc="the gradient of a convolution by its filter: (batch, *size, channels), (batch, *result, "
+    "filters) -> (*window, channels / groups, filters)",
     params={"window": REQUIRED, **CONVOLUTION_PARAMS},
 )
 
@@ -328,8 +328,8 @@ window_products = register_op(
     "window_products",
     num_inputs=2,
     params={"window": REQUIRED, **WINDOW_PARAMS},
-    doc="(batch, *size, channels), (batch, *result, filters) -> (*window, channels, filters): what "
-    "windows cover times what belongs to each, summed over them",
+    doc="the sums over all windows of the elements under a window times the result at the window: "
+    "(batch, *size, channels), (batch, *result, filters) -> (*window, channels, filters)",
 )
 
 
@@ -347,7 +347,7 @@ def _window_products_shape(node: Node, x: Shape, y: Shape) -> Shape:
     """Infer (*window, channels, filters) from (batch, *size, channels), (batch, *result, filters).
 
     Raises:
-        ShapeError: ranks, batches or numbers of windows differ.
+        ShapeError: If ranks, batches or numbers of windows differ.
     """
     geometry = _window_products_geometry(node, x)
     if len(y) != len(x):
@@ -369,8 +369,8 @@ def window_products_as_matmul(node: Node, x: Entry, y: Entry) -> Entry:
     """Return ``window_products`` as a matrix product of a view of windows and ``y``.
 
     Args:
-        node: a node of ``window_products``, for its parameters.
-        x: the image, (batch, *size, channels).
+        node: A node of ``window_products``, for its parameters.
+        x: The image, (batch, *size, channels).
         y: (batch, *result, filters).
 
     Returns:

@@ -51,8 +51,8 @@ convolution = register_op(
     "convolution",
     num_inputs=2,
     params=CONVOLUTION_PARAMS,
-    doc="(batch, *size, channels), (*window, channels / groups, filters) -> (batch, *result, "
-    "filters): sums of products under each window",
+    doc="the sums of products of the filter and the elements under each window: (batch, *size, "
+    "channels), (*window, channels / groups, filters) -> (batch, *result, filters)",
 )
 
 
@@ -60,12 +60,12 @@ def filter_window(node: Node, filters: Shape, count: int) -> tuple[int, ...]:
     """Return the window of a filter, its extents along the spatial axes.
 
     Args:
-        node: the node to name in errors.
-        filters: shape of the filter, (*window, channels / groups, filters).
-        count: number of spatial axes.
+        node: The node to name in errors.
+        filters: Shape of the filter, (*window, channels / groups, filters).
+        count: Number of spatial axes.
 
     Raises:
-        ShapeError: the filter has another rank, or an extent of it is unknown.
+        ShapeError: If the filter has another rank, or an extent of it is unknown.
     """
     if len(filters) != count + 2:
         raise ShapeError(
@@ -83,11 +83,11 @@ def group_count(node: Node, filters: Shape) -> int:
     """Return the parameter ``groups`` of a node.
 
     Args:
-        node: a convolution.
-        filters: a shape whose last extent is the number of filters.
+        node: A convolution.
+        filters: A shape whose last extent is the number of filters.
 
     Raises:
-        ShapeError: ``groups`` is no int >= 1 that divides the number of filters.
+        ShapeError: If ``groups`` is no int >= 1 that divides the number of filters.
     """
     groups = node.params["groups"]
     if type(groups) is not int or groups < 1 or int(filters[-1]) % groups:
@@ -132,15 +132,16 @@ def convolution_contract(
     so takes the position of the rows, along which work is split.
 
     Args:
-        x: shape of the image, (batch, *size, channels).
-        geometry: positions of the windows.
-        filters: number of filters.
-        groups: number of groups.
+        x: Shape of the image, (batch, *size, channels).
+        geometry: Positions of the windows.
+        filters: Number of filters.
+        groups: Number of groups.
     """
     missing = 3 - len(geometry.size)
     front, back = (1, 1) if missing == 2 else (missing, 0)
 
     def three_axes(values: tuple[Any, ...], filler: int) -> tuple[Any, ...]:
+        """Return values of one to three axes for three axes, with ``filler`` for missing ones."""
         return ((filler,) * front) + values + ((filler,) * back)
 
     return ast.Convolution(
@@ -183,9 +184,9 @@ def window_slices(
     """Return slices of the padded spatial axes: the elements at one position of all windows.
 
     Args:
-        geometry: strides and dilations of the windows.
-        tap: the position in a window.
-        result: number of windows along each axis.
+        geometry: Strides and dilations of the windows.
+        tap: The position in a window.
+        result: Number of windows along each axis.
     """
     return [
         slice(k * d, k * d + (o - 1) * s + 1 if o else 0, s)
@@ -230,6 +231,7 @@ def _expand_conv(count: int) -> Callable[..., Entry]:
     """Return the FExpand of a convolution with ``count`` spatial axes and a data format."""
 
     def expand(node: Node, x: Entry, filters: Entry) -> Entry:
+        """Expand to ``convolution``, channels last. Raises: ShapeError for another rank."""
         check_spatial_rank(node, x, count)
         first = channels_first(node, count)
         out = make("convolution", to_last(x, first), filters, **convolution_params(node))
@@ -242,6 +244,7 @@ def _expand_conv_transpose(count: int) -> Callable[..., Entry]:
     """Return the FExpand of a transposed convolution: the gradient of one by its image."""
 
     def expand(node: Node, x: Entry, filters: Entry) -> Entry:
+        """Expand to ``convolution_backprop_input``, with the channels last."""
         check_spatial_rank(node, x, count)
         first = channels_first(node, count)
         dy = to_last(x, first)
@@ -262,7 +265,7 @@ def _transposed_size(
     Several sizes may do: ``output_shape`` says one, or ``output_padding`` is added to the smallest.
 
     Raises:
-        ShapeError: ``output_padding`` is not below the strides.
+        ShapeError: If ``output_padding`` is not below the strides.
     """
     output_shape = node.params["output_shape"]
     count = len(size)
@@ -293,7 +296,8 @@ for _count in (1, 2, 3):
         f"conv{_count}d",
         inputs=["input", "filter"],
         expand=_expand_conv(_count),
-        doc=f"the convolution over {_count} spatial axes",
+        doc=f"the convolution over {_count} spatial axes with a filter of shape (*window, "
+        "channels / groups, filters), in the layout data_format",
         params={**CONVOLUTION_PARAMS, "data_format": _data_format},
     )
     composite(
@@ -346,14 +350,15 @@ composite(
     "depthwise_conv2d",
     inputs=["input", "filter"],
     expand=_depthwise_conv2d,
-    doc="a convolution of each channel by itself; the filter is (height, width, channels, "
-    "multiplier)",
+    doc="the convolution of each channel with its own filters, which have the shape (height, "
+    "width, channels, multiplier); there are channels * multiplier results",
     params={**WINDOW_PARAMS, "data_format": "NHWC"},
 )
 composite(
     "separable_conv2d",
     inputs=["input", "depthwise_filter", "pointwise_filter"],
     expand=_separable_conv2d,
-    doc="depthwise_conv2d, then a convolution of 1 x 1",
+    doc="depthwise_conv2d, then a 1 × 1 convolution with the filter (1, 1, channels * multiplier, "
+    "filters)",
     params={**WINDOW_PARAMS, "data_format": "NHWC"},
 )

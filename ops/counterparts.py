@@ -13,9 +13,9 @@ def equivalent(name: str, *, numpy: str = "", tensorflow: str = "") -> None:
     """Set TCounterparts of the operator ``name``, which need not be registered yet.
 
     Args:
-        name: name of the operator.
-        numpy: its equivalent in NumPy, such as "numpy.absolute"; empty if there is none.
-        tensorflow: its equivalent in TensorFlow, such as "tf.abs"; empty if there is none.
+        name: Name of the operator.
+        numpy: Its equivalent in NumPy, such as "numpy.absolute"; empty if there is none.
+        tensorflow: Its equivalent in TensorFlow, such as "tf.abs"; empty if there is none.
     """
     names = {"NumPy": numpy, "TensorFlow": tensorflow}
     equivalents = {library: text for library, text in names.items() if text}

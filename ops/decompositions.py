@@ -52,17 +52,20 @@ def matrix_operator(
     """Register an operator on matrices that NumPy computes.
 
     Args:
-        name: name of the operator.
+        name: Name of the operator.
         infer_shape: FInferShape.
         compute: ``compute(node, *arrays)`` returns an array, or a tuple of ``num_outputs`` arrays,
             for arrays of 32 or 64 bits.
         gradient: FGradient.
-        doc: what the output is, for help and reference pages.
-        params: parameters with their defaults.
-        num_inputs: number of inputs.
-        num_outputs: number of outputs.
+        doc: What the output is, for help and reference pages.
+        params: Parameters with their defaults.
+        num_inputs: Number of inputs.
+        num_outputs: Number of outputs.
         infer_type: FInferType; None: inputs are floats of one dtype, and outputs have that.
-        aliases: further names, separated by spaces.
+        aliases: Further names, separated by spaces.
+
+    Returns:
+        The registered operator.
     """
     op = register_op(name, num_inputs, num_outputs, params, doc)
 
@@ -70,7 +73,7 @@ def matrix_operator(
         """Call ``compute`` with 16-bit floats as float32, and cast the results back.
 
         Raises:
-            FeedError: NumPy cannot compute the result, as of a singular matrix.
+            FeedError: If NumPy cannot compute the result, as of a singular matrix.
         """
         narrow = arrays[0].dtype.itemsize < 4
         operands = [a.astype(np.float32) if narrow else a for a in arrays]
@@ -112,7 +115,7 @@ def matrix_shape(node: Node, shape: Shape) -> tuple[Shape, Extent, Extent]:
     """Return the batch axes, and the number of rows and columns.
 
     Raises:
-        ShapeError: there are fewer than two axes.
+        ShapeError: If there are fewer than two axes.
     """
     if len(shape) < 2:
         raise ShapeError(
@@ -126,7 +129,7 @@ def square_shape(node: Node, shape: Shape) -> tuple[Shape, Extent]:
     """Return the batch axes and the size of square matrices.
 
     Raises:
-        ShapeError: there are no matrices, or they are not square.
+        ShapeError: If there are no matrices, or they are not square.
     """
     batch, rows, columns = matrix_shape(node, shape)
     if isinstance(rows, int) and isinstance(columns, int) and rows != columns:
@@ -138,7 +141,7 @@ def _smaller_extent(node: Node, rows: Extent, columns: Extent) -> Extent:
     """Return the smaller of two extents, the numbers of rows and columns.
 
     Raises:
-        ShapeError: that is not known.
+        ShapeError: If it is not known which one is smaller.
     """
     if isinstance(rows, int) and isinstance(columns, int):
         return min(rows, columns)
@@ -181,14 +184,15 @@ matrix_operator(
     infer_shape=_infer_same_shape,
     compute=_compute_cholesky,
     gradient=cholesky_gradient,
-    doc="the lower triangle L with L @ L.T = x, or its transpose",
+    doc="the lower triangular L with L @ transpose(L) = x of each symmetric matrix; transpose(L) "
+    "with upper",
 )
 matrix_operator(
     name="det",
     infer_shape=_infer_batch_shape,
     compute=lambda node, x: np.linalg.det(x),
     gradient=det_gradient,
-    doc="the determinant of each matrix",
+    doc="the determinant of each matrix: (…, n, n) -> (…)",
 )
 matrix_operator(
     name="inv",
@@ -203,7 +207,7 @@ matrix_operator(
     infer_shape=lambda node, shape: (_infer_batch_shape(node, shape),) * 2,
     compute=lambda node, x: tuple(np.linalg.slogdet(x)),
     gradient=slogdet_gradient,
-    doc="the sign of the determinant, and the logarithm of its magnitude",
+    doc="the sign of the determinant of each matrix, and the logarithm of its magnitude",
 )
 matrix_operator(
     name="eigh",
@@ -211,13 +215,14 @@ matrix_operator(
     infer_shape=lambda node, shape: (shape[:-1], _infer_same_shape(node, shape)),
     compute=lambda node, x: tuple(np.linalg.eigh(_symmetrize(x))),
     gradient=eigh_gradient,
-    doc="eigenvalues of symmetric matrices, rising, and eigenvectors as columns",
+    doc="the eigenvalues of symmetric matrices in increasing order, (…, n), and their "
+    "eigenvectors as columns, (…, n, n)",
 )
 composite(
     name="eigvalsh",
     inputs=1,
     expand=lambda node, x: make("eigh", x)[0],
-    doc="the eigenvalues of symmetric matrices, rising",
+    doc="the eigenvalues of symmetric matrices in increasing order: (…, n, n) -> (…, n)",
 )
 
 
@@ -228,8 +233,8 @@ def _infer_qr_shape(node: Node, shape: Shape) -> tuple[Shape, Shape]:
     """Return the shapes of Q and R.
 
     Raises:
-        GraphError: ``mode`` is neither 'reduced' nor 'complete'.
-        ShapeError: there are no matrices, or which extent is smaller is not known.
+        GraphError: If ``mode`` is neither 'reduced' nor 'complete'.
+        ShapeError: If there are no matrices, or which extent is smaller is not known.
     """
     batch, rows, columns = matrix_shape(node, shape)
     mode = node.params["mode"]
@@ -257,7 +262,7 @@ def _check_rtol(node: Node, shape: Shape) -> tuple[Shape, Extent, Extent]:
     """Return `matrix_shape`, after a check of the parameter ``rtol``.
 
     Raises:
-        GraphError: it is neither None nor a number of at least 0.
+        GraphError: If it is neither None nor a number of at least 0.
     """
     rtol = node.params["rtol"]
     is_number = isinstance(rtol, (int, float)) and not isinstance(rtol, bool)
@@ -282,7 +287,7 @@ def _with_finite_input(node: Node, function: Callable[..., Any], x: Any, **param
     """Return ``function(x, **params)``, which computes singular values in NumPy.
 
     Raises:
-        FeedError: ``x`` is not finite: LAPACK does not terminate for some such matrices.
+        FeedError: If ``x`` is not finite: LAPACK does not terminate for some such matrices.
     """
     finite = np.isfinite(x)
     if not finite.all():
@@ -294,7 +299,10 @@ def _with_finite_input(node: Node, function: Callable[..., Any], x: Any, **param
 
 
 def _relative_tolerance(node: Node, x: Any) -> Any:
-    """Return the part of the largest singular value below which singular values count as 0."""
+    """Return the parameter ``rtol``, or its default for the dtype and the size of the matrices.
+
+    It is the part of the largest singular value below which singular values count as 0.
+    """
     rtol = node.params["rtol"]
     return max(x.shape[-2:]) * np.finfo(x.dtype).eps if rtol is None else rtol
 
@@ -333,7 +341,7 @@ matrix_operator(
     infer_shape=_infer_qr_shape,
     compute=lambda node, x: tuple(np.linalg.qr(x, node.params["mode"])),
     gradient=qr_gradient,
-    doc="Q with orthonormal columns and the upper triangle R: Q @ R = x",
+    doc="Q with orthonormal columns and the upper triangular R with Q @ R = x, for each matrix",
 )
 matrix_operator(
     name="svd",
@@ -342,14 +350,15 @@ matrix_operator(
     infer_shape=_infer_svd_shape,
     compute=_compute_svd,
     gradient=svd_gradient,
-    doc="U, S and Vh with U @ diag(S) @ Vh = x; S falls",
+    doc="U, the singular values S in decreasing order, and Vh with U @ diag(S) @ Vh = x, for each "
+    "matrix",
 )
 matrix_operator(
     name="svdvals",
     infer_shape=_infer_svdvals_shape,
     compute=_compute_svdvals,
     gradient=svdvals_gradient,
-    doc="the singular values of each matrix, falling",
+    doc="the singular values of each matrix in decreasing order: (…, m, n) -> (…, min(m, n))",
 )
 matrix_operator(
     name="pinv",
@@ -357,7 +366,8 @@ matrix_operator(
     infer_shape=_infer_pinv_shape,
     compute=_compute_pinv,
     gradient=pinv_gradient,
-    doc="the pseudo-inverse of each matrix; singular values below rtol times the largest are zero",
+    doc="the pseudo-inverse of each matrix; singular values below rtol times the largest count as "
+    "0: (…, m, n) -> (…, n, m)",
 )
 matrix_operator(
     name="matrix_rank",
@@ -366,7 +376,7 @@ matrix_operator(
     infer_type=_infer_rank_type,
     compute=_compute_matrix_rank,
     gradient=lambda node, dy: [None],
-    doc="how many singular values are above rtol times the largest",
+    doc="the number of singular values of each matrix that exceed rtol times the largest, as int64",
 )
 
 
@@ -377,7 +387,7 @@ def _infer_solve_shape(node: Node, a: Shape, b: Shape) -> Shape:
     """Return the shape of X: (…, n, n), (…, n, k) of equal batches -> (…, n, k).
 
     Raises:
-        ShapeError: A is not square, rows or batches differ.
+        ShapeError: If A is not square, rows or batches differ.
     """
     batch, n = square_shape(node, a)
     other_batch, rows, columns = matrix_shape(node, b)
@@ -412,7 +422,8 @@ matrix_operator(
     infer_shape=_infer_solve_shape,
     compute=lambda node, a, b: np.linalg.solve(_transpose_if(a, node.params["adjoint"]), b),
     gradient=solve_gradient,
-    doc="X with A @ X = B, or A.T @ X = B, for matrices B",
+    doc="X with A @ X = B for square matrices A = x and matrices B = y: (…, n, n), (…, n, k) -> "
+    "(…, n, k)",
 )
 matrix_operator(
     name="matrix_triangular_solve",
@@ -421,7 +432,8 @@ matrix_operator(
     infer_shape=_infer_solve_shape,
     compute=_compute_triangular_solve,
     gradient=triangular_solve_gradient,
-    doc="X with A @ X = B, or A.T @ X = B, of a triangle of A; the rest of it is not read",
+    doc="X with A @ X = B for triangular A = x, of which only one triangle is read, and matrices "
+    "B = y: (…, n, n), (…, n, k) -> (…, n, k)",
 )
 
 
@@ -432,6 +444,7 @@ def _broadcasting_solve(matrix_op: str) -> Callable[..., Entry]:
     """
 
     def expand(node: Node, a: Entry, b: Entry) -> Entry:
+        """Broadcast the batches of both operands, and apply the operator."""
         is_vector = len(known_shape(b)) == 1
         b = make("expand_dims", b, axis=1) if is_vector else b
         shape_a, shape_b = known_shape(a), known_shape(b)
@@ -458,21 +471,23 @@ composite(
     inputs=["a", "b"],
     params={"adjoint": False},
     expand=_broadcasting_solve("matrix_solve"),
-    doc="x with a @ x = b; b may be a vector",
+    doc="x with a @ x = b for square matrices a and matrices or vectors b, whose leading axes "
+    "broadcast",
 )
 composite(
     name="triangular_solve",
     inputs=["a", "b"],
     params={"lower": True, "adjoint": False},
     expand=_broadcasting_solve("matrix_triangular_solve"),
-    doc="x with a @ x = b, of a triangle of a; b may be a vector",
+    doc="x with a @ x = b for triangular matrices a, of which only one triangle is read, and "
+    "matrices or vectors b",
 )
 composite(
     name="lstsq",
     inputs=["a", "b"],
     params={"rtol": None},
     expand=_least_squares,
-    doc="the shortest x for which a @ x is nearest to b",
+    doc="the shortest x that minimizes the length of a @ x - b: (…, m, n), (…, m, k) -> (…, n, k)",
 )
 
 
@@ -486,8 +501,8 @@ def _matrix_norm(node: Node, x: Entry) -> Entry:
     """Expand to the norm of each matrix, as numpy.linalg.matrix_norm defines it.
 
     Raises:
-        GraphError: ``ord`` is no order of a matrix norm.
-        ShapeError: there are no matrices.
+        GraphError: If ``ord`` is no order of a matrix norm.
+        ShapeError: If there are no matrices.
     """
     order: Any = "fro" if node.params["ord"] is None else node.params["ord"]
     keepdims = node.params["keepdims"]
@@ -514,7 +529,7 @@ composite(
     inputs=1,
     params={"ord": None, "keepdims": False},
     expand=_matrix_norm,
-    doc="the norm of each matrix, by default that of Frobenius",
+    doc="the norm of each matrix, by default the Frobenius norm: (…, m, n) -> (…)",
 )
 
 

@@ -38,7 +38,7 @@ elementwise(
     code=_trunc_div,
     compute_dtype=float64,
     cost="expensive",
-    doc="x / y rounded toward 0; for integers x / 0 = 0",
+    doc="x / y rounded toward 0; an integer divided by 0 is 0",
 )
 elementwise(
     name="fmod",
@@ -46,7 +46,7 @@ elementwise(
     kinds="iuf",
     code=_fmod,
     cost="expensive",
-    doc="x - trunc_div(x, y) * y, with the sign of x; for integers x % 0 = 0",
+    doc="x - trunc_div(x, y) * y, the remainder with the sign of x; an integer modulo 0 is 0",
 )
 elementwise(
     name="gcd",
@@ -60,7 +60,7 @@ elementwise(
     kinds="iu",
     code=_lcm,
     cost="expensive",
-    doc="the least common multiple, wrapped; 0 if either is",
+    doc="the least common multiple, without the bits that overflow; 0 where x or y is 0",
 )
 elementwise(
     name="div_no_nan",
@@ -76,7 +76,7 @@ elementwise(
     kinds="f",
     code=lambda x, y: _zero_where_zero(y, x * y),
     cost="expensive",
-    doc="x * y, and 0 where y is 0, even for x infinite or NaN",
+    doc="x * y, and 0 where y is 0, even where x is infinite or NaN",
 )
 elementwise(
     name="xdivy",

@@ -105,6 +105,7 @@ def _rounding(function: str) -> Callable[[Expr], Expr]:
     """Return the code that rounds floats by ``function``, such as "floor"; integers stay."""
 
     def code(x: Expr) -> Expr:
+        """Round an expression of floats; return integers unchanged."""
         return ast.call(function, x) if x.dtype.is_float else x
 
     return code
@@ -138,7 +139,7 @@ def _infer_where_type(node: Node, condition: DType, x: DType, y: DType) -> DType
     """Infer the common dtype of ``x`` and ``y``.
 
     Raises:
-        DTypeError: the condition is not of dtype bool, or ``x`` and ``y`` differ.
+        DTypeError: If the condition is not of dtype bool, or ``x`` and ``y`` differ.
     """
     if condition is not bool_:
         raise DTypeError(
@@ -170,7 +171,7 @@ def _power(x: Any, y: Any) -> Entry:
     """Return ``x ** y`` of Python; integers to a small int are multiplied out.
 
     Raises:
-        DTypeError: integers to a negative int, or to one above 64.
+        DTypeError: If integers are raised to a negative int, or to one above 64.
     """
     integer = isinstance(x, Entry) and x.dtype is not None and x.dtype.is_integer
     if integer and isinstance(y, int) and not isinstance(y, bool):
@@ -235,7 +236,7 @@ elementwise(
     code=_floor_div,
     compute_dtype=float32,
     cost="expensive",
-    doc="x / y rounded down; for integers x // 0 = 0",
+    doc="x / y rounded down; an integer divided by 0 is 0",
 )
 elementwise(
     name="mod",
@@ -245,7 +246,7 @@ elementwise(
     code=_mod,
     compute_dtype=float32,
     cost="expensive",
-    doc="x - (x // y) * y, with the sign of y; for integers x % 0 = 0",
+    doc="x - (x // y) * y, the remainder with the sign of y; an integer modulo 0 is 0",
 )
 elementwise(
     name="pow",
@@ -256,8 +257,8 @@ elementwise(
     code=_pow,
     cost="expensive",
     simplify=simplify_pow,
-    doc="x to the power y, as C's pow for constant and computed y alike (pow(-inf, 0.5) is inf); "
-    "for integers 1 / x^n is cut to a whole number",
+    doc="x to the power y, as C's pow: pow(-inf, 0.5) is inf; negative powers of integers are cut "
+    "to integers",
 )
 elementwise(
     name="neg",
@@ -286,7 +287,7 @@ elementwise(
     code=_sign,
     zero_preserving=True,
     simplify=simplify_idempotent,
-    doc="-1, 0 or 1; NaN stays",
+    doc="-1, 0 or 1 by the sign of x; NaN stays",
 )
 elementwise(
     name="square",
@@ -330,7 +331,7 @@ elementwise(
     code=lambda x: ast.expm1(x),
     cost="expensive",
     zero_preserving=True,
-    doc="exp(x) - 1, exact near 0",
+    doc="exp(x) - 1, accurate near 0",
 )
 elementwise(
     name="log",
@@ -345,7 +346,7 @@ elementwise(
     code=lambda x: ast.log1p(x),
     cost="expensive",
     zero_preserving=True,
-    doc="log(1 + x), exact near 0",
+    doc="log(1 + x), accurate near 0",
 )
 elementwise(
     name="sin",
@@ -392,7 +393,7 @@ elementwise(
     code=lambda x: ast.where(x <= 0, 0, x),
     zero_preserving=True,
     simplify=simplify_idempotent,
-    doc="x if positive, else 0, also of -0.0; NaN stays",
+    doc="x where it is positive, else 0, which is positive for -0.0 too; NaN stays",
 )
 elementwise(
     name="floor",
@@ -425,28 +426,30 @@ elementwise(
     code=_rounding("rint"),
     zero_preserving=True,
     simplify=simplify_idempotent,
-    doc="the nearest integer, ties to even",
+    doc="x rounded to the nearest integer, ties to even, in the dtype of x",
 )
 elementwise(
     name="maximum",
     kinds="iuf",
     code=lambda x, y: ast.maximum(x, y),
     simplify=simplify_equal_operands,
-    doc="the larger; NaN if either is; of zeros of both signs y, in float16 x, as NumPy on x86-64",
+    doc="the larger of x and y; NaN if either is NaN. Of zeros of both signs it is y, in float16 "
+    "x, as in NumPy on x86-64",
 )
 elementwise(
     name="minimum",
     kinds="iuf",
     code=lambda x, y: ast.minimum(x, y),
     simplify=simplify_equal_operands,
-    doc="the smaller; NaN if either is; of zeros of both signs y, in float16 x, as NumPy on x86-64",
+    doc="the smaller of x and y; NaN if either is NaN. Of zeros of both signs it is y, in float16 "
+    "x, as in NumPy on x86-64",
 )
 elementwise(
     name="clip",
     aliases="clip_by_value",
     kinds="iuf",
     code=_clip,
-    doc="minimum(maximum(x, low), high)",
+    doc="x limited to the range from low to high, minimum(maximum(x, low), high)",
 )
 elementwise(
     name="where",
@@ -455,7 +458,7 @@ elementwise(
     infer_type=_infer_where_type,
     code=_where,
     simplify=simplify_where,
-    doc="x where the condition holds, else y",
+    doc="x where the condition is true, else y; all three broadcast",
 )
 elementwise(
     name="equal",
@@ -511,7 +514,7 @@ elementwise(
     kinds="iuf",
     result_dtype=bool_,
     code=lambda x: ast.not_equal(x, x),
-    doc="whether x is NaN",
+    doc="whether x is NaN, as bool",
 )
 elementwise(
     name="bitwise_and",
@@ -519,7 +522,7 @@ elementwise(
     kinds="biu",
     code=lambda x, y: x & y,
     simplify=simplify_equal_operands,
-    doc="both bits",
+    doc="the bits that are 1 in x and in y",
 )
 elementwise(
     name="bitwise_or",
@@ -527,14 +530,14 @@ elementwise(
     kinds="biu",
     code=lambda x, y: x | y,
     simplify=simplify_equal_operands,
-    doc="either bit",
+    doc="the bits that are 1 in x or in y",
 )
 elementwise(
     name="bitwise_xor",
     operator="^",
     kinds="biu",
     code=lambda x, y: x ^ y,
-    doc="bits that differ",
+    doc="the bits that differ between x and y",
 )
 elementwise(
     name="bitwise_not",
@@ -543,48 +546,48 @@ elementwise(
     kinds="biu",
     code=lambda x: ~x,
     simplify=simplify_involution,
-    doc="bits inverted",
+    doc="x with all bits inverted",
 )
 elementwise(
     name="logical_and",
     kinds="b",
     code=lambda x, y: x & y,
     simplify=simplify_equal_operands,
-    doc="both hold",
+    doc="whether x and y are both true",
 )
 elementwise(
     name="logical_or",
     kinds="b",
     code=lambda x, y: x | y,
     simplify=simplify_equal_operands,
-    doc="either holds",
+    doc="whether x or y or both are true",
 )
 elementwise(
     name="logical_xor",
     kinds="b",
     code=lambda x, y: x ^ y,
-    doc="exactly one holds",
+    doc="whether exactly one of x and y is true",
 )
 elementwise(
     name="logical_not",
     kinds="b",
     code=lambda x: ~x,
     simplify=simplify_involution,
-    doc="it does not hold",
+    doc="whether x is false",
 )
 elementwise(
     name="zeros_like",
     operator="zeros_like",
     kinds="biufc",
     code=lambda x: ast.const(0, x.dtype),
-    doc="zeros like x",
+    doc="zeros in the shape and dtype of x",
 )
 elementwise(
     name="ones_like",
     operator="ones_like",
     kinds="biufc",
     code=lambda x: ast.const(1, x.dtype),
-    doc="ones like x",
+    doc="ones in the shape and dtype of x",
 )
 identity = elementwise(
     name="identity",
@@ -609,7 +612,8 @@ cast = register_op(
     "cast",
     num_inputs=1,
     params={"dtype": "float32"},
-    doc="x converted to dtype: float to integer saturates and NaN gives 0; integers wrap",
+    doc="x converted to dtype: floats are cut to integers and limited to their range, NaN becomes "
+    "0; integers keep their lowest bits",
 ).include("elementwise")
 cast.set_attr("FCodeGen", lambda node, x: ast.cast(x, node.params["dtype"]))
 cast.set_attr("FInferType", _infer_cast_type)

@@ -25,9 +25,9 @@ def _infer_shapes_back(
     Where that is unknown too, it has the shape to which the known inputs broadcast.
 
     Args:
-        node: the node.
-        shapes: the shapes of the inputs, None where unknown.
-        outs: the shapes of the outputs, None where unknown.
+        node: The node.
+        shapes: The shapes of the inputs, None where unknown.
+        outs: The shapes of the outputs, None where unknown.
 
     Returns: A shape for each input, None where nothing is known.
     """
@@ -68,35 +68,39 @@ def elementwise(
     """Register an elementwise operator: element i of the output depends on element i of each input.
 
     Args:
-        name: name of the operator.
+        name: Name of the operator.
         code: ``code(*inputs, **params)`` returns the expression of one output element. Its
             positional arguments are the expressions of one element of each input; the operator has
             as many inputs, with these names.
-        doc: what an output element is, for help and reference pages.
-        kinds: the kinds of dtype that the inputs may have: b bool, i signed, u unsigned, f float,
-            c complex, which runs in NumPy only. All inputs share one dtype.
-        result_dtype: dtype of the output; None: that of the inputs.
+        doc: What an output element is, for help and reference pages.
+        kinds: The kinds of dtype that the inputs may have: b bool, i signed, u unsigned, f float, c
+            complex, which runs in NumPy only. All inputs share one dtype.
+        result_dtype: Dtype of the output; None: that of the inputs.
         infer_type: FInferType, in place of ``kinds`` and ``result_dtype``.
-        params: parameters with their defaults.
-        input_names: names of the inputs in help, and in calls by name; default: those in ``code``.
-        compute_dtype: floats narrower than this dtype are cast to it, and the result is rounded
+        params: Parameters with their defaults.
+        input_names: Names of the inputs in help, and in calls by name; default: those in ``code``.
+        compute_dtype: Floats narrower than this dtype are cast to it, and the result is rounded
             once to the dtype of the inputs; None: computed in the dtype of the inputs.
         compute: FCompute, the NumPy function for dtypes that kernels do not have.
         cost: "expensive" if an element costs as much as several loads, so that computing it twice
             may not pay; else "light".
-        zero_preserving: whether the output of 0 is 0.
+        zero_preserving: Whether the output of 0 is 0.
         simplify: ``simplify(node, *inputs)`` returns an entry with the same bits for all inputs,
             NaN, infinities and -0 among them, or None.
         gradient: FGradient; None: derived from ``code``.
-        operator: the Python operator, such as "+", or the protocol that calls this operator.
+        operator: The Python operator, such as "+", or the protocol that calls this operator.
         python_operator: FOperator, where the Python operator does more than apply this one.
-        aliases: further names, separated by spaces.
+        aliases: Further names, separated by spaces.
+
+    Returns:
+        The registered operator.
     """
     num_inputs = code.__code__.co_argcount
     element = code if compute_dtype is None else _widened(compute_dtype, code)
     op = register_op(name, num_inputs=num_inputs, params=params, doc=doc).include("elementwise")
 
     def generate(node: Node, *x: Expr) -> Expr:
+        """Return the expression of an output element: FCodeGen, which passes the parameters."""
         return element(*x, **node.params)
 
     # Inputs are named by the arguments of what is wrapped.
@@ -125,6 +129,7 @@ def _widened(compute_dtype: DType, code: Callable[..., Expr]) -> Callable[..., E
     """Return ``code`` with narrower floats computed in ``compute_dtype`` and rounded once."""
 
     def compute(*x: Expr, **params: Any) -> Expr:
+        """Compute narrow floats in ``compute_dtype``, and cast the result back."""
         dtype = x[0].dtype
         if not dtype.is_float or dtype.nbytes >= compute_dtype.nbytes:
             return code(*x, **params)

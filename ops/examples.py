@@ -18,10 +18,10 @@ def example(name: str, inputs: str, **params: Any) -> None:
     """Set FExample of the operator ``name``, which need not be registered yet.
 
     Args:
-        name: name of the operator.
-        inputs: dtype and shape of each input, such as "T[4,6] int64[7]"; T is the dtype that the
+        name: Name of the operator.
+        inputs: Dtype and shape of each input, such as "T[4,6] int64[7]"; T is the dtype that the
             example is asked for, and ``state`` a state variable of it.
-        **params: parameters of the call other than the defaults; "T" is that dtype.
+        **params: Parameters of the call other than the defaults; "T" is that dtype.
     """
     setting = Setting(_call_builder(inputs, params), 10, calling_place(), f"op {name}")
     register_value(FExample.key, name, setting)
@@ -31,11 +31,12 @@ def _call_builder(inputs: str, params: dict[str, Any]) -> Callable[[DType], Any]
     """Return the function of a dtype that returns the inputs and parameters of an example call.
 
     Args:
-        inputs: the inputs as text, separated by spaces, such as ``"T[4,6] int64[4]"``.
-        params: the parameters; "T" is the name of the dtype.
+        inputs: The inputs as text, separated by spaces, such as ``"T[4,6] int64[4]"``.
+        params: The parameters; "T" is the name of the dtype.
     """
 
     def build(dtype: DType) -> tuple[list[Entry], dict[str, Any]]:
+        """Return the inputs and the parameters of the example call for a dtype."""
         variables = [_variable(f"x{k}", text, dtype) for k, text in enumerate(inputs.split())]
         return variables, {k: dtype.name if v == "T" else v for k, v in params.items()}
 

@@ -60,6 +60,7 @@ def _times_logarithm(logarithm: Callable[[Expr], Expr]) -> Callable[[Expr, Expr]
     """Return the code of x times a logarithm of y, but 0 where x is 0 and y is not NaN."""
 
     def code(x: Expr, y: Expr) -> Expr:
+        """Return x * logarithm(y), and 0 where x is 0 and y is not NaN."""
         zero = ast.equal(x, 0) & ast.equal(y, y)
         return ast.where(zero, 0, x * logarithm(y))
 
@@ -132,7 +133,7 @@ elementwise(
     compute_dtype=float32,
     cost="expensive",
     zero_preserving=True,
-    doc="log(1 - x), exact near 0",
+    doc="log(1 - x), accurate near 0",
 )
 elementwise(
     name="log1m_exp",
@@ -169,7 +170,7 @@ elementwise(
     code=_times_logarithm(ast.log),
     compute_dtype=float32,
     cost="expensive",
-    doc="x log(y), and 0 where x is 0",
+    doc="x * log(y), and 0 where x is 0",
 )
 elementwise(
     name="xlog1py",
@@ -177,7 +178,7 @@ elementwise(
     code=_times_logarithm(ast.log1p),
     compute_dtype=float32,
     cost="expensive",
-    doc="x log(1 + y), and 0 where x is 0",
+    doc="x * log(1 + y), and 0 where x is 0",
 )
 elementwise(
     name="lmultiply",
@@ -186,7 +187,7 @@ elementwise(
     code=_lmultiply,
     compute_dtype=float32,
     cost="expensive",
-    doc="x log(y), and 0 where both are 0",
+    doc="x * log(y), and 0 where both are 0",
 )
 
 elementwise(

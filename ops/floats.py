@@ -107,8 +107,8 @@ def _infer_nan_to_num_type(node: Node, x: DType) -> DType:
     """Infer the dtype, that of x, and check the parameters.
 
     Raises:
-        GraphError: ``posinf`` or ``neginf`` is neither a number nor None.
-        DTypeError: x is no float.
+        GraphError: If ``posinf`` or ``neginf`` is neither a number nor None.
+        DTypeError: If x is no float.
     """
     for name in ("posinf", "neginf"):
         if node.params[name] is not None:
@@ -143,7 +143,7 @@ def _infer_ldexp_type(node: Node, x: DType, n: DType) -> DType:
     """Infer the dtype, that of x.
 
     Raises:
-        DTypeError: x is no float, or n no integer.
+        DTypeError: If x is no float, or n no integer.
     """
     check_kinds(node, "f", x)
     if not n.is_integer:
@@ -159,7 +159,7 @@ elementwise(
     kinds="iuf",
     result_dtype=bool_,
     code=_is_finite,
-    doc="whether x is no NaN and no infinity",
+    doc="whether x is neither NaN nor infinite, as bool",
 )
 elementwise(
     name="isinf",
@@ -167,14 +167,14 @@ elementwise(
     kinds="iuf",
     result_dtype=bool_,
     code=_is_inf,
-    doc="whether x is infinite",
+    doc="whether x is infinite, as bool",
 )
 elementwise(
     name="signbit",
     kinds="iuf",
     result_dtype=bool_,
     code=_signbit,
-    doc="whether x has a minus: -0 too",
+    doc="whether the sign bit of x is set, as of -0.0, as bool",
 )
 elementwise(
     name="isclose",
@@ -183,7 +183,7 @@ elementwise(
     params={"rtol": 1e-5, "atol": 1e-8, "equal_nan": False},
     code=_is_close,
     compute_dtype=float32,
-    doc="whether |x - y| <= atol + rtol |y|, as bool",
+    doc="whether |x - y| <= atol + rtol * |y|, as bool",
 )
 elementwise(
     name="positive",
@@ -201,7 +201,7 @@ elementwise(
     name="nextafter",
     kinds="f",
     code=_nextafter,
-    doc="the float next to x on the way to y",
+    doc="the float next to x in the direction of y",
 )
 elementwise(
     name="ldexp",
@@ -209,21 +209,21 @@ elementwise(
     infer_type=_infer_ldexp_type,
     code=_ldexp,
     gradient=lambda node, dy: [make("ldexp", dy, node.inputs[1]), None],
-    doc="x 2^n for integers n, rounded once",
+    doc="x * 2^n for integers n, rounded once",
 )
 elementwise(
     name="fmax",
     kinds="iuf",
     code=_fmax,
-    doc="the larger; where one is NaN the other; of zeros of both signs y, in float16 x "
-    "(NumPy's choice depends on the position)",
+    doc="the larger of x and y; if one is NaN, the other. Of zeros of both signs it is y, in "
+    "float16 x",
 )
 elementwise(
     name="fmin",
     kinds="iuf",
     code=_fmin,
-    doc="the smaller; where one is NaN the other; of zeros of both signs y, in float16 x "
-    "(NumPy's choice depends on the position)",
+    doc="the smaller of x and y; if one is NaN, the other. Of zeros of both signs it is y, in "
+    "float16 x",
 )
 elementwise(
     name="fdim",
@@ -235,7 +235,7 @@ elementwise(
     name="heaviside",
     kinds="f",
     code=_heaviside,
-    doc="0 where x < 0, 1 where x > 0, middle at 0; NaN stays",
+    doc="0 where x < 0, 1 where x > 0, middle where x is 0; NaN stays",
 )
 elementwise(
     name="step",
@@ -255,14 +255,14 @@ elementwise(
     kinds="f",
     code=_lerp,
     compute_dtype=float32,
-    doc="x + t (y - x): x at 0, y at 1",
+    doc="x + t * (y - x): x at t = 0, y at t = 1",
 )
 elementwise(
     name="fma",
     kinds="f",
     code=lambda x, y, z: ast.fma(x, y, z),
     compute_dtype=float32,
-    doc="x y + z, rounded once",
+    doc="x * y + z, rounded once",
 )
 elementwise(
     name="nan_to_num",
@@ -270,12 +270,13 @@ elementwise(
     infer_type=_infer_nan_to_num_type,
     params={"nan": 0.0, "posinf": None, "neginf": None},
     code=_nan_to_num,
-    doc="x with NaN and infinities replaced: by 0 and the largest finite floats, or as told",
+    doc="x with NaN replaced by nan, and infinities by posinf and neginf, by default the largest "
+    "finite numbers",
 )
 elementwise(
     name="round_half_away",
     kinds="f",
     code=_round_half_away,
     zero_preserving=True,
-    doc="the nearest integer, ties away from 0",
+    doc="x rounded to the nearest integer, ties away from 0, in the dtype of x",
 )

@@ -43,10 +43,10 @@ def register_gather(
     """Register an operator that reads its first input at positions that its second input says.
 
     Args:
-        name: the operator's name.
-        params: the parameters and their defaults.
-        doc: the operator's documentation.
-        second_input: name of the second input.
+        name: The operator's name.
+        params: The parameters and their defaults.
+        doc: The operator's documentation.
+        second_input: Name of the second input.
 
     Returns:
         The operator, which still needs FInferShape and FElement.
@@ -68,10 +68,10 @@ def _read_indexed(
     """Return the element at indices; 0 in mode "zero" if one is out of range.
 
     Args:
-        node: gives the mode.
-        read: reads the input.
-        indices: each index with the length of its axis.
-        full_index: returns an index into the input from the positions that the indices refer to.
+        node: Gives the mode.
+        read: Reads the input.
+        indices: Each index with the length of its axis.
+        full_index: Returns an index into the input from the positions that the indices refer to.
     """
     positions = [clipped_position(i, n) for i, n in indices]
     value = read(*full_index([p for p, _ in positions]))
@@ -92,7 +92,7 @@ def _gather_axes(node: Node, rank: int, index_rank: int) -> tuple[int, int]:
     ``rank`` is that of the input, ``index_rank`` that of the indices.
 
     Raises:
-        ShapeError: ``batch_dims`` exceeds the axis or the rank of the indices.
+        ShapeError: If ``batch_dims`` exceeds the axis or the rank of the indices.
     """
     axis, batch = normalize_axis(node, rank, node.params["axis"]), node.params["batch_dims"]
     if not isinstance(batch, int) or not 0 <= batch <= min(axis, index_rank):
@@ -132,7 +132,8 @@ def _gather_gradient(node: Node, dy: Entry) -> list[Entry | None]:
 gather = register_gather(
     "gather",
     params={"axis": 0, "batch_dims": 0, "mode": "clip"},
-    doc="the slices of x along axis that indices name; the first batch_dims axes go together",
+    doc="the slices of x at indices along axis; the first batch_dims axes of x and indices are "
+    "shared. The axes of indices after these replace axis",
 )
 gather.set_attr("FInferShape", _gather_shape)
 gather.set_attr("FElement", _gather_element)
@@ -152,7 +153,8 @@ composite(
     "take",
     inputs=["x", "indices"],
     expand=_take,
-    doc="the slices of x along axis that indices name; without an axis, elements of x in order",
+    doc="the slices of x at indices along axis, in place of that axis; without an axis, the "
+    "elements of x in row-major order at indices",
     params={"axis": None, "mode": "clip"},
     types=indexed_dtype,
     TOpCost="light",
@@ -166,7 +168,7 @@ def _take_along_axis_shape(node: Node, shape: Shape, indices: Shape) -> Shape:
     """Infer the shape: the length of the indices along the axis, other axes broadcast.
 
     Raises:
-        ShapeError: the ranks differ, or other axes do not broadcast.
+        ShapeError: If the ranks differ, or other axes do not broadcast.
     """
     axis = normalize_axis(node, len(shape), node.params["axis"])
     index_mode(node)
@@ -203,7 +205,8 @@ def _take_along_axis_gradient(node: Node, dy: Entry) -> list[Entry | None]:
 take_along_axis = register_gather(
     "take_along_axis",
     params={"axis": -1, "mode": "clip"},
-    doc="for each element of indices that of x at this position of the axis",
+    doc="for each element of indices the element of x at that position along axis, in the shape "
+    "of indices; other axes broadcast",
 )
 take_along_axis.set_attr("FInferShape", _take_along_axis_shape)
 take_along_axis.set_attr("FElement", _take_along_axis_element)
@@ -217,12 +220,12 @@ def point_axes(node: Node, shape: Shape, indices: Shape) -> tuple[int, int]:
     """Return the number of shared leading axes, and the number of coordinates of a point.
 
     Args:
-        node: a node with or without a parameter ``batch_dims``.
-        shape: shape of the array that points refer to.
-        indices: shape of the indices, whose last axis holds the coordinates.
+        node: A node with or without a parameter ``batch_dims``.
+        shape: Shape of the array that points refer to.
+        indices: Shape of the indices, whose last axis holds the coordinates.
 
     Raises:
-        ShapeError: there are more coordinates than axes, their number is unknown, or
+        ShapeError: If there are more coordinates than axes, their number is unknown, or
             ``batch_dims`` is invalid.
     """
     batch = node.params.get("batch_dims", 0)
@@ -275,7 +278,8 @@ def _gather_nd_gradient(node: Node, dy: Entry) -> list[Entry | None]:
 gather_nd = register_gather(
     "gather_nd",
     params={"batch_dims": 0, "mode": "clip"},
-    doc="the elements, or slices, of x whose coordinates are the last axis of indices",
+    doc="the elements or slices of x at the points whose coordinates are the last axis of "
+    "indices; the first batch_dims axes are shared",
 )
 gather_nd.set_attr("FInferShape", _gather_nd_shape)
 gather_nd.set_attr("FElement", _gather_nd_element)
@@ -296,7 +300,7 @@ def _reverse_sequence_shape(node: Node, shape: Shape, lengths: Shape) -> Shape:
     """Infer the shape, that of the input.
 
     Raises:
-        ShapeError: there is not one length for each element of ``batch_axis``, or both axes are
+        ShapeError: If there is not one length for each element of ``batch_axis``, or both axes are
             equal.
     """
     axis, batch_axis = _reverse_sequence_axes(node, len(shape))
@@ -325,7 +329,7 @@ def _reverse_sequence_element(node: Node, index: Index, read: Reader, read_lengt
 reverse_sequence = register_gather(
     "reverse_sequence",
     params={"axis": 1, "batch_axis": 0},
-    doc="x with the first lengths[b] elements of axis reversed, for each b of batch_axis",
+    doc="x with the first lengths[b] elements along axis reversed, for each index b of batch_axis",
     second_input="lengths",
 )
 reverse_sequence.set_attr("FInferShape", _reverse_sequence_shape)
@@ -356,7 +360,8 @@ sequence_mask = register_op(
     "sequence_mask",
     num_inputs=1,
     params={"maxlen": REQUIRED},
-    doc="whether a position below maxlen comes before each of the lengths, in a new last axis",
+    doc="whether each position from 0 to below maxlen, in a new last axis, is below the length in "
+    "x, as bool",
 )
 sequence_mask.set_attr("FInferShape", _sequence_mask_shape)
 sequence_mask.set_attr("FInferType", _sequence_mask_dtype)
@@ -396,7 +401,7 @@ composite(
     "invert_permutation",
     inputs=["x"],
     expand=_invert_permutation,
-    doc="the permutation that undoes x, which tells where each number stands",
+    doc="the inverse permutation of the vector x: element x[k] of the result is k, as int64",
     shape=_invert_permutation_shape,
     types=_invert_permutation_dtype,
 )

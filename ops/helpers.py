@@ -20,7 +20,17 @@ from passkit.values.size import Extent, Shape, Size
 
 
 def make(name: str, *inputs: Any, **params: Any) -> Entry:
-    """Apply the operator ``name``, which has one output, to ``inputs`` and return the output."""
+    """Apply an operator of one output, and return the output.
+
+    Args:
+        name: The operator's name.
+        *inputs: Entries, arrays and numbers.
+        **params: The operator's parameters; others have their defaults.
+
+    Raises:
+        ShapeError: If the shapes do not fit the operator.
+        DTypeError: If the dtypes do not.
+    """
     return get_op(name)(*inputs, **params)  # type: ignore[no-any-return]
 
 
@@ -52,10 +62,15 @@ SUGGESTED_DTYPES = {
 
 
 def check_kinds(node: Node, kinds: str, *dtypes: DType) -> None:
-    """Check that every dtype is of one of ``kinds``, such as "iuf".
+    """Check that every dtype is of an accepted kind.
+
+    Args:
+        node: The node to name in errors.
+        kinds: The letters of the accepted kinds, such as "iuf"; see `KIND_NAMES`.
+        *dtypes: The dtypes of the inputs, in order.
 
     Raises:
-        DTypeError: a dtype is of another kind.
+        DTypeError: If a dtype is of another kind.
     """
     for k, dtype in enumerate(dtypes):
         if dtype.kind not in kinds:
@@ -72,11 +87,16 @@ def common_dtype(kinds: str, result: DType | None = None) -> Callable[..., Any]:
     """Return the FInferType of an operator whose inputs all have one dtype.
 
     Args:
-        kinds: the kinds of dtype that the inputs may have, such as "iuf".
-        result: dtype of the output; None: that of the inputs.
+        kinds: The kinds of dtype that the inputs may have, such as "iuf".
+        result: Dtype of the output; None: that of the inputs.
+
+    Returns:
+        A function of a node and dtypes, which raises DTypeError for different dtypes or one of
+        another kind.
     """
 
     def infer_type(node: Node, *dtypes: DType) -> Any:
+        """Infer the dtype. Raises: DTypeError for different dtypes, or one of another kind."""
         check_kinds(node, kinds, same_dtype_rule(node, *dtypes))
         return result or dtypes[0]
 
@@ -95,13 +115,13 @@ def normalize_axes(node: Node, rank: int, axes: Any, name: str = "axis") -> tupl
     """Return ``axes`` as sorted ints from 0 to below ``rank``.
 
     Args:
-        node: the node to name in errors.
-        rank: number of axes of the input.
-        axes: one int, a tuple of ints, negative ones counted from the end, or None for all axes.
-        name: the parameter to name in errors.
+        node: The node to name in errors.
+        rank: Number of axes of the input.
+        axes: One int, a tuple of ints, negative ones counted from the end, or None for all axes.
+        name: The parameter to name in errors.
 
     Raises:
-        ShapeError: an axis is no int, out of range, or listed twice.
+        ShapeError: If an axis is no int, out of range, or listed twice.
     """
     if axes is None:
         return tuple(range(rank))
@@ -117,13 +137,13 @@ def normalize_axis(node: Node, rank: int, axis: Any, name: str = "axis") -> int:
     """Return ``axis``, which may be negative, as an int from 0 to below ``rank``.
 
     Args:
-        node: the node, for messages.
-        rank: the number of axes.
-        axis: the axis.
-        name: the parameter's name, for messages.
+        node: The node, for messages.
+        rank: The number of axes.
+        axis: The axis.
+        name: The parameter's name, for messages.
 
     Raises:
-        ShapeError: ``axis`` is no int, or out of range.
+        ShapeError: If ``axis`` is no int, or out of range.
     """
     if isinstance(axis, bool) or not isinstance(axis, int):
         raise ShapeError(f"{node.where} needs an int as {name}, got {axis!r}")
@@ -137,7 +157,7 @@ def first_shape(node: Node, *shapes: Shape) -> Shape:
     """Return the shape of the first input, as FInferShape does.
 
     Raises:
-        GraphError: there are no inputs.
+        GraphError: If there are no inputs.
     """
     if not shapes:
         raise GraphError(f"{node.where} needs at least one input, got none")
@@ -150,13 +170,14 @@ def check_broadcast(node: Node, shape: Shape, target: Shape, name: str = "") -> 
     Symbolic extents that must be equal are recorded as equal.
 
     Args:
-        node: the node to name in errors.
-        shape: the shape to check.
-        target: the shape to broadcast to.
-        name: the operand to name in errors, such as "the weights".
+        node: The node to name in errors.
+        shape: The shape to check.
+        target: The shape to broadcast to.
+        name: The operand to name in errors, such as "the weights".
 
     Raises:
-        ShapeError: ``shape`` has more axes, or an extent that is neither 1 nor that of ``target``.
+        ShapeError: If ``shape`` has more axes, or an extent that is neither 1 nor that of
+            ``target``.
     """
     new_axes = len(target) - len(shape)
     prefix = f"{name} " if name else ""
@@ -185,12 +206,12 @@ def parse_extents(node: Node, value: Any, name: str) -> Shape:
     """Return a parameter as a tuple of extents: ints, or sizes such as ``x.shape[0]``.
 
     Args:
-        node: the node to name in errors.
-        value: the parameter: one extent or a tuple of them.
-        name: the parameter to name in errors.
+        node: The node to name in errors.
+        value: The parameter: one extent or a tuple of them.
+        name: The parameter to name in errors.
 
     Raises:
-        ShapeError: an extent is neither an int nor a Size.
+        ShapeError: If an extent is neither an int nor a Size.
     """
     extents: list[Extent] = []
     for extent in value if isinstance(value, tuple) else (value,):
@@ -204,7 +225,7 @@ def extent_param(node: Node, name: str) -> Extent:
     """Return the parameter ``name`` of ``node``, which is one extent: an int or a Size.
 
     Raises:
-        ShapeError: it is anything else.
+        ShapeError: If it is anything else.
     """
     value = node.params[name]
     if isinstance(value, tuple):
@@ -216,7 +237,7 @@ def count_param(node: Node, name: str) -> Extent:
     """Return the parameter ``name`` of ``node``, a number of elements: an int >= 0 or a Size.
 
     Raises:
-        ShapeError: it is anything else.
+        ShapeError: If it is anything else.
     """
     count = extent_param(node, name)
     if isinstance(count, int) and count < 0:
@@ -225,10 +246,15 @@ def count_param(node: Node, name: str) -> Extent:
 
 
 def int_param(node: Node, name: str, error: type[PasskitError] = ShapeError) -> int:
-    """Return the parameter ``name`` of ``node``, which is an int.
+    """Return a parameter of a node, which is an int.
+
+    Args:
+        node: The node.
+        name: The parameter's name.
+        error: The class of the error.
 
     Raises:
-        PasskitError: it is anything else; of the class ``error``.
+        PasskitError: If the parameter is anything else, bools included; it is an ``error``.
     """
     value = node.params[name]
     if isinstance(value, bool) or not isinstance(value, int):
@@ -242,7 +268,7 @@ def number_param(node: Node, name: str) -> float:
     A parameter whose default is None may be None, too: then the caller does not ask for it.
 
     Raises:
-        GraphError: it is anything else.
+        GraphError: If it is anything else.
     """
     value = node.params[name]
     if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -294,7 +320,8 @@ def is_constant(x: Entry, value: float) -> bool:
 def size_as_entry(size: Extent) -> Entry:
     """Return an extent as an int64 scalar in the graph.
 
-    The value of a symbol is computed as a sum of ones along an axis of that length.
+    A number is a constant. The value of a symbol is computed as a sum of ones along an axis of that
+    length.
     """
     if not isinstance(size, Size):
         return constant(size, "int64")

@@ -38,7 +38,7 @@ def check_indices(node: Node, dtype: DType, name: str = "indices") -> None:
     """Check that an input has integers; ``name`` names it in errors.
 
     Raises:
-        DTypeError: the dtype is something else.
+        DTypeError: If the dtype is something else.
     """
     if not dtype.is_integer:
         raise DTypeError(
@@ -50,7 +50,7 @@ def indexed_dtype(node: Node, x: DType, indices: DType, *others: DType) -> DType
     """Infer the dtype of an operator on (x, indices, …): that of x and all others.
 
     Raises:
-        DTypeError: indices are no integers, or an other input has another dtype than x.
+        DTypeError: If indices are no integers, or an other input has another dtype than x.
     """
     check_indices(node, indices)
     return same_dtype_rule(node, x, *others)
@@ -60,13 +60,13 @@ def check_nonempty(node: Node, n: Extent, indices: Shape, axis_name: str) -> Non
     """Check that an axis has elements to read, unless there are no indices.
 
     Args:
-        node: the node to name in errors.
-        n: length of the axis.
-        indices: shape of the indices.
-        axis_name: the axis to name in errors.
+        node: The node to name in errors.
+        n: Length of the axis.
+        indices: Shape of the indices.
+        axis_name: The axis to name in errors.
 
     Raises:
-        ShapeError: the axis is empty.
+        ShapeError: If the axis is empty.
     """
     if numel(indices) != 0:
         demand(node, n, 1, f"{axis_name} must have an element to read")

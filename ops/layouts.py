@@ -35,11 +35,11 @@ def channels_first(node: Node, count: int) -> bool:
     """Return whether the parameter ``data_format`` puts channels first.
 
     Args:
-        node: a node with this parameter.
-        count: number of spatial axes.
+        node: A node with this parameter.
+        count: Number of spatial axes.
 
     Raises:
-        GraphError: the format is none for this number of axes.
+        GraphError: If the format is none for this number of axes.
     """
     data_format = node.params["data_format"]
     if data_format in (*FIRST[count], "channels_first"):
@@ -72,8 +72,8 @@ def by_channel(x: Entry, first: bool) -> tuple[Entry, Callable[[Entry], Entry]]:
     cancels out.
 
     Args:
-        x: an image.
-        first: whether its channels are first.
+        x: An image.
+        first: Whether its channels are first.
 
     Returns:
         The image with channels last, and a function that converts a result back.

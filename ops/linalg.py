@@ -34,15 +34,21 @@ matmul = register_op(
     "matmul",
     num_inputs=2,
     params={"transpose_a": False, "transpose_b": False},
-    doc="the product of matrices in the last two dimensions; those before broadcast",
+    doc="the matrix products over the last two axes, leading axes broadcast: (…, m, k), (…, k, n) "
+    "-> (…, m, n)",
 )
 
 
 def _matmul_contract(node: Node, a: Shape, b: Shape) -> Contract:
-    """Return batch and extents of a product of shapes (…, m, k) and (…, k, n).
+    """Return the description of a matrix product: its batch and extents.
+
+    Args:
+        node: The node, whose parameters say which operand is transposed.
+        a: The shape (…, m, k) of the left operand, or (…, k, m) if it is transposed.
+        b: The shape (…, k, n) of the right operand, or (…, n, k) if it is transposed.
 
     Raises:
-        ShapeError: a rank is below 2, the inner extents differ, or the batches do not broadcast.
+        ShapeError: If a rank is below 2, the inner extents differ, or the batches do not broadcast.
     """
     if len(a) < 2 or len(b) < 2:
         raise ShapeError(
@@ -119,8 +125,8 @@ def matmul_gradient(node: Node, dy: Entry) -> list[Entry]:
     has no batch, a single product over all rows of the batch sums its gradient already.
 
     Args:
-        node: a node of ``matmul``.
-        dy: the gradient of its result.
+        node: A node of ``matmul``.
+        dy: The gradient of its result.
     """
     (a, b), flip_a, flip_b = node.inputs, node.params["transpose_a"], node.params["transpose_b"]
     da = _product(b, dy, flip_b, True) if flip_a else _product(dy, b, False, not flip_b)
@@ -212,7 +218,8 @@ matmul_sum = register_op(
     "matmul_sum",
     num_inputs=-1,
     params={"transpose_a": False, "transpose_b": False},
-    doc="the sum of products of matrices, of pairs of operands: a1 @ b1 + a2 @ b2 + …",
+    doc="the sum of matrix products of consecutive pairs of inputs, a1 @ b1 + a2 @ b2 + …, of "
+    "shape (m, n)",
 )
 
 
@@ -267,8 +274,8 @@ def sum_of_matmuls(node: Node, *operands: Entry) -> Entry:
     """Return a ``matmul_sum`` as products and additions, each of which rounds.
 
     Args:
-        node: a node of ``matmul_sum``, whose parameters the products get.
-        operands: left and right matrices in turn.
+        node: A node of ``matmul_sum``, whose parameters the products get.
+        operands: Left and right matrices in turn.
     """
     products = [matmul(a, b, **node.params) for a, b in _operand_pairs(node, operands)]
     total: Entry = reduce(get_op("add"), products)
@@ -300,7 +307,8 @@ linear = register_op(
     "linear",
     num_inputs=-1,
     params={"num_hidden": None, "no_bias": False},
-    doc="data times the transpose of weight, plus bias: a fully connected layer",
+    doc="data @ transpose(weight) + bias, a fully connected layer: (…, inputs), (outputs, "
+    "inputs), (outputs,) -> (…, outputs)",
 )
 
 
@@ -313,7 +321,7 @@ def _hidden_units(node: Node, weight: Shape | None) -> Any:
     """Return the number of rows of the weight, from ``num_hidden`` or the weight's shape, or None.
 
     Raises:
-        ShapeError: ``num_hidden`` is no int >= 0, or the weight has another shape.
+        ShapeError: If ``num_hidden`` is no int >= 0, or the weight has another shape.
     """
     units = node.params["num_hidden"]
     if units is not None and (isinstance(units, bool) or not isinstance(units, int) or units < 0):
@@ -356,9 +364,9 @@ def _linear_back(
     Weight and bias follow from data and num_hidden, data from weight and result.
 
     Args:
-        node: the node.
-        shapes: the shapes of the inputs, None where unknown.
-        outs: the shapes of the outputs, None where unknown.
+        node: The node.
+        shapes: The shapes of the inputs, None where unknown.
+        outs: The shapes of the outputs, None where unknown.
 
     Returns: A shape for each input, None where it remains unknown.
     """

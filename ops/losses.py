@@ -32,7 +32,7 @@ def _reduce_loss(node: Node, loss: Entry) -> Entry:
     """Reduce the losses of all elements by the parameter ``reduction``.
 
     Raises:
-        GraphError: it is not 'mean', 'sum' or 'none'.
+        GraphError: If it is not 'mean', 'sum' or 'none'.
     """
     reduction = node.params["reduction"]
     if reduction not in REDUCTIONS:
@@ -56,11 +56,11 @@ def elementwise_loss(
     """Register a loss of labels and predictions, with the parameter ``reduction``.
 
     Args:
-        name: name of the operator.
+        name: Name of the operator.
         element: ``element(node, labels, predictions)`` returns the loss of each element.
-        doc: what the loss of an element is, for help and reference pages.
-        params: further parameters with their defaults.
-        aliases: further names, separated by spaces.
+        doc: What the loss of an element is, for help and reference pages.
+        params: Further parameters with their defaults.
+        aliases: Further names, separated by spaces.
     """
     composite(
         name=name,
@@ -68,7 +68,7 @@ def elementwise_loss(
         inputs=("labels", "predictions"),
         expand=lambda node, labels, x: _reduce_loss(node, element(node, labels, x)),
         params={**(params or {}), "reduction": "mean"},
-        doc=doc,
+        doc=f"{doc}; the mean over all elements, or as reduction says",
     )
 
 
@@ -76,7 +76,7 @@ def _positive_param(node: Node, name: str) -> float:
     """Return the parameter ``name`` as a float.
 
     Raises:
-        GraphError: it is not above 0.
+        GraphError: If it is not above 0.
     """
     value = float(node.params[name])
     if not value > 0:
@@ -132,25 +132,25 @@ elementwise_loss(
     name="mean_squared_error",
     aliases="mse_loss",
     element=lambda node, labels, x: make("square", x - labels),
-    doc="(predictions - labels)**2",
+    doc="the squared error (predictions - labels)**2",
 )
 elementwise_loss(
     name="mean_absolute_error",
     aliases="l1_loss absolute_difference",
     element=lambda node, labels, x: make("abs", x - labels),
-    doc="abs(predictions - labels)",
+    doc="the absolute error abs(predictions - labels)",
 )
 elementwise_loss(
     name="huber_loss",
     params={"delta": 1.0},
     element=_huber,
-    doc="d**2 / 2 up to delta, from there a straight line",
+    doc="for errors d the square d**2 / 2 up to delta, and a straight line beyond",
 )
 elementwise_loss(
     name="smooth_l1_loss",
     params={"beta": 1.0},
     element=_smooth_l1,
-    doc="Huber's loss of delta=beta, divided by beta",
+    doc="huber_loss with delta = beta, divided by beta",
 )
 elementwise_loss(
     name="log_cosh_loss",
@@ -160,19 +160,19 @@ elementwise_loss(
 elementwise_loss(
     name="hinge_loss",
     element=_hinge,
-    doc="1 - labels * predictions if positive; labels are -1 and 1",
+    doc="max(0, 1 - labels * predictions) for labels -1 and 1",
 )
 elementwise_loss(
     name="squared_hinge_loss",
     element=lambda node, labels, x: make("square", _hinge(node, labels, x)),
-    doc="the square of the hinge loss",
+    doc="the square of hinge_loss for each element",
 )
 elementwise_loss(
     name="binary_cross_entropy",
     params={"epsilon": 1e-7},
     element=_binary_cross_entropy,
-    doc="-labels * log(p) - (1 - labels) * log(1 - p) of probabilities, kept off 0 and 1 by "
-    "epsilon",
+    doc="-labels * log(p) - (1 - labels) * log(1 - p) for probabilities p, limited to epsilon from "
+    "0 and 1",
 )
 elementwise_loss(
     name="kl_divergence",
@@ -182,7 +182,7 @@ elementwise_loss(
 elementwise_loss(
     name="poisson_loss",
     element=lambda node, labels, x: make("exp", x) - labels * x,
-    doc="exp(x) - labels * x: of counts, by the logarithm of their rate",
+    doc="exp(predictions) - labels * predictions, for counts and the logarithms of their rates",
 )
 
 
@@ -193,7 +193,7 @@ def _infer_elementwise_shape(node: Node, labels: Shape, logits: Shape) -> Shape:
     """Infer the shape, the common one of labels and logits.
 
     Raises:
-        ShapeError: they differ.
+        ShapeError: If they differ.
     """
     if len(labels) != len(logits):
         raise ShapeError(
@@ -263,7 +263,7 @@ composite(
     expand=_sigmoid_cross_entropy,
     shape=_infer_elementwise_shape,
     FGradient=_sigmoid_cross_entropy_gradient,
-    doc="the cross entropy of labels and sigmoid(logits), element by element",
+    doc="the cross entropy of labels and sigmoid(logits) for each element",
 )
 composite(
     name="softmax_cross_entropy_with_logits",
@@ -272,7 +272,8 @@ composite(
     params={"axis": -1},
     shape=_infer_example_shape,
     FGradient=_softmax_cross_entropy_gradient,
-    doc="the cross entropy of label distributions and softmax(logits) along axis; 0 * -inf is 0",
+    doc="the cross entropy of label distributions and softmax(logits) along axis, which the "
+    "result does not have; 0 * -inf is 0",
 )
 
 
@@ -283,7 +284,7 @@ def _infer_pick_shape(node: Node, x: Shape, labels: Shape) -> Shape:
     """Return the shape of ``x``.
 
     Raises:
-        ShapeError: the labels have not the shape of ``x`` without ``axis``.
+        ShapeError: If the labels have not the shape of ``x`` without ``axis``.
     """
     axis = normalize_axis(node, len(x), node.params["axis"])
     example_shape = x[:axis] + x[axis + 1 :]
@@ -301,7 +302,7 @@ def _infer_pick_type(node: Node, x: DType, labels: DType) -> DType:
     """Return the dtype of ``x``.
 
     Raises:
-        DTypeError: ``x`` is no float, or the labels are no integers.
+        DTypeError: If ``x`` is no float, or the labels are no integers.
     """
     check_kinds(node, "f", x)
     if not labels.is_integer:
@@ -331,7 +332,8 @@ pick_label = register_op(
     "pick_label",
     num_inputs=2,
     params={"axis": -1},
-    doc="x where its position along axis is the label, else 0: a label outside picks nothing",
+    doc="x where its position along axis is the label, else 0, in the shape of x; labels has that "
+    "shape without axis",
 )
 pick_label.set_attr("FListInputNames", lambda params: ["x", "labels"])
 pick_label.set_attr("FInferShape", _infer_pick_shape)
@@ -387,8 +389,8 @@ composite(
     shape=_infer_sparse_shape,
     types=_infer_sparse_type,
     FGradient=_sparse_cross_entropy_gradient,
-    doc="the cross entropy of whole-number labels and softmax(logits) along axis; 0 for a label "
-    "that is no class",
+    doc="the cross entropy of integer labels and softmax(logits) along axis, in the shape of "
+    "labels; 0 for a label that is no class",
 )
 composite(
     name="nll_loss",
@@ -409,9 +411,11 @@ def _cosine_similarity(node: Node, a: Entry, b: Entry) -> Entry:
     smallest_square = float(node.params["epsilon"]) ** 2
 
     def dot(x: Entry, y: Entry) -> Entry:
+        """Return the sums of products along the axis."""
         return make("reduce_sum", x * y, axis=axis)
 
     def inverse_length(x: Entry) -> Entry:
+        """Return 1 / the length of vectors along the axis, of ``epsilon`` at least."""
         return make("rsqrt", make("maximum", dot(x, x), smallest_square))
 
     return dot(a, b) * inverse_length(a) * inverse_length(b)
@@ -423,7 +427,7 @@ def _label_smoothing(node: Node, labels: Entry) -> Entry:
     Source: Szegedy et al., Rethinking the Inception Architecture, section 7.
 
     Raises:
-        GraphError: ``smoothing`` is not from 0 to 1.
+        GraphError: If ``smoothing`` is not from 0 to 1.
     """
     shape = known_shape(labels)
     classes = shape[normalize_axis(node, len(shape), node.params["axis"])]
@@ -443,13 +447,13 @@ composite(
     expand=_cosine_similarity,
     params={"axis": -1, "epsilon": 1e-8},
     types=common_dtype("f"),
-    doc="the cosine of the angle between vectors along axis, their lengths taken as epsilon at "
-    "least",
+    doc="the cosine of the angle between vectors along axis, which the result does not have; "
+    "lengths below epsilon count as epsilon",
 )
 composite(
     name="label_smoothing",
     inputs=1,
     expand=_label_smoothing,
     params={"smoothing": 0.1, "axis": -1},
-    doc="labels mixed with the even distribution over the classes along axis",
+    doc="labels * (1 - smoothing) + smoothing / n for the n classes along axis",
 )

@@ -157,8 +157,8 @@ def qr_gradient(node: Node, dq: Entry | None, dr: Entry | None) -> list[Entry]:
     """Return the gradient of `qr` by its matrix, from those of Q and R; None is 0.
 
     Raises:
-        GraphError: there are fewer rows than columns, symbolic extents, or a complete Q that is not
-            the reduced one.
+        GraphError: If there are fewer rows than columns, an extent is symbolic, or Q is complete
+            and not the reduced one.
     """
     q, r = node.entries
     rows, columns = known_shape(node.inputs[0])[-2:]
@@ -181,7 +181,7 @@ def svd_gradient(node: Node, du: Entry | None, ds: Entry | None, dvh: Entry | No
     """Return the gradient of `svd` by its matrix, from those of U, S and Vh; None is 0.
 
     Raises:
-        GraphError: ``full_matrices`` for matrices that are not square.
+        GraphError: If ``full_matrices`` is True and the matrices are not square.
     """
     u, s, vh = node.entries
     if node.params["full_matrices"]:

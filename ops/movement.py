@@ -45,11 +45,11 @@ def register_movement(
     """Register an operator that moves elements of any dtype, and set the attributes they share.
 
     Args:
-        name: the operator's name.
-        params: the parameters and their defaults.
-        doc: the operator's documentation.
-        pattern: how it fuses.
-        num_inputs: number of inputs, -1 for any.
+        name: The operator's name.
+        params: The parameters and their defaults.
+        doc: The operator's documentation.
+        pattern: How it fuses.
+        num_inputs: Number of inputs, -1 for any.
 
     Returns:
         The operator, which still needs FInferShape and FElement.
@@ -80,7 +80,7 @@ def _reshape_shape(node: Node, shape: Shape | None) -> Shape | None:
     Returns: None where the rank of the input is unknown and the parameter has a -1.
 
     Raises:
-        ShapeError: the parameter has other negative extents, or does not fit the elements.
+        ShapeError: If the parameter has other negative extents, or does not fit the elements.
     """
     target = parse_extents(node, node.params["shape"], "shape")
     if shape is None:
@@ -106,7 +106,7 @@ def _fill_open_axis(node: Node, shape: Shape, target: Shape, k: int) -> Shape:
     """Return ``target`` with the -1 at axis ``k`` replaced, for the elements of ``shape``.
 
     Raises:
-        ShapeError: the number of elements is no multiple of the other extents.
+        ShapeError: If the number of elements is no multiple of the other extents.
     """
     total = numel(shape)
     rest = numel(n for n in target if n != -1)
@@ -130,9 +130,9 @@ def regroup_index(index: Index, shape: Shape, target: Shape) -> Index:
     equal product, so that only axes that are joined or split need divisions.
 
     Args:
-        index: an index into ``shape``.
-        shape: a shape.
-        target: a shape of as many elements.
+        index: An index into ``shape``.
+        shape: A shape.
+        target: A shape of as many elements.
 
     Returns:
         An index into ``target``.
@@ -166,9 +166,9 @@ def _regroup_axes(index: Index, shape: Shape, target: Shape) -> list[Expr]:
     """Convert an index of one group of axes by way of the linear index in the group.
 
     Args:
-        index: the index, an expression for each extent of ``shape``.
-        shape: the extents that it is for.
-        target: other extents of the same product.
+        index: The index, an expression for each extent of ``shape``.
+        shape: The extents that it is for.
+        target: Other extents of the same product.
 
     Returns: The index for ``target``.
     """
@@ -212,7 +212,7 @@ def _simplify_reshape(node: Node) -> Entry | None:
 reshape = register_movement(
     "reshape",
     params={"shape": REQUIRED},
-    doc="x with another shape; -1 is filled in",
+    doc="the elements of x, in row-major order, in another shape",
     pattern=OpPattern.INJECTIVE,
 )
 reshape.set_attr("FInferShape", _reshape_shape)
@@ -240,7 +240,7 @@ def _expand_dims_element(node: Node, index: Index, read: Reader) -> Expr:
 expand_dims = register_movement(
     "expand_dims",
     params={"axis": 0},
-    doc="x with new axes of length 1",
+    doc="x with new axes of length 1 at the positions axis of the result",
     pattern=OpPattern.BROADCAST,
 )
 expand_dims.set_attr("FInferShape", _expand_dims_shape)
@@ -259,7 +259,7 @@ def _squeeze_shape(node: Node, shape: Shape) -> Shape:
     """Infer the shape without the squeezed axes.
 
     Raises:
-        ShapeError: an axis to squeeze is longer than 1, or extents are unknown and no axis is
+        ShapeError: If an axis to squeeze is longer than 1, or extents are unknown and no axis is
             named.
     """
     if node.params["axis"] is None and has_size(shape):
@@ -289,7 +289,7 @@ def _squeeze_element(node: Node, index: Index, read: Reader) -> Expr:
 squeeze = register_movement(
     "squeeze",
     params={"axis": None},
-    doc="x without axes of length 1",
+    doc="x without the axes of length 1 that axis names; by default without all of them",
     pattern=OpPattern.INJECTIVE,
 )
 squeeze.set_attr("FInferShape", _squeeze_shape)
@@ -312,11 +312,11 @@ def permutation(node: Node, rank: int) -> tuple[int, ...]:
     """Return the input axis of each axis of the result of a transpose.
 
     Args:
-        node: a node with a parameter ``axes``; None reverses the axes.
-        rank: number of axes.
+        node: A node with a parameter ``axes``; None reverses the axes.
+        rank: Number of axes.
 
     Raises:
-        ShapeError: ``axes`` does not name each axis once.
+        ShapeError: If ``axes`` does not name each axis once.
     """
     axes = node.params["axes"]
     if axes is None:
@@ -366,7 +366,7 @@ def _transpose_gradient(node: Node, dy: Entry) -> list[Entry]:
 transpose = register_movement(
     "transpose",
     params={"axes": None},
-    doc="x with its axes in another order",
+    doc="x with its axes in the order axes: axis k of the result is axis axes[k] of x",
     pattern=OpPattern.INJECTIVE,
 )
 transpose.set_attr("FInferShape", _transpose_shape)
@@ -391,7 +391,7 @@ def _broadcast_to_shape(node: Node, shape: Shape) -> Shape:
 broadcast_to = register_movement(
     "broadcast_to",
     params={"shape": REQUIRED},
-    doc="x stretched to a shape, as NumPy broadcasts",
+    doc="x broadcast to a shape, as in NumPy",
     pattern=OpPattern.BROADCAST,
 )
 broadcast_to.set_attr("FInferShape", _broadcast_to_shape)
@@ -411,7 +411,7 @@ def _concat_shape(node: Node, *shapes: Shape) -> Shape:
     """Infer the shape: the sum of the inputs' lengths along ``axis``.
 
     Raises:
-        ShapeError: there are no inputs, or they differ in rank or at another axis.
+        ShapeError: If there are no inputs, or they differ in rank or at another axis.
     """
     if not shapes:
         raise ShapeError(f"{node.where} needs at least one input, got none")
@@ -450,6 +450,7 @@ def _concat_element(node: Node, index: Index, *readers: Reader) -> Expr:
     offsets = _concat_offsets(node, axis)
 
     def select(low: int, high: int) -> Expr:
+        """Return the element, which one of the inputs ``low`` to below ``high`` holds."""
         if high - low == 1:
             position = index[axis] - ast.size_of(offsets[low]) if low else index[axis]
             return readers[low](*index[:axis], position, *index[axis + 1 :])
@@ -479,7 +480,7 @@ def _concat_gradient(node: Node, dy: Entry) -> list[Entry]:
 concat = register_movement(
     "concat",
     params={"axis": 0},
-    doc="the inputs one after the other along axis",
+    doc="the inputs joined along axis, whose length is the sum of theirs",
     pattern=OpPattern.INJECTIVE,
     num_inputs=-1,
 )

@@ -32,12 +32,15 @@ def movement_composite(
     """Register a composite that moves elements of any dtype, at low cost.
 
     Args:
-        name: the operator's name.
-        inputs: number of inputs, -1 for any, or their names.
-        expand: the operator's FExpand.
-        doc: the operator's documentation.
-        params: the parameters and their defaults.
-        attributes: further arguments of `composite`.
+        name: The operator's name.
+        inputs: Number of inputs, -1 for any, or their names.
+        expand: The operator's FExpand.
+        doc: The operator's documentation.
+        params: The parameters and their defaults.
+        attributes: Further arguments of `composite`.
+
+    Returns:
+        The registered operator.
     """
     attributes.setdefault("types", same_dtype_rule)
     return composite(name, inputs, expand, doc, params, TOpCost="light", **attributes)
@@ -47,13 +50,13 @@ def distinct_axes(node: Node, rank: int, axes: Any, name: str) -> tuple[int, ...
     """Return axes as ints from 0 to below ``rank``, in the order in which they are listed.
 
     Args:
-        node: the node to name in errors.
-        rank: number of axes.
-        axes: one int or a tuple of ints; negative ones count from the end.
-        name: the parameter to name in errors.
+        node: The node to name in errors.
+        rank: Number of axes.
+        axes: One int or a tuple of ints; negative ones count from the end.
+        name: The parameter to name in errors.
 
     Raises:
-        ShapeError: an axis is no int, out of range, or listed twice.
+        ShapeError: If an axis is no int, out of range, or listed twice.
     """
     listed = axes if isinstance(axes, tuple) else (axes,)
     normalize_axes(node, rank, listed, name)
@@ -74,7 +77,7 @@ def _moveaxis(node: Node, x: Entry) -> Entry:
     """Expand moveaxis to a transpose.
 
     Raises:
-        ShapeError: there are not as many axes in source as in destination.
+        ShapeError: If there are not as many axes in source as in destination.
     """
     rank = x.ndim
     source = distinct_axes(node, rank, node.params["source"], "source")
@@ -136,34 +139,34 @@ movement_composite(
     "moveaxis",
     inputs=["x"],
     expand=_moveaxis,
-    doc="x with the axes source at the places destination",
+    doc="x with the axes source moved to the positions destination",
     params={"source": REQUIRED, "destination": REQUIRED},
 )
 movement_composite(
     "swapaxes",
     inputs=["x"],
     expand=_swapaxes,
-    doc="x with two axes swapped",
+    doc="x with the axes axis1 and axis2 exchanged",
     params={"axis1": REQUIRED, "axis2": REQUIRED},
 )
 movement_composite(
     "matrix_transpose",
     inputs=["x"],
     expand=_matrix_transpose,
-    doc="x with its last two axes swapped",
+    doc="x with its last two axes exchanged",
 )
 movement_composite(
     "rot90",
     inputs=["x"],
     expand=_rot90,
-    doc="x turned k times by 90 degrees, from the first axis to the second",
+    doc="x rotated k times by 90 degrees in the plane of two axes, from the first to the second",
     params={"k": 1, "axes": (0, 1)},
 )
 movement_composite(
     "flip",
     inputs=["x"],
     expand=_flip,
-    doc="x with the elements along axis, or all axes, in reverse order",
+    doc="x with the elements along axis, by default along all axes, in reverse order",
     params={"axis": None},
     aliases="reverse",
 )
@@ -176,7 +179,7 @@ def _roll(node: Node, x: Entry) -> Entry:
     """Expand roll, axis by axis, or along the row-major order if there is no axis.
 
     Raises:
-        ShapeError: there is not a shift for each axis, or a shift is no int.
+        ShapeError: If there is not a shift for each axis, or a shift is no int.
     """
     shape, axis, shift = known_shape(x), node.params["axis"], node.params["shift"]
     if axis is None:
@@ -216,7 +219,7 @@ def _tile(node: Node, x: Entry) -> Entry:
     """Expand tile: give each axis a new one in front of it, broadcast that, and join the two.
 
     Raises:
-        ShapeError: a repetition is negative.
+        ShapeError: If a repetition is negative.
     """
     repeats = parse_extents(node, node.params["repetitions"], "repetitions")
     if any(isinstance(r, int) and r < 0 for r in repeats):
@@ -239,10 +242,10 @@ def _broadcast_split_axes(
     """Return ``x`` reshaped, broadcast and reshaped again.
 
     Args:
-        x: an entry.
-        split: the axes that each axis of x is split into.
-        broadcast: the extents that these are broadcast to.
-        out: the shape of the result.
+        x: An entry.
+        split: The axes that each axis of x is split into.
+        broadcast: The extents that these are broadcast to.
+        out: The shape of the result.
     """
     separate = make("reshape", x, shape=tuple(n for axes in split for n in axes))
     stretched = make("broadcast_to", separate, shape=tuple(n for axes in broadcast for n in axes))
@@ -253,7 +256,8 @@ def _repeat(node: Node, x: Entry) -> Entry:
     """Expand repeat: a broadcast for one number of repeats, a gather for one for each element.
 
     Raises:
-        ShapeError: repeats are negative or no ints, or there are as many as neither 1 nor elements.
+        ShapeError: If repeats are negative or no ints, or there are as many as neither 1 nor
+            elements.
     """
     axis, repeats = node.params["axis"], node.params["repeats"]
     if axis is None:
@@ -283,21 +287,23 @@ movement_composite(
     "roll",
     inputs=["x"],
     expand=_roll,
-    doc="x shifted along axis, or in its row-major order, around the end",
+    doc="x rotated along axis by shift positions, by default in row-major order; elements that "
+    "leave one end enter at the other",
     params={"shift": REQUIRED, "axis": None},
 )
 movement_composite(
     "tile",
     inputs=["x"],
     expand=_tile,
-    doc="x repeated as a whole along each axis, aligned at the last",
+    doc="x repeated repetitions[k] times along axis k, aligned at the last axis",
     params={"repetitions": REQUIRED},
 )
 movement_composite(
     "repeat",
     inputs=["x"],
     expand=_repeat,
-    doc="each element along axis, or of x in order, repeats times: an int, or one for each",
+    doc="x with each element along axis repeated, by default each element of the flattened x; "
+    "repeats is one number or one for each element",
     params={"repeats": REQUIRED, "axis": None},
 )
 
@@ -328,6 +334,7 @@ def _expand_at_least(rank: int) -> Callable[..., Entry]:
     """Return the FExpand that adds axes up to a rank as NumPy does: a third one at the end."""
 
     def expand(node: Node, x: Entry) -> Entry:
+        """Expand to a reshape with axes of length 1, or to the input itself."""
         missing = rank - x.ndim
         if missing <= 0:
             return make("identity", x)
@@ -365,7 +372,7 @@ movement_composite(
     "stack",
     inputs=-1,
     expand=_stack,
-    doc="the inputs side by side along a new axis",
+    doc="the inputs, of one shape, joined along a new axis",
     params={"axis": 0},
     shape=_stack_shape,
     aliases="pack",
@@ -374,7 +381,7 @@ movement_composite(
     "flatten",
     inputs=["x"],
     expand=lambda node, x: make("reshape", x, shape=(numel(known_shape(x)),)),
-    doc="the elements of x in row-major order",
+    doc="the elements of x in row-major order, a vector",
     aliases="ravel",
 )
 for _rank in (1, 2, 3):
@@ -382,19 +389,20 @@ for _rank in (1, 2, 3):
         f"atleast_{_rank}d",
         inputs=["x"],
         expand=_expand_at_least(_rank),
-        doc=f"x with axes put in up to rank {_rank}",
+        doc=f"x with new axes of length 1 up to rank {_rank}",
     )
 movement_composite(
     "outer",
     inputs=["x", "y"],
     expand=_outer,
-    doc="every element of x times every one of y",
+    doc="the products of each element of x and each element of y, both flattened, as a matrix",
 )
 movement_composite(
     "kron",
     inputs=["x", "y"],
     expand=_kron,
-    doc="the Kronecker product: every element of x times all of y",
+    doc="the Kronecker product of x and y: each element of x times all of y, of the product of "
+    "their shapes",
 )
 
 
@@ -405,11 +413,14 @@ def unstack(x: Any, axis: int = 0) -> tuple[Entry, ...]:
     """Return the slices of ``x`` along an axis, without that axis.
 
     Args:
-        x: an entry or array.
-        axis: the axis, whose length must be known.
+        x: An entry or array of rank 1 or more.
+        axis: The axis, whose length must be known; 0 by default.
+
+    Returns:
+        A tuple of entries, one for each index of the axis, in order.
 
     Raises:
-        ShapeError: the axis is out of range, or its length is unknown.
+        ShapeError: If the axis is out of range, or its length is unknown.
     """
     entry = as_entry(x)
     shape = known_shape(entry)
@@ -424,13 +435,16 @@ def array_split(x: Any, indices_or_sections: int | Sequence[int], axis: int = 0)
     """Return parts of ``x`` along an axis, as numpy.array_split does.
 
     Args:
-        x: an entry or array.
-        indices_or_sections: the number of parts, of which the first ones may be longer by one, or
+        x: An entry or array.
+        indices_or_sections: The number of parts, of which the first ones may be longer by one, or
             the positions to cut at.
-        axis: the axis, whose length must be known.
+        axis: The axis, whose length must be known; 0 by default.
+
+    Returns:
+        A tuple of entries, the parts in order.
 
     Raises:
-        ShapeError: the axis is out of range, its length unknown, or the number of parts below 1.
+        ShapeError: If the axis is out of range, its length unknown, or the number of parts below 1.
     """
     entry = as_entry(x)
     shape = known_shape(entry)
@@ -456,8 +470,14 @@ def array_split(x: Any, indices_or_sections: int | Sequence[int], axis: int = 0)
 def broadcast_arrays(*arrays: Any) -> tuple[Entry, ...]:
     """Return entries or arrays, broadcast to their common shape.
 
+    Args:
+        *arrays: Entries or arrays whose shapes broadcast together.
+
+    Returns:
+        A tuple of entries of the common shape, one for each argument.
+
     Raises:
-        ShapeError: they do not broadcast together.
+        ShapeError: If they do not broadcast together.
     """
     entries = [as_entry(a) for a in arrays]
     if not entries:
@@ -470,11 +490,15 @@ def meshgrid(*arrays: Any, indexing: str = "xy") -> tuple[Entry, ...]:
     """Return the coordinates of a grid from vectors, as numpy.meshgrid does.
 
     Args:
-        arrays: vectors or scalars.
-        indexing: "ij": vector k lies along axis k of the results; "xy": the first two are swapped.
+        arrays: Vectors or scalars.
+        indexing: "ij": vector k lies along axis k of the results; "xy" (default): the first two
+            axes are swapped.
+
+    Returns:
+        A tuple of entries, one for each vector, of an axis for each vector.
 
     Raises:
-        ShapeError: an array has a rank above 1, or ``indexing`` is something else.
+        ShapeError: If an array has a rank above 1, or ``indexing`` is something else.
     """
     entries = [as_entry(a) for a in arrays]
     if indexing not in ("xy", "ij"):

@@ -88,7 +88,7 @@ composite(
     "softmax",
     inputs=1,
     expand=_softmax,
-    doc="exp(x) divided by its sum along axis",
+    doc="exp(x) divided by its sum along axis, in the shape of x",
     params={"axis": -1},
     shape=_softmax_shape,
     FGradient=_softmax_gradient,
@@ -97,7 +97,7 @@ composite(
     "log_softmax",
     inputs=1,
     expand=_log_softmax,
-    doc="the logarithm of softmax",
+    doc="the logarithm of softmax along axis, in the shape of x",
     params={"axis": -1},
     shape=_softmax_shape,
     FGradient=_log_softmax_gradient,
@@ -106,7 +106,7 @@ composite(
     "logsumexp",
     inputs=1,
     expand=_logsumexp,
-    doc="log(reduce_sum(exp(x)))",
+    doc="log(sum(exp(x))) over axis",
     params={"axis": None, "keepdims": False},
     shape=nonempty_shape,
     aliases="reduce_logsumexp",
@@ -116,7 +116,7 @@ composite(
     "reduce_variance",
     inputs=1,
     expand=_variance,
-    doc="the mean squared distance to the mean",
+    doc="the mean squared distance to the mean over axis",
     params={"axis": None, "keepdims": False},
     shape=reduced_shape,
     aliases="variance",
@@ -151,7 +151,7 @@ composite(
     "gelu",
     inputs=1,
     expand=_gelu,
-    doc="x times the normal distribution function",
+    doc="x times the normal distribution function of x",
     params={"approximate": "none"},
     shape=_gelu_shape,
 )
@@ -186,7 +186,7 @@ def _layer_norm_shape(node: Node, data: Shape | None, *vectors: Shape | None) ->
     """Infer the shape, that of the data; None where its rank is unknown.
 
     Raises:
-        ShapeError: there are more or fewer inputs, or gamma or beta has another shape.
+        ShapeError: If there are more or fewer inputs, or gamma or beta has another shape.
     """
     names = _layer_norm_inputs(node.params)
     if len(vectors) + 1 != len(names):
@@ -240,7 +240,8 @@ composite(
     "layer_norm",
     inputs=-1,
     expand=_layer_norm,
-    doc="x with mean 0 and variance 1 along axis, times gamma, plus beta",
+    doc="data normalized to mean 0 and variance 1 along axis, times gamma, plus beta, in the "
+    "shape of data",
     params={"axis": -1, "epsilon": 1e-5, "scale": True, "center": True},
     shape=_layer_norm_shape,
     FListInputNames=_layer_norm_inputs,

@@ -46,10 +46,10 @@ def apply_gamma_and_beta(
     """Return ``normalized`` times gamma plus beta.
 
     Args:
-        node: a node of a norm; its parameters say which of the two there are.
-        normalized: data of any shape.
-        vectors: gamma and beta, as far as there are any; their axes are ``axes`` of the data.
-        axes: axes of the data, sorted.
+        node: A node of a norm; its parameters say which of the two there are.
+        normalized: Data of any shape.
+        vectors: Gamma and beta, as far as there are any; their axes are ``axes`` of the data.
+        axes: Axes of the data, sorted.
     """
     shape = known_shape(normalized)
     trailing = axes == tuple(range(len(shape) - len(axes), len(shape)))
@@ -66,14 +66,15 @@ def register_norm(
     """Register a composite that normalizes data, with optional inputs gamma and beta.
 
     Args:
-        name: the operator's name.
-        expand: called as ``expand(node, data)``, returns the normalized data without gamma, beta.
-        axes: returns the axes of the data that gamma and beta have the lengths of.
-        doc: the operator's documentation.
-        params: the parameters and their defaults; ``scale``, and ``center`` if there is a beta.
+        name: The operator's name.
+        expand: Called as ``expand(node, data)``, returns the normalized data without gamma, beta.
+        axes: Returns the axes of the data that gamma and beta have the lengths of.
+        doc: The operator's documentation.
+        params: The parameters and their defaults; ``scale``, and ``center`` if there is a beta.
     """
 
     def infer_shape(node: Node, data: Shape | None, *vectors: Shape | None) -> Shape | None:
+        """Infer the shape, that of the data. Raises: ShapeError if gamma or beta does not fit."""
         names = input_names(node.params)
         if len(vectors) + 1 != len(names):
             raise ShapeError(
@@ -93,6 +94,7 @@ def register_norm(
         return data
 
     def infer_back(node: Node, shapes: Any, outs: Any) -> list[Shape | None]:
+        """Infer missing shapes: data from the output, gamma and beta from the data."""
         data = shapes[0] if shapes[0] is not None else outs[0]
         if data is None:
             return list(shapes)
@@ -100,6 +102,7 @@ def register_norm(
         return [data, *(expected if s is None else s for s in shapes[1:])]
 
     def expand_affine(node: Node, x: Entry, *vectors: Entry) -> Entry:
+        """Normalize the data, and apply gamma and beta."""
         normalized = expand(node, x)
         return apply_gamma_and_beta(node, normalized, vectors, axes(node, known_shape(x)))
 
@@ -132,7 +135,7 @@ def _channel_axis(node: Node, shape: Shape) -> tuple[int, ...]:
     """Return the parameter ``channel_axis`` as a tuple of one axis.
 
     Raises:
-        ShapeError: it is axis 0, which is that of the examples, or no axis.
+        ShapeError: If it is axis 0, which is that of the examples, or no axis.
     """
     axis = normalize_axis(node, len(shape), node.params["channel_axis"], "channel_axis")
     if axis == 0:
@@ -199,21 +202,23 @@ register_norm(
     "rms_norm",
     expand=_rms_norm,
     axes=_normalized_axes,
-    doc="x divided by the root of its mean square along axis, times gamma",
+    doc="data divided by the root of its mean square along axis, times gamma",
     params={"axis": -1, "epsilon": 1e-6, "scale": True},
 )
 register_norm(
     "instance_norm",
     expand=_instance_norm,
     axes=_channel_axis,
-    doc="each channel of each example with mean 0 and variance 1, times gamma, plus beta",
+    doc="data normalized to mean 0 and variance 1 in each channel of each example, times gamma, "
+    "plus beta",
     params={"channel_axis": -1, "epsilon": 1e-5, "scale": True, "center": True},
 )
 register_norm(
     "group_norm",
     expand=_group_norm,
     axes=_divided_channel_axis,
-    doc="each group of channels of each example with mean 0 and variance 1, times gamma, plus beta",
+    doc="data normalized to mean 0 and variance 1 in each group of channels of each example, "
+    "times gamma, plus beta",
     params={"groups": 32, "channel_axis": -1, "epsilon": 1e-5, "scale": True, "center": True},
 )
 
@@ -225,7 +230,7 @@ def _check_channel_vectors(node: Node, x: Shape, *vectors: Shape) -> int:
     """Return the channel axis of ``x``.
 
     Raises:
-        ShapeError: a vector of scales or statistics does not have an element for each channel.
+        ShapeError: If a vector of scales or statistics does not have an element for each channel.
     """
     axis = normalize_axis(node, len(x), node.params["axis"])
     for k, shape in enumerate(vectors):
@@ -309,8 +314,8 @@ def _bessel_correction(count: Extent, like: Entry) -> Any:
     """Return n / (n - 1), the ratio of unbiased to biased variance; 1 for a single element.
 
     Args:
-        count: n, the number of elements of a channel.
-        like: the shape and dtype of the result, where ``count`` is a size that a call decides.
+        count: N, the number of elements of a channel.
+        like: The shape and dtype of the result, where ``count`` is a size that a call decides.
     """
     if isinstance(count, int):
         return count / max(count - 1, 1)
@@ -322,7 +327,8 @@ composite(
     "batch_norm",
     inputs=["input", "scale", "offset", "mean", "variance"],
     expand=_batch_norm,
-    doc="(input - mean) / sqrt(variance + epsilon) * scale + offset, for each channel",
+    doc="(input - mean) / sqrt(variance + epsilon) * scale + offset with a number for each "
+    "channel, in the shape of input",
     params={"epsilon": 1e-3, "axis": -1},
     aliases="batch_normalization_inference",
 )
@@ -330,7 +336,8 @@ composite(
     "batch_norm_training",
     inputs=["input", "scale", "offset", "running_mean", "running_variance"],
     expand=_batch_norm_training,
-    doc="batch_norm with the statistics of the batch; results: y, and the running statistics moved",
+    doc="batch_norm with the statistics of the batch. Three results: the normalized input, and "
+    "the new running mean and variance, momentum * old + (1 - momentum) * batch",
     params={"epsilon": 1e-3, "axis": -1, "momentum": 0.99},
     results=3,
 )
@@ -356,7 +363,8 @@ composite(
     "fused_batch_norm",
     inputs=["x", "scale", "offset", "mean", "variance"],
     expand=_fused_batch_norm,
-    doc="batch_norm with the parameters of TensorFlow; results: y, mean, variance",
+    doc="batch_norm as TensorFlow's FusedBatchNorm. Three results: the normalized input, and the "
+    "mean and variance of each channel",
     params={
         "epsilon": 1e-3,
         "data_format": "NHWC",
@@ -418,28 +426,27 @@ composite(
     "l2_normalize",
     inputs=1,
     expand=_l2_normalize,
-    doc="x divided by its length along axis; a sum of squares below epsilon counts as epsilon",
+    doc="x divided by its L2 norm along axis; a sum of squares below epsilon counts as epsilon",
     params={"axis": -1, "epsilon": 1e-12},
 )
 composite(
     "clip_by_norm",
     inputs=1,
     expand=_clip_by_norm,
-    doc="x, shortened to length clip_norm along axis where it is longer",
+    doc="x scaled down along axis to the L2 norm clip_norm, where its norm is larger",
     params={"clip_norm": 1.0, "axis": None},
 )
 composite(
     "global_norm",
     inputs=-1,
     expand=_global_norm,
-    doc="the length of all inputs as one vector",
+    doc="the square root of the sum of squares of all elements of all inputs, a scalar",
     types=_global_norm_dtype,
 )
 composite(
     "scale_by_global_norm",
     inputs=["norm", "x"],
     expand=_scale_by_global_norm,
-    doc="x times clip_norm / norm where that is below 1; global_norm gives the norm of all "
-    "gradients",
+    doc="x * min(1, clip_norm / norm), where norm is the result of global_norm",
     params={"clip_norm": 1.0},
 )

@@ -34,13 +34,13 @@ def parse_pad_widths(node: Node, rank: int, pad_width: Any, name: str = "pad_wid
     """Return widths of padding as (before, after) for each axis.
 
     Args:
-        node: the node to name in errors.
-        rank: number of axes.
-        pad_width: an int, a pair for all axes, or a pair for each axis.
-        name: the parameter to name in errors.
+        node: The node to name in errors.
+        rank: Number of axes.
+        pad_width: An int, a pair for all axes, or a pair for each axis.
+        name: The parameter to name in errors.
 
     Raises:
-        ShapeError: ``pad_width`` is anything else.
+        ShapeError: If ``pad_width`` is anything else.
     """
     if not isinstance(pad_width, tuple):
         pad_width = ((pad_width, pad_width),)
@@ -67,7 +67,7 @@ def _pad_with_shape(node: Node, shape: Shape) -> Shape:
     """Infer the shape: each axis is longer by its two widths.
 
     Raises:
-        ShapeError: negative widths cut more than there is.
+        ShapeError: If negative widths cut more than there is.
     """
     out: list[Extent] = []
     for k, (n, (a, b)) in enumerate(zip(shape, _pad_widths(node, shape), strict=True)):
@@ -114,7 +114,8 @@ pad_with = register_op(
     "pad_with",
     num_inputs=1,
     params={"pad_width": REQUIRED, "value": 0},
-    doc="x with a value around it: (before, after) for each axis, negative numbers cut",
+    doc="x with a constant around it: pad_width is (before, after) for each axis; negative widths "
+    "cut off",
 )
 pad_with.set_attr("FInferShape", _pad_with_shape)
 pad_with.set_attr("FInferType", _pad_with_dtype)
@@ -144,15 +145,15 @@ def _pad_axis(node: Node, x: Entry, axis: int, before: Extent, after: Extent, mo
     """Return ``x`` padded along one axis by parts of itself.
 
     Args:
-        node: the node, for messages.
-        x: the array.
-        axis: the axis.
-        before: the elements to add in front.
-        after: the elements to add behind.
+        node: The node, for messages.
+        x: The array.
+        axis: The axis.
+        before: The elements to add in front.
+        after: The elements to add behind.
         mode: "edge", "reflect", "symmetric" or "wrap", as numpy.pad defines them.
 
     Raises:
-        ShapeError: a width is negative, or larger than the mode can take from the axis.
+        ShapeError: If a width is negative, or larger than the mode can take from the axis.
     """
     n = known_shape(x)[axis]
     for width in (before, after):
@@ -191,9 +192,9 @@ movement_composite(
     "pad",
     inputs=["x"],
     expand=_pad,
-    doc="x with more around it: (before, after) for each axis; mode constant, edge, reflect, "
-    "symmetric or wrap. Negative widths cut, in mode constant. As in TensorFlow, reflect takes up "
-    "to n - 1 elements, symmetric and wrap up to n",
+    doc="x with padding around it: pad_width is (before, after) for each axis. In mode constant "
+    "negative widths cut off; reflect takes up to n - 1 elements of an axis of n, symmetric "
+    "and wrap up to n",
     params={"pad_width": REQUIRED, "mode": "constant", "constant_values": 0},
     aliases="mirror_pad",
 )
@@ -216,7 +217,7 @@ def _crop(node: Node, x: Entry) -> Entry:
     """Expand crop to a slice.
 
     Raises:
-        ShapeError: there are not as many offsets as sizes, or more than axes.
+        ShapeError: If there are not as many offsets as sizes, or more than axes.
     """
     begin = parse_extents(node, node.params["offsets"], "offsets")
     size = parse_extents(node, node.params["size"], "size")
@@ -243,14 +244,15 @@ movement_composite(
     "shift",
     inputs=["x"],
     expand=_shift,
-    doc="x moved along axis by a number of elements; fill_value comes in where there is nothing",
+    doc="x shifted along axis towards the end, or the front for negative numbers; vacated "
+    "positions get fill_value",
     params={"shift": REQUIRED, "axis": -1, "fill_value": 0},
 )
 movement_composite(
     "crop",
     inputs=["x"],
     expand=_crop,
-    doc="the part of x of a size from offsets on, along the axes in front of the channels, or the "
-    "last ones without channels_last",
+    doc="the part of x that begins at offsets and has the lengths size, along the axes before the "
+    "channels; without channels_last along the last axes",
     params={"offsets": REQUIRED, "size": REQUIRED, "channels_last": True},
 )

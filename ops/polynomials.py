@@ -13,7 +13,7 @@ def _polyval(node: Node, p: Entry, x: Entry) -> Entry:
     """Expand to one multiplication and addition for each coefficient, as numpy.polyval does.
 
     Raises:
-        ShapeError: the coefficients are no vector of known length.
+        ShapeError: If the coefficients are no vector of known length.
     """
     shape = known_shape(p)
     if len(shape) != 1 or not isinstance(shape[0], int):
@@ -32,5 +32,5 @@ composite(
     inputs=["p", "x"],
     expand=_polyval,
     types=common_dtype("f"),
-    doc="the polynomial with coefficients p, that of the highest power first, at x",
+    doc="the polynomial with coefficients p, highest power first, at each element of x",
 )

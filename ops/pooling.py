@@ -66,6 +66,7 @@ def _expand_max_pool(count: int) -> Callable[..., Entry]:
     """Return the FExpand of a max pool with ``count`` spatial axes."""
 
     def expand(node: Node, x: Entry) -> Entry:
+        """Expand to a view of windows and a maximum over them, with the channels last."""
         check_spatial_rank(node, x, count)
         image, restore_format = by_channel(x, channels_first(node, count))
         view = make("windows", image, **_window_params(node, count), fill="least")
@@ -82,6 +83,7 @@ def _max_pool_gradient(count: int) -> Callable[..., list[Entry]]:
     """
 
     def gradient(node: Node, dy: Entry) -> list[Entry]:
+        """Return the gradient of the input: dy at the first maximum of each window, summed."""
         check_spatial_rank(node, node.inputs[0], count)
         first = channels_first(node, count)
         image = to_last(node.inputs[0], first)
@@ -109,6 +111,7 @@ def _expand_avg_pool(count: int) -> Callable[..., Entry]:
     """Return the FExpand of an average pool with ``count`` spatial axes."""
 
     def expand(node: Node, x: Entry) -> Entry:
+        """Expand to a view of windows, a sum over them, and a division by counts."""
         check_spatial_rank(node, x, count)
         image, restore_format = by_channel(x, channels_first(node, count))
         view = make("windows", image, **_window_params(node, count))
@@ -141,7 +144,7 @@ for _count in (1, 2, 3):
         f"max_pool{_count}d",
         inputs=1,
         expand=_expand_max_pool(_count),
-        doc="the largest element under each window; NaN if there is one",
+        doc="the largest element under each window, in the layout of x; NaN if there is one",
         params={**POOL_PARAMS, "data_format": _data_format},
         types=common_dtype("iuf"),
         aliases="max_pool" if _count == 2 else "",
@@ -151,7 +154,8 @@ for _count in (1, 2, 3):
         f"avg_pool{_count}d",
         inputs=1,
         expand=_expand_avg_pool(_count),
-        doc="the mean of each window; padding counts only if count_include_pad says so",
+        doc="the mean under each window, in the layout of x; padding counts only with "
+        "count_include_pad",
         params={**POOL_PARAMS, "count_include_pad": False, "data_format": _data_format},
         aliases="avg_pool" if _count == 2 else "",
     )
@@ -164,6 +168,7 @@ def _expand_global_pool(reduction: str) -> Callable[..., Entry]:
     """Return the FExpand of a reduction over all spatial axes."""
 
     def expand(node: Node, x: Entry) -> Entry:
+        """Expand to a reduction over the spatial axes. Raises: ShapeError for a rank below 3."""
         shape = known_shape(x)
         if len(shape) < 3:
             raise ShapeError(
@@ -183,7 +188,8 @@ composite(
     "global_max_pool",
     inputs=1,
     expand=_expand_global_pool("reduce_max"),
-    doc="the largest element of each channel",
+    doc="the largest element of each channel over all spatial axes: (batch, …, channels) -> "
+    "(batch, channels)",
     params={"data_format": "channels_last", "keepdims": False},
     types=common_dtype("iuf"),
 )
@@ -191,7 +197,7 @@ composite(
     "global_avg_pool",
     inputs=1,
     expand=_expand_global_pool("reduce_mean"),
-    doc="the mean of each channel",
+    doc="the mean of each channel over all spatial axes: (batch, …, channels) -> (batch, channels)",
     params={"data_format": "channels_last", "keepdims": False},
 )
 
@@ -225,7 +231,8 @@ composite(
     "local_response_normalization",
     inputs=1,
     expand=_local_response_normalization,
-    doc="x / (bias + alpha * sum of squares of the channels within depth_radius) ** beta",
+    doc="x / (bias + alpha * s) ** beta, where s is the sum of squares over channels up to "
+    "depth_radius away",
     params={
         "depth_radius": 5,
         "bias": 1.0,

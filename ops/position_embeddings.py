@@ -32,7 +32,7 @@ def _pair_count(node: Node, shape: Shape) -> Extent:
     """Return the number of pairs along the last axis, half its length.
 
     Raises:
-        ShapeError: the rank is below 2 or the length is odd.
+        ShapeError: If the rank is below 2 or the length is odd.
     """
     half = divide_exactly(shape[-1], 2) if len(shape) >= 2 else None
     if half is None:
@@ -71,7 +71,8 @@ rotate_half = register_op(
     "rotate_half",
     num_inputs=1,
     params={"interleaved": False},
-    doc="pairs (a, b) of the last axis as (-b, a); a pair is half the axis apart, or interleaved",
+    doc="x with each pair (a, b) of the last axis replaced by (-b, a); the elements of a pair are "
+    "half the axis apart, or neighbours if interleaved",
 )
 rotate_half.set_attr("FInferShape", _rotate_half_shape)
 rotate_half.set_attr("FInferType", common_dtype("f"))
@@ -129,8 +130,8 @@ rotary_wave = register_op(
     "rotary_wave",
     num_inputs=1,
     params={**ROTARY_PARAMS, "sine": False},
-    doc="for x of (…, positions, length): the cosine or sine of the angle by which each pair of "
-    "the last axis is turned",
+    doc="the cosine or sine of the angle by which rotary_embedding rotates each pair of x, in the "
+    "shape of x",
 )
 rotary_wave.set_attr("FInferShape", _rotary_wave_shape)
 rotary_wave.set_attr("FInferType", _rotary_wave_dtype)
@@ -154,8 +155,8 @@ composite(
     "rotary_embedding",
     inputs=1,
     expand=_rotary_embedding,
-    doc="x of (…, positions, length) with pairs turned by their position: query @ key.T then "
-    "depends on distances",
+    doc="x of shape (…, positions, length) with each pair of elements of the last axis rotated by "
+    "an angle that grows with the position",
     params=ROTARY_PARAMS,
     aliases="rope",
 )
@@ -192,8 +193,8 @@ def _alibi_bias_element(node: Node, index: Index, x: Reader) -> Expr:
 alibi_bias = register_op(
     "alibi_bias",
     num_inputs=1,
-    doc="for scores (…, heads, queries, keys): minus the distance of key and query, times the "
-    "slope of the head",
+    doc="for scores x of shape (…, heads, queries, keys): minus the distance of key and query "
+    "times the slope of the head",
 )
 alibi_bias.set_attr("FInferShape", _alibi_bias_shape)
 alibi_bias.set_attr("FInferType", common_dtype("f"))

@@ -42,7 +42,7 @@ def check_key_type(node: Node, key: DType) -> None:
     """Check the dtype of a key.
 
     Raises:
-        DTypeError: it is not int64.
+        DTypeError: If it is not int64.
     """
     if key is not int64:
         raise DTypeError(f"{node.where} needs a key of int64, got {key}; pk.ops.random_key(x)")
@@ -58,7 +58,7 @@ def _infer_draw_shape(node: Node, key: Shape, *others: Shape) -> Shape:
     """Return the parameter ``shape``.
 
     Raises:
-        ShapeError: the key is no scalar, or an extent of the shape is negative or no extent.
+        ShapeError: If the key is no scalar, or an extent of the shape is negative or no extent.
     """
     if key != ():
         raise ShapeError(
@@ -91,10 +91,10 @@ def _philox_half(node: Node, counter: Expr, stream: Expr, key: Expr) -> Expr:
     """Return half of a Philox4x32-10 block, two of its four 32-bit words, as an int64.
 
     Args:
-        node: the node, whose parameter ``half`` says which half.
-        counter: the block's counter, the position of the element.
-        stream: the upper half of the counter, which separates sequences of one key.
-        key: the key.
+        node: The node, whose parameter ``half`` says which half.
+        counter: The block's counter, the position of the element.
+        stream: The upper half of the counter, which separates sequences of one key.
+        key: The key.
     """
     function = "philox_high" if node.params["half"] else "philox_low"
     return ast.Call(function, (counter, stream, key), int64)
@@ -112,8 +112,8 @@ random_words = register_op(
     "random_words",
     num_inputs=1,
     params={"shape": (), "stream": DRAW_STREAM, "half": 0},
-    doc="64 random bits for each element, as int64, and 64 others as the other half: what "
-    "draws are made of",
+    doc="64 random bits for each element of an array of a shape, as int64; half selects one of "
+    "two independent words",
 )
 random_words.set_attr("FInferShape", _infer_draw_shape)
 random_words.set_attr("FInferType", _infer_words_type)
@@ -125,7 +125,7 @@ philox = register_op(
     "philox",
     num_inputs=3,
     params={"half": 0},
-    doc="half of the block of Philox4x32-10 for (counter, stream, key): an int64 of two words",
+    doc="64 of the 128 bits of the Philox4x32-10 block for counter x, stream y and key z, as int64",
 ).include("elementwise")
 philox.set_attr("FCodeGen", lambda node, x, y, z: _philox_half(node, x, y, z))
 philox.set_attr("FInferType", _infer_philox_type)
@@ -159,7 +159,7 @@ def _split_key(node: Node, key: Entry) -> Entry:
     """Expand to random words, one for each new key.
 
     Raises:
-        GraphError: ``num`` is no int of 1 or more.
+        GraphError: If ``num`` is no int of 1 or more.
     """
     count = node.params["num"]
     if isinstance(count, bool) or not isinstance(count, int) or count < 1:
@@ -172,14 +172,14 @@ composite(
     inputs=["seed"],
     expand=lambda node, seed: make("philox", convert(seed, int64), SEED_STREAM, 0),
     types=_infer_key_type_from_integers,
-    doc="a key made of a whole number; near numbers give unrelated keys",
+    doc="a key for each integer seed, as int64; neighbouring seeds give unrelated keys",
 )
 composite(
     name="fold_in",
     inputs=["key", "data"],
     expand=lambda node, key, data: make("philox", convert(data, int64), FOLD_STREAM, key),
     types=_infer_folded_key_type,
-    doc="keys made of a key and whole numbers, such as the number of a step or a layer",
+    doc="a key made of key and each integer of data, such as the number of a step, as int64",
 )
 composite(
     name="split_key",
@@ -187,7 +187,7 @@ composite(
     expand=_split_key,
     params={"num": 2},
     types=_infer_split_key_type,
-    doc="num new keys made of one",
+    doc="num new keys made of a key, an int64 vector",
 )
 
 
@@ -209,10 +209,9 @@ def unit_interval(word: Entry, dtype: DType) -> Entry:
     """Return uniform random numbers from 0 to below 1.
 
     Args:
-        word: random bits, an int64 for each number, such as `draw_words` returns.
-        dtype: the dtype of the numbers. They are multiples of a power of two (2**-24 in float32),
-            as
-            many as its significand holds, and all are equally likely.
+        word: Random bits, an int64 for each number, such as `draw_words` returns.
+        dtype: The dtype of the numbers. They are multiples of a power of two (2**-24 in float32),
+            as many as its significand holds, and all are equally likely.
     """
     count = SIGNIFICAND_BITS[dtype.name]
     return _low_bits(word, count, dtype) * 2.0**-count
@@ -222,10 +221,9 @@ def open_unit_interval(word: Entry, dtype: DType) -> Entry:
     """Return uniform random numbers between 0 and 1, neither of which occurs.
 
     Args:
-        word: random bits, an int64 for each number.
-        dtype: the dtype of the numbers. They are the middles of equal steps, as wide as the
-            significand
-            allows.
+        word: Random bits, an int64 for each number.
+        dtype: The dtype of the numbers. They are the middles of equal steps, as wide as the
+            significand allows.
     """
     count = SIGNIFICAND_BITS[dtype.name] - 1
     return (_low_bits(word, count, dtype) + 0.5) * 2.0**-count
@@ -235,8 +233,8 @@ def fine_unit_interval(word: Entry, dtype: DType) -> Entry:
     """Return uniform random numbers above 0 and up to 1, to take logarithms of.
 
     Args:
-        word: random bits, an int64 for each number.
-        dtype: the dtype of the numbers. They are in steps of 2**-31, of 2**-53 in float64.
+        word: Random bits, an int64 for each number.
+        dtype: The dtype of the numbers. They are in steps of 2**-31, of 2**-53 in float64.
     """
     count = 53 if dtype.nbytes == 8 else 31
     return (_low_bits(word, count, dtype) + 0.5) * 2.0**-count
@@ -273,22 +271,24 @@ def draw(
     """Register a draw: a composite of a key, with the parameters ``shape`` and ``dtype``.
 
     Args:
-        name: name of the operator.
+        name: Name of the operator.
         expand: ``expand(node, key)`` returns the output.
-        doc: what an output element is, for help and reference pages.
-        kinds: the kinds of dtype that may be drawn; the default dtype is float32 for "f", else
+        doc: What an output element is, for help and reference pages.
+        kinds: The kinds of dtype that may be drawn; the default dtype is float32 for "f", else
             int32.
-        params: further parameters with their defaults.
-        check: raises an error if a parameter of the node is not valid.
-        aliases: further names, separated by spaces.
+        params: Further parameters with their defaults.
+        check: Raises an error if a parameter of the node is not valid.
+        aliases: Further names, separated by spaces.
     """
 
     def infer_shape(node: Node, key: Shape) -> Shape:
+        """Infer the shape, the parameter ``shape``, and check the other parameters."""
         if check is not None:
             check(node)
         return _infer_draw_shape(node, key)
 
     def infer_type(node: Node, key: DType, *others: DType) -> DType:
+        """Infer the dtype, the parameter. Raises: DTypeError for another kind, or a wrong key."""
         check_key_type(node, key)
         dtype = dtype_of(node.params["dtype"])
         check_kinds(node, kinds, dtype)
@@ -317,15 +317,16 @@ def float_draw(
     """Register a draw of floats; those of 16 bits are computed in float32 and rounded.
 
     Args:
-        name: name of the operator.
+        name: Name of the operator.
         value: ``value(node, low, high, dtype)`` returns the drawn numbers in ``dtype``, from two
             independent random words for each element.
-        doc: what an output element is, for help and reference pages.
-        params: further parameters with their defaults.
-        aliases: further names, separated by spaces.
+        doc: What an output element is, for help and reference pages.
+        params: Further parameters with their defaults.
+        aliases: Further names, separated by spaces.
     """
 
     def expand(node: Node, key: Entry) -> Entry:
+        """Draw two random words for each element, and compute floats from them."""
         dtype = dtype_of(node.params["dtype"])
         compute_dtype = dtype if dtype.nbytes >= 4 else dtype_of("float32")
         low, high = draw_words(node, key), draw_words(node, key, 1)
@@ -364,9 +365,9 @@ def _check_integer_range(node: Node) -> None:
     """Check the parameters of `random_integers`.
 
     Raises:
-        GraphError: ``low`` or ``high`` is no int, they are not in order or do not fit the dtype,
+        GraphError: If ``low`` or ``high`` is no int, they are not in order or do not fit the dtype,
             or there are more than 2**63 - 1 numbers.
-        DTypeError: the dtype is no integer.
+        DTypeError: If the dtype is no integer.
     """
     low, high = (int_param(node, name, GraphError) for name in ("low", "high"))
     dtype = dtype_of(node.params["dtype"])
@@ -390,14 +391,14 @@ draw(
     name="random_bits",
     expand=_draw_bits,
     kinds="iu",
-    doc="whole numbers of random bits",
+    doc="independent random bits in an array of a shape, integers of dtype",
 )
 draw(
     name="random_uniform",
     expand=_draw_uniform,
     params={"low": 0.0, "high": 1.0},
     check=_check_float_range,
-    doc="evenly spread over low to below high",
+    doc="uniformly distributed numbers from low to below high, an array of a shape",
 )
 draw(
     name="random_integers",
@@ -406,8 +407,8 @@ draw(
     kinds="iu",
     params={"low": 0, "high": REQUIRED},
     check=_check_integer_range,
-    doc="whole numbers from low to below high; by a remainder of 63 bits, whose bias is below "
-    "2**-31 for ranges of 32 bits",
+    doc="integers from low to below high, an array of a shape; each is 63 random bits modulo high "
+    "- low, whose bias is below 2**-31 for ranges of 32 bits",
 )
 
 
@@ -434,10 +435,10 @@ def _draw_normal(node: Node, low: Entry, high: Entry, dtype: DType) -> Entry:
     """Return normally distributed numbers by the Box-Muller transform.
 
     Args:
-        node: the draw, with its mean and standard deviation.
-        low: random bits, for the radius.
-        high: other random bits, for the angle.
-        dtype: the dtype to compute in.
+        node: The draw, with its mean and standard deviation.
+        low: Random bits, for the radius.
+        high: Other random bits, for the angle.
+        dtype: The dtype to compute in.
 
     Source: Box and Muller, A Note on the Generation of Random Normal Deviates.
     """
@@ -487,33 +488,34 @@ float_draw(
     name="random_normal",
     value=_draw_normal,
     params={"mean": 0.0, "stddev": 1.0},
-    doc="normal draws of this mean and standard deviation, by Box and Muller; at most 6.7 of them "
-    "off",
+    doc="normally distributed numbers of this mean and standard deviation by Box and Muller, an "
+    "array of a shape; none is more than 6.7 deviations from the mean",
 )
 float_draw(
     name="random_truncated_normal",
     aliases="truncated_normal",
     value=_draw_truncated_normal,
     params={"mean": 0.0, "stddev": 1.0},
-    doc="normal draws of this mean and standard deviation, none beyond two deviations",
+    doc="normally distributed numbers of this mean and standard deviation, none beyond two "
+    "deviations, an array of a shape",
 )
 float_draw(
     name="random_exponential",
     value=lambda node, low, high, dtype: -make("log", fine_unit_interval(low, dtype)),
-    doc="exponential draws of rate 1",
+    doc="exponentially distributed numbers of rate 1, an array of a shape",
 )
 float_draw(
     name="random_gumbel",
     value=lambda node, low, high, dtype: -make("log", -make("log", open_unit_interval(low, dtype))),
-    doc="Gumbel draws of location 0 and scale 1",
+    doc="Gumbel-distributed numbers of location 0 and scale 1, an array of a shape",
 )
 float_draw(
     name="random_logistic",
     value=_draw_logistic,
-    doc="logistic draws of location 0 and scale 1",
+    doc="logistically distributed numbers of location 0 and scale 1, an array of a shape",
 )
 float_draw(
     name="random_laplace",
     value=_draw_laplace,
-    doc="Laplace draws of location 0 and scale 1",
+    doc="Laplace-distributed numbers of location 0 and scale 1, an array of a shape",
 )

@@ -49,13 +49,16 @@ def source(
     """Register an operator without inputs, whose dtype is the parameter ``dtype``.
 
     Args:
-        name: name of the operator.
-        params: parameters with their defaults, ``dtype`` among them.
+        name: Name of the operator.
+        params: Parameters with their defaults, ``dtype`` among them.
         infer_shape: FInferShape.
         element: FElement: ``element(node, index)`` returns the expression of one element.
-        doc: what the output is, for help and reference pages.
+        doc: What the output is, for help and reference pages.
         infer_type: FInferType.
-        aliases: further names, separated by spaces.
+        aliases: Further names, separated by spaces.
+
+    Returns:
+        The registered operator.
     """
     op = register_op(name, num_inputs=0, params=params, doc=doc)
     op.set_attr("FInferShape", infer_shape)
@@ -75,7 +78,7 @@ def check_number(node: Node, value: Any, dtype: DType) -> None:
     """Check that a number can be an element of ``dtype``.
 
     Raises:
-        DTypeError: it is no number, or no integer within the range of an integer dtype.
+        DTypeError: If it is no number, or no integer within the range of an integer dtype.
     """
     if isinstance(value, bool):
         return
@@ -91,7 +94,7 @@ def _infer_filled_shape(node: Node) -> Shape:
     """Return the parameter ``shape``.
 
     Raises:
-        ShapeError: an extent is negative, or no extent.
+        ShapeError: If an extent is negative, or no extent.
     """
     shape = parse_extents(node, node.params["shape"], "shape")
     if any(isinstance(n, int) and n < 0 for n in shape):
@@ -103,7 +106,7 @@ def _infer_full_type(node: Node, *input_dtypes: DType) -> DType:
     """Return the dtype of the input, or without one the parameter ``dtype``.
 
     Raises:
-        DTypeError: it cannot hold ``fill_value``.
+        DTypeError: If it cannot hold ``fill_value``.
     """
     dtype = input_dtypes[0] if input_dtypes else _dtype_param(node)
     check_number(node, node.params["fill_value"], dtype)
@@ -117,25 +120,28 @@ source(
     infer_shape=_infer_filled_shape,
     infer_type=_infer_full_type,
     element=lambda node, index: ast.const(node.params["fill_value"], _dtype_param(node)),
-    doc="an array of a shape with one value everywhere",
+    doc="an array of a shape in which every element is fill_value",
 )
 source(
     name="zeros",
     params={"shape": REQUIRED, "dtype": "float32"},
     infer_shape=_infer_filled_shape,
     element=lambda node, index: ast.const(0, _dtype_param(node)),
-    doc="zeros of a shape",
+    doc="zeros in an array of a shape",
 )
 source(
     name="ones",
     params={"shape": REQUIRED, "dtype": "float32"},
     infer_shape=_infer_filled_shape,
     element=lambda node, index: ast.const(1, _dtype_param(node)),
-    doc="ones of a shape",
+    doc="ones in an array of a shape",
 )
 
 full_like = register_op(
-    "full_like", num_inputs=1, params={"fill_value": REQUIRED}, doc="x with one value everywhere"
+    "full_like",
+    num_inputs=1,
+    params={"fill_value": REQUIRED},
+    doc="an array of the shape and dtype of x in which every element is fill_value",
 )
 full_like.set_attr("FCodeGen", lambda node, x: ast.const(node.params["fill_value"], x.dtype))
 full_like.set_attr("FInferType", _infer_full_type)
@@ -151,8 +157,8 @@ def _arange_ends(node: Node) -> tuple[Any, Any, Any]:
     """Return start, stop and step; with one argument, it is the stop.
 
     Raises:
-        ShapeError: one of them is no finite number, the step is 0, or the stop is a Size and start
-            and step are not a whole number and 1.
+        ShapeError: If one of them is no finite number, the step is 0, or the stop is a Size and
+            start and step are not a whole number and 1.
     """
     start, stop, step = (node.params[k] for k in ("start", "stop", "step"))
     start, stop = (0, start) if stop is None else (start, stop)
@@ -182,7 +188,7 @@ def _infer_arange_type(node: Node) -> DType:
     """Return the parameter ``dtype``, or where it is None int64 or float64 by the ends.
 
     Raises:
-        DTypeError: the dtype is no number, or an integer and start or step is not.
+        DTypeError: If the dtype is no number, or an integer and start or step is not.
     """
     start, stop, step = _arange_ends(node)
     if node.params["dtype"] is None:
@@ -217,7 +223,8 @@ source(
     infer_shape=_infer_arange_shape,
     infer_type=_infer_arange_type,
     element=_arange_element,
-    doc="start, start + step, … before stop, computed in double; arange(n) begins at 0",
+    doc="the numbers start, start + step, … before stop, computed in float64; with one argument "
+    "from 0 to below it",
 )
 
 
@@ -266,7 +273,7 @@ source(
     infer_shape=_infer_linspace_shape,
     infer_type=_infer_linspace_type,
     element=_linspace_element,
-    doc="num numbers from start to stop at equal distances, computed in double",
+    doc="num numbers from start to stop at equal distances, computed in float64",
 )
 
 
@@ -292,7 +299,7 @@ source(
     params={"n_rows": REQUIRED, "n_cols": None, "k": 0, "dtype": "float32"},
     infer_shape=_infer_eye_shape,
     element=_eye_element,
-    doc="a matrix with ones on its k-th diagonal",
+    doc="a matrix (n_rows, n_cols) with ones on its k-th diagonal, and zeros elsewhere",
 )
 
 
@@ -332,7 +339,7 @@ one_hot = register_op(
     "one_hot",
     num_inputs=1,
     params={"depth": REQUIRED, "on_value": 1, "off_value": 0, "axis": -1, "dtype": "float32"},
-    doc="on_value at the positions that indices name along a new axis, off_value elsewhere",
+    doc="on_value at the position indices along a new axis of length depth, off_value elsewhere",
 )
 one_hot.set_attr("FListInputNames", lambda params: ["indices"])
 one_hot.set_attr("FInferShape", _infer_one_hot_shape)

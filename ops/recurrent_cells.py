@@ -30,15 +30,15 @@ def _check_weights(
     """Check the shapes of input, state and weights, and return the state's shape.
 
     Args:
-        node: the node to name in errors.
-        gates: number of gates, whose columns lie side by side in the weights.
+        node: The node to name in errors.
+        gates: Number of gates, whose columns lie side by side in the weights.
         x: (examples, inputs).
         h: (examples, units).
         kernel: (inputs, gates * units).
         recurrent: (units, gates * units).
 
     Raises:
-        ShapeError: a rank is not 2, or extents differ.
+        ShapeError: If a rank is not 2, or extents differ.
     """
     for name, shape in (("x", x), ("h", h), ("kernel", kernel), ("recurrent", recurrent)):
         if len(shape) != 2:
@@ -96,7 +96,7 @@ composite(
     "simple_rnn_cell",
     inputs=["x", "h", "kernel", "recurrent", "bias"],
     expand=_simple_rnn,
-    doc="the next state: activation(x @ kernel + h @ recurrent + bias)",
+    doc="the next state activation(x @ kernel + h @ recurrent + bias), of shape (examples, units)",
     params={"activation": "tanh"},
     shape=_simple_rnn_shape,
 )
@@ -135,7 +135,8 @@ composite(
     "lstm_cell",
     inputs=["x", "h", "c", "kernel", "recurrent", "bias"],
     expand=_lstm,
-    doc="the next h and c of a long short-term memory; gates lie in the order i, f, c, o",
+    doc="the next h and c of a long short-term memory, each (examples, units). Gates are in the "
+    "order i, f, c, o",
     params={"forget_bias": 0.0},
     shape=_lstm_shape,
     results=2,
@@ -183,8 +184,8 @@ composite(
     "lstm_block_cell",
     inputs=["x", "cs_prev", "h_prev", "w", "b"],
     expand=_lstm_block,
-    doc="TensorFlow's LSTMBlockCell: i, cs, f, o, ci, co, h; w is (inputs + units, 4 * units) in "
-    "the order i, c, f, o; cs is clipped where cell_clip is above 0",
+    doc="one step of TensorFlow's LSTMBlockCell: seven results i, cs, f, o, ci, co, h of shape "
+    "(examples, units). w is (inputs + units, 4 * units) in the order i, c, f, o",
     params={"forget_bias": 1.0, "cell_clip": -1.0},
     shape=_lstm_block_shape,
     results=7,
@@ -241,8 +242,8 @@ composite(
     "gru_cell",
     inputs=["x", "h", "kernel", "recurrent", "bias"],
     expand=_gru,
-    doc="the next state of a gated recurrent unit; gates lie in the order z, r, h; the bias is "
-    "(2, 3 * units) with reset_after, else (3 * units,)",
+    doc="the next state of a gated recurrent unit, (examples, units). Gates are in the order z, "
+    "r, h; bias is (2, 3 * units) with reset_after, else (3 * units,)",
     params={"reset_after": True},
     shape=_gru_shape,
 )

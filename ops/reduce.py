@@ -35,7 +35,7 @@ def reduced_shape(node: Node, shape: Shape | None) -> Any:
         axes is a scalar whatever the rank.
 
     Raises:
-        ShapeError: ``axis`` is out of range, listed twice, or no int.
+        ShapeError: If ``axis`` is out of range, listed twice, or no int.
     """
     if shape is None:
         scalar = node.params["axis"] is None and not node.params["keepdims"]
@@ -53,7 +53,7 @@ def nonempty_shape(node: Node, shape: Shape | None) -> Any:
     ``shape``, None where the rank remains unknown.
 
     Raises:
-        ShapeError: an axis is out of range, or a reduced axis is empty.
+        ShapeError: If an axis is out of range, or a reduced axis is empty.
     """
     if shape is None:
         return reduced_shape(node, None)
@@ -97,23 +97,28 @@ def reduction(
     """Register a reduction with the parameters ``axis`` and ``keepdims``.
 
     Args:
-        name: name of the operator.
-        kinds: the kinds of dtype that the input may have, such as "iuf".
-        identity: returns the identity element of ``combine`` in an accumulator dtype.
-        combine: returns the expression that combines two partial results.
-        doc: what an output element is, for help and reference pages.
-        finish: returns the output element from the accumulated value and the number of elements;
+        name: Name of the operator.
+        kinds: The kinds of dtype that the input may have, such as "iuf".
+        identity: Returns the identity element of ``combine`` in an accumulator dtype.
+        combine: Returns the expression that combines two partial results.
+        doc: What an output element is, for help and reference pages.
+        finish: Returns the output element from the accumulated value and the number of elements;
             None: the accumulated value itself.
         infer_shape: FInferShape.
         gradient: FGradient.
-        aliases: further names, separated by spaces.
+        aliases: Further names, separated by spaces.
+
+    Returns:
+        The registered operator.
     """
 
     @lru_cache(maxsize=256)  # planning asks for the reduction of a node many times
     def build(dtype: DType, axes: tuple[int, ...], keepdims: bool) -> Reduce:
+        """Return the loop description of a reduction of one dtype over axes."""
         accumulator = accumulator_dtype(dtype)
 
         def finish_and_cast(total: Expr, count: Expr) -> Expr:
+            """Apply ``finish``, and cast the accumulated value back to the dtype."""
             return ast.cast(finish(total, count) if finish else total, dtype)
 
         return ast.Reduce(
@@ -126,6 +131,7 @@ def reduction(
         )
 
     def reduce(node: Node) -> Reduce:
+        """Return the loop description of a node: FReduce."""
         dtype = node.inputs[0].dtype
         assert dtype is not None
         axes = normalize_axes(node, len(known_shape(node.inputs[0])), node.params["axis"])
@@ -196,7 +202,7 @@ reduction(
     identity=lambda dtype: 0,
     combine=lambda a, b: a + b,
     gradient=_sum_gradient,
-    doc="the sum; 0 of nothing",
+    doc="the sum over axis; 0 of no elements",
 )
 reduction(
     name="reduce_prod",
@@ -204,7 +210,7 @@ reduction(
     identity=lambda dtype: 1,
     combine=lambda a, b: a * b,
     gradient=_prod_gradient,
-    doc="the product; 1 of nothing",
+    doc="the product over axis; 1 of no elements",
 )
 reduction(
     name="reduce_mean",
@@ -213,7 +219,7 @@ reduction(
     combine=lambda a, b: a + b,
     finish=lambda total, count: total / ast.cast(count, total.dtype),
     gradient=_mean_gradient,
-    doc="the sum divided by the count; NaN of nothing",
+    doc="the mean over axis; NaN of no elements",
 )
 reduction(
     name="reduce_max",
@@ -222,7 +228,7 @@ reduction(
     combine=lambda a, b: ast.maximum(a, b),
     infer_shape=nonempty_shape,
     gradient=_extremum_gradient,
-    doc="the largest; NaN if any is; of zeros of both signs either",
+    doc="the largest element over axis; NaN if any is NaN. Of zeros of both signs it may be either",
 )
 reduction(
     name="reduce_min",
@@ -231,19 +237,20 @@ reduction(
     combine=lambda a, b: ast.minimum(a, b),
     infer_shape=nonempty_shape,
     gradient=_extremum_gradient,
-    doc="the smallest; NaN if any is; of zeros of both signs either",
+    doc="the smallest element over axis; NaN if any is NaN. Of zeros of both signs it may be "
+    "either",
 )
 reduction(
     name="reduce_any",
     kinds="b",
     identity=lambda dtype: False,
     combine=lambda a, b: a | b,
-    doc="whether any holds",
+    doc="whether any element over axis is true",
 )
 reduction(
     name="reduce_all",
     kinds="b",
     identity=lambda dtype: True,
     combine=lambda a, b: a & b,
-    doc="whether all hold",
+    doc="whether all elements over axis are true",
 )

@@ -34,8 +34,8 @@ def _resized_axes(node: Node, x: Entry) -> list[tuple[int, int, int]]:
     """Return (axis, old length, new length) for each axis to resize.
 
     Raises:
-        GraphError: corners are aligned and centers are half pixels.
-        ShapeError: there is not a size for each axis, or a length is unknown or 0.
+        GraphError: If corners are aligned and centers are half pixels.
+        ShapeError: If there is not a size for each axis, or a length is unknown or 0.
     """
     shape = known_shape(x)
     axes = normalize_axes(node, len(shape), node.params["axes"], "axes")
@@ -62,10 +62,10 @@ def pixel_positions(old: int, new: int, align_corners: bool, half_pixel: bool) -
     """Return the positions of new pixels in the old axis, float32, in units of old pixels.
 
     Args:
-        old: old length of the axis.
-        new: new length of the axis.
-        align_corners: whether the first and last pixels keep their positions.
-        half_pixel: whether a pixel is at its center, half a pixel from its edge, else at its edge.
+        old: Old length of the axis.
+        new: New length of the axis.
+        align_corners: Whether the first and last pixels keep their positions.
+        half_pixel: Whether a pixel is at its center, half a pixel from its edge, else at its edge.
     """
     aligned = align_corners and new > 1
     scale = np.float32((old - 1) / (new - 1) if aligned else old / max(new, 1))
@@ -118,9 +118,9 @@ def cubic_weights(positions: Any, old: int, half_pixel: bool) -> tuple[Any, Any]
     repeated.
 
     Args:
-        positions: positions of new pixels between the centers of old ones.
-        old: old length of the axis.
-        half_pixel: whether pixels have half-pixel centers.
+        positions: Positions of new pixels between the centers of old ones.
+        old: Old length of the axis.
+        half_pixel: Whether pixels have half-pixel centers.
     """
     a = -0.5 if half_pixel else -0.75
     x = np.arange(CUBIC_STEPS + 1) / CUBIC_STEPS
@@ -157,9 +157,9 @@ def area_weights(old: int, new: int, align_corners: bool) -> Any:
     """Return the share of each old pixel in the mean of each new one, (new, old).
 
     Args:
-        old: old length of the axis.
-        new: new length of the axis.
-        align_corners: whether the first and last pixels keep their positions.
+        old: Old length of the axis.
+        new: New length of the axis.
+        align_corners: Whether the first and last pixels keep their positions.
     """
     aligned = align_corners and new > 1
     scale = (old - 1) / (new - 1) if aligned else old / max(new, 1)
@@ -186,9 +186,9 @@ def weigh_axis(x: Entry, axis: int, weights: Any) -> Entry:
     """Return ``x`` with each vector along an axis multiplied by a matrix.
 
     Args:
-        x: an entry.
-        axis: an axis of it.
-        weights: an array (new length, old length), which is cast to the dtype of x.
+        x: An entry.
+        axis: An axis of it.
+        weights: An array (new length, old length), which is cast to the dtype of x.
     """
     moved = make("moveaxis", x, source=axis, destination=-1)
     out = make("matmul", moved, constant(weights, x.dtype), transpose_b=True)
@@ -199,7 +199,7 @@ composite(
     "resize_nearest",
     inputs=["x"],
     expand=_resize_nearest,
-    doc="images, NHWC, of another size: the nearest pixel; the two flags as in TensorFlow",
+    doc="images of the new size along axes: each pixel is the nearest one",
     params=RESIZE_PARAMS,
     types=same_dtype_rule,
     aliases="resize_nearest_neighbor",
@@ -209,7 +209,7 @@ composite(
     "resize_bilinear",
     inputs=["x"],
     expand=_resize_bilinear,
-    doc="images, NHWC, of another size: between the four nearest pixels; flags as in TensorFlow",
+    doc="images of the new size along axes: each pixel is interpolated between the 4 nearest",
     params=RESIZE_PARAMS,
     types=common_dtype("f"),
     TOpCost="light",
@@ -218,7 +218,7 @@ composite(
     "resize_bicubic",
     inputs=["x"],
     expand=_resize_bicubic,
-    doc="images, NHWC, of another size: between the sixteen nearest pixels; flags as in TensorFlow",
+    doc="images of the new size along axes: each pixel is interpolated between the 16 nearest",
     params=RESIZE_PARAMS,
     types=common_dtype("f"),
 )
@@ -226,7 +226,7 @@ composite(
     "resize_area",
     inputs=["x"],
     expand=_resize_area,
-    doc="images, NHWC, of another size: the mean of what lies under each new pixel",
+    doc="images of the new size along axes: each pixel is the mean of the area that it covers",
     params={"size": REQUIRED, "align_corners": False, "axes": (1, 2)},
     types=common_dtype("f"),
 )

@@ -58,7 +58,7 @@ def _dropout(node: Node, x: Entry, key: Entry) -> Entry:
     Source: Srivastava et al., Dropout: A Simple Way to Prevent Overfitting, section 10.
 
     Raises:
-        GraphError: ``rate`` is not from 0 to below 1.
+        GraphError: If ``rate`` is not from 0 to below 1.
     """
     rate = float(node.params["rate"])
     if not 0 <= rate < 1:
@@ -76,7 +76,7 @@ composite(
     expand=_bernoulli,
     params={"shape": None},
     types=_infer_bernoulli_type,
-    doc="True with probability p, which is broadcast to shape; None is p's own",
+    doc="True with probability p, broadcast to shape; by default in the shape of p",
 )
 composite(
     name="dropout",
@@ -84,8 +84,8 @@ composite(
     expand=_dropout,
     params={"rate": 0.5, "noise_shape": None},
     types=_infer_float_type,
-    doc="x with each element 0 with probability rate, the others divided by 1 - rate; axes of "
-    "length 1 in noise_shape live or die together",
+    doc="x with each element set to 0 with probability rate, and the others divided by 1 - rate; "
+    "one draw is shared along axes of length 1 of noise_shape",
 )
 
 
@@ -98,8 +98,8 @@ def _gumbel_softmax(node: Node, logits: Entry, key: Entry) -> Entry:
     Source: Jang, Gu and Poole, Categorical Reparameterization with Gumbel-Softmax.
 
     Raises:
-        GraphError: ``temperature`` is not above 0.
-        ShapeError: ``axis`` is out of range.
+        GraphError: If ``temperature`` is not above 0.
+        ShapeError: If ``axis`` is out of range.
     """
     axis = normalize_axis(node, len(known_shape(logits)), node.params["axis"])
     temperature = float(node.params["temperature"])
@@ -138,7 +138,8 @@ composite(
     expand=_gumbel_softmax,
     params={"temperature": 1.0, "axis": -1},
     types=_infer_float_type,
-    doc="softmax of logits with Gumbel noise, divided by a temperature: a soft draw of a class",
+    doc="softmax((logits + Gumbel noise) / temperature) along axis: an approximately one-hot draw "
+    "of a class",
 )
 composite(
     name="random_categorical",
@@ -147,7 +148,8 @@ composite(
     expand=_categorical,
     params={"axis": -1},
     types=_infer_categorical_type,
-    doc="classes along axis, drawn with the probabilities softmax(logits), as int64",
+    doc="a class along axis, drawn with the probabilities softmax(logits), as int64; in the shape "
+    "of logits without axis",
 )
 
 
@@ -190,7 +192,7 @@ composite(
     expand=_permutation,
     params={"num": REQUIRED},
     types=_infer_permutation_type,
-    doc="the numbers from 0 to below num in random order, as int64",
+    doc="the integers from 0 to below num in random order, as int64",
 )
 composite(
     name="shuffle",

@@ -40,7 +40,7 @@ def scan_axis(node: Node, rank: int) -> int:
     """Return the axis along which a node scans.
 
     Raises:
-        ShapeError: ``axis`` is None and the input is no vector, or it is no int or out of range.
+        ShapeError: If ``axis`` is None and the input is no vector, or it is no int or out of range.
     """
     axis = node.params["axis"]
     if axis is None and rank != 1:
@@ -82,17 +82,21 @@ def scan(
     """Register a scan with the parameters ``axis``, ``exclusive`` and ``reverse``.
 
     Args:
-        name: name of the operator.
-        kinds: the kinds of dtype that the input may have, such as "iuf".
-        identity: returns the identity element of ``combine`` in an accumulator dtype.
-        combine: returns the expression that combines two partial results.
+        name: Name of the operator.
+        kinds: The kinds of dtype that the input may have, such as "iuf".
+        identity: Returns the identity element of ``combine`` in an accumulator dtype.
+        combine: Returns the expression that combines two partial results.
         gradient: FGradient.
-        doc: what an output element is, for help and reference pages.
-        exact: whether combining never rounds; else floats are accumulated in float64.
-        aliases: further names, separated by spaces.
+        doc: What an output element is, for help and reference pages.
+        exact: Whether combining never rounds; else floats are accumulated in float64.
+        aliases: Further names, separated by spaces.
+
+    Returns:
+        The registered operator.
     """
 
     def build(node: Node) -> Scan:
+        """Return the loop description of a node: FScan."""
         dtype = node.inputs[0].dtype
         assert dtype is not None
         accumulator = float64 if dtype.is_float and not exact else dtype
@@ -192,6 +196,7 @@ def _logcumsumexp_gradient(node: Node, dy: Entry) -> list[Entry]:
     y = make("where", make("equal", y, -inf), 0.0, y)
 
     def sum_of_positive(weight: Entry) -> Entry:
+        """Return the sum for the positive elements of ``weight``, the others taken as 0."""
         is_positive = make("greater", weight, 0.0)
         log = make("log", make("where", is_positive, weight, 1.0))
         log = make("where", is_positive, log, -inf)
@@ -215,7 +220,7 @@ scan(
     identity=lambda dtype: 0,
     combine=lambda a, b: a + b,
     gradient=_cumsum_gradient,
-    doc="the sums so far",
+    doc="the cumulative sums along axis, in the shape of x",
 )
 scan(
     name="cumprod",
@@ -223,7 +228,7 @@ scan(
     identity=lambda dtype: 1,
     combine=lambda a, b: a * b,
     gradient=_cumprod_gradient,
-    doc="the products so far",
+    doc="the cumulative products along axis, in the shape of x",
 )
 scan(
     name="cummax",
@@ -232,7 +237,7 @@ scan(
     combine=lambda a, b: ast.maximum(a, b),
     gradient=_extremum_gradient,
     exact=True,
-    doc="the largest so far; NaN from the first on",
+    doc="the largest element so far along axis, in the shape of x; NaN from the first NaN on",
 )
 scan(
     name="cummin",
@@ -241,7 +246,7 @@ scan(
     combine=lambda a, b: ast.minimum(a, b),
     gradient=_extremum_gradient,
     exact=True,
-    doc="the smallest so far; NaN from the first on",
+    doc="the smallest element so far along axis, in the shape of x; NaN from the first NaN on",
 )
 scan(
     name="logcumsumexp",
@@ -250,7 +255,7 @@ scan(
     identity=lambda dtype: -inf,
     combine=_log_add,
     gradient=_logcumsumexp_gradient,
-    doc="log(cumsum(exp(x)))",
+    doc="log(cumsum(exp(x))) along axis, in the shape of x",
 )
 
 
@@ -261,11 +266,12 @@ def _cumulative(scan_name: str, initial: int) -> Callable[[Node, Entry], Entry]:
     """Return the FExpand of a scan with the parameters ``dtype`` and ``include_initial``.
 
     Args:
-        scan_name: the operator that scans.
-        initial: its result for no elements.
+        scan_name: The operator that scans.
+        initial: Its result for no elements.
     """
 
     def expand(node: Node, x: Entry) -> Entry:
+        """Cast to the output's dtype, scan, and put the initial value in front if requested."""
         dtype, shape = node.params["dtype"], known_shape(x)
         axis = scan_axis(node, len(shape))
         x = x if dtype is None else make("cast", x, dtype=dtype)
@@ -296,7 +302,8 @@ composite(
     expand=_cumulative("cumsum", initial=0),
     params={"axis": None, "dtype": None, "include_initial": False},
     types=_infer_cumulative_type,
-    doc="the sums so far, in dtype; with include_initial behind that of nothing",
+    doc="the cumulative sums along axis, in dtype; with include_initial one element longer, "
+    "beginning with 0",
 )
 composite(
     name="cumulative_prod",
@@ -304,5 +311,6 @@ composite(
     expand=_cumulative("cumprod", initial=1),
     params={"axis": None, "dtype": None, "include_initial": False},
     types=_infer_cumulative_type,
-    doc="the products so far, in dtype; with include_initial behind that of nothing",
+    doc="the cumulative products along axis, in dtype; with include_initial one element longer, "
+    "beginning with 1",
 )

@@ -146,7 +146,7 @@ def _scatter_rows_shape(node: Node, x: Shape, rows: Shape, updates: Shape) -> Sh
     """Infer the shape (a, b, n, c) from (a, b, n, c), (a, m) and (a, b, m, c).
 
     Raises:
-        ShapeError: ranks or extents differ from that.
+        ShapeError: If ranks or extents differ from that.
     """
     if (len(x), len(rows), len(updates)) != (4, 2, 4):
         raise ShapeError(
@@ -163,7 +163,7 @@ def _scatter_rows_dtype(node: Node, x: DType, rows: DType, updates: DType) -> DT
     """Infer the dtype, that of x and updates.
 
     Raises:
-        DTypeError: rows are not int64, bools are subtracted, or floats of 16 bits are combined,
+        DTypeError: If rows are not int64, bools are subtracted, or floats of 16 bits are combined,
             which accumulate in float32.
     """
     check_indices(node, rows, "rows")
@@ -247,8 +247,8 @@ scatter_rows = register_op(
     "scatter_rows",
     num_inputs=3,
     params={"kind": "add"},
-    doc="(a, b, n, c), (a, m), (a, b, m, c): the m updates joined to those of n rows that are "
-    "named, in their order; a row that there is not drops them",
+    doc="x with updates combined into the rows that are named, in order: (a, b, n, c), (a, m), "
+    "(a, b, m, c) -> (a, b, n, c); updates of rows out of range are dropped",
 )
 scatter_rows.set_attr("FListInputNames", lambda params: ["x", "rows", "updates"])
 scatter_rows.set_attr("FInferShape", _scatter_rows_shape)
@@ -267,10 +267,10 @@ def _row_number(indices: list[tuple[Expr, Extent]], strides: list[Extent], clip:
     """Return the row-major number of the element at indices.
 
     Args:
-        indices: each index with the length of its axis.
-        strides: the distance of neighbours along each axis.
-        clip: whether an index that is out of range takes the nearest element; else the number
-            is -1.
+        indices: Each index with the length of its axis.
+        strides: The distance of neighbours along each axis.
+        clip: Whether an index that is out of range takes the nearest element; else the number is
+            -1.
     """
     if not indices:
         return ast.size_of(0)
@@ -309,7 +309,7 @@ def _rows_of_points_shape(node: Node, indices: Shape) -> Shape:
     """Infer the shape, that of the points: the indices' without the axis of coordinates.
 
     Raises:
-        ShapeError: there is not one coordinate for each axis of the parameter ``shape``.
+        ShapeError: If there is not one coordinate for each axis of the parameter ``shape``.
     """
     shape = parse_extents(node, node.params["shape"], "shape")
     index_mode(node)
@@ -325,8 +325,8 @@ rows_of_points = register_op(
     "rows_of_points",
     num_inputs=1,
     params={"shape": REQUIRED, "mode": "zero"},
-    doc="the row-major numbers of the points of a shape whose coordinates are the last axis; "
-    "-1 for none",
+    doc="the row-major numbers, in an array of a shape, of the points whose coordinates are the "
+    "last axis of x; -1 for a point out of range",
 )
 rows_of_points.set_attr("FElement", _rows_of_points_element)
 rows_of_points.set_attr("FInferShape", _rows_of_points_shape)
@@ -359,8 +359,8 @@ def _rows_along_axis_shape(node: Node, indices: Shape) -> Shape:
     """Infer the shape, the parameter ``updates``.
 
     Raises:
-        ShapeError: it has negative extents, a lower rank than shape or indices, or the indices do
-            not broadcast to it.
+        ShapeError: If it has negative extents, a lower rank than shape or indices, or the indices
+            do not broadcast to it.
     """
     index_mode(node)
     shape = parse_extents(node, node.params["shape"], "shape")
@@ -380,8 +380,8 @@ rows_along_axis = register_op(
     "rows_along_axis",
     num_inputs=1,
     params={"shape": REQUIRED, "updates": REQUIRED, "axis": -1, "mode": "zero"},
-    doc="the row-major numbers of the elements of a shape that indices name along axis, for each "
-    "of the updates; -1 for none",
+    doc="the row-major numbers, in an array of a shape, of the elements that indices x refer to "
+    "along axis, one for each of updates; -1 for an index out of range",
 )
 rows_along_axis.set_attr("FElement", _rows_along_axis_element)
 rows_along_axis.set_attr("FInferShape", _rows_along_axis_shape)

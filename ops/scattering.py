@@ -51,10 +51,10 @@ def _keep_valid(
     """Return index and updates without those whose index is out of range, in NumPy.
 
     Args:
-        node: the scatter; in its mode "clip" all stay.
-        valid: a mask of the indices in range.
-        index: the index arrays, which broadcast to the mask.
-        updates: the updates.
+        node: The scatter; in its mode "clip" all stay.
+        valid: A mask of the indices in range.
+        index: The index arrays, which broadcast to the mask.
+        updates: The updates.
     """
     if index_mode(node) == "clip" or valid.all():
         return index, updates
@@ -278,15 +278,19 @@ def register_scatter(
     """Register an operator that combines updates with parts of its first input.
 
     Args:
-        name: the operator's name.
-        addressing: how indices address the parts.
-        kind: how an element and an update are combined, one of `scatter_rows`'s kinds.
-        doc: the operator's documentation.
-        gradient: the operator's FGradient.
-        aliases: further names, separated by spaces.
+        name: The operator's name.
+        addressing: How indices address the parts.
+        kind: How an element and an update are combined, one of `scatter_rows`'s kinds.
+        doc: The operator's documentation.
+        gradient: The operator's FGradient.
+        aliases: Further names, separated by spaces.
+
+    Returns:
+        The registered operator.
     """
 
     def infer_shape(node: Node, x: Shape, indices: Shape, updates: Shape) -> Shape:
+        """Infer the shape, that of x. Raises: ShapeError if the updates do not fit."""
         index_mode(node)
         expected = addressing.updates_shape(node, x, indices)
         if len(expected) != len(updates):
@@ -299,6 +303,7 @@ def register_scatter(
         return x
 
     def infer_dtype(node: Node, x: DType, indices: DType, updates: DType) -> DType:
+        """Infer the dtype, that of x and updates. Raises: DTypeError, also for float indices."""
         if kind == "sub":
             check_kinds(node, "iufc", x)
         return indexed_dtype(node, x, indices, updates)
@@ -319,6 +324,7 @@ def _compute_scatter(addressing: Addressing, kind: str) -> Callable[..., Array]:
     """Return the FCompute of a scatter: NumPy's advanced indexing."""
 
     def compute(node: Node, x: Array, indices: Array, updates: Array) -> Array:
+        """Combine updates with a copy of x, in NumPy."""
         if not x.size or not updates.size:
             return np.array(x)
         index, valid_updates = addressing.numpy_index(node, x, indices, updates)
@@ -334,6 +340,7 @@ def _expand_scatter(addressing: Addressing, kind: str) -> Callable[..., Entry]:
     """Return the FExpand of a scatter: ``scatter_rows`` on reshaped inputs."""
 
     def expand(node: Node, x: Entry, indices: Entry, updates: Entry) -> Entry:
+        """Reshape x into rows, and apply ``scatter_rows``."""
         assert x.dtype is not None
         shape, rows = addressing.rows(node, x, indices, updates)
         row_kind = BOOL_KINDS.get(kind, kind) if x.dtype.kind == "b" else kind
@@ -375,7 +382,9 @@ def _scatter_like(node: Node, addressing: Addressing, kind: str, x: Entry, updat
 
 def _add_gradient(addressing: Addressing) -> Callable[..., list[Entry | None]]:
     """Return the FGradient of "add": dy, and its elements that the updates were added to."""
+
     def gradient(node: Node, dy: Entry) -> list[Entry | None]:
+        """Return the gradients of x and of the updates; indices have none."""
         return [dy, None, _read(node, addressing, dy)]
 
     return gradient
@@ -383,7 +392,9 @@ def _add_gradient(addressing: Addressing) -> Callable[..., list[Entry | None]]:
 
 def _sub_gradient(addressing: Addressing) -> Callable[..., list[Entry | None]]:
     """Return the FGradient of "sub": dy, and minus its elements that the updates went to."""
+
     def gradient(node: Node, dy: Entry) -> list[Entry | None]:
+        """Return the gradients of x and of the updates; indices have none."""
         return [dy, None, make("neg", _read(node, addressing, dy))]
 
     return gradient
@@ -396,6 +407,7 @@ def _update_gradient(addressing: Addressing) -> Callable[..., list[Entry | None]
     """
 
     def gradient(node: Node, dy: Entry) -> list[Entry | None]:
+        """Return the gradients of x and of the updates; indices have none."""
         x, _, updates = node.inputs
         dx = _scatter_like(node, addressing, "update", dy, zeros_of(updates))
         shape = known_shape(updates)
@@ -418,6 +430,7 @@ def _mul_gradient(addressing: Addressing) -> Callable[..., list[Entry | None]]:
     """
 
     def gradient(node: Node, dy: Entry) -> list[Entry | None]:
+        """Return the gradients of x and of the updates; indices have none."""
         x, _, updates = node.inputs
         assert x.dtype is not None
         factors, dtype = (x, updates), x.dtype.name
@@ -442,10 +455,10 @@ def _product_of_others(is_zero: Entry, factor: Entry, product: Entry, zero_count
     """Return the product of all factors but one.
 
     Args:
-        is_zero: whether the factor is zero.
-        factor: the factor, or 1 if it is zero.
-        product: the product of all factors that are not zero.
-        zero_count: the number of factors that are zero.
+        is_zero: Whether the factor is zero.
+        factor: The factor, or 1 if it is zero.
+        product: The product of all factors that are not zero.
+        zero_count: The number of factors that are zero.
     """
     is_only_zero = make("equal", zero_count, make("ones_like", zero_count))
     if_zero = make("where", is_only_zero, product, zeros_of(product))
@@ -458,6 +471,7 @@ def _extreme_gradient(addressing: Addressing) -> Callable[..., list[Entry | None
     """Return the FGradient of "min" and "max": all that equal the result share dy equally."""
 
     def gradient(node: Node, dy: Entry) -> list[Entry | None]:
+        """Return the gradients of x and of the updates; indices have none."""
         x, _, updates = node.inputs
         out = node.entries[0]
         dtype = dy.dtype.name if dy.dtype is not None else "float32"
@@ -474,26 +488,32 @@ def _extreme_gradient(addressing: Addressing) -> Callable[..., list[Entry | None
 
 @frozen
 class UpdateKind:
-    """A kind of update, as operators document it, and its gradient for an addressing."""
+    """A kind of update.
+
+    Attributes:
+        wording: what happens to an element, for the operators' documentation.
+        gradient: returns the FGradient of this kind for an addressing.
+    """
 
     wording: str
     gradient: Callable[[Addressing], Callable[..., list[Entry | None]]]
 
 
 UPDATE_KINDS = {
-    "update": UpdateKind(wording="replaced by", gradient=_update_gradient),
-    "add": UpdateKind(wording="plus", gradient=_add_gradient),
-    "sub": UpdateKind(wording="minus", gradient=_sub_gradient),
-    "mul": UpdateKind(wording="times", gradient=_mul_gradient),
-    "min": UpdateKind(wording="at most", gradient=_extreme_gradient),
-    "max": UpdateKind(wording="at least", gradient=_extreme_gradient),
+    "update": UpdateKind(wording="replaced by the", gradient=_update_gradient),
+    "add": UpdateKind(wording="increased by the", gradient=_add_gradient),
+    "sub": UpdateKind(wording="decreased by the", gradient=_sub_gradient),
+    "mul": UpdateKind(wording="multiplied by the", gradient=_mul_gradient),
+    "min": UpdateKind(wording="limited to at most the", gradient=_extreme_gradient),
+    "max": UpdateKind(wording="limited to at least the", gradient=_extreme_gradient),
 }
 for _kind, _update in UPDATE_KINDS.items():
     register_scatter(
         f"index_{_kind}",
         addressing=SLICES,
         kind=_kind,
-        doc=f"the slices of x along axis that indices name, {_update.wording} updates",
+        doc=f"x with the slices at indices along axis {_update.wording} updates, which have the "
+        "shape of gather(x, indices)",
         gradient=_update.gradient(SLICES),
         aliases=f"scatter_{_kind}",
     )
@@ -501,8 +521,8 @@ for _kind, _update in UPDATE_KINDS.items():
         f"tensor_scatter_nd_{_kind}",
         addressing=POINTS,
         kind=_kind,
-        doc=f"the elements, or slices, of x at the coordinates in indices, {_update.wording} "
-        "updates",
+        doc=f"x with the elements or slices at the points in the last axis of indices "
+        f"{_update.wording} updates",
         gradient=_update.gradient(POINTS),
         aliases=f"tensor_scatter_{_kind}",
     )
@@ -510,14 +530,16 @@ register_scatter(
     "put_along_axis",
     addressing=ELEMENTS,
     kind="update",
-    doc="for each element of indices that of x at this position of the axis, replaced by updates",
+    doc="x with the element at each index along axis replaced by that of updates, which has the "
+    "shape of indices",
     gradient=_update_gradient(ELEMENTS),
 )
 register_scatter(
     "add_along_axis",
     addressing=ELEMENTS,
     kind="add",
-    doc="for each element of indices that of x at this position of the axis, plus updates",
+    doc="x with the element at each index along axis increased by that of updates, which has the "
+    "shape of indices",
     gradient=_add_gradient(ELEMENTS),
 )
 
@@ -547,7 +569,8 @@ composite(
     "scatter_nd",
     inputs=["indices", "updates"],
     expand=_scatter_nd,
-    doc="zeros of a shape, plus updates at the coordinates in indices",
+    doc="an array of a shape: zeros, plus the updates at the coordinates in the last axis of "
+    "indices; updates of one point add up",
     params={"shape": REQUIRED},
     types=_scatter_nd_dtype,
     TOpCost="light",

@@ -36,8 +36,8 @@ def flat_positions(x: Entry, axes: tuple[int, ...]) -> Entry:
     """Return the position of each element of ``x`` in the flattened ``axes``.
 
     Args:
-        x: an entry.
-        axes: sorted axes of it.
+        x: An entry.
+        axes: Sorted axes of it.
 
     Returns:
         int32 or int64 numbers, in a shape that broadcasts to that of x.
@@ -74,10 +74,11 @@ def _expand_arg_extreme(reduction: str) -> Callable[[Node, Entry], Entry]:
     NaN then.
 
     Args:
-        reduction: the operator that computes the extreme.
+        reduction: The operator that computes the extreme.
     """
 
     def expand(node: Node, x: Entry) -> Entry:
+        """Expand to the extreme, and the smallest position of an element that equals it."""
         axes = normalize_axes(node, len(known_shape(x)), node.params["axis"])
         assert x.dtype is not None
         if x.dtype.kind == "b":
@@ -105,7 +106,8 @@ composite(
     "argmax",
     inputs=1,
     expand=_expand_arg_extreme("reduce_max"),
-    doc="where the largest element is, the first of equal ones, or the first NaN; int64",
+    doc="the index of the largest element along axis, of the first of equal ones or the first "
+    "NaN, as int64; without an axis, that in row-major order",
     params={"axis": None, "keepdims": False},
     shape=nonempty_shape,
     types=common_dtype("biuf", int64),
@@ -116,7 +118,8 @@ composite(
     "argmin",
     inputs=1,
     expand=_expand_arg_extreme("reduce_min"),
-    doc="where the smallest element is, the first of equal ones, or the first NaN; int64",
+    doc="the index of the smallest element along axis, of the first of equal ones or the first "
+    "NaN, as int64; without an axis, that in row-major order",
     params={"axis": None, "keepdims": False},
     shape=nonempty_shape,
     types=common_dtype("biuf", int64),
@@ -127,7 +130,7 @@ composite(
     "count_nonzero",
     inputs=1,
     expand=_count_nonzero,
-    doc="how many elements are not 0; int64",
+    doc="the number of elements over axis that are not 0, as int64",
     params={"axis": None, "keepdims": False},
     shape=reduced_shape,
     types=common_dtype("biuf", int64),
@@ -207,7 +210,8 @@ composite(
     "bincount",
     inputs=1,
     expand=_bincount,
-    doc="how often 0 … length-1 occur; others do not count",
+    doc="how often each integer from 0 to below length occurs in x: int64 of shape (length,); "
+    "others are ignored",
     params={"length": 1},
     shape=lambda node, shape: (_positive_param(node, "length"),),
     types=_bincount_dtype,
@@ -217,7 +221,8 @@ composite(
     "histogram",
     inputs=1,
     expand=_histogram,
-    doc="how many elements lie in each of equal bins over range; others do not count",
+    doc="the number of elements in each of bins equal intervals of range: int64 of shape (bins,); "
+    "others are ignored",
     params={"bins": 10, "range": (0.0, 1.0)},
     shape=_histogram_shape,
     types=common_dtype("biuf", int64),
@@ -235,8 +240,8 @@ def _searchsorted_shape(node: Node, sequence: Shape, values: Shape) -> Shape:
     """Infer the shape, that of the values.
 
     Raises:
-        ShapeError: the sequence is neither a vector nor a vector for each row of the values.
-        GraphError: the parameter ``side`` is unknown.
+        ShapeError: If the sequence is neither a vector nor a vector for each row of the values.
+        GraphError: If the parameter ``side`` is unknown.
     """
     side = node.params["side"]
     if side not in SIDES:
@@ -316,8 +321,8 @@ searchsorted = register_numpy_op(
     "searchsorted",
     inputs=["sorted_sequence", "values"],
     compute=_compute_searchsorted,
-    doc="where each value would be put into the sorted numbers: before equal ones, or after them "
-    "with side 'right'",
+    doc="the index at which each value would be inserted into the increasing sorted_sequence, "
+    "before equal elements, or after them with side 'right'; in the shape of values",
     params={"side": "left"},
 )
 searchsorted.set_attr("FInferShape", _searchsorted_shape)
@@ -328,8 +333,8 @@ composite(
     "digitize",
     inputs=["x", "bins"],
     expand=_digitize,
-    doc="the bin of each element: how many of the rising bins are at most it, or below it with "
-    "right",
+    doc="the number of bins, an increasing vector, that are at most the element, or below it with "
+    "right; in the shape of x",
     params={"right": False},
     types=result_dtype(int64),
     FGradient=no_gradient,
@@ -368,7 +373,8 @@ isin = register_numpy_op(
     "isin",
     inputs=["x", "test"],
     compute=lambda node, x, test: np.isin(x, test, invert=node.params["invert"]),
-    doc="whether each element of x is among those of test, or is not with invert",
+    doc="whether each element of x is among those of test, or is not with invert; bool in the "
+    "shape of x",
     params={"invert": False},
 )
 isin.set_attr("FInferShape", lambda node, shape, test: shape)
@@ -384,10 +390,10 @@ def _compact_nonzero(node: Node, x: Entry, rows: Entry, width: Extent) -> Entry:
     """Return the rows that belong to the first ``size`` elements of ``x`` that are not 0.
 
     Args:
-        node: gives ``size``, and ``fill_value`` for the rows behind them.
-        x: an entry.
-        rows: int64 numbers, a row for each element of x.
-        width: length of a row.
+        node: Gives ``size``, and ``fill_value`` for the rows behind them.
+        x: An entry.
+        rows: Int64 numbers, a row for each element of x.
+        width: Length of a row.
 
     Returns:
         (1, 1, size, width).
@@ -451,8 +457,8 @@ composite(
     "argwhere",
     inputs=1,
     expand=_argwhere,
-    doc="the coordinates of the first size elements that are not 0, in row-major order; fill_value "
-    "behind them",
+    doc="the coordinates of the first size elements that are not 0, in row-major order: int64 of "
+    "shape (size, rank); rows beyond them hold fill_value",
     params={"size": REQUIRED, "fill_value": -1},
     shape=lambda node, shape: (count_param(node, "size"), len(shape)),
     types=_nonzero_dtype,
@@ -462,7 +468,8 @@ composite(
     "flatnonzero",
     inputs=1,
     expand=_flatnonzero,
-    doc="the row-major places of the first size elements that are not 0; fill_value behind them",
+    doc="the row-major indices of the first size elements that are not 0: int64 of shape (size,); "
+    "fill_value beyond them",
     params={"size": REQUIRED, "fill_value": -1},
     shape=lambda node, shape: (count_param(node, "size"),),
     types=_nonzero_dtype,

@@ -30,7 +30,7 @@ def _rows_and_ids(node: Node, x: Entry, ids: Entry) -> tuple[Entry, Entry, Shape
     that is too large, since a scatter would count them from the end.
 
     Raises:
-        ShapeError: the ids have another shape than the first axes of x.
+        ShapeError: If the ids have another shape than the first axes of x.
     """
     count = count_param(node, "num_segments")
     id_shape = known_shape(ids)
@@ -55,11 +55,12 @@ def _expand_segments(kind: str, initial: Callable[[DType], Any]) -> Callable[...
     """Return the FExpand of a segment reduction.
 
     Args:
-        kind: the kind of scatter that combines rows.
-        initial: returns the result for a segment without rows, for a dtype.
+        kind: The kind of scatter that combines rows.
+        initial: Returns the result for a segment without rows, for a dtype.
     """
 
     def expand(node: Node, x: Entry, ids: Entry) -> Entry:
+        """Scatter the rows of x into an array of initial values."""
         rows, row_ids, shape = _rows_and_ids(node, x, ids)
         assert x.dtype is not None
         return make(f"index_{kind}", full_of(shape, initial(x.dtype), x), row_ids, rows)
@@ -71,10 +72,11 @@ def _expand_segment_mean(divisor: Callable[[Entry], Entry]) -> Callable[..., Ent
     """Return the FExpand of sums of segments, divided by a function of their numbers of rows.
 
     Args:
-        divisor: returns the divisor from the number of rows, which is 1 for a segment without rows.
+        divisor: Returns the divisor from the number of rows, which is 1 for a segment without rows.
     """
 
     def expand(node: Node, x: Entry, ids: Entry) -> Entry:
+        """Scatter sums and counts of rows, and divide."""
         rows, row_ids, shape = _rows_and_ids(node, x, ids)
         total = make("index_add", full_of(shape, 0, x), row_ids, rows)
         ones = full_of((known_shape(rows)[0],), 1, x)
@@ -105,7 +107,7 @@ def _register_segment_reduction(name: str, expand: Callable[..., Entry], doc: st
     )
 
 
-_OF_ROWS = "of the rows of x with each id below num_segments; negative ids take no part"
+_OF_ROWS = "of the rows of x of each id from 0 to below num_segments; other ids are ignored"
 _register_segment_reduction(
     "segment_sum",
     expand=_expand_segments("add", initial=lambda dtype: 0),
@@ -114,25 +116,25 @@ _register_segment_reduction(
 _register_segment_reduction(
     "segment_prod",
     expand=_expand_segments("mul", initial=lambda dtype: 1),
-    doc=f"the product {_OF_ROWS}; of none 1",
+    doc=f"the product {_OF_ROWS}; 1 without rows",
 )
 _register_segment_reduction(
     "segment_max",
     expand=_expand_segments("max", initial=lowest),
-    doc=f"the largest {_OF_ROWS}; of none the lowest",
+    doc=f"the largest {_OF_ROWS}; the lowest number without rows",
 )
 _register_segment_reduction(
     "segment_min",
     expand=_expand_segments("min", initial=highest),
-    doc=f"the smallest {_OF_ROWS}; of none the highest",
+    doc=f"the smallest {_OF_ROWS}; the highest number without rows",
 )
 _register_segment_reduction(
     "segment_mean",
     expand=_expand_segment_mean(divisor=lambda count: count),
-    doc=f"the mean {_OF_ROWS}; of none 0",
+    doc=f"the mean {_OF_ROWS}; 0 without rows",
 )
 _register_segment_reduction(
     "segment_sqrt_n",
     expand=_expand_segment_mean(divisor=lambda count: make("sqrt", count)),
-    doc=f"the sum {_OF_ROWS}, over the root of their number; of none 0",
+    doc=f"the sum {_OF_ROWS}, divided by the square root of their number; 0 without rows",
 )

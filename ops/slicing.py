@@ -31,11 +31,11 @@ def slice_params(node: Node, shape: Shape) -> tuple[Shape, Shape, Shape]:
     """Return begin, size and step of a slice, an extent for each axis.
 
     Args:
-        node: a node with the parameters ``begin``, ``size`` and ``step``.
-        shape: shape of the input; a size of -1 becomes the rest of the axis.
+        node: A node with the parameters ``begin``, ``size`` and ``step``.
+        shape: Shape of the input; a size of -1 becomes the rest of the axis.
 
     Raises:
-        ShapeError: a parameter does not have an extent for each axis, or a step is 0 or unknown.
+        ShapeError: If a parameter does not have an extent for each axis, or a step is 0 or unknown.
     """
     rank = len(shape)
     begin = parse_extents(node, node.params["begin"], "begin")
@@ -66,11 +66,11 @@ def slice_shape(node: Node, shape: Shape) -> Shape:
     """Infer the shape of a slice, its size.
 
     Args:
-        node: a node with the parameters ``begin``, ``size`` and ``step``.
-        shape: shape of the input.
+        node: A node with the parameters ``begin``, ``size`` and ``step``.
+        shape: Shape of the input.
 
     Raises:
-        ShapeError: a size is negative, or an element lies outside of the input.
+        ShapeError: If a size is negative, or an element lies outside of the input.
     """
     begin, size, step = slice_params(node, shape)
     for k, (n, b, count, s) in enumerate(zip(shape, begin, size, step, strict=True)):
@@ -131,7 +131,8 @@ def _slice_gradient(node: Node, dy: Entry) -> list[Entry]:
 slice_ = register_movement(
     "slice",
     params={"begin": REQUIRED, "size": REQUIRED, "step": None},
-    doc="size[k] elements of axis k from begin[k], step[k] apart; a size of -1 is the rest",
+    doc="size[k] elements of each axis k from begin[k] on, step[k] apart; a size of -1 is the "
+    "rest of the axis",
     pattern=OpPattern.INJECTIVE,
 )
 slice_.set_attr("FInferShape", slice_shape)
@@ -167,11 +168,11 @@ def parse_key(x: Entry, key: Any) -> IndexKey:
     """Parse the key of ``x[key]``.
 
     Args:
-        x: an entry of known rank.
-        key: ints, sizes, slices, ``...`` and None, or a tuple of them.
+        x: An entry of known rank.
+        key: Ints, sizes, slices, ``...`` and None, or a tuple of them.
 
     Raises:
-        ShapeError: there are too many indices, an int is out of range, or an index is none of
+        ShapeError: If there are too many indices, an int is out of range, or an index is none of
             these.
     """
     shape = known_shape(x)
@@ -216,11 +217,11 @@ def index(x: Entry, key: Any) -> Entry:
     call.
 
     Args:
-        x: an entry of known rank.
-        key: see `parse_key`.
+        x: An entry of known rank.
+        key: See `parse_key`.
 
     Raises:
-        ShapeError: the key is invalid.
+        ShapeError: If the key is invalid.
     """
     begin, size, step, squeezed_axes, new_axes = parse_key(x, key)
     out = x
@@ -237,10 +238,10 @@ def _parse_index(x: Entry, part: Any, n: Extent, axis: int) -> tuple[Extent, Ext
     """Return begin, size and step that one index selects of an axis.
 
     Args:
-        x: the entry that is indexed, for messages.
-        part: the index: an int, a Size or a Python slice.
-        n: the length of the axis.
-        axis: the axis.
+        x: The entry that is indexed, for messages.
+        part: The index: an int, a Size or a Python slice.
+        n: The length of the axis.
+        axis: The axis.
 
     Raises: ShapeError if it is something else or out of range.
     """
@@ -291,6 +292,7 @@ def _parse_unclipped(part: slice, n: Extent, step: int) -> tuple[Extent, Extent,
     """
 
     def bound(value: Extent | None, default: Extent) -> Extent:
+        """Return a bound as a position from the front; ``default`` for None."""
         if value is None:
             return default
         if isinstance(value, Size):
@@ -312,12 +314,15 @@ def split(x: Any, num_or_sizes: int | Sequence[Extent], axis: int = 0) -> tuple[
     """Return slices of ``x`` along an axis.
 
     Args:
-        x: an entry or array.
-        num_or_sizes: a number of equal slices, or the size of each.
-        axis: the axis to split.
+        x: An entry or array of rank 1 or more.
+        num_or_sizes: A number of equal slices, or the size of each.
+        axis: The axis to split; 0 by default.
+
+    Returns:
+        A tuple of entries, the slices in order.
 
     Raises:
-        ShapeError: the axis is out of range, or the slices do not add up to its length.
+        ShapeError: If the axis is out of range, or the slices do not add up to its length.
     """
     entry = as_entry(x)
     shape = known_shape(entry)
@@ -339,9 +344,9 @@ def _split_sizes(num_or_sizes: Any, axis: int, length: Extent) -> list[Extent]:
     """Return the size of each slice of an axis.
 
     Args:
-        num_or_sizes: the number of equal slices, or their sizes.
-        axis: the axis, for messages.
-        length: its length.
+        num_or_sizes: The number of equal slices, or their sizes.
+        axis: The axis, for messages.
+        length: Its length.
 
     Raises: ShapeError if they do not add up to the length.
     """

@@ -37,12 +37,12 @@ def register_numpy_op(
     """Register an operator that NumPy's routines compute on every target.
 
     Args:
-        name: the operator's name.
-        inputs: names of the inputs.
-        compute: the operator's FCompute.
-        doc: the operator's documentation.
-        params: the parameters and their defaults.
-        results: number of results.
+        name: The operator's name.
+        inputs: Names of the inputs.
+        compute: The operator's FCompute.
+        doc: The operator's documentation.
+        params: The parameters and their defaults.
+        results: Number of results.
 
     Returns:
         The operator, which still needs FInferShape and FInferType.
@@ -59,10 +59,11 @@ def result_dtype(result: DType) -> Callable[..., DType]:
     """Return the FInferType of an operator with a fixed result dtype, whose inputs share a dtype.
 
     Args:
-        result: the dtype of the result.
+        result: The dtype of the result.
     """
 
     def infer_type(node: Node, *dtypes: DType) -> DType:
+        """Infer the fixed dtype. Raises: DTypeError if the inputs have different dtypes."""
         same_dtype_rule(node, *dtypes)
         return result
 
@@ -124,8 +125,8 @@ sort = register_numpy_op(
     "sort",
     inputs=["x"],
     compute=_compute_sort,
-    doc="the elements along axis in order; NaN counts as the largest; equal ones, such as -0.0 and "
-    "0.0, stay in theirs, as in numpy.sort(kind='stable')",
+    doc="the elements along axis in increasing order, or decreasing with descending; NaN counts "
+    "as the largest, and equal elements keep their order",
     params={"axis": -1, "descending": False},
 )
 sort.set_attr("FInferShape", _sorted_shape)
@@ -136,7 +137,8 @@ argsort = register_numpy_op(
     "argsort",
     inputs=["x"],
     compute=_compute_argsort,
-    doc="the positions of the elements along axis in their order; equal ones stay in theirs",
+    doc="the positions of the elements along axis in increasing order, or decreasing with "
+    "descending; equal elements keep their order",
     params={"axis": -1, "descending": False},
 )
 argsort.set_attr("FInferShape", _sorted_shape)
@@ -178,8 +180,8 @@ top_k = register_numpy_op(
     "top_k",
     inputs=["x"],
     compute=_compute_top_k,
-    doc="the k largest elements along axis, largest first, and their positions as int32; of equal "
-    "ones the first",
+    doc="the k largest elements along axis in decreasing order, and their positions as int32; of "
+    "equal elements the first",
     params={"k": 1, "axis": -1},
     results=2,
 )
@@ -235,7 +237,8 @@ unique = register_numpy_op(
     "unique",
     inputs=["x"],
     compute=_compute_unique,
-    doc="the first size different elements in order, and how often each occurs; zeros behind them",
+    doc="the first size distinct elements in increasing order, and how often each occurs; zeros "
+    "beyond them",
     params={"size": REQUIRED},
     results=2,
 )
@@ -270,7 +273,8 @@ first_positions = register_numpy_op(
     "first_positions",
     inputs=["x"],
     compute=_compute_first_positions,
-    doc="for each of a vector of integers the position of the first one that equals it",
+    doc="for each element of an integer vector the position of the first element that equals it, "
+    "as int64",
 )
 first_positions.set_attr("FInferShape", _first_positions_shape)
 first_positions.set_attr("FInferType", _first_positions_dtype)

@@ -102,7 +102,7 @@ elementwise(
     code=lambda x: ast.erfc(x),
     compute_dtype=float32,
     cost="expensive",
-    doc="1 - erf(x), exact in the tail",
+    doc="1 - erf(x), accurate for large x",
 )
 elementwise(
     name="erfinv",
@@ -110,7 +110,7 @@ elementwise(
     code=lambda x: ast.erfinv(x),
     compute_dtype=float32,
     cost="expensive",
-    doc="the inverse of erf: from -1 to 1",
+    doc="the inverse of erf, for x from -1 to 1",
 )
 elementwise(
     name="erfcinv",
@@ -118,7 +118,7 @@ elementwise(
     code=lambda x: ast.erfcinv(x),
     compute_dtype=float32,
     cost="expensive",
-    doc="the inverse of erfc: from 0 to 2",
+    doc="the inverse of erfc, for x from 0 to 2",
 )
 elementwise(
     name="tgamma",
@@ -137,7 +137,7 @@ elementwise(
     compute_dtype=float32,
     cost="expensive",
     gradient=_normal_cdf_gradient,
-    doc="the distribution function of the normal distribution",
+    doc="the distribution function of the normal distribution at x",
 )
 elementwise(
     name="Phi_approx",
@@ -145,7 +145,7 @@ elementwise(
     code=_normal_cdf_approximation,
     compute_dtype=float32,
     cost="expensive",
-    doc="Phi to three digits, by a sigmoid",
+    doc="Phi to three digits, computed by a sigmoid",
 )
 elementwise(
     name="inv_Phi",
@@ -154,7 +154,7 @@ elementwise(
     code=_normal_quantile,
     compute_dtype=float32,
     cost="expensive",
-    doc="the inverse of Phi: from 0 to 1",
+    doc="the inverse of Phi, for p from 0 to 1",
 )
 elementwise(
     name="logit",
@@ -272,7 +272,7 @@ def _polygamma(node: Node, x: Entry) -> Entry:
     reflected. Source: NIST Digital Library of Mathematical Functions, 5.15.
 
     Raises:
-        GraphError: ``n`` is no int from 0 to 20.
+        GraphError: If ``n`` is no int from 0 to 20.
     """
     n = node.params["n"]
     if isinstance(n, bool) or not isinstance(n, int) or not 0 <= n <= 20:
@@ -344,7 +344,7 @@ elementwise(
     kinds="f",
     code=lambda a, x: ast.igamma(a, x),
     cost="expensive",
-    doc="the lower incomplete gamma function over gamma(a); NaN but for a > 0, x > 0, or x = 0",
+    doc="the regularized lower incomplete gamma function; NaN unless a > 0 and x > 0, or x = 0",
 )
 elementwise(
     name="igammac",
@@ -353,7 +353,7 @@ elementwise(
     kinds="f",
     code=lambda a, x: ast.igammac(a, x),
     cost="expensive",
-    doc="the upper incomplete gamma function over gamma(a); NaN but for a > 0, x >= 0",
+    doc="the regularized upper incomplete gamma function; NaN unless a > 0 and x >= 0",
 )
 elementwise(
     name="betainc",
@@ -361,7 +361,7 @@ elementwise(
     kinds="f",
     code=lambda a, b, x: ast.betainc(a, b, x),
     cost="expensive",
-    doc="the incomplete beta function over beta(a, b); NaN but for a, b > 0, x from 0 to 1",
+    doc="the regularized incomplete beta function; NaN unless a, b > 0 and x is from 0 to 1",
 )
 elementwise(
     name="zeta",

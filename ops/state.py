@@ -13,8 +13,8 @@ def _infer_assign_shape(node: Node, old: Shape | None, new: Shape | None) -> Sha
     """Return the shape of the variable, None where its rank is unknown.
 
     Raises:
-        GraphError: the first input is no state variable.
-        ShapeError: the value has another shape.
+        GraphError: If the first input is no state variable.
+        ShapeError: If the value has another shape.
     """
     target = node.inputs[0].node
     if not (target.is_variable and target.params.get("state")):
@@ -36,7 +36,10 @@ def _infer_assign_shape(node: Node, old: Shape | None, new: Shape | None) -> Sha
 _infer_assign_shape.__dict__["partial"] = True  # also for inputs of unknown rank
 
 assign = register_op(
-    "assign", num_inputs=2, doc="write a value into a state variable; the result is the new value"
+    "assign",
+    num_inputs=2,
+    doc="the new value of a state variable, which a call writes; the inputs are the variable and "
+    "the value",
 )
 assign.set_attr("FInferShape", _infer_assign_shape)
 assign.set_attr("FInferType", same_dtype_rule)

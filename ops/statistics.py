@@ -69,6 +69,7 @@ def _cast_and_reduce(reduction_name: str) -> Callable[[Node, Entry], Entry]:
     """Return the FExpand that casts the input to the output's dtype and reduces it."""
 
     def expand(node: Node, x: Entry) -> Entry:
+        """Cast the input to the dtype of the output, and reduce it."""
         dtype = node.entries[0].dtype
         assert dtype is not None
         x = x if x.dtype is dtype else make("cast", x, dtype=dtype.name)
@@ -84,7 +85,7 @@ composite(
     params=DTYPE_PARAMS,
     shape=reduced_shape,
     types=_infer_sum_type,
-    doc="the sum; 0 of nothing; of x in dtype, if that is given",
+    doc="the sum over axis, computed in dtype; 0 of no elements",
 )
 composite(
     name="prod",
@@ -93,7 +94,7 @@ composite(
     params=DTYPE_PARAMS,
     shape=reduced_shape,
     types=_infer_sum_type,
-    doc="the product; 1 of nothing; of x in dtype, if that is given",
+    doc="the product over axis, computed in dtype; 1 of no elements",
 )
 composite(
     name="mean",
@@ -102,7 +103,7 @@ composite(
     params=DTYPE_PARAMS,
     shape=reduced_shape,
     types=_infer_mean_type,
-    doc="the sum divided by the count; of x in dtype, of whole numbers in float64",
+    doc="the mean over axis, computed in dtype; by default float64 for integers",
 )
 
 
@@ -114,7 +115,7 @@ reduction(
     kinds="iu",
     identity=lambda dtype: -1 if dtype.kind == "i" else (1 << 8 * dtype.nbytes) - 1,
     combine=lambda a, b: a & b,
-    doc="the bits that all have",
+    doc="the bits that are 1 in all elements over axis",
 )
 reduction(
     name="reduce_bitwise_or",
@@ -122,7 +123,7 @@ reduction(
     kinds="iu",
     identity=lambda dtype: 0,
     combine=lambda a, b: a | b,
-    doc="the bits that any has",
+    doc="the bits that are 1 in any element over axis",
 )
 reduction(
     name="reduce_bitwise_xor",
@@ -130,7 +131,7 @@ reduction(
     kinds="iu",
     identity=lambda dtype: 0,
     combine=lambda a, b: a ^ b,
-    doc="the bits that an odd number have",
+    doc="the bits that are 1 in an odd number of elements over axis",
 )
 
 
@@ -143,7 +144,7 @@ def _correction_param(node: Node) -> float:
     """Return the parameter ``correction``.
 
     Raises:
-        ShapeError: it is no finite number.
+        ShapeError: If it is no finite number.
     """
     value = node.params["correction"]
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not isfinite(value):
@@ -226,7 +227,8 @@ composite(
     expand=_variance,
     params=VARIANCE_PARAMS,
     shape=_infer_variance_shape,
-    doc="the squared distances to the mean, summed, over count - correction",
+    doc="the sum of squared distances to the mean over axis, divided by their number minus "
+    "correction",
 )
 composite(
     name="std",
@@ -236,7 +238,7 @@ composite(
     params=VARIANCE_PARAMS,
     shape=_infer_variance_shape,
     FGradient=_standard_deviation_gradient,
-    doc="the root of var; its gradient is 0 where that is 0",
+    doc="the square root of var; its gradient is 0 where it is 0",
 )
 composite(
     name="moments",
@@ -244,7 +246,7 @@ composite(
     results=2,
     expand=_moments,
     params=PARAMS,
-    doc="the mean, and the mean squared distance to it",
+    doc="the mean over axis, and the mean squared distance to it: two results",
 )
 composite(
     name="average",
@@ -252,7 +254,7 @@ composite(
     expand=_average,
     params=PARAMS,
     shape=_infer_average_shape,
-    doc="the mean of x by weights, which broadcast to it",
+    doc="the mean of x over axis weighted by weights, which broadcast to x",
 )
 
 
@@ -263,7 +265,7 @@ def _order_param(node: Node) -> float:
     """Return the parameter ``ord``, the order of a norm.
 
     Raises:
-        ShapeError: it is no number, or NaN.
+        ShapeError: If it is no number, or NaN.
     """
     value = node.params["ord"]
     if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value:
@@ -328,7 +330,7 @@ composite(
     params={**PARAMS, "ord": 2},
     shape=_infer_norm_shape,
     FGradient=_vector_norm_gradient,
-    doc="the length of vectors along axis: ord 1, 2, inf or any other; its gradient at 0 is 0",
+    doc="the norm of vectors along axis, of the order ord; its gradient is 0 where it is 0",
 )
 composite(
     name="reduce_l1",
@@ -369,7 +371,7 @@ composite(
     params=PARAMS,
     shape=nonempty_shape,
     types=common_dtype("iuf"),
-    doc="the largest less the smallest",
+    doc="the largest minus the smallest element over axis",
 )
 
 
@@ -386,10 +388,10 @@ def _extremum_without_nan(node: Node, x: Entry, reduction_name: str, identity: f
     """Return the extremum of the elements that are not NaN; NaN where all are.
 
     Args:
-        node: the node, whose parameters are those of the reduction.
-        x: the input.
+        node: The node, whose parameters are those of the reduction.
+        x: The input.
         reduction_name: "reduce_max" or "reduce_min".
-        identity: the element to put in place of NaN.
+        identity: The element to put in place of NaN.
     """
     extremum = _reduce_without_nan(node, x, reduction_name, identity)
     all_nan = make("reduce_all", make("isnan", x), **node.params)
@@ -427,7 +429,7 @@ composite(
     expand=lambda node, x: _reduce_without_nan(node, x, "reduce_sum", 0.0),
     params=PARAMS,
     shape=reduced_shape,
-    doc="the sum of what is not NaN",
+    doc="the sum over axis of the elements that are not NaN",
 )
 composite(
     name="nanprod",
@@ -435,7 +437,7 @@ composite(
     expand=lambda node, x: _reduce_without_nan(node, x, "reduce_prod", 1.0),
     params=PARAMS,
     shape=reduced_shape,
-    doc="the product of what is not NaN",
+    doc="the product over axis of the elements that are not NaN",
 )
 composite(
     name="nanmax",
@@ -443,7 +445,7 @@ composite(
     expand=lambda node, x: _extremum_without_nan(node, x, "reduce_max", -inf),
     params=PARAMS,
     shape=nonempty_shape,
-    doc="the largest that is not NaN; NaN if all are",
+    doc="the largest element over axis that is not NaN; NaN if all are",
 )
 composite(
     name="nanmin",
@@ -451,7 +453,7 @@ composite(
     expand=lambda node, x: _extremum_without_nan(node, x, "reduce_min", inf),
     params=PARAMS,
     shape=nonempty_shape,
-    doc="the smallest that is not NaN; NaN if all are",
+    doc="the smallest element over axis that is not NaN; NaN if all are",
 )
 composite(
     name="nanmean",
@@ -459,7 +461,7 @@ composite(
     expand=_nanmean,
     params=PARAMS,
     shape=reduced_shape,
-    doc="the mean of what is not NaN",
+    doc="the mean over axis of the elements that are not NaN",
 )
 composite(
     name="nanvar",
@@ -467,7 +469,7 @@ composite(
     expand=_nanvar,
     params=VARIANCE_PARAMS,
     shape=_infer_variance_shape,
-    doc="the variance of what is not NaN",
+    doc="the variance over axis of the elements that are not NaN",
 )
 composite(
     name="nanstd",
@@ -475,7 +477,7 @@ composite(
     expand=lambda node, x: make("sqrt", make("nanvar", x, **node.params)),
     params=VARIANCE_PARAMS,
     shape=_infer_variance_shape,
-    doc="the root of nanvar",
+    doc="the square root of nanvar",
 )
 
 
@@ -486,7 +488,7 @@ def _sorted_rows(node: Node, x: Entry) -> tuple[Entry, int]:
     """Return the reduced axes as one last axis, sorted, and its length.
 
     Raises:
-        ShapeError: the length is symbolic or 0.
+        ShapeError: If the length is symbolic or 0.
     """
     shape, axes = known_shape(x), _reduced_axes(node, x)
     other_axes = tuple(k for k in range(len(shape)) if k not in axes)
@@ -522,7 +524,7 @@ def _quantile(node: Node, x: Entry) -> Entry:
     """Expand to the quantile ``q``.
 
     Raises:
-        ShapeError: ``q`` is no number from 0 to 1.
+        ShapeError: If ``q`` is no number from 0 to 1.
     """
     q = node.params["q"]
     if isinstance(q, bool) or not isinstance(q, (int, float)) or not 0 <= q <= 1:
@@ -535,14 +537,15 @@ composite(
     inputs=1,
     expand=lambda node, x: _quantile_at(node, x, 0.5),
     params=PARAMS,
-    doc="the middle element, or the mean of the two; NaN if any is",
+    doc="the middle element over axis, or the mean of the two middle ones; NaN if any is NaN",
 )
 composite(
     name="quantile",
     inputs=1,
     expand=_quantile,
     params={"q": 0.5, **PARAMS},
-    doc="the element that a part q lies below, between two on a line",
+    doc="the value below which a part q of the elements over axis lies, interpolated linearly "
+    "between two elements",
 )
 
 
@@ -553,7 +556,7 @@ def _diff(node: Node, x: Entry) -> Entry:
     """Expand to differences of neighbours along ``axis``, taken ``n`` times.
 
     Raises:
-        ShapeError: ``n`` is no int of at least 0, or ``axis`` is out of range.
+        ShapeError: If ``n`` is no int of at least 0, or ``axis`` is out of range.
     """
     axis, n = normalize_axis(node, len(known_shape(x)), node.params["axis"]), node.params["n"]
     if isinstance(n, bool) or not isinstance(n, int) or n < 0:
@@ -573,5 +576,6 @@ composite(
     expand=_diff,
     params={"n": 1, "axis": -1},
     types=common_dtype("iuf"),
-    doc="each element along axis less the one before, n times",
+    doc="the differences of neighbouring elements along axis, taken n times; the axis is shorter "
+    "by n",
 )

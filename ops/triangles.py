@@ -37,13 +37,17 @@ def register_triangle(name: str, is_in_triangle: Callable[[Expr, int], Expr], do
     """Register an operator that replaces elements outside of a triangle by zeros.
 
     Args:
-        name: the operator's name.
-        is_in_triangle: whether diagonal d (column minus row) belongs to the triangle, for the
+        name: The operator's name.
+        is_in_triangle: Whether diagonal d (column minus row) belongs to the triangle, for the
             parameter ``k``.
-        doc: the operator's documentation.
+        doc: The operator's documentation.
+
+    Returns:
+        The registered operator.
     """
 
     def element(node: Node, index: Index, read: Reader) -> Expr:
+        """Return the input's element inside of the triangle, else 0."""
         value = read(*index)
         zero = ast.const(0, value.dtype)
         diagonal = index[-1] - index[-2]
@@ -72,19 +76,19 @@ def _band_part(node: Node, x: Entry) -> Entry:
 register_triangle(
     "tril",
     is_in_triangle=lambda d, k: d <= k,
-    doc="x with zeros above its k-th diagonal",
+    doc="x with zeros above the k-th diagonal of each matrix",
 )
 register_triangle(
     "triu",
     is_in_triangle=lambda d, k: d >= k,
-    doc="x with zeros below its k-th diagonal",
+    doc="x with zeros below the k-th diagonal of each matrix",
 )
 movement_composite(
     "band_part",
     inputs=["x"],
     expand=_band_part,
-    doc="x with zeros outside of num_lower diagonals below and num_upper above; a negative number "
-    "keeps all on its side",
+    doc="x with zeros outside of num_lower diagonals below the main one and num_upper above it; a "
+    "negative number keeps all on that side",
     params={"num_lower": -1, "num_upper": -1},
     aliases="matrix_band_part",
 )
@@ -105,7 +109,7 @@ def _diagonal_shape(node: Node, shape: Shape) -> Shape:
     """Infer the shape: the other axes, then the length of the diagonal.
 
     Raises:
-        ShapeError: it is unknown which of the two axes is shorter.
+        ShapeError: If it is unknown which of the two axes is shorter.
     """
     a, b = _matrix_axes(node, len(shape))
     k = int_param(node, "offset")
@@ -145,7 +149,7 @@ def _diagonal_gradient(node: Node, dy: Entry) -> list[Entry | None]:
 diagonal = register_movement(
     "diagonal",
     params={"offset": 0, "axis1": -2, "axis2": -1},
-    doc="the diagonal of each matrix, as the last axis; above the main one if offset is positive",
+    doc="the diagonal offset of the matrices in axis1 and axis2, as the last axis of the result",
     pattern=OpPattern.INJECTIVE,
 )
 diagonal.set_attr("FInferShape", _diagonal_shape)
@@ -175,7 +179,8 @@ def _diag_embed_element(node: Node, index: Index, read: Reader) -> Expr:
 diag_embed = register_movement(
     "diag_embed",
     params={"offset": 0},
-    doc="square matrices with the last axis of x on a diagonal and zeros elsewhere",
+    doc="square matrices of zeros with the last axis of x on the diagonal offset: (…, n) -> (…, "
+    "m, m) with m = n + |offset|",
     pattern=OpPattern.INJECTIVE,
 )
 diag_embed.set_attr("FInferShape", _diag_embed_shape)
@@ -211,13 +216,14 @@ movement_composite(
     "diag",
     inputs=["x"],
     expand=_diag,
-    doc="the k-th diagonal of a matrix, or a matrix with x as its diagonal",
+    doc="the k-th diagonal of a matrix x; or a matrix of zeros with the vector x as its k-th "
+    "diagonal",
     params={"k": 0},
 )
 movement_composite(
     "trace",
     inputs=["x"],
     expand=_trace,
-    doc="the sum of the diagonal of each matrix",
+    doc="the sum of the diagonal offset of the matrices in axis1 and axis2",
     params={"offset": 0, "axis1": -2, "axis2": -1},
 )

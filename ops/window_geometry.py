@@ -77,7 +77,7 @@ def spatial_sizes(node: Node, shape: Shape) -> tuple[Extent, ...]:
     """Return the extents of the spatial axes of (batch, *size, channels).
 
     Raises:
-        ShapeError: there are not one to three spatial axes.
+        ShapeError: If there are not one to three spatial axes.
     """
     if not 3 <= len(shape) <= 5:
         raise ShapeError(
@@ -93,13 +93,13 @@ def window_geometry(
     """Return the positions of the windows that the parameters of ``node`` describe.
 
     Args:
-        node: a node with the parameters ``strides``, ``dilations`` and ``padding``.
-        size: extents of the spatial axes.
-        window: elements of a window along each spatial axis.
-        strides: replaces the parameter of the node.
+        node: A node with the parameters ``strides``, ``dilations`` and ``padding``.
+        size: Extents of the spatial axes.
+        window: Elements of a window along each spatial axis.
+        strides: Replaces the parameter of the node.
 
     Raises:
-        ShapeError: a window does not fit into the padded input, or a parameter is invalid.
+        ShapeError: If a window does not fit into the padded input, or a parameter is invalid.
     """
     count = len(size)
     stride = per_axis(node, "strides", count, value=strides)
@@ -137,11 +137,11 @@ def _padding_read_after(n: Extent, count: Extent, stride: int, before: int, leng
     """Return how much padding windows read after the last element of an axis.
 
     Args:
-        n: the extent of the axis.
-        count: the number of windows.
-        stride: the distance between windows.
-        before: the padding before the first element.
-        length: the elements from the first to the last of a window.
+        n: The extent of the axis.
+        count: The number of windows.
+        stride: The distance between windows.
+        before: The padding before the first element.
+        length: The elements from the first to the last of a window.
     """
     needed = (count - 1) * stride + length - before - n
     return _clamp_below(0, needed)
@@ -153,7 +153,7 @@ def check_window_count(node: Node, geometry: WindowGeometry, result: Shape) -> N
     For operators that map windows back to a given size: other sizes give other numbers of windows.
 
     Raises:
-        ShapeError: the numbers differ.
+        ShapeError: If the numbers differ.
     """
     for k, (have, need) in enumerate(zip(result, geometry.result, strict=True)):
         agree(node, have, need, f"the windows given and those of the size at spatial axis {k}")
@@ -168,14 +168,14 @@ def per_axis(
     """Return a parameter as one int for each spatial axis.
 
     Args:
-        node: the node whose parameter it is.
-        name: the parameter: an int for all axes or a tuple.
-        count: number of spatial axes.
-        least: the smallest int that is valid.
-        value: replaces the parameter of the node.
+        node: The node whose parameter it is.
+        name: The parameter: an int for all axes or a tuple.
+        count: Number of spatial axes.
+        least: The smallest int that is valid.
+        value: Replaces the parameter of the node.
 
     Raises:
-        ShapeError: there are more or fewer ints, or one is below ``least``.
+        ShapeError: If there are more or fewer ints, or one is below ``least``.
     """
     value = node.params[name] if value is None else value
     numbers = value if isinstance(value, tuple) else (value,) * count
@@ -193,13 +193,13 @@ def resolve_padding(
     """Return the parameter ``padding`` of a node as (before, after) for each spatial axis.
 
     Args:
-        node: the node whose parameter it is.
-        size: extents of the spatial axes.
-        lengths: dilated length of a window along each.
-        stride: distance of windows along each.
+        node: The node whose parameter it is.
+        size: Extents of the spatial axes.
+        lengths: Dilated length of a window along each.
+        stride: Distance of windows along each.
 
     Raises:
-        ShapeError: the parameter is no padding, or it is 'SAME' and depends on an unknown size.
+        ShapeError: If the parameter is no padding, or it is 'SAME' and depends on an unknown size.
     """
     padding = node.params["padding"]
     if padding == "VALID":
@@ -213,10 +213,10 @@ def _same_padding(node: Node, n: Extent, length: int, stride: int) -> tuple[int,
     """Return the padding before and after an axis for ``ceil(n / stride)`` windows.
 
     Args:
-        node: the node, for messages.
-        n: the extent of the axis.
-        length: the elements from the first to the last of a window.
-        stride: the distance between windows.
+        node: The node, for messages.
+        n: The extent of the axis.
+        length: The elements from the first to the last of a window.
+        stride: The distance between windows.
 
     Raises: ShapeError if it depends on a symbolic extent.
     """
@@ -236,12 +236,12 @@ def padding_pairs(node: Node, padding: Any, count: int) -> list[tuple[int, int]]
     """Return explicit padding as (before, after) for each of ``count`` spatial axes.
 
     Args:
-        node: the node to name in errors.
-        padding: a number, one for each axis, or a pair for each axis.
-        count: number of spatial axes.
+        node: The node to name in errors.
+        padding: A number, one for each axis, or a pair for each axis.
+        count: Number of spatial axes.
 
     Raises:
-        ShapeError: ``padding`` is anything else.
+        ShapeError: If ``padding`` is anything else.
     """
     items = padding if isinstance(padding, tuple) else (padding,) * count
     pairs = [p if isinstance(p, tuple) else (p, p) for p in items]
@@ -309,9 +309,9 @@ def absorb_padding(node: Node, window: tuple[int, ...], fill: Any = 0) -> Entry 
     convolution(pad_with(x, ((0, 0), (0, 0), (9, 0), (0, 0))), f, padding=((0, 1), (0, 0)))
 
     Args:
-        node: a node with windows over its first input, (batch, *size, channels).
-        window: the extent of a window along each spatial axis.
-        fill: the value of its own padding.
+        node: A node with windows over its first input, (batch, *size, channels).
+        window: The extent of a window along each spatial axis.
+        fill: The value of its own padding.
 
     Returns:
         An entry to replace the node's result, or None where there is nothing to absorb.
@@ -329,6 +329,7 @@ def absorb_padding(node: Node, window: tuple[int, ...], fill: Any = 0) -> Entry 
         return None
 
     def absorbed_width(axis: int, end: int) -> int:
+        """Return how much padding of an end of an axis the parameter can take; 0 for none."""
         width = padded.widths[1 + axis][end]
         limit = lengths[axis] - padding[axis][end]
         return width if isinstance(width, int) and 0 < width < limit else 0

@@ -90,11 +90,11 @@ def _element_under_window(
     """Return the element that a position of a window covers, or the fill where that is padding.
 
     Args:
-        node: gives the fill and the dtype.
-        geometry: positions of the windows.
-        index: an index into (batch, *result, *window, channels).
-        read: reads the input.
-        window_index: further indices of the input, between those of the spatial axes and channels.
+        node: Gives the fill and the dtype.
+        geometry: Positions of the windows.
+        index: An index into (batch, *result, *window, channels).
+        read: Reads the input.
+        window_index: Further indices of the input, between those of the spatial axes and channels.
     """
     count = len(geometry.size)
     positions: list[Expr] = []
@@ -139,7 +139,8 @@ def _windows_gradient(node: Node, dy: Entry) -> list[Entry]:
 windows = register_movement(
     "windows",
     params={"window": REQUIRED, **WINDOW_PARAMS, "fill": 0},
-    doc="(batch, *size, channels) -> (batch, *result, *window, channels): what each window covers",
+    doc="the elements under each window: (batch, *size, channels) -> (batch, *result, *window, "
+    "channels)",
     pattern=OpPattern.INJECTIVE,
 )
 windows.set_attr("FInferShape", _windows_shape)
@@ -155,7 +156,7 @@ def _windows_back_shape(node: Node, shape: Shape) -> Shape:
     """Infer the shape (batch, *size, *window, channels) from (batch, *result, *window, channels).
 
     Raises:
-        ShapeError: ``size`` is no tuple, or there are other windows than it has.
+        ShapeError: If ``size`` is no tuple, or the number of windows is not the one of that size.
     """
     given_size = node.params["size"]
     if not isinstance(given_size, tuple):
@@ -211,8 +212,8 @@ def _windows_back_gradient(node: Node, dy: Entry) -> list[Entry]:
 windows_back = register_movement(
     "windows_back",
     params={"size": REQUIRED, **WINDOW_PARAMS},
-    doc="(batch, *result, *window, channels) -> (batch, *size, *window, channels): what each "
-    "element gets from each place of a window, to be summed over the window",
+    doc="the elements of windows at the positions that they cover, to be summed over the window: "
+    "(batch, *result, *window, channels) -> (batch, *size, *window, channels)",
     pattern=OpPattern.INJECTIVE,
 )
 windows_back.set_attr("FInferShape", _windows_back_shape)
@@ -224,9 +225,9 @@ def sum_windows_back(dy: Entry, size: Sequence[Extent], **params: Any) -> Entry:
     """Return the sum of overlapping windows at their positions, the adjoint of ``windows``.
 
     Args:
-        dy: windows, (batch, *result, *window, channels).
-        size: extents of the spatial axes of the result (batch, *size, channels).
-        params: strides, padding and dilations.
+        dy: Windows, (batch, *result, *window, channels).
+        size: Extents of the spatial axes of the result (batch, *size, channels).
+        params: Strides, padding and dilations.
     """
     count = len(size)
     elements = make("windows_back", dy, size=tuple(size), **params)
@@ -240,7 +241,7 @@ def _windows_taken_geometry(node: Node, shape: Shape) -> WindowGeometry:
     """Return the positions of windows over an input (batch, *size, *window, channels).
 
     Raises:
-        ShapeError: the shape has another rank, or windows do not fit.
+        ShapeError: If the shape has another rank, or windows do not fit.
     """
     count = (len(shape) - 2) // 2
     if len(shape) != 2 * count + 2 or not 1 <= count <= 3:
@@ -274,8 +275,8 @@ def _windows_taken_gradient(node: Node, dy: Entry) -> list[Entry]:
 windows_taken = register_movement(
     "windows_taken",
     params=WINDOW_PARAMS,
-    doc="(batch, *size, *window, channels) -> (batch, *result, *window, channels): what "
-    "windows_back has put at a size, at its windows again",
+    doc="the inverse of windows_back, the windows at their positions: (batch, *size, *window, "
+    "channels) -> (batch, *result, *window, channels)",
     pattern=OpPattern.INJECTIVE,
 )
 windows_taken.set_attr("FInferShape", _windows_taken_shape)
@@ -298,7 +299,7 @@ composite(
     "extract_patches",
     inputs=1,
     expand=_extract_patches,
-    doc="(batch, *size, channels) -> (batch, *result, window * channels): each window as one row",
+    doc="each window as one row: (batch, *size, channels) -> (batch, *result, window * channels)",
     params={"window": REQUIRED, **WINDOW_PARAMS},
     types=common_dtype("biuf"),
     aliases="extract_image_patches",

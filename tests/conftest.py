@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let texts that are kept beside the tests be written anew."""
+    """Add options to write golden files again, and to compile every dtype."""
     parser.addoption(
         "--update-golden", action="store_true", help="write golden files and the README's blocks"
     )
@@ -89,7 +89,7 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say how many tests need a device that this machine has not."""
+    """Print how many tests were skipped because this machine has no NVIDIA GPU."""
     reasons = [
         str(r.longrepr[2]).removeprefix("Skipped: ")
         for r in terminalreporter.stats.get("skipped", ())
@@ -104,12 +104,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Tell the other workers of the run, if there are any, what this one has met so far.
+    """Post the raise statements that this worker has matched, for the other workers.
 
-    Now and then what tests have left is put where the collector does not look: tests that collect
-    would look through it each time, which took a tenth of the whole run. It is looked through
-    after some thousands of tests, so that cycles of arrays are given back: for ten seconds, so that
-    two workers, who have fewer each, end before.
+    Objects that tests leave behind are exempted from garbage collection after every `ASIDE` tests,
+    because tests that collect would traverse them each time, which took a tenth of an entire run.
+    After every `LOOK` tests all objects are collected, which takes ten seconds and frees cycles of
+    arrays; each of two workers runs fewer tests.
     """
     done = yield
     item.config.stash[BOARD].post()
@@ -124,14 +124,14 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 @pytest.fixture
 def matched(request: pytest.FixtureRequest) -> set[tuple[str, int]]:
-    """The raise statements that all tests before this one have matched, in every worker."""
+    """Return the raise statements that the tests before this one have matched, in all workers."""
     others = [i for i in request.session.items if not i.get_closest_marker("closing")]
     return request.config.stash[BOARD].gathered(len(others))
 
 
 @pytest.fixture(autouse=True)
 def _seeds(request: pytest.FixtureRequest) -> None:
-    """Start each test from a seed that only its name decides."""
+    """Seed the global generators of random numbers by the name of the test."""
     seed = zlib.crc32(request.node.nodeid.encode())
     random.seed(seed)
     np.random.seed(seed)
@@ -139,16 +139,15 @@ def _seeds(request: pytest.FixtureRequest) -> None:
 
 @pytest.fixture
 def rng(request: pytest.FixtureRequest) -> np.random.Generator:
-    """A generator of random numbers that only the test's name decides."""
+    """Return a generator of random numbers that is seeded by the name of the test."""
     return np.random.default_rng(zlib.crc32(request.node.nodeid.encode()))
 
 
 @contextmanager
 def quick(config: pytest.Config) -> Iterator[None]:
-    """Inside, kernels are compiled as they are written, in a quarter of the time.
+    """Compile kernels without optimization inside the ``with`` block, in a quarter of the time.
 
-    For tests of many kernels, whose meaning does not hang on the level. Longer commands compile as
-    users do: those of benchmarks/, and the tests with --every-dtype.
+    For tests of many kernels. With --every-dtype kernels are compiled as for users.
     """
     with nullcontext() if config.getoption("--every-dtype") else quickly():
         yield
@@ -156,21 +155,21 @@ def quick(config: pytest.Config) -> Iterator[None]:
 
 @pytest.fixture
 def quick_kernels(request: pytest.FixtureRequest) -> Iterator[None]:
-    """A test whose kernels are compiled in a quarter of the time."""
+    """Compile the kernels of a test without optimization."""
     with quick(request.config):
         yield
 
 
 @pytest.fixture(scope="module")
 def quick_module(request: pytest.FixtureRequest) -> Iterator[None]:
-    """The same for all of a file, whose kernels a fixture compiles together."""
+    """Compile the kernels of all tests in a file without optimization."""
     with quick(request.config):
         yield
 
 
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
-    """A check that a file holds a text; with --update-golden the file is written first."""
+    """Return a check that a file has a text; with --update-golden the file is written first."""
 
     def check(path: Path, text: str) -> None:
         if request.config.getoption("--update-golden"):
@@ -183,7 +182,7 @@ def golden(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
 
 @pytest.fixture
 def fresh_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """An empty cache folder for one test."""
+    """Set an empty cache folder for one test, and yield its path."""
     folder = tmp_path / "cache"
     folder.mkdir(mode=0o700)
     monkeypatch.setenv("PASSKIT_CACHE_DIR", str(folder))

@@ -317,7 +317,7 @@ def running(folder: Path) -> list[Call]:
         call("State.holding", pk.State().holding, graph=arg(stateful, "graph")),
         call("State.of", pk.State.of, graph=arg(stateful, "graph")),
         call("State.save", state.save, path=arg(npz, "text")),
-        call("State.load", state.load, path=arg(npz, "", "holds no state")),
+        call("State.load", state.load, path=arg(npz, "", "has no state")),
         call(
             "render",
             pk.viz.render,
@@ -481,7 +481,11 @@ def frontends() -> list[Call]:
             graph=arg(GRAPH, "graph", "Graph|float32|tanh"),
             path=arg(None, "none -text"),
         ),
-        call("tf_graphdef.Session", tf_graphdef.Session, source=arg(DIGITS, "", "GraphDef|file")),
+        call(
+            "tf_graphdef.ModelSession",
+            tf_graphdef.ModelSession,
+            source=arg(DIGITS, "", "GraphDef|file"),
+        ),
         call(
             "tf.placeholder",
             tf.placeholder,

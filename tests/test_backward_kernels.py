@@ -1,4 +1,4 @@
-"""The backward of normalisations and activations fuses as the forward does."""
+"""Gradients of normalisations and activations are fused as their forward passes are."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ GAMMA, BETA = pk.var("gamma", (96,)), pk.var("beta", (96,))
 
 
 def written_out(x: Any) -> Any:
-    """A softmax in primitives."""
+    """Return a softmax in primitive operators."""
     e = ops.exp(x - ops.reduce_max(x, axis=-1, keepdims=True))
     return e / ops.reduce_sum(e, axis=-1, keepdims=True)
 
 
-# the forward, what it is differentiated by, kernels
+# by name: the forward pass, the variables to differentiate by, and the number of kernels
 FORWARDS: dict[str, tuple[Callable[[], Any], list[Any], int]] = {
     "softmax": (lambda: ops.softmax(X), [X], 1),
     "softmax over columns": (lambda: ops.softmax(X, axis=0), [X], 1),
@@ -36,8 +36,8 @@ FORWARDS: dict[str, tuple[Callable[[], Any], list[Any], int]] = {
 
 
 @pytest.mark.parametrize("name", FORWARDS)
-def test_kernels(name: str) -> None:
-    """One kernel; the sums for gamma and beta go down the columns, so they have their own."""
+def test_gradients_are_few_kernels(name: str) -> None:
+    """A gradient is one kernel; the sums over rows for gamma and beta are kernels of their own."""
     build, xs, kernels = FORWARDS[name]
     graph = pk.Graph(pk.gradients(build(), xs, [DY]))
     fused = pk.ApplyPasses(graph, ["Functionalize", "Expand", "Simplify", "Fusion"])
@@ -45,8 +45,8 @@ def test_kernels(name: str) -> None:
     assert len(fused.attrs["subgraph"]) == kernels
 
 
-def test_values() -> None:
-    """Compiled together they are what interpreting gives."""
+def test_compiled_gradients_are_right() -> None:
+    """All gradients in one graph equal those of the interpreter."""
     outs = [g for build, xs, _ in FORWARDS.values() for g in pk.gradients(build(), xs, [DY])]
     graph = pk.Graph(outs)
     rng = np.random.default_rng(1)

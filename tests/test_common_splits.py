@@ -1,7 +1,4 @@
-"""Stitched groups with several results: splits on which all of them agree, so that they are one.
-
-Before results were split together, a group like these was one tile, or refused for want of scratch.
-"""
+"""Stitched groups with several results: splits that all results share, so that tiles are small."""
 
 from __future__ import annotations
 
@@ -36,30 +33,30 @@ SMALL = 1 << 13
 
 
 def scores(n: int, m: int) -> Any:
-    """A product that nobody would like to compute twice."""
+    """Return a product of two inputs, which is expensive to compute twice."""
     return pk.var("x", (n, 31)) @ pk.var("w", (31, m))
 
 
 def two_softmaxes(n: int, m: int) -> list[Any]:
-    """Over rows, and of the same turned: as of images and texts."""
+    """Return a softmax of rows of a product, and a function of its transpose."""
     y = scores(n, m)
     return [softmax_of(y), o.sigmoid(o.transpose(y))]
 
 
 def turned_too(n: int, m: int) -> list[Any]:
-    """A result, the same turned, and what folds its rows leave."""
+    """Return a matrix, its transpose, and a reduction of its rows."""
     y = o.tanh(scores(n, m))
     return [y, o.transpose(y) + 1.0, o.log(o.reduce_sum(y * y, axis=1))]
 
 
 def columns_and_turned(n: int, m: int) -> list[Any]:
-    """Folds of columns, and rows of the same turned: tiles of columns."""
+    """Return reductions of columns, and the transpose, which need tiles of columns."""
     y = scores(n, m)
     return [o.reduce_sum(y * y, axis=0), o.transpose(y), o.reduce_max(y, axis=0) * 2.0]
 
 
 def of_a_batch(n: int, m: int) -> list[Any]:
-    """Matrices turned within a batch: tiles own some of them."""
+    """Return the transpose of each matrix of a batch, a softmax, and a reduction."""
     y = pk.var("x", (n, 5, 31)) @ pk.var("w", (31, m))
     return [o.transpose(y, (0, 2, 1)), softmax_of(y), o.reduce_sum(y, axis=(1, 2))]
 
@@ -68,13 +65,13 @@ PROGRAMS: tuple[Program, ...] = (two_softmaxes, turned_too, columns_and_turned, 
 
 
 def plan_of(exe: Any) -> Schedule:
-    """The only schedule of an executable."""
+    """Return the only schedule of an executable."""
     (result,) = exe.graph.attrs["schedule"].values()
     return result  # type: ignore[no-any-return]
 
 
 def group_of(outputs: list[Any]) -> Group:
-    """All of it as one group."""
+    """Return the group of all operators that the outputs need."""
     graph, names = together(outputs)
     (result,) = pk.ApplyPasses(graph, "Fusion", keep_together=names).attrs["subgraph"].values()
     return result  # type: ignore[no-any-return]
@@ -119,7 +116,7 @@ def test_tiles_divide_the_shared_product(program: Program) -> None:
 
 
 def test_a_result_that_is_read_in_two_orders_is_of_one_tile_or_refused() -> None:
-    """Its parts as they are cut first: no number of tiles above one serves."""
+    """Without the finer cut into parts, one tile computes all, or nothing fits into scratch."""
     group = group_of(two_softmaxes(101, 37))
     finer, coarse = cuts(group.graph)
     assert len(finer) == len(coarse) + 1
@@ -134,14 +131,14 @@ def test_a_result_that_is_read_in_two_orders_is_of_one_tile_or_refused() -> None
 
 
 def alone(group: Group, pieces: Any, target: Target) -> Schedule | Infeasible:
-    """The best schedule with these parts."""
+    """Return the best schedule with these parts, or why there is none."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(planner, "cuts", lambda graph: [pieces])
         return plan_stitched(group, target)
 
 
 def test_parts_are_cut_where_that_is_worth_it() -> None:
-    """A tile of few elements rather has fewer parts; both have templates that are obeyed."""
+    """Small tiles have fewer parts than large ones; templates of both can be specified."""
     small, large = (plan_stitched(group_of(two_softmaxes(n, 13)), cpu()) for n in (5, 500))
     assert isinstance(small, Schedule) and small.stitching is not None
     assert isinstance(large, Schedule) and large.stitching is not None
@@ -158,7 +155,7 @@ def test_parts_are_cut_where_that_is_worth_it() -> None:
 
 
 def test_a_result_that_reads_a_value_in_two_orders_is_one_part() -> None:
-    """A result that itself reads a value in two orders has one part, and so has what agrees."""
+    """An operator that reads a value in two orders is one part with the operators beside it."""
     y = scores(9, 8)
     turned = o.concat(y[:, 4:], -y[:, :4], axis=1)
     group = group_of([y * 2.0 + turned, o.tanh(y)])
@@ -167,7 +164,7 @@ def test_a_result_that_reads_a_value_in_two_orders_is_one_part() -> None:
 
 
 def test_users_of_a_transposed_result_are_in_later_parts() -> None:
-    """Though it reads the product in the order of an earlier part."""
+    """A user of a transposed result is in a later part than the transpose."""
     for n in (1, 9, 33):
         y = scores(n, 8)
         turned = o.transpose(y)
@@ -187,7 +184,7 @@ def test_users_of_a_transposed_result_are_in_later_parts() -> None:
 def test_bounds_are_below_the_seconds_of_schedules_and_the_best_is_chosen(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """No schedule takes less than was said; the best one is the best of all that there are."""
+    """No schedule takes less than its lower bound, and the fastest schedule is chosen."""
     groups = [group_of(p(53, 37)) for p in PROGRAMS]
     for seed in (1, 5, 28, 81, 86, 170, 226):
         graph, names = random_stitch(seed)
@@ -207,7 +204,7 @@ def test_bounds_are_below_the_seconds_of_schedules_and_the_best_is_chosen(
 
 
 def test_bounds_leave_few_splits_to_plan(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many results there are: the bound leaves most ways out."""
+    """Lower bounds exclude most splits, however many results a group has."""
     ways: list[Any] = []
     schedule = planner._Plan.schedule
 
@@ -226,7 +223,7 @@ def test_bounds_leave_few_splits_to_plan(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_the_schedule_names_the_split_of_the_largest_result() -> None:
-    """Though its split follows from that of another one."""
+    """The split of a schedule is that of the largest result, even if it follows from another."""
     y = o.tanh(scores(40, 24))
     plan = plan_stitched(group_of([y, softmax_of(y) @ pk.var("v", (24, 3))]), cpu())
 

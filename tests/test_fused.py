@@ -200,7 +200,7 @@ def test_sizes_that_follow_from_others() -> None:
 
     assert exe(x=x5, y=y4)[1].shape == (4, 4)
     assert alone(y=y4)[0].shape == (4, 4)
-    with pytest.raises(FeedError, match="needs 4 at axis 0, where the size -1 [+] n stands"):
+    with pytest.raises(FeedError, match="needs extent 4 at axis 0, got .*: size -1 [+] n has"):
         exe(x=x5, y=x5)
 
 

@@ -117,7 +117,7 @@ LONG = "q" * 700_000
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (f"{LONG}: f32[2]; {LONG}: f32[2]; return", "the name 'qqq.*qqq' is given twice"),
+        (f"{LONG}: f32[2]; {LONG}: f32[2]; return", "the name 'qqq.*qqq' is defined twice"),
         (f"x: f32[2]; return {LONG}", "there is no 'qqq.*' above; known: x"),
         (f"x: {LONG}[2]; return x", "'qqq.*qqq' is not an element type"),
         (f"x: f32[2]; y = add(x, x, {LONG}=2); return y", "add 'y' has no parameter 'qqq"),

@@ -102,7 +102,7 @@ def test_behaviour_07_invalidation() -> None:
     old = pk.parse(TEXT).nodes[1]
 
     assert "complete" not in graph.attrs
-    with pytest.raises(pk.PassError, match="'subgraph' has nothing for Node.exp 'e'"):
+    with pytest.raises(pk.PassError, match="'subgraph' has no value for Node.exp 'e'"):
         graph.attrs["subgraph"][old]
     twice = pk.ApplyPasses(plan(TEXT), "Simplify")
     assert "kernel" not in twice.attrs and "schedule" not in twice.attrs

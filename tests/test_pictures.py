@@ -1,9 +1,10 @@
-"""The pictures in docs/pictures show what is drawn now; --update-golden draws them anew."""
+"""Pictures in docs/pictures are up to date; --update-golden draws them again."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -11,33 +12,32 @@ import pytest
 
 import passkit as pk
 from passkit.frontends import tf_graphdef
-from passkit.program.planning import planned
-from passkit.viz.picture import Picture
+from tests import planned
 from tests.raised import ROOT
 
 FOLDER = ROOT / "docs/pictures"
-PICTURES: dict[str, Callable[[], Picture]] = {}
-Draw = Callable[[], Picture]
+PICTURES: dict[str, Callable[[], Any]] = {}
+Draw = Callable[[], Any]
 
 
 def picture(draw: Draw) -> Draw:
-    """A picture, by the name of what draws it."""
+    """Register a function that draws a picture, by its name."""
     PICTURES[draw.__name__] = draw
     return draw
 
 
 @picture
-def plan() -> Picture:
-    """GELU after a product: a library call, and a kernel with its operators."""
+def plan() -> Any:
+    """Draw GELU after a product: a library call, and a kernel with its operators."""
     x, w = pk.var("x", ("n", 512)), pk.var("w", (512, 512))
     h = x @ w
-    return pk.viz.plan(planned(pk.Graph([h * (pk.ops.erf(h / 2**0.5) + 1) / 2]), "Fusion"))
+    return pk.viz.plan(planned.plan(pk.Graph([h * (pk.ops.erf(h / 2**0.5) + 1) / 2]), "Fusion"))
 
 
 @picture
-def time() -> Picture:
-    """The digits model with times: darker boxes took more."""
-    graph = planned(tf_graphdef.load(ROOT / "examples/models/digits.pb"), "Fusion")
+def time() -> Any:
+    """Draw the digits model with times: darker boxes took more."""
+    graph = planned.plan(tf_graphdef.load(ROOT / "examples/models/digits.pb"), "Fusion")
     seconds = {
         "mul": 1.5e-6,
         "hidden/matmul": 40e-6,
@@ -51,24 +51,24 @@ def time() -> Picture:
 
 
 @picture
-def folded() -> Picture:
-    """About 1,000 nodes of attention layers, drawn once; one that takes long stands for itself."""
-    graph = planned(attention(24), "Fusion")
+def folded() -> Any:
+    """Draw 1,000 nodes of attention layers, each once; a slow layer is drawn by itself."""
+    graph = planned.plan(attention(24), "Fusion")
     seconds = {n: 1e-6 for n in graph.names.values()}
     seconds |= {n: 9e-6 for n in seconds if "layer_7" in n and "MatMul" in n}
     return pk.viz.plan(graph, profile=seconds, boxes=26)
 
 
 @picture
-def diff() -> Picture:
-    """The changes of Fusion to a softmax of a sum."""
+def diff() -> Any:
+    """Draw the changes of Fusion to a softmax of a sum."""
     x, y = pk.var("x", ("n", 64)), pk.var("y", ("n", 64))
-    graph = planned(pk.Graph([pk.ops.softmax(pk.ops.tanh(x) + y)]), "Simplify")
-    return pk.viz.diff(graph, planned(graph, "Fusion"))
+    graph = planned.plan(pk.Graph([pk.ops.softmax(pk.ops.tanh(x) + y)]), "Simplify")
+    return pk.viz.diff(graph, planned.plan(graph, "Fusion"))
 
 
 def attention(layers: int, width: int = 32) -> pk.Graph:
-    """Layers of attention and a small network, in scopes as frameworks name them."""
+    """Return layers of attention and a small network, in scopes as frameworks name them."""
     rng, ops = np.random.default_rng(0), pk.ops
     h = pk.var("tokens", ("n", 16, width))
 
@@ -98,8 +98,8 @@ def texts(path: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("name", PICTURES)
-def test_pictures_show_what_is_drawn(name: str, request: pytest.FixtureRequest) -> None:
-    """Every line on a box, a frame and an arrow, whichever renderer placed it."""
+def test_pictures_have_the_texts_of_the_drawing(name: str, request: pytest.FixtureRequest) -> None:
+    """A picture has every line of boxes, frames and arrows, whichever renderer drew it."""
     drawn, path = PICTURES[name](), FOLDER / f"{name}.svg"
     if request.config.getoption("--update-golden"):
         FOLDER.mkdir(exist_ok=True)
@@ -114,6 +114,6 @@ def test_pictures_show_what_is_drawn(name: str, request: pytest.FixtureRequest) 
     assert path.stat().st_size < 80_000
 
 
-def test_the_folder_has_no_others() -> None:
-    """Each picture is drawn by this file, but the speed chart, which has a command of its own."""
+def test_every_picture_is_drawn_here() -> None:
+    """Each picture is drawn by this file, except the speed chart, which has its own command."""
     assert {p.stem for p in FOLDER.iterdir()} == {*PICTURES, "speed"}

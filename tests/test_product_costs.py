@@ -18,7 +18,7 @@ o = pk.ops
 
 
 def product(turned: bool = False) -> tuple[Contract, tuple[int, int]]:
-    """(512, 64) x (64, 48), of which the right operand may be stored by its columns."""
+    """Return a product of (512, 64) and (64, 48), ``turned`` with b transposed, and its shape."""
     w = pk.var("w", (48, 64) if turned else (64, 48))
     y = o.matmul(pk.var("x", (512, 64)), w, transpose_b=turned)
     contract = contract_of(y.node)
@@ -27,13 +27,13 @@ def product(turned: bool = False) -> tuple[Contract, tuple[int, int]]:
 
 
 def seconds(rows: int, turned: bool = False, target: str = "cpu") -> float:
-    """Of all of it, in tiles of so many rows."""
+    """Return the modelled seconds of the entire product in tiles of ``rows`` rows."""
     contract, shape = product(turned)
     return product_seconds(contract, Region(shape, 0, 0, rows), 512 // rows, target_of(target))
 
 
 def test_products_of_few_rows_take_longer_for_each() -> None:
-    """Eight rows keep a core busy, and more are no better; a graphics processor has other lanes."""
+    """On a CPU tiles of at least four rows take the least time; on a GPU rows do not matter."""
     assert seconds(1) > 1.3 * seconds(8) and seconds(2) == seconds(1)
     assert seconds(8) == pytest.approx(seconds(64)) == pytest.approx(seconds(4))
     assert (
@@ -44,7 +44,7 @@ def test_products_of_few_rows_take_longer_for_each() -> None:
 
 
 def test_a_transposed_operand_costs_each_tile() -> None:
-    """A transposed operand costs time in each tile; else eight or more rows cost the same."""
+    """A transposed operand adds time for each tile."""
     more = [seconds(rows, turned=True) - seconds(rows) for rows in (8, 16, 64)]
 
     assert more[0] == pytest.approx(2 * more[1]) == pytest.approx(8 * more[2]) and more[2] > 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-import sys
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,11 +13,11 @@ import numpy as np
 import pytest
 
 import passkit as pk
-from passkit.cli import completion
-from passkit.cli.model import read_stream
-from passkit.errors import CompilerError, MissingDependencyError, ModelError, ParseError
+from passkit.cli import doctor
+from passkit.errors import CompilerError, ModelError, ParseError
 from passkit.frontends import tf_graphdef
 from passkit.frontends import tinyflow as tf
+from passkit.reporting.bisection import bisect
 from passkit.runtime.native import build, cache, launcher, work_folders
 from passkit.runtime.native.compiler import find_compiler
 from passkit.values import plugins
@@ -36,7 +35,9 @@ def test_a_graphdef_in_the_place_of_a_saved_model_is_named(tmp_path: Path) -> No
     graph = pk.parse("x: f32[2]; return exp(x)")
     (tmp_path / "m").mkdir()
     tf_graphdef.save(graph, tmp_path / "m" / "saved_model.pb")
-    with pytest.raises(ModelError, match=r"m/saved_model.pb' is no SavedModel but a GraphDef"):
+    with pytest.raises(
+        ModelError, match=r"m/saved_model.pb': expected a SavedModel, found a GraphDef"
+    ):
         tf_graphdef.load(tmp_path / "m")
 
 
@@ -52,17 +53,25 @@ def test_private_names_of_ops_load_no_plugins() -> None:
         _ = pk.ops.__nothing__
 
 
-def test_completion_needs_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The message says what to install."""
-    monkeypatch.setitem(sys.modules, "shtab", None)
-    with pytest.raises(MissingDependencyError, match="pip install shtab"):
-        completion.run(SimpleNamespace(shell="bash"))  # type: ignore[arg-type]
+def test_a_trial_program_with_a_wrong_result_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`passkit doctor` compares the result of its trial program, not only that it runs."""
+
+    class Wrong:
+        kernels = ()
+
+        def __call__(self, x: object) -> list[object]:
+            return [x]
+
+    monkeypatch.setattr(doctor, "compile", lambda graph, target: Wrong())
+    with pytest.raises(RuntimeError, match=r"for x = 3 is 3\.0 instead of 7"):
+        doctor.run_trial("cpu")
 
 
-def test_an_empty_standard_input_is_no_model() -> None:
-    """Blanks are no model."""
-    with pytest.raises(ModelError, match="standard input has no model: it is empty"):
-        read_stream(b" \n", None, None)
+def test_a_bisection_with_fuel_is_refused() -> None:
+    """Bisection chooses the fuel itself."""
+    graph = pk.parse("x: f32[2]; return exp(x)")
+    with pytest.raises(pk.SettingError, match=r"leave out fuel=3"):
+        bisect(graph, {"x": np.zeros(2, np.float32)}, fuel=3)
 
 
 def test_a_folder_in_place_of_a_saved_file_is_refused(tmp_path: Path) -> None:
@@ -78,7 +87,7 @@ def test_a_folder_in_place_of_a_saved_file_is_refused(tmp_path: Path) -> None:
 def test_machine_code_that_changes_while_it_is_read_is_refused() -> None:
     """A library that is exchanged while it is read is not loaded."""
     folder: Any = SimpleNamespace(machine_code=lambda entry: None)
-    with pytest.raises(OSError, match="/a/b.so changed while it was read"):
+    with pytest.raises(OSError, match="/a/b.so changed after it was verified"):
         build._open_copy(folder, cache.CachedKernel("/a/b.so", "f"))
 
 
@@ -126,7 +135,7 @@ def test_shared_and_full_work_folders_are_refused(
     shared = tmp_path / "shared"
     shared.mkdir()
     shared.chmod(0o777)
-    with pytest.raises(PermissionError, match="shared is not a folder of this user alone"):
+    with pytest.raises(PermissionError, match="shared is not a folder that belongs to this user"):
         work_folders._folder_in(str(shared))
 
     def full(*arguments: Any) -> None:
@@ -156,7 +165,7 @@ def test_a_rule_that_raises_while_json_is_read_is_located() -> None:
     op.set_attr("FInferType", lambda node, dtype: dtype)
     graph = pk.Graph([op(pk.var("x", (2,)), p=3)])
     text = pk.to_json(graph).replace('"p":3', '"p":"odd"')
-    with pytest.raises(ParseError, match=r"nodes\[1\] has parameters that its operator does not"):
+    with pytest.raises(ParseError, match=r"nodes\[1\]: operator .* fails for these inputs"):
         pk.from_json(text)
 
 

@@ -1,4 +1,4 @@
-"""Stitched kernels: groups of several iteration spaces, products of matrices among them, as one."""
+"""Stitched kernels: groups of several iteration domains and matrix products as one kernel."""
 
 from __future__ import annotations
 
@@ -34,39 +34,39 @@ Program = Callable[[int], list[Any]]
 
 
 def together(outputs: list[Any]) -> tuple[pk.Graph, list[list[str]]]:
-    """A graph, and all its operators as what is wanted in one kernel."""
+    """Return a graph, and the names of all its operators as one list for `keep_together`."""
     graph = pk.Graph(outputs)
     nodes = [n for n in graph.nodes if n.op is not None and n.op.name != "constant"]
     return graph, [[graph.names[n] for n in nodes]]
 
 
 def softmax_of(x: Any) -> Any:
-    """By primitives, over the last axis."""
+    """Return a softmax over the last axis in primitive operators."""
     e = o.exp(x - o.reduce_max(x, axis=-1, keepdims=True))
     return e / o.reduce_sum(e, axis=-1, keepdims=True)
 
 
 def softmax(n: int) -> list[Any]:
-    """Rows of any length."""
+    """Return a softmax of rows of ``n`` elements."""
     return [softmax_of(pk.var("x", (5, n)))]
 
 
 def log_softmax(n: int) -> list[Any]:
-    """Rows of any length."""
+    """Return a log-softmax of rows of ``n`` elements."""
     x = pk.var("x", (5, n))
     d = x - o.reduce_max(x, axis=-1, keepdims=True)
     return [d - o.log(o.reduce_sum(o.exp(d), axis=-1, keepdims=True))]
 
 
 def layer_norm(n: int) -> list[Any]:
-    """Rows of any length, with a weight for each column."""
+    """Return a layer norm of rows of ``n`` elements, with a weight for each column."""
     x, g = pk.var("x", (5, n)), pk.var("g", (n,))
     d = x - o.reduce_mean(x, axis=-1, keepdims=True)
     return [d * o.rsqrt(o.reduce_mean(d * d, axis=-1, keepdims=True) + 1e-5) * g]
 
 
 def batch_norm(n: int) -> list[Any]:
-    """Columns of any length, and what their statistics make of them."""
+    """Return mean and variance of columns of ``n`` elements, and the normalized matrix."""
     x = pk.var("x", (n, 7))
     mean = o.reduce_mean(x, axis=0)
     d = x - mean
@@ -75,7 +75,7 @@ def batch_norm(n: int) -> list[Any]:
 
 
 def image_norm(n: int) -> list[Any]:
-    """The same over three axes."""
+    """Return the same statistics over three axes of images."""
     x = pk.var("x", (3, n, 2, 20))
     mean = o.reduce_mean(x, axis=(0, 1, 2))
     d = x - mean
@@ -84,31 +84,31 @@ def image_norm(n: int) -> list[Any]:
 
 
 def into_product(n: int) -> list[Any]:
-    """Reduction, elementwise, product: all of a row is folded again."""
+    """Return a product of rows minus their means, which reduces each row again."""
     x, w = pk.var("x", (9, n)), pk.var("w", (n, 6))
     return [o.tanh(x - o.reduce_mean(x, axis=-1, keepdims=True)) @ w]
 
 
 def rows_into_product(n: int) -> list[Any]:
-    """Softmax, product, elementwise: any number of rows."""
+    """Return an elementwise function of the product of ``n`` softmax rows."""
     x, w = pk.var("x", (n, 24)), pk.var("w", (24, 6))
     return [o.relu(softmax_of(x) @ w + 1.0)]
 
 
 def heads(n: int | str) -> int:
-    """Fewer where there are known to be long rows, of which each head has as many."""
+    """Return the number of heads: 1 for long rows, of which each head has ``n``, else 3."""
     return 1 if isinstance(n, int) and n > 1000 else 3
 
 
 def attention(n: int) -> list[Any]:
-    """Two products with softmax between them."""
+    """Return attention: two products with softmax between them."""
     b, m = heads(n), (n,)
     q, k, v = (pk.var(name, (b, n, 8)) for name in "qkv")
     return [softmax_of(o.matmul(q, k, transpose_b=True) * 0.3 + pk.var("m", m)) @ v]
 
 
 def figure1(n: int) -> list[Any]:
-    """Two products, two reductions, four results."""
+    """Return two products and two reductions with four results."""
     b = heads(n)
     q, k, v = pk.var("q", (b, n, 4)), pk.var("k", (b, 4, n)), pk.var("v", (b, n, 5))
     add = (q @ k) * 0.125 + pk.var("m", (n,))
@@ -120,21 +120,21 @@ def figure1(n: int) -> list[Any]:
 
 
 def rows_and_columns(n: int) -> list[Any]:
-    """Folds over rows, then over columns of the same."""
+    """Return a reduction of columns of normalized rows, and these rows."""
     x = o.exp(pk.var("x", (6, n)))
     y = x / o.reduce_sum(x, axis=-1, keepdims=True)
     return [o.reduce_sum(y, axis=0), y]
 
 
 def rows_of_rows(n: int) -> list[Any]:
-    """A fold of what folds left."""
+    """Return a reduction of results of a reduction, and a function of these."""
     x = pk.var("x", (4, 3, n))
     r = o.reduce_sum(x * x, axis=-1)
     return [o.reduce_max(r, axis=-1), o.sqrt(r)]
 
 
 def lstm_cell(n: int) -> list[Any]:
-    """Elementwise with slices, two results."""
+    """Return an LSTM cell after its product: slices, elementwise functions, two results."""
     z, c = pk.var("z", (n, 64)), pk.var("c", (n, 16))
     i, j, f, out = o.split(z, 4, axis=1)
     state = c * o.sigmoid(f + 1.0) + o.sigmoid(i) * o.tanh(j)
@@ -158,7 +158,7 @@ PROGRAMS: tuple[Program, ...] = (
 
 
 def feeds_of(graph: pk.Graph, rng: Any) -> dict[str, Any]:
-    """Normal numbers for every input."""
+    """Return normally distributed arrays for every input."""
     return {
         n.name: rng.standard_normal(n.entries[0].shape).astype(n.entries[0].dtype.numpy)
         for n in graph.inputs
@@ -166,7 +166,7 @@ def feeds_of(graph: pk.Graph, rng: Any) -> dict[str, Any]:
 
 
 def agree(graph: pk.Graph, exe: Any, feeds: dict[str, Any]) -> None:
-    """Compiled is what is interpreted, to a few units of the largest value."""
+    """Compare an executable with the interpreter, to a few units of the largest value."""
     for result, expected in zip(exe(feeds), pk.interpret(graph, feeds), strict=True):
         scale = np.abs(expected).max(initial=1e-9)
         np.testing.assert_allclose(result, expected, atol=4e-6 * scale, rtol=0)
@@ -175,7 +175,7 @@ def agree(graph: pk.Graph, exe: Any, feeds: dict[str, Any]) -> None:
 @pytest.mark.usefixtures("quick_kernels")
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
 def test_one_kernel_each_at_every_extent(program: Program, rng: np.random.Generator) -> None:
-    """One launch and nothing else, whatever the extent."""
+    """Each program is one launch with right results, for any length of rows."""
     cases = [together(program(n)) for n in EXTENTS]
     options = [{"keep_together": names} for _, names in cases]
     ready = prebuilt([graph for graph, _ in cases], options)
@@ -186,7 +186,7 @@ def test_one_kernel_each_at_every_extent(program: Program, rng: np.random.Genera
 
 
 def test_windows_that_do_not_divide_the_rows_are_right(rng: np.random.Generator) -> None:
-    """Rows that no window divides: the last tile of each head has fewer."""
+    """If tiles do not divide the rows, the last tile of each head has fewer."""
     graph, names = together(attention(211))
     exe = pk.compile(graph, keep_together=names, target=evolve(cpu(), scratch=32768))
     (plan,) = exe.graph.attrs["schedule"].values()
@@ -227,8 +227,8 @@ def test_parts_pass_values_through_scratch() -> None:
     assert sorted(extent for extent, _ in places) == [scores.chunk, scores.size]
 
 
-def test_moved_inputs_are_read_where_they_lie() -> None:
-    """A transposed operand of a product is no copy, and no part."""
+def test_transposed_operands_are_no_parts() -> None:
+    """A product reads a transposed operand without a copy; the transpose has no schedule."""
     q, k = pk.var("q", (3, 20, 8)), pk.var("k", (20, 3, 8))
     graph, names = together([o.exp(q @ o.transpose(k, axes=(1, 2, 0)))])
     planned = pk.ApplyPasses(graph, ["Fusion", "SchedulePlan"], keep_together=names)
@@ -256,7 +256,7 @@ def test_a_group_that_needs_several_phases_has_the_reason() -> None:
 @pytest.mark.parametrize("target", ["blocks", "cpu"])
 @pytest.mark.parametrize("shape", [(2, 128, 4, 32), (1, 33, 3, 5), (3, 17, 2, 16), (2, 1, 5, 1)])
 def test_tiles_own_heads_that_are_interleaved(shape: tuple[int, ...], target: str) -> None:
-    """Attention whose heads are no rows of its result: tiles own heads, wherever those lie."""
+    """Attention is one kernel if heads are interleaved in its result."""
     x = pk.var("x", shape)
     q = o.transpose(x, (0, 2, 1, 3))
     y = softmax_of(o.matmul(q, q, transpose_b=True)) @ q
@@ -273,7 +273,7 @@ def test_tiles_own_heads_that_are_interleaved(shape: tuple[int, ...], target: st
 
 @pytest.mark.parametrize("target", ["blocks", "cpu"])
 def test_batches_of_unknown_size_are_one_kernel(target: str) -> None:
-    """How many there are is known at the call."""
+    """Attention over a batch whose size only a call knows is one kernel."""
     x = pk.var("x", (None, 32, 2, 8))
     q = o.transpose(x, (0, 2, 1, 3))
     y = softmax_of(o.matmul(q, q, transpose_b=True)) @ q
@@ -287,7 +287,7 @@ def test_batches_of_unknown_size_are_one_kernel(target: str) -> None:
 
 
 def test_tiles_have_a_head_where_several_exceed_scratch() -> None:
-    """A tile has a head where a batch of heads would be more than scratch has room for."""
+    """A tile has one head if several heads exceed its scratch."""
     x = pk.var("x", (2, 256, 4, 32))
     q = o.transpose(x, (0, 2, 1, 3))
     y = softmax_of(o.matmul(q, q, transpose_b=True)) @ q
@@ -309,7 +309,7 @@ def test_operators_with_a_dependency_between_them_stay_apart() -> None:
 
 
 def test_operators_between_those_kept_together_are_fused_too(rng: np.random.Generator) -> None:
-    """A product between two operators that are wanted together is in their kernel."""
+    """A product between two operators in `keep_together` is in their kernel."""
     graph = pk.parse("x: f32[40, 8]; w: f32[8, 8]; a = exp(x); b = tanh(matmul(a, w)); return b")
     exe = pk.compile(graph, keep_together=[["a", "b"]])
 
@@ -317,8 +317,8 @@ def test_operators_between_those_kept_together_are_fused_too(rng: np.random.Gene
     agree(graph, exe, feeds_of(graph, rng))
 
 
-def test_a_product_of_a_constant_stays_apart(rng: np.random.Generator) -> None:
-    """A value that is only known as a number has no address that a product could read."""
+def test_products_of_broadcast_numbers_are_right(rng: np.random.Generator) -> None:
+    """A product of a broadcast number, which has no address, is one kernel with right results."""
     graph = pk.parse("""x: f32[1, 4]; c: f32[] = 1; ones = broadcast_to(c, shape=(2, 1))
         m = matmul(ones, x); return exp(m)""")
     exe = pk.compile(graph, keep_together=[["ones", "m", "exp"]])
@@ -329,7 +329,7 @@ def test_a_product_of_a_constant_stays_apart(rng: np.random.Generator) -> None:
 
 
 def test_a_schedule_of_another_group_is_refused() -> None:
-    """Parts that another group has are refused."""
+    """Lowering a group by the schedule of another group is an error."""
     plans = []
     for n in (5, 6):
         graph, names = together(attention(n))

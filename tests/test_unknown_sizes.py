@@ -1,4 +1,4 @@
-"""Golden groups whose batch, rows' length or both are known to a call only: one kernel each."""
+"""Groups of unknown batch, unknown length of rows, or both are one kernel each."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ KINDS: dict[str, tuple[Dim, Dim]] = {
 
 
 def softmax(b: Dim, t: Dim) -> list[Any]:
-    """Of rows."""
+    """Return a softmax of rows."""
     return [softmax_of(pk.var("x", (b, t)))]
 
 
 def log_softmax(b: Dim, t: Dim) -> list[Any]:
-    """Of rows."""
+    """Return a log-softmax of rows."""
     x = pk.var("x", (b, t))
     d = x - o.reduce_max(x, axis=-1, keepdims=True)
     return [d - o.log(o.reduce_sum(o.exp(d), axis=-1, keepdims=True))]
 
 
 def softmax_among_others(b: Dim, t: Dim) -> list[Any]:
-    """In a larger group: what it leaves of a row goes into a product."""
+    """Return a softmax, and a product that reads a statistic of its rows."""
     x, y = pk.var("x", (b, t)), pk.var("y", (b, 12))
     p = softmax_of(x)
     scale = o.reduce_max(p * x, axis=-1, keepdims=True)
@@ -46,25 +46,25 @@ def softmax_among_others(b: Dim, t: Dim) -> list[Any]:
 
 
 def norm(x: Any, width: Dim) -> Any:
-    """A layer norm with a weight for each column."""
+    """Return a layer norm with a weight for each column."""
     d = x - o.reduce_mean(x, axis=-1, keepdims=True)
     variance = o.reduce_mean(d * d, axis=-1, keepdims=True)
     return d * o.rsqrt(variance + 1e-5) * pk.var("g", (width,))
 
 
 def layer_norm(b: Dim, t: Dim) -> list[Any]:
-    """Of rows."""
+    """Return a layer norm of rows."""
     return [norm(pk.var("x", (b, t)), t)]
 
 
 def layer_norm_into_product(b: Dim, t: Dim) -> list[Any]:
-    """With a residual: all of a hidden state is folded twice, then once more."""
+    """Return a product of a layer norm, added to its input."""
     x = pk.var("x", (b, t))
     return [x + o.tanh(norm(x, t) @ pk.var("w", (t, t)) * 0.1)]
 
 
 def batch_norm(b: Dim, t: Dim) -> list[Any]:
-    """Statistics of columns, and what they make of them."""
+    """Return mean and variance of columns, and the normalized matrix."""
     x = pk.var("x", (b, t))
     mean = o.reduce_mean(x, axis=0)
     d = x - mean
@@ -73,26 +73,26 @@ def batch_norm(b: Dim, t: Dim) -> list[Any]:
 
 
 def reduction_into_product(b: Dim, t: Dim) -> list[Any]:
-    """Reduction, elementwise, a small product."""
+    """Return a product of rows minus their means."""
     x = pk.var("x", (b, t))
     return [o.tanh(x - o.reduce_mean(x, axis=-1, keepdims=True)) @ pk.var("w", (t, 6))]
 
 
 def attention(b: Dim, t: Dim) -> list[Any]:
-    """With a mask."""
+    """Return attention with a mask."""
     q, k, v = (pk.var(n, (b, t, 8)) for n in "qkv")
     scores = o.matmul(q, k, transpose_b=True) * 0.3
     return [softmax_of(o.where(pk.var("mask", (t, t)) > 0.0, scores, -1e9)) @ v]
 
 
 def cross_attention(b: Dim, t: Dim) -> list[Any]:
-    """To keys of which there are as many as a batch has."""
+    """Return attention to as many keys as a batch has rows."""
     q, k, v = pk.var("q", (2, t, 8)), pk.var("k", (2, b, 8)), pk.var("v", (2, b, 8))
     return [softmax_of(o.matmul(q, k, transpose_b=True) * 0.3 + pk.var("mask", (t, b))) @ v]
 
 
 def figure1(b: Dim, t: Dim) -> list[Any]:
-    """Two products, two reductions, four results."""
+    """Return two products and two reductions with four results."""
     q, k, v = pk.var("q", (b, t, 4)), pk.var("k", (b, 4, t)), pk.var("v", (b, t, 5))
     add = (q @ k) * 0.125 + pk.var("m", (t,))
     scale = o.reduce_max(add, axis=-1, keepdims=True)
@@ -103,7 +103,7 @@ def figure1(b: Dim, t: Dim) -> list[Any]:
 
 
 def lstm_cell(b: Dim, t: Dim) -> list[Any]:
-    """After its products, of inputs of any length."""
+    """Return an LSTM cell with its products, for inputs of any length."""
     x, h, c = pk.var("x", (b, t)), pk.var("h", (b, 16)), pk.var("c", (b, 16))
     z = x @ pk.var("w", (t, 64)) * 0.1 + h @ pk.var("r", (16, 64)) + pk.var("bias", (64,))
     i, j, f, out = o.split(z, 4, axis=1)
@@ -131,7 +131,7 @@ CASES["batch_norm None"] = batch_norm, (None, None)
 
 @cache
 def built() -> dict[str, pk.Graph]:
-    """All of them planned, their kernels compiled together."""
+    """Return the plans of all cases by name; their kernels are compiled together."""
     cases = {name: together(p(*dims)) for name, (p, dims) in CASES.items()}
     graphs = [graph for graph, _ in cases.values()]
     planned = prebuilt(graphs, [{"keep_together": names} for _, names in cases.values()])
@@ -139,12 +139,12 @@ def built() -> dict[str, pk.Graph]:
 
 
 def extent_of(size: Any, sizes: dict[str, int]) -> int:
-    """The extent of an axis: a number, or that of its symbol."""
+    """Return the extent of an axis: a number, or the value of its symbol."""
     return size if isinstance(size, int) else sizes[str(size)]
 
 
 def agree(exe: pk.Executable, graph: pk.Graph, sizes: dict[str, int]) -> None:
-    """Compare with NumPy where unknown sizes are these."""
+    """Compare an executable with the interpreter for these values of symbols."""
     rng = np.random.default_rng(sum(sizes.values()))
     feeds = {
         n.name: rng.standard_normal([extent_of(k, sizes) for k in n.entries[0].shape]).astype(
@@ -159,7 +159,7 @@ def agree(exe: pk.Executable, graph: pk.Graph, sizes: dict[str, int]) -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_one_kernel_of_unknown_sizes(name: str) -> None:
-    """One launch, right at each extent, and at pairs of them where two are unknown."""
+    """A group is one launch, and right for each size or pair of sizes."""
     program, dims = CASES[name]
     graph = pk.Graph(program(*dims))
     exe = pk.compile(built()[name])

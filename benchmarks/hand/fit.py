@@ -38,7 +38,15 @@ def lawson(u: np.ndarray, target: np.ndarray, scale: np.ndarray, powers: list[in
 def fit(
     function: Callable[[float], mpmath.mpf], centre: float, half: float, degree: int, low: float
 ) -> tuple[np.ndarray, float]:
-    """Fit float32 coefficients in u = t - centre; return them and the largest relative error."""
+    """Fit float32 coefficients in u = t - centre; return them and the largest relative error.
+
+    Args:
+        function: the function of t.
+        centre: the centre of the interval.
+        half: half of the interval's length.
+        degree: the degree of the polynomial.
+        low: the lower end of the function's domain, at which the interval is cut.
+    """
     left = max(-half, low - centre)
     middle, radius = (left + half) / 2, (half - left) / 2
     u = middle + radius * np.cos(np.pi * (np.arange(NODES) + 0.5) / NODES)

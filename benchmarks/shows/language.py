@@ -62,8 +62,11 @@ def reading(subject: str, least: int, of: int) -> Callable[[], Figure]:
         report = json.loads(READING.read_text())
         answers = report[subject]
         right = sum(bool(a["right"]) for a in answers)
-        return Figure(f"{right} of {len(answers)} right, {report['date']}",
-                      right >= least and len(answers) >= of, answers)
+        return Figure(
+            f"{right} of {len(answers)} right, {report['date']}",
+            right >= least and len(answers) >= of,
+            answers,
+        )
 
     return measure
 
@@ -92,8 +95,9 @@ def kernels() -> Figure:
         corpus = [sys.executable, str(ROOT / "benchmarks" / "corpus.py")]
         old = ["--tree", str(base_tree(folder))]
         subprocess.run([*corpus, "record", f"{folder}/kernels", *old], check=True)
-        done = subprocess.run([*corpus, "compare", f"{folder}/kernels"], check=False, text=True,
-                              capture_output=True)
+        done = subprocess.run(
+            [*corpus, "compare", f"{folder}/kernels"], check=False, text=True, capture_output=True
+        )
         lines = done.stdout.strip().splitlines() or [done.stderr.strip()[-200:]]
     return Figure(lines[-1], done.returncode == 0, lines)
 
@@ -116,7 +120,10 @@ def startup() -> Figure:
             for version, tree in trees.items():
                 done = subprocess.run(
                     [sys.executable, str(tree / "benchmarks" / "startup.py")],
-                    capture_output=True, text=True, check=True, cwd=tree,
+                    capture_output=True,
+                    text=True,
+                    check=True,
+                    cwd=tree,
                     env={**os.environ, "PYTHONPATH": str(tree)},
                 )
                 figures[version].append(_milliseconds(done.stdout))

@@ -91,6 +91,9 @@ def faster(
         least: the least allowed ratio.
         needs: competitors that must have run; all peers by default.
         only: competitors to run, separated by commas.
+
+    Raises:
+        RuntimeError: no competitor ran these rows, or as `rows_of`.
     """
     part = {"only": only} if only else {}
     rows = rows_of(kind, names.split(), PEERS if needs is None else needs, part)
@@ -143,7 +146,7 @@ def page() -> Figure:
     if not path.exists():
         return Figure("not there: docs/operators.md", False)
     rows = sum(line.startswith("| `") for line in path.read_text().splitlines())
-    fresh = tests("tests/reporting/test_exhibit.py")
+    fresh = tests("tests/reporting/test_operator_summary.py")
     return Figure(f"{rows} rows; {fresh.text}", fresh.met, rows)
 
 

@@ -74,7 +74,17 @@ def figure1(against: str, least: float) -> Figure:
 
 
 def core_row(label: str, other: str, most: float, python: str = "") -> Figure:
-    """Compare passkit's time with another competitor's on one row of the core set."""
+    """Compare passkit's time with another competitor's on one row of the core set.
+
+    Args:
+        label: the label of the row.
+        other: the competitor.
+        most: the most allowed ratio of passkit's time to the other's.
+        python: the interpreter; the peers' if empty.
+
+    Raises:
+        RuntimeError: the competitor did not run the row.
+    """
     part = {"rows": label, "only": f"passkit,{other}", "python": python}
     (row,) = rows_of("core", label.split()[:1], {"passkit", other}, part)
     times = times_of(row)

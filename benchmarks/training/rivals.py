@@ -55,7 +55,7 @@ def pytorch(program: TrainingProgram, drawn: ProgramInputs, **options: Any) -> S
 def jax(
     program: TrainingProgram, drawn: ProgramInputs, **options: Any
 ) -> StepImplementation | None:
-    """Build the step in JAX, with the options of `jax_steps.jax_step`.
+    """Build the step in JAX, with the options of `jax_steps.jax_step`, which may return None.
 
     Raises:
         ImportError: JAX is not installed, or finds no such device.

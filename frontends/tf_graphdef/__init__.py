@@ -17,16 +17,21 @@ from passkit.graph.graph import Graph
 from passkit.values import arguments
 
 if TYPE_CHECKING:
-    from passkit.frontends.tf_graphdef.training.session import Session
+    from passkit.frontends.tf_graphdef.training.session import ModelSession
 
-__all__ = ["Session", "load", "save"]
+__all__ = ["ModelSession", "load", "save"]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "Session":  # who only loads does not pay for it
-        from passkit.frontends.tf_graphdef.training.session import Session
+    """Return `ModelSession`, which is imported on first use.
 
-        return Session
+    Raises:
+        AttributeError: If the module has no attribute of this name.
+    """
+    if name == "ModelSession":  # imported on first use, since loading does not need it
+        from passkit.frontends.tf_graphdef.training.session import ModelSession
+
+        return ModelSession
     raise AttributeError(f"passkit.frontends.tf_graphdef has no {name!r}; it has {__all__}")
 
 
@@ -36,7 +41,7 @@ def save(graph: Any, path: str | PathLike[str] | None = None) -> bytes:
     A `pk.Graph` becomes a frozen graph: state variables are written as constants of their initial
     values. Tensors and operations of tinyflow (such as the loss, the train op and the initializer)
     are written with their variables, assignments and control dependencies, so that TensorFlow 1 and
-    `Session` can train them.
+    `ModelSession` can train them.
 
     Inputs and outputs keep their names as far as TensorFlow allows them; a second result of one
     node is called ``name_1``. Sizes that are known only at call time become shape arithmetic.
@@ -50,17 +55,17 @@ def save(graph: Any, path: str | PathLike[str] | None = None) -> bytes:
         The serialized GraphDef.
 
     Raises:
-        ModelError: If operators have no equivalent in TensorFlow (all are named), if the graph
-            updates state, or if the model has 2 GiB or more.
+        ModelError: If operators have no equivalent in TensorFlow (at most 50 are named), if the
+            graph updates state, if the model has 2 GiB or more, or if the file cannot be written.
     """
-    from passkit.frontends.tf_graphdef.export import save  # who only reads does not pay for it
+    from passkit.frontends.tf_graphdef.export import save  # loading does not need it
 
     if path is not None:
         path = arguments.path("tf_graphdef.save: path", path)
     if isinstance(graph, Graph):
         return save(graph, path)
     from passkit.frontends.tf_graphdef.training.program_exporter import (
-        save_program,  # nor does who freezes
+        save_program,  # needed for programs only
     )
 
     return save_program(graph, path)

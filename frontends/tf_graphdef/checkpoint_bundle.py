@@ -55,17 +55,23 @@ class CheckpointBundle:
         data = _read_index(Path(f"{prefix}.index"), self.where, budget)
         entries = dict(leveldb_pairs(data, self.where, budget))
         if b"" not in entries:
-            raise ModelError(f"{self.where} has {len(entries)} entries and no header among them")
+            raise ModelError(
+                f"{self.where} needs a header, and none of its {len(entries)} entries is one; save "
+                f"the checkpoint again"
+            )
         header = parse(entries.pop(b""), self.where, budget, "BundleHeaderProto")
         self.num_shards, self.swapped = header.num_shards, header.endianness == 1
         if not 0 < self.num_shards <= _MOST_SHARDS:
-            raise ModelError(f"{self.where} says that it has {self.num_shards} shards")
+            raise ModelError(
+                f"{self.where} needs 1 to {_MOST_SHARDS:,} shards, and its header says "
+                f"{self.num_shards}; save the checkpoint again"
+            )
         self._entries = {key.decode("utf-8", "replace"): value for key, value in entries.items()}
         self._shards: dict[int, Any] = {}
 
     @property
     def keys(self) -> Mapping[str, bytes]:
-        """Names of the tensors, and the serialized index entry of each."""
+        """Map the name of each tensor to its serialized index entry (BundleEntryProto)."""
         return self._entries
 
     def _entry(self, key: str) -> Any:
@@ -80,7 +86,9 @@ class CheckpointBundle:
         return parse(encoded, f"{short(key)} in {self.where}", self.budget, "BundleEntryProto")
 
     def array(self, key: str) -> NDArray[Any]:
-        """Return a tensor as a read-only array, backed by its file where possible.
+        """Return a tensor as a read-only array in native byte order, mapped from its file.
+
+        Bools and tensors of the other byte order are copied.
 
         Raises:
             ModelError: If the tensor is missing, damaged, or stored in slices.
@@ -90,14 +98,14 @@ class CheckpointBundle:
         shape = parse_shape(entry.shape, where)
         if len(entry.slices):
             raise ModelError(
-                f"{where} is stored in {len(entry.slices)} slices, which are not put together "
-                f"here; save the model without partitioned variables"
+                f"{where} is stored in {len(entry.slices)} slices, which passkit does not read; "
+                f"save the model without partitioned variables"
             )
         sizes = tuple(n for n in shape or () if n is not None)
         if shape is None or len(sizes) != len(shape) or prod(sizes) * dtype.nbytes != entry.size:
             raise ModelError(
-                f"{where} of {dtype}{'(?)' if shape is None else shape} cannot have "
-                f"{entry.size:,} bytes"
+                f"{where} is {dtype}{'(?)' if shape is None else shape}, which cannot take "
+                f"{entry.size:,} bytes as the index says; copy the checkpoint again"
             )
         data = self._bytes(entry, where)
         if masked(crc32c(data)) != entry.crc32c:
@@ -118,12 +126,18 @@ class CheckpointBundle:
         """
         entry, where = self._entry(key), f"{short(key)} in {self.where}"
         if entry.dtype != _STRING or len(entry.shape.dim):
-            raise ModelError(f"{where} is {dtype_name(entry.dtype)}, and one string is needed")
+            raise ModelError(
+                f"{where} needs to be one string, got {dtype_name(entry.dtype)} of rank "
+                f"{len(entry.shape.dim)}"
+            )
         data = self._bytes(entry, where).tobytes()
         length, at = varint(data, 0, len(data))
         content = data[at + 4 :]
         if length != len(content):
-            raise ModelError(f"{where} says {length:,} bytes of string, and has {len(content):,}")
+            raise ModelError(
+                f"{where} needs {length:,} bytes of string, and has {len(content):,}; copy the "
+                f"checkpoint again"
+            )
         checksum = crc32c(content, crc32c(data[at : at + 4], crc32c(length.to_bytes(4, "little"))))
         if masked(checksum) != entry.crc32c:
             raise _checksum_error(f"the string {where}", checksum, entry.crc32c)
@@ -140,14 +154,17 @@ class CheckpointBundle:
             ModelError: If the shard or the slice does not exist, or exceeds the memory budget.
         """
         if not 0 <= entry.shard_id < self.num_shards:
-            raise ModelError(f"{where} is in shard {entry.shard_id} of {self.num_shards}")
+            raise ModelError(
+                f"{where} is in shard {entry.shard_id}, and the checkpoint has {self.num_shards} "
+                f"shards, counted from 0; copy the checkpoint again"
+            )
         shard = self._shard(entry.shard_id)
         if not (entry.offset >= 0 and 0 <= entry.size <= len(shard) - entry.offset):
-            name = f"shard {entry.shard_id}, which holds {where},"
+            name = f"shard {entry.shard_id}, which holds {where}"
             refuse_other_formats(shard[:_LOOKED_AT].tobytes(), name, "part of a checkpoint")
             raise ModelError(
-                f"{where} lies at {entry.offset:,} and takes {entry.size:,} bytes, and shard "
-                f"{entry.shard_id} has {len(shard):,}; copy the checkpoint again, whole"
+                f"{where} needs {entry.size:,} bytes at offset {entry.offset:,}, and shard "
+                f"{entry.shard_id} has {len(shard):,}; copy all files of the checkpoint again"
             )
         self.budget.take(entry.size, where)
         content: NDArray[Any] = shard[entry.offset : entry.offset + entry.size]
@@ -168,14 +185,14 @@ class CheckpointBundle:
                 )
             except OSError as error:
                 raise ModelError(
-                    f"{short(str(path))} cannot be read: {error.strerror}; it holds weights of "
-                    f"this model"
+                    f"{short(str(path))}, which holds weights of this model, cannot be read: "
+                    f"{error.strerror}; copy all files of the checkpoint"
                 ) from None
         return self._shards[number]
 
 
 def _read_index(path: Path, where: str, budget: Budget) -> bytes:
-    """Read an index file, of which the size is taken from the budget first.
+    """Read an index file, after its size was taken from the budget.
 
     Args:
         path: The file.
@@ -188,13 +205,16 @@ def _read_index(path: Path, where: str, budget: Budget) -> bytes:
     try:
         status = path.stat()
         if not S_ISREG(status.st_mode):
-            raise ModelError(f"{where} must be a regular file, got one of mode {status.st_mode:o}")
+            raise ModelError(
+                f"{where} needs to be a regular file, got one of mode {status.st_mode:o}"
+            )
         budget.take(status.st_size, where)
         with path.open("rb") as stream:
             return stream.read(status.st_size)
     except OSError as error:
         raise ModelError(
-            f"{where} cannot be read: {error.strerror}; it says where this model's weights are"
+            f"{where}, which says where this model's weights are, cannot be read: "
+            f"{error.strerror}; copy all files of the checkpoint"
         ) from None
 
 
@@ -207,9 +227,8 @@ def _checksum_error(content: str, computed: int, expected: int) -> ModelError:
         expected: Masked checksum that is stored.
     """
     return ModelError(
-        f"{content} were changed after they were written: their checksum is "
-        f"{masked(computed):#010x}, "
-        f"and {expected:#010x} is stored; copy the checkpoint again"
+        f"{content} were changed after they were written: expected the checksum "
+        f"{expected:#010x}, computed {masked(computed):#010x}; copy the checkpoint again"
     )
 
 
@@ -222,17 +241,18 @@ def leveldb_pairs(data: bytes, where: str, budget: Budget) -> Iterator[tuple[byt
         budget: Memory budget, from which keys and values are taken.
 
     Raises:
-        ModelError: If the data is no LevelDB table, or damaged.
+        ModelError: If the data is no LevelDB table or is damaged, or exceeds the budget.
     """
     magic = int.from_bytes(data[-8:], "little")
     if magic != _MAGIC:
-        refuse_other_formats(data, where, "index of a checkpoint")
+        refuse_other_formats(data, where, "the index of a checkpoint")
     if len(data) < _FOOTER or magic != _MAGIC:
         raise ModelError(
-            f"{where} of {len(data):,} bytes is no index of a checkpoint: it ends in {magic:#x}"
+            f"{where}: expected the index of a checkpoint, which ends in {_MAGIC:#x}, found "
+            f"{len(data):,} bytes that end in {magic:#x}; copy the checkpoint again"
         )
     at = end = len(data) - _FOOTER
-    for _ in range(3):  # the handle of a block that is not needed, then where the index is
+    for _ in range(3):  # offset and size of the meta-index block, which is skipped, then the index
         offset, at = varint(data, at, len(data))
     for _, handle in _block(data, offset, varint(data, at, len(data))[0], where, end, budget):
         begin, at = varint(handle, 0, len(handle))
@@ -258,7 +278,10 @@ def _block(
     """
     stop = begin + size
     if size < 4 or stop + _TRAILER > end:
-        raise ModelError(f"{where} has a block at {begin:,} of {size:,} bytes, and {end:,} in all")
+        raise ModelError(
+            f"{where} needs a block of {size:,} bytes at offset {begin:,}, and its blocks end at "
+            f"{end:,}; copy the checkpoint again"
+        )
     stored_checksum = int.from_bytes(data[stop + 1 : stop + _TRAILER], "little")
     computed_checksum = crc32c(data[begin : stop + 1])
     if masked(computed_checksum) != stored_checksum:
@@ -268,8 +291,8 @@ def _block(
     kind = data[stop]
     if kind not in (_PLAIN, _SNAPPY):
         raise ModelError(
-            f"{where} has a block at {begin:,} that is compressed in the way {kind}, and only "
-            f"Snappy ({_SNAPPY}) and none ({_PLAIN}) are known; save the checkpoint again"
+            f"{where} has a block at offset {begin:,} of compression type {kind}; supported are "
+            f"{_PLAIN} (none) and {_SNAPPY} (Snappy); save the checkpoint again"
         )
     at = begin
     if kind == _SNAPPY:
@@ -284,8 +307,9 @@ def _block(
         length, at = varint(data, at, keys_end)
         if shared > len(key) or at + fresh + length > keys_end:
             raise ModelError(
-                f"{where} has a key of {shared} + {fresh} bytes and a value of {length} at {at:,}, "
-                f"where its block ends at {keys_end:,}"
+                f"{where} has a key of {shared} + {fresh} bytes and a value of {length} bytes at "
+                f"offset {at:,}, and the entries of its block end at {keys_end:,}; copy the "
+                f"checkpoint again"
             )
         budget.take(_KEY_NBYTES + shared + fresh + length, f"the index {where}")
         key = key[:shared] + data[at : at + fresh]

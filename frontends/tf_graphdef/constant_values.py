@@ -41,8 +41,8 @@ def fold_constants(
         results: Its results, as an importer built them.
 
     Returns:
-        The results unchanged if an input is unknown or large, or a result is large or an array of
-        floats.
+        The computed results. They are the unchanged ``results`` if an input is unknown or large, or
+        a result is large or an array of floats.
     """
     if not inputs or not all(map(_is_known, inputs)) or not all(map(_may_decide, results)):
         return results
@@ -67,7 +67,7 @@ def constant_array(value: ImportedValue) -> NDArray[Any] | None:
 
 
 def _is_constant(node: Node) -> bool:
-    """Return whether a node is computed from constants by few nodes with small results."""
+    """Return whether a node depends on constants only, by at most `MOST_NODES` small results."""
     pending, visited = [node], {node}
     while pending:
         current = pending.pop()
@@ -82,7 +82,10 @@ def _is_constant(node: Node) -> bool:
 
 
 def _evaluate(entries: Sequence[Entry]) -> list[NDArray[Any]]:
-    """Return the arrays of entries that depend on constants only; a single node needs no Graph."""
+    """Return the arrays of entries that depend on constants only.
+
+    A single node whose inputs are all constants is computed without building a Graph.
+    """
     node = entries[0].node
     producers = [e.node for e in node.inputs]
     if len(entries) == 1 == len(node.entries) and all(n.op is CONSTANT for n in producers):

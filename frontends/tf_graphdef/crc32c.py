@@ -25,7 +25,10 @@ _BITS = np.arange(32, dtype=np.uint32)
 
 @cache
 def _tables() -> NDArray[Any]:
-    """Return the slicing-by-8 tables: row k is the register after a byte and k zero bytes."""
+    """Return the slicing-by-8 tables, uint32 (8, 256).
+
+    Element [k, b] is the CRC register after the byte b and k zero bytes.
+    """
     tables = np.zeros((8, 256), np.uint32)
     first = np.arange(256, dtype=np.uint32)
     for _ in range(8):
@@ -42,6 +45,9 @@ def _apply_bit_matrix(registers: NDArray[Any], matrix: NDArray[Any]) -> NDArray[
     Args:
         registers: uint32 registers.
         matrix: 32 columns as uint32: the image of each bit.
+
+    Returns:
+        The new registers; the argument is unchanged.
     """
     bits = (registers[:, None] >> _BITS) & 1
     moved: NDArray[Any] = np.bitwise_xor.reduce(bits * matrix, axis=1)
@@ -69,9 +75,10 @@ def _run_matrix(count: int) -> NDArray[Any]:
 
 
 def _crc_of_chunks(words: NDArray[Any]) -> int:
-    """Return the register, started at 0, of 8-byte words of shape (chunks, steps, 2).
+    """Return the CRC register of data, started at 0.
 
-    The number of chunks must be a power of two.
+    ``words`` is the data as uint32 (chunks, steps, 2), where the number of chunks is a power of
+    two.
     """
     tables = _tables()
     num_chunks, steps, _ = words.shape
@@ -93,7 +100,7 @@ def crc32c(data: Any, before: int = 0) -> int:
 
     Args:
         data: Any contiguous buffer.
-        before: Checksum of the bytes in front of it, to continue a checksum.
+        before: Checksum of the bytes in front of it, to continue a checksum; 0 for none.
 
     Returns:
         The checksum as an unsigned 32-bit integer.
@@ -124,7 +131,10 @@ def library_crc32c() -> Callable[[int, Any], int] | None:
 
 
 def numpy_crc32c(data_bytes: NDArray[Any], before: int) -> int:
-    """Compute the checksum of bytes with NumPy, in chunks of equal length."""
+    """Return the CRC-32C of a uint8 vector, computed with NumPy in chunks of equal length.
+
+    ``before`` is the checksum of the bytes in front of it, 0 for none.
+    """
     num_chunks = 1 << min(max(len(data_bytes) // 64, 1).bit_length() - 1, _LANES.bit_length() - 1)
     stride = 8 * num_chunks
     num_leading = len(data_bytes) % stride
@@ -138,7 +148,7 @@ def numpy_crc32c(data_bytes: NDArray[Any], before: int) -> int:
 
 
 def _append_zeros(register: int, count: int) -> int:
-    """Return a register after ``count`` zero bytes."""
+    """Return a CRC register after ``count`` further zero bytes."""
     return int(_apply_bit_matrix(np.array([register], np.uint32), _run_matrix(count))[0])
 
 

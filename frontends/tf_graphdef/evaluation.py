@@ -53,7 +53,7 @@ class BodyEvaluation:
     body: GraphBody
     prefix: str = ""
     call_stack: tuple[str, ...] = ()
-    """The functions that this evaluation is nested in, outermost first."""
+    """Names of the functions that this evaluation is nested in, outermost first."""
     attrs: Mapping[str, Any] = field(factory=dict)
     """Values of the function's own attributes, given by its caller."""
     values: dict[int, Sequence[AnyValue]] = field(factory=dict)
@@ -67,7 +67,7 @@ class BodyEvaluation:
     """For an iteration of a TensorFlow 1 loop, its frame name."""
 
     def result(self, ref: ResultRef) -> AnyValue:
-        """Return a result that was computed, here or in an outer evaluation.
+        """Return a node result that was computed, here or in an outer evaluation.
 
         Raises:
             ModelError: If its node has no such result, or is inside a loop that has ended.
@@ -78,14 +78,14 @@ class BodyEvaluation:
             evaluation = evaluation.outer
         if evaluation is None:
             raise ModelError(
-                f"{node_label(self.body.nodes[number])} of {self.body.where} is inside a loop, and "
-                f"is read outside of it"
+                f"{node_label(self.body.nodes[number])} of {self.body.where} is inside a loop and "
+                f"is read outside of it; read the loop's Exit instead"
             )
         results = evaluation.values[number]
         if not isinstance(results, UniformResults) and index >= len(results):
             raise ModelError(
                 f"{node_label(self.body.nodes[number])} of {self.body.where} has {len(results)} "
-                f"output(s), and output {index} is asked for; they are counted from 0"
+                f"output(s), and output {index} is requested; outputs are counted from 0"
             )
         return results[index]
 
@@ -95,10 +95,16 @@ class BodyEvaluation:
         """Evaluate the nodes that ``heads`` need, and return their results.
 
         Args:
-            heads: Results to compute.
+            heads: Node results to compute.
             kind: Key to cache the order of nodes under. Evaluations of one kind must start with
                 values for the same nodes.
             targets: Number of last heads that run only for their side effects and give no results.
+
+        Returns:
+            The values of the heads in order, without the targets.
+
+        Raises:
+            ModelError: If a node is malformed, a result is missing, or a limit is exceeded.
         """
         ordered = self.body.cached_orders.get(kind)
         if ordered is None:
@@ -109,7 +115,11 @@ class BodyEvaluation:
         return [self.result(ref) for ref in heads[: len(heads) - targets]]
 
     def _order(self, heads: Sequence[int]) -> list[int]:
-        """Return the nodes to evaluate: those that heads need, and preceding side effects."""
+        """Return the nodes to evaluate in topological order.
+
+        These are the nodes that ``heads`` need and those with side effects that heads or the
+        body's effects depend on, without nodes that have results.
+        """
         library, body, done = self.shared.library, self.body, self._done()
         needed = reachable_nodes(body, heads, done)
         reachable = reachable_nodes(body, [*heads, *body.effects], done, control=True)
@@ -118,7 +128,7 @@ class BodyEvaluation:
         return topological_order(body, [*heads, *side_effects], needed, done)
 
     def _done(self) -> Mapping[int, Any]:
-        """Return the nodes that have results, in this or an outer evaluation."""
+        """Return the results of all nodes evaluated so far, in this or an outer evaluation."""
         chain: list[MutableMapping[int, Any]] = []
         evaluation: BodyEvaluation | None = self
         while evaluation is not None:
@@ -127,12 +137,16 @@ class BodyEvaluation:
         return ChainMap(*chain)
 
     def compute(self, numbers: Sequence[int]) -> None:
-        """Evaluate nodes in the given order."""
+        """Evaluate nodes in the given order and store their results in ``values``."""
         for number in numbers:
             self.values[number] = self.node(number)
 
     def node(self, number: int) -> Sequence[AnyValue]:
-        """Evaluate one node and return its results."""
+        """Evaluate one node, whose inputs have results, and return its results.
+
+        Raises:
+            ModelError: If the node is malformed or a limit is exceeded; a note names the node.
+        """
         node = self.body.nodes[number]
         shared = self.shared
         shared.node_budget.take(node_label(node))
@@ -152,7 +166,13 @@ class BodyEvaluation:
             raise
 
     def _bound(self, node: Any) -> Any:
-        """Return a node whose placeholder attributes are replaced by the caller's values."""
+        """Return a copy of a node whose placeholder attributes have the caller's values.
+
+        A node without such attributes is returned itself.
+
+        Raises:
+            ModelError: If the caller gives no value.
+        """
         placeholder_keys = [
             k for k, v in node.attr.items() if v.WhichOneof("value") == "placeholder"
         ]
@@ -164,14 +184,22 @@ class BodyEvaluation:
             name = node.attr[key].placeholder
             if name not in self.attrs:
                 raise ModelError(
-                    f"{node_label(node)} of {self.body.where} needs the attribute {short(name)} of "
-                    f"the function, and its caller gives none"
+                    f"{node_label(node)} of {self.body.where} needs a value for the function's "
+                    f"attribute {short(name)}, and the caller passes none"
                 )
             bound.attr[key].CopyFrom(self.attrs[name])
         return bound
 
     def _results(self, ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-        """Import a node as an input, by a context or op importer, a function, or a host op."""
+        """Return the results of a node, by the first of these that applies.
+
+        A factory of model inputs, a context importer, an op importer, a function, a host op. An
+        operator without any is recorded, and its results are unsupported, as are those of a node
+        with an unsupported input. Results of a node with a dead input are dead.
+
+        Raises:
+            ModelError: If the node reads strings that are fed, or its importer refuses it.
+        """
         call, shared = ctx.call, self.shared
         op = call.node.op
         if not self.call_stack and ctx.number in shared.inputs:
@@ -185,7 +213,9 @@ class BodyEvaluation:
             return UniformResults(DeadValue(call.name))
         for x in inputs:
             if isinstance(x, StringInput):
-                raise ModelError(f"{call.where} reads {short(x.name)}, which is {x.description}")
+                raise ModelError(
+                    f"{call.where} needs an array, got {short(x.name)}, {x.description}"
+                )
         supported = op in OP_IMPORTERS or op in shared.library or op in shared.host_ops
         if not supported:
             location = (self.body.where, call.node.name)
@@ -203,12 +233,15 @@ class UniformResults(Sequence[AnyValue]):
     """The results of a node that was not computed: one non-array value at every index."""
 
     def __init__(self, value: NonArray) -> None:
+        """Store the value that all results are."""
         self.value = value
 
     def __len__(self) -> int:
+        """Return 1, although every index is valid."""
         return 1
 
     def __getitem__(self, index: Any) -> Any:
+        """Return the value, whatever the index is."""
         return self.value
 
 
@@ -240,14 +273,14 @@ class NodeContext:
             return current_value(self.shared, value.variable)
         if isinstance(value, NonArray):
             raise ModelError(
-                f"{self.where} needs an array, and {short(value.name)} is {value.description}"
+                f"{self.where} needs an array, got {short(value.name)}, {value.description}"
             )
         return value
 
     def check_count(
         self, inputs: Sequence[AnyValue], minimum: int, maximum: int | None = -1
     ) -> None:
-        """Check the number of inputs.
+        """Raise ModelError unless the number of inputs is in range.
 
         Args:
             inputs: The inputs of the node.
@@ -259,7 +292,11 @@ class NodeContext:
         """
         upper = minimum if maximum == -1 else maximum
         if len(inputs) < minimum or (upper is not None and len(inputs) > upper):
-            expected = str(minimum) if upper == minimum else f"at least {minimum}"
+            expected = str(minimum)
+            if upper is None:
+                expected = f"at least {minimum}"
+            elif upper != minimum:
+                expected = f"{minimum} to {upper}"
             raise ModelError(f"{self.where} needs {expected} input(s), got {len(inputs)}")
 
     def call_function(
@@ -276,8 +313,9 @@ class NodeContext:
             name: Name of the function.
             attrs: Values of the function's attributes.
             arguments: Its arguments.
-            prefix: Prefix of the names of its nodes.
-            keep_names: Whether results keep the output names that were requested for this node.
+            prefix: Prefix of the names of its nodes, without the slash.
+            keep_names: Whether results get the output names that were requested for this node's
+                results.
 
         Raises:
             ModelError: If the number of arguments is wrong, or the function is recursive or nested
@@ -286,20 +324,19 @@ class NodeContext:
         evaluation = self.evaluation
         if name in evaluation.call_stack:
             raise ModelError(
-                f"{self.where} calls the function {short(name)}, which it is itself a part of; "
-                f"functions that call themselves are not supported"
+                f"{self.where} is part of the function {short(name)} and calls it; recursive "
+                f"functions are not supported"
             )
         if len(evaluation.call_stack) >= MAX_CALL_DEPTH:
             raise ModelError(
-                f"{self.where} calls {short(name)} from {MAX_CALL_DEPTH} functions inside one "
-                f"another, "
-                f"and no more than that are supported"
+                f"{self.where} calls {short(name)} inside {MAX_CALL_DEPTH} nested functions, and "
+                f"at most {MAX_CALL_DEPTH} are supported"
             )
         body = self.shared.library.body(name)
         if len(arguments) != body.num_arguments:
             raise ModelError(
-                f"{self.where} gives {len(arguments)} arguments to the function {short(name)}, "
-                f"which takes {body.num_arguments}"
+                f"{self.where} calls the function {short(name)}, which needs {body.num_arguments} "
+                f"arguments, got {len(arguments)}"
             )
         callee_evaluation = BodyEvaluation(
             self.shared, body, f"{prefix}/", (*evaluation.call_stack, name), attrs
@@ -316,14 +353,15 @@ class NodeContext:
 
 
 def output_names(body: GraphBody, outputs: Sequence[tuple[str, ResultRef]]) -> dict[ResultRef, str]:
-    """Map results to the names of the outputs they become, looking through Identity nodes.
+    """Map node results to the names of the outputs they become, looking through Identity nodes.
 
     Args:
         body: Body of the model.
         outputs: Name and result of each output.
 
     Returns:
-        The name that each result's node gets in the built graph.
+        The name that each result's node gets in the built graph. Arguments and placeholders keep
+        their names and are not in it.
     """
     names: dict[ResultRef, str] = {}
     taken = {ref for _, ref in outputs}

@@ -22,12 +22,12 @@ _TORCH = (
 _AGAIN = "fetch the file again, by the link that downloads it"
 _BEGINNINGS: tuple[tuple[bytes, str, str], ...] = (
     (b"\x89HDF\r\n\x1a\n", "an HDF5 file, such as Keras writes as .h5", _KERAS),
-    (b"\x1f\x8b", "compressed by gzip", "unpack it first: gunzip, or tar -xzf for a .tar.gz"),
-    (b"BZh", "compressed by bzip2", "unpack it first: bunzip2, or tar -xjf for a .tar.bz2"),
-    (b"\xfd7zXZ\0", "compressed by xz", "unpack it first: unxz, or tar -xJf for a .tar.xz"),
-    (b"\x28\xb5\x2f\xfd", "compressed by Zstandard", "unpack it first: unzstd"),
-    (b"\x93NUMPY", "an array of NumPy (.npy)", "numpy.load reads it; it may be fed to a model"),
-    (b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.", "a file of PyTorch, from torch.save", _TORCH),
+    (b"\x1f\x8b", "a gzip file", "unpack it first: gunzip, or tar -xzf for a .tar.gz"),
+    (b"BZh", "a bzip2 file", "unpack it first: bunzip2, or tar -xjf for a .tar.bz2"),
+    (b"\xfd7zXZ\0", "an xz file", "unpack it first: unxz, or tar -xJf for a .tar.xz"),
+    (b"\x28\xb5\x2f\xfd", "a Zstandard file", "unpack it first: unzstd"),
+    (b"\x93NUMPY", "a NumPy array (.npy)", "numpy.load reads it; it may be fed to a model"),
+    (b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.", "a PyTorch file, from torch.save", _TORCH),
     (b"GGUF", "a GGUF file of language-model weights", "load the model that TensorFlow exported"),
 )
 """Leading bytes of a format, its description, and advice."""
@@ -41,37 +41,47 @@ _MOST_FIELDS = 10_000
 _LOOKED_AT = 4096
 
 
-def refuse_other_formats(data: bytes, where: str, needed: str = "TensorFlow model") -> None:
-    """Check that data is not of a known other format.
+def refuse_other_formats(data: bytes, where: str, needed: str = "a TensorFlow model") -> None:
+    """Raise ModelError if data is in a known other format, such as HDF5 or a Git LFS pointer.
+
+    Args:
+        data: The file's contents, or its first 4096 bytes.
+        where: Name of the file in errors.
+        needed: The expected contents in errors, with an article.
 
     Raises:
-        ModelError: If it is; the message names the format and the way out.
+        ModelError: If the format is recognized; the message names it and says how to proceed.
     """
     description = describe_other_format(data)
     if description is not None:
         format_name, instead = description
-        raise ModelError(f"{where} is no {needed} but {format_name}; {instead}")
+        raise ModelError(f"{where}: expected {needed}, found {format_name}; {instead}")
 
 
 def describe_other_format(data: bytes) -> tuple[str, str] | None:
-    """Return format name and advice for data that is no TensorFlow message; None if unknown."""
+    """Recognize data in a format other than a TensorFlow message, by its first and last bytes.
+
+    Returns:
+        The format with an article ("a tar archive") and advice ("unpack it first: tar -xf"); None
+        if no such format is recognized.
+    """
     if not data:
-        return "empty: it has 0 bytes", "writing or copying it was cut off; " + _AGAIN
+        return "an empty file of 0 bytes", "writing or copying it was cut off; " + _AGAIN
     head = data[:_LOOKED_AT]
     for magic, format_name, instead in _BEGINNINGS:
         if head.startswith(magic):
             return format_name, instead
     if (pointer := _POINTER.match(head)) is not None:
         return (
-            f"a pointer of Git LFS to a file of {int(pointer[1][:15]):,} bytes, which is not here",
-            "`git lfs pull` in the repository fetches it",
+            f"a Git LFS pointer to a file of {int(pointer[1][:15]):,} bytes",
+            "run `git lfs pull` in the repository, which fetches the file",
         )
     if _PAGE.match(head):
         title = _TITLE.search(head)
         shown_title = f", titled {short(title[1].decode('utf-8', 'replace'))}" if title else ""
         return (
             f"a web page{shown_title}",
-            "a download has ended in an error or at a login; " + _AGAIN,
+            "the download ended at an error page or a login page; " + _AGAIN,
         )
     if head[4:8] == b"TFL3" and head[2:4] == b"\0\0":
         return (
@@ -89,7 +99,7 @@ def describe_other_format(data: bytes) -> tuple[str, str] | None:
     if data.endswith(_TABLE_END):
         return (
             "the index of a checkpoint",
-            "it holds weights and no graph: tf_graphdef.Session(graph).restore(prefix) reads it",
+            "it holds no graph; tf_graphdef.ModelSession(graph).restore(prefix) reads it",
         )
     if head.lstrip().startswith(b"{"):
         return _json(head)
@@ -97,7 +107,7 @@ def describe_other_format(data: bytes) -> tuple[str, str] | None:
 
 
 def _archive(data: bytes) -> tuple[str, str]:
-    """Describe a zip file by its contents."""
+    """Return the format and advice for a zip file, by the names of its members."""
     try:
         with zipfile.ZipFile(BytesIO(data)) as archive:
             names = archive.namelist()
@@ -105,11 +115,11 @@ def _archive(data: bytes) -> tuple[str, str]:
         return "a damaged zip archive", _AGAIN
     ends = {name.rpartition("/")[2] for name in names}
     if "config.json" in ends and any(n.endswith(".weights.h5") for n in ends):
-        return "a model of Keras (.keras)", _KERAS
+        return "a Keras model (.keras)", _KERAS
     if "data.pkl" in ends:
-        return "a file of PyTorch, from torch.save or TorchScript", _TORCH
+        return "a PyTorch file, from torch.save or TorchScript", _TORCH
     if names and all(n.endswith(".npy") for n in ends):
-        return "arrays of NumPy (.npz)", "numpy.load reads them; they may be fed to a model"
+        return "NumPy arrays (.npz)", "numpy.load reads them; they may be fed to a model"
     if ends & {"saved_model.pb", "saved_model.pbtxt"}:
         return "a zip archive of a SavedModel", "unzip it, and give load the folder"
     shown = ", ".join(short(n) for n in names[:3])
@@ -117,12 +127,12 @@ def _archive(data: bytes) -> tuple[str, str]:
 
 
 def _json(start: bytes) -> tuple[str, str]:
-    """Describe a JSON text by the names in it."""
+    """Return the format and advice for JSON text, by the keys in its first 4096 bytes."""
     if b'"modelTopology"' in start:
-        return "a model of TensorFlow.js", "give load the model that it was converted from"
+        return "a TensorFlow.js model", "give load the model that it was converted from"
     if b'"arg_nodes"' in start or b'"nodes"' in start:
-        return "a graph of passkit in JSON", "pk.from_json(text) reads it"
-    return "a text of JSON", "it may describe layers, without weights: " + _KERAS
+        return "a passkit graph in JSON", "pk.from_json(text) reads it"
+    return "a JSON text", "it may describe layers, without weights: " + _KERAS
 
 
 def parse_file(
@@ -140,6 +150,9 @@ def parse_file(
         kind: Message type that is needed.
         text: Whether the file is in text form.
 
+    Returns:
+        The parsed message: a GraphDef, or the message type ``kind``.
+
     Raises:
         ModelError: If the file is of another format, damaged or too large.
     """
@@ -148,28 +161,28 @@ def parse_file(
         return parse_text(data, where, budget, kind)
     if _TEXT.match(data[:_LOOKED_AT]):
         raise ModelError(
-            f"{where} is a GraphDef in text form, and its name says binary; give it a name that "
-            f"ends in .pbtxt"
+            f"{where}: expected a binary GraphDef, found a GraphDef in text form; rename the file "
+            f"so that its name ends in .pbtxt"
         )
     fields = _top_fields(data)
     is_model = (1, 0) in fields and (7, 2) in fields
     if is_model and fields <= _ONNX:
         raise ModelError(
-            f"{where} is no TensorFlow model but one of ONNX; give load the model that it was "
-            f"converted from, or convert it to a SavedModel"
+            f"{where}: expected a TensorFlow model, found an ONNX model; give load the model that "
+            f"it was converted from, or convert it to a SavedModel"
         )
     if kind == "SavedModel":
         if (1, 2) in fields and _is_graph(data, where, budget):
             raise ModelError(
-                f"{where} is no SavedModel but a GraphDef, which has another name by custom; "
-                f"rename it, such as to frozen.pb, and give load that file"
+                f"{where}: expected a SavedModel, found a GraphDef; rename the file, for example "
+                f"to frozen.pb, and give load that file"
             )
         return parse(data, where, budget, kind)
     if fields == {(1, 0), (2, 2)}:
         raise ModelError(
-            f"{where} is the saved_model.pb of a SavedModel, under another name or without its "
-            f"folder; give load the folder that was exported, in which it is called "
-            f"saved_model.pb and has variables/ beside it"
+            f"{where}: expected a GraphDef, found the saved_model.pb of a SavedModel under another "
+            f"name or without its folder; give load the folder that was exported, in which the "
+            f"file is called saved_model.pb and has variables/ beside it"
         )
     try:
         return parse(data, where, budget, kind)
@@ -183,7 +196,7 @@ def parse_file(
 
 
 def _is_graph(data: bytes, where: str, budget: Budget) -> bool:
-    """Return whether data is a GraphDef with nodes."""
+    """Return whether data parses as a binary GraphDef that has nodes."""
     try:
         return len(parse(data, where, budget).node) > 0
     except ModelError:
@@ -196,7 +209,10 @@ _META_GRAPH = {(number, 2) for number in range(1, 8)}
 
 
 def _top_fields(data: bytes) -> set[tuple[int, int]]:
-    """Return number and wire type of the top-level fields, as far as the message can be read."""
+    """Return the field number and wire type of each top-level field of an encoded message.
+
+    Reading stops at the first malformed field, and after 10,000 fields.
+    """
     fields: set[tuple[int, int]] = set()
     at, end = 0, len(data)
     for _ in range(_MOST_FIELDS):

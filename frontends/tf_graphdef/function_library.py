@@ -93,7 +93,10 @@ class FunctionLibrary:
         for function in functions:
             name = function.signature.name
             if name in self.functions:
-                raise ModelError(f"{where} has two functions called {short(name)}")
+                raise ModelError(
+                    f"{where} has two functions called {short(name)}, and names of functions must "
+                    f"be unique; export the model again"
+                )
             self.functions[name] = function
         self._bodies: dict[str, GraphBody] = {}
         self._effects = self._with_effects()
@@ -103,10 +106,10 @@ class FunctionLibrary:
         return name in self.functions
 
     def body(self, name: str) -> GraphBody:
-        """Return the indexed nodes of a function.
+        """Return the indexed nodes of a function, which is indexed on first use.
 
         Raises:
-            ModelError: If the model has no function of this name.
+            ModelError: If the model has no function of this name, or the function is malformed.
         """
         if name not in self._bodies:
             if name not in self.functions:
@@ -158,7 +161,10 @@ class FunctionLibrary:
 
 
 def _called(node: Any) -> list[str]:
-    """Return the names of the functions that a node may call."""
+    """Return the names of the functions that a node may call: its operator and those in attributes.
+
+    The operator is included whether or not it names a function.
+    """
     names = [node.op]
     for value in node.attr.values():
         kind = value.WhichOneof("value")

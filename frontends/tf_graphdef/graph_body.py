@@ -67,7 +67,7 @@ class GraphBody:
         """Return the nodes whose results a node needs.
 
         The NextIteration input of a Merge is left out, since it belongs to the previous iteration.
-        An Exit needs all Enter nodes of its loop.
+        An Exit needs all Enter nodes of its loop. A node may occur more than once.
         """
         op = self.nodes[number].op
         if op in EXITS:
@@ -92,13 +92,17 @@ class GraphBody:
 
 
 def read_graph_body(graph: Any, where: str, budget: Budget) -> GraphBody:
-    """Index the nodes of a GraphDef.
+    """Index the nodes of a GraphDef; ``where`` names it in errors.
 
     Raises:
-        ModelError: If a node name is invalid or used twice, or if an edge refers to a missing node.
+        ModelError: If there are no nodes, if a name is invalid or used twice, if an edge refers to
+            a missing node, or if the index exceeds the memory budget.
     """
     if not len(graph.node):
-        raise ModelError(f"{where} holds no nodes, so it is no model; it may be another message")
+        raise ModelError(
+            f"{where} needs at least one node to be a model, and has none; it may hold another "
+            f"message than a GraphDef"
+        )
     body = GraphBody(where, graph.node, graph.versions.producer)
     _number(body, budget)
     for node in graph.node:
@@ -107,10 +111,11 @@ def read_graph_body(graph: Any, where: str, budget: Budget) -> GraphBody:
 
 
 def read_function_body(function: Any, budget: Budget) -> GraphBody:
-    """Index the nodes of a FunctionDef.
+    """Index the nodes of a FunctionDef; its arguments become nodes with the first numbers.
 
     Raises:
-        ModelError: As `read_graph_body`, and if a result of the function refers to a missing node.
+        ModelError: If a name is invalid or used twice, if an edge or a result of the function
+            refers to a missing node, or if the index exceeds the memory budget.
     """
     name = function.signature.name
     arguments = [NodeDef(name=a.name, op=ARGUMENT) for a in function.signature.input_arg]
@@ -132,7 +137,7 @@ def read_function_body(function: Any, budget: Budget) -> GraphBody:
 
 
 def _number(body: GraphBody, budget: Budget) -> None:
-    """Number the nodes and check their names.
+    """Fill the body's index of names and of Enter nodes, and check the names.
 
     Raises:
         ModelError: If a name is invalid or used twice, or the index exceeds the memory budget.
@@ -143,13 +148,13 @@ def _number(body: GraphBody, budget: Budget) -> None:
     for number, node in enumerate(body.nodes):
         if not is_name(node.name):
             raise ModelError(
-                f"node {number} of {body.where} is called {short(node.name)}; a name needs "
-                f"letters, digits and _ . / > - only"
+                f"node {number} of {body.where} needs a name of letters, digits and _ . / > -, got "
+                f"{short(node.name)}"
             )
         if node.name in body.node_numbers:
             raise ModelError(
-                f"{body.where} has two nodes called {short(node.name)}, number "
-                f"{body.node_numbers[node.name]} and {number}"
+                f"{body.where} needs unique names of nodes, and nodes "
+                f"{body.node_numbers[node.name]} and {number} are both called {short(node.name)}"
             )
         body.node_numbers[node.name] = number
         if node.op in _ENTERS:
@@ -201,14 +206,14 @@ def _resolve(
         shown: Text in errors; None for ``text``.
 
     Raises:
-        ModelError: If there is no such node.
+        ModelError: If there is no such node, or it has no result of the name in the text.
     """
     name, index, result = read(text)
     number = body.node_numbers.get(name)
     if number is None:
         raise ModelError(
-            f"{reader} of {body.where} reads {short(text if shown is None else shown)}, "
-            f"and there is no node of that name"
+            f"{reader} of {body.where} reads {short(text if shown is None else shown)}, and no "
+            f"node has that name"
         )
     names = RESULTS.get(body.nodes[number].op)
     if result and names:
@@ -222,7 +227,7 @@ def _resolve(
 
 
 def _reference(text: str) -> tuple[str, int]:
-    """Split ``name:index``; the index is 0 if there is none."""
+    """Split ``name:index`` into name and index; the index is 0 if the text has none."""
     name, colon, index = text.rpartition(":")
     if colon and index.isascii() and index.isdigit() and len(index) < _MOST_INDEX:
         return name, int(index)
@@ -230,7 +235,11 @@ def _reference(text: str) -> tuple[str, int]:
 
 
 def _inner_reference(text: str) -> tuple[str, int, str]:
-    """Split ``argument`` or ``node:result:index``, the form of edges in functions."""
+    """Split an edge in a function: ``argument`` or ``node:result:index``.
+
+    Return the name of the argument or node, the index (0 if there is none), and the name of the
+    result (empty if there is none).
+    """
     rest, index = _reference(text)
     name, colon, result = rest.rpartition(":")
     return (name, index, result) if colon else (rest, index, "")
@@ -242,7 +251,10 @@ def is_name(text: str) -> bool:
 
 
 def reference(text: str) -> tuple[str, int]:
-    """Split the name of a requested output, such as ``"Identity:0"``, into node name and index."""
+    """Split the name of a requested output, such as ``"Identity:0"``, into node name and index.
+
+    The index is 0 if the text has none.
+    """
     return _reference(text)
 
 
@@ -257,7 +269,7 @@ def topological_order(
         ModelError: If the nodes form a cycle; two of its nodes are named.
     """
     ordered = []
-    state = bytearray(len(body.nodes))  # 1: begun, 2: done
+    state = bytearray(len(body.nodes))  # 1: on the stack, 2: finished
     for head in heads:
         stack = [(head, iter(()) if head in done else iter(body.predecessors(head)))]
         if state[head]:
@@ -270,8 +282,9 @@ def topological_order(
                     continue
                 if state[k] == 1:
                     raise ModelError(
-                        f"{body.where}: node {short(body.nodes[number].name)} reads "
-                        f"{short(body.nodes[k].name)}, which depends on it: a cycle"
+                        f"{body.where} needs to be acyclic, and its node "
+                        f"{short(body.nodes[number].name)} reads {short(body.nodes[k].name)}, "
+                        f"which depends on it"
                     )
                 if not state[k]:
                     state[k] = 1

@@ -33,19 +33,23 @@ HOST = register_op(
 )
 HOST.set_attr("FInferShape", lambda node, *shapes: node.params["shapes"])
 HOST.set_attr("FInferType", lambda node, *dtypes: tuple(map(dtype_of, node.params["dtypes"])))
-HOST.set_attr("FCompute", lambda node, *arrays: _checked(node, arrays))
+HOST.set_attr("FCompute", lambda node, *arrays: _call_function(node, arrays))
 HOST.set_attr("TOpPattern", OpPattern.OPAQUE)
 
 
-def _checked(node: Node, arrays: Sequence[Any]) -> tuple[Any, ...]:
-    """Run the function and convert its results to the declared dtypes."""
+def _call_function(node: Node, arrays: Sequence[Any]) -> tuple[Any, ...]:
+    """Call the function of a `host` node and return its results, cast to the declared dtypes.
+
+    Raises:
+        ValueError: If it returns another number of results than when it was probed.
+    """
     results = _listed(node.params["function"](*arrays))
     dtypes = [dtype_of(d).numpy for d in node.params["dtypes"]]
     return tuple(np.asarray(x, d) for x, d in zip(results, dtypes, strict=True))
 
 
 def _listed(result: Any) -> list[Any]:
-    """Return results as a list of arrays."""
+    """Return the result of a function, one array-like or a tuple or list of them, as arrays."""
     return [np.asarray(x) for x in (result if isinstance(result, (tuple, list)) else (result,))]
 
 
@@ -62,21 +66,27 @@ class HostOp:
     def results(
         self, call: ImportCall, inputs: Sequence[ImportedValue]
     ) -> tuple[ImportedValue, ...]:
-        """Build the node that calls the function and return its results.
+        """Build the `host` node that calls the function, and return its results.
+
+        Args:
+            call: The TensorFlow node.
+            inputs: Its inputs.
 
         Raises:
             ModelError: If output shapes cannot be inferred.
+            Exception: Whatever the function raises for arrays of ones; a note names the node.
         """
         bound = self._bound(call)
         signatures = [(call.shape(x), x.dtype) for x in inputs]
         symbols = sorted(symbols_of(n for shape, _ in signatures for n in shape))
         if len(symbols) > len(_PROBES[0]):
             raise ModelError(
-                f"{call.where} reads {len(symbols)} unknown sizes, and a host function may read "
-                f"{len(_PROBES[0])}; give load the whole shapes of its inputs in shapes="
+                f"{call.where} has inputs with {len(symbols)} unknown sizes, and a host function "
+                f"supports at most {len(_PROBES[0])}; give load the full shapes of its inputs in "
+                f"shapes="
             )
         probes = [dict(zip(symbols, numbers, strict=False)) for numbers in _PROBES]
-        first, second = (self._tried(call, bound, signatures, numbers) for numbers in probes)
+        first, second = (self._probe(call, bound, signatures, numbers) for numbers in probes)
         shapes = tuple(
             self._shape(call, symbols, probes, (a.shape, b.shape))
             for a, b in zip(first, second, strict=True)
@@ -90,7 +100,10 @@ class HostOp:
         return tuple(map(value_of, node.entries))
 
     def _bound(self, call: ImportCall) -> Callable[..., Any]:
-        """Return the function with its keyword-only parameters bound to attributes of the node."""
+        """Return the function with its keyword-only parameters bound to attributes of the node.
+
+        A parameter without an attribute of its name keeps its default.
+        """
         attributes = {}
         for name, parameter in inspect.signature(self.function).parameters.items():
             if parameter.kind is inspect.Parameter.KEYWORD_ONLY and name in call.node.attr:
@@ -102,20 +115,24 @@ class HostOp:
         bound.__qualname__ = f"{self.name}.{sorted(attributes.items())}"
         return bound
 
-    def _tried(
+    def _probe(
         self,
         call: ImportCall,
         function: Callable[..., Any],
         signatures: Sequence[tuple[Sequence[Extent], DType]],
         numbers: Mapping[str, int],
     ) -> list[Any]:
-        """Call the function on arrays of ones, and return its results.
+        """Call the function on arrays of ones, and return its results as arrays.
 
         Args:
             call: The node.
             function: The user's function.
             signatures: Shape and dtype of each input.
             numbers: Number for each symbolic size.
+
+        Raises:
+            ModelError: If the arrays exceed the memory budget.
+            Exception: Whatever the function raises; a note names the node and the shapes.
         """
         arrays = []
         for shape, dtype in signatures:
@@ -145,7 +162,8 @@ class HostOp:
             result_shapes: Shape of the output in each.
 
         Raises:
-            ModelError: If an extent follows no symbol.
+            ModelError: If an extent differs between the calls but equals no symbol, or the ranks
+                differ.
         """
         shape: list[Extent] = []
         for k, (a, b) in enumerate(zip(*result_shapes, strict=False)):
@@ -153,21 +171,25 @@ class HostOp:
             if a != b and not matching_symbols:
                 tried = " and ".join(str(dict(p)) for p in probes)
                 raise ModelError(
-                    f"{call.where}: dimension {k} of what the function for {self.name} returns is "
-                    f"{a} and {b} for {tried}; give load the whole shapes of its inputs in shapes="
+                    f"{call.where}: result dimension {k} of the function for {self.name} needs "
+                    f"to be constant or a size of an input, got {a} and {b} for {tried}; give load "
+                    f"the full shapes of its inputs in shapes="
                 )
             shape.append(Size.symbol(matching_symbols[0]) if a != b else a)
         if len(result_shapes[0]) != len(result_shapes[1]):
             raise ModelError(
-                f"{call.where}: the function for {self.name} returns "
-                f"{show_shape(result_shapes[0])}, then "
-                f"{show_shape(result_shapes[1])}: its rank must not depend on sizes"
+                f"{call.where}: the function for {self.name} needs to return results whose rank "
+                f"does not depend on sizes, got shapes {show_shape(result_shapes[0])} and "
+                f"{show_shape(result_shapes[1])}"
             )
         return tuple(shape)
 
 
 def _plain(value: Any) -> Any:
-    """Return an attribute as a Python value: a number, bytes, a shape, or a list."""
+    """Return an AttrValue as a Python value: a number, bytes, a shape, or a list.
+
+    Unknown dimensions of a shape are -1. An empty AttrValue gives None.
+    """
     kind = value.WhichOneof("value")
     if kind == "list":
         return [*value.list.i, *value.list.f, *value.list.b, *value.list.s]
@@ -177,7 +199,7 @@ def _plain(value: Any) -> Any:
 
 
 def host_ops(functions: Mapping[str, Callable[..., Any]] | None) -> dict[str, HostOp]:
-    """Wrap the functions that a user supplies.
+    """Wrap the functions that a user supplies by operator; None gives an empty dict.
 
     Raises:
         ModelError: If a value is not callable.
@@ -185,6 +207,6 @@ def host_ops(functions: Mapping[str, Callable[..., Any]] | None) -> dict[str, Ho
     for name, function in (functions or {}).items():
         if not callable(function):
             raise ModelError(
-                f"allow_host_ops gives {function!r} for {name}; a function of arrays is needed"
+                f"allow_host_ops needs a function of arrays for {name}, got {function!r}"
             )
     return {name: HostOp(name, function) for name, function in (functions or {}).items()}

@@ -34,7 +34,9 @@ UNIQUE_IMPORTERS: dict[str, ContextImporter] = {}
 def context_importer(
     *names: str, training: bool = False
 ) -> Callable[[ContextImporter], ContextImporter]:
-    """Register a function that imports TensorFlow operators with access to their context.
+    """Return a decorator that registers an importer of TensorFlow operators.
+
+    The importer takes a `NodeContext` and the node's inputs of any kind, and returns its results.
 
     Args:
         names: TensorFlow operators.
@@ -52,7 +54,7 @@ def context_importer(
 
 
 def unique_importer(*names: str) -> Callable[[ContextImporter], ContextImporter]:
-    """Register a function in `UNIQUE_IMPORTERS` for one or more TensorFlow operators."""
+    """Return a decorator that registers an importer in `UNIQUE_IMPORTERS` for these operators."""
 
     def register(function: ContextImporter) -> ContextImporter:
         UNIQUE_IMPORTERS.update(dict.fromkeys(names, function))
@@ -80,16 +82,16 @@ class NodeBudget:
     max_iterations: int
 
     def take(self, where: str) -> None:
-        """Count one node.
+        """Subtract one node from the budget; ``where`` names the node in the error.
 
         Raises:
-            ModelError: If the limit is exceeded.
+            ModelError: If no node is left.
         """
         self.left -= 1
         if self.left < 0:
             raise ModelError(
-                f"{where} is one node too many: functions and loops of this model make more than "
-                f"{self.limit:,} nodes of it"
+                f"{where} exceeds the limit of {self.limit:,} nodes, to which functions and loops "
+                f"of this model were expanded; max_rounds= limits unrolling, or load fewer outputs"
             )
 
 
@@ -117,10 +119,10 @@ class ImportState:
     """In a session, returns whether a variable had a value when the run began."""
 
     def refuse_unsupported(self) -> None:
-        """Check that the import has met no operator without an importer.
+        """Raise ModelError if the import has met an operator without an importer.
 
         Raises:
-            ModelError: Otherwise; the message lists the operators with some of their nodes.
+            ModelError: The message lists at most 50 operators, each with three of its nodes.
         """
         if not self.unsupported:
             return
@@ -135,29 +137,29 @@ class ImportState:
         raise ModelError(
             f"{self.where} has {total} node(s) of {count} operator(s) that are not supported: "
             f"{'; '.join(shown)}{more}. "
-            f"allow_host_ops= can give NumPy functions for them, and outputs= ask for results "
-            f"before them; docs/tf_ops.md lists the {len(OP_IMPORTERS)} that are"
+            f"Give NumPy functions for them by allow_host_ops=, or request results before them by "
+            f"outputs=; docs/tf_ops.md lists the {len(OP_IMPORTERS)} supported operators"
         ) from None
 
 
 def current_value(shared: ImportState, variable: ModelVariable) -> ImportedValue:
-    """Return the value that a variable has at this point of the evaluation."""
+    """Return the value last assigned to a variable during the evaluation, else its initial one."""
     return initial_value(shared, variable) if variable.value is None else variable.value
 
 
 def initial_value(shared: ImportState, variable: ModelVariable) -> ImportedValue:
-    """Return the value that a variable has before any assignment."""
+    """Return the value of a variable before any assignment, computed once and stored in it."""
     if variable.saved is None:
         variable.saved = shared.variable_value(variable)
     return variable.saved
 
 
 def assigned_values(shared: ImportState) -> dict[ModelVariable, ImportedValue | None]:
-    """Return the value assigned to each variable so far, None where there was no assignment."""
+    """Map each variable to the value assigned to it so far, None where nothing was assigned."""
     return {v: v.value for v in shared.variables.values()}
 
 
 def reset_variables(values: Mapping[ModelVariable, ImportedValue | None]) -> None:
-    """Set variables back to the given assigned values."""
+    """Set the assigned value of each variable in place; None makes it unassigned."""
     for variable, value in values.items():
         variable.value = value

@@ -47,7 +47,9 @@ class ImportedValue:
 
     @property
     def entry(self) -> Entry:
-        """The entry. A known array becomes a constant, and symbolic sizes are computed at run time.
+        """The value as an entry, built once.
+
+        A known array becomes a constant, and symbolic sizes are computed at run time.
 
         Raises:
             ModelError: If the array has too many symbolic sizes.
@@ -83,8 +85,9 @@ def _from_sizes(name: str, sizes: NDArray[Any], dtype: DType) -> Entry:
     flat = sizes.ravel().tolist()
     if len(flat) > _MOST_SIZES:
         raise ModelError(
-            f"{short(name)} is computed from {len(flat)} sizes, {flat[0]} and others, which are "
-            f"known only in a call; give load the whole shape of its input in shapes="
+            f"{short(name)} consists of {len(flat)} sizes, {flat[0]} and others, which are known "
+            f"only at run time, and at most {_MOST_SIZES} are supported; give load the full shape "
+            f"of its input in shapes="
         )
     counts = [
         make("cast", size_as_entry(n), dtype=dtype.name)
@@ -101,13 +104,18 @@ def _from_sizes(name: str, sizes: NDArray[Any], dtype: DType) -> Entry:
 
 
 def value_of(entry: Entry) -> ImportedValue:
-    """Wrap an entry of the graph as a value, under the name of its node."""
+    """Wrap an entry, whose dtype must be known, as a value under the name of its node."""
     assert entry.dtype is not None
     return ImportedValue(entry.node.name, entry.dtype, built_entry=entry)
 
 
 def known_value(name: str, dtype: DType, extents: Any) -> ImportedValue:
-    """Return a value of known ints and Sizes; ints wrap to the range of ``dtype``.
+    """Return a value of known ints and Sizes.
+
+    Args:
+        name: Name of the value.
+        dtype: Its integer dtype; ints wrap to its range.
+        extents: An int or Size, or a nested sequence of them, which gives the value's shape.
 
     Raises:
         ModelError: If a size has too many terms for a shape.
@@ -120,8 +128,9 @@ def known_value(name: str, dtype: DType, extents: Any) -> ImportedValue:
         if isinstance(extent, Size):
             if len(extent.terms) > _MAX_TERMS:
                 raise ModelError(
-                    f"{short(name)} is a size of {len(extent.terms)} terms; shapes need at most "
-                    f"{_MAX_TERMS}; give load the whole shape of its input in shapes="
+                    f"{short(name)} is a symbolic size of {len(extent.terms)} terms, and sizes "
+                    f"may have at most {_MAX_TERMS}; give load the full shape of its input in "
+                    f"shapes="
                 )
             elements.append(extent)
         else:
@@ -160,13 +169,15 @@ class ImportCall:
         """
         if key not in self.node.attr:
             if default is None:
-                raise ModelError(f"{self.where} needs the attribute {key!r}, and has none")
+                raise ModelError(
+                    f"{self.where} needs the attribute {key!r}, and has no attribute of that name"
+                )
             return default
         value = self.node.attr[key]
         actual_kind = value.WhichOneof("value")
         if actual_kind != kind:
             raise ModelError(
-                f"{self.where} needs {kind!r} as attribute {key!r}, got {actual_kind!r}"
+                f"{self.where} needs an attribute {key!r} of kind {kind!r}, got {actual_kind!r}"
             )
         return getattr(value, kind)
 
@@ -179,22 +190,30 @@ class ImportCall:
         return parse_dtype(self.attr(key, "type"), self.where)
 
     def integers(self, key: str) -> tuple[int, ...]:
-        """Return an attribute that is a list of ints; empty if missing."""
+        """Return an attribute that is a list of ints; empty if missing.
+
+        Raises:
+            ModelError: If the attribute is not a list.
+        """
         return tuple(self.attr(key, "list").i) if key in self.node.attr else ()
 
     def floats(self, key: str) -> tuple[float, ...]:
-        """Return an attribute that is a list of floats; empty if missing."""
+        """Return an attribute that is a list of floats; empty if missing.
+
+        Raises:
+            ModelError: If the attribute is not a list.
+        """
         return tuple(self.attr(key, "list").f) if key in self.node.attr else ()
 
     def shown(self, value: ImportedValue) -> str:
-        """Format a value for a message: its first 8 elements, or that it depends on inputs."""
+        """Format a value for a message: its name and first 8 elements, or that it is not known."""
         if value.array is None:
             return f"{short(value.name)}, which depends on the values of an input"
         flat = ", ".join(map(str, value.array.ravel()[:8]))
         return f"{short(value.name)} = [{flat}{', …' if value.array.size > 8 else ''}]"
 
     def extents(self, value: ImportedValue, role: str) -> list[Extent]:
-        """Return an input as a list of ints and Sizes.
+        """Return an input that is known during import as a list of ints and Sizes.
 
         Args:
             value: The input; must be a scalar or vector of integers.
@@ -206,8 +225,8 @@ class ImportCall:
         array = value.array if value.array is not None else constant_values.constant_array(value)
         if array is None:
             raise ModelError(
-                f"{self.where} needs its {role} {short(value.name)} known when the model is "
-                f"loaded; it depends on the values of an input"
+                f"{self.where} needs a {role} that is known when the model is loaded, and "
+                f"{short(value.name)} depends on the values of an input"
             )
         if not value.dtype.is_integer or array.ndim > 1:
             raise ModelError(
@@ -235,7 +254,7 @@ class ImportCall:
             if isinstance(extent, Size):
                 raise ModelError(
                     f"{self.where} needs ints as its {role}, got the unknown size {extent}; "
-                    f"give load the whole shape of its input in shapes="
+                    f"give load the full shape of its input in shapes="
                 )
         return tuple(int(extent) for extent in extents if not isinstance(extent, Size))
 
@@ -246,14 +265,14 @@ class ImportCall:
             ModelError: If it exceeds the budget.
         """
         nbytes = count * np.dtype(dtype).itemsize
-        self.budget.take(nbytes, f"{self.where}, which counts {count:,} positions,")
+        self.budget.take(nbytes, f"{self.where}, which builds {count:,} positions,")
         return np.arange(count, dtype=dtype)
 
     def integer(self, value: ImportedValue, role: str) -> int:
-        """Return an input as one int.
+        """Return an input as one int; ``role`` names it in errors.
 
         Raises:
-            ModelError: As `ints`, and if there is another number of them.
+            ModelError: As `ints`, and if it has other than one element.
         """
         numbers = self.ints(value, role)
         if len(numbers) != 1:
@@ -269,16 +288,16 @@ class ImportCall:
         shape = value.shape
         if shape is None:
             raise ModelError(
-                f"{self.where} needs to know the rank of {short(value.name)}; "
-                f"give load the shape of its input in shapes="
+                f"{self.where} needs {short(value.name)} of known rank; give load the shape of the "
+                f"model's input in shapes="
             )
         return shape
 
     def rank(self, value: ImportedValue, rank: int) -> Shape:
-        """Return the shape of an input of the given rank.
+        """Return the shape of an input that must have ``rank`` axes.
 
         Raises:
-            ModelError: If its rank differs.
+            ModelError: If its rank differs or is unknown.
         """
         shape = self.shape(value)
         if len(shape) != rank:
@@ -288,7 +307,9 @@ class ImportCall:
         return shape
 
     def known_value(self, dtype: DType, extents: Any) -> ImportedValue:
-        """Return this node's result as a known array of ints and Sizes, taken from the budget.
+        """Return this node's result as a known array of ints and Sizes; see `known_value`.
+
+        Its memory is taken from the budget.
 
         Raises:
             ModelError: If it exceeds the memory budget, or a size has too many terms.
@@ -297,7 +318,9 @@ class ImportCall:
         return known_value(self.name, dtype, extents)
 
     def index_type(self, key: str) -> DType:
-        """Return the attribute for the dtype of shapes and indices: int32 unless it says int64.
+        """Return the dtype of shapes or indices in attribute ``key``: int32 or int64.
+
+        It is int32 if the attribute is missing.
 
         Raises:
             ModelError: If it is another type.

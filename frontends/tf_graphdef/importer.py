@@ -70,8 +70,8 @@ def load(
             TensorFlow.
         shapes: Shapes of inputs by name, which refine those of the model. A dimension that is None
             or a string stays symbolic.
-        max_nbytes: Bound of the memory that reading takes; by default 4 times the file size plus 64
-            MiB.
+        max_nbytes: Bound of the memory that reading takes, in bytes; by default 4 times the file
+            size plus 64 MiB.
         signature: A signature of a SavedModel (default ``serving_default``), a method of its root
             object, or a function.
         tags: Tags that select a graph of a SavedModel.
@@ -80,13 +80,14 @@ def load(
             function takes arrays; keyword-only parameters receive attributes of the node.
         targets: Nodes to run for their side effects, such as a train op; may be empty, ``()``. All
             variables are state then, and random draws depend on the input ``run_number``, of which
-            each run needs another value. `Session` does all this.
+            each run needs another value. `ModelSession` feeds it and keeps the state.
 
     Returns:
         The graph of the requested outputs.
 
     Raises:
-        ModelError: If the model is damaged, hostile, or uses what is not supported.
+        ModelError: If the model is damaged, exceeds ``max_nbytes``, uses unsupported operators, or
+            lacks an output, target or input that was named.
     """
     shapes = arguments.mapping("tf_graphdef.load: shapes", shapes, "a mapping of inputs to shapes")
     for name, names in (("outputs", outputs), ("targets", targets), ("tags", tags)):
@@ -112,7 +113,7 @@ def load(
 
 
 def _run_number(body: GraphBody) -> Entry:
-    """Return a state variable that counts calls, under a name that no node has."""
+    """Return an int64 scalar state that starts at 0, ``run_number`` or a name that no node has."""
     unique_name = RUN_NUMBER
     while unique_name in body.node_numbers:
         unique_name += "_"
@@ -135,16 +136,15 @@ def _entries(
 
 
 def require_array(model: Model, name: str, value: AnyValue) -> ImportedValue:
-    """Return a result if it is an array.
+    """Return the value of output ``name`` unchanged if it is an array.
 
     Raises:
         ModelError: If it is a handle, a list, a string or the like.
     """
     if isinstance(value, NonArray):
         raise ModelError(
-            f"{model.where} cannot return {short(name)}: it is {value.description}, and an array "
-            f"is "
-            f"needed; outputs= chooses others"
+            f"{model.where} needs arrays as outputs, and {short(name)} is {value.description}; "
+            f"select other outputs by outputs="
         )
     return value
 
@@ -152,10 +152,14 @@ def require_array(model: Model, name: str, value: AnyValue) -> ImportedValue:
 def _outputs(
     model: Model, body: GraphBody, outputs: Iterable[str] | str | None
 ) -> list[tuple[str, ResultRef]]:
-    """Return name and reference of each requested output.
+    """Return the name and node result of each output.
+
+    ``outputs`` are names that the caller requests. None requests all outputs of the signature, or
+    without a signature all results that no node reads, except those of constants, placeholders,
+    NoOp and Assert.
 
     Raises:
-        ModelError: If a name is unknown, or there is nothing to return.
+        ModelError: If a name is unknown, or there is no output.
     """
     if outputs is None and model.outputs:
         return [_output(model, body, name, text) for name, text in model.outputs.items()]
@@ -168,9 +172,8 @@ def _outputs(
         ]
         if not requested:
             raise ModelError(
-                f"{model.where} has {len(body.nodes)} nodes and no operator whose result is not "
-                f"read; "
-                f"say what to return: outputs=['name:0']"
+                f"{model.where} has {len(body.nodes)} nodes, and none has a result that no other "
+                f"node reads; name the outputs to return: outputs=['name:0']"
             )
         return requested
     requested = []
@@ -181,7 +184,9 @@ def _outputs(
         else:
             requested.append(_output(model, body, None, output_name))
     if not requested:
-        raise ModelError(f"{model.where}: outputs={outputs!r} names nothing to return")
+        raise ModelError(
+            f"{model.where}: outputs= needs at least one name of an output, got {outputs!r}"
+        )
     return requested
 
 
@@ -204,7 +209,9 @@ def _output(
 
 
 def node_number(model: Model, body: GraphBody, name: str, text: str | None = None) -> int:
-    """Return the number of a node.
+    """Return the number of the node called ``name``.
+
+    ``text`` is the requested output in errors, such as "logits:0"; None if the node is to be run.
 
     Raises:
         ModelError: If there is no node of this name.

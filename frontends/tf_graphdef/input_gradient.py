@@ -11,8 +11,8 @@ from passkit.values.size import Size
 def input_gradient(y: Entry, x: Entry, dy: Entry) -> Entry:
     """Return the gradient of ``x``, given the gradient ``dy`` of ``y``.
 
-    ``y`` must be computed from ``x``. Symbolic dimensions of ``dy`` and ``y`` are taken to be
-    equal.
+    ``y`` must be computed from ``x``. A symbolic dimension of ``dy`` or ``y`` is assumed to equal
+    the other's.
 
     Raises:
         ShapeError: If known dimensions of ``dy`` and ``y`` differ.

@@ -47,9 +47,9 @@ class ModelInputs:
     """Inputs of a model."""
 
     factories: Mapping[int, InputFactory]
-    """For each input node, a function that makes its result when it is first needed."""
+    """For each input node, by number, a function that builds its value when it is first needed."""
     fed: Mapping[int, Sequence[AnyValue]]
-    """Results of other nodes that are fed; nothing in front of them is computed."""
+    """Results of other nodes that are fed, by number; nodes in front of them are not computed."""
     names: Sequence[str]
     """Names that callers may feed, one for each result of a node."""
 
@@ -57,8 +57,11 @@ class ModelInputs:
 def find_inputs(model: Model, body: GraphBody, shapes: Mapping[str, InputDims]) -> ModelInputs:
     """Find the inputs that the signature names, and all other placeholders.
 
+    ``shapes`` are the caller's shapes of inputs by name.
+
     Raises:
-        ModelError: If ``shapes`` names no input, or the signature names a missing node.
+        ModelError: If ``shapes`` names something else than an input, if a shape contradicts the
+            model's, or if the signature names a missing node.
     """
     placeholder_names: dict[int, str] = {}
     fed_refs: dict[str, ResultRef] = {}
@@ -67,7 +70,8 @@ def find_inputs(model: Model, body: GraphBody, shapes: Mapping[str, InputDims]) 
         number = body.node_numbers.get(node_name)
         if number is None:
             raise ModelError(
-                f"{model.where} has no node {short(text)}, which is its input {short(name)}"
+                f"{model.where} needs the node {short(text)} for its input {short(name)}, and has "
+                f"no node of that name"
             )
         if body.nodes[number].op in _PLACEHOLDERS or name not in model.infos:
             placeholder_names[number] = name
@@ -94,8 +98,8 @@ def find_inputs(model: Model, body: GraphBody, shapes: Mapping[str, InputDims]) 
         results = fed.setdefault(number, [])
         if index >= _MOST_RESULTS:
             raise ModelError(
-                f"{model.where} has the result {index} of {node_label(node)} as its input "
-                f"{short(name)}, and a node has fewer than {_MOST_RESULTS:,}"
+                f"{model.where} has result {index} of {node_label(node)} as its input "
+                f"{short(name)}, and the index needs to be less than {_MOST_RESULTS:,}"
             )
         results += [UnfedResult(node.name)] * (index + 1 - len(results))
         has_shape = info.HasField("tensor_shape")
@@ -125,10 +129,17 @@ def _bound_factory(variable: ModelVariable) -> InputFactory:
 def _caller_shapes(
     model: Model, body: GraphBody, names: Mapping[int, str], shapes: Mapping[str, InputDims]
 ) -> dict[int, InputDims]:
-    """Return the shapes that the caller gave, by node number.
+    """Return the caller's shapes by node number.
+
+    Args:
+        model: The model, for errors.
+        body: Its nodes.
+        names: Names of inputs by node number.
+        shapes: The caller's shapes by name of an input or placeholder.
 
     Raises:
         ModelError: If a name is no input.
+        ArgumentError: If a shape is not a sequence of numbers, names or None.
     """
     by_name = {name: number for number, name in names.items()}
     caller_shapes: dict[int, InputDims] = {}
@@ -138,7 +149,7 @@ def _caller_shapes(
         if number is None or (body.nodes[number].op not in _PLACEHOLDERS and number not in names):
             placeholders = [n.name for n in body.nodes if n.op in _PLACEHOLDERS]
             raise ModelError(
-                f"{model.where} has no input {short(text)} to give the shape {shape}; "
+                f"{model.where} has no input {short(text)}, for which shapes= has {shape}; "
                 f"{nearest(name[:200], [*names.values(), *placeholders])}"
             )
         where = f"the shape of {short(text)} in shapes"
@@ -157,7 +168,7 @@ def _placeholder_factory(
     Args:
         producer: GraphDef version of the model.
         name: Name of the input; None for the node's.
-        caller_shape: Shape that the caller gave; None if none.
+        caller_shape: The caller's shape; None if the caller has none.
     """
 
     def make(call: ImportCall, inputs: Sequence[AnyValue]) -> AnyValue:
@@ -174,6 +185,17 @@ def _make_placeholder(
     inputs: Sequence[AnyValue],
 ) -> AnyValue:
     """Return a graph variable of the placeholder's shape, refined by the caller's shape.
+
+    Args:
+        call: The placeholder.
+        producer: GraphDef version of the model; old ones declare unknown shapes as scalars.
+        name: Name of the variable.
+        caller_shape: The caller's shape, or None.
+        inputs: The default value of a PlaceholderWithDefault, which gives the dtype; else empty.
+
+    Returns:
+        The variable. A `StringInput` for strings; an `UnsupportedResult` if the default is no
+        array.
 
     Raises:
         ModelError: If the two shapes contradict each other.
@@ -194,7 +216,14 @@ def _make_placeholder(
 def _make_input(
     where: str, name: str, type_number: int, shape: InputDims | None, caller_shape: InputDims | None
 ) -> AnyValue:
-    """Return an input of TensorFlow's element type ``type_number``; strings become a `StringInput`.
+    """Return a graph variable for an input; strings become a `StringInput`.
+
+    Args:
+        where: The node, for errors.
+        name: Name of the variable.
+        type_number: TensorFlow's DataType number.
+        shape: The model's shape; None if unknown.
+        caller_shape: The caller's shape, which refines it; None if the caller has none.
 
     Raises:
         ModelError: If ``shape`` and ``caller_shape`` contradict each other.
@@ -209,8 +238,8 @@ def _make_input(
         )
         if not is_compatible:
             raise ModelError(
-                f"{where} has the shape {_format_shape(shape)}, got {_format_shape(caller_shape)} "
-                f"in shapes="
+                f"{where} needs the shape {_format_shape(shape)}, got "
+                f"{_format_shape(caller_shape)} in shapes="
             )
         caller_shape = [
             declared if declared is not None else requested

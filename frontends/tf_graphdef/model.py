@@ -17,10 +17,14 @@ class Checkpoint(Protocol):
     """Access to the values of variables."""
 
     def find(self, variable: ModelVariable) -> str | None:
-        """Return the checkpoint's key of a variable, found by its name; None if there is none."""
+        """Return the checkpoint's key for a variable, looked up by its name; None if absent."""
 
     def array(self, key: str) -> NDArray[Any]:
-        """Return a tensor of the checkpoint."""
+        """Return the tensor with this key.
+
+        Raises:
+            ModelError: If it is missing or damaged.
+        """
 
 
 @define(eq=False)
@@ -44,7 +48,7 @@ class Model:
     """Placeholders that stand for a variable or another captured value of a function."""
 
     def select_function(self, signature: str | None) -> Model:
-        """Return the model of one of its functions; of ``signature=None``, the model itself.
+        """Return a model that calls the function named ``signature``; for None, the model itself.
 
         Raises:
             ModelError: If there is no function of that name.
@@ -55,7 +59,8 @@ class Model:
         if signature not in functions:
             raise ModelError(
                 f"{self.where} is a GraphDef with {len(functions)} functions, and none is called "
-                f"{short(signature)}; signature= names one of a SavedModel, or such a function"
+                f"{short(signature)}; signature= takes the name of one of them, or of a signature "
+                f"of a SavedModel"
             )
         return model_calling(self, functions[signature], {})
 
@@ -69,7 +74,11 @@ def model_calling(
         model: The model that has the function.
         function: FunctionDef to call.
         bound_variables: Variables to pass for arguments, by position; the other arguments become
-            inputs.
+            inputs. Those that share a name are renamed in place.
+
+    Returns:
+        A copy of ``model`` whose inputs are named as the function's arguments and whose outputs
+        are named as its results.
     """
     graph = type(model.graph)()
     graph.library.CopyFrom(model.graph.library)
@@ -95,7 +104,10 @@ def model_calling(
 
 
 def uniquify_names(bound_variables: Mapping[str, ModelVariable]) -> dict[str, ModelVariable]:
-    """Number variables that share a name, since state is identified by name."""
+    """Rename variables that share a name, in place, by appending ``_1``, ``_2`` and so on.
+
+    State is identified by its variable's name. Return the variables under the same keys.
+    """
     used_names: set[str] = set()
     for variable in bound_variables.values():
         name, count = variable.name, 0
@@ -107,7 +119,11 @@ def uniquify_names(bound_variables: Mapping[str, ModelVariable]) -> dict[str, Mo
 
 
 def _argument_names(function: Any) -> list[str]:
-    """Return the user's argument names if they are distinct identifiers, else the function's."""
+    """Return a name for each argument of a FunctionDef.
+
+    These are the names in the user's program if all are distinct ASCII identifiers, else those of
+    the FunctionDef.
+    """
     names = [a.name for a in function.signature.input_arg]
     user_names = [
         function.arg_attr[k].attr["_user_specified_name"].s.decode("utf-8", "replace")

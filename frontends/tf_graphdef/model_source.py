@@ -22,10 +22,17 @@ _TEXT = (".pbtxt", ".txt", ".prototxt")
 def read_model(
     source: ModelSource, max_nbytes: int | None, signature: str | None, tags: Sequence[str]
 ) -> Model:
-    """Read the model that ``source`` holds; see `load` for the arguments.
+    """Read the model that ``source`` holds.
+
+    Args:
+        source: A file name, a SavedModel folder, bytes, a GraphDef, or an object of TensorFlow.
+        max_nbytes: Bound of the memory that reading takes, in bytes; None for the default.
+        signature: Signature of a SavedModel or function of a GraphDef; None for the default.
+        tags: Tags that select a graph of a SavedModel.
 
     Raises:
-        ModelError: If the source holds no model.
+        ModelError: If the source holds no model, the model is damaged or too large, or it has no
+            such signature.
     """
     if isinstance(source, bytes | bytearray | memoryview):
         data = bytes(source)
@@ -43,9 +50,9 @@ def read_model(
     model = from_object(source, max_nbytes)
     if model is None:
         raise ModelError(
-            f"tf_graphdef.load needs a file name, a SavedModel folder, bytes or a GraphDef, or a "
+            f"tf_graphdef.load needs a file name, a SavedModel folder, bytes, a GraphDef, or a "
             f"concrete function or Keras model of TensorFlow, got {type_name}; as_graph_def() of a "
-            f"tf.Graph gives one"
+            f"tf.Graph returns a GraphDef"
         )
     return model
 
@@ -71,12 +78,16 @@ def _from_path(
             return from_folder(path.parent, max_nbytes, signature, tags)
         data = path.read_bytes() if is_file else b""
     except OSError as error:
-        raise ModelError(f"{where} cannot be read: {error.strerror}") from None
+        raise ModelError(
+            f"{where} cannot be read: {error.strerror}; load needs a readable .pb or .pbtxt file "
+            f"or SavedModel folder"
+        ) from None
     if is_folder:
         return from_folder(path, max_nbytes, signature, tags)
     if not is_file:
         raise ModelError(
-            f"{where} is not a file; a .pb or .pbtxt file or a SavedModel folder is needed"
+            f"load needs a .pb or .pbtxt file or a SavedModel folder, and no file or folder exists "
+            f"at {where}"
         )
     budget = budget_for(len(data), max_nbytes)
     graph = parse_file(data, where, budget, text=path.suffix in _TEXT)

@@ -84,10 +84,10 @@ def channels_first(call: ImportCall, count: int) -> bool:
 
 
 def inner_shape(call: ImportCall, x: ImportedValue, count: int) -> Shape:
-    """Return the channels-last shape of an input.
+    """Return the shape of input ``x`` with channels moved to the last axis.
 
     Raises:
-        ModelError: If it has not ``count`` spatial axes.
+        ModelError: If it does not have ``count`` spatial axes.
     """
     shape = call.shape(x)
     if len(shape) != count + 2:
@@ -98,7 +98,13 @@ def inner_shape(call: ImportCall, x: ImportedValue, count: int) -> Shape:
 
 
 def spatial(call: ImportCall, attribute: str, values: Sequence[int], count: int) -> tuple[int, ...]:
-    """Return the spatial part of a list that has a number for each axis; ones for an empty list.
+    """Return the numbers of the spatial axes from a list that has a number for each axis.
+
+    Args:
+        call: The node, whose ``data_format`` says which axes are spatial.
+        attribute: Name of the list in errors, such as "strides".
+        values: The list; ones are returned if it is empty.
+        count: Number of spatial axes.
 
     Raises:
         ModelError: If the length differs, or batch or channels have another number than 1.
@@ -127,7 +133,8 @@ def windows_of_node(
         call: The node.
         size: Lengths of the spatial axes.
         window: Extents of a window along them.
-        strides: Steps for all axes; None for the attribute ``strides``.
+        strides: Steps for all axes including batch and channels; None for the attribute
+            ``strides``.
 
     Raises:
         ModelError: If padding, strides or dilations are invalid or depend on unknown sizes.
@@ -173,13 +180,25 @@ def _explicit(call: ImportCall, count: int) -> PaddingPairs:
 
 
 def _same(call: ImportCall, n: Extent, window_extent: int, stride: int) -> tuple[Extent, Extent]:
-    """Return the SAME padding of one axis: ``ceil(n / stride)`` windows, an odd element behind."""
+    """Return the SAME padding (before, after) of one axis, for ``ceil(n / stride)`` windows.
+
+    If the total is odd, the further element is added behind.
+
+    Args:
+        call: The node, for errors.
+        n: Length of the axis.
+        window_extent: Elements that a window spans, with dilation.
+        stride: Distance of windows.
+
+    Raises:
+        ModelError: If the padding depends on an unknown length in a way that is not supported.
+    """
     count = (n + (stride - 1)) // stride
     if isinstance(n, Size) and 2 < window_extent < stride:
         raise ModelError(
-            f"{call.where} cannot tell the padding SAME of a window over {window_extent} elements "
-            f"at "
-            f"stride {stride} for the unknown size {n}; give load the size in shapes="
+            f"{call.where} needs a known size for the padding SAME of a window over "
+            f"{window_extent} elements at stride {stride}, got the unknown size {n}; give load the "
+            f"size in shapes="
         )
     if isinstance(n, Size) and window_extent < stride:
         return (0, 0) if window_extent == 1 else (0, count * stride - n)

@@ -18,17 +18,17 @@ from passkit.values.size import Extent, Shape
 
 @define(eq=False)
 class NonArray:
-    """Base class of values that are not arrays. ``description`` completes "… is …" in errors."""
+    """Base class of values that are not arrays. ``description`` completes "got …" in errors."""
 
     name: str
-    description: ClassVar[str] = "no array"
+    description: ClassVar[str] = "a value that is not an array"
 
 
 @define(eq=False)
 class DeadValue(NonArray):
     """Result of a branch that is not taken; nodes that read it are dead too."""
 
-    description: ClassVar[str] = "a value of a branch that is not taken"
+    description: ClassVar[str] = "the result of a branch that is not taken"
 
 
 @define(eq=False)
@@ -51,7 +51,7 @@ class StringInput(NonArray):
     """An input of strings, which no array can hold."""
 
     description: ClassVar[str] = (
-        "an input of strings, and passkit has arrays of numbers; choose a signature=, or outputs=, "
+        "an input of strings, which passkit does not have; choose a signature=, or outputs=, "
         "computed from inputs of numbers"
     )
 
@@ -61,7 +61,7 @@ class UnfedResult(NonArray):
     """A result of a node that is cut off because another of its results is fed."""
 
     description: ClassVar[str] = (
-        "a result of a node that is cut off, because another result is an input"
+        "a result of a node that is not computed, because another result of it is an input"
     )
 
 
@@ -133,9 +133,8 @@ class UniqueElements(NonArray):
     indices: ImportedValue = field(kw_only=True)
     first: Entry = field(kw_only=True)
     description: ClassVar[str] = (
-        "the distinct elements of a vector, whose number is known only at run time; they may be "
-        "indices of "
-        "Gather, Scatter* and SparseApply*"
+        "the distinct elements of a vector, whose number is known only at run time (supported as "
+        "indices of Gather, Scatter* and SparseApply*)"
     )
 
 
@@ -151,8 +150,8 @@ class UniquePositions(UniqueDerived):
     """For each index, its position among the distinct elements: the second result of `Unique`."""
 
     description: ClassVar[str] = (
-        "the positions of elements among the distinct ones; they may be ids of UnsortedSegmentSum, "
-        "and indices of Gather from what Unique's first result gathered"
+        "the positions of elements among the distinct ones (supported as ids of "
+        "UnsortedSegmentSum, and as indices of Gather from rows gathered by Unique's first result)"
     )
 
 
@@ -162,8 +161,8 @@ class UniqueCount(UniqueDerived):
 
     is_shape: bool = False
     description: ClassVar[str] = (
-        "the number of distinct elements of a vector, known only at run time; it may be the number "
-        "of segments of UnsortedSegmentSum"
+        "the number of distinct elements of a vector, known only at run time (supported as the "
+        "number of segments of UnsortedSegmentSum)"
     )
 
 
@@ -173,9 +172,8 @@ class UniqueRows(UniqueDerived):
 
     value: ImportedValue = field(kw_only=True)
     description: ClassVar[str] = (
-        "a row for each distinct index, whose number is known only at run time; they may be "
-        "changed one by "
-        "one, and be updates of Scatter* and SparseApply*"
+        "a row for each distinct index, whose number is known only at run time (supported in "
+        "elementwise operators, and as updates of Scatter* and SparseApply*)"
     )
 
 

@@ -41,13 +41,16 @@ DataType = _POOL.FindEnumTypeByName(f"{_PACKAGE}.DataType")
 
 
 def dtype_name(number: int) -> str:
-    """Return TensorFlow's name of an element type, such as ``DT_FLOAT`` for 1."""
+    """Return TensorFlow's name of a DataType number, such as ``DT_FLOAT`` for 1.
+
+    An unknown number gives "DataType" and the number.
+    """
     descriptor = DataType.values_by_number.get(number)
     return descriptor.name if descriptor else f"DataType {number}"
 
 
 def short(name: str) -> str:
-    """Quote a name or path for an error message; long ones are shortened in the middle."""
+    """Quote a name or path for an error message, shortened in the middle to 80 characters."""
     return repr(name if len(name) <= 80 else f"{name[:37]}…{name[-42:]}")
 
 
@@ -64,11 +67,11 @@ class Budget:
     limit: int
 
     def take(self, nbytes: int, where: str) -> None:
-        """Subtract ``nbytes`` before they are allocated.
+        """Subtract ``nbytes`` from the budget, before they are allocated.
 
         Args:
             nbytes: Number of bytes.
-            where: What takes them, the subject of the message.
+            where: Subject of the error message, which names the part of the model.
 
         Raises:
             ModelError: If the limit is exceeded.
@@ -77,8 +80,8 @@ class Budget:
         if self.left < 0:
             raise ModelError(
                 f"{where} needs {nbytes:,} bytes, and reading this model may take "
-                f"{self.limit:,} bytes in all, by default 4 times the file and 64 MiB; "
-                f"if you trust the file, give load a higher max_nbytes"
+                f"{self.limit:,} bytes in total, by default 4 times the file size plus 64 MiB; if "
+                f"you trust the file, give load a higher max_nbytes"
             )
 
 
@@ -101,21 +104,22 @@ def parse(data: bytes, where: str, budget: Budget, kind: str = "GraphDef") -> An
         ModelError: If the data is damaged, or exceeds the budget or 2 GiB.
     """
     if len(data) >= 1 << 31:
-        raise ModelError(f"{where} must be smaller than 2 GiB, got {len(data):,} bytes")
+        raise ModelError(f"{where} needs to be smaller than 2 GiB, got {len(data):,} bytes")
     budget.take(len(data), where)
     budget.take(parsed_nbytes(data, budget.left, kind), f"the {kind} in {where}")
     try:
         return message(kind).FromString(data)
     except DecodeError as error:
         raise ModelError(
-            f"{where} is no {kind}, or was damaged after it was written: its {len(data):,} bytes "
-            f"cannot be read ({_plain(error)}); copy it again from where it came from, or export "
-            f"the model again"
+            f"{where}: expected a {kind}, found {len(data):,} bytes that cannot be read as one "
+            f"({_plain(error)}); if the file was damaged, copy it again or export the model again"
         ) from None
 
 
 def parse_text(data: bytes, where: str, budget: Budget, kind: str = "GraphDef") -> Any:
-    """Parse a message in text format.
+    """Parse a message in text format; the arguments are those of `parse`.
+
+    Unknown fields are ignored.
 
     Raises:
         ModelError: If the text is damaged, nested too deeply, or exceeds the budget.
@@ -127,9 +131,14 @@ def parse_text(data: bytes, where: str, budget: Budget, kind: str = "GraphDef") 
     try:
         text_format.ParseLines(_lines(data.decode()), parsed, allow_unknown_field=True)
     except (text_format.ParseError, UnicodeDecodeError) as error:
-        raise ModelError(f"{where} is not a {kind} in text format: {_plain(error)}") from None
+        raise ModelError(
+            f"{where}: expected a {kind} in text format, found text that cannot be read as one: "
+            f"{_plain(error)}"
+        ) from None
     except RecursionError:
-        raise ModelError(f"{where} nests messages too deeply for a {kind}") from None
+        raise ModelError(
+            f"{where}: expected a {kind} in text format, found messages that are nested too deeply"
+        ) from None
     return parsed
 
 
@@ -140,7 +149,7 @@ def _plain(error: Exception) -> str:
 
 
 def _lines(text: str) -> Iterator[str]:
-    """Yield lines one at a time: a list of short lines would take more memory than the text."""
+    """Yield the lines of a text without line ends, so that no list of them takes memory."""
     begin = 0
     while begin < len(text):
         end = text.find("\n", begin)
@@ -171,7 +180,7 @@ class _Field:
 
 
 def _layouts() -> dict[str, dict[int, _Field]]:
-    """Return, for each message type, its fields by number."""
+    """Return the memory of the fields of each message type, by type name, then by field number."""
     field = descriptor_pb2.FieldDescriptorProto
     sizes = {field.TYPE_BOOL: 1, field.TYPE_INT64: 8, field.TYPE_UINT64: 8}
     fixed = (field.TYPE_FLOAT, field.TYPE_DOUBLE)
@@ -201,7 +210,10 @@ _LAYOUTS = _layouts()
 
 
 def parsed_nbytes(data: bytes, limit: int, kind: str = "GraphDef") -> int:
-    """Estimate the memory of a parsed message; stop once the estimate exceeds ``limit``.
+    """Return an estimate of the memory of a parsed message of type ``kind``, in bytes.
+
+    The estimate stops once it exceeds ``limit``.
+
 
     Two bytes of a file can become a message of 140 bytes, so all fields are visited before protobuf
     parses any. A damaged file is visited as far as protobuf would read it.

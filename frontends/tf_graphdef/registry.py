@@ -44,7 +44,7 @@ NODE_NBYTES = 600
 
 
 def import_node(call: ImportCall, inputs: Sequence[ImportedValue]) -> tuple[ImportedValue, ...]:
-    """Import one node, folding it where its inputs are shapes or small constants.
+    """Import one node; if its inputs are shapes or small constants, compute its results at once.
 
     Args:
         call: The node.
@@ -55,6 +55,7 @@ def import_node(call: ImportCall, inputs: Sequence[ImportedValue]) -> tuple[Impo
 
     Raises:
         ModelError: If the number of inputs is wrong, or the importer rejects the node.
+        KeyError: If the operator has no importer.
     """
     importer = OP_IMPORTERS[call.node.op]
     if len(inputs) < importer.min_inputs or (
@@ -116,7 +117,7 @@ def _build_rounded_once(
 def _build(
     call: ImportCall, importer: OpImporter, inputs: Sequence[ImportedValue]
 ) -> tuple[ImportedValue, ...]:
-    """Call an importer and return its results as values."""
+    """Call an importer with the node and its inputs; return its results as a tuple of values."""
     with np.errstate(over="ignore"):  # of constants that are too large for 16 bits
         result = importer.build(call, *inputs)
     results = result if isinstance(result, tuple) else (result,)
@@ -126,11 +127,10 @@ def _build(
 def op_importer(
     *names: str,
 ) -> Callable[[Callable[..., ImportResult]], Callable[..., ImportResult]]:
-    """Register the decorated function as importer of one or more TensorFlow operators.
+    """Return a decorator that registers an importer of TensorFlow operators.
 
-    The function takes the `ImportCall` and the node's inputs as positional parameters, whose
-    number is
-    checked for each node; ``*inputs`` accepts one or more.
+    The importer takes the `ImportCall` and the node's inputs as positional parameters, whose number
+    is checked for each node; ``*inputs`` accepts one or more.
 
     Args:
         names: Operator names in TensorFlow.

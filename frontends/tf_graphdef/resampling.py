@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 
 def _lanczos(radius: float) -> Callable[[NDArray[Any]], NDArray[Any]]:
-    """Return the Lanczos kernel of a radius: weights as a function of distances in pixels."""
+    """Return the Lanczos kernel of a radius in pixels: weights as a function of distances >= 0."""
 
     def kernel(x: NDArray[Any]) -> NDArray[Any]:
         angle = np.maximum(x, 1e-3) * np.pi

@@ -53,11 +53,13 @@ class LoopFunctions:
 
 @define(eq=False)
 class _LoopValue:
-    """One value of a loop: as it is outside, and as the loop's graphs see it."""
+    """One value of a loop, with its counterpart in the graphs of the condition and the body."""
 
     outside: AnyValue
+    """The initial value."""
     is_invariant: bool
     inner: AnyValue
+    """The value that the graphs read: a variable, a list in one, or the value itself."""
     entry: Entry | None = None
     """Initial value, if it is an array or a list stored as an array."""
 
@@ -65,7 +67,14 @@ class _LoopValue:
 def build_runtime_loop(
     ctx: NodeContext, loop: LoopFunctions, inputs: Sequence[AnyValue]
 ) -> Sequence[AnyValue]:
-    """Build a `while_loop` node and return the values after the loop.
+    """Build a `while_loop` node and return the values after the loop, in the order of ``inputs``.
+
+    Without a value that changes, no node is built and the inputs are returned.
+
+    Args:
+        ctx: The node of the loop.
+        loop: Its condition and body.
+        inputs: Initial values.
 
     Raises:
         ModelError: If a value changes its dtype or shape, the loop assigns to a variable, or the
@@ -105,7 +114,7 @@ def build_runtime_loop(
     next_values = loop.body(body_inputs, 0)
     _check_count(ctx, inputs, next_values)
     if not num_state:
-        return list(inputs)  # without state it runs zero iterations or never ends
+        return list(inputs)  # without state, a loop that ends runs no iteration
     next_entries = [
         _next_entry(ctx, k, loop_values[k], next_values[k]) for k in state_order[:num_state]
     ]
@@ -125,7 +134,16 @@ def build_runtime_loop(
 def _make_loop_value(
     ctx: NodeContext, value: AnyValue, is_invariant: bool, item_shape: object
 ) -> _LoopValue:
-    """Return the outer and inner view of a value; a tensor list becomes an array of rows."""
+    """Return a value of the loop with its counterpart for the trial iteration.
+
+    A tensor list becomes the rows of an array.
+
+    Args:
+        ctx: The node of the loop.
+        value: The initial value.
+        is_invariant: Whether the body returns it unchanged.
+        item_shape: Shape of the items of a list that declares none, a tuple; None if not known.
+    """
     if isinstance(value, TensorList) and value.dtype is not None:
         value = as_stacked_list(ctx, value)
     if isinstance(value, StackedList):
@@ -145,13 +163,13 @@ def _is_known(value: ImportedValue) -> bool:
 
 
 def _variable(entry: Entry, name: str) -> ImportedValue:
-    """Return a graph variable of the shape and dtype of an entry."""
+    """Return a new graph variable ``name`` of the shape and dtype of an entry, as a value."""
     params = {"shape": entry.shape, "dtype": entry.dtype}
     return value_of(Node(None, (), params, name).entries[0])
 
 
 def _bind_state(loop_value: _LoopValue, position: int) -> None:
-    """Replace the inner view of a value by the state variable of its position."""
+    """Replace the inner value, in place, by the loop's input variable of this position."""
     assert loop_value.entry is not None
     variable = _variable(loop_value.entry, f"{runtime.INPUT_PREFIX}{position}")
     if isinstance(loop_value.inner, StackedList):
@@ -166,7 +184,10 @@ def _run_trial_iteration(
     """Evaluate one trial iteration, in which lists record the shapes of their items.
 
     Returns:
-        The loop's results if an operator in it is unsupported, else None.
+        Unsupported results if an operator in the loop is unsupported, else None.
+
+    Raises:
+        ModelError: If the body returns another number of values than it takes.
     """
     body_inputs = [p.inner for p in loop_values]
     condition = loop.condition(body_inputs, 0)
@@ -178,14 +199,11 @@ def _run_trial_iteration(
 
 
 def _check_count(ctx: NodeContext, values: Sequence[object], results: Sequence[AnyValue]) -> None:
-    """Check that the body returns as many values as it takes.
-
-    Raises:
-        ModelError: Otherwise.
-    """
+    """Raise ModelError unless the body's ``results`` are as many as its ``values``."""
     if len(results) != len(values):
         raise ModelError(
-            f"{ctx.where} has {len(values)} values, and its body returns {len(results)}"
+            f"{ctx.where} needs {len(values)} results from its body, one for each loop variable, "
+            f"got {len(results)}"
         )
 
 
@@ -193,15 +211,21 @@ def _array_entry(ctx: NodeContext, value: AnyValue, role: str) -> Entry:
     """Return the entry of a value that must be an array; ``role`` names it in errors.
 
     Raises:
-        ModelError: If it is no array.
+        ModelError: If it is not an array.
     """
     if isinstance(value, NonArray):
-        raise ModelError(f"{ctx.where} needs an array as {role}, and it is {value.description}")
+        raise ModelError(f"{ctx.where} needs an array as {role}, got {value.description}")
     return value.entry
 
 
 def _next_entry(ctx: NodeContext, k: int, loop_value: _LoopValue, value: AnyValue) -> Entry:
-    """Return the entry of a next value.
+    """Return the entry of a loop variable's next value.
+
+    Args:
+        ctx: The node of the loop.
+        k: Position of the variable, for errors.
+        loop_value: The variable.
+        value: Its next value, as the body returned it.
 
     Raises:
         ModelError: If its dtype or shape differs from the initial value's.
@@ -214,16 +238,16 @@ def _next_entry(ctx: NodeContext, k: int, loop_value: _LoopValue, value: AnyValu
     assert initial is not None
     if (entry.shape, entry.dtype) != (initial.shape, initial.dtype):
         raise ModelError(
-            f"{ctx.where} has a number of iterations known only at run time, and its value {k} "
-            f"changes "
-            f"from {initial.dtype}{show_shape(initial.shape)} to "
-            f"{entry.dtype}{show_shape(entry.shape)}; such a value must keep its shape"
+            f"{ctx.where} has a number of iterations known only at run time and needs loop "
+            f"variables of constant dtype and shape, and variable {k} changes from "
+            f"{initial.dtype}{show_shape(initial.shape)} to "
+            f"{entry.dtype}{show_shape(entry.shape)}"
         )
     return entry
 
 
 def _wrap_result(loop_value: _LoopValue, entry: Entry) -> AnyValue:
-    """Wrap a final entry like the value outside the loop: as an array or as a list."""
+    """Return the final entry of a loop variable as a value: a list if it began so, or an array."""
     value, outside = value_of(entry), loop_value.outside
     if isinstance(outside, StackedList):
         return StackedList(outside.name, value, outside.length, outside.dtype, outside.shape)
@@ -235,7 +259,7 @@ def _wrap_result(loop_value: _LoopValue, entry: Entry) -> AnyValue:
 def _check_unchanged(
     ctx: NodeContext, assigned_before: Mapping[ModelVariable, ImportedValue | None]
 ) -> None:
-    """Check that the loop did not assign to a variable.
+    """Raise ModelError if the loop assigned to a variable of the model.
 
     Args:
         ctx: The node of the loop.
@@ -247,22 +271,19 @@ def _check_unchanged(
     for variable, value in assigned_values(ctx.shared).items():
         if value is not assigned_before.get(variable):
             raise ModelError(
-                f"{ctx.where} has a number of iterations known only at run time, and assigns to "
-                f"the "
-                f"variable {short(variable.name)}; pass its value around the loop instead"
+                f"{ctx.where} has a number of iterations known only at run time and assigns to the "
+                f"variable {short(variable.name)}, which is not supported; make the value a loop "
+                f"variable and assign it after the loop"
             )
 
 
 def _check_closed(ctx: NodeContext, graphs: Sequence[Graph]) -> None:
-    """Check that the graphs of condition and body read only values of the loop.
-
-    Raises:
-        ModelError: If one reads a value from outside.
-    """
+    """Raise ModelError if the graph of the condition or the body reads a value from outside."""
     for graph in graphs:
         for node in graph.inputs:
             if not node.name.startswith(runtime.INPUT_PREFIX):
                 raise ModelError(
-                    f"{ctx.where} has a number of iterations known only at run time, and reads "
-                    f"{short(node.name)} from outside of it"
+                    f"{ctx.where} has a number of iterations known only at run time and reads "
+                    f"{short(node.name)} from outside of the loop, which is not supported; pass it "
+                    f"as a loop variable"
                 )

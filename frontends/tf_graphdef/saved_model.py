@@ -72,11 +72,15 @@ class CheckpointWeights:
         return None
 
     def names(self) -> list[str]:
-        """Return the first thousand names and keys, for suggestions in errors."""
+        """Return at most 1000 names and keys, each cut to 200 characters, to suggest in errors."""
         return [n[:200] for n in [*self._names, *self.bundle.keys][:1000]]
 
     def key_of(self, number: int) -> str | None:
-        """Return the key of the variable with this number in the object graph, or None."""
+        """Return the checkpoint key of the object with this number in the object graph.
+
+        None if there is no object graph or no such object, or if it does not have exactly one
+        attribute.
+        """
         assert self.bundle is not None
         if self._objects is None or not 0 <= number < len(self._objects.nodes):
             return None
@@ -93,6 +97,14 @@ def from_folder(
 ) -> Model:
     """Read the function of a SavedModel that a signature names.
 
+    Args:
+        folder: The folder, which has saved_model.pb or saved_model.pbtxt.
+        max_nbytes: Bound of the memory that reading takes, in bytes; None for 4 times the size of
+            the files plus 64 MiB.
+        signature: A signature, a method of the root object, or a function; None for the default
+            signature, or the only one.
+        tags: Tags that select a graph.
+
     Raises:
         ModelError: If the folder, signature or set of tags does not exist, or files are damaged.
     """
@@ -104,12 +116,15 @@ def from_folder(
         ]
         if not model_files:
             raise ModelError(
-                f"{where} is a folder without saved_model.pb or saved_model.pbtxt, so it is no "
-                f"SavedModel; give the file of a frozen graph, or the folder that was exported"
+                f"{where}: expected a SavedModel, found a folder without saved_model.pb or "
+                f"saved_model.pbtxt; give load the file of a frozen graph, or the folder that was "
+                f"exported"
             )
         data = model_files[0].read_bytes()
     except OSError as error:
-        raise ModelError(f"{where} cannot be read: {error.strerror}") from None
+        raise ModelError(
+            f"{where} cannot be read: {error.strerror}; load needs a folder that may be read"
+        ) from None
     budget = budget_for(len(data) + checkpoint_nbytes, max_nbytes)
     is_text = model_files[0].suffix != ".pb"
     saved = parse_file(data, short(str(model_files[0])), budget, "SavedModel", is_text)
@@ -118,10 +133,12 @@ def from_folder(
 
 
 def _meta_graph(saved: Any, tags: Sequence[str], where: str) -> Any:
-    """Return the MetaGraphDef with the given tags.
+    """Return the MetaGraphDef of a SavedModel message that has all ``tags``.
+
+    Of several, the one that has no further tags is chosen. ``where`` names the model in errors.
 
     Raises:
-        ModelError: If none or several different ones have them.
+        ModelError: If none has them, or several different ones.
     """
     graphs = [g for g in saved.meta_graphs if set(tags) <= set(g.meta_info_def.tags)]
     if len(graphs) == 1 or (graphs and all(graphs[0] == g for g in graphs)):
@@ -134,8 +151,8 @@ def _meta_graph(saved: Any, tags: Sequence[str], where: str) -> Any:
         for g in list(saved.meta_graphs)[:8]
     )
     raise ModelError(
-        f"{where} has {len(graphs)} graphs with the tags {', '.join(tags)}, and one is needed; "
-        f"tags= chooses among: {available or 'none at all'}"
+        f"{where} needs one graph with the tags {', '.join(tags)}, and has {len(graphs)}; tags= "
+        f"selects among: {available or 'none'}"
     )
 
 
@@ -143,6 +160,14 @@ def _model(
     meta: Any, weights: CheckpointWeights, where: str, budget: Budget, signature: str | None
 ) -> Model:
     """Return the model of a signature, a method of the root object, or a function.
+
+    Args:
+        meta: MetaGraphDef.
+        weights: The checkpoint.
+        where: Name of the model in errors.
+        budget: Memory budget.
+        signature: Name to look up. None for the default signature, or the only signature, or
+            without signatures the only method.
 
     Raises:
         ModelError: If there is none of this name.
@@ -167,16 +192,15 @@ def _model(
         if concrete in functions:
             return _method(base, meta.object_graph_def, weights, functions[concrete])
     candidates = [*signatures, *methods]
-    requested = "" if signature is None else f" called {short(signature)}"
     raise ModelError(
-        f"{where} has {len(signatures)} signatures and {len(methods)} methods, and none{requested} "
-        f"to "
-        f"take; signature= chooses one: {nearest((name or DEFAULT)[:200], candidates)}"
+        f"{where} has {len(signatures)} signatures and {len(methods)} methods, and needs "
+        f"{'one that is the default' if signature is None else f'one called {short(signature)}'}; "
+        f"select one by signature=: {nearest((name or DEFAULT)[:200], candidates)}"
     )
 
 
 def _signed(base: Model, signature: Any) -> Model:
-    """Return the model that a signature describes.
+    """Set inputs and outputs of ``base`` to those of a SignatureDef, in place, and return it.
 
     Raises:
         ModelError: If an input or output is sparse or composite.
@@ -185,8 +209,9 @@ def _signed(base: Model, signature: Any) -> Model:
         for name, info in tensor_infos.items():
             if not info.name:
                 raise ModelError(
-                    f"{base.where}: the {kind} {short(name)} of the signature is sparse or "
-                    f"composite ({dtype_name(info.dtype)}), and a dense tensor is needed"
+                    f"{base.where} needs a dense tensor as the {kind} {short(name)} of the "
+                    f"signature, got a sparse or composite one ({dtype_name(info.dtype)}); export "
+                    f"the model with dense tensors"
                 )
     base.inputs = {k: i.name for k, i in sorted(signature.inputs.items())}
     base.infos = dict(signature.inputs)
@@ -195,7 +220,10 @@ def _signed(base: Model, signature: Any) -> Model:
 
 
 def _methods(objects: Any) -> dict[str, str]:
-    """Return the methods of the root object, each with the name of its first concrete function."""
+    """Map each method of the root object to the name of its first concrete function.
+
+    ``objects`` is a SavedObjectGraph; without objects the map is empty.
+    """
     if not objects.nodes:
         return {}
     functions = {}
@@ -212,8 +240,14 @@ def _methods(objects: Any) -> dict[str, str]:
 def _method(base: Model, objects: Any, weights: CheckpointWeights, function: Any) -> Model:
     """Return the model of a concrete function, bound to the variables that it captured.
 
+    Args:
+        base: The model that has the function.
+        objects: SavedObjectGraph with the captured objects.
+        weights: The checkpoint, for the variables' keys.
+        function: FunctionDef whose last arguments are the captures.
+
     Raises:
-        ModelError: If it captured another object than a variable.
+        ModelError: If it captured another object than a variable, or more than it has arguments.
     """
     name = function.signature.name
     concrete_functions: Mapping[str, Any] = objects.concrete_functions
@@ -221,8 +255,8 @@ def _method(base: Model, objects: Any, weights: CheckpointWeights, function: Any
     count = len(function.signature.input_arg)
     if len(captures) > count:
         raise ModelError(
-            f"{base.where}: the function {short(name)} takes {count} arguments, and "
-            f"{len(captures)} values are bound to it"
+            f"{base.where}: the function {short(name)} takes {count} arguments, and is bound to "
+            f"{len(captures)} captured values; export the model again"
         )
     bound = {}
     for k, number in enumerate(captures, count - len(captures)):
@@ -231,8 +265,8 @@ def _method(base: Model, objects: Any, weights: CheckpointWeights, function: Any
         kind = objects.nodes[number].WhichOneof("value") if is_valid else None
         if kind != "variable":
             raise ModelError(
-                f"{base.where}: {where} is object {number}, which is {kind or 'none'}, and only "
-                f"variables are supported there; call a signature instead"
+                f"{base.where}: {where} needs to be a captured variable, got object {number} of "
+                f"kind {kind or 'none'}; select a signature instead, by signature="
             )
         saved_variable = objects.nodes[number].variable
         shape = parse_shape(saved_variable.shape, where)

@@ -1,4 +1,4 @@
-"""Shape arithmetic, folded during import.
+"""Constant folding of shape arithmetic during import.
 
 TensorFlow computes shapes at run time, starting from the operator Shape. passkit computes them
 while importing, with symbolic sizes for unknown dimensions, so that operators such as Reshape know
@@ -35,10 +35,14 @@ def is_shape(value: ImportedValue) -> bool:
 def fold_shapes(
     call: ImportCall, inputs: Sequence[ImportedValue]
 ) -> tuple[ImportedValue, ...] | None:
-    """Fold a node whose inputs are shapes.
+    """Compute the results of a node whose inputs are shapes.
+
+    Args:
+        call: The node.
+        inputs: Its inputs.
 
     Returns:
-        Its results; None if the node works on data, or cannot be folded.
+        Its results as known values; None if the node works on data, or cannot be folded.
 
     Raises:
         ModelError: If the shapes do not fit the operator.
@@ -62,7 +66,9 @@ def fold_shapes(
         raise
     except (ArithmeticError, IndexError, TypeError, ValueError) as error:
         shown = ", ".join(f"{short(v.name)} = {_shown(v)}" for v in inputs[:4])
-        raise ModelError(f"{call.where} cannot work on the shapes {shown}: {error}") from None
+        raise ModelError(
+            f"{call.where} needs shapes that fit the operator, got {shown}: {error}"
+        ) from None
 
 
 def _shown(value: ImportedValue) -> str:
@@ -85,9 +91,9 @@ def squeeze_axes(call: ImportCall, x: ImportedValue) -> tuple[int, ...]:
     for axis, extent in enumerate(shape):
         if not isinstance(extent, int):
             raise ModelError(
-                f"{call.where} drops dimensions of length 1, and axis {axis} of "
-                f"{short(x.name)} has the unknown size {extent}; "
-                f"give load the whole shape of its input in shapes="
+                f"{call.where} removes axes of length 1 and needs to know all lengths, and axis "
+                f"{axis} of {short(x.name)} has the unknown size {extent}; give load the full "
+                f"shape of its input in shapes="
             )
     return tuple(axis for axis, extent in enumerate(shape) if extent == 1)
 
@@ -95,7 +101,16 @@ def squeeze_axes(call: ImportCall, x: ImportedValue) -> tuple[int, ...]:
 def numpy_index(
     call: ImportCall, begin: ImportedValue, end: ImportedValue, strides: ImportedValue
 ) -> tuple[Any, ...]:
-    """Convert begin, end, strides and masks of StridedSlice to a NumPy index.
+    """Return the inputs and mask attributes of a StridedSlice as a NumPy index.
+
+    Args:
+        call: The node.
+        begin: First positions, known during import.
+        end: Positions behind the last, known during import.
+        strides: Steps, known during import.
+
+    Returns:
+        A tuple of slices, indices, None for new axes, and Ellipsis.
 
     Raises:
         ModelError: If the lists differ in length, or there are several ellipses.
@@ -125,7 +140,7 @@ def numpy_index(
             index.append(slice(first_or_none, None if "end" in set_masks else stop, step))
     if sum(part is Ellipsis for part in index) > 1:
         raise ModelError(
-            f"{call.where} has more than one ellipsis, ellipsis_mask={masks['ellipsis']}"
+            f"{call.where} needs at most one ellipsis, got ellipsis_mask={masks['ellipsis']}"
         )
     return tuple(index)
 
@@ -133,7 +148,7 @@ def numpy_index(
 def _strided(
     call: ImportCall, values: Sequence[ImportedValue], x: NDArray[Any], *rest: NDArray[Any]
 ) -> Any:
-    """Fold StridedSlice of a known shape."""
+    """Fold StridedSlice: return the slice of the known array ``x``."""
     return x[numpy_index(call, *values[1:])]
 
 
@@ -144,7 +159,7 @@ def _sliced(
     begin: NDArray[Any],
     size: NDArray[Any],
 ) -> Any:
-    """Fold Slice of a known shape.
+    """Fold Slice: return ``size`` elements of the known array ``x`` from ``begin`` on.
 
     Raises:
         ModelError: If the slice is out of range.
@@ -152,7 +167,10 @@ def _sliced(
     begins, counts = call.ints(values[1], "begin"), call.ints(values[2], "size")
     pairs = list(zip(begins, counts, x.shape, strict=True))
     if any(not 0 <= b <= n or not -1 <= count <= n - b for b, count, n in pairs):
-        raise ModelError(f"{call.where} cannot take {counts} from {begins} of the shape {x.shape}")
+        raise ModelError(
+            f"{call.where} needs a slice within the shape {x.shape}, got begin {begins} and size "
+            f"{counts}"
+        )
     return x[tuple(slice(b, n if count < 0 else b + count) for b, count, n in pairs)]
 
 
@@ -163,7 +181,9 @@ def _gathered(
     at: NDArray[Any],
     *axis: NDArray[Any],
 ) -> Any:
-    """Fold a gather from a known vector; other ranks are not folded.
+    """Fold Gather: return the elements of the known vector ``x`` at indices ``at``.
+
+    Return NotImplemented for other ranks.
 
     Raises:
         ModelError: If an index is out of range.
@@ -171,12 +191,14 @@ def _gathered(
     if x.ndim != 1:
         return NotImplemented
     if any(not 0 <= k < x.size for k in at.ravel()):
-        raise ModelError(f"{call.where} cannot take {at.tolist()} of the shape {x.shape}")
+        raise ModelError(
+            f"{call.where} needs indices within the shape {x.shape}, got {at.tolist()}"
+        )
     return x[at.astype(np.int64)]
 
 
 def _range(call: ImportCall, values: Sequence[ImportedValue], *bounds: NDArray[Any]) -> Any:
-    """Fold Range of known integers; symbolic or long ranges are data."""
+    """Fold Range: return the list of integers; NotImplemented for symbolic or long ranges."""
     if any(isinstance(extent, Size) for b in bounds for extent in b.ravel()):
         return NotImplemented
     numbers = range(*(call.integer(v, "bounds") for v in values))
@@ -186,7 +208,10 @@ def _range(call: ImportCall, values: Sequence[ImportedValue], *bounds: NDArray[A
 def _extreme(
     call: ImportCall, values: Sequence[ImportedValue], x: NDArray[Any], y: NDArray[Any]
 ) -> Any:
-    """Fold Maximum or Minimum where it is known which element of each pair is larger."""
+    """Fold Maximum or Minimum: return the array of the larger or smaller elements.
+
+    Return NotImplemented if it is not known which element of a pair is larger.
+    """
     larger = call.node.op == "Maximum"
     pairs = np.broadcast(x, y)
     out = np.empty(pairs.shape, dtype=object)
@@ -207,7 +232,10 @@ def _never_less(a: Extent, b: Extent) -> bool:
 
 
 def _parts(call: ImportCall, values: Sequence[ImportedValue], *x: NDArray[Any]) -> Any:
-    """Fold Split, whose axis is the first input, and SplitV."""
+    """Fold Split, whose axis is the first input, and SplitV: return a tuple of arrays.
+
+    Return NotImplemented for sizes that do not fit.
+    """
     if call.node.op == "Split":
         axis, count = call.integer(values[0], "axis"), call.attr("num_split", "i")
         return tuple(np.split(x[1], count, axis)) if 0 < count <= LIMIT else NotImplemented
@@ -218,7 +246,7 @@ def _parts(call: ImportCall, values: Sequence[ImportedValue], *x: NDArray[Any]) 
 
 
 def _unpacked(call: ImportCall, values: Sequence[ImportedValue], x: NDArray[Any]) -> Any:
-    """Fold Unpack, unless the attribute ``num`` is wrong."""
+    """Fold Unpack: return a tuple of arrays; NotImplemented if the attribute ``num`` is wrong."""
     rows = np.moveaxis(x, call.attr("axis", "i", 0), 0)
     return tuple(rows) if len(rows) == call.attr("num", "i") else NotImplemented
 
@@ -226,7 +254,7 @@ def _unpacked(call: ImportCall, values: Sequence[ImportedValue], x: NDArray[Any]
 def _repeated(
     call: ImportCall, values: Sequence[ImportedValue], x: NDArray[Any], multiples: NDArray[Any]
 ) -> Any:
-    """Fold Tile of known multiples, unless the result is large."""
+    """Fold Tile: return ``x`` repeated by known multiples; NotImplemented if that is large."""
     repeats = call.ints(values[1], "multiples")
     total = x.size * prod(repeats)
     return (
@@ -237,7 +265,10 @@ def _repeated(
 def _filled(
     call: ImportCall, values: Sequence[ImportedValue], shape: NDArray[Any], x: NDArray[Any]
 ) -> Any:
-    """Fold Fill of a known shape, unless the result is large."""
+    """Fold Fill: return an array of the scalar ``x``.
+
+    Return NotImplemented if the shape is symbolic or the result large.
+    """
     if any(isinstance(n, Size) for n in shape.ravel()):
         return NotImplemented
     dimensions = call.ints(values[0], "shape")
@@ -248,7 +279,7 @@ def _filled(
 def _total(
     call: ImportCall, values: Sequence[ImportedValue], x: NDArray[Any], axes: NDArray[Any]
 ) -> Any:
-    """Fold Sum over known axes."""
+    """Fold Sum: return the sum of ``x`` over known axes."""
     keepdims = call.attr("keep_dims", "b", False)
     return np.sum(x, axis=call.ints(values[1], "axes"), keepdims=keepdims)
 
@@ -256,25 +287,28 @@ def _total(
 def _remainder(
     call: ImportCall, values: Sequence[ImportedValue], x: NDArray[Any], y: NDArray[Any]
 ) -> Any:
-    """Fold FloorMod unless a divisor is 0."""
+    """Fold FloorMod: return the remainders; NotImplemented if a divisor is 0."""
     return NotImplemented if any(n == 0 for n in y.ravel()) else x - (x // y) * y
 
 
 def _converted(call: ImportCall, values: Sequence[ImportedValue], x: NDArray[Any]) -> Any:
-    """Fold Cast; integers wrap. Sizes are assumed to fit int32 and int64, but no narrower type."""
+    """Fold Cast: return ``x``, whose integers wrap when the caller converts them.
+
+    Return NotImplemented if it has symbolic sizes and the dtype is neither int32 nor int64.
+    """
     sizes = any(isinstance(n, Size) for n in x.ravel())
     return NotImplemented if sizes and call.dtype("DstT").name not in ("int32", "int64") else x
 
 
 def _concatenated(call: ImportCall, values: Sequence[ImportedValue], *x: NDArray[Any]) -> Any:
-    """Fold ConcatV2, whose last input is the axis."""
+    """Fold ConcatV2: return all inputs but the last, which is the axis, concatenated."""
     return np.concatenate(x[:-1], axis=call.integer(values[-1], "axis"))
 
 
 def _product(
     call: ImportCall, values: Sequence[ImportedValue], x: NDArray[Any], axes: NDArray[Any]
 ) -> Any:
-    """Fold Prod over known axes."""
+    """Fold Prod: return the product of ``x`` over known axes."""
     keepdims = call.attr("keep_dims", "b", False)
     return np.prod(x, axis=call.ints(values[1], "axes"), keepdims=keepdims)
 

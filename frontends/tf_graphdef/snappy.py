@@ -58,8 +58,8 @@ def decompress(data: bytes, where: str, budget: Budget) -> bytes:
                 position + width,
             )
         if position > len(data) or not 0 < offset <= len(out) or len(out) + length > size:
-            what = f"a copy of {length} bytes from {offset:,} before"
-            raise _damaged(where, start, what, len(out), size)
+            element = f"a copy of {length} bytes from {offset:,} bytes before"
+            raise _damaged(where, start, element, len(out), size)
         first = len(out) - offset
         repeated = out[first : first + length]
         out += (repeated * -(-length // len(repeated)))[:length]  # a copy may repeat what it copies
@@ -81,7 +81,6 @@ def _damaged(
         size: Number of bytes that the block declares.
     """
     return ModelError(
-        f"{where} is no Snappy block: at {position:,} it has {element}, with {num_decompressed:,} "
-        f"of {size:,} bytes "
-        f"decompressed; copy the checkpoint again"
+        f"{where}: expected a Snappy block of {size:,} bytes, found {element} at offset "
+        f"{position:,}, after {num_decompressed:,} decompressed bytes; copy the checkpoint again"
     )

@@ -25,7 +25,7 @@ _ROW_NBYTES = 1300
 def unfilled_stack(
     ctx: NodeContext, length: Extent, dtype: DType, shape: Shape | None
 ) -> StackedList:
-    """Return a list of a given length, filled with zeros once the shape of its items is known.
+    """Return a stacked list of zeros, or without an array if the shape of its items is not known.
 
     Args:
         ctx: The node that creates it.
@@ -45,10 +45,13 @@ def _zeros(length: Extent, dtype: DType, shape: Shape) -> ImportedValue:
 
 
 def as_stacked_if_dynamic(ctx: NodeContext, value: AnyValue, index: AnyValue) -> StackedList | None:
-    """Return a list as rows of an array if it is one already, or if the index is not known.
+    """Return a list as rows of an array if it is stored so, or if the index is not known.
 
     Returns:
-        The stacked list; None for an ordinary list with a known index.
+        The stacked list. None for an ordinary list with a known index, and for another value.
+
+    Raises:
+        ModelError: If the shapes of the items differ.
     """
     if isinstance(value, StackedList):
         return value
@@ -71,8 +74,8 @@ def as_stacked_list(ctx: NodeContext, items: TensorList) -> StackedList:
     if len(item_shapes) > 1:
         shown_shapes = " and ".join(show_shape(s) for s in list(item_shapes)[:2])
         raise ModelError(
-            f"{ctx.where} takes items of {short(items.name)} by an index known only at run time, "
-            f"and their shapes differ: {shown_shapes}"
+            f"{ctx.where} reads {short(items.name)} by an index known only at run time and needs "
+            f"items of one shape, got {shown_shapes}"
         )
     shape = next(iter(item_shapes), items.shape)
     dtype = items.dtype
@@ -89,7 +92,9 @@ def as_stacked_list(ctx: NodeContext, items: TensorList) -> StackedList:
 def stacked_array(
     ctx: NodeContext, stack: StackedList, shape: Shape | None = None
 ) -> ImportedValue:
-    """Return the array of a list.
+    """Return the array of a stacked list.
+
+    A list without an array gets zeros, in place, if ``shape``, that of its items, is given.
 
     Raises:
         ModelError: If the shape of its items is not known yet.
@@ -98,14 +103,18 @@ def stacked_array(
         stack.value = _zeros(stack.length, stack.dtype, shape)
     if stack.value is None:
         raise ModelError(
-            f"{ctx.where} reads the list {short(stack.name)} of length {stack.length}, and the "
-            f"shape of its items is not known"
+            f"{ctx.where} needs the shape of the items of {short(stack.name)}, a list of length "
+            f"{stack.length} that declares none; declare the shape of the items"
         )
     return stack.value
 
 
 def stacked_item(ctx: NodeContext, stack: StackedList, index: ImportedValue) -> ImportedValue:
-    """Return the row of a stacked list at an index that is known only at run time."""
+    """Return the row of a stacked list at an index that is known only at run time.
+
+    Raises:
+        ModelError: If the shape of the items is not known yet.
+    """
     rows = stacked_array(ctx, stack)
     return value_of(make("take", rows.entry, index.entry, axis=0))
 
@@ -115,7 +124,8 @@ def with_stacked_item(
 ) -> StackedList:
     """Return the list with the row at ``index`` replaced by ``new``.
 
-    The shape of ``new`` is recorded; a list whose items have no shape yet stays unfilled.
+    The shape of ``new`` is appended, in place, to ``item_shapes``, which both lists share. A list
+    without an array stays so.
     """
     shape = ctx.call.shape(new)
     stack.item_shapes.append(shape)

@@ -45,8 +45,8 @@ def parse_dtype(number: int, where: str) -> DType:
     """
     if number not in _NAMES:
         raise ModelError(
-            f"{where} has element type {dtype_name(number)}, which passkit does not have; "
-            f"known: {', '.join(sorted(_NAMES.values()))}"
+            f"{where} has the element type {dtype_name(number)}, which passkit does not have; "
+            f"supported are {', '.join(sorted(_NAMES.values()))}"
         )
     return dtype_of(_NAMES[number])
 
@@ -63,12 +63,12 @@ def parse_shape(shape: Any, where: str) -> tuple[int | None, ...] | None:
         raise ModelError(f"{where} needs a rank of at most {_MAX_RANK}, got {len(shape.dim)}")
     sizes = tuple(d.size for d in shape.dim)
     if any(not -1 <= size < 1 << 48 for size in sizes):
-        raise ModelError(f"{where} needs dimensions from -1 (unknown) to 2**48, got {sizes}")
+        raise ModelError(f"{where} needs dimensions from -1 (unknown) to 2**48 - 1, got {sizes}")
     return tuple(None if size == -1 else size for size in sizes)
 
 
 def parse_tensor(tensor: Any, where: str, budget: Budget) -> np.ndarray[Any, Any]:
-    """Return the array of a TensorProto; its size is checked before memory is allocated.
+    """Return the array of a TensorProto, read-only; its size is checked before allocation.
 
     As in TensorFlow, missing elements repeat the last one, and a tensor without any is zero.
 
@@ -81,7 +81,9 @@ def parse_tensor(tensor: Any, where: str, budget: Budget) -> np.ndarray[Any, Any
         raise ModelError(f"{where} needs a known shape, got {_shown(sizes)}")
     shape = tuple(size for size in sizes if size is not None)
     if prod(size or 1 for size in shape) >= 1 << 59:
-        raise ModelError(f"{where} has the shape {shape}, which no memory holds")
+        raise ModelError(
+            f"{where} needs a shape of fewer than 2**59 elements, got {shape}; the file is damaged"
+        )
     nbytes = prod(shape) * dtype.nbytes
     budget.take(nbytes, f"{where} of shape {shape}")
     if tensor.tensor_content:
@@ -93,7 +95,7 @@ def parse_tensor(tensor: Any, where: str, budget: Budget) -> np.ndarray[Any, Any
 
 
 def _shown(sizes: tuple[int | None, ...] | None) -> str:
-    """Format a shape for a message."""
+    """Format a shape for a message, with ``?`` for unknown dimensions."""
     return "an unknown rank" if sizes is None else str(sizes).replace("None", "?")
 
 
@@ -118,7 +120,13 @@ def _from_content(content: bytes, dtype: DType, nbytes: int, where: str) -> np.n
 
 
 def _from_values(tensor: Any, dtype: DType, count: int, where: str) -> np.ndarray[Any, Any]:
-    """Return the array in the typed list of values, such as ``float_val``."""
+    """Return a vector of ``count`` elements from the typed list of values, such as ``float_val``.
+
+    The last value is repeated; an empty list gives zeros. ``where`` names the tensor in errors.
+
+    Raises:
+        ModelError: If there are more values than elements, or a value does not fit the dtype.
+    """
     name = _FIELDS[tensor.dtype]
     values = getattr(tensor, name)
     num_stored = len(values)
@@ -149,7 +157,13 @@ def _raw_type(dtype: DType, name: str) -> np.dtype[Any]:
 def _narrowed(
     stored: np.ndarray[Any, Any], dtype: DType, name: str, where: str
 ) -> np.ndarray[Any, Any]:
-    """Convert stored values to the dtype.
+    """Return stored values in the dtype; 16-bit floats are stored as their bits.
+
+    Args:
+        stored: The values of the message's field.
+        dtype: Dtype of the tensor.
+        name: Name of the field.
+        where: The tensor, for errors.
 
     Raises:
         ModelError: If a value is out of range.
@@ -163,6 +177,6 @@ def _narrowed(
     out_of_range = (stored < limits.min) | (stored > limits.max)
     if out_of_range.any():
         raise ModelError(
-            f"{where} has {int(stored[out_of_range][0])} in {name}, which is no {dtype}"
+            f"{where} needs values of {dtype} in {name}, got {int(stored[out_of_range][0])}"
         )
     return stored.astype(storage_type).view(dtype.numpy)

@@ -18,7 +18,15 @@ from passkit.values.dtype import dtype_of
 
 
 def from_object(source: Any, max_nbytes: int | None) -> Model | None:
-    """Read the model that a TensorFlow object stands for; None for an unknown kind of object."""
+    """Return the model of a TensorFlow object; None for an unknown kind of object.
+
+    Args:
+        source: A Keras model, a concrete function, a tf.function, or a tf.Graph.
+        max_nbytes: Bound of the memory that reading takes, in bytes; None for the default.
+
+    Raises:
+        ModelError: If a Keras model or tf.function cannot be traced without further arguments.
+    """
     if _is_keras(source):
         return _from_concrete(_keras_function(source), max_nbytes)
     if hasattr(source, "captured_inputs") and hasattr(source, "graph"):
@@ -55,9 +63,9 @@ def _keras_function(model: Any) -> Any:
     inputs = getattr(model, "inputs", None)
     if tf is None or not inputs:
         raise ModelError(
-            f"the Keras model {short(str(getattr(model, 'name', '?')))} has "
-            f"{'no inputs of its own' if tf is not None else 'no TensorFlow behind it'}; give load "
-            f"tf.function(model).get_concrete_function(tf.TensorSpec(...))"
+            f"the Keras model {short(str(getattr(model, 'name', '?')))} needs "
+            f"{'declared inputs' if tf is not None else 'the TensorFlow backend'}, and has none; "
+            f"give load tf.function(model).get_concrete_function(tf.TensorSpec(...))"
         )
     tensor_specs = [
         tf.TensorSpec(x.shape, x.dtype, name=_identifier(x.name, k)) for k, x in enumerate(inputs)
@@ -86,8 +94,8 @@ def _concrete(function: Any) -> Any:
         return function.get_concrete_function()
     except (TypeError, ValueError) as error:
         raise ModelError(
-            f"the tf.function {short(str(getattr(function, '__name__', function)))} needs to know "
-            f"its arguments: {str(error).splitlines()[0][:200]}; give load "
+            f"the tf.function {short(str(getattr(function, '__name__', function)))} needs argument "
+            f"types to be traced: {str(error).splitlines()[0][:200]}; give load "
             f"function.get_concrete_function(tf.TensorSpec(...))"
         ) from None
 
@@ -96,6 +104,7 @@ class _LiveVariables:
     """A `Checkpoint` that reads variables of the running TensorFlow process."""
 
     def __init__(self) -> None:
+        """Start without variables; `tensors` maps keys to TensorFlow's variables and tensors."""
         self.tensors: dict[str, Any] = {}
 
     def find(self, variable: ModelVariable) -> str | None:
@@ -103,13 +112,17 @@ class _LiveVariables:
         return None
 
     def array(self, key: str) -> NDArray[Any]:
-        """Return the current value of a variable."""
+        """Return the current value of the captured variable or constant with this key."""
         value: NDArray[Any] = self.tensors[key].numpy()
         return value
 
 
 def _from_concrete(function: Any, max_nbytes: int | None) -> Model:
-    """Read a concrete function; captured variables and constants are bound to placeholders."""
+    """Return the model of a concrete function, with placeholders bound to its captures.
+
+    Captured variables and constants become variables whose values are read from TensorFlow.
+    ``max_nbytes`` limits the memory that reading takes; None for the default.
+    """
     data = function.graph.as_graph_def().SerializeToString()
     live_variables, bound = _LiveVariables(), {}
     variables_by_handle = {id(v.handle): v for v in function.graph.variables}
@@ -147,7 +160,10 @@ def _from_concrete(function: Any, max_nbytes: int | None) -> Model:
 
 
 def _output_names(function: Any) -> dict[str, str]:
-    """Return names of a function's outputs: dictionary keys, ``output``, or ``output_k``."""
+    """Map names of a concrete function's outputs to names of its tensors.
+
+    The names are the keys of its result dict, else ``output`` for one or ``output_k`` for several.
+    """
     structure = function.structured_outputs
     if isinstance(structure, dict) and len(structure) == len(function.outputs):
         names = sorted(structure)

@@ -31,12 +31,22 @@ class VariableRestorer:
     """
 
     def __init__(self, model: Model, body: GraphBody, library: FunctionLibrary) -> None:
+        """Prepare to restore a model's variables; ``body`` are the nodes of its graph.
+
+        ``library`` has its functions. Nothing is evaluated or read before a variable is needed.
+        """
         self.model, self.body, self.library = model, body, library
         self._keys: dict[str, str] | None = None
         self._arrays: dict[str, NDArray[Any]] = {}
 
     def key(self, variable: ModelVariable) -> str | None:
-        """Return the checkpoint's key of a variable; None if the checkpoint has no value for it."""
+        """Return the checkpoint's key of a variable.
+
+        None if the model has no checkpoint, or the checkpoint has no value for the variable.
+
+        Raises:
+            ModelError: If the nodes that restore variables are malformed.
+        """
         if self.model.checkpoint is None:
             return None
         return (
@@ -46,25 +56,27 @@ class VariableRestorer:
         )
 
     def value(self, variable: ModelVariable) -> ImportedValue:
-        """Return the checkpoint's value of a variable.
+        """Return the checkpoint's value of a variable as a known array, read once.
 
         Raises:
-            ModelError: If there is none, or it has another shape or dtype.
+            ModelError: If there is no checkpoint or no value in it, or the value has another shape
+                or dtype or is damaged.
         """
         model = self.model
         if model.checkpoint is None:
             raise ModelError(
-                f"{model.where} reads the variable {short(variable.name)}, and has no values of "
-                f"variables; load the SavedModel folder it comes from, or freeze it: "
-                f"convert_variables_to_constants_v2(function).graph.as_graph_def(); "
-                f"tf_graphdef.Session or targets= train it"
+                f"{model.where} reads the variable {short(variable.name)}, and contains no values "
+                f"of variables; load the SavedModel folder that it comes from, or freeze it by "
+                f"convert_variables_to_constants_v2(function).graph.as_graph_def(); to train it, "
+                f"use tf_graphdef.ModelSession or targets="
             )
         key = self.key(variable)
         if key is None:
             candidates = [k[:200] for k in list(self._restored())[:1000]]
             raise ModelError(
-                f"{model.where} has no value for its variable {short(variable.name)}, neither by "
-                f"what restores it nor by its name; {nearest(variable.name[:200], candidates)}"
+                f"{model.where} has no value for its variable {short(variable.name)}: neither its "
+                f"restore nodes nor its checkpoint mention that name; "
+                f"{nearest(variable.name[:200], candidates)}"
             )
         if key not in self._arrays:
             self._arrays[key] = model.checkpoint.array(key)
@@ -72,14 +84,18 @@ class VariableRestorer:
         shape = variable.shape
         if array.dtype != variable.dtype.numpy or (shape is not None and array.shape != shape):
             raise ModelError(
-                f"{model.where}: the checkpoint has {array.dtype}{show_shape(array.shape)} as "
-                f"{short(key)}, and the variable {short(variable.name)} is "
-                f"{variable.dtype}{show_shape(shape)}"
+                f"{model.where}: the variable {short(variable.name)} needs "
+                f"{variable.dtype}{show_shape(shape)}, and the checkpoint has "
+                f"{array.dtype}{show_shape(array.shape)} as {short(key)}; restore a checkpoint of "
+                f"this model"
             )
         return ImportedValue(variable.name, variable.dtype, array=array)
 
     def _restored(self) -> dict[str, str]:
-        """Return the checkpoint's keys by name of the variable, evaluated once."""
+        """Return the checkpoint's keys by variable name, as the restore node assigns them.
+
+        The node is evaluated once. Empty if the model has no such node.
+        """
         if self._keys is None:
             name = self.model.restore.rpartition(":")[0] or self.model.restore
             self._keys = {}
@@ -88,7 +104,7 @@ class VariableRestorer:
         return self._keys
 
     def _run(self, number: int) -> dict[str, str]:
-        """Evaluate the restore node and return the key that each variable is assigned."""
+        """Evaluate node ``number``, which restores, and map variable names to checkpoint keys."""
         limit = MAX_BUILT_NODES + len(self.body.nodes)
         shared = ImportState(
             self.model.where,

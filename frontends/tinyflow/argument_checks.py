@@ -35,17 +35,44 @@ def require_int(function: str, argument: str, value: Any) -> int:
 
 
 def require_ints(function: str, argument: str, values: Any) -> tuple[int, ...]:
-    """Convert an argument, one int or an iterable of ints, to a tuple; see `require_int`.
+    """Convert an argument, one int or an iterable of ints, to a tuple of ints; see `require_int`.
+
+    Args:
+        function: The function's name, for the message.
+        argument: The argument's name, for the message.
+        values: The argument.
 
     Raises:
-        SettingError: If ``values`` holds anything but ints.
+        SettingError: If ``values`` is or holds anything but ints.
     """
     several = isinstance(values, Iterable) and not isinstance(values, (str, bytes))
     return tuple(require_int(function, argument, v) for v in (values if several else (values,)))
 
 
+def require_single_int(function: str, argument: str, value: Any) -> int:
+    """Convert an argument, an int or a sequence of one int, to an int; see `require_int`.
+
+    Args:
+        function: The function's name, for the message.
+        argument: The argument's name, for the message.
+        value: The argument.
+
+    Raises:
+        SettingError: For another number of ints, or anything but ints.
+    """
+    numbers = require_ints(function, argument, value)
+    if len(numbers) != 1:
+        raise SettingError(f"{function} needs one int as {argument}, got {value!r}")
+    return numbers[0]
+
+
 def require_int_rows(function: str, argument: str, values: Any) -> tuple[tuple[int, ...], ...]:
-    """Convert an argument, an iterable with ints for each axis, to tuples; see `require_int`.
+    """Convert an argument, an iterable with ints for each axis, to a tuple of tuples of ints.
+
+    Args:
+        function: The function's name, for the message.
+        argument: The argument's name, for the message.
+        values: The argument. An int instead of a row is a row of one.
 
     Raises:
         SettingError: If ``values`` is not iterable or holds anything but ints.
@@ -58,8 +85,13 @@ def require_int_rows(function: str, argument: str, values: Any) -> tuple[tuple[i
 def require_float(function: str, argument: str, value: Any) -> float:
     """Convert an argument, a Python or NumPy number, to a float.
 
+    Args:
+        function: The function's name, for the message.
+        argument: The argument's name, for the message.
+        value: The argument.
+
     Raises:
-        SettingError: For anything else, text included.
+        SettingError: For anything else, text and tensors included.
     """
     try:
         return float(None if isinstance(value, (str, bytes)) else value)  # type: ignore[arg-type]
@@ -68,15 +100,20 @@ def require_float(function: str, argument: str, value: Any) -> float:
 
 
 def axis_length(function: str, shape: Shape, axis: Any) -> Extent:
-    """Return the extent of ``shape`` along ``axis``, which may be negative.
+    """Return the extent of a shape along an axis.
+
+    Args:
+        function: The function's name, for the message.
+        shape: The shape.
+        axis: The axis, an int, which may be negative.
 
     Raises:
         SettingError: If the axis is no int.
-        ShapeError: If the axis does not exist; ``function`` is named in the message.
+        ShapeError: If the axis does not exist.
     """
     k = require_int(function, "axis", axis)
     if not -len(shape) <= k < len(shape):
-        raise ShapeError(f"{function} needs an axis {k}, got shape {show_shape(shape)}")
+        raise ShapeError(f"{function} needs a shape with an axis {k}, got {show_shape(shape)}")
     return shape[k]
 
 
@@ -88,7 +125,8 @@ def reject_arguments(reason: str, *names: str) -> Callable[[F], F]:
         *names: Parameters of the decorated function; only their default value is accepted.
 
     Returns:
-        A decorator. The decorated function raises SettingError for another value.
+        A decorator. The decorated function raises SettingError if one of these arguments is passed
+        with another value than its default.
     """
 
     def wrap(function: F) -> F:
@@ -129,6 +167,9 @@ def renamed_argument(function: str, name: str, value: Any, old_name: str, old_va
         value: Its value; None if it was not passed.
         old_name: Its older name.
         old_value: Value under the older name; None if it was not passed.
+
+    Returns:
+        The value that was passed; None if neither was.
 
     Raises:
         SettingError: If both names are given.

@@ -50,12 +50,17 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
     """Return the elements in another shape.
 
     Args:
-        tensor: A tensor or numbers.
-        shape: The new shape; one dimension may be -1, which stands for the remaining elements.
-        name: The name of the result.
+        tensor: A tensor or numbers of any shape.
+        shape: The new extents, ints or sizes; one may be -1, which stands for the remaining
+            elements.
+        name: The name of the result; "Reshape" by default.
+
+    Returns:
+        A tensor of the new shape and the dtype of ``tensor``, elements in row-major order.
 
     Raises:
-        ShapeError: If the numbers of elements differ, or a dimension is known only in a run.
+        ShapeError: If the numbers of elements differ, or an extent is a tensor that only a run
+            computes.
 
     >>> from passkit.frontends import tinyflow as tf
     >>> tf.reshape(tf.zeros([2, 3]), [-1]).shape
@@ -82,16 +87,23 @@ def transpose(a: Any, perm: Any = None, name: str = "transpose", conjugate: bool
     """Permute the axes of a tensor.
 
     Args:
-        a: A tensor or numbers.
+        a: A tensor or numbers of any shape.
         perm: For each axis of the result the axis of ``a``; by default the axes are reversed.
-        name: The name of the result.
+        name: The name of the result; "transpose" by default.
         conjugate: Unsupported; only the default is accepted.
+
+    Returns:
+        A tensor whose axis k is the axis perm[k] of ``a``.
+
+    Raises:
+        ShapeError: If ``perm`` does not name each axis of ``a`` once.
+        SettingError: If an unsupported argument is set.
     """
     return call_operator("transpose", "transpose", name, as_entry(a), axes=parse_axes(perm))
 
 
 def _common_dtype_entries(values: Any) -> list[Entry]:
-    """Convert tensors and arrays, one or a list, to entries, in the dtype of the first tensor."""
+    """Convert tensors and arrays to entries; arrays take the dtype of the first tensor."""
     items = list(values) if isinstance(values, (list, tuple)) else [values]
     like = next((v.dtype for v in items if isinstance(v, Tensor)), None)
     operands = [v if isinstance(v, Entry) else as_operand(v, like) for v in items]
@@ -102,9 +114,16 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
     """Concatenate tensors along an axis.
 
     Args:
-        values: Tensors of one dtype, whose shapes differ along ``axis`` at most.
-        axis: The axis, an int.
-        name: The name of the result.
+        values: A list of tensors of one dtype, whose shapes differ along ``axis`` at most.
+        axis: The axis, an int, which may be negative.
+        name: The name of the result; "concat" by default.
+
+    Returns:
+        A tensor whose extent along ``axis`` is the sum of those of ``values``.
+
+    Raises:
+        ShapeError: If there are no tensors, the axis does not exist, or other extents differ.
+        DTypeError: If the dtypes differ.
     """
     return call_operator(
         "concat", "concat", name, *_common_dtype_entries(values), axis=parse_axes(axis)
@@ -115,9 +134,16 @@ def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
     """Join tensors along a new axis.
 
     Args:
-        values: Tensors of one shape and dtype.
-        axis: The position of the new axis.
-        name: The name of the result.
+        values: A list of tensors of one shape and dtype.
+        axis: The position of the new axis in the result, which may be negative; 0 by default.
+        name: The name of the result; "stack" by default.
+
+    Returns:
+        A tensor of one axis more, whose length is the number of tensors.
+
+    Raises:
+        ShapeError: If the shapes differ, or the axis does not exist.
+        DTypeError: If the dtypes differ.
     """
     if axis == 0 and depends_on_deferred(values):
         full_name, dtype = unique_name(name, "stack"), next(nested_tensors(values)).dtype
@@ -144,13 +170,17 @@ def unstack(
     """Split a tensor into its slices along an axis.
 
     Args:
-        value: A tensor.
+        value: A tensor or numbers of rank 1 or more.
         num: The number of slices; by default the length of the axis.
-        axis: The axis, which the slices do not have.
-        name: The name of the result.
+        axis: The axis, which may be negative; the slices do not have it. 0 by default.
+        name: The name of the results; "unstack" by default.
+
+    Returns:
+        A list of tensors, one for each index of the axis, in order.
 
     Raises:
-        ShapeError: If the length of the axis is unknown, or is not ``num``.
+        ShapeError: If the axis does not exist, its length is unknown, or its length is not ``num``.
+        SettingError: If ``axis`` is no int.
     """
     if is_unranked(value) and num is not None:
         arguments = {"value": value, "num": num, "axis": axis}
@@ -174,18 +204,20 @@ def split(
     """Split a tensor along an axis.
 
     Args:
-        value: A tensor.
-        num_or_size_splits: The number of equal parts, or the length of each part, of which one may
-            be -1.
-        axis: The axis.
+        value: A tensor or numbers of rank 1 or more.
+        num_or_size_splits: The number of equal parts; or a list with the length of each part, of
+            which one may be -1 for the remaining elements.
+        axis: The axis, an int, which may be negative; 0 by default.
         num: The number of parts, where only a run determines it.
-        name: The name of the result.
+        name: The name of the results; "split" by default.
 
     Returns:
-        The parts, in order.
+        A list of the parts, in order.
 
     Raises:
-        ShapeError: If the parts do not add up to the length of the axis.
+        ShapeError: If the axis does not exist, a number of parts does not divide its length, or the
+            lengths do not add up to it.
+        SettingError: If ``num_or_size_splits`` holds anything but ints.
     """
     static_value = getattr(num_or_size_splits, "static_value", None)
     sizes_argument = static_value.tolist() if static_value is not None else num_or_size_splits
@@ -229,13 +261,23 @@ def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tenso
     """Return the part of a tensor that begins at ``begin`` and has the shape ``size``.
 
     Args:
-        input_: A tensor.
+        input_: A tensor or numbers of any shape.
         begin: The first index along each axis.
         size: The extent along each axis; -1 for all remaining elements.
-        name: The name of the result.
+        name: The name of the result; "Slice" by default.
+
+    Returns:
+        A tensor of the shape ``size``.
+
+    Raises:
+        ShapeError: If ``begin`` or ``size`` has another length than the rank, or the part exceeds
+            the tensor.
     """
     params = {"begin": parse_shape(begin, "slice"), "size": parse_shape(size, "slice")}
     return call_operator("slice", "Slice", name, as_entry(input_), **params)
+
+
+slice_.__name__ = slice_.__qualname__ = "slice"  # the definition does not hide Python's slice
 
 
 @reject_arguments("indices outside are taken as the nearest inside", "validate_indices")
@@ -250,12 +292,21 @@ def gather(
     """Return the slices of a tensor at indices.
 
     Args:
-        params: A tensor.
-        indices: Integers. Those outside of the axis are clipped to it.
+        params: A tensor of rank 1 or more.
+        indices: Integers of any shape. Those outside of the axis are clipped to it.
         validate_indices: Unsupported; only the default is accepted.
-        name: The name of the result.
-        axis: The axis that is indexed; ``batch_dims`` by default.
-        batch_dims: The number of leading axes that ``params`` and ``indices`` share.
+        name: The name of the result; "Gather" by default.
+        axis: The axis of ``params`` that is indexed; ``batch_dims`` by default.
+        batch_dims: The number of leading axes that ``params`` and ``indices`` share; 0 by default.
+
+    Returns:
+        A tensor of the shape of ``params``, in which the axes of ``indices`` after the shared ones
+        replace ``axis``.
+
+    Raises:
+        ShapeError: If the axis does not exist, or shared axes differ in length.
+        DTypeError: If ``indices`` are no integers.
+        SettingError: If an unsupported argument is set.
     """
     gather_axis = batch_dims if axis is None else parse_axes(axis)
     entries = as_entry(params), as_entry(indices)
@@ -268,13 +319,18 @@ def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any 
     """Insert an axis of length 1.
 
     Args:
-        input: A tensor.
-        axis: The position of the new axis; negative ones count from the end.
-        name: The name of the result.
+        input: A tensor or numbers of any shape.
+        axis: The position of the new axis in the result, or several; negative ones count from the
+            end.
+        name: The name of the result; "ExpandDims" by default.
         dim: The older name of ``axis``.
 
+    Returns:
+        A tensor of one axis more.
+
     Raises:
-        SettingError: If there is no axis.
+        SettingError: Without an axis, or if both ``axis`` and ``dim`` are passed.
+        ShapeError: If the axis does not exist.
     """
     new_axis = renamed_argument("expand_dims", "axis", axis, "dim", dim)
     if new_axis is None:
@@ -290,10 +346,17 @@ def squeeze(
     """Remove axes of length 1.
 
     Args:
-        input: A tensor.
-        axis: The axes to remove; by default all of length 1.
-        name: The name of the result.
+        input: A tensor or numbers of any shape.
+        axis: The axis or axes to remove; by default all of length 1.
+        name: The name of the result; "Squeeze" by default.
         squeeze_dims: The older name of ``axis``.
+
+    Returns:
+        A tensor without these axes.
+
+    Raises:
+        ShapeError: If an axis does not exist or has another length than 1.
+        SettingError: If both ``axis`` and ``squeeze_dims`` are passed.
     """
     squeezed_axes = renamed_argument("squeeze", "axis", axis, "squeeze_dims", squeeze_dims)
     return call_operator(
@@ -313,13 +376,21 @@ def one_hot(
     """Return vectors with ``on_value`` at each index and ``off_value`` elsewhere.
 
     Args:
-        indices: Integers.
-        depth: The length of the new axis.
-        on_value: 1 by default.
-        off_value: 0 by default.
-        axis: The position of the new axis; the last by default.
+        indices: Integers of any shape.
+        depth: The length of the new axis, an int or a size.
+        on_value: The number at each index; 1 by default.
+        off_value: The number elsewhere; 0 by default.
+        axis: The position of the new axis in the result; the last by default.
         dtype: The dtype of the result; float32 by default.
-        name: The name of the result.
+        name: The name of the result; "one_hot" by default.
+
+    Returns:
+        A tensor of the shape of ``indices`` with an axis of length ``depth`` more. An index outside
+        of the depth gives off values only.
+
+    Raises:
+        ShapeError: If ``depth`` is not one number, or the axis does not exist.
+        DTypeError: If ``indices`` are no integers.
     """
     dtype_name = "float32" if dtype is None else as_dtype(dtype).name
     params = {
@@ -345,14 +416,19 @@ def pad(
     """Pad a tensor along its axes.
 
     Args:
-        tensor: A tensor.
-        paddings: (before, after) for each axis, in elements.
-        mode: "CONSTANT", "REFLECT" or "SYMMETRIC".
-        name: The name of the result.
-        constant_values: The number to pad with.
+        tensor: A tensor or numbers of any shape.
+        paddings: A pair (before, after) for each axis: numbers of elements.
+        mode: "CONSTANT" (default), "REFLECT" to mirror without the edge, or "SYMMETRIC" to mirror
+            with it; in any case of letters.
+        name: The name of the result; "Pad" by default.
+        constant_values: The number to pad with; 0 by default.
+
+    Returns:
+        A tensor whose extents are larger by the paddings.
 
     Raises:
-        SettingError: For another mode.
+        SettingError: For another mode, or paddings that are not pairs of ints.
+        ShapeError: If there is not a pair for each axis, or an axis is too short to be mirrored.
     """
     if not isinstance(mode, str) or mode.upper() not in PADDING:
         raise SettingError(f"pad needs {', '.join(PADDING)} as mode, got {mode!r}")
@@ -365,9 +441,15 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
     """Repeat a tensor along its axes.
 
     Args:
-        input: A tensor.
+        input: A tensor or numbers of any shape.
         multiples: The number of repetitions along each axis.
-        name: The name of the result.
+        name: The name of the result; "Tile" by default.
+
+    Returns:
+        A tensor whose extents are multiplied by ``multiples``.
+
+    Raises:
+        ShapeError: If a number of repetitions is a tensor that only a run computes.
     """
     return call_operator(
         "tile", "Tile", name, as_entry(input), repetitions=parse_shape(multiples, "tile")
@@ -378,9 +460,15 @@ def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
     """Reverse the order of elements along axes.
 
     Args:
-        tensor: A tensor.
-        axis: An axis or several.
-        name: The name of the result.
+        tensor: A tensor or numbers of any shape.
+        axis: An axis or several, which may be negative.
+        name: The name of the result; "ReverseV2" by default.
+
+    Returns:
+        A tensor of the shape and dtype of ``tensor``.
+
+    Raises:
+        ShapeError: If the axis does not exist.
     """
     return call_operator("flip", "ReverseV2", name, as_entry(tensor), axis=parse_axes(axis))
 
@@ -388,16 +476,20 @@ def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
 def sequence_mask(
     lengths: Any, maxlen: Any = None, dtype: Any = "bool", name: str | None = None
 ) -> Tensor:
-    """Return a mask of the first elements of each sequence.
+    """Return a mask that is true for the first ``lengths`` elements of each sequence.
 
     Args:
-        lengths: Integers, the length of each sequence.
+        lengths: Integers of any shape, the length of each sequence.
         maxlen: The length of the new last axis; required.
-        dtype: The dtype of the result, 1 or True within each length.
-        name: The name of the result.
+        dtype: The dtype of the result; bool by default. Other dtypes hold 1 and 0.
+        name: The name of the result; "SequenceMask" by default.
+
+    Returns:
+        A tensor of the shape of ``lengths`` with a last axis of length ``maxlen`` more.
 
     Raises:
         ShapeError: Without ``maxlen``: no shape may depend on the lengths.
+        DTypeError: If ``lengths`` are no integers.
     """
     if maxlen is None:
         raise ShapeError("sequence_mask needs maxlen, got None: no shape may depend on the lengths")

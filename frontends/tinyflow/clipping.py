@@ -27,10 +27,16 @@ def clip_by_value(
     """Limit the elements to a range.
 
     Args:
-        t: A tensor.
-        clip_value_min: The smallest value, a number or a tensor.
-        clip_value_max: The largest value, a number or a tensor.
-        name: The name of the result.
+        t: A tensor or numbers of any shape.
+        clip_value_min: The smallest value, a number or a tensor that broadcasts.
+        clip_value_max: The largest value, a number or a tensor that broadcasts.
+        name: The name of the result; "clip_by_value" by default.
+
+    Returns:
+        A tensor of the broadcast shape, in the dtype of ``t``.
+
+    Raises:
+        ShapeError: If the shapes do not broadcast.
     """
     entry = as_entry(t)
     low, high = (as_operand(v, entry.dtype) for v in (clip_value_min, clip_value_max))
@@ -41,10 +47,17 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
     """Scale a tensor down to an L2 norm of at most ``clip_norm``.
 
     Args:
-        t: A tensor.
-        clip_norm: A number.
-        axes: The axes over which the norm is taken; all by default.
-        name: The name of the result.
+        t: A tensor of floats.
+        clip_norm: The largest norm, a number.
+        axes: The axis or axes over which a norm is taken; by default the tensor is one vector.
+        name: The name of the result; "clip_by_norm" by default.
+
+    Returns:
+        A tensor of the shape and dtype of ``t``; one of a smaller norm is unchanged.
+
+    Raises:
+        SettingError: If ``clip_norm`` is no number.
+        ShapeError: If an axis does not exist.
     """
     params = {
         "clip_norm": require_float("clip_by_norm", "clip_norm", clip_norm),
@@ -57,8 +70,15 @@ def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor:
     """Return the L2 norm of all elements of several tensors.
 
     Args:
-        t_list: Tensors; None is left out.
-        name: The name of the result.
+        t_list: Tensors of floats; None is left out.
+        name: The name of the result; "global_norm" by default.
+
+    Returns:
+        A scalar tensor: the square root of the sum of all squares.
+
+    Raises:
+        ShapeError: If there are no tensors.
+        DTypeError: If a tensor holds no floats.
     """
     entries = [as_entry(t) for t in t_list if t is not None]
     return call_operator("global_norm", "global_norm", name, *entries)
@@ -70,13 +90,17 @@ def clip_by_global_norm(
     """Scale tensors down together to a global norm of at most ``clip_norm``.
 
     Args:
-        t_list: Tensors; None stays None.
-        clip_norm: A number.
-        use_norm: The global norm, if it is computed already.
-        name: The name of the result.
+        t_list: Tensors of floats; None stays None.
+        clip_norm: The largest global norm, a number.
+        use_norm: The global norm, if it is computed already; by default that of ``t_list``.
+        name: The name of the results; "clip_by_global_norm" by default.
 
     Returns:
-        The tensors, and their global norm before.
+        A list of the scaled tensors, in order; and their global norm before, a scalar tensor.
+
+    Raises:
+        SettingError: If ``clip_norm`` is no number.
+        ShapeError: If there are no tensors.
     """
     limit = require_float("clip_by_global_norm", "clip_norm", clip_norm)
     norm = global_norm(t_list) if use_norm is None else convert_to_tensor(use_norm)

@@ -41,9 +41,17 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tenso
 
     Args:
         dtype: The element type.
-        shape: The shape; None for a dimension that each run determines. Without a shape even the
-            rank is unknown, and runs are compiled for the ranks and sizes that are fed.
-        name: The name of the result.
+        shape: A list with an int for each axis, or None for a size that each run determines. By
+            default even the rank is unknown, and runs are compiled for the ranks and sizes that are
+            fed.
+        name: The name of the result; "Placeholder" by default.
+
+    Returns:
+        A tensor that needs a value in ``feed_dict`` when a run reads it.
+
+    Raises:
+        DTypeError: If ``dtype`` is no element type.
+        ShapeError: If an extent is neither an int nor None.
 
     >>> from passkit.frontends import tinyflow as tf
     >>> x = tf.placeholder(tf.float32, [None, 2], name="inputs")
@@ -56,12 +64,15 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tenso
 
 
 def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
-    """Create a tensor that runs may be fed, and that is ``input`` otherwise.
+    """Create a tensor whose value is ``input`` unless a run feeds another one.
 
     Args:
-        input: The default.
-        shape: The shape of feeds; None for any size of a dimension, or for any rank.
-        name: The name of the result.
+        input: The default, a tensor or numbers.
+        shape: A list with an int for each axis, or None for any size; None for any rank.
+        name: The name of the result; "PlaceholderWithDefault" by default.
+
+    Returns:
+        A tensor of the dtype of ``input``.
 
     Raises:
         ShapeError: If the default does not have this shape.
@@ -94,7 +105,7 @@ def _overridable_default(entry: Entry, shape: Shape | None, name: str) -> Tensor
 
     Args:
         entry: The default.
-        shape: Declared shape of feeds; None for any.
+        shape: The declared shape of feeds; None for any.
         name: Full name of the tensor.
     """
     return as_tensor(
@@ -112,16 +123,21 @@ def constant(
     """Create a constant tensor.
 
     Args:
-        value: Numbers or text. Python's numbers are float32 and int32, NumPy arrays keep their
-            dtype.
-        dtype: The dtype of the constant.
-        shape: The shape. A single number, or the last one of a list, is repeated to fill it.
-        name: The name of the result.
-        verify_shape: Whether ``value`` must have ``shape`` already.
+        value: A number, nested lists of numbers, an array, or text. Python's numbers are float32
+            and int32, NumPy arrays keep their dtype.
+        dtype: The dtype of the constant; by default that of ``value``.
+        shape: The shape; by default that of ``value``. A single number, or the last one of a list,
+            is repeated to fill it.
+        name: The name of the result; "Const" by default.
+        verify_shape: Whether ``value`` must have ``shape`` already; False by default.
+
+    Returns:
+        A tensor; one of text can only be fetched.
 
     Raises:
         ShapeError: If ``value`` does not fill ``shape``, or has too many numbers.
         GraphError: If ``value`` is a tensor.
+        ArgumentError: If ``value`` is neither numbers nor text.
     """
     full_name = unique_name(name, "Const")
     if isinstance(value, (str, bytes)):
@@ -145,9 +161,12 @@ def _fill_shape(name: str, array: Any, shape: Any, verify: bool) -> Any:
 
     Args:
         name: Name of the constant in errors.
-        array: The numbers.
-        shape: The shape.
+        array: The numbers, an array.
+        shape: The extents.
         verify: Whether the array must have this shape already.
+
+    Returns:
+        An array of this shape, with the numbers first in row-major order.
 
     Raises:
         ShapeError: If the shape is not known, too large, or the numbers do not fit.
@@ -181,10 +200,18 @@ def zeros(
     """Create a tensor of zeros.
 
     Args:
-        shape: The shape of the result.
-        dtype: The dtype of the result.
-        name: The name of the result.
+        shape: The shape of the result: ints, or sizes computed from `tf.shape`.
+        dtype: The dtype of the result; float32 by default.
+        name: The name of the result; "zeros" by default.
         layout: Unsupported; only the default is accepted.
+
+    Returns:
+        A tensor of this shape and dtype.
+
+    Raises:
+        ShapeError: If an extent is unknown, negative, or a tensor that only a run computes.
+        DTypeError: If ``dtype`` is no element type.
+        SettingError: If an unsupported argument is set.
     """
     return _filled_tensor("zeros", shape, 0, dtype, name)
 
@@ -194,10 +221,18 @@ def ones(shape: Any, dtype: Any = "float32", name: str | None = None, layout: An
     """Create a tensor of ones.
 
     Args:
-        shape: The shape of the result.
-        dtype: The dtype of the result.
-        name: The name of the result.
+        shape: The shape of the result: ints, or sizes computed from `tf.shape`.
+        dtype: The dtype of the result; float32 by default.
+        name: The name of the result; "ones" by default.
         layout: Unsupported; only the default is accepted.
+
+    Returns:
+        A tensor of this shape and dtype.
+
+    Raises:
+        ShapeError: If an extent is unknown, negative, or a tensor that only a run computes.
+        DTypeError: If ``dtype`` is no element type.
+        SettingError: If an unsupported argument is set.
     """
     return _filled_tensor("ones", shape, 1, dtype, name)
 
@@ -228,10 +263,18 @@ def fill(dims: Any, value: Any, name: str | None = None, layout: Any = None) -> 
     """Repeat a scalar over a shape.
 
     Args:
-        dims: The shape of the result.
+        dims: The shape of the result: ints, or sizes computed from `tf.shape`.
         value: A number, or a scalar tensor.
-        name: The name of the result.
+        name: The name of the result; "Fill" by default.
         layout: Unsupported; only the default is accepted.
+
+    Returns:
+        A tensor of the shape ``dims``, in the dtype of ``value``.
+
+    Raises:
+        ShapeError: If an extent is unknown or a tensor that only a run computes, or if ``value``
+            does not broadcast to ``dims``.
+        SettingError: If an unsupported argument is set.
     """
     if depends_on_deferred(dims):
         number = convert_to_tensor(value)
@@ -249,10 +292,18 @@ def zeros_like(
     """Create zeros of the shape of a tensor.
 
     Args:
-        tensor: A tensor.
+        tensor: A tensor or numbers.
         dtype: The dtype of the result; by default that of ``tensor``.
-        name: The name of the result.
+        name: The name of the result; "zeros_like" by default.
         optimize: Unsupported; only the default is accepted.
+
+    Returns:
+        A tensor of the shape of ``tensor``.
+
+    Raises:
+        DTypeError: If ``dtype`` is no element type.
+        ArgumentError: For a value that is neither a tensor nor numbers.
+        SettingError: If an unsupported argument is set.
     """
     return _filled_like("zeros_like", tensor, dtype, name)
 
@@ -264,10 +315,18 @@ def ones_like(
     """Create ones of the shape of a tensor.
 
     Args:
-        tensor: A tensor.
+        tensor: A tensor or numbers.
         dtype: The dtype of the result; by default that of ``tensor``.
-        name: The name of the result.
+        name: The name of the result; "ones_like" by default.
         optimize: Unsupported; only the default is accepted.
+
+    Returns:
+        A tensor of the shape of ``tensor``.
+
+    Raises:
+        DTypeError: If ``dtype`` is no element type.
+        ArgumentError: For a value that is neither a tensor nor numbers.
+        SettingError: If an unsupported argument is set.
     """
     return _filled_like("ones_like", tensor, dtype, name)
 
@@ -276,10 +335,11 @@ def _filled_like(op: str, tensor: Any, dtype: Any, name: str | None) -> Tensor:
     """Create a tensor of the shape of another one.
 
     Args:
-        op: Operator that creates it, ``zeros_like`` or ``ones_like``; its default name, too.
+        op: Operator that creates it and default name of the result: ``zeros_like`` or
+            ``ones_like``.
         tensor: The other tensor.
         dtype: Dtype; None for that of the tensor.
-        name: Name of the result.
+        name: Requested name of the result; None for the default.
     """
     entry = as_entry(tensor)
     if dtype is not None:
@@ -293,11 +353,18 @@ def range_(
     """Return the numbers from ``start`` in steps of ``delta``, up to and without ``limit``.
 
     Args:
-        start: The first number; if ``limit`` is not given, the limit, and the first number is 0.
-        limit: The end, which may be a size that a run determines.
-        delta: The step.
-        dtype: The dtype of the result; float32 or int32 by default.
-        name: The name of the result.
+        start: The first number; if ``limit`` is None, this is the limit, and the first number is 0.
+        limit: The end, which is not part of the result; a number, or a size that a run determines.
+        delta: The step; 1 by default.
+        dtype: The dtype of the result; by default that of the first tensor among the bounds, else
+            float32 if a bound is a float, else int32.
+        name: The name of the result; "range" by default.
+
+    Returns:
+        A vector.
+
+    Raises:
+        ShapeError: If a bound is a tensor that only a run computes, or ``delta`` is 0.
     """
     if limit is None:
         start, limit = 0, start
@@ -308,6 +375,9 @@ def range_(
         dtype = dtypes[0] if dtypes else ("float32" if floats else "int32")
     first, last, step = bounds
     return call_operator("arange", "range", name, first, last, step, dtype=as_dtype(dtype).name)
+
+
+range_.__name__ = range_.__qualname__ = "range"  # the definition does not hide Python's range
 
 
 def _range_bound(value: Any, function: str) -> Any:
@@ -322,17 +392,20 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int
     """Return ``num`` evenly spaced numbers from ``start`` to ``stop``, both included.
 
     Args:
-        start: A number.
-        stop: A number.
-        num: An int.
-        name: The name of the result.
-        axis: Must be 0.
+        start: The first number.
+        stop: The last number.
+        num: How many numbers there are, an int.
+        name: The name of the result; "LinSpace" by default.
+        axis: Must be 0, the default.
+
+    Returns:
+        A float32 vector of length ``num``.
 
     Raises:
-        SettingError: For another axis, or a bound that is no number.
+        SettingError: For another axis, or an argument that is no number, such as a tensor.
     """
     if axis != 0:
-        raise SettingError(f"linspace of numbers has axis 0 only, got {axis!r}")
+        raise SettingError(f"linspace of numbers needs axis 0, got {axis!r}; leave it out")
     params = {
         "start": require_float("linspace", "start", start),
         "stop": require_float("linspace", "stop", stop),
@@ -351,11 +424,18 @@ def eye(
     """Return the identity matrix, or a batch of identity matrices.
 
     Args:
-        num_rows: The number of rows.
+        num_rows: The number of rows, an int or a size.
         num_columns: The number of columns; by default that of rows.
-        batch_shape: The leading axes of the result.
-        dtype: The dtype of the result.
-        name: The name of the result.
+        batch_shape: The leading axes of the result; none by default.
+        dtype: The dtype of the result; float32 by default.
+        name: The name of the result; "eye" by default.
+
+    Returns:
+        A tensor of shape (*batch_shape, num_rows, num_columns).
+
+    Raises:
+        ShapeError: If an extent is unknown, negative, or a tensor that only a run computes.
+        DTypeError: If ``dtype`` is no element type.
     """
     full_name = unique_name(name, "eye")
     rows = parse_extent(num_rows, "eye")
@@ -372,9 +452,16 @@ def shape(input: Any, name: str | None = None, out_type: Any = None) -> Tensor:
     """Return the shape of a tensor as a vector, from which other shapes may be computed.
 
     Args:
-        input: A tensor.
-        name: The name of the result.
+        input: A tensor or numbers of any shape.
+        name: The name of the result; "Shape" by default.
         out_type: The dtype of the result; int32 by default.
+
+    Returns:
+        A vector with the extent of each axis. Functions that take a shape accept it.
+
+    Raises:
+        DTypeError: If ``out_type`` is no element type.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     sizes = np.array([*require_shape(as_entry(input)), None], dtype=object)[:-1]
     return static_tensor(sizes, as_dtype(out_type or "int32"), name, "Shape")
@@ -385,9 +472,16 @@ def size(input: Any, name: str | None = None, out_type: Any = None) -> Tensor:
     """Return the number of elements of a tensor as a scalar.
 
     Args:
-        input: A tensor.
-        name: The name of the result.
+        input: A tensor or numbers of any shape.
+        name: The name of the result; "Size" by default.
         out_type: The dtype of the result; int32 by default.
+
+    Returns:
+        A scalar tensor. Functions that take a size accept it.
+
+    Raises:
+        DTypeError: If ``out_type`` is no element type.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     count = np.array(numel(require_shape(as_entry(input))), dtype=object)
     return static_tensor(count, as_dtype(out_type or "int32"), name, "Size")
@@ -398,8 +492,14 @@ def rank(input: Any, name: str | None = None) -> Tensor:
     """Return the number of axes of a tensor as a scalar.
 
     Args:
-        input: A tensor.
-        name: The name of the result.
+        input: A tensor or numbers of any shape.
+        name: The name of the result; "Rank" by default.
+
+    Returns:
+        A scalar int32 tensor.
+
+    Raises:
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     count = np.array(len(require_shape(as_entry(input))), dtype=object)
     return static_tensor(count, as_dtype("int32"), name, "Rank")

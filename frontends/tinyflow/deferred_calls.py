@@ -60,6 +60,9 @@ def deferred_entries(
         inputs: The entries whose shapes the call waits for.
         outputs: For each output its shape and dtype.
         name: The name of the node.
+
+    Returns:
+        The outputs of the node, one for each of ``outputs``.
     """
     params = {"call": call, "outputs": tuple(outputs)}
     return Node(DEFERRED, inputs, params, name, get_default_graph().controls).entries
@@ -84,7 +87,7 @@ def depends_on_deferred(values: Any) -> bool:
 
 
 def nested_tensors(values: Any) -> Iterator[Tensor]:
-    """Yield the tensors in nested lists, tuples and dicts."""
+    """Yield the tensors in nested lists, tuples and dicts, in order; other values are left out."""
     if isinstance(values, Tensor):
         yield values
     elif isinstance(values, (list, tuple)):
@@ -121,6 +124,9 @@ def defer_call(
         arguments: Its arguments, which may hold tensors in nested structures.
         outputs: For each output its shape and dtype.
         name: The full name of the outputs.
+
+    Returns:
+        A tensor for each of ``outputs``.
     """
     tensors = list(nested_tensors(arguments))
 
@@ -144,7 +150,7 @@ def defer_if_unranked(
         like: The argument that has the result's dtype, where it is not the first tensor.
 
     Returns:
-        A decorator.
+        A decorator of a function that takes ``name``.
     """
 
     def wrap(function: F) -> F:

@@ -76,6 +76,9 @@ class DeferredVariable(Variable):
     def set_variable_shape(self, shape: Shape) -> None:
         """Set the shape, which the variable and its slots keep.
 
+        Args:
+            shape: The extents; a later call must repeat them.
+
         Raises:
             ShapeError: If an extent is unknown, or the variable has another shape already.
         """
@@ -83,7 +86,7 @@ class DeferredVariable(Variable):
             if not all(isinstance(n, int) for n in shape):
                 raise ShapeError(
                     f"variable '{self._name}' needs a known shape, got {format_shape(shape)}; "
-                    "tf.infer_variable_shapes(net, shapes_by_placeholder) tells it"
+                    "tf.infer_variable_shapes(net, shapes_by_placeholder) sets it"
                 )
             self._resolved_state = state(self._name, (shape, self.dtype))
             for slot in self._slots:
@@ -125,8 +128,8 @@ class DeferredVariable(Variable):
         if self._initializer is None:
             if self._resolved_state is None:
                 raise ShapeError(
-                    f"variable '{self._name}' has no shape to be initialised with; "
-                    "tf.infer_variable_shapes(net, shapes_by_placeholder) tells it"
+                    f"variable '{self._name}' needs a shape before it is initialized, got none; "
+                    "tf.infer_variable_shapes(net, shapes_by_placeholder) sets it"
                 )
             with self.graph.as_default(), self.graph.with_dependencies(None):
                 value = creation.constant(self.first, self.dtype, self.shape.as_list())

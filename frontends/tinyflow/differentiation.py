@@ -36,22 +36,27 @@ def gradients(
     """Return the gradients of the sum of ``ys`` with respect to each of ``xs``.
 
     Args:
-        ys: A tensor or several.
-        xs: A tensor or variable, or several.
+        ys: A tensor or a list of tensors, of floats.
+        xs: A tensor or variable, or a list of them, of floats.
         grad_ys: For each of ``ys`` the gradient with respect to it, of its shape; ones by default,
-            and for None.
-        name: The name scope of the results.
+            and where it is None.
+        name: The name scope of the results; "gradients" by default.
         colocate_gradients_with_ops: Unsupported; only the default is accepted.
         gate_gradients: Unsupported; only the default is accepted.
         aggregation_method: Unsupported; only the default is accepted.
-        stop_gradients: Tensors that are treated as constants. They may be among ``xs``.
-        unconnected_gradients: "none" for None, or "zero" for zeros, where no y depends on an x.
+        stop_gradients: Tensors that are treated as constants, one or a list; none by default. They
+            may be among ``xs``.
+        unconnected_gradients: "none" (default) for None, or "zero" for zeros, where no y depends on
+            an x.
 
     Returns:
-        For each of ``xs`` a tensor of its shape, or None.
+        A list: for each of ``xs`` a tensor of its shape, or None.
 
     Raises:
-        DTypeError: If one of ``xs`` is no tensor.
+        DTypeError: If one of ``xs`` is no tensor, or one of ``xs`` or ``ys`` is not of floats.
+        GraphError: If ``grad_ys`` has another length than ``ys``.
+        ShapeError: If one of ``grad_ys`` has another shape than its y.
+        SettingError: For another ``unconnected_gradients``, or if an unsupported argument is set.
 
     >>> from passkit.frontends import tinyflow as tf
     >>> x = tf.constant(3.0)
@@ -65,7 +70,7 @@ def gradients(
     )
     for x in x_list:
         if not isinstance(x, Tensor):
-            raise DTypeError(f"gradients are by tensors and variables, got {x!r} in xs")
+            raise DTypeError(f"gradients needs tensors and variables as xs, got {x!r}")
     stop_entries = [
         _source_entry(x) for x in _as_list([] if stop_gradients is None else stop_gradients)
     ]
@@ -90,7 +95,18 @@ def _compute_gradients(
     stops: EntrySequence,
     unconnected: str,
 ) -> list[Entry | None]:
-    """Return the gradients in a graph of known ranks; arguments as in `gradients`."""
+    """Return the gradient for each of ``xs`` in a graph whose ranks are known.
+
+    Args:
+        ys: The entries to differentiate.
+        xs: The entries to differentiate by.
+        weights: The gradient with respect to each of ``ys``; None, or None in it, for ones.
+        stops: Entries that are treated as constants.
+        unconnected: "none" or "zero", for an x that no y depends on.
+
+    Returns:
+        An entry for each of ``xs``; None if ``unconnected`` is "none" and no y depends on it.
+    """
     heads, bottoms = _insert_stops(list(ys), list(xs), stops)
     return adjoint.gradients(heads, bottoms, weights, unconnected=unconnected)
 
@@ -113,14 +129,14 @@ def _gradient_path(ys: EntrySequence, xs: EntrySequence) -> list[Node]:
 
 
 def _differentiable_inputs(node: Node) -> list[Entry]:
-    """Return the inputs of a node to which a gradient may flow."""
+    """Return the float inputs of a node; none of ``stop_gradient``, which passes no gradient."""
     if node.op is None or node.op.name == "stop_gradient":
         return []
     return [e for e in node.inputs if e.dtype is None or e.dtype.is_float]
 
 
 def _needs_runtime_ranks(ys: EntrySequence, xs: EntrySequence) -> bool:
-    """Return whether a gradient function would need a shape that only a run determines."""
+    """Return whether the gradients of ``ys`` by ``xs`` need a shape that only a run determines."""
     leaves = set(xs)
     return any(
         e.shape is None or is_deferred(node)
@@ -136,10 +152,18 @@ def _defer_gradients(
     stops: EntrySequence,
     unconnected: str,
 ) -> list[Entry | None]:
-    """Return the gradients in a graph of unknown ranks: they are built when a run has the ranks.
+    """Create a deferred node that builds the gradients once a run has the ranks.
 
-    None for an x that no y depends on. An x that turns out to have no gradient in the run, such as
-    one behind a rounding, gets zeros.
+    Args:
+        ys: The entries to differentiate.
+        xs: The entries to differentiate by.
+        weights: The gradient with respect to each of ``ys``; None, or None in it, for ones.
+        stops: Entries that are treated as constants.
+        unconnected: "none" or "zero", for an x that no y depends on.
+
+    Returns:
+        An entry for each of ``xs``; None if ``unconnected`` is "none" and no y depends on it. An
+        x that turns out to have no gradient in the run, such as one before a rounding, gets zeros.
     """
     fed_weights = [w for w in weights or () if w is not None]
     group_sizes = [len(ys), len(xs), len(fed_weights)]
@@ -172,7 +196,17 @@ def _source_entry(x: Tensor) -> Entry:
 def _insert_stops(
     ys: list[Entry], xs: list[Entry], stops: Sequence[Entry]
 ) -> tuple[list[Entry], list[Entry]]:
-    """Return outputs and sources of a graph with ``stop_gradient`` after the entries ``stops``."""
+    """Stop gradients at entries, and make constants among ``xs`` differentiable.
+
+    Args:
+        ys: The entries to differentiate.
+        xs: The entries to differentiate by.
+        stops: The entries after which ``stop_gradient`` is inserted; those outside of the graph are
+            ignored.
+
+    Returns:
+        ``ys`` and ``xs`` of the changed graph; the arguments themselves if nothing changes.
+    """
     graph = core.Graph([*ys, *xs])
     # A constant of one element is a number to the rules, which have no gradient by it.
     changed = {x: make("identity", x) for x in xs if x.node.op is CONSTANT}
@@ -185,5 +219,5 @@ def _insert_stops(
 
 
 def _as_list(value: Any) -> Sequence[Any]:
-    """Return a list of one value, or a list or tuple as a list."""
+    """Return a list or tuple as a list, and any other value as a list of one."""
     return list(value) if isinstance(value, (list, tuple)) else [value]

@@ -36,6 +36,9 @@ def as_dtype(value: Any) -> DType:
     """Convert a name, a NumPy dtype, a Python type or a `DType` to a `DType`.
 
     As in TensorFlow, ``"float"`` and `float` are float32, and ``int`` is int32.
+
+    Raises:
+        DTypeError: If there is no such element type.
     """
     if value is float:
         return dtype_of("float32")

@@ -29,7 +29,7 @@ ElementwiseFunction = Callable[..., Tensor]
 
 @frozen
 class FunctionSpec:
-    """One elementwise function of TensorFlow."""
+    """One elementwise function of TensorFlow: a table entry from which it is generated."""
 
     name: str
     """TensorFlow's name of the function."""
@@ -37,103 +37,437 @@ class FunctionSpec:
     """passkit's name of the operator."""
     tensor_name: str
     """The default name of the result."""
+    summary: str
+    """The first line of the docstring."""
+    takes: str
+    """The dtypes that the function takes, in words, such as "integers or floats"."""
+    returns: str = ""
+    """The dtype of the result; empty for that of the arguments."""
 
 
 UNARY = (
-    FunctionSpec(name="abs", op="abs", tensor_name="Abs"),
-    FunctionSpec(name="negative", op="neg", tensor_name="Neg"),
-    FunctionSpec(name="square", op="square", tensor_name="Square"),
-    FunctionSpec(name="sqrt", op="sqrt", tensor_name="Sqrt"),
-    FunctionSpec(name="rsqrt", op="rsqrt", tensor_name="Rsqrt"),
-    FunctionSpec(name="exp", op="exp", tensor_name="Exp"),
-    FunctionSpec(name="expm1", op="expm1", tensor_name="Expm1"),
-    FunctionSpec(name="log", op="log", tensor_name="Log"),
-    FunctionSpec(name="log1p", op="log1p", tensor_name="Log1p"),
-    FunctionSpec(name="sign", op="sign", tensor_name="Sign"),
-    FunctionSpec(name="floor", op="floor", tensor_name="Floor"),
-    FunctionSpec(name="ceil", op="ceil", tensor_name="Ceil"),
-    FunctionSpec(name="round", op="rint", tensor_name="Round"),
-    FunctionSpec(name="sin", op="sin", tensor_name="Sin"),
-    FunctionSpec(name="cos", op="cos", tensor_name="Cos"),
-    FunctionSpec(name="tan", op="tan", tensor_name="Tan"),
-    FunctionSpec(name="asin", op="asin", tensor_name="Asin"),
-    FunctionSpec(name="acos", op="acos", tensor_name="Acos"),
-    FunctionSpec(name="atan", op="atan", tensor_name="Atan"),
-    FunctionSpec(name="tanh", op="tanh", tensor_name="Tanh"),
-    FunctionSpec(name="sigmoid", op="sigmoid", tensor_name="Sigmoid"),
-    FunctionSpec(name="erf", op="erf", tensor_name="Erf"),
-    FunctionSpec(name="erfc", op="erfc", tensor_name="Erfc"),
-    FunctionSpec(name="lgamma", op="lgamma", tensor_name="Lgamma"),
-    FunctionSpec(name="reciprocal", op="reciprocal", tensor_name="Reciprocal"),
-    FunctionSpec(name="is_nan", op="isnan", tensor_name="IsNan"),
-    FunctionSpec(name="is_finite", op="isfinite", tensor_name="IsFinite"),
-    FunctionSpec(name="is_inf", op="isinf", tensor_name="IsInf"),
-    FunctionSpec(name="logical_not", op="logical_not", tensor_name="LogicalNot"),
+    FunctionSpec(
+        name="abs",
+        op="abs",
+        tensor_name="Abs",
+        summary="Return the absolute value of each element.",
+        takes="numbers",
+        returns="the dtype of ``x``; of complex numbers, that of their parts",
+    ),
+    FunctionSpec(
+        name="negative",
+        op="neg",
+        tensor_name="Neg",
+        summary="Return -x.",
+        takes="numbers",
+    ),
+    FunctionSpec(
+        name="square",
+        op="square",
+        tensor_name="Square",
+        summary="Return x * x.",
+        takes="numbers",
+    ),
+    FunctionSpec(
+        name="sqrt",
+        op="sqrt",
+        tensor_name="Sqrt",
+        summary="Return the square root; NaN for negative numbers.",
+        takes="floats",
+    ),
+    FunctionSpec(
+        name="rsqrt",
+        op="rsqrt",
+        tensor_name="Rsqrt",
+        summary="Return 1 / sqrt(x).",
+        takes="floats",
+    ),
+    FunctionSpec(
+        name="exp",
+        op="exp",
+        tensor_name="Exp",
+        summary="Return e to the power x.",
+        takes="floats",
+    ),
+    FunctionSpec(
+        name="expm1",
+        op="expm1",
+        tensor_name="Expm1",
+        summary="Return exp(x) - 1, accurate near 0.",
+        takes="floats",
+    ),
+    FunctionSpec(
+        name="log",
+        op="log",
+        tensor_name="Log",
+        summary="Return the natural logarithm; -inf for 0, NaN for negative numbers.",
+        takes="floats",
+    ),
+    FunctionSpec(
+        name="log1p",
+        op="log1p",
+        tensor_name="Log1p",
+        summary="Return log(1 + x), accurate near 0.",
+        takes="floats",
+    ),
+    FunctionSpec(
+        name="sign",
+        op="sign",
+        tensor_name="Sign",
+        summary="Return -1, 0 or 1 by the sign of each element; NaN stays NaN.",
+        takes="integers or floats",
+    ),
+    FunctionSpec(
+        name="floor",
+        op="floor",
+        tensor_name="Floor",
+        summary="Round down to an integer, in the dtype of x.",
+        takes="integers or floats",
+    ),
+    FunctionSpec(
+        name="ceil",
+        op="ceil",
+        tensor_name="Ceil",
+        summary="Round up to an integer, in the dtype of x.",
+        takes="integers or floats",
+    ),
+    FunctionSpec(
+        name="round",
+        op="rint",
+        tensor_name="Round",
+        summary="Round to the nearest integer, ties to even, in the dtype of x.",
+        takes="integers or floats",
+    ),
+    FunctionSpec(
+        name="sin",
+        op="sin",
+        tensor_name="Sin",
+        summary="Return the sine of angles in radians.",
+        takes="floats",
+    ),
+    FunctionSpec(
+        name="cos",
+        op="cos",
+        tensor_name="Cos",
+        summary="Return the cosine of angles in radians.",
+        takes="floats",
+    ),
+    FunctionSpec(
+        name="tan",
+        op="tan",
+        tensor_name="Tan",
+        summary="Return the tangent of angles in radians.",
+        takes="floats",
+    ),
+    FunctionSpec(
+        name="asin",
+        op="asin",
+        tensor_name="Asin",
+        summary="Return the angle in radians whose sine is x, from -pi/2 to pi/2.",
+        takes="floats",
+    ),
+    FunctionSpec(
+        name="acos",
+        op="acos",
+        tensor_name="Acos",
+        summary="Return the angle in radians whose cosine is x, from 0 to pi.",
+        takes="floats",
+    ),
+    FunctionSpec(
+        name="atan",
+        op="atan",
+        tensor_name="Atan",
+        summary="Return the angle in radians whose tangent is x, from -pi/2 to pi/2.",
+        takes="floats",
+    ),
+    FunctionSpec(
+        name="tanh",
+        op="tanh",
+        tensor_name="Tanh",
+        summary="Return the hyperbolic tangent.",
+        takes="floats",
+    ),
+    FunctionSpec(
+        name="sigmoid",
+        op="sigmoid",
+        tensor_name="Sigmoid",
+        summary="Return 1 / (1 + exp(-x)).",
+        takes="floats",
+    ),
+    FunctionSpec(
+        name="erf",
+        op="erf",
+        tensor_name="Erf",
+        summary="Return the error function of each element.",
+        takes="floats",
+    ),
+    FunctionSpec(
+        name="erfc",
+        op="erfc",
+        tensor_name="Erfc",
+        summary="Return 1 - erf(x), accurate for large x.",
+        takes="floats",
+    ),
+    FunctionSpec(
+        name="lgamma",
+        op="lgamma",
+        tensor_name="Lgamma",
+        summary="Return the logarithm of the absolute value of the gamma function.",
+        takes="floats",
+    ),
+    FunctionSpec(
+        name="reciprocal",
+        op="reciprocal",
+        tensor_name="Reciprocal",
+        summary="Return 1 / x.",
+        takes="floats or complex numbers",
+    ),
+    FunctionSpec(
+        name="is_nan",
+        op="isnan",
+        tensor_name="IsNan",
+        summary="Return whether each element is NaN.",
+        takes="integers or floats",
+        returns="bool",
+    ),
+    FunctionSpec(
+        name="is_finite",
+        op="isfinite",
+        tensor_name="IsFinite",
+        summary="Return whether each element is neither NaN nor infinite.",
+        takes="integers or floats",
+        returns="bool",
+    ),
+    FunctionSpec(
+        name="is_inf",
+        op="isinf",
+        tensor_name="IsInf",
+        summary="Return whether each element is infinite.",
+        takes="integers or floats",
+        returns="bool",
+    ),
+    FunctionSpec(
+        name="logical_not",
+        op="logical_not",
+        tensor_name="LogicalNot",
+        summary="Return whether each element is false.",
+        takes="bools",
+    ),
 )
 """Functions of one tensor, ``x``."""
 
 BINARY = (
-    FunctionSpec(name="add", op="add", tensor_name="Add"),
-    FunctionSpec(name="subtract", op="sub", tensor_name="Sub"),
-    FunctionSpec(name="multiply", op="mul", tensor_name="Mul"),
-    FunctionSpec(name="maximum", op="maximum", tensor_name="Maximum"),
-    FunctionSpec(name="minimum", op="minimum", tensor_name="Minimum"),
-    FunctionSpec(name="floordiv", op="floor_div", tensor_name="FloorDiv"),
-    FunctionSpec(name="mod", op="mod", tensor_name="FloorMod"),
-    FunctionSpec(name="pow", op="pow", tensor_name="Pow"),
     FunctionSpec(
-        name="squared_difference", op="squared_difference", tensor_name="SquaredDifference"
+        name="add",
+        op="add",
+        tensor_name="Add",
+        summary="Return x + y.",
+        takes="numbers",
     ),
-    FunctionSpec(name="equal", op="equal", tensor_name="Equal"),
-    FunctionSpec(name="not_equal", op="not_equal", tensor_name="NotEqual"),
-    FunctionSpec(name="less", op="less", tensor_name="Less"),
-    FunctionSpec(name="less_equal", op="less_equal", tensor_name="LessEqual"),
-    FunctionSpec(name="greater", op="greater", tensor_name="Greater"),
-    FunctionSpec(name="greater_equal", op="greater_equal", tensor_name="GreaterEqual"),
-    FunctionSpec(name="logical_and", op="logical_and", tensor_name="LogicalAnd"),
-    FunctionSpec(name="logical_or", op="logical_or", tensor_name="LogicalOr"),
-    FunctionSpec(name="logical_xor", op="logical_xor", tensor_name="LogicalXor"),
+    FunctionSpec(
+        name="subtract",
+        op="sub",
+        tensor_name="Sub",
+        summary="Return x - y.",
+        takes="numbers",
+    ),
+    FunctionSpec(
+        name="multiply",
+        op="mul",
+        tensor_name="Mul",
+        summary="Return x * y.",
+        takes="numbers",
+    ),
+    FunctionSpec(
+        name="maximum",
+        op="maximum",
+        tensor_name="Maximum",
+        summary="Return the larger of two elements; NaN if either is NaN.",
+        takes="integers or floats",
+    ),
+    FunctionSpec(
+        name="minimum",
+        op="minimum",
+        tensor_name="Minimum",
+        summary="Return the smaller of two elements; NaN if either is NaN.",
+        takes="integers or floats",
+    ),
+    FunctionSpec(
+        name="floordiv",
+        op="floor_div",
+        tensor_name="FloorDiv",
+        summary="Return x / y rounded down; an integer divided by 0 is 0.",
+        takes="integers or floats",
+    ),
+    FunctionSpec(
+        name="mod",
+        op="mod",
+        tensor_name="FloorMod",
+        summary="Return x - floor(x / y) * y, with the sign of y; an integer modulo 0 is 0.",
+        takes="integers or floats",
+    ),
+    FunctionSpec(
+        name="pow",
+        op="pow",
+        tensor_name="Pow",
+        summary="Return x to the power y; negative powers of integers are truncated to integers.",
+        takes="integers or floats",
+    ),
+    FunctionSpec(
+        name="squared_difference",
+        op="squared_difference",
+        tensor_name="SquaredDifference",
+        summary="Return (x - y) * (x - y).",
+        takes="integers or floats",
+    ),
+    FunctionSpec(
+        name="equal",
+        op="equal",
+        tensor_name="Equal",
+        summary="Return whether x == y.",
+        takes="bools or numbers",
+        returns="bool",
+    ),
+    FunctionSpec(
+        name="not_equal",
+        op="not_equal",
+        tensor_name="NotEqual",
+        summary="Return whether x != y.",
+        takes="bools or numbers",
+        returns="bool",
+    ),
+    FunctionSpec(
+        name="less",
+        op="less",
+        tensor_name="Less",
+        summary="Return whether x < y.",
+        takes="bools, integers or floats",
+        returns="bool",
+    ),
+    FunctionSpec(
+        name="less_equal",
+        op="less_equal",
+        tensor_name="LessEqual",
+        summary="Return whether x <= y.",
+        takes="bools, integers or floats",
+        returns="bool",
+    ),
+    FunctionSpec(
+        name="greater",
+        op="greater",
+        tensor_name="Greater",
+        summary="Return whether x > y.",
+        takes="bools, integers or floats",
+        returns="bool",
+    ),
+    FunctionSpec(
+        name="greater_equal",
+        op="greater_equal",
+        tensor_name="GreaterEqual",
+        summary="Return whether x >= y.",
+        takes="bools, integers or floats",
+        returns="bool",
+    ),
+    FunctionSpec(
+        name="logical_and",
+        op="logical_and",
+        tensor_name="LogicalAnd",
+        summary="Return whether both elements are true.",
+        takes="bools",
+    ),
+    FunctionSpec(
+        name="logical_or",
+        op="logical_or",
+        tensor_name="LogicalOr",
+        summary="Return whether at least one of two elements is true.",
+        takes="bools",
+    ),
+    FunctionSpec(
+        name="logical_xor",
+        op="logical_xor",
+        tensor_name="LogicalXor",
+        summary="Return whether exactly one of two elements is true.",
+        takes="bools",
+    ),
 )
 """Functions of two tensors, ``x`` and ``y``, which broadcast."""
 
 ACTIVATION_SPECS = (
-    FunctionSpec(name="relu", op="relu", tensor_name="Relu"),
-    FunctionSpec(name="relu6", op="relu6", tensor_name="Relu6"),
-    FunctionSpec(name="elu", op="elu", tensor_name="Elu"),
-    FunctionSpec(name="selu", op="selu", tensor_name="Selu"),
-    FunctionSpec(name="softplus", op="log1p_exp", tensor_name="Softplus"),
-    FunctionSpec(name="softsign", op="softsign", tensor_name="Softsign"),
+    FunctionSpec(
+        name="relu",
+        op="relu",
+        tensor_name="Relu",
+        summary="Return features where they are positive, else 0; NaN stays NaN.",
+        takes="integers or floats",
+    ),
+    FunctionSpec(
+        name="relu6",
+        op="relu6",
+        tensor_name="Relu6",
+        summary="Limit features to the range from 0 to 6.",
+        takes="floats",
+    ),
+    FunctionSpec(
+        name="elu",
+        op="elu",
+        tensor_name="Elu",
+        summary="Return features where they are positive, else exp(features) - 1.",
+        takes="floats",
+    ),
+    FunctionSpec(
+        name="selu",
+        op="selu",
+        tensor_name="Selu",
+        summary="Return the elu activation, scaled so that layers keep mean 0 and variance 1.",
+        takes="floats",
+    ),
+    FunctionSpec(
+        name="softplus",
+        op="log1p_exp",
+        tensor_name="Softplus",
+        summary="Return log(1 + exp(features)).",
+        takes="floats",
+    ),
+    FunctionSpec(
+        name="softsign",
+        op="softsign",
+        tensor_name="Softsign",
+        summary="Return features / (1 + abs(features)).",
+        takes="floats",
+    ),
 )
 """Functions of `tf.nn`, of one tensor, ``features``."""
 
 
 def _unary_function(spec: FunctionSpec) -> ElementwiseFunction:
-    """Create a function of one tensor, ``x``."""
+    """Create TensorFlow's function of one tensor, ``x``, from its table entry."""
 
     def function(x: Any, name: str | None = None) -> Tensor:
         return call_operator(spec.op, spec.tensor_name, name, as_entry(x))
 
-    return _document(function, spec, {"x": "A tensor or numbers."})
+    return _document(function, spec, {"x": f"A tensor or numbers of any shape: {spec.takes}."})
 
 
 def _activation_function(spec: FunctionSpec) -> ElementwiseFunction:
-    """Create a function of one tensor, ``features``."""
+    """Create a function of `tf.nn` of one tensor, ``features``, from its table entry."""
 
     def function(features: Any, name: str | None = None) -> Tensor:
         return call_operator(spec.op, spec.tensor_name, name, as_entry(features))
 
-    return _document(function, spec, {"features": "A tensor or numbers."})
+    return _document(
+        function, spec, {"features": f"A tensor or numbers of any shape: {spec.takes}."}
+    )
 
 
 def _binary_function(spec: FunctionSpec) -> ElementwiseFunction:
-    """Create a function of two tensors, which broadcast; numbers take the dtype of a tensor."""
+    """Create a function of two tensors, which broadcast, from its table entry."""
 
     def function(x: Any, y: Any, name: str | None = None) -> Tensor:
         operands = promote_operands(spec.op, as_operands(x, y))
         return call_operator(spec.op, spec.tensor_name, name, *operands)
 
     arguments = {
-        "x": "A tensor or numbers.",
+        "x": f"A tensor or numbers: {spec.takes}.",
         "y": "A tensor or numbers, of a shape that broadcasts with that of ``x``.",
     }
     return _document(function, spec, arguments)
@@ -142,13 +476,36 @@ def _binary_function(spec: FunctionSpec) -> ElementwiseFunction:
 def _document(
     function: ElementwiseFunction, spec: FunctionSpec, arguments: dict[str, str]
 ) -> ElementwiseFunction:
-    """Set the name and the docstring of a function: the operator's description and arguments."""
-    doc = get_op(spec.op).doc
-    summary = f"{doc}." if doc[1:2] == " " else f"{doc[:1].upper()}{doc[1:]}."
-    described = {**arguments, "name": f'The name of the result; "{spec.tensor_name}" by default.'}
-    lines = [f"    {name}: {text}" for name, text in described.items()]
-    function.__doc__ = "\n".join([summary, "", "Args:", *lines])
-    function.__name__ = function.__qualname__ = spec.op
+    """Set the name and the docstring of a generated function to those of TensorFlow's function.
+
+    Args:
+        function: The function, which is changed in place.
+        spec: Its table entry.
+        arguments: The description of each tensor argument, by name.
+
+    Returns:
+        The same function.
+    """
+    first, *others = arguments
+    if others:
+        dtype = spec.returns or "the dtype of the arguments; of two dtypes, the one that holds both"
+        result = f"A tensor of the broadcast shape. Its dtype is {dtype}."
+    elif spec.returns:
+        result = f"A tensor of the shape of ``{first}``. Its dtype is {spec.returns}."
+    else:
+        result = f"A tensor of the shape and dtype of ``{first}``."
+    lines = [spec.summary, "", "Args:"]
+    lines += [f"    {name}: {text}" for name, text in arguments.items()]
+    lines += [f'    name: The name of the result; "{spec.tensor_name}" by default.']
+    lines += ["", "Returns:", f"    {result}"]
+    lines += ["", "Raises:"]
+    lines += ["    ShapeError: If the shapes do not broadcast."] if others else []
+    lines += [
+        f"    DTypeError: If the elements are not {spec.takes}.",
+        "    ArgumentError: For a value that is neither a tensor nor numbers.",
+    ]
+    function.__doc__ = "\n".join(lines)
+    function.__name__ = function.__qualname__ = spec.name
     return function
 
 
@@ -159,6 +516,14 @@ def atan2(y: Any, x: Any, name: str | None = None) -> Tensor:
         y: A tensor or numbers.
         x: A tensor or numbers, of a shape that broadcasts with that of ``y``.
         name: The name of the result; "Atan2" by default.
+
+    Returns:
+        A tensor of the broadcast shape. Its dtype is that of the arguments.
+
+    Raises:
+        ShapeError: If the shapes do not broadcast.
+        DTypeError: If the elements are not floats.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     operands = promote_operands("atan2", as_operands(y, x))
     return call_operator("atan2", "Atan2", name, *operands)
@@ -181,8 +546,16 @@ def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
 
     Args:
         x: A tensor or numbers.
-        y: A tensor or numbers.
-        name: The name of the result.
+        y: A tensor or numbers, of a shape that broadcasts with that of ``x``.
+        name: The name of the result; "truediv" by default.
+
+    Returns:
+        A tensor of the broadcast shape. Its dtype is float64 for integers, else that of the
+        arguments.
+
+    Raises:
+        ShapeError: If the shapes do not broadcast.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     operands = promote_operands("truediv", as_operands(x, y))
     if operands[0].dtype is not None and operands[0].dtype.is_integer:
@@ -195,8 +568,16 @@ def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
 
     Args:
         x: A tensor or numbers.
-        y: A tensor or numbers.
-        name: The name of the result.
+        y: A tensor or numbers, of a shape that broadcasts with that of ``x``.
+        name: The name of the result; "truediv" by default.
+
+    Returns:
+        A tensor of the broadcast shape. Its dtype is float64 for integers, else that of the
+        arguments.
+
+    Raises:
+        ShapeError: If the shapes do not broadcast.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     return truediv(x, y, name or "truediv")
 
@@ -206,8 +587,15 @@ def div(x: Any, y: Any, name: str | None = None) -> Tensor:
 
     Args:
         x: A tensor or numbers.
-        y: A tensor or numbers.
-        name: The name of the result.
+        y: A tensor or numbers, of a shape that broadcasts with that of ``x``.
+        name: The name of the result; "div" by default.
+
+    Returns:
+        A tensor of the broadcast shape. Its dtype is that of the arguments.
+
+    Raises:
+        ShapeError: If the shapes do not broadcast.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     operands = promote_operands("div", as_operands(x, y))
     is_integer = operands[0].dtype is not None and operands[0].dtype.is_integer
@@ -218,9 +606,16 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
     """Convert a tensor to another dtype; floats are truncated to integers.
 
     Args:
-        x: A tensor or numbers.
-        dtype: The dtype of the result.
-        name: The name of the result.
+        x: A tensor or numbers of any shape.
+        dtype: The dtype of the result, such as tf.int32 or "int32".
+        name: The name of the result; "Cast" by default.
+
+    Returns:
+        A tensor of the shape of ``x``.
+
+    Raises:
+        DTypeError: If ``dtype`` is no element type.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     tensor = convert_to_tensor(x)
     target_dtype = as_dtype(dtype)
@@ -236,6 +631,12 @@ def to_float(x: Any, name: str = "ToFloat") -> Tensor:
     Args:
         x: A tensor or numbers.
         name: The name of the result.
+
+    Returns:
+        A float32 tensor of the shape of ``x``.
+
+    Raises:
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     return cast(x, "float32", name)
 
@@ -246,6 +647,12 @@ def to_int32(x: Any, name: str = "ToInt32") -> Tensor:
     Args:
         x: A tensor or numbers.
         name: The name of the result.
+
+    Returns:
+        An int32 tensor of the shape of ``x``; fractions are cut off.
+
+    Raises:
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     return cast(x, "int32", name)
 
@@ -255,7 +662,13 @@ def identity(input: Any, name: str | None = None) -> Tensor:
 
     Args:
         input: A tensor or numbers.
-        name: The name of the result.
+        name: The name of the result; "Identity" by default.
+
+    Returns:
+        A tensor with the shape, dtype and value of ``input``.
+
+    Raises:
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     return call_operator("identity", "Identity", name, convert_to_tensor(input).entry)
 
@@ -265,7 +678,13 @@ def stop_gradient(input: Any, name: str | None = None) -> Tensor:
 
     Args:
         input: A tensor, numbers, or a list of tensors, which is stacked.
-        name: The name of the result.
+        name: The name of the result; "StopGradient" by default.
+
+    Returns:
+        A tensor with the shape, dtype and value of ``input``.
+
+    Raises:
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     return call_operator("stop_gradient", "StopGradient", name, convert_to_tensor(input).entry)
 
@@ -275,11 +694,15 @@ def add_n(inputs: Any, name: str | None = None) -> Tensor:
     """Return the sum of tensors.
 
     Args:
-        inputs: Tensors of one shape and dtype.
-        name: The name of the result.
+        inputs: A list of tensors of one shape and dtype; or a single tensor.
+        name: The name of the result; "AddN" by default.
+
+    Returns:
+        A tensor of their shape and dtype.
 
     Raises:
         ShapeError: If the shapes differ, or there are no tensors.
+        DTypeError: If the dtypes differ.
     """
     terms = [as_entry(x) for x in (inputs if isinstance(inputs, (list, tuple)) else [inputs])]
     if not terms:
@@ -300,18 +723,24 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     """Select elements of ``x`` where a condition holds, else of ``y``.
 
     Args:
-        condition: A tensor of bools. A vector selects slices along the first axis.
-        x: A tensor or numbers.
-        y: A tensor or numbers.
-        name: The name of the result.
+        condition: A tensor of bools, of a shape that broadcasts with those of ``x`` and ``y``. If
+            it is a vector and these have more axes, it selects slices along the first axis.
+        x: A tensor or numbers; required.
+        y: A tensor or numbers, of a shape that broadcasts with that of ``x``; required.
+        name: The name of the result; "Select" by default.
+
+    Returns:
+        A tensor of the broadcast shape.
 
     Raises:
-        GraphError: Without ``x`` and ``y``: the number of true elements is no static shape.
+        GraphError: Without ``x`` or ``y``: the number of true elements is no static shape.
+        ShapeError: If the shapes do not broadcast.
+        DTypeError: If ``condition`` is not bool.
     """
     if x is None or y is None:
         raise GraphError(
             f"where needs x and y, got {'neither' if x is y else 'one of them'}: the number of "
-            f"places where a condition holds is no static shape; give both"
+            f"true elements of the condition is no static shape; pass both"
         )
     mask = as_entry(condition)
     operands = promote_operands("where", as_operands(x, y))
@@ -329,9 +758,15 @@ def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor
     `tf.Session(check_numerics=True)` checks every operator and restores the variables.
 
     Args:
-        tensor: A tensor.
+        tensor: A tensor of any shape.
         message: The beginning of the error message.
-        name: The name of the result.
+        name: The name of the result; "CheckNumerics" by default.
+
+    Returns:
+        A tensor with the shape, dtype and value of ``tensor``.
+
+    Raises:
+        NumericsError: In a run that computes the result, if an element is NaN or infinite.
     """
     out = call_operator("identity", "CheckNumerics", name, as_entry(tensor))
     out.graph.checks[out.entry.node] = message

@@ -75,7 +75,12 @@ class Feed:
         return value
 
     def _convert(self, value: Any) -> Any:
-        """Convert a value to an array of the dtype. Raises: FeedError if it loses information."""
+        """Convert a value to an array of the feed's dtype.
+
+        Raises:
+            FeedError: If it is a tensor or no array of numbers, or if integers would lose a
+                fraction.
+        """
         if isinstance(value, Tensor):
             raise FeedError(
                 f"'{self.name}' needs numbers as a feed, got {value!r}; run it first, and feed "
@@ -86,7 +91,7 @@ class Feed:
         except ValueError as error:
             raise FeedError(
                 f"'{self.name}' needs an array of {self.dtype} as a feed, got a "
-                f"{type(value).__name__} that is none: {error}"
+                f"{type(value).__name__} that cannot be converted: {error}"
             ) from None
         is_numeric = array.dtype.kind in "biufcV"
         converted = array.astype(self.dtype.numpy) if is_numeric else array
@@ -115,6 +120,9 @@ def create_feeds(key: Any, graph: Graph, shape: Shape) -> list[Feed]:
         graph: The graph of the session.
         shape: The shape of the value, used if the rank of the tensor is unknown.
 
+    Returns:
+        The feed of the key, and one for each placeholder that was refined to it.
+
     Raises:
         FeedError: If the key is no tensor, is a variable, or belongs to another graph.
     """
@@ -137,11 +145,11 @@ def _create_feed(key: Any, graph: Graph, shape: Shape) -> Feed:
     if isinstance(key, Operation) or not isinstance(key, Tensor):
         raise FeedError(
             f"feed_dict needs placeholders and other tensors as keys, got {key!r}; tf.placeholder "
-            f"makes one"
+            f"creates one"
         )
     if key.graph is not graph:
         raise FeedError(
-            f"feed_dict has {key!r}, which is not an element of this session's graph; make the "
+            f"feed_dict has {key!r}, which is not an element of this session's graph; create the "
             f"session with graph="
         )
     entry = key.entry
@@ -189,7 +197,11 @@ class FeedShapeFamily:
     _free_shapes: dict[Any, Shape] | None = None
 
     def accepts(self, shapes: ShapesByKey) -> bool:
-        """Return whether the compiled run with free sizes serves feeds of these shapes."""
+        """Return whether the compiled run with free sizes serves feeds of these shapes.
+
+        Args:
+            shapes: The shape of each feed of unknown rank, by key, in the order of earlier calls.
+        """
         if self._free_shapes is None or self.is_exact:
             return False
         bound: dict[Any, int] = {}
@@ -202,6 +214,9 @@ class FeedShapeFamily:
 
     def generalize(self, shapes: ShapesByKey) -> dict[Any, Shape] | None:
         """Add shapes, and return shapes with free sizes where those so far differ.
+
+        Args:
+            shapes: The shape of each feed of unknown rank, by key, in the order of earlier calls.
 
         Returns:
             The shapes by key of feed_dict; None for the first feed, and if `is_exact`.
@@ -223,7 +238,7 @@ def _common_or_free_size(column: tuple[int, ...], names: dict[tuple[int, ...], S
 
     Args:
         column: Extent of one axis in each feed so far.
-        names: Symbols by column, to which a new one is added.
+        names: Symbols by column; a new one is added.
     """
     if len(set(column)) == 1:
         return column[0]

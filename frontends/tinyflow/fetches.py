@@ -26,6 +26,9 @@ class FetchStructure:
 def fetch_key(fetches: Any) -> Any:
     """Return a hashable key that identifies a fetch argument and its structure.
 
+    Args:
+        fetches: Elements in lists, tuples and dicts, to any depth.
+
     Raises:
         FeedError: For an element that is not hashable.
     """
@@ -108,14 +111,22 @@ def resolve_fetch(graph: Graph, fetch: Any) -> Any:
         return None
     if element.graph is not graph:
         raise FeedError(
-            f"{element!r} is not an element of this session's graph; make the session with "
-            f"graph=, or within `with graph.as_default()`"
+            f"{element!r} is not an element of this session's graph; create the session with "
+            f"graph=, or inside `with graph.as_default()`"
         )
     return element
 
 
 def _variable_by_name(name: str, graph: Graph) -> Any:
-    """Return the variable called ``name``. Raises: FeedError if there is none."""
+    """Return the global variable of a name such as "w:0".
+
+    Args:
+        name: The name, with output number.
+        graph: The graph.
+
+    Raises:
+        FeedError: If there is none.
+    """
     variables = {v.name: v for v in graph.get_collection("variables")}
     if name not in variables:
         raise FeedError(

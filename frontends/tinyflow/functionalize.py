@@ -73,7 +73,7 @@ class Functionalizer:
         return core.before(node)
 
     def visit(self, node: Node) -> None:
-        """Compute the values of a node's outputs. Its dependencies must have been visited."""
+        """Record the values and the write of a node whose dependencies have been visited."""
         if any(e in self.fed for e in node.entries):
             self.value.update((e, self.fed[e]) for e in node.entries if e in self.fed)
             self.writes_after[node] = self.writes_at_read[node] = NO_WRITES
@@ -100,7 +100,7 @@ class Functionalizer:
                 self.value.setdefault(e, new)
 
     def writes_before(self, node: Node) -> WritesByVariable:
-        """Return the writes that the dependencies of ``node`` performed."""
+        """Return the latest write of each variable by the dependencies of ``node``."""
         return latest_writes(self.writes_after.get(n, NO_WRITES) for n in core.before(node))
 
     def read(self, entry: Entry, writes: WritesByVariable) -> Entry:
@@ -156,6 +156,9 @@ def functionalize(
         fed: For each entry that is fed the input that replaces it. Neither such entries nor nodes
             that only they need are computed.
 
+    Returns:
+        The functional form of the run.
+
     Raises:
         FeedError: For a placeholder without a shape that is needed and not fed.
     """
@@ -192,7 +195,13 @@ def functionalize(
 def _topological_order(
     walk: Functionalizer, fetches: Sequence[Entry | Variable], targets: Iterable[Node]
 ) -> Sequence[Node]:
-    """Return the nodes that a run needs, dependencies first."""
+    """Return the nodes that a run needs, dependencies first.
+
+    Args:
+        walk: Knows the dependencies of each node.
+        fetches: The entries and variables that the run returns.
+        targets: Nodes that the run executes for their effects.
+    """
     ends = [f.state.node if isinstance(f, Variable) else f.node for f in fetches]
     return core.post_order([*ends, *targets], walk.dependencies)
 
@@ -201,6 +210,13 @@ def _add_size_sources(heads: Sequence[Entry], feeds: Iterable[Entry]) -> list[En
     """Make the first head read feeds that determine symbolic sizes which no input determines.
 
     A tensor computed from sizes alone, such as ``tf.zeros(tf.shape(x))``, does not read ``x``.
+
+    Args:
+        heads: The outputs and updates of a run.
+        feeds: The inputs that replace fed entries.
+
+    Returns:
+        The heads, the first one replaced if necessary.
     """
     graph = core.Graph(heads)
     determined = symbols_of(n for v in graph.inputs for n in v.entries[0].shape or ())

@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary
 from attrs import define, field, frozen
 
 from passkit.errors import GraphError
+from passkit.frontends.tinyflow.argument_checks import require_int
 from passkit.graph.node import Entry, Node, var
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class DefaultStack(threading.local, Generic[T]):
     """The nested defaults of a thread, innermost last. Every thread begins with an empty stack."""
 
     def __init__(self) -> None:
+        """Create an empty stack; called again in each thread that uses it."""
         self.items: list[T] = []
 
     @property
@@ -82,36 +84,47 @@ class VariableWrite:
 class Graph:
     """A graph under construction: what passkit's pure graph does not record about its nodes.
 
+    `tf.get_default_graph` returns the current one; ``with graph.as_default()`` makes a graph
+    current.
+
     Args:
         seed: The graph-level random seed; None for draws that differ from process to process.
     """
 
     seed: int | None = None
-    writes: WeakKeyDictionary[Node, VariableWrite] = field(factory=WeakKeyDictionary)
-    devices: WeakKeyDictionary[Node, tuple[str, str]] = field(factory=WeakKeyDictionary)
+    writes: WeakKeyDictionary[Node, VariableWrite] = field(init=False, factory=WeakKeyDictionary)
+    devices: WeakKeyDictionary[Node, tuple[str, str]] = field(init=False, factory=WeakKeyDictionary)
     """The device and the tensor's name for each node created inside `tf.device`."""
-    checks: WeakKeyDictionary[Node, str] = field(factory=WeakKeyDictionary)
+    checks: WeakKeyDictionary[Node, str] = field(init=False, factory=WeakKeyDictionary)
     """The error message for each node whose values must be finite (`tf.check_numerics`)."""
-    collections: dict[str, list[Any]] = field(factory=dict)
-    shared_variables: dict[str, Variable] = field(factory=dict)
+    collections: dict[str, list[Any]] = field(init=False, factory=dict)
+    shared_variables: dict[str, Variable] = field(init=False, factory=dict)
     """The variables that `tf.get_variable` created, by full name."""
-    run_number: Entry = field(factory=lambda: var("run_number", (), "int64"))
+    run_number: Entry = field(init=False, factory=lambda: var("run_number", (), "int64"))
     """An input that counts the runs of a session, so that random draws differ between runs."""
-    refined_placeholders: dict[Entry, Entry] = field(factory=dict)
+    refined_placeholders: dict[Entry, Entry] = field(init=False, factory=dict)
     """For each placeholder without a shape its replacement after `Tensor.set_shape`."""
-    iteration_number: Entry | None = None
+    iteration_number: Entry | None = field(init=False, default=None)
     """While the body of a run-time loop is traced: the number of the iteration."""
-    scope_counts: dict[str, int] = field(factory=dict)
+    scope_counts: dict[str, int] = field(init=False, factory=dict)
     """How often each default name of a variable scope was used."""
-    _name_counts: dict[str, int] = field(factory=dict)
-    _name_prefix: str = ""
-    _device: str = ""
-    _controls: tuple[Node, ...] = ()
-    _draws: Iterator[int] = field(factory=itertools.count)
-    _lock: Any = field(factory=threading.RLock)
+    _name_counts: dict[str, int] = field(init=False, factory=dict)
+    _name_prefix: str = field(init=False, default="")
+    _device: str = field(init=False, default="")
+    _controls: tuple[Node, ...] = field(init=False, default=())
+    _draws: Iterator[int] = field(init=False, factory=itertools.count)
+    _lock: Any = field(init=False, factory=threading.RLock)
 
     def unique_name(self, name: str) -> str:
-        """Return ``name`` under the current name scope, with a number appended if it is taken."""
+        """Take an unused name under the current name scope.
+
+        Args:
+            name: The requested name, without the scope.
+
+        Returns:
+            The full name: scope and ``name``, with "_1", "_2", … appended if it is taken. Letter
+            case does not tell names apart.
+        """
         full_name = f"{self._name_prefix}{name}"
         with self._lock:
             count = self._name_counts.get(full_name.lower(), 0)
@@ -120,7 +133,11 @@ class Graph:
 
     @contextmanager
     def loop_iteration(self, number: Entry) -> Iterator[None]:
-        """Make random draws created inside the block differ by the iteration ``number``."""
+        """Make random draws created inside the block differ by the iteration of a loop.
+
+        Args:
+            number: The number of the iteration, a scalar int64 entry.
+        """
         outer, self.iteration_number = self.iteration_number, number
         try:
             yield
@@ -139,7 +156,7 @@ class Graph:
 
     @contextmanager
     def with_name_prefix(self, prefix: str) -> Iterator[str]:
-        """Begin names inside the block with ``prefix``, which is empty or ends in a slash."""
+        """Begin names inside the block with ``prefix``, empty or ending in a slash; yield it."""
         outer, self._name_prefix = self._name_prefix, prefix
         try:
             yield prefix
@@ -172,7 +189,7 @@ class Graph:
 
     @contextmanager
     def with_device(self, device: str) -> Iterator[None]:
-        """Place nodes created inside the `with` block on ``device``."""
+        """Place nodes created inside the block on ``device``; empty for the session's target."""
         outer, self._device = self._device, device
         try:
             yield
@@ -193,7 +210,11 @@ class Graph:
 
         Args:
             key: The collection's name.
-            scope: If given, only values whose ``name`` begins with it are returned.
+            scope: If given, only values whose ``name`` begins with it are returned; all by default.
+
+        Returns:
+            A new list of the values in the order in which they were added; empty for an unknown
+            name.
         """
         values = self.collections.get(key, [])
         if scope is None:
@@ -201,12 +222,12 @@ class Graph:
         return [v for v in values if getattr(v, "name", "").startswith(scope)]
 
     def next_draw(self) -> int:
-        """Return the number of the next random operator of this graph, from 0."""
+        """Count a random operator, and return its number in this graph, from 0."""
         return next(self._draws)
 
     @contextmanager
     def as_default(self) -> Iterator[Graph]:
-        """Make this the default graph of the thread inside the `with` block."""
+        """Make this the default graph of the thread inside the `with` block; yield it."""
         with _default_graphs.entered(self):
             yield self
 
@@ -220,8 +241,9 @@ default_sessions: DefaultStack[Any] = DefaultStack()
 def get_default_graph() -> Graph:
     """Return the graph that new operators join.
 
-    It is the graph of the innermost ``with graph.as_default()`` of this thread, or else a
-    process-wide one.
+    Returns:
+        The graph of the innermost ``with graph.as_default()`` of this thread, or else a
+        process-wide one.
     """
     return _default_graphs.innermost or _root_graph[0]
 
@@ -234,19 +256,32 @@ def reset_default_graph() -> None:
     """
     if _default_graphs.items:
         raise GraphError(
-            "reset_default_graph needs to stand outside of every `with graph.as_default()`, got "
-            f"{len(_default_graphs.items)} around it; leave them first"
+            "reset_default_graph needs to be called outside of `with graph.as_default()`, got "
+            f"{len(_default_graphs.items)} such blocks around it; leave them first"
         )
     _root_graph[0] = Graph()
 
 
 def get_collection(key: str, scope: str | None = None) -> list[Any]:
-    """Return the values of a collection of the default graph; see `Graph.get_collection`."""
+    """Return the values of a collection of the default graph.
+
+    Args:
+        key: The collection's name, such as an attribute of `GraphKeys`.
+        scope: If given, only values whose ``name`` begins with it are returned; all by default.
+
+    Returns:
+        A new list of the values in the order in which they were added; empty for an unknown name.
+    """
     return get_default_graph().get_collection(key, scope)
 
 
 def add_to_collection(name: str, value: Any) -> None:
-    """Append ``value`` to the collection ``name`` of the default graph."""
+    """Append a value to a collection of the default graph, which is created if it is new.
+
+    Args:
+        name: The collection's name.
+        value: Any value.
+    """
     get_default_graph().add_to_collection(name, value)
 
 
@@ -254,5 +289,11 @@ def set_random_seed(seed: int) -> None:
     """Set the seed of the default graph.
 
     Random operators created from now on draw the same numbers in every process.
+
+    Args:
+        seed: An int.
+
+    Raises:
+        SettingError: If ``seed`` is no int.
     """
-    get_default_graph().seed = int(seed)
+    get_default_graph().seed = require_int("set_random_seed", "seed", seed)

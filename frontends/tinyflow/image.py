@@ -31,7 +31,18 @@ class ResizeMethod:
 
 
 def _require_images(function: str, image: Any) -> tuple[Tensor, int]:
-    """Return images as a tensor, and the axis of rows. Raises: ShapeError for another rank."""
+    """Convert images to a tensor, and check its rank.
+
+    Args:
+        function: The function's name, for the message.
+        image: A tensor or an array.
+
+    Returns:
+        The tensor; and the axis of its rows: 0 for one image, 1 for a batch.
+
+    Raises:
+        ShapeError: If the rank is not 3 or 4.
+    """
     x = convert_to_tensor(image)
     rank = len(require_shape(x.entry, function))
     if rank not in (3, 4):
@@ -40,20 +51,32 @@ def _require_images(function: str, image: Any) -> tuple[Tensor, int]:
 
 
 def flip_left_right(image: Any) -> Tensor:
-    """Reverse the columns.
+    """Reverse the columns of images.
 
     Args:
         image: An image of shape (height, width, channels), or a batch of images.
+
+    Returns:
+        A tensor of the shape and dtype of ``image``.
+
+    Raises:
+        ShapeError: If the rank is not 3 or 4.
     """
     x, row_axis = _require_images("flip_left_right", image)
     return arrays.reverse(x, [row_axis + 1])
 
 
 def flip_up_down(image: Any) -> Tensor:
-    """Reverse the rows.
+    """Reverse the rows of images.
 
     Args:
         image: An image of shape (height, width, channels), or a batch of images.
+
+    Returns:
+        A tensor of the shape and dtype of ``image``.
+
+    Raises:
+        ShapeError: If the rank is not 3 or 4.
     """
     x, row_axis = _require_images("flip_up_down", image)
     return arrays.reverse(x, [row_axis])
@@ -64,7 +87,14 @@ def random_flip_left_right(image: Any, seed: int | None = None) -> Tensor:
 
     Args:
         image: An image of shape (height, width, channels), or a batch of images.
-        seed: Makes the draws the same in every process, as `tf.set_random_seed` does.
+        seed: An int makes the draws the same in every process, as `tf.set_random_seed` does; None
+            by default.
+
+    Returns:
+        A tensor of the shape and dtype of ``image``.
+
+    Raises:
+        ShapeError: If the rank is not 3 or 4.
     """
     x, row_axis = _require_images("random_flip_left_right", image)
     shape = [require_shape(x.entry)[0], 1, 1, 1] if row_axis else []
@@ -73,11 +103,17 @@ def random_flip_left_right(image: Any, seed: int | None = None) -> Tensor:
 
 
 def transpose_image(image: Any, name: str | None = None) -> Tensor:
-    """Exchange rows and columns.
+    """Exchange the rows and columns of images.
 
     Args:
         image: An image of shape (height, width, channels), or a batch of images.
-        name: The name of the result.
+        name: The name of the result; "transpose_image" by default.
+
+    Returns:
+        A tensor of shape (width, height, channels), or a batch of such images.
+
+    Raises:
+        ShapeError: If the rank is not 3 or 4.
     """
     x, row_axis = _require_images("transpose_image", image)
     return arrays.transpose(
@@ -89,8 +125,14 @@ def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
     """Convert three color channels to one of grey.
 
     Args:
-        images: An image of shape (height, width, channels), or a batch of images.
-        name: The name of the result.
+        images: An image of shape (height, width, 3), or a batch of images.
+        name: The name of the result; "rgb_to_grayscale" by default.
+
+    Returns:
+        Images of one channel, in the dtype of ``images``.
+
+    Raises:
+        ShapeError: If the rank is not 3 or 4, or the number of channels is neither 3 nor 1.
     """
     x, row_axis = _require_images("rgb_to_grayscale", images)
     shades = creation.constant(np.array(GREY, np.float32))
@@ -103,8 +145,14 @@ def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
     """Repeat one channel as three equal ones.
 
     Args:
-        images: An image of shape (height, width, channels), or a batch of images.
-        name: The name of the result.
+        images: An image of shape (height, width, 1), or a batch of images.
+        name: The name of the result; "grayscale_to_rgb" by default.
+
+    Returns:
+        Images of three channels, in the dtype of ``images``.
+
+    Raises:
+        ShapeError: If the rank is not 3 or 4.
     """
     x, row_axis = _require_images("grayscale_to_rgb", images)
     return arrays.tile(x, [*(1 for _ in range(row_axis + 2)), 3], name or "grayscale_to_rgb")
@@ -116,13 +164,16 @@ def convert_image_dtype(
     """Convert images to another dtype, and scale them: the largest integer is 1.0 as a float.
 
     Args:
-        image: An image of shape (height, width, channels), or a batch of images.
+        image: A tensor of any shape.
         dtype: The dtype of the result.
-        saturate: Whether numbers out of range become the nearest in range.
-        name: The name of the result.
+        saturate: Whether floats out of range become the nearest integer in range; False by default.
+        name: The name of the result; "convert_image" by default.
+
+    Returns:
+        A tensor of the shape of ``image``.
 
     Raises:
-        SettingError: Between two integer dtypes.
+        SettingError: Between two different integer dtypes.
     """
     x, target_dtype = convert_to_tensor(image), as_dtype(dtype)
     full_name = name or "convert_image"
@@ -133,7 +184,7 @@ def convert_image_dtype(
     if x.dtype.is_integer and target_dtype.is_integer:
         raise SettingError(
             f"convert_image_dtype needs floats on one side, got {x.dtype} and {target_dtype}; "
-            f"tf.cast"
+            f"tf.cast converts without scaling"
         )
     if target_dtype.is_float:
         largest = np.iinfo(x.dtype.numpy).max
@@ -148,22 +199,31 @@ def convert_image_dtype(
 
 
 def adjust_brightness(image: Any, delta: Any) -> Tensor:
-    """Add a number to all pixels, with saturation.
+    """Add a number to all pixels; results beyond the range of an integer dtype are cut off.
 
     Args:
-        image: An image of shape (height, width, channels), or a batch of images.
-        delta: The number, where 1 is the full range.
+        image: A tensor of any shape.
+        delta: The number to add, where 1 is the full range of integers.
+
+    Returns:
+        A tensor of the shape and dtype of ``image``.
     """
     x = convert_to_tensor(image)
     return convert_image_dtype(convert_image_dtype(x, "float32") + delta, x.dtype, saturate=True)
 
 
 def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
-    """Scale the differences to each channel's mean, with saturation.
+    """Multiply the differences of pixels to their channel's mean by a factor.
 
     Args:
         images: An image of shape (height, width, channels), or a batch of images.
-        contrast_factor: The factor.
+        contrast_factor: The factor, a number or a tensor.
+
+    Returns:
+        A tensor of the shape and dtype of ``images``.
+
+    Raises:
+        ShapeError: If the rank is not 3 or 4.
     """
     x, row_axis = _require_images("adjust_contrast", images)
     floats = convert_image_dtype(x, "float32")
@@ -179,6 +239,12 @@ def per_image_standardization(image: Any) -> Tensor:
 
     Args:
         image: An image of shape (height, width, channels), or a batch of images.
+
+    Returns:
+        A tensor of the shape of ``image``, float32 for integers.
+
+    Raises:
+        ShapeError: If the rank is not 3 or 4.
     """
     x, row_axis = _require_images("per_image_standardization", image)
     floats = x if x.dtype.is_float else elementwise.to_float(x)
@@ -191,7 +257,16 @@ def per_image_standardization(image: Any) -> Tensor:
 
 
 def _static_size(function: str, x: Tensor, row_axis: int) -> tuple[int, int]:
-    """Return height and width. Raises: ShapeError if one is unknown."""
+    """Return the height and the width of images.
+
+    Args:
+        function: The function's name, for the message.
+        x: Images of rank 3 or 4.
+        row_axis: The axis of the rows.
+
+    Raises:
+        ShapeError: If one is known only in a run.
+    """
     sizes = require_shape(x.entry)[row_axis : row_axis + 2]
     if not all(isinstance(n, int) for n in sizes):
         raise ShapeError(f"{function} needs images of known height and width, got {x!r}")
@@ -201,17 +276,22 @@ def _static_size(function: str, x: Tensor, row_axis: int) -> tuple[int, int]:
 def crop_to_bounding_box(
     image: Any, offset_height: int, offset_width: int, target_height: int, target_width: int
 ) -> Tensor:
-    """Return a part of images.
+    """Return a rectangular part of images.
 
     Args:
         image: An image of shape (height, width, channels), or a batch of images.
-        offset_height: The first row of the smaller image in the larger one.
-        offset_width: The first column of the smaller image in the larger one.
-        target_height: The height of the result.
-        target_width: The width of the result.
+        offset_height: The first row of the part, an int.
+        offset_width: The first column of the part, an int.
+        target_height: The height of the part, an int.
+        target_width: The width of the part, an int.
+
+    Returns:
+        Images of the target size.
 
     Raises:
-        ShapeError: If the part does not lie inside the image, or the image's size is unknown.
+        ShapeError: If the part does not lie inside the image, the image's size is known only in a
+            run, or its rank is not 3 or 4.
+        SettingError: If a number is no int.
     """
     x, row_axis = _require_images("crop_to_bounding_box", image)
     height, width = _static_size("crop_to_bounding_box", x, row_axis)
@@ -221,7 +301,7 @@ def crop_to_bounding_box(
     )
     if min(top, left, h - 1, w - 1) < 0 or top + h > height or left + w > width:
         raise ShapeError(
-            f"crop_to_bounding_box needs a part of images {format_shape((height, width))}, got "
+            f"crop_to_bounding_box needs a part inside images {format_shape((height, width))}, got "
             f"{format_shape((h, w))} at {format_shape((top, left))}"
         )
     at = (slice(None),) * row_axis
@@ -235,25 +315,33 @@ def pad_to_bounding_box(
 
     Args:
         image: An image of shape (height, width, channels), or a batch of images.
-        offset_height: The first row of the smaller image in the larger one.
-        offset_width: The first column of the smaller image in the larger one.
-        target_height: The height of the result.
-        target_width: The width of the result.
+        offset_height: The number of rows of zeros above, an int.
+        offset_width: The number of columns of zeros on the left, an int.
+        target_height: The height of the result, an int.
+        target_width: The width of the result, an int.
+
+    Returns:
+        Images of the target size.
 
     Raises:
-        ShapeError: If the image does not fit, or its size is unknown.
+        ShapeError: If the image does not fit, its size is known only in a run, or its rank is not 3
+            or 4.
+        SettingError: If a number is no int.
     """
     x, row_axis = _require_images("pad_to_bounding_box", image)
     height, width = _static_size("pad_to_bounding_box", x, row_axis)
-    below = target_height - offset_height - height
-    right = target_width - offset_width - width
-    if min(offset_height, offset_width, below, right) < 0:
+    top, left, h, w = (
+        require_int("pad_to_bounding_box", "an offset or a size", n)
+        for n in (offset_height, offset_width, target_height, target_width)
+    )
+    below, right = h - top - height, w - left - width
+    if min(top, left, below, right) < 0:
         raise ShapeError(
-            f"pad_to_bounding_box needs room for images {format_shape((height, width))} at "
-            f"{format_shape((offset_height, offset_width))}, got "
-            f"{format_shape((target_height, target_width))}"
+            f"pad_to_bounding_box needs a target that holds images {format_shape((height, width))} "
+            f"at {format_shape((top, left))}, got {format_shape((h, w))}; enlarge the target, or "
+            f"crop the images first"
         )
-    around = [[0, 0]] * row_axis + [[offset_height, below], [offset_width, right], [0, 0]]
+    around = [[0, 0]] * row_axis + [[top, below], [left, right], [0, 0]]
     return arrays.pad(x, around)
 
 
@@ -262,11 +350,14 @@ def resize_image_with_crop_or_pad(image: Any, target_height: int, target_width: 
 
     Args:
         image: An image of shape (height, width, channels), or a batch of images.
-        target_height: The height of the result.
-        target_width: The width of the result.
+        target_height: The height of the result, an int.
+        target_width: The width of the result, an int.
+
+    Returns:
+        Images of the target size.
 
     Raises:
-        ShapeError: If the image's size is unknown.
+        ShapeError: If the image's size is known only in a run, or its rank is not 3 or 4.
     """
     x, row_axis = _require_images("resize_image_with_crop_or_pad", image)
     height, width = _static_size("resize_image_with_crop_or_pad", x, row_axis)
@@ -283,9 +374,12 @@ def central_crop(image: Any, central_fraction: float) -> Tensor:
         image: An image of shape (height, width, channels), or a batch of images.
         central_fraction: The fraction of height and width to keep, above 0 and up to 1.
 
+    Returns:
+        Images of the height and width times the fraction, in whole rows and columns on each side.
+
     Raises:
         SettingError: For a fraction out of range.
-        ShapeError: If the image's size is unknown.
+        ShapeError: If the image's size is known only in a run, or its rank is not 3 or 4.
     """
     part = require_float("central_crop", "central_fraction", central_fraction)
     if not 0 < part <= 1:
@@ -304,7 +398,7 @@ def _resize(op: str, images: Any, size: Any, name: str, flags: dict[str, bool]) 
         images: Images of rank 3 or 4, channels last.
         size: New height and width.
         name: Name of the function in errors, and of the result.
-        flags: How pixels are aligned.
+        flags: Parameters of the operator that say how pixels are aligned.
     """
     x, row_axis = _require_images(name, images)
     entry = x.entry if row_axis else make("expand_dims", x.entry, axis=0)
@@ -325,10 +419,17 @@ def resize_bilinear(
 
     Args:
         images: An image of shape (height, width, channels), or a batch of images.
-        size: The new (height, width).
-        align_corners: Whether the corner pixels of input and output coincide.
-        name: The name of the result.
-        half_pixel_centers: Whether pixels are sampled at their centers.
+        size: The new (height, width), ints or sizes.
+        align_corners: Whether the corner pixels of input and output coincide; False by default.
+        name: The name of the result; "ResizeBilinear" by default.
+        half_pixel_centers: Whether pixels are sampled at their centers; False by default.
+
+    Returns:
+        A float32 tensor of images of the new size.
+
+    Raises:
+        ShapeError: If the rank is not 3 or 4, or ``size`` has not two numbers.
+        GraphError: If both ``align_corners`` and ``half_pixel_centers`` are set.
     """
     flags = {"align_corners": align_corners, "half_pixel_centers": half_pixel_centers}
     return _resize("resize_bilinear", images, size, name or "ResizeBilinear", flags)
@@ -345,10 +446,17 @@ def resize_nearest_neighbor(
 
     Args:
         images: An image of shape (height, width, channels), or a batch of images.
-        size: The new (height, width).
-        align_corners: Whether the corner pixels of input and output coincide.
-        name: The name of the result.
-        half_pixel_centers: Whether pixels are sampled at their centers.
+        size: The new (height, width), ints or sizes.
+        align_corners: Whether the corner pixels of input and output coincide; False by default.
+        name: The name of the result; "ResizeNearestNeighbor" by default.
+        half_pixel_centers: Whether pixels are sampled at their centers; False by default.
+
+    Returns:
+        Images of the new size, in the dtype of ``images``.
+
+    Raises:
+        ShapeError: If the rank is not 3 or 4, or ``size`` has not two numbers.
+        GraphError: If both ``align_corners`` and ``half_pixel_centers`` are set.
     """
     flags = {"align_corners": align_corners, "half_pixel_centers": half_pixel_centers}
     return _resize("resize_nearest", images, size, name or "ResizeNearestNeighbor", flags)
@@ -371,19 +479,25 @@ def resize_images(
     preserve_aspect_ratio: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Resize images.
+    """Resize images by a chosen interpolation.
 
     Args:
         images: An image of shape (height, width, channels), or a batch of images.
-        size: The new (height, width).
-        method: One of `ResizeMethod`.
-        align_corners: Whether the corner pixels of input and output coincide.
+        size: The new (height, width), ints or sizes.
+        method: One of `ResizeMethod`; bilinear by default.
+        align_corners: Whether the corner pixels of input and output coincide; False by default.
         preserve_aspect_ratio: Whether to choose the largest size within ``size`` of the same ratio
-            of height and width.
-        name: The name of the result.
+            of height and width; False by default.
+        name: The name of the result; "resize" by default.
+
+    Returns:
+        Images of the new size: ``images`` itself if it has that size; else float32, but in the
+        dtype of ``images`` for NEAREST_NEIGHBOR.
 
     Raises:
         SettingError: For an unknown method.
+        ShapeError: If the rank is not 3 or 4, ``size`` has not two numbers, or the image's size is
+            known only in a run and ``preserve_aspect_ratio`` is set.
     """
     if method not in RESIZE_OPERATORS:
         raise SettingError(f"resize_images needs a method of tf.image.ResizeMethod, got {method!r}")

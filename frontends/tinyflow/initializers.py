@@ -15,10 +15,10 @@ from passkit.frontends.tinyflow.tensors import Tensor
 
 @define
 class zeros_initializer:  # noqa: N801 – TensorFlow's name
-    """Creates zeros.
+    """An initializer that creates zeros.
 
     Args:
-        dtype: The default dtype.
+        dtype: The dtype of tensors where none is requested; float32 by default.
     """
 
     dtype: Any = "float32"
@@ -27,19 +27,25 @@ class zeros_initializer:  # noqa: N801 – TensorFlow's name
         """Create a tensor of zeros.
 
         Args:
-            shape: The shape of the result.
-            dtype: The dtype of the result.
-            partition_info: Ignored.
+            shape: The shape of the result, a list of ints.
+            dtype: The dtype of the result; by default that of the initializer.
+            partition_info: Ignored; TensorFlow passes it.
+
+        Returns:
+            A tensor of this shape and dtype.
+
+        Raises:
+            ShapeError: If an extent is unknown.
         """
         return creation.zeros(shape, dtype or self.dtype)
 
 
 @define
 class ones_initializer:  # noqa: N801 – TensorFlow's name
-    """Creates ones.
+    """An initializer that creates ones.
 
     Args:
-        dtype: The default dtype.
+        dtype: The dtype of tensors where none is requested; float32 by default.
     """
 
     dtype: Any = "float32"
@@ -48,21 +54,28 @@ class ones_initializer:  # noqa: N801 – TensorFlow's name
         """Create a tensor of ones.
 
         Args:
-            shape: The shape of the result.
-            dtype: The dtype of the result.
-            partition_info: Ignored.
+            shape: The shape of the result, a list of ints.
+            dtype: The dtype of the result; by default that of the initializer.
+            partition_info: Ignored; TensorFlow passes it.
+
+        Returns:
+            A tensor of this shape and dtype.
+
+        Raises:
+            ShapeError: If an extent is unknown.
         """
         return creation.ones(shape, dtype or self.dtype)
 
 
 @define
 class constant_initializer:  # noqa: N801 – TensorFlow's name
-    """Creates tensors of given numbers.
+    """An initializer that creates tensors of the same numbers for every shape.
 
     Args:
-        value: A number, or a list of numbers whose last one is repeated.
-        dtype: The default dtype.
-        verify_shape: Whether the numbers must have the requested shape already.
+        value: A number, or nested lists of numbers in row-major order whose last one is repeated to
+            fill the shape; 0 by default.
+        dtype: The dtype of tensors where none is requested; float32 by default.
+        verify_shape: Whether the numbers must have the requested shape already; False by default.
     """
 
     value: Any = 0
@@ -73,12 +86,15 @@ class constant_initializer:  # noqa: N801 – TensorFlow's name
         """Create a constant tensor.
 
         Args:
-            shape: The shape of the result.
-            dtype: The dtype of the result.
-            partition_info: Ignored.
+            shape: The shape of the result, a list of ints.
+            dtype: The dtype of the result; by default that of the initializer.
+            partition_info: Ignored; TensorFlow passes it.
+
+        Returns:
+            A tensor of this shape and dtype.
 
         Raises:
-            ShapeError: If the numbers do not fit the shape.
+            ShapeError: If the numbers do not fit the shape, or an extent is unknown.
         """
         return creation.constant(
             self.value, dtype or self.dtype, shape, verify_shape=self.verify_shape
@@ -87,13 +103,14 @@ class constant_initializer:  # noqa: N801 – TensorFlow's name
 
 @define
 class random_normal_initializer:  # noqa: N801 – TensorFlow's name
-    """Draws normal numbers.
+    """An initializer that draws numbers from a normal distribution.
 
     Args:
-        mean: The mean.
-        stddev: The standard deviation.
-        seed: Makes the draws the same in every process, as `tf.set_random_seed` does.
-        dtype: The default dtype.
+        mean: The mean; 0 by default.
+        stddev: The standard deviation; 1 by default.
+        seed: An int makes the draws the same in every process, as `tf.set_random_seed` does; None
+            by default.
+        dtype: The dtype of tensors where none is requested; float32 by default.
     """
 
     mean: float = 0.0
@@ -105,9 +122,17 @@ class random_normal_initializer:  # noqa: N801 – TensorFlow's name
         """Create a tensor of random numbers.
 
         Args:
-            shape: The shape of the result.
-            dtype: The dtype of the result.
-            partition_info: Ignored.
+            shape: The shape of the result, a list of ints.
+            dtype: The dtype of the result; by default that of the initializer.
+            partition_info: Ignored; TensorFlow passes it.
+
+        Returns:
+            A tensor of this shape and dtype, drawn anew in each run that initializes a variable
+            with it.
+
+        Raises:
+            ShapeError: If an extent is unknown.
+            DTypeError: If ``dtype`` is no float.
         """
         return random_ops.random_normal(
             shape, self.mean, self.stddev, dtype or self.dtype, self.seed
@@ -116,13 +141,14 @@ class random_normal_initializer:  # noqa: N801 – TensorFlow's name
 
 @define
 class truncated_normal_initializer:  # noqa: N801 – TensorFlow's name
-    """Draws normal numbers, none more than two standard deviations from the mean.
+    """An initializer that draws normal numbers within two standard deviations of the mean.
 
     Args:
-        mean: The mean.
-        stddev: The standard deviation.
-        seed: Makes the draws the same in every process, as `tf.set_random_seed` does.
-        dtype: The default dtype.
+        mean: The mean; 0 by default.
+        stddev: The standard deviation; 1 by default.
+        seed: An int makes the draws the same in every process, as `tf.set_random_seed` does; None
+            by default.
+        dtype: The dtype of tensors where none is requested; float32 by default.
     """
 
     mean: float = 0.0
@@ -134,9 +160,17 @@ class truncated_normal_initializer:  # noqa: N801 – TensorFlow's name
         """Create a tensor of random numbers.
 
         Args:
-            shape: The shape of the result.
-            dtype: The dtype of the result.
-            partition_info: Ignored.
+            shape: The shape of the result, a list of ints.
+            dtype: The dtype of the result; by default that of the initializer.
+            partition_info: Ignored; TensorFlow passes it.
+
+        Returns:
+            A tensor of this shape and dtype, drawn anew in each run that initializes a variable
+            with it.
+
+        Raises:
+            ShapeError: If an extent is unknown.
+            DTypeError: If ``dtype`` is no float.
         """
         return random_ops.truncated_normal(
             shape, self.mean, self.stddev, dtype or self.dtype, self.seed
@@ -145,13 +179,14 @@ class truncated_normal_initializer:  # noqa: N801 – TensorFlow's name
 
 @define
 class random_uniform_initializer:  # noqa: N801 – TensorFlow's name
-    """Draws uniform numbers.
+    """An initializer that draws numbers from a uniform distribution.
 
     Args:
-        minval: The smallest number.
-        maxval: The limit, which is not drawn; 1 by default for floats.
-        seed: Makes the draws the same in every process, as `tf.set_random_seed` does.
-        dtype: The default dtype.
+        minval: The smallest number; 0 by default.
+        maxval: The limit, which is not drawn; 1 by default for floats, required for integers.
+        seed: An int makes the draws the same in every process, as `tf.set_random_seed` does; None
+            by default.
+        dtype: The dtype of tensors where none is requested; float32 by default.
     """
 
     minval: Any = 0.0
@@ -163,9 +198,17 @@ class random_uniform_initializer:  # noqa: N801 – TensorFlow's name
         """Create a tensor of random numbers.
 
         Args:
-            shape: The shape of the result.
-            dtype: The dtype of the result.
-            partition_info: Ignored.
+            shape: The shape of the result, a list of ints.
+            dtype: The dtype of the result; by default that of the initializer.
+            partition_info: Ignored; TensorFlow passes it.
+
+        Returns:
+            A tensor of this shape and dtype, drawn anew in each run that initializes a variable
+            with it.
+
+        Raises:
+            ShapeError: If an extent is unknown.
+            SettingError: For integers without a ``maxval``.
         """
         return random_ops.random_uniform(
             shape, self.minval, self.maxval, dtype or self.dtype, self.seed
@@ -179,17 +222,20 @@ DISTRIBUTIONS = ("truncated_normal", "untruncated_normal", "uniform", "normal")
 
 @define
 class variance_scaling_initializer:  # noqa: N801 – TensorFlow's name
-    """Draws numbers whose variance is ``scale`` over the number of a unit's inputs or outputs.
+    """An initializer of random numbers of the variance ``scale`` / (number of inputs or outputs).
 
     Source: He and others, Delving Deep into Rectifiers; Glorot and Bengio, Understanding the
     difficulty of training deep feedforward neural networks.
 
     Args:
-        scale: The variance times the number of inputs or outputs.
-        mode: "fan_in" for the number of inputs, "fan_out" for outputs, "fan_avg" for their mean.
-        distribution: "truncated_normal", "untruncated_normal", "uniform" or "normal".
-        seed: Makes the draws the same in every process, as `tf.set_random_seed` does.
-        dtype: The default dtype.
+        scale: The variance times the number of inputs or outputs; 1 by default.
+        mode: "fan_in" (default) for the number of inputs of a unit, "fan_out" for that of outputs,
+            "fan_avg" for their mean; see `fans`.
+        distribution: "truncated_normal" (default) or "normal", both truncated at two standard
+            deviations, "untruncated_normal" or "uniform".
+        seed: An int makes the draws the same in every process, as `tf.set_random_seed` does; None
+            by default.
+        dtype: The dtype of tensors where none is requested; float32 by default.
 
     Raises:
         SettingError: For another mode or distribution.
@@ -202,6 +248,7 @@ class variance_scaling_initializer:  # noqa: N801 – TensorFlow's name
     dtype: Any = "float32"
 
     def __attrs_post_init__(self) -> None:
+        """Raise SettingError for an unknown mode or distribution."""
         for setting, value, choices in (
             ("mode", self.mode, tuple(MODES)),
             ("distribution", self.distribution, DISTRIBUTIONS),
@@ -216,9 +263,16 @@ class variance_scaling_initializer:  # noqa: N801 – TensorFlow's name
         """Create a tensor of random numbers; see `fans` for the numbers of inputs and outputs.
 
         Args:
-            shape: The shape of the result.
-            dtype: The dtype of the result.
-            partition_info: Ignored.
+            shape: The shape of the result, a list of ints.
+            dtype: The dtype of the result; by default that of the initializer.
+            partition_info: Ignored; TensorFlow passes it.
+
+        Returns:
+            A tensor of this shape and dtype, drawn anew in each run that initializes a variable
+            with it.
+
+        Raises:
+            DTypeError: If ``dtype`` is no float.
         """
         sizes = [int(n) for n in parse_shape(shape, "an initializer") if n is not None]
         inside, outside = fans(sizes)
@@ -237,9 +291,10 @@ class variance_scaling_initializer:  # noqa: N801 – TensorFlow's name
 
 
 def fans(shape: list[int]) -> tuple[float, float]:
-    """Return the numbers of inputs and outputs of a unit with a kernel of this shape.
+    """Return the numbers of inputs and outputs of a unit whose kernel has this shape.
 
     The last two axes are inputs and outputs; the axes before are those of a convolution's window.
+    Both numbers of a vector are its length, those of a scalar 1.
 
     >>> fans([3, 3, 16, 32])
     (144.0, 288.0)
@@ -253,11 +308,15 @@ def fans(shape: list[int]) -> tuple[float, float]:
 def glorot_uniform_initializer(seed: int | None = None, dtype: Any = "float32") -> Any:
     """Create an initializer of uniform draws by the mean of inputs and outputs.
 
-    It is the default of `tf.get_variable`. See `variance_scaling_initializer`.
+    It is the default of `tf.get_variable`.
 
     Args:
-        seed: Makes the draws the same in every process, as `tf.set_random_seed` does.
-        dtype: The default dtype.
+        seed: An int makes the draws the same in every process, as `tf.set_random_seed` does; None
+            by default.
+        dtype: The dtype of tensors where none is requested; float32 by default.
+
+    Returns:
+        A `variance_scaling_initializer` of scale 1, "fan_avg" and "uniform".
     """
     return variance_scaling_initializer(1.0, "fan_avg", "uniform", seed, dtype)
 
@@ -265,10 +324,12 @@ def glorot_uniform_initializer(seed: int | None = None, dtype: Any = "float32") 
 def glorot_normal_initializer(seed: int | None = None, dtype: Any = "float32") -> Any:
     """Create an initializer of truncated normal draws by the mean of inputs and outputs.
 
-    See `variance_scaling_initializer`.
-
     Args:
-        seed: Makes the draws the same in every process, as `tf.set_random_seed` does.
-        dtype: The default dtype.
+        seed: An int makes the draws the same in every process, as `tf.set_random_seed` does; None
+            by default.
+        dtype: The dtype of tensors where none is requested; float32 by default.
+
+    Returns:
+        A `variance_scaling_initializer` of scale 1, "fan_avg" and "truncated_normal".
     """
     return variance_scaling_initializer(1.0, "fan_avg", "truncated_normal", seed, dtype)

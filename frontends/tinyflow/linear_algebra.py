@@ -48,9 +48,9 @@ def matmul(
     Args:
         a: A tensor of shape (…, m, k). Beside a matrix, a tensor of unknown rank is taken as a
             matrix.
-        b: A tensor of shape (…, k, n).
-        transpose_a: Whether the last two axes of ``a`` are exchanged first.
-        transpose_b: Whether the last two axes of ``b`` are exchanged first.
+        b: A tensor of shape (…, k, n), whose leading axes broadcast with those of ``a``.
+        transpose_a: Whether the last two axes of ``a`` are exchanged first; False by default.
+        transpose_b: Whether the last two axes of ``b`` are exchanged first; False by default.
         adjoint_a: Unsupported; only the default is accepted.
         adjoint_b: Unsupported; only the default is accepted.
         a_is_sparse: Unsupported; only the default is accepted.
@@ -58,13 +58,16 @@ def matmul(
         output_type: Unsupported; only the default is accepted.
         grad_a: Unsupported; only the default is accepted.
         grad_b: Unsupported; only the default is accepted.
-        name: The name of the result.
+        name: The name of the result; "MatMul" by default.
 
     Returns:
         A tensor of shape (…, m, n).
 
     Raises:
-        ShapeError: If the inner lengths differ.
+        ShapeError: If the inner lengths differ, leading axes do not broadcast, or a factor has less
+            than two axes.
+        DTypeError: If the dtypes differ.
+        SettingError: If an unsupported argument is set.
     """
     operands = [convert_to_tensor(v) for v in (a, b)]
     params = {"transpose_a": transpose_a, "transpose_b": transpose_b}
@@ -87,10 +90,17 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
     """Contract axes of two tensors.
 
     Args:
-        a: A tensor.
-        b: A tensor.
-        axes: The number of last axes of ``a`` and first axes of ``b``, or the axes of each.
-        name: The name of the result.
+        a: A tensor of any shape.
+        b: A tensor of any shape.
+        axes: An int for that many last axes of ``a`` and first axes of ``b``; or a pair with the
+            axes of ``a`` and those of ``b``, an int or a list each.
+        name: The name of the result; "Tensordot" by default.
+
+    Returns:
+        A tensor with the remaining axes of ``a``, then those of ``b``.
+
+    Raises:
+        ShapeError: If an axis does not exist, or the lengths of contracted axes differ.
     """
     parsed_axes = (
         axes
@@ -104,12 +114,18 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
     """Compute a sum of products in Einstein notation, as `np.einsum` does.
 
     Args:
-        equation: Such as "ij,jk->ik".
-        *inputs: The tensors.
-        **kwargs: Only ``name``, the name of the result.
+        equation: The labels of the axes, such as "ij,jk->ik". Labels that the result lacks are
+            summed over.
+        *inputs: A tensor for each operand of the equation.
+        **kwargs: Only ``name``, the name of the result; "einsum" by default.
+
+    Returns:
+        A tensor with the axes behind the arrow.
 
     Raises:
         SettingError: For another keyword.
+        GraphError: If the equation cannot be read, or names another number of tensors or axes.
+        ShapeError: If a label has two lengths.
     """
     unknown = [k for k in kwargs if k != "name"]
     if unknown:

@@ -1,7 +1,8 @@
 """``tf.losses``: weighted losses, which are collected so that a program can add them up.
 
 Each function returns one loss and adds it to the collection ``losses``. `get_total_loss` adds those
-of the collection and the regularization losses.
+of the collection and the regularization losses. `LOSS_ARGUMENTS` describes the arguments that all
+losses share.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from passkit.errors import SettingError, ShapeError
 from passkit.frontends.tinyflow import arrays, creation, elementwise
 from passkit.frontends.tinyflow.argument_checks import renamed_argument, require_float
 from passkit.frontends.tinyflow.deferred_calls import is_unranked
+from passkit.frontends.tinyflow.docstrings import describe_arguments
 from passkit.frontends.tinyflow.graphs import GraphKeys, get_default_graph
 from passkit.frontends.tinyflow.missing_names import missing_name_handler
 from passkit.frontends.tinyflow.nn import losses as entropies
@@ -21,12 +23,21 @@ from passkit.frontends.tinyflow.shapes import format_shape, require_shape
 from passkit.frontends.tinyflow.tensors import Tensor, convert_to_tensor
 
 MATH = elementwise.FUNCTIONS
+LOSS_ARGUMENTS = {
+    "weights": "A number, or a tensor of the rank of the losses whose axes have their lengths or "
+    "1; 1 by default.",
+    "scope": "The name scope of the loss; by default the name of the function.",
+    "loss_collection": 'The collection to add the loss to, "losses" by default; None for none.',
+    "reduction": "How losses are reduced to one, an attribute of `Reduction`; by default their "
+    "sum over the number of weights that are not 0.",
+}
+"""The arguments that all losses share."""
 DEFAULT_REDUCTION = "weighted_sum_by_nonzero_weights"
 """The default reduction: the sum, divided by the number of elements whose weight is not 0."""
 
 
 class Reduction:
-    """How the weighted losses of all elements are reduced to one."""
+    """The values of ``reduction``: how the weighted losses of all elements become one."""
 
     NONE = "none"
     SUM = "weighted_sum"
@@ -37,7 +48,7 @@ class Reduction:
 
     @classmethod
     def all(cls) -> tuple[str, ...]:
-        """Return all reductions."""
+        """Return all reductions, as text."""
         return (cls.NONE, cls.SUM, cls.MEAN, cls.SUM_OVER_BATCH_SIZE, DEFAULT_REDUCTION)
 
     @classmethod
@@ -50,6 +61,7 @@ class Reduction:
 
 
 def _reduce_sum(x: Any) -> Tensor:
+    """Return the sum of all elements."""
     return REDUCTIONS["reduce_sum"](x)
 
 
@@ -62,7 +74,8 @@ def _divide_or_zero(total: Tensor, count: Tensor) -> Tensor:
     )
 
 
-def compute_weighted_loss(
+@describe_arguments(LOSS_ARGUMENTS)
+def compute_weighted_loss(  # noqa: D417 – describe_arguments adds the others
     losses: Any,
     weights: Any = 1.0,
     scope: str | None = None,
@@ -72,14 +85,11 @@ def compute_weighted_loss(
     """Multiply losses by their weights, and reduce them.
 
     Args:
-        losses: The losses of the elements.
-        weights: A number, or a tensor of the losses' rank whose axes have their lengths or 1.
-        scope: The name scope of the loss.
-        loss_collection: The collection to add the loss to; None for none.
-        reduction: One of `Reduction`.
+        losses: The losses of the elements, a tensor of any shape.
+        others: See `LOSS_ARGUMENTS`.
 
     Returns:
-        The loss, a scalar; for `Reduction.NONE` a tensor of the shape of ``losses``.
+        A scalar tensor; for `Reduction.NONE` a tensor of the shape of ``losses``.
 
     Raises:
         ShapeError: If the weights do not broadcast to the losses.
@@ -113,7 +123,7 @@ def compute_weighted_loss(
 
 
 def _check_weights(losses: Tensor, weights: Tensor) -> None:
-    """Raise ShapeError for weights that do not broadcast to the losses."""
+    """Raise ShapeError for weights that do not broadcast to the losses; unknown ranks pass."""
     if is_unranked(losses) or is_unranked(weights):
         return
     losses_shape, weights_shape = require_shape(losses.entry), require_shape(weights.entry)
@@ -132,12 +142,12 @@ def labels_and_predictions(function: str, labels: Any, predictions: Any) -> tupl
     """Convert labels and predictions to float tensors of one shape.
 
     Args:
-        function: The function's name, for messages.
+        function: The function's name, for the messages.
         labels: A tensor or numbers.
         predictions: A tensor or numbers.
 
     Returns:
-        The labels, and the predictions.
+        The labels and the predictions, in the float dtype of the predictions, else float32.
 
     Raises:
         ShapeError: If the shapes differ.
@@ -161,11 +171,13 @@ def labels_and_predictions(function: str, labels: Any, predictions: Any) -> tupl
 
 
 def _as_float(x: Any) -> Tensor:
+    """Convert a value to a tensor of floats: integers to float32."""
     tensor = convert_to_tensor(x)
     return tensor if tensor.dtype.is_float else elementwise.to_float(tensor)
 
 
-def absolute_difference(
+@describe_arguments(LOSS_ARGUMENTS)
+def absolute_difference(  # noqa: D417 – describe_arguments adds the others
     labels: Any,
     predictions: Any,
     weights: Any = 1.0,
@@ -176,22 +188,25 @@ def absolute_difference(
     r"""Return the mean absolute error, \|predictions - labels\|.
 
     Args:
-        labels: A tensor of the shape of ``predictions``.
-        predictions: A tensor.
-        weights: A number, or a tensor of the losses' rank whose axes have their lengths or 1.
-        scope: The name scope of the loss.
-        loss_collection: The collection to add the loss to; None for none.
-        reduction: One of `Reduction`.
+        labels: A tensor or numbers, of the shape of ``predictions``.
+        predictions: A tensor or numbers of any shape.
+        others: See `LOSS_ARGUMENTS`.
+
+    Returns:
+        A scalar tensor; for `Reduction.NONE` the weighted loss of each element.
 
     Raises:
-        ShapeError: If the shapes of labels and predictions differ, or the weights do not fit.
+        ShapeError: If the shapes of labels and predictions differ, or the weights do not broadcast
+            to the losses.
+        SettingError: For an unknown reduction, or if labels or predictions are None.
     """
     with name_scope(scope, "absolute_difference"):
         y, x = labels_and_predictions("absolute_difference", labels, predictions)
         return compute_weighted_loss(abs(x - y), weights, None, loss_collection, reduction)
 
 
-def mean_squared_error(
+@describe_arguments(LOSS_ARGUMENTS)
+def mean_squared_error(  # noqa: D417 – describe_arguments adds the others
     labels: Any,
     predictions: Any,
     weights: Any = 1.0,
@@ -202,15 +217,17 @@ def mean_squared_error(
     """Return the mean squared error, (predictions - labels)^2.
 
     Args:
-        labels: A tensor of the shape of ``predictions``.
-        predictions: A tensor.
-        weights: A number, or a tensor of the losses' rank whose axes have their lengths or 1.
-        scope: The name scope of the loss.
-        loss_collection: The collection to add the loss to; None for none.
-        reduction: One of `Reduction`.
+        labels: A tensor or numbers, of the shape of ``predictions``.
+        predictions: A tensor or numbers of any shape.
+        others: See `LOSS_ARGUMENTS`.
+
+    Returns:
+        A scalar tensor; for `Reduction.NONE` the weighted loss of each element.
 
     Raises:
-        ShapeError: If the shapes of labels and predictions differ, or the weights do not fit.
+        ShapeError: If the shapes of labels and predictions differ, or the weights do not broadcast
+            to the losses.
+        SettingError: For an unknown reduction, or if labels or predictions are None.
     """
     with name_scope(scope, "mean_squared_error"):
         y, x = labels_and_predictions("mean_squared_error", labels, predictions)
@@ -218,7 +235,8 @@ def mean_squared_error(
         return compute_weighted_loss(each, weights, None, loss_collection, reduction)
 
 
-def huber_loss(
+@describe_arguments(LOSS_ARGUMENTS)
+def huber_loss(  # noqa: D417 – describe_arguments adds the others
     labels: Any,
     predictions: Any,
     weights: Any = 1.0,
@@ -233,16 +251,18 @@ def huber_loss(
     Huber, Robust Estimation of a Location Parameter, 1964.
 
     Args:
-        labels: A tensor of the shape of ``predictions``.
-        predictions: A tensor.
-        weights: A number, or a tensor of the losses' rank whose axes have their lengths or 1.
-        delta: The error where the loss becomes linear.
-        scope: The name scope of the loss.
-        loss_collection: The collection to add the loss to; None for none.
-        reduction: One of `Reduction`.
+        labels: A tensor or numbers, of the shape of ``predictions``.
+        predictions: A tensor or numbers of any shape.
+        delta: The error from which the loss is linear, a number; 1 by default.
+        others: See `LOSS_ARGUMENTS`.
+
+    Returns:
+        A scalar tensor; for `Reduction.NONE` the weighted loss of each element.
 
     Raises:
-        ShapeError: If the shapes of labels and predictions differ, or the weights do not fit.
+        ShapeError: If the shapes of labels and predictions differ, or the weights do not broadcast
+            to the losses.
+        SettingError: For an unknown reduction, or if labels or predictions are None.
     """
     with name_scope(scope, "huber_loss"):
         y, x = labels_and_predictions("huber_loss", labels, predictions)
@@ -252,7 +272,8 @@ def huber_loss(
         return compute_weighted_loss(each, weights, None, loss_collection, reduction)
 
 
-def hinge_loss(
+@describe_arguments(LOSS_ARGUMENTS)
+def hinge_loss(  # noqa: D417 – describe_arguments adds the others
     labels: Any,
     logits: Any,
     weights: Any = 1.0,
@@ -263,15 +284,17 @@ def hinge_loss(
     """Return the hinge loss: max(0, 1 - logits) for labels 1, max(0, 1 + logits) for labels 0.
 
     Args:
-        labels: 0 or 1, of the shape of ``logits``.
-        logits: A tensor.
-        weights: A number, or a tensor of the losses' rank whose axes have their lengths or 1.
-        scope: The name scope of the loss.
-        loss_collection: The collection to add the loss to; None for none.
-        reduction: One of `Reduction`.
+        labels: Numbers 0 or 1, of the shape of ``logits``.
+        logits: A tensor or numbers of any shape.
+        others: See `LOSS_ARGUMENTS`.
+
+    Returns:
+        A scalar tensor; for `Reduction.NONE` the weighted loss of each element.
 
     Raises:
-        ShapeError: If the shapes of labels and logits differ, or the weights do not fit.
+        ShapeError: If the shapes of labels and logits differ, or the weights do not broadcast to
+            the losses.
+        SettingError: For an unknown reduction, or if labels or logits are None.
     """
     with name_scope(scope, "hinge_loss"):
         y, x = labels_and_predictions("hinge_loss", labels, logits)
@@ -279,7 +302,8 @@ def hinge_loss(
         return compute_weighted_loss(each, weights, None, loss_collection, reduction)
 
 
-def log_loss(
+@describe_arguments(LOSS_ARGUMENTS)
+def log_loss(  # noqa: D417 – describe_arguments adds the others
     labels: Any,
     predictions: Any,
     weights: Any = 1.0,
@@ -291,16 +315,18 @@ def log_loss(
     """Return the cross entropy of labels and predicted probabilities.
 
     Args:
-        labels: From 0 to 1, of the shape of ``predictions``.
-        predictions: Probabilities.
-        weights: A number, or a tensor of the losses' rank whose axes have their lengths or 1.
-        epsilon: Added to the arguments of logarithms.
-        scope: The name scope of the loss.
-        loss_collection: The collection to add the loss to; None for none.
-        reduction: One of `Reduction`.
+        labels: Numbers from 0 to 1, of the shape of ``predictions``.
+        predictions: Probabilities, a tensor of any shape.
+        epsilon: A number that is added to the arguments of logarithms; 1e-7 by default.
+        others: See `LOSS_ARGUMENTS`.
+
+    Returns:
+        A scalar tensor; for `Reduction.NONE` the weighted loss of each element.
 
     Raises:
-        ShapeError: If the shapes of labels and predictions differ, or the weights do not fit.
+        ShapeError: If the shapes of labels and predictions differ, or the weights do not broadcast
+            to the losses.
+        SettingError: For an unknown reduction, or if labels or predictions are None.
     """
     with name_scope(scope, "log_loss"):
         y, x = labels_and_predictions("log_loss", labels, predictions)
@@ -309,7 +335,8 @@ def log_loss(
         return compute_weighted_loss(each, weights, None, loss_collection, reduction)
 
 
-def cosine_distance(
+@describe_arguments(LOSS_ARGUMENTS)
+def cosine_distance(  # noqa: D417 – describe_arguments adds the others
     labels: Any,
     predictions: Any,
     axis: int | None = None,
@@ -322,17 +349,20 @@ def cosine_distance(
     """Return 1 minus the cosine of the angle between unit vectors.
 
     Args:
-        labels: Vectors of length 1, of the shape of ``predictions``.
-        predictions: Vectors of length 1.
-        axis: The axis of the vectors.
-        weights: A number, or a tensor of the losses' rank whose axes have their lengths or 1.
-        scope: The name scope of the loss.
-        loss_collection: The collection to add the loss to; None for none.
-        reduction: One of `Reduction`.
+        labels: Vectors of length 1, a tensor of the shape of ``predictions``.
+        predictions: Vectors of length 1, a tensor.
+        axis: The axis of the vectors; required.
         dim: The older name of ``axis``.
+        others: See `LOSS_ARGUMENTS`.
+
+    Returns:
+        A scalar tensor; for `Reduction.NONE` the weighted loss of each vector, with an axis of
+        length 1.
 
     Raises:
-        SettingError: Without an axis.
+        SettingError: Without an axis, or with both ``axis`` and ``dim``; for an unknown reduction.
+        ShapeError: If the shapes of labels and predictions differ, or the weights do not broadcast
+            to the losses.
     """
     along = renamed_argument("cosine_distance", "axis", axis, "dim", dim)
     if along is None:
@@ -343,7 +373,8 @@ def cosine_distance(
         return compute_weighted_loss(each, weights, None, loss_collection, reduction)
 
 
-def mean_pairwise_squared_error(
+@describe_arguments(LOSS_ARGUMENTS)
+def mean_pairwise_squared_error(  # noqa: D417 – describe_arguments adds the others
     labels: Any,
     predictions: Any,
     weights: Any = 1.0,
@@ -355,12 +386,13 @@ def mean_pairwise_squared_error(
     Args:
         labels: A tensor of shape (examples, …).
         predictions: A tensor of the same shape.
-        weights: A number, or a tensor of the losses' rank whose axes have their lengths or 1.
-        scope: The name scope of the loss.
-        loss_collection: The collection to add the loss to; None for none.
+        others: See `LOSS_ARGUMENTS`.
+
+    Returns:
+        A scalar tensor.
 
     Raises:
-        ShapeError: If the shapes of labels and predictions differ.
+        ShapeError: If the shapes of labels and predictions differ, or the rank is unknown.
     """
     with name_scope(scope, "mean_pairwise_squared_error"):
         y, x = labels_and_predictions("mean_pairwise_squared_error", labels, predictions)
@@ -380,7 +412,8 @@ def mean_pairwise_squared_error(
         return loss
 
 
-def sigmoid_cross_entropy(
+@describe_arguments(LOSS_ARGUMENTS)
+def sigmoid_cross_entropy(  # noqa: D417 – describe_arguments adds the others
     multi_class_labels: Any,
     logits: Any,
     weights: Any = 1.0,
@@ -392,16 +425,18 @@ def sigmoid_cross_entropy(
     """Return the cross entropy of independent labels and sigmoid(logits).
 
     Args:
-        multi_class_labels: From 0 to 1, of the shape of ``logits``.
-        logits: A tensor.
-        weights: A number, or a tensor of the losses' rank whose axes have their lengths or 1.
-        label_smoothing: Moves labels towards 0.5 by this fraction.
-        scope: The name scope of the loss.
-        loss_collection: The collection to add the loss to; None for none.
-        reduction: One of `Reduction`.
+        multi_class_labels: Numbers from 0 to 1, of the shape of ``logits``.
+        logits: A tensor of any shape.
+        label_smoothing: The fraction by which labels are moved towards 0.5; 0 by default.
+        others: See `LOSS_ARGUMENTS`.
+
+    Returns:
+        A scalar tensor; for `Reduction.NONE` the weighted loss of each element.
 
     Raises:
-        ShapeError: If the shapes of labels and logits differ, or the weights do not fit.
+        ShapeError: If the shapes of labels and logits differ, or the weights do not broadcast to
+            the losses.
+        SettingError: For an unknown reduction, or if labels or logits are None.
     """
     with name_scope(scope, "sigmoid_cross_entropy_loss"):
         y, x = labels_and_predictions("sigmoid_cross_entropy", multi_class_labels, logits)
@@ -411,7 +446,8 @@ def sigmoid_cross_entropy(
         return compute_weighted_loss(each, weights, None, loss_collection, reduction)
 
 
-def softmax_cross_entropy(
+@describe_arguments(LOSS_ARGUMENTS)
+def softmax_cross_entropy(  # noqa: D417 – describe_arguments adds the others
     onehot_labels: Any,
     logits: Any,
     weights: Any = 1.0,
@@ -423,16 +459,19 @@ def softmax_cross_entropy(
     """Return the cross entropy of label distributions and softmax(logits). Labels get no gradient.
 
     Args:
-        onehot_labels: Distributions of shape (…, classes).
+        onehot_labels: Distributions, a tensor of shape (…, classes).
         logits: A tensor of the same shape.
-        weights: A number, or a tensor of shape (…).
-        label_smoothing: Moves labels towards 1 / classes by this fraction.
-        scope: The name scope of the loss.
-        loss_collection: The collection to add the loss to; None for none.
-        reduction: One of `Reduction`.
+        weights: A number, or a tensor of shape (…); 1 by default.
+        label_smoothing: The fraction by which labels are moved towards 1 / classes; 0 by default.
+        others: See `LOSS_ARGUMENTS`.
+
+    Returns:
+        A scalar tensor; for `Reduction.NONE` the weighted loss of each distribution.
 
     Raises:
-        ShapeError: If the shapes of labels and logits differ, or the weights do not fit.
+        ShapeError: If the shapes of labels and logits differ, or the weights do not broadcast to
+            the losses.
+        SettingError: For an unknown reduction, or if labels or logits are None.
     """
     with name_scope(scope, "softmax_cross_entropy_loss"):
         y, x = labels_and_predictions("softmax_cross_entropy", onehot_labels, logits)
@@ -446,7 +485,8 @@ def softmax_cross_entropy(
         return compute_weighted_loss(each, weights, None, loss_collection, reduction)
 
 
-def sparse_softmax_cross_entropy(
+@describe_arguments(LOSS_ARGUMENTS)
+def sparse_softmax_cross_entropy(  # noqa: D417 – describe_arguments adds the others
     labels: Any,
     logits: Any,
     weights: Any = 1.0,
@@ -457,12 +497,18 @@ def sparse_softmax_cross_entropy(
     """Return the cross entropy of class numbers and softmax(logits).
 
     Args:
-        labels: Integers of shape (…) or (…, 1).
+        labels: Class numbers, integers of shape (…) or (…, 1).
         logits: A tensor of shape (…, classes).
-        weights: A number, or a tensor of the shape of ``labels``.
-        scope: The name scope of the loss.
-        loss_collection: The collection to add the loss to; None for none.
-        reduction: One of `Reduction`.
+        weights: A number, or a tensor of the shape of ``labels``; 1 by default.
+        others: See `LOSS_ARGUMENTS`.
+
+    Returns:
+        A scalar tensor; for `Reduction.NONE` the weighted loss of each label.
+
+    Raises:
+        ShapeError: If the shape of labels or weights does not fit that of logits.
+        DTypeError: If the labels are no integers.
+        SettingError: For an unknown reduction.
     """
     with name_scope(scope, "sparse_softmax_cross_entropy_loss"):
         y, x = convert_to_tensor(labels), convert_to_tensor(logits)
@@ -480,25 +526,53 @@ def sparse_softmax_cross_entropy(
 
 
 def add_loss(loss: Any, loss_collection: str | None = GraphKeys.LOSSES) -> None:
-    """Add a loss to a collection; None for no collection."""
+    """Add a loss to a collection of the default graph.
+
+    Args:
+        loss: A tensor.
+        loss_collection: The collection, "losses" by default; None to do nothing.
+    """
     if loss_collection:
         get_default_graph().add_to_collection(loss_collection, loss)
 
 
 def get_losses(scope: str | None = None, loss_collection: str = GraphKeys.LOSSES) -> list[Any]:
-    """Return the losses of a collection whose names begin with ``scope``; all by default."""
+    """Return the losses in a collection of the default graph.
+
+    Args:
+        scope: If given, only losses whose names begin with it are returned; all by default.
+        loss_collection: The collection; "losses" by default.
+
+    Returns:
+        A list of tensors, in the order in which they were added.
+    """
     return get_default_graph().get_collection(loss_collection, scope)
 
 
 def get_regularization_losses(scope: str | None = None) -> list[Any]:
-    """Return the losses of the regularizers of variables and layers, as in `get_losses`."""
+    """Return the losses of the regularizers of variables and layers.
+
+    Args:
+        scope: If given, only losses whose names begin with it are returned; all by default.
+
+    Returns:
+        A list of tensors, in the order in which they were added.
+    """
     return get_default_graph().get_collection(GraphKeys.REGULARIZATION_LOSSES, scope)
 
 
 def get_regularization_loss(
     scope: str | None = None, name: str = "total_regularization_loss"
 ) -> Tensor:
-    """Return the sum of the regularization losses; 0 if there are none."""
+    """Return the sum of the regularization losses.
+
+    Args:
+        scope: If given, only losses whose names begin with it are added; all by default.
+        name: The name of the result; "total_regularization_loss" by default.
+
+    Returns:
+        A scalar tensor; 0 if there are no such losses.
+    """
     collected = get_regularization_losses(scope)
     return elementwise.add_n(collected, name) if collected else creation.constant(0.0, name=name)
 
@@ -509,12 +583,16 @@ def get_total_loss(
     """Return the sum of all collected losses.
 
     Args:
-        add_regularization_losses: Whether to add the losses of regularizers.
-        name: The name of the result.
-        scope: If given, only losses whose names begin with it are added.
+        add_regularization_losses: Whether to add the losses of regularizers; True by default.
+        name: The name of the result; "total_loss" by default.
+        scope: If given, only losses whose names begin with it are added; all by default.
+
+    Returns:
+        A scalar tensor.
 
     Raises:
         SettingError: If there are no losses.
+        ShapeError: If losses differ in shape.
     """
     collected = get_losses(scope)
     if add_regularization_losses:
@@ -522,7 +600,7 @@ def get_total_loss(
     if not collected:
         raise SettingError(
             f"get_total_loss needs losses in the collection, got none of scope {scope!r}; "
-            f"functions of tf.losses put theirs there"
+            f"the functions of tf.losses add theirs"
         )
     return elementwise.add_n(collected, name)
 

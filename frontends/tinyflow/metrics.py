@@ -1,6 +1,9 @@
 """``tf.metrics``: metrics accumulated over many runs in local variables.
 
-Each returns a value and an operation that updates it. `tf.local_variables_initializer` resets them.
+Each function returns two tensors. The first one is the value of the metric so far. The second one
+adds the data of the run to the local variables when it is run, and is the value after that.
+`tf.local_variables_initializer` resets them. `METRIC_ARGUMENTS` describes the arguments that all
+metrics share.
 """
 
 from __future__ import annotations
@@ -8,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from passkit.frontends.tinyflow import creation, elementwise, losses
+from passkit.frontends.tinyflow.docstrings import describe_arguments
 from passkit.frontends.tinyflow.graphs import GraphKeys, get_default_graph
 from passkit.frontends.tinyflow.missing_names import missing_name_handler
 from passkit.frontends.tinyflow.reductions import FUNCTIONS as REDUCTIONS
@@ -18,10 +22,19 @@ from passkit.ops.helpers import make
 
 MATH = elementwise.FUNCTIONS
 Metric = tuple[Tensor, Tensor]
+"""The value of a metric, and its update, which is its value after the run's data are added."""
+METRIC_ARGUMENTS = {
+    "weights": "The weight of each element, of a shape that broadcasts; 1 by default.",
+    "metrics_collections": "The name of a collection, or a list of names, to add the value to; "
+    "none by default.",
+    "updates_collections": "The same for the update.",
+    "name": "The variable scope of the metric; by default the name of the function.",
+}
+"""The arguments that all metrics share."""
 
 
 def _create_counter(name: str) -> Variable:
-    """Create a local variable that is initialized to 0."""
+    """Create a float32 scalar variable of value 0, which `tf.local_variables` returns."""
     keys = [GraphKeys.LOCAL_VARIABLES, "metric_variables"]
     return Variable(creation.constant(0.0), trainable=False, collections=keys, name=name)
 
@@ -31,8 +44,11 @@ def _add_to_collections(measure: Metric, metrics: Any, updates: Any) -> Metric:
 
     Args:
         measure: Value and update.
-        metrics: Keys of collections for the value; None for none.
-        updates: Keys of collections for the update; None for none.
+        metrics: Name or names of collections for the value; None for none.
+        updates: Name or names of collections for the update; None for none.
+
+    Returns:
+        ``measure`` itself.
     """
     for keys, tensor in ((metrics, measure[0]), (updates, measure[1])):
         for key in [keys] if isinstance(keys, str) else keys or ():
@@ -41,36 +57,52 @@ def _add_to_collections(measure: Metric, metrics: Any, updates: Any) -> Metric:
 
 
 def _divide_or_zero(above: Any, below: Any, name: str) -> Tensor:
-    """Return numerator / denominator; 0 where the denominator is 0."""
+    """Return numerator / denominator; 0 where the denominator is 0.
+
+    Args:
+        above: The numerator, a tensor.
+        below: The denominator, a tensor.
+        name: The name of the result.
+    """
     ratio = make("where", make("equal", below.entry, 0.0), 0.0, above.entry / below.entry)
     return as_tensor(ratio, unique_name(name, name))
 
 
 def _weighted_sums(values: Tensor, weights: Any) -> tuple[Tensor, Tensor]:
-    """Return the sum of the values times their weights, and the sum of the weights."""
+    """Weigh values, and sum them.
+
+    Args:
+        values: A float32 tensor.
+        weights: Weights that broadcast to the values; None for 1.
+
+    Returns:
+        The sum of the values times their weights, and the sum of the weights.
+    """
     ones = creation.ones_like(values)
     scale = ones if weights is None else ones * elementwise.to_float(convert_to_tensor(weights))
     return REDUCTIONS["reduce_sum"](values * scale), REDUCTIONS["reduce_sum"](scale)
 
 
-def mean(
+@describe_arguments(METRIC_ARGUMENTS)
+def mean(  # noqa: D417 – describe_arguments adds the others
     values: Any,
     weights: Any = None,
     metrics_collections: Any = None,
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Metric:
-    """Return the weighted mean of all values so far.
+    """Return the weighted mean of the values of all runs.
 
     Args:
-        values: A tensor.
-        weights: The weight of each element, of a shape that broadcasts; 1 by default.
-        metrics_collections: The collections to add the value to.
-        updates_collections: The collections to add the update to.
-        name: The variable scope of the metric.
+        values: A tensor or numbers of any shape.
+        others: See `METRIC_ARGUMENTS`.
 
     Returns:
-        The value, and the update, which returns the new value.
+        The value so far, and the update: a tensor that adds the run's data, and is the new value.
+        Both are float32 scalars.
+
+    Raises:
+        ShapeError: If the weights do not broadcast to the values.
     """
     with variable_scope(name, "mean"):
         total, count = _create_counter("total"), _create_counter("count")
@@ -80,7 +112,8 @@ def mean(
         return _add_to_collections((value, update), metrics_collections, updates_collections)
 
 
-def accuracy(
+@describe_arguments(METRIC_ARGUMENTS)
+def accuracy(  # noqa: D417 – describe_arguments adds the others
     labels: Any,
     predictions: Any,
     weights: Any = None,
@@ -88,25 +121,27 @@ def accuracy(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Metric:
-    """Return the fraction of predictions that equal their labels.
+    """Return the weighted fraction of predictions that equal their labels, over all runs.
 
     Args:
         labels: A tensor of the shape of ``predictions``.
-        predictions: A tensor.
-        weights: The weight of each element, of a shape that broadcasts; 1 by default.
-        metrics_collections: The collections to add the value to.
-        updates_collections: The collections to add the update to.
-        name: The variable scope of the metric.
+        predictions: A tensor, which is converted to the dtype of ``labels``.
+        others: See `METRIC_ARGUMENTS`.
 
     Returns:
-        The value, and the update, which returns the new value.
+        The value so far, and the update: a tensor that adds the run's data, and is the new value.
+        Both are float32 scalars.
+
+    Raises:
+        ShapeError: If the shapes of the arguments do not broadcast.
     """
     x, y = convert_to_tensor(predictions), convert_to_tensor(labels)
     right = MATH["equal"](elementwise.cast(x, y.dtype), y)
     return mean(right, weights, metrics_collections, updates_collections, name or "accuracy")
 
 
-def mean_squared_error(
+@describe_arguments(METRIC_ARGUMENTS)
+def mean_squared_error(  # noqa: D417 – describe_arguments adds the others
     labels: Any,
     predictions: Any,
     weights: Any = None,
@@ -114,21 +149,20 @@ def mean_squared_error(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Metric:
-    """Return the mean squared error so far.
+    """Return the weighted mean of (predictions - labels)^2 over all runs.
 
     Args:
-        labels: A tensor of the shape of ``predictions``.
-        predictions: A tensor.
-        weights: The weight of each element, of a shape that broadcasts; 1 by default.
-        metrics_collections: The collections to add the value to.
-        updates_collections: The collections to add the update to.
-        name: The variable scope of the metric.
+        labels: A tensor or numbers, of the shape of ``predictions``.
+        predictions: A tensor or numbers of any shape.
+        others: See `METRIC_ARGUMENTS`.
 
     Returns:
-        The value, and the update, which returns the new value.
+        The value so far, and the update: a tensor that adds the run's data, and is the new value.
+        Both are float32 scalars.
 
     Raises:
-        ShapeError: If the shapes of labels and predictions differ.
+        ShapeError: If the shapes of labels and predictions differ, or the weights do not broadcast.
+        SettingError: If labels or predictions are None.
     """
     y, x = losses.labels_and_predictions("mean_squared_error", labels, predictions)
     each = MATH["squared_difference"](x, y)
@@ -136,7 +170,8 @@ def mean_squared_error(
     return mean(each, weights, metrics_collections, updates_collections, name)
 
 
-def mean_absolute_error(
+@describe_arguments(METRIC_ARGUMENTS)
+def mean_absolute_error(  # noqa: D417 – describe_arguments adds the others
     labels: Any,
     predictions: Any,
     weights: Any = None,
@@ -144,28 +179,28 @@ def mean_absolute_error(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Metric:
-    """Return the mean absolute error so far.
+    """Return the weighted mean of abs(predictions - labels) over all runs.
 
     Args:
-        labels: A tensor of the shape of ``predictions``.
-        predictions: A tensor.
-        weights: The weight of each element, of a shape that broadcasts; 1 by default.
-        metrics_collections: The collections to add the value to.
-        updates_collections: The collections to add the update to.
-        name: The variable scope of the metric.
+        labels: A tensor or numbers, of the shape of ``predictions``.
+        predictions: A tensor or numbers of any shape.
+        others: See `METRIC_ARGUMENTS`.
 
     Returns:
-        The value, and the update, which returns the new value.
+        The value so far, and the update: a tensor that adds the run's data, and is the new value.
+        Both are float32 scalars.
 
     Raises:
-        ShapeError: If the shapes of labels and predictions differ.
+        ShapeError: If the shapes of labels and predictions differ, or the weights do not broadcast.
+        SettingError: If labels or predictions are None.
     """
     y, x = losses.labels_and_predictions("mean_absolute_error", labels, predictions)
     name = name or "mean_absolute_error"
     return mean(abs(x - y), weights, metrics_collections, updates_collections, name)
 
 
-def root_mean_squared_error(
+@describe_arguments(METRIC_ARGUMENTS)
+def root_mean_squared_error(  # noqa: D417 – describe_arguments adds the others
     labels: Any,
     predictions: Any,
     weights: Any = None,
@@ -173,21 +208,20 @@ def root_mean_squared_error(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Metric:
-    """Return the root of the mean squared error so far.
+    """Return the square root of the weighted mean squared error over all runs.
 
     Args:
-        labels: A tensor of the shape of ``predictions``.
-        predictions: A tensor.
-        weights: The weight of each element, of a shape that broadcasts; 1 by default.
-        metrics_collections: The collections to add the value to.
-        updates_collections: The collections to add the update to.
-        name: The variable scope of the metric.
+        labels: A tensor or numbers, of the shape of ``predictions``.
+        predictions: A tensor or numbers of any shape.
+        others: See `METRIC_ARGUMENTS`.
 
     Returns:
-        The value, and the update, which returns the new value.
+        The value so far, and the update: a tensor that adds the run's data, and is the new value.
+        Both are float32 scalars.
 
     Raises:
-        ShapeError: If the shapes of labels and predictions differ.
+        ShapeError: If the shapes of labels and predictions differ, or the weights do not broadcast.
+        SettingError: If labels or predictions are None.
     """
     mean_square = mean_squared_error(
         labels, predictions, weights, name=name or "root_mean_squared_error"
@@ -206,7 +240,10 @@ def _true_positive_ratio(
         predictions: Bools, or numbers that are converted.
         weights: The weight of each element, of a shape that broadcasts; 1 by default.
         name: The variable scope.
-        base: 0 for the fraction of true labels, 1 for that of positive predictions.
+        base: 0 to divide by the true labels (recall), 1 by the positive predictions (precision).
+
+    Returns:
+        The value and the update; see `Metric`.
     """
     y, x = (elementwise.cast(convert_to_tensor(t), "bool") for t in (labels, predictions))
     both = elementwise.to_float(MATH["logical_and"](y, x))
@@ -225,7 +262,8 @@ def _true_positive_ratio(
         )
 
 
-def precision(
+@describe_arguments(METRIC_ARGUMENTS)
+def precision(  # noqa: D417 – describe_arguments adds the others
     labels: Any,
     predictions: Any,
     weights: Any = None,
@@ -233,24 +271,26 @@ def precision(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Metric:
-    """Return the fraction of positive predictions that were right.
+    """Return the fraction of positive predictions whose labels are true, over all runs.
 
     Args:
         labels: Bools, or numbers that are converted.
         predictions: Bools, or numbers that are converted.
-        weights: The weight of each element, of a shape that broadcasts; 1 by default.
-        metrics_collections: The collections to add the value to.
-        updates_collections: The collections to add the update to.
-        name: The variable scope of the metric.
+        others: See `METRIC_ARGUMENTS`.
 
     Returns:
-        The value, and the update, which returns the new value.
+        The value so far, and the update: a tensor that adds the run's data, and is the new value.
+        Both are float32 scalars. They are 0 as long as there is no such element.
+
+    Raises:
+        ShapeError: If the shapes of the arguments do not broadcast.
     """
     metric = _true_positive_ratio(labels, predictions, weights, name or "precision", 1)
     return _add_to_collections(metric, metrics_collections, updates_collections)
 
 
-def recall(
+@describe_arguments(METRIC_ARGUMENTS)
+def recall(  # noqa: D417 – describe_arguments adds the others
     labels: Any,
     predictions: Any,
     weights: Any = None,
@@ -258,18 +298,19 @@ def recall(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Metric:
-    """Return the fraction of true labels that were predicted.
+    """Return the fraction of true labels whose predictions are positive, over all runs.
 
     Args:
         labels: Bools, or numbers that are converted.
         predictions: Bools, or numbers that are converted.
-        weights: The weight of each element, of a shape that broadcasts; 1 by default.
-        metrics_collections: The collections to add the value to.
-        updates_collections: The collections to add the update to.
-        name: The variable scope of the metric.
+        others: See `METRIC_ARGUMENTS`.
 
     Returns:
-        The value, and the update, which returns the new value.
+        The value so far, and the update: a tensor that adds the run's data, and is the new value.
+        Both are float32 scalars. They are 0 as long as there is no such element.
+
+    Raises:
+        ShapeError: If the shapes of the arguments do not broadcast.
     """
     metric = _true_positive_ratio(labels, predictions, weights, name or "recall", 0)
     return _add_to_collections(metric, metrics_collections, updates_collections)

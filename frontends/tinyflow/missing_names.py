@@ -68,11 +68,15 @@ class MissingNameError(PasskitError, AttributeError):
 def missing_name_handler(
     module: str, names: Callable[[], Mapping[str, Any]]
 ) -> Callable[[str], NoReturn]:
-    """Return a module's ``__getattr__``, which raises MissingNameError with an alternative.
+    """Register a module's names, and create its ``__getattr__``, which suggests alternatives.
 
     Args:
         module: The public name of the module, such as "tf.nn".
-        names: Returns the names of the module.
+        names: Returns the names of the module, for suggestions.
+
+    Returns:
+        A function of a name. It raises MissingNameError; AttributeError for names with two
+        underscores, which Python's tools look up.
     """
     _NAMES_BY_MODULE[module] = names
 
@@ -103,6 +107,9 @@ def _suggest(module: str, name: str) -> str:
     Args:
         module: Module in which it was looked up.
         name: The missing name.
+
+    Returns:
+        Text for the end of an error message.
     """
     for other, names in _NAMES_BY_MODULE.items():
         if name in names():

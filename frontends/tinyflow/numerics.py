@@ -44,18 +44,20 @@ def find_first_nonfinite(
     outputs: Sequence[Any],
     state: State,
 ) -> None:
-    """Repeat a run operator by operator if its outputs or updates are not finite.
+    """Check the results of a run; if one is not finite, find the first operator that computed such.
+
+    The run is repeated operator by operator from the variables' old values, which are restored.
 
     Args:
         graph: The pure graph of the run.
         inputs: The arrays of its inputs.
-        values_before: The values of the variables before the run, by name. They are restored if
-            the run is repeated.
+        values_before: The values of the variables before the run, by name.
         outputs: The outputs of the run.
         state: The variables after the run.
 
     Raises:
-        NumericsError: Naming the first operator that computed such numbers from finite ones.
+        NumericsError: Naming the first operator that computed such numbers from finite ones, or a
+            feed that holds some.
     """
     updated = [state.arrays[v.name] for v, _ in graph.updates]
     if all(_is_finite(a) for a in (*outputs, *updated)):
@@ -80,14 +82,19 @@ def find_first_nonfinite(
                 f"{i.name} {_format_range(values[i])}" for i in _nonempty_inputs(entry, values)
             )
             raise NumericsError(
-                f"{entry.node.where} made {_count_nonfinite(value)} of finite numbers "
-                f"({operands}); the variables are what they were before this run; a smaller "
+                f"{entry.node.where} computed {_count_nonfinite(value)} from finite numbers "
+                f"({operands}); the variables have the values from before this run; a smaller "
                 f"learning rate, or an epsilon under a logarithm, a root or a division may help"
             )
 
 
 def _nonempty_inputs(entry: Entry, values: Mapping[Entry, Any]) -> list[Entry]:
-    """Return the inputs of an entry's node that have a value with elements."""
+    """Return the inputs of an entry's node that have a value with elements.
+
+    Args:
+        entry: An output of the node.
+        values: The computed arrays by entry.
+    """
     return [i for i in entry.node.inputs if i in values and values[i].size]
 
 

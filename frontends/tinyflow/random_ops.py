@@ -25,11 +25,17 @@ ITERATION_KEY_STRIDE = 0x9E3779B97F4A7C1
 
 
 def draw_key(seed: int | None) -> Entry:
-    """Return the key of a random operator in a run, a scalar int64.
+    """Create the key of a new random operator, which its draws are computed from in a run.
+
+    Advance the graph's count of random operators.
 
     Args:
         seed: The seed of the operator. Without it and a seed of the graph, keys differ from process
             to process.
+
+    Returns:
+        A scalar int64 entry: the operator's key plus the number of the run, and in a loop plus a
+        multiple of the iteration's number.
     """
     graph = get_default_graph()
     number = graph.next_draw()
@@ -55,12 +61,21 @@ def random_normal(
     """Draw numbers from a normal distribution.
 
     Args:
-        shape: The shape of the result.
-        mean: The mean.
-        stddev: The standard deviation.
-        dtype: The dtype of the result.
-        seed: Makes the draws the same in every process, as `tf.set_random_seed` does.
-        name: The name of the result.
+        shape: The shape of the result: ints, or sizes computed from `tf.shape`.
+        mean: The mean, a number or a tensor that broadcasts; 0 by default.
+        stddev: The standard deviation, a number or a tensor that broadcasts; 1 by default.
+        dtype: The dtype of the result, a float; float32 by default.
+        seed: An int makes the draws the same in every process, as `tf.set_random_seed` does; None
+            by default.
+        name: The name of the result; "random_normal" by default.
+
+    Returns:
+        A tensor of this shape and dtype, drawn anew in each run.
+
+    Raises:
+        ShapeError: If an extent is unknown, negative, or a tensor that only a run computes.
+        DTypeError: If ``dtype`` is no float.
+        SettingError: If ``mean`` or ``stddev`` is neither a number nor a tensor.
     """
     return _draw_normal("random_normal", shape, mean, stddev, dtype, seed, name)
 
@@ -76,12 +91,22 @@ def truncated_normal(
     """Draw normal numbers of which none is more than two standard deviations from the mean.
 
     Args:
-        shape: The shape of the result.
-        mean: The mean of the distribution before truncation.
-        stddev: The standard deviation before truncation.
-        dtype: The dtype of the result.
-        seed: Makes the draws the same in every process, as `tf.set_random_seed` does.
-        name: The name of the result.
+        shape: The shape of the result: ints, or sizes computed from `tf.shape`.
+        mean: The mean before truncation, a number or a tensor that broadcasts; 0 by default.
+        stddev: The standard deviation before truncation, a number or a tensor that broadcasts; 1 by
+            default.
+        dtype: The dtype of the result, a float; float32 by default.
+        seed: An int makes the draws the same in every process, as `tf.set_random_seed` does; None
+            by default.
+        name: The name of the result; "truncated_normal" by default.
+
+    Returns:
+        A tensor of this shape and dtype, drawn anew in each run.
+
+    Raises:
+        ShapeError: If an extent is unknown, negative, or a tensor that only a run computes.
+        DTypeError: If ``dtype`` is no float.
+        SettingError: If ``mean`` or ``stddev`` is neither a number nor a tensor.
     """
     return _draw_normal("truncated_normal", shape, mean, stddev, dtype, seed, name)
 
@@ -104,9 +129,12 @@ def _draw_normal(
         mean: The mean, a number or a tensor.
         stddev: The standard deviation, a number or a tensor.
         dtype: The dtype of the result.
-        seed: See `draw_key`.
-        name: The name of the result.
+        seed: The seed, see `draw_key`; unused if ``key_tensor`` is set.
+        name: The requested name of the result; None for ``function``.
         key_tensor: The key, if it was created before the call was deferred.
+
+    Returns:
+        A tensor of ``shape`` and ``dtype``.
     """
     if depends_on_deferred(shape):
         arguments = {
@@ -134,7 +162,7 @@ def _draw_normal(
 
 
 def _draw_key_tensor(seed: int | None) -> Tensor:
-    """Create a key as a tensor: a deferred call draws the same numbers whenever it is resolved."""
+    """Create a key that a deferred call keeps, so that resolving it again repeats the draws."""
     return Tensor(draw_key(seed), "key", get_default_graph())
 
 
@@ -149,15 +177,22 @@ def random_uniform(
     """Draw numbers from a uniform distribution.
 
     Args:
-        shape: The shape of the result.
-        minval: The smallest number.
-        maxval: The limit, which is not drawn; 1 by default for floats.
-        dtype: The dtype of the result.
-        seed: Makes the draws the same in every process, as `tf.set_random_seed` does.
-        name: The name of the result.
+        shape: The shape of the result: ints, or sizes computed from `tf.shape`.
+        minval: The smallest number; 0 by default.
+        maxval: The limit, which is not drawn; 1 by default for floats, required for integers.
+        dtype: The dtype of the result, a float or an integer; float32 by default.
+        seed: An int makes the draws the same in every process, as `tf.set_random_seed` does; None
+            by default.
+        name: The name of the result; "random_uniform" by default.
+
+    Returns:
+        A tensor of this shape and dtype, drawn anew in each run.
 
     Raises:
-        SettingError: For integers without ``maxval``.
+        SettingError: For integers without ``maxval``, and for bounds that are no numbers, such as
+            tensors.
+        GraphError: If ``minval`` is not below ``maxval``.
+        ShapeError: If an extent is unknown, negative, or a tensor that only a run computes.
     """
     return _draw_uniform(shape, minval, maxval, dtype, seed, name)
 
@@ -210,8 +245,15 @@ def random_shuffle(value: Any, seed: int | None = None, name: str | None = None)
     """Permute the slices along the first axis at random, anew in each run.
 
     Args:
-        value: A tensor.
-        seed: Makes the draws the same in every process, as `tf.set_random_seed` does.
-        name: The name of the result.
+        value: A tensor of rank 1 or more.
+        seed: An int makes the draws the same in every process, as `tf.set_random_seed` does; None
+            by default.
+        name: The name of the result; "RandomShuffle" by default.
+
+    Returns:
+        A tensor of the shape and dtype of ``value``.
+
+    Raises:
+        ShapeError: If ``value`` is a scalar.
     """
     return call_operator("shuffle", "RandomShuffle", name, as_entry(value), draw_key(seed))

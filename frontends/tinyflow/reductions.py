@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from attrs import frozen
+
 from passkit.errors import SettingError
 from passkit.frontends.tinyflow.argument_checks import renamed_argument
 from passkit.frontends.tinyflow.dtypes import as_dtype
@@ -25,8 +27,12 @@ ReductionFunction = Callable[..., Tensor]
 def parse_axes(axis: Any) -> Any:
     """Convert an axis argument to None, an int or a tuple of ints.
 
-    Static tensors and arrays are converted to numbers. Values that are no axes are left for the
-    operator to refuse.
+    Args:
+        axis: None, an int, an array, a tensor of static value, or a list or tuple of ints.
+
+    Returns:
+        None, an int or a tuple. Values that are no axes are returned as they are; the operator
+        refuses them.
     """
     static_value = getattr(axis, "static_value", None)
     if static_value is not None:
@@ -39,18 +45,89 @@ def parse_axes(axis: Any) -> Any:
 
 
 def _axis_index(axis: Any) -> Any:
-    """Convert an integer-like value to int; leave any other for the operator to refuse."""
+    """Convert an integer-like value to int; return any other for the operator to refuse."""
     is_index = hasattr(axis, "__index__") and not isinstance(axis, type)
     return axis.__index__() if is_index else axis
 
 
-def _reduction_function(op: str, default_name: str) -> ReductionFunction:
-    """Create a ``tf.reduce_*`` function.
+@frozen
+class ReductionSpec:
+    """One ``tf.reduce_*`` function: a table entry from which it is generated."""
 
-    Args:
-        op: Name of the operator.
-        default_name: Default name of the result, from which the function's name follows.
-    """
+    name: str
+    """TensorFlow's name of the function."""
+    op: str
+    """passkit's name of the operator."""
+    tensor_name: str
+    """The default name of the result."""
+    summary: str
+    """The first line of the docstring."""
+    takes: str
+    """The dtypes that the function takes, in words, such as "integers or floats"."""
+
+
+REDUCTIONS = (
+    ReductionSpec(
+        name="reduce_sum",
+        op="reduce_sum",
+        tensor_name="Sum",
+        summary="Return the sum of elements over axes; 0 of no elements.",
+        takes="integers or floats",
+    ),
+    ReductionSpec(
+        name="reduce_mean",
+        op="reduce_mean",
+        tensor_name="Mean",
+        summary="Return the mean of elements over axes; NaN of no elements.",
+        takes="floats, or bools that count as 0 and 1 in float32",
+    ),
+    ReductionSpec(
+        name="reduce_max",
+        op="reduce_max",
+        tensor_name="Max",
+        summary="Return the largest element over axes; NaN if any element is NaN.",
+        takes="integers or floats",
+    ),
+    ReductionSpec(
+        name="reduce_min",
+        op="reduce_min",
+        tensor_name="Min",
+        summary="Return the smallest element over axes; NaN if any element is NaN.",
+        takes="integers or floats",
+    ),
+    ReductionSpec(
+        name="reduce_prod",
+        op="reduce_prod",
+        tensor_name="Prod",
+        summary="Return the product of elements over axes; 1 of no elements.",
+        takes="integers or floats",
+    ),
+    ReductionSpec(
+        name="reduce_all",
+        op="reduce_all",
+        tensor_name="All",
+        summary="Return whether all elements over axes are true.",
+        takes="bools",
+    ),
+    ReductionSpec(
+        name="reduce_any",
+        op="reduce_any",
+        tensor_name="Any",
+        summary="Return whether any element over axes is true.",
+        takes="bools",
+    ),
+    ReductionSpec(
+        name="reduce_logsumexp",
+        op="logsumexp",
+        tensor_name="LogSumExp",
+        summary="Return the logarithm of the sum of exp(input_tensor) over axes.",
+        takes="floats",
+    ),
+)
+
+
+def _reduction_function(spec: ReductionSpec) -> ReductionFunction:
+    """Create a ``tf.reduce_*`` function from its table entry."""
 
     def function(
         input_tensor: Any,
@@ -60,36 +137,49 @@ def _reduction_function(op: str, default_name: str) -> ReductionFunction:
         reduction_indices: Any = None,
         keep_dims: bool | None = None,
     ) -> Tensor:
-        function_name = f"reduce_{default_name.lower()}"
-        axis = renamed_argument(function_name, "axis", axis, "reduction_indices", reduction_indices)
-        keeps_axes = renamed_argument(function_name, "keepdims", keepdims, "keep_dims", keep_dims)
+        axis = renamed_argument(spec.name, "axis", axis, "reduction_indices", reduction_indices)
+        keeps_axes = renamed_argument(spec.name, "keepdims", keepdims, "keep_dims", keep_dims)
         entry = as_entry(input_tensor)
-        if op == "reduce_mean" and entry.dtype is not None and entry.dtype.name == "bool":
+        if spec.name == "reduce_mean" and entry.dtype is not None and entry.dtype.name == "bool":
             entry = get_op("cast")(entry, dtype="float32")  # TinyFlow's programs take such means
         return call_operator(
-            op, default_name, name, entry, axis=parse_axes(axis), keepdims=bool(keeps_axes)
+            spec.op,
+            spec.tensor_name,
+            name,
+            entry,
+            axis=parse_axes(axis),
+            keepdims=bool(keeps_axes),
         )
 
-    doc = get_op(op).doc
-    function.__doc__ = f"""{doc[:1].upper()}{doc[1:]}.
+    function.__name__ = function.__qualname__ = spec.name
+    function.__doc__ = f"""{spec.summary}
 
     Args:
-        input_tensor: A tensor or numbers.
-        axis: An axis or several; all by default.
-        keepdims: Whether reduced axes stay, with length 1.
-        name: The name of the result.
+        input_tensor: A tensor or numbers of any shape: {spec.takes}.
+        axis: An axis or several, which may be negative; all axes by default.
+        keepdims: Whether reduced axes stay, with length 1; False by default.
+        name: The name of the result; "{spec.tensor_name}" by default.
         reduction_indices: The older name of ``axis``.
         keep_dims: The older name of ``keepdims``.
+
+    Returns:
+        A tensor of the shape of ``input_tensor`` without the reduced axes.
+
+    Raises:
+        ShapeError: If an axis does not exist, or is named twice.
+        DTypeError: If the elements are not {spec.takes}.
+        SettingError: If an argument is passed under both of its names.
     """
     return function
 
 
-def _arg_reduction_function(op: str, default_name: str) -> ReductionFunction:
+def _arg_reduction_function(op: str, default_name: str, extreme: str) -> ReductionFunction:
     """Create ``tf.argmax`` or ``tf.argmin``.
 
     Args:
-        op: Name of the operator.
-        default_name: Default name of the result.
+        op: The name of the operator and of the function.
+        default_name: The default name of the result.
+        extreme: "largest" or "smallest", for the docstring.
     """
 
     def function(
@@ -99,7 +189,7 @@ def _arg_reduction_function(op: str, default_name: str) -> ReductionFunction:
         dimension: int | None = None,
         output_type: Any = "int64",
     ) -> Tensor:
-        chosen_axis = renamed_argument(default_name, "axis", axis, "dimension", dimension)
+        chosen_axis = renamed_argument(op, "axis", axis, "dimension", dimension)
         parsed_axis = 0 if chosen_axis is None else parse_axes(chosen_axis)
         full_name = unique_name(name, default_name)
         index = get_op(op)(as_entry(input), axis=parsed_axis, name=full_name)
@@ -108,30 +198,32 @@ def _arg_reduction_function(op: str, default_name: str) -> ReductionFunction:
             index = get_op("cast")(index, dtype=index_dtype.name)
         return as_tensor(index, full_name)
 
-    doc = get_op(op).doc
-    function.__doc__ = f"""{doc[:1].upper()}{doc[1:]}.
+    function.__name__ = function.__qualname__ = op
+    function.__doc__ = f"""Return the index of the {extreme} element along an axis.
+
+    It is the first index of equal elements, or that of the first NaN.
 
     Args:
-        input: A tensor or numbers.
-        axis: The axis; 0 by default.
-        name: The name of the result.
+        input: A tensor or numbers of rank 1 or more: bools, integers or floats.
+        axis: The axis, which may be negative; 0 by default.
+        name: The name of the result; "{default_name}" by default.
         dimension: The older name of ``axis``.
-        output_type: The dtype of the result.
+        output_type: The dtype of the result; int64 by default.
+
+    Returns:
+        A tensor of the shape of ``input`` without the axis.
+
+    Raises:
+        ShapeError: If the axis does not exist.
+        SettingError: If both ``axis`` and ``dimension`` are passed.
     """
     return function
 
 
 FUNCTIONS: dict[str, ReductionFunction] = {
-    "reduce_sum": _reduction_function("reduce_sum", "Sum"),
-    "reduce_mean": _reduction_function("reduce_mean", "Mean"),
-    "reduce_max": _reduction_function("reduce_max", "Max"),
-    "reduce_min": _reduction_function("reduce_min", "Min"),
-    "reduce_prod": _reduction_function("reduce_prod", "Prod"),
-    "reduce_all": _reduction_function("reduce_all", "All"),
-    "reduce_any": _reduction_function("reduce_any", "Any"),
-    "reduce_logsumexp": _reduction_function("logsumexp", "LogSumExp"),
-    "argmax": _arg_reduction_function("argmax", "ArgMax"),
-    "argmin": _arg_reduction_function("argmin", "ArgMin"),
+    **{spec.name: _reduction_function(spec) for spec in REDUCTIONS},
+    "argmax": _arg_reduction_function("argmax", "ArgMax", "largest"),
+    "argmin": _arg_reduction_function("argmin", "ArgMin", "smallest"),
 }
 """The reductions of `tf.math`, by name."""
 
@@ -142,10 +234,16 @@ def arg_max(
     """Return the index of the largest element along an axis; the older name of `argmax`.
 
     Args:
-        input: A tensor.
-        dimension: The axis.
-        output_type: The dtype of the result.
-        name: The name of the result.
+        input: A tensor or numbers of rank 1 or more.
+        dimension: The axis, which may be negative.
+        output_type: The dtype of the result; int64 by default.
+        name: The name of the result; "ArgMax" by default.
+
+    Returns:
+        A tensor of the shape of ``input`` without the axis.
+
+    Raises:
+        ShapeError: If the axis does not exist.
     """
     return FUNCTIONS["argmax"](input, dimension, name, output_type=output_type)
 
@@ -156,10 +254,16 @@ def arg_min(
     """Return the index of the smallest element along an axis; the older name of `argmin`.
 
     Args:
-        input: A tensor.
-        dimension: The axis.
-        output_type: The dtype of the result.
-        name: The name of the result.
+        input: A tensor or numbers of rank 1 or more.
+        dimension: The axis, which may be negative.
+        output_type: The dtype of the result; int64 by default.
+        name: The name of the result; "ArgMin" by default.
+
+    Returns:
+        A tensor of the shape of ``input`` without the axis.
+
+    Raises:
+        ShapeError: If the axis does not exist.
     """
     return FUNCTIONS["argmin"](input, dimension, name, output_type=output_type)
 
@@ -175,15 +279,20 @@ def moments(
     """Return the mean and the variance over axes.
 
     Args:
-        x: A tensor.
-        axes: The axes to reduce.
+        x: A tensor of floats.
+        axes: The axes to reduce, an int or a list; an empty list reduces none, but all of a scalar.
         shift: Must be None: the variance is computed from the differences to the mean.
-        name: The name of the result.
+        name: The name scope of the results; "moments" by default.
         keep_dims: The older name of ``keepdims``.
-        keepdims: Whether reduced axes stay, with length 1.
+        keepdims: Whether reduced axes stay, with length 1; False by default.
+
+    Returns:
+        The mean and the variance, each of the shape of ``x`` without the reduced axes.
 
     Raises:
-        SettingError: If ``shift`` is given.
+        SettingError: If ``shift`` is set, or an argument is passed under both of its names.
+        ShapeError: If an axis does not exist.
+        DTypeError: If ``x`` holds no floats.
     """
     if shift is not None:
         raise SettingError(f"moments takes no shift, got {shift!r}; the variance needs none")
@@ -204,11 +313,18 @@ def cumsum(
     """Return the cumulative sum along an axis.
 
     Args:
-        x: A tensor.
-        axis: The axis.
+        x: A tensor or numbers of rank 1 or more: integers or floats.
+        axis: The axis, which may be negative; 0 by default.
         exclusive: Whether each element is left out of its own sum.
         reverse: Whether to sum from the end.
-        name: The name of the result.
+        name: The name of the result; "Cumsum" by default.
+
+    Returns:
+        A tensor of the shape and dtype of ``x``.
+
+    Raises:
+        ShapeError: If the axis does not exist.
+        DTypeError: If ``x`` holds neither integers nor floats.
     """
     params = {"axis": parse_axes(axis), "exclusive": exclusive, "reverse": reverse}
     return call_operator("cumsum", "Cumsum", name, as_entry(x), **params)
@@ -220,11 +336,18 @@ def cumprod(
     """Return the cumulative product along an axis.
 
     Args:
-        x: A tensor.
-        axis: The axis.
+        x: A tensor or numbers of rank 1 or more: integers or floats.
+        axis: The axis, which may be negative; 0 by default.
         exclusive: Whether each element is left out of its own product.
         reverse: Whether to multiply from the end.
-        name: The name of the result.
+        name: The name of the result; "Cumprod" by default.
+
+    Returns:
+        A tensor of the shape and dtype of ``x``.
+
+    Raises:
+        ShapeError: If the axis does not exist.
+        DTypeError: If ``x`` holds neither integers nor floats.
     """
     params = {"axis": parse_axes(axis), "exclusive": exclusive, "reverse": reverse}
     return call_operator("cumprod", "Cumprod", name, as_entry(x), **params)
@@ -241,15 +364,22 @@ def norm(
     """Return the norm of vectors along an axis, or of matrices along two axes.
 
     Args:
-        tensor: A tensor.
-        ord: "euclidean", 1, 2, inf or another number above 0; for matrices "fro", 1 or inf.
+        tensor: A tensor of floats.
+        ord: The order: "euclidean" (default), 1, 2, inf or another number above 0. Of matrices:
+            "euclidean" or "fro" for the Frobenius norm, 1 for the largest sum of a column, inf for
+            that of a row.
         axis: An axis, or two for matrices; by default the tensor is one vector.
-        keepdims: Whether reduced axes stay, with length 1.
-        name: The name of the result.
+        keepdims: Whether reduced axes stay, with length 1; False by default.
+        name: The name of the result; "norm" by default.
         keep_dims: The older name of ``keepdims``.
 
+    Returns:
+        A tensor of the shape of ``tensor`` without the reduced axes.
+
     Raises:
-        SettingError: For another ``ord``.
+        SettingError: For another ``ord``, or if both ``keepdims`` and ``keep_dims`` are passed.
+        ShapeError: If an axis does not exist.
+        DTypeError: If the norm needs a root and the elements are integers.
     """
     keeps_axes = bool(renamed_argument("norm", "keepdims", keepdims, "keep_dims", keep_dims))
     axes, x = parse_axes(axis), call_operator("abs", "abs", None, as_entry(tensor)).entry

@@ -25,7 +25,10 @@ from passkit.values.size import Extent, Size, substitute, symbols_of
 
 @define(eq=False)
 class Resolution:
-    """A map from the nodes and entries of a program to those of one run."""
+    """A map from the nodes and entries of a program to those of one run.
+
+    A node or entry that is missing in the map is the same in the run.
+    """
 
     graph: Graph
     entries: dict[Entry, Entry] = field(factory=dict)
@@ -40,11 +43,15 @@ class Resolution:
         return self.entries.get(entry, entry)
 
     def control_nodes(self, nodes: Iterable[Node]) -> tuple[Node, ...]:
-        """Return the nodes of the run for nodes of the program."""
+        """Return the nodes of the run for nodes of the program, each once, in order."""
         return tuple(dict.fromkeys(new for n in nodes for new in self.nodes.get(n, (n,))))
 
     def visit(self, node: Node) -> None:
-        """Resolve the next node in topological order."""
+        """Resolve a node whose dependencies are resolved: record its entries in this run.
+
+        Raises:
+            FeedError: For a placeholder without a shape that is not fed.
+        """
         if all(e in self.entries for e in node.entries) and node.entries:
             self.nodes[node] = tuple(dict.fromkeys(self.entries[e].node for e in node.entries))
         elif node.op is None:
@@ -107,7 +114,12 @@ class Resolution:
                 self._set(old, new)
 
     def _set(self, old: Entry, new: Entry) -> None:
-        """Record the entry of the run for ``old``, and the extents of its declared sizes."""
+        """Record the entry of the run for ``old``, and the extents of its declared sizes.
+
+        Args:
+            old: The entry of the program.
+            new: The entry of the run.
+        """
         self.entries[old] = new
         for declared, n in zip(old.shape or (), new.shape or (), strict=False):
             if isinstance(declared, Size) and declared != n and len(declared.symbols) == 1:
@@ -116,7 +128,7 @@ class Resolution:
                     self.sizes.setdefault(name, n)
 
     def _substitute_sizes(self, value: Any) -> Any:
-        """Replace the declared sizes in a node parameter."""
+        """Return a node parameter, a size or tuples of sizes, with the sizes of this run."""
         if isinstance(value, Size):
             return substitute(value, self.sizes)
         if isinstance(value, tuple):
@@ -138,6 +150,9 @@ def resolve_deferred_calls(
         graph: The program.
         order: The nodes of the run in topological order.
         fed: For each entry that is fed the input that replaces it.
+
+    Returns:
+        The map from the program to the run.
 
     Raises:
         FeedError: For a placeholder without a shape that is not fed.

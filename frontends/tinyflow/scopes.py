@@ -34,12 +34,15 @@ class VariableScope:
     """The settings of `tf.get_variable` inside a `tf.variable_scope`.
 
     Args:
-        name: The prefix of variables' names, without a slash at its end.
-        initializer: The default initializer; `glorot_uniform_initializer` if None.
-        regularizer: The default regularizer: returns a loss for a variable.
-        constraint: The default constraint: applied to a variable after each update.
-        dtype: The default dtype.
-        reuse: True to return existing variables only, False to create new ones only, or AUTO_REUSE.
+        name: The prefix of variables' names, without a slash at its end; empty at the top level.
+        initializer: The default initializer; None (default) for `glorot_uniform_initializer` of
+            floats and zeros of integers.
+        regularizer: The default regularizer, which returns a loss for a variable; None for none.
+        constraint: The default constraint, which is applied to a variable after each update by an
+            optimizer; None for none.
+        dtype: The default dtype; float32.
+        reuse: True to return existing variables only, False (default) to create new ones only, or
+            AUTO_REUSE for both.
     """
 
     name: str = ""
@@ -55,15 +58,15 @@ class VariableScope:
         return f"{self.name}/" if self.name else ""
 
     def reuse_variables(self) -> None:
-        """Return existing variables from now on."""
+        """Change this scope in place: return existing variables from now on, as ``reuse=True``."""
         self.reuse = True
 
     def trainable_variables(self) -> list[Any]:
-        """Return the variables in the scope that optimizers change."""
+        """Return the trainable variables whose names begin with that of the scope."""
         return get_default_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES, self.name)
 
     def global_variables(self) -> list[Any]:
-        """Return the variables in the scope."""
+        """Return the variables whose names begin with that of the scope."""
         return get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES, self.name)
 
 
@@ -71,7 +74,12 @@ _scopes: DefaultStack[tuple[Any, VariableScope]] = DefaultStack()
 
 
 def get_variable_scope() -> VariableScope:
-    """Return the innermost variable scope of the default graph; one without name outside of all."""
+    """Return the innermost variable scope of the default graph.
+
+    Returns:
+        The scope of the innermost `tf.variable_scope` block; a new one without a name outside of
+        all.
+    """
     graph = get_default_graph()
     current = next((scope for owner, scope in reversed(_scopes.items) if owner is graph), None)
     return current or VariableScope()
@@ -85,8 +93,12 @@ def name_scope(
 
     Args:
         name: The scope name, numbered if it is taken. One that ends in a slash is used as it is.
-        default_name: The scope name if ``name`` is None.
-        values: Tensors; the graph of the first one becomes the default graph.
+        default_name: The scope name if ``name`` is None; none by default.
+        values: Tensors; the graph of the first one becomes the default graph inside the block.
+
+    Returns:
+        A context manager, whose block gets the prefix of names: the scope's with a slash at its
+        end.
 
     >>> from passkit.frontends import tinyflow as tf
     >>> with tf.Graph().as_default(), tf.name_scope("layer") as prefix:
@@ -112,23 +124,26 @@ def reuse_or_create_variables() -> Iterator[None]:
 class variable_scope:  # noqa: N801 – TensorFlow's name
     """Prefix and share the variables that `tf.get_variable` creates inside the block.
 
+    It is a context manager, whose block gets the `VariableScope`.
+
     Args:
         name_or_scope: The name of the scope, or a `VariableScope` to enter again.
         default_name: The name, numbered if it is taken, if ``name_or_scope`` is None.
-        values: Tensors; the graph of the first one becomes the default graph.
-        initializer: The default initializer.
-        regularizer: The default regularizer.
+        values: Tensors; the graph of the first one becomes the default graph inside the block.
+        initializer: The default initializer; by default that of the outer scope.
+        regularizer: The default regularizer; by default that of the outer scope.
         caching_device: Unsupported; only the default is accepted.
         partitioner: Unsupported; only the default is accepted.
         custom_getter: Unsupported; only the default is accepted.
-        reuse: Whether to reuse variables; by default as the outer scope.
-        dtype: The default dtype.
+        reuse: True to return existing variables only, AUTO_REUSE to create missing ones, too; by
+            default as the outer scope.
+        dtype: The default dtype; by default that of the outer scope.
         use_resource: Unsupported; only the default is accepted.
-        constraint: The default constraint.
-        auxiliary_name_scope: Whether names of tensors begin with the scope, too.
+        constraint: The default constraint; by default that of the outer scope.
+        auxiliary_name_scope: Whether names of tensors begin with the scope, too; True by default.
 
     Raises:
-        SettingError: Without a name.
+        SettingError: Without a name, or if an unsupported argument is set.
     """
 
     @reject_arguments(ONE_SESSION, "caching_device", "partitioner", "custom_getter", "use_resource")
@@ -160,6 +175,7 @@ class variable_scope:  # noqa: N801 – TensorFlow's name
         self._inner: list[Any] = []
 
     def __enter__(self) -> VariableScope:
+        """Enter the scope, and return its settings, a new `VariableScope`."""
         graph = self.graph or get_default_graph()
         outer = get_variable_scope()
         if isinstance(self.given, VariableScope):
@@ -187,6 +203,7 @@ class variable_scope:  # noqa: N801 – TensorFlow's name
         return scope
 
     def __exit__(self, *error: Any) -> None:
+        """Restore the outer variable scope, name scope and default graph."""
         _scopes.items.pop()
         for context in reversed(self._inner.pop()):
             context.__exit__(*error)
@@ -229,26 +246,33 @@ def get_variable(
 
     Args:
         name: The name within the scope.
-        shape: The shape, if ``initializer`` is a function.
+        shape: The shape, a list of ints; required unless ``initializer`` is an array or a tensor.
         dtype: The dtype; by default that of the scope.
-        initializer: Called with a shape and a dtype; or the initial value. By default that of the
-            scope.
-        regularizer: Returns a loss for the variable, which is put into REGULARIZATION_LOSSES.
+        initializer: Called with a shape and ``dtype=``, or the initial value itself. By default
+            that of the scope.
+        regularizer: A function that returns a loss for the variable, which is put into
+            REGULARIZATION_LOSSES; by default that of the scope.
         trainable: Whether optimizers change it; True by default.
-        collections: The collections to add it to; GraphKeys.GLOBAL_VARIABLES by default.
+        collections: The names of the collections to add it to; [GraphKeys.GLOBAL_VARIABLES] by
+            default.
         caching_device: Unsupported; only the default is accepted.
         partitioner: Unsupported; only the default is accepted.
         validate_shape: Unsupported; only the default is accepted.
         use_resource: Unsupported; only the default is accepted.
         custom_getter: Unsupported; only the default is accepted.
-        constraint: Applied to the variable after each update by an optimizer.
+        constraint: A function that is applied to the variable after each update by an optimizer; by
+            default that of the scope.
         synchronization: Unsupported; only the default is accepted.
         aggregation: Unsupported; only the default is accepted.
+
+    Returns:
+        The variable.
 
     Raises:
         GraphError: If the variable exists and the scope does not reuse variables, or does not exist
             and the scope only reuses them.
         ShapeError: If an existing variable has another shape, or a new one has none.
+        SettingError: If both a shape and an initial value are set, or an unsupported argument.
     """
     graph, scope = get_default_graph(), get_variable_scope()
     full_name = f"{scope.original_name_scope}{name}"
@@ -257,9 +281,9 @@ def get_variable(
         return _reuse_variable(existing, full_name, shape, scope)
     if scope.reuse is True:
         raise GraphError(
-            f"variable '{full_name}' is to be reused and there is none; "
-            f"{nearest(full_name, graph.shared_variables)} reuse=tf.AUTO_REUSE makes what is "
-            f"missing"
+            f"variable '{full_name}' is to be reused and does not exist; "
+            f"{nearest(full_name, graph.shared_variables)} reuse=tf.AUTO_REUSE creates "
+            f"missing variables"
         )
     variable_dtype = scope.dtype if dtype is None else as_dtype(dtype)
     chosen_initializer = initializer if initializer is not None else scope.initializer
@@ -291,6 +315,9 @@ def _initial_value(name: str, initializer: Any, shape: Any, dtype: DType) -> Any
         initializer: An array, an initializer, or a class of initializers.
         shape: Shape of the variable; must be None for an array.
         dtype: Dtype of the variable.
+
+    Returns:
+        The array, or a function without arguments that returns a tensor.
 
     Raises:
         SettingError: If both an array and a shape are given.
@@ -337,7 +364,7 @@ def _reuse_variable(
         if tuple(requested) != tuple(actual):
             raise ShapeError(
                 f"variable '{full_name}' is shared with shape {format_shape(actual)}, and "
-                f"{format_shape(requested)} is wanted"
+                f"{format_shape(requested)} was requested; request its shape, or another name"
             )
     return variable
 
@@ -349,7 +376,10 @@ def device(device_name_or_function: str | None) -> Iterator[None]:
     Only a run on a GPU accepts operators on "gpu" devices; other devices are ignored.
 
     Args:
-        device_name_or_function: Such as "/gpu:0"; None for the session's target.
+        device_name_or_function: A name such as "/gpu:0"; None for the session's target.
+
+    Returns:
+        A context manager.
 
     Raises:
         SettingError: For a function.
@@ -366,7 +396,8 @@ def control_dependencies(control_inputs: Iterable[Any] | None) -> Any:
     """Make operators created inside the block run after other ones.
 
     Args:
-        control_inputs: Operations and tensors; None drops the dependencies of outer blocks.
+        control_inputs: Operations and tensors to run before; None drops the dependencies of outer
+            blocks.
 
     Returns:
         A context manager.
@@ -384,7 +415,7 @@ def nodes_of(target: Any) -> list[Node]:
         return list(target.nodes)
     if isinstance(target, Tensor):
         return [target.entry.node]
-    raise GraphError(f"an operation or a tensor is needed here, got {target!r}")
+    raise GraphError(f"group and control_dependencies need operations and tensors, got {target!r}")
 
 
 def group(*inputs: Any, **kwargs: Any) -> Operation:
@@ -392,10 +423,14 @@ def group(*inputs: Any, **kwargs: Any) -> Operation:
 
     Args:
         *inputs: Operations, tensors and lists of them.
-        **kwargs: Only ``name``, the name of the operation.
+        **kwargs: Only ``name``, the name of the operation; "group_deps" by default.
+
+    Returns:
+        An operation, which also runs the current `tf.control_dependencies`.
 
     Raises:
         SettingError: For another keyword.
+        GraphError: For an element that is neither an operation nor a tensor.
     """
     unknown = [k for k in kwargs if k != "name"]
     if unknown:
@@ -412,7 +447,14 @@ def group(*inputs: Any, **kwargs: Any) -> Operation:
 
 
 def no_op(name: str | None = None) -> Operation:
-    """Return an operation that only waits for the current `tf.control_dependencies`."""
+    """Return an operation that only waits for the current `tf.control_dependencies`.
+
+    Args:
+        name: The name of the operation; "NoOp" by default.
+
+    Returns:
+        An operation.
+    """
     return group(name=name or "NoOp")
 
 
@@ -422,13 +464,22 @@ def tuple_(
     """Return copies of tensors, each of which waits for all of them.
 
     Args:
-        tensors: The tensors; None stays None.
-        name: The name scope of the results.
-        control_inputs: Further operations and tensors to wait for.
+        tensors: Tensors; None stays None.
+        name: The name scope of the results; "tuple" by default.
+        control_inputs: Further operations and tensors to wait for; none by default.
+
+    Returns:
+        A list of tensors, and None, in the order of ``tensors``.
+
+    Raises:
+        GraphError: For an element of ``control_inputs`` that is neither an operation nor a tensor.
     """
     dependencies = [t for t in tensors if t is not None] + list(control_inputs or ())
     with control_dependencies(dependencies), name_scope(name, "tuple"):
         return [None if t is None else _identity(t) for t in tensors]
+
+
+tuple_.__name__ = tuple_.__qualname__ = "tuple"  # the definition does not hide Python's tuple
 
 
 def _identity(value: Any) -> Tensor:

@@ -51,7 +51,7 @@ NO_SHAPES: Mapping[Any, Shape] = MappingProxyType({})
 
 @frozen(eq=False)
 class TracedRun:
-    """A run before compilation."""
+    """A run before compilation: its functional form, its feeds and the structure of its results."""
 
     pure: FunctionalRun
     feeds: Sequence[Feed]
@@ -62,7 +62,7 @@ class TracedRun:
 
 @frozen(eq=False)
 class _CompiledRun:
-    """A compiled run."""
+    """A compiled run, and how to feed it and to arrange its results."""
 
     run: Callable[..., Any]
     """Takes the arrays of the inputs in order, and returns the outputs."""
@@ -83,14 +83,16 @@ class Session:
     A session may be used in one thread at a time. Other sessions may run at the same time.
 
     Args:
-        target: "cpu", "cuda", …, as in `pk.compile`; or TinyFlow's "gpu" or "gpu fusion".
+        target: "cpu", "cuda", …, as in `pk.compile`; or TinyFlow's "gpu" or "gpu fusion". By
+            default that of ``config``, else that of `pk.compile`.
         graph: The graph to run; by default the default graph.
-        config: Settings, or TinyFlow's "cpu", "gpu" or "gpu fusion". TinyFlow's configurations
-            run on the CPU, with a warning, where there is no GPU.
+        config: Settings, or TinyFlow's "cpu", "gpu" or "gpu fusion". TinyFlow's configurations run
+            on the CPU, with a warning, where there is no GPU.
         fusion: How operators are fused, as in `pk.compile`; overrides ``config``.
         numerics: The permitted rounding differences, as in `pk.compile`; overrides ``config``.
         passes: The passes that compile runs, as in `pk.compile`; override ``config``.
-        check_numerics: Whether each run looks for NaNs and infinities; see `ConfigProto`.
+        check_numerics: Whether each run looks for NaNs and infinities; False by default. See
+            `ConfigProto`.
 
     Raises:
         SettingError: For an unknown configuration or pass.
@@ -159,21 +161,24 @@ class Session:
 
         Args:
             fetches: Tensors, operations and names of variables, in nested lists, tuples and dicts.
-            feed_dict: Values by placeholder, or by any other tensor, which is then not computed.
+            feed_dict: Values by placeholder, or by any other tensor, which is then not computed;
+                none by default.
             options: Unsupported; only the default is accepted.
             run_metadata: Unsupported; only the default is accepted.
 
         Returns:
-            The values, in the structure of ``fetches``; None for operations.
+            The values, NumPy arrays and numbers in the structure of ``fetches``; None for
+            operations.
 
         Raises:
-            FeedError: If a feed is missing, unknown or does not fit, or a variable that the run
-                reads has no value yet.
+            FeedError: If a fetch is none of these, a feed is missing, unknown or does not fit, or a
+                variable that the run reads has no value yet.
             GraphError: If the session is closed.
             NumericsError: If a checked value is not finite.
+            SettingError: If an unsupported argument is set.
         """
         if self._is_closed:
-            raise GraphError("this session is closed, and needs to be open to run; make another")
+            raise GraphError("this session is closed, and cannot run any more; create another one")
         requirement = "a dict of values by placeholders, or None"
         feeds = arguments.mapping("Session.run: feed_dict", feed_dict, requirement)
         compiled = self._find_run(fetches, feeds)
@@ -197,21 +202,30 @@ class Session:
 
         Args:
             fetches: As in `run`.
-            feed_dict: As in `run`. Only its keys matter, and shapes of feeds of unknown rank.
+            feed_dict: As in `run`. Only its keys matter, and the shapes of feeds of unknown rank.
+
+        Returns:
+            The executable, which later runs of these fetches and feeds use.
 
         Raises:
             GraphError: If the fetches only initialize variables: the host computes them.
+            FeedError: If a fetch or feed does not fit.
         """
         executable = self._find_run(fetches, feed_dict or {}).executable
         if executable is None:
             raise GraphError(
-                f"{fetches!r} is not compiled: it only gives initial values, which the host "
-                f"computes; ask for what reads variables"
+                f"{fetches!r} is not compiled: it only computes initial values, on the host; "
+                f"fetch a tensor that reads variables"
             )
         return executable
 
     def _find_run(self, fetches: Any, feeds: Mapping[Any, Any]) -> _CompiledRun:
-        """Return the compiled run for fetches and feeds, compiled now if it is new."""
+        """Return the compiled run for fetches and feeds; compile and store it if it is new.
+
+        Args:
+            fetches: As in `run`.
+            feeds: As ``feed_dict`` in `run`.
+        """
         key: Any = (fetch_key(fetches), tuple(feeds))
         if key in self._compiled_runs:
             return self._compiled_runs[key]
@@ -230,6 +244,11 @@ class Session:
         The first one is compiled for the exact shapes. When other shapes of the same rank follow,
         the extents that differ become symbols in a second one for all of this rank. A graph that
         needs the numbers, such as to unstack a tensor, gets a run for each combination of shapes.
+
+        Args:
+            key: The fetches and the keys of feeds; see `fetch_key`.
+            fetches: As in `run`.
+            feeds: As ``feed_dict`` in `run`.
         """
         exact = {k: np.shape(v) for k, v in feeds.items() if is_unranked_key(k)}
         exact_key = (key, tuple(exact.values()))
@@ -256,7 +275,17 @@ class Session:
     def _compile_run(
         self, fetches: Any, feeds: Mapping[Any, Any], shapes: Mapping[Any, Shape] = NO_SHAPES
     ) -> _CompiledRun:
-        """Compile a run; ``shapes`` are those of the feeds of unknown rank."""
+        """Trace and compile a run.
+
+        Args:
+            fetches: As in `run`.
+            feeds: As ``feed_dict`` in `run`; only the keys are used.
+            shapes: The shapes of the feeds of unknown rank, by key; they may hold symbols.
+
+        Raises:
+            FeedError: If a feed is missing or unknown.
+            SettingError: If a node was placed on a GPU, and the session runs elsewhere.
+        """
         traced = self._trace(fetches, feeds, shapes)
         pure = traced.pure
         self._check_devices(pure)
@@ -290,7 +319,13 @@ class Session:
     def _trace(
         self, fetches: Any, feeds: Mapping[Any, Any], shapes: Mapping[Any, Shape] = NO_SHAPES
     ) -> TracedRun:
-        """Build the functional form of a run; ``shapes`` are those of feeds of unknown rank."""
+        """Build the functional form of a run.
+
+        Args:
+            fetches: As in `run`.
+            feeds: As ``feed_dict`` in `run`; only the keys are used.
+            shapes: The shapes of the feeds of unknown rank, by key.
+        """
         structure = flatten_fetches(fetches, partial(resolve_fetch, self.graph))
         run_feeds = [f for k in feeds for f in create_feeds(k, self.graph, shapes.get(k, ()))]
         entries: list[Entry | Variable] = []
@@ -317,7 +352,15 @@ class Session:
         return fetch_result(len(entries) - 1)
 
     def _order_feeds(self, run: FunctionalRun, feeds: Sequence[Feed]) -> tuple[Feed, ...]:
-        """Return one feed per input of the run, in order. Raises: FeedError for a missing one."""
+        """Return one feed per input of the run's graph, in the order of its inputs.
+
+        Args:
+            run: The functional form of the run.
+            feeds: The feeds that the caller passes.
+
+        Raises:
+            FeedError: If an input is not fed.
+        """
         by_input = {f.input.node: f for f in feeds}
         ordered = []
         for node in run.graph.inputs:
@@ -362,7 +405,14 @@ class Session:
                 )
 
     def _run_checked(self, compiled: _CompiledRun, inputs: list[Any]) -> Any:
-        """Run, and raise NumericsError naming the operator of the first NaN or infinity."""
+        """Run, and check that results and variables are finite.
+
+        Returns:
+            The outputs.
+
+        Raises:
+            NumericsError: Naming the operator that computed the first NaN or infinity.
+        """
         values_before = {k: self.state[k] for k in compiled.pure.reads}
         outputs = compiled.run(*inputs)
         find_first_nonfinite(compiled.pure.graph, inputs, values_before, outputs, self.state)
@@ -371,6 +421,10 @@ class Session:
     def load(self, variable: Variable, value: Any) -> None:
         """Set the value of a variable, without a run.
 
+        Args:
+            variable: The variable.
+            value: Numbers of its shape, which are converted to its dtype.
+
         Raises:
             FeedError: If the value does not have the variable's shape.
         """
@@ -378,17 +432,17 @@ class Session:
         self.state[variable.state.node.name] = np.asarray(value, variable.dtype.numpy)
 
     def declare(self, variables: list[Variable]) -> None:
-        """Allocate memory for variables that no run has used yet."""
+        """Allocate memory for variables that no run of this session has used yet."""
         self.state.holding(Core([v.state for v in variables]))
 
     def address(self, variable: Variable) -> int:
-        """Return the memory address of a variable's value, which never changes."""
+        """Return the memory address of a variable's value, which stays the same in this session."""
         self.declare([variable])
         return int(self.state.arrays[variable.state.node.name].ctypes.data)
 
     @contextmanager
     def as_default(self) -> Iterator[Session]:
-        """Make `Tensor.eval` and `Operation.run` of this thread use this session in the block."""
+        """Make this the session of `Tensor.eval` and `Operation.run` in the block; yield it."""
         with default_sessions.entered(self):
             yield self
 
@@ -398,6 +452,7 @@ class Session:
         self._compiled_runs.clear()
 
     def __enter__(self) -> Session:
+        """Make the session and its graph the defaults of this thread, and return the session."""
         session_context = self.as_default()
         graph_context = self.graph.as_default()
         graph_context.__enter__()
@@ -406,13 +461,24 @@ class Session:
         return self
 
     def __exit__(self, *error: Any) -> None:
+        """Restore the outer defaults, and close the session."""
         for _ in range(2):
             self._contexts.pop().__exit__(*error)
         self.close()
 
 
 class InteractiveSession(Session):
-    """A session that is the default of its thread from the start until it is closed."""
+    """A session that is the default of its thread from the start until it is closed.
+
+    Args:
+        target: As for `Session`.
+        graph: As for `Session`.
+        config: As for `Session`.
+        **options: The keyword arguments of `Session`: fusion, numerics, passes, check_numerics.
+
+    Raises:
+        SettingError: For an unknown configuration or pass.
+    """
 
     def __init__(
         self,
@@ -431,17 +497,26 @@ class InteractiveSession(Session):
 
 
 def fetch_result(k: int) -> Callable[[Any], Any]:
-    """Return a function that selects output ``k``; a scalar as a NumPy scalar."""
+    """Return a function that selects output ``k`` of a run; a scalar as a NumPy number."""
     return lambda outputs: outputs[k] if outputs[k].ndim else outputs[k][()]
 
 
 def _positional_call(executable: Any, names: list[str]) -> Callable[..., Any]:
-    """Return a function that runs an executable with arrays in the order of the inputs."""
+    """Return a function that runs an executable with one array per input.
+
+    Args:
+        executable: A `pk.Executable`.
+        names: The names of its inputs, in the order of the arrays.
+    """
     if hasattr(executable, "run_positional"):
         return executable.run_positional  # type: ignore[no-any-return]
     return lambda *arrays: executable(dict(zip(names, arrays, strict=True)))
 
 
 def get_default_session() -> Session | None:
-    """Return the innermost default session of this thread; None if there is none."""
+    """Return the innermost default session of this thread.
+
+    Returns:
+        The session of the innermost ``with session.as_default()`` block; None if there is none.
+    """
     return default_sessions.innermost

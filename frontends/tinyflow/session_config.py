@@ -22,12 +22,13 @@ class ConfigProto:
     """The settings of a session.
 
     Args:
-        target: "cpu", "cuda", … as in `pk.compile`.
-        fusion: How operators are fused, as in `pk.compile`.
-        numerics: The permitted rounding differences, as in `pk.compile`.
+        target: "cpu", "cuda", …, as in `pk.compile`, whose default is used if None.
+        fusion: How operators are fused, as in `pk.compile`, whose default is used if None.
+        numerics: The permitted rounding differences, as in `pk.compile`, whose default is used if
+            None.
         check_numerics: Whether each run looks for NaNs and infinities and names the operator that
-            computed the first. Costs a copy of all variables per run.
-        passes: The passes that compile runs, as in `pk.compile`.
+            computed the first; False by default. Costs a copy of all variables per run.
+        passes: The passes that compile runs, as in `pk.compile`, whose default is used if None.
     """
 
     target: str | None = None

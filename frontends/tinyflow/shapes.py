@@ -34,7 +34,7 @@ class Dimension:
         """Return the number.
 
         Raises:
-            ShapeError: If only a run determines it.
+            ShapeError: If it is unknown or only a run determines it.
         """
         if self.value is None:
             raise ShapeError(
@@ -54,7 +54,15 @@ class Dimension:
         return hash(self.extent)
 
     def _combine(self, other: Any, function: Callable[[Any, Any], Any]) -> Dimension:
-        """Apply ``function`` to two extents; unknown if one of them is."""
+        """Apply a function to the extents of two dimensions.
+
+        Args:
+            other: A dimension, or an extent.
+            function: Takes two extents and returns one.
+
+        Returns:
+            The result; an unknown dimension if one of the extents is unknown.
+        """
         extent = other.extent if isinstance(other, Dimension) else other
         if self.extent is None or extent is None:
             return Dimension(None)
@@ -85,7 +93,7 @@ class TensorShape(tuple[Dimension, ...]):
 
     @classmethod
     def of(cls, shape: Iterable[Extent | None]) -> TensorShape:
-        """Create a shape from extents."""
+        """Create a shape from extents; None stands for an unknown one."""
         return cls(Dimension(n) for n in shape)
 
     def as_list(self) -> list[int | None]:
@@ -183,6 +191,9 @@ def parse_extent(value: Any, function: str) -> Extent | None:
         value: An int, a `Dimension`, a `Size`, None, or a scalar tensor of static value.
         function: The function's name, for the message.
 
+    Returns:
+        An int, a symbolic size, or None for an unknown extent.
+
     Raises:
         ShapeError: For any other value, such as a tensor that only a run computes.
     """
@@ -205,8 +216,13 @@ def parse_extent(value: Any, function: str) -> Extent | None:
 def parse_single_extent(value: Any, function: str, argument: str) -> Extent | None:
     """Convert an argument to one extent: an int, a symbolic size, or None for unknown.
 
+    Args:
+        value: One number, or a sequence of one; see `parse_shape`.
+        function: The function's name, for the message.
+        argument: The argument's name, for the message.
+
     Raises:
-        ShapeError: If it holds no number or several; the message names function and argument.
+        ShapeError: If it holds no number, several, or one that only a run computes.
     """
     extents = parse_shape(value, function)
     if len(extents) != 1:
@@ -218,12 +234,16 @@ def parse_shape(value: Any, function: str) -> tuple[Extent | None, ...]:
     """Convert a shape argument to extents.
 
     Args:
-        value: A sequence of dimensions (see `parse_extent`), one dimension, an array, or the
-            result of `tf.shape`.
+        value: A sequence of dimensions (see `parse_extent`), one dimension, an array, or the result
+            of `tf.shape`.
         function: The function's name, for the message.
 
+    Returns:
+        A tuple with an int, a symbolic size or None for each axis.
+
     Raises:
-        ShapeError: For dimensions that only a run computes.
+        ShapeError: For a dimension that is none of these, such as a tensor that only a run
+            computes.
     """
     numbers = getattr(value, "static_value", None)
     if numbers is not None:

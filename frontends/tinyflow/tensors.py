@@ -58,6 +58,7 @@ class Operation:
 
         Raises:
             GraphError: If there is no session.
+            FeedError: If a feed is missing or does not fit.
         """
         require_session(session, f"operation '{self.name}'").run(self, feed_dict)
 
@@ -68,6 +69,10 @@ class Operation:
 def require_session(session: Any, subject: str) -> Any:
     """Return ``session``, or the default one of this thread.
 
+    Args:
+        session: A session, or None for the default one of this thread.
+        subject: The beginning of the message.
+
     Raises:
         GraphError: If there is none; the message begins with ``subject``.
     """
@@ -75,7 +80,7 @@ def require_session(session: Any, subject: str) -> Any:
     if chosen is None:
         raise GraphError(
             f"{subject} needs a session to run in, and none is the default; pass session=, or "
-            f"stand within `with tf.Session() as sess`"
+            f"call it inside `with tf.Session() as sess`"
         )
     return chosen
 
@@ -103,6 +108,9 @@ def _operator_method(symbol: str, default: str, swap: bool = False) -> Callable[
         symbol: The operator, as `operate` names it.
         default: The default name of the result.
         swap: Whether the tensor is the right operand, as in ``__radd__``.
+
+    Returns:
+        The method. Its operands are tensors, numbers and arrays; it returns a tensor.
     """
 
     def method(self: Tensor, *others: Any, name: str | None = None) -> Tensor:
@@ -129,7 +137,15 @@ def _operator_method(symbol: str, default: str, swap: bool = False) -> Callable[
 
 
 def _static_operand(operand: Any) -> Any:
-    """Return the static value of an operand as an array of objects; None if it has none."""
+    """Return the static value of an operand.
+
+    Args:
+        operand: A tensor, or a Python or NumPy value.
+
+    Returns:
+        An array of objects (ints and sizes); None for a tensor without static value, and for
+        anything but an int.
+    """
     if isinstance(operand, Tensor):
         return operand.static_value
     return np.asarray(operand, dtype=object) if type(operand) is int else None
@@ -201,14 +217,14 @@ class Tensor:
         return TensorShape.of(self.entry.shape)
 
     def get_shape(self) -> TensorShape:
-        """Return the static shape."""
+        """Return the static shape; an `UnknownShape` if the rank is unknown."""
         return self.shape
 
     def set_shape(self, shape: Any) -> None:
-        """State the shape, for functions that are called with the tensor from now on.
+        """Change the static shape in place, for functions that are called with the tensor later.
 
         Args:
-            shape: The shape; None for dimensions that remain unknown. Runs check dimensions that
+            shape: An int for each axis; None for those that remain unknown. Runs check axes that
                 were unknown before.
 
         Raises:
@@ -239,12 +255,22 @@ class Tensor:
             feed_dict: As in `Session.run`.
             session: The session; by default that of the innermost `with`.
 
+        Returns:
+            A NumPy array or number.
+
         Raises:
             GraphError: If there is no session.
+            FeedError: If a feed is missing or does not fit.
         """
         return require_session(session, f"tensor '{self.name}'").run(self, feed_dict)
 
     def __getitem__(self, key: Any) -> Tensor:
+        """Return a part of the tensor.
+
+        Args:
+            key: An int, a slice, None, an ellipsis, a tensor, or a tuple of these, as for NumPy
+                arrays.
+        """
         deferred_calls = _deferred_calls()
         if any(map(deferred_calls.is_unranked, deferred_calls.nested_tensors((self, key)))):
             arguments_, outputs = {"tensor": self, "key": key}, [(None, self.dtype)]
@@ -255,13 +281,17 @@ class Tensor:
         return _get_item(self, key, None)
 
     def __iter__(self) -> Iterator[Tensor]:
-        raise GraphError(f"{self.name} cannot be iterated before a run; tf.unstack takes it apart")
+        raise GraphError(
+            f"{self.name} cannot be iterated before a run; tf.unstack returns its slices"
+        )
 
     def __bool__(self) -> bool:
-        raise GraphError(f"{self.name} has no value before a run; tf.where chooses of two tensors")
+        raise GraphError(
+            f"{self.name} has no value before a run; tf.where selects from two tensors"
+        )
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-        raise GraphError(f"{self.name} has no value before it runs; session.run(tensor) gives it")
+        raise GraphError(f"{self.name} has no value before it runs; session.run(tensor) returns it")
 
     __add__ = _operator_method("+", "add")
     __radd__ = _operator_method("+", "add", swap=True)
@@ -318,7 +348,7 @@ def _get_item(tensor: Tensor, key: Any, name: str | None) -> Tensor:
 
 
 def _resolve_index(key: Any) -> Any:
-    """Replace static tensors and dimensions in one element of an index by numbers."""
+    """Convert one element of an index: static tensors and dimensions to numbers."""
     if isinstance(key, slice):
         return slice(_resolve_index(key.start), _resolve_index(key.stop), _resolve_index(key.step))
     static_value = getattr(key, "static_value", None)
@@ -373,12 +403,13 @@ def as_entry(value: Any, dtype: Any = None) -> Entry:
     """Convert a value to an entry.
 
     Args:
-        value: A tensor, an entry, or numbers for a constant. Python's numbers are float32 and
-            int32; NumPy arrays keep their dtype.
-        dtype: The dtype of the entry, if a certain one is required.
+        value: A tensor; an entry, which is returned as it is; or numbers for a constant. Python's
+            numbers are float32 and int32; NumPy arrays keep their dtype.
+        dtype: The required dtype; None for any.
 
     Raises:
-        DTypeError: If a tensor has another dtype than ``dtype``, or the value is text.
+        DTypeError: If a tensor has another dtype than ``dtype``, or is text.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     required = None if dtype is None else as_dtype(dtype)
     if isinstance(value, Tensor):
@@ -400,8 +431,11 @@ def _as_array(value: Any, dtype: DType | None) -> Any:
         value: Numbers, nested lists, or an array.
         dtype: Dtype of the array; None for the default.
 
+    Returns:
+        A NumPy array.
+
     Raises:
-        DTypeError: For text, and for tensors among the numbers.
+        ArgumentError: For text, tensors among the numbers, and nested lists of different lengths.
     """
     array = arguments.numbers("a tensor's value", value, None if dtype is None else dtype.numpy)
     if dtype is not None:
@@ -414,7 +448,8 @@ def _as_array(value: Any, dtype: DType | None) -> Any:
 def scalar_entry(tensor: Tensor) -> Entry:
     """Return the entry of a tensor that stands for one number, such as a fed learning rate.
 
-    If its rank is unknown, each run checks that it is a scalar.
+    If its rank is unknown, the entry is a reshape, so that each run checks that it is a scalar. The
+    shape is not checked otherwise.
     """
     if tensor.static_value is None and tensor.entry.shape is None:
         scalar: Entry = make("reshape", tensor.entry, shape=())
@@ -423,7 +458,7 @@ def scalar_entry(tensor: Tensor) -> Entry:
 
 
 def contains_tensors(value: Any) -> bool:
-    """Return whether a nested list holds tensors, so that it has to be stacked."""
+    """Return whether a nested list or tuple holds tensors, so that it has to be stacked."""
     return isinstance(value, (list, tuple)) and any(
         isinstance(v, Tensor) or contains_tensors(v) for v in value
     )
@@ -434,8 +469,11 @@ def as_operand(value: Any, like: DType | None) -> Any:
 
     Args:
         value: A tensor, an entry, a `Dimension`, numbers, or a list of these.
-        like: The dtype of the other operand. Arrays take it if no information is lost. Python's
-            numbers stay numbers, which take the dtype of the other operand later.
+        like: The dtype of the other operand; None for none. Arrays take it if no information is
+            lost. Python's numbers stay numbers, which take the dtype of the other operand later.
+
+    Returns:
+        A Python number, or an entry.
     """
     if isinstance(value, Tensor):
         return value.entry
@@ -456,8 +494,12 @@ def as_operand(value: Any, like: DType | None) -> Any:
 def as_operands(x: Any, y: Any) -> list[Any]:
     """Convert two operands; one that is no tensor takes the dtype of the other.
 
+    Args:
+        x: A tensor, numbers or an array.
+        y: A tensor, numbers or an array.
+
     Returns:
-        Two entries or arrays, of which at least one is an entry.
+        Two entries or numbers, of which at least one is an entry.
     """
     like = next((v.dtype for v in (x, y) if isinstance(v, Tensor)), None)
     operands = [as_operand(v, like) for v in (x, y)]
@@ -472,12 +514,16 @@ def convert_to_tensor(value: Any, dtype: Any = None, name: str | None = None) ->
     Args:
         value: A tensor, which is returned as it is; numbers, an array or nested lists of numbers
             for a constant; or a list that holds tensors, which is stacked.
-        dtype: The required dtype; by default that of ``value``, with float32 and int32 for
-            Python's numbers.
+        dtype: The required dtype; by default that of ``value``, with float32 and int32 for Python's
+            numbers.
         name: The name of a constant; "Const" by default.
 
+    Returns:
+        The tensor.
+
     Raises:
-        DTypeError: If a tensor has another dtype than ``dtype``, or the value is text.
+        DTypeError: If a tensor has another dtype than ``dtype``.
+        ArgumentError: If the value is neither a tensor nor numbers, such as text.
     """
     if isinstance(value, Tensor):
         as_entry(value, dtype)
@@ -489,7 +535,15 @@ def convert_to_tensor(value: Any, dtype: Any = None, name: str | None = None) ->
 
 
 def static_value_of(value: Any) -> NumpyArray | None:
-    """Return the static value of a constant, an array of objects; None unless it is a small int."""
+    """Return the static value of a constant.
+
+    Args:
+        value: Numbers or an array.
+
+    Returns:
+        An array of objects (ints); None if it has other elements than integers, or more than
+        `MAX_STATIC_ELEMENTS`.
+    """
     array = np.asarray(value)
     if array.dtype.kind in "iu" and array.size <= MAX_STATIC_ELEMENTS:
         return array.astype(object)
@@ -506,6 +560,12 @@ def unique_name(name: str | None, default: str) -> str:
         name: The requested name. One that ends in a slash, as `tf.name_scope` returns it, is used
             as it is, without the slash.
         default: The name where none is requested.
+
+    Returns:
+        The full name: scope and name, with a number appended if it is taken.
+
+    Raises:
+        ArgumentError: If ``name`` is no text.
     """
     if name is not None:
         arguments.text("name", name)
@@ -528,7 +588,11 @@ def as_tensor(
         name: The full name of the tensor, without the output number.
         static_value: See `Tensor`.
         index: The output number.
-        control: Whether the tensor runs after the current `tf.control_dependencies`.
+        control: Whether the tensor runs after the current `tf.control_dependencies`; then the entry
+            may be wrapped into an ``identity``.
+
+    Returns:
+        The tensor. The current `tf.device` is recorded for its node.
     """
     graph = get_default_graph()
     if control and graph.controls and entry.node.control[-1:] != graph.controls[-1:]:
@@ -544,9 +608,14 @@ def call_operator(op: str, default: str, name: str | None, *inputs: Any, **param
     Args:
         op: The operator's name in passkit.
         default: The default name of the tensor.
-        name: The requested name of the tensor.
+        name: The requested name of the tensor; None for ``default``.
         *inputs: Entries and numbers.
         **params: The parameters of the operator.
+
+    Raises:
+        ShapeError: If the shapes of the inputs do not fit the operator.
+        DTypeError: If their dtypes do not.
+        GraphError: If a parameter does not.
     """
     full_name = unique_name(name, default)
     controls = get_default_graph().controls

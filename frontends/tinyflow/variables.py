@@ -34,25 +34,29 @@ class Variable(Tensor):
     expression depends on. Fetched itself, it has the value that it holds when the run ends.
 
     Args:
-        initial_value: Numbers, a tensor of known shape, or a function that returns one of these.
+        initial_value: Numbers, a tensor of known shape, or a function that returns one of these;
+            required.
         trainable: Whether optimizers change it; True by default.
-        collections: The collections to add it to; GraphKeys.GLOBAL_VARIABLES by default.
+        collections: The names of the collections to add it to; [GraphKeys.GLOBAL_VARIABLES] by
+            default.
         validate_shape: Unsupported; only the default is accepted.
         caching_device: Unsupported; only the default is accepted.
-        name: Its name; "Variable" by default.
+        name: Its name, numbered if it is taken; "Variable" by default.
         variable_def: Unsupported; only the default is accepted.
         dtype: Its dtype; by default that of ``initial_value``.
-        expected_shape: The shape that ``initial_value`` must have.
+        expected_shape: The shape that ``initial_value`` must have; any by default.
         import_scope: Unsupported; only the default is accepted.
-        constraint: Applied to its value after each update by an optimizer.
+        constraint: A function of a tensor that is applied to the new value in each update by an
+            optimizer; None (default) for none.
         use_resource: Unsupported; only the default is accepted.
         synchronization: Unsupported; only the default is accepted.
         aggregation: Unsupported; only the default is accepted.
-        shape: The shape that ``initial_value`` must have.
+        shape: The same under its newer name.
 
     Raises:
         GraphError: Without an initial value.
         ShapeError: If the initial value has an unknown shape, or another one than requested.
+        SettingError: If an unsupported argument is set.
 
     >>> from passkit.frontends import tinyflow as tf
     >>> count = tf.Variable(0, name="count")
@@ -91,7 +95,7 @@ class Variable(Tensor):
         shape: Any = None,
     ) -> None:
         if initial_value is None:
-            raise GraphError("Variable needs an initial_value, got None; an array or a tensor")
+            raise GraphError("Variable needs an initial_value, got None; pass an array or a tensor")
         graph = get_default_graph()
         full_name = unique_name(name, "Variable")
         with graph.with_dependencies(None), graph.with_name_prefix(f"{full_name}/"):
@@ -145,15 +149,15 @@ class Variable(Tensor):
         return Operation(self._name, [get_op("identity")(self.state).node], self.graph)
 
     def value(self) -> Tensor:
-        """Return a read of the variable as a tensor."""
+        """Return a read of the variable as a tensor; see `read_value`."""
         return self.read_value()
 
     def read_value(self) -> Tensor:
-        """Return a read of the variable that runs after `tf.control_dependencies`."""
+        """Return a tensor that reads the variable after the current `tf.control_dependencies`."""
         return as_tensor(get_op("identity")(self.entry), unique_name(None, f"{self._name}/read"))
 
     def initialized_value(self) -> Tensor:
-        """Return the initial value, for the initial values of other variables."""
+        """Return the initial value, a tensor, for use in the initial values of other variables."""
         return self.initial_value
 
     @reject_arguments("writes are in order", "use_locking")
@@ -164,20 +168,22 @@ class Variable(Tensor):
         name: str | None = None,
         read_value: bool = True,
     ) -> Any:
-        """Replace the value.
+        """Create a write that replaces the value.
 
         Args:
             value: A tensor, or numbers, of the variable's shape.
             use_locking: Unsupported; only the default is accepted.
-            name: The name of the result.
-            read_value: Whether the result is a tensor of the new value, not an operation.
+            name: The name of the result; "Assign" by default.
+            read_value: Whether to return a tensor; True by default.
 
         Returns:
-            The new value, or the operation.
+            A tensor of the new value, which writes when a run computes it; an operation that writes
+            if ``read_value`` is False.
 
         Raises:
             ShapeError: If the value has another shape.
             DTypeError: If a tensor has another dtype.
+            SettingError: If an unsupported argument is set.
         """
         return _tensor_or_operation(assign(self, value, name=name), read_value)
 
@@ -189,16 +195,22 @@ class Variable(Tensor):
         name: str | None = None,
         read_value: bool = True,
     ) -> Any:
-        """Add to the value; arguments and errors as in `assign`.
+        """Create a write that adds to the value.
 
         Args:
             delta: The number to add, a tensor or numbers of the variable's shape.
             use_locking: Unsupported; only the default is accepted.
-            name: The name of the result.
-            read_value: Whether the result is a tensor of the new value, not an operation.
+            name: The name of the result; "AssignAdd" by default.
+            read_value: Whether to return a tensor; True by default.
 
         Returns:
-            The new value, or the operation.
+            A tensor of the new value, which writes when a run computes it; an operation that writes
+            if ``read_value`` is False.
+
+        Raises:
+            ShapeError: If the value has another shape.
+            DTypeError: If a tensor has another dtype.
+            SettingError: If an unsupported argument is set.
         """
         return _tensor_or_operation(assign_add(self, delta, name=name), read_value)
 
@@ -210,32 +222,47 @@ class Variable(Tensor):
         name: str | None = None,
         read_value: bool = True,
     ) -> Any:
-        """Subtract from the value; arguments and errors as in `assign`.
+        """Create a write that subtracts from the value.
 
         Args:
             delta: The number to subtract, a tensor or numbers of the variable's shape.
             use_locking: Unsupported; only the default is accepted.
-            name: The name of the result.
-            read_value: Whether the result is a tensor of the new value, not an operation.
+            name: The name of the result; "AssignSub" by default.
+            read_value: Whether to return a tensor; True by default.
 
         Returns:
-            The new value, or the operation.
+            A tensor of the new value, which writes when a run computes it; an operation that writes
+            if ``read_value`` is False.
+
+        Raises:
+            ShapeError: If the value has another shape.
+            DTypeError: If a tensor has another dtype.
+            SettingError: If an unsupported argument is set.
         """
         return _tensor_or_operation(assign_sub(self, delta, name=name), read_value)
 
     def eval(self, session: Any = None) -> Any:  # type: ignore[override]
-        """Return the value in a session, by default that of the innermost `with`."""
+        """Return the value of the variable, a NumPy array or number.
+
+        Args:
+            session: The session; by default that of the innermost `with`.
+
+        Raises:
+            GraphError: If there is no session.
+            FeedError: If the variable has no value in the session yet.
+        """
         return super().eval(None, session)
 
     def load(self, value: Any, session: Any = None) -> None:
         """Set the value in a session, without a run.
 
         Args:
-            value: Numbers of the variable's shape.
+            value: Numbers of the variable's shape, which are converted to its dtype.
             session: The session; by default that of the innermost `with`.
 
         Raises:
             FeedError: If the value has another shape.
+            GraphError: If there is no session.
         """
         require_session(session, f"variable '{self.name}'").load(self, value)
 
@@ -245,7 +272,14 @@ class Variable(Tensor):
 
 
 def _check_initial_shape(name: str, initial: Tensor, argument: str, shape: Any) -> None:
-    """Raise ShapeError if an initial value does not have the shape of an argument that is set."""
+    """Raise ShapeError if an initial value does not have a requested shape.
+
+    Args:
+        name: The variable's name, for the message.
+        initial: The initial value.
+        argument: The name of the argument that holds the shape, for the message.
+        shape: The requested shape; None for any.
+    """
     if shape is None:
         return
     required, actual = parse_shape(shape, f"variable '{name}'"), require_shape(initial.entry)
@@ -259,7 +293,7 @@ def _check_initial_shape(name: str, initial: Tensor, argument: str, shape: Any) 
 
 
 def _tensor_or_operation(tensor: Tensor, read_value: bool) -> Any:
-    """Return a write as a tensor of the new value, or as an operation."""
+    """Return a write as the tensor of the new value, or as its operation if not ``read_value``."""
     return tensor if read_value else tensor.op
 
 
@@ -320,10 +354,10 @@ def _register_write(variable: Variable, value: Entry, name: str, adds: int) -> T
 
 
 def _require_variable(function: str, ref: Any) -> Variable:
-    """Return ``ref`` if it is a variable. Raises: GraphError otherwise."""
+    """Return ``ref`` itself. Raises: GraphError, naming ``function``, if it is no variable."""
     if not isinstance(ref, Variable):
         raise GraphError(
-            f"{function} needs a variable to write, got {ref!r}; tf.Variable makes one"
+            f"{function} needs a variable to write, got {ref!r}; tf.Variable creates one"
         )
     return ref
 
@@ -338,22 +372,23 @@ def assign(
     use_locking: bool | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Replace the value of a variable.
+    """Create a write that replaces the value of a variable.
 
     Args:
         ref: The variable.
         value: A tensor, or numbers, of the variable's shape.
         validate_shape: Unsupported; only the default is accepted.
         use_locking: Unsupported; only the default is accepted.
-        name: The name of the result.
+        name: The name of the result; "Assign" by default.
 
     Returns:
-        A tensor of the new value.
+        A tensor of the new value, which writes when a run computes it.
 
     Raises:
+        GraphError: If ``ref`` is no variable.
         ShapeError: If the value has another shape.
         DTypeError: If a tensor has another dtype.
-        GraphError: If ``ref`` is no variable.
+        SettingError: If an unsupported argument is set.
     """
     target = _require_variable("assign", ref)
     return write_variable(target, _value_for(value, target), unique_name(name, "Assign"))
@@ -363,16 +398,22 @@ def assign(
 def assign_add(
     ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None
 ) -> Tensor:
-    """Add to the value of a variable; errors as in `assign`.
+    """Create a write that adds to the value of a variable.
 
     Args:
         ref: The variable.
         value: The number to add, a tensor or numbers of the variable's shape.
         use_locking: Unsupported; only the default is accepted.
-        name: The name of the result.
+        name: The name of the result; "AssignAdd" by default.
 
     Returns:
-        A tensor of the new value.
+        A tensor of the new value, which writes when a run computes it.
+
+    Raises:
+        GraphError: If ``ref`` is no variable.
+        ShapeError: If the value has another shape.
+        DTypeError: If a tensor has another dtype.
+        SettingError: If an unsupported argument is set.
     """
     target = _require_variable("assign_add", ref)
     return write_variable(target, _value_for(value, target), unique_name(name, "AssignAdd"), 1)
@@ -382,16 +423,22 @@ def assign_add(
 def assign_sub(
     ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None
 ) -> Tensor:
-    """Subtract from the value of a variable; errors as in `assign`.
+    """Create a write that subtracts from the value of a variable.
 
     Args:
         ref: The variable.
         value: The number to subtract, a tensor or numbers of the variable's shape.
         use_locking: Unsupported; only the default is accepted.
-        name: The name of the result.
+        name: The name of the result; "AssignSub" by default.
 
     Returns:
-        A tensor of the new value.
+        A tensor of the new value, which writes when a run computes it.
+
+    Raises:
+        GraphError: If ``ref`` is no variable.
+        ShapeError: If the value has another shape.
+        DTypeError: If a tensor has another dtype.
+        SettingError: If an unsupported argument is set.
     """
     target = _require_variable("assign_sub", ref)
     return write_variable(target, _value_for(value, target), unique_name(name, "AssignSub"), -1)
@@ -403,7 +450,7 @@ def _value_for(value: Any, target: Variable) -> Entry:
 
 
 def _array_for(value: Any, target: Variable) -> Any:
-    """Convert a number or an array to an entry of a variable's dtype."""
+    """Convert a number to an entry of a variable's dtype, an array if no information is lost."""
     return (
         as_operand(value, target.dtype)
         if not isinstance(value, (bool, int, float))
@@ -415,12 +462,26 @@ def _array_for(value: Any, target: Variable) -> Any:
 
 
 def global_variables(scope: str | None = None) -> list[Any]:
-    """Return the variables of the default graph whose names begin with ``scope``, or all."""
+    """Return the variables of the default graph.
+
+    Args:
+        scope: If given, only variables whose names begin with it are returned; all by default.
+
+    Returns:
+        A list in the order in which they were created.
+    """
     return get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES, scope)
 
 
 def trainable_variables(scope: str | None = None) -> list[Any]:
-    """Return the variables that optimizers change by default, as in `global_variables`."""
+    """Return the variables of the default graph that optimizers change by default.
+
+    Args:
+        scope: If given, only variables whose names begin with it are returned; all by default.
+
+    Returns:
+        A list in the order in which they were created.
+    """
     return get_default_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES, scope)
 
 
@@ -431,7 +492,10 @@ def variables_initializer(var_list: Sequence[Variable], name: str = "init") -> O
 
     Args:
         var_list: The variables.
-        name: The name of the operation.
+        name: The name of the operation; "init" by default.
+
+    Returns:
+        An operation.
     """
     starts = [v.initializer for v in var_list]
     nodes = [n for s in starts if s is not None for n in s.nodes]
@@ -443,11 +507,20 @@ def global_variables_initializer() -> Operation:
     return variables_initializer(global_variables())
 
 
-initialize_all_variables = global_variables_initializer
+def initialize_all_variables() -> Operation:
+    """Return an operation that initializes all variables, as `global_variables_initializer`."""
+    return global_variables_initializer()
 
 
 def local_variables(scope: str | None = None) -> list[Any]:
-    """Return the local variables, such as those of `tf.metrics`, as in `global_variables`."""
+    """Return the local variables of the default graph, such as those of `tf.metrics`.
+
+    Args:
+        scope: If given, only variables whose names begin with it are returned; all by default.
+
+    Returns:
+        A list in the order in which they were created.
+    """
     return get_default_graph().get_collection(GraphKeys.LOCAL_VARIABLES, scope)
 
 
@@ -456,4 +529,6 @@ def local_variables_initializer() -> Operation:
     return variables_initializer(local_variables())
 
 
-initialize_local_variables = local_variables_initializer
+def initialize_local_variables() -> Operation:
+    """Return `local_variables_initializer()`, under its older name."""
+    return local_variables_initializer()

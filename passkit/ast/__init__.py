@@ -37,7 +37,10 @@ __all__ = sorted([*_NAMES, "dt"])  # noqa: PLE0604, RUF100
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name from the module that defines it; ``dt`` is `passkit.values.dtype`."""
+    """Import a public name from the module that defines it; ``dt`` is `passkit.values.dtype`.
+
+    Raises: AttributeError for any other name.
+    """
     if name == "dt":
         value = import_module("passkit.values.dtype")
     elif name in _NAMES:

@@ -38,7 +38,10 @@ def settled(x: Expr, outcome: Outcome) -> Expr:
 
 
 def by_extents(extents: Extents) -> Outcome:
-    """Return an outcome function for comparisons of indices, for variables below their extents."""
+    """Return an outcome function, as `settled` takes it, for comparisons of indices.
+
+    ``extents`` are the exclusive upper bounds of loop variables, which begin at 0.
+    """
 
     def outcome(x: Expr) -> bool | None:
         if not _compares(x) or not is_exact(x, extents):
@@ -62,8 +65,7 @@ def shortened(x: Expr, extents: Extents) -> Expr:
     """Return ``x`` with both sides of index comparisons simplified.
 
     Comparisons of data-dependent indices stay as they are. ``extents`` are the exclusive upper
-    bounds
-    of loop variables, which begin at 0.
+    bounds of loop variables, which begin at 0.
     """
     if _compares(x) and _counts(x, extents):
         a, b = (expression(normal(side, extents)) for side in (x.a, x.b))

@@ -411,7 +411,7 @@ def compare(op: str, a: Operand, b: Operand) -> Expr:
 
 
 def equal(a: Operand, b: Operand) -> Expr:
-    """Return the comparison of two values; ``==`` on expressions compares trees instead."""
+    """Return the comparison ``a == b`` of two values; ``==`` itself compares trees."""
     return compare("==", a, b)
 
 
@@ -425,11 +425,12 @@ def call(name: str, *args: Operand) -> Expr:
 
     Args:
         name: the name of the function.
-        *args: expressions of one dtype, which the result has, too. Numbers are allowed after the
-            first argument.
+        *args: expressions of one dtype, which the result has, too. Of two arguments one may be a
+            number; of more, all but the first.
 
     Raises:
-        DTypeError: There is no expression among the arguments, or their dtypes differ.
+        ArgumentError: ``name`` is no string, or an argument is neither an expression nor a number.
+        DTypeError: A required expression is a number, or the dtypes of two arguments differ.
     """
     arguments.text("ast.call: name", name)
     if len(args) == 2:
@@ -456,7 +457,10 @@ def cast(x: Expr, dtype: Any) -> Expr:
 
 
 def rounding(x: Expr) -> tuple[Expr, DType] | None:
-    """Return value and 16-bit dtype if ``x`` casts a value to that dtype and back, else None."""
+    """Return the value that ``x`` rounds to 16 bits, and the 16-bit dtype.
+
+    Returns: None unless ``x`` casts a value to that dtype and back to its own.
+    """
     match x:
         case Cast(Cast(value, dtype), wide) if is_narrow(dtype) and value.dtype is wide:
             return value, dtype
@@ -468,7 +472,8 @@ def where(condition: Expr, a: Operand, b: Operand) -> Expr:
 
     Only the loads of the chosen arm are executed.
 
-    Raises: DTypeError where the condition is no bool, or the dtypes of the arms differ.
+    Raises: ArgumentError where the condition is no expression; DTypeError where it is no bool, or
+    the dtypes of the arms differ.
     """
     need = "an expression (pk.ast.equal(a, b) for ==, pk.ast.not_equal(a, b) for !=)"
     arguments.instance("ast.where: condition", condition, Expr, need)

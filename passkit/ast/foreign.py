@@ -112,7 +112,7 @@ def way_out(name: str) -> str:
     if formula is not None:
         return f"write {formula}"
     if name in REDUCTIONS:
-        return "an expression is one element; FReduce and FScan fold many"
+        return "an expression is one element; FReduce and FScan describe reductions and scans"
     functions = [n for n in ast.__all__ if n in ast.FUNCTIONS or n in ast.INTEGER_FUNCTIONS]
     return f"pk.ast has no {name}: {nearest(name, functions)}"
 
@@ -120,7 +120,8 @@ def way_out(name: str) -> str:
 def ufunc(function: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """Apply the operator that a ufunc implements to expressions and NumPy scalars.
 
-    The arguments are those of NumPy's ``__array_ufunc__``.
+    The arguments are those of NumPy's ``__array_ufunc__``: the ufunc, the name of its method (only
+    ``"__call__"`` is allowed), its inputs and its keyword arguments.
 
     Raises: DTypeError for other ufuncs, for arrays, for methods such as reduce, and for options.
     """

@@ -104,8 +104,7 @@ def normal(x: Expr, extents: Extents) -> Sum:
     """Return the canonical sum of an int64 expression.
 
     ``extents`` are the exclusive upper bounds of variables, which begin at 0. A part that is not
-    linear
-    becomes an atom.
+    linear becomes an atom.
     """
     if type(x) is Var:
         return Sum((), 0) if extents.get(x.name) == 1 else Sum(((x, 1),))
@@ -124,7 +123,10 @@ def normal(x: Expr, extents: Extents) -> Sum:
 
 
 def _normalized(x: Expr, extents: Extents) -> Sum:
-    """Return the canonical sum of an operation; ``x`` as an atom if it is not linear."""
+    """Return the canonical sum of an operation; ``x`` as an atom if it is not linear.
+
+    ``extents`` are the exclusive upper bounds of variables, which begin at 0.
+    """
     total = None
     if type(x) is Binary and x.op in _OF_BINARY:
         total = _OF_BINARY[x.op](normal(x.a, extents), normal(x.b, extents), extents)
@@ -222,7 +224,7 @@ def _split(a: Sum, d: Extent) -> tuple[Sum, Sum]:
 
 
 def within(a: Sum, limit: Extent, extents: Extents) -> bool:
-    """Return whether 0 <= a < limit is certain for variables below their ``extents``."""
+    """Return whether 0 <= a < limit is certain for variables from 0 to below their ``extents``."""
     highest = _highest(a, extents)
     return highest is not None and at_least(a.constant, 0) and at_least(limit, highest + 1)
 

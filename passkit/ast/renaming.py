@@ -17,7 +17,8 @@ T = TypeVar("T")
 def renamed(x: T, names: Mapping[str, str]) -> T:
     """Return a part of an AST, or a tuple of parts, with its buffers and sizes renamed.
 
-    ``names`` maps old names to new ones; every buffer must be in it, other variables need not.
+    ``names`` maps old names to new ones; every buffer must be in it (else a KeyError), other
+    variables need not.
     """
 
     def expr(e: Expr) -> Expr:

@@ -21,7 +21,7 @@ from passkit.values.plugins import import_plugin
 from passkit.values.terminal import is_terminal
 
 INTERRUPTED = 130
-"""The exit code after Ctrl-C: that of shells, 128 plus the number of SIGINT."""
+"""The exit code after Ctrl-C, as in shells: 128 plus the number of SIGINT."""
 
 COMMANDS = {
     "run": "run a model, and print accuracy, kernels, bytes and time with and without fusion",
@@ -44,10 +44,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     Args:
         argv: The arguments; by default those of the process.
 
-    Returns: The exit code. 0: success. 1: an error, or a check that failed. 130: interrupted by
-        Ctrl-C.
+    Returns:
+        The exit code. 0: success. 1: an error, or a check that failed. 130: interrupted by Ctrl-C.
 
-    Raises: SystemExit with code 2 for wrong usage, as argparse does.
+    Raises:
+        SystemExit: With code 2 for wrong usage, as argparse does.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     as_json = "--json" in arguments
@@ -70,7 +71,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Sequence[str]) -> int:
-    """Parse the arguments, run the command and print its result; return the exit code."""
+    """Parse the arguments, import plug-ins, run the command and print its result.
+
+    Return the exit code.
+
+    Raises:
+        SystemExit: With code 2 for wrong usage, including errors of plug-ins and of options.
+        PasskitError: If the command fails.
+    """
     parser = _parser(next((a for a in arguments if a in COMMANDS), None))
     options = parser.parse_args(arguments)
     if options.command is None:
@@ -95,7 +103,11 @@ def _run(arguments: Sequence[str]) -> int:
 
 
 def _parser(command: str | None) -> argparse.ArgumentParser:
-    """Return the parser; of the subcommands, only the module of ``command`` is imported."""
+    """Return the parser of the command line, with all subcommands.
+
+    Only the module of the subcommand ``command`` is imported and adds its arguments; for
+    "completion" all do, and for None none does.
+    """
     parser = argparse.ArgumentParser(
         prog="passkit", description="Fuse tensor graphs into a few fast native kernels."
     )
@@ -136,33 +148,39 @@ def _print(text: str, stream: TextIO | None = None) -> None:
 
 
 def _print_error(message: str, kind: str, as_json: bool, notes: Sequence[str] = ()) -> None:
-    """Print an error to standard error, or as JSON to standard output."""
+    """Print an error to standard error, or as JSON to standard output.
+
+    Args:
+        message: The text of the error.
+        kind: The name of its class, for JSON.
+        as_json: Whether to print JSON.
+        notes: Further lines.
+    """
     try:
         if as_json:
             _print(json.dumps({"error": message, "kind": kind, "notes": list(notes)}))
         else:
             _print("\n  ".join([f"passkit: {message}", *notes]), sys.stderr)
     except OSError:
-        _discard_output()  # the output's disk is full; the exit code reports the error
+        _discard_output()  # the disk of the output is full; the exit code reports the error
 
 
 def _system_error(error: OSError) -> str:
-    """Return the message of an error of the operating system: the file, the reason, what to do."""
+    """Return the message for an error of the operating system: file, reason and way out."""
     reason = error.strerror or str(error)
     if error.filename is None:
-        return f"the system refused: {reason}; see whether the disk of the output is full"
+        return f"the output cannot be written: {reason}; check whether its disk is full"
     advice = {
-        FileNotFoundError: "the folder must exist",
-        FileExistsError: "give another name, or remove what is there",
+        FileNotFoundError: "create its folder, or give a path that exists",
+        FileExistsError: "give another name, or remove the existing file",
         IsADirectoryError: "give the name of a file",
         NotADirectoryError: "a part of the path is a file; give a path of folders",
         PermissionError: "choose a folder that you may write to",
     }
-    what_to_do = advice.get(type(error), "choose another path")
-    return f"'{error.filename}': {reason}; {what_to_do}"
+    return f"'{error.filename}': {reason}; {advice.get(type(error), 'choose another path')}"
 
 
 def _discard_output() -> None:
-    """Discard what is buffered for standard output, so that exiting cannot fail."""
+    """Redirect standard output to the null device, so that flushing its buffer cannot fail."""
     with suppress(OSError, ValueError, AttributeError):  # standard output may not be a file
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -17,7 +17,7 @@ from passkit.reporting.bisection import Bisection, Culprit, bisect
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the model, its inputs, and the folder to write to."""
+    """Add the arguments of ``passkit bisect``: the model, its inputs, and the output folder."""
     add_model_arguments(parser)
     add_feed_argument(parser)
     help_text = "where to write the files that reproduce the error; default: MODEL.culprit here"
@@ -25,7 +25,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> CommandResult:
-    """Compile with different amounts of fuel until the decision is found; 1 if results differ."""
+    """Find the first decision that makes results wrong, and write its isolated kernel to a folder.
+
+    The result's exit code is 1 if results differ from the interpreter's, else 0.
+    """
     graph = load(options)
     feeds, _, _ = model_feeds(options, graph)
     bisection = bisect(graph, feeds, **plan_options(options))
@@ -49,7 +52,7 @@ def run(options: argparse.Namespace) -> CommandResult:
 
 
 def as_dict(culprit: Culprit) -> dict[str, object]:
-    """Return a culprit as JSON can hold it."""
+    """Return the fields of a culprit, the isolated wrong step, for JSON output."""
     kernel = culprit.kernel
     return {
         "name": culprit.name,
@@ -60,11 +63,11 @@ def as_dict(culprit: Culprit) -> dict[str, object]:
 
 
 def describe(bisection: Bisection, saved: Path | None) -> str:
-    """Return the result for people: the decision, the kernel, a workaround and what to report.
+    """Return the result as text: the decision, the kernel, a workaround and what to report.
 
     Args:
         bisection: The result.
-        saved: The folder that the culprit was written to, if there is one.
+        saved: The folder that the culprit was written to; None if no step is wrong by itself.
     """
     if bisection.decision:
         head = (

@@ -11,12 +11,15 @@ from passkit.values.units import bytes_text
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the action: "info" or "clear"."""
+    """Add the argument of ``passkit cache``: "info" or "clear"."""
     parser.add_argument("action", nargs="?", choices=("info", "clear"), default="info")
 
 
 def run(options: argparse.Namespace) -> CommandResult:
-    """Print the content of the cache, or clear it; the folder need not exist."""
+    """Return the size of the cache, or clear it and return the bytes freed.
+
+    The folder does not need to exist.
+    """
     cache = KernelCache(cache_folder())
     if options.action == "clear":
         freed = cache.clear() + store.clear()

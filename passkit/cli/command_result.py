@@ -15,8 +15,8 @@ class CommandResult:
         data: The result for programs, printed as JSON.
         text: The result for people.
         code: The exit code, 0 or 1.
-        language: The language of a text that is source code, such as "c++"; terminals show it in
-            colours.
+        language: The language of a text that is source code, such as "c++", for highlighting on
+            terminals; "" for other text.
     """
 
     data: Mapping[str, object] | Sequence[object]

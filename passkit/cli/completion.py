@@ -17,14 +17,18 @@ USE = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the name of the shell."""
+    """Add the argument of ``passkit completion``: the name of the shell."""
     parser.add_argument("shell", choices=SHELLS, help="the shell to complete in")
     parser.epilog = "\n".join(["To use it:", *(f"  {line}" for line in USE.values())])
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
 
 
 def run(options: argparse.Namespace) -> CommandResult:
-    """Print the script for a shell. Raises: MissingDependencyError without the package shtab."""
+    """Return the completion script for a shell.
+
+    Raises:
+        MissingDependencyError: If the package shtab is not installed.
+    """
     try:
         import shtab
     except ImportError as error:

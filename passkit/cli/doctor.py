@@ -43,13 +43,13 @@ from passkit.viz.renderers import INSTALL, renderers
 
 @frozen
 class HealthCheck:
-    """The result of checking one part. `as_dict` returns it as JSON can hold it.
+    """The result of checking one part of passkit. `as_dict` returns it for JSON output.
 
     Attributes:
         name: The name of the part.
         works: Whether it works.
-        finding: What is there, or why it does not work.
-        way_out: What to do if it does not work.
+        finding: The version or details of the part, or the reason why it does not work.
+        way_out: The action to take if it does not work.
     """
 
     name: str
@@ -58,7 +58,7 @@ class HealthCheck:
     way_out: str = ""
 
     def as_dict(self) -> dict[str, object]:
-        """Return the result by the names of the JSON output."""
+        """Return the fields under their names in the JSON output."""
         return {
             "name": self.name,
             "works": self.works,
@@ -68,7 +68,7 @@ class HealthCheck:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the option to measure the machine."""
+    """Add the option ``--calibrate`` of ``passkit doctor``."""
     parser.add_argument(
         "--calibrate",
         action="store_true",
@@ -78,7 +78,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> CommandResult:
-    """Run all checks; exit code 0 if programs can run on the CPU or in the interpreter."""
+    """Run all checks, after a calibration if requested, and return them as a table.
+
+    The exit code is 0 if programs can run on the CPU or in the interpreter, else 1.
+    """
     if options.calibrate:
         write_cpu_profile(calibrate())
         calibrate_gpus()
@@ -94,7 +97,7 @@ def run(options: argparse.Namespace) -> CommandResult:
 
 
 def calibrate_gpus() -> None:
-    """Measure the CUDA device, if there is one."""
+    """Measure the CUDA device and store its profile; do nothing if there is no device."""
     try:
         device = cuda.device()
     except PasskitError:
@@ -103,11 +106,11 @@ def calibrate_gpus() -> None:
 
 
 def _attempt(name: str, way_out: str, find: Callable[[], str]) -> HealthCheck:
-    """Return the check of a part that works unless an error occurs.
+    """Return the check of a part that works unless ``find`` raises an error.
 
     Args:
         name: The name of the part.
-        way_out: What to do if it does not work.
+        way_out: The action to take if it does not work.
         find: Returns the finding, or raises an error, whose first line is the finding.
     """
     try:
@@ -118,7 +121,7 @@ def _attempt(name: str, way_out: str, find: Callable[[], str]) -> HealthCheck:
 
 
 def check_python() -> HealthCheck:
-    """Check the versions of Python and NumPy."""
+    """Check that Python is version 3.11 or later, and report the version of NumPy."""
     parts = [f"Python {platform.python_version()}", f"NumPy {np.__version__}"]
     is_supported = sys.version_info >= (3, 11)
     return HealthCheck(
@@ -127,9 +130,11 @@ def check_python() -> HealthCheck:
 
 
 def run_trial(target: TargetName) -> str:
-    """Compile and run ``x * 2 + 1`` on a target; return what ran.
+    """Compile and run ``x * 2 + 1`` on a target; return a text such as "ran 1 kernel".
 
-    Raises: RuntimeError if the result is wrong.
+    Raises:
+        RuntimeError: If the result is wrong.
+        PasskitError: If the target does not work.
     """
     x = var("x", (1000,))
     run = compile(Graph([x * 2.0 + 1.0]), target=target)
@@ -162,7 +167,7 @@ def check_compiler() -> HealthCheck:
 
 
 def check_threads() -> HealthCheck:
-    """Check the number of threads that kernels run on."""
+    """Report the number of threads that kernels run on."""
     return _attempt(
         "threads",
         "set PASSKIT_THREADS to a number",
@@ -171,7 +176,7 @@ def check_threads() -> HealthCheck:
 
 
 def check_instructions() -> HealthCheck:
-    """Report the widest vector instructions of this CPU."""
+    """Report the widest vector instructions of this CPU; this check always works."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
             features = set(cpu_facts(file.read(1 << 14))[1])
@@ -194,7 +199,7 @@ def check_instructions() -> HealthCheck:
 
 
 def check_blas() -> HealthCheck:
-    """Check that a BLAS library multiplies matrices."""
+    """Check that matrices are multiplied by OpenBLAS."""
     check = _attempt("blas", "pip install scipy-openblas32", lambda: blas().name)
     return evolve(check, works=check.works and "openblas" in check.finding)
 
@@ -243,13 +248,17 @@ def check_profile() -> HealthCheck:
 
 
 def check_pictures() -> HealthCheck:
-    """Check for renderers of plans."""
+    """Check for programs or packages that render plans as pictures."""
     names = [r.name for r in renderers()]
     return HealthCheck("pictures", bool(names), ", ".join(names) or "no renderer", INSTALL)
 
 
 def _packages(*names: str) -> str:
-    """Return installed packages with their versions. Raises: PackageNotFoundError."""
+    """Return the names of installed packages with their versions, as one text.
+
+    Raises:
+        PackageNotFoundError: If a package is not installed.
+    """
     return ", ".join(f"{n} {version(n)}" for n in names)
 
 
@@ -319,11 +328,15 @@ def check_cuda() -> HealthCheck:
 
 
 def gpu_profile_text() -> str:
-    """Return which numbers the plans for the CUDA device use."""
+    """Return a text about the figures that plans for the CUDA device use: measured or default ones.
+
+    Raises:
+        PasskitError: If there is no CUDA device.
+    """
     properties = cuda.device().properties
     profile = read_gpu_profile(cuda.calibration_name(properties))
     if profile is None:
-        return f"planned with data sheet numbers of {cuda.shipped_profile(properties).name}"
+        return f"planned with data sheet figures of {cuda.shipped_profile(properties).name}"
     (_, fast), *_, (_, slow) = profile.curve
     return (
         f"measured: copies at {fast / 1e9:.4g} to {slow / 1e9:.4g} GB/s, a launch takes "

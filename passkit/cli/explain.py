@@ -11,7 +11,7 @@ from passkit.reporting.statistics import statistics
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the model and the choice of edges."""
+    """Add the arguments of ``passkit explain``: the model and the choice of edges."""
     add_model_arguments(parser)
     which = parser.add_mutually_exclusive_group()
     which.add_argument(
@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> CommandResult:
-    """Plan the model and print the decisions about its edges, or statistics of the plan."""
+    """Plan the model and return the decisions about its edges, or statistics of the plan."""
     if options.statistics:
         numbers = statistics(load(options), target=options.target)
         return CommandResult(numbers.rows(), str(numbers))

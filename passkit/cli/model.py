@@ -80,7 +80,8 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
 def check_choices(options: argparse.Namespace) -> None:
     """Check that the target and the fusion strategy are registered, after plug-ins are imported.
 
-    Raises: SettingError or RegistryError with the nearest name.
+    Raises:
+        SettingError: If the target or the fusion strategy is unknown; known names are listed.
     """
     PassContext().with_options(target=options.target, fusion=options.fusion)
 
@@ -109,7 +110,8 @@ def add_template_argument(parser: argparse.ArgumentParser) -> None:
 def read_templates(settings: Iterable[str]) -> dict[str, str]:
     """Return the templates in ``name=text`` settings, by name.
 
-    Raises: SettingError for a setting of another form, and for a second template of a name.
+    Raises:
+        SettingError: If a setting has another form, or a name has two templates.
     """
     templates: dict[str, str] = {}
     for setting in settings:
@@ -139,7 +141,10 @@ def add_feed_argument(parser: argparse.ArgumentParser) -> None:
 def load(options: argparse.Namespace) -> Graph:
     """Return the graph of the model that the options name.
 
-    Raises: ModelError if there is no such file; ParseError or ModelError for its content.
+    Raises:
+        ModelError: If there is no such file, or its content is damaged.
+        ParseError: If text cannot be parsed.
+        SettingError: If ``--shape`` is malformed.
     """
     path: Path = options.model
     names = options.outputs.split(",") if options.outputs else None
@@ -168,14 +173,19 @@ def read_stream(
         outputs: The outputs of a GraphDef; None for all.
         shapes: The shapes of inputs that have unknown sizes in a GraphDef, by name.
 
-    Raises: ModelError or ParseError for content in another format.
+    Raises:
+        ModelError: If the data is empty, or a damaged GraphDef or graph.
+        ParseError: If text is in none of these formats.
     """
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
         text = "\0"
     if not text.strip():
-        raise ModelError("standard input has no model: it is empty")
+        raise ModelError(
+            "standard input needs to hold a model, and is empty; pipe a GraphDef, JSON or text "
+            "into it"
+        )
     if any(c < " " and c not in "\t\n\r" for c in text):
         return tf_graphdef.load(data, outputs, shapes)
     if text.lstrip().startswith("{"):
@@ -193,8 +203,14 @@ def model_feeds(
 ) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]], str]:
     """Return arrays for a model's inputs.
 
-    Returns: The arrays by input; the arrays stored next to the model, which may include results;
-        and the source of the inputs: "given" by ``--feed``, "stored" or "random".
+    Returns:
+        The arrays by input; the arrays stored next to the model, which may include results; and the
+        source of the inputs: "given" by ``--feed``, "stored" or "random".
+
+    Raises:
+        FeedError: If ``--feed`` is malformed or its file cannot be read.
+        ModelError: If the stored arrays cannot be read.
+        SettingError: If ``--shape`` is malformed.
     """
     stored = companion_arrays(options.model)
     names = {n.name for n in graph.inputs}
@@ -206,7 +222,8 @@ def model_feeds(
 def read_shapes(settings: Iterable[str]) -> dict[str, tuple[int, ...]]:
     """Return the shapes in ``x=8,64`` settings, by name.
 
-    Raises: SettingError for a setting that is not a name and whole numbers.
+    Raises:
+        SettingError: If a setting is not a name and whole numbers.
     """
     shapes = {}
     for setting in settings:
@@ -219,9 +236,10 @@ def read_shapes(settings: Iterable[str]) -> dict[str, tuple[int, ...]]:
 
 
 def companion_arrays(model: Path) -> dict[str, NDArray[Any]]:
-    """Return the arrays in ``MODEL.npz`` next to a model, by name; none if there is no such file.
+    """Return the arrays in ``MODEL.npz`` next to a model, by name; empty if there is no such file.
 
-    Raises: ModelError if the file cannot be read.
+    Raises:
+        ModelError: If the file cannot be read.
     """
     path = model.with_suffix(".npz")
     if model.is_dir() or not path.is_file():
@@ -230,13 +248,17 @@ def companion_arrays(model: Path) -> dict[str, NDArray[Any]]:
         with np.load(path, allow_pickle=False) as arrays:
             return dict(arrays)
     except (OSError, ValueError) as error:
-        raise ModelError(f"'{path}' cannot be read as a file of arrays: {error}") from error
+        raise ModelError(
+            f"'{path}' cannot be read as a file of arrays: {error}; write it again by "
+            f"numpy.savez, or remove it"
+        ) from error
 
 
 def read_feeds(settings: Iterable[str], graph: Graph) -> dict[str, NDArray[Any]]:
     """Return the arrays that ``x=x.npy`` settings name, by input.
 
-    Raises: FeedError for a name that is no input, and for a file that cannot be read.
+    Raises:
+        FeedError: If a name is not an input of the graph, or a file cannot be read.
     """
     names = [n.name for n in graph.inputs]
     arrays = {}
@@ -251,7 +273,8 @@ def read_feeds(settings: Iterable[str], graph: Graph) -> dict[str, NDArray[Any]]
             arrays[name] = np.load(file, allow_pickle=False)
         except (OSError, ValueError) as error:
             raise FeedError(
-                f"--feed {setting}: '{file}' cannot be read as an array: {error}"
+                f"--feed {setting}: '{file}' cannot be read as an array: {error}; write it by "
+                f"numpy.save"
             ) from error
     return arrays
 
@@ -265,6 +288,9 @@ def complete_feeds(
         graph: The graph.
         arrays: The available arrays by input. They determine symbolic sizes of other inputs.
         shapes: The shapes of further inputs, by name.
+
+    Raises:
+        FeedError: If the rank of an input without array and shape is unknown.
     """
     sizes: dict[str, int] = {}
     for node in graph.inputs:
@@ -288,7 +314,7 @@ def random_array(
     shape: tuple[int, ...] | None,
     sizes: Mapping[str, int],
 ) -> NDArray[Any]:
-    """Return random values for an input.
+    """Return random values for an input: bools, integers from 0 to 9, or normal floats.
 
     Args:
         rng: The source of random numbers.
@@ -296,13 +322,15 @@ def random_array(
         shape: Its shape; None for the one in the graph.
         sizes: Values of symbolic sizes, by name; others are DEFAULT_SIZE.
 
-    Raises: FeedError if the rank of the input is unknown.
+    Raises:
+        FeedError: If neither ``shape`` nor the graph gives the rank of the input.
     """
     entry = node.entries[0]
     if shape is None:
         if entry.shape is None:
             raise FeedError(
-                f"the shape of input '{node.name}' is unknown; give --shape {node.name}=N,M"
+                f"input '{node.name}' needs a shape, and the model has none for it; give --shape "
+                f"{node.name}=N,M"
             )
         values = {s: sizes.get(s, DEFAULT_SIZE) for s in symbols_of(entry.shape)}
         shape = tuple(evaluate(d, values) for d in entry.shape)

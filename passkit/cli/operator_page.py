@@ -1,4 +1,4 @@
-"""The reference page of the standard operators in Markdown, made of their summaries."""
+"""The reference page of the standard operators in Markdown, built from their summaries."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ COLUMNS = {
 
 
 def _section(module: str, summaries: Iterable[OperatorSummary]) -> str:
-    """Return the table of the operators of a module, with a title."""
+    """Return the section of a module of `passkit.ops`: a title, and a table of its operators."""
     about = (import_module(f"passkit.ops.{module}").__doc__ or "").strip().partition("\n")[0]
     lines = [
         f"## {module}\n\n{about}\n",
@@ -79,14 +79,18 @@ def _section(module: str, summaries: Iterable[OperatorSummary]) -> str:
 
 
 def _row(summary: OperatorSummary) -> str:
-    """Return the row of an operator."""
+    """Return the line of an operator in the table of its module."""
     meaning = " ".join(summary.op.doc.split()).replace("|", "\\|")
     cells = [f"`{summary.call}`", meaning, *_letters(summary.execution), summary.gradient]
     return f"| {' | '.join(cells)} |"
 
 
 def _letters(execution: Mapping[str, ExecutionKind]) -> Iterator[str]:
-    """Yield the cell of each column: one letter if its dtypes agree, else one for each dtype."""
+    """Yield the cell of each column: one letter if its dtypes agree, else one for each dtype.
+
+    ``execution`` is by dtype name. A dtype that is not supported is "-", or an empty cell if all
+    dtypes of the column are.
+    """
     for dtypes in COLUMNS.values():
         letters = [LETTERS[execution[d]] if d in execution else "-" for d in dtypes]
         if len(set(letters)) > 1:

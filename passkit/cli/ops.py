@@ -25,7 +25,7 @@ PAGE = Path("docs/operators.md")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the names of operators, and the path of the reference."""
+    """Add the arguments of ``passkit ops``: names of operators, and the path of the reference."""
     parser.add_argument("names", nargs="*", metavar="NAME", help="operators; default: all")
     parser.add_argument(
         "--page",
@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> CommandResult:
-    """List all operators, describe some of them in full, or write the reference."""
+    """Return a list of all operators or a full description of some, or write the reference."""
     if options.page is not None:
         options.page.write_text(operator_page(), encoding="utf-8")
         return CommandResult({"page": str(options.page)}, f"operators written to {options.page}")
@@ -75,7 +75,11 @@ def details_text(d: Mapping[str, Any]) -> str:
 
 
 def describe_execution(op: Op) -> dict[str, Any]:
-    """Return an operator's call, how it runs in each dtype, its gradient, and its kernels."""
+    """Return details of an operator for JSON output, which take planning and code generation.
+
+    The keys are "call", "runs" (the kind of execution by dtype), "gradient", "example" (a call as
+    text) and "kernels" (the sources of its kernels).
+    """
     summary = summarize(op)
     return {
         "call": summary.call,
@@ -87,7 +91,7 @@ def describe_execution(op: Op) -> dict[str, Any]:
 
 
 def execution_text(execution: Mapping[str, str]) -> str:
-    """Return how an operator runs as text.
+    """Return a text of the kinds of execution, each with its dtypes, from the kind by dtype.
 
     >>> execution_text({"float32": "fused", "int8": "NumPy", "int16": "NumPy"})
     'fused in float32; NumPy in int8, int16'
@@ -99,7 +103,7 @@ def execution_text(execution: Mapping[str, str]) -> str:
 
 
 def describe(op: Op, aliases: list[str]) -> dict[str, Any]:
-    """Return an operator as JSON can hold it, with its attributes.
+    """Return the properties of an operator for JSON output, such as "inputs" and "attributes".
 
     Functions are represented by the file and line that registered them.
 

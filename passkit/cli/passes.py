@@ -12,12 +12,12 @@ from passkit.values.units import table
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the names of passes."""
+    """Add the argument of ``passkit passes``: names of passes."""
     parser.add_argument("names", nargs="*", metavar="NAME", help="passes; default: all")
 
 
 def run(options: argparse.Namespace) -> CommandResult:
-    """List the passes that are named, or all."""
+    """Return a table of the passes that the options name, by default of all."""
     load_plugins()
     data = [describe(find_pass(n)) for n in options.names or list_passes()]
     rows = [
@@ -33,16 +33,16 @@ def run(options: argparse.Namespace) -> CommandResult:
     return CommandResult(data, table(("pass", "reads", "writes", "new graph", "description"), rows))
 
 
-def describe(shown: Pass) -> dict[str, Any]:
-    """Return a pass as JSON can hold it."""
+def describe(graph_pass: Pass) -> dict[str, Any]:
+    """Return the properties of a pass for JSON output."""
     return {
-        "name": shown.name,
-        "depends": list(shown.depends),
-        "depends_op": list(shown.depends_op),
-        "provides": list(shown.provides),
-        "changes_graph": shown.changes_graph,
-        "target_dependent": shown.target_dependent,
-        "implied": shown.implied,
-        "doc": shown.doc,
-        "place": shown.place,
+        "name": graph_pass.name,
+        "depends": list(graph_pass.depends),
+        "depends_op": list(graph_pass.depends_op),
+        "provides": list(graph_pass.provides),
+        "changes_graph": graph_pass.changes_graph,
+        "target_dependent": graph_pass.target_dependent,
+        "implied": graph_pass.implied,
+        "doc": graph_pass.doc,
+        "place": graph_pass.place,
     }

@@ -50,7 +50,7 @@ LAYOUT_SECONDS = 20.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the model, its inputs, and the choice of checks and outputs."""
+    """Add the arguments of ``passkit run``: the model, its inputs, checks and files to write."""
     add_model_arguments(parser)
     add_feed_argument(parser)
     add_template_argument(parser)
@@ -85,7 +85,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> CommandResult:
-    """Compile with and without fusion, run, compare and time both, and write what is requested."""
+    """Compile with and without fusion, run, compare and time both, and write requested files.
+
+    The exit code is 1 if results differ under ``--compare``, else 0.
+    """
     picture = picture_path(options)
     graph = load(options)
     feeds, stored, source = model_feeds(options, graph)
@@ -140,9 +143,10 @@ def accuracy(results: Mapping[str, NDArray[Any]], labels: NDArray[Any] | None) -
 
     Args:
         results: The outputs of the model; the first has a row of scores for each label.
-        labels: The positions of the correct scores.
+        labels: The positions of the correct scores, an integer for each row; None if unknown.
 
-    Returns: A number from 0 to 1; None without labels of a matching shape.
+    Returns:
+        A number from 0 to 1; None without labels of a matching shape.
     """
     scores = next(iter(results.values()))
     if labels is None or scores.ndim < 2 or scores.shape[:-1] != labels.shape:
@@ -167,7 +171,10 @@ def time_alternately(
 
 
 def costs(run: Executable, seconds: float) -> dict[str, object]:
-    """Return the kernels, library calls, steps, bytes and seconds of a call."""
+    """Return figures of one call for JSON output.
+
+    They are the numbers of kernels, library calls, steps and bytes moved, and ``seconds``.
+    """
     stats = run.stats
     return {
         "kernels": stats["kernels"],
@@ -179,9 +186,10 @@ def costs(run: Executable, seconds: float) -> dict[str, object]:
 
 
 def picture_path(options: argparse.Namespace) -> Path | None:
-    """Return the path of the picture, None if no picture is requested.
+    """Return the path of the picture that ``--plan`` or ``--report`` requests, else None.
 
-    Raises: SettingError if the ending of ``--plan`` is no format.
+    Raises:
+        SettingError: If the suffix of ``--plan`` is not a picture format.
     """
     if options.plan:
         picture_format(options.plan)
@@ -192,10 +200,15 @@ def picture_path(options: argparse.Namespace) -> Path | None:
 
 
 def draw(run: Executable, path: Path, profile: ExecutionProfile | None) -> str:
-    """Draw the plan; return the path, and the reason if it is not drawn as requested.
+    """Draw the plan to a file; return its path as text, with the reason if it was drawn otherwise.
 
     If no renderer finishes in time, an SVG has the simple layout; instead of a PNG or PDF the DOT
     source is written.
+
+    Args:
+        run: The executable.
+        path: The file, whose folder is created.
+        profile: Times to show in the picture; None for none.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     drawing = viz.plan(run.graph, profile=profile, sizes=run.sizes)
@@ -209,7 +222,10 @@ def draw(run: Executable, path: Path, profile: ExecutionProfile | None) -> str:
 def take_profile(
     options: argparse.Namespace, fused: Executable, feeds: Mapping[str, NDArray[Any]]
 ) -> ExecutionProfile | None:
-    """Return a profile if an option needs one; a report of an interpreted model needs none."""
+    """Return a profile of the fused executable if an option needs one, else None.
+
+    A report needs one unless the model is interpreted.
+    """
     is_required = options.profile or options.trace is not None
     if is_required or (options.report is not None and fused.program is not None):
         return fused.profile(feeds)
@@ -217,35 +233,41 @@ def take_profile(
 
 
 def write_trace(path: Path, profile: ExecutionProfile, fused: Executable) -> str:
-    """Write the runs of a profile, and the passes before them, for Perfetto; return the path."""
+    """Write the runs of a profile, and the passes before them, for Perfetto.
+
+    The folder of ``path`` is created. Return the path as text.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     write_json(path, trace(profile, fused.context.times), indent=None)
     return str(path)
 
 
 def advice(fused: Executable) -> str | None:
-    """Return what to install so that a program runs faster on this machine, or None."""
+    """Return a text about oneDNN if installing it makes a program faster on this CPU, else None."""
     program = fused.program
     if program is None or fused.target.name != "cpu" or onednn.load_library() is not None:
         return None
-    contracts = [s.operation for s in program.steps if isinstance(s, LibraryCall)]
-    count = sum(gains_from_library(c) for c in contracts)
+    operations = [s.operation for s in program.steps if isinstance(s, LibraryCall)]
+    count = sum(gains_from_library(o) for o in operations)
     if not count:
         return None
     return f"{onednn.INSTALL_HINT} makes {count} convolution(s) up to twice as fast"
 
 
-def gains_from_library(contract: LibraryOperation) -> bool:
-    """Return whether oneDNN computes a contraction faster than passkit's own kernels."""
-    if isinstance(contract, FilterGradient):
+def gains_from_library(operation: LibraryOperation) -> bool:
+    """Return whether oneDNN computes a library operation faster than passkit's own kernels."""
+    if isinstance(operation, FilterGradient):
         return True
-    if not isinstance(contract, Convolution) or contract.groups > 1:
+    if not isinstance(operation, Convolution) or operation.groups > 1:
         return False
-    return contract.channels < FEW_CHANNELS or prod(contract.window) > 1
+    return operation.channels < FEW_CHANNELS or prod(operation.window) > 1
 
 
 def describe(data: Mapping[str, Any]) -> str:
-    """Return the result of the command for people, as two tables."""
+    """Return the result of the command as text: a table of facts, and one of costs.
+
+    ``data`` is the result for JSON output.
+    """
     before, after = data["unfused"], data["fused"]
     facts: list[Sequence[object]] = [
         ("model", f"{data['model']}, {data['operators']} operators"),
@@ -278,7 +300,10 @@ def describe(data: Mapping[str, Any]) -> str:
 
 
 def _ratio(before: Mapping[str, float], after: Mapping[str, float], key: str) -> str:
-    """Return by which factor a cost is smaller with fusion, "" if it is 0."""
+    """Return the factor by which cost ``key`` is smaller with fusion, such as "2.00x less".
+
+    Return "" if the cost with fusion is 0.
+    """
     return f"{before[key] / after[key]:.2f}x less" if after[key] else ""
 
 

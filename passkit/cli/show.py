@@ -23,7 +23,7 @@ from passkit.viz.renderers import render_with_note
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the model and the choice of views."""
+    """Add the arguments of ``passkit show``: the model and the choice of views."""
     add_model_arguments(parser)
     parser.add_argument(
         "-o",
@@ -55,7 +55,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> CommandResult:
-    """Plan the model as far as the options need, and print what they choose."""
+    """Plan the model as far as the options need, and return the views that they choose.
+
+    These are the graph, the kernels, the templates of groups, or a picture of the plan.
+    """
     graph = load(options)
     if not options.unfused:
         last = "SharedMemPlan" if options.schedule or options.output is not None else "Fusion"

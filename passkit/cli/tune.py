@@ -24,7 +24,7 @@ from passkit.values.terminal import is_terminal
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the model, its inputs, and options of the search."""
+    """Add the arguments of ``passkit tune``: the model, its inputs, and options of the search."""
     add_model_arguments(parser)
     add_feed_argument(parser)
     parser.add_argument(
@@ -68,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> CommandResult:
-    """Measure templates and print which groups have another template now."""
+    """Measure templates of the model's groups, and return each group with its fastest template."""
     graph = load(options)
     feeds, _, _ = model_feeds(options, graph)
     with _progress() as report, executor_of(options.executor) as executor:
@@ -96,7 +96,7 @@ def run(options: argparse.Namespace) -> CommandResult:
 
 
 def as_dict(group: Tuned) -> dict[str, object]:
-    """Return a group as JSON can hold it; seconds are medians."""
+    """Return the fields of a tuned group for JSON output; seconds are medians."""
     return {
         "name": group.name,
         "operators": group.operators,
@@ -117,7 +117,11 @@ def executor_of(name: str | None) -> Iterator[Executor | None]:
     Args:
         name: "MODULE:NAME" of a callable without arguments; None for no executor.
 
-    Raises: SettingError if it cannot be called or does not return an executor.
+    Yields:
+        The executor, or None.
+
+    Raises:
+        SettingError: If it cannot be called or does not return an executor.
     """
     if name is None:
         yield None
@@ -126,7 +130,10 @@ def executor_of(name: str | None) -> Iterator[Executor | None]:
     try:
         created = getattr(import_module(module), attribute)() if colon else None
     except (ImportError, AttributeError, TypeError, ValueError) as error:
-        raise SettingError(f"--executor {name!r} cannot be created: {error}") from None
+        raise SettingError(
+            f"--executor needs MODULE:NAME of a callable without arguments, and {name!r} cannot "
+            f"be called: {error}"
+        ) from None
     if not isinstance(created, Executor):
         raise SettingError(
             f"--executor needs MODULE:NAME of a callable that returns an Executor, got {name!r}, "
@@ -138,9 +145,13 @@ def executor_of(name: str | None) -> Iterator[Executor | None]:
 
 @contextmanager
 def _progress() -> Iterator[ProgressReport]:
-    """Show a progress bar on standard error if that is a terminal; yield its update function."""
+    """Show a progress bar on standard error if that is a terminal; yield its update function.
+
+    The function takes the operators measured next, and the numbers of groups done and in total.
+    Without a terminal it does nothing.
+    """
     if not is_terminal(sys.stderr):
-        yield lambda what, done, total: None
+        yield lambda operators, done, total: None
         return
     from rich.console import Console  # takes 50 ms, and only terminals need it
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
@@ -149,7 +160,7 @@ def _progress() -> Iterator[ProgressReport]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("tune", total=None)
 
-        def report(what: str, done: int, total: int) -> None:
-            bar.update(task, description=what[:60] or "tune", completed=done, total=total)
+        def report(operators: str, done: int, total: int) -> None:
+            bar.update(task, description=operators[:60] or "tune", completed=done, total=total)
 
         yield report

@@ -53,7 +53,8 @@ def gradients(
             node is computed again in the backward pass, so that its results need not be kept.
 
     Returns:
-        A gradient for each x, of its shape and dtype.
+        A gradient for each x, of its shape and dtype; None for an x that no y depends on, with
+        ``unconnected="none"``.
 
     Raises:
         GraphError: An operator has no gradient, or an x is unconnected with ``"error"``.
@@ -77,8 +78,8 @@ def gradients(
         for e in entries:
             if e.dtype is not None and not e.dtype.is_float:
                 raise DTypeError(
-                    f"gradients are of floats, and {e.name} in {argument} is {e.dtype}; "
-                    f"pk.ops.cast(x, 'float32') makes it one"
+                    f"gradients: {argument} must be floats, and {e.name} is {e.dtype}; "
+                    f"pk.ops.cast(x, 'float32') converts it"
                 )
     seeds = _seeds(heads, grad_ys)
     order = post_order(e.node for e in heads)
@@ -120,14 +121,17 @@ def _seeds(ys: Sequence[Entry], grad_ys: Entry | Sequence[Adjoint] | None) -> li
         grad_ys: one weight for each y, of its shape and dtype; None, for all or for one, means
             ones.
 
-    Raises: GraphError on another number of weights; ShapeError or DTypeError on one that does not
-    fit.
+    Raises: GraphError on another number of weights; ShapeError or DTypeError on a weight whose
+    shape or dtype is not that of its y.
     """
     if grad_ys is None:
         return [ones(y) for y in ys]
     weights = list(grad_ys) if isinstance(grad_ys, (list, tuple)) else [grad_ys]
     if len(weights) != len(ys):
-        raise GraphError(f"grad_ys must be one for each of {len(ys)} ys, got {len(weights)}")
+        raise GraphError(
+            f"gradients: grad_ys must have one weight for each of the {len(ys)} ys, got "
+            f"{len(weights)}; None in place of a weight means ones"
+        )
     return [ones(y) if w is None else _weight(y, w) for y, w in zip(ys, weights, strict=True)]
 
 
@@ -173,13 +177,13 @@ def _unconnected(x: Entry, k: int, unconnected: str) -> Entry | None:
     if unconnected == "zero":
         return find_operator("zeros_like")(x)  # type: ignore[no-any-return]
     raise GraphError(
-        f"xs[{k}], {x.name}, is out of reach: no y depends on it; leave it out, or ask for zeros "
-        f"by unconnected='zero'"
+        f"gradients: no y depends on xs[{k}], {x.name}, so it has no gradient; leave it out, or "
+        f"pass unconnected='zero' to get zeros"
     )
 
 
 def add_all(terms: Sequence[Entry]) -> Entry:
-    """Return the sum of entries, added in their order as a balanced tree."""
+    """Return the sum of one or more entries, added in their order as a balanced tree."""
     level = list(terms)
     add = find_operator("+")
     while len(level) > 1:
@@ -194,6 +198,10 @@ def with_known_sizes(results: Sequence[Adjoint], order: Iterable[Node]) -> Seque
     A call determines symbolic sizes from the shapes of the arrays it feeds. The gradient of a sum
     has the shape of its input but does not read it; where no variable that a gradient depends on
     has one of its symbols, ``sized_by`` adds a variable of ``order`` that does.
+
+    Args:
+        results: the gradients, in any order; None stays None.
+        order: the nodes of the forward graph, whose variables may be added.
     """
     sources: dict[str, tuple[int, Entry]] = {}  # symbol: its bit, and a variable that has it
     for node in order:
@@ -325,8 +333,7 @@ class ReverseSweep:
             xs: the composite's inputs.
 
         Returns: An adjoint for each of ``xs``, None where no head depends on it. For an entry that
-        occurs
-        twice in ``xs``, the first occurrence has the entire adjoint and the others None.
+        occurs twice in ``xs``, the first occurrence has the entire adjoint and the others None.
         """
         unique = list(dict.fromkeys(xs))
         dxs = self.adjoints(nodes_between(heads, xs), heads, dys, unique)

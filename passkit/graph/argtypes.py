@@ -18,7 +18,7 @@ Numbers = (
     | Sequence[Sequence[Sequence[Sequence[complex]]]]
 )
 """Nested lists of numbers, up to four levels; deeper ones must be converted to arrays."""
-Operand = Entry | np.ndarray[Any, Any] | np.generic | complex | Numbers
+OperandLike = Entry | np.ndarray[Any, Any] | np.generic | complex | Numbers
 """An input: an entry; an array, a list or a number becomes a constant."""
 ShapeLike = int | Size | Sequence[int | Size]
 """A shape: its lengths, or one number for a vector."""

@@ -121,7 +121,8 @@ def refuse_operator_result(
 ) -> NoReturn:
     """Raise a RuleError: the attribute function of an operator must return ``need``.
 
-    Like `refuse_result`, for functions called without a node: ``where`` names the operator.
+    Like `refuse_result`, for functions called without a node: ``where`` names the operator, and the
+    other parameters are those of `refuse_result`.
     """
     if way_out == "" and result is None:
         way_out = "does its function return what it computes?"
@@ -358,8 +359,8 @@ def _is_plain_shape(shape: Any) -> bool:
 def _check_extent(table: Table, node: NodeLike, n: Any, result: Any) -> Extent:
     """Return ``n``, one extent of a shape in ``result``, as a Size or one of Python's integers.
 
-    Raises: RuleError, on the attribute ``table`` of ``node``, unless it is a Size or an integer >=
-    0.
+    Raises: RuleError, which names the attribute ``table`` of ``node`` and shows ``result``, unless
+    ``n`` is a Size or an integer >= 0.
     """
     if isinstance(n, Size):
         return n

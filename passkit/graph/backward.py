@@ -174,6 +174,13 @@ def _elementwise_adjoints(
 
     Derivatives are cached by FCodeGen, parameters, and the dtypes, shapes and single constant
     values of the inputs.
+
+    Args:
+        node: the node, or a view of it.
+        dys: the adjoint of each result; None where it is zero.
+        needed: for each input whether its adjoint is used; the others are None.
+
+    Raises: DTypeError where the dtype of an input is not known.
     """
     assert node.op is not None
     input_keys: list[Any] = []
@@ -237,7 +244,11 @@ def _argument(k: int, e: Entry) -> Expr:
 
 
 def _adjoint_expr(values: Sequence[Expr], dys: Sequence[Var | None], by: Var) -> Expr | None:
-    """Return the sum over all results of adjoint times derivative by ``by``; None if it is 0."""
+    """Return the sum over all results of adjoint times derivative by ``by``; None if it is 0.
+
+    ``values`` are the expressions of the results, ``dys`` the variables of their adjoints, None for
+    an adjoint that is zero.
+    """
     total: Expr | None = None
     for x, dy in zip(values, dys, strict=True):
         term = None if dy is None else product(dy, derivative(x, by))

@@ -42,8 +42,12 @@ def apply(
         control: nodes that must run before it.
 
     Raises:
-        GraphError: The number of inputs is wrong, or a parameter is unknown, missing or of a wrong
-            type.
+        GraphError: The number of inputs is wrong, or a parameter is unknown, missing, passed twice
+            or of a wrong type.
+        ArgumentError: ``name`` is no string, or an input is neither an entry, an array nor a
+            number.
+        ShapeError: The shapes of the inputs do not fit the operator.
+        DTypeError: The dtypes of the inputs do not fit the operator.
     """
     arguments.text("the name of a node", name)
     where = f"{op.name} '{shortened(name)}'" if name else op.name
@@ -61,7 +65,7 @@ def apply(
             raise GraphError(f"{where} needs the parameter {key!r}")
         check_param(where, key, value, op.params[key])
     if names and len(inputs) > len(names):
-        raise GraphError(f"{where} takes {', '.join(names)}, got {len(inputs)} inputs")
+        raise GraphError(f"{where} takes the inputs {', '.join(names)}, got {len(inputs)}")
     if names and (by_name or len(inputs) < len(names)):
         inputs = _complete(op, inputs, by_name, names, name or op.name)
     if op.num_inputs not in (-1, len(inputs)):
@@ -76,6 +80,17 @@ def _positional(
 
     An operator of any number of inputs takes them one by one or as one sequence. A text in front of
     them is its required parameter, as in ``einsum("ij,jk", a, b)``.
+
+    Args:
+        op: the operator.
+        inputs: the positional arguments of the call.
+        params: its keyword arguments.
+        where: the operator or node, for messages.
+
+    Returns: The inputs, and the parameters by name.
+
+    Raises: GraphError where there are too many positional arguments, an entry stands where a
+    parameter is expected, or a parameter is passed by position and by name.
     """
     given = dict(params)
     rest: Sequence[Any] = ()
@@ -162,9 +177,8 @@ def _complete(
         inputs: the inputs given by position.
         by_name: those given by name.
         names: the names of all inputs.
-        prefix: the node's name; a new variable is called ``{prefix}_{name}``. Its dtype is that of
-            the
-            first entry among the inputs, its shape open.
+        prefix: the node's name; a new variable is called ``{prefix}_{name}``. It has the dtype of
+            the first entry among the inputs and no shape yet.
 
     Raises: GraphError where an input is given both by position and by name.
     """
@@ -178,7 +192,10 @@ def _complete(
 
 
 def _same_dtype(inputs: Sequence[Any]) -> list[Entry]:
-    """Return the inputs as entries; Python scalars take the promoted dtype of the others."""
+    """Return the inputs as entries; Python scalars take the promoted dtype of the entries.
+
+    Without an entry of known dtype a scalar becomes a constant of NumPy's dtype for it.
+    """
     if not any(map(_is_weak, inputs)):
         return [as_entry(x) for x in inputs]
     dtypes = [x.dtype for x in inputs if isinstance(x, Entry) and x.dtype is not None]
@@ -223,6 +240,8 @@ def find_operator(symbol: str) -> Op:
 
 def promote_operands(operator: str, operands: Iterable[Any]) -> list[Entry]:
     """Return operands as entries of one dtype, with casts where they differ (NumPy 2's rules).
+
+    Entries of unknown dtype are not cast. ``operator`` is the sign of the Python operator.
 
     Raises: DTypeError where all operands are Python scalars; the message names ``operator``.
     """

@@ -61,7 +61,7 @@ class UnquotedText(str):
 NEW_VARIABLE = UnquotedText("<new variable>")
 """The default of an input: a call without it creates a variable ``<node>_<input>``."""
 OPERAND, ENTRY, NODES = (
-    UnquotedText("Operand"),
+    UnquotedText("OperandLike"),
     UnquotedText("Entry"),
     UnquotedText("Sequence[Node]"),
 )
@@ -192,8 +192,7 @@ def _inputs(op: Op, names: Sequence[str], params: Iterable[str]) -> Iterator[Par
         op: the operator.
         names: the names of its inputs; ``["*x"]`` is any number of them.
         params: the names of its parameters. If an input has the name of one, all inputs get a
-            trailing
-            underscore and are positional-only.
+            trailing underscore and are positional-only.
     """
     if names == ["*x"]:
         yield Parameter("x", Parameter.VAR_POSITIONAL, annotation=OPERAND)
@@ -361,7 +360,10 @@ def example(op: Op, dtype: DType) -> ExampleCall | None:
     except DTypeError:
         return None
     except PasskitError as error:
-        raise RegistryError(f"the example of {op.name} fails: {error}; see FExample") from None
+        raise RegistryError(
+            f"the example call of operator {op.name} fails: {error}; set FExample on it to a "
+            f"function of a dtype that returns inputs and parameters of a valid call"
+        ) from None
     return ExampleCall(inputs, params, tuple(out) if isinstance(out, (tuple, list)) else (out,))
 
 

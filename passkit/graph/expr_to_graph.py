@@ -64,6 +64,8 @@ def expr_to_graph(results: Sequence[Expr | None], inputs: Mapping[Expr, int]) ->
         results: the expressions to compute; None passes through.
         inputs: the expressions that are given, with the number of the entry that holds each.
 
+    Returns: The operator calls, with the number of each result, None for None.
+
     Raises:
         CodeGenError: A part is no input, and no operator computes it.
     """
@@ -84,7 +86,10 @@ def expr_to_graph(results: Sequence[Expr | None], inputs: Mapping[Expr, int]) ->
 
 
 def _operator_of(x: Expr) -> tuple[Callable[..., Entry], tuple[Expr, ...]]:
-    """Return the operator that computes the outermost operation of ``x``, and its operands."""
+    """Return the operator that computes the outermost operation of ``x``, and its operands.
+
+    Raises: CodeGenError where no operator computes it.
+    """
     match x:
         case Const():
             return _literal(x.value, x.dtype), ()
@@ -102,8 +107,8 @@ def _operator_of(x: Expr) -> tuple[Callable[..., Entry], tuple[Expr, ...]]:
             return _function(name), args
     operation = f"'{x.op}'" if isinstance(x, Binary) else type(x).__name__
     raise CodeGenError(
-        f"no operator means the kernel expression {operation} of {x.dtype}; set FGradient on the "
-        f"operator that uses it"
+        f"no operator computes the kernel expression {operation} of {x.dtype}, which a derivative "
+        f"contains; set FGradient on the operator whose FCodeGen uses it"
     )
 
 
@@ -123,6 +128,6 @@ def _function(name: str) -> Callable[..., Entry]:
         return get_op(name)
     except RegistryError:
         raise CodeGenError(
-            f"no operator is called {name!r}, as the kernel function is; register one whose "
+            f"no operator has the name of the kernel function {name!r}; register one whose "
             f"FCodeGen is ast.{name}(x), or set FGradient on the operator that uses it"
         ) from None

@@ -48,8 +48,8 @@ class Annotation(dict[Any, Any]):
 
     def __missing__(self, key: object) -> Any:
         raise PassError(
-            f"annotation '{self.name}' has nothing for {key!r}: it is not a part of the annotated "
-            f"graph; run the pass on the graph that has it"
+            f"annotation '{self.name}' has no value for {key!r}, which is not in the annotated "
+            f"graph; run the pass that makes the annotation on the graph that contains it"
         )
 
 
@@ -235,7 +235,8 @@ class Graph:
         order = arguments.sequence("Graph.with_inputs: order", order, Node, "a sequence of nodes")
         if set(order) != set(self.inputs) or len(order) != len(self.inputs):
             raise GraphError(
-                f"the inputs are {', '.join(n.label for n in self.inputs)}, not "
+                f"Graph.with_inputs: order must contain each input once, "
+                f"{', '.join(n.label for n in self.inputs)}, got "
                 f"{', '.join(n.label for n in order)}"
             )
         if tuple(order) == self.inputs:
@@ -296,7 +297,11 @@ class Graph:
     def rebuilt(
         self, change: Callable[[Node, tuple[Entry, ...]], Sequence[Entry] | None]
     ) -> tuple[Graph, dict[Entry, Entry]]:
-        """Return what `rebuild` returns, and the map from old entries to new ones."""
+        """Return the graph that `rebuild` returns, and the map from old entries to new ones.
+
+        ``change`` is that of `rebuild`. Raises: GraphError when it returns fewer entries than the
+        node has.
+        """
         arguments.function("Graph.rebuild: change", change)
         new: dict[Entry, Entry] = {}
         moved: dict[Node, Node] = {}
@@ -311,8 +316,8 @@ class Graph:
                 entries = _follow(entries, moved)
             if len(entries) < len(node.entries):
                 raise GraphError(
-                    f"{node.where} has {len(node.entries)} result(s) and was replaced by "
-                    f"{len(entries)}"
+                    f"Graph.rebuild: change must return an entry for each of the "
+                    f"{len(node.entries)} result(s) of {node.where}, got {len(entries)}"
                 )
             new.update(zip(node.entries, entries, strict=False))
             moved[node] = entries[0].node
@@ -355,7 +360,7 @@ class Graph:
             arguments.instance("Graph.replace: a key of values", entry, Entry, "an Entry")
             arguments.instance("Graph.replace: a value of values", value, Entry, "an Entry")
             if entry not in present:
-                raise GraphError(f"{entry.name} is not in this graph, so it cannot be replaced")
+                raise GraphError(f"Graph.replace: {entry.name} is not in this graph")
         return self.rebuild(
             lambda node, inputs: (
                 [

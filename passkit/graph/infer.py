@@ -136,12 +136,14 @@ def demand(node: NodeLike, a: Extent, b: Extent, what: str) -> None:
 
     Where it depends on symbolic sizes the equivalent guard ``b // (a + 1) == 0`` is recorded.
 
-    Raises: ShapeError where a < b is certain; the message contains ``what``.
+    Raises: ShapeError where a < b is certain; the message is ``what`` with b, unless that is 1, and
+    a.
     """
     lack = b - a
     if isinstance(lack, int):
         if lack > 0:
-            raise ShapeError(f"{node.where}: {what}, got {a} for at least {b}")
+            least = "" if b == 1 else f" (at least {b})"
+            raise ShapeError(f"{node.where}: {what}{least}, got {a}")
         return
     guards = _guards.get()
     if guards is not None:

@@ -101,6 +101,7 @@ def explain_float32(node: NodeLike, attribute: str) -> Iterator[None]:
         yield
     except DTypeError as e:
         raise DTypeError(
-            f"{attribute} of {node.where} is given float32 in place of floats of 16 bits, so that "
-            f"it rounds once, and must take the dtypes of what it makes from what it is given: {e}"
+            f"{attribute} of {node.where} was called with float32 inputs in place of its 16-bit "
+            f"floats, so that the result is rounded only once, and mixed dtypes: {e}. It must take "
+            f"dtypes from its inputs (x.dtype) instead of writing them down"
         ) from e

@@ -269,7 +269,11 @@ _ENTRY_TYPES = frozenset({Entry})
 
 
 def _infer(node: Node) -> tuple[Sequence[Shape | None], Sequence[DType | None]]:
-    """Return the shape and the dtype of each result of a node, None where unknown."""
+    """Return the shapes of a node's results, and their dtypes; None for one that is unknown.
+
+    Raises: ShapeError or DTypeError where the inputs do not fit the operator; ShapeError for a
+    result of too many elements.
+    """
     if node.op is None:
         shape = node.params.get("shape")
         _check_elements(node, shape)
@@ -384,7 +388,7 @@ def _extent(d: Any, name: str, axis: int) -> Extent:
 
 
 def _constant_shape(node: Node) -> Shape:
-    """Infer the shape of a constant from its array."""
+    """Infer the shape of a constant from its array. Raises: GraphError if its value is no array."""
     value = node.params["value"]
     if not isinstance(value, np.ndarray):
         raise GraphError(

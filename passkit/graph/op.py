@@ -193,7 +193,8 @@ class Op:
     def get_attr(self, key: str, *default: Any) -> Any:
         """Return the value of an attribute, or ``default`` where this operator lacks it.
 
-        Raises: RegistryError when this operator lacks it and no default is given.
+        Raises: RegistryError when no such attribute is declared, or when this operator lacks it and
+        no default is passed.
         """
         table = registry.table(arguments.text(f"op {self.name}: attribute", key))
         if self.name not in table.rows and not default:
@@ -227,6 +228,9 @@ class Op:
         """Take the attributes of an op group, also those that the group is given later.
 
         Attributes of the operator itself have the higher default priority. Returns the operator.
+
+        Raises: RegistryError where the group and another place have set an attribute with the same
+        priority.
         """
         if arguments.text(f"op {self.name}: group", group) not in self.groups:
             self.groups.append(group)
@@ -268,8 +272,8 @@ class OpGroup:
             plevel: its priority, above 0; where several values are registered the highest wins.
 
         Raises: RegistryError for a misspelt attribute, a wrong type of value, a priority of 0 or
-        less, or a
-        value of the same priority from another place; also while the group has no members.
+        less, or a value of the same priority from another place. These are checked even if the
+        group has no members yet.
         """
         setting = Setting(value, plevel, calling_place(), f"op group {self.name}")
         registry.checked_table(key, setting)
@@ -298,9 +302,12 @@ def register_op(
 
     Args:
         name: the name of the operator.
-        num_inputs: the number of inputs, 1 by default; -1 for any number.
-        num_outputs: the number of results, 1 by default; -1 for as many as FInferShape returns.
-        params: names of parameters and their defaults, `REQUIRED` for those without a default.
+        num_inputs: the number of inputs, -1 for any number. None means 1 for a new operator, and
+            the registered number for an existing one.
+        num_outputs: the number of results, -1 for as many as FInferShape returns. None means the
+            same as for ``num_inputs``.
+        params: names of parameters and their defaults, `REQUIRED` for those without a default. A
+            registered operator gets those that it does not have; its other defaults stay.
         doc: a description; it replaces that of a registered operator.
 
     Returns:
@@ -308,6 +315,7 @@ def register_op(
 
     Raises:
         RegistryError: The operator is registered with other numbers of inputs or outputs.
+        ArgumentError: ``name`` is no identifier, ``params`` no mapping or ``doc`` no string.
     """
     arguments.name("register_op: name", name, "swish")
     for which, counted in (("num_inputs", num_inputs), ("num_outputs", num_outputs)):

@@ -54,7 +54,10 @@ class GraphPattern:
         used = {n for n in post_order([root.node]) if n.is_variable}
         for argument in arguments:
             if argument.node not in used:
-                raise GraphError(f"the pattern does not use its argument '{argument.name}'")
+                raise GraphError(
+                    f"the pattern does not use its argument '{argument.name}'; use it, or leave "
+                    f"it out"
+                )
         return GraphPattern(root, arguments)
 
     def match(self, node: Node, refuse: Callable[[Node], bool]) -> tuple[Entry, ...] | None:
@@ -195,15 +198,15 @@ def _check_replacement(node: Node, new: object) -> Entry:
     old = node.entries[0]
     if old.dtype is not None and new.dtype is not None and old.dtype is not new.dtype:
         raise DTypeError(
-            f"the replacement of {node.where} is {new.dtype} and stands for {old.dtype}; "
-            f"pk.ops.cast(x, '{old.dtype}')"
+            f"the replacement of {node.where} must be {old.dtype}, as that is, got {new.dtype}; "
+            f"insert pk.ops.cast(x, '{old.dtype}')"
         )
     if old.shape is not None and new.shape is not None:
         pairs = zip_longest(old.shape, new.shape)
         if any(a != b and (_is_certain(a) and _is_certain(b)) for a, b in pairs):
             raise ShapeError(
-                f"the replacement of {node.where} has shape {show_shape(new.shape)} and stands for "
-                f"{show_shape(old.shape)}"
+                f"the replacement of {node.where} must have its shape {show_shape(old.shape)}, got "
+                f"{show_shape(new.shape)}; insert reshape or broadcast_to"
             )
     return new
 

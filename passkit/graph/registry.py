@@ -155,8 +155,7 @@ def register_value(key: str, name: str, setting: Setting) -> bool:
     Returns: True if the value is stored, False if one of higher priority is there and stays.
 
     Raises: RegistryError for a misspelt attribute, a priority of 0 or less, a value of the wrong
-    type,
-    or a value of the same priority that another place registered.
+    type, or a value of the same priority that another place registered.
     """
     rows = checked_table(key, setting).rows
     with _lock:

@@ -42,7 +42,10 @@ class Rematerialization:
         self.copies: dict[Node, Node] = {}
 
     def is_recomputed(self, node: Node) -> bool:
-        """Return whether a node is recomputed: never if it has no inputs or writes state."""
+        """Return whether a node is recomputed: never if it has no inputs or writes state.
+
+        ``rule`` decides about other nodes; its answer is stored in ``decisions``.
+        """
         if node not in self.decisions:
             can = node.op is not None and node.op is not CONSTANT and bool(node.inputs)
             can = can and node.op is not None and not TStateful.get(node.op.name)
@@ -72,8 +75,7 @@ class Rematerialization:
         """Copy those of ``nodes`` that are recomputed, and their recomputed producers first.
 
         Args:
-            nodes: forward nodes that the backward pass is about to refer to; others than those to
-                be
+            nodes: forward nodes that the backward pass is about to refer to; those that are not
                 recomputed are skipped.
             after: the node before which no copy may run, so that the copies are not computed early.
         """

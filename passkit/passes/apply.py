@@ -55,7 +55,10 @@ def ApplyPasses(  # noqa: N802  (NNVM's name, which users know)
             declaration, or the graph was planned for another target.
     """
     if not isinstance(graph, Graph):
-        raise PassError(f"passes work on a Graph, got {type(graph).__name__}; pk.Graph([y])")
+        raise PassError(
+            f"ApplyPasses: graph must be a Graph, got {type(graph).__name__}; pk.Graph([y]) makes "
+            f"one of an entry"
+        )
     sequence: Sequence[str | Pass] = [passes] if isinstance(passes, (str, Pass)) else ()
     if not sequence:
         need = "the name of a pass, a Pass, or a sequence of them"
@@ -77,8 +80,8 @@ def _resolve(value: str | Pass) -> Pass:
         return value
     if not isinstance(value, str):
         raise PassError(
-            f"a pass is given by name or as a Pass, got {type(value).__name__}; "
-            f"register_pass makes one of a function"
+            f"ApplyPasses: a pass must be a name or a Pass, got {type(value).__name__}; "
+            f"pk.register_pass makes a Pass of a function"
         )
     return find_pass(value)
 
@@ -143,8 +146,7 @@ class _PassRunner:
             dependent: the pass that needs it.
             missing: the annotation's name.
             source: the pass that provides it, which is disabled, ran before a pass that dropped it,
-                or
-                has not run.
+                or has not run.
         """
         lacks = f"{dependent.name} depends on graph attribute '{missing}', which is not set"
         if source.name in self.context.disabled:
@@ -158,8 +160,7 @@ class _PassRunner:
         """Return the graph after a pass whose dependencies are met; check its declaration.
 
         Raises: Whatever the pass raises, with a note of its name and of the passes run before it;
-        PassError
-        where an operator lacks a needed attribute, or where the result breaks the pass's
+        PassError where an operator lacks a needed attribute, or where the result breaks the pass's
         declaration.
         """
         check_op_attributes(graph, each)
@@ -268,7 +269,7 @@ def check_op_attributes(graph: Graph, each: Pass) -> None:
 
 
 def check_result(before: Graph, each: Pass, out: Graph) -> None:
-    """Check the result of a pass against its declaration.
+    """Check ``out``, the result of the pass ``each`` on ``before``, against its declaration.
 
     Raises: PassError if it is no graph, lacks a provided annotation, changed without a declaration,
         or has annotations of another graph.

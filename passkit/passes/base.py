@@ -89,7 +89,10 @@ _LISTS = frozenset({"depends", "provides", "depends_op", "preserves"})
 
 
 def _check_arguments(values: dict[str, Any]) -> None:
-    """Check the arguments of `register_pass`: a name, lists of names, and flags."""
+    """Check the arguments of `register_pass`, by their names: a name, lists of names, and flags.
+
+    Raises: ArgumentError for one of another type.
+    """
     for key, value in values.items():
         where = f"register_pass: {key}"
         if key == "name":

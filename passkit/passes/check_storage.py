@@ -100,7 +100,11 @@ class _Simulation:
         )
 
     def write(self, entry: Entry, value: Entry) -> None:
-        """Record that a range of bytes holds a value; values that it overlaps are lost."""
+        """Record that the bytes of ``entry`` hold ``value``; values that they overlap are lost.
+
+        Raises: PassError if an input, constant or state has no buffer of its own, or if a computed
+            value is written over an input or a constant.
+        """
         self.value_of[entry] = value
         storage = self.plan[entry]
         is_computed = entry.node.op is not None and entry.node.op is not CONSTANT
@@ -109,7 +113,9 @@ class _Simulation:
                 f"{entry.node.where} must have a buffer of its own, and is in {storage}"
             )
         if is_computed and storage.home in (Home.INPUT, Home.CONSTANT):
-            raise PassError(f"{entry.node.where} is written into {storage}, which is not ours")
+            raise PassError(
+                f"{entry.node.where} is written into {storage}, which a run must not change"
+            )
         self.write_range(self.range_of(entry), value)
 
     def write_range(self, byte_range: ByteRange, value: Entry) -> None:

@@ -52,7 +52,10 @@ def codegen(graph: Graph, context: PassContext) -> Graph:
     schedules, shared = graph.attrs.get("schedule"), graph.attrs.get("shared")
     if schedules is None and context.templates:
         names = ", ".join(name for name, _ in context.templates)
-        raise ScheduleError(f"SchedulePlan obeys templates, here of {names}; run it before CodeGen")
+        raise ScheduleError(
+            f"CodeGen: the option templates names {names}, and only SchedulePlan applies "
+            f"templates; run SchedulePlan before CodeGen"
+        )
     target = context.target
     kernels: dict[Node, Kernel] = {}
     storage = storage_plan(graph) if dialect_of(target.dialect).aliased else None

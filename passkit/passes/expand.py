@@ -92,8 +92,8 @@ def expand(graph: Graph, context: PassContext) -> Graph:
         graph = rebuilt
     left = {n.op.name for n in graph.nodes if n.op and is_composite(n, expands_all)}
     raise PassError(
-        f"Expand found composites after {MAX_DEPTH} iterations: {', '.join(sorted(left))}; FExpand "
-        f"must not come back to its own operator"
+        f"Expand: composites remain after {MAX_DEPTH} iterations: {', '.join(sorted(left))}; the "
+        f"FExpand of an operator must not lead back to the operator itself"
     )
 
 
@@ -155,8 +155,9 @@ def expansion(node: Node, existing: Collection[Node] = ()) -> Sequence[Entry] | 
     for entry, output in zip(entries, node.entries, strict=True):
         if entry.shape != output.shape or entry.dtype is not output.dtype:
             raise PassError(
-                f"FExpand of {node.where} gives {entry.dtype}{show_shape(entry.shape)}, and the "
-                f"operator declares {output.dtype}{show_shape(output.shape)}"
+                f"FExpand of {node.where} must keep shape and dtype, "
+                f"{output.dtype}{show_shape(output.shape)}, got "
+                f"{entry.dtype}{show_shape(entry.shape)}; insert cast or reshape"
             )
     return _replacement(node, entries, existing)
 

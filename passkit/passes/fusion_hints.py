@@ -87,7 +87,10 @@ def check_hint_names(graph: Graph, context: PassContext) -> None:
 
 
 def nested_hint_options(graph: Graph, context: PassContext) -> dict[str, Any]:
-    """Return, as options, the hints about nodes of a nested graph: one that an operator holds."""
+    """Return the hints of ``context`` about nodes of ``graph``, as options by name.
+
+    ``graph`` is a nested graph, one that an operator holds; hints about other nodes are left out.
+    """
     names = {*graph.names.values(), *_nested_names(graph)}
     return _map_hints(context, lambda _, nodes: [str(n) for n in nodes if n in names])
 

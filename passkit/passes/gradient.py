@@ -32,7 +32,8 @@ def gradient(graph: Graph) -> Graph:
 
     y = mul(x, x); return y    becomes    return mul(2, x)
 
-    Raises: PassError if a given entry is not part of the graph.
+    Raises: PassError if an entry in ``grad_xs`` or ``grad_ys`` is not part of the graph; errors of
+        `passkit.gradients`.
     """
     attrs = graph.attrs
     results = gradients(
@@ -58,6 +59,6 @@ def _entries(graph: Graph, values: Any) -> list[Entry]:
         node = names.get(value) if isinstance(value, str) else getattr(value, "node", value)
         if not isinstance(node, Node) or node not in graph.positions:
             hint = nearest(value, names) if isinstance(value, str) else "give an entry or a name"
-            raise PassError(f"Gradient found no {value!r} in the graph; {hint}")
+            raise PassError(f"Gradient: {value!r} is not in the graph; {hint}")
         entries.append(value if isinstance(value, Entry) else node.entries[0])
     return entries

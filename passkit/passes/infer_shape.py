@@ -50,8 +50,7 @@ def infer_graph_shapes(
 
     Returns:
         The shape of each entry, None where its rank remains unknown; the guards, conditions on
-        symbolic
-        sizes that a call checks; and the symbols whose value the guards determine.
+        symbolic sizes that a call checks; and the symbols whose value the guards determine.
 
     Raises: ShapeError if shapes do not fit, or if a guard can never hold.
     """
@@ -109,9 +108,9 @@ def _backward(
 ) -> Sequence[Shape | None]:
     """Return the shapes of a node's inputs that follow from those of its inputs and outputs.
 
-    By default inputs that are combined elementwise have the shape of the output; FInferShapeBack
-    says
-    otherwise. The result has a shape for each input, None where nothing follows.
+    By default inputs that are combined elementwise have the shape of the output; an operator with
+    FInferShapeBack decides otherwise. The result has a shape for each input, None where nothing
+    follows.
     """
     assert node.op is not None
     if FInferShapeBack.get(node.op.name) is not None:
@@ -227,6 +226,10 @@ def _unify(entry: Entry, a: Shape | None, b: Shape | None, guards: list[Guard]) 
 def solve_guards(guards: Iterable[Guard], values: dict[str, Extent]) -> dict[str, Extent]:
     """Return ``values`` with those of further symbols that follow from equalities, one by one.
 
+    Args:
+        guards: the equalities.
+        values: extents of symbols that are solved already; it is not changed.
+
     Raises: ShapeError if an equality can never hold.
     """
     values = dict(values)
@@ -273,6 +276,7 @@ def _isolate(difference: Size, where: str) -> tuple[str, Extent] | None:
             return name, value
         if isinstance(rest, int):
             raise ShapeError(
-                f"{where} must agree, which needs {name} = {-rest}/{coefficient}: no such size"
+                f"{where} must agree, which needs {name} = {-rest}/{coefficient}, and a size is a "
+                f"whole number of at least 0"
             )
     return None

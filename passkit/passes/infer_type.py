@@ -79,7 +79,11 @@ def _infer_unknown(graph: Graph, dtypes: dict[Entry, DType | None]) -> None:
 def only_fitting_dtype(
     node: Node, inputs: list[DType | None], outputs: list[DType | None]
 ) -> DType | None:
-    """Return the one dtype that all unknown inputs can have, None if none or several fit."""
+    """Return the one dtype that all unknown inputs can have, None if none or several fit.
+
+    ``inputs`` and ``outputs`` have the dtype of each input and output of ``node``, None where it is
+    unknown.
+    """
     fitting: list[DType] = []
     for candidate in CANDIDATES:
         try:
@@ -100,6 +104,6 @@ def _check(node: Node, dtypes: dict[Entry, DType | None]) -> None:
     for entry, dtype in zip(node.entries, infer_dtypes(node, inputs), strict=False):
         if dtype is not None and dtype is not dtypes[entry]:
             raise DTypeError(
-                f"{node.where} gives {dtype} by its inputs, and its uses need {dtypes[entry]}; "
+                f"{node.where} has dtype {dtype} by its inputs and {dtypes[entry]} by its uses; "
                 f"insert pk.ops.cast(…, '{dtypes[entry]}')"
             )

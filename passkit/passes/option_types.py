@@ -18,7 +18,7 @@ from passkit.templating.template import Template
 
 TargetName = Literal["cpu", "opencl", "cuda", "interpret", "blocks"]
 FusionName = Literal["none", "nnvm", "xla", "deep", "stitch"]
-NodeLike = str | Node | Entry
+NodeReference = str | Node | Entry
 """A node, by its name, itself or one of its outputs."""
 
 
@@ -32,9 +32,9 @@ class PlanOptions(TypedDict, total=False):
     dump: str | Path | None
     timing: bool | None
     fuel: int | None
-    keep_together: Iterable[Iterable[NodeLike]] | None
-    keep_apart: Iterable[Iterable[NodeLike]] | None
-    no_fuse: Iterable[NodeLike] | None
+    keep_together: Iterable[Iterable[NodeReference]] | None
+    keep_apart: Iterable[Iterable[NodeReference]] | None
+    no_fuse: Iterable[NodeReference] | None
     templates: Mapping[Any, str | Template] | None
     evaluator: Any
 

@@ -182,11 +182,11 @@ def _parse_templates(value: Any) -> tuple[tuple[str, Template], ...]:
         name = node_name(key.node if isinstance(key, Entry) else key)
         if not name:
             raise SettingError(
-                f"templates go by name, and {key!r} has none; pk.templates(graph) has the names "
-                f"of groups"
+                f"templates: {key!r} has no name to look it up by; pk.templates(graph) lists the "
+                f"names of groups"
             )
         if name in templates:
-            raise SettingError(f"templates has two for {name!r}; a group has one")
+            raise SettingError(f"templates has two entries for {name!r}; a group has one template")
         try:
             templates[name] = parse_template(template) if isinstance(template, str) else template
         except ParseError as error:

@@ -156,8 +156,8 @@ def _parse_pass(value: Any) -> str | Pass:
         return value
     if not isinstance(value, str):
         raise SettingError(
-            f"passes: a pass is given by name or as a Pass, got {value!r}; register_pass makes one "
-            f"of a function"
+            f"passes: a pass must be a name or a Pass, got {value!r}; pk.register_pass makes a "
+            f"Pass of a function"
         )
     try:
         return find_pass(value).name
@@ -197,7 +197,10 @@ def _check_order(pipeline: Pipeline) -> None:
 
 
 def missing_stages(pipeline: Pipeline, last: str) -> Iterator[str]:
-    """Yield the required stages up to and including ``last`` that a pipeline has no pass for."""
+    """Yield the required stages up to and including ``last`` that a pipeline has no pass for.
+
+    Nothing is required where ``last`` is a pass before Fusion.
+    """
     for stage in STAGES if last in STAGES else ():
         if stage not in OPTIONAL and pipeline.position(stage) is None:
             yield stage

@@ -41,7 +41,8 @@ def plan_memory(graph: Graph) -> Graph:
     for node in graph.nodes:
         if writes_state(node):
             raise PassError(
-                f"PlanMemory needs values, and {node.where} writes state; run Functionalize first"
+                f"PlanMemory needs a graph in functional form, and {node.where} writes state; run "
+                f"Functionalize first"
             )
     return graph.with_attrs(storage=storage_plan(graph))
 
@@ -102,7 +103,7 @@ class MemoryPlanner:
         )
 
     def find_values(self) -> None:
-        """Find the entries that are one value, and the live range of each value."""
+        """Set ``values`` and ``aliases``: the entries that are one value, and their live ranges."""
         storage = leaves(self.graph)
         for now, node in enumerate(self.graph.nodes):
             for entry in node.inputs:
@@ -267,7 +268,7 @@ class MemoryPlanner:
         return has_same_width and numel(graph.shape(a)) == numel(graph.shape(b))
 
     def record_in_place(self, entry: Entry, old: _Value) -> None:
-        """Record that ``entry`` overwrites ``old`` in place, if ``old`` is an input of its node."""
+        """Record in ``inplace`` that ``entry`` overwrites ``old``, if its node reads ``old``."""
         for source in entry.node.inputs:
             if self.values[source] is old:
                 self.inplace[entry] = source

@@ -81,8 +81,7 @@ def _rtc(kernel: Kernel, entry: Any) -> RTC:
     """Return a compiled kernel as `RTC`, with its numbers of registers and spills.
 
     ``entry`` is what the compiler returned: an address, or an object of a device's runtime. The
-    numbers
-    are None where it does not report them.
+    numbers are None where it does not report them.
     """
     registers = getattr(entry, "registers", None)
     spills = getattr(entry, "spills", None)
@@ -129,7 +128,10 @@ def kernel_text(kernel: Kernel) -> KernelText:
 
 @cache
 def sections_of(source: str) -> tuple[str, ...]:
-    """Return the sections of the prelude that a kernel's text needs, each after its own needs."""
+    """Return the texts of the prelude's sections that a kernel's ``source`` needs.
+
+    Each section comes after those that it includes.
+    """
     called = set(re.findall(r"\b(\w+)\(", source))
     math_functions = (
         {*FUNCTIONS, *VARIANTS}
@@ -181,7 +183,10 @@ def _section_text(path: Path) -> str:
 
 @cache
 def _included_sections(path: Path) -> tuple[str, ...]:
-    """Return the sections that a section includes, directly or not, each after its own needs."""
+    """Return the file names of sections that a section includes, directly or not.
+
+    Each comes after those that it includes itself.
+    """
     names: dict[str, None] = {}
     for name in re.findall(r'^#include "(\w+\.h)"', path.read_text(encoding="utf-8"), re.M):
         names.update(dict.fromkeys((*_included_sections(path.with_name(name)), name)))

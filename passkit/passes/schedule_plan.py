@@ -77,7 +77,7 @@ def _templates_by_node(graph: Graph, context: PassContext) -> dict[Node, tuple[s
         if nodes[0] in templates:
             raise ScheduleError(
                 f"templates: {templates[nodes[0]][0]!r} and {name!r} are in one group, "
-                f"{graph.names[nodes[0]]}; it has one template"
+                f"{graph.names[nodes[0]]}, which has one template; give it by one of the names"
             )
         templates[nodes[0]] = name, template
     return templates
@@ -129,7 +129,8 @@ def _schedule_of_template(
         raise ScheduleError(f"templates[{name!r}]: {error}") from None
     if isinstance(schedule, Infeasible):
         raise ScheduleError(
-            f"templates[{name!r}]: {node.where} cannot run so on {target.name}: {schedule.reason}"
+            f"templates[{name!r}]: {node.where} cannot have this template on {target.name}: "
+            f"{schedule.reason}; passkit.templates lists those that it can have"
         )
     return schedule
 

@@ -66,7 +66,7 @@ class _Simplifier:
     def simplify(self, node: Node) -> None:
         """Finish a node, and all nodes that its simplification depends on.
 
-        Raises: PassError if FSimplify gives what uses the rewritten node itself.
+        Raises: PassError if FSimplify returns an entry that depends on the rewritten node itself.
         """
         stack = [node]
         while stack:
@@ -84,8 +84,8 @@ class _Simplifier:
                 cyclic = next((n for n in unfinished if n in self.replacements), None)
                 if cyclic is not None:
                     raise PassError(
-                        f"FSimplify of {cyclic.where} gives what uses {cyclic.where} itself; it "
-                        f"must be made from the node's inputs"
+                        f"FSimplify of {cyclic.where} returns an entry that is computed from "
+                        f"{cyclic.where} itself; compute it from node.inputs alone"
                     )
                 stack += reversed(unfinished)
             elif replacement is not None:
@@ -131,8 +131,8 @@ class _Simplifier:
         count = self.num_rewrites.get(node, 0) + 1
         if count > MAX_REWRITES:
             raise PassError(
-                f"FSimplify of {node.where} does not come to an end after {MAX_REWRITES} rewrites; "
-                f"it must return None for what it has rewritten itself"
+                f"FSimplify of {node.where} still rewrites its own results after {MAX_REWRITES} "
+                f"rewrites; it must return None for a node that it has created"
             )
         self.replacements[node] = entries
         for entry in entries:
@@ -159,7 +159,9 @@ class _Simplifier:
             return None
         if simpler.shape != output.shape or simpler.dtype is not output.dtype:
             raise PassError(
-                f"FSimplify of {node.where} gives {simpler.dtype}{show_shape(simpler.shape)} for "
-                f"{output.dtype}{show_shape(output.shape)}"
+                f"FSimplify of {node.where} must keep shape and dtype, "
+                f"{output.dtype}{show_shape(output.shape)}, got "
+                f"{simpler.dtype}{show_shape(simpler.shape)}; insert cast or reshape, or return "
+                f"None"
             )
         return [simpler] if self.spend(f"Simplify: rewrite {node.where}") else None

@@ -67,7 +67,7 @@ class CopySpeed:
 
     @property
     def bandwidth(self) -> float:
-        """The bytes per second of the largest copy, which goes past the caches."""
+        """The bytes per second, read and written, of the largest copy, beyond the caches."""
         nbytes, seconds = self.points[-1]
         return nbytes / seconds
 

@@ -88,7 +88,7 @@ class Executable:
     if TYPE_CHECKING:
 
         def __call__(self, *feeds: Any, **named: Any) -> list[Any]:
-            """Run on arrays."""
+            """Run on arrays, in order or by name; return the results in the order of outputs."""
             ...
 
     inputs: tuple[Signature, ...]
@@ -189,7 +189,7 @@ class Executable:
         self.run_positional = runner.run_positional
         self.run_into = getattr(runner, "run_into", None)
         self.donors = tuple(table.donors)
-        self.num_steps = sum(row is not None for row in table.rows)
+        self.num_steps = sum(row is not None for row in table.entries)
 
     def _interpret(self, planner: Planner) -> None:
         """Set the runner, and inputs and outputs, to evaluate the graph in NumPy."""

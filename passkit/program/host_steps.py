@@ -12,7 +12,7 @@ from passkit.values.warning import warn_user
 
 MAX_SHOWN = 4
 """The most operators and reasons that a warning lists; it counts the others."""
-NO_KERNEL = Opaque("no kernel was made for it")
+NO_KERNEL = Opaque("the planner has made no kernel for it")
 
 
 def interpreted_nodes(graph: Graph, program: RuntimeProgram) -> list[Node]:

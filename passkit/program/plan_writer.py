@@ -55,7 +55,7 @@ def store_plan(key: str, source: Graph, planned: Graph, program: RuntimeProgram)
     }
     libraries: set[str] = set()
     rows: list[Any] = []
-    for step, row in zip(program.steps, table.rows, strict=True):
+    for step, row in zip(program.steps, table.entries, strict=True):
         if row is not None and row[0] == "python":
             return
         if row is not None and row[0] == "launch":

@@ -40,9 +40,8 @@ def profile_executable(
     Args:
         executable: the executable.
         binder: that of the executable, None if it interprets.
-        feeds: arrays by input name, or in order. Without any feeds the inputs are random numbers,
-            of
-            the shapes of the last call.
+        feeds: arrays by input name, or in order. Without any feeds the inputs are random numbers
+            of the shapes of the last call.
         named: more feeds, by keyword.
         runs: the number of calls, of which the median is taken.
         copies: whether to measure the machine's copy speed, to compare with.

@@ -156,7 +156,8 @@ def save(executable: Executable, folder: str | Path) -> None:
     if executable.target.dialect != "cxx":  # a device's kernels are built where it is loaded
         return
     keys = [kernel_digest(kernel_text(k), FLAGS) for k in executable.kernels]
-    if any(isinstance(s, LibraryCall) and s.row[0] == "convolution" for s in executable.steps):
+    library_calls = [s for s in executable.steps if isinstance(s, LibraryCall)]
+    if any(call.table_entry[0] == "convolution" for call in library_calls):
         keys.append(convolution_unit.digest())
     target = KernelCache(trusted_folder(folder / "cache"))
     for key in keys:

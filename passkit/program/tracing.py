@@ -97,8 +97,8 @@ class JitFunction:
         """Find or compile the trace for the structure of the arguments, and run it.
 
         The structure is the dtype of each array, which of its extents are 1, and the values of all
-        other
-        arguments. A trace serves more shapes each time one does not fit.
+        other arguments. A trace serves more shapes each time one does not fit. The trace is stored
+        in ``executables``, and its runner is kept for the next call.
         """
         bound = signature(self.function).bind(*args, **named)
         bound.apply_defaults()
@@ -122,6 +122,11 @@ class JitFunction:
 
     def _trace(self, bound: BoundArguments, arrays: dict[str, Any], shapes: TraceShapes) -> Trace:
         """Call the function with variables in place of arrays, and compile the result.
+
+        Args:
+            bound: the arguments of the call; arrays in it are replaced by variables, in place.
+            arrays: the arrays by name, with items of tuples as ``name_k``.
+            shapes: the shape of each variable, in the order of ``arrays``; None is unknown.
 
         Raises: GraphError for a result that is not made of entries, and for a variable that is not
             an argument.
@@ -220,7 +225,9 @@ def _without_tail(pack: Pack, count: int) -> Pack:
 
 
 def _unpacked(result: Any, function: Callable[..., Any]) -> tuple[list[Entry], Pack]:
-    """Return the entries of a traced function's result, and how to put arrays in their place.
+    """Return the entries of a traced function's result, and a function that packs arrays like it.
+
+    The latter takes the list of arrays that stand for the entries.
 
     Raises: GraphError for a result that is neither an entry nor a tuple, list or dict.
     """

@@ -45,7 +45,7 @@ class Explanation(Sequence[Decision]):
     def filter(self, name: str) -> Explanation:
         """Return the edges that begin or end at the node called ``name``.
 
-        Raises: GraphError with the nearest name if there are none.
+        Raises: GraphError with the nearest name if there are no such edges.
         """
         edges = tuple(d for d in self.decisions if name in (d.producer, d.consumer))
         if not edges:
@@ -83,7 +83,10 @@ class Explanation(Sequence[Decision]):
         return evolve(self, decisions=path)
 
     def _path(self, start: str, end: str) -> tuple[Decision, ...]:
-        """Return the edges of a shortest path between two nodes, by name; () without a path."""
+        """Return the edges of a shortest path from the node ``start`` to ``end``, by name.
+
+        Returns: The edges in order; () if no path leads there.
+        """
         edges_from: dict[str, list[Decision]] = {}
         for d in self.decisions:
             edges_from.setdefault(d.producer, []).append(d)

@@ -67,14 +67,14 @@ class RankedGroup:
             return "it is the only possible template"
         count = f"{len(self.others)} others" if len(self.others) > 1 else "the other one"
         if not self.seconds:
-            return f"sizes are unknown, so it is preferred to {count} by its kind"
+            return f"sizes are unknown, so a rule prefers this kind of template to {count}"
         least = min(v.seconds for v in self.others)
         if self.seconds <= least:
             return f"the cost model ranks it before {count}"
         ratio = f"{least / self.seconds:.2f}"
         return (
-            f"a rule prefers {self.composition} here; the cost model estimates another template at "
-            f"{ratio} times its seconds"
+            f"a rule prefers templates of the kind {self.composition} here, although the cost "
+            f"model estimates another template at {ratio} times its seconds"
         )
 
     def as_dict(self) -> dict[str, object]:

@@ -144,7 +144,11 @@ class _BisectionTrial:
             return compile(self.graph)
 
     def error(self, fuel: int) -> tuple[str | None, list[str]]:
-        """Return the error with so much fuel (None for none), and the decisions that were taken."""
+        """Compile and run with so much fuel.
+
+        Returns: How results differ or why compiling failed, None if they are correct; and the
+            decisions that were taken, in order.
+        """
         context = PassContext(**self.options, fuel=fuel)
         try:
             with context:
@@ -161,6 +165,8 @@ class _BisectionTrial:
         Args:
             low: Fuel with correct results, or -1 if there is none. Nodes of that plan are skipped.
             high: Fuel with wrong results.
+
+        Returns: None if every node is right by itself, or if compiling failed.
         """
         try:
             graph = self.compiled(high).graph
@@ -180,7 +186,10 @@ class _BisectionTrial:
         return None
 
     def check_node(self, graph: Graph, node: Node) -> Culprit | None:
-        """Run a node on correct inputs; return it as the culprit if its outputs are wrong."""
+        """Run a node of ``graph`` on correct inputs; return it as the culprit if it is wrong.
+
+        Returns: None if its outputs agree with the interpreter's.
+        """
         inputs = list(dict.fromkeys(node.inputs))
         upstream = Graph(inputs)
         input_names = {n.name for n in upstream.inputs}
@@ -245,7 +254,10 @@ def _error_text(error: PasskitError) -> str:
 def _first_difference(
     names: Sequence[str], outputs: Sequence[Any], expected: Sequence[Any]
 ) -> str | None:
-    """Return the first output outside the tolerance as text; None if all are within it."""
+    """Return the first output outside the tolerance as text; None if all are within it.
+
+    ``names`` are the names of the outputs; ``outputs`` and ``expected`` have an array for each.
+    """
     actual_by_name, expected_by_name = (
         dict(zip(names, arrays, strict=True)) for arrays in (outputs, expected)
     )

@@ -95,7 +95,7 @@ def profile(shown: ExecutionProfile) -> MimeBundle:
     total = shown.seconds or 1.0
     rows = [
         (
-            x.what,
+            x.label,
             str(x.calls),
             seconds_text(x.seconds),
             f"{100 * x.seconds / total:.1f} %",

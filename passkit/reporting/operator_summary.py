@@ -69,15 +69,16 @@ def summarize(op: Op) -> OperatorSummary:
     calls = {dtype: call.results for dtype, call in example_calls(op).items()}
     if not calls:
         raise RegistryError(
-            f"no example of {op.name} fits any dtype; set FExample on it, or a row in "
-            f"ops/examples.py"
+            f"the reference page cannot describe operator {op.name}, because its example call "
+            f"fails in every dtype ({', '.join(DTYPES)}); set FExample on it to a function of a "
+            f"dtype that returns inputs and parameters of a valid call, as ops/examples.py does"
         )
     execution = {dtype: execution_kind(results) for dtype, results in calls.items()}
     return OperatorSummary(op, call_text(op), execution, gradient_source(op, calls))
 
 
 def execution_kind(outputs: Sequence[Entry]) -> ExecutionKind:
-    """Return how the node with these outputs runs if a negation reads the first of them."""
+    """Return how the node with these outputs runs on the CPU if a negation reads the first one."""
     consumer = _negated(outputs[0])
     graph = planned(Graph([consumer, *outputs[1:]]), "CodeGen", target="cpu")
     steps = _steps(graph)
@@ -90,7 +91,10 @@ def execution_kind(outputs: Sequence[Entry]) -> ExecutionKind:
 
 
 def example_call(op: Op) -> ExampleCall | None:
-    """Return the example call in float32, or else in the first dtype that the operator accepts."""
+    """Return the example call in float32, or else in the first dtype that the operator accepts.
+
+    Returns: None if it accepts none of them.
+    """
     for dtype in sorted(DTYPES, key=lambda d: d != "float32"):
         call = example(op, dtype_of(dtype))
         if call is not None and call.has(dtype):

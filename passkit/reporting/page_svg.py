@@ -65,7 +65,10 @@ def svg_for_page(
 
 
 def _sanitized(root: Element, selectable: Mapping[str, str]) -> Element:
-    """Return a copy of a drawing that has only allowed shapes, attributes and texts."""
+    """Return a copy of the drawing ``root`` that has only allowed shapes, attributes and texts.
+
+    ``selectable`` has the labels of the boxes and frames that a reader can select, by their keys.
+    """
     result = Element("svg", {"xmlns": SVG})
     pending = [(root, result)]
     while pending:
@@ -87,7 +90,13 @@ def _sanitized(root: Element, selectable: Mapping[str, str]) -> Element:
 
 
 def _make_selectable(old: Element, new: Element, selectable: Mapping[str, str]) -> None:
-    """Make an element selectable by pointer and keyboard if it is a selectable box or frame."""
+    """Make ``new`` selectable by pointer and keyboard if ``old`` is a selectable box or frame.
+
+    Args:
+        old: An element of the renderer's drawing.
+        new: Its copy in the page, which is changed in place.
+        selectable: The keys of selectable boxes and frames, with their labels.
+    """
     title = old.find(f"{{{SVG}}}title")
     key = (title.text or "") if title is not None else ""
     key = key.removeprefix("cluster_")

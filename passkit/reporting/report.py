@@ -118,7 +118,14 @@ def report_page(
     about: Mapping[str, Any],
     layout_seconds: float = LAYOUT_SECONDS,
 ) -> str:
-    """Return the report of an executable as HTML. The arguments are those of `write_report`."""
+    """Return the report of an executable as HTML.
+
+    Args:
+        run: The executable.
+        profile: The times of its steps; None leaves times out.
+        about: Facts of the model and the run, for the title and the figures at the top.
+        layout_seconds: Seconds that the layout of the plan may take.
+    """
     facts = step_facts(run, profile, run.sizes)
     picture = plan(run.graph, profile=profile, sizes=run.sizes)
     boxes = _steps_of_boxes(picture, facts)
@@ -163,7 +170,10 @@ def in_script(data: object) -> str:
 
 
 def _steps_of_boxes(picture: Picture, facts: list[StepFacts]) -> dict[str, list[int]]:
-    """Return the ids of the steps that each box or frame of a group stands for, by its key."""
+    """Return the ids of the steps that each box, or frame of a group, of a picture stands for.
+
+    ``facts`` are those of the steps. The keys of the result are the keys of boxes and frames.
+    """
     ids = {f["name"]: f["id"] for f in facts}
     steps_of_box: dict[str, list[int]] = {}
     for box in picture.scene.boxes.values():
@@ -178,7 +188,7 @@ def _steps_of_boxes(picture: Picture, facts: list[StepFacts]) -> dict[str, list[
 
 
 def _steps_label(facts: list[StepFacts], ids: list[int]) -> str:
-    """Return the name of a step, or the number of steps with the first and the last name."""
+    """Return the name of the only step in ``ids``, or their number with the first and last name."""
     names = [f["name"] for f in facts if f["id"] in set(ids)]
     return names[0] if len(names) == 1 else f"{len(names)} steps: {names[0]} … {names[-1]}"
 
@@ -191,7 +201,12 @@ def _copy_bandwidth(profile: ExecutionProfile | None) -> dict[str, float] | None
 
 
 def _figures(about: Mapping[str, Any], facts: list[StepFacts]) -> list[tuple[str, str]]:
-    """Return the figures at the top of the page as pairs of value and label."""
+    """Return the figures at the top of the page as pairs of value and label.
+
+    Args:
+        about: The facts of `write_report`; those that are missing are left out.
+        facts: The facts of each step.
+    """
     figures: list[tuple[str, str]] = []
     before, after = about.get("unfused"), about.get("fused")
     if about.get("operators"):

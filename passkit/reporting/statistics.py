@@ -32,7 +32,7 @@ SIZE_CLASSES = ((1, 1), (2, 4), (5, 16), (17, 64), (65, 0))
 """The classes of kernels by their number of operators, from and to; the last has no end."""
 
 
-UNKNOWN = "unknown, as some sizes are; give them by --shape"
+UNKNOWN = "unknown, because it depends on unknown sizes; --shape gives them"
 """The text instead of numbers that depend on unknown sizes."""
 
 
@@ -170,12 +170,15 @@ def _is_view(node: Node) -> bool:
 
 
 def _class_name(low: int, high: int) -> str:
-    """Return the name of a size class, such as "2-4" or "over 64"."""
+    """Return the name of the class of sizes from ``low`` to ``high``, such as "2-4".
+
+    A ``high`` of 0 is no limit: the name is then such as "over 64".
+    """
     if not high:
         return f"over {low - 1}"
     return f"{low}" if low == high else f"{low}-{high}"
 
 
 def _ratio(part: float, whole: float) -> float:
-    """Return a quotient, 0 if the divisor is 0."""
+    """Return ``part / whole``, 0 if ``whole`` is 0."""
     return part / whole if whole else 0.0

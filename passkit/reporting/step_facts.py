@@ -88,7 +88,7 @@ class _StepDescriber:
             facts["kernel"] = {"name": kernel.name, "key": kernel.key}
             facts |= self._kernel_facts(node, kernel)
         elif isinstance(step, LibraryCall):
-            facts["routine"] = f"{step.routine} {step.what}"
+            facts["routine"] = f"{step.routine} {step.sizes_text}"
         return facts
 
     def _measured(self, k: int) -> StepFacts:

@@ -51,14 +51,25 @@ def _process_names(pid: int, process: str, thread: str) -> Iterator[dict[str, An
 
 
 def _metadata(pid: int, kind: str, name: str, tid: int) -> dict[str, Any]:
-    """Return an event that names a process or a thread."""
+    """Return the event that names a process or a thread.
+
+    Args:
+        pid: the process id in the trace.
+        kind: "process_name" or "thread_name".
+        name: the name to show.
+        tid: the thread id in the trace.
+    """
     return {"ph": "M", "name": kind, "pid": pid, "tid": tid, "args": {"name": name}}
 
 
 def _event(
     name: str, cat: str, pid: int, ts: float, dur: float, tid: int = 1, **args: Any
 ) -> dict[str, Any]:
-    """Return a complete event; ``ts`` and ``dur`` are in microseconds."""
+    """Return a complete event; ``ts``, its start, and ``dur`` are in microseconds.
+
+    ``cat`` is its category, ``pid`` and ``tid`` are process and thread in the trace, and ``args``
+    are shown with it.
+    """
     return {
         "ph": "X",
         "name": name,
@@ -74,7 +85,14 @@ def _event(
 def _run_events(
     number: int, rows: tuple[StepTime, ...], spans: tuple[tuple[int, int], ...], start: int
 ) -> Iterator[dict[str, Any]]:
-    """Yield the event of a run and those of its steps; times are relative to ``start``, in ns."""
+    """Yield the event of run ``number`` and those of its steps, except aliases.
+
+    Args:
+        number: the number of the run.
+        rows: the steps.
+        spans: begin and duration of each step in this run, in nanoseconds.
+        start: the time that is 0 in the trace, in nanoseconds.
+    """
     begin, end = spans[0][0], sum(spans[-1])
     yield _event(f"run {number}", "run", RUNS, (begin - start) / 1e3, (end - begin) / 1e3)
     for row, (at, duration) in zip(rows, spans, strict=True):
@@ -88,9 +106,12 @@ def _run_events(
 
 
 def _share_events(profile: ExecutionProfile, start: int) -> Iterator[dict[str, Any]]:
-    """Yield the events of the threads' shares in steps; thread 0 is the calling thread."""
+    """Yield the events of the threads' shares in steps; thread 0 is the calling thread.
+
+    ``start`` is the time that is 0 in the trace, in nanoseconds.
+    """
     for s in profile.shares:
-        name = profile.rows[s.row].step.partition(" ")[2]
+        name = profile.rows[s.step].step.partition(" ")[2]
         at, duration = (s.begin - start) / 1e3, s.nanoseconds / 1e3
         first, last = s.tiles
         yield _event(name, "share", RUNS, at, duration, s.thread + 1, first=first, last=last)

@@ -15,7 +15,7 @@ from passkit.graph import attribute_calls
 from passkit.graph.graph import Graph
 from passkit.graph.node import CONSTANT, Entry, Node
 from passkit.graph.op import FHostCall, THostLibrary, TLibraryCall
-from passkit.plan.storage import Home, StoragePlan
+from passkit.plan.storage import Home, Storage, StoragePlan
 from passkit.plan.target import Target
 from passkit.runtime.epilogue import row_epilogue
 from passkit.runtime.interpret import compute
@@ -68,7 +68,7 @@ class ProgramInput(NamedTuple):
 
     @property
     def guards(self) -> list[tuple[Extent, Extent, str]]:
-        """The sizes that the plan takes to be equal, with a description for messages."""
+        """The pairs of sizes that the plan takes to be equal, each with a text for messages."""
         pairs = zip(self.declared, self.planned, strict=True)
         return [
             (a, b, f"input '{self.name}': dimension {k}")
@@ -90,7 +90,7 @@ def assemble(
         graph: a graph with the annotations "rtc" (kernels) and "storage" (a `StoragePlan`).
         state: the values of state variables.
         target: the target that the graph was planned for.
-        inputs: what a call feeds, in order, including inputs that no operator reads any more.
+        inputs: the inputs of a call, in order, including those that no operator reads any more.
         nested: the compiler of graphs that operators contain; None to interpret them.
 
     Returns:
@@ -100,7 +100,13 @@ def assemble(
 
 
 class _Assembler:
-    """Translates the nodes of one graph into steps."""
+    """Translates the nodes of one graph into steps; the arguments are those of `assemble`.
+
+    Attributes:
+        input_positions: the position of each of the graph's inputs among the program's.
+        constants: the arrays of constants, then those of state variables.
+        first_state: the position of the first state variable in ``constants``.
+    """
 
     def __init__(
         self,
@@ -145,21 +151,21 @@ class _Assembler:
         )
 
     def _guards(self) -> tuple[tuple[Extent, Extent, str], ...]:
-        """Return the equalities that a call checks.
+        """Return the pairs of sizes that a call must find equal, each with a text for messages.
 
-        Those with a size that no declared input has are left out: a pass removed that input.
+        Pairs with a size that no declared input has are left out: a pass removed that input.
         """
         declared_sizes = symbols_of(n for i in self.inputs for n in i.declared)
         input_guards = [guard for i in self.inputs for guard in i.guards]
         guards = (*input_guards, *self.graph.attrs.get("shape_guards", ()))
         return tuple(guard for guard in guards if symbols_of(guard[:2]) <= declared_sizes)
 
-    def _ref_at(self, place: Any, entry: Entry) -> ArrayRef:
-        """Return a reference to ``place``, a storage of the memory plan, with an entry's shape."""
-        kind, index = place.home.value, place.index
-        if place.home is Home.STATE:
+    def _ref_at(self, storage: Storage, entry: Entry) -> ArrayRef:
+        """Return a reference to a storage of the memory plan, with an entry's shape and dtype."""
+        kind, index = storage.home.value, storage.index
+        if storage.home is Home.STATE:
             kind, index = "constant", self.first_state + index
-        elif place.home is Home.INPUT:
+        elif storage.home is Home.INPUT:
             index = self.input_positions[index]
         return ArrayRef(kind, index, self.graph.shape(entry), self.graph.dtype(entry))
 
@@ -197,7 +203,7 @@ class _Assembler:
         return self._python_call(node)
 
     def _python_call(self, node: Node) -> PythonCall:
-        """Return the step of a node without kernel and native library call."""
+        """Return the step that evaluates a node in Python."""
         assert node.op is not None
         if FHostCall.get(node.op.name) is not None and self.nested is not None:
             kind = PythonCallKind.HOST
@@ -218,7 +224,10 @@ class _Assembler:
         return dtype in GEMM or (dtype in HALF_DTYPES and self.target.device == "cuda")
 
     def _gemm(self, node: Node) -> LibraryCall:
-        """Return the library call for a batched matrix product, a node with FContract."""
+        """Return the library call for a batched matrix product, a node with FContract.
+
+        Products of 16-bit floats, which only CUDA's libraries compute, run by NumPy on the host.
+        """
         contract = attribute_calls.contraction_of(node)
         assert isinstance(contract, Contract)
         rank = len(contract.batch)
@@ -234,14 +243,14 @@ class _Assembler:
         dtype = self._dtype(node)
         if dtype in HALF_DTYPES:
             views = [r.view for r in refs]
-            python_row = "python", self._python_call(node).function, views[:2], views[2:]
-            return LibraryCall("numpy", sizes_text, refs, python_row, flops, operation)
+            python_entry = "python", self._python_call(node).function, views[:2], views[2:]
+            return LibraryCall("numpy", sizes_text, refs, python_entry, flops, operation)
         kernel = GEMM[dtype]
-        row = (
+        table_entry = (
             "gemm",
             kernel,
             builtin(kernel),
-            [r.place for r in refs],
+            [r.key for r in refs],
             batch_a,
             batch_b,
             m,
@@ -250,20 +259,20 @@ class _Assembler:
             tuple(map(int, flags)),
         )
         routine = library_name(m, n, k, *flags, kernel == "gemm_f32")
-        return LibraryCall(routine, sizes_text, refs, row, flops, operation)
+        return LibraryCall(routine, sizes_text, refs, table_entry, flops, operation)
 
     def _gemm_sum(self, node: Node) -> LibraryCall:
-        """Return the call for a sum of matrix products, which BLAS accumulates in the result."""
+        """Return the library call for a sum of matrix products, which BLAS adds to the result."""
         flags = node.params["transpose_a"], node.params["transpose_b"]
         m, n = self.graph.shape(node.entries[0])
         inner_sizes = [self.graph.shape(e)[0 if flags[0] else 1] for e in node.inputs[::2]]
         kernel = GEMM[self._dtype(node)]
         refs = self._operands_and_result(node)
-        row = (
+        table_entry = (
             "gemm_sum",
             kernel,
             builtin(f"{kernel}_sum"),
-            [r.place for r in refs],
+            [r.key for r in refs],
             m,
             n,
             inner_sizes,
@@ -274,20 +283,21 @@ class _Assembler:
         routine = library_name(m, n, inner_sizes[0], *flags, kernel == "gemm_f32")
         products = tuple(MatrixProduct((), (), m, n, k, *flags) for k in inner_sizes)
         operation = MatrixProductSum(products)
-        return LibraryCall(routine, sizes_text, refs, row, 2 * m * n * total, operation)
+        flops = 2 * m * n * total
+        return LibraryCall(routine, sizes_text, refs, table_entry, flops, operation)
 
     def _convolution(self, node: Node) -> LibraryCall:
-        """Return the call for a convolution; binding selects its kernel."""
+        """Return the library call for a convolution; binding to shapes selects its kernel."""
         c = attribute_calls.contraction_of(node)
         assert isinstance(c, Convolution)
         refs = self._operands_and_result(node)
         (result,) = node.entries
         is_output_only = result in self.graph.outputs and not self.graph.users.get(result)
-        row = (
+        table_entry = (
             "convolution",
             convolution_unit.entry(),
             self.graph.dtype(result).nbytes,
-            [r.place for r in refs],
+            [r.key for r in refs],
             tuple(c),
             node.inputs[1].node.op is CONSTANT,
             max(1, self.target.stream_apart) if is_output_only else 0,
@@ -296,38 +306,39 @@ class _Assembler:
         sizes_text = f"{(c.batch, *c.size, c.channels)} -> {c.filters}"
         terms = numel(c.window) * (c.channels // c.groups)
         flops = 2 * c.batch * numel(c.result) * c.filters * terms
-        return LibraryCall("convolution", sizes_text, refs, row, flops, c)
+        return LibraryCall("convolution", sizes_text, refs, table_entry, flops, c)
 
     def _window_products(self, node: Node) -> LibraryCall:
-        """Return the call for the gradient of a convolution's filters."""
+        """Return the library call for the gradient of a convolution's filters."""
         c = attribute_calls.contraction_of(node)
         assert isinstance(c, Convolution)
         refs = self._operands_and_result(node)
-        places = [r.place for r in refs]
-        row = ("window_products", convolution_unit.entry(), places, tuple(c))
+        keys = [r.key for r in refs]
+        table_entry = ("window_products", convolution_unit.entry(), keys, tuple(c))
         shape_text = f"{(*c.window, c.channels, c.filters)} of {(c.batch, *c.result)} windows"
         flops = 2 * c.batch * numel(c.result) * c.filters * numel(c.window) * c.channels
-        return LibraryCall("convolution", shape_text, refs, row, flops, FilterGradient(c))
+        return LibraryCall("convolution", shape_text, refs, table_entry, flops, FilterGradient(c))
 
 
 def with_epilogues(steps: Sequence[ProgramStep]) -> list[ProgramStep]:
-    """Attach to each convolution the kernel after it as an epilogue, where that is possible.
+    """Return the steps with the kernel after each convolution as its epilogue, where possible.
 
-    A kernel that writes to an array that the convolution reads stays a step of its own. The kernel
-    remains in the list of steps; binding leaves out its launch.
+    The table entry of such a convolution gets the fields of a `RowEpilogue`. The kernel remains in
+    the list of steps; binding leaves out its launch. A kernel that writes to an array that the
+    convolution reads is no epilogue.
     """
     merged = list(steps)
     for k, (step, following) in enumerate(pairwise(steps)):
-        if not isinstance(step, LibraryCall) or step.row[0] != "convolution":
+        if not isinstance(step, LibraryCall) or step.table_entry[0] != "convolution":
             continue
         if not isinstance(following, LaunchStep):
             continue
-        sources = {r.place for r in step.reads}
-        if sources & {r.place for r in following.writes}:
+        sources = {r.key for r in step.reads}
+        if sources & {r.key for r in following.writes}:
             continue
         epilogue = row_epilogue(following, step.refs[-1])
         if epilogue is not None:
-            merged[k] = evolve(step, row=(*step.row[:-1], tuple(epilogue)))
+            merged[k] = evolve(step, table_entry=(*step.table_entry[:-1], tuple(epilogue)))
     return merged
 
 

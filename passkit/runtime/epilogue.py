@@ -30,7 +30,8 @@ class RowEpilogue(NamedTuple):
 
     Attributes:
         rows: the index of the kernel's size argument that is the number of its rows.
-        rows_per_tile: that of the rows of a tile; -1 where the kernel's text has it as a constant.
+        rows_per_tile: the index of the size argument that is the number of rows of a tile; -1 where
+            the kernel's text has it as a constant.
         tile_rows: the rows of a tile where they are a constant; else 0.
         row_parts: the kernel's rows per row of the convolution: 1, or one for each channel.
         row_nbytes: for each array of the kernel the bytes from one row of the convolution to the
@@ -69,7 +70,7 @@ def row_epilogue(launch: LaunchStep, result: ArrayRef) -> RowEpilogue | None:
         return None
     params = kernel.ast.params
     names = [b.name for b in params]
-    reads_result = [n for n, r in zip(names, launch.refs, strict=True) if r.place == result.place]
+    reads_result = [n for n, r in zip(names, launch.refs, strict=True) if r.key == result.key]
     written = [b.name for b in params if b.written]
     if not reads_result or not large.issuperset([*reads_result, *written]):
         return None
@@ -90,7 +91,8 @@ class _RowKernel(NamedTuple):
         row: the variable of the row.
         stages: the stages of a row.
         rows_index: the index of the size argument that is the number of rows.
-        tile_index: that of the rows of a tile; -1 where they are a constant.
+        tile_index: the index of the size argument that is the number of rows of a tile; -1 where
+            that is a constant.
         tile_rows: the rows of a tile where they are a constant; else 0.
         has_channels: whether each stage loops over the channels of a row; else a row is an element.
     """
@@ -105,12 +107,12 @@ class _RowKernel(NamedTuple):
 
     @property
     def num_rows(self) -> Extent:
-        """Return the number of rows."""
+        """The number of rows."""
         return self.kernel.sizes[self.rows_index]
 
     @staticmethod
     def of(kernel: Kernel) -> _RowKernel | None:
-        """Return the rows of a kernel; None where its tiles are not ranges of rows."""
+        """Return a kernel as one of rows; None where its tiles are not ranges of rows."""
         ast = kernel.ast
         if len(ast.phases) != 1 or len(ast.phases[0].parts) != 1:
             return None
@@ -146,8 +148,9 @@ class _RowKernel(NamedTuple):
     def large_buffers(self, channels: int) -> set[str] | None:
         """Return the names of the arrays with elements for each row.
 
-        They are accessed at the row and channel of the loops only. None where any other access or
-        value depends on the row.
+        They are accessed at the row and channel of the loops only. Returns None where any other
+        access or value depends on the row, or a stage has another form than one loop of lets and
+        stores; ``channels`` is the number of channels of a row.
         """
         large: set[str] = set()
         shared: set[str] = set()
@@ -253,7 +256,10 @@ def _elements_of(part: Part, stages: tuple[Stage, ...], tile: Var) -> _RowTiling
 
 
 def _reads_variable(x: Expr, name: str, skipped: set[int]) -> bool:
-    """Return whether an expression reads a variable, outside subexpressions of the given ids."""
+    """Return whether expression ``x`` reads the variable ``name``.
+
+    Subexpressions whose `id` is in ``skipped`` are left out.
+    """
     if id(x) in skipped:
         return False
     if isinstance(x, Var):
@@ -262,14 +268,14 @@ def _reads_variable(x: Expr, name: str, skipped: set[int]) -> bool:
 
 
 def _values(stage: Stage) -> Iterator[Expr]:
-    """Yield the values that a stage computes."""
+    """Yield the values of a stage's lets and stores."""
     for statement in stage.body:
         if isinstance(statement, (Let, Store)):
             yield statement.value
 
 
 def _expressions(stage: Stage) -> Iterator[Expr]:
-    """Yield the values that a stage computes and the indices at which it stores."""
+    """Yield the values of a stage's lets and stores, then the indices at which it stores."""
     yield from _values(stage)
     for statement in stage.body:
         if isinstance(statement, Store):
@@ -277,7 +283,7 @@ def _expressions(stage: Stage) -> Iterator[Expr]:
 
 
 def _accesses(stage: Stage) -> Iterator[tuple[str, Expr]]:
-    """Yield the buffer and index of each load and store of a stage."""
+    """Yield the buffer's name and the index of each load and store of a stage."""
     for value in _values(stage):
         for load in loads(value):
             yield load.buffer, load.index

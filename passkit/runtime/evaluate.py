@@ -29,7 +29,11 @@ Array = Any
 
 
 def cast_array(x: Array, dtype: DType) -> Array:
-    """Convert an array: floats to integers saturate and NaN becomes 0; to bool is ``!= 0``."""
+    """Return ``x`` as an array of a dtype, ``x`` itself where it has that dtype.
+
+    Floats that become integers are truncated and saturate, and NaN becomes 0; a value becomes true
+    where it is not 0.
+    """
     x = np.asarray(x)
     if x.dtype == dtype.numpy:
         return x
@@ -66,7 +70,10 @@ def _rsqrt(x: Array) -> Array:
 
 
 def _neighbour(short: str, *x: Array) -> Array:
-    """Return ``nextafter`` of floats of 16 bits, which are passed and returned in wider ones."""
+    """Return ``nextafter`` of floats of 16 bits, which are passed and returned in wider ones.
+
+    ``short`` is the short name of the 16-bit dtype, "f16" or "bf16"; ``x`` are the two arguments.
+    """
     wide, narrow = np.asarray(x[0]).dtype, dtype_of(short).numpy
     return np.asarray(np.nextafter(*(np.asarray(v).astype(narrow) for v in x))).astype(wide)
 
@@ -90,8 +97,11 @@ def _pow(x: Array, y: Array) -> Array:
     return out[: x.size].reshape(x.shape)
 
 
-def _whole_power(x: Array, n: Array) -> Array:
-    """Return integer powers, which wrap; negative powers are 0 except those of 1 and -1."""
+def _integer_power(x: Array, n: Array) -> Array:
+    """Return x to the power n, for integers, which wrap.
+
+    Negative powers are 0 except those of 1 and -1.
+    """
     positive = np.power(x, np.maximum(n, 0))
     if np.asarray(x).dtype.kind == "u":
         return positive
@@ -168,7 +178,7 @@ EXACT: dict[str, Callable[..., Array]] = {
     "left_shift": np.left_shift,
     "right_shift": np.right_shift,
     "gcd": np.gcd,
-    "whole_power": _whole_power,
+    "whole_power": _integer_power,
     "philox_low": lambda *x: philox(*x)[0],
     "philox_high": lambda *x: philox(*x)[1],
 }
@@ -176,7 +186,7 @@ EXACT: dict[str, Callable[..., Array]] = {
 
 
 def _quotient(a: Array, b: Array) -> Array:
-    """Divide integers toward zero; x / 0 is 0, and the lowest integer by -1 wraps."""
+    """Divide integers a / b toward zero; x / 0 is 0, and the lowest integer by -1 wraps."""
     floor = np.floor_divide(a, b)
     if np.asarray(a).dtype.kind != "i":
         return floor
@@ -185,7 +195,7 @@ def _quotient(a: Array, b: Array) -> Array:
 
 
 def _remainder(a: Array, b: Array) -> Array:
-    """Return the remainder of the division toward zero; that of x / 0 is 0."""
+    """Return the remainder of the integer division a / b toward zero; where b is 0, it is 0."""
     return np.where(b == 0, np.zeros_like(a), a - _quotient(a, b) * b)
 
 
@@ -217,7 +227,7 @@ def call_array(name: str, dtype: DType, *args: Array) -> Array:
     Args:
         name: the name of the function.
         dtype: the dtype of the result.
-        args: the arrays.
+        args: the arrays, which broadcast.
 
     Raises:
         CodeGenError: There is no function of that name.
@@ -247,8 +257,8 @@ def evaluate(
         sizes: the values of symbolic sizes, by name.
 
     Returns:
-        An array of the shape that the variables broadcast to. The operands of a Select load only
-        where they are selected.
+        An array of the shape that the variables broadcast to, a scalar for constants. The operands
+        of a Select load only where they are selected.
 
     Raises:
         CodeGenError: A load is out of bounds, or a variable, buffer or function does not exist.
@@ -276,7 +286,7 @@ class ExpressionEvaluator:
     def run(self, expr: Expr, active: Array = None) -> Array:
         """Return the value of an expression where the mask ``active`` holds, None for everywhere.
 
-        Elsewhere the elements are unspecified.
+        Elsewhere the elements are unspecified. Raises: CodeGenError, as `evaluate`.
         """
         self.tasks.append((self.visit, (expr, active)))
         while self.tasks:
@@ -287,7 +297,10 @@ class ExpressionEvaluator:
     def visit(self, x: Expr, active: Array) -> None:
         """Push the tasks that evaluate ``x`` where the mask ``active`` holds, None for everywhere.
 
-        Raises: CodeGenError for a variable without value or a buffer that does not exist.
+        The value of a constant, variable or size is appended to ``results`` at once.
+
+        Raises: CodeGenError for a variable without value, a buffer that does not exist, or an
+        expression of another type.
         """
         match x:
             case Const():
@@ -314,29 +327,34 @@ class ExpressionEvaluator:
             case Call(name, args, dtype):
                 self.plan(args, active, lambda *v: call_array(name, dtype, *v))
             case _:
-                raise CodeGenError(f"an expression of type {type(x).__name__} cannot be evaluated")
+                raise CodeGenError(
+                    f"an expression of type {type(x).__name__} cannot be evaluated in NumPy; set "
+                    "FCompute on the operator"
+                )
 
     def plan(self, args: tuple[Expr, ...], active: Array, function: Callable[..., Array]) -> None:
-        """Push the tasks that apply ``function`` to the values of ``args``.
+        """Push the tasks that evaluate ``args`` and apply ``function`` to their values.
 
-        ``active`` is the mask of the elements that count; None is all.
+        ``active`` is the mask of the elements whose values are used; None for all.
         """
         self.tasks.append((self.apply, (function, len(args))))
         self.tasks.extend((self.visit, (a, active)) for a in reversed(args))
 
     def apply(self, function: Callable[..., Array], count: int) -> None:
-        """Replace the last ``count`` results by the function of them."""
+        """Replace the last ``count`` elements of ``results`` by ``function`` of them."""
         args = self.results[len(self.results) - count :]
         del self.results[len(self.results) - count :]
         self.results.append(function(*args))
 
     def choose(self, a: Expr, b: Expr, active: Array) -> None:
-        """Push the tasks for the operands of a Select; its condition is the last result.
+        """Push the tasks for the operands of a Select.
+
+        The value of its condition is taken from the end of ``results``.
 
         Args:
             a: the operand where the condition holds.
             b: the operand elsewhere.
-            active: the mask of the elements that count; None is all.
+            active: the mask of the elements whose values are used; None for all.
         """
         condition = np.asarray(self.results.pop())
         self.tasks.append((self.apply, (lambda x, y: np.where(condition, x, y), 2)))
@@ -362,7 +380,8 @@ class ExpressionEvaluator:
             outside = checked[(checked < 0) | (checked >= data.size)]
             if outside.size:
                 raise CodeGenError(
-                    f"a load reads element {outside.flat[0]} of '{buffer}', which has {data.size}"
+                    f"a load reads element {outside.flat[0]} of buffer '{buffer}', which has "
+                    f"{data.size} elements; keep its index within them, or select where it does"
                 )
             if data.size == 0:
                 return np.zeros(index.shape, data.dtype)

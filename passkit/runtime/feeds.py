@@ -18,7 +18,7 @@ from passkit.values.size import Extent, Shape, Size, evaluate, solve
 def signature(dtype: DType | None, shape: Shape | None) -> str:
     """Return a dtype and shape as text for messages.
 
-    Sizes without a name are question marks.
+    Sizes without a name and an unknown dtype are question marks, an unknown shape is an ellipsis.
 
     >>> from passkit.values.dtype import float32
     >>> signature(float32, (3, 784))
@@ -38,7 +38,10 @@ def as_array(value: Any, dtype: DType | None) -> Any:
     """Return a value as an array.
 
     Python numbers and lists are converted to ``dtype`` unless that loses information: integers
-    become floats, not the reverse. Arrays keep their dtype.
+    become floats, not the reverse. Arrays keep their dtype, and so does everything where ``dtype``
+    is None.
+
+    Raises: ValueError or TypeError, as `numpy.asarray`, for values that are no arrays.
     """
     if isinstance(value, (np.ndarray, np.generic)):
         return np.asarray(value)
@@ -62,11 +65,11 @@ def check_feed(name: str, dtype: DType | None, shape: Shape | None, value: Any) 
         name: the name of the input, for messages.
         dtype: its dtype, None for any.
         shape: its shape, None for any.
-        value: what the caller feeds.
+        value: the value that the caller passed.
 
     Raises:
-        FeedError: The value does not match; the message says what is needed, what was passed and
-            how to convert it.
+        FeedError: The value does not match, or is a masked array; the message says how to convert
+            it.
     """
     needed = signature(dtype, shape)
     arguments.unmasked(f"input '{name}'", value)
@@ -74,11 +77,15 @@ def check_feed(name: str, dtype: DType | None, shape: Shape | None, value: Any) 
         array = as_array(value, dtype)
     except (ValueError, TypeError) as error:
         text = arguments.shown(value)
-        raise FeedError(f"input '{name}' needs {needed}, got {text}: {error}") from None
+        raise FeedError(
+            f"input '{name}' needs {needed}, got {text}: {error}; pass an array of numbers"
+        ) from None
     try:
         array_dtype = dtype_of(array.dtype)
     except DTypeError:
-        raise FeedError(f"input '{name}' needs {needed}, got elements of {array.dtype}") from None
+        raise FeedError(
+            f"input '{name}' needs {needed}, got elements of {array.dtype}; convert it to numbers"
+        ) from None
     got = signature(array_dtype, array.shape)
     if dtype is not None and array_dtype is not dtype:
         raise FeedError(f"input '{name}' needs {needed}, got {got}; x.astype('{dtype}')")
@@ -104,7 +111,7 @@ def check_feeds(
 
     Args:
         inputs: name, dtype and shape of each input.
-        feeds: what the caller feeds, by name.
+        feeds: the values that the caller passed, by name.
         unread: names that a call may feed as well; their values are ignored.
 
     Raises:
@@ -113,7 +120,10 @@ def check_feeds(
     inputs = list(inputs)
     names = [name for name, _, _ in inputs]
     if not isinstance(feeds, Mapping):
-        raise FeedError(f"feeds must map names to arrays, got {type(feeds).__name__}")
+        raise FeedError(
+            f"feeds must be a dict of arrays by input name, got a {type(feeds).__name__}; the "
+            f"inputs are {', '.join(names) or 'none'}"
+        )
     for name in feeds:
         if name not in names and name not in unread:
             hint = nearest(str(name), names) if names else "the graph has no inputs"
@@ -130,30 +140,30 @@ def check_feeds(
 
 def bind_sizes(
     inputs: Iterable[tuple[str, Shape | None, tuple[int, ...]]],
-    what: str = "input",
+    subject: str = "input",
     known_sizes: Mapping[str, int] = MappingProxyType({}),
 ) -> dict[str, int]:
-    """Return the values of unknown sizes from the shapes of arrays.
+    """Return the values of symbolic sizes by name, from the shapes of arrays.
 
     A size that is no extent by itself is solved from an expression with it, such as ``2*n``. It has
-    no value if no extent determines it, as in ``n + m`` alone.
+    no value, and is left out, if no extent determines it, as in ``n + m`` alone.
 
     Args:
         inputs: name, declared shape and actual shape of each array.
-        what: what the arrays are, for messages.
+        subject: the word for one of the arrays in messages.
         known_sizes: values of other sizes, from which expressions may be solved.
 
     Raises:
         FeedError: Two arrays need different values of a size, or an expression has another value
             than its extent.
     """
-    return _SizeSolver(inputs, what, known_sizes).sizes
+    return _SizeSolver(inputs, subject, known_sizes).sizes
 
 
 def all_sizes(
     inputs: Iterable[tuple[str, Shape | None, tuple[int, ...]]],
 ) -> dict[str, int]:
-    """Return the values of all unknown sizes of a program's inputs.
+    """Return the values of all symbolic sizes of a program's inputs, by name.
 
     Args:
         inputs: name, declared shape and actual shape of each input.
@@ -165,15 +175,23 @@ def all_sizes(
     for name, k, n, number in solver.unsolved:
         open_sizes = " and ".join(sorted(n.symbols - solver.sizes.keys()))
         raise FeedError(
-            f"input '{name}' has {number} at axis {k}, where the size {n} stands, which does not "
-            f"determine {open_sizes}, and no other input does; declare that extent by a name of "
-            "its own"
+            f"input '{name}' has extent {number} at axis {k}, which is declared as {n}; that does "
+            f"not determine {open_sizes}, and no other input does; declare that extent by a name "
+            "of its own"
         )
     return solver.sizes
 
 
 class _SizeSolver:
-    """Solves for unknown sizes.
+    """Solves for symbolic sizes, when it is created.
+
+    Args:
+        inputs: name, declared shape and actual shape of each array.
+        subject: the word for one of the arrays in messages.
+        known_sizes: values of other sizes, from which expressions may be solved.
+
+    Raises:
+        FeedError: as for `bind_sizes`.
 
     Attributes:
         sizes: the values so far.
@@ -184,10 +202,10 @@ class _SizeSolver:
     def __init__(
         self,
         inputs: Iterable[tuple[str, Shape | None, tuple[int, ...]]],
-        what: str,
+        subject: str,
         known_sizes: Mapping[str, int],
     ) -> None:
-        self.what, self.sizes, source = what, dict[str, int](), dict[str, str]()
+        self.subject, self.sizes, source = subject, dict[str, int](), dict[str, str]()
         self.unsolved: list[tuple[str, int, Size, int]] = []
         for name, shape, actual in inputs:
             for k, (n, number) in enumerate(zip(shape or (), actual, strict=False)):
@@ -199,8 +217,8 @@ class _SizeSolver:
                 first = self.sizes.setdefault(str(n), number)
                 if first != number:
                     raise FeedError(
-                        f"{what} '{name}' needs {first} at axis {k}, where the size {n} stands, as "
-                        f"{what} '{source[str(n)]}' has it; got {number}"
+                        f"{subject} '{name}' needs extent {first} at axis {k}, got {number}: size "
+                        f"{n} is {first} in {subject} '{source[str(n)]}', and both must be equal"
                     )
                 source.setdefault(str(n), name)
         self.values = ChainMap(self.sizes, dict(known_sizes))
@@ -208,7 +226,11 @@ class _SizeSolver:
             pass  # new values may determine others
 
     def _solve(self, extent: tuple[str, int, Size, int]) -> bool:
-        """Solve an expression for its open size, and check it; return whether that was possible."""
+        """Solve an expression for its open size, and check the result.
+
+        ``extent`` is an element of ``unsolved``, from which it is removed when it is solved.
+        Returns whether that was possible. Raises: FeedError where the expression has another value.
+        """
         name, k, n, number = extent
         if not n.symbols <= self.values.keys():
             solution = solve(n, number, self.values)
@@ -219,6 +241,8 @@ class _SizeSolver:
         self.unsolved.remove(extent)
         needed = evaluate(n, self.values)
         if needed != number:
-            where = f"axis {k}, where the size {n} stands"
-            raise FeedError(f"{self.what} '{name}' needs {needed} at {where}, got {number}")
+            raise FeedError(
+                f"{self.subject} '{name}' needs extent {needed} at axis {k}, got {number}: size "
+                f"{n} has that value by the other extents"
+            )
         return True

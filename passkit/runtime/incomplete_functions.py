@@ -1,7 +1,7 @@
 """Incomplete gamma and beta functions and Hurwitz' zeta function, in NumPy.
 
-All elements of an array take as many steps as the one that needs most. Sources: NIST Digital
-Library of Mathematical Functions, 8.7, 8.9, 8.12, 8.17 and 25.11.
+Series and fractions are evaluated for entire arrays until their last element has converged.
+Sources: NIST Digital Library of Mathematical Functions, 8.7, 8.9, 8.12, 8.17 and 25.11.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _apply_where(where: Array, function: Callable[..., Array], out: Array, *args
 
 
 def _arrays(*values: Array) -> list[Array]:
-    """Return values as float64 arrays of the same shape."""
+    """Return values as float64 arrays, broadcast to the same shape."""
     return list(np.broadcast_arrays(*(np.asarray(v, np.float64) for v in values)))
 
 
@@ -73,7 +73,10 @@ def _series(a: Array, x: Array) -> Array:
 
 
 def _fraction(a: Array, x: Array) -> Array:
-    """Return Q(a, x), the regularized upper function, by its continued fraction, for x > a."""
+    """Return Q(a, x), the regularized upper incomplete gamma function, for x > a.
+
+    The method is its continued fraction.
+    """
     b = x + 1 - a
     c, d, more = np.full(a.shape, 1e300), 1 / b, np.full(a.shape, True)
     out = d
@@ -150,7 +153,8 @@ def _incomplete_gamma(a: Array, x: Array, upper: bool) -> Array:
 def igamma(a: Array, x: Array) -> Array:
     """Return the regularized lower incomplete gamma function P(a, x).
 
-    NaN unless a > 0 and x >= 0, or x = 0.
+    The arguments broadcast. The result is NaN where x < 0, where a <= 0 unless x = 0, and where
+    both are infinite.
     """
     return _incomplete_gamma(a, x, upper=False)
 
@@ -158,7 +162,7 @@ def igamma(a: Array, x: Array) -> Array:
 def igammac(a: Array, x: Array) -> Array:
     """Return the regularized upper incomplete gamma function Q(a, x) = 1 - P(a, x).
 
-    The arguments broadcast. The result is NaN unless a > 0 and x >= 0.
+    The arguments broadcast. The result is NaN unless a > 0 and x >= 0, and where both are infinite.
     """
     return _incomplete_gamma(a, x, upper=True)
 
@@ -200,7 +204,8 @@ def _beta_inside(a: Array, b: Array, x: Array) -> Array:
 def betainc(a: Array, b: Array, x: Array) -> Array:
     """Return the regularized incomplete beta function I_x(a, b).
 
-    The arguments broadcast. The result is NaN unless a, b > 0 and 0 <= x <= 1.
+    The arguments broadcast. The result is NaN unless a, b > 0, not both of them infinite, and
+    0 <= x <= 1.
     """
     a, b, x = _arrays(a, b, x)
     with np.errstate(all="ignore"):
@@ -216,7 +221,10 @@ def betainc(a: Array, b: Array, x: Array) -> Array:
 
 
 def _zeta_above(s: Array, q: Array) -> Array:
-    """Return the sum of (q + k)^-s for q > 0, by twelve terms and the Euler-Maclaurin formula."""
+    """Return the sum of (q + k)^-s over k >= 0, for q > 0 and s > 1.
+
+    The method is twelve terms and the Euler-Maclaurin formula for the rest.
+    """
     total = np.zeros(s.shape)
     for k in range(12):
         total = total + (q + k) ** -s
@@ -248,8 +256,8 @@ def _zeta_below(s: Array, q: Array) -> Array:
 def zeta(s: Array, q: Array) -> Array:
     """Return Hurwitz' zeta function, the sum of (q + k)^-s over k >= 0.
 
-    NaN for s < 1, and for q < 0 unless s is an integer. At the poles q = 0, -1, … it is infinite
-    for even s and NaN for others.
+    The arguments broadcast. The result is infinite for s = 1, and NaN for s < 1 and for q < 0
+    unless s is an integer. At the poles q = 0, -1, … it is infinite for even s and NaN for others.
     """
     s, q = _arrays(s, q)
     with np.errstate(all="ignore"):

@@ -42,18 +42,18 @@ from passkit.values.dtype import dtype_of, int64
 from passkit.values.size import Shape, Size, has_size, has_symbols, numel, substitute, symbols_of
 
 Array = Any
-Arrays = list[Array]
-Sizes = Mapping[str, int]
+ArrayList = list[Array]
+SizeValues = Mapping[str, int]
 
 WIDE_PRODUCTS = 1 << 27
-"""The most multiplications of a product of float32 matrices that is computed in float64."""
+"""The most multiplications of a product of float matrices that is computed in float64."""
 
 
 def interpret(
     graph: Graph,
     feeds: Mapping[str, Any] | None = None,
     state: MutableMapping[str, Any] | None = None,
-) -> Arrays:
+) -> ArrayList:
     """Evaluate a graph in NumPy.
 
     A read of a state variable returns the value of the last assignment before it in post-order. An
@@ -91,11 +91,11 @@ def interpret(
         return [np.array(x, order="C") for x in run([arrays[name] for name, _, _ in names])]
 
 
-def derive(node: Node, *arrays: Array) -> Arrays:
+def derive(node: Node, *arrays: Array) -> ArrayList:
     """Return the results of a node by its other attributes, as if it had no FCompute.
 
     Args:
-        node: a node with known shapes.
+        node: a node whose shapes are numbers.
         arrays: the arrays of its inputs.
 
     Raises:
@@ -117,11 +117,16 @@ class _Interpreter:
 
     Args:
         graph: the graph.
-        sizes: the values of unknown sizes.
+        sizes: the values of symbolic sizes.
         state: the values of state variables by name, which are updated.
+
+    Attributes:
+        values: the arrays of entries that later nodes or outputs use.
+        values_as_read: for each node that an `AS_READ` node refers to, the array that it read.
+        uses: how often each entry is still used.
     """
 
-    def __init__(self, graph: Graph, sizes: Sizes, state: MutableMapping[str, Any]) -> None:
+    def __init__(self, graph: Graph, sizes: SizeValues, state: MutableMapping[str, Any]) -> None:
         self.graph, self.sizes, self.state = graph, sizes, state
         self.values: dict[Entry, Array] = {}
         self.values_as_read: dict[tuple[Node, Entry], Array | None] = {
@@ -131,7 +136,11 @@ class _Interpreter:
         for e in graph.heads:
             self.uses[e] = self.uses.get(e, 0) + 1
 
-    def __call__(self, feeds: Sequence[Array]) -> Arrays:
+    def __call__(self, feeds: Sequence[Array]) -> ArrayList:
+        """Evaluate the graph on an array for each input; return its outputs, and update the state.
+
+        Raises: FeedError where a state variable is read before it has a value.
+        """
         feeds_by_node = dict(zip(self.graph.inputs, feeds, strict=True))
         positions = {node: k for k, node in enumerate(self.graph.nodes)}
         heads = self.graph.heads
@@ -168,13 +177,16 @@ class _Interpreter:
             if node.params["initial"] is None:
                 raise FeedError(
                     f"state variable '{node.name}' is read before it has a value; assign it first, "
-                    f"or give pk.state an initial array"
+                    f"or pass pk.state an initial array"
                 )
             self.state[node.name] = node.params["initial"]
         return self.state[node.name]
 
     def execute(self, node: Node) -> None:
-        """Compute a node, and free the values that it is the last to use."""
+        """Compute a node, store its results, and free the values that it is the last to use.
+
+        A stateful node also updates the state. Raises: CapacityError where memory is exhausted.
+        """
         assert node.op is not None
         stateful = bool(TStateful.get(node.op.name))
         arrays = [self.value(e) if k or not stateful else None for k, e in enumerate(node.inputs)]
@@ -195,28 +207,33 @@ class _Interpreter:
             try:
                 results = compute(node, arrays, self.sizes)
             except MemoryError as error:
-                raise CapacityError(f"{node.where}: {error}") from None
+                raise CapacityError(
+                    f"{node.where} has no memory for its result: {error}; use smaller arrays"
+                ) from None
         self.values.update(zip(node.entries, results, strict=True))
         for e in node.inputs:
             self.uses[e] -= 1
             if not self.uses[e]:
                 self.values.pop(e, None)
 
-    def inner_sizes(self, body: Graph, arrays: Arrays) -> Sizes:
-        """Return the sizes inside a fused node: those of the graph and of its inputs' shapes."""
+    def inner_sizes(self, body: Graph, arrays: ArrayList) -> SizeValues:
+        """Return the values of sizes inside a fused node, whose body is ``body``.
+
+        They are those of the graph, and those of the shapes of ``arrays``, the node's inputs.
+        """
         shapes = [
             (v.name, v.entries[0].shape, a.shape) for v, a in zip(body.inputs, arrays, strict=True)
         ]
         return {**self.sizes, **bind_sizes(shapes, "fused input", self.sizes)}
 
 
-def compute(node: Node, arrays: Sequence[Array], sizes: Sizes) -> Arrays:
+def compute(node: Node, arrays: Sequence[Array], sizes: SizeValues) -> ArrayList:
     """Evaluate one node.
 
     Args:
         node: the node.
         arrays: the arrays of its inputs.
-        sizes: the values of unknown sizes.
+        sizes: the values of symbolic sizes.
 
     Returns:
         The results, checked against the shapes and dtypes of the node's entries.
@@ -225,6 +242,7 @@ def compute(node: Node, arrays: Sequence[Array], sizes: Sizes) -> Arrays:
         ShapeError: The operator does not allow inputs of these shapes, or FCompute returns an array
             of another shape than FInferShape.
         DTypeError: The same for dtypes and FInferType.
+        CodeGenError: The operator has no attribute by which it can be evaluated.
     """
     concrete_node = concrete(node, arrays, sizes)
     assert node.op is not None
@@ -240,26 +258,30 @@ def compute(node: Node, arrays: Sequence[Array], sizes: Sizes) -> Arrays:
 def _checked(entry: Entry, result: Any) -> Array:
     """Return a result as an array after comparing its dtype and shape with its entry's.
 
+    A result of an operator without FCompute is broadcast to the entry's shape.
+
     Raises: DTypeError or ShapeError, naming the attribute functions that disagree.
     """
     array = np.asarray(result)
     if entry.dtype is not None and array.dtype != entry.dtype.numpy:
         raise DTypeError(
-            f"{entry.node.where} has dtype {entry.dtype} by FInferType, its FCompute returned "
-            f"{array.dtype}; make them agree"
+            f"{entry.node.where} has dtype {entry.dtype} by FInferType, and its FCompute returned "
+            f"{array.dtype}; change one of them"
         )
     if entry.shape is not None and array.shape != entry.shape:
         if entry.node.op is not None and not FCompute.get(entry.node.op.name):
             return np.broadcast_to(array, array_shape(entry.shape))
         raise ShapeError(
-            f"{entry.node.where} has shape {show_shape(entry.shape)} by FInferShape, its "
-            f"FCompute returned {show_shape(array.shape)}; make them agree"
+            f"{entry.node.where} has shape {show_shape(entry.shape)} by FInferShape, and its "
+            f"FCompute returned {show_shape(array.shape)}; change one of them"
         )
     return array
 
 
-def concrete(node: Node, arrays: Sequence[Array], sizes: Sizes) -> Node:
-    """Return a node with the shapes of ``arrays`` as input shapes, and numbers for unknown sizes.
+def concrete(node: Node, arrays: Sequence[Array], sizes: SizeValues) -> Node:
+    """Return a node with the shapes of ``arrays`` as input shapes, and numbers for symbolic sizes.
+
+    It is the node itself where that changes nothing, else a new node, whose shapes are inferred.
 
     Raises:
         ShapeError: The shape of a result has a size that no input of the graph has.
@@ -293,7 +315,7 @@ def array_shape(shape: Shape) -> tuple[int, ...]:
     return tuple(operator.index(n) for n in shape)
 
 
-def numbers(value: Any, sizes: Sizes) -> Any:
+def numbers(value: Any, sizes: SizeValues) -> Any:
     """Return a parameter with ``sizes`` in place of its symbolic sizes, also inside tuples."""
     if isinstance(value, Size):
         return substitute(value, sizes)
@@ -302,10 +324,11 @@ def numbers(value: Any, sizes: Sizes) -> Any:
     return value
 
 
-def evaluate_element(node: Node, *arrays: Array) -> Arrays:
+def evaluate_element(node: Node, *arrays: Array) -> ArrayList:
     """Evaluate the FElement of ``node`` at all indices; return an array for each output.
 
-    ``arrays`` are the inputs' values, of any strides.
+    ``arrays`` are the inputs' values, of any strides. Raises: CodeGenError where FElement reads
+    an input with a wrong number of indices or outside of it.
     """
     shape = array_shape(known_shape(node.entries[0]))
     flat = {f"x{k}": np.ascontiguousarray(a).reshape(-1) for k, a in enumerate(arrays)}
@@ -319,9 +342,10 @@ def evaluate_element(node: Node, *arrays: Array) -> Arrays:
 
 
 def _reader(k: int, entry: Entry) -> Callable[..., Expr]:
-    """Return the function by which FElement reads input ``k``: from indices to a load.
+    """Return the function by which FElement reads input ``k``, which is ``entry``.
 
-    It raises a CodeGenError for a number of indices that is not the rank of ``entry``.
+    It returns a load for an expression of each index, and raises a CodeGenError where their number
+    is not the rank of the input.
     """
     shape, dtype = known_shape(entry), entry.dtype
     assert dtype is not None
@@ -329,7 +353,8 @@ def _reader(k: int, entry: Entry) -> Callable[..., Expr]:
     def read(*at: Expr) -> Expr:
         if len(at) != len(shape):
             raise CodeGenError(
-                f"FElement reads input {k} at {len(at)} indices; it has {len(shape)} axes"
+                f"FElement reads input {k}, which has {len(shape)} axes, at {len(at)} indices; "
+                "pass one for each axis"
             )
         linear: Expr = size_of(0)
         for i, n in zip(at, shape, strict=True):
@@ -339,7 +364,7 @@ def _reader(k: int, entry: Entry) -> Callable[..., Expr]:
     return read
 
 
-def evaluate_code(node: Node, *arrays: Array) -> Arrays:
+def evaluate_code(node: Node, *arrays: Array) -> ArrayList:
     """Evaluate the FCodeGen of ``node`` on ``arrays``, which broadcast; return the outputs."""
     dtypes = [e.dtype or dtype_of(a.dtype) for e, a in zip(node.inputs, arrays, strict=True)]
     code = attribute_calls.call_codegen(node, *(Var(f"x{k}", d) for k, d in enumerate(dtypes)))
@@ -347,14 +372,19 @@ def evaluate_code(node: Node, *arrays: Array) -> Arrays:
     return [np.asarray(evaluate(x, values)) for x in code]
 
 
-def evaluate_contract(node: Node, *arrays: Array) -> Arrays:
-    """Evaluate FContract, a matrix product.
+def evaluate_contract(node: Node, *arrays: Array) -> ArrayList:
+    """Evaluate the FContract of ``node``, a matrix product; return its result in a list.
 
-    Small float32 products are computed in float64, larger ones and those of 16 bits in float32.
+    Products of floats below 64 bits are computed in float64, those of more than `WIDE_PRODUCTS`
+    multiplications in float32, and rounded once. Raises: CodeGenError where FContract returns
+    something else than a product of two matrices.
     """
     contract = attribute_calls.contraction_of(node)
     if not isinstance(contract, Contract) or len(arrays) != 2:
-        raise CodeGenError(f"{node.where} is not a matrix product: set FCompute on its operator")
+        raise CodeGenError(
+            f"{node.where} cannot be evaluated: its FContract is no product of two matrices; set "
+            "FCompute on its operator"
+        )
     a, b = arrays
     out = a.dtype
     a = np.swapaxes(a, -1, -2) if contract.transpose_a else a
@@ -366,8 +396,11 @@ def evaluate_contract(node: Node, *arrays: Array) -> Arrays:
     return [cast_array(np.matmul(a, b), dtype_of(out))]
 
 
-def evaluate_expand(node: Node, *arrays: Array) -> Arrays:
-    """Evaluate FExpand: the operators that it expands to, one by one."""
+def evaluate_expand(node: Node, *arrays: Array) -> ArrayList:
+    """Evaluate the operators that the FExpand of ``node`` returns; return an array per output.
+
+    ``arrays`` are the inputs' values. Raises: CodeGenError where FExpand returns None.
+    """
     assert node.op is not None
     inputs = [
         Node(None, (), {"shape": a.shape, "dtype": dtype_of(a.dtype)}, f"x{k}").entries[0]

@@ -18,7 +18,7 @@ class InterpretedRunner:
 
     Args:
         graph: the graph.
-        state: the values of its state variables.
+        state: the values of its state variables, which runs update in place.
         inputs: the names that a call feeds, by default those of the graph; names that the graph
             lacks are ignored.
     """
@@ -42,15 +42,16 @@ class InterpretedRunner:
         State variables are updated in place, since native code may hold their addresses.
 
         Args:
-            feeds: a dict of arrays by input name, or a list or tuple of all of them.
-            out: arrays for the results, or None in place of each that is to be allocated.
+            feeds: a dict of arrays by input name, a list or tuple of all of them, or None.
+            out: a list of an array to fill, or None for a new one, for each result; None for new
+                arrays.
             named: arrays by input name.
 
         Returns:
             The results.
 
         Raises:
-            FeedError: A feed or an array of ``out`` does not fit.
+            FeedError: A feed or an array of ``out`` does not match.
         """
         arrays = by_name(self.inputs, feeds, named)
         ignored = set(self.inputs) - set(self.names)
@@ -68,10 +69,13 @@ class InterpretedRunner:
 
 
 def _into(out: Any, results: list[Any], feeds: Mapping[str, Any]) -> list[Any]:
-    """Copy results to the arrays of ``out``; those with None in ``out`` are returned as they are.
+    """Copy results to the arrays of ``out``, and return these arrays.
+
+    A result with None in ``out`` is returned as it is. ``feeds`` are the arrays of the inputs,
+    which those of ``out`` must not overlap.
 
     Raises:
-        FeedError: An array of ``out`` does not fit; none is written then.
+        FeedError: An array of ``out`` does not match; none is written then.
     """
     table = [(r.dtype, r.shape) for r in results]
     inputs = [a for a in feeds.values() if isinstance(a, np.ndarray)]

@@ -24,8 +24,6 @@ from passkit.values.size import Shape
 INPUT_PREFIX = "value_"
 """The name of an input of the graphs, without its position."""
 
-Arrays = Sequence[Any]
-
 
 def _shapes(node: Node, *shapes: Shape | None) -> tuple[Shape | None, ...]:
     """Infer the shapes of a loop's results: those of its state, the first inputs.
@@ -36,14 +34,16 @@ def _shapes(node: Node, *shapes: Shape | None) -> tuple[Shape | None, ...]:
     count, body = node.params["count"], node.params["body"]
     if not 0 <= count <= len(shapes) or len(body.outputs) != count:
         raise GraphError(
-            f"{node.where} has a state of {count} values, and its body returns {len(body.outputs)}"
+            f"{node.where} has a state of {count} values, and its body returns "
+            f"{len(body.outputs)}; return the next value of each"
         )
     for k, (entry, new) in enumerate(zip(node.inputs[:count], body.outputs, strict=True)):
         ranks = {len(s) for s in (entry.shape, new.shape) if s is not None}
         if entry.dtype != new.dtype or len(ranks) > 1:
             raise GraphError(
-                f"{node.where} begins with {entry.dtype}{show_shape(entry.shape)} as value {k}, "
-                f"and its body returns {new.dtype}{show_shape(new.shape)}"
+                f"{node.where} begins with {entry.dtype}{show_shape(entry.shape)} as value {k} of "
+                f"its state, and its body returns {new.dtype}{show_shape(new.shape)} for it; both "
+                "need the same dtype and rank"
             )
     return tuple(shapes[:count])
 
@@ -72,6 +72,7 @@ def _runner(
 ) -> Callable[..., list[Any]]:
     """Return a function that runs the loop on the arrays of its inputs.
 
+    It takes the initial state and the constants, and returns the state after the last iteration.
     ``program`` compiles a graph to a function of arrays by input name.
     """
     count = node.params["count"]
@@ -97,10 +98,11 @@ WHILE.set_attr("FHostCall", _runner)
 def while_loop(
     condition: Graph, body: Graph, state: Sequence[Entry], constants: Sequence[Entry], name: str
 ) -> tuple[Entry, ...]:
-    """Add a loop to a graph.
+    """Create the node of a loop.
 
     Args:
-        condition: a graph that returns whether to continue, as one boolean.
+        condition: a graph that returns whether to continue, as one boolean. Its inputs, and those
+            of ``body``, are named `INPUT_PREFIX` + position in state and constants.
         body: a graph that returns the next state.
         state: the initial state.
         constants: values that both graphs read and no iteration changes.

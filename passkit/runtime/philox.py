@@ -18,12 +18,12 @@ ROUNDS = 10
 
 
 def philox(counter: Array, stream: Array, key: Array) -> tuple[Array, Array]:
-    """Return a block of four random 32-bit words.
+    """Return a block of four random 32-bit words for each element of the broadcast arguments.
 
     Args:
         counter: the lower two words of the counter, as an int64 array.
-        stream: the upper two words of the counter.
-        key: the two words of the key.
+        stream: the upper two words of the counter, as an int64 array.
+        key: the two words of the key, as an int64 array.
 
     Returns:
         The lower and the upper two words of the block, as int64 arrays of the broadcast shape. The

@@ -37,7 +37,7 @@ class ThreadShare:
         nanoseconds: the duration.
         tiles: the first tile and one past the last tile.
         run: the index of the run.
-        row: the index of the step in the program.
+        step: the index of the step in the program.
     """
 
     thread: int
@@ -45,7 +45,7 @@ class ThreadShare:
     nanoseconds: int
     tiles: tuple[int, int]
     run: int
-    row: int
+    step: int
 
 
 @frozen
@@ -72,7 +72,7 @@ class StepTime:
 
     @property
     def rate(self) -> float:
-        """Return the bytes per second that the step reads and writes."""
+        """The bytes per second that the step reads and writes; 0 where it took no time."""
         return self.nbytes / self.seconds if self.seconds else 0.0
 
     @property
@@ -86,7 +86,7 @@ class KernelTime:
     """The total time and traffic of the steps that run the same kernel or library call.
 
     Attributes:
-        what: the text that the steps have in common.
+        label: the text that the steps have in common.
         calls: the number of steps.
         seconds: the sum of their median durations.
         nbytes: the sum of bytes read and written.
@@ -94,7 +94,7 @@ class KernelTime:
         flops: the sum of floating-point operations of library calls.
     """
 
-    what: str
+    label: str
     calls: int
     seconds: float
     nbytes: int
@@ -102,10 +102,10 @@ class KernelTime:
     flops: int
 
     @classmethod
-    def total(cls, what: str, steps: Sequence[StepTime]) -> KernelTime:
-        """Return the sums over ``steps``, which run the kernel or library call named ``what``."""
+    def total(cls, label: str, steps: Sequence[StepTime]) -> KernelTime:
+        """Return the sums over ``steps``, which run the kernel or library call of this label."""
         return cls(
-            what=what,
+            label=label,
             calls=len(steps),
             seconds=sum(s.seconds for s in steps),
             nbytes=sum(s.nbytes for s in steps),
@@ -135,17 +135,20 @@ class ExecutionProfile:
 
     @property
     def seconds(self) -> float:
-        """Return the seconds of all steps together."""
+        """The seconds of all steps together."""
         return sum(r.seconds for r in self.rows)
 
     @property
     def by_node(self) -> dict[str, float]:
-        """Seconds by the names of the planned graph's nodes."""
+        """The seconds of each step by the name of its node in the planned graph."""
         return {r.node: r.seconds for r in self.rows if r.node}
 
     @property
     def lines(self) -> tuple[KernelTime, ...]:
-        """One entry per kernel or library call, in descending order of time."""
+        """The totals of each kernel or library call, in descending order of time.
+
+        Steps without time and traffic are left out.
+        """
         steps_by_text: dict[str, list[StepTime]] = {}
         for row in self.rows:
             if row.nbytes or row.seconds:
@@ -160,7 +163,7 @@ class ExecutionProfile:
             "seconds": self.seconds,
             "kernels": [
                 {
-                    "what": x.what,
+                    "what": x.label,
                     "calls": x.calls,
                     "seconds": x.seconds,
                     "share": x.seconds / total,
@@ -194,7 +197,7 @@ class ExecutionProfile:
     def __str__(self) -> str:
         total = self.seconds or 1.0
         timed = [r for r in self.rows if r.nbytes or r.seconds]
-        header = ("kernel", "calls", "time", "share", "bytes", "GB/s", "of copy", "GFLOP/s")
+        header = ("kernel", "calls", "time", "share", "bytes", "GB/s", "of copy speed", "GFLOP/s")
         lines = (*self.lines, KernelTime.total("sum", timed))
         return table(header, [_table_cells(x, total) for x in lines])
 
@@ -207,7 +210,7 @@ def _table_cells(x: KernelTime, total: float) -> list[str]:
     gigaflops = x.flops / x.seconds / 1e9 if x.seconds else 0.0
     of_copy = "" if x.of_copy is None or not x.nbytes else f"{100 * x.of_copy:.0f} %"
     return [
-        x.what,
+        x.label,
         str(x.calls),
         seconds_text(x.seconds),
         f"{100 * x.seconds / total:.1f} %",
@@ -219,7 +222,7 @@ def _table_cells(x: KernelTime, total: float) -> list[str]:
 
 
 def unknown_copy_time(nbytes: int) -> float:
-    """Return 0: the time to copy ``nbytes`` on this machine was not measured."""
+    """Return 0, as `profile_program` takes it where the time to copy bytes was not measured."""
     return 0.0
 
 
@@ -233,11 +236,12 @@ def profile_program(
     """Run a program with a clock between its steps.
 
     Args:
-        program: the program; it is bound anew, so that no step joins another one.
-        sizes: the values of its unknown sizes.
+        program: the program; it is bound anew, so that no kernel is merged into a convolution.
+        sizes: the values of its symbolic sizes.
         arrays: the inputs, in order.
         runs: the number of timed runs, after one that is not timed.
-        copying: seconds that this machine needs to copy a number of bytes; 0 if not measured.
+        copying: returns the seconds that this machine needs to copy a number of bytes; 0 if that
+            was not measured.
 
     Returns:
         The median time of each step, and the spans and thread shares of all runs.
@@ -296,7 +300,7 @@ def step_time(
         samples: its time span (start, duration in nanoseconds) in each run; the median counts.
         sizes: the values of symbolic sizes.
         node: the name of its node.
-        copying: returns the seconds in which the machine copies a number of bytes.
+        copying: returns the seconds that the machine needs to copy a number of bytes.
         threads: the number of threads it ran on.
     """
     nbytes = sum(evaluate(r.nbytes, sizes) for r in (*step.reads, *step.writes))
@@ -318,16 +322,16 @@ def _shares_in_steps(
 
     Args:
         share_log: the launcher's records (thread, start, end, first tile, last tile).
-        spans: for each step the time spans of its runs, in nanoseconds.
+        spans: for each run the time span of each step, in nanoseconds.
     """
     steps = [(m, k) for m, run in enumerate(spans) for k in range(len(run))]
     begins = [spans[m][k][0] for m, k in steps]
     for thread, begin, end, first, last in share_log:
         position = bisect_right(begins, begin) - 1
         if position >= 0:
-            run, row = steps[position]
-            if end <= sum(spans[run][row]):
-                yield ThreadShare(thread, begin, end - begin, (first, last), run, row)
+            run, step = steps[position]
+            if end <= sum(spans[run][step]):
+                yield ThreadShare(thread, begin, end - begin, (first, last), run, step)
 
 
 def _median_seconds(samples: Iterable[TimeSpan]) -> float:
@@ -336,7 +340,10 @@ def _median_seconds(samples: Iterable[TimeSpan]) -> float:
 
 
 def _num_threads_of(bound: Sequence[tuple[Any, ...]]) -> int:
-    """Return how many threads take part in a step, given the launcher steps it became."""
+    """Return how many threads share a step, given the launcher steps that it was bound to.
+
+    It is the number of threads, or of tiles where there are fewer; 1 for steps that are not shared.
+    """
     shared = [entry[2] for entry in bound if entry[0] in ("launch", "phase") and entry[3]]
     return min(num_threads(), max(shared)) if shared else 1
 
@@ -352,7 +359,7 @@ def random_feeds(
         seed: the seed; the same seed gives the same arrays in every process.
 
     Returns:
-        Standard normal numbers for float inputs, 0 or 1 for integers and booleans.
+        Arrays of standard normal numbers for float inputs, of 0 and 1 for integers and booleans.
     """
     rng = np.random.default_rng(seed)
     feeds = {}

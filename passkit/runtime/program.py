@@ -44,14 +44,14 @@ class ArrayRef:
         return numel(self.shape) * self.dtype.nbytes
 
     @property
-    def place(self) -> tuple[str, int]:
+    def key(self) -> tuple[str, int]:
         """The pair (kind, index) that identifies the memory."""
         return self.kind, self.index
 
     @property
     def view(self) -> TableEntry:
         """The view for a `ProgramTable`: (kind, index), NumPy's dtype number, shape."""
-        return self.place, self.dtype.numpy.num, self.shape
+        return self.key, self.dtype.numpy.num, self.shape
 
 
 @frozen
@@ -60,8 +60,8 @@ class LaunchStep:
 
     Attributes:
         kernel: the kernel, with its AST and launch configuration.
-        entry: the address of a native kernel, a callable as in `PythonCall`, or what the device
-            runtime of the kernel's target launches.
+        entry: the address of a native kernel; a callable as in `PythonCall` for target "blocks";
+            or the device runtime's object for a built kernel, such as a `CudaKernel`.
         refs: one array for each parameter of the kernel.
     """
 
@@ -77,7 +77,7 @@ class LaunchStep:
 
     @property
     def writes(self) -> tuple[ArrayRef, ...]:
-        """Return references to the arrays that the kernel writes."""
+        """The arrays that the kernel writes."""
         params = self.kernel.ast.params
         return tuple(r for r, b in zip(self.refs, params, strict=True) if b.written)
 
@@ -90,6 +90,15 @@ class MatrixProduct:
     """A batched matrix product (m, k) x (k, n); the batch shapes broadcast against each other.
 
     Operands are row-major. A transposed operand is stored with its last two dimensions swapped.
+
+    Attributes:
+        batch_a: the batch dimensions of the left operand, as many as those of the right one.
+        batch_b: those of the right operand.
+        m: the rows of the result.
+        n: its columns.
+        k: the length of the sums.
+        transpose_a: whether the left operand is stored transposed.
+        transpose_b: whether the right operand is stored transposed.
     """
 
     batch_a: Shape
@@ -127,32 +136,32 @@ class LibraryCall:
 
     Attributes:
         routine: the name of the routine or library, for reports.
-        what: the sizes of the call, for reports.
+        sizes_text: the sizes of the call as text, for reports.
         refs: the operands, then the result.
-        row: the entry of the `ProgramTable` that runs the call on the CPU.
+        table_entry: the entry of the `ProgramTable` that runs the call on the CPU.
         flops: floating-point multiplications and additions.
         operation: the mathematical operation, from which a device selects its own library call.
     """
 
     routine: str
-    what: str
+    sizes_text: str
     refs: tuple[ArrayRef, ...]
-    row: TableEntry = field(repr=False)
+    table_entry: TableEntry = field(repr=False)
     flops: Extent
     operation: LibraryOperation = field(repr=False)
 
     @property
     def reads(self) -> tuple[ArrayRef, ...]:
-        """Return references to the operands."""
+        """The operands."""
         return self.refs[:-1]
 
     @property
     def writes(self) -> tuple[ArrayRef, ...]:
-        """Return a reference to the result, as a tuple."""
+        """The result, as a tuple of one reference."""
         return self.refs[-1:]
 
     def __str__(self) -> str:
-        return f"library {self.routine} {self.what}"
+        return f"library {self.routine} {self.sizes_text}"
 
 
 class PythonCallKind(Enum):
@@ -171,7 +180,16 @@ class PythonCallKind(Enum):
 
 @frozen
 class PythonCall:
-    """Call a Python function ``function(sizes, inputs, outputs)``, which fills the outputs."""
+    """Call a Python function.
+
+    Attributes:
+        name: the label of the node, for reports.
+        function: ``function(sizes, inputs, outputs)``, which takes the values of symbolic sizes and
+            arrays, and fills the outputs.
+        reads: the inputs.
+        writes: the outputs.
+        kind: why the step runs in Python.
+    """
 
     name: str
     function: Callable[..., Any] = field(repr=False)
@@ -185,19 +203,22 @@ class PythonCall:
 
 @frozen
 class CopyStep:
-    """Copy an array to an output: the value is an input, a state variable or another output."""
+    """Copy the array ``source`` to ``target``.
+
+    The target is an output, or a state variable, whose value another array has.
+    """
 
     source: ArrayRef
     target: ArrayRef
 
     @property
     def reads(self) -> tuple[ArrayRef, ...]:
-        """Return a reference to the source, as a tuple."""
+        """The source, as a tuple of one reference."""
         return (self.source,)
 
     @property
     def writes(self) -> tuple[ArrayRef, ...]:
-        """Return a reference to the target, as a tuple."""
+        """The target, as a tuple of one reference."""
         return (self.target,)
 
     def __str__(self) -> str:
@@ -208,7 +229,10 @@ class CopyStep:
 
 @frozen
 class AliasStep:
-    """Do nothing: the value shares the memory of another one and has a different shape."""
+    """Do nothing: a value shares the memory of another one.
+
+    ``name`` is the label of its node, ``of`` the reference to its memory.
+    """
 
     name: str
     of: ArrayRef
@@ -229,7 +253,7 @@ class RuntimeProgram:
     Attributes:
         inputs: name, dtype and declared shape of each input.
         outputs: dtype and shape of each output.
-        steps: what a call does, in order.
+        steps: the steps of a call, in order.
         guards: pairs of sizes that must be equal, each with a description.
         slots: for each arena slot, the sizes in bytes of the values stored in it.
         donors: for each output, the position of the input over which it may be stored, or -1.
@@ -257,7 +281,7 @@ class RuntimeProgram:
         return ProgramTable(
             inputs=self.inputs,
             outputs=self.outputs,
-            rows=tuple(map(self._table_entry, self.steps)),
+            entries=tuple(map(self._table_entry, self.steps)),
             guards=self.guards,
             slots=self.slots,
             donors=self.donors,
@@ -266,11 +290,14 @@ class RuntimeProgram:
         )
 
     def sizes(self, shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:
-        """Return the value of each unknown size, as `ProgramTable.sizes` does."""
+        """Return the value of each symbolic size for the shapes of the inputs.
+
+        Raises: FeedError where a shape does not match its input or leaves a size open.
+        """
         return self.table.sizes(shapes)
 
     def broken(self, sizes: Mapping[str, int]) -> str | None:
-        """Return the description of the first guard that ``sizes`` violate, or None."""
+        """Return the description of the first guard that ``sizes`` violate, None if all hold."""
         return self.table.broken(sizes)
 
     def _table_entry(self, step: ProgramStep) -> TableEntry | None:
@@ -279,11 +306,11 @@ class RuntimeProgram:
             case LaunchStep():
                 return self._launch_entry(step)
             case LibraryCall():
-                return step.row
+                return step.table_entry
             case PythonCall():
                 return _python_entry(step.function, step)
             case CopyStep(source, target):
-                return "copy", source.place, target.place, source.nbytes
+                return "copy", source.key, target.key, source.nbytes
         return None
 
     def _launch_entry(self, step: LaunchStep) -> TableEntry:
@@ -299,7 +326,7 @@ class RuntimeProgram:
             kernel.seconds,
             [numel(r.shape) for r in step.refs],
             self.target.light * 2 * len(kernel.ops),
-            [r.place for r in step.refs],
+            [r.key for r in step.refs],
             kernel.sizes,
         )
 
@@ -310,5 +337,5 @@ def _python_entry(function: Callable[..., Any], step: LaunchStep | PythonCall) -
 
 
 def constant_array(value: Any) -> Any:
-    """Return a constant as a C-contiguous, aligned array; it is copied only where needed."""
+    """Return ``value`` as a C-contiguous, aligned array, copied only where it is not one."""
     return np.require(value, requirements=["C", "A"])

@@ -28,7 +28,7 @@ UFUNCS: dict[tuple[type, str], tuple[np.ufunc, bool]] = {
 
 
 def evaluate_reduce(node: Node, x: Array) -> list[Array]:
-    """Return the results of ``node``, whose operator has FReduce, for its input ``x``."""
+    """Return the result of ``node``, whose operator has FReduce, for its input ``x``, in a list."""
     reduction = attribute_calls.reduce_of(node)
     assert reduction is not None
     acc = reduction.identity.dtype
@@ -93,7 +93,7 @@ def reduce_array(
 
 
 def evaluate_scan(node: Node, x: Array) -> list[Array]:
-    """Return the results of ``node``, whose operator has FScan, for its input ``x``."""
+    """Return the result of ``node``, whose operator has FScan, for its input ``x``, in a list."""
     scan = attribute_calls.scan_of(node)
     assert scan is not None
     acc, axis = scan.identity.dtype, scan.axis
@@ -138,7 +138,7 @@ def scan_array(combine: Expr, identity: Const, x: Array, exclusive: bool) -> Arr
 
 
 def _ufunc_of(combine: Expr) -> tuple[np.ufunc, bool] | None:
-    """Return the entry of `UFUNCS` for an expression, None if there is none.
+    """Return the entry of `UFUNCS` for an expression, None where no ufunc reduces by it.
 
     For minimum and maximum the order of operands matters: of 0.0 and -0.0 they return the second.
     """

@@ -31,11 +31,11 @@ BERNOULLI = [
 ]
 """The Bernoulli numbers B2, B4, …, B20."""
 FAR = 12.0
-"""From this argument on asymptotic series with these terms are exact to the last bit."""
+"""From this argument on, asymptotic series with the terms above are exact to the last bit."""
 
 
 def each(f: Callable[[float], float], x: Array) -> Array:
-    """Apply a function to every element."""
+    """Return a float64 array of ``f`` of every element of ``x``, of the same shape."""
     flat = np.ascontiguousarray(x, np.float64).reshape(-1)
     return np.fromiter(map(f, flat.tolist()), np.float64, flat.size).reshape(np.shape(x))
 
@@ -46,6 +46,7 @@ def lgamma(x: Array) -> Array:
 
 
 def _lgamma(x: float) -> float:
+    """Return log|gamma(x)| of a number; inf at poles and where the result overflows."""
     try:
         return math.lgamma(x)
     except (ValueError, OverflowError):
@@ -53,11 +54,15 @@ def _lgamma(x: float) -> float:
 
 
 def tgamma(x: Array) -> Array:
-    """Return the gamma function; NaN at negative integers, infinite at 0 with its sign."""
+    """Return the gamma function of each element.
+
+    NaN at negative integers; infinite at 0, with the sign of the zero, and where it overflows.
+    """
     return each(_tgamma, x)
 
 
 def _tgamma(x: float) -> float:
+    """Return the gamma function of a number; see `tgamma`."""
     try:
         return math.gamma(x)
     except OverflowError:  # x is large, or next to the pole at 0, where the result has its sign
@@ -83,7 +88,7 @@ def digamma(x: Array) -> Array:
 
 
 def trigamma(x: Array) -> Array:
-    """Return the derivative of digamma; inf at 0 and negative integers."""
+    """Return the derivative of digamma in float64; inf at 0 and negative integers."""
     x = np.asarray(x, np.float64)
     low = x < 0.5
     b, total = np.where(low, 1 - x, x), np.zeros(x.shape)
@@ -97,7 +102,7 @@ def trigamma(x: Array) -> Array:
 
 
 def erfinv(y: Array) -> Array:
-    """Return x with erf(x) = y; infinite at y = 1 and -1, NaN beyond."""
+    """Return x with erf(x) = y, in float64; infinite at y = 1 and -1, NaN beyond."""
     y = np.asarray(y, np.float64)
     a = np.abs(y)
     with np.errstate(all="ignore"):
@@ -105,7 +110,7 @@ def erfinv(y: Array) -> Array:
 
 
 def erfcinv(y: Array) -> Array:
-    """Return x with erfc(x) = y; infinite at y = 0 and 2, NaN beyond."""
+    """Return x with erfc(x) = y, in float64; infinite at y = 0 and 2, NaN beyond."""
     y = np.asarray(y, np.float64)
     with np.errstate(all="ignore"):
         tail = _erfc_tail(np.where(y > 1, 2 - y, y))
@@ -114,7 +119,7 @@ def erfcinv(y: Array) -> Array:
 
 
 def _erf_middle(a: Array) -> Array:
-    """Return x with erf(x) = a for 0 <= a <= 1/2, by Halley's method."""
+    """Return x with erf(x) = a for 0 <= a <= 1/2, by Halley's method; larger a count as 1/2."""
     a = np.minimum(a, 0.5)
     x = _guess(a)
     for _ in range(3):
@@ -124,7 +129,10 @@ def _erf_middle(a: Array) -> Array:
 
 
 def _erfc_tail(y: Array) -> Array:
-    """Return x with erfc(x) = y for y <= 1/2, by Newton's method on the logarithm."""
+    """Return x with erfc(x) = y for y <= 1/2, by Newton's method on the logarithm.
+
+    It is infinite at y = 0 and NaN below; larger y count as 1/2.
+    """
     low = np.clip(y, 5e-324, 0.5)
     log = np.log(low)
     x = np.where(low > 1e-3, _guess(1 - low), np.sqrt(np.maximum(-log - 2, 1)))
@@ -135,7 +143,7 @@ def _erfc_tail(y: Array) -> Array:
 
 
 def _guess(a: Array) -> Array:
-    """Return erfinv to three digits.
+    """Return erfinv(a) to three digits, for 0 <= a < 1.
 
     Source: S. Winitzki, Approximation for the error function, 2008.
     """
@@ -159,7 +167,10 @@ def _log_erfc(x: Array) -> tuple[Array, Array]:
 
 
 def fma(x: Array, y: Array, z: Array) -> Array:
-    """Return ``x * y + z`` with one rounding, for float32 and float64."""
+    """Return ``x * y + z``, rounded once to the dtype that the operands' dtypes promote to.
+
+    The arguments broadcast; their dtypes have at most 64 bits.
+    """
     dtype = np.result_type(x, y, z)
     a, b, c = np.broadcast_arrays(*(np.asarray(v, np.float64) for v in (x, y, z)))
     with np.errstate(all="ignore"):
@@ -183,7 +194,7 @@ def fma(x: Array, y: Array, z: Array) -> Array:
 
 
 def _exactly(x: float, y: float, z: float) -> float:
-    """Return x * y + z of finite numbers, by exact fractions."""
+    """Return x * y + z of finite numbers, rounded once; infinite where it overflows."""
     total = Fraction(x) * Fraction(y) + Fraction(z)
     if total == 0:
         return x * y + z if x * y == 0 or z == 0 else 0.0
@@ -194,28 +205,31 @@ def _exactly(x: float, y: float, z: float) -> float:
 
 
 def _two_sum(a: Array, b: Array) -> tuple[Array, Array]:
-    """Return the rounded sum and the rounding error."""
+    """Return the rounded sum of float64 numbers, and its rounding error, which is exact."""
     s = a + b
     t = s - a
     return s, (a - (s - t)) + (b - t)
 
 
 def _product(a: Array, b: Array) -> tuple[Array, Array]:
-    """Return the rounded product and the rounding error."""
+    """Return the rounded product of float64 numbers, and its rounding error.
+
+    The error is exact unless an intermediate result overflows or underflows.
+    """
     p = a * b
     (ah, al), (bh, bl) = (_halves(v) for v in (a, b))
     return p, al * bl - (((p - ah * bh) - al * bh) - ah * bl)
 
 
 def _halves(a: Array) -> tuple[Array, Array]:
-    """Split numbers into two of half the precision (Veltkamp)."""
+    """Split numbers into a high and a low part of half the precision (Veltkamp's method)."""
     t = a * 134217729.0  # 2^27 + 1
     high = t - (t - a)
     return high, a - high
 
 
 def _sum_to_odd(a: Array, b: Array) -> Array:
-    """Return the sum rounded to odd, so that a second rounding is correct."""
+    """Return the float64 sum rounded to odd, so that a later rounding to fewer bits is correct."""
     s, lost = _two_sum(a, b)
     bits = np.asarray(s).view(np.int64)
     even = (lost != 0) & np.isfinite(lost) & (bits & 1 == 0)

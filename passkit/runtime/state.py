@@ -17,31 +17,34 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-class DeviceVariables(Protocol):
-    """The copies of variables that a device's programs use."""
+class VariableCopies(Protocol):
+    """The copies of a state's variables on one device."""
 
     def fetch(self, name: str) -> None:
-        """Copy a variable to the host, if the device has a newer value."""
+        """Copy the variable ``name`` to the host's array, if the device has a newer value."""
         ...
 
     def forget(self, name: str) -> None:
-        """Discard the device's copy of a variable: the host will have a newer value."""
+        """Discard the device's copy of the variable ``name``: the host's value is valid."""
         ...
 
 
 class State:
-    """Arrays by variable name, which executables can share. Their memory is never moved.
+    """The values of variables, arrays by name, which executables can share.
+
+    The memory of an array is never moved.
 
     Args:
-        arrays: initial values by variable name; they are copied.
+        arrays: initial values by variable name; they are copied. None for none.
 
     Attributes:
         memory: the arrays on the host, which may be out of date.
         unset: the names of variables that have no value yet.
         lock: held by a call that reads or writes the arrays.
-        elsewhere: copies on devices, by device. They are copied to the host when it reads them.
+        elsewhere: copies on devices, by device. They are copied to the host when it reads a
+            variable.
         pinned: whether native code has the addresses of the arrays, so that each call on a device
-            copies what it wrote to the host.
+            copies the variables that it wrote to the host.
 
     >>> import passkit as pk
     >>> state = pk.State({"w": np.float32([1, 2])})
@@ -60,7 +63,7 @@ class State:
         }
         self.unset: set[str] = set()
         self.lock = RLock()
-        self.elsewhere: dict[Any, DeviceVariables] = {}
+        self.elsewhere: dict[Any, VariableCopies] = {}
         self.pinned = False
 
     @property
@@ -73,13 +76,19 @@ class State:
         return self.memory
 
     def pin(self) -> None:
-        """Allow native code to use the arrays' addresses: calls on devices then update the host."""
+        """Allow native code to use the arrays' addresses.
+
+        All values are copied to the host, now and after each later call on a device.
+        """
         with self.lock:
             self.bring()
             self.pinned = True
 
-    def bring(self, but: DeviceVariables | None = None) -> None:
-        """Copy all values to the host and discard those of devices, except for ``but``."""
+    def bring(self, but: VariableCopies | None = None) -> None:
+        """Copy all values that devices have to the host, and discard them on the devices.
+
+        The device whose copies ``but`` are is left as it is.
+        """
         with self.lock:
             for other in self.elsewhere.values():
                 if other is not but:
@@ -95,11 +104,13 @@ class State:
     def holding(self, graph: Graph) -> State:
         """Add the variables of a graph that this state lacks, with their initial values.
 
+        A variable without initial value is 0, and its name is added to ``unset``.
+
         Args:
             graph: the graph.
 
         Returns:
-            This state.
+            This state, which is changed in place.
 
         Raises:
             FeedError: It has a variable of the same name with another shape or dtype.
@@ -114,9 +125,9 @@ class State:
             if array is not None:
                 if (array.shape, array.dtype) != (shape, dtype):
                     raise FeedError(
-                        f"the graph's variable '{node.name}' is {dtype}{list(shape)}, and the "
-                        f"state holds {array.dtype}{list(array.shape)} under that name; name one "
-                        f"of them otherwise"
+                        f"the graph's variable '{node.name}' needs {dtype}{list(shape)}, and the "
+                        f"state has {array.dtype}{list(array.shape)} under that name; rename one "
+                        f"of them"
                     )
                 continue
             initial = node.params["initial"]
@@ -148,7 +159,7 @@ class State:
         if new.shape != array.shape or new.dtype != array.dtype:
             raise FeedError(
                 f"variable '{name}' needs {array.dtype}{list(array.shape)}, got "
-                f"{new.dtype}{list(new.shape)}"
+                f"{new.dtype}{list(new.shape)}; assign an array of that dtype and shape"
             )
         with self.lock:
             for other in self.elsewhere.values():
@@ -157,7 +168,7 @@ class State:
             self.unset.discard(name)
 
     def _find(self, name: str) -> Any:
-        """Return the array of a variable.
+        """Return the host's array of a variable, which may be out of date.
 
         Raises: FeedError, with the nearest name, if there is none.
         """
@@ -177,7 +188,9 @@ class State:
             with self.lock:
                 np.savez(path, **self.arrays)
         except OSError as error:
-            raise FeedError(f"the state cannot be written to {path}: {error.strerror}") from None
+            raise FeedError(
+                f"the state cannot be written to {path}: {error.strerror}; use another path"
+            ) from None
 
     def load(self, path: str | Path) -> None:
         """Read all variables from an ``.npz`` file; none changes unless all of them match.
@@ -192,13 +205,18 @@ class State:
         except FeedError:
             raise
         except Exception as error:  # NumPy and zipfile raise many kinds for damaged archives
-            why = arguments.shortened(str(error) or type(error).__name__)
+            reason = arguments.shortened(str(error) or type(error).__name__)
             raise FeedError(
-                f"{path} holds no state that can be read ({why}); State.save writes one"
+                f"{path} has no state that can be read ({reason}); State.save writes one"
             ) from error
 
     def _read(self, path: Path) -> None:
-        """Read all variables; none changes unless all of them match."""
+        """Read all variables from an ``.npz`` file; none changes unless all of them match.
+
+        Raises:
+            FeedError: A variable is missing in it or has another shape or dtype.
+            Exception: The file cannot be read; NumPy and zipfile raise errors of many types.
+        """
         from zipfile import is_zipfile  # a warm start reads no archives
 
         values: dict[str, Any] = {}
@@ -215,15 +233,19 @@ class State:
                 dtype = array.dtype if same and _is_foreign(array) else dtype
                 if (shape, dtype) != (array.shape, array.dtype):
                     raise FeedError(
-                        f"variable '{name}' needs {array.dtype}{list(array.shape)}, got "
-                        f"{arguments.shortened(str(dtype))}{arguments.shortened(str(list(shape)))}"
+                        f"variable '{name}' needs {array.dtype}{list(array.shape)}, and {path} has "
+                        f"{arguments.shortened(str(dtype))}{arguments.shortened(str(list(shape)))};"
+                        " load a file that was saved for the same model"
                     )
                 values[name] = file[name].view(dtype)
         for name, value in values.items():
             self[name] = value
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the arrays; executables pickled together still share a state when unpickled."""
+        """Return how to pickle this state: by copies of its arrays.
+
+        Executables that are pickled together still share a state when they are unpickled.
+        """
         with self.lock:
             return _restored, ({k: v.copy() for k, v in self.arrays.items()}, set(self.unset))
 
@@ -248,8 +270,8 @@ def check_names(graph: Graph) -> None:
     repeated = [name for name, n in Counter(v.name for v in graph.states).items() if n > 1]
     if repeated:
         raise GraphError(
-            f"two state variables of the graph are called '{repeated[0]}', and state is kept by "
-            f"name; give them different names"
+            f"two state variables of the graph are called '{repeated[0]}', and the state has one "
+            f"value for each name; give them different names"
         )
 
 

@@ -38,12 +38,12 @@ class ProgramTable:
     Attributes:
         inputs: (name, dtype, shape) of each input.
         outputs: (dtype, shape) of each output.
-        rows: the entries, in execution order.
+        entries: the entries, in execution order.
         guards: pairs of sizes that must be equal, each with a description.
         slots: for each arena slot, the sizes in bytes of the values stored in it.
         donors: for each output, the position of the input over which it may be stored, or -1.
         constants: arrays whose addresses are fixed.
-        parallel: a step of more estimated seconds than this is shared among threads.
+        parallel: steps that are estimated to take more seconds than this are shared among threads.
         packed_filters: constant filters in the layout of their kernel, for later calls of `bind`.
         epilogues: the number of kernels that the last `bind` merged into convolutions.
     """
@@ -51,13 +51,13 @@ class ProgramTable:
     __slots__ = (
         "constants",
         "donors",
+        "entries",
         "epilogues",
         "guards",
         "inputs",
         "outputs",
         "packed_filters",
         "parallel",
-        "rows",
         "slots",
     )
 
@@ -65,21 +65,21 @@ class ProgramTable:
         self,
         inputs: Sequence[tuple[str, DType, Shape]],
         outputs: Sequence[tuple[DType, Shape]],
-        rows: Sequence[TableEntry | None],
+        entries: Sequence[TableEntry | None],
         guards: Sequence[tuple[Extent, Extent, str]],
         slots: Sequence[Sequence[Extent]],
         donors: Sequence[int],
         constants: Sequence[Any],
         parallel: float,
     ) -> None:
-        self.inputs, self.outputs, self.rows, self.guards = inputs, outputs, rows, guards
+        self.inputs, self.outputs, self.entries, self.guards = inputs, outputs, entries, guards
         self.slots, self.donors = slots, donors
         self.constants, self.parallel = constants, parallel
         self.packed_filters: dict[Any, Any] = {}
         self.epilogues = 0
 
     def sizes(self, shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:
-        """Return the value of each unknown size for the shapes of the inputs.
+        """Return the value of each symbolic size for the shapes of the inputs.
 
         Raises:
             FeedError: A shape does not match that of its input, or leaves a size open.
@@ -90,7 +90,10 @@ class ProgramTable:
         for name, shape, actual in pairs:
             for axis, (declared, number) in enumerate(zip(shape, actual, strict=True)):
                 if isinstance(declared, int) and declared != number:
-                    raise FeedError(f"input '{name}' needs {declared} at axis {axis}, got {number}")
+                    raise FeedError(
+                        f"input '{name}' needs extent {declared} at axis {axis}, got {number}; "
+                        "reshape it or pass another array"
+                    )
         return all_sizes(pairs)
 
     def broken(self, sizes: Mapping[str, int]) -> str | None:
@@ -110,7 +113,7 @@ class ProgramTable:
 
         Args:
             shapes: the shape of each input.
-            sizes: the value of each unknown size.
+            sizes: the value of each symbolic size.
             between: for profiles; ``between(k, steps)`` gets the index of an entry and the launcher
                 steps it became, and returns a function that is called after them. No kernel is then
                 merged into a convolution, and each entry is a native call of its own.
@@ -124,11 +127,11 @@ class ProgramTable:
         )
         bound: list[TableEntry] = []
         self.epilogues = 0
-        for k, entry in enumerate(self.rows):
+        for k, entry in enumerate(self.entries):
             merged, binder.merged_following = binder.merged_following, False
             self.epilogues += merged
-            is_last = between is not None or k + 1 == len(self.rows)
-            binder.following = None if is_last else self.rows[k + 1]
+            is_last = between is not None or k + 1 == len(self.entries)
+            binder.following = None if is_last else self.entries[k + 1]
             steps = [] if merged or entry is None else binder.steps(entry)
             bound += steps
             if between is not None:

@@ -31,9 +31,9 @@ class TableBinder:
     Args:
         constants: arrays of constants and state variables.
         packed_filters: constant filters that are packed already; new ones are added.
-        parallel: a step of more estimated seconds than this is shared among threads.
+        parallel: steps that are estimated to take more seconds than this are shared among threads.
         offsets: the offset of each arena slot in bytes.
-        sizes: the value of each unknown size.
+        sizes: the value of each symbolic size.
         arena_nbytes: the size of all slots.
 
     Attributes:
@@ -63,7 +63,10 @@ class TableBinder:
         self.merged_following = False
 
     def steps(self, entry: TableEntry) -> list[TableEntry]:
-        """Return the launcher steps of an entry; none if it has no elements to compute."""
+        """Return the launcher steps of an entry; an empty list if it has nothing to compute.
+
+        Updates ``seconds``, ``scratch_nbytes``, ``arena_nbytes`` and ``merged_following``.
+        """
         binders: dict[str, Callable[..., list[TableEntry]]] = {
             "launch": self._launch,
             "gemm": self._gemm,
@@ -80,11 +83,14 @@ class TableBinder:
         return tuple(map(self._number, shape))
 
     def _number(self, size: Extent) -> int:
-        """Return an extent with numbers in place of symbolic sizes."""
+        """Return the number of an extent. Raises: ShapeError where a size has no value."""
         return size if isinstance(size, int) else evaluate(size, self.sizes)
 
     def _ref(self, ref: TableEntry) -> TableEntry:
-        """Return the launcher's reference for that of a table."""
+        """Return the launcher's reference for a table's (kind, index).
+
+        It is ("arena", byte offset), ("address", address, array) for constants, else unchanged.
+        """
         kind, index = ref
         if kind == "arena":
             return "arena", self.offsets[index]
@@ -144,13 +150,14 @@ class TableBinder:
             entry: the address of the kernel.
             grid: the number of tiles, or for each phase that number and the estimated seconds.
             scratch: the bytes of scratch memory of a tile.
-            seconds: the estimated time of all tiles; 0 where the cost model had no sizes.
-            points: the sizes of its arrays in elements; then the largest times ``weight`` is used.
+            seconds: the estimated time of all tiles; 0 where there is no estimate, and then the
+                largest of ``points`` times ``weight`` is used.
+            points: the sizes of its arrays in elements.
             weight: seconds per element.
             refs: the kernel's arrays.
             sizes: its size arguments.
 
-        Returns: The launcher's steps, none if there is no tile.
+        Returns: The launcher's steps, an empty list if there is no tile.
         """
         if not isinstance(grid, (int, Size)):
             default_seconds = max(map(self._number, points)) * weight
@@ -177,8 +184,7 @@ class TableBinder:
 
         A phase begins when all tiles of the previous one are done. The phase's number is appended
         to the size arguments. ``default_seconds`` replace estimates that are missing; the other
-        arguments
-        are those of `_launch`.
+        arguments are those of `_launch`.
         """
         counts = [self._number(tiles) for tiles, _ in grid]
         if not any(counts):
@@ -224,14 +230,12 @@ class TableBinder:
             m: the rows of the product.
             n: its columns.
             k: the length of the sums.
-            flags: whether the operands are stored transposed.
+            flags: whether the left and the right operand are stored transposed, 1 or 0 each.
 
-        Returns: The launcher's steps, none if the product is empty.
+        Returns: The launcher's steps, an empty list if the product has no elements.
         """
-        from passkit.runtime.native.matrix_products import (
-            gemm_function,
-            gemm_tiles,
-        )  # finds libraries
+        # Importing this module finds libraries.
+        from passkit.runtime.native.matrix_products import gemm_function, gemm_tiles
 
         m, n, k = map(self._number, (m, n, k))
         trans_a, trans_b = flags
@@ -279,7 +283,9 @@ class TableBinder:
             m: the rows of the result.
             n: its columns.
             inner_sizes: the length of the sums of each pair.
-            flags: whether first and second operands are stored transposed.
+            flags: whether the left and the right operands are stored transposed, 1 or 0 each.
+
+        Returns: The launcher's step in a list, which is empty if the result has no elements.
         """
         from passkit.runtime.native.matrix_products import gemm_function  # finds libraries
 
@@ -300,12 +306,15 @@ class TableBinder:
         return [self._launch_step("launch", entry, tiles, seconds, operands, sizes)]
 
     def _python(self, function: Callable[..., Any], reads: Any, writes: Any) -> list[TableEntry]:
-        """Bind a call of a Python function of sizes, inputs and outputs."""
+        """Bind a call of a Python function of sizes, inputs and outputs.
+
+        ``reads`` and ``writes`` are the views of its inputs and outputs.
+        """
         views = [self._view(v) for v in reads], [self._view(v) for v in writes]
         return [("python", partial(function, self.sizes), *views)]
 
     def _copy(self, source: TableEntry, target: TableEntry, nbytes: Extent) -> list[TableEntry]:
-        """Bind a copy of ``nbytes`` bytes."""
+        """Bind a copy of ``nbytes`` bytes between two references; return one launcher step."""
         return [("copy", self._ref(source), self._ref(target), self._number(nbytes))]
 
     def _convolution(
@@ -328,8 +337,11 @@ class TableBinder:
             refs: source, filters and result.
             fields: the fields of the geometry.
             constant: whether the filters are a constant.
-            stream: the bytes from which on results are written past the caches.
-            epilogue: the launch of a kernel that runs on rows just stored, or None.
+            stream: results of at least this many bytes are written past the caches; 0 for never.
+            epilogue: the fields of the `RowEpilogue` by which the following kernel can run on rows
+                just stored; None where it cannot.
+
+        Returns: The launcher's steps, an empty list if the result has no elements.
         """
         # Only programs with a convolution need these modules.
         from passkit.runtime.native.convolution import convolution_launches, packed_filter
@@ -380,6 +392,10 @@ class TableBinder:
         self, sizes: tuple[int, ...], epilogue: TableEntry
     ) -> tuple[tuple[int, ...], list[TableEntry], float]:
         """Merge ``following``, a kernel launch, into a convolution that runs it as its epilogue.
+
+        Args:
+            sizes: the size arguments of the convolution.
+            epilogue: the fields of the `RowEpilogue`.
 
         Returns:
             The size arguments of the convolution with those of the epilogue, the operands to
@@ -471,7 +487,7 @@ def sum_tile_shape(m: int, n: int) -> tuple[int, int]:
 
 
 def _offset_by(ref: TableEntry, nbytes: int) -> TableEntry:
-    """Return a launcher's reference moved by a number of bytes."""
+    """Return a launcher's reference to ``nbytes`` bytes after another one."""
     if ref[0] in ("address", "arena"):
         return (ref[0], ref[1] + nbytes, *ref[2:])
     return ref[0], ref[1], nbytes

@@ -41,7 +41,10 @@ def to_json(graph: Graph) -> str:
 
 
 def graph_data(graph: Graph) -> dict[str, Any]:
-    """Return a graph as lists, dicts, strings and numbers."""
+    """Return a graph as lists, dicts, strings and numbers.
+
+    Raises: GraphError for a parameter that cannot be represented in JSON.
+    """
     ids = {node: k for k, node in enumerate(graph.nodes)}
     writes: dict[Node, int] = {}
 
@@ -166,8 +169,10 @@ class _GraphReader(ValueReader):
                 error.add_note(f"in {at}")
                 raise
             except Exception as error:  # rules of operators, given parameters of any kind
+                op_name = shortened(item["op"])
                 raise ParseError(
-                    f"{at} has parameters that its operator does not take: {shown(error)}"
+                    f"{at}: operator {op_name} fails for these inputs and parameters with "
+                    f"{shown(error)}; help(pk.ops.{op_name}) says what it takes"
                 ) from error
         heads = get(data, "heads", list, where)
         outputs = [self.entry(h, nodes, path(where, f"heads[{k}]")) for k, h in enumerate(heads)]
@@ -175,7 +180,10 @@ class _GraphReader(ValueReader):
         for k, item in enumerate(get(data, "updates", list, where, [])):
             at = path(where, f"updates[{k}]")
             if not isinstance(item, list) or len(item) != 2:
-                raise ParseError(f"{at} must be [node, entry], got {shown(item)}")
+                raise ParseError(
+                    f"{at} must be [number of a state variable's node, entry of its new value], "
+                    f"got {shown(item)}"
+                )
             variable = nodes[self.index(item[0], len(nodes), at)]
             if not (variable.is_variable and variable.params.get("state")):
                 raise ParseError(f"{at} must write a state variable, got {variable.where}")

@@ -92,10 +92,12 @@ def get(data: Any, key: str, kind: type, where: str, default: Any = REQUIRED) ->
     Raises: ParseError where ``data`` is no object, lacks a required key, or has another type.
     """
     if not isinstance(data, dict):
-        raise ParseError(f"{where or 'the top'} must be an object, got {shown(data)}")
+        raise ParseError(f"{where or 'the document'} must be an object, got {shown(data)}")
     if key not in data:
         if default is REQUIRED:
-            raise ParseError(f"{where or 'the top'} lacks the key '{key}'; it has {sorted(data)}")
+            raise ParseError(
+                f"{where or 'the document'} lacks the key '{key}'; it has {sorted(data)}"
+            )
         return default
     value = data[key]
     if not isinstance(value, kind):
@@ -163,7 +165,10 @@ class ValueReader(ABC):
                 if not isinstance(rest, dict):
                     raise ParseError(f"{where}.with must be a dict, got {shown(rest)}")
                 return kind.make(graph, rest)
-        raise ParseError(f"{where} is of no known kind, got {shown(data)}")
+        tags = ", ".join(["float", "array", "dtype", "size", "dict", *NESTED])
+        raise ParseError(
+            f"{where} must be an object with one of the keys {tags}, got {shown(data)}"
+        )
 
     def pair(self, key: Any, data: Any, where: str, depth: int) -> tuple[Any, Any]:
         """Return a key of a dict, which must be hashable, and its value.

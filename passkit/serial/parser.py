@@ -45,14 +45,20 @@ class _ParsedGraph:
 
 
 class _Parser(ValueParser):
-    """A recursive-descent parser; ``scope`` is the innermost graph that is being parsed."""
+    """A recursive-descent parser; ``scope`` is the innermost graph that is being parsed.
+
+    All methods raise a ParseError with line and column where the text is malformed.
+    """
 
     def __init__(self, tokens: list[Token]) -> None:
         super().__init__(tokens)
         self.scope = _ParsedGraph()
 
     def graph(self) -> Graph:
-        """Parse statements up to and including ``return``; return their graph."""
+        """Parse statements up to and including ``return``; return their graph.
+
+        Its inputs are in the order of their declarations. Raises: ParseError.
+        """
         self.depth += 1
         if self.depth > DEEPEST:
             raise self.fail(f"graphs are nested more than {DEEPEST} deep")
@@ -77,7 +83,10 @@ class _Parser(ValueParser):
         return graph
 
     def statement(self) -> None:
-        """Parse a declaration, an operator call or an update, and add it to the scope."""
+        """Parse a declaration, an operator call or an update, and add it to the scope.
+
+        Raises: ParseError, also for a name that is defined already.
+        """
         first = self.next
         if first.kind == "name" and first.text == "update":
             self.at += 1
@@ -87,7 +96,7 @@ class _Parser(ValueParser):
         token = self.next
         name = self.name()
         if name in self.scope.nodes:
-            raise self.fail(f"the name {shown(name)} is given twice", token)
+            raise self.fail(f"the name {shown(name)} is defined twice", token)
         if is_state or self.next.text == ":":
             self.expect(":")
             node = self.declaration(name, is_state)
@@ -113,7 +122,10 @@ class _Parser(ValueParser):
         return self.scope.nodes[name]
 
     def ref(self) -> Entry:
-        """Parse ``name`` or ``name:index``; return the entry."""
+        """Parse ``name`` or ``name:index``; return the entry.
+
+        Raises: ParseError where there is no such node or result, or several without an index.
+        """
         token = self.next
         node = self.node_called(token, self.name())
         if self.accept(":"):
@@ -131,7 +143,10 @@ class _Parser(ValueParser):
         return node.entries[0]
 
     def operand(self) -> Entry:
-        """Parse a reference or a nested call, such as ``exp(x)`` in ``add(exp(x), 1)``."""
+        """Parse a reference or a nested call, such as ``exp(x)`` in ``add(exp(x), 1)``.
+
+        Raises: ParseError, also for a nested call with several results.
+        """
         token, following = self.next, self.following
         if token.kind != "name" or following.kind != "mark" or following.text != "(":
             return self.ref()
@@ -182,7 +197,11 @@ class _Parser(ValueParser):
         return Node(None, (), params, name, self.after())
 
     def call(self, name: str) -> Node:
-        """Parse ``operator(inputs, parameter=value, …)``; return a node called ``name``."""
+        """Parse ``operator(inputs, parameter=value, …)``; return a node called ``name``.
+
+        Raises: ParseError; errors of the operator where it refuses its inputs, with a note of line
+            and column.
+        """
         token = self.next
         try:
             op = get_op(self.name())
@@ -215,7 +234,9 @@ class _Parser(ValueParser):
             raise
         except Exception as error:  # attribute functions, called with any parameters
             raise self.fail(
-                f"{op.name} does not take these inputs and parameters: {shown(error)}", token
+                f"operator {op.name} fails for these inputs and parameters with {shown(error)}; "
+                f"help(pk.ops.{op.name}) says what it takes",
+                token,
             ) from error
 
     def argument(self) -> Any:

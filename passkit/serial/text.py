@@ -149,7 +149,7 @@ def python_number(text: str) -> Any:
 def elements(values: Sequence[Any], dtype: Any, shape: tuple[int, ...]) -> Any:
     """Return ``values`` as an array of ``dtype`` and ``shape``.
 
-    Returns: None if a value does not fit the dtype.
+    Returns: None if a value does not fit the dtype, or if their number is not that of the shape.
     """
     kinds: dict[str, tuple[type, ...]] = {"b": (bool,), "i": (int,), "u": (int,)}
     fits = kinds.get(dtype.kind, (int, float))

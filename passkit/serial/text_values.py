@@ -140,7 +140,7 @@ class ValueParser(Cursor, ABC):
         return values
 
     def number(self) -> Any:
-        """Parse a number or a word such as inf, with its sign."""
+        """Parse a number or a word such as inf, with its sign. Raises: ParseError."""
         sign = "-" if self.accept("-") else ""
         token = self.next
         word = token.kind == "name" and token.text in (
@@ -150,11 +150,14 @@ class ValueParser(Cursor, ABC):
             raise self.fail(f"expected a number, got {self.shown()}")
         self.at += 1
         if len(token.text) > 400:
-            raise self.fail(f"a number has {len(token.text)} digits", token)
+            raise self.fail(f"a number has {len(token.text)} digits; the most is 400", token)
         return python_number(sign + token.text)
 
     def value(self) -> Any:
-        """Parse a parameter: a literal, tuple, dict, array, graph, or arithmetic on sizes."""
+        """Parse a parameter: a literal, tuple, dict, array, graph, or arithmetic on sizes.
+
+        Raises: ParseError, also for values that are nested too deeply.
+        """
         self.depth += 1
         if self.depth > 4 * DEEPEST:
             raise self.fail(f"values are nested more than {4 * DEEPEST} deep")
@@ -169,7 +172,10 @@ class ValueParser(Cursor, ABC):
         return total
 
     def product(self) -> Any:
-        """Parse values that are multiplied or divided."""
+        """Parse values that are multiplied or divided by ``*`` and ``//``, or one value.
+
+        Raises: ParseError for a division by zero, and for other values than sizes.
+        """
         token = self.next
         if self.accept("-"):
             right = self.product()
@@ -222,7 +228,10 @@ class ValueParser(Cursor, ABC):
         return Size.symbol(token.text)
 
     def tuple(self) -> Any:
-        """Parse ``(a, b)``, ``(a,)`` or ``()``, after its parenthesis; ``(a)`` is ``a``."""
+        """Parse ``(a, b)``, ``(a,)`` or ``()``, after its parenthesis; ``(a)`` is ``a``.
+
+        Raises: ParseError.
+        """
         elements: list[Any] = []
         comma = False
         while not self.accept(")"):

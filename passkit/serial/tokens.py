@@ -47,7 +47,9 @@ def tokens(text: str) -> list[Token]:
     while at < len(text):
         match = TOKEN.match(text, at)
         if match is None:
-            raise ParseError(f"line {line}, column {at - start + 1}: unexpected {text[at]!r}")
+            raise ParseError(
+                f"line {line}, column {at - start + 1}: unexpected character {text[at]!r}"
+            )
         kind, piece = str(match.lastgroup), match.group()
         if kind == "mark" and piece in "([{":
             open_marks.append(piece)
@@ -142,7 +144,7 @@ class Cursor:
         return str(value)
 
     def integer(self) -> int:
-        """Read a non-negative integer. Raises: ParseError."""
+        """Read a non-negative integer of at most 18 digits. Raises: ParseError."""
         token = self.next
         if token.kind != "number" or not token.text.isdigit() or len(token.text) > 18:
             raise self.fail(f"expected a whole number, got {self.shown()}")

@@ -157,7 +157,11 @@ def _refused(graph: Graph) -> Infeasible | None:
     for n in graph.nodes:
         if n.op is not None and FContract.get(n.op.name) is not None:
             if contract_of(n) is None:
-                return Infeasible("library", f"a library computes {n.label}", n)
+                return Infeasible(
+                    "library",
+                    f"a library call computes {n.label}, and the call takes in no other operator",
+                    n,
+                )
             if any(e.node in fixed for e in n.inputs):
                 return Infeasible("library", f"{n.label} reads a constant, which has no address", n)
         if n.op is not None and all(e.node in fixed for e in n.inputs):

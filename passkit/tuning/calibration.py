@@ -34,27 +34,28 @@ WORK = """  for (int64_t tile = begin; tile < end; ++tile) {
   }
 """
 NUM_LAUNCHES = 100
-"""The launches of a program."""
+"""The number of launches of a program."""
 RUNS = 21
-"""How often a program of launches runs."""
+"""The number of runs of a program of launches."""
 ITERATIONS = 2000
-"""The iterations of the loop of a tile that works: some microseconds."""
+"""The iterations of the loop of a tile, which take some microseconds."""
 LINE = 16
 """The elements of four bytes in a cache line."""
 NUM_READS = 10_000
 """The dependent reads of a pointer chase."""
 CHASE_RUNS = 5
-"""How often a pointer chase runs."""
+"""The number of runs of a pointer chase."""
 SIZES = tuple(1 << k for k in range(14, 26))
 """The bytes of the working sets of pointer chases: 16 KiB to 32 MiB."""
 MIN_COPY_BYTES = 1 << 17
-"""The bytes of the smallest copy that counts: others take little more than being measured."""
+"""The bytes of the smallest copy that counts: smaller ones take little more than a measurement."""
 
 
 def calibrate() -> CpuProfile:
-    """Measure this CPU as it is now: other work on the machine affects the result.
+    """Measure this CPU and return its profile; other work on the machine affects the result.
 
-    Raises: CompilerError if there is no C++ compiler.
+    Raises:
+        CompilerError: If there is no C++ compiler.
     """
     kernels = [_kernel("passkit_work", WORK), _kernel("passkit_chase", CHASE)]
     entries = build(kernels, FLAGS)
@@ -69,13 +70,16 @@ def calibrate() -> CpuProfile:
 
 
 def _kernel(name: str, body: str) -> KernelText:
-    """Return the text of a kernel called ``name`` with C++ ``body``."""
+    """Return the source of a kernel called ``name`` whose body is the C++ text ``body``."""
     source = SIGNATURE.format(name=name, body=body)
     return KernelText(name, name, f"#include <cstdint>\n{source}", ())
 
 
 def _curve() -> tuple[tuple[int, float], ...]:
-    """Return pairs of the bytes that one thread copies and bytes per second, which do not rise."""
+    """Return pairs of the bytes that one thread copies and the bytes per second, by size.
+
+    The speed is made non-increasing: for each size, it is the lowest of that and all smaller sizes.
+    """
     curve: list[tuple[int, float]] = []
     best = float("inf")
     for nbytes, seconds in copy_speed(single_thread=True).points:
@@ -89,40 +93,44 @@ def _launch_seconds(entry: int, iterations: int, tiles: int, shared: bool) -> fl
     """Return the seconds of a launch that follows others in a program.
 
     Args:
-        entry: the address of the kernel.
-        iterations: its size argument.
-        tiles: the number of tiles.
-        shared: whether threads share them.
+        entry: The address of the kernel.
+        iterations: Its size argument, the iterations of each tile.
+        tiles: The number of tiles.
+        shared: Whether threads share the tiles.
     """
-    row = ("launch", entry, tiles, shared, [("input", 0), ("output", 0)], (iterations,))
+    step = ("launch", entry, tiles, shared, [("input", 0), ("output", 0)], (iterations,))
     array = np.ones(4, np.int32)
-    one = _seconds(array, [row], RUNS)
-    many = _seconds(array, [row] * (NUM_LAUNCHES + 1), RUNS)
+    one = _seconds(array, [step], RUNS)
+    many = _seconds(array, [step] * (NUM_LAUNCHES + 1), RUNS)
     return max(0.0, many - one) / NUM_LAUNCHES
 
 
 def _latencies(entry: int) -> Iterator[tuple[int, float]]:
-    """Yield, for each size, the seconds of a read whose address depends on the read before."""
+    """Yield, for each working set in `SIZES`, its bytes and the seconds of a dependent read.
+
+    The address of such a read depends on the value of the read before. ``entry`` is the address of
+    the pointer-chasing kernel.
+    """
     rng = np.random.default_rng(0)
     for nbytes in SIZES:
         lines = nbytes // 4 // LINE
         order = rng.permutation(lines).astype(np.int32)
         chain = np.zeros(nbytes // 4, np.int32)
         chain[order * LINE] = np.roll(order, -1) * LINE
-        row = ("launch", entry, 1, False, [("input", 0), ("output", 0)], (NUM_READS,))
-        yield nbytes, _seconds(chain, [row], CHASE_RUNS) / NUM_READS
+        step = ("launch", entry, 1, False, [("input", 0), ("output", 0)], (NUM_READS,))
+        yield nbytes, _seconds(chain, [step], CHASE_RUNS) / NUM_READS
 
 
-def _seconds(array: Any, rows: list[Any], runs: int) -> float:
-    """Return the median seconds of a run of a program on an array.
+def _seconds(array: Any, steps: list[Any], runs: int) -> float:
+    """Return the median seconds of a run of a program on an array, after one untimed run.
 
     Args:
-        array: its input; its output has a cache line for each thread.
-        rows: the launcher's steps.
-        runs: the number of runs.
+        array: Its input; its output has a cache line for each thread.
+        steps: The launcher's steps, as tuples.
+        runs: The number of timed runs.
     """
     native, kind = launcher(), array.dtype.num
-    bound = native.Bound((array.shape,), [(kind, (MAX_THREADS * LINE,))], 0, 0, rows, seconds=0.0)
+    bound = native.Bound((array.shape,), [(kind, (MAX_THREADS * LINE,))], 0, 0, steps, seconds=0.0)
     run = native.Program([("x", kind, 1)], 1, lambda _: bound)
     times = []
     for _ in range(runs + 1):

@@ -1,4 +1,4 @@
-"""Where measurements run: in a user's executor, or in worker processes."""
+"""Executors of measurements: a user's executor, or worker processes."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ class MeasuringPool:
     """Runs measurements in the executor given by the user, else in worker processes."""
 
     def __init__(self, executor: Executor | None, clock: RunClock | None) -> None:
+        """Use ``executor``, or start worker processes for None; ``clock`` is the user's, if any."""
         self.workers: Workers | None = Workers() if executor is None else None
         self.executor = executor
         self.clock = clock
@@ -38,19 +39,21 @@ class MeasuringPool:
         return self.executor.submit(measure, request, self.clock)
 
     def fall_back(self, reason: str) -> str:
-        """Use worker processes from now on, and return a remark that says so.
+        """Use worker processes from now on, and return a remark that begins with ``reason``.
 
-        Raises: SettingError if there is a clock, which cannot be sent to worker processes.
+        Raises:
+            SettingError: If the user has a clock, which cannot be sent to worker processes.
         """
         if self.clock is not None:
             raise SettingError(
-                f"{reason}, and worker processes cannot have the clock {self.clock!r}"
+                f"{reason}, and worker processes cannot use the clock {self.clock!r}; repair the "
+                f"executor, or leave the clock out"
             )
         if self.workers is None:
             self.workers = Workers()
-        return f"{reason}; what was left was measured by worker processes"
+        return f"{reason}; worker processes measured the rest"
 
     def close(self) -> None:
-        """End the worker processes; a user's executor goes on."""
+        """End the worker processes; a user's executor keeps running."""
         if self.workers is not None:
             self.workers.shutdown(wait=False)

@@ -19,24 +19,29 @@ SIZES = tuple(MIB << k for k in range(9))
 TINY_BYTES = 4096
 """The bytes of a copy whose seconds are overhead only."""
 RUNS = 7
-"""How often everything is timed; medians count."""
+"""The number of samples of a time, of which the median counts."""
 REPEATS = 100
-"""How many operations are enqueued between two events."""
+"""The number of operations that are enqueued between two events."""
 MAX_OVERHEAD = 0.5
 """The most overhead that is subtracted, as a part of a copy's seconds; the rest would be noise."""
 
 
 def calibrate_gpu(device: CudaDevice) -> GpuProfile:
-    """Measure a device as it is now: other work on it affects the result.
+    """Measure a device and return its profile; other work on the device affects the result.
 
-    Raises: DeviceError if the device fails.
+    Raises:
+        DeviceError: If the device fails.
     """
     with device.active("calibration"):
         return GpuProfile(tuple(_curve(device)), _launch(device))
 
 
 def _curve(device: CudaDevice) -> Iterator[tuple[int, float]]:
-    """Yield the bytes that a copy reads and writes, and bytes per second without overhead."""
+    """Yield, for each copy, the bytes that it reads and writes, and its bytes per second.
+
+    The overhead of a copy, at most `MAX_OVERHEAD` of its seconds, is subtracted. Sizes above a
+    quarter of the device's memory are left out.
+    """
     overhead = _copy_seconds(device, TINY_BYTES)
     for size in SIZES:
         if 4 * size > device.limits.global_nbytes:
@@ -46,14 +51,14 @@ def _curve(device: CudaDevice) -> Iterator[tuple[int, float]]:
 
 
 def _copy_seconds(device: CudaDevice, nbytes: int) -> float:
-    """Return the seconds of a copy of ``nbytes`` that follows another in a stream."""
+    """Return the seconds of a copy of ``nbytes`` on the device that follows another in a stream."""
     driver, pool = device.driver, pool_of(device)
     source, target = pool.take(nbytes), pool.take(nbytes)
     return _repeated(device, lambda s: driver.copy(target.address, source.address, nbytes, s))
 
 
 def _launch(device: CudaDevice) -> float:
-    """Return the seconds of a launch that follows another in a stream."""
+    """Return the seconds of a launch of an empty kernel that follows another in a stream."""
     driver = device.driver
     image = compile_text(EMPTY_KERNEL, TEXT, device)
     buffer = pool_of(device).take(4)
@@ -62,7 +67,10 @@ def _launch(device: CudaDevice) -> float:
 
 
 def _repeated(device: CudaDevice, enqueue: Callable[[Any], None]) -> float:
-    """Return the median seconds of an operation that ``enqueue`` adds to a stream."""
+    """Return the median seconds of an operation that ``enqueue`` adds to the stream it is given.
+
+    The time of a single operation is subtracted from that of many, so that overhead cancels.
+    """
     driver, stream = device.driver, device.queue.stream
 
     def seconds(count: int) -> float:

@@ -1,4 +1,4 @@
-"""Tuning jobs: the groups of a plan with the templates that are worth measuring and are not yet."""
+"""Tuning jobs: the groups of a plan with the templates that are to be measured."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Job:
     chosen: bool = True
 
     def record(self, template: str, answer: MeasureAnswer) -> Record:
-        """Return the record of ``template`` in an answer: its samples, or the fault that it had."""
+        """Return the record of ``template`` in an answer: its samples, or its fault."""
         estimates = {str(v.template): v.seconds for v in self.candidates}
         return Record(
             group=self.group.key,
@@ -106,7 +106,7 @@ def jobs(
             the same bit for bit at all sizes, and only some sizes are tried.
         budget: The most templates of a group.
         options: The options of requests.
-        again: Whether to measure what has been measured.
+        again: Whether to measure templates again that were measured before.
     """
     target: Target = plan.attrs["options"]["target"]
     visited: set[tuple[str, Sizes]] = set()
@@ -147,13 +147,14 @@ def rival_job(
     """Return a job that compares a pattern in one kernel with its units in separate kernels.
 
     Args:
-        rival: the pattern and its units.
-        evaluator: has what was measured before.
-        target: the target.
-        options: the options that workers compile under.
-        again: whether to measure again.
+        rival: The pattern and its units.
+        evaluator: The measurements so far.
+        target: The target.
+        options: The options that workers compile under.
+        again: Whether to measure a comparison again that was measured before.
 
-    Returns: None if that was measured, unless ``again``.
+    Returns:
+        The job; None if the comparison was measured before, unless ``again``.
     """
     group = rival.group
     if not again and _is_measured(evaluator.known(group).get(APART)):
@@ -180,7 +181,10 @@ def rival_job(
 
 
 def _reduction_order(schedule: Schedule) -> tuple[object, ...]:
-    """Return what the order of reductions depends on: how each part maps iterations to lanes."""
+    """Return a key that is equal for schedules whose reductions combine elements in one order.
+
+    It consists of the composition of each part: how its iterations are mapped to vector lanes.
+    """
     if schedule.stitching is not None:
         parts = schedule.stitching.parts
         return tuple((p.nodes, p.schedule and _reduction_order(p.schedule)) for p in parts)
@@ -188,14 +192,14 @@ def _reduction_order(schedule: Schedule) -> tuple[object, ...]:
 
 
 def _is_measured(record: Record | None) -> bool:
-    """Whether a template was measured, or has a fault."""
+    """Return whether a template was measured, also with a fault; False for None."""
     return record is not None and record.source is Source.MEASURED
 
 
 def _fastest_template(records: Mapping[str, Record]) -> str | None:
-    """Return the fastest template measured before, which is compared with the new ones.
+    """Return the fastest template measured before; None if none was measured.
 
-    ``records`` are by template. Returns: None if none was measured.
+    ``records`` are by template.
     """
     measured = [r for r in records.values() if r.measured]
     return min(measured, key=lambda r: (r.seconds, r.template)).template if measured else None
@@ -210,9 +214,11 @@ def sizes_of(group: Group, sizes: Mapping[str, int]) -> Sizes:
 
 
 def sizes_to_measure(group: Group, sizes: Sizes) -> list[Sizes]:
-    """Return the sizes to measure a group at: if some are unknown, larger ones as well.
+    """Return the sizes at which a group is measured: ``sizes``, and if there are any, larger ones.
 
-    One kernel serves all sizes, and what is fast for few elements may not be so for many.
+    One kernel serves all sizes, and a template that is fast for few elements may be slow for many.
+    The larger sizes have about `LARGE_FACTOR` times the elements, and are left out if inputs and
+    outputs exceed `MAX_LARGE_BYTES`.
     """
     factor = round(LARGE_FACTOR ** (1 / max(1, len(sizes))))
     larger = tuple((name, n * factor) for name, n in sizes)
@@ -234,10 +240,10 @@ def _request(
     """Return the request to measure ``templates`` of a group.
 
     Args:
-        group: the group.
-        sizes: the values of its symbolic sizes.
-        templates: the templates; the first is the usual one.
-        options: the options that the worker compiles under.
+        group: The group.
+        sizes: The values of its symbolic sizes.
+        templates: The templates; the first is the usual one.
+        options: The options that the worker compiles under.
     """
     inputs = tuple(_var(k, n) for k, n in enumerate(group.inputs))
     graph = single(fused_node(group, inputs, "group"), inputs)
@@ -247,6 +253,6 @@ def _request(
 
 
 def _var(number: int, node: Node) -> Any:
-    """Return the variable that stands for ``node``, input ``number`` of a group."""
+    """Return a graph variable like ``node``, called "x" and the ``number`` of the input."""
     entry = node.entries[0]
     return var(f"x{number}", entry.shape, entry.dtype)

@@ -1,8 +1,8 @@
 """Measure the kernels of one group under several templates, in alternation.
 
-A request and its answer are texts of JSON, so that any process can take the one and return the
-other. The outputs of each template are compared with those of the first one, bit by bit: a template
-must not change them.
+A request and its answer are JSON texts, so that any process can take the request and return the
+answer. The outputs of each template are compared with those of the first one, bit by bit: a
+template must not change them.
 """
 
 from __future__ import annotations
@@ -33,18 +33,19 @@ from passkit.runtime.profile import random_feeds
 from passkit.serial.json import from_json
 
 ROUNDS = 52
-"""The rounds in which templates are run one after another."""
+"""The number of rounds. In each round, all templates run one after another."""
 FIRST_ROUNDS = 5
-"""After so many rounds, templates that are clearly slower than the fastest are dropped."""
+"""The number of rounds after which templates that are much slower than the fastest are dropped."""
 SHORT_ROUNDS = 12
-"""After so many rounds, only the first template and the fastest other continue, in long rounds."""
+"""The number of rounds after which long rounds of two templates begin: the first, and the fastest
+other."""
 MAX_SLOWDOWN = 1.25
-"""Templates that take longer than the fastest by more than this factor are dropped."""
+"""Templates that take more than this factor times the seconds of the fastest are dropped."""
 MIN_SAMPLE_SECONDS = 5e-5
 """The least seconds of a sample; a short kernel runs several times in it."""
 ROUND_SECONDS = 4e-3
-"""The seconds of a long round, whose median sample counts: the machine's other work affects only
-some of them."""
+"""The seconds of a long round, whose median sample counts, since other work on the machine affects
+only some samples."""
 MAX_SAMPLES_PER_ROUND = 31
 """The most samples of a template in a long round."""
 NUM_TIMED_INPUTS = 3
@@ -63,9 +64,9 @@ RunClock = Callable[[Callable[[], object], int, str], float]
 
 
 def wall_clock(run: Callable[[], object], times: int, template: str) -> float:
-    """Return the seconds of one of ``times`` runs, by `perf_counter`.
+    """Call ``run`` ``times`` times and return the mean seconds of a call, by `perf_counter`.
 
-    ``template`` has no effect: a user's clock may need it.
+    ``template``, which a user's clock may need, has no effect.
     """
     begin = perf_counter()
     for _ in range(times):
@@ -151,11 +152,14 @@ class MeasureAnswer:
 def measure(request: str, clock: RunClock = wall_clock) -> str:
     """Measure the kernels of a group; this runs in a worker.
 
-    Args:
-        request: the text of a `Request`.
-        clock: returns the seconds of one run.
+    Plans do not depend on earlier measurements.
 
-    Returns: The text of the `MeasureAnswer`. Plans do not depend on earlier measurements.
+    Args:
+        request: The text of a `Request`.
+        clock: Returns the seconds of one run.
+
+    Returns:
+        The text of the `MeasureAnswer`.
     """
     parsed = Request.read(request)
     with PassContext(**parsed.options, evaluator="model"):
@@ -163,7 +167,7 @@ def measure(request: str, clock: RunClock = wall_clock) -> str:
 
 
 def _answer(request: Request, clock: RunClock) -> MeasureAnswer:
-    """Compile a group under each template, compare the outputs, and time the kernels.
+    """Compile a group under each template, compare the outputs, time the kernels, and answer.
 
     Templates that fail or have other outputs than the first are faults, and not timed.
     """
@@ -189,7 +193,11 @@ def _answer(request: Request, clock: RunClock) -> MeasureAnswer:
 
 
 def _output_digests(executable: Executable, inputs: Sequence[Mapping[str, Any]]) -> Iterator[bytes]:
-    """Yield a digest of the outputs for each set of inputs."""
+    """Yield a SHA-256 digest of all outputs for each set of inputs, which are arrays by name.
+
+    Raises:
+        PasskitError: If the executable fails.
+    """
     for feeds in inputs:
         sha = sha256()
         for out in executable(feeds):
@@ -198,7 +206,7 @@ def _output_digests(executable: Executable, inputs: Sequence[Mapping[str, Any]])
 
 
 def _compiled(request: Request) -> tuple[dict[str, Executable], dict[str, str]]:
-    """Return an executable for each template, and the faults of templates that have none.
+    """Return an executable for each template, and the faults of templates that cannot be compiled.
 
     All kernels are compiled together.
     """
@@ -230,9 +238,10 @@ def _compiled(request: Request) -> tuple[dict[str, Executable], dict[str, str]]:
 
 
 def _inputs(request: Request, executables: Mapping[str, Executable]) -> list[dict[str, Any]]:
-    """Return sets of random inputs: fewer if they are large, more if outputs are small.
+    """Return sets of random inputs, by name: fewer if they are large, more if outputs are small.
 
-    A single sum may have equal bits in two orders by chance, but many sums do not.
+    A single sum may have equal bits in two orders by chance, but many sums do not. Without
+    executables there are none.
     """
     if not executables:
         return []
@@ -249,14 +258,14 @@ def _inputs(request: Request, executables: Mapping[str, Executable]) -> list[dic
 def _samples(
     executables: Mapping[str, Executable], inputs: Sequence[Mapping[str, Any]], clock: RunClock
 ) -> dict[str, tuple[float, ...]]:
-    """Return the seconds that each template took, taken in rounds.
+    """Return the seconds of each template, one sample for each round in which it ran.
 
     Slower templates are dropped early.
 
     Args:
-        executables: the compiled group by template.
-        inputs: sets of arrays by input name, used in turn.
-        clock: returns the seconds of one run.
+        executables: The compiled group by template.
+        inputs: Sets of arrays by input name, one for each round, used cyclically.
+        clock: Returns the seconds of one run.
     """
     calls = {t: [_call(e, feeds) for feeds in inputs] for t, e in executables.items()}
     times = {t: _runs_per_sample(template_calls) for t, template_calls in calls.items()}
@@ -288,9 +297,10 @@ def _samples(
 def _fastest(
     racing: Sequence[str], samples: Mapping[str, Sequence[float]], count: int
 ) -> list[str]:
-    """Return the first template and the fastest others, ``count`` in all, without slow ones.
+    """Return at most ``count`` templates to continue with: the first and the fastest others.
 
-    ``racing`` are the templates that are still timed, ``samples`` their seconds so far.
+    Others that are slower than the fastest by more than `MAX_SLOWDOWN` are dropped. ``racing`` are
+    the templates that are still timed, ``samples`` their seconds so far.
     """
     if not racing:
         return []
@@ -308,7 +318,10 @@ def _call(executable: Executable, feeds: Mapping[str, Any]) -> Callable[[], obje
 
 
 def _runs_per_sample(calls: Sequence[Callable[[], object]]) -> int:
-    """Return how often a kernel runs in a sample; the first run is slow and does not count."""
+    """Return the number of runs in a sample, 1 to 1000, so that it takes `MIN_SAMPLE_SECONDS`.
+
+    Each call runs once to be timed; the first runs once before, since a first run is slow.
+    """
     calls[0]()
     begin = perf_counter()
     for call in calls:

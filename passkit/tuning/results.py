@@ -26,7 +26,7 @@ class Tuned:
         before: The seconds of the usual template, 0 if it was not measured.
         after: The seconds of the template, 0 if it was not measured.
         measured: The number of its templates that were measured.
-        faults: By template that must not be used: what is wrong with it.
+        faults: The reason for each template that must not be used, by template.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Tuned:
 
     @property
     def gain(self) -> float:
-        """The seconds of the usual template relative to those of the template; 1 if unknown."""
+        """The seconds of the usual template divided by those of the template; 1 if unknown."""
         return self.before / self.after if self.before and self.after else 1.0
 
 
@@ -49,13 +49,13 @@ HEADER = ("kernel", "operators", "usual", "tuned", "gain", "template")
 
 @frozen(repr=False)
 class Tuning:
-    """The groups of a plan after tuning; printed, a table.
+    """The groups of a plan after tuning; its text is a table.
 
     Attributes:
         groups: The groups, in order.
         measured: The number of measurements of this run: templates of groups at some sizes.
-        rounds: How often the graph was compiled anew.
-        remarks: What went wrong.
+        rounds: The number of times that the graph was compiled anew.
+        remarks: Failures of measurements, as sentences.
     """
 
     groups: tuple[Tuned, ...]
@@ -96,6 +96,7 @@ class Tuning:
         ]
 
     def __str__(self) -> str:
+        """Return the table of groups, the remarks and the summary as lines of text."""
         rows = self.rows()
         lines = [table(HEADER, rows)] if rows else []
         return "\n".join([*lines, *self._notes, self.summary])

@@ -41,10 +41,10 @@ from passkit.values import arguments
 BUDGET = 8
 """The templates of a group that are measured: the fastest by the cost model."""
 RIVALS = 4
-"""The patterns that are compared with their units: of those chosen the slowest, and of those not
-chosen the nearest to being so."""
+"""The number of patterns that are compared with their units in separate kernels: the slowest of the
+chosen ones, and of the others those that were nearly chosen."""
 MAX_ITERATIONS = 8
-"""How often a graph is compiled anew at most; it is usually stable after two iterations."""
+"""The most iterations, each of which compiles the graph anew; two usually suffice."""
 BASE_LIMIT = 60.0
 """The seconds after which a measurement counts as hung, besides `TEMPLATE_LIMIT`."""
 TEMPLATE_LIMIT = 20.0
@@ -61,7 +61,7 @@ this iteration that are done."""
 
 @frozen
 class TuningLimits:
-    """How much `tune` measures; it documents the fields."""
+    """Limits of the measurements of `tune`, whose arguments of these names explain the fields."""
 
     budget: int
     rivals: int
@@ -96,19 +96,22 @@ def tune(
         rivals: How many patterns with a stitched kernel, chosen or nearly so, are compared with
             their units in separate kernels, so that the next plan chooses by that.
         at_once: The number of measurements at the same time.
-        again: Whether to measure what has been measured.
-        operators: Whether to measure each operator in a kernel of its own as well, which tells
-            the gain of fusion.
-        report: Called with the progress.
+        again: Whether to measure templates again that were measured before.
+        operators: Whether to measure each operator in a kernel of its own as well, which shows the
+            gain of fusion.
+        report: Called as ``report(operators, done, total)``: the labels of the group measured next,
+            the groups done and all groups of this iteration.
         **options: Options of `passkit.compile`; the target must be "cpu".
 
-    Returns: The groups with their templates; printed, a table.
+    Returns:
+        The groups with their templates; printed, a table.
 
     Raises:
-        SettingError: An option has a wrong value.
-        FeedError: A shape is given for no input.
-        CompilerError: There is no C++ compiler.
-        CacheError: The performance library cannot be written.
+        SettingError: If an option has a wrong value.
+        ArgumentError: If an argument has a wrong type.
+        FeedError: If a shape is for a name that is not an input, or does not fit the input.
+        CompilerError: If there is no C++ compiler.
+        CacheError: If the performance library cannot be written.
     """
     graph = graph_of_argument("tune: graph", graph)
     shapes = arguments.mapping("tune: shapes", shapes, "a mapping of input names to shapes")
@@ -134,47 +137,50 @@ def tune(
 def _check(
     context: PassContext, executor: Executor | None, clock: RunClock | None, limits: TuningLimits
 ) -> None:
-    """Check the options of `tune` that contradict measuring on this machine's CPU.
+    """Check that the options of `tune` permit measurements on this machine's CPU.
 
     Args:
-        context: the options of passes, which must have target "cpu" and no evaluator.
-        executor: the user's executor, or None.
-        clock: the user's clock, or None.
-        limits: how much to measure.
+        context: The options of passes, which must have target "cpu" and no evaluator.
+        executor: The user's executor, or None.
+        clock: The user's clock, or None.
+        limits: The limits of the measurements.
 
-    Raises: SettingError; CompilerError without a compiler.
+    Raises:
+        SettingError: If an option has a wrong value, or a clock has no executor.
+        CompilerError: If there is no C++ compiler.
     """
     if context.target.name != "cpu":
         raise SettingError(
-            f"tune measures kernels of target 'cpu', got {context.target.name!r}; leave it out"
+            f"tune needs target 'cpu', got {context.target.name!r}; leave target out"
         )
     if context.evaluator is not None:
         raise SettingError(
-            f"tune uses what was measured on this machine, got evaluator="
-            f"{context.evaluator!r}; leave it out"
+            f"tune needs the evaluator of measurements on this machine, got evaluator="
+            f"{context.evaluator!r}; leave evaluator out"
         )
     if clock is not None and executor is None:
         raise SettingError(
-            f"a worker process uses the wall clock, not {clock!r}; give an executor that "
-            f"runs functions in this process, such as ThreadPoolExecutor(1)"
+            f"tune needs an executor for the clock {clock!r}, got none; give one that runs "
+            f"functions in this process, such as executor=ThreadPoolExecutor(1)"
         )
     for name, least in (("budget", 1), ("at_once", 1), ("rivals", 0)):
         value = getattr(limits, name)
         if type(value) is not int or value < least:
             raise SettingError(f"tune needs {name} of at least {least}, got {value!r}")
     if find_compiler() is None:
-        raise CompilerError(f"tune compiles kernels, and no C++ compiler was found; {INSTALL_HINT}")
+        raise CompilerError(f"tune needs a C++ compiler, and none was found; {INSTALL_HINT}")
 
 
 def _sizes(graph: Graph, shapes: Mapping[str, Sequence[int]]) -> dict[str, int]:
     """Return the values of symbolic sizes that ``shapes``, by input name, imply.
 
-    Raises: FeedError for a shape of no input, or one that does not fit.
+    Raises:
+        FeedError: If a name is not an input, or a shape does not fit the input's.
     """
     declared = {graph.names[n]: n.entries[0].shape for n in graph.inputs}
     for name in shapes:
         if name not in declared:
-            raise FeedError(f"shapes: there is no input {name!r}; {nearest(name, declared)}")
+            raise FeedError(f"tune: shapes: there is no input {name!r}; {nearest(name, declared)}")
     return bind_sizes((name, declared[name], tuple(s)) for name, s in shapes.items())
 
 
@@ -185,9 +191,9 @@ class _Task:
     Attributes:
         job: The job.
         templates: The usual template, and others.
-        failures: How often the measurement has failed.
+        failures: The number of times that the measurement has failed.
         is_confirmation: Whether the fastest template is measured once more, in a new process, to
-            exclude luck and the position of its arrays in memory.
+            exclude chance and effects of the position of its arrays in memory.
     """
 
     job: Job
@@ -208,6 +214,16 @@ class _Tuner:
         pool: MeasuringPool,
         report: ProgressReport,
     ) -> None:
+        """Prepare to tune a graph.
+
+        Args:
+            graph: The graph.
+            context: The options to compile it under.
+            sizes: The values of symbolic sizes, by name.
+            limits: The limits of the measurements.
+            pool: Runs the measurements.
+            report: Called with the progress.
+        """
         self.graph = graph
         self.context = context
         self.sizes = sizes
@@ -216,11 +232,14 @@ class _Tuner:
         self.report = report
         self.num_measured = 0
         self.refused: set[tuple[str, Sizes, bool]] = set()
-        """Keys of jobs that cannot be measured."""
+        """Keys of jobs that cannot be measured: group, sizes, and whether it is a comparison."""
         self.remarks: list[str] = []
 
     def run(self) -> Tuning:
-        """Measure and plan again until there is nothing to measure."""
+        """Measure and plan again until nothing is left to measure, at most `MAX_ITERATIONS` times.
+
+        Return the groups of the resulting plans.
+        """
         iterations = 0
         while iterations < MAX_ITERATIONS:
             pending = [*self.pending_jobs(self.limits.again and iterations == 0)]
@@ -233,7 +252,10 @@ class _Tuner:
         return Tuning(tuple(groups), self.num_measured, iterations, tuple(self.remarks))
 
     def pending_jobs(self, again: bool) -> Iterator[Job]:
-        """Yield the distinct jobs of the current plan that can be measured."""
+        """Yield the distinct jobs of the current plan, except those that cannot be measured.
+
+        With ``again``, these include jobs that were measured before.
+        """
         visited = set(self.refused)
         for job in self.all_jobs(again):
             key = job.group.key, job.sizes, bool(job.request.apart)
@@ -242,7 +264,10 @@ class _Tuner:
                 yield job
 
     def all_jobs(self, again: bool) -> Iterator[Job]:
-        """Yield the jobs of the plan's groups, of single operators, and of rival patterns."""
+        """Yield the jobs of the plan's groups, of single operators, and of rival patterns.
+
+        Jobs may repeat. With ``again``, those that were measured before are included.
+        """
         evaluator = snapshot().evaluator
         options = {"target": "cpu", "numerics": self.context.numerics}
         for fusion in (None, "none") if self.limits.operators else (None,):
@@ -262,8 +287,8 @@ class _Tuner:
         """Yield the current plans of the graph and of the graphs that its operators hold.
 
         Args:
-            evaluator: the evaluator that chooses by what was measured so far.
-            fusion: the fusion strategy; None is that of the options.
+            evaluator: Chooses by the measurements so far.
+            fusion: The fusion strategy; None for that of the options.
         """
         for graph, context in self.graphs(evaluator, fusion):
             with context:
@@ -275,8 +300,8 @@ class _Tuner:
         """Yield the graph and the graphs that operators of its plan hold, each with its context.
 
         Args:
-            evaluator: the evaluator of that context.
-            fusion: the fusion strategy; None is that of the options.
+            evaluator: The evaluator of these contexts.
+            fusion: The fusion strategy; None for that of the options.
         """
         context = self.context.with_options(evaluator=evaluator, fusion=fusion)
         queue = deque([(self.graph, context)])
@@ -291,7 +316,7 @@ class _Tuner:
                     queue.append((nested, context.with_options(templates={}, **hints)))
 
     def measure(self, pending: Sequence[Job]) -> None:
-        """Measure jobs; write the records of each task when it ends."""
+        """Measure jobs, ``at_once`` at a time; store the records of each task when it ends."""
         add([record for job in pending for record in job.model_records()])
         queue = deque(_Task(job, job.request.templates) for job in pending)
         running: dict[Future[str], tuple[_Task, float]] = {}
@@ -314,7 +339,7 @@ class _Tuner:
         self.report_progress(pending, [])
 
     def report_progress(self, pending: Sequence[Job], tasks: Sequence[_Task]) -> None:
-        """Report how many jobs are done, and which is next.
+        """Call ``report`` with the next job's operators and the numbers of jobs done and in total.
 
         ``pending`` are the jobs of this iteration, ``tasks`` those of their tasks that are left.
         """
@@ -323,9 +348,17 @@ class _Tuner:
         self.report(operators, len(pending) - len(waiting), len(pending))
 
     def finish(self, task: _Task, future: Future[str]) -> list[_Task]:
-        """Write the records of a task that has ended.
+        """Store the records of a task that has ended, or handle its failure.
 
-        Returns: Tasks to run after it: retries of one that crashed or hung, or a confirmation.
+        Args:
+            task: The task.
+            future: Its future, which has ended or is overdue.
+
+        Returns:
+            Tasks to run next: retries of one that crashed or hung, or a confirmation; else empty.
+
+        Raises:
+            SettingError: If the executor broke and the user's clock prevents worker processes.
         """
         try:
             answer = MeasureAnswer.read(future.result(timeout=0))
@@ -357,7 +390,7 @@ class _Tuner:
         return [_Task(task.job, (usual, best), is_confirmation=True)]
 
     def confirm_rival(self, task: _Task, units: Record | None) -> list[_Task]:
-        """Return the task once more if its measurement contradicts the current plan, else [].
+        """Return the task as a confirmation if its measurement contradicts the current plan, or [].
 
         ``units`` is the record of the units in separate kernels, None if there is none.
         """
@@ -367,11 +400,15 @@ class _Tuner:
         return [evolve(task, is_confirmation=True)]
 
     def retry(self, task: _Task, fault: str) -> list[_Task]:
-        """Return smaller tasks that find the template at fault; record the fault of a single one.
+        """Return smaller tasks that isolate the template at fault; store the fault of a single one.
 
         The usual template is first measured alone, then each other one together with it, and by
         itself if the usual one is at fault. Each is tried twice, since something else may have
         ended it.
+
+        Args:
+            task: The task that failed.
+            fault: "hung" or "crashed".
         """
         usual, *others = task.templates
         job = task.job
@@ -389,7 +426,7 @@ class _Tuner:
         return []
 
     def write_records(self, job: Job, answer: MeasureAnswer, count: bool = True) -> None:
-        """Write the records of an answer; ``count`` them as measurements of this run."""
+        """Store the records of an answer, and ``count`` them as measurements of this run."""
         templates = [*dict.fromkeys([*answer.samples, *answer.faults])]
         records: list[Record] = [job.record(t, answer) for t in templates]
         self.num_measured += len(records) if count else 0
@@ -400,9 +437,9 @@ def _tuned(plan: Graph, evaluator: Evaluator, sizes: Mapping[str, int]) -> Itera
     """Yield the groups of a plan with their usual and present templates.
 
     Args:
-        plan: the graph after SchedulePlan.
-        evaluator: has what was measured.
-        sizes: the values of symbolic sizes.
+        plan: The graph after SchedulePlan.
+        evaluator: The measurements so far.
+        sizes: The values of symbolic sizes, by name.
     """
     target = plan.attrs["options"]["target"]
     for node, group in plan.attrs["subgraph"].items():

@@ -17,7 +17,11 @@ POLL_SECONDS = 0.5
 
 
 def main() -> None:
-    """Answer calls until the input ends."""
+    """Answer calls from standard input on standard output until the input ends.
+
+    A call is JSON with "function", as "module:name", and "arguments"; its answer has a "value" or
+    an "error". Other output is redirected to standard error.
+    """
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # kernels and compilers may print to standard output
@@ -33,7 +37,7 @@ def main() -> None:
 
 
 def _end_with(parent: int) -> None:
-    """End this process when ``parent`` is no longer its parent."""
+    """Wait until the process ``parent`` is no longer the parent, then end this process."""
     while os.getppid() == parent:
         time.sleep(POLL_SECONDS)
     os._exit(1)

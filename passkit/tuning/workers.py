@@ -1,6 +1,6 @@
 """Workers: an Executor of processes that may crash or hang without affecting other calls.
 
-`ProcessPoolExecutor` breaks if one process ends, and does not tell which call caused that. Here
+`ProcessPoolExecutor` breaks if one process ends, without information which call caused that. Here
 only the call that the process was running fails, and the next one gets a new process.
 """
 
@@ -34,22 +34,20 @@ class HungError(WorkerError):
 
 
 class Workers(Executor):
-    """An executor of ``count`` processes.
+    """An executor of ``count`` processes, which start with their first call.
 
-    Functions must be defined in modules; arguments and results must be values of JSON.
+    Functions must be defined in modules; arguments and results must be JSON values. Futures raise
+    HungError if the call exceeded its limit, DeadError if the process ended, with its signal or
+    code, and WorkerError if the function raised, with its error.
 
     Args:
         count: The number of processes.
-        limit: The most seconds of a call, by default any. A call that takes longer is ended
+        limit: The most seconds of a call; None for no limit. A call that takes longer is ended
             together with its process.
-
-    Futures raise:
-        HungError: The call exceeded its limit.
-        DeadError: The process ended, with its signal or code.
-        WorkerError: The function raised, with its error.
     """
 
     def __init__(self, count: int = 1, limit: float | None = None) -> None:
+        """Prepare threads that serve the processes; see the class."""
         self.limit = limit
         self._threads = ThreadPoolExecutor(count, "passkit-worker")
         self._local = threading.local()
@@ -57,13 +55,15 @@ class Workers(Executor):
 
     @property
     def pids(self) -> list[int]:
-        """The numbers of the processes that run now."""
+        """The process ids of the worker processes that run now."""
         return [p.pid for p in [*self._processes] if p.is_running]
 
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
-        """Call a function in a process.
+        """Call a function in a worker process, and return the future of its result.
 
-        Raises: TypeError for arguments by name, which are not sent.
+        Raises:
+            TypeError: If there are keyword arguments, which are not sent, or an argument is not a
+                JSON value.
         """
         if kwargs:
             raise TypeError(f"Workers send arguments by position, got {', '.join(kwargs)}")
@@ -71,7 +71,15 @@ class Workers(Executor):
         return self._threads.submit(self._call, json.dumps(task))
 
     def _call(self, task: str) -> Any:
-        """Call a function in this thread's process, in a new one if that has ended."""
+        """Return the result of a call, a JSON text, in this thread's process.
+
+        A process that has ended is replaced by a new one.
+
+        Raises:
+            WorkerError: If the function raised.
+            DeadError: If the process ended.
+            HungError: If the call exceeded the limit.
+        """
         process: _Process | None = getattr(self._local, "process", None)
         if process is None or not process.is_running:
             process = self._local.process = _Process()
@@ -82,11 +90,11 @@ class Workers(Executor):
             self._processes.discard(process)
             raise
         if "error" in answer:
-            raise WorkerError(f"a worker could not do it: {answer['error']}")
+            raise WorkerError(f"a worker process raised {answer['error']}")
         return answer["value"]
 
     def renew(self) -> None:
-        """End all processes, so that the next calls get new ones. No call must be running."""
+        """End all processes, so that the next calls start new ones; no call may be running."""
         for process in [*self._processes]:
             process.end()
         self._processes.clear()
@@ -108,7 +116,8 @@ class _Process:
     """A worker process and the pipe to it."""
 
     def __init__(self) -> None:
-        # It finds modules where this process does, such as in a checkout that is not installed.
+        """Start the process, which waits for calls."""
+        # sys.path is copied, so that modules of a checkout that is not installed are found.
         text = f"import sys; sys.path[:] = {sys.path!r}; from {worker.__name__} import main; main()"
         self._popen = subprocess.Popen(
             [sys.executable, "-c", text],
@@ -121,20 +130,22 @@ class _Process:
 
     @property
     def pid(self) -> int:
-        """Return the number of the process."""
+        """The process id."""
         return self._popen.pid
 
     @property
     def is_running(self) -> bool:
-        """Return whether the process has not ended."""
+        """Whether the process has not ended."""
         return self._popen.poll() is None
 
     def ask(self, task: str, limit: float | None) -> Any:
-        """Send a call, a line of JSON, and return its answer.
+        """Send a call, a line of JSON, and return its answer, a dict with "value" or "error".
 
-        ``limit`` is the most seconds to wait for it; None is no limit.
+        ``limit`` is the most seconds to wait for it; None for no limit.
 
-        Raises: HungError after the limit; DeadError if the process ends.
+        Raises:
+            HungError: If there is no answer within the limit; the process is ended.
+            DeadError: If the process ends.
         """
         timed_out = threading.Event()
 
@@ -160,8 +171,8 @@ class _Process:
             return json.loads(line)
         self.end()
         if timed_out.is_set():
-            raise HungError(f"a worker gave no answer in {limit:g} s, and was ended")
-        raise DeadError(f"a worker ended with {_ending(self._popen.returncode)}")
+            raise HungError(f"a worker process gave no answer within {limit:g} s and was ended")
+        raise DeadError(f"a worker process ended with {_ending(self._popen.returncode)}")
 
     def end(self) -> None:
         """End the process at once, and close the pipes."""
@@ -174,5 +185,5 @@ class _Process:
 
 
 def _ending(code: int | None) -> str:
-    """Return how a process ended, from its return code."""
+    """Return the text "signal N" or "code N" for the return code of a process."""
     return f"signal {-code}" if code is not None and code < 0 else f"code {code}"

@@ -46,7 +46,10 @@ LONGEST_MESSAGE = 2_000
 
 
 def shorten_message(error: PasskitError) -> None:
-    """Shorten the message of an error, which may quote a long name or parameter of a file."""
+    """Shorten the message of ``error`` in place to `LONGEST_MESSAGE` characters.
+
+    It may quote a long name or parameter of a file.
+    """
     error.args = tuple(
         shortened(a, LONGEST_MESSAGE) if isinstance(a, str) else a for a in error.args
     )
@@ -157,7 +160,7 @@ def sequence(
         refuse(where, value, need)
     for k, element in enumerate(elements):
         if not isinstance(element, kinds):
-            raise ArgumentError(f"{where} must be {need}, got {shown(element)} at place {k}")
+            raise ArgumentError(f"{where} must be {need}, got {shown(element)} at index {k}")
     return elements
 
 
@@ -238,7 +241,8 @@ def numbers(where: str, value: Any, dtype: Any = None) -> Any:
         dtype: the NumPy dtype of the result; by default that of the value.
 
     Raises:
-        ArgumentError: The value is a ragged list, an object, a text or a masked array.
+        ArgumentError: The value is a ragged list, an object, a text, a date or a masked array, or
+            does not fit ``dtype``.
     """
     unmasked(where, value)
     need = "an array or (nested lists of) numbers"

@@ -23,7 +23,7 @@ def json_value(value: object) -> object:
 
 
 def json_text(data: object) -> str:
-    """Return data that JSON can hold as indented text."""
+    """Return data that JSON can hold as text, each level indented by two spaces."""
     return json.dumps(data, indent=2)
 
 

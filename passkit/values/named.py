@@ -51,7 +51,7 @@ def ask_hooks(kind: str, name: str) -> None:
     """Call all hooks for an unknown name; they may register an object under it.
 
     Args:
-        kind: what is looked up, such as "op" or "pass".
+        kind: what is looked up, such as "operator" or "pass".
         name: the name.
     """
     for hook in list(_hooks):

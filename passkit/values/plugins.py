@@ -155,7 +155,11 @@ def import_plugin(module: str) -> Any:
 
 
 def _imported_file(path: str, name: str) -> ModuleType:
-    """Import a file as a module of the file's name, once, and return the module."""
+    """Import a file as a module called ``name``, once, and return the module.
+
+    Raises: PluginError where there is no such file, or another module has the name; any exception
+    that the file itself raises.
+    """
     imported = sys.modules.get(name)
     if imported is not None:
         if os.path.abspath(getattr(imported, "__file__", None) or "") == path:

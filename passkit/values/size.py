@@ -294,9 +294,14 @@ def known_or_zero(size: Extent, values: Mapping[str, int]) -> int:
 def solve(size: Size, number: int, values: Mapping[str, int]) -> tuple[str, int] | None:
     """Solve ``size == number`` for the only symbol of the size that is not in ``values``.
 
+    Args:
+        size: a size with at least one symbol that has no value.
+        number: the value of the size.
+        values: the values of symbols that are known.
+
     Returns:
         The symbol and its value, rounded down and at least 0; None where several symbols have no
-        value, or the size is not linear in the one.
+        value, or the size does not depend on the one linearly.
     """
     symbol, *others = size.symbols - values.keys()
     if others or any(symbol in _inside(a) for m, _ in size.terms for a in m):

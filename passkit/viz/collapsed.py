@@ -45,6 +45,8 @@ def draw_collapsed(view: PlanView, limit: int, repeats: Sequence[Repeat] = ()) -
         view: The graph.
         limit: The number of boxes to aim at.
         repeats: The repeated sequences that are drawn as one iteration.
+
+    Returns: The scene. The scale of colours of ``view`` is set to the boxes.
     """
     scene = Scene("plan")
     rows = UnitRows(view, _scoped_names(view), repeats)
@@ -157,13 +159,19 @@ class UnitRows:
         return name.replace(NO_SCOPE, "/")
 
     def is_carried(self, producer: Node, consumer: Node) -> bool:
-        """Return whether a value goes from one iteration to another of the same repeat."""
+        """Return whether a value goes from one iteration to another of the same repeat.
+
+        ``producer`` and ``consumer`` are the units that compute and read it.
+        """
         a, b = self.iterations.get(producer), self.iterations.get(consumer)
         return a is not None and b is not None and a[0] == b[0] and a != b
 
 
 def _titles(collapsed: Sequence[CollapsedBox], rows: UnitRows) -> list[str]:
-    """Return the title of each box; no two nodes in a frame have the same title."""
+    """Return the title of each of the ``collapsed`` boxes; nodes in one frame have different ones.
+
+    ``rows`` gives the names that readers see for rows of repeated units.
+    """
     names_of_scope: dict[str, dict[str, str]] = {}
     for box in collapsed:
         if box.kind == "node":
@@ -203,14 +211,14 @@ def _scoped_names(view: PlanView) -> list[str]:
 
 
 def _frame_key(opened: list[str], path: str) -> str | None:
-    """Return the key of the frame of an open scope; None if it is not open."""
+    """Return the key of the frame of the scope ``path``; None if it is not among the ``opened``."""
     return f"s{opened.index(path)}" if path in opened else None
 
 
 def _box(
     view: PlanView, key: str, box: CollapsedBox, nodes: list[Node], title: str, frame: str | None
 ) -> SceneBox:
-    """Return the box for the nodes of a collapsed box."""
+    """Return the scene's box called ``key``, in ``frame``, for the ``nodes`` of a collapsed box."""
     kind = view.main_kind(*nodes)
     fill, ink = view.heat(*nodes)
     members = tuple(view.name(n) for n in nodes)
@@ -226,7 +234,10 @@ def _box(
 
 
 def _copies_lines(view: PlanView, nodes: Sequence[Node], title: str) -> tuple[str, ...]:
-    """Return the lines of a unit, or those that all copies of a repeated unit share."""
+    """Return the lines of a unit, or those that all copies of a repeated unit share.
+
+    ``nodes`` are the copies; the first line, ``title``, has their number in front.
+    """
     head, *lines = _unit_lines(view, nodes[0], title)
     if len(nodes) == 1:
         return (head, *lines)
@@ -271,7 +282,10 @@ def _operators(view: PlanView, node: Node) -> list[str]:
 
 
 def _draw_inputs(scene: Scene, view: PlanView) -> dict[Node, str]:
-    """Draw inputs and states if they are few; return the keys of their boxes."""
+    """Add boxes for inputs and states to the scene if there are at most MAX_TERMINALS.
+
+    Returns: The key of the box of each; empty if they are not drawn.
+    """
     variables = [n for n in view.graph.nodes if n.op is None]
     if len(variables) > MAX_TERMINALS:
         return {}
@@ -288,7 +302,14 @@ def _draw_inputs(scene: Scene, view: PlanView) -> dict[Node, str]:
 def _add_hidden_inputs(
     scene: Scene, view: PlanView, box_keys: dict[Node, str], inputs: dict[Node, str]
 ) -> None:
-    """Add a line to boxes that read values without a box: constants, or inputs if they are many."""
+    """Add a line to boxes that read values without a box: constants, or inputs if they are many.
+
+    Args:
+        scene: The scene, which is changed.
+        view: The graph.
+        box_keys: The key of the box of each unit.
+        inputs: The key of the box of each input that has one.
+    """
     reads: dict[str, dict[Entry, None]] = {}
     for node, key in box_keys.items():
         for entry in node.inputs:
@@ -304,13 +325,17 @@ def _add_hidden_inputs(
 
 
 def _add_line(scene: Scene, key: str, line: str) -> None:
-    """Add a line to a box."""
+    """Add a line of text to the box called ``key`` in the scene."""
     box = scene.boxes[key]
     scene.boxes[key] = evolve(box, lines=(*box.lines, line))
 
 
 def _draw_values(scene: Scene, view: PlanView, box_keys: dict[Node, str], rows: UnitRows) -> None:
-    """Draw one arrow for all values that go from one box to another."""
+    """Add one arrow to the scene for all values that go from one box to another.
+
+    ``box_keys`` has the key of the box of each unit and input; ``rows`` tells which values are
+    carried from one iteration of a repeat to another.
+    """
     values: dict[tuple[str, str, str], dict[Entry, None]] = {}
     for node in view.units:
         for entry in node.inputs:
@@ -342,7 +367,10 @@ def _width(view: PlanView, entries: dict[Entry, None]) -> float:
 
 
 def _draw_outputs(scene: Scene, view: PlanView, box_keys: dict[Node, str]) -> None:
-    """Draw outputs as boxes if they are few, else as lines of their producers; draw updates."""
+    """Add outputs to the scene: boxes if there are few, else lines of their producers; add updates.
+
+    ``box_keys`` has the key of the box of each unit and input.
+    """
     graph = view.graph
     if len(graph.outputs) > MAX_TERMINALS:
         counts = Counter(box_keys[e.node] for e in graph.outputs if e.node in box_keys)

@@ -74,7 +74,7 @@ def diff(before: Graph, after: Graph) -> Picture:
 
     Returns: A drawing, which `render` writes to a file and notebooks show.
 
-    Raises: SettingError if an argument is no graph.
+    Raises: ArgumentError or GraphError if an argument is neither a graph nor entries.
     """
     before = graph_of_argument("diff: before", before)
     after = graph_of_argument("diff: after", after)
@@ -206,7 +206,15 @@ def _draw_side(
     nodes: Mapping[Node, DiffNode],
     fills: Mapping[Node, str],
 ) -> None:
-    """Draw one graph in a frame called ``side``, its groups as frames inside."""
+    """Add one graph to the scene, in a frame called ``side``, with its groups as frames inside.
+
+    Args:
+        scene: The scene, which is changed.
+        side: "before" or "after".
+        graph: The graph.
+        nodes: Its nodes, with the operators of groups in place of the groups.
+        fills: The fill of each node, as `compare` returns it.
+    """
     scene.frames[side] = SceneFrame(side, side)
     drawn = _drawn_nodes(nodes, fills)
     frames: dict[Node, str] = {}
@@ -243,7 +251,7 @@ def _drawn_nodes(nodes: Mapping[Node, DiffNode], fills: Mapping[Node, str]) -> s
 
 
 def _box(key: str, diff_node: DiffNode, fill: str, frame: str) -> SceneBox:
-    """Return the box of a node."""
+    """Return the scene's box called ``key``, in ``frame``, for a node."""
     node, name = diff_node.node, diff_node.name
     if node.op is None:
         form = "cylinder" if node.params.get("state") else "ellipse"

@@ -114,7 +114,10 @@ def _feeds(scene: Scene, keys: Sequence[str]) -> dict[str, list[str]]:
 
 
 def _ranks(scene: Scene, keys: Sequence[str], feeds: Mapping[str, Sequence[str]]) -> dict[str, int]:
-    """Return the row of each box; inputs and constants are directly above their first consumer."""
+    """Return the row of each box; inputs and constants are directly above their first consumer.
+
+    ``keys`` are the boxes in topological order, ``feeds`` the boxes that each of them reads.
+    """
     rank: dict[str, int] = {}
     for key in keys:
         rank[key] = 1 + max((rank.get(t, -1) for t in feeds[key]), default=-1)
@@ -130,7 +133,10 @@ def _ranks(scene: Scene, keys: Sequence[str], feeds: Mapping[str, Sequence[str]]
 
 
 def _sort_rows(rows: Sequence[list[SceneBox]], feeds: Mapping[str, Sequence[str]]) -> None:
-    """Sort the boxes of each row in place by the mean position of their inputs."""
+    """Sort the boxes of each row in place by the mean position of their inputs.
+
+    ``feeds`` has the keys of the boxes that each box reads.
+    """
     for _ in range(SWEEPS):
         position = {b.key: k / len(row) for row in rows for k, b in enumerate(row)}
         for row in rows[1:]:
@@ -202,7 +208,13 @@ def _draw_arrows(
     columns: Mapping[int, Sequence[str]],
     placed: Mapping[str, _PlacedBox],
 ) -> Iterator[str]:
-    """Yield the SVG elements of arrows, and of their labels if there are not too many."""
+    """Yield the SVG elements of arrows, and of their labels if there are at most MAX_LABELLED.
+
+    Args:
+        arrows: The arrows; those with an end that is not placed are left out.
+        columns: By position of an arrow: the keys of the columns that it passes.
+        placed: The placed boxes and columns by key.
+    """
     leaving, entering = Counter(a.tail for a in arrows), Counter(a.head for a in arrows)
     for k, arrow in enumerate(arrows):
         if arrow.tail not in placed or arrow.head not in placed:

@@ -161,7 +161,10 @@ class KernelStructure:
         return [describe(number, body) for number, body in enumerate(self.part_operators)]
 
     def _stitched_part(self, number: int, body: Sequence[Node]) -> KernelPart:
-        """Describe a stitched part, whose tiles are those of the kernel."""
+        """Describe stitched part ``number``, whose tiles are those of the kernel.
+
+        ``body`` are its operators.
+        """
         stitching, nodes = self.schedule.stitching, self.group.graph.nodes
         assert stitching is not None
         plan = stitching.parts[number]
@@ -182,7 +185,10 @@ class KernelStructure:
         )
 
     def _part_graph(self, plan: PartPlan, stitching: Stitching) -> tuple[Graph, NodeNamer]:
-        """Return the graph that a part's schedule refers to, and the names of its nodes."""
+        """Return the graph that a part's schedule refers to, and a function that names its nodes.
+
+        ``plan`` is the part's, in ``stitching``, the plan of all parts of the kernel.
+        """
         nodes, names = self.group.graph.nodes, self.group.graph.names
         regions = {nodes[k]: r for k, r in stitching.regions}
         body, results = ([nodes[k] for k in numbers] for numbers in (plan.nodes, plan.results))
@@ -231,7 +237,10 @@ class KernelStructure:
         )
 
     def _packed_part(self, number: int, body: Sequence[Node]) -> KernelPart:
-        """Describe a packed part or a phase, which has tiles of its own."""
+        """Describe packed part or phase ``number``, which has tiles of its own.
+
+        ``body`` are its operators.
+        """
         part = parts_by(self.group, self.schedule)[number]
         plan = self.schedule.parts[number]
         others = next((set(s) - {number} for s in self.schedule.share if number in s), set())
@@ -247,7 +256,10 @@ class KernelStructure:
         )
 
     def _packed_stages(self, number: int, part: Part, plan: Schedule) -> list[str]:
-        """Return the stages of a packed part, or of a phase and the parts inside it."""
+        """Return a line for each stage of packed part ``number``, or of the parts inside a phase.
+
+        ``plan`` is the schedule of ``part``.
+        """
         if not plan.parts and plan.stitching is None:
             return stage_lines(plan, part.graph, lambda n: self.group.called(part.original(n)))
         group = alone(self.group, self.schedule)[number]

@@ -40,7 +40,7 @@ def size_text(size: Extent) -> str:
 
 
 def _term_text(atoms: Monomial, count: int) -> str:
-    """Return a term of a polynomial, such as "2·m·n"."""
+    """Return ``count`` times the product of ``atoms`` as text, such as "2·m·n"."""
     numbers = [str(count)] if count not in (1, -1) or not atoms else []
     return ("-" if count == -1 and atoms else "") + "·".join([*numbers, *map(_atom_text, atoms)])
 

@@ -103,7 +103,7 @@ def _title_constraints(scene: Scene) -> list[tuple[str, str]]:
 
 
 def _is_reachable(successors: Mapping[str, Sequence[str]], start: str, end: str) -> bool:
-    """Return whether a path leads from one key to another."""
+    """Return whether a path of ``successors`` leads from the key ``start`` to the key ``end``."""
     visited, pending = {start}, [start]
     while pending:
         for key in successors.get(pending.pop(), ()):
@@ -146,9 +146,10 @@ def _draw_contents(
     boxes: dict[str | None, list[SceneBox]],
     frames: dict[str | None, list[SceneFrame]],
 ) -> None:
-    """Draw the boxes and frames inside a frame, given by parent frame.
+    """Add the boxes and frames inside the frame ``frame_key`` to ``dot``; None is the picture.
 
-    The recursion is as deep as names have parts, which `collapse_scopes` limits.
+    ``boxes`` and ``frames`` list contents by the key of the frame around them. The recursion is as
+    deep as names have parts, which `collapse_scopes` limits.
     """
     for box in boxes.get(frame_key, ()):
         _draw_box(dot, box)

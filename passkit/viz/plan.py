@@ -65,7 +65,7 @@ def plan(
 
     Returns: A drawing, which `render` writes to a file and notebooks show.
 
-    Raises: SettingError for an argument of a wrong type or value.
+    Raises: ArgumentError for an argument of a wrong type; SettingError for a negative number.
     """
     graph = graph_of_argument("plan: graph", graph)
     if detail is not None:
@@ -87,19 +87,20 @@ def plan(
 
 
 def _checked_sizes(sizes: Mapping[str, int] | None) -> dict[str, int]:
-    """Return the sizes as whole numbers by name. Raises: SettingError for other values."""
+    """Return the sizes as whole numbers by name; None as an empty dict.
+
+    Raises: ArgumentError for no mapping; SettingError for a value that is no integer >= 0.
+    """
     need = "numbers by names of sizes, as Executable.sizes has them"
     mapping = arguments.mapping("plan: sizes", sizes, need)
     return {name: arguments.count(f"plan: sizes: {name!r}", n, 0) for name, n in mapping.items()}
 
 
 def _draw_detailed(view: PlanView) -> Scene:
-    """Draw every operator, those of a group in a frame.
-
-    ``sources`` has, for each value that is drawn, the key of its box and the entry on its label.
-    """
+    """Return a scene with a box for every operator, those of a group in a frame."""
     scene = Scene("plan")
     view.scale_heat([n] for n in view.units)
+    # For each value that is drawn: the key of its box, and the entry on the label of its arrows.
     sources: dict[Entry, tuple[str, Entry]] = {}
     for node in view.graph.nodes:
         if scalar_text(node) is not None:
@@ -130,7 +131,7 @@ def _merged(arrows: Sequence[SceneArrow]) -> list[SceneArrow]:
 
 
 def _box(view: PlanView, node: Node, key: str) -> SceneBox:
-    """Return the box of a node outside groups."""
+    """Return the scene's box called ``key`` for a node of the graph that is no group."""
     name = view.name(node)
     if node.op is None:
         form = "cylinder" if node.params.get("state") else "ellipse"
@@ -236,7 +237,10 @@ class _GroupDrawing:
                 self._draw_inner_value(entry, key, frame_key)
 
     def _draw_inner_value(self, entry: Entry, key: str, frame_key: str) -> None:
-        """Draw the arrow of a value of the group to a box in a frame."""
+        """Add the arrow of a value inside the group to the box ``key`` in the frame ``frame_key``.
+
+        It starts at the producer's box in that frame, or else in the first frame of the producer.
+        """
         node, is_here = entry.node, (entry.node, frame_key) in self.keys
         source_frame = frame_key if is_here else self._frames_of(node)[0]
         is_phased = self.structure is not None and bool(self.structure.schedule.makes)
@@ -252,9 +256,10 @@ class _GroupDrawing:
 def _draw_parts(
     scene: Scene, structure: KernelStructure, outer: SceneFrame
 ) -> dict[Node, tuple[str, ...]]:
-    """Draw a frame for each part of a kernel; return the keys of the frames of each operator.
+    """Add a frame inside ``outer`` to the scene for each part of a kernel.
 
-    The first frame of an operator is the part that its value comes from; others recompute it.
+    Returns: For each operator the keys of the frames that it is drawn in; none without parts. The
+        first frame of an operator is the part that its value comes from; others recompute it.
     """
     frames: dict[Node, tuple[str, ...]] = {}
     home_parts = structure.home_parts
@@ -282,7 +287,10 @@ def _group_lines(view: PlanView, fused: Node) -> tuple[str, ...]:
 
 
 def _draw_outputs(scene: Scene, view: PlanView, sources: Mapping[Entry, tuple[str, Entry]]) -> None:
-    """Draw the graph's outputs as boxes, and the updates of states as dashed arrows."""
+    """Add boxes for the graph's outputs, and dashed arrows for the updates of states, to the scene.
+
+    ``sources`` has, for each value that is drawn, the key of its box and the entry on its label.
+    """
     graph = view.graph
     for k, entry in enumerate(graph.outputs):
         if entry in sources:
@@ -297,7 +305,10 @@ def _draw_outputs(scene: Scene, view: PlanView, sources: Mapping[Entry, tuple[st
 
 
 def _legend(scene: Scene, view: PlanView) -> list[SceneBox]:
-    """Return a box for each colour, shape and arrow that needs an explanation."""
+    """Return a box for each colour, shape and arrow of the scene that needs an explanation.
+
+    Returns: [] for a graph without groups.
+    """
     if not view.fused:
         return []
     kinds = dict.fromkeys(view.kind(n) for n in view.units)

@@ -94,7 +94,10 @@ def render(drawing: graphviz.Digraph, path: str | Path, timeout: float = 60.0) -
 def render_with_note(
     drawing: graphviz.Digraph, path: str | Path, timeout: float = 60.0
 ) -> tuple[Path, str]:
-    """Do the same as `render`; return the path and why the layout is simple, "" if it is not."""
+    """Do the same as `render`, with the same arguments and errors.
+
+    Returns: The path; and why the layout is simple, "" if it is not.
+    """
     path = arguments.path("render: path", path, "a path that ends in .svg, .png, .pdf or .dot")
     need = "a drawing, as pk.viz.plan makes one"
     arguments.instance("render: drawing", drawing, graphviz.Digraph, need)
@@ -114,7 +117,12 @@ def render_with_note(
 
 
 def _render_bytes(drawing: graphviz.Digraph, path: Path, format_name: str, timeout: float) -> bytes:
-    """Return the output of the first renderer that writes the format; ``path`` is for messages."""
+    """Return the output of the first renderer that writes the format; ``path`` is for messages.
+
+    Raises:
+        MissingDependencyError: No renderer on this machine writes the format.
+        SettingError: The renderer fails, or takes more than ``timeout`` seconds.
+    """
     renderer = next((r for r in renderers() if format_name in r.formats), None)
     if renderer is None:
         raise MissingDependencyError(

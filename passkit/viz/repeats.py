@@ -76,7 +76,12 @@ def find_repeats(keys: Sequence[Hashable], names: Sequence[str]) -> list[Repeat]
 
 
 def _best(sequence: np.ndarray) -> Repeat | None:
-    """Return the repeat that saves most boxes, with the shortest period among equals."""
+    """Return the repeat that saves most boxes, with the shortest period among equals.
+
+    ``sequence`` has a number for each unit, equal for equivalent units.
+
+    Returns: None if no repeat has MIN_ITERATIONS and saves MIN_SAVED boxes.
+    """
     best = None
     for period in range(1, min(MAX_PERIOD, len(sequence) // MIN_ITERATIONS) + 1):
         equal = np.concatenate(([False], sequence[:-period] == sequence[period:], [False]))

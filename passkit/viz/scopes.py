@@ -93,7 +93,10 @@ def _innermost_frame(frames: Sequence[str], path: str) -> str:
 
 
 def _tree(names: Sequence[str], weights: Sequence[float]) -> _ScopeTree:
-    """Return the root of the tree of scopes, which has the path ""."""
+    """Return the root of the tree of scopes, which has the path "".
+
+    ``names`` and ``weights`` are those of the nodes, whose positions the tree holds.
+    """
     root = _ScopeTree("")
     for k, name in enumerate(names):
         scope = root
@@ -151,7 +154,11 @@ def _batches(scopes: Iterable[_ScopeTree]) -> Iterator[list[_ScopeTree]]:
 def _contents(
     scope: _ScopeTree, opened: dict[str, _ScopeTree], names: Sequence[str]
 ) -> list[CollapsedBox]:
-    """Return the boxes directly in an open scope, in the order of their first members."""
+    """Return the boxes directly in an open scope, in the order of their first members.
+
+    ``opened`` are the open scopes by path; inner scopes that are not open get one box each.
+    ``names`` are those of all nodes.
+    """
     boxes = [CollapsedBox("node", names[k], (k,), scope.path) for k in scope.direct]
     for inner in scope.scopes.values():
         if inner.path not in opened:

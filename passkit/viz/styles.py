@@ -102,7 +102,7 @@ INK, LIGHT = "#1c1c1c", "#ffffff"
 
 
 def heat(kind: str, share: float | None) -> tuple[str, str]:
-    """Return the fill of a box and the ink on it.
+    """Return two colours: the fill of a box, and the ink on it.
 
     Args:
         kind: A key of KINDS.

@@ -65,7 +65,7 @@ def functions() -> dict[str, tuple[Callable[[], Any], str]]:
         "square": (lambda: np.square(X), r"write x \* x"),
         "isnan": (lambda: np.isnan(X), r"pk\.ast\.not_equal\(x, x\)"),
         "spacing": (lambda: np.spacing(X), "pk.ast has no spacing: "),
-        "sum": (lambda: np.sum(X), "one element; FReduce and FScan fold many"),  # type: ignore[call-overload]
+        "sum": (lambda: np.sum(X), "one element; FReduce and FScan describe"),  # type: ignore[call-overload]
         "add.reduce": (lambda: np.add.reduce(X), "one element; FReduce and FScan"),
         "add with out": (lambda: np.add(X, 1.0, out=np.zeros(1)), "one element; FReduce"),
         "multiply of an expression and an array float64": (

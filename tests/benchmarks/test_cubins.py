@@ -1,4 +1,4 @@
-"""What NVRTC makes of golden kernels: as many registers as were noted, and nothing spilled."""
+"""Golden kernels compiled by NVRTC use as many registers as recorded, and spill none."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ FEW = ("gelu", "layer_norm_last", "phased", "whole_tile")
 """The others, and other architectures, by ``python benchmarks/cubins.py``."""
 
 
-def test_cubins(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For sm_90; a kernel that needs more, or spills, is found."""
+def test_registers_and_spills_are_those_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels that need more registers, or spill some, differ; all for sm_90."""
     pytest.importorskip("cuda.bindings.nvrtc", reason="cuda-bindings is not installed")
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     cubins = importlib.import_module("cubins")

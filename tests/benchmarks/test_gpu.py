@@ -9,7 +9,6 @@ from types import ModuleType
 import pytest
 
 from passkit.errors import DeviceError
-from passkit.runtime.cuda import device as devices
 from tests.emulator.fake_driver import fake_cuda
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -35,7 +34,7 @@ def test_without_a_device(
     def missing() -> None:
         raise DeviceError("no CUDA device: none today")
 
-    monkeypatch.setattr(devices, "open_device", missing)
+    monkeypatch.setattr("passkit.runtime.cuda.device.open_device", missing)
     assert gpu.main([]) == 1
     assert capsys.readouterr().out == (
         "no CUDA device, so nothing was measured: no CUDA device: none today\n"
@@ -55,7 +54,8 @@ def test_on_a_fake_device(
         lines = capsys.readouterr().out.splitlines()
         assert lines[0].startswith("Fake (sm_90, a fake), CUDA 13.0; a copy moves")
         assert lines[2].startswith("gelu_erf 1 ")
-        assert lines[1].split() == ["row", "call", "device", "of", "copy", *list(gpu.BUILDERS)[1:]]
+        columns = ["row", "call", "device", "of", "copy", "speed"]
+        assert lines[1].split() == columns + list(gpu.BUILDERS)[1:]
         (work,) = (w for w in gpu.rows(0) if w.name == "gelu_erf")
         assert gpu.shown({"row": work.label, "passkit": {"wrong": 1.0}})[1] == "wrong"
 
@@ -65,9 +65,9 @@ def test_steps_that_keep_state(
 ) -> None:
     """Adam, training and figure1: verified against float64; a wrong one is no figure."""
     with fake_cuda():
-        for rows in ("adam 300", "logistic", "figure1 3x33x1 "):
-            assert gpu.main(["--mib", "0", "--rows", rows.split(" 3x")[0], "--output",
-                             str(tmp_path / rows.split()[0])]) == 0  # fmt: skip
+        for rows in ("adam 300", "logistic", "figure1"):
+            output = str(tmp_path / rows.split()[0])
+            assert gpu.main(["--mib", "0", "--rows", rows, "--output", output]) == 0
     reports = {n: json.loads((tmp_path / n).read_text()) for n in ("adam", "logistic", "figure1")}
     (adam,), (trained,) = reports["adam"]["rows"], reports["logistic"]["training"]
     assert adam["row"] == "adam 300" and adam["passkit"]["error"] < 1e-6
@@ -78,8 +78,8 @@ def test_steps_that_keep_state(
     assert lines[1].split() == ["row", "step", "eager", "foreach", "fused", "compile", "jax"]
     sizes = gpu.gpu_steps.adam_rows(0)["adam30"]
     wrong = [p + 1 for p in gpu.adam.begin(sizes)[0]]
-    wanted = gpu.gpu_steps.adam_expected(sizes)
-    assert gpu.gpu_steps.adam_error(wrong, wanted) > 0.1
+    expected = gpu.gpu_steps.adam_expected(sizes)
+    assert gpu.gpu_steps.adam_error(wrong, expected) > 0.1
     row = {"row": "r", "passkit": {"wrong": 1.0}, "jax": {"wrong": 2.0}}
     assert gpu.gpu_steps.table_row(row, ["jax", "eager"]) == ("r", "wrong", "wrong", "-")
 
@@ -87,7 +87,7 @@ def test_steps_that_keep_state(
 def test_figures_of_a_report(
     gpu: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """What is demanded of a GPU is read from the report once it is there."""
+    """Demands on a GPU are unproven without a report, and met or missed by its figures."""
     from shows import gpu as show
 
     def row(name: str, **peers: float) -> dict[str, object]:
@@ -100,8 +100,12 @@ def test_figures_of_a_report(
     monkeypatch.setattr(show, "REPORT", tmp_path / "gpu.json")
     monkeypatch.setattr(show, "ROOT", tmp_path)
     assert all("unproven" in f().text and f().met is None for f in demands.values())
-    rows = [row("adam 300", fused=1.1), row("gelu 1", jax=1.5),
-            row("figure1 3x1", jax=2.5), row("figure1 3x32", eager=2.25)]  # fmt: skip
+    rows = [
+        row("adam 300", fused=1.1),
+        row("gelu 1", jax=1.5),
+        row("figure1 3x1", jax=2.5),
+        row("figure1 3x32", eager=2.25),
+    ]
     training = [row("dyn-rnn", eager=5.5, jax=1.5), row("logistic", jax=1.5)]
     (tmp_path / "gpu.json").write_text(json.dumps({"rows": rows, "training": training}))
     figures = [f() for f in demands.values()]

@@ -22,24 +22,26 @@ SPILLING = """extern "C" __global__ void spilling(const int *x, int *y, int n) {
 
 @pytest.fixture
 def sass(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The command, where NVRTC and nvdisasm are here."""
+    """Return the script; skip the test without NVRTC or nvdisasm."""
     pytest.importorskip("cuda.bindings.nvrtc", reason="cuda-bindings is not installed")
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    found = importlib.import_module("sass")
+    module = importlib.import_module("sass")
     try:
-        found.nvdisasm()
-    except found.NoDisassemblerError as error:
+        module.nvdisasm()
+    except module.NoDisassemblerError as error:
         pytest.skip(str(error))
-    return found
+    return module
 
 
-def test_sass(sass: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """For sm_90; a kernel that uses local memory, or lost its wide accesses, is found."""
-    found = sass.table_lines([90], [p for p in sass.cubins.golden_kernels() if p.stem in FEW])
+def test_accesses_are_wide_and_local_memory_is_unused(
+    sass: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Kernels that use local memory, or lost accesses of 16 bytes, differ; all for sm_90."""
+    lines = sass.table_lines([90], [p for p in sass.cubins.golden_kernels() if p.stem in FEW])
 
-    assert len(found) == len(FEW) and sass.differing_lines(found) == []
-    assert all(sass.numbers(x)["LDG.E.128"] and sass.numbers(x)["STG.E.128"] for x in found)
-    assert sass.differing_lines([found[0].replace("2 LDG.E.128", "0 LDG.E.128")])
+    assert len(lines) == len(FEW) and sass.differing_lines(lines) == []
+    assert all(sass.numbers(x)["LDG.E.128"] and sass.numbers(x)["STG.E.128"] for x in lines)
+    assert sass.differing_lines([lines[0].replace("2 LDG.E.128", "0 LDG.E.128")])
     path = tmp_path / "spilling.cu"
     path.write_text(SPILLING)
     monkeypatch.setattr(sass.cubins, "GOLDEN", tmp_path)
@@ -47,8 +49,8 @@ def test_sass(sass: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert sass.numbers(line)["LDL"] and sass.differing_lines([line]) == [line]
 
 
-def test_without_nvdisasm(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is missing is named, with the command that installs it."""
+def test_a_missing_disassembler_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error has the command that installs nvdisasm."""
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     sass = importlib.import_module("sass")
     monkeypatch.setattr(sass.shutil, "which", lambda name: None)

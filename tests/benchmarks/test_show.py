@@ -342,6 +342,19 @@ def test_another_python_that_ends_raises() -> None:
     assert not failed and len(times.wall) == 2 and 0 < times.best <= min(times.wall)
 
 
+def test_demands_name_existing_files() -> None:
+    """Every file of tests that a module of `shows` names exists."""
+    sources = {p: p.read_text() for p in (ROOT / "benchmarks" / "shows").glob("*.py")}
+    paths = {
+        (source.name, path)
+        for source, text in sources.items()
+        for path in re.findall(r"tests/[\w/]+\.py", text)
+    }
+
+    assert len(paths) > 30
+    assert [path for path in sorted(paths) if not (ROOT / path[1]).exists()] == []
+
+
 def test_demands_on_faults_name_existing_tests(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every file and test that the table of faults runs exists."""
     from shows import Figure, faults

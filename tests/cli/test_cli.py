@@ -2,43 +2,43 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from passkit.cli import COMMANDS, main
-from passkit.library import store
-from passkit.plan.evaluator import Record
+from passkit.errors import MissingDependencyError
+from tests.command import json_of, passkit, raise_error_of, text_of
 
 ROOT = Path(__file__).resolve().parents[2]
 Capture = pytest.CaptureFixture[str]
+COMMANDS = (
+    "run",
+    "show",
+    "explain",
+    "tune",
+    "bisect",
+    "ops",
+    "passes",
+    "cache",
+    "completion",
+    "doctor",
+)
 
 
-def answer(capsys: Capture, *arguments: str, code: int = 0) -> Any:
-    """Return the JSON that a command prints."""
-    assert main([*arguments, "--json"]) == code
-    return json.loads(capsys.readouterr().out)
-
-
-def test_help_names_every_command(capsys: Capture) -> None:
-    """Without a command, the help is printed and the exit code is 0."""
-    assert main([]) == 0
-
-    out = capsys.readouterr().out
-    assert all(name in out for name in COMMANDS)
+def test_help_names_every_command() -> None:
+    """Without a command, the help lists each command and no other, and the exit code is 0."""
+    assert tuple(re.findall(r"^    (\w+)\b", text_of(), re.MULTILINE)) == COMMANDS
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_help(name: str, capsys: Capture) -> None:
     """`passkit COMMAND --help` lists the option ``--json``."""
     with pytest.raises(SystemExit, match="^0$"):
-        main([name, "--help"])
+        passkit(name, "--help")
 
     assert "--json" in capsys.readouterr().out
 
@@ -46,23 +46,23 @@ def test_every_command_has_help(name: str, capsys: Capture) -> None:
 def test_an_unknown_command_is_wrong_usage(capsys: Capture) -> None:
     """The message lists the commands, and the exit code is 2."""
     with pytest.raises(SystemExit, match="^2$"):
-        main(["rnu"])
+        passkit("rnu")
 
     assert "explain" in capsys.readouterr().err
 
 
 def test_errors_have_no_traceback(capsys: Capture) -> None:
     """An error of passkit is one line on standard error, and the exit code is 1."""
-    assert main(["ops", "layr_norm"]) == 1
+    assert passkit("ops", "layr_norm") == 1
 
     out, err = capsys.readouterr()
     assert err == "passkit: operator 'layr_norm' is not registered; did you mean 'layer_norm'?\n"
     assert out == ""
 
 
-def test_errors_as_json(capsys: Capture) -> None:
+def test_errors_as_json() -> None:
     """With --json, the error is JSON on standard output."""
-    data = answer(capsys, "passes", "Fuson", code=1)
+    data = json_of("passes", "Fuson", code=1)
 
     assert data["kind"] == "RegistryError"
     assert "did you mean 'Fusion'?" in data["error"]
@@ -86,40 +86,39 @@ def test_python_m_passkit_accepts_a_closed_pipe(tmp_path: Path) -> None:
     assert done.stderr == ""
 
 
-def test_ops_lists_and_describes_operators(capsys: Capture) -> None:
+def test_ops_lists_and_describes_operators() -> None:
     """`ops` lists all operators; `ops NAME` prints one with its attributes."""
-    names = {row["name"] for row in answer(capsys, "ops")}
-    (erf,) = answer(capsys, "ops", "erf")
+    names = {row["name"] for row in json_of("ops")}
+    (erf,) = json_of("ops", "erf")
 
     assert {"add", "matmul", "softmax", "reshape", "reduce_sum"} <= names
     assert erf["pattern"] == "elemwise"
     assert "FCodeGen" in erf["attributes"]
-    assert main(["ops", "erf"]) == 0
-    assert "FCodeGen: " in capsys.readouterr().out
+    assert "FCodeGen: " in text_of("ops", "erf")
 
 
-def test_passes_lists_annotations(capsys: Capture) -> None:
+def test_passes_lists_annotations() -> None:
     """`passes` lists each pass with the annotations that it reads and writes."""
-    rows = {row["name"]: row for row in answer(capsys, "passes")}
+    rows = {row["name"]: row for row in json_of("passes")}
 
     assert rows["Fusion"]["changes_graph"]
     assert "subgraph" in rows["Fusion"]["provides"]
     assert rows["CodeGen"]["depends"] == ["subgraph"]
-    assert main(["passes"]) == 0
-    assert "SharedMemPlan" in capsys.readouterr().out
+    assert "SharedMemPlan" in text_of("passes")
 
 
-def test_the_cache_reports_its_size_and_can_be_cleared(capsys: Capture, fresh_cache: Path) -> None:
-    """`cache info` counts kernels and records; `cache clear` removes them."""
-    main(["run", str(ROOT / "examples/models/digits.pb"), "--plan", str(fresh_cache / "p.dot")])
-    capsys.readouterr()
-    store.add([Record("0" * 64, "t")])
-    before = answer(capsys, "cache", "info")
-    cleared = answer(capsys, "cache", "clear")
-    after = answer(capsys, "cache")
+def test_the_cache_reports_its_size_and_can_be_cleared(fresh_cache: Path, tmp_path: Path) -> None:
+    """`cache info` counts kernels and measured templates; `cache clear` removes them."""
+    model = tmp_path / "m.txt"
+    model.write_text("x: f32[64]; return exp(x)")
+    threads = "concurrent.futures:ThreadPoolExecutor"
+    tuning = json_of("tune", model, "--budget", "1", "--executor", threads)
+    before = json_of("cache", "info")
+    cleared = json_of("cache", "clear")
+    after = json_of("cache")
 
     assert before["folder"] == str(fresh_cache)
-    assert before["kernels"] > 0 and before["records"] == 1
+    assert before["kernels"] > 0 and before["records"] == tuning["measured"] > 0
     assert cleared["freed_nbytes"] == before["nbytes"] > 0
     assert after["kernels"] == after["records"] == after["nbytes"] == 0
 
@@ -127,7 +126,7 @@ def test_the_cache_reports_its_size_and_can_be_cleared(capsys: Capture, fresh_ca
 @pytest.mark.parametrize(
     "arguments, file, reason",
     [
-        (["show", "-o", "absent/x.svg"], "absent/x.svg", "the folder must exist"),
+        (["show", "-o", "absent/x.svg"], "absent/x.svg", "create its folder"),
         (["run", "--report", "file/x"], "file/x", "give a path of folders"),
         (["run", "--dump", "file/x"], "file/x", "give a path of folders"),
         (["run", "--plan", "file/x.svg"], "file", "File exists"),
@@ -147,7 +146,7 @@ def test_files_that_cannot_be_written(
     (tmp_path / "file").write_text("")
     (tmp_path / "model.txt").write_text("x: f32[4]; return exp(x)")
 
-    assert main([arguments[0], "model.txt", *arguments[1:]]) == 1
+    assert passkit(arguments[0], "model.txt", *arguments[1:]) == 1
     error = capsys.readouterr().err
     assert error.startswith(f"passkit: '{file}': ") and reason in error
 
@@ -166,8 +165,8 @@ def test_a_full_disk_is_an_error_in_one_line() -> None:
 
     assert done.returncode == 1
     assert done.stderr == (
-        "passkit: the system refused: No space left on device; see whether the disk of the output "
-        "is full\n"
+        "passkit: the output cannot be written: No space left on device; check whether its disk is "
+        "full\n"
     )
 
 
@@ -181,7 +180,7 @@ def test_an_interruption_has_the_exit_code_of_shells(
 
     monkeypatch.setattr("passkit.cli.passes.run", interrupted)
 
-    assert main(["passes"]) == 130
+    assert passkit("passes") == 130
     assert capsys.readouterr().err == "passkit: interrupted\n"
 
 
@@ -203,25 +202,24 @@ def test_a_stream_without_flush_gets_the_output(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(sys, "stdout", output)
     monkeypatch.setattr(sys, "stderr", errors)
 
-    assert main(["passes"]) == 0
-    assert main(["show", "no_such_model.pb"]) == 1
+    assert passkit("passes") == 0
+    assert passkit("show", "no_such_model.pb") == 1
     assert "SchedulePlan" in output.text and "no_such_model.pb" in errors.text
 
 
 def test_the_version_is_printed(capsys: Capture) -> None:
     """`passkit --version` prints the version of the package."""
     with pytest.raises(SystemExit, match="^0$"):
-        main(["--version"])
+        passkit("--version")
 
     assert capsys.readouterr().out == "passkit 0.1.0\n"
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])
-def test_completion_scripts_have_all_commands(shell: str, capsys: Capture) -> None:
+def test_completion_scripts_have_all_commands(shell: str) -> None:
     """The script for each shell has every command, and options of several."""
-    assert main(["completion", shell]) == 0
+    script = text_of("completion", shell)
 
-    script = capsys.readouterr().out
     for word in (*COMMANDS, "schedule", "profile", "calibrate"):
         assert word in script, word
 
@@ -244,40 +242,33 @@ def test_bash_completes_commands_and_options(tmp_path: Path) -> None:
     assert done.stdout.split() == ["explain", "--schedule"], done.stderr
 
 
-def test_completion_says_which_package_is_missing(
-    monkeypatch: pytest.MonkeyPatch, capsys: Capture
-) -> None:
+def test_completion_says_which_package_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without shtab the message says what to install."""
     monkeypatch.setitem(sys.modules, "shtab", None)
 
-    assert main(["completion", "bash"]) == 1
-    assert "pip install shtab" in capsys.readouterr().err
+    with pytest.raises(MissingDependencyError, match="pip install shtab"):
+        raise_error_of("completion", "bash")
 
 
-def test_the_kernel_of_an_operator_has_its_example_as_title(capsys: Capture) -> None:
+def test_the_kernel_of_an_operator_has_its_example_as_title() -> None:
     """Above the kernel that `ops NAME` prints is the example with its shapes."""
-    assert main(["ops", "softmax"]) == 0
-    assert "The kernel of softmax(x: f32[4, 6], axis=-1):" in capsys.readouterr().out
-    assert main(["ops", "add"]) == 0
-    assert "The kernel of add(x: f32[4, 6], y: f32[4, 6]):" in capsys.readouterr().out
+    assert "The kernel of softmax(x: f32[4, 6], axis=-1):" in text_of("ops", "softmax")
+    assert "The kernel of add(x: f32[4, 6], y: f32[4, 6]):" in text_of("ops", "add")
 
 
 def test_kernels_have_colours_on_terminals_only(
-    monkeypatch: pytest.MonkeyPatch, capsys: Capture, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Escape codes go to terminals, unless NO_COLOR is set; the text is the same."""
     path = tmp_path / "model.txt"
     path.write_text("x: f32[4]; return exp(x)")
-    show = ["show", str(path), "--kernels"]
+    show = ("show", path, "--kernels")
     monkeypatch.delenv("NO_COLOR", raising=False)
-    assert main(show) == 0
-    plain = capsys.readouterr().out
+    plain = text_of(*show)
     monkeypatch.setattr("passkit.cli.is_terminal", lambda stream: True)
-    assert main(show) == 0
-    coloured = capsys.readouterr().out
+    coloured = text_of(*show)
 
     assert "\x1b" not in plain and "\x1b[" in coloured
     assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == plain
     monkeypatch.setenv("NO_COLOR", "1")
-    assert main(show) == 0
-    assert capsys.readouterr().out == plain
+    assert text_of(*show) == plain

@@ -2,47 +2,50 @@
 
 from __future__ import annotations
 
-import json
 import sys
+from importlib.metadata import PackageNotFoundError
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from passkit.cli import doctor, main
 from passkit.errors import PasskitError
-from passkit.runtime.native.blas import NO_BLAS
 from tests import opencl
+from tests.command import json_of
 from tests.emulator.fake_driver import fake_cuda
 
-Capture = pytest.CaptureFixture[str]
 
-
-def checks(capsys: Capture, code: int = 0) -> dict[str, dict[str, object]]:
+def checks(code: int = 0) -> dict[str, dict[str, object]]:
     """Return the checks that ``passkit doctor --json`` prints, by name."""
-    assert main(["doctor", "--json"]) == code
-    return {row["name"]: row for row in json.loads(capsys.readouterr().out)}
+    return {row["name"]: row for row in json_of("doctor", code=code)}
 
 
-def test_parts_without_a_device_work_if_there_is_a_compiler(capsys: Capture) -> None:
+def write_package(folder: Path, name: str, version: str, *files: str) -> None:
+    """Write the metadata of an installed package that has some files, which need not exist."""
+    metadata = folder / f"{name.replace('-', '_')}-{version}.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text(f"Name: {name}\nVersion: {version}\n")
+    (metadata / "RECORD").write_text("".join(f"{file},,\n" for file in files))
+
+
+def test_parts_without_a_device_work_if_there_is_a_compiler() -> None:
     """With a compiler, all checks that need no device succeed."""
-    results = checks(capsys)
+    results = checks()
 
     for name in ("python", "cpu", "interpret", "compiler", "threads", "blas", "cache", "solver"):
         assert results[name]["works"], results[name]
     assert str(results["cpu"]["found"]).startswith("ran 1 kernel")
 
 
-def test_each_failed_check_says_what_to_do(capsys: Capture) -> None:
+def test_each_failed_check_says_what_to_do() -> None:
     """Every check that fails has a text about what to do."""
-    assert all(row["way_out"] for row in checks(capsys).values() if not row["works"])
+    assert all(row["way_out"] for row in checks().values() if not row["works"])
 
 
-def test_the_interpreter_suffices_without_a_compiler(
-    capsys: Capture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_interpreter_suffices_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a compiler the exit code is 0, and the table says how to install one."""
     monkeypatch.setenv("PASSKIT_CXX", "/nonexistent/c++")
-    results = checks(capsys)
+    results = checks()
 
     assert not results["cpu"]["works"]
     assert results["interpret"]["works"]
@@ -50,27 +53,23 @@ def test_the_interpreter_suffices_without_a_compiler(
     assert "/nonexistent/c++" in str(results["compiler"]["found"])
 
 
-def test_the_exit_code_is_1_if_no_target_runs(
-    capsys: Capture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_exit_code_is_1_if_no_target_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """If neither the CPU nor the interpreter runs, the table has the errors."""
 
     def broken(target: str) -> str:
         raise PasskitError(f"no {target} today")
 
-    monkeypatch.setattr(doctor, "run_trial", broken)
-    results = checks(capsys, code=1)
+    monkeypatch.setattr("passkit.cli.doctor.run_trial", broken)
+    results = checks(code=1)
 
     assert results["interpret"]["found"] == "no interpret today"
 
 
-def test_an_invalid_number_of_threads_is_reported(
-    capsys: Capture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_invalid_number_of_threads_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """An invalid PASSKIT_THREADS fails the check of threads, without an error."""
     monkeypatch.setenv("PASSKIT_THREADS", "many")
 
-    assert "many" in str(checks(capsys)["threads"]["found"])
+    assert "many" in str(checks()["threads"]["found"])
 
 
 def test_a_target_with_wrong_results_does_not_work(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,49 +81,51 @@ def test_a_target_with_wrong_results_does_not_work(monkeypatch: pytest.MonkeyPat
         def __call__(self, x: object) -> list[object]:
             return [x]
 
-    monkeypatch.setattr(doctor, "compile", lambda graph, target: Wrong())
+    monkeypatch.setattr("passkit.cli.doctor.compile", lambda graph, target: Wrong())
+    results = checks(code=1)
 
-    with pytest.raises(RuntimeError, match=r"for x = 3 is 3\.0 instead of 7"):
-        doctor.run_trial("cpu")
+    for name in ("cpu", "interpret"):
+        assert not results[name]["works"]
+        assert results[name]["found"] == "the result of x * 2 + 1 for x = 3 is 3.0 instead of 7"
 
 
-def test_cuda_libraries_are_listed_with_their_features(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cuda_libraries_are_listed_with_their_features(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """Installed libraries are listed with their features, others with the reason."""
-
-    def find(name: str) -> None:
-        if name not in installed:
-            raise ImportError(f"No module named {name!r}")
-
-    installed = ["cuda-bindings"]
+    write_package(tmp_path, "cuda-bindings", "13.5.0")
+    monkeypatch.syspath_prepend(tmp_path)
     compiler = SimpleNamespace(nvrtcVersion=lambda: (0, 13, 0))
-    monkeypatch.setattr(doctor, "import_module", {"cuda.bindings.nvrtc": compiler}.__getitem__)
-    monkeypatch.setattr("passkit.runtime.cuda.device.import_driver_module", find)
-    monkeypatch.setattr(doctor, "version", lambda name: "13.5.0")
+    monkeypatch.setitem(sys.modules, "cuda.bindings.nvrtc", compiler)
+    monkeypatch.setitem(sys.modules, "cuda.bindings.driver", SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "pycuda.driver", None)
+    with fake_cuda():
+        results = checks()
 
-    assert doctor.check_nvrtc().finding == "NVRTC 13.0"
-    check = doctor.check_cuda_library()
-    assert check.works and check.finding == (
+    assert results["nvrtc"]["works"] and results["nvrtc"]["found"] == "NVRTC 13.0"
+    assert results["cuda library"]["works"] and results["cuda library"]["found"] == (
         "cuda-bindings 13.5.0: launches, memory, events, graphs, grid barriers; "
-        "no PyCUDA (No module named 'PyCUDA')"
+        "no PyCUDA (import of pycuda.driver halted; None in sys.modules)"
     )
-    installed.clear()
-    check = doctor.check_cuda_library()
-    assert not check.works and check.finding.startswith(
-        "no PyCUDA (No module named 'PyCUDA'); no cu"
+    monkeypatch.setitem(sys.modules, "cuda.bindings.driver", None)
+    missing = checks()["cuda library"]
+    assert not missing["works"] and missing["found"] == (
+        "no PyCUDA (import of pycuda.driver halted; None in sys.modules); "
+        "no cuda-bindings (import of cuda.bindings.driver halted; None in sys.modules)"
     )
 
 
 def test_a_cuda_device_is_described_and_runs_a_kernel() -> None:
     """The check has the device's features, and runs a kernel on it."""
     with fake_cuda() as driver:
-        check = doctor.check_cuda()
-        assert check.works and check.finding == (
+        check = checks()["cuda"]
+        assert check["works"] and check["found"] == (
             "Fake (sm_90, a fake): CUDA 13.0, 64 MiB of memory, 2 multiprocessors, 227 KiB of "
             "shared memory for a block, graphs, grid barriers; "
-            "planned with data sheet numbers of Fake; ran 1 kernel"
+            "planned with data sheet figures of Fake; ran 1 kernel"
         )
         driver.supports_graphs = False
-        assert "no graphs, no grid barriers" in doctor.check_cuda().finding
+        assert "no graphs, no grid barriers" in str(checks()["cuda"]["found"])
 
 
 def test_opencl_devices_are_listed_and_one_runs_a_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,29 +135,57 @@ def test_opencl_devices_are_listed_and_one_runs_a_kernel(monkeypatch: pytest.Mon
     """
     devices = ["PoCL (PYOPENCL_CTX=0:0): 1 MiB of local memory", "H0 (PYOPENCL_CTX=1:0)"]
     monkeypatch.setattr("passkit.runtime.opencl.device.describe_devices", lambda: iter(devices))
-    monkeypatch.setattr(doctor, "run_trial", lambda target: f"ran {target}")
+    monkeypatch.setattr("passkit.cli.doctor.run_trial", lambda target: f"ran {target}")
 
-    assert doctor.check_opencl().finding == f"{devices[0]}; {devices[1]}; ran opencl"
+    assert checks()["opencl"]["found"] == f"{devices[0]}; {devices[1]}; ran opencl"
     devices.clear()
-    assert doctor.check_opencl() == doctor.HealthCheck(
-        "opencl", False, "pyopencl finds no device", "pip install 'passkit[opencl]'"
-    )
+    assert checks()["opencl"] == {
+        "name": "opencl",
+        "works": False,
+        "found": "pyopencl finds no device",
+        "way_out": "pip install 'passkit[opencl]'",
+    }
     monkeypatch.undo()
     monkeypatch.setitem(sys.modules, "pyopencl", None)
-    check = doctor.check_opencl()
-    assert not check.works and "needs pyopencl" in check.finding
+    check = checks()["opencl"]
+    assert not check["works"] and "needs pyopencl" in str(check["found"])
 
 
 def test_opencl_of_this_machine_runs_a_kernel() -> None:
     """A kernel runs on the chosen OpenCL device of this machine."""
     opencl.require_pyopencl()
+    check = checks()["opencl"]
 
-    assert doctor.check_opencl().works and "; ran 1 kernel" in doctor.check_opencl().finding
+    assert check["works"] and "; ran 1 kernel" in str(check["found"])
 
 
 def test_matrix_products_without_blas_count_as_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Matrix products run in passkit's own loops then, but the check fails."""
-    monkeypatch.setattr(doctor, "blas", lambda: NO_BLAS)
+    name = "the launcher's own loops"
+    monkeypatch.setattr("passkit.cli.doctor.blas", lambda: SimpleNamespace(name=name))
+    check = checks()["blas"]
 
-    assert not doctor.check_blas().works
-    assert doctor.check_blas().finding == NO_BLAS.name
+    assert not check["works"] and check["found"] == name
+    assert check["way_out"] == "pip install scipy-openblas32"
+
+
+def test_a_missing_or_broken_onednn_is_reported(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The check says what is missing, and what to install."""
+
+    def no_package(name: str) -> None:
+        raise PackageNotFoundError(name)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("importlib.metadata.files", no_package)
+        check = checks()["convolutions"]
+    assert not check["works"] and str(check["found"]).startswith("no oneDNN")
+    assert check["way_out"] == "pip install onednn-cpu-gomp"
+
+    write_package(tmp_path, "onednn-cpu-gomp", "9.9", "lib/libdnnl.so.3")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr("passkit.runtime.native.onednn.load_library", lambda: None)
+    check = checks()["convolutions"]
+    assert not check["works"]
+    assert str(check["found"]).startswith(f"{tmp_path}/lib/libdnnl.so.3 does not load")

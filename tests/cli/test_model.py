@@ -1,116 +1,140 @@
-"""Models and feeds on the command line: what is read, what is made up, what is refused."""
+"""Models and inputs on the command line: formats, shapes, stored and random arrays, errors."""
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
+import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import passkit as pk
-from passkit.cli import model
+from tests.command import json_of, raise_error_of
 
 ROOT = Path(__file__).resolve().parents[2]
 DIGITS = ROOT / "examples/models/digits.pb"
 
 
-def options(*arguments: str) -> Namespace:
-    """The options of a command that reads a model."""
-    parser = ArgumentParser()
-    model.add_model_arguments(parser)
-    return parser.parse_args(arguments)
+def graph_of(*arguments: object) -> pk.Graph:
+    """Return the graph of the model that ``passkit show --unfused`` reads."""
+    graph = json_of("show", *arguments, "--unfused")["graph"]
+    return pk.from_json(graph if isinstance(graph, str) else json.dumps(graph))
 
 
-def test_models_of_three_kinds(tmp_path: Path) -> None:
-    """TensorFlow's files, and passkit's own text and JSON."""
+def run(*arguments: object) -> Any:
+    """Return the JSON of a run in the interpreter."""
+    return json_of("run", *arguments, "--target", "interpret")
+
+
+@pytest.fixture(autouse=True)
+def _time_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("passkit.cli.run.TIMING_SECONDS", 0.001)
+
+
+@pytest.fixture
+def sum_model(tmp_path: Path) -> Path:
+    """Return the path of a model with two inputs that have a size or a dtype of their own."""
+    path = tmp_path / "m.txt"
+    path.write_text("a: f32[n, 4]; b: f32[4]; return add(a, b)")
+    return path
+
+
+def test_models_are_read_in_three_formats(tmp_path: Path) -> None:
+    """A model is a file of TensorFlow, or passkit's own text or JSON."""
     text, data = tmp_path / "m.txt", tmp_path / "m.json"
     text.write_text("x: f32[n, 8]; e = exp(x); y = add(e, x); return y")
-    graph = model.load(options(str(text)))
+    graph = graph_of(text)
     data.write_text(pk.to_json(graph))
 
-    assert model.load(options(str(data))).key == graph.key
-    assert [n.name for n in model.load(options(str(DIGITS))).inputs] == ["x"]
+    assert graph.key == pk.parse(text.read_text()).key
+    assert graph_of(data).key == graph.key
+    assert [n.name for n in graph_of(DIGITS).inputs] == ["x"]
 
 
-def test_outputs_and_shapes_of_a_tensorflow_model() -> None:
-    """An inner value can be asked for, and an open shape be settled."""
-    inner = model.load(options(str(DIGITS), "--outputs", "hidden/BiasAdd", "--shape", "x=5,8,8"))
+def test_options_select_outputs_and_shapes_of_a_tensorflow_model() -> None:
+    """`--outputs` selects an inner value, and `--shape` replaces an unknown shape."""
+    inner = graph_of(DIGITS, "--outputs", "hidden/BiasAdd", "--shape", "x=5,8,8")
 
     assert [e.shape for e in inner.outputs] == [(5, 128)]
 
 
-def test_no_such_model(tmp_path: Path) -> None:
-    """The path is named, and a file whose name is like it."""
+def test_a_missing_model_is_an_error_with_a_near_name(tmp_path: Path) -> None:
+    """The message has the path, and a file in its folder with a similar name."""
     (tmp_path / "digits.pb").touch()
 
     with pytest.raises(pk.ModelError, match=r"model at '.*digit.pb'; did you mean '.*digits.pb'"):
-        model.load(options(str(tmp_path / "digit.pb")))
+        raise_error_of("show", tmp_path / "digit.pb")
     with pytest.raises(pk.ModelError, match=r"no model at 'nowhere/at/all.pb'$"):
-        model.load(options("nowhere/at/all.pb"))
+        raise_error_of("show", "nowhere/at/all.pb")
 
 
-def test_shapes() -> None:
-    """`x=8,64` is a shape, `x=` the shape of a scalar; anything else is refused."""
-    assert model.read_shapes(["x=8,64", "y="]) == {"x": (8, 64), "y": ()}
+def test_shapes_are_a_name_and_whole_numbers(tmp_path: Path) -> None:
+    """`x=8,64` is a shape and `y=` that of a scalar; other settings are errors."""
+    path = tmp_path / "m.json"
+    scalar = pk.ops.reduce_sum(pk.var("x", ("n", "m"))) + pk.var("y", ())
+    path.write_text(pk.to_json(pk.Graph([scalar])))
+    inputs = run(path, "--shape", "x=8,64", "--shape", "y=")["inputs"]
+
+    assert inputs == {"x": "float32[8, 64]", "y": "float32[]"}
     for wrong in ("x", "=3", "x=3,a", "x=-1"):
         with pytest.raises(pk.SettingError, match=f"like x=8,64, got '{wrong}'"):
-            model.read_shapes([wrong])
+            raise_error_of("run", path, "--shape", wrong)
 
 
-def graph_of_two() -> pk.Graph:
-    """Two inputs that share a size."""
-    return pk.Graph([pk.var("a", ("n", 4)) + pk.var("b", (4,), "float64")])
-
-
-def test_feeds_from_files(tmp_path: Path) -> None:
-    """Each names an input and a file of one array."""
+def test_feeds_are_read_from_files(tmp_path: Path, sum_model: Path) -> None:
+    """Each setting of `--feed` names an input and a file of one array."""
     np.save(tmp_path / "a.npy", np.ones((2, 4), "float32"))
     (tmp_path / "bad.npy").write_text("no array")
-    graph = graph_of_two()
 
-    assert model.read_feeds([f"a={tmp_path}/a.npy"], graph)["a"].shape == (2, 4)
+    inputs = run(sum_model, "--feed", f"a={tmp_path}/a.npy")["inputs"]
+    assert inputs["a"] == "float32[2, 4]"
     with pytest.raises(pk.FeedError, match="no input is called 'aa'; did you mean 'a'"):
-        model.read_feeds(["aa=a.npy"], graph)
+        raise_error_of("run", sum_model, "--feed", "aa=a.npy")
     with pytest.raises(pk.FeedError, match=r"'.*bad.npy' cannot be read as an array: "):
-        model.read_feeds([f"a={tmp_path}/bad.npy"], graph)
+        raise_error_of("run", sum_model, "--feed", f"a={tmp_path}/bad.npy")
     with pytest.raises(pk.FeedError, match=r"--feed a=no.npy: 'no.npy' cannot be read as an array"):
-        model.read_feeds(["a=no.npy"], graph)
+        raise_error_of("run", sum_model, "--feed", "a=no.npy")
 
 
-def test_data_beside_a_model(tmp_path: Path) -> None:
-    """Arrays of the same name with the ending .npz; a broken file is named."""
-    assert sorted(model.companion_arrays(DIGITS)) == ["labels", "probabilities", "x"]
-    assert model.companion_arrays(tmp_path / "m.pb") == {}
+def test_arrays_next_to_a_model_are_its_inputs(tmp_path: Path, sum_model: Path) -> None:
+    """Inputs come from the file of the model's name with the ending .npz; else they are random."""
+    assert run(DIGITS)["data"] == "stored"
+    assert run(sum_model)["data"] == "random"
 
+    np.savez(tmp_path / "m.npz", a=np.ones((7, 4), "float32"))
+    data = run(sum_model)
+    assert data["data"] == "stored" and data["inputs"]["a"] == "float32[7, 4]"
     (tmp_path / "m.npz").write_bytes(b"no zip")
     with pytest.raises(pk.ModelError, match=r"m\.npz' cannot be read as a file of arrays: "):
-        model.companion_arrays(tmp_path / "m.pb")
+        raise_error_of("run", sum_model)
 
 
-def test_random_feeds_agree_on_sizes() -> None:
-    """Sizes of one name are one number: that of data, of ``--shape``, else 32."""
+def test_random_inputs_share_sizes_of_one_name(tmp_path: Path) -> None:
+    """A symbolic size is that of stored data, else of `--shape`, else 32."""
+    path = tmp_path / "m.json"
     total = pk.ops.cast(pk.var("i", ("n",), "int64"), dtype="float32") + pk.var("x", ("n",))
     graph = pk.Graph([pk.ops.where(pk.var("m", ("n",), "bool"), total, 0.0)])
-    arrays = {"x": np.zeros(5, "float32")}
+    path.write_text(pk.to_json(graph))
 
-    free = model.complete_feeds(graph, {}, {})
-    from_data = model.complete_feeds(graph, arrays, {})
-    from_shape = model.complete_feeds(graph, {}, {"i": (7,)})
+    def inputs_with(size: int) -> dict[str, str]:
+        return {"i": f"int64[{size}]", "x": f"float32[{size}]", "m": f"bool[{size}]"}
 
-    assert {k: v.dtype.name for k, v in free.items()} == {
-        "i": "int64",
-        "x": "float32",
-        "m": "bool",
-    }
-    assert {v.shape for v in free.values()} == {(model.DEFAULT_SIZE,)}
-    assert {v.shape for v in from_data.values()} == {(5,)}
-    assert from_data["x"] is arrays["x"]
-    assert {v.shape for v in from_shape.values()} == {(7,)}
+    assert run(path)["inputs"] == inputs_with(32)
+    assert run(path, "--shape", "i=7")["inputs"] == inputs_with(7)
+    np.savez(tmp_path / "m.npz", x=np.zeros(5, "float32"))
+    assert run(path)["inputs"] == inputs_with(5)
 
 
-def test_an_input_without_a_rank(rng: np.random.Generator) -> None:
-    """Nothing can be made up for an input whose rank is open; the message has the option."""
-    with pytest.raises(pk.FeedError, match="of input 'open' is unknown; give --shape open=N,M"):
-        model.random_array(rng, pk.var("open").node, None, {})
-    assert model.random_array(rng, pk.var("open").node, (2, 3), {}).shape == (2, 3)
+def test_an_input_of_unknown_rank_needs_a_shape(tmp_path: Path) -> None:
+    """There are no random values for an input of unknown rank; the message has the option."""
+    path = tmp_path / "m.pbtxt"
+    path.write_text(
+        'node { name: "open" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } }\n'
+        'node { name: "y" op: "Exp" input: "open" '
+        'attr { key: "T" value { type: DT_FLOAT } } }\n'
+    )
+
+    with pytest.raises(pk.FeedError, match="input 'open' needs a shape, .*; give --shape open=N,M"):
+        raise_error_of("run", path, "--target", "interpret")
+    assert run(path, "--shape", "open=2,3")["inputs"] == {"open": "float32[2, 3]"}

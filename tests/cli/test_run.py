@@ -10,10 +10,8 @@ import numpy as np
 import pytest
 
 import passkit as pk
-from passkit.cli import doctor, main
-from passkit.cli import run as command
-from passkit.runtime.native import onednn
 from tests import opencl
+from tests.command import json_of, passkit, raise_error_of, text_of
 
 ROOT = Path(__file__).resolve().parents[2]
 DIGITS = str(ROOT / "examples/models/digits.pb")
@@ -23,13 +21,12 @@ Capture = pytest.CaptureFixture[str]
 @pytest.fixture(autouse=True)
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(command, "TIMING_SECONDS", 0.001)
+    monkeypatch.setattr("passkit.cli.run.TIMING_SECONDS", 0.001)
 
 
-def run(capsys: Capture, *arguments: str, code: int = 0) -> Any:
+def run(*arguments: str, code: int = 0) -> Any:
     """Return the JSON that ``passkit run`` prints."""
-    assert main(["run", *arguments, "--json"]) == code
-    return json.loads(capsys.readouterr().out)
+    return json_of("run", *arguments, code=code)
 
 
 def write_model(path: Path, text: str) -> str:
@@ -38,11 +35,9 @@ def write_model(path: Path, text: str) -> str:
     return str(path)
 
 
-def test_the_example_model_is_accurate_and_gains_from_fusion(
-    capsys: Capture, tmp_path: Path
-) -> None:
+def test_the_example_model_is_accurate_and_gains_from_fusion(tmp_path: Path) -> None:
     """Digits are recognised, with fewer kernels and bytes than unfused; --plan draws the plan."""
-    data = run(capsys, DIGITS, "--plan", "digits.plan.svg")
+    data = run(DIGITS, "--plan", "digits.plan.svg")
 
     assert data["accuracy"] > 0.97
     assert data["fused"]["kernels"] < data["unfused"]["kernels"]
@@ -52,11 +47,9 @@ def test_the_example_model_is_accurate_and_gains_from_fusion(
     assert "reduction" in (tmp_path / "digits.plan.svg").read_text()
 
 
-def test_the_text_compares_fused_and_unfused_runs(capsys: Capture) -> None:
+def test_the_text_compares_fused_and_unfused_runs() -> None:
     """The text has accuracy, kernels, bytes, times and error; no file is written."""
-    assert main(["run", DIGITS]) == 0
-
-    out = capsys.readouterr().out
+    out = text_of("run", DIGITS)
     words = ("accuracy", "kernels", "bytes moved", "time per run", "max error")
     assert list(Path().iterdir()) == []
     assert all(word in out for word in words)
@@ -64,9 +57,9 @@ def test_the_text_compares_fused_and_unfused_runs(capsys: Capture) -> None:
     assert "stitch" in out
 
 
-def test_a_report_is_a_folder_of_files(capsys: Capture, tmp_path: Path) -> None:
+def test_a_report_is_a_folder_of_files(tmp_path: Path) -> None:
     """The folder has the page, the picture, the kernels and the figures."""
-    data = run(capsys, DIGITS, "--report", "deep/report")
+    data = run(DIGITS, "--report", "deep/report")
     folder = tmp_path / "deep/report"
 
     assert sorted(p.name for p in folder.iterdir()) == [
@@ -85,40 +78,39 @@ def test_a_report_is_a_folder_of_files(capsys: Capture, tmp_path: Path) -> None:
     }
 
 
-def test_compare_finds_equal_results(capsys: Capture) -> None:
+def test_compare_finds_equal_results() -> None:
     """Results equal those of the interpreter and the stored ones; the exit code is 0."""
-    data = run(capsys, DIGITS, "--compare")
+    data = run(DIGITS, "--compare")
 
     assert [e["against"] for e in data["errors"]] == ["stored results", "the interpreter"]
     assert all(e["good"] for e in data["errors"])
 
 
-def test_compare_finds_a_difference(capsys: Capture, tmp_path: Path) -> None:
+def test_compare_finds_a_difference(tmp_path: Path) -> None:
     """If stored results differ, the exit code is 1, and the text says which."""
     model = write_model(tmp_path / "m.txt", "x: f32[4]; y = exp(x); return y")
     np.savez(tmp_path / "m.npz", x=np.zeros(4, "float32"), y=np.full(4, 1.5, "float32"))
-    data = run(capsys, model, "--compare", code=1)
+    data = run(model, "--compare", code=1)
 
     assert [e["good"] for e in data["errors"]] == [False, True]
     assert data["errors"][0]["largest"] == 0.5
-    assert main(["run", model, "--compare"]) == 1
-    assert "too much" in capsys.readouterr().out
-    assert main(["run", model]) == 0
+    assert "too much" in text_of("run", model, "--compare", code=1)
+    assert passkit("run", model) == 0
 
 
-def test_a_stored_result_of_another_shape_is_a_difference(capsys: Capture, tmp_path: Path) -> None:
+def test_a_stored_result_of_another_shape_is_a_difference(tmp_path: Path) -> None:
     """A stored result of another shape is not broadcast, but counts as a difference."""
     model = write_model(tmp_path / "m.txt", "x: f32[4]; y = exp(x); return y")
     np.savez(tmp_path / "m.npz", x=np.zeros(4, "float32"), y=np.ones((2, 4), "float32"))
 
-    (error, _) = run(capsys, model, "--compare", code=1)["errors"]
+    (error, _) = run(model, "--compare", code=1)["errors"]
     assert "of shape (2, 4)" in error["against"]
 
 
-def test_a_feed_from_a_file_replaces_stored_inputs(capsys: Capture, tmp_path: Path) -> None:
+def test_a_feed_from_a_file_replaces_stored_inputs(tmp_path: Path) -> None:
     """An input from a file replaces the stored one; stored labels are then not used."""
     np.save(tmp_path / "three.npy", np.zeros((3, 8, 8), "float32"))
-    data = run(capsys, DIGITS, "--feed", "x=three.npy")
+    data = run(DIGITS, "--feed", "x=three.npy")
 
     assert data["inputs"] == {"x": "float32[3, 8, 8]"}
     assert data["data"] == "given"
@@ -126,13 +118,13 @@ def test_a_feed_from_a_file_replaces_stored_inputs(capsys: Capture, tmp_path: Pa
     assert data["errors"] == []
 
 
-def test_inputs_without_data_are_random(capsys: Capture, tmp_path: Path) -> None:
+def test_inputs_without_data_are_random(tmp_path: Path) -> None:
     """Without data, inputs are random values of their dtypes; sizes are shared by name."""
     text = 'a: f32[n, 4]; b: i32[n]; c: bool[n]; s = cast(b, dtype="float32"); '
     text += "w = where(c, s, 0.0); t = reshape(w, shape=(-1, 1)); y = add(a, t); return y"
     model = write_model(tmp_path / "m.txt", text)
-    data = run(capsys, model)
-    named = run(capsys, model, "--shape", "a=7,4")
+    data = run(model)
+    named = run(model, "--shape", "a=7,4")
 
     assert data["data"] == "random"
     assert data["inputs"] == {"a": "float32[32, 4]", "b": "int32[32]", "c": "bool[32]"}
@@ -140,21 +132,20 @@ def test_inputs_without_data_are_random(capsys: Capture, tmp_path: Path) -> None
     assert data["accuracy"] is None
 
 
-def test_target_and_fusion_strategy_can_be_chosen(capsys: Capture) -> None:
+def test_target_and_fusion_strategy_can_be_chosen() -> None:
     """Target and fusion strategy are those of the options."""
-    data = run(capsys, DIGITS, "--fusion", "nnvm")
-    plain = run(capsys, DIGITS, "--target", "interpret")
+    data = run(DIGITS, "--fusion", "nnvm")
+    plain = run(DIGITS, "--target", "interpret")
 
     assert data["fusion"] == "nnvm"
     assert plain["fused"]["kernels"] == 0
     assert plain["accuracy"] == data["accuracy"]
 
 
-def test_a_model_runs_on_opencl(capsys: Capture, tmp_path: Path) -> None:
+def test_a_model_runs_on_opencl(tmp_path: Path) -> None:
     """Kernels run on the device, libraries on the host; profile and report are written."""
     opencl.require_pyopencl()
     data = run(
-        capsys,
         DIGITS,
         "--target",
         "opencl",
@@ -170,47 +161,42 @@ def test_a_model_runs_on_opencl(capsys: Capture, tmp_path: Path) -> None:
     assert "__kernel" in (tmp_path / "report" / "kernels.cpp").read_text()
 
 
-def test_the_target_blocks_gives_the_results_of_the_interpreter(
-    capsys: Capture, tmp_path: Path
-) -> None:
+def test_the_target_blocks_gives_the_results_of_the_interpreter(tmp_path: Path) -> None:
     """Kernels for the CPU, executed in NumPy, give the results of the interpreter."""
     model = write_model(tmp_path / "m.txt", "x: f32[40, 9]; return softmax(x)")
-    data = run(capsys, model, "--target", "blocks", "--compare", "--profile")
+    data = run(model, "--target", "blocks", "--compare", "--profile")
 
     assert data["target"] == "blocks" and data["fused"]["kernels"] == 1
     assert [e["good"] for e in data["errors"]] == [True]
     assert data["profile"]["kernels"][0]["what"].startswith("launch ")
 
 
-def test_profile_dump_and_trace_are_written(capsys: Capture, tmp_path: Path) -> None:
+def test_profile_dump_and_trace_are_written(tmp_path: Path) -> None:
     """The command writes kernel times, a trace for Perfetto, and the graph after each pass."""
-    assert main(["run", DIGITS, "--profile", "--dump", "passes", "--trace", "t/trace.json"]) == 0
+    out = text_of("run", DIGITS, "--profile", "--dump", "passes", "--trace", "t/trace.json")
 
     names = [p.name for p in (tmp_path / "passes").iterdir()]
     assert any("Fusion" in n and n.endswith(".txt") for n in names)
-    out = capsys.readouterr().out
     assert "launch" in out and "of copy" in out and "t/trace.json" in out
     events = json.loads((tmp_path / "t/trace.json").read_text())["traceEvents"]
     assert {"kernel", "library", "pass", "run"} <= {e.get("cat") for e in events}
 
 
-def test_an_interpreted_model_has_a_report_without_times(capsys: Capture, tmp_path: Path) -> None:
+def test_an_interpreted_model_has_a_report_without_times(tmp_path: Path) -> None:
     """The page has the plan only; a profile of the interpreter is refused."""
-    run(capsys, DIGITS, "--target", "interpret", "--report", "plain")
+    run(DIGITS, "--target", "interpret", "--report", "plain")
     assert "no times were measured" in (tmp_path / "plain/report.html").read_text()
 
-    assert main(["run", DIGITS, "--target", "interpret", "--trace", "t.json"]) == 1
-    assert "compile for target 'cpu' to profile it" in capsys.readouterr().err
+    with pytest.raises(pk.PasskitError, match="compile for target 'cpu' to profile it"):
+        raise_error_of("run", DIGITS, "--target", "interpret", "--trace", "t.json")
 
 
 def test_without_a_renderer_the_plan_has_the_simple_layout(
-    capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The plan is laid out simply, and the output says what to install."""
-    from passkit.viz import renderers
-
-    monkeypatch.setattr(renderers, "renderers", lambda: iter(()))
-    data = run(capsys, DIGITS, "--plan", "digits.plan.svg")
+    monkeypatch.setattr("passkit.viz.renderers.renderers", lambda: iter(()))
+    data = run(DIGITS, "--plan", "digits.plan.svg")
 
     assert (
         "laid out simply: no renderer here can draw" in (tmp_path / "digits.plan.svg").read_text()
@@ -233,7 +219,7 @@ def test_wrong_arguments_are_errors_in_one_line(
     arguments: list[str], message: str, capsys: Capture
 ) -> None:
     """The message says what to do, without a traceback, and the exit code is 1."""
-    assert main(["run", *arguments]) == 1
+    assert passkit("run", *arguments) == 1
 
     err = capsys.readouterr().err
     assert message in err
@@ -241,11 +227,11 @@ def test_wrong_arguments_are_errors_in_one_line(
 
 
 def test_a_layout_that_takes_too_long_is_stopped(
-    capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If the layout takes too long, the picture has the simple layout."""
-    monkeypatch.setattr(command, "LAYOUT_SECONDS", 0.0)
-    data = run(capsys, DIGITS, "--plan", "digits.plan.svg")
+    monkeypatch.setattr("passkit.cli.run.LAYOUT_SECONDS", 0.0)
+    data = run(DIGITS, "--plan", "digits.plan.svg")
 
     assert "laid out simply" in (tmp_path / "digits.plan.svg").read_text()
     assert "more than 0 s" in data["plan"]
@@ -253,29 +239,17 @@ def test_a_layout_that_takes_too_long_is_stopped(
 
 
 def test_onednn_is_recommended_for_convolutions(
-    capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without oneDNN, a model with convolutions has advice to install it; others have none."""
-    monkeypatch.setattr(onednn, "load_library", lambda: None)
+    monkeypatch.setattr("passkit.runtime.native.onednn.load_library", lambda: None)
     x = pk.var("x", (1, 20, 20, 32))
     filters = pk.constant(np.ones((3, 3, 32, 48), np.float32))
     path = tmp_path / "conv.json"
     path.write_text(pk.to_json(pk.Graph([pk.ops.conv2d(x, filters, padding="SAME")])))
 
-    assert run(capsys, str(path))["advice"] == (
+    assert run(str(path))["advice"] == (
         "pip install onednn-cpu-gomp makes 1 convolution(s) up to twice as fast"
     )
     other = write_model(tmp_path / "m.txt", "x: f32[4]; return exp(x)")
-    assert run(capsys, other)["advice"] is None
-
-
-def test_doctor_reports_a_missing_or_broken_onednn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The check says what is missing, and what to install."""
-    monkeypatch.setattr(onednn, "find_library", lambda: None)
-    check = doctor.check_convolutions()
-
-    assert not check.works and check.finding.startswith("no oneDNN")
-    assert check.way_out == "pip install onednn-cpu-gomp"
-    monkeypatch.setattr(onednn, "find_library", lambda: Path("/nonexistent/libdnnl.so.3"))
-    monkeypatch.setattr(onednn, "load_library", lambda: None)
-    assert doctor.check_convolutions().finding.startswith("/nonexistent/libdnnl.so.3 does not load")
+    assert run(other)["advice"] is None

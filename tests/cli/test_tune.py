@@ -2,35 +2,27 @@
 
 from __future__ import annotations
 
-import json
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
+from attrs import evolve
 
-from passkit.cli import main, tune
+import passkit as pk
 from passkit.errors import SettingError
-from passkit.tuning.results import Tuned, Tuning
+from tests.command import json_of, raise_error_of, text_of
 
-Capture = pytest.CaptureFixture[str]
 THREADS = "concurrent.futures:ThreadPoolExecutor"
 
 
-def answer(capsys: Capture, *arguments: str, code: int = 0) -> Any:
-    """Return the JSON that a command prints."""
-    assert main(["tune", *arguments, "--json"]) == code
-    return json.loads(capsys.readouterr().out)
-
-
-def test_a_second_run_measures_nothing(capsys: Capture, tmp_path: Path, fresh_cache: Path) -> None:
+def test_a_second_run_measures_nothing(tmp_path: Path, fresh_cache: Path) -> None:
     """Kernels of a model are measured at the given sizes, and only once."""
     model = tmp_path / "m.txt"
     model.write_text("x: f32[n, 40]; return abs(x), reduce_max(x, axis=0)")
-    options = [str(model), "--shape", "x=6,40", "--executor", THREADS, "--budget", "2"]
-    first = answer(capsys, *options)
-    assert main(["tune", *options]) == 0
-    text = capsys.readouterr().out
+    options = (model, "--shape", "x=6,40", "--executor", THREADS, "--budget", "2")
+    first = json_of("tune", *options)
+    text = text_of("tune", *options)
 
     (name, *_) = (g["operators"] for g in first["groups"])
     assert name == "abs" and first["measured"] >= 4 and first["rounds"] == 1
@@ -40,9 +32,20 @@ def test_a_second_run_measures_nothing(capsys: Capture, tmp_path: Path, fresh_ca
 
 def test_the_table_has_times_gains_and_faults() -> None:
     """The text has seconds before and after, gain, template and faults."""
-    other = Tuned("s", "sub, exp", "a[GRID];", "b[GRID];", 2e-6, 1e-6, 3, {"c[GRID];": "crashed"})
-    same = Tuned("t", "neg", "a[GRID];", "a[GRID];", 0.0, 0.0, 0, {})
-    text = str(Tuning((other, same), 3, 1, ("c[GRID]; crashed",)))
+    with ThreadPoolExecutor(1) as executor:
+        tuning = pk.tune(pk.parse("x: f32[4]; return abs(x)"), budget=1, executor=executor)
+    (group,) = tuning.groups
+    faster = evolve(
+        group,
+        usual="a[GRID];",
+        template="b[GRID];",
+        before=2e-6,
+        after=1e-6,
+        faults={"c[GRID];": "crashed"},
+    )
+    same = evolve(group, usual="a[GRID];", template="a[GRID];", before=0.0, after=0.0)
+    groups, remarks = (faster, same), ("c[GRID]; crashed",)
+    text = str(evolve(tuning, groups=groups, measured=3, remarks=remarks))
 
     assert "2 µs" in text and "2.00" in text and "b[GRID];" in text and "as before" in text
     assert text.endswith(
@@ -50,20 +53,20 @@ def test_the_table_has_times_gains_and_faults() -> None:
     )
 
 
-def test_invalid_executors_are_errors(capsys: Capture, tmp_path: Path) -> None:
+def test_invalid_executors_are_errors(tmp_path: Path) -> None:
     """The error says what ``--executor`` needs."""
     model = tmp_path / "m.txt"
     model.write_text("x: f32[4]; return abs(x)")
     for name, message in (
-        ("nowhere:Pool", "cannot be created: No module named 'nowhere'"),
-        ("concurrent.futures:Nobody", "cannot be created: module 'concurrent.futures' has no"),
+        ("nowhere:Pool", "cannot be called: No module named 'nowhere'"),
+        ("concurrent.futures:Nobody", "cannot be called: module 'concurrent.futures' has no"),
         (
             "os:getcwd",
             "a callable that returns an Executor, got 'os:getcwd', which returns",
         ),
         ("os", "needs MODULE:NAME of a callable that returns an Executor, got 'os'"),
     ):
-        with pytest.raises(SettingError, match=re.escape(message)), tune.executor_of(name):
-            pass
-        result = answer(capsys, str(model), "--executor", name, code=1)
+        with pytest.raises(SettingError, match=re.escape(message)):
+            raise_error_of("tune", model, "--executor", name)
+        result = json_of("tune", model, "--executor", name, code=1)
         assert result["kind"] == "SettingError" and message in result["error"]

@@ -406,5 +406,7 @@ class FakeLibraries:
     def load_library(self, library: SharedLibrary) -> Any:
         """Return a library. Raises: UnsupportedError."""
         if library in self.absent:
-            raise UnsupportedError(f"no {library.name}, pip install {library.wheels[0]} (absent)")
+            raise UnsupportedError(
+                f"{library.name} cannot be loaded (absent); pip install {library.wheels[0]}"
+            )
         return {CUBLASLT: self.lt, CUDNN: self.dnn}[library]

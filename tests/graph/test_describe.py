@@ -57,7 +57,9 @@ def test_an_operator_describes_itself() -> None:
 
     assert (op.__name__, op.__qualname__, op.__module__) == ("softmax", "softmax", "passkit.ops")
     assert getattr(pk.ops, op.__name__) is op
-    assert str(inspect.signature(op)).startswith("(x: Operand, /, axis: int | Sequence[int] | None")
+    assert str(inspect.signature(op)).startswith(
+        "(x: OperandLike, /, axis: int | Sequence[int] | None"
+    )
     assert "name" in inspect.signature(pk.Op).parameters
     assert inspect.getdoc(pk.Op).startswith("A registered operator")  # type: ignore[union-attr]
     assert pk.Op.__module__ == "passkit.graph.op"
@@ -68,8 +70,8 @@ def test_help_of_an_operator_is_complete() -> None:
     """Help has call, text, parameters and defaults, dtypes, shapes, an example and other names."""
     shown = text("reduce_sum")
 
-    assert "reduce_sum(x: Operand, /, axis: int | Sequence[int] | None = None" in shown
-    assert "the sum; 0 of nothing" in shown
+    assert "reduce_sum(x: OperandLike, /, axis: int | Sequence[int] | None = None" in shown
+    assert "the sum over axis; 0 of no elements" in shown
     assert "keepdims (bool, default False): keep reduced axes with length 1" in shown
     assert "Dtypes: signed integers, unsigned integers, floats" in shown
     assert "Example: reduce_sum(float32[4,6]) -> float32[]" in shown
@@ -79,7 +81,7 @@ def test_help_of_an_operator_is_complete() -> None:
     assert "Shape: the inputs broadcast as in NumPy." in text("add")
     assert "Shape: that of the input." in text("exp")
     assert "complex -> bool." in text("equal")
-    assert "(int, required): how many" in text("random_permutation")
+    assert "(int, required): number of elements" in text("random_permutation")
 
 
 @pytest.mark.parametrize(

@@ -155,7 +155,9 @@ def fixed() -> pk.Op:
 def test_rules_that_assume_float16_are_refused(fixed: pk.Op) -> None:
     """The error of a rule that mixes float16 with its inputs says that they are float32."""
     x = half()
-    message = "test_narrow_fixed is given float32 in place of floats of 16 bits.*float16"
+    message = (
+        "test_narrow_fixed was called with float32 inputs in place of its 16-bit floats.*float16"
+    )
 
     with pytest.raises(pk.DTypeError, match=f"FExpand of {message}"):
         pk.interpret(pk.Graph([fixed(x)]), {"x": np.ones((4, 6), np.float16)})

@@ -86,7 +86,7 @@ def test_views_belong_to_no_graph() -> None:
         assert view not in graph.nodes
         assert all(isinstance(node, pk.Node) for node in graph.nodes)
     graph = pk.Graph([y])
-    with pytest.raises(pk.PassError, match=r"annotation 'cost' has nothing for NodeView\("):
+    with pytest.raises(pk.PassError, match=r"annotation 'cost' has no value for NodeView\("):
         _ = pk.Annotation("cost", {node: 1 for node in graph.nodes})[view]
 
 

@@ -164,7 +164,7 @@ def test_shapes_that_do_not_fit_raise(build: Callable[[], Any], message: str) ->
 
 def test_a_wrong_number_of_inputs_raises() -> None:
     """An operator with named inputs takes as many as it names."""
-    with pytest.raises(pk.GraphError, match="linear takes data, weight, bias, got 4 inputs"):
+    with pytest.raises(pk.GraphError, match="linear takes the inputs data, weight, bias, got 4"):
         ops.linear(x(2), x(2), x(2), x(2))
     with pytest.raises(pk.ShapeError, match="linear takes 2 inputs, got 3"):
         pk.Node(pk.get_op("linear"), [x(2)] * 3, {"num_hidden": 1, "no_bias": True})

@@ -9,7 +9,6 @@ import pytest
 
 import passkit as pk
 from passkit.errors import FeedError, GraphError, ShapeError
-from passkit.runtime.table_binder import batch_axes
 
 ops = pk.ops
 A, B = pk.var("a", (2, 3, 4)), pk.var("b", (2, 4, 3))
@@ -100,14 +99,6 @@ def test_singular_values_of_nan_and_infinity_raise(name: str, wrong: float) -> N
 
     with pytest.raises(FeedError, match=f"it was given: it holds {wrong}, and has no singular"):
         pk.interpret(graph, {"s": x})
-
-
-def test_axes_of_a_batch_merge_where_strides_allow() -> None:
-    """Each axis has an extent and the strides of a, b and c; the last axis is one launch."""
-    assert batch_axes((2, 3), (2, 3), 4, 5, 6) == [(6, 4, 5, 6)]
-    assert batch_axes((2, 1), (1, 3), 4, 5, 6) == [(2, 4, 0, 18), (3, 0, 5, 6)]
-    assert batch_axes((2, 3), (1, 1), 4, 5, 6) == [(6, 4, 0, 6)]
-    assert batch_axes((1,), (1,), 4, 5, 6) == [(1, 0, 0, 0)]
 
 
 def test_transposed_operands_are_not_copied() -> None:

@@ -73,9 +73,9 @@ def test_names_resolve_before_anything_runs() -> None:
 
 def test_a_plain_function_is_refused() -> None:
     """A function must be registered before it can be applied."""
-    with pytest.raises(pk.PassError, match="by name or as a Pass, got function"):
+    with pytest.raises(pk.PassError, match="a pass must be a name or a Pass, got function"):
         pk.ApplyPasses(graph_of_exp(), [lambda g: g])  # type: ignore[list-item]
-    with pytest.raises(pk.PassError, match="passes work on a Graph, got Entry"):
+    with pytest.raises(pk.PassError, match="graph must be a Graph, got Entry"):
         pk.ApplyPasses(pk.var("x", (3,)), "InferShape")  # type: ignore[arg-type]
 
 
@@ -194,7 +194,7 @@ def test_a_preserved_annotation_must_be_remapped() -> None:
 def test_an_annotation_of_another_graph_is_an_error() -> None:
     """Reading an annotation for a foreign node is an error, not the value of another node."""
     shapes = pk.ApplyPasses(graph_of_exp(), "InferShape").attrs["shape"]
-    with pytest.raises(pk.PassError, match=r"annotation 'shape' has nothing for Entry\(z"):
+    with pytest.raises(pk.PassError, match=r"annotation 'shape' has no value for Entry\(z"):
         shapes[pk.var("z", (3,))]
 
 

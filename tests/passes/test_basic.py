@@ -1,24 +1,22 @@
-"""The strategy "xla": one result a kernel, and nothing twice that costs anything."""
+"""The strategy "xla": a kernel has one result, and only cheap operators are repeated."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from attrs import evolve
 
 import passkit as pk
-from passkit.plan.target import cpu
 from tests.passes.test_fusion import BEFORE, fused, groups
-from tests.planned import agrees
+from tests.planned import agrees, target
 
 GROUPS = [
     ("x: f32[4]; return exp(neg(add(x, 1)))", ["add neg exp"]),
     ("x: f32[4, 5]; return transpose(neg(x))", ["neg transpose"]),
     ("x: f32[4, 5]; return reduce_sum(exp(x), axis=1)", ["exp reduce_sum"]),
-    # A reduction is no part of those who read it.
+    # A reduction is the last operator of its kernel.
     ("x: f32[4, 5]; return neg(reduce_sum(x, axis=1))", ["reduce_sum", "neg"]),
     ("x: f32[6, 40]; return softmax(x, axis=1)", ["reduce_max", "sub exp", "reduce_sum", "div"]),
-    # What is light is repeated in each kernel, what is expensive is one of its own.
+    # Cheap operators are repeated in each kernel; an expensive one is a kernel of its own.
     (
         "x: f32[4, 5]; a = neg(x); return exp(a), reduce_sum(a, axis=1)",
         ["neg exp", "neg reduce_sum"],
@@ -27,16 +25,16 @@ GROUPS = [
         "x: f32[4, 5]; a = exp(x); return neg(a), reduce_sum(a, axis=1)",
         ["exp", "neg", "reduce_sum"],
     ),
-    # What is a result, or is read by no kernel, is in memory anyway.
+    # Outputs of the graph, and operands of library calls, are in memory anyway.
     ("x: f32[4]; a = neg(x); return a, exp(a)", ["neg", "exp"]),
     ("x: f32[4, 5]; w: f32[5, 6]; a = neg(x); return matmul(a, w), exp(a)", ["neg", "exp"]),
 ]
 
 
-@pytest.mark.parametrize("text, wanted", GROUPS)
-def test_groups(text: str, wanted: list[str]) -> None:
-    """Each group, by the names of its operators."""
-    assert groups(text, fusion="xla") == wanted
+@pytest.mark.parametrize("text, expected", GROUPS)
+def test_groups_have_one_result(text: str, expected: list[str]) -> None:
+    """Operators are grouped as expected, given by their names in each group."""
+    assert groups(text, fusion="xla") == expected
 
 
 APART = [
@@ -71,17 +69,17 @@ APART = [
 
 
 @pytest.mark.parametrize("text, code, reason", APART)
-def test_what_stays_apart(text: str, code: str, reason: str) -> None:
-    """An edge between two kernels says why."""
+def test_edges_between_kernels_have_a_reason(text: str, code: str, reason: str) -> None:
+    """The fusion log has the reason for each edge that is not fused."""
     log = fused(text, fusion="xla").attrs["fusion_log"]
 
     assert reason in {d.code: d.reason for d in log if not d.fused}[code]
 
 
-def test_limits_and_hints() -> None:
-    """Targets have room for so many inputs, and what the caller wants apart is not repeated."""
+def test_groups_obey_limits_and_hints() -> None:
+    """A target limits the inputs of a kernel; operators in `no_fuse` are not repeated."""
     text = "x: f32[4]; y: f32[4]; a = neg(x); return sqrt(add(ceil(a), y)), exp(a)"
-    few = evolve(cpu(), max_buffers=1)
+    few = target(max_buffers=1)
 
     assert groups(text, fusion="xla") == ["neg ceil add sqrt", "neg exp"]
     assert groups(text, fusion="xla", target=few) == ["neg ceil", "add", "sqrt", "neg exp"]
@@ -89,19 +87,19 @@ def test_limits_and_hints() -> None:
     assert groups(text, fusion="xla", fuel=0) == groups(text, fusion="none")
 
 
-def test_what_waits_stays_apart() -> None:
-    """An operator that something waits for, or that waits, is a kernel of its own."""
+def test_control_dependencies_are_not_fused() -> None:
+    """Both ends of a control dependency are kernels of their own."""
     x = pk.var("x", (4,))
     a = pk.ops.neg(x, name="a")
     b = pk.ops.exp(a, name="b")
     late = pk.ops.floor(b, name="late", control=[a.node])
-    found = pk.ApplyPasses(pk.Graph([late]), [*BEFORE, "Fusion"], fusion="xla")
+    planned = pk.ApplyPasses(pk.Graph([late]), [*BEFORE, "Fusion"], fusion="xla")
 
-    assert [d.code for d in found.attrs["fusion_log"]] == ["control", "control"]
+    assert [d.code for d in planned.attrs["fusion_log"]] == ["control", "control"]
 
 
-def test_what_is_repeated_backwards() -> None:
-    """Where rows are read backwards, a divided index counts from 0 up, as C divides."""
+def test_operators_repeated_in_reverse_order_are_right() -> None:
+    """A kernel that reads rows in reverse divides indices of at least 0, as C division needs."""
     graph = pk.parse("""x: f16[3, 4, 2]; v: f16[3, 1, 1]
     s = slice(reshape(fdim(x, v), shape=(-1,)), begin=(0,), size=(4,))
     return pad(s, pad_width=(1, 4), mode="symmetric")""")

@@ -42,8 +42,8 @@ def test_a_sound_plan_passes() -> None:
             r"mul 'k' reads y at bytes 0 to 256 of output 0, which hold o",
         ),
         (("y", "arena", 0), r"the caller of output 1 reads y at bytes 0 to 256"),
-        (("a", "input", 0), r"add 'a' is written into input 0, which is not ours"),
-        (("a", "constant", 0), r"add 'a' is written into constant 0, which is not ours"),
+        (("a", "input", 0), r"add 'a' is written into input 0, which a run must not change"),
+        (("a", "constant", 0), r"add 'a' is written into constant 0, which a run must not change"),
         (("m", "state", 0), r"add 'y' reads m at bytes 0 to 256 of state 0, which hold s"),
         (("new", "output", 1), r"caller of output 1 reads y .* hold new"),
         (

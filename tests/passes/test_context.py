@@ -65,8 +65,14 @@ def test_threads_have_contexts_of_their_own() -> None:
         ({"templates": "a[CTA];"}, r"templates must map names to templates, got 'a\[CTA\];'"),
         ({"templates": {"y": 3}}, "templates must map names of nodes to templates, got 'y': 3"),
         ({"templates": {3: "a[CTA];"}}, "names of nodes to templates, got 3: 'a"),
-        ({"templates": {pk.ops.exp(pk.var("x", (3,))): "a[CTA];"}}, "by name, and Entry.exp.* has"),
-        ({"templates": {pk.var("x", (3,)): "a[CTA];", "x": "a[CTA];"}}, "has two for 'x'; a"),
+        (
+            {"templates": {pk.ops.exp(pk.var("x", (3,))): "a[CTA];"}},
+            "templates: Entry.exp.* has no name",
+        ),
+        (
+            {"templates": {pk.var("x", (3,)): "a[CTA];", "x": "a[CTA];"}},
+            "has two entries for 'x'; a",
+        ),
     ],
 )
 def test_wrong_settings_say_what_is_right(options: dict[str, object], message: str) -> None:

@@ -1,4 +1,4 @@
-"""The strategy "deep": spans, groups grown from results, and what ends them."""
+"""The strategy "deep": groups grow from results by spans, up to limits."""
 
 from __future__ import annotations
 
@@ -31,15 +31,17 @@ GROUPS = [
     # A product that is left alone is a library's, too.
     ("x: f32[4, 5]; w: f32[5, 6]; return matmul(x, w)", []),
     # Operators of one layer and shape, and those of other shapes.
-    ("x: f32[6, 40]; y: f32[6, 40]; z: f32[6, 4]; return exp(x), exp(y), exp(z)",
-     ["exp exp", "exp"]),
+    (
+        "x: f32[6, 40]; y: f32[6, 40]; z: f32[6, 4]; return exp(x), exp(y), exp(z)",
+        ["exp exp", "exp"],
+    ),
 ]
 
 
-@pytest.mark.parametrize("text, wanted", GROUPS)
-def test_groups(text: str, wanted: list[str]) -> None:
-    """Each group, by the names of its operators."""
-    assert groups(text, fusion="deep") == wanted
+@pytest.mark.parametrize("text, expected", GROUPS)
+def test_groups_grow_from_results(text: str, expected: list[str]) -> None:
+    """Operators are grouped as expected, given by their names in each group."""
+    assert groups(text, fusion="deep") == expected
 
 
 APART = [
@@ -50,37 +52,38 @@ APART = [
 
 
 @pytest.mark.parametrize("text, producer, consumer, code, reason", APART)
-def test_what_stays_apart(
+def test_edges_between_kernels_have_a_reason(
     text: str, producer: str, consumer: str, code: str, reason: str
 ) -> None:
-    """An edge between two kernels says why."""
+    """The fusion log has the reason of an edge between two kernels."""
     log = fused(text, fusion="deep").attrs["fusion_log"]
-    found = {(d.producer, d.consumer): d for d in log}[producer, consumer]
+    decision = {(d.producer, d.consumer): d for d in log}[producer, consumer]
 
-    assert (found.fused, found.code) == (False, code)
-    assert reason in found.reason
+    assert (decision.fused, decision.code) == (False, code)
+    assert reason in decision.reason
 
 
-def test_one_kernel_is_right(rng: Any) -> None:
-    """The example and attention agree with what they mean."""
+def test_results_of_grown_groups_are_right(rng: Any) -> None:
+    """The example and attention give the results of the interpreter."""
     for text in (EXAMPLE, ATTENTION):
         graph = pk.parse(text)
         feeds = feeds_of(graph, rng)
         agrees(graph, feeds, pk.compile(graph, fusion="deep")(feeds), 2e-4)
 
 
-def test_without_room_a_group_ends() -> None:
-    """Where scratch is too small for all, the group ends before what is too much."""
+def test_groups_fit_into_scratch() -> None:
+    """A group excludes operators whose arrays would not fit into scratch, with the reason."""
     small = evolve(cpu(), scratch=64)
     log = fused(ATTENTION, fusion="deep", target=small).attrs["fusion_log"]
 
     assert groups(ATTENTION, fusion="deep", target=small) == ["reduce_max sub exp reduce_sum div"]
     assert {d.reason for d in log if d.code == "shared_over_limit"} == {
-        "its arrays take at least 68 bytes of shared memory a tile, above 64"}
+        "its arrays take at least 68 bytes of shared memory a tile, above 64"
+    }
 
 
-def test_limits() -> None:
-    """Fuel, the target's room, and what the caller wants apart end groups."""
+def test_fuel_targets_and_hints_limit_groups() -> None:
+    """Fuel, limits of the target, and `keep_apart` end groups."""
     text = "x: f32[4, 5]; a = exp(x); b = tanh(a); return sqrt(b)"
 
     assert groups(text, fusion="deep", fuel=0) == ["exp", "tanh", "sqrt"]
@@ -88,8 +91,8 @@ def test_limits() -> None:
     assert groups(text, fusion="deep", keep_apart=[["a", "b"]]) == ["exp", "tanh sqrt"]
 
 
-def test_units_know_what_stands_between() -> None:
-    """Two groups, each of which could be one, and which would wait for each other."""
+def test_units_that_depend_on_each_other_are_not_joined() -> None:
+    """Of two joins that would make a cycle together, the second is refused."""
     units = Units([(), (0,), (), (2,)])  # a1 -> b1, b2 -> a2
     a, b = (0, 3), (1, 2)
 
@@ -100,8 +103,8 @@ def test_units_know_what_stands_between() -> None:
         units.join(b)
 
 
-def test_units_stay_in_order() -> None:
-    """Whatever is joined, each unit comes behind what it needs, and spans are longest ways."""
+def test_joined_units_stay_in_topological_order() -> None:
+    """After any joins each unit follows those that it reads, and spans are longest paths."""
     draw = random.Random(0)
     for _ in range(400):
         count = draw.randint(2, 30)
@@ -119,8 +122,8 @@ def test_units_stay_in_order() -> None:
             assert spans[u] == max((spans[a] + 1 for a in units.after[u]), default=0)
 
 
-def test_splits_drop_out_one_by_one() -> None:
-    """A trial keeps the splits that all operators allow, and says what the last one is lost by."""
+def test_trials_keep_common_splits() -> None:
+    """A trial keeps only the splits that all of its operators allow."""
     graph = pk.parse("x: f32[4, 6]; a = exp(x); b = transpose(a); return reduce_sum(b, axis=1)")
     *_, a, b, total = graph.nodes
     one = Trial(graph).joined([total])
@@ -141,7 +144,7 @@ dot = matmul(bitcast, other); return dot"""
 
 
 def test_spans_of_the_figure() -> None:
-    """The longest ways in softmax times a matrix; the reshapes of row values are no steps there."""
+    """Spans are longest paths in softmax times a matrix; reshapes of row values do not count."""
     graph = pk.parse(FIGURE)
     nodes = [n for n in graph.nodes if n.op is not None]
     number = {n: k for k, n in enumerate(nodes)}
@@ -162,13 +165,13 @@ def test_spans_of_the_figure() -> None:
 
 
 def random_units(draw: random.Random) -> Units:
-    """A graph of four to twelve operators."""
+    """Return a random graph of four to twelve operators."""
     count = draw.randint(4, 12)
     return Units([draw.sample(range(k), min(k, draw.randint(0, 2))) for k in range(count)])
 
 
 def test_growing_makes_no_cycle() -> None:
-    """20,000 random graphs, with operators that stay outside; without the rule there are cycles."""
+    """Grown groups of 20,000 random graphs make no cycle; joining all candidates would."""
     draw, cycles = random.Random(1), 0
     refused = Infeasible("opaque", "drawn")
     for _ in range(20_000):

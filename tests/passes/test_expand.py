@@ -163,7 +163,7 @@ def test_an_expansion_must_have_the_declared_outputs() -> None:
     flat.set_attr("FInferShape", lambda node, s: s)
     flat.set_attr("FExpand", lambda node, x: ops.reshape(x, shape=(3,)))
     with pytest.raises(
-        pk.PassError, match=r"gives float32\(3,\), and the op\w+ declares float32\(3, 1"
+        pk.PassError, match=r"flat must keep .*, float32\(3, 1\), got float32\(3,\); insert"
     ):
         pk.ApplyPasses(pk.Graph([flat(x)]), "Expand")
 
@@ -173,7 +173,7 @@ def test_an_endless_expansion_is_an_error() -> None:
     forever = pk.register_op("test_forever")
     forever.set_attr("FInferShape", lambda node, s: s)
     forever.set_attr("FExpand", lambda node, x: ops.neg(forever(x)))
-    with pytest.raises(pk.PassError, match="after 64 iterations: test_forever; FExpand must not"):
+    with pytest.raises(pk.PassError, match="after 64 iterations: test_forever; the FExpand"):
         pk.ApplyPasses(pk.Graph([forever(pk.var("x", (3,)))]), "Expand")
 
 

@@ -1,4 +1,4 @@
-"""Fusion: which operators meet in one group, which stay apart, and that each edge says why."""
+"""Fusion: which operators share a group, and the reason of each edge."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from attrs import evolve
 import passkit as pk
 from passkit.errors import GraphError
 from passkit.passes.fusion.contract import contract
+from passkit.passes.fusion.pack import heights
 from passkit.passes.fusion.partition import Partition
 from passkit.plan.target import cpu
 from passkit.program import planning
@@ -24,14 +25,14 @@ BEFORE = DEFAULT_PIPELINE[: DEFAULT_PIPELINE.index("Fusion")]
 
 
 def fused(text: str, **options: Any) -> pk.Graph:
-    """The graph in text after Fusion."""
+    """Return the graph in ``text`` after Fusion."""
     return pk.ApplyPasses(pk.parse(text), [*BEFORE, "Fusion"], **options)
 
 
 def groups(text: str, **options: Any) -> list[str]:
-    """The operators of each group."""
-    found = fused(text, **options).attrs["subgraph"].values()
-    return [" ".join(n.op.name for n in g.ops) for g in found]
+    """Return the operators of each group, as text."""
+    subgraphs = fused(text, **options).attrs["subgraph"].values()
+    return [" ".join(n.op.name for n in g.ops) for g in subgraphs]
 
 
 TOGETHER = [
@@ -54,15 +55,19 @@ TOGETHER = [
 
 
 @pytest.mark.parametrize("text, ops", TOGETHER)
-def test_what_meets(text: str, ops: str) -> None:
+def test_operators_of_one_iteration_domain_share_a_group(text: str, ops: str) -> None:
     """Elementwise, broadcast and movement operators and reductions of one space are one group."""
-    (found,) = groups(text)
+    (operators,) = groups(text)
 
-    assert sorted(found.split()) == sorted(ops.split())
+    assert sorted(operators.split()) == sorted(ops.split())
 
 
 APART = [
-    ("x: f32[4, 5]; y: f32[5, 6]; return matmul(exp(x), y)", "opaque", "a library computes matmul"),
+    (
+        "x: f32[4, 5]; y: f32[5, 6]; return matmul(exp(x), y)",
+        "opaque",
+        "a library call computes matmul",
+    ),
     (
         "x: f32[4, 5]; return transpose(erf(x))",
         "index",
@@ -98,16 +103,16 @@ APART = [
 
 
 @pytest.mark.parametrize("text, code, reason", APART)
-def test_what_stays_apart(text: str, code: str, reason: str) -> None:
-    """An edge between two kernels says why, where one kernel would have nothing to gain."""
+def test_edges_between_kernels_have_a_reason(text: str, code: str, reason: str) -> None:
+    """An edge between two kernels has the reason, on a target where launches cost nothing."""
     target = evolve(cpu(), launch=0.0)
-    found = {d.code: d.reason for d in pk.explain(pk.parse(text), target=target).apart}
+    reasons = {d.code: d.reason for d in pk.explain(pk.parse(text), target=target).apart}
 
-    assert re.search(reason, found[code])
+    assert re.search(reason, reasons[code])
 
 
 def test_strategies_give_their_reasons() -> None:
-    """The plain strategies explain themselves too, and name the way out."""
+    """Pairwise strategies have reasons, too, and name the strategy that would fuse the edge."""
     text = "x: f32[4, 5]; e = exp(x); s = reduce_sum(e, axis=1); return s, neg(e)"
     for fusion, code, count in (("none", "off", 3), ("nnvm", "pattern", 3)):
         log = fused(text, fusion=fusion).attrs["fusion_log"]
@@ -126,7 +131,7 @@ def test_strategies_give_their_reasons() -> None:
 
 @pytest.mark.parametrize(("operator", "kernels"), [("maximum", 1), ("tanh", 2)])
 def test_light_operators_are_many_in_a_group(operator: str, kernels: int) -> None:
-    """Unrolled loops are one kernel for hundreds of rounds, unless they call functions."""
+    """Hundreds of unrolled iterations are one kernel, unless they call functions."""
     x = pk.var("x", (64, 64))
     y = x
     for _ in range(100):
@@ -144,20 +149,22 @@ def test_light_operators_are_many_in_a_group(operator: str, kernels: int) -> Non
         ({"max_buffers": 1}, "buffers", "a kernel has at most 1 inputs"),
     ],
 )
-def test_limits(limit: dict[str, int], code: str, message: str, rng: Any) -> None:
+def test_groups_obey_limits_of_the_target(
+    limit: dict[str, int], code: str, message: str, rng: Any
+) -> None:
     """A group holds no more operators and inputs than the target allows."""
     text = "x: f32[4]; y: f32[4]; return sqrt(abs(add(exp(x), y)))"
     target = evolve(cpu(), **limit)
-    found = {d.code: d.reason for d in fused(text, target=target).attrs["fusion_log"]}
+    reasons = {d.code: d.reason for d in fused(text, target=target).attrs["fusion_log"]}
 
     assert len(groups(text)) == 1 < len(groups(text, target=target))
-    assert found[code] == message
+    assert reasons[code] == message
 
 
 @pytest.mark.parametrize("order", ["r b c d", "b r d c", "b r c d", "r b d c"])
 @pytest.mark.parametrize("results", ["c, d", "d, c"])
-def test_groups_that_read_each_other(order: str, results: str) -> None:
-    """Groups that would need each other become one, whatever the order; never a cycle."""
+def test_groups_that_would_depend_on_each_other_are_joined(order: str, results: str) -> None:
+    """Groups that would depend on each other become one, in any order of the operators."""
     lines = {
         "r": "r = reduce_sum(a, axis=0)",
         "b": "b = exp(z)",
@@ -169,8 +176,8 @@ def test_groups_that_read_each_other(order: str, results: str) -> None:
     assert len(groups(f"x: f32[4, 6]; z: f32[6]; a = exp(x); {body}; return {results}")) == 1
 
 
-def test_groups_that_cannot_meet_are_put_in_order() -> None:
-    """A group is moved behind another one that it reads, where nobody needs it before."""
+def test_groups_that_cannot_be_joined_are_put_in_order() -> None:
+    """A group is moved after a group that it reads, if no other group reads it before."""
     text = """x: f32[3, 9]; t = transpose(x); m = reduce_mean(x, axis=0)
     v = reduce_mean(mul(t, t), axis=1)
     return div(sub(x, m), sqrt(sub(v, mul(m, m))))"""
@@ -181,21 +188,21 @@ def test_groups_that_cannot_meet_are_put_in_order() -> None:
 TEXT = "x: f32[8]; a = exp(x); b = neg(a); c = sqrt(floor(b)); return c"
 
 
-def test_keep_apart() -> None:
+def test_keep_apart_separates_nodes() -> None:
     """Nodes that keep_apart names are in different groups; the edge says so."""
     assert groups(TEXT, keep_apart=[["a", "b"]]) == ["exp", "neg floor sqrt"]
     (d,) = [d for d in fused(TEXT, keep_apart=[["a", "b"]]).attrs["fusion_log"] if not d.fused]
     assert (d.code, d.way_out) == ("keep_apart", "take them out of keep_apart")
 
 
-def test_no_fuse() -> None:
+def test_no_fuse_isolates_a_node() -> None:
     """A node that no_fuse names is alone."""
     assert groups(TEXT, no_fuse=["b"]) == ["exp", "neg", "floor sqrt"]
     assert {d.code for d in fused(TEXT, no_fuse=["b"]).attrs["fusion_log"]} == {"no_fuse", "fused"}
 
 
-def test_fuel() -> None:
-    """Each fusion takes one unit; without any everything is alone, and the sequence is fixed."""
+def test_fuel_limits_the_number_of_fusions() -> None:
+    """Each fusion takes one unit of fuel, in a fixed order; without fuel nothing is fused."""
     counts = [len(groups(TEXT, fuel=k)) for k in range(5)]
 
     assert counts == [4, 3, 2, 1, 1]
@@ -203,8 +210,8 @@ def test_fuel() -> None:
     assert groups(TEXT, fusion="nnvm", fuel=1) != groups(TEXT, fusion="nnvm")
 
 
-def test_keep_together() -> None:
-    """Independent nodes of one space meet when they are asked to; the results stay."""
+def test_keep_together_joins_independent_nodes() -> None:
+    """Independent nodes of one iteration domain are joined on request only."""
     text = "x: f32[80000]; y: f32[80000]; a = exp(x); b = neg(y); return a, b"
 
     assert groups(text) == ["exp", "neg"]
@@ -253,7 +260,7 @@ def test_keep_together() -> None:
         (
             "x: f32[1, 4, 4, 2]; w: f32[3, 3, 2, 2]; a = exp(x); b = conv2d(a, w); return b",
             {},
-            "a library computes convolution",
+            "a library call computes convolution",
         ),
         (
             "x: f32[8]; y: f32[0]; a = exp(x); b = neg(y); return a, b",
@@ -267,15 +274,15 @@ def test_keep_together() -> None:
         ),
     ],
 )
-def test_keep_together_where_it_cannot_be(text: str, options: Any, reason: str) -> None:
-    """What cannot be one group is explained."""
+def test_requests_that_cannot_be_met_have_a_reason(text: str, options: Any, reason: str) -> None:
+    """The log has the reason why nodes in `keep_together` are not joined."""
     log = fused(text, keep_together=[["a", "b"]], **options).attrs["fusion_log"]
 
     assert any(re.search(f"keep_together names .*{reason}", d.reason) for d in log), log
 
 
-def test_disabled() -> None:
-    """A pass that is disabled does not run: without Simplify equal values are two."""
+def test_disabled_passes_do_not_run() -> None:
+    """With Simplify disabled, equal values are computed twice."""
     text = "x: f32[8]; return mul(exp(x), exp(x))"
 
     assert groups(text) == ["exp mul"]
@@ -303,7 +310,7 @@ def test_every_edge_is_explained(fusion: str) -> None:
 
 
 def test_a_partition_with_a_cycle_is_refused() -> None:
-    """Contraction names two groups that need each other."""
+    """The error has two groups that depend on each other."""
     graph = pk.ApplyPasses(
         pk.parse("x: f32[4]; a = exp(x); b = neg(a); c = exp(b); return c"), BEFORE
     )
@@ -314,16 +321,16 @@ def test_a_partition_with_a_cycle_is_refused() -> None:
 
 
 @pytest.mark.parametrize("text", [t for t, *_ in (*TOGETHER, *APART)])
-def test_a_fused_graph_means_the_same(text: str, rng: Any) -> None:
-    """The fused graph, interpreted, gives what the graph gives."""
+def test_fused_graphs_keep_their_results(text: str, rng: Any) -> None:
+    """The interpreter returns the same for the graph before and after Fusion."""
     graph = pk.parse(text)
     feeds = feeds_of(graph, rng)
 
     agrees(graph, feeds, pk.interpret(fused(text), feeds))
 
 
-def test_fused_again_it_waits_as_before() -> None:
-    """What a fused node waits for is kept when its operators are fused anew."""
+def test_control_dependencies_stay_when_a_plan_is_fused_again() -> None:
+    """The control dependencies of a fused node stay when its operators are fused again."""
     x, n = pk.var("x", (8,)), pk.var("n", (3,))
     waiting = pk.ops.exp(x).node.replaced((x,), (n.node,)).entries[0]
     once = pk.ApplyPasses(pk.Graph([pk.ops.tanh(waiting + 1.0)]), [*BEFORE, "Fusion"])
@@ -341,13 +348,13 @@ t = reshape(s, shape=(2, 5, 2, 3)); u = windows_back(t, size=(6,), padding=((1, 
 return b, u, d, celu(e), linear(a, w, no_bias=true)"""
 
 
-def test_what_is_copied_everywhere_reads_nothing() -> None:
-    """A group is priced with the results that it will have: of copied operators none is left."""
+def test_operators_repeated_in_all_users_are_no_results() -> None:
+    """A group does not store an operator that all kernels that read it compute themselves."""
     graph = planning.planned(pk.parse(COPIED), "SchedulePlan", target="cuda")
     groups = graph.attrs["subgraph"].values()
-    (found,) = [g for g in groups if any(n.op.name == "windows_back" for n in g.ops)]
+    (group,) = [g for g in groups if any(n.op.name == "windows_back" for n in g.ops)]
 
-    assert "reshape" not in [e.node.op.name for e in found.graph.outputs]
+    assert "reshape" not in [e.node.op.name for e in group.graph.outputs]
 
 
 COMPOSITES = """x: f32[8, 64]; g: f32[64]; b: f32[64]; w: f32[64, 64]
@@ -355,7 +362,7 @@ COMPOSITES = """x: f32[8, 64]; g: f32[64]; b: f32[64]; w: f32[64, 64]
 
 
 @pytest.mark.parametrize("fusion", ["stitch", "deep", "xla", "none"])
-def test_fusion_alone_sees_composites_by_their_expansion(fusion: str) -> None:
+def test_fusion_by_itself_expands_composites(fusion: str) -> None:
     """Fusion, CodeGen and RTCGen give the kernels of `compile` without its optional passes."""
     optional = ["Simplify", "MatchLibrary", "FuseMatmulSums", "SplitReduce"]
     alone = pk.ApplyPasses(pk.parse(COMPOSITES), ["Fusion", "CodeGen", "RTCGen"], fusion=fusion)
@@ -366,10 +373,22 @@ def test_fusion_alone_sees_composites_by_their_expansion(fusion: str) -> None:
     assert {d.way_out for d in pk.explain(alone) if d.code == "opaque"} <= {""}
 
 
-def test_fusion_alone_sees_state_as_values() -> None:
-    """What a graph assigns is an update before operators are fused, without Functionalize named."""
+def test_fusion_by_itself_functionalizes() -> None:
+    """Assignments become updates before Fusion, even if Functionalize is not requested."""
     text = "state s: f32[4]; x: f32[4]; y = softmax(add(x, s)); return y, assign(s, add(s, x))"
     run = pk.compile(pk.ApplyPasses(pk.parse(text), "Fusion"))
     x = np.arange(4, dtype=np.float32)
 
     assert [run(x=x)[1].tolist() for _ in range(2)] == [[0, 1, 2, 3], [0, 2, 4, 6]]
+
+
+def test_heights_are_longest_paths_of_units() -> None:
+    """The height of a node is its longest path to an output; units in a cycle have none."""
+    graph = pk.parse("x: f32[4]; a = exp(x); b = exp(a); c = neg(x); return b, c")
+    nodes = {n.label: n for n in graph.nodes}
+    x, a, b, c = (next(n for n in graph.nodes if graph.names[n] == k) for k in "xabc")
+
+    assert nodes and heights(graph, {}) == {x: 2, a: 1, b: 0, c: 0}
+    assert heights(graph, {a: a, c: a}) == {x: 2, a: 1, b: 0, c: 1}
+    assert heights(graph, {a: a, b: a}) is None
+    assert heights(graph, {x: x, b: x}) is None

@@ -52,12 +52,16 @@ def test_updates_of_state_are_kept() -> None:
 
 def test_an_unknown_or_missing_x_is_refused() -> None:
     """An x that is not in the graph, and a graph without grad_xs, are errors."""
-    with pytest.raises(pk.PassError, match="found no 'v' in the graph; known: mul, w, x, y"):
+    with pytest.raises(
+        pk.PassError, match="Gradient: 'v' is not in the graph; known: mul, w, x, y"
+    ):
         pk.ApplyPasses(GRAPH.with_attrs(grad_xs="v"), "Gradient")
-    with pytest.raises(pk.PassError, match="found no Entry.z.* in the graph; give an entry or"):
+    with pytest.raises(
+        pk.PassError, match="Gradient: Entry.z.* is not in the graph; give an entry or"
+    ):
         pk.ApplyPasses(GRAPH.with_attrs(grad_xs=pk.var("z", (3,))), "Gradient")
     with pytest.raises(pk.PassError, match="Gradient depends on graph attribute 'grad_xs'"):
         pk.ApplyPasses(GRAPH, "Gradient")
-    with pytest.raises(pk.GraphError, match="out of reach"):
+    with pytest.raises(pk.GraphError, match=r"no y depends on xs\[0\]"):
         graph = GRAPH.with_attrs(grad_xs="w", grad_ys=GRAPH.inputs[0], grad_unconnected="error")
         pk.ApplyPasses(graph, "Gradient")

@@ -183,8 +183,8 @@ def test_equalities_are_solved(guards: list[tuple[Any, Any]], result: dict[str, 
     ("guards", "message"),
     [
         ([(n, 8), (n, 9)], r"dimension 0 must agree, got n \(= 8\) and 9"),
-        ([(n * 2, 9)], r"dimension 0 must agree, which needs n = 9/2: no such size"),
-        ([(n + 9, 2)], r"dimension 0 must agree, which needs n = -7/1: no such size"),
+        ([(n * 2, 9)], r"dimension 0 must agree, which needs n = 9/2, and a size is a whole"),
+        ([(n + 9, 2)], r"dimension 0 must agree, which needs n = -7/1, and a size is a whole"),
     ],
 )
 def test_a_contradiction_is_an_error(guards: list[tuple[Any, Any]], message: str) -> None:

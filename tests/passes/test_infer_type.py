@@ -66,6 +66,6 @@ def test_a_conflict_of_rule_and_uses_is_an_error() -> None:
     z = pk.ops.add(y, pk.var("z", (3,), "float64"), name="q")
 
     with pytest.raises(
-        pk.DTypeError, match="test_only_f32 'l' gives float32 by its .* need float64"
+        pk.DTypeError, match="test_only_f32 'l' has dtype float32 by its .* float64 by its uses"
     ):
         dtypes(z, pk.ops.add(x, pk.var("w", (3,), "int32")))

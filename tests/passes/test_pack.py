@@ -1,4 +1,4 @@
-"""Packing: which kernels become one, which do not and why, and that results stay as they are."""
+"""Packing: independent kernels become one kernel, whose results are equal bit for bit."""
 
 from __future__ import annotations
 
@@ -10,21 +10,17 @@ import pytest
 from attrs import evolve
 
 import passkit as pk
-from passkit.passes.fusion.pack import heights
-from passkit.plan.group import FUSED, Kind
-from passkit.plan.target import Target, cpu
-from passkit.program.planning import planned
-from tests.planned import feeds_of
+from tests.planned import feeds_of, plan, target
 from tests.teams import team_of
 from tests.together import compiled
 
 SIZES = [round(10 * 10 ** (4 * k / 29)) for k in range(30)]
-APART = evolve(cpu(), max_arguments=0)
-"""The same machine, where nothing is packed."""
+APART = target(max_arguments=0)
+"""The CPU of a target on which nothing is packed."""
 
 
 def adam(sizes: list[int]) -> tuple[pk.Graph, pk.Graph]:
-    """A step of Adam for tensors of these sizes: of inputs, and of state in its place."""
+    """Return a step of Adam for tensors of these sizes, with inputs and with state in place."""
     rng, outputs, updates = np.random.default_rng(0), [], []
     for k, n in enumerate(sizes):
         start = [np.abs(rng.standard_normal(n, dtype=np.float32)) for _ in "pmv"]
@@ -45,27 +41,26 @@ def adam(sizes: list[int]) -> tuple[pk.Graph, pk.Graph]:
 
 
 def packs(graph: Any, **options: Any) -> list[str]:
-    """The operators of each packed kernel, as text."""
-    found = planned(pk.parse(graph) if isinstance(graph, str) else graph, "Fusion", **options)
-    groups = found.attrs["subgraph"].values()
-    return [" ".join(n.label for n in g.ops) for g in groups if g.kind is Kind.PACKED]
+    """Return the operators of each packed kernel, as text."""
+    groups = plan(graph, "Fusion", **options).attrs["subgraph"].values()
+    return [" ".join(n.label for n in g.ops) for g in groups if g.kind.name == "PACKED"]
 
 
 def log_of(text: str, **options: Any) -> list[str]:
-    """The decisions that Fusion took, as text."""
-    return list(map(str, planned(pk.parse(text), "Fusion", **options).attrs["fusion_log"]))
+    """Return the decisions of Fusion, as text."""
+    return list(map(str, plan(text, "Fusion", **options).attrs["fusion_log"]))
 
 
 def same(one: Any, another: Any) -> bool:
-    """Whether arrays are equal bit for bit."""
+    """Return whether arrays are equal bit for bit."""
     return all(
         a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
         for a, b in zip(one, another, strict=True)
     )
 
 
-def test_adam() -> None:
-    """Thirty updates are one kernel with one body, whatever threads there are; in place, too."""
+def test_updates_of_many_tensors_are_one_kernel() -> None:
+    """Thirty updates of Adam are one kernel with one body, for any number of threads, in place."""
     graph, in_place = adam(SIZES)
     exe, steps, apart = *compiled([graph, in_place]), pk.compile(graph, target=APART)
     (kernel,) = exe.kernels
@@ -83,8 +78,8 @@ def test_adam() -> None:
             for name in steps.state.arrays:
                 steps.state[name] = feeds[name]
             steps({k: v for k, v in feeds.items() if k.startswith("g")})
-            got = [steps.state[f"{c}{k}"] for k in range(30) for c in "pmv"]
-            assert same(got, expected)
+            updated = [steps.state[f"{c}{k}"] for k in range(30) for c in "pmv"]
+            assert same(updated, expected)
     storage = steps.graph.attrs["storage"]
     assert len(storage.inplace) == 90 and not storage.copies and not storage.slots
 
@@ -103,7 +98,7 @@ ROWS, COLUMNS, DTYPES = (3, 17, 200), (5, 40, 300), ("f32", "f32", "f64", "f16")
 
 
 def random_packs(count: int) -> tuple[str, list[list[str]]]:
-    """A graph of groups to be packed, and the names of each."""
+    """Return a graph of groups to be packed, and the names of the operators of each."""
     rng, inputs, lines, names = random.Random(3), [], [], list[list[str]]()
     for k in range(count):
         names.append([])
@@ -116,24 +111,24 @@ def random_packs(count: int) -> tuple[str, list[list[str]]]:
 
 
 @pytest.mark.usefixtures("quick_kernels")
-def test_random_packs() -> None:
-    """Packs of rows, columns, scans and elements in several dtypes are what they were."""
+def test_random_packs_keep_their_bits() -> None:
+    """Packs of rows, columns, scans and elements in several dtypes equal the kernels apart."""
     text, names = random_packs(12)
-    small = evolve(cpu(), tile=512, parallel=0.0, launch=-1.0)
+    small = target(tile=512, parallel=0.0, launch=-1.0)
     graph = pk.parse(text)
     exe = pk.compile(graph, target=small, keep_together=names)
-    kinds = [g.kind for g in exe.graph.attrs["subgraph"].values()]
+    kinds = [g.kind.name for g in exe.graph.attrs["subgraph"].values()]
     feeds = feeds_of(graph, np.random.default_rng(2))
     expected = pk.compile(graph, target=evolve(small, max_arguments=0))(feeds)
 
-    assert kinds.count(Kind.PACKED) > 9 and len(exe.kernels) < 1.5 * len(names)
+    assert kinds.count("PACKED") > 9 and len(exe.kernels) < 1.5 * len(names)
     for count in (1, 2, 4):
         with team_of(count):
             assert same(exe(feeds), expected)
 
 
-def test_unknown_sizes() -> None:
-    """Sizes that a call tells decide how many tiles each part has."""
+def test_parts_of_unknown_sizes_have_tiles_by_call() -> None:
+    """The sizes of a call determine the number of tiles of each part."""
     text = (
         "x: f32[n]; y: f64[m, 33]; z: f32[m, k]; a = exp(x); b = reduce_sum(y, axis=1); "
         "c = reduce_max(z, axis=0, keepdims=true); d = sub(z, c); return a, b, d"
@@ -149,14 +144,14 @@ def test_unknown_sizes() -> None:
 
 
 @pytest.mark.parametrize("names", [["a", "b"], ["b", "a"]])
-def test_what_is_kept_together(names: list[str]) -> None:
-    """Kernels of any shapes are packed where the caller says so, and the log has it."""
+def test_kernels_are_packed_on_request(names: list[str]) -> None:
+    """Kernels of any shapes in `keep_together` are packed, and the log has the reason."""
     text = "x: f32[8000]; y: f64[9000, 4]; a = exp(x); b = reduce_sum(y, axis=1); return a, b"
     one, another = names[:2]
 
     assert packs(text) == [] and len(packs(text, keep_together=[names])) == 1
-    wanted = f"{one} -> {another}: fused, packed into one kernel: neither depends on the other"
-    assert any(line.startswith(wanted) for line in log_of(text, keep_together=[names]))
+    decision = f"{one} -> {another}: fused, packed into one kernel: neither depends on the other"
+    assert any(line.startswith(decision) for line in log_of(text, keep_together=[names]))
 
 
 A_AND_B = "x: f32[8]; y: f32[9]; a = exp(x); b = neg(y); return a, b"
@@ -182,12 +177,12 @@ A_AND_B = "x: f32[8]; y: f32[9]; a = exp(x); b = neg(y); return a, b"
         ),
         (
             A_AND_B,
-            {"target": evolve(cpu(), max_arguments=9)},
+            {"target": target(max_arguments=9)},
             "but a kernel has at most 9 arguments",
         ),
         (
             A_AND_B,
-            {"target": evolve(cpu(), max_ops=0)},
+            {"target": target(max_ops=0)},
             "but a packed kernel has at most 0 operators",
         ),
         (
@@ -197,14 +192,14 @@ A_AND_B = "x: f32[8]; y: f32[9]; a = exp(x); b = neg(y); return a, b"
         ),
     ],
 )
-def test_what_cannot_be_together(text: str, options: Any, reason: str) -> None:
-    """What cannot be packed is explained."""
+def test_kernels_that_cannot_be_packed_have_a_reason(text: str, options: Any, reason: str) -> None:
+    """The log has the reason why kernels in `keep_together` are not packed."""
     assert any(reason in line for line in log_of(text, keep_together=[["a", "b"]], **options))
     assert packs(text, keep_together=[["a", "b"]], **options) == []
 
 
-def test_stitched_kernels_stay_out() -> None:
-    """A stitched kernel has parts in each tile: it is no part itself, but others are packed."""
+def test_stitched_kernels_are_not_packed() -> None:
+    """A kernel of several loop nests is not packed; the other kernels in the list are."""
     text = (
         "x: f32[64, 30]; w: f32[30, 20]; y: f32[9]; z: f32[11]; h = matmul(x, w); e = exp(h); "
         "c = exp(y); d = neg(z); return e, c, d"
@@ -218,56 +213,46 @@ def test_stitched_kernels_stay_out() -> None:
     )
 
 
-def test_no_cycle_through_others() -> None:
-    """Two packs that would wait for each other: the second is not made."""
+def test_packs_make_no_cycle() -> None:
+    """Of two packs that would depend on each other, only the first is formed."""
     text = (
         "x: f32[4, 4]; y: f32[5, 5]; a = exp(x); b = exp(y); c = neg(matmul(a, a)); "
         "d = neg(matmul(b, b)); return c, d"
     )
 
-    found = log_of(text, keep_together=[["a", "d"], ["b", "c"]])
-    assert any("a -> d: fused, packed" in line for line in found)
-    assert any("b -> c: apart" in line and "one depends on the other" in line for line in found)
-
-
-def test_heights() -> None:
-    """The longest way to an end, of units; none where they wait for each other."""
-    graph = pk.parse("x: f32[4]; a = exp(x); b = exp(a); c = neg(x); return b, c")
-    nodes = {n.label: n for n in graph.nodes}
-    x, a, b, c = (next(n for n in graph.nodes if graph.names[n] == k) for k in "xabc")
-
-    assert nodes and heights(graph, {}) == {x: 2, a: 1, b: 0, c: 0}
-    assert heights(graph, {a: a, c: a}) == {x: 2, a: 1, b: 0, c: 1}
-    assert heights(graph, {a: a, b: a}) is None
-    assert heights(graph, {x: x, b: x}) is None
+    log = log_of(text, keep_together=[["a", "d"], ["b", "c"]])
+    assert any("a -> d: fused, packed" in line for line in log)
+    assert any("b -> c: apart" in line and "one depends on the other" in line for line in log)
 
 
 def small_kernels(count: int, size: int, dtype: str = "f32") -> str:
-    """Independent kernels."""
+    """Return a graph of ``count`` independent kernels of about ``size`` elements."""
     inputs = "; ".join(f"x{k}: {dtype}[{size + k}]" for k in range(count))
     return f"{inputs}; return {', '.join(f'exp(x{k})' for k in range(count))}"
 
 
 @pytest.mark.parametrize(
-    "text, target, count",
+    "text, on, count",
     [
-        (small_kernels(20, 3000), cpu(), 1),
-        (small_kernels(20, 10), cpu(), 1),  # one thread runs them in one tile
-        (small_kernels(2, 9000), cpu(), 0),
-        (small_kernels(20, 20000), evolve(cpu(), worth=1.0), 0),
-        (small_kernels(40, 3000), evolve(cpu(), max_arguments=160), 2),
+        (small_kernels(20, 3000), target(), 1),
+        (small_kernels(20, 10), target(), 1),  # one thread runs them in one tile
+        (small_kernels(2, 9000), target(), 0),
+        (small_kernels(20, 20000), target(worth=1.0), 0),
+        (small_kernels(40, 3000), target(max_arguments=160), 2),
         (small_kernels(3, 10), "cuda", 1),
         (small_kernels(100, 10), "opencl", 7),
     ],
 )
-def test_where_it_pays(text: str, target: Target | str, count: int) -> None:
-    """Kernels are packed that are worth threads together, soon done, or save dear launches."""
-    assert len(packs(text, target=target)) == count
-    assert packs(text, target=target, fusion="nnvm") == packs(text, target=target, fusion="none")
+def test_kernels_are_packed_where_that_gains_time(
+    text: str, on: pk.Target | str, count: int
+) -> None:
+    """Small kernels are packed, and more of them where a launch costs more."""
+    assert len(packs(text, target=on)) == count
+    assert packs(text, target=on, fusion="nnvm") == packs(text, target=on, fusion="none")
 
 
-def test_what_stays_out() -> None:
-    """Empty kernels, those of unknown size, and those that the caller wants alone."""
+def test_empty_unsized_and_excluded_kernels_are_not_packed() -> None:
+    """Kernels without elements, of unknown size, or in `no_fuse` are not packed."""
     text = small_kernels(20, 3000).replace("f32[3000]", "f32[0]").replace("f32[3001]", "f32[n]")
     ((names),) = packs(text, no_fuse=["exp_5"])
 
@@ -277,8 +262,8 @@ def test_what_stays_out() -> None:
     assert packs(text, fuel=0) == [] and packs(text, fuel=4)[0].count("exp") == 5
 
 
-def test_large_kernels() -> None:
-    """A kernel that takes longer joins others if what it reads is there from the beginning."""
+def test_long_kernels_are_packed_if_they_only_read_inputs() -> None:
+    """A kernel that takes longer than others is packed with them if it reads inputs only."""
     many = small_kernels(20, 3000)
     large = many.replace("x0: f32[3000]", "x0: f32[3000000]")
     free = many.replace("x0: f32[3000]", "x0: f32[300000]")
@@ -290,46 +275,42 @@ def test_large_kernels() -> None:
     assert packs(bound)[0].count("exp") == 19
 
 
-def test_what_waits_for_a_pack() -> None:
-    """No more is kept waiting for a pack than caches have room for."""
+def test_operands_of_a_pack_fit_into_caches() -> None:
+    """A pack is split where its operands, which wait for it, would exceed `packed_bytes`."""
     inputs = "; ".join(f"x{k}: f32[{n}, {n}]" for k in range(8) for n in [100 + k])
     results = ", ".join(f"exp(matmul(x{k}, x{k}))" for k in range(8))
     text = f"{inputs}; return {results}"
 
     assert [p.count("exp") for p in packs(text)] == [8]
-    tight = evolve(cpu(), packed_bytes=180_000)
+    tight = target(packed_bytes=180_000)
     assert [p.count("exp") for p in packs(text, target=tight)] == [4, 4]
 
 
-def test_state() -> None:
-    """A part does not update what another part reads: that would take a copy."""
+def test_parts_do_not_update_state_that_other_parts_read() -> None:
+    """Packing causes no copies of state: no part updates a state that another part reads."""
     ring = "; ".join(f"state s{k}: f32[3000]" for k in range(20))
     ring += "".join(f"; w{k} = exp(add(s{k}, s{(k + 1) % 20}))" for k in range(20))
     graph = pk.parse(ring + "; return " + ", ".join(f"w{k}" for k in range(20)))
     states = {n.name: n for n in graph.states}
     graph = pk.Graph([], [(states[f"s{k}"], e) for k, e in enumerate(graph.outputs)])
-    found = planned(graph, "CodeGen")
+    planned = plan(graph, "CodeGen")
     copies = [
-        len(
-            pk.ApplyPasses(planned(graph, "CodeGen", target=t), "PlanMemory")
-            .attrs["storage"]
-            .copies
-        )
-        for t in (cpu(), APART)
+        len(pk.ApplyPasses(plan(graph, "CodeGen", target=t), "PlanMemory").attrs["storage"].copies)
+        for t in (target(), APART)
     ]
 
     assert copies[0] <= copies[1]
-    for node in found.attrs["subgraph"]:
+    for node in planned.attrs["subgraph"]:
         read = {e.node for e in node.inputs}
-        written = {v for v, e in found.updates if e.node is node}
+        written = {v for v, e in planned.updates if e.node is node}
         assert len(read & written) <= 1
 
 
-def test_plans_are_stored() -> None:
-    """A packed group is written and read as what it is."""
-    graph = planned(pk.parse(small_kernels(20, 3000)), "Fusion")
+def test_packed_groups_are_stored_in_json() -> None:
+    """A packed group is equal after it is written as JSON and read."""
+    graph = plan(small_kernels(20, 3000), "Fusion")
     again = pk.from_json(pk.to_json(graph))
-    (node,) = [n for n in again.nodes if n.op is FUSED]
+    (node,) = [n for n in again.nodes if "body" in n.params]
 
-    assert node.params["body"].kind is Kind.PACKED
+    assert node.params["body"].kind.name == "PACKED"
     assert node.params["body"].key == next(iter(graph.attrs["subgraph"].values())).key

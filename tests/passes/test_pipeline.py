@@ -11,8 +11,7 @@ import pytest
 
 import passkit as pk
 from passkit.frontends import tf_graphdef, tinyflow
-from passkit.passes.pipeline import parse_passes_arguments
-from tests.command import passkit
+from tests.command import passkit, raise_error_of
 from tests.planned import PIPELINE, plan
 
 RAN: list[str] = []
@@ -86,7 +85,7 @@ def test_a_pass_runs_once_in_a_compilation() -> None:
         (7, "passes must be a list of passes, or a mapping such as .* got 7"),
         ([], "passes must be a list .* got an empty list"),
         (["Fuson"], "passes: pass 'Fuson' is not registered; did you mean 'Fusion'"),
-        ([3], "passes: a pass is given by name or as a Pass, got 3; register_pass makes"),
+        ([3], "passes: a pass must be a name or a Pass, got 3; pk.register_pass makes"),
         ({"Simplify": ["Fusion"]}, "the position of a pass is \"after NAME\" or .* got 'Simplify'"),
         ({"after Simplfy": []}, "'after Simplfy' names no pass of the default .* mean 'Simplify'"),
         (
@@ -160,7 +159,7 @@ def test_frontends_take_passes() -> None:
         tf.Session(passes=["TestPipelineSwop"])
     model = Path(__file__).parents[2] / "examples/models/digits.pb"
     with pytest.raises(pk.SettingError, match="'after Fuson' names no pass .* 'Fusion'"):
-        tf_graphdef.Session(model, passes={"after Fuson": []})
+        tf_graphdef.ModelSession(model, passes={"after Fuson": []})
 
 
 def test_passes_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -183,7 +182,12 @@ def test_passes_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "--passes is one list NAME," in message and "got 'Fusion' beside" in message
 
 
-def test_a_list_of_passes_is_not_mixed_with_positions() -> None:
+def test_a_list_of_passes_is_not_mixed_with_positions(tmp_path: Path) -> None:
     """Arguments of --passes are one list or several positions; the error quotes the other one."""
+    model = tmp_path / "model.txt"
+    model.write_text(pk.to_text(graph()))
+
     with pytest.raises(pk.SettingError, match="got 'Fusion' beside others"):
-        parse_passes_arguments(["after Simplify=Simplify", "Fusion"])
+        raise_error_of(
+            "explain", model, "--passes", "after Simplify=Simplify", "--passes", "Fusion"
+        )

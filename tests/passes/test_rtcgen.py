@@ -70,7 +70,7 @@ def test_a_compiler_error_has_the_text_of_the_kernel() -> None:
         for n, k in graph.attrs["kernel"].items()
     }
 
-    with pytest.raises(CompilerError, match="(?s)failed on exp_.*exq"):
+    with pytest.raises(CompilerError, match="(?s)failed to compile exp_.*exq"):
         pk.ApplyPasses(graph.with_attrs(kernel=pk.Annotation("kernel", broken)), "RTCGen")
 
 

@@ -1,4 +1,4 @@
-"""Selection: what fusion="stitch" makes of greedy's groups, and what it says about the rest."""
+"""Selection: fusion="stitch" joins or splits greedy groups where that gains time, with reasons."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ SOFTMAX = "mul add reduce_max sub exp reduce_sum div"
 
 
 def attention(heads: int | str, rows: int, width: int) -> pk.Graph:
-    """By primitives, with a mask."""
+    """Return attention in primitive operators, with a mask."""
     q, k, v = (pk.var(n, (heads, rows, width)) for n in "qkv")
     s = o.matmul(q, k, transpose_b=True) * width**-0.5 + pk.var("mask", (rows, rows))
     e = o.exp(s - o.reduce_max(s, axis=-1, keepdims=True))
@@ -51,22 +51,22 @@ def attention(heads: int | str, rows: int, width: int) -> pk.Graph:
 
 
 def fused(graph: pk.Graph, **options: Any) -> pk.Graph:
-    """The graph after Fusion."""
+    """Return the graph after Fusion."""
     return pk.ApplyPasses(graph, [*BEFORE, "Fusion"], **options)
 
 
 def analysed(graph: pk.Graph) -> pk.Graph:
-    """The graph as Fusion gets it."""
+    """Return the graph after the passes before Fusion, with shapes and dtypes."""
     return pk.ApplyPasses(graph, [*BEFORE, "Complete", "InferShape", "InferType"])
 
 
 def kernels(graph: pk.Graph) -> list[str]:
-    """The operators of each group."""
+    """Return the operators of each group, as text."""
     return [" ".join(n.op.name for n in g.ops) for g in graph.attrs["subgraph"].values()]
 
 
 def test_attention_is_one_kernel_by_itself() -> None:
-    """Greedy leaves both products to a library; the selection takes them in, and it is right."""
+    """The selection joins both products with the softmax between them, and results are right."""
     graph = attention(64, 94, 32)
     exe = pk.compile(graph)
     chosen = exe.graph.attrs["selection"]
@@ -78,31 +78,31 @@ def test_attention_is_one_kernel_by_itself() -> None:
     agrees(graph, feeds, exe(feeds))
 
 
-def test_what_is_small_is_left_to_the_library() -> None:
-    """The same of seventeen rows: one kernel would take longer, and the explanation says so."""
-    found = fused(attention(4, 17, 32))
-    (d,) = pk.explain(found).why("matmul", "mul")
+def test_small_products_are_library_calls() -> None:
+    """For 17 rows one kernel would take longer; the explanation has the difference."""
+    planned = fused(attention(4, 17, 32))
+    (d,) = pk.explain(planned).why("matmul", "mul")
 
-    assert kernels(found) == [SOFTMAX] and found.attrs["selection"].chosen == 0
+    assert kernels(planned) == [SOFTMAX] and planned.attrs["selection"].chosen == 0
     assert (d.code, d.fused) == ("negative_score", False)
     assert d.data["gain"] < 0 and seconds_text(-d.data["gain"]) in d.reason
     assert d.way_out == "keep_together=[['matmul', 'mul']]"
 
 
 def masked(rows: int) -> pk.Graph:
-    """A softmax with a mask: rows of 17 do not fold side by side once a mask is read with them."""
+    """Return a softmax with a mask, whose rows of 17 cannot be reduced in vector lanes."""
     x = pk.var("x", (rows, 17, 17)) * 0.3 + pk.var("mask", (17, 17))
     e = o.exp(x - o.reduce_max(x, axis=-1, keepdims=True))
     return pk.Graph([e / o.reduce_sum(e, axis=-1, keepdims=True)])
 
 
-def test_groups_come_apart_that_take_longer_together() -> None:
-    """Not where that saves little, or the caller wants it otherwise; and edges say so."""
-    found = fused(masked(64))
-    (d,) = {d.code: d for d in pk.explain(found).apart}.values()
-    named = [n for n in found.nodes if n.op is not None and n.op.name == "fused"]
+def test_groups_are_split_where_that_gains_time() -> None:
+    """A split has its gain as reason; small gains and `keep_together` prevent it."""
+    planned = fused(masked(64))
+    (d,) = {d.code: d for d in pk.explain(planned).apart}.values()
+    named = [n for n in planned.nodes if n.op is not None and n.op.name == "fused"]
 
-    assert sorted(kernels(found)) == ["mul add", SOFTMAX.removeprefix("mul add ")]
+    assert sorted(kernels(planned)) == ["mul add", SOFTMAX.removeprefix("mul add ")]
     assert len(named) == 2
     assert (d.producer, d.code) == ("add", "negative_score") and d.data["gain"] < 0
     assert f"would take {seconds_text(-d.data['gain'])} more than" in d.reason
@@ -112,7 +112,7 @@ def test_groups_come_apart_that_take_longer_together() -> None:
 
 
 def refused() -> list[tuple[str, pk.Graph]]:
-    """Codes, and graphs in which a kernel would save memory and yet had better not be."""
+    """Return codes of reasons, and graphs in which they prevent a kernel that saves memory."""
     q, k = pk.var("q", (64, 94, 32)), pk.var("k", (64, 32, 94))
     p = pk.state("p", np.zeros((64, 94, 94), "float32"))
     x = pk.var("x", (4, 16, 256, 256))
@@ -124,30 +124,33 @@ def refused() -> list[tuple[str, pk.Graph]]:
 
 
 @pytest.mark.parametrize("code, graph", refused())
-def test_what_had_better_not_be_one(code: str, graph: pk.Graph) -> None:
-    """State is updated in place, scans and what is turned have kernels of their own."""
-    found = fused(graph)
+def test_hazards_scans_and_transposes_are_not_joined(code: str, graph: pk.Graph) -> None:
+    """Products with updates in place, scans or transposes around them are not joined."""
+    planned = fused(graph)
 
-    assert code in {d.code for d in pk.explain(found).apart}
-    assert found.attrs["selection"].chosen == 0
+    assert code in {d.code for d in pk.explain(planned).apart}
+    assert planned.attrs["selection"].chosen == 0
 
 
-@pytest.mark.parametrize("options, wanted", [
-    ({"fuel": 0}, []),
-    ({"keep_apart": [["div", "matmul_1"]]}, [f"matmul {SOFTMAX}"]),
-    ({"no_fuse": ["matmul"]}, [f"{SOFTMAX} matmul"]),
-    ({"no_fuse": ["matmul", "matmul_1"]}, [SOFTMAX]),
-    ({"keep_together": [["mul", "div"]]}, [SOFTMAX]),
-])
-def test_hints_and_fuel(options: dict[str, Any], wanted: list[str]) -> None:
-    """What the caller wants apart stays apart; without fuel nothing is joined."""
-    made = kernels(fused(attention(64, 94, 32), **options))
+@pytest.mark.parametrize(
+    "options, expected",
+    [
+        ({"fuel": 0}, []),
+        ({"keep_apart": [["div", "matmul_1"]]}, [f"matmul {SOFTMAX}"]),
+        ({"no_fuse": ["matmul"]}, [f"{SOFTMAX} matmul"]),
+        ({"no_fuse": ["matmul", "matmul_1"]}, [SOFTMAX]),
+        ({"keep_together": [["mul", "div"]]}, [SOFTMAX]),
+    ],
+)
+def test_selection_obeys_hints_and_fuel(options: dict[str, Any], expected: list[str]) -> None:
+    """Operators in hints are not joined, and without fuel none are."""
+    groups = kernels(fused(attention(64, 94, 32), **options))
 
-    assert [k for k in made if " " in k] == wanted
+    assert [k for k in groups if " " in k] == expected
 
 
 def side_by_side() -> pk.Graph:
-    """Three steps of a recurrent network, whose product takes an input beside what was left."""
+    """Return three steps of a recurrent network, whose product reads an input and the state."""
     x, w = pk.var("x", (64, 3, 16)), pk.var("w", (80, 64))
     h = pk.var("h", (64, 64))
     for t in range(3):
@@ -155,15 +158,16 @@ def side_by_side() -> pk.Graph:
     return pk.Graph([h])
 
 
-def test_what_a_cell_leaves_is_put_side_by_side_where_it_is_made() -> None:
-    """A concatenation behind a recurrent cell is no kernel of its own, and the results stay."""
+def test_concatenations_join_the_kernel_of_their_operand() -> None:
+    """A concatenation after a recurrent cell is in the cell's kernel, and results are right."""
     graph = side_by_side()
-    found = kernels(fused(graph))
+    groups = kernels(fused(graph))
 
-    assert sum("tanh" in k for k in found) == 3 and len(found) == 4
-    assert sum("tanh" in k and "concat" in k for k in found) == 2
+    assert sum("tanh" in k for k in groups) == 3 and len(groups) == 4
+    assert sum("tanh" in k and "concat" in k for k in groups) == 2
     joined = next(
-        g for g in fused(graph).attrs["subgraph"].values()
+        g
+        for g in fused(graph).attrs["subgraph"].values()
         if {"tanh", "concat"} <= {n.op.name for n in g.ops}
     )
     plan = plan_group(joined, cpu())
@@ -173,32 +177,32 @@ def test_what_a_cell_leaves_is_put_side_by_side_where_it_is_made() -> None:
 
 
 def test_unknown_sizes_are_chosen_by_typical_ones() -> None:
-    """Attention over an unknown batch is one kernel, right at every extent."""
+    """Attention over an unknown batch is one kernel, whose results are right at every size."""
     graph = attention("n", 94, 32)
-    found = fused(graph)
+    planned = fused(graph)
 
-    assert len(kernels(found)) == 1 and found.attrs["selection"].chosen == 1
+    assert len(kernels(planned)) == 1 and planned.attrs["selection"].chosen == 1
     exe = pk.compile(graph)
     for n in (1, 0, 7, 33):
         feeds = feeds_of(graph, np.random.default_rng(n), n=n)
         agrees(graph, feeds, exe(feeds), rtol=1e-4)
 
 
-def test_groups_at_typical_sizes() -> None:
-    """A group of unknown sizes has numbers, another is itself; some have no typical size."""
+def test_unknown_sizes_have_typical_values() -> None:
+    """A group of unknown sizes gets typical ones; None if no typical sizes fit its operators."""
     x = pk.var("x", ("n", 6))
     (group,) = fused(pk.Graph([o.exp(x)])).attrs["subgraph"].values()
-    (known,) = fused(pk.Graph([o.exp(pk.var("x", (4, 6)))])).attrs["subgraph"].values()
+    (sized,) = fused(pk.Graph([o.exp(pk.var("x", (4, 6)))])).attrs["subgraph"].values()
     odd = pk.parse("x: f32[n, 3]; y = reshape(x, shape=(-1, 5)); return exp(y)")
     (never,) = fused(odd).attrs["subgraph"].values()
-    made = typical(group)
+    sized_group = typical(group)
 
-    assert made is not None and made.graph.outputs[0].shape == (128, 6)
-    assert typical(known) is known and typical(never) is None
+    assert sized_group is not None and sized_group.graph.outputs[0].shape == (128, 6)
+    assert typical(sized) is sized and typical(never) is None
 
 
 def measured(group: Group, factor: float) -> Record:
-    """A record of a clock by which a group takes so many times what the model says."""
+    """Return a measurement of a group: ``factor`` times the seconds of the cost model."""
     plan = plan_group(group, cpu())
     model = model_seconds(group, plan, cpu())
     text = str(template_of(group, plan, cpu()))
@@ -206,33 +210,36 @@ def measured(group: Group, factor: float) -> Record:
     return Record(group.key, text, (), Source.MEASURED, samples, model)
 
 
-def test_a_clock_overrules_the_model() -> None:
-    """A pattern that measurements call slow is not chosen, one that they call quick still is."""
+def test_measurements_overrule_the_model() -> None:
+    """A kernel that was measured as slow is not chosen; one measured as fast is."""
     graph = attention(64, 94, 32)
     (joined,) = fused(graph).attrs["subgraph"].values()
-    apart = [*fused(graph, evaluator="model", keep_apart=[["matmul", "matmul_1"]])
-             .attrs["subgraph"].values()]
+    apart = [
+        *fused(graph, evaluator="model", keep_apart=[["matmul", "matmul_1"]])
+        .attrs["subgraph"]
+        .values()
+    ]
     others = [fused(attention(64, n, 32)).attrs["subgraph"] for n in (90, 88, 86)]
-    usual = [measured(g, 1.0) for found in others for g in found.values()]
+    usual = [measured(g, 1.0) for groups in others for g in groups.values()]
 
     assert apart and usual
     for factor, count in ((0.8, 1), (1.0, 1), (5.0, 0)):
         evaluator = Evaluator([*usual, measured(joined, factor)])
-        found = fused(graph, evaluator=evaluator).attrs["subgraph"].values()
-        assert sum(g.key == joined.key for g in found) == count
+        groups = fused(graph, evaluator=evaluator).attrs["subgraph"].values()
+        assert sum(g.key == joined.key for g in groups) == count
         assert joined.key in evaluator.asked
 
 
 GPU = target_of("cuda")
-"""With the numbers of an H100."""
+"""A target with the numbers of an H100."""
 
 
-def test_a_device_with_numbers_selects() -> None:
-    """Its products stay the library's; what stands between them is as few kernels as it can be."""
+def test_selection_on_a_gpu_leaves_products_to_the_library() -> None:
+    """Products are library calls, and the operators between them are as few kernels as possible."""
     graph = side_by_side()
-    found = kernels(fused(graph, target=GPU))
+    groups = kernels(fused(graph, target=GPU))
 
-    assert len(found) == 4 and not any("matmul" in k for k in found)
+    assert len(groups) == 4 and not any("matmul" in k for k in groups)
     assert len(kernels(fused(graph, target=evolve(GPU, costed=False)))) > 4
     blocks = evolve(GPU, name="blocks")
     feeds = feeds_of(graph, np.random.default_rng(0))
@@ -240,30 +247,29 @@ def test_a_device_with_numbers_selects() -> None:
 
 
 def kept(width: int) -> pk.Graph:
-    """A product of something wide, whose result waits for what is made of something as wide."""
+    """Return a product of a wide operand, whose result waits for another wide computation."""
     x, z = pk.var("x", (8, 32, width)), pk.var("z", (8, 32, width))
     y = o.matmul(o.cumsum(x, axis=1), pk.var("w", (8, width, 4)))
     later = o.reduce_sum(o.cumsum(o.cumsum(z, axis=1), axis=2), axis=2, keepdims=True)
     return pk.Graph([o.tanh(y + o.cumsum(later, axis=1))])
 
 
-def test_what_keeps_memory_is_worth_less() -> None:
-    """A kernel that saves time but needs what is wide for longer: bytes at the peak decide.
+def test_kernels_that_raise_the_peak_of_memory_are_worth_less() -> None:
+    """A kernel that saves time is not chosen if it raises the peak of memory beyond the caches.
 
-    Those that caches have no room for. They are estimated as storage is planned; explanations and
-    the selection's numbers tell them.
+    The estimated peak equals that of planned storage, and explanations contain it.
     """
     slow = evolve(cpu(), launch=1e-4, bandwidth=2e8, meeting=0.0)
-    made, arenas, room = {}, {}, 300 << 10
+    planned, arenas, room = {}, {}, 300 << 10
     for weight in (0.0, 2.0):
         target = evolve(slow, rates=evolve(slow.rates, far=room, kept=weight))
-        made[weight] = fused(kept(256), target=target)
-        storage = pk.ApplyPasses(made[weight], "PlanMemory").attrs["storage"]
+        planned[weight] = fused(kept(256), target=target)
+        storage = pk.ApplyPasses(planned[weight], "PlanMemory").attrs["storage"]
         arenas[weight] = storage.bind({})[1]
 
-    free, dear = (made[w].attrs["selection"] for w in (0.0, 2.0))
+    free, dear = (planned[w].attrs["selection"] for w in (0.0, 2.0))
     assert (free.chosen, dear.chosen) == (1, 0)
-    assert "matmul add tanh" in kernels(made[0.0]) and "add tanh" in kernels(made[2.0])
+    assert "matmul add tanh" in kernels(planned[0.0]) and "add tanh" in kernels(planned[2.0])
     assert free.peaks[0] == dear.peaks[0] == dear.peaks[1]
     for (_, after), arena in ((free.peaks, arenas[0.0]), (dear.peaks, arenas[2.0])):
         assert after == pytest.approx(arena, rel=0.02)
@@ -274,13 +280,13 @@ def test_what_keeps_memory_is_worth_less() -> None:
     )
     text = str(statistics(kept(256), target=target))
     assert "memory between kernels" in text and bytes_text(dear.peaks[1]) in text
-    (d,) = pk.explain(made[2.0]).why("matmul", "add")
+    (d,) = pk.explain(planned[2.0]).why("matmul", "add")
     assert d.code == "negative_score" and d.data["peak_nbytes"] == free.peaks[1] - room
     assert f"{bytes_text(d.data['peak_nbytes'])} more memory at the peak" in d.reason
 
 
-def test_other_strategies_select_nothing() -> None:
-    """Nor do devices whose numbers nobody knows."""
+def test_other_strategies_and_unmeasured_devices_select_nothing() -> None:
+    """There is no selection with other strategies, or on devices without a cost model."""
     graph = attention(64, 94, 32)
 
     assert fused(graph, fusion="deep").attrs["selection"] is None
@@ -288,11 +294,11 @@ def test_other_strategies_select_nothing() -> None:
 
 
 SLOW = evolve(cpu(), launch=1e-4, bandwidth=1e6, meeting=0.0)
-"""A machine on which kernels begin, and memory moves, so slowly that all fusions pay."""
+"""A target on which launches and memory are so slow that every fusion gains time."""
 
 
 def priced(seed: int) -> Any:
-    """An evaluator that thinks of each group what it likes."""
+    """Return an evaluator that multiplies the model's seconds of each group by a random factor."""
 
     def seconds(group: Group, target: Target) -> float:
         draw = random.Random(f"{seed} {group.key}")
@@ -302,7 +308,7 @@ def priced(seed: int) -> Any:
 
 
 def layers(seed: int) -> pk.Graph:
-    """Products with something between, some of which are results, or are read again."""
+    """Return a chain of products with elementwise operators, with a random second output."""
     draw = random.Random(seed)
     values = [pk.var("x", (32, 16))]
     for k in range(5):
@@ -311,11 +317,10 @@ def layers(seed: int) -> pk.Graph:
     return pk.Graph([values[-1], *draw.sample(values[1:-1], 1)])
 
 
-def test_never_slower_than_the_start_whoever_tells_the_seconds() -> None:
-    """Evaluators that like some kernels and not others: selections are as good as any.
+def test_a_selection_is_never_slower_than_the_start() -> None:
+    """With random costs, exact selections are optimal, and no worse than greedy ones and beams.
 
-    They are exact, no worse than greedy ones and beams; graphs are contracted without cycles; and
-    what lost says to whom.
+    Graphs are contracted without cycles, and each pattern that lost names those chosen instead.
     """
     joined = crossing = strict = 0
     lost = []
@@ -326,18 +331,18 @@ def test_never_slower_than_the_start_whoever_tells_the_seconds() -> None:
             board = Board(graph, start, context)
             explorer = Explorer(board, Scorer(SLOW, priced(seed), 200))
             problem = problem_of(board.needs, explorer.run())
-            found, other = exact(problem, 12), max(by_gain(problem).gain, beam(problem).gain)
-            made, chosen = selected(graph, start, context, priced(seed))
+            optimum, other = exact(problem, 12), max(by_gain(problem).gain, beam(problem).gain)
+            partition, chosen = selected(graph, start, context, priced(seed))
 
         assert chosen is not None and chosen.after <= chosen.before
-        assert other <= found.gain + 1e-12
+        assert other <= optimum.gain + 1e-12
         if len(problem.patterns) <= 10:
-            assert found.gain == pytest.approx(best(problem))
-        contract(graph, made)
+            assert optimum.gain == pytest.approx(best(problem))
+        contract(graph, partition)
         joined += chosen.chosen
-        crossing += found.rows > 0
-        strict += by_gain(problem).gain < found.gain - 1e-12
-        lost += [d for d in made.log if d.code == "lost_in_ilp"]
+        crossing += optimum.rows > 0
+        strict += by_gain(problem).gain < optimum.gain - 1e-12
+        lost += [d for d in partition.log if d.code == "lost_in_ilp"]
 
     assert joined > 5 and crossing > 3 and strict > 0
     for d in lost[:3]:
@@ -346,9 +351,9 @@ def test_never_slower_than_the_start_whoever_tells_the_seconds() -> None:
     assert lost
 
 
-def test_what_is_alike_is_one_group() -> None:
-    """Units of layers have the group that they would be by themselves, which is made once."""
-    found: set[Group] = set()
+def test_equivalent_units_share_a_group() -> None:
+    """Equivalent units of layers share one group, equal to the group of each by itself."""
+    shared_groups: set[Group] = set()
     met = 0
     repeated = [attention(4, 17, 32), pk.Graph([o.tanh(side_by_side().outputs[0])])]
     for graph in map(analysed, [*repeated, *map(layers, range(20)), scaled(40)]):
@@ -358,12 +363,12 @@ def test_what_is_alike_is_one_group() -> None:
         for k in range(len(board.list)):
             for other in sorted(units.after[k]):
                 members = {k, other} | units.between({k, other})
-                made, _ = board.closed(members)
+                own_group, _ = board.closed(members)
                 group = board.group(members)
-                assert group.key == made.key
-                found.add(group)
+                assert group.key == own_group.key
+                shared_groups.add(group)
                 met += 1
-    assert met > 2 * len(found)
+    assert met > 2 * len(shared_groups)
 
 
 def scaled(count: int) -> pk.Graph:

@@ -234,7 +234,9 @@ def test_endless_rewrites_are_an_error() -> None:
     grow.set_attr("FInferShape", lambda node, s: s)
     grow.set_attr("FSimplify", lambda node: grow(node.inputs[0], n=node.params["n"] + 1))
 
-    with pytest.raises(pk.PassError, match="test_grow does not come to an end after 1000 rewrites"):
+    with pytest.raises(
+        pk.PassError, match="test_grow still rewrites its own results after 1000 rewrites"
+    ):
         simplify(grow(pk.var("x", (3,))))
 
 
@@ -245,7 +247,8 @@ def test_a_rewrite_that_uses_the_node_itself_is_an_error() -> None:
     selfish.set_attr("FSimplify", lambda node: ops.neg(node.entries[0]))
 
     with pytest.raises(
-        pk.PassError, match="FSimplify of test_selfish 's' gives what uses test_self"
+        pk.PassError,
+        match="FSimplify of test_selfish 's' returns an entry that is computed from test_self",
     ):
         simplify(selfish(pk.var("x", (3,)), name="s"))
 
@@ -257,7 +260,8 @@ def test_a_rewrite_must_keep_shape_and_dtype() -> None:
     squash.set_attr("FSimplify", lambda node: ops.reshape(node.inputs[0], shape=(6,)))
 
     with pytest.raises(
-        pk.PassError, match=r"test_squash 's' gives float32\(6,\) for float32\(2, 3\)"
+        pk.PassError,
+        match=r"test_squash 's' must keep .*, float32\(2, 3\), got float32\(6,\); insert",
     ):
         simplify(squash(pk.var("x", (2, 3)), name="s"))
 

@@ -40,7 +40,9 @@ def test_calls_by_name_dict_and_out(rng: Any) -> None:
     assert [a.tobytes() for a in run({"x": feeds["x"]}, y=feeds["y"])] == expected
     result = run(feeds, out=out)
     assert result[0] is out[0] and [a.tobytes() for a in out] == expected
-    with pytest.raises(FeedError, match=r"out\[1\] needs a plain float32\[9\], got float32\[8\]"):
+    with pytest.raises(
+        FeedError, match=r"out\[1\] needs a contiguous float32\[9\], got float32\[8\]"
+    ):
         run(feeds, out=[out[0], np.empty(8, np.float32)])
 
 

@@ -120,7 +120,7 @@ def test_graph_inputs_can_be_reordered() -> None:
     x, y = graph.inputs
 
     assert [n.name for n in graph.with_inputs([y, x]).inputs] == ["y", "x"]
-    with pytest.raises(GraphError, match="the inputs are x, y, not x"):
+    with pytest.raises(GraphError, match="must contain each input once, x, y, got x"):
         graph.with_inputs([x])
 
 

@@ -39,14 +39,16 @@ def test_the_reason_for_a_template_is_a_sentence() -> None:
     assert specified.why == "it was specified in the option templates"
     assert evolve(group, others=()).why == "it is the only possible template"
     unknown = evolve(group, seconds=0.0).why
-    assert unknown == f"sizes are unknown, so it is preferred to {len(others)} others by its kind"
+    assert unknown == (
+        f"sizes are unknown, so a rule prefers this kind of template to {len(others)} others"
+    )
     fastest = evolve(group, seconds=1e-9)
     assert fastest.why == f"the cost model ranks it before {len(others)} others"
     assert evolve(fastest, others=others[:1]).why.endswith("before the other one")
     slow = evolve(group, seconds=2 * others[0].seconds)
     assert slow.why == (
-        "a rule prefers row here; the cost model estimates another template at 0.50 times its "
-        "seconds"
+        "a rule prefers templates of the kind row here, although the cost model estimates another "
+        "template at 0.50 times its seconds"
     )
 
 

@@ -1,8 +1,7 @@
-"""Bisection finds a miscompile that was put there, its kernel, and what shows it elsewhere."""
+"""`passkit bisect` finds the decision and the kernel that make results wrong, and saves them."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,151 +11,129 @@ import pytest
 from attrs import evolve
 
 import passkit as pk
-from passkit.cli import main
-from passkit.errors import SettingError
-from passkit.passes import rtcgen
-from passkit.reporting.bisection import bisect
-from passkit.runtime.native.build import KernelText
-from passkit.serial.json import from_json
+from tests.command import json_of, passkit, text_of
 
 TEXT = (
     "x: f32[n, 16]; w: f32[16, 16]; a = exp(mul(x, 0.1)); h = matmul(a, w); "
     "t = tanh(h); e = exp(t); s = add(e, x); return reduce_sum(s, axis=1)"
 )
+FAULTS: list[tuple[str, str, str]] = []
+"""Each fault: a text in the kernels that have it, a text in them, and its replacement."""
+
+
+@pk.register_pass("TestBisectionFault", depends="kernel")
+def change_kernels(graph: pk.Graph) -> pk.Graph:
+    """Change the source of kernels as FAULTS say."""
+    kernels = dict(graph.attrs["kernel"])
+    for marker, old, new in FAULTS:
+        for node, kernel in kernels.items():
+            if marker in kernel.source and old in kernel.source:
+                kernels[node] = evolve(kernel, source=kernel.source.replace(old, new))
+    return graph.with_attrs(kernel=kernels)
+
+
+WITH_FAULTS = "--passes=after CodeGen=TestBisectionFault"
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("passkit.cli.run.TIMING_SECONDS", 0.001)
+    Path("m.txt").write_text(TEXT)
 
 
 @pytest.fixture
-def miscompiled(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, str, str], None]]:
-    """Let kernels that have a text in them be compiled with another text changed."""
-    right = rtcgen.kernel_text
-
-    def plant(where: str, old: str, new: str) -> None:
-        def wrong(kernel: Any) -> KernelText:
-            source = kernel.source
-            if where in source and old in source:
-                kernel = evolve(kernel, source=source.replace(old, new))
-            return right(kernel)
-
-        monkeypatch.setattr(rtcgen, "kernel_text", wrong)
-
-    yield plant
+def miscompile() -> Iterator[Callable[[str, str, str], None]]:
+    """Yield a function that adds a fault until the test ends."""
+    yield lambda marker, old, new: FAULTS.append((marker, old, new))
+    FAULTS.clear()
 
 
-def feeds(graph: pk.Graph) -> dict[str, Any]:
-    """Small numbers for TEXT."""
-    rng = np.random.default_rng(0)
-    return {"x": rng.random((8, 16), "float32"), "w": rng.random((16, 16), "float32")}
+def bisect(*arguments: object, code: int = 1) -> Any:
+    """Return the JSON that ``passkit bisect`` prints for kernels with faults."""
+    return json_of("bisect", *arguments, WITH_FAULTS, code=code)
 
 
 def test_correct_results_have_no_culprit() -> None:
-    """Bisection returns None if results agree with the interpreter."""
-    graph = pk.parse(TEXT)
+    """If results agree with those of the interpreter, there is nothing to bisect."""
+    assert bisect("m.txt", code=0) == {"model": "m.txt", "found": False}
+    text = text_of("bisect", "m.txt")
+    assert "those of the interpreter; nothing to bisect" in text
 
-    assert bisect(graph, feeds(graph)) is None
 
-
-def test_a_wrong_fusion_is_the_decision(miscompiled: Callable[[str, str, str], None]) -> None:
+def test_a_wrong_fusion_is_the_decision(miscompile: Callable[[str, str, str], None]) -> None:
     """If only the fused kernel is wrong, the decision that fused its operators is named."""
-    miscompiled("tanh(", "exp(", "expm1(")
-    graph = pk.parse(TEXT)
-    bisection = bisect(graph, feeds(graph))
+    miscompile("tanh(", "exp(", "expm1(")
+    data = bisect("m.txt")
+    culprit = data["culprit"]
 
-    assert bisection is not None and bisection.culprit is not None
-    assert bisection.decision == "fuse e"
-    assert 0 < bisection.fuel <= bisection.decisions
-    assert set(bisection.culprit.operators) == {"t", "e"}
-    assert bisection.culprit.kernel is not None
-    assert "tanh(" in bisection.culprit.kernel.source
-    assert (
-        "too much" in bisection.error and "in y0 against the interpreter" in bisection.culprit.error
-    )
+    assert data["decision"] == "fuse e"
+    assert 0 < data["fuel"] <= data["decisions"]
+    assert set(culprit["operators"]) == {"t", "e"}
+    assert "tanh(" in culprit["kernel"]["source"]
+    assert "too much" in data["error"] and "in y0 against the interpreter" in culprit["error"]
 
 
 def test_a_wrong_operator_is_the_culprit_without_a_decision(
-    miscompiled: Callable[[str, str, str], None],
+    miscompile: Callable[[str, str, str], None],
 ) -> None:
     """A kernel that is wrong without fusion is found by running each node by itself."""
-    miscompiled("tanh(", "tanh(", "sin(")
-    graph = pk.parse(TEXT)
-    bisection = bisect(graph, feeds(graph))
+    miscompile("tanh(", "tanh(", "sin(")
+    data = bisect("m.txt")
 
-    assert bisection is not None and bisection.culprit is not None
-    assert (bisection.fuel, bisection.decision) == (0, "")
-    assert bisection.culprit.operators == ("t",)
+    assert (data["fuel"], data["decision"]) == (0, "")
+    assert data["culprit"]["operators"] == ["t"]
 
 
 def test_a_compiler_error_counts_as_a_wrong_result(
-    miscompiled: Callable[[str, str, str], None],
+    miscompile: Callable[[str, str, str], None],
 ) -> None:
     """The decision before the compiler error is named, with the compiler's message."""
-    miscompiled("tanh(", "exp(", "no_such_function(")
-    graph = pk.parse(TEXT)
-    bisection = bisect(graph, feeds(graph))
+    miscompile("tanh(", "exp(", "no_such_function(")
+    data = bisect("m.txt")
 
-    assert bisection is not None and bisection.culprit is None
-    assert bisection.decision == "fuse e"
-    assert "CompilerError" in bisection.error and "no_such_function" in bisection.error
+    assert data["decision"] == "fuse e" and "culprit" not in data
+    assert "CompilerError" in data["error"] and "no_such_function" in data["error"]
 
 
 def test_a_culprit_with_unknown_sizes_has_feeds_for_them(
-    miscompiled: Callable[[str, str, str], None], tmp_path: Path
+    miscompile: Callable[[str, str, str], None],
 ) -> None:
     """A join of a split reduction reads (n + 127) // 128 rows, which do not determine n."""
-    miscompiled("join_1 = splat", "splat<float>(-__builtin_inff(), m)", "splat<float>(2.0f, m)")
-    graph = pk.parse("x: f32[n, 40]; return reduce_max(x, axis=0)")
-    bisection = bisect(graph, {"x": np.random.default_rng(0).random((500, 40), "float32")})
+    miscompile("join_1 = splat", "splat<float>(-__builtin_inff(), m)", "splat<float>(2.0f, m)")
+    Path("max.txt").write_text("x: f32[n, 40]; return reduce_max(x, axis=0)")
+    np.save("x.npy", np.random.default_rng(0).random((500, 40), "float32"))
+    data = bisect("max.txt", "--feed", "x=x.npy", "--save", "there")
+    stored = np.load("there/culprit.npz")
+    feeds = {name: stored[name] for name in ("x0", "size_n")}
 
-    assert bisection is not None and bisection.culprit is not None
-    assert bisection.culprit.operators == ("join",)
-    assert {k: v.shape for k, v in bisection.culprit.feeds.items()} == {
-        "x0": (4, 40),
-        "size_n": (500, 0),
-    }
-    folder = bisection.culprit.save(tmp_path / "there")
-    stored = np.load(folder / "culprit.npz")
-    (right,) = pk.interpret(
-        from_json((folder / "culprit.json").read_text()),
-        {name: stored[name] for name in ("x0", "size_n")},
-    )
-    np.testing.assert_array_equal(right, stored["y0"])
+    assert data["culprit"]["operators"] == ["join"]
+    assert {k: v.shape for k, v in feeds.items()} == {"x0": (4, 40), "size_n": (500, 0)}
+    (result,) = pk.interpret(pk.from_json(Path("there/culprit.json").read_text()), feeds)
+    np.testing.assert_array_equal(result, stored["y0"])
 
 
-def test_the_command_prints_and_saves_the_culprit(
-    miscompiled: Callable[[str, str, str], None],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+def test_the_text_has_the_decision_the_kernel_and_a_workaround(
+    miscompile: Callable[[str, str, str], None],
 ) -> None:
-    """The output has decision, kernel and workaround; the saved files reproduce the error."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "m.txt").write_text(TEXT)
-    assert main(["bisect", "m.txt"]) == 0
-    assert "those of the interpreter; nothing to bisect" in capsys.readouterr().out
+    """The text says how to avoid the error, and where the files that reproduce it are."""
+    miscompile("tanh(", "exp(", "expm1(")
+    text = text_of("bisect", "m.txt", WITH_FAULTS, code=1)
 
-    miscompiled("tanh(", "exp(", "expm1(")
-    assert main(["bisect", "m.txt"]) == 1
-    out = capsys.readouterr().out
-    assert "'fuse e', is the first that makes results wrong" in out
-    assert 'extern "C" void' in out and "PassContext(fuel=" in out
-    assert "passkit run m.culprit/culprit.json --compare" in out
-    assert (tmp_path / "m.culprit/kernel.cpp").exists()
+    assert "'fuse e', is the first that makes results wrong" in text
+    assert 'extern "C" void' in text and "PassContext(fuel=" in text
+    assert "passkit run m.culprit/culprit.json --compare" in text
+    assert Path("m.culprit/kernel.cpp").exists()
 
-    assert main(["bisect", "m.txt", "--json", "--save", "there"]) == 1
-    data = json.loads(capsys.readouterr().out)
+
+def test_saved_files_reproduce_the_error(miscompile: Callable[[str, str, str], None]) -> None:
+    """The isolated node is wrong with the fault, and right without it."""
+    miscompile("tanh(", "exp(", "expm1(")
+    data = bisect("m.txt", "--save", "there")
+    compare = ("run", "there/culprit.json", "--compare", WITH_FAULTS)
+
     assert data["culprit"]["operators"] == ["t", "e"]
     assert data["culprit"]["saved"] == "there"
-
-    # The same fault shows in the folder, and is gone once it is mended.
-    assert main(["run", "there/culprit.json", "--compare"]) == 1
-    assert "against stored results, too much" in capsys.readouterr().out
-    monkeypatch.undo()
-    monkeypatch.chdir(tmp_path)
-    assert main(["run", "there/culprit.json", "--compare"]) == 0
-
-
-def test_the_option_fuel_is_refused() -> None:
-    """Bisection chooses the fuel itself."""
-    graph = pk.parse(TEXT)
-
-    with pytest.raises(SettingError, match=r"leave out fuel=3"):
-        bisect(graph, feeds(graph), fuel=3)
+    assert "against stored results, too much" in text_of(*compare, code=1)
+    FAULTS.clear()
+    assert passkit(*compare) == 0

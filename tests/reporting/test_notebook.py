@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import re
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from html.parser import HTMLParser
 from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from attrs import evolve
 
 import passkit as pk
-from passkit.plan.group import Decision
-from passkit.reasons.explanation import Explanation
-from passkit.runtime.profile import ExecutionProfile, StepTime
-from passkit.tuning.results import Tuned, Tuning
-from passkit.viz import renderers
 
 NAME = "<script>alert(1)</script>"
 
@@ -68,7 +65,7 @@ def test_graphs_and_pictures_are_displayed_as_svg(run: pk.Executable) -> None:
 
 def test_a_picture_needs_no_renderer(run: pk.Executable, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a renderer, the display has the simple layout."""
-    monkeypatch.setattr(renderers, "renderers", lambda: iter(()))
+    monkeypatch.setattr("passkit.viz.renderers.renderers", lambda: iter(()))
 
     assert "laid out simply" in bundle(run.graph)["image/svg+xml"]
 
@@ -91,16 +88,21 @@ def test_a_kernel_shows_its_operators_and_source(run: pk.Executable) -> None:
     assert Tags(display["text/html"]).text.startswith(f"{run.kernels[0].name}: tanh")
 
 
-def test_explanations_and_profiles_are_tables() -> None:
+def explanation_of(*decisions: pk.Decision) -> Any:
+    """Return an explanation, as `pk.explain` returns one, of these decisions."""
+    explanation = pk.explain(pk.parse("x: f32[4]; return exp(neg(x))"))
+    return evolve(explanation, decisions=decisions, selection="")
+
+
+def test_explanations_and_profiles_are_tables(run: pk.Executable) -> None:
     """Edges that are not fused come first; long tables say how many rows are left out."""
-    log = [Decision("a", "b", True, "fused", "one space")] * 300
-    explanation = Explanation((*log, Decision(NAME, "d", False, "opaque", "a library", {"n": 1})))
-    shown = Tags(bundle(explanation)["text/html"])
-    times = Tags(
-        bundle(ExecutionProfile((StepTime("launch k", 2e-6, 2048, "k", copying=1e-6),)))[
-            "text/html"
-        ]
-    )
+    log = [pk.Decision("a", "b", True, "fused", "one space")] * 300
+    refused = pk.Decision(NAME, "d", False, "opaque", "a library", {"n": 1})
+    shown = Tags(bundle(explanation_of(*log, refused))["text/html"])
+    profile = run.profile({NAME: np.ones((4, 8), np.float32)}, runs=1, copies=False)
+    (row,) = profile.rows
+    row = evolve(row, step="launch k", seconds=2e-6, nbytes=2048, node="k", copying=1e-6)
+    times = Tags(bundle(evolve(profile, rows=(row,)))["text/html"])
 
     assert {"table", "tr", "td"} <= shown.tags and "script" not in shown.tags
     assert shown.text.index(NAME) < shown.text.index("one space")
@@ -113,8 +115,18 @@ def test_rankings_and_tunings_are_tables() -> None:
     graph = pk.parse("x: f32[n, 8]; return softmax(exp(x))")
     ranking = pk.templates(graph)
     group = ranking[0]
-    tuned = Tuned(NAME, "exp, div", "old", "new", 4e-6, 2e-6, 3, {})
-    tuning = Tuning((tuned,), 3, 1, ("one kernel hung",))
+    with ThreadPoolExecutor(1) as executor:
+        tuning = pk.tune(pk.parse("x: f32[4]; return exp(x)"), budget=1, executor=executor)
+    tuned = evolve(
+        tuning.groups[0],
+        name=NAME,
+        operators="exp, div",
+        usual="old",
+        template="new",
+        before=4e-6,
+        after=2e-6,
+    )
+    tuning = evolve(tuning, groups=(tuned,), measured=3, remarks=("one kernel hung",))
     ranked, measured = (Tags(bundle(shown)["text/html"]) for shown in (ranking, tuning))
 
     assert {"table", "tr", "td"} <= ranked.tags & measured.tags
@@ -128,7 +140,10 @@ def test_rankings_and_tunings_are_tables() -> None:
     assert repr(ranking).startswith(f"{group.name}: exp, ")
     cells = repr(tuning).splitlines()[1].split()
     assert cells == [NAME, "exp,", "div", "4", "µs", "2", "µs", "2.00", "new"]
-    assert repr(Tuning((), 0, 1)) == "0 templates measured; 0 of 0 kernels have another"
+    assert (
+        repr(evolve(tuning, groups=(), measured=0, remarks=()))
+        == "0 templates measured; 0 of 0 kernels have another"
+    )
 
 
 def test_kernels_are_highlighted(run: pk.Executable, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,10 +161,10 @@ def test_kernels_are_highlighted(run: pk.Executable, monkeypatch: pytest.MonkeyP
 def test_text_stays_text_in_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
     """In a Jupyter kernel, `str` of a table gives its text and displays nothing by itself."""
     shell = type("ZMQInteractiveShell", (), {})
-    log = (Decision("a", "b", True, "fused", "one space"),)
-    outside = str(Explanation(log))
+    explanation = explanation_of(pk.Decision("a", "b", True, "fused", "one space"))
+    outside = str(explanation)
     monkeypatch.setattr("rich.console.get_ipython", shell, raising=False)
     monkeypatch.setenv("FORCE_COLOR", "1")
 
-    assert str(Explanation(log)) == repr(Explanation(log)) == outside
+    assert str(explanation) == repr(explanation) == outside
     assert "one space" in outside and "\x1b" not in outside

@@ -188,9 +188,9 @@ def test_examples_that_fail_are_refused() -> None:
 
     picky.set_attr("FCodeGen", lambda node, x: x).set_attr("FInferType", refuse)
     picky.set_attr("TOpPattern", pk.OpPattern.ELEMWISE)
-    with pytest.raises(RegistryError, match="no example of test_exhibit_picky fits"):
+    with pytest.raises(RegistryError, match="cannot describe operator test_exhibit_picky, because"):
         summarize(picky)
     many = pk.register_op("test_exhibit_many", num_inputs=1, params={"k": 1})
     many.set_attr("FExample", lambda dtype: ([], {}))
-    with pytest.raises(RegistryError, match="the example of test_exhibit_many fails: .* takes 1"):
+    with pytest.raises(RegistryError, match="operator test_exhibit_many fails: .* takes 1"):
         summarize(many)

@@ -78,7 +78,7 @@ def test_shares_belong_to_steps() -> None:
     shared = next(p for p in profiles if p.shares)
     steps: dict[tuple[int, int], list[ThreadShare]] = {}
     for s in shared.shares:
-        steps.setdefault((s.run, s.row), []).append(s)
+        steps.setdefault((s.run, s.step), []).append(s)
 
     for (run, row), each in steps.items():
         begin, took = shared.spans[run][row]

@@ -112,8 +112,8 @@ UNKNOWN: list[tuple[Expr, str]] = [
     (Var("y", dt.float32), "variable 'y' has no value; known: x"),
     (Load("c", i, dt.float32), "buffer 'c' does not exist; known: b"),
     (ast.call("expp", x), "there is no function 'expp'; did you mean 'exp'"),
-    (Load("b", i + 5, dt.float32), "a load reads element 5 of 'b', which has 2"),
-    (Load("b", i - 1, dt.float32), "a load reads element -1 of 'b', which has 2"),
+    (Load("b", i + 5, dt.float32), "a load reads element 5 of buffer 'b', which has 2"),
+    (Load("b", i - 1, dt.float32), "a load reads element -1 of buffer 'b', which has 2"),
     (Expr(), "an expression of type Expr cannot be evaluated"),
 ]
 

@@ -168,12 +168,12 @@ BROKEN: list[tuple[dict[str, Any], type[Exception], str]] = [
     (
         {"FCompute": lambda node, x: x.astype(np.float64)},
         pk.DTypeError,
-        "test_broken_1 'y' has dtype float32 by FInferType, its FCompute returned float64",
+        "test_broken_1 'y' has dtype float32 by FInferType, and its FCompute returned float64",
     ),
     (
         {"FCompute": lambda node, x: x[:1]},
         pk.ShapeError,
-        r"test_broken_2 'y' has shape \(2,\) by FInferShape, its FCompute returned \(1,\)",
+        r"test_broken_2 'y' has shape \(2,\) by FInferShape, and its FCompute returned \(1,\)",
     ),
     (
         {"FCompute": lambda node, x: (x, x)},
@@ -183,17 +183,17 @@ BROKEN: list[tuple[dict[str, Any], type[Exception], str]] = [
     (
         {"FContract": lambda node: pk.ast.Contract((), 1, 1, 1)},
         pk.CodeGenError,
-        "test_broken_4 'y' is not a matrix product: set FCompute on its operator",
+        "test_broken_4 'y' cannot be evaluated: its FContract is no product of two matrices",
     ),
     (
         {"FElement": lambda node, index, read: read()},
         pk.CodeGenError,
-        "FElement reads input 0 at 0 indices; it has 1 axes",
+        "FElement reads input 0, which has 1 axes, at 0 indices",
     ),
     (
         {"FElement": lambda node, index, read: read(index[0] + 1)},
         pk.CodeGenError,
-        "a load reads element 2 of 'x0', which has 2",
+        "a load reads element 2 of buffer 'x0', which has 2 elements",
     ),
 ]
 
@@ -251,9 +251,11 @@ def test_interpreted_executables_take_feeds_like_native_ones() -> None:
         assert actual[0].tolist() == [2, 2]
     with pytest.raises(FeedError, match=r"needs 2 feeds \(x, y\), got 1 in a list and 1 by name"):
         run([x], y=y)
-    with pytest.raises(FeedError, match="feeds must be a dict of arrays, got a str; .* as in x=…"):
+    with pytest.raises(
+        FeedError, match="feeds must be a dict, list or tuple of arrays, got a str; .* as in x=…"
+    ):
         run("x")
-    with pytest.raises(FeedError, match="input 'x' is given twice; name it once"):
+    with pytest.raises(FeedError, match="input 'x' is passed twice, .*; pass it once"):
         run({"x": x, "y": y}, x=x)
 
 
@@ -266,10 +268,13 @@ def test_interpreted_executables_write_to_out_like_native_ones() -> None:
     assert actual[0] is first and first.tolist() == [-1, -1] and actual[1].shape == (2,)
     wrong = {
         r"out must be a list of 2 arrays or None, got a list .* of 1": [first],
-        r"out\[1\] needs a plain float32\[2\], got float64\[2\]": [first, np.zeros(2)],
-        r"out\[1\] needs a plain float32\[2\], got float32\[3\]": [None, np.zeros(3, "f4")],
-        r"out\[1\] shares memory with an input or with another result": [first, first],
-        r"out\[0\] shares memory with an input": [x, None],
+        r"out\[1\] needs a contiguous float32\[2\], got float64\[2\]": [first, np.zeros(2)],
+        r"out\[1\] needs a contiguous float32\[2\], got float32\[3\]": [None, np.zeros(3, "f4")],
+        r"out\[1\] needs memory of its own and shares some with an input or another result": [
+            first,
+            first,
+        ],
+        r"out\[0\] needs memory of its own and shares some with an input": [x, None],
     }
     for message, out in wrong.items():
         first[:] = 7

@@ -53,7 +53,9 @@ def test_a_body_must_return_the_state() -> None:
     """A body that returns another number or type of values raises."""
     with pytest.raises(GraphError, match="'loop' has a state of 2 values, and its body returns 1"):
         while_loop(CONDITION, pk.Graph([COUNT]))
-    with pytest.raises(GraphError, match=r"begins with int32\(\) as value 0, and .* float32\(n,\)"):
+    with pytest.raises(
+        GraphError, match=r"begins with int32\(\) as value 0 of its state, and .* float32\(n,\)"
+    ):
         while_loop(CONDITION, pk.Graph([TOTAL, TOTAL]))
 
 

@@ -101,6 +101,7 @@ def test_a_profile_prints_one_line_per_kernel() -> None:
         "GB/s",
         "of",
         "copy",
+        "speed",
         "GFLOP/s",
     ]
     assert " ".join(lines[1].split()) == "library b 1 6 µs 75.0 % 5.86 KiB 1.0 2000.0"

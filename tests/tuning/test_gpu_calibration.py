@@ -23,7 +23,7 @@ def test_calibration_with_an_injected_clock(fresh_cache: Path) -> None:
     with fake_cuda(driver):
         facts = device().properties
         shipped = profiled_target(target_of("cuda"), facts)
-        assert "data sheet numbers of Fake" in doctor.gpu_profile_text()
+        assert "data sheet figures of Fake" in doctor.gpu_profile_text()
         result = calibrate_gpu(device())
         doctor.calibrate_gpus()
         target = adapt_target(target_of("cuda"))

@@ -186,7 +186,7 @@ def test_a_broken_executor_falls_back_to_workers(short: pk.Graph, fresh_cache: P
 
     assert result.measured == 1 and result.groups[0].before > 0
     assert "the pool of an executor broke: ended abruptly" in result.remarks[0]
-    with pytest.raises(SettingError, match="ended abruptly, and worker processes cannot have the"):
+    with pytest.raises(SettingError, match="ended abruptly, and worker processes cannot use the"):
         pk.tune(short, executor=executor, clock=favour(""), budget=2)
     refused = Inline(lambda r: ValueError("no such operator here"))
     left = pk.tune(short, executor=refused, budget=2)
@@ -197,17 +197,19 @@ def test_options_that_do_not_fit_are_errors(
     softmax: pk.Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Wrong options, and a machine without a compiler, are errors."""
-    with pytest.raises(SettingError, match="kernels of target 'cpu', got 'cuda'"):
+    with pytest.raises(SettingError, match="needs target 'cpu', got 'cuda'"):
         pk.tune(softmax, target="cuda")
-    with pytest.raises(SettingError, match="uses what was measured .* got evaluator=<passkit"):
+    with pytest.raises(
+        SettingError, match="needs the evaluator of measurements .* got evaluator=<passkit"
+    ):
         pk.tune(softmax, evaluator="model")
-    with pytest.raises(SettingError, match="uses the wall clock, not <function"):
+    with pytest.raises(SettingError, match="needs an executor for the clock <function"):
         pk.tune(softmax, clock=favour(""))
     for option in ("budget", "at_once"):
         with pytest.raises(SettingError, match=f"needs {option} of at least 1, got 0"):
             pk.tune(softmax, **{option: 0})
     monkeypatch.setenv("PASSKIT_CXX", "/nonexistent/c++")
-    with pytest.raises(CompilerError, match="no C\\+\\+ compiler was found; install"):
+    with pytest.raises(CompilerError, match="a C\\+\\+ compiler, and none was found; install"):
         pk.tune(softmax)
 
 

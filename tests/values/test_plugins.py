@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from passkit.errors import PluginError
-from passkit.values.plugins import import_plugin
-from tests.command import passkit
+from tests.command import passkit, raise_error_of
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -163,6 +162,42 @@ def test_plugins_are_loaded_at_the_first_unknown_name(site: Path) -> None:
     assert lines[5] == repr(expected)
 
 
+@pytest.mark.parametrize(
+    ("look_up", "known_name", "plugged_name"),
+    [
+        ("pk.get_op(name)", "exp", "plugged_cube"),
+        ("pk.ApplyPasses(graph, name)", "Fusion", "PluggedTwice"),
+        (
+            "pk.ApplyPasses(graph, ['Fusion', 'CodeGen'], target=pk.Target('t', name, 16, 4096))",
+            "opencl",
+            "plugged_c",
+        ),
+        ("pk.PassContext(target=name)", "cpu", "plugged_device"),
+        ("pk.PassContext(fusion=name)", "deep", "plugged_alone"),
+    ],
+    ids=["operator", "pass", "dialect", "target", "fusion strategy"],
+)
+def test_every_kind_of_name_loads_plugins(
+    look_up: str, known_name: str, plugged_name: str, site: Path
+) -> None:
+    """Plug-ins are loaded for an unknown name of each kind, which they may register."""
+    script = f"""
+import sys
+import passkit as pk
+
+graph = pk.Graph([pk.ops.exp(pk.var("x", (4,)))])
+name = {known_name!r}
+{look_up}
+assert "plugged" not in sys.modules
+name = {plugged_name!r}
+{look_up}
+assert "plugged" in sys.modules
+"""
+    done = python(site.parent, "-W", "ignore", "-c", script)
+
+    assert done.returncode == 0, done.stderr
+
+
 def test_plugins_on_the_command_line(site: Path) -> None:
     """A model with an operator of a plug-in is planned with its pass and strategy, for its target.
 
@@ -241,4 +276,4 @@ def test_a_plugin_file_with_the_name_of_a_module_is_refused() -> None:
     """A file is not imported in place of a module of its name, and the error names both."""
     message = "a module called 'json' is imported already; rename the file"
     with pytest.raises(PluginError, match=message):
-        import_plugin("folder/json.py")
+        raise_error_of("passes", "--plugin", "folder/json.py")

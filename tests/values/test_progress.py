@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from passkit.values.progress import progress
+import passkit as pk
+from tests.command import json_of
 
 
 class Bar:
@@ -41,30 +43,67 @@ def bars(monkeypatch: pytest.MonkeyPatch) -> list[Bar]:
     return Bar.created
 
 
-def test_a_terminal_gets_a_bar(bars: list[Bar], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The bar counts the steps and is closed, also when the work raises."""
+@pk.register_pass("TestProgressFault", changes_graph=True)
+def replace_exp(graph: pk.Graph) -> pk.Graph:
+    """Make results wrong, so that there is something to bisect."""
+    return graph.rewrite(pk.ops.exp, pk.ops.tanh)
+
+
+@pytest.fixture
+def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the path of a model that `replace_exp` changes."""
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "m.txt"
+    path.write_text("x: f32[4, 5]; return reduce_sum(exp(neg(x)), axis=1)")
+    return path
+
+
+def bisect(model: Path) -> Any:
+    """Bisect the model with wrong results; return the JSON."""
+    return json_of("bisect", model, "--passes=after Simplify=TestProgressFault", code=1)
+
+
+def test_a_terminal_gets_a_bar(
+    bars: list[Bar], model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The bar counts the steps and is closed at the end."""
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    with progress("work", 3) as step:
-        step()
-        step()
-    with pytest.raises(KeyError, match="x"), progress("work", 1):
+    data = bisect(model)
+
+    assert data["found"] and data["decisions"] > 0
+    titles = [bar.options["desc"] for bar in bars]
+    assert [t for t in titles if t != "compiling kernels"] == ["bisect", "try each step by itself"]
+    assert all(bar.closed and 0 < bar.count <= bar.options["total"] for bar in bars)
+
+
+def test_a_bar_is_closed_if_the_work_raises(
+    bars: list[Bar], model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An error inside the work leaves no bar open."""
+
+    def fail(bar: Bar) -> None:
         raise KeyError("x")
 
-    assert [(b.count, b.closed) for b in bars] == [(2, True), (0, True)]
-    assert bars[0].options["desc"] == "work" and bars[0].options["total"] == 3
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setattr(Bar, "update", fail)
+    with pytest.raises(KeyError, match="x"):
+        bisect(model)
+
+    assert [(bar.count, bar.closed) for bar in bars] == [(0, True)]
 
 
-def test_a_file_gets_no_bar(bars: list[Bar], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_gets_no_bar(
+    bars: list[Bar], model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Nothing is written to a stream that is no terminal."""
-    with progress("work", 1) as step:
-        step()
+    assert bisect(model)["found"]
 
     assert bars == [] and capsys.readouterr() == ("", "")
 
 
-def test_work_runs_without_tqdm(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_work_runs_without_tqdm(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where tqdm is not installed, the work runs without a bar."""
     monkeypatch.setitem(sys.modules, "tqdm", None)
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    with progress("work", 1) as step:
-        step()
+
+    assert bisect(model)["found"]

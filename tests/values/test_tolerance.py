@@ -2,38 +2,66 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
+import pytest
 
-from passkit.values.tolerance import compare
+import passkit as pk
+from tests.command import json_of, text_of
+
+NAN, INF = float("nan"), float("inf")
 
 
-def test_values_within_the_tolerance_agree() -> None:
+def write_model(folder: Path, result: list[Any], output: str = "y", **references: Any) -> Path:
+    """Write a model whose only output is ``result``, and references; return the model's path."""
+    path = folder / "m.json"
+    x = pk.var("x", np.shape(result))
+    path.write_text(pk.to_json(pk.Graph([pk.ops.identity(x, name=output)])))
+    arrays = {name: np.array(value, np.float32) for name, value in references.items()}
+    np.savez(folder / "m.npz", x=np.array(result, np.float32), **arrays)
+    return path
+
+
+def deviations(model: Path) -> Any:
+    """Return how the model's results differ from stored references."""
+    errors = json_of("run", model, "--target", "interpret")["errors"]
+    return [e for e in errors if e["against"] != "the interpreter"]
+
+
+@pytest.fixture(autouse=True)
+def _time_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("passkit.cli.run.TIMING_SECONDS", 0.001)
+
+
+def test_values_within_the_tolerance_agree(tmp_path: Path) -> None:
     """Equal values, NaN beside NaN, equal infinities and small differences are in tolerance."""
-    expected = np.array([1.0, np.nan, np.inf, 100.0], np.float32)
-    result = np.array([1.00005, np.nan, np.inf, 100.0], np.float32)
-    (deviation,) = compare({"y": result}, {"y": expected}, "a reference")
+    model = write_model(tmp_path, [1.00005, NAN, INF, 100.0], y=[1.0, NAN, INF, 100.0])
+    (deviation,) = deviations(model)
 
-    assert deviation.good
-    assert 4e-5 < deviation.largest < 6e-5
-    assert "too much" not in str(deviation)
+    assert deviation["good"]
+    assert 4e-5 < deviation["largest"] < 6e-5
+    assert "too much" not in text_of("run", model, "--target", "interpret")
 
 
-def test_values_outside_the_tolerance_are_reported() -> None:
+@pytest.mark.parametrize(
+    "wrong", [[1.1, 2.0], [NAN, 2.0], [INF, 2.0], [[1.0, 2.0]]], ids=["large", "NaN", "inf", "2-D"]
+)
+def test_values_outside_the_tolerance_are_reported(wrong: list[Any], tmp_path: Path) -> None:
     """A large difference, a lone NaN, another infinity and another shape are out of tolerance."""
-    expected = np.array([1.0, 2.0], np.float32)
-    wrong = ([1.1, 2.0], [np.nan, 2.0], [np.inf, 2.0], [[1.0, 2.0]])
-    for result in wrong:
-        array = np.array(result, np.float32)
-        (deviation,) = compare({"y": array}, {"y": expected}, "stored results")
+    model = write_model(tmp_path, wrong, y=[1.0, 2.0])
+    (deviation,) = deviations(model)
 
-        assert not deviation.good, result
-        assert "in y against stored results" in str(deviation)
+    assert not deviation["good"]
+    assert deviation["output"] == "y" and "stored results" in deviation["against"]
+    text = text_of("run", model, "--target", "interpret", "--compare", code=1)
+    assert "in y against stored results" in text and "too much" in text
 
 
-def test_results_without_a_reference_are_skipped() -> None:
+def test_results_without_a_reference_are_skipped(tmp_path: Path) -> None:
     """A result ``a:0`` has the reference ``a``; one without a reference is not compared."""
-    x = np.zeros(2)
+    model = write_model(tmp_path, [0.0, 0.0], output="a:0", a=[0.0, 0.0])
 
-    deviations = compare({"a:0": x, "b": x}, {"a": x}, "a reference")
-
-    assert [d.output for d in deviations] == ["a:0"]
+    assert [d["output"] for d in deviations(model)] == ["a:0"]
+    assert deviations(write_model(tmp_path, [0.0, 0.0], output="b", a=[0.0, 0.0])) == []

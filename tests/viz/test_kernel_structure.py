@@ -23,7 +23,7 @@ from tests.random_stitches import random_stitch
 from tests.test_stitched import PROGRAMS, attention, figure1, softmax_of, together
 
 SMALL = Target("cpu", "cxx", lanes=16, scratch=32768)
-"""A machine whose scratch has no room for all of a head."""
+"""A target whose scratch is smaller than one head."""
 
 
 def structure_of(graph: pk.Graph, last: str = "SharedMemPlan", **options: Any) -> KernelStructure:
@@ -36,18 +36,18 @@ def structure_of(graph: pk.Graph, last: str = "SharedMemPlan", **options: Any) -
 
 
 def stitched(outputs: list[Any], **options: Any) -> KernelStructure:
-    """The same of all operators as one kernel."""
+    """Return the structure of a kernel of all operators that the outputs need."""
     graph, names = together(outputs)
     return structure_of(graph, keep_together=names, **options)
 
 
 def updates(sizes: list[int]) -> KernelStructure:
-    """The same of a step of Adam for tensors of these sizes."""
+    """Return the structure of a packed step of Adam for tensors of these sizes."""
     return stitched(list(adam(sizes)[0].outputs))
 
 
 def test_a_part_that_moves_elements_has_no_region() -> None:
-    """Heads put side by side lie where a tile's fall; what is read through is in no part."""
+    """The output of a transpose has no region; a transposed operand belongs to no part."""
     x = pk.var("x", (2, 16, 3, 4))
     q = pk.ops.transpose(x, (0, 2, 1, 3))
     y = pk.ops.transpose(pk.ops.exp(q @ pk.ops.transpose(q, (0, 1, 3, 2))) @ q, (0, 2, 1, 3))
@@ -60,8 +60,8 @@ def test_a_part_that_moves_elements_has_no_region() -> None:
     }
 
 
-def test_parts_of_attention() -> None:
-    """A product, a softmax, a product: what each leaves, where, and how much of it a tile has."""
+def test_attention_has_three_parts_with_regions() -> None:
+    """Parts have kinds, operators and stages; outputs have types, locations, regions and bytes."""
     structure = stitched(attention(211), target=SMALL)
     scores, softmax, result = structure.parts()
     chunk = structure.schedule.stitching.parts[0].results[0]  # type: ignore[union-attr]
@@ -111,8 +111,8 @@ def test_tiles_and_scratch_are_those_of_the_kernel(program: Any) -> None:
     assert all(p.operators and p.outputs for p in structure.parts())
 
 
-def test_parts_of_random_groups() -> None:
-    """Whatever the parts are, each has a name for all that it keeps, folds and stores."""
+def test_random_groups_have_complete_parts() -> None:
+    """Parts of random groups have stages, and outputs have a region or the part has tiles."""
     part_count = 0
     for seed in range(40):
         graph, names = random_stitch(seed)
@@ -130,7 +130,7 @@ def test_parts_of_random_groups() -> None:
 
 
 def test_packed_parts_have_tiles_of_their_own() -> None:
-    """Their sum is the kernel's, and small ones share one."""
+    """The tiles of packed parts add up to the kernel's, and small parts share one tile."""
     structure = updates([3000000, 70, 900000, 50, 60])
     parts = structure.parts()
     counts = {numbers: parts[numbers[0]].tiles for numbers in structure.schedule.share}
@@ -160,7 +160,7 @@ def test_parts_in_a_row_are_listed_by_their_ends() -> None:
     assert structure.parts()[0].tiles == "1, shared with parts 1 to 8"
 
 
-def test_unknown_sizes() -> None:
+def test_unknown_sizes_are_symbols_until_a_call() -> None:
     """Symbolic sizes are shown as symbols, and as numbers once they are known."""
     n = pk.var("x", ("n", 24, 16))
     y = softmax_of(pk.ops.matmul(n, n, transpose_b=True)) @ n
@@ -169,14 +169,14 @@ def test_unknown_sizes() -> None:
     (node,) = run.graph.attrs["subgraph"]
     structure = PlanView(run.graph, {}).kernel_structure(node)
     assert structure is not None
-    (told,) = step_facts(run, None, {})
+    (facts,) = step_facts(run, None, {})
     (facts_of_run,) = step_facts(run, None, {"n": 7})
 
     assert structure.lines()[1].startswith(f"{size_text(structure.tiles)} tiles · ")
     assert evaluate(structure.tiles, {"n": 7}) > 1
     (value,) = structure.parts()[0].outputs
     assert value.region == "[2 of n, 24, 24]" and value.type == "f32[n, 24, 24]"
-    assert told["parts"][0]["outputs"][0]["region"] == value.region
+    assert facts["parts"][0]["outputs"][0]["region"] == value.region
     assert facts_of_run["parts"][0]["outputs"][0]["region"] == "[2 of 7, 24, 24]"
     assert facts_of_run["parts"][0]["outputs"][0]["type"] == "f32[7, 24, 24]"
     assert dict(facts_of_run["properties"])["tiles"] == str(evaluate(structure.tiles, {"n": 7}))
@@ -201,7 +201,7 @@ def test_stages_name_their_operators() -> None:
 
 
 def test_frames_and_boxes_show_the_structure() -> None:
-    """In two lines of the frame of a group, or of the box that stands for one."""
+    """The frame of a group, or its box, has two lines about the structure of the kernel."""
     graph, names = together(attention(94))
     graph = planned(graph, "SharedMemPlan", keep_together=names)
     structure = structure_of(graph)
@@ -219,20 +219,20 @@ def test_frames_and_boxes_show_the_structure() -> None:
 
 
 def test_a_picture_shows_parts() -> None:
-    """A frame for each, in that of the kernel; what crosses them says what a tile has of it."""
+    """Each part has a frame in the kernel's; arrows between parts have the region of a tile."""
     graph, names = together(attention(94))
     graph = planned(graph, "SharedMemPlan", keep_together=names)
     structure, scene = structure_of(graph), pk.viz.plan(graph).scene
     inner = [f for f in scene.frames.values() if f.parent == "g0"]
-    ways = tile_labels(scene)
+    labels_of_arrows = tile_labels(scene)
     homes = {b.frame: b.lines for b in scene.boxes.values() if b.frame}
 
     labels = [f.label for f in inner]
     assert labels == ["part 0 · gemm", "part 1 · reduction, short", "part 2 · gemm"]
     assert set(homes) == {f.key for f in inner}
-    assert ways == {f"per tile: {v.region}" for p in structure.parts() for v in p.outputs[:1]} - {
-        f"per tile: {structure.parts()[2].outputs[0].region}"
-    }
+    assert labels_of_arrows == {
+        f"per tile: {v.region}" for p in structure.parts() for v in p.outputs[:1]
+    } - {f"per tile: {structure.parts()[2].outputs[0].region}"}
     graph, names = together(list(adam([70000, 90])[0].outputs))
     scene = pk.viz.plan(planned(graph, "SharedMemPlan", keep_together=names)).scene
     first, second = (f.label for f in scene.frames.values() if f.parent == "g0")
@@ -246,7 +246,7 @@ def tile_labels(scene: Scene) -> set[str]:
 
 
 def test_recomputed_operators_are_drawn_in_each_phase() -> None:
-    """So that every arrow from phase to phase is a value in memory, and what is read is seen."""
+    """Operators that a phase recomputes are drawn in it; arrows between phases are in memory."""
     x = pk.var("x", (4096, 256))
     d = x - pk.ops.reduce_mean(x, axis=0)
     variance = pk.ops.reduce_mean(d * d, axis=0)
@@ -270,9 +270,9 @@ def test_a_value_read_twice_has_one_arrow_with_the_count() -> None:
     x = pk.var("x", (8, 4))
     y = pk.ops.tanh(x)
     scene = pk.viz.plan(planned(pk.Graph([y * y + x * x]), "SharedMemPlan")).scene
-    told = sorted(a.lines for a in scene.arrows)
+    labels = sorted(a.lines for a in scene.arrows)
 
-    assert told.count(("f32[8, 4] ×2",)) == 1 and told.count(("f32[8, 4] ×2", "128 B")) == 1
+    assert labels.count(("f32[8, 4] ×2",)) == 1 and labels.count(("f32[8, 4] ×2", "128 B")) == 1
     assert len({(a.tail, a.head) for a in scene.arrows}) == len(scene.arrows)
 
 
@@ -286,8 +286,8 @@ def test_long_calls_take_several_lines() -> None:
     assert lines == ("slice(", "begin=(1, 2, 3, 4), size=(10, 20, 30, 40))")
 
 
-def test_a_picture_of_phases_shows_what_goes_through_memory() -> None:
-    """The means that a barrier waits for are dark; what each phase computes for itself is grey."""
+def test_arrows_between_phases_are_values_in_memory() -> None:
+    """Values between phases have dark arrows; values inside a phase have grey ones."""
     x = pk.var("x", (20011, 37))
     mean = pk.ops.reduce_mean(x, axis=0)
     distance = x - mean
@@ -295,13 +295,13 @@ def test_a_picture_of_phases_shows_what_goes_through_memory() -> None:
     graph = planned(pk.Graph([y]), "SharedMemPlan", keep_together=[[mean, y]])
     scene = pk.viz.plan(graph).scene
     frames = [f.label for f in scene.frames.values() if f.parent == "g0"]
-    ways = {
+    kinds = {
         (scene.boxes[a.tail].lines[0], scene.boxes[a.head].lines[0]): a.kind for a in scene.arrows
     }
 
     assert all(label.startswith("phase ") for label in frames) and len(frames) == 3
-    assert ways["reduce_mean_part", "reduce_mean"] == ways["reduce_mean", "sub"] == "memory"
-    assert ways["sub", "abs"] == "inner"
+    assert kinds["reduce_mean_part", "reduce_mean"] == kinds["reduce_mean", "sub"] == "memory"
+    assert kinds["sub", "abs"] == "inner"
 
 
 def test_an_unscheduled_plan_shows_no_structure() -> None:
@@ -312,20 +312,20 @@ def test_an_unscheduled_plan_shows_no_structure() -> None:
     assert [f.label.count("\n") for f in scene.frames.values()] == [0]
 
 
-def test_kernels_that_operators_bring_along() -> None:
-    """They have tiles, and no plan to tell of."""
+def test_kernels_of_operators_have_tiles_only() -> None:
+    """A kernel that an operator defines itself has tiles, and neither parts nor stages."""
     x, at = pk.var("x", (1, 1, 100, 8)), pk.var("at", (1, 20), "int64")
     rows = pk.ops.scatter_rows(x, at, pk.var("rows", (1, 1, 20, 8)))
     run = pk.compile(pk.Graph([rows, pk.ops.exp(x)]))
-    told = next(f for f in step_facts(run, None, {}) if "kernel" in f)
+    facts = next(f for f in step_facts(run, None, {}) if "kernel" in f)
 
-    assert [name for name, _ in told["properties"]] == ["tiles"] and told["parts"] == []
-    assert told["kind"] == "own" and "own kernel" in pk.viz.plan(run.graph).source
-    assert run.kernels and np.isfinite(float(dict(told["properties"])["tiles"]))
+    assert [name for name, _ in facts["properties"]] == ["tiles"] and facts["parts"] == []
+    assert facts["kind"] == "own" and "own kernel" in pk.viz.plan(run.graph).source
+    assert run.kernels and np.isfinite(float(dict(facts["properties"])["tiles"]))
 
 
-def test_pages_tell_calls_in_one_line() -> None:
-    """Also of halves of reductions, which take two lines in pictures."""
+def test_calls_in_reports_take_one_line() -> None:
+    """Partial reductions and joins, which take two lines in pictures, take one in reports."""
     x = pk.var("x", (4096, 256))
     exe = pk.compile(pk.Graph([pk.ops.reduce_mean(x, axis=0)]), target="blocks")
     calls = [c["call"] for step in step_facts(exe, None, {}) for c in step["operators"]]

@@ -86,7 +86,9 @@ def _number_like(entry: Entry, number: int) -> Any:
 
 
 def known_condition(ctx: NodeContext, condition: ImportedValue) -> bool | None:
-    """Return a condition that is known during import, else None; an array is true unless empty.
+    """Return the truth of a condition, or None if it is known only at run time.
+
+    A known number is true unless zero, a known array of numbers is true unless empty.
 
     Raises:
         ModelError: If it is an array of bools.
@@ -120,13 +122,13 @@ def _run_branch(ctx: NodeContext, branch: Any, inputs: Sequence[AnyValue]) -> Se
 def _unavailable_condition(
     ctx: NodeContext, condition: NonArray, branches: Sequence[Any], inputs: Sequence[AnyValue]
 ) -> Sequence[AnyValue]:
-    """Return the results for a condition that is not available.
+    """Return the results of a node whose condition is not an array: unsupported or dead like it.
 
-    If the condition is unsupported, the branches are evaluated to find further unsupported
-    operators.
+    If the condition is unsupported, all branches are evaluated with ``inputs`` to find further
+    unsupported operators.
 
     Raises:
-        ModelError: If the condition is no array.
+        ModelError: If the condition is neither unsupported nor dead, such as a variable.
     """
     if isinstance(condition, UnsupportedResult):
         for branch in branches:
@@ -135,8 +137,8 @@ def _unavailable_condition(
     if isinstance(condition, DeadValue):
         return UniformResults(DeadValue(ctx.call.name))
     raise ModelError(
-        f"{ctx.where} needs an array as its condition, and {short(condition.name)} is "
-        f"{condition.description}"
+        f"{ctx.where} needs an array as its condition, got "
+        f"{short(condition.name)}, {condition.description}"
     )
 
 
@@ -155,6 +157,9 @@ def _select_branches(
         branches: Functions with their attributes.
         conditions: Bool scalar of each branch but the last; the first that is true decides.
         inputs: Arguments of the branches.
+
+    Returns:
+        The selected results.
 
     Raises:
         ModelError: If the branches have different numbers, dtypes or shapes of results.
@@ -177,7 +182,8 @@ def _select_branches(
     ):
         if len(branch_results) != len(results):
             raise ModelError(
-                f"{ctx.where} has branches with {len(branch_results)} and {len(results)} results"
+                f"{ctx.where} needs branches with the same number of results, got "
+                f"{len(branch_results)} and {len(results)}"
             )
         results = [
             select(ctx, condition, a, b) for a, b in zip(branch_results, results, strict=True)
@@ -200,6 +206,9 @@ def _join_variables(
         condition: Bool scalar, true for the first branch.
         a: Values after the first branch; None for a variable that was not assigned.
         b: Values after the second branch.
+
+    Returns:
+        The value of each variable; None if no branch assigned it, or its selection is unsupported.
     """
     joined: dict[ModelVariable, ImportedValue | None] = {}
     for variable in {**a, **b}:
@@ -218,7 +227,8 @@ def _join_variables(
 def select(ctx: NodeContext, condition: Entry, a: AnyValue, b: AnyValue) -> AnyValue:
     """Return ``a`` where the condition is true at run time, else ``b``.
 
-    Lists are selected element by element. A result is unsupported if either is.
+    Tensor lists of equal length are selected element by element. The result is unsupported if
+    ``a`` or ``b`` is.
 
     Raises:
         ModelError: If they are of different kinds, dtypes or shapes.
@@ -242,17 +252,17 @@ def select(ctx: NodeContext, condition: Entry, a: AnyValue, b: AnyValue) -> AnyV
             x.description if isinstance(x, NonArray) else "an array" for x in (a, b)
         )
         raise ModelError(
-            f"{ctx.where} chooses when the graph runs, and its branches give {kinds}; give load "
-            f"what decides as a constant"
+            f"{ctx.where} selects a branch at run time and needs arrays from both, got {kinds}; "
+            f"make its condition a constant of the model"
         )
     if a is b:
         return a
     x, y = a.entry, b.entry
     if x.dtype != y.dtype or (x.shape is not None and y.shape is not None and x.shape != y.shape):
         raise ModelError(
-            f"{ctx.where} chooses when the graph runs, and its branches give "
-            f"{x.dtype}{show_shape(x.shape)} and {y.dtype}{show_shape(y.shape)}; only results of "
-            f"one shape can be chosen from"
+            f"{ctx.where} selects a branch at run time and needs results of one dtype and shape, "
+            f"got {x.dtype}{show_shape(x.shape)} and {y.dtype}{show_shape(y.shape)}; make its "
+            f"condition a constant of the model"
         )
     selected: Entry = make("where", condition, x, y)
     return value_of(selected)

@@ -70,7 +70,7 @@ def first_unavailable(inputs: Sequence[AnyValue]) -> NonArray | None:
 
 
 def unavailable_results(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue] | None:
-    """Return the results of a node that has an unsupported or dead input, else None."""
+    """Return results that are unsupported or dead if an input is, else None."""
     unavailable = first_unavailable(inputs)
     return None if unavailable is None else UniformResults(type(unavailable)(ctx.call.name))
 
@@ -86,6 +86,6 @@ def _passed(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 def _placeholder(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Raise ModelError: a Placeholder inside a function has no input."""
     raise ModelError(
-        f"{ctx.where} stands in {ctx.evaluation.body.where}, and only the model's own graph has "
-        f"inputs"
+        f"{ctx.where} is in {ctx.evaluation.body.where}, and only the model's own graph can have "
+        f"inputs; pass the value as an argument of the function"
     )

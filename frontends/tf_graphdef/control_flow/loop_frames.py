@@ -70,9 +70,10 @@ def _switch(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 
 @context_importer("Merge", "RefMerge")
 def _merge(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import Merge: the live value and its position; of two live values the selected one.
+    """Import Merge: return the live input and its int32 position among the inputs.
 
-    It is dead if all inputs are, and unsupported if a live one is.
+    Of two live inputs, one is selected at run time by the condition of a Switch. The results are
+    dead if all inputs are, and unsupported if a live one is.
 
     Raises:
         ModelError: If more than two values are live, or no Switch decides between two.
@@ -88,8 +89,8 @@ def _merge(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
         return value, ctx.call.known_value(dtype_of("int32"), k)
     if len(live) > 2:
         raise ModelError(
-            f"{ctx.where} merges {len(live)} values that may all come; at most two can be "
-            f"chosen from"
+            f"{ctx.where} merges {len(live)} values whose conditions are known only at run time, "
+            f"and supports at most two; use tf.cond or tf.switch_case with tensors of one shape"
         )
     (first_position, a), (second_position, b) = live
     refs = ctx.evaluation.body.inputs[ctx.number]
@@ -108,10 +109,12 @@ def _merge(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 def _condition(ctx: NodeContext, a: ResultRef, b: ResultRef) -> tuple[ResultRef, int]:
     """Return the condition that decides between two values, and its value for the first one.
 
+    The conditions of all nodes that lead to them are stored in the body's ``conditions``.
+
     Args:
         ctx: The Merge.
-        a: First value.
-        b: Second value.
+        a: The first value, a result of a node.
+        b: The second value.
 
     Returns:
         The result that is the condition, and 1 if the first value is that for true, else 0.
@@ -131,8 +134,8 @@ def _condition(ctx: NodeContext, a: ResultRef, b: ResultRef) -> tuple[ResultRef,
         if conditions_b.get(condition) == 1 - side:
             return condition, side
     raise ModelError(
-        f"{ctx.where} merges values, of which one is selected at run time, and no Switch "
-        f"leads to both"
+        f"{ctx.where} merges two values, one of which is selected at run time, and needs one "
+        f"Switch that leads to both, found none"
     )
 
 
@@ -146,7 +149,9 @@ def _result_conditions(body: GraphBody, ref: ResultRef) -> Mapping[ResultRef, in
 
 
 def _node_conditions(body: GraphBody, number: int) -> Mapping[ResultRef, int]:
-    """Return the conditions of all inputs of a node; a Merge drops those that it decides.
+    """Return the conditions under which a node runs, each with 1 for true or 0 for false.
+
+    These are the conditions of all its inputs; of a Merge, those that its inputs share.
 
     Raises:
         ModelError: If a node depends on more than 64 conditions.
@@ -176,9 +181,8 @@ def _node_conditions(body: GraphBody, number: int) -> Mapping[ResultRef, int]:
     )
     if len(merged) > _DEEPEST:
         raise ModelError(
-            f"{node_label(body.nodes[number])} of {body.where} depends on {len(merged)} "
-            f"conditions, "
-            f"and at most {_DEEPEST} inside one another are supported"
+            f"{node_label(body.nodes[number])} of {body.where} depends on {len(merged)} nested "
+            f"conditions, and at most {_DEEPEST} are supported"
         )
     return merged
 
@@ -204,11 +208,13 @@ class _LoopFrame:
 
 @context_importer("Exit", "RefExit")
 def _exit(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import Exit: a final value of a loop. The first Exit runs the loop.
+    """Import Exit: return the final value of its loop variable.
+
+    The first Exit of a loop runs the loop and stores all final values in the evaluation.
 
     Raises:
-        ModelError: If the loop is malformed or nested too deeply, or the value not one of its
-            variables.
+        ModelError: If the loop is malformed or nested too deeply, or the Exit reads no variable of
+            it.
     """
     evaluation, body = ctx.evaluation, ctx.evaluation.body
     name = body.loop_name(ctx.number)
@@ -225,17 +231,17 @@ def _exit(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     merge = body.inputs[body.inputs[ctx.number][0][0]][0][0]
     if merge not in evaluation.loop_results[name]:
         raise ModelError(
-            f"{ctx.where} leaves the loop {short(name.decode('utf-8', 'replace'))}, "
-            f"and {short(body.nodes[merge].name)} is no loop variable of it"
+            f"{ctx.where} leaves the loop {short(name.decode('utf-8', 'replace'))} and needs the "
+            f"Merge of a loop variable, got {short(body.nodes[merge].name)}"
         )
     return (evaluation.loop_results[name][merge],)
 
 
 def _check_depth(ctx: NodeContext, name: bytes) -> None:
-    """Check that a loop is not part of itself, and not nested too deeply.
+    """Raise ModelError if the loop ``name`` is part of itself or nested too deeply.
 
     Raises:
-        ModelError: Otherwise.
+        ModelError: If so; the limit is `MAX_CALL_DEPTH` loops and calls.
     """
     enclosing: BodyEvaluation | None = ctx.evaluation
     depth = len(ctx.evaluation.call_stack)
@@ -244,7 +250,9 @@ def _check_depth(ctx: NodeContext, name: bytes) -> None:
         if enclosing.loop_name == name or depth > MAX_CALL_DEPTH:
             shown = short(name.decode("utf-8", "replace"))
             reason = (
-                "a part of itself" if enclosing.loop_name == name else f"over {MAX_CALL_DEPTH} deep"
+                "part of itself"
+                if enclosing.loop_name == name
+                else f"nested in more than {MAX_CALL_DEPTH} loops and calls"
             )
             raise ModelError(f"{ctx.where} leaves the loop {shown}, which is {reason}")
         enclosing = enclosing.outer
@@ -278,9 +286,8 @@ def _find_frame(ctx: NodeContext, name: bytes) -> _LoopFrame:
     if condition is None or body.nodes[condition[0]].op != "LoopCond":
         shown = short(name.decode("utf-8", "replace"))
         raise ModelError(
-            f"{ctx.where} leaves the loop {shown} of {len(entrances)} entrances, which has no "
-            f"LoopCond that says when; a loop needs Enter, Merge, LoopCond, Switch and "
-            f"NextIteration"
+            f"{ctx.where} leaves the loop {shown} of {len(entrances)} Enter nodes, which has no "
+            f"LoopCond; a loop needs Enter, Merge, LoopCond, Switch and NextIteration"
         )
     loop_variable_enters = {enter for enter, _ in merges}
     invariant_enters = [k for k in entrances if k not in loop_variable_enters]
@@ -293,7 +300,10 @@ def _find_frame(ctx: NodeContext, name: bytes) -> _LoopFrame:
 
 
 def _find_loop_readers(body: GraphBody) -> dict[int, list[int]]:
-    """Return the Merge and Switch nodes by their first input; computed once for each body."""
+    """Map each node to the Merge and Switch nodes whose first input it is.
+
+    The map is stored in the body as ``loop_readers``, so that it is computed once.
+    """
     if not body.loop_readers:
         for number, reads in enumerate(body.inputs):
             if reads and body.nodes[number].op.removeprefix("Ref") in ("Merge", "Switch"):
@@ -338,7 +348,7 @@ def _loop_functions(evaluation: BodyEvaluation, frame: _LoopFrame, name: bytes) 
         return begin_iteration(values, k).run([frame.condition], ("condition", name))[0]
 
     def loop_body(values: Sequence[AnyValue], k: int) -> Sequence[AnyValue]:
-        return [*iterations[k].run(frame.next_refs, ("round", name)), *values[count:]]
+        return [*iterations[k].run(frame.next_refs, ("iteration", name)), *values[count:]]
 
     invariants = frozenset(range(count, len(frame.loop_enters)))
     return LoopFunctions(condition, loop_body, invariants)

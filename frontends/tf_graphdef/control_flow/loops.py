@@ -21,7 +21,10 @@ from passkit.frontends.tf_graphdef.runtime_loops import LoopFunctions, build_run
 
 @context_importer("While", "StatelessWhile")
 def _while(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import While and StatelessWhile; inputs are the initial values of the loop variables."""
+    """Import While and StatelessWhile: return the final values of the loop variables.
+
+    The inputs are their initial values.
+    """
     condition_function, body_function = ctx.call.attr("cond", "func"), ctx.call.attr("body", "func")
 
     def loop_condition(values: Sequence[AnyValue], k: int) -> AnyValue:
@@ -38,7 +41,10 @@ def _while(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 
 
 def _find_invariants(ctx: NodeContext, name: str) -> frozenset[int]:
-    """Return the positions of arguments that a function returns unchanged at the same position."""
+    """Return the positions of arguments that function ``name`` returns unchanged at the same place.
+
+    Identity nodes in between are ignored.
+    """
     body = ctx.shared.library.body(name)
     invariants = set()
     for k, (number, _) in enumerate(body.results):
@@ -69,7 +75,7 @@ def _call_for_one_result(
     results = _call(ctx, function, values, prefix)
     if len(results) != 1:
         raise ModelError(
-            f"{ctx.where} needs one result of its condition {short(function.name)}, got "
+            f"{ctx.where} needs one result from its condition function {short(function.name)}, got "
             f"{len(results)}"
         )
     return results[0]
@@ -78,7 +84,7 @@ def _call_for_one_result(
 def run_loop(
     ctx: NodeContext, loop: LoopFunctions, inputs: Sequence[AnyValue]
 ) -> Sequence[AnyValue]:
-    """Return the values after a loop.
+    """Return the final values of a loop, in the order of its variables.
 
     The loop is unrolled while its condition is known and neither the number of iterations nor that
     of nodes exceeds its limit; otherwise it iterates at run time.
@@ -97,11 +103,11 @@ def run_loop(
         condition = loop.condition(values, k)
         if isinstance(condition, NonArray):
             if isinstance(condition, UnsupportedResult):
-                loop.body(values, k)  # what else is not supported is found there
+                loop.body(values, k)  # finds further unsupported operators
                 return UniformResults(UnsupportedResult(ctx.call.name))
             raise ModelError(
-                f"{ctx.where} needs an array as its condition, and {short(condition.name)} is "
-                f"{condition.description}"
+                f"{ctx.where} needs an array as its condition, got "
+                f"{short(condition.name)}, {condition.description}"
             )
         truth = known_condition(ctx, condition)
         if truth is False:
@@ -116,7 +122,8 @@ def run_loop(
         next_values = loop.body(values, k)
         if len(next_values) != len(values):
             raise ModelError(
-                f"{ctx.where} has {len(values)} values, and its body returns {len(next_values)}"
+                f"{ctx.where} needs {len(values)} results from its body, one for each loop "
+                f"variable, got {len(next_values)}"
             )
         values = next_values
     reset_variables(assigned_before)

@@ -33,7 +33,7 @@ def _take_elements(
     end: ImportedValue,
     strides: ImportedValue,
 ) -> ImportedValue:
-    """Return the elements at an index in each axis that is removed; other axes are kept.
+    """Return the elements at an index along each axis of shrink_axis_mask; other axes stay.
 
     Args:
         ctx: The StridedSlice.
@@ -62,8 +62,8 @@ def _take_elements(
     ):
         shown = ", ".join(f"{mask_name}_mask={mask}" for mask_name, mask in masks.items())
         raise ModelError(
-            f"{ctx.where} slices between bounds known only at run time ({shown}); only single "
-            f"indices may be, with whole axes beside them"
+            f"{ctx.where} slices between bounds known only at run time ({shown}); supported are "
+            f"single indices known at run time, beside full axes"
         )
     entry = x.entry
     for k in reversed(axes):

@@ -86,9 +86,9 @@ def _reader(k: int, entry: Entry, extents: dict[str, Extent]) -> Reader:
 
 
 def _certain(x: Expr) -> Iterator[Load]:
-    """Yield the loads that every element makes.
+    """Yield the loads of ``x`` that are executed for every element, at offsets in range.
 
-    Outside of select arms, at offsets independent of data.
+    These are loads outside of select arms whose offsets do not depend on data.
     """
     if isinstance(x, Load):
         if not any(isinstance(part, Load) for part in walk(x.index)):
@@ -118,7 +118,10 @@ class _Loads:
         self.flat: dict[int, tuple[NodeOutput, NodeOutput]] = {}
 
     def __call__(self, x: Load, expressions: ExpressionWriter) -> NodeOutput:
-        """Write one load as GatherV2 from the flattened input, cast to the dtype to compute in."""
+        """Write a load as GatherV2 from the flattened input; return it in its `work_type`.
+
+        ``expressions`` writes the offset.
+        """
         k = int(x.buffer[1:])
         scope = self.call.scope
         values, is_result = self.laid_flat(k)
@@ -144,7 +147,7 @@ class _Loads:
         """Return input ``k`` as a vector, and the offset of the vector's last element.
 
         If the input may be empty, a zero is appended, so that there is an element to read; the
-        offset is that of the zero.
+        offset is that of the zero. Both tensors are written once for each input.
         """
         if k not in self.flat:
             call, x = self.call, self.inputs[k]

@@ -47,7 +47,10 @@ WHOLE = {"//": "TruncateDiv", "%": "TruncateMod"}
 
 
 def work_type(dtype: DType) -> DType:
-    """Return the dtype in which values of ``dtype`` are computed: float32 for 16-bit floats."""
+    """Return the dtype in which values of ``dtype`` are computed: float32 for 16-bit floats.
+
+    Other dtypes are returned unchanged.
+    """
     return FLOAT32 if is_narrow(dtype) else dtype
 
 
@@ -56,15 +59,15 @@ class ExpressionWriter:
     """Writes expressions in one name scope; equal subexpressions are written once."""
 
     scope: NameScope
-    given: Mapping[Expr, NodeOutput]
-    """Variables, in the types they are computed in."""
+    inputs: Mapping[Expr, NodeOutput]
+    """Tensors of variables, in the types they are computed in."""
     size_sources: Mapping[str, size_arithmetic.SizeSource]
     load: Callable[[Load, ExpressionWriter], NodeOutput] | None = None
     done: dict[Expr, NodeOutput] = field(factory=dict)
 
     def write(self, x: Expr, is_result: bool = False) -> NodeOutput:
         """Return the tensor of an expression; with ``is_result`` it gets the name of the scope."""
-        written = self.given.get(x) or self.done.get(x)
+        written = self.inputs.get(x) or self.done.get(x)
         if written is None:
             written = self.done[x] = self._written(x, is_result)
         return written
@@ -114,9 +117,9 @@ class ExpressionWriter:
                 return self.load(x, self)
             case Function(name, args):
                 if name not in FUNCTIONS:
-                    raise ModelError(f"TensorFlow has nothing that means the function {name}")
+                    raise ModelError(f"TensorFlow has no equivalent of the function {name}")
                 return FUNCTIONS[name](scope, *(self.write(a) for a in args), is_result=is_result)
-        raise ModelError(f"TensorFlow has nothing that means {type(x).__name__} of {x.dtype}")
+        raise ModelError(f"TensorFlow has no equivalent of {type(x).__name__} of {x.dtype}")
 
     def _negative(self, value: NodeOutput, is_result: bool) -> NodeOutput:
         """Write ``-value``; for unsigned integers, which Neg does not take, as ``0 - value``."""
@@ -125,7 +128,10 @@ class ExpressionWriter:
         return self.scope.op("Sub", self.scope.const(0, value.dtype), value, is_result=is_result)
 
     def _binary(self, sign: str, a: NodeOutput, b: NodeOutput, is_result: bool) -> NodeOutput:
-        """Write the operator ``sign``, such as "+", as TensorFlow has it for the operands."""
+        """Write ``a sign b``, such as ``a + b``, by TensorFlow's operator for the operands' dtype.
+
+        Bools have logical operators. Integer division by 0 gives 0.
+        """
         scope = self.scope
         if a.dtype is BOOL and sign in TRUTHS:
             if sign == "^":
@@ -137,7 +143,7 @@ class ExpressionWriter:
         return scope.op(SIGNS[sign], a, b, out=out, is_result=is_result)
 
     def _cast(self, value: NodeOutput, dtype: DType, is_result: bool) -> NodeOutput:
-        """Write a cast that saturates; 16-bit floats are rounded, and then held in float32."""
+        """Write a cast that saturates; a cast to a 16-bit float rounds and returns float32."""
         if is_narrow(dtype):  # rounded to 16 bits, and computed on in 32
             return self.scope.cast(self.scope.cast(value, dtype), FLOAT32, is_result=is_result)
         return cast_saturating(self.scope, value, dtype, is_result)
@@ -154,6 +160,10 @@ def divide_integers(
         a: Dividend.
         b: Divisor.
         is_result: Whether the last node gets the scope's name.
+
+    Returns:
+        The quotient or remainder, in the operands' dtype. The most negative number divided by -1
+        wraps.
     """
     if op in ("TruncateMod", "FloorMod") and kernel_dtype(op, a.dtype) is None:
         quotient = divide_integers(scope, op.replace("Mod", "Div"), a, b, is_result=False)

@@ -60,7 +60,7 @@ FUNCTIONS |= {name: _same(op) for name, op in SAME.items()}
 
 
 def function(name: str) -> Callable[[FunctionWriter], FunctionWriter]:
-    """Register the decorated writer of a function of kernel expressions under its name.
+    """Return a decorator that registers the writer of a function of kernel expressions.
 
     A writer takes the name scope, the operands, and ``is_result``: whether its last node gets the
     scope's name.
@@ -76,12 +76,12 @@ def function(name: str) -> Callable[[FunctionWriter], FunctionWriter]:
 def select(
     scope: NameScope, condition: NodeOutput, a: NodeOutput, b: NodeOutput, is_result: bool = False
 ) -> NodeOutput:
-    """Write ``a`` where the condition holds, else ``b``."""
+    """Write ``a`` where ``condition`` is true, else ``b``; ``is_result`` gives the scope's name."""
     return scope.op("SelectV2", condition, a, b, T=a.dtype, out=a.dtype, is_result=is_result)
 
 
 def compare(scope: NameScope, op: str, a: NodeOutput, y: Any) -> NodeOutput:
-    """Write the comparison ``op``, such as "Less", of ``a`` with a tensor or a number."""
+    """Write the comparison ``op``, such as "Less", of ``a`` with ``y``, a tensor or a number."""
     other = y if isinstance(y, NodeOutput) else scope.const(y, a.dtype)
     return scope.op(op, a, other, out=BOOL)
 
@@ -145,7 +145,7 @@ FUNCTIONS |= {"maximum": _extreme("Maximum"), "minimum": _extreme("Minimum")}
 
 @function("trunc")
 def truncate(scope: NameScope, x: NodeOutput, is_result: bool = False) -> NodeOutput:
-    """Write rounding toward zero, which TensorFlow does not have."""
+    """Write ``x`` rounded toward zero, as Ceil or Floor, since TensorFlow has no such operator."""
     up, down = scope.op("Ceil", x), scope.op("Floor", x)
     return select(scope, compare(scope, "Less", x, 0), up, down, is_result)
 
@@ -162,7 +162,7 @@ def _fma(
 
 
 def is_negative(scope: NameScope, x: NodeOutput) -> NodeOutput:
-    """Write whether the sign bit is set, also for -0."""
+    """Write whether the sign bit of a float is set, also for -0; return the bool tensor."""
     inverse = scope.op("Reciprocal", x)
     zero = compare(scope, "Equal", x, 0)
     return logical_or(
@@ -219,7 +219,7 @@ def _ldexp(scope: NameScope, x: NodeOutput, n: NodeOutput, is_result: bool) -> N
 
 @function("erf")
 def _erf(scope: NameScope, x: NodeOutput, is_result: bool) -> NodeOutput:
-    """Write erf; TensorFlow's gives NaN for infinite float64."""
+    """Write erf(x): Erf, and the sign for infinite float64, for which TensorFlow's gives NaN."""
     if x.dtype.nbytes < 8:
         return scope.op("Erf", x, is_result=is_result)
     is_inf = compare(scope, "Equal", scope.op("Abs", x), np.inf)
@@ -228,7 +228,7 @@ def _erf(scope: NameScope, x: NodeOutput, is_result: bool) -> NodeOutput:
 
 @function("digamma")
 def _digamma(scope: NameScope, x: NodeOutput, is_result: bool) -> NodeOutput:
-    """Write digamma; TensorFlow's gives NaN at its pole 0."""
+    """Write digamma(x): Digamma, and -1 / x at the pole 0, where TensorFlow's gives NaN."""
     pole = scope.op("RealDiv", scope.const(-1, x.dtype), x)
     return select(scope, compare(scope, "Equal", x, 0), pole, scope.op("Digamma", x), is_result)
 
@@ -265,7 +265,7 @@ def _tgamma(scope: NameScope, x: NodeOutput, is_result: bool) -> NodeOutput:
 def _trigamma(scope: NameScope, x: NodeOutput, is_result: bool) -> NodeOutput:
     """Write trigamma by Polygamma for x >= 0, else by reflection.
 
-    Pi² / sin²(pi x) - trigamma(1 - x).
+    The reflection formula is trigamma(x) = pi² / sin²(pi x) - trigamma(1 - x).
     """
     one = scope.const(1, x.dtype)
     is_negative_x = compare(scope, "Less", x, 0)
@@ -318,9 +318,9 @@ FUNCTIONS |= {"left_shift": _shift("LeftShift", False), "right_shift": _shift("R
 
 @function("whole_power")
 def _whole_power(scope: NameScope, x: NodeOutput, n: NodeOutput, is_result: bool) -> NodeOutput:
-    """Write the power of integers.
+    """Write the power ``x**n`` of integers.
 
-    TensorFlow fails for negative exponents, where 1 / x**n is truncated: to 0, 1 or -1.
+    For a negative exponent, 1 / x**-n is truncated to 0, 1 or -1; TensorFlow's Pow fails there.
     """
     work_dtype = _signed(x.dtype)
     x_, n_ = scope.cast(x, work_dtype), scope.cast(n, work_dtype)
@@ -340,7 +340,7 @@ WORD = 0xFFFFFFFF
 
 
 def philox(scope: NameScope, *words: NodeOutput) -> tuple[NodeOutput, NodeOutput]:
-    """Write a block of Philox4x32-10 in uint64 arithmetic, once for each counter and key.
+    """Write a block of Philox4x32-10 in uint64 arithmetic, once for each tuple of ``words``.
 
     Source: Salmon, Moraes, Dror and Shaw, Parallel Random Numbers: As Easy as 1, 2, 3.
 
@@ -349,7 +349,7 @@ def philox(scope: NameScope, *words: NodeOutput) -> tuple[NodeOutput, NodeOutput
         words: Counter, stream and key as int64 tensors.
 
     Returns:
-        The two 64-bit halves of the block as int64 tensors.
+        The low and the high 64 bits of the block as int64 tensors.
     """
     key = ("philox", *(t.ref for t in words))
     if key in scope.writer.sizes:
@@ -398,5 +398,5 @@ FUNCTIONS |= {"philox_low": _half(0), "philox_high": _half(1)}
 
 
 def _signed(dtype: DType) -> DType:
-    """Return an integer dtype in which powers wrap like those of ``dtype``."""
+    """Return the dtype in which integer powers are computed: int64 for unsigned dtypes, else it."""
     return dtype if dtype.kind == "i" else dtype_of("int64")

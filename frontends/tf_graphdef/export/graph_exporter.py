@@ -29,12 +29,23 @@ _LARGEST = (1 << 31) - 1
 
 
 def save(graph: Graph, path: str | PathLike[str] | None = None) -> bytes:
-    """Write ``graph`` as a frozen TensorFlow model and return its bytes. See `tf_graphdef.save`."""
+    """Write ``graph`` as a frozen TensorFlow model and return its serialized GraphDef.
+
+    Args:
+        graph: The graph; its state becomes constants of the initial values.
+        path: File to write; None writes no file.
+
+    Raises:
+        ModelError: If the graph updates state, operators have no equivalent, the GraphDef has 2 GiB
+            or more, or the file cannot be written.
+    """
     return serialize(graph_def(graph), path)
 
 
 def serialize(message: Any, path: str | PathLike[str] | None) -> bytes:
     """Return the bytes of a GraphDef, and write them to a file if a path is given.
+
+    A file named ``.pbtxt`` or ``.txt`` gets the text form instead.
 
     Raises:
         ModelError: If it has 2 GiB or more, or the file cannot be written.
@@ -42,8 +53,8 @@ def serialize(message: Any, path: str | PathLike[str] | None) -> bytes:
     nbytes = message.ByteSize()
     if nbytes > _LARGEST:
         raise ModelError(
-            f"the GraphDef would have {nbytes:,} bytes, and TensorFlow reads less than 2 GiB; make "
-            f"large constants inputs of the graph"
+            f"the GraphDef would have {nbytes:,} bytes, and TensorFlow reads less than 2 GiB; turn "
+            f"large constants into inputs of the graph"
         )
     data: bytes = message.SerializeToString(deterministic=True)
     if path is not None:
@@ -52,7 +63,10 @@ def serialize(message: Any, path: str | PathLike[str] | None) -> bytes:
         try:
             file.write_bytes(text_format.MessageToString(message).encode() if is_text else data)
         except OSError as error:
-            raise ModelError(f"{file} cannot be written: {error.strerror}") from None
+            raise ModelError(
+                f"{file} cannot be written: {error.strerror}; path= needs a file in a folder that "
+                f"exists and may be written"
+            ) from None
     return data
 
 
@@ -77,8 +91,8 @@ def _checked(graph: Graph) -> Graph:
     if names:
         shown = ", ".join(short(n) for n in sorted(names)[:3]) + (", …" if len(names) > 3 else "")
         raise ModelError(
-            f"the graph updates {len(names)} state variable(s) ({shown}), and a frozen model has "
-            f"constants only; save a graph of results without assign"
+            f"the graph updates {len(names)} state variable(s) ({shown}), and a frozen model holds "
+            f"state as constants; save a graph without updates and assign"
         )
     return graph
 
@@ -125,7 +139,7 @@ class GraphExporter:
         return f"{name}_{entry.index}" if entry.index else name
 
     def placeholder(self, node: Node, name: str) -> None:
-        """Write an input as a Placeholder called ``name``."""
+        """Write an input as a Placeholder called ``name``, which must be unique."""
         entry = node.entries[0]
         dtype = self.graph.dtype(entry)
         shape = entry.shape
@@ -133,7 +147,10 @@ class GraphExporter:
         self.values[entry] = NodeOutput(name, dtype)
 
     def variable(self, node: Node, name: str) -> None:
-        """Write a state variable as a constant; without initial value, a failure is recorded."""
+        """Write a state variable as a constant of its initial value, called ``name`` if unused.
+
+        Without initial value, a failure is recorded.
+        """
         value = node.params["initial"]
         if value is None:
             self.failed.setdefault("state", []).append(name)
@@ -150,12 +167,12 @@ class GraphExporter:
         Args:
             node: The operator. It is skipped if an input could not be written.
             name: Name of the node to write.
-            size_sources: Where symbolic sizes can be read, by symbol.
+            size_sources: The tensor dimension from which each symbolic size is read, by symbol.
         """
         assert node.op is not None
         inputs = [self.values.get(e) for e in node.inputs]
         if not all(inputs):
-            return  # what it reads has failed, and is named
+            return  # an operator before it failed, which `failed` records
         taken = name in self.writer.taken
         scope = NameScope(
             self.writer, self.writer.unique(f"{name}/{node.op.name}" if taken else name)
@@ -179,5 +196,6 @@ class GraphExporter:
         count = sum(map(len, self.failed.values()))
         return (
             f"{count} node(s) of {len(self.failed)} operator(s) cannot be written for TensorFlow: "
-            f"{'; '.join(entries)}{more}. Save a graph that ends before them, or begins after them"
+            f"{'; '.join(entries)}{more}. Save a graph that ends before these nodes, or begins "
+            f"after them"
         )

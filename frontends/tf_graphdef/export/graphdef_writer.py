@@ -60,7 +60,10 @@ class GraphDefWriter:
         self.graph.versions.min_consumer = 12
 
     def unique(self, name_hint: str) -> str:
-        """Return an unused name that TensorFlow allows, derived from ``name_hint``."""
+        """Return an unused name that TensorFlow allows, derived from ``name_hint``, and reserve it.
+
+        Other characters become underscores; a used name gets the suffix ``_1``, ``_2`` and so on.
+        """
         name = re.sub(r"[^A-Za-z0-9_.\\/>-]", "_", name_hint)
         if not re.match(r"[A-Za-z0-9.]", name):
             name = f"x{name}"
@@ -88,7 +91,7 @@ class GraphDefWriter:
         return name
 
     def remove_unread(self, kept_names: set[str]) -> None:
-        """Remove nodes that none of ``kept_names`` depends on.
+        """Remove from the graph the nodes that no node named in ``kept_names`` depends on.
 
         Nodes must be in topological order.
         """
@@ -104,7 +107,7 @@ class GraphDefWriter:
             del self.graph.node[k]
 
     def constant(self, value: Any, dtype: DType, scope: str, name: str = "") -> NodeOutput:
-        """Write a Const; those of at most 8 elements are shared within a scope.
+        """Write a Const and return its tensor; those of at most 8 elements are shared in a scope.
 
         Args:
             value: Number or array.
@@ -128,7 +131,10 @@ class GraphDefWriter:
 
 
 def _set(attr: Any, value: Any) -> None:
-    """Set an AttrValue; its field follows from the type of ``value``."""
+    """Set a field of the AttrValue ``attr``, which depends on the type of ``value``.
+
+    A value that is no dtype, shape, array or scalar must be a sequence of integers.
+    """
     if isinstance(value, DType):
         attr.type = number_of(value)
     elif isinstance(value, ShapeAttr):
@@ -151,14 +157,14 @@ def _set(attr: Any, value: Any) -> None:
 
 
 def _shape(message: Any, shape: Shape | None) -> None:
-    """Set a TensorShapeProto; None is an unknown rank, and symbolic extents become -1."""
+    """Set the TensorShapeProto ``message``; None is an unknown rank, symbolic extents become -1."""
     message.unknown_rank = shape is None
     for n in shape or ():
         message.dim.add().size = n if isinstance(n, int) else -1
 
 
 def number_of(dtype: DType) -> int:
-    """Return TensorFlow's DataType number of a dtype."""
+    """Return TensorFlow's DataType number of a dtype, which TensorFlow must have."""
     assert dtype.name in NUMBERS, dtype.name
     return NUMBERS[dtype.name]
 
@@ -183,12 +189,12 @@ class NameScope:
         is_result: bool,
         **attrs: Any,
     ) -> tuple[NodeOutput, ...]:
-        """Write one node and return its results.
+        """Write one node and return its results, in order.
 
         Args:
             op: TensorFlow operator.
             inputs: Its inputs.
-            out: Dtype of each result.
+            out: Dtype of each result to return.
             is_result: Whether the node gets the scope's name instead of one below it.
             attrs: All its attributes.
         """
@@ -224,7 +230,9 @@ class NameScope:
         dtype: DType = attrs[like] if like in attrs else inputs[0].dtype
         work_dtype = kernel_dtype(op, dtype)
         if work_dtype is None:
-            raise ModelError(f"TensorFlow has no {op} of {dtype}, nor of a wider type")
+            raise ModelError(
+                f"TensorFlow has no kernel of {op} for {dtype}, nor for a dtype that holds it"
+            )
         operands = [self.cast(t, work_dtype) if t.dtype is dtype else t for t in inputs]
         result_dtype = BOOL if op in TRUTHS else out or dtype
         computed_dtype = work_dtype if result_dtype is dtype and op not in TRUTHS else result_dtype
@@ -239,11 +247,11 @@ class NameScope:
         )
 
     def cast(self, x: NodeOutput, dtype: DType, is_result: bool = False) -> NodeOutput:
-        """Write a Cast of ``x``; none is needed for the same dtype unless ``is_result``.
+        """Write a Cast of ``x``; return ``x`` itself if it has the dtype, unless ``is_result``.
 
         Args:
             x: Tensor to cast.
-            dtype: Dtype that holds its values.
+            dtype: Dtype of the result.
             is_result: Whether the node gets the scope's name.
         """
         if x.dtype is dtype and not is_result:

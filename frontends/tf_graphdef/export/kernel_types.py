@@ -191,9 +191,10 @@ TRUTHS = (
 
 
 def kernel_dtype(op: str, dtype: DType) -> DType | None:
-    """Return the dtype in which TensorFlow computes ``op`` on ``dtype``: it, or the next wider one.
+    """Return the dtype in which TensorFlow computes ``op`` on ``dtype``.
 
-    None if there is no kernel of either. Operators that are not listed have all types.
+    It is ``dtype`` if there is a kernel, else the narrowest wider one with a kernel, else None.
+    Operators without an entry in the table have kernels of all types.
     """
     types = _KERNEL_TYPES.get(op, _ANY)
     for name in (dtype.name, *_WIDER.get(dtype.name, ())):

@@ -1,7 +1,4 @@
-"""Export of one operator.
-
-By its exporter, its expansion, its kernel expression, or its elements.
-"""
+"""Export of one operator, by its exporter, expansion, kernel expression or elements."""
 
 from __future__ import annotations
 
@@ -35,7 +32,7 @@ def export_node(
         node: The node to write.
         inputs: Tensors of its inputs.
         scope: Name scope of the node.
-        size_sources: Where symbolic sizes can be read.
+        size_sources: The tensor dimension from which each symbolic size is read, by symbol.
 
     Raises:
         ModelError: If TensorFlow has no equivalent of the operator.
@@ -54,7 +51,7 @@ def export_node(
         return _by_code(call, inputs)
     if node.op.has_attr("FElement"):
         return export_by_element(call, inputs)
-    raise ModelError(f"TensorFlow has no operator that means {node.op.name}")
+    raise ModelError(f"TensorFlow has no equivalent of the operator {node.op.name}")
 
 
 def _by_expansion(call: ExportCall, inputs: Sequence[NodeOutput]) -> tuple[NodeOutput, ...]:
@@ -71,9 +68,9 @@ def _parts(
     shapes: Sequence[Shape | None],
     inputs: Sequence[NodeOutput],
 ) -> tuple[NodeOutput, ...]:
-    """Write the nodes that a function builds on placeholders, and return its results.
+    """Write the nodes that a function of passkit entries builds, and return its results.
 
-    The first result gets the scope's name.
+    The node of the first result gets the scope's name.
 
     Args:
         call: The node that the function implements.
@@ -104,11 +101,11 @@ def _by_code(call: ExportCall, inputs: Sequence[NodeOutput]) -> tuple[NodeOutput
     """Write an elementwise operator by its kernel expression (FCodeGen) and return its results."""
     node, scope = call.node, call.scope
     variables = [Var(f"x{k}", t.dtype) for k, t in enumerate(inputs)]
-    given: dict[Expr, NodeOutput] = {
+    tensors: dict[Expr, NodeOutput] = {
         v: scope.cast(t, work_type(t.dtype)) for v, t in zip(variables, inputs, strict=True)
     }
     codes = attribute_calls.call_codegen(node, *variables)
-    expressions = ExpressionWriter(scope, given, call.size_sources)
+    expressions = ExpressionWriter(scope, tensors, call.size_sources)
     if len(codes) != 1:
         return tuple(scope.cast(expressions.write(x), x.dtype) for x in codes)
     (code,) = codes
@@ -117,7 +114,7 @@ def _by_code(call: ExportCall, inputs: Sequence[NodeOutput]) -> tuple[NodeOutput
         return (expressions.result(code),)
     value = expressions.write(code)
     for v, t in zip(variables, inputs, strict=True):
-        if v not in used_variables:  # read for its shape all the same
+        if v not in used_variables:  # its shape takes part in the broadcast of the result
             is_equal = scope.op("Equal", t, t)
             value = scope.op("SelectV2", is_equal, value, value, T=value.dtype)
     return (scope.cast(value, code.dtype, is_result=True),)

@@ -31,7 +31,7 @@ class ExportCall:
     node: Node
     scope: NameScope
     size_sources: Mapping[str, size_arithmetic.SizeSource]
-    """Where symbolic sizes can be read."""
+    """The tensor dimension from which each symbolic size is read, by symbol."""
     parts: Callable[..., tuple[NodeOutput, ...]] = field(repr=False)
     """Writes a function of entries: takes call, scope, function, shapes and tensors."""
 
@@ -96,10 +96,13 @@ class ExportCall:
             inputs: Tensors that the entries stand for.
             shapes: Shapes of the entries, by default those of the node's inputs.
             is_result: Whether the first result gets the operator's name.
+
+        Returns:
+            The tensors of the function's results.
         """
-        size_sources = [self.shape(k) for k in range(len(inputs))] if shapes is None else shapes
+        entry_shapes = [self.shape(k) for k in range(len(inputs))] if shapes is None else shapes
         scope = self.scope if is_result else self.scope.inner("part")
-        return self.parts(self, scope, function, size_sources, inputs)
+        return self.parts(self, scope, function, entry_shapes, inputs)
 
     def reshaped(self, x: NodeOutput, shape: Shape, is_result: bool = False) -> NodeOutput:
         """Write ``x`` in another shape, which may have symbolic extents.
@@ -120,11 +123,10 @@ OP_EXPORTERS: dict[str, OpExporter] = {}
 
 
 def op_exporter(*names: str) -> Callable[[OpExporter], OpExporter]:
-    """Register the decorated function as exporter of one or more passkit operators.
+    """Return a decorator that registers an exporter of passkit operators.
 
-    It takes the `ExportCall` and the tensors of the inputs, and returns the tensors of the
-    results, or
-    None if TensorFlow's operator differs; the operator is expanded then.
+    The exporter takes the `ExportCall` and the tensors of the inputs. It returns the tensors of
+    the results, or None if TensorFlow's operator differs; the operator is expanded then.
     """
 
     def register(function: OpExporter) -> OpExporter:

@@ -13,7 +13,7 @@ from passkit.values.size import Extent, Quotient, Shape, Size, evaluate
 
 @frozen
 class SizeSource:
-    """Where a symbol can be read: dimension ``axis`` of a placeholder equals ``size``."""
+    """Source of a symbol's value: dimension ``axis`` of ``tensor`` equals ``size``."""
 
     tensor: NodeOutput
     axis: int
@@ -21,7 +21,11 @@ class SizeSource:
 
 
 def find_size_sources(inputs: Mapping[NodeOutput, Shape]) -> dict[str, SizeSource]:
-    """Return a source of each symbol that is, or is a linear function of, some input dimension."""
+    """Return a source for each symbol that a dimension of an input determines.
+
+    A dimension determines a symbol if it is a linear function of that symbol alone. ``inputs`` maps
+    the tensors of placeholders to their shapes.
+    """
     size_sources: dict[str, SizeSource] = {}
     dimensions = [
         (t, k, n) for t, s in inputs.items() for k, n in enumerate(s) if isinstance(n, Size)
@@ -37,10 +41,10 @@ def find_size_sources(inputs: Mapping[NodeOutput, Shape]) -> dict[str, SizeSourc
 def extent_tensor(
     scope: NameScope, size: Extent, size_sources: Mapping[str, SizeSource]
 ) -> NodeOutput:
-    """Write an extent as an int64 scalar.
+    """Write an extent as an int64 scalar; a symbolic one is written once for the graph.
 
     Raises:
-        ModelError: If no input has it.
+        ModelError: If the extent has a symbol without a source.
     """
     if isinstance(size, int):
         return scope.const(size, INT64)
@@ -52,7 +56,11 @@ def extent_tensor(
 
 
 def _written(scope: NameScope, size: Size, size_sources: Mapping[str, SizeSource]) -> NodeOutput:
-    """Write a symbolic size."""
+    """Write a symbolic size, a polynomial of symbols and quotients, as an int64 scalar.
+
+    Raises:
+        ModelError: If it has a symbol without a source.
+    """
     if len(size.terms) == 1 and size.terms[0][1] == 1 and len(size.terms[0][0]) == 1:
         atom = size.terms[0][0][0]
         if isinstance(atom, Quotient):
@@ -82,13 +90,15 @@ def _symbol(scope: NameScope, name: str, size_sources: Mapping[str, SizeSource])
     Args:
         scope: Name scope to write in.
         name: The symbol.
-        size_sources: Where symbols can be read.
+        size_sources: The tensor dimension from which each symbol is read.
 
     Raises:
-        ModelError: If no input has such a dimension.
+        ModelError: If the symbol has no source.
     """
     if name not in size_sources:
-        raise ModelError(f"the size '{name}' is the extent of no input, so no shape gives it")
+        raise ModelError(
+            f"the size '{name}' needs an input with a dimension that determines it, found none"
+        )
     source = size_sources[name]
     value = dimension(scope, source.tensor, source.axis)
     offset = evaluate(source.size, {name: 0})
@@ -101,7 +111,7 @@ def _symbol(scope: NameScope, name: str, size_sources: Mapping[str, SizeSource])
 
 
 def dimension(scope: NameScope, x: NodeOutput, axis: int) -> NodeOutput:
-    """Write the extent of one axis of a tensor as an int64 scalar."""
+    """Write the extent of one axis of ``x`` as an int64 scalar; its Shape node is written once."""
     key = (x.ref, "shape")
     if key not in scope.writer.sizes:
         shape = scope.op("Shape", x, out=INT64, out_type=INT64)
@@ -123,7 +133,11 @@ def dimension(scope: NameScope, x: NodeOutput, axis: int) -> NodeOutput:
 def shape_tensor(
     scope: NameScope, shape: Shape, size_sources: Mapping[str, SizeSource]
 ) -> NodeOutput:
-    """Write a shape as an int64 vector; a constant if it is known."""
+    """Write a shape as an int64 vector; a constant if it is known.
+
+    Raises:
+        ModelError: If an extent has a symbol without a source.
+    """
     if all(isinstance(n, int) for n in shape):
         return scope.const(list(shape), INT64)
     parts = [extent_tensor(scope, n, size_sources) for n in shape]
@@ -133,7 +147,13 @@ def shape_tensor(
 def reshape_operand(
     scope: NameScope, shape: Shape, size_sources: Mapping[str, SizeSource]
 ) -> NodeOutput:
-    """Write the shape operand of Reshape, which infers a single unknown extent."""
+    """Write the shape operand of Reshape, an int64 vector.
+
+    A single symbolic extent becomes -1, which Reshape infers.
+
+    Raises:
+        ModelError: If one of several symbolic extents has a symbol without a source.
+    """
     unknown = [n for n in shape if isinstance(n, Size)]
     if len(unknown) == 1 and 0 not in [n for n in shape if isinstance(n, int)]:
         return scope.const([n if isinstance(n, int) else -1 for n in shape], INT64)

@@ -47,7 +47,9 @@ def _empty(call: ImportCall, shape: ImportedValue) -> ImportResult:
 def _range(
     call: ImportCall, start: ImportedValue, limit: ImportedValue, delta: ImportedValue
 ) -> ImportResult:
-    """Import a range of known numbers, or of integers up to a symbolic size.
+    """Import Range: numbers from ``start`` up to, but without, ``limit``, ``delta`` apart.
+
+    All three must be known; of integers with delta 1, the limit may be symbolic.
 
     Raises:
         ModelError: If the numbers are not known or not finite, or the step is 0.
@@ -61,8 +63,8 @@ def _range(
         )
         if isinstance(low, Size) or (step != 1 and isinstance(high, Size)):
             raise ModelError(
-                f"{call.where} needs a known start, and delta 1 up to the unknown size {high}, "
-                f"got start {low} and delta {step}"
+                f"{call.where} needs a known start, and delta 1 for a limit of unknown size, got "
+                f"start {low}, limit {high} and delta {step}"
             )
         if isinstance(high, Size):
             return ops.arange(low, high, 1, dtype=dtype.name, name=call.name)

@@ -18,7 +18,10 @@ def _identity(call: ImportCall, x: ImportedValue) -> ImportResult:
 
 @op_importer("CheckNumerics", "CheckNumericsV2")
 def _check_numerics(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Return the input; kernels continue with NaN and infinities, and Assert is dropped, too."""
+    """Import CheckNumerics: return the input unchanged, without a check.
+
+    Programs continue with NaN and infinities, as they do past Assert.
+    """
     return x
 
 
@@ -30,7 +33,7 @@ def _identity_n(call: ImportCall, *values: ImportedValue) -> ImportResult:
 
 @op_importer("PlaceholderWithDefault")
 def _default(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Return the default; inputs of a compiled program must be fed in every call."""
+    """Import PlaceholderWithDefault that is not fed: return its default."""
     return x
 
 
@@ -78,7 +81,7 @@ def _shape_n(call: ImportCall, *values: ImportedValue) -> ImportResult:
 
 @op_importer("ConcatOffset")
 def _concat_offset(call: ImportCall, axis: ImportedValue, *shapes: ImportedValue) -> ImportResult:
-    """Return, for each input of a concatenation, its offset in the result.
+    """Import ConcatOffset: return, for each input of a concatenation, its offset in the result.
 
     Args:
         call: The node.
@@ -97,7 +100,7 @@ def _concat_offset(call: ImportCall, axis: ImportedValue, *shapes: ImportedValue
         parts = call.extents(value, "shape")
         if not -len(parts) <= axis_number < len(parts):
             raise ModelError(
-                f"{call.where} needs an axis of {call.shown(value)}, got {axis_number}"
+                f"{call.where} needs an axis of the shape {call.shown(value)}, got {axis_number}"
             )
         offset = [start if k == axis_number % len(parts) else 0 for k in range(len(parts))]
         offsets.append(call.known_value(value.dtype, offset))
@@ -108,10 +111,12 @@ def _concat_offset(call: ImportCall, axis: ImportedValue, *shapes: ImportedValue
 def _two_shapes(
     call: ImportCall, a: ImportedValue, b: ImportedValue
 ) -> list[tuple[Extent, Extent]]:
-    """Return two shapes as pairs of extents, aligned at the last axis.
+    """Return the shapes ``a`` and ``b`` as pairs of extents, from the first axis to the last.
+
+    The shorter shape is preceded by ones.
 
     Raises:
-        ModelError: If the shapes do not broadcast, or may not.
+        ModelError: If a pair has different extents and neither is 1, also if one is symbolic.
     """
     left_shape, right_shape = call.extents(a, "shape"), call.extents(b, "shape")
     rank = max(len(left_shape), len(right_shape))
@@ -122,7 +127,7 @@ def _two_shapes(
         if n != m and 1 not in (n, m):
             raise ModelError(
                 f"{call.where} needs shapes that broadcast, with sizes known to be equal, got "
-                f"{call.shown(a)} and {call.shown(b)}; give load the whole shapes in shapes="
+                f"{call.shown(a)} and {call.shown(b)}; give load the full shapes in shapes="
             )
     return list(zip(*padded_shapes, strict=True))
 
@@ -136,7 +141,9 @@ def _broadcast_args(call: ImportCall, a: ImportedValue, b: ImportedValue) -> Imp
 
 @op_importer("BroadcastGradientArgs")
 def _broadcast_gradient_args(call: ImportCall, a: ImportedValue, b: ImportedValue) -> ImportResult:
-    """Return the axes along which each of two shapes is broadcast, as two known vectors.
+    """Import BroadcastGradientArgs: the axes along which each of two shapes is broadcast.
+
+    Return two known vectors, for the shapes ``a`` and ``b``.
 
     A gradient is summed over these axes. Equal shapes of ones only have none.
     """

@@ -33,16 +33,12 @@ AXES = {
 
 
 def _check_floats(call: ImportCall, *values: ImportedValue) -> None:
-    """Check that inputs are floats.
-
-    Raises:
-        ModelError: If an input has another dtype.
-    """
+    """Raise ModelError if an input is not of floats."""
     for v in values:
         if not v.dtype.is_float:
             raise ModelError(
-                f"{call.where} needs floats, got {v.dtype} as {short(v.name)}; "
-                f"convolve float64, which holds such sums exactly, and Cast them"
+                f"{call.where} needs floats, got {v.dtype} from {short(v.name)}; cast it to "
+                f"float64, which represents sums of integers up to 2**53 exactly"
             )
 
 
@@ -60,14 +56,16 @@ def _filter_shape(call: ImportCall, shape: Shape, count: int) -> tuple[int, ...]
     static_shape = tuple(n for n in shape if isinstance(n, int))
     if len(shape) != count + 2 or len(static_shape) != len(shape):
         raise ModelError(
-            f"{call.where} needs a filter of rank {count + 2} whose shape is known, got "
+            f"{call.where} needs a filter of known shape and rank {count + 2}, got "
             f"{show_shape(shape)}"
         )
     return static_shape
 
 
 def _groups(call: ImportCall, channels: Extent, filters: tuple[int, ...]) -> int:
-    """Return the number of groups: input channels divided by filter channels, 1 if unknown.
+    """Return the number of groups: input channels divided by the filter's channels per group.
+
+    It is 1 if the number of input channels is unknown.
 
     Args:
         call: The node, for errors.
@@ -83,9 +81,8 @@ def _groups(call: ImportCall, channels: Extent, filters: tuple[int, ...]) -> int
     groups = channels // filter_channels if filter_channels else 1
     if groups * filter_channels != channels or (groups and num_filters % groups):
         raise ModelError(
-            f"{call.where} needs an input of the filter's {filter_channels} channels, or of a "
-            f"multiple that "
-            f"divides its {num_filters} filters, got {channels} channels"
+            f"{call.where} needs an input of g * {filter_channels} channels, where g divides the "
+            f"{num_filters} filters, got {channels} channels"
         )
     return max(groups, 1)
 
@@ -177,7 +174,7 @@ def _flatten_depthwise_filter(filters: ImportedValue, taps: tuple[int, ...]) -> 
 
 
 def _input_size(call: ImportCall, sizes: ImportedValue, count: int) -> Shape:
-    """Return (*size, channels) of the input; channels are -1 if only sizes are given.
+    """Return the input's shape (*size, channels); channels are -1 if ``sizes`` has none.
 
     Args:
         call: The node, which has the data format.
@@ -240,7 +237,7 @@ def _depthwise_back_to_input(
 def _gradient_of_input(
     call: ImportCall, filters: Entry, dy: ImportedValue, windows: NodeWindows, groups: int
 ) -> Entry:
-    """Return the gradient of the input. Symbolic padding is added before and cropped after.
+    """Return the gradient of a convolution's input; symbolic padding is cropped from it.
 
     Args:
         call: The node.

@@ -14,7 +14,7 @@ register_renamed(1, {"MatrixDeterminant": "det", "LogMatrixDeterminant": "slogde
 
 
 def _symmetric(x: Entry) -> Entry:
-    """Mirror the lower triangle of the last two axes of ``x``; its upper triangle is ignored."""
+    """Return symmetric matrices with the lower triangles of ``x``, whose upper ones are ignored."""
     return ops.tril(x) + ops.matrix_transpose(ops.tril(x, k=-1))  # type: ignore[no-any-return]
 
 
@@ -37,7 +37,7 @@ def _eigh(call: ImportCall, x: ImportedValue) -> ImportResult:
 
 @op_importer("MatrixInverse")
 def _inverse(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import MatrixInverse; the attribute ``adjoint`` selects that of the transpose."""
+    """Import MatrixInverse; with the attribute ``adjoint``, the inverse is transposed."""
     inverse = ops.inv(x.entry)
     return ops.matrix_transpose(inverse) if call.attr("adjoint", "b", False) else inverse
 
@@ -51,7 +51,7 @@ def _solve(call: ImportCall, a: ImportedValue, b: ImportedValue) -> ImportResult
 
 @op_importer("MatrixTriangularSolve")
 def _triangular_solve(call: ImportCall, a: ImportedValue, b: ImportedValue) -> ImportResult:
-    """Import MatrixTriangularSolve: solve ``a @ y = b``, of which one triangle of ``a`` is read.
+    """Import MatrixTriangularSolve: solve ``a @ y = b``, where one triangle of ``a`` is read.
 
     The attribute ``lower`` (default True) selects the triangle; ``adjoint`` transposes ``a``.
     """
@@ -66,7 +66,7 @@ def _triangular_solve(call: ImportCall, a: ImportedValue, b: ImportedValue) -> I
 
 @op_importer("Qr")
 def _qr(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import Qr: Q and R, complete if the attribute ``full_matrices`` is set, else reduced."""
+    """Import Qr: return Q and R, complete if the attribute ``full_matrices`` is set, or reduced."""
     mode = "complete" if call.attr("full_matrices", "b", False) else "reduced"
     return tuple(ops.qr(x.entry, mode=mode))
 

@@ -46,13 +46,12 @@ class Band:
         """Return the number of elements of the band's longest diagonal in a matrix of that size."""
         return min(rows + min(self.high, 0), columns - max(self.low, 0))
 
-    def places(self, rows: int, columns: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    def positions(self, rows: int, columns: int) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return each matrix element's position in the flat band, and whether it is in the band.
 
         Returns:
-            Two arrays of shape (rows, columns): positions in the band's rows of `longest`
-            elements, one
-            row after the other, which are 0 outside the band; and bools.
+            Two arrays of shape (rows, columns). Integer positions in the band, whose rows of
+            `longest` elements are stored one after the other; 0 outside the band. And bools.
         """
         i, j = np.indices((rows, columns))
         diagonal = j - i
@@ -74,13 +73,14 @@ def _read_band(call: ImportCall, k: ImportedValue) -> Band:
         k: One diagonal, or the lowest and the highest; 0 is the main diagonal.
 
     Raises:
-        ModelError: If ``k`` is not known, has other than one or two rising numbers, or ``align``
-            is
-            unknown.
+        ModelError: If ``k`` is not known, is neither one number nor two in ascending order, or
+            ``align`` is unknown.
     """
     bounds = call.ints(k, "k")
     if len(bounds) not in (1, 2) or bounds[0] > bounds[-1]:
-        raise ModelError(f"{call.where} needs k, or a lowest and highest k, got {call.shown(k)}")
+        raise ModelError(
+            f"{call.where} needs one k, or a lowest and a highest k, got {call.shown(k)}"
+        )
     default_align = b"LEFT_LEFT" if call.node.op.endswith("V2") else b"RIGHT_LEFT"
     align = call.attr("align", "s", default_align)
     if align not in ALIGNS:
@@ -94,7 +94,9 @@ _ALIGNS = ", ".join(a.decode() for a in ALIGNS)
 
 
 def _matrix_size(call: ImportCall, shape: Shape, band: Band) -> tuple[int, int]:
-    """Return the number of rows and columns, and take their index arrays from the memory budget.
+    """Return the number of rows and columns: the last two extents of ``shape``.
+
+    The memory of index arrays of that size is taken from the budget.
 
     Raises:
         ModelError: If they are unknown, the matrix does not have the diagonals, or the budget is
@@ -104,12 +106,12 @@ def _matrix_size(call: ImportCall, shape: Shape, band: Band) -> tuple[int, int]:
     if not isinstance(rows, int) or not isinstance(columns, int):
         raise ModelError(
             f"{call.where} needs matrices of a known size, got {show_shape(shape)}; "
-            f"give load the whole shape of its input in shapes="
+            f"give load the full shape of its input in shapes="
         )
     if not -rows < band.low <= band.high < columns and (rows, columns) != (0, 0):
         raise ModelError(
-            f"{call.where} needs diagonals from {1 - rows} to {columns - 1}, got {band.low} to "
-            f"{band.high}"
+            f"{call.where} needs diagonals in the range {1 - rows} to {columns - 1} of matrices of "
+            f"{rows} rows and {columns} columns, got {band.low} to {band.high}"
         )
     call.budget.take(24 * rows * columns, call.where)
     return rows, columns
@@ -133,7 +135,7 @@ def _diag_part(call: ImportCall, x: ImportedValue) -> ImportResult:
     shape = call.shape(x)
     half = shape[: len(shape) // 2]
     if len(shape) % 2 or half != shape[len(half) :]:
-        raise ModelError(f"{call.where} needs every axis twice, got {show_shape(shape)}")
+        raise ModelError(f"{call.where} needs a shape of two equal halves, got {show_shape(shape)}")
     flat = ops.reshape(x.entry, shape=(numel(half),) * 2)
     return ops.reshape(ops.diagonal(flat), shape=half, name=call.name)
 
@@ -186,7 +188,7 @@ def _matrix_diag_band(
     if not isinstance(longest, int):
         raise ModelError(
             f"{call.where} needs diagonals of a known length, got {show_shape(shape)}; "
-            f"give load the whole shape of its input in shapes="
+            f"give load the full shape of its input in shapes="
         )
     min_size = longest - min(band.high, 0), longest + max(band.low, 0)
     if rows == columns == -1:
@@ -201,7 +203,7 @@ def _matrix_diag_band(
             f"{call.where} needs diagonals of length {band.longest(rows, columns)} for {rows} rows "
             f"and {columns} columns, got {show_shape(shape)}"
         )
-    positions, is_inside = band.places(rows, columns)
+    positions, is_inside = band.positions(rows, columns)
     gathered = ops.gather(
         _flatten_band(call, x, band), as_entry(positions.astype(np.int64)), axis=-1
     )
@@ -215,9 +217,8 @@ def _matrix_band(
     """Import MatrixDiagPartV2 and MatrixDiagPartV3: a band of each matrix.
 
     Returns:
-        Shape (…, longest) for one diagonal, else (…, diagonals, longest), the highest diagonal
-        first;
-        ``padding`` fills those that are shorter.
+        An array of shape (…, longest) for one diagonal, else (…, diagonals, longest), with the
+        highest diagonal first; ``padding`` fills diagonals that are shorter.
 
     Raises:
         ModelError: If ``k`` is invalid, or the size of the matrices unknown.
@@ -227,7 +228,7 @@ def _matrix_band(
         return ops.diagonal(x.entry, offset=band.low, name=call.name)
     rows, columns = _matrix_size(call, shape, band)
     longest = band.longest(rows, columns)
-    positions, is_inside = band.places(rows, columns)
+    positions, is_inside = band.positions(rows, columns)
     matrix_positions = np.zeros(band.count * longest, np.int64)
     is_filled = np.zeros(matrix_positions.shape, bool)
     matrix_positions[positions[is_inside]] = np.arange(rows * columns).reshape(rows, columns)[
@@ -236,8 +237,8 @@ def _matrix_band(
     is_filled[positions[is_inside]] = True
     flat = ops.reshape(x.entry, shape=(*shape[:-2], rows * columns))
     gathered = ops.gather(flat, as_entry(matrix_positions.reshape(band.count, longest)), axis=-1)
-    is_there = as_entry(is_filled.reshape(band.count, longest))
-    return ops.where(is_there, gathered, padding.entry, name=call.name)
+    is_element = as_entry(is_filled.reshape(band.count, longest))
+    return ops.where(is_element, gathered, padding.entry, name=call.name)
 
 
 @op_importer("MatrixSetDiagV2", "MatrixSetDiagV3")
@@ -258,7 +259,7 @@ def _replace_band(call: ImportCall, x: ImportedValue, diagonal: ImportedValue, b
         band: The diagonals to replace.
     """
     rows, columns = _matrix_size(call, call.shape(x), band)
-    positions, is_inside = band.places(rows, columns)
+    positions, is_inside = band.positions(rows, columns)
     gathered = ops.gather(
         _flatten_band(call, diagonal, band), as_entry(positions.astype(np.int64)), axis=-1
     )
@@ -266,7 +267,7 @@ def _replace_band(call: ImportCall, x: ImportedValue, diagonal: ImportedValue, b
 
 
 def _flatten_band(call: ImportCall, x: ImportedValue, band: Band) -> Entry:
-    """Merge the last two axes of a band, its diagonals, to one; a single diagonal stays as it is.
+    """Return the diagonals ``x`` with their last two axes merged; a single one is unchanged.
 
     Raises:
         ModelError: If the number of diagonals differs from the band's.
@@ -276,8 +277,7 @@ def _flatten_band(call: ImportCall, x: ImportedValue, band: Band) -> Entry:
         return x.entry
     if len(shape) < 2 or shape[-2] != band.count:
         raise ModelError(
-            f"{call.where} needs {band.count} diagonals in the last axis but one, got "
-            f"{show_shape(shape)}"
+            f"{call.where} needs {band.count} diagonals along axis -2, got {show_shape(shape)}"
         )
     return ops.reshape(x.entry, shape=(*shape[:-2], band.count * shape[-1]))  # type: ignore[no-any-return]
 

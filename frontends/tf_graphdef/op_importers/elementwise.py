@@ -140,7 +140,7 @@ def _floor_div(call: ImportCall, x: ImportedValue, y: ImportedValue) -> ImportRe
 
 @op_importer("Digamma")
 def _digamma(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import Digamma, which is NaN at 0 in TensorFlow."""
+    """Import Digamma, with NaN at 0 as in TensorFlow."""
     return ops.where(ops.equal(x.entry, 0), np.nan, ops.digamma(x.entry), name=call.name)
 
 
@@ -213,7 +213,7 @@ def _select(
 ) -> ImportResult:
     """Import Select: ``x`` where the condition is true, else ``y``.
 
-    A condition of rank 1 selects along the first axis of ``x``, unlike in broadcasting.
+    A condition of rank 1 selects along the first axis of ``x``, not the last as in broadcasting.
     """
     condition_entry, rank = condition.entry, len(call.shape(x))
     if len(call.shape(condition)) == 1 and rank > 1:

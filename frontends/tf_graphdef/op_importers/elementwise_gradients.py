@@ -23,7 +23,7 @@ def _gate(gate: Entry, dy: Entry) -> Entry:
 
 
 def _selu(dy: Entry, y: Entry) -> Entry:
-    """Return the gradient of SELU's input from that of its result ``dy`` and the result ``y``."""
+    """Return the gradient of SELU's input, from the gradient ``dy`` of its result ``y``."""
     return ops.where(y < 0, dy * (y + SCALE * ALPHA), dy * SCALE)  # type: ignore[no-any-return]
 
 

@@ -38,8 +38,8 @@ def _fused_conv(
         args: Inputs of the following operators, in their order.
 
     Raises:
-        ModelError: If the attribute ``filter_format`` is not HWIO, or a following operator
-            unknown.
+        ModelError: If the attribute ``filter_format`` is not HWIO, or a following operator is
+            unknown or lacks an input.
     """
     filter_format = call.attr("filter_format", "s", b"HWIO")
     if filter_format != b"HWIO":
@@ -90,7 +90,9 @@ def _apply_fused_ops(call: ImportCall, y: Entry, args: Sequence[ImportedValue], 
 
     def take(count: int, name: str) -> list[Entry]:
         if len(remaining) < count:
-            raise ModelError(f"{call.where} needs {count} more input(s) for its {name}")
+            raise ModelError(
+                f"{call.where} needs {count} more input(s) for its {name}, got {len(remaining)}"
+            )
         return [remaining.pop(0).entry for _ in range(count)]
 
     other_axes = tuple(k for k in range(len(y.shape or ())) if k != axis)

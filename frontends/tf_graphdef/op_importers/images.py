@@ -31,17 +31,14 @@ RESIZED = {
 }
 
 
-def known_images(call: ImportCall, x: ImportedValue) -> None:
-    """Check that an input has rank 4 and a known height and width.
-
-    Raises:
-        ModelError: Otherwise.
-    """
+def check_images(call: ImportCall, x: ImportedValue) -> None:
+    """Raise ModelError unless input ``x`` has rank 4 and a known height and width (axes 1, 2)."""
     shape = call.shape(x)
     if len(shape) != 4 or any(isinstance(n, Size) for n in shape[1:3]):
         raise ModelError(
-            f"{call.where} needs images of rank 4 and known size, got {short(x.name)} of shape "
-            f"{show_shape(shape)}; give load the shape of its input in shapes="
+            f"{call.where} needs images of rank 4 with known height and width, got "
+            f"{short(x.name)} of shape {show_shape(shape)}; give load the shape of its input in "
+            f"shapes="
         )
 
 
@@ -60,11 +57,10 @@ def _resize(call: ImportCall, x: ImportedValue, size: ImportedValue) -> ImportRe
     """Import a resize of images (batch, height, width, channels) to ``size``, (height, width).
 
     All methods but the nearest pixel return float32. Unknown heights and widths are supported
-    where
-    they grow by integer factors.
+    where they grow by integer factors.
 
     Raises:
-        ModelError: If the images have another rank or, else, an unknown size.
+        ModelError: If the images have another rank, or a size that is unknown in other cases.
     """
     data = x.entry
     if call.node.op != "ResizeNearestNeighbor" and x.dtype is not SINGLE:
@@ -72,7 +68,7 @@ def _resize(call: ImportCall, x: ImportedValue, size: ImportedValue) -> ImportRe
     factors = _integer_factors(call, x, size)
     if factors:
         return _enlarge(data, factors, call.node.op == "ResizeNearestNeighbor")
-    known_images(call, x)
+    check_images(call, x)
     new_size = call.ints(size, "size")
     op = getattr(ops, RESIZED[call.node.op])
     return op(data, size=new_size, **_alignment_flags(call), name=call.name)
@@ -131,7 +127,7 @@ def _enlarge(x: Entry, factors: list[int], nearest: bool) -> Entry:
         first = ops.maximum(ops.cast(low, dtype="int64"), 0)
         second = ops.cast(
             ops.ceil(coordinates - 0.5), dtype="int64"
-        )  # a gather stops at the last one
+        )  # gather clamps it to the last pixel
         a, b = (ops.gather(x, i, axis=axis) for i in (first, second))
         x = a + (b - a) * fraction
     return x
@@ -150,7 +146,7 @@ def _nearest_grad(call: ImportCall, dy: ImportedValue, size: ImportedValue) -> I
         The gradient of the images before the resize.
     """
     shape = call.shape(dy)
-    known_images(call, dy)
+    check_images(call, dy)
     height, width = call.ints(size, "size")
     zero = constant(dy.dtype.numpy.type(0))
     x = ops.broadcast_to(zero, shape=(shape[0], height, width, shape[3]))
@@ -167,8 +163,8 @@ def _interpolated_grad(call: ImportCall, dy: ImportedValue, x: ImportedValue) ->
         dy: Gradient of the resized images.
         x: Images before the resize, of which only shape and dtype matter.
     """
-    known_images(call, dy)
-    known_images(call, x)
+    check_images(call, dy)
+    check_images(call, x)
     name = RESIZED[call.node.op.removesuffix("Grad")]
     like = ops.zeros_like(x.entry)
     data = ops.cast(like, dtype="float32") if x.dtype is not SINGLE else like
@@ -184,12 +180,13 @@ def _crop_and_resize(
     images: ImportedValue,
     size: ImportedValue,
 ) -> ImportResult:
-    """Import CropAndResize: boxes (y1, x1, y2, x2) from 0 to 1, resized; outside is a constant.
+    """Import CropAndResize: crop boxes from images and resize them to one size.
 
     Args:
-        call: The node; its attributes are the method and the ``extrapolation_value`` outside.
+        call: The node; its attributes are ``method``, bilinear or nearest, and
+            ``extrapolation_value``, that of pixels outside the image.
         x: Images (batch, height, width, channels).
-        boxes: Shape (boxes, 4).
+        boxes: Corners (y1, x1, y2, x2) relative to the image, 0 to 1, of shape (boxes, 4).
         images: For each box the number of its image.
         size: Height and width of all crops, known during import.
 
@@ -199,7 +196,7 @@ def _crop_and_resize(
     Raises:
         ModelError: If the shape of boxes, the method or the size is invalid.
     """
-    known_images(call, x)
+    check_images(call, x)
     if len(call.shape(boxes)) != 2:
         raise ModelError(
             f"{call.where} needs boxes (count, 4), got {show_shape(call.shape(boxes))}"
@@ -209,7 +206,9 @@ def _crop_and_resize(
         raise ModelError(f"{call.where} needs the method bilinear or nearest, got {method!r}")
     crop_size = call.ints(size, "crop_size")
     if len(crop_size) != 2 or min(crop_size) < 1:
-        raise ModelError(f"{call.where} needs a crop_size of 2 ints > 0, got {list(crop_size)}")
+        raise ModelError(
+            f"{call.where} needs a crop_size of 2 positive ints, got {list(crop_size)}"
+        )
     data = x.entry if x.dtype is SINGLE else ops.cast(x.entry, dtype="float32")
     axis_positions = [
         _crop_coordinates(call, boxes.entry, k, crop_size[k], call.shape(x)[1 + k]) for k in (0, 1)
@@ -285,15 +284,15 @@ def _scale_and_translate(
     Raises:
         ModelError: If the kernel is unknown, or the numbers are not known.
     """
-    known_images(call, x)
+    check_images(call, x)
     kernel = call.attr("kernel_type", "s", b"lanczos3").decode(errors="replace")
     if kernel not in KERNELS:
         raise ModelError(
-            f"{call.where} needs the kernel_type {', '.join(KERNELS)}, got {short(kernel)}"
+            f"{call.where} needs one of the kernel_types {', '.join(KERNELS)}, got {short(kernel)}"
         )
     new_size = call.ints(size, "size")
     factors, translations = (
-        _known_pair(call, v, what) for v, what in ((scale, "scale"), (translation, "translation"))
+        _known_pair(call, v, role) for v, role in ((scale, "scale"), (translation, "translation"))
     )
     image = x.entry if x.dtype is SINGLE else ops.cast(x.entry, dtype="float32")
     for k, new in enumerate(new_size):
@@ -310,7 +309,7 @@ def _scale_and_translate(
 
 
 def _known_pair(call: ImportCall, value: ImportedValue, role: str) -> list[float]:
-    """Return two known numbers.
+    """Return the two numbers of an input that must be known during import.
 
     Args:
         call: The node, for errors.
@@ -324,13 +323,13 @@ def _known_pair(call: ImportCall, value: ImportedValue, role: str) -> list[float
     if numbers is None or numbers.shape != (2,) or (role == "scale" and not (numbers > 0).all()):
         shown = "numbers known only at run time" if numbers is None else numbers.tolist()
         raise ModelError(
-            f"{call.where} needs two known numbers as its {role}, above 0 to scale, got {shown}; "
-            f"give load the whole shape of its input in shapes="
+            f"{call.where} needs two known {'positive ' if role == 'scale' else ''}numbers as its "
+            f"{role}, got {shown}; give load the full shape of its input in shapes="
         )
     return [float(n) for n in numbers]
 
 
-# Colours
+# Colors
 
 
 def _channels(call: ImportCall, x: ImportedValue) -> list[Entry]:
@@ -353,7 +352,7 @@ def _join_channels(x: ImportedValue, *channels: Entry) -> Entry:
 
 
 def _to_hue(red: Entry, green: Entry, blue: Entry) -> tuple[Entry, Entry, Entry]:
-    """Return hue from 0 to 1, the maximum of the channels, and the chroma."""
+    """Return hue (0 to 1), maximum of the channels, and chroma (maximum - minimum) of RGB."""
     maximum = ops.maximum(ops.maximum(red, green), blue)
     chroma = maximum - ops.minimum(ops.minimum(red, green), blue)
     norm = (1.0 / 6.0) / chroma

@@ -29,9 +29,8 @@ def _gather_v2(
 ) -> ImportResult:
     """Import GatherV2: the elements of ``x`` at ``indices`` along ``axis``, known during import.
 
-    The attribute ``batch_dims`` counts leading axes that both inputs share; negative ones count
-    from
-    the end of ``indices``.
+    The attribute ``batch_dims`` is the number of leading axes that both inputs share; to a
+    negative one, the rank of ``indices`` is added.
     """
     batch_dims = call.attr("batch_dims", "i", 0)
     batch_dims += len(call.shape(indices)) if batch_dims < 0 else 0
@@ -58,7 +57,7 @@ def _scatter_nd(
     """
     result_shape = tuple(call.extents(shape, "shape"))
     if updates.dtype.kind == "b":
-        raise ModelError(f"{call.where} needs numbers to add up, got {updates.dtype}")
+        raise ModelError(f"{call.where} needs updates that are numbers, got {updates.dtype}")
     return ops.scatter_nd(indices.entry, updates.entry, shape=result_shape, name=call.name)
 
 
@@ -77,6 +76,6 @@ def _tensor_scatter(
 
 @op_importer("InvertPermutation")
 def _invert_permutation(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import InvertPermutation of a vector, in its dtype."""
+    """Import InvertPermutation: return the inverse of the permutation ``x``, in its dtype."""
     inverse = ops.invert_permutation(x.entry)
     return ops.cast(inverse, dtype=x.dtype.name, name=call.name)

@@ -68,7 +68,7 @@ def _concat_v1(call: ImportCall, *values: ImportedValue) -> ImportResult:
 
 
 def _concat(call: ImportCall, values: Sequence[ImportedValue], axis: ImportedValue) -> ImportResult:
-    """Concatenate values along an axis that is known during import."""
+    """Return ``values`` concatenated along ``axis``, which must be known during import."""
     axis_number = call.integer(axis, "axis")
     return ops.concat(*(v.entry for v in values), axis=axis_number, name=call.name)
 
@@ -97,7 +97,7 @@ def _split(call: ImportCall, axis: ImportedValue, x: ImportedValue) -> ImportRes
 def _split_v(
     call: ImportCall, x: ImportedValue, sizes: ImportedValue, axis: ImportedValue
 ) -> ImportResult:
-    """Import SplitV: parts of ``x`` of given ``sizes``, of which one may be -1 for the rest.
+    """Import SplitV: parts of ``x`` of the ``sizes`` along ``axis``; one may be -1 for the rest.
 
     Raises:
         ModelError: If sizes are negative.
@@ -110,7 +110,7 @@ def _split_v(
         part_sizes[inferred[0]] = shape[axis_number] - sum(n for n in part_sizes if n != -1)
     if any(isinstance(n, int) and n < 0 for n in part_sizes):
         raise ModelError(
-            f"{call.where} needs sizes >= 0 and at most one -1, got {call.shown(sizes)}"
+            f"{call.where} needs sizes of at least 0, and at most one -1, got {call.shown(sizes)}"
         )
     call.budget.take(2 * NODE_NBYTES * len(part_sizes), call.where)
     return ops.split(x.entry, part_sizes, axis_number)
@@ -128,16 +128,15 @@ def _parts(call: ImportCall, x: ImportedValue, axis: int, count: int) -> tuple[E
     """Split ``x`` into ``count`` equal parts along ``axis``.
 
     Raises:
-        ModelError: If the axis is out of range or unknown, or has fewer than ``count`` elements,
-            or the
-            parts exceed the memory budget of the import.
+        ModelError: If the axis is out of range, has an unknown length or fewer than ``count``
+            elements, or if the parts exceed the memory budget of the import.
     """
     shape = call.shape(x)
     extent = shape[axis] if -len(shape) <= axis < len(shape) else 0
     if not 0 < count <= (extent if isinstance(extent, int) else 0):
         raise ModelError(
-            f"{call.where} needs {count} part(s) of axis {axis}, and the shape of "
-            f"{short(x.name)} is {show_shape(shape)}"
+            f"{call.where} needs an axis {axis} of known length that has {count} part(s), got "
+            f"{short(x.name)} of shape {show_shape(shape)}"
         )
     call.budget.take(2 * NODE_NBYTES * count, call.where)
     parts: tuple[Entry, ...] = ops.split(x.entry, count, axis)
@@ -154,7 +153,7 @@ def _reverse_marked(call: ImportCall, x: ImportedValue, marks: ImportedValue) ->
         marks: A bool for each axis, known during import.
 
     Raises:
-        ModelError: If marks are not known, or no bools.
+        ModelError: If marks are not known or not bools.
     """
     if marks.array is None or marks.dtype.kind != "b":
         raise ModelError(f"{call.where} needs known bools as its axes, got {call.shown(marks)}")

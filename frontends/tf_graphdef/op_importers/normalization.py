@@ -46,7 +46,7 @@ def _batch_norm(
     mean: ImportedValue,
     variance: ImportedValue,
 ) -> ImportResult:
-    """Import a batch norm, over batch and space.
+    """Import FusedBatchNorm and its later versions: normalize over batch and spatial axes.
 
     Args:
         call: The node; its attributes are ``is_training``, ``epsilon`` and the data format.
@@ -57,8 +57,8 @@ def _batch_norm(
         variance: Running variance, used if the node is not training.
 
     Returns:
-        Y, new running mean and variance, and the mean and variance that the gradient needs; for V3
-        an empty array more.
+        The normalized Y, new running mean and variance, and the mean and variance that the
+        gradient needs; for V3 also an empty array.
     """
     vectors = [widened(v.entry) for v in (scale, offset)]
     axis = _channel_axis(call, call.shape(x))
@@ -112,7 +112,7 @@ def _train_batch_norm(
 
 
 def _statistics(x: ImportedValue, axis: int, rank: int) -> tuple[Entry, Entry]:
-    """Return mean and variance of each channel: over all axes but ``axis``, the channels."""
+    """Return mean and variance of each channel of ``x``: vectors along ``axis`` of its ``rank``."""
     axes = tuple(k for k in range(rank) if k != axis)
     data = widened(x.entry)
     return ops.reduce_mean(data, axis=axes), ops.reduce_variance(data, axis=axes)
@@ -120,11 +120,14 @@ def _statistics(x: ImportedValue, axis: int, rank: int) -> tuple[Entry, Entry]:
 
 @op_importer("_FusedBatchNormEx")
 def _batch_norm_ex(call: ImportCall, *values: ImportedValue) -> ImportResult:
-    """Import grappler's batch norm, followed by the sum with side inputs and an activation.
+    """Import _FusedBatchNormEx: a batch norm whose Y is added to side inputs and activated.
 
     Args:
         call: The node.
         values: The five inputs of a batch norm, then side inputs that are added to Y.
+
+    Returns:
+        The results of the batch norm, and an empty array.
 
     Raises:
         ModelError: If inputs are missing, or ``activation_mode`` is neither Identity nor Relu.
@@ -230,8 +233,8 @@ def _bias_add_grad(call: ImportCall, dy: ImportedValue) -> ImportResult:
     data_format = call.attr("data_format", "s", b"NHWC")
     if data_format not in (b"NHWC", b"NCHW") or len(shape) < 2:
         raise ModelError(
-            f"{call.where} needs the data_format NHWC or NCHW and {short(dy.name)} of rank 2 at "
-            f"least, got {data_format!r} and {show_shape(shape)}"
+            f"{call.where} needs the data_format NHWC or NCHW and {short(dy.name)} of rank at "
+            f"least 2, got {data_format!r} and {show_shape(shape)}"
         )
     axis = 1 if data_format == b"NCHW" and len(shape) > 2 else len(shape) - 1
     axes = tuple(k for k in range(len(shape)) if k != axis)

@@ -15,7 +15,7 @@ MODES = {b"REFLECT": "reflect", b"SYMMETRIC": "symmetric"}
 
 
 def pairs(call: ImportCall, value: ImportedValue, role: str) -> PaddingWidths:
-    """Return (before, after) for each axis.
+    """Return an input of shape (axes, 2) as a pair (before, after) for each axis.
 
     Args:
         call: The node.
@@ -39,14 +39,14 @@ def _widths(call: ImportCall, x: ImportedValue, paddings: ImportedValue) -> Padd
     """Return the padding (before, after) of each axis of ``x``.
 
     Raises:
-        ModelError: If it is negative, or of another number of axes.
+        ModelError: If it is negative, has another number of axes, or depends on data.
     """
     widths = pairs(call, paddings, "paddings")
     if len(widths) != len(call.shape(x)) or any(
         isinstance(n, int) and n < 0 for pair in widths for n in pair
     ):
         raise ModelError(
-            f"{call.where} needs paddings >= 0 for each of {len(call.shape(x))} axes, got "
+            f"{call.where} needs paddings of at least 0 for each of {len(call.shape(x))} axes, got "
             f"{call.shown(paddings)}"
         )
     return widths
@@ -62,7 +62,7 @@ def _pad(call: ImportCall, x: ImportedValue, paddings: ImportedValue) -> ImportR
 def _pad_v2(
     call: ImportCall, x: ImportedValue, paddings: ImportedValue, value: ImportedValue
 ) -> ImportResult:
-    """Import PadV2: surround ``x`` with a value; one that depends on data is selected by a mask."""
+    """Import PadV2: surround ``x`` with the scalar ``value``, which may depend on data."""
     widths = _widths(call, x, paddings)
     if value.array is not None and value.array.dtype != object and x.dtype.kind != "c":
         number = value.array.ravel().tolist()[0]
@@ -83,7 +83,7 @@ def _mode(call: ImportCall) -> str:
     """Return passkit's name, "reflect" or "symmetric", of the attribute ``mode``.
 
     Raises:
-        ModelError: If the attribute is another one.
+        ModelError: If the attribute is neither REFLECT nor SYMMETRIC.
     """
     mode = call.attr("mode", "s")
     if mode not in MODES:
@@ -103,12 +103,12 @@ def _mirror_pad_grad(call: ImportCall, dy: ImportedValue, paddings: ImportedValu
     """Import the gradient of a mirror padding: padded elements add to those that they mirror."""
     gradient, is_reflect = dy.entry, _mode(call) == "reflect"
     for axis, (a, b) in enumerate(_widths(call, dy, paddings)):
-        gradient = _fold_mirrored(gradient, axis, a, b, int(is_reflect))
+        gradient = _add_mirrored(gradient, axis, a, b, int(is_reflect))
     return gradient
 
 
-def _fold_mirrored(dy: Entry, axis: int, a: Extent, b: Extent, skip: int) -> Entry:
-    """Return the inner part of one axis plus both flipped ends: the gradient of a mirror padding.
+def _add_mirrored(dy: Entry, axis: int, a: Extent, b: Extent, skip: int) -> Entry:
+    """Return the gradient of a mirror padding of one axis: the inner part plus both flipped ends.
 
     Args:
         dy: Gradient of the padded array.
@@ -170,7 +170,7 @@ def _space_to_batch(
         call: The node.
         x: Shape (batch, *space, …).
         block: Extent of a block along each spatial axis.
-        paddings: Zeros (before, after) each spatial axis.
+        paddings: Number of zeros (before, after) along each spatial axis, of shape (axes, 2).
     """
     blocks, widths = call.ints(block, "block_shape"), pairs(call, paddings, "paddings")
     return ops.space_to_batch(x.entry, block_shape=blocks, paddings=widths, name=call.name)
@@ -186,7 +186,7 @@ def _batch_to_space(
         call: The node.
         x: Shape (batch, *space, …).
         block: Extent of a block along each spatial axis.
-        crops: Elements to remove (before, after) along each spatial axis.
+        crops: Number of elements to remove (before, after) along each spatial axis.
     """
     blocks, widths = call.ints(block, "block_shape"), pairs(call, crops, "crops")
     return ops.batch_to_space(x.entry, block_shape=blocks, crops=widths, name=call.name)

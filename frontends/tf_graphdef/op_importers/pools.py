@@ -38,10 +38,11 @@ def _num_spatial_axes(call: ImportCall) -> int:
 
 
 def _num_pooled_channels(call: ImportCall, ksize: tuple[int, ...], strides: tuple[int, ...]) -> int:
-    """Return the number of channels that a window covers: 1, or all of a pool over depth.
+    """Return the number of channels that a window covers: 1 unless the pool is over channels.
 
     Raises:
-        ModelError: If it pools over depth and space, or windows overlap.
+        ModelError: If it pools over both channels and space, or if windows over channels overlap
+            or leave gaps.
     """
     count = _num_spatial_axes(call)
     channel = 1 if channels_first(call, count) else -1
@@ -50,7 +51,8 @@ def _num_pooled_channels(call: ImportCall, ksize: tuple[int, ...], strides: tupl
     num_channels = ksize[channel]
     if any(n != 1 for k, n in enumerate(ksize) if k != channel % len(ksize)):
         raise ModelError(
-            f"{call.where} needs a window over space or over channels, got ksize {list(ksize)}"
+            f"{call.where} needs a window over spatial axes or over channels, got ksize "
+            f"{list(ksize)}"
         )
     if strides[channel] != num_channels or any(
         n != 1 for k, n in enumerate(strides) if k != channel % len(ksize)
@@ -65,7 +67,7 @@ def _num_pooled_channels(call: ImportCall, ksize: tuple[int, ...], strides: tupl
 def _pool_windows(
     call: ImportCall, x: Entry, shape: Shape, windows: NodeWindows, window: Any, is_mean: bool
 ) -> Entry:
-    """Pool over windows of ``x``, channels last; symbolic padding is added before.
+    """Return a pool over windows of ``x``, channels last, including symbolic padding.
 
     Args:
         call: The node.
@@ -83,7 +85,7 @@ def _pool_windows(
     if not is_mean:
         assert x.dtype is not None
         if x.dtype.kind not in "iuf":
-            raise ModelError(f"{call.where} needs real numbers to choose from, got {x.dtype}")
+            raise ModelError(f"{call.where} needs real numbers for a maximum, got {x.dtype}")
         inner = windows.padded(x, lowest(x.dtype))
         pooled: Entry = getattr(ops, f"max_pool{count}d")(inner, **params)
         return pooled
@@ -121,7 +123,8 @@ def _max_pool(
     if num_channels > 1:
         if isinstance(shape[-1], Size) or shape[-1] % num_channels:
             raise ModelError(
-                f"{call.where} needs channels that its {num_channels} divide, got {shape[-1]}"
+                f"{call.where} needs a known number of channels that is a multiple of "
+                f"{num_channels}, got {shape[-1]}"
             )
         grouped = ops.reshape(inner, shape=(*shape[:-1], shape[-1] // num_channels, num_channels))
         return from_last(ops.reduce_max(grouped, axis=-1), first)
@@ -131,7 +134,10 @@ def _max_pool(
 
 
 def _avg_pool(call: ImportCall, x: ImportedValue) -> Entry:
-    """Return the average pool that a node describes, without its padding, in the dtype of ``x``."""
+    """Return the average pool that a node describes, in its data format and the dtype of ``x``.
+
+    Elements of the padding do not count in the averages.
+    """
     count = _num_spatial_axes(call)
     shape = inner_shape(call, x, count)
     first = channels_first(call, count)
@@ -163,7 +169,7 @@ def _avg(call: ImportCall, x: ImportedValue) -> ImportResult:
     return _avg_pool(call, x)
 
 
-# Gradients: of the pool, by what flows to its result
+# Gradients of pools
 
 
 @op_importer("MaxPoolGrad", "MaxPool3DGrad")
@@ -216,8 +222,8 @@ def _max_with_argmax(call: ImportCall, x: ImportedValue) -> ImportResult:
     """Import MaxPoolWithArgmax: a maximum pool, and the position of each first maximum.
 
     Positions are flat and counted within an image, or with the attribute
-    ``include_batch_in_index``
-    within the batch. They have the attribute ``Targmax`` as dtype, by default int64.
+    ``include_batch_in_index`` within the batch. They have the attribute ``Targmax`` as dtype, by
+    default int64.
 
     Raises:
         ModelError: If the size of the images is unknown.
@@ -227,8 +233,8 @@ def _max_with_argmax(call: ImportCall, x: ImportedValue) -> ImportResult:
     windows = windows_of_node(call, shape[1:-1], window)
     if any(isinstance(n, Size) for n in shape[1:]):
         raise ModelError(
-            f"{call.where} needs images of known size, got {show_shape(shape)}; give load the "
-            f"whole shape of its input in shapes="
+            f"{call.where} needs images of known height, width and channels, got "
+            f"{show_shape(shape)}; give load the full shape of its input in shapes="
         )
     height, width, channels = (int(n) for n in shape[1:])
     view = ops.windows(x.entry, window=window, **windows.params, fill="least")
@@ -250,7 +256,7 @@ def _max_with_argmax(call: ImportCall, x: ImportedValue) -> ImportResult:
     return ops.squeeze(maximum, axis=(3, 4), name=call.name), ops.cast(positions, dtype=index_dtype)
 
 
-# Other folds and layouts of windows
+# Other reductions and layouts of windows
 
 
 @op_importer("Dilation2D")
@@ -263,16 +269,17 @@ def _dilation(call: ImportCall, x: ImportedValue, filters: ImportedValue) -> Imp
         filters: Shape (height, width, channels), known during import.
 
     Raises:
-        ModelError: If ranks differ, the filter's shape is unknown, or the images are no floats.
+        ModelError: If images do not have rank 4 or filters rank 3, the filter's shape is unknown,
+            or the images are not floats.
     """
     shape, taps = call.shape(x), call.shape(filters)
     if len(shape) != 4 or len(taps) != 3 or any(isinstance(n, Size) for n in taps):
         raise ModelError(
-            f"{call.where} needs images of rank 4 and a filter of rank 3 whose shape is known, "
-            f"got {show_shape(shape)} and {show_shape(taps)}"
+            f"{call.where} needs images of rank 4 and a filter of known shape and rank 3, got "
+            f"{show_shape(shape)} and {show_shape(taps)}"
         )
     if not x.dtype.is_float:
-        raise ModelError(f"{call.where} needs floats, got {x.dtype}; Cast them")
+        raise ModelError(f"{call.where} needs floats, got {x.dtype}; cast the images to floats")
     window = tuple(int(n) for n in taps[:2])
     windows = _windows_at_rates(call, shape[1:-1], window)
     inner = windows.padded(widened(x.entry), lowest(x.dtype))
@@ -281,7 +288,7 @@ def _dilation(call: ImportCall, x: ImportedValue, filters: ImportedValue) -> Imp
 
 
 def _windows_at_rates(call: ImportCall, size: Shape, window: tuple[int, ...]) -> NodeWindows:
-    """Return windows whose dilations are the attribute ``rates``.
+    """Return the windows of a node whose dilations are the attribute ``rates``.
 
     Args:
         call: The node.
@@ -341,10 +348,10 @@ def _lrn_grad(
 
 
 def _local_response_norm(call: ImportCall, x: ImportedValue) -> Entry:
-    """Divide ``x`` by ``(bias + alpha * sum)**beta``.
+    """Return ``x`` divided by ``(bias + alpha * sum)**beta``.
 
-    The sum is that of the squares in 2 * depth_radius + 1 channels. These are attributes of the
-    node.
+    The sum is that of the squares in the nearest 2 * depth_radius + 1 channels. All four numbers
+    are attributes of the node.
 
     Raises:
         ModelError: If the rank is not 4.

@@ -8,7 +8,7 @@ import numpy as np
 
 from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.imported_value import ImportCall, ImportedValue
-from passkit.frontends.tf_graphdef.op_importers.images import SINGLE, known_images
+from passkit.frontends.tf_graphdef.op_importers.images import SINGLE, check_images
 from passkit.frontends.tf_graphdef.operators import ops
 from passkit.frontends.tf_graphdef.proto import short
 from passkit.frontends.tf_graphdef.registry import ImportResult, op_importer
@@ -34,7 +34,7 @@ def _wrap(coordinates: Entry, length: int) -> Entry:
 
 
 def _map_outside(coordinates: Entry, length: int, below: Entry, above: Entry) -> Entry:
-    """Replace coordinates outside an image, and clip the result to it.
+    """Return coordinates with those outside an image replaced, clipped to the image.
 
     Args:
         coordinates: Float coordinates along one axis, in pixels.
@@ -65,7 +65,9 @@ MODES: dict[str, Callable[[Entry, int], Entry]] = {
 
 @op_importer("ImageProjectiveTransformV2", "ImageProjectiveTransformV3")
 def _transform(call: ImportCall, *inputs: ImportedValue) -> ImportResult:
-    """Import a projective transform, computed in float32; outside is a constant, 0 in V2.
+    """Import ImageProjectiveTransformV2 and V3: transformed images, computed in float32.
+
+    Pixels from outside the images are a constant, which is 0 in V2.
 
     Args:
         call: The node; its attributes are ``fill_mode`` and ``interpolation``.
@@ -73,8 +75,7 @@ def _transform(call: ImportCall, *inputs: ImportedValue) -> ImportResult:
 
     Returns:
         Images of the new size, in the dtype of the images. Pixels whose projective divisor is 0
-        are
-        the constant, too.
+        are the constant, too.
 
     Raises:
         ModelError: If the number of inputs, an attribute, or the size is invalid.
@@ -83,7 +84,7 @@ def _transform(call: ImportCall, *inputs: ImportedValue) -> ImportResult:
     if len(inputs) != count:
         raise ModelError(f"{call.where} needs {count} input(s), got {len(inputs)}")
     x, transforms, size = inputs[:3]
-    known_images(call, x)
+    check_images(call, x)
     mode, method = (
         _choose(call, key, names)
         for key, names in (("fill_mode", tuple(MODES)), ("interpolation", ("NEAREST", "BILINEAR")))
@@ -91,7 +92,7 @@ def _transform(call: ImportCall, *inputs: ImportedValue) -> ImportResult:
     output_shape = call.ints(size, "output_shape")
     if len(output_shape) != 2 or min(output_shape) < 1:
         raise ModelError(
-            f"{call.where} needs an output_shape of 2 ints > 0, got {list(output_shape)}"
+            f"{call.where} needs an output_shape of 2 positive ints, got {list(output_shape)}"
         )
     fill = ops.cast(inputs[3].entry if count == 4 else constant(0, SINGLE), dtype=x.dtype.name)
     down, across, projection = _source_coordinates(call, transforms, output_shape)
@@ -103,23 +104,27 @@ def _transform(call: ImportCall, *inputs: ImportedValue) -> ImportResult:
 
 
 def _choose(call: ImportCall, key: str, names: tuple[str, ...]) -> str:
-    """Return a string attribute that is one of ``names``, by default the first; case is ignored.
+    """Return the string attribute ``key``, upper case, which must be one of ``names``.
+
+    The first of the names is its default.
 
     Raises:
-        ModelError: If it is another one.
+        ModelError: If it is none of them.
     """
     choice: str = call.attr(key, "s", names[0].encode()).decode(errors="replace").upper()
     if choice not in names:
-        raise ModelError(f"{call.where} needs the {key} {', '.join(names)}, got {short(choice)}")
+        raise ModelError(
+            f"{call.where} needs the {key} to be one of {', '.join(names)}, got {short(choice)}"
+        )
     return choice
 
 
 def _source_coordinates(
     call: ImportCall, transforms: ImportedValue, size: tuple[int, ...]
 ) -> list[Entry]:
-    """Return the source row and column of each new pixel, and the projective divisor.
+    """Return the source row, the source column and the projective divisor of each new pixel.
 
-    All have shape (transforms, height, width, 1).
+    Each is a float array of shape (transforms, height, width, 1).
 
     Args:
         call: The node.
@@ -148,7 +153,7 @@ def _source_coordinates(
 
 
 class _Pixels:
-    """Pixels of images at float coordinates; ``fill`` outside."""
+    """Reads pixels of images at float coordinates; outside of an image it reads ``fill``."""
 
     def __init__(self, images: Entry, lengths: list[int], fill: Entry) -> None:
         """Store the images to read.
@@ -163,7 +168,7 @@ class _Pixels:
         self.number = ops.reshape(ops.arange(count, dtype="int64"), shape=(count, 1, 1))
 
     def pixels_at(self, rows: Entry, columns: Entry) -> Entry:
-        """Return pixels at float coordinates that are whole; ``fill`` outside the image.
+        """Return the pixels at float coordinates without fraction; ``fill`` outside the image.
 
         Args:
             rows: Rows of shape (images, height, width, 1).
@@ -191,7 +196,9 @@ class _Pixels:
         return self.pixels_at(ops.round_half_away(rows), ops.round_half_away(columns))
 
     def interpolate(self, rows: Entry, columns: Entry) -> Entry:
-        """Interpolate between four pixels in float32; outside is ``fill``, integers are truncated.
+        """Return pixels interpolated bilinearly in float32, in the dtype of the images.
+
+        Pixels outside are ``fill``. Results of integer images are truncated.
 
         Args:
             rows: Float rows of shape (images, height, width, 1).

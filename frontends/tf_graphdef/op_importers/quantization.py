@@ -13,12 +13,12 @@ from passkit.ops.layouts import as_dtype, widened
 
 
 def _levels(call: ImportCall) -> tuple[float, float]:
-    """Return the least and largest step of a range: (0 or 1, 2**num_bits - 1).
+    """Return the lowest and highest quantization step: (0 or 1, 2**num_bits - 1).
 
-    The least is 1 if the attribute ``narrow_range`` is set.
+    The lowest is 1 if the attribute ``narrow_range`` is set.
 
     Raises:
-        ModelError: If the number of bits is out of range.
+        ModelError: If the attribute ``num_bits`` is not from 2 to 16.
     """
     bits = call.attr("num_bits", "i", 8)
     if not 2 <= bits <= 16:
@@ -35,7 +35,7 @@ def _nudge_range(call: ImportCall, low: Entry, high: Entry) -> tuple[Entry, Entr
         high: Upper limit.
 
     Returns:
-        The moved lower and upper limit, and the difference of two steps.
+        The moved lower and upper limit, and the step size.
     """
     min_step, max_step = _levels(call)
     scale = (high - low) / (max_step - min_step)
@@ -48,7 +48,7 @@ def _nudge_range(call: ImportCall, low: Entry, high: Entry) -> tuple[Entry, Entr
 
 
 def _fake_quantize(call: ImportCall, x: ImportedValue, low: Entry, high: Entry) -> Entry:
-    """Round ``x`` to the steps of the range from ``low`` to ``high``; elements outside are clipped.
+    """Return ``x`` rounded to the steps of the range ``low`` to ``high``; elements are clipped.
 
     The range is moved so that 0 is a step; an empty range gives zeros. Source:
     fake_quant_ops_functor.h.
@@ -63,7 +63,7 @@ def _fake_quantize(call: ImportCall, x: ImportedValue, low: Entry, high: Entry) 
 
 
 def _is_empty_range(low: Entry, high: Entry) -> Entry:
-    """Return whether the range is (0, 0)."""
+    """Return a bool array: whether both limits of a range are 0."""
     is_empty: Entry = ops.logical_and(ops.equal(low, 0.0), ops.equal(high, 0.0))
     return is_empty
 
@@ -89,7 +89,7 @@ def _fake_vars(
 
 
 def _is_inside_range(call: ImportCall, x: ImportedValue, low: Entry, high: Entry) -> Entry:
-    """Return for each element whether it is inside the range, after that is moved to include 0."""
+    """Return for each element of ``x`` whether it is inside the range, moved by `_nudge_range`."""
     bottom, top, _ = _nudge_range(call, low, high)
     result: Entry = ops.logical_and(x.entry >= bottom, x.entry <= top)
     return result
@@ -109,9 +109,8 @@ def _fake_vars_gradient(
 
     Returns:
         Gradients of the input, which is ``dy`` inside the range and else 0; of the lower limit,
-        the
-        sum of ``dy`` below the range; and of the upper limit, the sum above it. For an empty range
-        they are ``dy``, 0 and 0.
+        the sum of ``dy`` below the range; and of the upper limit, the sum above it. For an empty
+        range they are ``dy``, 0 and 0.
     """
     bottom, top, _ = _nudge_range(call, low.entry, high.entry)
     is_empty = _is_empty_range(low.entry, high.entry)
@@ -153,7 +152,7 @@ def _quantize_dequantize_v4(
 def _quantize_dequantize(
     call: ImportCall, x: ImportedValue, low: ImportedValue, high: ImportedValue, bits: int
 ) -> Entry:
-    """Quantize and dequantize so that 0 stays 0 and the wider side sets the scale.
+    """Return ``x`` quantized and dequantized, so that 0 stays 0 and the wider side sets the scale.
 
     Source: TensorFlow's quantize_and_dequantize_op.h.
 

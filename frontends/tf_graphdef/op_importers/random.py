@@ -1,8 +1,8 @@
 """Importers of stateless random operators: TensorFlow's Philox draws, bit for bit.
 
 Source: Salmon et al., Parallel Random Numbers: As Easy as 1, 2, 3. A draw takes blocks of four
-32-bit words from its counter on. Stateful operators are no op importers, since they differ in each
-call.
+32-bit words from its counter on. Stateful random operators have context importers instead, since
+their results differ in each call.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _state(seed: Entry) -> tuple[Entry, Entry]:
 
 
 def _unsigned(x: Entry) -> Entry:
-    """Cast to uint64."""
+    """Return ``x`` cast to uint64."""
     return ops.cast(x, dtype="uint64")  # type: ignore[no-any-return]
 
 
@@ -69,7 +69,7 @@ def _key_counter(call: ImportCall, seed: ImportedValue) -> ImportResult:
 
 @op_importer("StatelessRandomGetKeyCounterAlg")
 def _key_counter_alg(call: ImportCall, seed: ImportedValue) -> ImportResult:
-    """Import StatelessRandomGetKeyCounterAlg: key and counter of a seed, and Philox's number."""
+    """Import StatelessRandomGetKeyCounterAlg: key and counter of a seed, and 1 for Philox."""
     call.rank(seed, 1)
     key, counter = (_unsigned(e) for e in _state(seed.entry))
     return key, counter, call.known_value(dtype_of("int32"), PHILOX)
@@ -77,7 +77,7 @@ def _key_counter_alg(call: ImportCall, seed: ImportedValue) -> ImportResult:
 
 @op_importer("StatelessRandomGetAlg")
 def _algorithm(call: ImportCall) -> ImportResult:
-    """Import StatelessRandomGetAlg: the number of Philox, as a known int32."""
+    """Import StatelessRandomGetAlg: 1, the number of Philox, as a known int32."""
     return call.known_value(dtype_of("int32"), PHILOX)
 
 
@@ -103,7 +103,7 @@ def _words(key: Entry, counter: Entry, count: Extent) -> tuple[Entry, Extent]:
 
 
 def _take_words(words: Entry, shape: tuple[Extent, ...], count: Extent) -> Entry:
-    """Return the first ``count`` words in the given shape."""
+    """Return the first ``count`` of ``words``, reshaped to ``shape``."""
     flat = ops.reshape(words, shape=(-1,))
     return ops.reshape(ops.slice(flat, begin=(0,), size=(count,)), shape=shape)  # type: ignore[no-any-return]
 
@@ -145,7 +145,7 @@ def _uniform(dtype: str, words: Entry, blocks: Extent) -> Entry:
 def _normal(dtype: str, words: Entry, blocks: Extent) -> Entry:
     """Return normal draws of mean 0 and deviation 1 by the Box-Muller transform.
 
-    A sine and a cosine for two uniform draws.
+    Two uniform draws give one sine and one cosine.
 
     Args:
         dtype: Floating dtype; 16-bit floats are drawn in float32.
@@ -219,14 +219,11 @@ def _from_key(
 
 
 def _check_algorithm(call: ImportCall, alg: ImportedValue) -> None:
-    """Check that the input ``alg`` is Philox (1), or the automatic choice (3).
-
-    Raises:
-        ModelError: If it is another one.
-    """
+    """Raise ModelError unless the input ``alg`` is 1, for Philox, or 3, for automatic choice."""
     if call.integer(alg, "algorithm") not in (PHILOX, AUTOMATIC):
         raise ModelError(
-            f"{call.where} needs the algorithm Philox, {PHILOX}, got {call.shown(alg)}"
+            f"{call.where} needs the algorithm {PHILOX} (Philox) or {AUTOMATIC} (automatic), got "
+            f"{call.shown(alg)}"
         )
 
 
@@ -316,7 +313,7 @@ def _range_from_key(
 
 
 def _to_range(call: ImportCall, words: Entry, low: ImportedValue, high: ImportedValue) -> Entry:
-    """Return integers from low to below high, as remainders of unsigned words."""
+    """Return integers from ``low`` to below ``high``, in their dtype: remainders of ``words``."""
     span = ops.cast(high.entry, dtype="int64") - ops.cast(low.entry, dtype="int64")
     remainder = ops.cast(ops.mod(_unsigned(words), _unsigned(span)), dtype="int64")
     return ops.cast(remainder + ops.cast(low.entry, dtype="int64"), dtype=low.dtype.name)  # type: ignore[no-any-return]

@@ -54,7 +54,7 @@ class _LstmCell:
         self.peep = peepholes if call.attr("use_peephole", "b", False) else None
 
     def step(self, x: Entry, c: Entry, h: Entry) -> tuple[Entry, ...]:
-        """Return i, cs, f, o, ci, co and h after one step, each (batch, units).
+        """Compute one step; return i, cs, f, o, ci, co and h, each of shape (batch, units).
 
         Args:
             x: Input (batch, inputs).
@@ -63,8 +63,7 @@ class _LstmCell:
 
         Returns:
             Input gate, new cell state, forget gate, output gate, cell input, tanh of the cell
-            state, and
-            new output.
+            state, and new output.
         """
         units = h.shape[1]  # type: ignore[index]
         z = ops.matmul(ops.concat(x, h, axis=1), self.w) + self.b
@@ -82,11 +81,7 @@ class _LstmCell:
 
 
 def _check_matrices(call: ImportCall, *values: ImportedValue) -> None:
-    """Check that inputs are matrices.
-
-    Raises:
-        ModelError: If the rank of one is not 2.
-    """
+    """Raise ModelError if an input has another rank than 2."""
     for v in values:
         if len(call.shape(v)) != 2:
             shape = show_shape(call.shape(v))
@@ -126,14 +121,16 @@ def _lstm_cell(
 
 @op_importer("LSTMBlockCellGrad")
 def _lstm_cell_grad(call: ImportCall, *inputs: ImportedValue) -> ImportResult:
-    """Import the gradient of a cell: of the state, the gates before activation, and the peepholes.
-
-    It uses the results of the forward cell, so that no matrix product is computed again.
+    """Import LSTMBlockCellGrad, from the results of the forward cell.
 
     Args:
         call: The node.
         inputs: The eight inputs of LSTMBlockCell, its results i, cs, f, o, ci and co, and the
             gradients of cs and h.
+
+    Returns:
+        Gradients of the cell state (batch, units); of the gates before activation
+        (batch, 4 units); and of the three peephole weights, each (units,).
 
     Raises:
         ModelError: If there are not 16 inputs.
@@ -178,7 +175,7 @@ def _lstm_block(
     wco: ImportedValue,
     b: ImportedValue,
 ) -> ImportResult:
-    """Import a block of steps, unrolled; results from step ``length`` on are zeros.
+    """Import BlockLSTM and BlockLSTMV2: LSTM steps, unrolled; from step ``length`` on, zeros.
 
     Args:
         call: The node.
@@ -233,7 +230,7 @@ def _gru_cell(
     b_ru: ImportedValue,
     b_c: ImportedValue,
 ) -> ImportResult:
-    """Import GRUBlockCell: r, u, c and the next h; r scales the state before its product.
+    """Import GRUBlockCell: one step of a GRU, in which r scales the state before its product.
 
     Args:
         call: The node.
@@ -243,6 +240,9 @@ def _gru_cell(
         w_c: Weights of the candidate (inputs + units, units).
         b_ru: Bias of the gates (2 units,).
         b_c: Bias of the candidate (units,).
+
+    Returns:
+        Reset gate, update gate, candidate and new state, each (batch, units).
     """
     _check_matrices(call, x, h, w_ru, w_c)
     data, state = widened(x.entry), widened(h.entry)

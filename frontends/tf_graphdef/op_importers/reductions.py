@@ -64,8 +64,9 @@ def _integer_mean(call: ImportCall, x: ImportedValue, axes: tuple[int, ...], kee
     count = numel(shape[a] for a in axes)
     if isinstance(count, Size) or count == 0:
         raise ModelError(
-            f"{call.where} needs a known number of {x.dtype} to take the mean of, got {count}; "
-            f"give load the whole shape of its input in shapes="
+            f"{call.where} needs a known, positive number of {x.dtype} elements for a mean, got "
+            f"{count}; "
+            f"give load the full shape of its input in shapes="
         )
     return ops.trunc_div(total, ops.full_like(total, count), name=call.name)  # type: ignore[no-any-return]
 
@@ -85,12 +86,15 @@ def _softmax(call: ImportCall, x: ImportedValue) -> ImportResult:
 
 @op_importer("SoftmaxCrossEntropyWithLogits")
 def _cross_entropy(call: ImportCall, logits: ImportedValue, labels: ImportedValue) -> ImportResult:
-    """Import the loss of each row, and its gradient for the logits; both inputs broadcast.
+    """Import SoftmaxCrossEntropyWithLogits, of labels that are probabilities.
 
     Args:
         call: The node.
         logits: Shape (batch, classes).
-        labels: Probabilities (batch, classes).
+        labels: Probabilities (batch, classes), which broadcast with the logits.
+
+    Returns:
+        The loss of each row, (batch,), and its gradient for the logits.
     """
     call.rank(logits, 2)
     call.rank(labels, 2)
@@ -103,12 +107,15 @@ def _cross_entropy(call: ImportCall, logits: ImportedValue, labels: ImportedValu
 def _sparse_cross_entropy(
     call: ImportCall, logits: ImportedValue, labels: ImportedValue
 ) -> ImportResult:
-    """Import the loss of each row, and its gradient for the logits, from class numbers.
+    """Import SparseSoftmaxCrossEntropyWithLogits, of labels that are class numbers.
 
     Args:
         call: The node.
         logits: Shape (batch, classes).
         labels: Class numbers (batch,), whose range is not checked.
+
+    Returns:
+        The loss of each row, (batch,), and its gradient for the logits.
     """
     classes = call.rank(logits, 2)[1]
     loss = ops.sparse_softmax_cross_entropy_with_logits(labels.entry, logits.entry, name=call.name)

@@ -11,7 +11,7 @@ SCANS = {"Cumsum": "cumsum", "Cumprod": "cumprod", "CumulativeLogsumexp": "logcu
 
 @op_importer(*SCANS)
 def _scan(call: ImportCall, x: ImportedValue, axis: ImportedValue) -> ImportResult:
-    """Import a cumulative sum, product or log-sum-exp along ``axis``, known during import.
+    """Import Cumsum, Cumprod and CumulativeLogsumexp along ``axis``, known during import.
 
     The attribute ``exclusive`` leaves out each element itself, ``reverse`` accumulates from the
     end.

@@ -14,7 +14,7 @@ from passkit.values.size import Extent
 
 @op_importer("ArgMax", "ArgMin")
 def _arg_extreme(call: ImportCall, x: ImportedValue, axis: ImportedValue) -> ImportResult:
-    """Import ArgMax or ArgMin, in which TensorFlow ignores NaN.
+    """Import ArgMax or ArgMin: positions along ``axis``, in the attribute ``output_type``.
 
     TensorFlow starts with element 0 and the lowest finite number (highest for ArgMin), and moves on
     to whatever is greater (less). So NaN and -inf (inf) count as that number.
@@ -49,9 +49,8 @@ def _top_k(call: ImportCall, x: ImportedValue, k: ImportedValue) -> ImportResult
 def _top_elements(call: ImportCall, x: ImportedValue, k: Extent) -> ImportResult:
     """Return the k largest elements in descending order, and their positions in the last axis.
 
-    The order also serves for ``sorted=False``. Positions have the attribute ``index_type`` as
-    dtype, by
-    default int32.
+    Also ``sorted=False`` gives this order. Positions have the attribute ``index_type`` as dtype,
+    by default int32.
     """
     values, positions = ops.top_k(x.entry, k=k)
     index_dtype = call.dtype("index_type") if "index_type" in call.node.attr else dtype_of("int32")
@@ -81,7 +80,7 @@ def _bound(call: ImportCall, rows: ImportedValue, values: ImportedValue) -> Impo
 
 @op_importer("Where")
 def _where(call: ImportCall, condition: ImportedValue) -> ImportResult:
-    """Import the coordinates of nonzero elements.
+    """Import Where: the coordinates of nonzero elements, known int64 of shape (count, rank).
 
     Raises:
         ModelError: If the input is not known during import.
@@ -89,8 +88,8 @@ def _where(call: ImportCall, condition: ImportedValue) -> ImportResult:
     array = condition.array
     if array is None or array.dtype == object:
         raise ModelError(
-            f"{call.where} gives as many rows as its input has elements other than 0, and needs "
-            f"to know them when the model is loaded, got {call.shown(condition)}; use a mask"
+            f"{call.where} needs an input that is known when the model is loaded, since its number "
+            f"of nonzero elements is the number of rows, got {call.shown(condition)}; use a mask"
         )
     call.budget.take(8 * array.size * max(array.ndim, 1), call.where)
     return ImportedValue(call.name, dtype_of("int64"), array=np.argwhere(array).astype(np.int64))

@@ -33,7 +33,9 @@ def _num_segments(call: ImportCall, value: ImportedValue) -> Extent:
     """
     (count,) = call.extents(value, "number of segments")[:1] or (-1,)
     if isinstance(count, int) and not 0 <= count < MOST:
-        raise ModelError(f"{call.where} needs a number of segments from 0 to 2**31, got {count}")
+        raise ModelError(
+            f"{call.where} needs a number of segments from 0 to 2**31 - 1, got {count}"
+        )
     return count
 
 
@@ -81,8 +83,8 @@ def _count_known_segments(call: ImportCall, ids: ImportedValue) -> int:
     """
     if ids.array is None or ids.array.dtype.kind not in "iu" or ids.array.ndim != 1:
         raise ModelError(
-            f"{call.where} needs segment ids that are known when the model is loaded, since the "
-            f"last one says how many rows there are, got {call.shown(ids)}; "
+            f"{call.where} needs a vector of segment ids that are known when the model is loaded, "
+            f"since the last one gives the number of rows, got {call.shown(ids)}; "
             f"UnsortedSegmentSum takes the number as an input"
         )
     known_ids = ids.array
@@ -90,7 +92,8 @@ def _count_known_segments(call: ImportCall, ids: ImportedValue) -> int:
         (np.diff(known_ids) < 0).any() or known_ids[0] < 0 or known_ids[-1] >= MOST
     ):
         raise ModelError(
-            f"{call.where} needs segment ids that rise from 0 on, got {call.shown(ids)}"
+            f"{call.where} needs segment ids of at least 0 in ascending order, got "
+            f"{call.shown(ids)}"
         )
     return int(known_ids[-1]) + 1 if known_ids.size else 0
 
@@ -129,7 +132,7 @@ def _segment(call: ImportCall, x: ImportedValue, ids: ImportedValue) -> ImportRe
     kind = call.node.op.removeprefix("Segment")
     count = _count_known_segments(call, ids)
     if kind == "Mean" and x.dtype.is_integer:
-        raise ModelError(f"{call.where} needs floats to take the mean of, got {x.dtype}")
+        raise ModelError(f"{call.where} needs floats for a mean, got {x.dtype}; cast the data")
     return _reduce_segments(call, kind, x.entry, ids.entry, count)
 
 
@@ -137,7 +140,11 @@ def _segment(call: ImportCall, x: ImportedValue, ids: ImportedValue) -> ImportRe
 def _sparse(
     call: ImportCall, x: ImportedValue, indices: ImportedValue, ids: ImportedValue
 ) -> ImportResult:
-    """Import SparseSegmentMean, SqrtN and Sum: gather rows of ``x``, reduce them by known ids."""
+    """Import SparseSegmentMean, SqrtN and Sum: gather rows of ``x`` and reduce them by known ids.
+
+    Raises:
+        ModelError: If ids are not known or not sorted.
+    """
     kind = call.node.op.removeprefix("SparseSegment")
     rows = ops.gather(x.entry, indices.entry)
     return _reduce_segments(call, kind, rows, ids.entry, _count_known_segments(call, ids))
@@ -184,7 +191,10 @@ def _bincount(
     has_weights = 0 not in call.shape(weights)
     dtype = weights.dtype.name
     if len(shape) > 2 or (len(shape) == 2 and call.node.op == "Bincount"):
-        raise ModelError(f"{call.where} needs a vector, or rows of them, got rank {len(shape)}")
+        raise ModelError(
+            f"{call.where} needs integers of rank at most "
+            f"{1 if call.node.op == 'Bincount' else 2}, got rank {len(shape)}"
+        )
     if call.attr("binary_output", "b", False):
         is_value = ops.one_hot(x.entry, depth=length, dtype="bool", on_value=True, off_value=False)
         return ops.cast(ops.reduce_any(is_value, axis=-2), dtype=dtype, name=call.name)

@@ -73,7 +73,7 @@ def _shown(shape: tuple[int | None, ...]) -> str:
 
 @op_importer("EnsureShape")
 def _ensure_shape(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import EnsureShape: unknown extents of the input become those of the attribute.
+    """Import EnsureShape: return the input with unknown extents replaced by the attribute's.
 
     Raises:
         ModelError: If they contradict each other.

@@ -20,13 +20,13 @@ def _cast(call: ImportCall, x: ImportedValue) -> ImportResult:
     """Import Cast to the attribute ``DstT``; the imaginary part of complex numbers is dropped.
 
     Raises:
-        ModelError: If floats are to be truncated instead of rounded.
+        ModelError: If the attribute ``Truncate`` requests truncation to a narrower float type.
     """
     target = call.dtype("DstT")
     if call.attr("Truncate", "b", False) and target.is_float and x.dtype.nbytes > target.nbytes:
         raise ModelError(
-            f"{call.where} needs Truncate=False, since floats are rounded here, got True for "
-            f"{x.dtype} as {target}"
+            f"{call.where} needs Truncate=False, since passkit rounds floats, got True for a cast "
+            f"of {x.dtype} to {target}"
         )
     if target.kind == "c":
         return _as_complex(x, target, call.name)
@@ -37,7 +37,7 @@ def _cast(call: ImportCall, x: ImportedValue) -> ImportResult:
 
 
 def _as_complex(x: ImportedValue, target: DType, name: str) -> Entry:
-    """Cast a real or complex value to a complex dtype; real ones get an imaginary part of 0.
+    """Return a real or complex value in a complex dtype; real ones get an imaginary part of 0.
 
     Args:
         x: The value, returned as it is if it has the dtype.
@@ -55,7 +55,7 @@ def _as_complex(x: ImportedValue, target: DType, name: str) -> Entry:
 
 @op_importer("Bitcast")
 def _bitcast(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import Bitcast: the same bits as the attribute ``type``, of the same width.
+    """Import Bitcast: the bits of ``x`` as elements of the attribute ``type``, of the same width.
 
     Raises:
         ModelError: If the types differ in width, or one is bool.
@@ -63,6 +63,7 @@ def _bitcast(call: ImportCall, x: ImportedValue) -> ImportResult:
     target = call.dtype("type")
     if x.dtype.nbytes != target.nbytes or "b" in (x.dtype.kind, target.kind):
         raise ModelError(
-            f"{call.where} needs a type of {x.dtype.nbytes} bytes, as {x.dtype} has, got {target}"
+            f"{call.where} needs types of the same width other than bool, got {x.dtype} and "
+            f"{target}"
         )
     return ops.bitcast(x.entry, dtype=target.name, name=call.name)

@@ -53,9 +53,10 @@ def _optimizer_rule(
     num_variables: int,
     inputs: tuple[str, ...],
 ) -> Callable[[OptimizerUpdate], OptimizerUpdate]:
-    """Register the decorated formula of an optimizer in `OPTIMIZER_RULES`.
+    """Return a decorator that registers the formula of an optimizer in `OPTIMIZER_RULES`.
 
-    The formula takes the node, the variables, and the inputs, and returns the new variables.
+    The formula takes the node, the values of the variables, and the other inputs. It returns the
+    new values of the variables.
 
     Args:
         name: Name of the optimizer in its operators, such as "Adam" in ResourceApplyAdam.
@@ -79,7 +80,7 @@ def _optimizer_rule(
     ),
 )
 def _gradient_descent(ctx: NodeContext, w: Entry, rate: Entry, g: Entry) -> Sequence[Entry]:
-    """Return the new weights and slots of GradientDescent."""
+    """Return the new weights, ``w - rate * g`` for the gradient g, as a tuple of one."""
     return (w - rate * g,)
 
 
@@ -95,7 +96,7 @@ def _gradient_descent(ctx: NodeContext, w: Entry, rate: Entry, g: Entry) -> Sequ
 def _momentum(
     ctx: NodeContext, w: Entry, a: Entry, rate: Entry, g: Entry, momentum: Entry
 ) -> Sequence[Entry]:
-    """Return the new weights and slots of Momentum."""
+    """Return the new weights w and velocity a of Momentum, with Nesterov momentum if requested."""
     a = a * momentum + g
     return (w - (g * rate + a * momentum * rate) if _nesterov(ctx) else w - rate * a), a
 
@@ -112,7 +113,7 @@ def _momentum(
 def _keras_momentum(
     ctx: NodeContext, w: Entry, a: Entry, rate: Entry, g: Entry, momentum: Entry
 ) -> Sequence[Entry]:
-    """Return the new weights and slots of KerasMomentum."""
+    """Return the new weights w and velocity a of Keras' momentum, which includes the rate."""
     a = a * momentum - g * rate
     return (w + a * momentum - g * rate if _nesterov(ctx) else w + a), a
 
@@ -126,7 +127,10 @@ def _keras_momentum(
     ),
 )
 def _adagrad(ctx: NodeContext, w: Entry, a: Entry, rate: Entry, g: Entry) -> Sequence[Entry]:
-    """Return the new weights and slots of Adagrad."""
+    """Return the new weights w and sum of squared gradients a of Adagrad.
+
+    The sum is unchanged if the attribute ``update_slots`` is False.
+    """
     a = a + g * g if ctx.call.attr("update_slots", "b", True) else a
     return w - g * rate * ops.rsqrt(a), a
 
@@ -143,7 +147,7 @@ def _adagrad(ctx: NodeContext, w: Entry, a: Entry, rate: Entry, g: Entry) -> Seq
 def _adagrad2(
     ctx: NodeContext, w: Entry, a: Entry, rate: Entry, epsilon: Entry, g: Entry
 ) -> Sequence[Entry]:
-    """Return the new weights and slots of AdagradV2."""
+    """Return the new weights w and sum of squared gradients a, as Adagrad but with an epsilon."""
     a = a + g * g if ctx.call.attr("update_slots", "b", True) else a
     return w - g * rate / (ops.sqrt(a) + epsilon), a
 
@@ -170,7 +174,7 @@ def _rms_prop(
     epsilon: Entry,
     g: Entry,
 ) -> Sequence[Entry]:
-    """Return the new weights and slots of RMSProp."""
+    """Return the new weights w, mean square ms and velocity mom of RMSProp."""
     ms = ms + (g * g - ms) * (1 - rho)
     mom = mom * momentum + g * rate * ops.rsqrt(ms + epsilon)
     return w - mom, ms, mom
@@ -199,7 +203,7 @@ def _centered_rms_prop(
     epsilon: Entry,
     g: Entry,
 ) -> Sequence[Entry]:
-    """Return the new weights and slots of CenteredRMSProp."""
+    """Return the new weights w, mean mg, mean square ms and velocity mom of centered RMSProp."""
     ms = ms + (g * g - ms) * (1 - rho)
     mg = mg + (g - mg) * (1 - rho)
     mom = mom * momentum + g * rate * ops.rsqrt(ms - mg * mg + epsilon)
@@ -232,7 +236,10 @@ def _adam(
     epsilon: Entry,
     g: Entry,
 ) -> Sequence[Entry]:
-    """Return the new weights and slots of Adam."""
+    """Return the new weights w, first moment m and second moment v of Adam.
+
+    ``power1`` and ``power2`` are beta1 and beta2 to the power of the step's number.
+    """
     step = rate * ops.sqrt(1 - power2) / (1 - power1)
     m = m + (g - m) * (1 - beta1)
     v = v + (g * g - v) * (1 - beta2)
@@ -264,7 +271,7 @@ def _adamax(
     epsilon: Entry,
     g: Entry,
 ) -> Sequence[Entry]:
-    """Return the new weights and slots of AdaMax."""
+    """Return the new weights w, first moment m and infinity norm v of AdaMax."""
     m = m + (g - m) * (1 - beta1)
     v = ops.maximum(beta2 * v, ops.abs(g))
     return w - rate / (1 - power1) * (m / (v + epsilon)), m, v
@@ -290,7 +297,7 @@ def _adadelta(
     epsilon: Entry,
     g: Entry,
 ) -> Sequence[Entry]:
-    """Return the new weights and slots of Adadelta."""
+    """Return the new weights w, mean square a of gradients, and that of updates, of Adadelta."""
     a = a * rho + g * g * (1 - rho)
     step = ops.sqrt(delta_average + epsilon) * ops.rsqrt(a + epsilon) * g
     return w - step * rate, a, delta_average * rho + step * step * (1 - rho)
@@ -318,7 +325,7 @@ def _ftrl(
     l2: Entry,
     power: Entry,
 ) -> Sequence[Entry]:
-    """Return the new weights and slots of Ftrl."""
+    """Return the new weights w, accumulator a and linear terms of FTRL without shrinkage."""
     return _ftrl_v2(ctx, w, a, linear, g, rate, l1, l2, None, power)
 
 
@@ -346,10 +353,16 @@ def _ftrl_v2(
     shrink: Entry | None,
     power: Entry,
 ) -> Sequence[Entry]:
-    """Return the new weights and slots of FtrlV2."""
+    """Return the new weights w, accumulator a and linear terms of FTRL.
+
+    ``shrink`` is the coefficient of L2 shrinkage of the gradient; None for none.
+
+    Raises:
+        ModelError: If the attribute ``multiply_linear_by_lr`` is set.
+    """
     if ctx.call.attr("multiply_linear_by_lr", "b", False):
         raise ModelError(
-            f"{ctx.where} has multiply_linear_by_lr = True, and only False is supported"
+            f"{ctx.where} needs multiply_linear_by_lr=False, got True, which is not supported"
         )
     shrunk_gradient = g if shrink is None else g + 2.0 * shrink * w
     total = a + g * g
@@ -361,13 +374,15 @@ def _ftrl_v2(
 
 
 def _nesterov(ctx: NodeContext) -> bool:
-    """Return whether the node uses Nesterov momentum."""
+    """Return the attribute ``use_nesterov``, by default False."""
     return bool(ctx.call.attr("use_nesterov", "b", False))
 
 
 @context_importer(*sorted(APPLIES), training=True)
 def _apply(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import an optimizer step: the rule gives the new values of the weights and slots.
+    """Import an optimizer step: assign new values to the weights and slots by the rule.
+
+    Return the first input, the handle of the weights.
 
     Raises:
         ModelError: If an input does not fit the variable.
@@ -390,7 +405,7 @@ def _apply(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 
 
 def matching_values(ctx: NodeContext, variables: Sequence[ModelVariable]) -> list[Entry]:
-    """Return the current values of variables.
+    """Return the current values of variables, which must have one dtype and shape.
 
     Raises:
         ModelError: If their dtypes or shapes differ.
@@ -399,9 +414,9 @@ def matching_values(ctx: NodeContext, variables: Sequence[ModelVariable]) -> lis
     for variable, entry in zip(variables, values, strict=True):
         if (entry.dtype, entry.shape) != (values[0].dtype, values[0].shape):
             raise ModelError(
-                f"{ctx.where} changes {short(variables[0].name)}, {values[0].dtype}"
-                f"{show_shape(values[0].shape)}, with {short(variable.name)}, {entry.dtype}"
-                f"{show_shape(entry.shape)}; they need one type and shape"
+                f"{ctx.where} needs variables of one dtype and shape, got "
+                f"{short(variables[0].name)} of {values[0].dtype}{show_shape(values[0].shape)} and "
+                f"{short(variable.name)} of {entry.dtype}{show_shape(entry.shape)}"
             )
     return values
 
@@ -409,7 +424,7 @@ def matching_values(ctx: NodeContext, variables: Sequence[ModelVariable]) -> lis
 def rule_input(
     ctx: NodeContext, variable: ModelVariable, name: str, entry: Entry, like: Entry
 ) -> Entry:
-    """Return an input of a rule: gradients have the variable's shape, other inputs are scalars.
+    """Return an input of a rule, reshaped to the variable's shape, or to a scalar if no gradient.
 
     Args:
         ctx: The node.
@@ -436,10 +451,12 @@ def rule_input(
 
 @context_importer(*sorted(SCATTERS), training=True)
 def _scatter(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import an addition to, subtraction from, or assignment of rows of a variable.
+    """Import ScatterAdd, ScatterSub and ScatterUpdate of rows of a variable.
+
+    Return the first input if it is the handle of the variable.
 
     Raises:
-        ModelError: If indices are no integers, or the dtype of the rows differs.
+        ModelError: If indices are not integers, or the dtype of the rows differs.
     """
     ctx.check_count(inputs, 3)
     if (unavailable := unavailable_results(ctx, inputs)) is not None:
@@ -455,7 +472,7 @@ def _scatter(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]
         or rows.dtype != variable.dtype
     ):
         raise ModelError(
-            f"{ctx.where} needs integers and rows of {variable.dtype} for the variable "
+            f"{ctx.where} needs integer indices and rows of {variable.dtype} for the variable "
             f"{short(variable.name)}, got {row_indices.dtype} and {rows.dtype}"
         )
     kind = ctx.call.node.op.removeprefix("Resource").removeprefix("Scatter").lower()
@@ -474,11 +491,11 @@ def row_count(ctx: NodeContext, variable: ModelVariable, value: Entry) -> Extent
         value: Its current value.
 
     Raises:
-        ModelError: If it is a scalar.
+        ModelError: If it is a scalar or of unknown rank.
     """
     if not value.shape:
         raise ModelError(
-            f"{ctx.where} changes rows of the variable {short(variable.name)}, which has the "
-            f"shape {show_shape(value.shape)} and no rows"
+            f"{ctx.where} needs a variable with rows, got {short(variable.name)} of shape "
+            f"{show_shape(value.shape)}"
         )
     return value.shape[0]

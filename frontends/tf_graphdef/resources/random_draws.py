@@ -1,6 +1,6 @@
 """Random operators in models that are trained, for initial values and dropout.
 
-TensorFlow draws from a generator kept by the process. Here a draw is a function of the node's seeds
+TensorFlow draws from a generator of the process. Here a draw is a function of the node's seeds
 and name and of the run number, so that training is reproducible.
 """
 
@@ -26,7 +26,10 @@ _FLOATS = {
 
 
 def _key(ctx: NodeContext) -> Entry:
-    """Return the key of this node's draws in this run."""
+    """Return the key of this node's draws: the run number plus a number derived from the node.
+
+    The latter is 62 bits of a hash of the node's seeds and name; the entry is an int64 scalar.
+    """
     seeds = [ctx.call.attr(k, "i", 0) for k in ("seed", "seed2")]
     seed_text = repr((*seeds, ctx.call.name)).encode()
     node_number = int.from_bytes(hashlib.sha256(seed_text).digest()[:8], "little") >> 2
@@ -36,7 +39,10 @@ def _key(ctx: NodeContext) -> Entry:
 
 @context_importer(*_FLOATS, training=True)
 def _floats(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import a stateful draw of floats of a shape; each call of the program draws other numbers."""
+    """Import RandomUniform, RandomStandardNormal and TruncatedNormal: floats of a known shape.
+
+    Each call of the program draws other numbers.
+    """
     ctx.check_count(inputs, 1)
     if (unavailable := unavailable_results(ctx, inputs)) is not None:
         return unavailable

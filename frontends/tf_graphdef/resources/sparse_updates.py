@@ -34,6 +34,8 @@ from passkit.graph.infer import show_shape
 def _sparse_apply(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Import an optimizer step for some rows: gather them, apply the rule, and scatter them back.
 
+    Assign the new values to the variables and return the first input, the handle of the weights.
+
     Raises:
         ModelError: If an input does not fit the variable, or indices may repeat.
     """
@@ -68,12 +70,14 @@ def _sparse_apply(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyV
 
 
 def _check_once(ctx: NodeContext, variable: ModelVariable, value: AnyValue) -> None:
-    """Check that indices are a vector of distinct integers.
+    """Raise ModelError unless indices are a vector of integers that are known to be distinct.
 
     TensorFlow applies equal indices one after the other, each to the result of the one before.
 
-    Raises:
-        ModelError: If two of them may be equal.
+    Args:
+        ctx: The node, for errors.
+        variable: The variable, for errors.
+        value: The indices: distinct elements of Unique, or known integers.
     """
     if isinstance(value, UniqueElements):
         return
@@ -81,13 +85,15 @@ def _check_once(ctx: NodeContext, variable: ModelVariable, value: AnyValue) -> N
     shape = ctx.call.shape(indices)
     if not indices.dtype.is_integer or len(shape) != 1:
         raise ModelError(
-            f"{ctx.where} needs a vector of integers as indices of the variable "
-            f"{short(variable.name)}, got {indices.dtype}{show_shape(shape)}"
+            f"{ctx.where} updates rows of the variable {short(variable.name)} and needs a vector "
+            f"of integers as their indices, got {indices.dtype}{show_shape(shape)}; reshape or "
+            f"cast them"
         )
     array = indices.array
     if array is None or array.dtype == object or np.unique(array).size != array.size:
         raise ModelError(
-            f"{ctx.where} changes rows of the variable {short(variable.name)} at "
-            f"{ctx.call.shown(indices)}, where an index may stand twice; tf.unique and "
-            f"tf.math.unsorted_segment_sum in front make them differ, as TensorFlow's optimizers do"
+            f"{ctx.where} updates rows of the variable {short(variable.name)}, and its indices "
+            f"must be known to be distinct, got {ctx.call.shown(indices)}; remove repeated "
+            f"indices by tf.unique and add up their gradients by tf.math.unsorted_segment_sum, "
+            f"as TensorFlow's optimizers do"
         )

@@ -12,7 +12,10 @@ from passkit.values.dtype import dtype_of
 
 @tensor_lists.list_importer("TensorArrayV3", num_inputs=1)
 def _array(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import the creation of an array; the handle and the flow are both the empty list."""
+    """Import TensorArrayV3: return a list of items that are not set, as handle and as flow.
+
+    The input is the number of items, known during import.
+    """
     count = ctx.call.integer(ctx.value(inputs[0]), "size")
     empty = tensor_lists.empty_list(ctx, count, ctx.call.dtype("dtype"), None)
     return empty, empty
@@ -20,7 +23,7 @@ def _array(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 
 @tensor_lists.list_importer("TensorArrayWriteV3", num_inputs=4)
 def _write(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import TensorArrayWriteV3: set an item, and lengthen the array if necessary.
+    """Import TensorArrayWriteV3: return the array with an item set, lengthened if necessary.
 
     Args:
         ctx: The node.
@@ -33,14 +36,14 @@ def _write(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 
 @tensor_lists.list_importer("TensorArrayReadV3", num_inputs=3)
 def _read(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import TensorArrayReadV3: the item at an index known during import, else zeros."""
+    """Import TensorArrayReadV3: the item at an index known during import; zeros if not set."""
     items = tensor_lists.as_list(ctx, inputs[2])
     return (tensor_lists.get_item(ctx, items, tensor_lists.item_index(ctx, items, inputs[1])),)
 
 
 @tensor_lists.list_importer("TensorArrayScatterV3", num_inputs=4)
 def _scatter(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import TensorArrayScatterV3: set the items at indices to the rows of an array."""
+    """Import TensorArrayScatterV3: the list with the items at indices set to rows of an array."""
     items = tensor_lists.as_list(ctx, inputs[3])
     return (tensor_lists.scatter_items(ctx, items, inputs[1], ctx.value(inputs[2])),)
 
@@ -67,7 +70,7 @@ def _concat(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 
 @tensor_lists.list_importer("TensorArraySplitV3", num_inputs=4)
 def _split(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import TensorArraySplitV3: the items become consecutive rows of an array, by lengths."""
+    """Import TensorArraySplitV3: a list of consecutive parts of an array, by known lengths."""
     items = tensor_lists.as_list(ctx, inputs[3])
     return (
         tensor_lists.with_items(

@@ -32,7 +32,10 @@ _ROW_NBYTES = 1300
 
 
 def list_importer(*names: str, num_inputs: int) -> Callable[[ContextImporter], ContextImporter]:
-    """Register an importer that has a fixed number of inputs, none of them unsupported or dead.
+    """Return a decorator that registers an importer of operators with ``num_inputs`` inputs.
+
+    The importer is called only if no input is unsupported or dead; otherwise the results are so,
+    too.
 
     Args:
         names: TensorFlow operators.
@@ -40,9 +43,9 @@ def list_importer(*names: str, num_inputs: int) -> Callable[[ContextImporter], C
     """
 
     def register(function: ContextImporter) -> ContextImporter:
-        def checked(ctx: NodeContext, given: Sequence[AnyValue]) -> Sequence[AnyValue]:
-            ctx.check_count(given, num_inputs)
-            return unavailable_results(ctx, given) or function(ctx, given)
+        def checked(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
+            ctx.check_count(inputs, num_inputs)
+            return unavailable_results(ctx, inputs) or function(ctx, inputs)
 
         context_importer(*names)(checked)
         return checked
@@ -51,19 +54,22 @@ def list_importer(*names: str, num_inputs: int) -> Callable[[ContextImporter], C
 
 
 def as_list(ctx: NodeContext, value: AnyValue) -> TensorList:
-    """Return an input as a list.
+    """Return an input that must be a tensor list.
 
     Raises:
-        ModelError: If it is no list.
+        ModelError: If it is another value, such as an array or a list stored as one array.
     """
     if not isinstance(value, TensorList):
         kind = value.description if isinstance(value, NonArray) else "an array"
-        raise ModelError(f"{ctx.where} needs a list, and {short(value.name)} is {kind}")
+        raise ModelError(f"{ctx.where} needs a list, got {short(value.name)}, {kind}")
     return value
 
 
 def _shape_of(ctx: NodeContext, value: AnyValue) -> Shape | None:
-    """Return the item shape that an input declares; None where it is unknown, such as -1."""
+    """Return the item shape that an input declares.
+
+    None if it is not known during import, or -1, or has an unknown dimension -1.
+    """
     value = ctx.value(value)
     if value.array is None or (value.array.ndim == 0 and int(value.array) == -1):
         return None
@@ -88,7 +94,7 @@ def empty_list(ctx: NodeContext, length: int, dtype: DType, shape: Shape | None)
 def with_items(
     ctx: NodeContext, items: TensorList, new_items: Sequence[ImportedValue | None]
 ) -> TensorList:
-    """Return a copy of a list with other items; its memory is taken from the budget.
+    """Return a list of ``new_items`` (None where not set) of the dtype and item shape of ``items``.
 
     Raises:
         ModelError: If the memory budget is exceeded.
@@ -127,8 +133,9 @@ def unstack(ctx: NodeContext, value: ImportedValue) -> list[ImportedValue]:
     shape = ctx.call.shape(value)
     if not shape or not isinstance(shape[0], int):
         raise ModelError(
-            f"{ctx.where} makes a list of {short(value.name)} of shape {show_shape(shape)}, "
-            f"whose length must be known; give load the whole shape of its input in shapes="
+            f"{ctx.where} needs an array whose first axis has a known length, got "
+            f"{short(value.name)} of shape {show_shape(shape)}; give load the full shape of its "
+            f"input in shapes="
         )
     ctx.shared.budget.take(_ROW_NBYTES * shape[0], f"{ctx.where} of {shape[0]:,} items")
     array = value.array
@@ -166,20 +173,22 @@ def item_index(ctx: NodeContext, items: TensorList, index: AnyValue, resize: boo
     """
     position = ctx.call.integer(ctx.value(index), "index")
     if position < 0 or (position >= len(items.items) and not resize):
-        raise ModelError(f"{ctx.where} takes item {position} of a list of {len(items.items)}")
+        raise ModelError(
+            f"{ctx.where} needs an index into a list of {len(items.items)} items, got {position}"
+        )
     return position
 
 
 def with_item(
     ctx: NodeContext, items: TensorList, position: int, item: ImportedValue
 ) -> TensorList:
-    """Return a list with an item set, longer if necessary.
+    """Return a copy of a list with the item at ``position`` set, lengthened if necessary.
 
     Raises:
         ModelError: If the item has another dtype.
     """
     if items.dtype is not None and item.dtype != items.dtype:
-        raise ModelError(f"{ctx.where} puts {item.dtype} into a list of {items.dtype}")
+        raise ModelError(f"{ctx.where} needs an item of {items.dtype}, got {item.dtype}")
     new_items = [*items.items, *[None] * (position + 1 - len(items.items))]
     new_items[position] = item
     return with_items(ctx, items, new_items)
@@ -187,7 +196,10 @@ def with_item(
 
 @list_importer("TensorListSetItem", num_inputs=3)
 def _set_item(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import TensorListSetItem; a list whose index is not known becomes the rows of an array."""
+    """Import TensorListSetItem: return the list with an item set.
+
+    If the index is known only at run time, the list becomes the rows of an array.
+    """
     if stacked := stacked_lists.as_stacked_if_dynamic(ctx, inputs[0], inputs[1]):
         return (
             stacked_lists.with_stacked_item(
@@ -224,15 +236,18 @@ def get_item(
     )
     if shape_to_fill is None or items.dtype is None:
         raise ModelError(
-            f"{ctx.where} reads item {position}, which nothing was put into and whose shape is "
-            f"unknown"
+            f"{ctx.where} needs the shape of item {position}, which was not set, and the list "
+            f"declares none; set an item first, or declare the shape of the items"
         )
     return value_of(make("full", shape=shape_to_fill, fill_value=0, dtype=items.dtype.name))
 
 
 @list_importer("TensorListGetItem", num_inputs=3)
 def _get_item(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import TensorListGetItem; a list whose index is not known is read as the rows of an array."""
+    """Import TensorListGetItem: return an item; zeros if it is not set.
+
+    If the index is known only at run time, the list is read as the rows of an array.
+    """
     if stacked := stacked_lists.as_stacked_if_dynamic(ctx, inputs[0], inputs[1]):
         return (stacked_lists.stacked_item(ctx, stacked, ctx.value(inputs[1])),)
     items = as_list(ctx, inputs[0])
@@ -241,7 +256,7 @@ def _get_item(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue
 
 
 def stack_items(ctx: NodeContext, items: TensorList, shape: Shape | None = None) -> ImportedValue:
-    """Return all items as rows of one array.
+    """Return all items as rows of one array; items that are not set are zeros.
 
     Args:
         ctx: The node.
@@ -249,13 +264,16 @@ def stack_items(ctx: NodeContext, items: TensorList, shape: Shape | None = None)
         shape: Shape of the items, read if the list does not declare one.
 
     Raises:
-        ModelError: If the list is empty and the shape of its items unknown.
+        ModelError: If the list is empty, or has items that are not set, of unknown shape.
     """
     ctx.shared.budget.take(_ROW_NBYTES * len(items.items), ctx.where)
     if not items.items:
         item_shape = items.shape if items.shape is not None else shape
         if item_shape is None or items.dtype is None:
-            raise ModelError(f"{ctx.where} stacks an empty list of items of unknown shape")
+            raise ModelError(
+                f"{ctx.where} needs the shape of the items of {short(items.name)}, an empty list "
+                f"that declares none; declare the shape of the items"
+            )
         empty_array = make("full", shape=(0, *item_shape), fill_value=0, dtype=items.dtype.name)
         return value_of(empty_array)
     values = [get_item(ctx, items, k, shape) for k in range(len(items.items))]
@@ -269,7 +287,7 @@ def stack_items(ctx: NodeContext, items: TensorList, shape: Shape | None = None)
 
 
 def _concatenated(ctx: NodeContext, entries: Sequence[Entry]) -> Entry:
-    """Concatenate arrays along their first axis."""
+    """Return arrays concatenated along their first axis; a single one is returned itself."""
     if len(entries) == 1:
         return entries[0]
     joined: Entry = ops.concat(*entries, axis=0, name=ctx.call.name)
@@ -294,7 +312,7 @@ def _length(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 
 @list_importer("TensorListElementShape", num_inputs=1)
 def _element_shape(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import TensorListElementShape: the declared shape of items, or -1 if there is none."""
+    """Import TensorListElementShape: the declared shape of items as a known vector, else -1."""
     items = as_list(ctx, inputs[0])
     dtype = ctx.call.index_type("shape_type")
     return (ctx.call.known_value(dtype, -1 if items.shape is None else list(items.shape)),)
@@ -316,7 +334,9 @@ def _pop(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """
     items = as_list(ctx, inputs[0])
     if not items.items:
-        raise ModelError(f"{ctx.where} takes the last item of {short(items.name)}, which has none")
+        raise ModelError(
+            f"{ctx.where} needs a list with an item to remove, got the empty {short(items.name)}"
+        )
     last = get_item(ctx, items, len(items.items) - 1, _shape_of(ctx, inputs[1]))
     return (with_items(ctx, items, items.items[:-1]), last)
 
@@ -338,7 +358,7 @@ def _concat_lists(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyV
 
 
 def gather_items(ctx: NodeContext, items: TensorList, indices: AnyValue) -> ImportedValue:
-    """Return items at known indices as rows of one array.
+    """Return the items at ``indices``, known during import, as rows of one array.
 
     Raises:
         ModelError: If an index is not known, or out of range.
@@ -348,10 +368,10 @@ def gather_items(ctx: NodeContext, items: TensorList, indices: AnyValue) -> Impo
 
 
 def _indices(ctx: NodeContext, value: AnyValue) -> list[int]:
-    """Return a list of known indices.
+    """Return an input as a list of known indices.
 
     Raises:
-        ModelError: If they are known only at run time.
+        ModelError: If it is known only at run time, not of integers, or of rank above 1.
     """
     value = ctx.value(value)
     array = value.array
@@ -365,13 +385,15 @@ def _indices(ctx: NodeContext, value: AnyValue) -> list[int]:
 
 
 def _checked(ctx: NodeContext, items: TensorList, position: int) -> int:
-    """Return an index after checking that it is within a list.
+    """Return ``position`` unchanged if it is the index of an item of the list.
 
     Raises:
         ModelError: If it is out of range.
     """
     if not 0 <= position < len(items.items):
-        raise ModelError(f"{ctx.where} takes item {position} of a list of {len(items.items)} items")
+        raise ModelError(
+            f"{ctx.where} needs indices into a list of {len(items.items)} items, got {position}"
+        )
     return position
 
 
@@ -384,7 +406,9 @@ def _gather(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 def scatter_items(
     ctx: NodeContext, items: TensorList, indices: AnyValue, value: ImportedValue
 ) -> TensorList:
-    """Return a list with the rows of an array set at known indices.
+    """Return a copy of a list with the rows of ``value`` set at known indices.
+
+    The list is lengthened to as many items as there are rows, if an index requires it.
 
     Raises:
         ModelError: If the indices are not known, out of range, or of another number than the rows.
@@ -392,11 +416,15 @@ def scatter_items(
     rows = unstack(ctx, value)
     positions = _indices(ctx, indices)
     if len(positions) != len(rows):
-        raise ModelError(f"{ctx.where} has {len(positions)} indices for {len(rows)} rows")
+        raise ModelError(
+            f"{ctx.where} needs an index for each of {len(rows)} rows, got {len(positions)} indices"
+        )
     new_items = list(items.items)
     for position, row in zip(positions, rows, strict=True):
         if not 0 <= position < max(len(new_items), len(rows)):
-            raise ModelError(f"{ctx.where} puts item {position} into a list of {len(new_items)}")
+            raise ModelError(
+                f"{ctx.where} needs indices into a list of {len(new_items)} items, got {position}"
+            )
         new_items += [None] * (position + 1 - len(new_items))
         new_items[position] = row
     return with_items(ctx, items, new_items)
@@ -406,7 +434,8 @@ def scatter_items(
 def _scatter(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Import TensorListScatter and its V2: a new list with the rows of an array at indices.
 
-    The list has the number of elements that V2 states; without one, up to the largest index.
+    The list has the number of elements that is V2's fourth input; without it, it ends at the
+    largest index.
     """
     ctx.check_count(inputs, 3, None)
     if (unavailable := unavailable_results(ctx, inputs)) is not None:
@@ -420,14 +449,16 @@ def _scatter(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]
 
 
 def concat_items(ctx: NodeContext, items: TensorList) -> tuple[ImportedValue, ImportedValue]:
-    """Concatenate the items along their first axis; return the array and their lengths.
+    """Return the items concatenated along their first axis, and their lengths as a known vector.
 
     Raises:
         ModelError: If the list has no items.
     """
     values = [get_item(ctx, items, k) for k in range(len(items.items))]
     if not values:
-        raise ModelError(f"{ctx.where} joins the items of {short(items.name)}, which has none")
+        raise ModelError(
+            f"{ctx.where} needs a list with items to concatenate, got the empty {short(items.name)}"
+        )
     lengths = [ctx.call.shape(v)[0] if ctx.call.shape(v) else 1 for v in values]
     joined = _concatenated(ctx, [v.entry for v in values])
     return value_of(joined), ctx.call.known_value(dtype_of("int64"), lengths)
@@ -441,16 +472,17 @@ def _concat(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 
 
 def split_rows(ctx: NodeContext, value: ImportedValue, lengths: AnyValue) -> list[ImportedValue]:
-    """Split an array along its first axis into parts of known lengths.
+    """Return consecutive parts of an array along its first axis, of known lengths.
 
     Raises:
-        ModelError: If a length is negative, or they do not add up to that of the array.
+        ModelError: If a length is negative, or they do not add up to the length of the axis.
     """
     begin, parts, shape = 0, [], ctx.call.shape(value)
     part_lengths = ctx.call.ints(ctx.value(lengths), "lengths")
     if not shape or any(n < 0 for n in part_lengths) or shape[0] != sum(part_lengths):
         raise ModelError(
-            f"{ctx.where} cuts {short(value.name)} of shape {show_shape(shape)} into {part_lengths}"
+            f"{ctx.where} needs lengths of at least 0 that add up to the first axis of "
+            f"{short(value.name)} of shape {show_shape(shape)}, got {part_lengths}"
         )
     ctx.shared.budget.take(_ROW_NBYTES * len(part_lengths), ctx.where)
     for count in part_lengths:

@@ -63,15 +63,18 @@ BY_ELEMENTS = (
     "Tanh",
     "ZerosLike",
 )
-"""Elementwise operators, which keep ignored rows ignored."""
+"""Elementwise operators, which compute the ignored rows independently of the others."""
 
 
 @context_importer("Unique", training=True)
 def _unique(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Import Unique: the distinct elements, and the position of each element among them.
 
+    They are a `UniqueElements` and a `UniquePositions`, unless the user supplies a host function
+    for Unique, whose results are arrays.
+
     Raises:
-        ModelError: If the input is no vector of integers.
+        ModelError: If the input is not a vector of integers.
     """
     if "Unique" in ctx.shared.host_ops:
         return ctx.shared.host_ops["Unique"].results(ctx.call, [ctx.value(x) for x in inputs])
@@ -83,8 +86,8 @@ def _unique(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     x = ctx.value(inputs[0])
     if len(ctx.call.shape(x)) != 1 or not x.dtype.is_integer:
         raise ModelError(
-            f"{ctx.where} needs a vector of integers, which are indices, got "
-            f"{x.dtype}{show_shape(x.shape)}"
+            f"{ctx.where} needs a vector of integers, got {x.dtype}{show_shape(x.shape)}; "
+            f"allow_host_ops= can give a NumPy function for Unique"
         )
     name = ctx.call.name
     unique = UniqueElements(name, indices=x, first=ops.first_positions(x.entry))
@@ -93,7 +96,11 @@ def _unique(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 
 @unique_importer("Shape")
 def _shape(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import Shape of the distinct elements, which is their number."""
+    """Import Shape of the distinct elements of Unique: their number, as a shape of one dimension.
+
+    Raises:
+        ModelError: If the input is another result of Unique.
+    """
     ctx.check_count(inputs, 1)
     if isinstance(inputs[0], UniqueElements):
         return (UniqueCount(ctx.call.name, source=inputs[0], is_shape=True),)
@@ -102,7 +109,11 @@ def _shape(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 
 @unique_importer("Size")
 def _size(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import Size of distinct indices, which is their number."""
+    """Import Size of the distinct elements of Unique: their number, as a scalar.
+
+    Raises:
+        ModelError: If the input is another result of Unique.
+    """
     ctx.check_count(inputs, 1)
     if isinstance(inputs[0], UniqueElements):
         return (UniqueCount(ctx.call.name, source=inputs[0]),)
@@ -111,10 +122,12 @@ def _size(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 
 @unique_importer("StridedSlice")
 def _first_of_shape(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import ``shape[0]`` of a shape with one dimension.
+    """Import the StridedSlice ``shape[0]``, where ``shape`` is that of distinct elements.
+
+    The result is their number, as a scalar.
 
     Raises:
-        ModelError: If it is another slice.
+        ModelError: If it is another slice, or of another result of Unique.
     """
     ctx.check_count(inputs, 4)
     if (unavailable := unavailable_results(ctx, inputs)) is not None:
@@ -132,23 +145,29 @@ def _first_of_shape(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[An
     )
     if not is_first_element or masks["ellipsis"] or masks["new_axis"]:
         raise ModelError(
-            f"{ctx.where} takes [{', '.join(map(str, begin))}:{', '.join(map(str, end))}] of "
-            f"{short(shape.name)}, and only element 0 may be taken: it is {shape.description}"
+            f"{ctx.where} needs to select element 0 of {short(shape.name)}, got "
+            f"[{', '.join(map(str, begin))}:{', '.join(map(str, end))}]; it is "
+            f"{shape.description}"
         )
     return (UniqueCount(ctx.call.name, source=shape.source),)
 
 
 def _refuse_unique(ctx: NodeContext, *inputs: AnyValue) -> ImportedValue:
-    """Raise the ModelError of an operator that cannot use results of `Unique`."""
+    """Raise the ModelError of an operator that cannot use results of Unique.
+
+    At least one of the inputs must be such a result; the first one is named. Nothing is returned.
+    """
     return ctx.value(next(x for x in inputs if isinstance(x, UNIQUE_VALUES)))
 
 
 @unique_importer("UnsortedSegmentSum")
 def _segment_sum(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import the sum of rows of equal indices; each sum is at the first occurrence of its index.
+    """Import UnsortedSegmentSum of rows by the positions that Unique returned, as `UniqueRows`.
+
+    The sum of the rows of an index is stored at the first occurrence of the index.
 
     Raises:
-        ModelError: If ids and number of segments are not of the same `Unique`.
+        ModelError: If ids and number of segments are not results of the same Unique.
     """
     ctx.check_count(inputs, 3)
     if (unavailable := unavailable_results(ctx, inputs)) is not None:
@@ -159,8 +178,8 @@ def _segment_sum(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyVa
     )
     if not match or ids.source is not count.source:  # type: ignore[union-attr]
         raise ModelError(
-            f"{ctx.where} adds up by {_shown(ids)}, {_shown(count)} segments; ids of Unique need "
-            f"the number of distinct elements of the same Unique"
+            f"{ctx.where} needs ids and number of segments from the same Unique, got ids "
+            f"{_shown(ids)} and number {_shown(count)}"
         )
     assert isinstance(ids, UniquePositions)
     first = ids.source.first
@@ -169,23 +188,27 @@ def _segment_sum(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyVa
 
 
 def _shown(value: AnyValue) -> str:
-    """Format a value for a message, with its kind."""
+    """Format a value for a message: its name, then its kind in parentheses."""
     return (
         f"{short(value.name)} ({value.description if isinstance(value, NonArray) else 'an array'})"
     )
 
 
 def _length(ctx: NodeContext, source: UniqueElements) -> Extent:
-    """Return the number of indices, equal ones included."""
+    """Return the number of indices that Unique read, equal ones included."""
     return ctx.call.shape(source.indices)[0]
 
 
 @unique_importer("Gather", "GatherV2", "ResourceGather")
 def _gather(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import Gather of a row for each distinct index, or of one for each original index from those.
+    """Import Gather at results of Unique, along the first axis.
+
+    At the distinct elements, the result is a row for each (`UniqueRows`). At the positions that
+    Unique returned, gathered from such rows or from the elements, it is an array with a row for
+    each original index.
 
     Raises:
-        ModelError: If the axis is not the first.
+        ModelError: If the axis is not the first, or the inputs are results of different Uniques.
     """
     ctx.check_count(inputs, 2, 3)
     if (unavailable := unavailable_results(ctx, inputs)) is not None:
@@ -194,9 +217,8 @@ def _gather(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     axis = ctx.call.integer(ctx.value(inputs[2]), "axis") if len(inputs) > 2 else 0
     if axis or ctx.call.attr("batch_dims", "i", 0):
         raise ModelError(
-            f"{ctx.where} takes from axis {axis} at {_shown(indices)}, and only from axis 0 may "
-            f"it, "
-            f"without batch_dims"
+            f"{ctx.where} needs axis 0 and no batch_dims for the indices {_shown(indices)}, got "
+            f"axis {axis} and batch_dims {ctx.call.attr('batch_dims', 'i', 0)}"
         )
     if isinstance(indices, UniqueElements):
         array = (
@@ -221,10 +243,12 @@ def _gather(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 
 @unique_importer(*BY_ELEMENTS)
 def _by_elements(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import an elementwise operator on rows of the same indices and on operands without rows.
+    """Import an elementwise operator on `UniqueRows` of one Unique, whose result is such rows.
+
+    Other operands must be equal for all rows, such as scalars.
 
     Raises:
-        ModelError: If another operand has rows of its own, or rows of other indices.
+        ModelError: If another operand has rows of its own, or rows of another Unique.
     """
     if (unavailable := unavailable_results(ctx, inputs)) is not None:
         return unavailable
@@ -243,9 +267,9 @@ def _by_elements(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyVa
         has_own_rows = len(shape) > rank or (len(shape) == rank and shape[0] != 1)
         if has_own_rows if value is x else len(shape) != rank:
             raise ModelError(
-                f"{ctx.where} joins {short(row_inputs[0].name)}, a row for each distinct index, "
-                f"with {short(x.name)} of shape {show_shape(shape)}, which has other rows; only "
-                f"values that are equal for all rows may be, such as one number"
+                f"{ctx.where} reads {short(row_inputs[0].name)}, a row for each distinct index, "
+                f"and needs other operands that are equal for all rows, such as a scalar; got "
+                f"{short(x.name)} of shape {show_shape(shape)}"
             )
         values.append(value)
     (result,) = import_node(ctx.call, values)
@@ -255,26 +279,28 @@ def _by_elements(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyVa
 def scatter_operands(
     ctx: NodeContext, indices: AnyValue, rows: AnyValue, size: Extent
 ) -> tuple[Entry, Entry]:
-    """Return the indices and updates of an operator that changes rows of a variable.
+    """Return the indices and updates of an operator that changes rows of a variable, as entries.
 
-    Among equal indices of `Unique`, all but the first become ``size``, where writes are dropped.
+    Among equal indices of Unique, all but the first become ``size``, the number of rows, where
+    writes are dropped.
 
     Raises:
-        ModelError: If the updates are not of these indices.
+        ModelError: If the indices are distinct elements of Unique and the updates are not rows for
+            these.
     """
     if isinstance(indices, UniqueElements):
         if not isinstance(rows, UniqueRows) or rows.source is not indices:
             raise ModelError(
-                f"{ctx.where} writes {_shown(rows)} at {_shown(indices)}; updates there need a row "
-                f"for "
-                f"each of these: an UnsortedSegmentSum by the second result of the same Unique"
+                f"{ctx.where} needs updates with a row for each of the indices "
+                f"{_shown(indices)}, got {_shown(rows)}; add up the rows by UnsortedSegmentSum, "
+                f"with the second result of the same Unique as ids"
             )
         return scatter_targets(ctx, indices, size), rows.value.entry
     return ctx.value(indices).entry, ctx.value(rows).entry
 
 
 def scatter_targets(ctx: NodeContext, unique: UniqueElements, size: Extent) -> Entry:
-    """Return the indices, with ``size`` in place of those that equal an earlier one."""
+    """Return the indices as int64, with ``size`` in place of those that equal an earlier one."""
     positions = ops.arange(0, _length(ctx, unique), dtype="int64")
     indices = ops.cast(unique.indices.entry, dtype="int64")
     dropped = ops.full_like(indices, fill_value=size)

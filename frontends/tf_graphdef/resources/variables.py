@@ -33,7 +33,10 @@ VARIABLE_OPS = ("VarHandleOp", "VariableV2", "Variable")
 
 @context_importer(*VARIABLE_OPS)
 def _variable(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import a variable as a handle; nodes with the same shared name refer to the same variable."""
+    """Import a variable as a handle; nodes with the same shared name refer to the same variable.
+
+    The variable is added to the import state when it is first met.
+    """
     declared = declared_variable(ctx.call)
     variable = ctx.shared.variables.setdefault(declared.name, declared)
     by_reference = ctx.call.node.op != "VarHandleOp"
@@ -41,7 +44,7 @@ def _variable(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue
 
 
 def declared_variable(call: ImportCall) -> ModelVariable:
-    """Create the description of the variable that a node declares; nothing is looked up.
+    """Return a new description of the variable that a node declares.
 
     Args:
         call: Node with the attributes ``shape``, ``dtype`` and, optionally, ``shared_name``.
@@ -58,7 +61,7 @@ def declared_variable(call: ImportCall) -> ModelVariable:
 
 
 def _known(shape: tuple[int | None, ...] | None) -> tuple[int, ...] | None:
-    """Return a shape without unknown dimensions, else None."""
+    """Return a shape unchanged if all its dimensions are known, else None."""
     if shape is None or None in shape:
         return None
     return tuple(n for n in shape if n is not None)
@@ -68,12 +71,12 @@ def variable_of(ctx: NodeContext, value: AnyValue) -> ModelVariable:
     """Return the variable that a handle refers to.
 
     Raises:
-        ModelError: If the input is no handle.
+        ModelError: If the input is not a handle.
     """
     if not isinstance(value, VariableHandle):
         kind = value.description if isinstance(value, NonArray) else "an array"
         raise ModelError(
-            f"{ctx.where} needs the handle of a variable, and {short(value.name)} is {kind}"
+            f"{ctx.where} needs the handle of a variable, got {short(value.name)}, {kind}"
         )
     return value.variable
 
@@ -93,7 +96,10 @@ def _read(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 
 @context_importer("ResourceGather", "ResourceGatherNd")
 def _gather(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import ResourceGather and ResourceGatherNd as a gather from the variable's current value."""
+    """Import ResourceGather and ResourceGatherNd as a gather from the variable's current value.
+
+    The inputs are the handle and the indices.
+    """
     ctx.check_count(inputs, 2)
     if (unavailable := unavailable_results(ctx, inputs)) is not None:
         return unavailable
@@ -124,7 +130,10 @@ def _shape(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 
 @context_importer("VarIsInitializedOp", "IsVariableInitialized")
 def _is_initialized(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import the initialization test: true for a loaded model, an input of a run in a session."""
+    """Import VarIsInitializedOp and IsVariableInitialized, a bool scalar.
+
+    In a session it is an input of the run while the variable was not assigned; else it is True.
+    """
     if ctx.shared.is_set is not None and inputs and isinstance(inputs[0], VariableHandle):
         variable = inputs[0].variable
         if variable.value is None:
@@ -136,15 +145,18 @@ def _is_initialized(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[An
 def _assign(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Import AssignVariableOp and Assign: the second input becomes the variable's value.
 
+    A tensor of a checkpoint becomes the variable's key instead. Return the first input.
+
     Raises:
-        ModelError: If the value does not fit the variable, or a session restores a checkpoint so.
+        ModelError: If the value does not fit the variable, or a model that is trained assigns a
+            tensor of a checkpoint.
     """
     ctx.check_count(inputs, 2)
     if isinstance(inputs[0], VariableHandle) and isinstance(inputs[1], CheckpointTensor):
         if ctx.shared.run_number is not None:
             raise ModelError(
                 f"{ctx.where} restores the variable {short(inputs[0].variable.name)} from a "
-                f"checkpoint; session.restore of its path does that here"
+                f"checkpoint, which a run does not support; call session.restore(path)"
             )
         inputs[0].variable.key = inputs[1].key
         return (inputs[0],)
@@ -159,8 +171,10 @@ def _assign(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 def _assign_by(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Import AssignAddVariableOp, AssignAdd and their Sub variants: change a variable by an array.
 
+    Return the first input, the handle.
+
     Raises:
-        ModelError: If the first input is no handle, or the new value does not fit.
+        ModelError: If the first input is not a handle, or the new value does not fit.
     """
     ctx.check_count(inputs, 2)
     if (unavailable := unavailable_results(ctx, inputs)) is not None:
@@ -176,7 +190,7 @@ def _assign_by(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValu
 def check_assignable(
     ctx: NodeContext, variable: ModelVariable, value: ImportedValue
 ) -> ImportedValue:
-    """Return a value for a variable after checking that it fits.
+    """Return ``value`` unchanged if it can be assigned to the variable.
 
     Raises:
         ModelError: If its dtype or shape differs from the variable's.
@@ -187,15 +201,19 @@ def check_assignable(
         fits = fits and (n == m or not isinstance(m, int))
     if value.dtype != variable.dtype or not fits:
         raise ModelError(
-            f"{ctx.where} assigns {value.dtype}{show_shape(value.shape)} to the variable "
-            f"{short(variable.name)}, which is {variable.dtype}{show_shape(declared_shape)}"
+            f"{ctx.where} needs {variable.dtype}{show_shape(declared_shape)} for the variable "
+            f"{short(variable.name)}, got {value.dtype}{show_shape(value.shape)}"
         )
     return value
 
 
 @context_importer("RestoreV2")
 def _restore(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import RestoreV2: names of checkpoint tensors, whose values are read with the variable."""
+    """Import RestoreV2: a `CheckpointTensor` for each name in the second input.
+
+    Their values are read when a variable to which they are assigned is read. If the names are not
+    a constant, the results are unsupported.
+    """
     ctx.check_count(inputs, 3)
     names = inputs[1]
     if not isinstance(names, StringConstant):

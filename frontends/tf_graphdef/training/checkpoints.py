@@ -26,7 +26,7 @@ from passkit.graph.node import Entry
 _MOST_SHOWN = 8
 
 
-def restored(
+def read_variables(
     model: Model,
     body: GraphBody,
     prefix: str | PathLike[str],
@@ -36,18 +36,20 @@ def restored(
     """Read the values of variables from a checkpoint.
 
     Args:
-        model: The model.
-        body: Its nodes.
+        model: The model whose variables are restored.
+        body: The nodes of its graph.
         prefix: Path of the checkpoint, as Saver.save returned it.
         variables: Names of the variables to read, or a map from names in the checkpoint to these;
             None for all.
-        max_nbytes: Bound of the memory that reading takes.
+        max_nbytes: Bound of the memory that reading takes, in bytes; None derives it from the
+            size of the files.
 
     Returns:
-        Each variable as a state entry, with its value.
+        A pair for each variable: its state entry, and the array read.
 
     Raises:
-        ModelError: If values are missing or do not fit (all are named), or files are damaged.
+        ModelError: If a variable does not exist, if the checkpoint lacks values or has them in
+            another shape or dtype (eight are named), or if files are missing or damaged.
     """
     selected = _select_variables(model, _declared_variables(model, body), variables)
     path = Path(fspath(prefix).removesuffix(".index"))
@@ -60,14 +62,14 @@ def restored(
         key = weights.find(ModelVariable(name, variable.dtype, variable.shape))
         if key is None:
             suggestion = nearest(name[:200], weights.names())
-            mismatches.append(f"{short(name)} is not there ({suggestion})")
+            mismatches.append(f"{short(name)} is missing ({suggestion})")
             continue
         entry, array = states.value(variable).entry, weights.array(key)
         shape = entry.shape
         if array.dtype != variable.dtype.numpy or array.shape != shape:
             mismatches.append(
-                f"{short(name)} is {array.dtype}{show_shape(array.shape)}, and the graph's "
-                f"variable is {variable.dtype}{show_shape(shape)}"
+                f"{short(name)} needs {variable.dtype}{show_shape(shape)}, got "
+                f"{array.dtype}{show_shape(array.shape)}"
             )
         values.append((entry, array))
     if mismatches:
@@ -76,18 +78,20 @@ def restored(
         )
         raise ModelError(
             f"the checkpoint {short(str(path))} does not fit {len(mismatches)} of the "
-            f"{len(selected)} "
-            f"variables to restore: {'; '.join(mismatches[:_MOST_SHOWN])}{more}; restore(prefix, "
-            f"variables=[...]) takes some, a dict says which name in the checkpoint is whose"
+            f"{len(selected)} variables to restore: {'; '.join(mismatches[:_MOST_SHOWN])}{more}; "
+            f"restore(prefix, variables=[...]) restores a part of the variables, and a dict maps "
+            f"names in the checkpoint to names of variables"
         )
     return values
 
 
 def _open_checkpoint(path: Path, max_nbytes: int | None) -> CheckpointWeights:
-    """Open the checkpoint of a path.
+    """Open the checkpoint with this path prefix.
+
+    Its memory budget is ``max_nbytes``, by default derived from the size of its files.
 
     Raises:
-        ModelError: If its folder cannot be read.
+        ModelError: If its folder or index cannot be read, or the index is damaged.
     """
     try:
         size = sum(
@@ -107,7 +111,11 @@ def _belongs_to(name: str, prefix: str) -> bool:
 
 
 def _declared_variables(model: Model, body: GraphBody) -> dict[str, ModelVariable]:
-    """Return the variables of the model's own graph by name."""
+    """Return the variables that nodes of the model's graph declare, by name, without functions'.
+
+    Raises:
+        ModelError: If a declaration is malformed.
+    """
     variables: dict[str, ModelVariable] = {}
     for node in body.nodes:
         if node.op in VARIABLE_OPS:
@@ -121,7 +129,13 @@ def _select_variables(
     declared: Mapping[str, ModelVariable],
     variables: Iterable[str] | Mapping[str, str] | None,
 ) -> list[tuple[str, ModelVariable]]:
-    """Return pairs of names in the checkpoint and variables of the graph.
+    """Return pairs of a variable's name in the checkpoint and the variable.
+
+    Args:
+        model: The model, for errors.
+        declared: Its variables by name.
+        variables: Names of variables, or a map from names in the checkpoint to these; None for
+            all.
 
     Raises:
         ModelError: If a variable does not exist, or none is selected.
@@ -138,8 +152,7 @@ def _select_variables(
             raise ModelError(f"{model.where} has no variable {short(str(name))}; {shown}")
     if not names:
         raise ModelError(
-            f"{model.where} has {len(declared)} variables, and none is to be restored; restore "
-            f"needs "
-            f"one at least"
+            f"restore needs at least one variable of {model.where}, got none; it has "
+            f"{len(declared)} variables"
         )
     return [(str(key), declared[name]) for key, name in names]

@@ -29,7 +29,15 @@ _MOST_DRAWN = (1 << 31) - 1
 
 
 def save_program(fetches: Any, path: str | PathLike[str] | None = None) -> bytes:
-    """Write tinyflow tensors and operations with all they need. See `tf_graphdef.save`.
+    """Write tinyflow tensors and operations, and all that they depend on, as a GraphDef.
+
+    Args:
+        fetches: Tensors and operations of one tinyflow graph, in any structure; a flat dict gives
+            the names to write.
+        path: File to write; None writes no file.
+
+    Returns:
+        The serialized GraphDef.
 
     Raises:
         ModelError: If ``fetches`` are of other types or of two graphs, or operators have no
@@ -44,14 +52,15 @@ def save_program(fetches: Any, path: str | PathLike[str] | None = None) -> bytes
     if not leaves:
         raise ModelError(
             f"tf_graphdef.save needs a pk.Graph, or tensors and operations of tinyflow, got "
-            f"{fetches!r}; to be trained it needs the loss, the train op and the initializer"
+            f"{fetches!r}; save the loss, the train op and the initializer to train the model "
+            f"in TensorFlow"
         )
     graphs = {id(leaf.graph): leaf.graph for leaf in leaves}
     if len(graphs) > 1:
         first = next(leaf for leaf in leaves if leaf.graph is not leaves[0].graph)
         raise ModelError(
-            f"tf_graphdef.save writes one graph, and {first!r} is of another than {leaves[0]!r}; "
-            f"save them one by one"
+            f"tf_graphdef.save writes one graph, and {first!r} belongs to another graph than "
+            f"{leaves[0]!r}; save each graph by itself"
         )
     saving = _ProgramExporter(leaves[0].graph, dict(zip(fetch_names, leaves, strict=True)))
     return serialize(saving.program_def(), path)
@@ -63,18 +72,19 @@ def _element(fetch: Any) -> Any:
 
 
 class _ProgramExporter(GraphExporter):
-    """Writes one program."""
+    """Writes one tinyflow program as a GraphDef, in program order."""
 
     def __init__(self, program: Program, leaves: Mapping[str, Any]) -> None:
+        """Prepare to write ``leaves``: tensors and operations of ``program`` by name."""
         heads = [n for leaf in leaves.values() for n in nodes_behind(leaf)]
         super().__init__(Graph([n.entries[0] for n in heads]))
         self.program, self.leaves = program, leaves
         self.walk = Functionalizer(program, {})
         self.handles: dict[Node, NodeOutput] = {}
         self.first: dict[Node, NodeOutput] = {}
-        """Handle of each variable, and its value at the start of a run."""
+        """The read of each variable at the start of a run."""
         self.done: dict[Node, tuple[str, ...]] = {}
-        """For each node, the names of the nodes that later ones wait for."""
+        """For each node, the names of the written nodes to which control edges lead."""
 
     def program_def(self) -> Any:
         """Write all nodes and return the GraphDef.
@@ -106,7 +116,10 @@ class _ProgramExporter(GraphExporter):
         return writer.graph
 
     def _results(self) -> dict[str, Any]:
-        """Return the fetches that get a node of their own; variables and placeholders have one."""
+        """Return the fetches by name, without the variables and placeholders among them.
+
+        Those need no further node: the node of the variable or placeholder has their value.
+        """
         input_entries = {n.entries[0] for n in self.graph.inputs}
         return {
             name: leaf
@@ -116,7 +129,7 @@ class _ProgramExporter(GraphExporter):
         }
 
     def result(self, leaf: Any, name: str) -> None:
-        """Write the node of a fetch; an operation becomes a NoOp."""
+        """Write a node called ``name`` for a fetch: Identity of a tensor, NoOp for an operation."""
         if isinstance(leaf, Operation):
             after = dict.fromkeys(d for n in leaf.nodes for d in self.done[n])
             self.writer.node("NoOp", name, [_control(d) for d in after], {})
@@ -125,7 +138,10 @@ class _ProgramExporter(GraphExporter):
         self.writer.node("Identity", name, [value], {"T": value.dtype})
 
     def counter(self, node: Node) -> None:
-        """Write the run number, from which draws are made: drawn by TensorFlow, or fed."""
+        """Write the run number ``node``, the seed of random draws, as PlaceholderWithDefault.
+
+        By default TensorFlow draws it anew in each run.
+        """
         writer = self.writer
         scope = node.name
         shape = writer.constant([], INT64, scope, writer.unique(f"{scope}/shape"))
@@ -140,7 +156,13 @@ class _ProgramExporter(GraphExporter):
         self.values[node.entries[0]] = NodeOutput(name, INT64)
 
     def take(self, node: Node, name: str, size_sources: dict[str, SizeSource]) -> None:
-        """Write the next node in program order."""
+        """Write the next node in program order, unless it is an input that was written before.
+
+        Args:
+            node: The node; it may be a write, a variable, a read or an operator.
+            name: Name to give it.
+            size_sources: Tensors from which symbolic sizes are read, by name.
+        """
         if node in self.done and not is_state(node.entries[0]):
             self.walk.writes_after[node] = self.walk.writes_at_read[node] = NO_WRITES
             return
@@ -186,7 +208,10 @@ class _ProgramExporter(GraphExporter):
         self.done[node] = ()
 
     def read(self, entry: Entry, prior_writes: WritesByVariable) -> NodeOutput:
-        """Return the tensor of an entry for a node that comes after the given writes."""
+        """Return the tensor of an entry as read after ``prior_writes``.
+
+        For a variable this is the value of its last prior write, else its value at the start.
+        """
         if not is_state(entry):
             return self.values[entry]
         last_write = prior_writes.get(entry.node)
@@ -195,7 +220,16 @@ class _ProgramExporter(GraphExporter):
     def write(
         self, node: Node, write: VariableWrite, name: str, prior_writes: WritesByVariable
     ) -> None:
-        """Write an assignment and the value that is read afterwards."""
+        """Write an assignment and the value that is read afterwards.
+
+        Nothing is written if the value could not be exported, which was recorded as a failure.
+
+        Args:
+            node: The node of the write.
+            write: Variable, value, and whether it is assigned, added or subtracted.
+            name: Name to give the assignment.
+            prior_writes: Last write of each variable before this one.
+        """
         writer, target = self.writer, write.variable.state.node
         if target not in self.handles:
             self.variable(target, target.name)
@@ -205,7 +239,7 @@ class _ProgramExporter(GraphExporter):
             else self.values.get(write.value)
         )
         if value is None:
-            return  # it has failed, and is named
+            return  # its export failed, which `failed` records
         self.walk.write_count += 1
         self.walk.writes_after[node] = {
             **prior_writes,
@@ -226,17 +260,17 @@ class _ProgramExporter(GraphExporter):
 
 
 def nodes_behind(leaf: Any) -> Sequence[Node]:
-    """Return the nodes that a fetch runs."""
+    """Return the nodes that a fetch runs: those of an operation, else the node of its tensor."""
     if isinstance(leaf, Operation):
         return leaf.nodes
     return [leaf.state.node if isinstance(leaf, Variable) else leaf.entry.node]
 
 
 def _plain(leaf: Any) -> str:
-    """Return the name of a fetch without the index of a first result."""
+    """Return the name of a fetch: ``a`` for ``a:0``, ``a_1`` for ``a:1``."""
     return str(leaf.name.removesuffix(":0").replace(":", "_"))
 
 
 def _control(name: str) -> NodeOutput:
-    """Return a control edge."""
+    """Return the input ``^name``, a control edge from a node; its dtype has no meaning."""
     return NodeOutput(f"^{name}", INT64)

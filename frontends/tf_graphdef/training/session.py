@@ -18,7 +18,7 @@ from passkit.frontends.tf_graphdef.model_source import ModelSource, read_model
 from passkit.frontends.tf_graphdef.non_arrays import ModelVariable
 from passkit.frontends.tf_graphdef.proto import node_label
 from passkit.frontends.tf_graphdef.tensor import parse_dtype, parse_shape
-from passkit.frontends.tf_graphdef.training.checkpoints import restored
+from passkit.frontends.tf_graphdef.training.checkpoints import read_variables
 from passkit.frontends.tf_graphdef.training.tracing import Trainer
 from passkit.frontends.tinyflow import session as tinyflow
 from passkit.frontends.tinyflow.feeds import Feed
@@ -36,7 +36,7 @@ MAX_COMPILED_RUNS = 32
 _PLACEHOLDERS = ("Placeholder", "PlaceholderWithDefault")
 
 
-class Session(tinyflow.Session):
+class ModelSession(tinyflow.Session):
     """Run and train a model that TensorFlow 1 wrote; its variables keep their values between runs.
 
     Fetches are names in any structure: ``"loss:0"`` is a tensor, ``"train"`` an operation, which
@@ -44,10 +44,11 @@ class Session(tinyflow.Session):
     by name, and saves and loads them as ``.npz``; `restore` reads TensorFlow's checkpoints.
 
     Args:
-        source: The model, as for `load`.
+        source: A GraphDef, its serialized bytes, or the path of a file or SavedModel folder, as for
+            `load`.
         shapes: Placeholder shapes with symbolic dimensions, so that one compiled run serves all
             sizes: ``{"x": ("n", 784), "y": ("n",)}``.
-        max_nbytes: Bound of the memory that reading takes, as for `load`.
+        max_nbytes: Bound of the memory that reading takes, in bytes, as for `load`.
         tags: Tags that select a graph of a SavedModel.
         max_rounds: Maximal number of iterations for which a loop is unrolled.
         target: Target of `pk.compile`.
@@ -55,6 +56,9 @@ class Session(tinyflow.Session):
         numerics: Numerics of `pk.compile`.
         passes: Passes of `pk.compile`.
         check_numerics: Whether runs check their results for NaN and infinities.
+
+    Raises:
+        ModelError: If the model cannot be read.
     """
 
     def __init__(
@@ -71,6 +75,7 @@ class Session(tinyflow.Session):
         passes: Passes | None = None,
         check_numerics: bool = False,
     ) -> None:
+        """Read the model; see the class for the arguments."""
         super().__init__(
             target,
             TinyflowGraph(),
@@ -107,19 +112,24 @@ class Session(tinyflow.Session):
             prefix: Path that TensorFlow's Saver or Checkpoint returned, without ``.index``.
             variables: Names of the variables to restore, or a map from names in the checkpoint to
                 the graph's names; by default all variables of the graph.
-            max_nbytes: Bound of the memory that reading takes.
+            max_nbytes: Bound of the memory that reading takes, in bytes.
 
         Raises:
             ModelError: If the checkpoint lacks variables or has them in another shape or dtype (all
                 are named), or files are missing or damaged.
         """
-        values = restored(self.model, self._trainer.body, prefix, variables, max_nbytes)
+        values = read_variables(self.model, self._trainer.body, prefix, variables, max_nbytes)
         with self.state.lock:
             self.state.holding(Graph([entry for entry, _ in values]))
             for entry, array in values:
                 self.state[entry.node.name] = array
 
     def _find_run(self, fetches: Any, feeds: Mapping[Any, Any]) -> Any:
+        """Return the run compiled for these fetches and shapes of feeds; compile it if missing.
+
+        At most `MAX_COMPILED_RUNS` are cached. For placeholders with symbolic shapes, only the
+        rank of the feed matters.
+        """
         shapes = tuple(
             np.ndim(v) if isinstance(k, str) and reference(k)[0] in self._shapes else np.shape(v)
             for k, v in feeds.items()
@@ -139,6 +149,20 @@ class Session(tinyflow.Session):
         feeds: Mapping[Any, Any],
         shapes: Mapping[Any, Shape] = tinyflow.NO_SHAPES,
     ) -> tinyflow.TracedRun:
+        """Build the graph of a run.
+
+        Args:
+            fetches: Names in any structure.
+            feeds: Arrays by name of the placeholder or node.
+            shapes: Not used; shapes come from ``feeds`` and the session's ``shapes``.
+
+        Returns:
+            The graph, its feeds, and how to get each fetch from its outputs.
+
+        Raises:
+            ModelError: If the model has no such node, or cannot be imported.
+            FeedError: If a feed's key or shape does not fit, or a placeholder is not fed.
+        """
         structure = flatten_fetches(fetches, self._element)
         feed_list, nodes = self._fed(feeds)
         refs = [leaf for leaf in structure.leaves if isinstance(leaf, tuple)]
@@ -175,8 +199,7 @@ class Session(tinyflow.Session):
 
         Returns:
             Node number and result index for a name with a colon, such as "loss:0"; the node number
-            for
-            one without; None if the fetch is no string.
+            for a name without; None if the fetch is no string.
 
         Raises:
             ModelError: If the model has no such node.
@@ -190,10 +213,17 @@ class Session(tinyflow.Session):
     def _fed(
         self, feeds: Mapping[Any, Any]
     ) -> tuple[list[Feed], dict[int, Sequence[ImportedValue]]]:
-        """Return the feeds by key, and the values of fed nodes.
+        """Build graph inputs for the fed nodes.
+
+        Args:
+            feeds: Arrays by name of a node.
+
+        Returns:
+            The feeds in the order of ``feeds``, and the value of each fed node by its number.
 
         Raises:
-            FeedError: If a key cannot be fed.
+            FeedError: If a key is no node or a result other than its first, or a shape does not
+                fit.
         """
         body = self._trainer.body
         feed_list: list[Feed] = []
@@ -203,8 +233,8 @@ class Session(tinyflow.Session):
             if name not in body.node_numbers or index:
                 placeholders = [n.name for n in body.nodes if n.op in _PLACEHOLDERS]
                 raise FeedError(
-                    f"feed_dict needs names of placeholders, or of nodes with one result, as "
-                    f"keys, got {key!r}; {nearest(str(key)[:200], placeholders)}"
+                    f"feed_dict needs keys that name placeholders, or nodes with one result, got "
+                    f"{key!r}; {nearest(str(key)[:200], placeholders)}"
                 )
             number = body.node_numbers[name]
             entry = self._stand_in(body.nodes[number], value)
@@ -215,8 +245,11 @@ class Session(tinyflow.Session):
     def _stand_in(self, node: Any, value: Any) -> Entry:
         """Return the graph input for a fed node.
 
+        It has the shape of ``value``, the array fed, unless the session's ``shapes`` name the
+        placeholder; and the placeholder's dtype, or the array's for another node.
+
         Raises:
-            FeedError: If the shape contradicts the placeholder.
+            FeedError: If the array's shape contradicts the placeholder's.
         """
         sizes: InputDims = np.shape(value)
         if node.op not in _PLACEHOLDERS:
@@ -240,7 +273,10 @@ class Session(tinyflow.Session):
         return var(node.name, self._shapes.get(node.name, sizes), dtype)
 
     def _is_set(self, variable: ModelVariable) -> ImportedValue:
-        """Return an input that says whether a variable has a value when a run begins."""
+        """Return a bool input: whether a variable has a value when a run begins.
+
+        Its feed is added to the feeds of the run that is being traced.
+        """
         name = f"{variable.name}/is_set"
         if name not in self._asked:
             entry = var(name, (), "bool")
@@ -249,16 +285,16 @@ class Session(tinyflow.Session):
 
 
 class _IsSet(Feed):
-    """Feed of whether a variable has a value."""
+    """Feed that reads from the session's state whether a variable has a value."""
 
     def array(self, feeds: Mapping[Any, Any]) -> Any:
-        """Return a boolean."""
+        """Return a bool scalar; ``feeds`` is not read."""
         state, name = self.session.state, self.name.removesuffix("/is_set")
         return np.asarray(name in state.arrays and name not in state.unset)
 
 
 def _unfed(call: ImportCall, inputs: Sequence[Any]) -> ImportedValue:
-    """Raise the error of a placeholder that is not fed."""
+    """Raise FeedError: the input factory of a placeholder that is not fed."""
     raise FeedError(
         f"placeholder '{call.node.name}' needs a value in feed_dict, got none; "
         f"session.run(fetches, {{'{call.node.name}:0': array}})"
@@ -266,10 +302,11 @@ def _unfed(call: ImportCall, inputs: Sequence[Any]) -> ImportedValue:
 
 
 def _dtype(entry: Entry) -> Any:
-    """Return the dtype of an entry, which is known."""
+    """Return the dtype of an entry, which must be known."""
     assert entry.dtype is not None
     return entry.dtype
 
 
 def _nothing(outs: Any) -> None:
+    """Return None, the result of fetching an operation, whatever the run's outputs are."""
     return None

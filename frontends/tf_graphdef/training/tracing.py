@@ -37,15 +37,17 @@ from passkit.graph.node import Entry, Node
 
 @frozen
 class TrainingTrace:
-    """Results of a run, and the updates of variables that it makes."""
+    """Results of a run, and its updates of variables."""
 
     results: Sequence[AnyValue]
+    """Values of the requested outputs, in their order."""
     updates: Sequence[tuple[Node, Entry]]
+    """State nodes of the variables that change, each with its value after the run."""
 
 
 @frozen(eq=False)
 class Trainer:
-    """A model that is trained, from which runs are traced."""
+    """Traces runs of a model that is trained."""
 
     model: Model
     body: GraphBody
@@ -66,12 +68,14 @@ class Trainer:
 
     @library.default
     def _changing(self) -> FunctionLibrary:
+        """Return the model's functions, with the operators that change variables marked as such."""
         functions = self.model.graph.library.function
         changing = ASSIGNS | APPLIES | SPARSE_APPLIES | SCATTERS
         return FunctionLibrary(functions, self.model.where, self.model.budget, changing)
 
     @restorer.default
     def _reading_the_checkpoint(self) -> VariableRestorer:
+        """Return the reader of the checkpoint, for which no operator has side effects."""
         model = self.model
         plain = FunctionLibrary(model.graph.library.function, model.where, model.budget)
         return VariableRestorer(model, self.body, plain)
@@ -88,12 +92,13 @@ class Trainer:
         variable that was taken as constant is written.
 
         Args:
-            outputs: Names and references of the results.
-            targets: Nodes to run.
-            fed: Values of nodes that are fed and not computed.
+            outputs: Name and node result of each output.
+            targets: Numbers of the nodes to run.
+            fed: Results of nodes that are fed instead of computed, by node number.
 
         Raises:
-            ModelError: As `load`.
+            ModelError: If nodes are malformed or not supported, or a limit is exceeded.
+            FeedError: If a placeholder that the run needs is not fed.
         """
         written: set[str] | None = None if self.all_state else set()
         while True:
@@ -111,7 +116,7 @@ class Trainer:
         targets: Sequence[int],
         fed: Mapping[int, Sequence[AnyValue]],
     ) -> TrainingTrace:
-        """Trace a run once."""
+        """Trace a run once, with the variables represented as ``states`` decides; see `trace`."""
         model, body = self.model, self.body
         limit = MAX_BUILT_NODES + len(body.nodes)
         shared = ImportState(

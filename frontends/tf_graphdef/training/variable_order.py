@@ -39,10 +39,15 @@ class OrderedEvaluation(BodyEvaluation):
 
     @_writes.default
     def _any_writes(self) -> bool:
+        """Return whether any node of the body writes a variable."""
         return any(map(self.shared.library.changes, self.body.nodes))
 
     def node(self, number: int) -> Sequence[AnyValue]:
-        """Evaluate one node, which sees variables after the writes that precede it."""
+        """Return the results of node ``number``, which reads variables after preceding writes.
+
+        The variables' values at the end of the evaluation so far are unchanged unless the node
+        writes.
+        """
         if not self._writes:
             return super().node(number)
         prior_writes = self._merged(number)
@@ -58,7 +63,10 @@ class OrderedEvaluation(BodyEvaluation):
         return results
 
     def _writing(self, number: int, prior_writes: PriorWrites) -> Sequence[AnyValue]:
-        """Evaluate a node that writes, starting from the current values of variables."""
+        """Return the results of a node that writes, evaluated from the variables' current values.
+
+        Its writes are recorded after ``prior_writes``.
+        """
         assigned_before = assigned_values(self.shared)
         results = super().node(number)
         writes = dict(prior_writes)
@@ -70,7 +78,10 @@ class OrderedEvaluation(BodyEvaluation):
         return results
 
     def _merged(self, number: int) -> PriorWrites:
-        """Return the writes that precede a node; its predecessors have been evaluated."""
+        """Return the writes that precede a node, those of all its predecessors.
+
+        Predecessors that were not evaluated get an entry in `_after`: the writes before them.
+        """
         pending = [number]
         while pending:
             current = pending[-1]
@@ -91,14 +102,14 @@ class OrderedEvaluation(BodyEvaluation):
         return self._joined(number)
 
     def _joined(self, number: int) -> PriorWrites:
-        """Merge the writes of a node's predecessors."""
+        """Return the last write of each variable among those recorded for direct predecessors."""
         return latest_writes(self._after.get(k, _NOTHING) for k in self.body.predecessors(number))
 
     def fetched(self, number: int, value: AnyValue) -> AnyValue:
-        """Return the value of a fetched result; a ref variable is read.
+        """Return the value of a fetched result of node ``number``; a ref variable is read.
 
         Fetching a variable gives its value at the end of the run, fetching an assignment the value
-        assigned.
+        assigned. Another ``value`` is returned unchanged.
         """
         if not isinstance(value, VariableHandle) or not value.by_reference:
             return value

@@ -45,14 +45,17 @@ class VariableStates:
             return self.restorer.value(variable)
         where = f"{self.model.where}: the variable {short(variable.name)}"
         if not is_name(variable.name):
-            raise ModelError(f"{where} needs a name of letters, digits and _ . / > - only")
+            raise ModelError(
+                f"{where} needs a name that consists of letters, digits and _ . / > - to be "
+                f"trained; rename it in the program that wrote the model"
+            )
         if self.model.checkpoint is not None:
             array = self.restorer.value(variable).array
             return value_of(state(variable.name, array))
         if variable.shape is None:
             raise ModelError(
-                f"{where} needs a known shape to be trained, and its node gives none; build it "
-                f"with a shape of numbers"
+                f"{where} needs a known shape to be trained, and its node has none; build the "
+                f"variable with a shape of numbers"
             )
         count = numel(variable.shape)
         assert isinstance(count, int)

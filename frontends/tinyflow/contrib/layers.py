@@ -1,4 +1,7 @@
-"""``tf.contrib.layers``: layers with normalization and activation, and regularizers."""
+"""``tf.contrib.layers``: layers with normalization and activation, and regularizers.
+
+`LAYER_ARGUMENTS` describes the arguments that several layers share.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from passkit.errors import SettingError
 from passkit.frontends.tinyflow import arrays, elementwise, initializers, linear_algebra, random_ops
 from passkit.frontends.tinyflow import layers as plain_layers
 from passkit.frontends.tinyflow.argument_checks import reject_arguments, require_float, require_int
+from passkit.frontends.tinyflow.docstrings import describe_arguments, named_alias
 from passkit.frontends.tinyflow.graphs import get_default_graph
 from passkit.frontends.tinyflow.initializers import fans
 from passkit.frontends.tinyflow.layers import common
@@ -24,8 +28,27 @@ from passkit.frontends.tinyflow.tensors import Tensor, convert_to_tensor
 relu_ = elementwise.ACTIVATIONS["relu"]
 ZEROS = initializers.zeros_initializer()
 NO_COLLECTIONS = "tf.add_to_collection puts variables into others"
-xavier_initializer = initializers.glorot_uniform_initializer
-xavier_initializer_conv2d = initializers.glorot_uniform_initializer
+LAYER_ARGUMENTS = {
+    "activation_fn": "A function that is applied to the result; relu by default, None for none.",
+    "normalizer_fn": "A function that normalizes the result, in place of biases; None (default) "
+    "for none.",
+    "normalizer_params": "Further arguments of ``normalizer_fn`` by name; none by default.",
+    "weights_regularizer": "A function that returns a loss for the weights; None (default) for "
+    "none.",
+    "biases_initializer": "Creates the initial biases; zeros by default, None for no biases.",
+    "biases_regularizer": "A function that returns a loss for the biases; None (default) for none.",
+    "reuse": "True to use the variables of an earlier call, tf.AUTO_REUSE to create missing ones; "
+    "by default as the variable scope.",
+    "variables_collections": "Unsupported; only the default is accepted.",
+    "outputs_collections": "The name of a collection, or a list of names, to add the result to; "
+    "none by default.",
+    "trainable": "Whether optimizers change the variables; True by default.",
+}
+"""The arguments that several layers share."""
+xavier_initializer = named_alias(initializers.glorot_uniform_initializer, "xavier_initializer")
+xavier_initializer_conv2d = named_alias(
+    initializers.glorot_uniform_initializer, "xavier_initializer_conv2d"
+)
 
 
 def variance_scaling_initializer(
@@ -35,14 +58,19 @@ def variance_scaling_initializer(
     seed: int | None = None,
     dtype: Any = "float32",
 ) -> Callable[..., Tensor]:
-    """Return an initializer of draws of the variance ``factor`` over a number of inputs or outputs.
+    """Create an initializer of draws of the variance factor / (number of inputs or outputs).
 
     Args:
-        factor: The variance times the number of inputs or outputs.
-        mode: "FAN_IN" for the number of inputs, "FAN_OUT" for outputs, "FAN_AVG" for their mean.
-        uniform: Whether to draw uniform, not truncated normal, numbers.
-        seed: Makes the draws the same in every process, as `tf.set_random_seed` does.
-        dtype: The default dtype.
+        factor: The variance times the number of inputs or outputs; 2 by default.
+        mode: "FAN_IN" (default) for the number of inputs of a unit, "FAN_OUT" for that of outputs,
+            "FAN_AVG" for their mean.
+        uniform: Whether to draw uniform, not truncated normal, numbers; False by default.
+        seed: An int makes the draws the same in every process, as `tf.set_random_seed` does; None
+            by default.
+        dtype: The dtype of tensors where none is requested; float32 by default.
+
+    Returns:
+        A function of a shape and a dtype, which returns a tensor.
 
     Raises:
         SettingError: For another mode.
@@ -66,22 +94,34 @@ def variance_scaling_initializer(
 
 
 def l1_regularizer(scale: float, scope: str | None = None) -> Callable[[Any], Tensor | None]:
-    """Return a function that returns ``scale`` times the sum of absolute values.
+    """Create a function that returns ``scale`` times the sum of absolute values of weights.
 
     Args:
-        scale: The factor; with 0 the function returns None.
-        scope: The name scope of the loss.
+        scale: The factor, a number.
+        scope: The name scope of the loss; "l1_regularizer" by default.
+
+    Returns:
+        A function of a tensor, which returns a scalar tensor; None if ``scale`` is 0.
+
+    Raises:
+        SettingError: If ``scale`` is no number.
     """
     reduce_sum = REDUCTIONS["reduce_sum"]
     return _regularizer("l1_regularizer", scale, scope, lambda w: reduce_sum(abs(w)))
 
 
 def l2_regularizer(scale: float, scope: str | None = None) -> Callable[[Any], Tensor | None]:
-    """Return a function that returns ``scale`` times half the sum of squares.
+    """Create a function that returns ``scale`` times half the sum of squares of weights.
 
     Args:
-        scale: The factor; with 0 the function returns None.
-        scope: The name scope of the loss.
+        scale: The factor, a number.
+        scope: The name scope of the loss; "l2_regularizer" by default.
+
+    Returns:
+        A function of a tensor, which returns a scalar tensor; None if ``scale`` is 0.
+
+    Raises:
+        SettingError: If ``scale`` is no number.
     """
     return _regularizer("l2_regularizer", scale, scope, losses.l2_loss)
 
@@ -89,7 +129,17 @@ def l2_regularizer(scale: float, scope: str | None = None) -> Callable[[Any], Te
 def _regularizer(
     name: str, scale: float, scope: str | None, loss: Callable[[Tensor], Tensor]
 ) -> Callable[[Any], Tensor | None]:
-    """Return a function that returns a loss of variables times a factor; None for the factor 0."""
+    """Create a function that returns a loss of weights times a factor.
+
+    Args:
+        name: The name of the regularizer, for its scope and for messages.
+        scale: The factor.
+        scope: The name scope of the loss; None for ``name``.
+        loss: Returns the loss of a tensor.
+
+    Returns:
+        A function of a tensor; it returns None if the factor is 0.
+    """
     factor = require_float(name, "scale", scale)
 
     def regularize(weights: Any) -> Tensor | None:
@@ -112,7 +162,19 @@ def _finish_layer(
     collections: Any,
     layout: str = "NHWC",
 ) -> Tensor:
-    """Apply normalization or biases and the activation of a layer, and collect its output."""
+    """Apply normalization or biases and the activation of a layer, and collect its output.
+
+    Args:
+        output: The result of the layer so far.
+        normalizer: Applied instead of biases; None for none.
+        params: Arguments of ``normalizer`` by name; None for none.
+        biases: The initializer of the biases; None for no biases.
+        regularizer: The regularizer of the biases; None for none.
+        trainable: Whether optimizers change the biases.
+        activation: Applied last; None for none.
+        collections: The name or names of the collections to add the result to; None for none.
+        layout: "NHWC" or "NCHW": whether channels are on the last axis or on axis 1.
+    """
     if normalizer is not None:
         output = normalizer(output, **(params or {}))
     elif biases is not None:
@@ -126,8 +188,9 @@ def _finish_layer(
     return output
 
 
+@describe_arguments(LAYER_ARGUMENTS)
 @reject_arguments(NO_COLLECTIONS, "variables_collections")
-def fully_connected(
+def fully_connected(  # noqa: D417 – describe_arguments adds the others
     inputs: Any,
     num_outputs: int,
     activation_fn: Callable[[Tensor], Tensor] | None = relu_,
@@ -147,25 +210,21 @@ def fully_connected(
 
     Args:
         inputs: A tensor of shape (…, features) of known last extent.
-        num_outputs: The number of outputs.
-        activation_fn: Applied to the result; None for none.
-        normalizer_fn: Normalizes the result; then there are no biases.
-        normalizer_params: Further arguments of ``normalizer_fn``.
-        weights_initializer: The initial weights.
-        weights_regularizer: Returns a loss for the weights.
-        biases_initializer: The initial biases; None for no biases.
-        biases_regularizer: Returns a loss for the biases.
-        reuse: Whether to reuse the variables of an earlier call.
-        variables_collections: Unsupported; only the default is accepted.
-        outputs_collections: The collections to add the result to.
-        trainable: Whether optimizers change the variables.
-        scope: The variable scope.
+        num_outputs: The number of outputs, an int.
+        weights_initializer: Creates the initial weights, of shape (features, num_outputs); by
+            default that of the variable scope.
+        scope: The variable scope; "fully_connected" by default.
+        others: See `LAYER_ARGUMENTS`.
 
     Returns:
         A tensor of shape (…, num_outputs).
 
     Raises:
-        ShapeError: If the last extent of ``inputs`` is unknown.
+        ShapeError: If the last extent of ``inputs`` is unknown, or a reused variable has another
+            shape.
+        SettingError: If ``num_outputs`` is no int, or an unsupported argument is set.
+        GraphError: If the variables exist and ``reuse`` is not set, or they are to be reused and do
+            not exist.
     """
     x = convert_to_tensor(inputs)
     width = common.require_length("fully_connected", x, -1)
@@ -190,8 +249,9 @@ def fully_connected(
         )
 
 
+@describe_arguments(LAYER_ARGUMENTS)
 @reject_arguments(NO_COLLECTIONS, "variables_collections")
-def convolution2d(
+def convolution2d(  # noqa: D417 – describe_arguments adds the others
     inputs: Any,
     num_outputs: int,
     kernel_size: Any,
@@ -215,29 +275,28 @@ def convolution2d(
     """Compute activation_fn(convolution of images + biases).
 
     Args:
-        inputs: Images of shape (batch, height, width, channels), or as ``data_format`` says.
-        num_outputs: The number of output channels.
+        inputs: Images of shape (batch, height, width, channels), or (batch, channels, height,
+            width).
+        num_outputs: The number of output channels, an int.
         kernel_size: The size of the window, one int or (height, width).
-        stride: The step of the window, one int or (height, width).
-        padding: "SAME" or "VALID".
-        data_format: "NHWC" or "NCHW".
-        rate: The distance of the window's elements.
-        activation_fn: Applied to the result; None for none.
-        normalizer_fn: Normalizes the result; then there are no biases.
-        normalizer_params: Further arguments of ``normalizer_fn``.
-        weights_initializer: The initial weights.
-        weights_regularizer: Returns a loss for the weights.
-        biases_initializer: The initial biases; None for no biases.
-        biases_regularizer: Returns a loss for the biases.
-        reuse: Whether to reuse the variables of an earlier call.
-        variables_collections: Unsupported; only the default is accepted.
-        outputs_collections: The collections to add the result to.
-        trainable: Whether optimizers change the variables.
-        scope: The variable scope.
+        stride: The step of the window, one int or (height, width); 1 by default.
+        padding: "SAME" (default) or "VALID".
+        data_format: "NHWC" (default) or "NCHW".
+        rate: The distance of the window's elements, one int or (height, width); 1 by default.
+        weights_initializer: Creates the initial weights, of shape (height, width, channels,
+            num_outputs); by default that of the variable scope.
+        scope: The variable scope; "Conv" by default.
+        others: See `LAYER_ARGUMENTS`.
+
+    Returns:
+        Images with ``num_outputs`` channels, in the layout of ``inputs``.
 
     Raises:
-        ShapeError: If the number of channels is unknown.
-        SettingError: For another padding or data_format.
+        ShapeError: If ``inputs`` has another rank, its number of channels is unknown, or a reused
+            variable has another shape.
+        SettingError: For another padding, numbers that are no ints, or an unsupported argument.
+        GraphError: For another data_format; if the variables exist and ``reuse`` is not set, or
+            they are to be reused and do not exist.
     """
     x, layout = convert_to_tensor(inputs), data_format or "NHWC"
     channels = common.require_length("conv2d", x, common.channel_axis(layout))
@@ -266,11 +325,18 @@ def convolution2d(
         )
 
 
-conv2d = convolution2d
+conv2d = named_alias(convolution2d, "conv2d")
 
 
-def _pooling_layer(pool: Callable[..., Tensor], default: str) -> Callable[..., Tensor]:
-    """Create a pooling layer; ``default`` is the default name of the result."""
+def _pooling_layer(name: str, pool: Callable[..., Tensor], default: str) -> Callable[..., Tensor]:
+    """Create a pooling layer.
+
+    Args:
+        name: The name of the function.
+        pool: The function of `tf.nn` that it calls, of which it has the first line of the
+            docstring.
+        default: The default name of the result.
+    """
 
     def function(
         inputs: Any,
@@ -289,17 +355,26 @@ def _pooling_layer(pool: Callable[..., Tensor], default: str) -> Callable[..., T
     Args:
         inputs: Images of shape (batch, height, width, channels), or as ``data_format`` says.
         kernel_size: The size of the window, one int or (height, width).
-        stride: The step of the window, one int or (height, width).
-        padding: "VALID" or "SAME".
-        data_format: "NHWC" or "NCHW".
-        outputs_collections: The collections to add the result to.
-        scope: The name of the result.
+        stride: The step of the window, one int or (height, width); 2 by default.
+        padding: "VALID" (default) or "SAME".
+        data_format: "NHWC" (default) or "NCHW".
+        outputs_collections: {LAYER_ARGUMENTS["outputs_collections"]}
+        scope: The name of the result; "{default}" by default.
+
+    Returns:
+        Images with a result for each position of the window, in the layout of ``inputs``.
+
+    Raises:
+        SettingError: For another padding, or a window or stride of another number of ints.
+        GraphError: For another data_format.
+        ShapeError: If ``inputs`` has another rank than 4, or the window does not fit.
     """
+    function.__name__ = function.__qualname__ = name
     return function
 
 
-max_pool2d = _pooling_layer(convolutions.max_pool, "MaxPool2D")
-avg_pool2d = _pooling_layer(convolutions.avg_pool, "AvgPool2D")
+max_pool2d = _pooling_layer("max_pool2d", convolutions.max_pool, "MaxPool2D")
+avg_pool2d = _pooling_layer("avg_pool2d", convolutions.avg_pool, "AvgPool2D")
 
 
 def flatten(inputs: Any, outputs_collections: Any = None, scope: str | None = None) -> Tensor:
@@ -307,8 +382,15 @@ def flatten(inputs: Any, outputs_collections: Any = None, scope: str | None = No
 
     Args:
         inputs: A tensor of shape (examples, …).
-        outputs_collections: The collections to add the result to.
-        scope: The name of the result.
+        outputs_collections: The name of a collection, or a list of names, to add the result to;
+            none by default.
+        scope: The name of the result; "Flatten" by default.
+
+    Returns:
+        A matrix.
+
+    Raises:
+        ShapeError: If ``inputs`` is a scalar, or its rank is unknown.
     """
     out = plain_layers.flatten(inputs, scope or "Flatten")
     return _finish_layer(out, None, None, None, None, True, None, outputs_collections)
@@ -323,24 +405,34 @@ def dropout(
     scope: str | None = None,
     seed: int | None = None,
 ) -> Tensor:
-    """Apply `tf.nn.dropout` while ``is_training``.
+    """Set elements to 0 at random while ``is_training``, as `tf.nn.dropout`.
 
     Args:
-        inputs: A tensor.
-        keep_prob: The probability of keeping an element.
-        noise_shape: See `tf.nn.dropout`.
-        is_training: A bool, or a scalar tensor of bools.
-        outputs_collections: The collections to add the result to.
-        scope: The name of the result.
-        seed: Makes the draws the same in every process, as `tf.set_random_seed` does.
+        inputs: A tensor of any shape.
+        keep_prob: The probability of keeping an element, a number or a scalar tensor; 0.5 by
+            default.
+        noise_shape: As in `tf.nn.dropout`; by default all draws are separate.
+        is_training: Whether to drop elements, a bool or a scalar tensor of bools; True by default.
+        outputs_collections: The name of a collection, or a list of names, to add the result to;
+            none by default.
+        scope: The name of the result; "Dropout" by default.
+        seed: An int makes the draws the same in every process, as `tf.set_random_seed` does; None
+            by default.
+
+    Returns:
+        A tensor of the shape and dtype of ``inputs``.
+
+    Raises:
+        SettingError: While ``is_training``, for a probability that is not above 0 and up to 1.
     """
     rate = 1.0 - keep_prob
     out = plain_layers.dropout(inputs, rate, noise_shape, seed, is_training, scope or "Dropout")
     return _finish_layer(out, None, None, None, None, True, None, outputs_collections)
 
 
+@describe_arguments(LAYER_ARGUMENTS)
 @reject_arguments(NO_COLLECTIONS, "variables_collections", "updates_collections")
-def batch_norm(
+def batch_norm(  # noqa: D417 – describe_arguments adds the others
     inputs: Any,
     decay: float = 0.999,
     center: bool = True,
@@ -357,24 +449,30 @@ def batch_norm(
     trainable: bool = True,
     scope: Any = None,
 ) -> Tensor:
-    """Apply `tf.layers.batch_normalization`, and ``activation_fn``.
+    """Normalize each channel, as `tf.layers.batch_normalization`, and apply ``activation_fn``.
 
     Args:
-        inputs: A tensor of shape (…, channels).
-        decay: The weight of the running statistics when they are moved.
-        center: Whether there is a variable beta.
-        scale: Whether there is a variable gamma.
-        epsilon: Added to the variance.
-        activation_fn: Applied to the result; None for none.
-        param_initializers: Initializers of beta, gamma, moving_mean and moving_variance, by name.
-        param_regularizers: Regularizers of beta and gamma, by name.
+        inputs: A tensor of shape (…, channels), of a known number of channels.
+        decay: The weight of the running statistics when they are moved; 0.999 by default.
+        center: Whether there is a variable beta; True by default.
+        scale: Whether there is a variable gamma; False by default.
+        epsilon: A number that is added to the variance; 0.001 by default.
+        activation_fn: A function that is applied to the result; None (default) for none.
+        param_initializers: Initializers of beta, gamma, moving_mean and moving_variance, by name;
+            those of `tf.layers.batch_normalization` by default.
+        param_regularizers: Regularizers of beta and gamma, by name; none by default.
         updates_collections: Unsupported; only the default is accepted.
-        is_training: A bool, or a scalar tensor of bools.
-        reuse: Whether to reuse the variables of an earlier call.
-        variables_collections: Unsupported; only the default is accepted.
-        outputs_collections: The collections to add the result to.
-        trainable: Whether optimizers change the variables.
-        scope: The variable scope.
+        is_training: Whether to use and record the statistics of the batch, a bool or a scalar
+            tensor of bools; True by default.
+        scope: The variable scope; "BatchNorm" by default.
+        others: See `LAYER_ARGUMENTS`.
+
+    Returns:
+        A tensor of the shape of ``inputs``.
+
+    Raises:
+        ShapeError: If the number of channels is unknown.
+        SettingError: If an unsupported argument is set.
     """
     initializers_by_name, regularizers_by_name = (
         dict(param_initializers or {}),
@@ -413,19 +511,46 @@ def one_hot_encoding(
     """Return vectors with ``on_value`` at each label and ``off_value`` elsewhere.
 
     Args:
-        labels: Integers.
-        num_classes: The length of the new last axis.
-        on_value: The number at the label.
-        off_value: The number elsewhere.
-        outputs_collections: The collections to add the result to.
-        scope: The name of the result.
+        labels: Integers of any shape.
+        num_classes: The length of the new last axis, an int.
+        on_value: The number at the label; 1 by default.
+        off_value: The number elsewhere; 0 by default.
+        outputs_collections: The name of a collection, or a list of names, to add the result to;
+            none by default.
+        scope: The name of the result; "OneHotEncoding" by default.
+
+    Returns:
+        A float32 tensor of the shape of ``labels`` with an axis of length ``num_classes`` more.
+
+    Raises:
+        DTypeError: If ``labels`` are no integers.
     """
     out = arrays.one_hot(labels, num_classes, on_value, off_value, name=scope or "OneHotEncoding")
     return _finish_layer(out, None, None, None, None, True, None, outputs_collections)
 
 
-linear = partial(fully_connected, activation_fn=None)
-relu = partial(fully_connected, activation_fn=relu_)
+def _layer_with_activation(name: str, activation: Any, summary: str) -> Callable[..., Tensor]:
+    """Create `fully_connected` with another default of ``activation_fn``.
+
+    Args:
+        name: The name of the function.
+        activation: The default activation.
+        summary: The first line of the function's docstring.
+    """
+    layer = named_alias(partial(fully_connected, activation_fn=activation), name)
+    if fully_connected.__doc__ is not None:
+        layer.__doc__ = summary + fully_connected.__doc__[fully_connected.__doc__.index("\n") :]
+    return layer
+
+
+linear = _layer_with_activation(
+    "linear",
+    None,
+    "Compute inputs @ weights + biases: `fully_connected` without activation by default.",
+)
+relu = _layer_with_activation(
+    "relu", relu_, "Compute relu(inputs @ weights + biases) over the last axis."
+)
 
 __all__ = [
     "avg_pool2d",

@@ -47,17 +47,24 @@ def cond(
     gradient of the branch not chosen spreads: guard a division by `tf.where`.
 
     Args:
-        pred: A bool, or a scalar tensor of bools.
-        true_fn: Takes no arguments and returns tensors in a nested structure.
-        false_fn: Returns tensors of the same structure, dtypes and ranks.
+        pred: A bool, or a scalar tensor of bools; one that is known while the graph is built
+            chooses its branch at once.
+        true_fn: Takes no arguments and returns tensors in a nested structure; required.
+        false_fn: Returns tensors of the same structure, dtypes and ranks; required.
         strict: Unsupported; only the default is accepted.
         name: The name scope of the results; "cond" by default.
         fn1: The older name of ``true_fn``.
         fn2: The older name of ``false_fn``.
 
+    Returns:
+        The structure that the functions return, of selected tensors; an operation where they return
+        operations; None where both return None.
+
     Raises:
-        GraphError: If the branches return different numbers of tensors, dtypes or ranks.
-        SettingError: If a branch is missing.
+        GraphError: If the branches return different numbers of tensors, dtypes or ranks, or
+            ``pred`` is a tensor of another dtype.
+        SettingError: If a branch is no function, an argument is passed under both of its names, or
+            an unsupported argument is set.
 
     >>> from passkit.frontends import tinyflow as tf
     >>> x = tf.constant(3.0)
@@ -99,7 +106,15 @@ def writing_only_if(condition: Entry) -> Iterator[None]:
 
 
 def _select_nest(condition: Entry, if_true: Any, if_false: Any) -> Any:
-    """Select between two nested structures. Raises: GraphError if they differ in structure."""
+    """Select between two nested structures of equal numbers of tensors; see `select`.
+
+    Returns:
+        The structure of ``if_true``.
+
+    Raises:
+        GraphError: If they hold different numbers of tensors, or two tensors differ in dtype or
+            rank.
+    """
     true_leaves, false_leaves = flatten_nest(if_true), flatten_nest(if_false)
     if len(true_leaves) != len(false_leaves):
         raise GraphError(
@@ -156,15 +171,20 @@ def case(
     """Return the result of the first function whose condition holds, else that of ``default``.
 
     Args:
-        pred_fn_pairs: (condition, function) pairs, or a dict of functions by condition; see `cond`.
-        default: Called if no condition holds; without it, the last function is.
+        pred_fn_pairs: A list of pairs (condition, function), or a dict of functions by condition;
+            see `cond`.
+        default: Called without arguments if no condition holds; without it, the last function is
+            called.
         exclusive: Unsupported; only the default is accepted.
         strict: Unsupported; only the default is accepted.
-        name: The name scope of the results.
+        name: The name scope of the results; "case" by default.
+
+    Returns:
+        The structure that the functions return, as in `cond`.
 
     Raises:
-        SettingError: If there are no pairs.
-        GraphError: As `cond`.
+        SettingError: If there are no pairs, or an unsupported argument is set.
+        GraphError: If the functions return different numbers of tensors, dtypes or ranks.
     """
     pairs = list(pred_fn_pairs.items() if isinstance(pred_fn_pairs, dict) else pred_fn_pairs)
     if not pairs:

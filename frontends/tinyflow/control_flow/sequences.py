@@ -35,21 +35,24 @@ def scan(
     """Compute ``a = fn(a, element)`` along the first axis, and return all values of ``a``, stacked.
 
     Args:
-        fn: Takes the accumulated value and an element, and returns the next accumulated value.
-        elems: Tensors of one known first extent, in a nested structure.
+        fn: Takes the accumulated value and an element, and returns the next accumulated value in
+            the same structure.
+        elems: Tensors of one known first extent, in a nested structure; at least one element.
         initializer: The first accumulated value; by default the first element.
         parallel_iterations: Unsupported; only the default is accepted.
-        back_prop: Whether gradients flow through the result.
+        back_prop: Whether gradients flow through the result; True by default.
         swap_memory: Unsupported; only the default is accepted.
         infer_shape: Unsupported; only the default is accepted.
-        reverse: Whether to begin with the last element.
+        reverse: Whether to begin with the last element; False by default.
         name: The name scope; "scan" by default.
 
     Returns:
-        Tensors in the structure of the accumulated value, with a new first axis.
+        Tensors in the structure of the accumulated value, with a new first axis in the order of the
+        elements.
 
     Raises:
-        ShapeError: If the first extent is unknown or differs.
+        ShapeError: If the first extent is unknown, differs, or is 0.
+        SettingError: If an unsupported argument is set.
     """
     with name_scope(name, "scan"):
         values = list(_accumulate("scan", fn, elems, initializer, reverse))
@@ -69,7 +72,22 @@ def foldl(
 ) -> Any:
     """Compute ``a = fn(a, element)`` along the first axis, and return the last value of ``a``.
 
-    Arguments and errors are those of `scan`.
+    Args:
+        fn: Takes the accumulated value and an element, and returns the next accumulated value in
+            the same structure.
+        elems: Tensors of one known first extent, in a nested structure; at least one element.
+        initializer: The first accumulated value; by default the first element.
+        parallel_iterations: Unsupported; only the default is accepted.
+        back_prop: Whether gradients flow through the result; True by default.
+        swap_memory: Unsupported; only the default is accepted.
+        name: The name scope; "foldl" by default.
+
+    Returns:
+        Tensors in the structure of the accumulated value.
+
+    Raises:
+        ShapeError: If the first extent is unknown, differs, or is 0.
+        SettingError: If an unsupported argument is set.
     """
     with name_scope(name, "foldl"):
         *_, last = _accumulate("foldl", fn, elems, initializer, False)
@@ -93,19 +111,25 @@ def map_fn(
     """Apply ``fn`` to each element along the first axis, and stack the results.
 
     Args:
-        fn: Takes an element, in the structure of ``elems``.
-        elems: Tensors of one known first extent, in a nested structure.
-        dtype: The dtypes of the results, in their structure; only checked.
+        fn: Takes an element, in the structure of ``elems``, and returns tensors in a nested
+            structure.
+        elems: Tensors of one known first extent, in a nested structure; at least one element.
+        dtype: The dtypes of the results, in their structure, which are only checked; unchecked by
+            default.
         parallel_iterations: Unsupported; only the default is accepted.
-        back_prop: Whether gradients flow through the result.
+        back_prop: Whether gradients flow through the result; True by default.
         swap_memory: Unsupported; only the default is accepted.
         infer_shape: Unsupported; only the default is accepted.
         name: The name scope; "map" by default.
         fn_output_signature: Unsupported; only the default is accepted.
 
+    Returns:
+        Tensors in the structure that ``fn`` returns, with a new first axis.
+
     Raises:
         GraphError: If a result has another dtype than ``dtype``.
-        ShapeError: If the first extent is unknown or differs.
+        ShapeError: If the first extent is unknown, differs, or is 0.
+        SettingError: If an unsupported argument is set.
     """
     with name_scope(name, "map"):
         function = share_variables(fn)
@@ -122,7 +146,18 @@ def map_fn(
 def _accumulate(
     function: str, fn: Callable[[Any, Any], Any], elems: Any, initializer: Any, reverse: bool
 ) -> Iterator[Any]:
-    """Yield the accumulated values; ``function`` is the caller's name for messages."""
+    """Yield the accumulated values: the first element if there is no initializer, then the results.
+
+    Args:
+        function: The caller's name, for messages.
+        fn: As in `scan`.
+        elems: As in `scan`.
+        initializer: The first accumulated value; None for the first element.
+        reverse: Whether to begin with the last element.
+
+    Raises:
+        ShapeError: If the number of elements is unknown, differs, or is 0.
+    """
     elements, fn = _elements(function, elems), share_variables(fn)
     elements = elements[::-1] if reverse else elements
     if initializer is None:
@@ -138,7 +173,9 @@ def _accumulate(
 def _elements(function: str, elems: Any) -> list[Any]:
     """Return the elements along the first axis, each in the structure of ``elems``.
 
-    Raises: ShapeError if their number is unknown, or differs from tensor to tensor.
+    Raises:
+        ShapeError: If their number is unknown, 0, or differs from tensor to tensor; ``function`` is
+            named in the message.
     """
     tensors = [convert_to_tensor(e) for e in flatten_nest(elems)]
     counts = {axis_length(function, require_shape(t.entry, function), 0) for t in tensors}
@@ -147,12 +184,14 @@ def _elements(function: str, elems: Any) -> list[Any]:
             f"{function} needs elements of one known number, got {tensors!r}; it is unrolled, so "
             f"that placeholders need the length of their first axis"
         )
+    if 0 in counts:
+        raise ShapeError(f"{function} needs at least one element, got {tensors!r}")
     parts = [arrays.unstack(t) for t in tensors]
     return [pack_like(elems, iter(slices)) for slices in zip(*parts, strict=True)]
 
 
 def _stack_nests(nests: list[Any]) -> Any:
-    """Stack the tensors of equal structures along a new first axis."""
+    """Stack the tensors of equal structures along a new first axis, in that structure."""
     columns = zip(*(flatten_nest(n) for n in nests), strict=True)
     stacked = [arrays.stack([convert_to_tensor(v) for v in column]) for column in columns]
     return pack_like(nests[0], iter(stacked))

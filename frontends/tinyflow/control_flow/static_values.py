@@ -61,7 +61,14 @@ def simplify_counter(tensor: Tensor) -> Tensor:
 
 
 def share_variables(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a function so that its first call creates variables and later calls reuse them."""
+    """Wrap a function so that its first call creates variables and later calls reuse them.
+
+    Args:
+        function: Takes any positional arguments.
+
+    Returns:
+        A function of the same arguments and results.
+    """
     graph = get_default_graph()
     scope_counts: dict[str, int] | None = None
 

@@ -64,21 +64,31 @@ def while_loop(
     there is no gradient.
 
     Args:
-        cond: Takes the loop variables and returns a scalar bool.
-        body: Takes the loop variables and returns their next values, in the same structure.
-        loop_vars: The initial values, in a nested structure.
-        shape_invariants: May only repeat the shapes of the loop variables.
+        cond: Takes the loop variables as arguments and returns a scalar bool.
+        body: Takes the loop variables as arguments and returns their next values, in the same
+            structure.
+        loop_vars: The initial values: tensors or numbers in a list or tuple, which may be nested.
+        shape_invariants: May only repeat the shapes of the loop variables; none by default.
         parallel_iterations: Unsupported; only the default is accepted.
-        back_prop: Whether gradients flow through the loop.
+        back_prop: Whether gradients flow through the loop; True by default.
         swap_memory: Unsupported; only the default is accepted.
         name: The name scope; "while" by default.
-        maximum_iterations: The most iterations, an int that is known while the graph is built.
-        return_same_structure: Whether a single loop variable is returned in its structure, too.
+        maximum_iterations: The most iterations, an int that is known while the graph is built; no
+            limit by default.
+        return_same_structure: Whether a single loop variable is returned in its structure, too;
+            False by default.
+
+    Returns:
+        The loop variables after the last iteration, in the structure of ``loop_vars``; a single one
+        by itself unless ``return_same_structure``.
 
     Raises:
-        GraphError: If the body returns another number of tensors or other dtypes than it gets,
-            or assigns a variable in a loop that iterates in the run.
-        ShapeError: If a loop variable changes its shape in a loop that iterates in the run.
+        GraphError: If the condition is no scalar bool, if the body returns another number of
+            tensors or other dtypes than it gets, or assigns a variable in a loop that iterates in
+            the run.
+        ShapeError: If a loop variable changes its shape in a loop that iterates in the run, or
+            contradicts ``shape_invariants``.
+        SettingError: If ``maximum_iterations`` is no int, or an unsupported argument is set.
 
     >>> from passkit.frontends import tinyflow as tf
     >>> total = tf.while_loop(lambda i: i < 100, lambda i: i * 2, [tf.constant(1)])
@@ -118,7 +128,7 @@ def _check_invariants(initial: Sequence[Tensor], invariants: Any) -> None:
 
 
 def _flatten_shapes(invariants: Any) -> list[Any]:
-    """Return the shapes in nested lists and tuples. A `TensorShape` is itself a tuple."""
+    """Return the shapes in nested lists and tuples, and None; a `TensorShape` is itself a tuple."""
     if hasattr(invariants, "as_list") or invariants is None:
         return [invariants]
     return [s for part in invariants for s in _flatten_shapes(part)]
@@ -139,6 +149,12 @@ class _LoopTracer:
     def trace_condition(self, values: Sequence[Tensor]) -> Tensor:
         """Return the condition for these loop variables.
 
+        Args:
+            values: A tensor for each loop variable.
+
+        Returns:
+            A tensor of bools, scalar unless its rank is unknown.
+
         Raises:
             GraphError: If it is no scalar bool.
         """
@@ -150,6 +166,12 @@ class _LoopTracer:
 
     def trace_body(self, values: Sequence[Tensor]) -> list[Tensor]:
         """Return the loop variables after one iteration.
+
+        Args:
+            values: A tensor for each loop variable.
+
+        Returns:
+            The next values, in order.
 
         Raises:
             GraphError: If their number or dtypes changed.
@@ -214,7 +236,14 @@ class _LoopTracer:
         return values
 
     def build_runtime_loop(self, initial: list[Tensor], limit: int | None) -> list[Tensor]:
-        """Create a node that iterates in the run, and return the final values.
+        """Create a node that iterates in the run.
+
+        Args:
+            initial: The initial values of the loop variables.
+            limit: The most iterations; None for no limit.
+
+        Returns:
+            A tensor for each loop variable.
 
         Raises:
             GraphError: If the body assigns a variable.

@@ -1,7 +1,7 @@
 """Layers as objects: created once, called often, with the variables of their first call.
 
 Each class is derived from a function of `passkit.frontends.tinyflow.layers`. Its constructor takes
-the arguments of the function except ``inputs`` and ``reuse``.
+the arguments of the function except ``inputs``, ``reuse`` and those that each call gets.
 """
 
 from __future__ import annotations
@@ -29,6 +29,16 @@ class Layer:
     """The arguments of the function that are passed to each call, not to the constructor."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Store the arguments of the layer function, without calling it.
+
+        Args:
+            *args: The arguments of the layer function in its order, without ``inputs``, ``reuse``
+                and `call_arguments`.
+            **kwargs: The same by name; ``name`` is the variable scope.
+
+        Raises:
+            TypeError: For an argument that the layer does not have.
+        """
         self.arguments = dict(inspect.signature(type(self)).bind(*args, **kwargs).arguments)
         self._scope: VariableScope | None = None
         self._variables: list[Variable] = []
@@ -38,11 +48,15 @@ class Layer:
         """Apply the layer.
 
         Args:
-            inputs: The inputs of the layer function.
+            inputs: The inputs of the layer function, a tensor or numbers.
             **kwargs: The arguments in ``call_arguments``, such as ``training``.
 
+        Returns:
+            The result of the layer function. The first call creates the variables.
+
         Raises:
-            GraphError: For another argument.
+            GraphError: For another keyword.
+            ShapeError: As the layer function.
         """
         unknown = [k for k in kwargs if k not in self.call_arguments]
         if unknown:
@@ -81,11 +95,16 @@ class Layer:
     trainable_weights = trainable_variables
 
     def __getattr__(self, name: str) -> Any:
+        """Return the variable of this name, such as ``layer.kernel``.
+
+        Raises:
+            AttributeError: If the layer has no such variable, or was not called yet.
+        """
         for variable in self.__dict__.get("_variables", ()):
             if variable._name.rsplit("/", 1)[-1] == name:
                 return variable
         raise AttributeError(
-            f"{type(self).__name__} has no {name!r}; the variables of a layer are there after its "
+            f"{type(self).__name__} has no {name!r}; the variables of a layer exist after its "
             f"first call"
         )
 
@@ -100,9 +119,12 @@ def _layer_class(
         function: The layer function.
         default: The default variable scope.
         *call_arguments: Arguments that are passed to each call, not to the constructor.
+
+    Returns:
+        The class. Its docstring is that of the function, with a note on the arguments of a call.
     """
     members = {
-        "__doc__": function.__doc__,
+        "__doc__": _class_docstring(function, call_arguments),
         "__module__": __name__,
         "function": staticmethod(function),
         "default": default,
@@ -114,6 +136,19 @@ def _layer_class(
     parameters = [p for p in signature.parameters.values() if p.name not in excluded]
     layer_class.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     return layer_class
+
+
+def _class_docstring(function: Callable[..., Tensor], call_arguments: tuple[str, ...]) -> str:
+    """Return the docstring of a layer function with a note on the arguments of the class.
+
+    Args:
+        function: The layer function.
+        call_arguments: Arguments that are passed to each call, not to the constructor.
+    """
+    summary, *sections = inspect.cleandoc(function.__doc__ or "").split("\n\n")
+    names = " and ".join(f"``{name}``" for name in ("inputs", *call_arguments))
+    note = f"Arguments of a call of the layer: {names}. The constructor takes the others."
+    return "\n\n".join([summary, note, *sections])
 
 
 Dense = _layer_class("Dense", core.dense, "dense")

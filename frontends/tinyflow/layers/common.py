@@ -24,9 +24,40 @@ LAYOUTS = {"channels_last": "NHWC", "channels_first": "NCHW"}
 """The order of axes for each value of ``data_format``."""
 
 
+LAYER_ARGUMENTS = {
+    "strides": "The step of the window, one int or (height, width); 1 by default.",
+    "padding": '"valid" (default), or "same" for outputs of the inputs\' size over the strides, '
+    "rounded up.",
+    "data_format": '"channels_last" (default) or "channels_first".',
+    "activation": "A function that is applied to the result; None (default) for none.",
+    "use_bias": "Whether a bias is added; True by default.",
+    "kernel_initializer": "Creates the initial kernel; by default that of the variable scope.",
+    "bias_initializer": "Creates the initial bias; zeros by default.",
+    "kernel_regularizer": "A function that returns a loss for the kernel; None (default) for none.",
+    "bias_regularizer": "A function that returns a loss for the bias; None (default) for none.",
+    "activity_regularizer": "A function that returns a loss for the output, which is put into "
+    "REGULARIZATION_LOSSES; None (default) for none.",
+    "kernel_constraint": "A function that is applied to the kernel after each update by an "
+    "optimizer; None (default) for none.",
+    "bias_constraint": "The same for the bias.",
+    "trainable": "Whether optimizers change the variables; True by default.",
+    "name": "The variable scope; by default the name of the function, numbered if it is taken.",
+    "reuse": "True to use the variables of an earlier call, tf.AUTO_REUSE to create missing ones; "
+    "by default as the variable scope.",
+}
+"""The arguments that several layers share."""
+
+
 @frozen
 class VariableSpec:
-    """How a layer creates one of its variables; the arguments are those of `tf.get_variable`."""
+    """The settings with which a layer creates one of its variables; see `tf.get_variable`.
+
+    Args:
+        initializer: Creates the initial value; None for the initializer of the variable scope.
+        regularizer: Returns a loss for the variable, which is collected; None for none.
+        constraint: Is applied to the variable after each update by an optimizer; None for none.
+        trainable: Whether optimizers change the variable.
+    """
 
     initializer: Any
     regularizer: Any = None
@@ -34,7 +65,17 @@ class VariableSpec:
     trainable: bool = True
 
     def get(self, name: str, shape: Sequence[int], dtype: Any) -> Variable:
-        """Create the variable, or return that of an earlier call where the scope is reused."""
+        """Create the variable, or return that of an earlier call where the scope is reused.
+
+        Args:
+            name: The name within the variable scope.
+            shape: The extents.
+            dtype: The dtype.
+
+        Raises:
+            GraphError: If it exists and the scope does not reuse variables, or the other way round.
+            ShapeError: If an existing variable has another shape.
+        """
         return get_variable(
             name,
             shape,
@@ -48,6 +89,10 @@ class VariableSpec:
 
 def parse_layout(function: str, data_format: str) -> str:
     """Convert "channels_last" or "channels_first" to "NHWC" or "NCHW".
+
+    Args:
+        function: The function's name, for the message.
+        data_format: The argument.
 
     Raises:
         SettingError: For another value.
@@ -68,6 +113,11 @@ def channel_axis(layout: str) -> int:
 def require_length(function: str, x: Tensor, axis: int) -> int:
     """Return the length of a tensor along an axis.
 
+    Args:
+        function: The function's name, for the message.
+        x: The tensor.
+        axis: The axis, which may be negative.
+
     Raises:
         ShapeError: If it is unknown, or there is no such axis.
     """
@@ -78,20 +128,34 @@ def require_length(function: str, x: Tensor, axis: int) -> int:
 
 
 def flatten_to_matrix(x: Tensor) -> Tensor:
-    """Reshape to (rows, length of the last axis)."""
+    """Reshape a tensor to (product of all extents but the last, last extent)."""
     sizes = require_shape(x.entry)
     return x if len(sizes) == 2 else arrays.reshape(x, [numel(sizes[:-1]), sizes[-1]])
 
 
 def add_bias(x: Tensor, bias: VariableSpec | None, count: int, layout: str = "NHWC") -> Tensor:
-    """Add a variable with a number for each of ``count`` channels; None adds nothing."""
+    """Add a new or reused variable called "bias", with a number for each channel.
+
+    Args:
+        x: The tensor.
+        bias: How to create the variable; None to return ``x`` itself.
+        count: The number of channels.
+        layout: "NHWC", with the channels last, or "NCHW", with them on axis 1.
+    """
     if bias is None:
         return x
     return convolutions.bias_add(x, bias.get("bias", [count], x.dtype), layout)
 
 
 def activate(x: Tensor, activation: Any, activity_regularizer: Any) -> Tensor:
-    """Apply the activation of a layer, and collect the loss of its activity regularizer."""
+    """Apply the activation of a layer, and collect the loss of its activity regularizer.
+
+    Args:
+        x: The tensor.
+        activation: A function of a tensor; None for none.
+        activity_regularizer: Returns a loss for the result, which is added to the collection
+            REGULARIZATION_LOSSES; None for none.
+    """
     output = x if activation is None else activation(x)
     if activity_regularizer is not None:
         graph = get_default_graph()

@@ -1,12 +1,18 @@
-"""Convolution layers of ``tf.layers``."""
+"""Convolution layers of ``tf.layers``.
+
+Arguments that all layers share are described in `LAYER_ARGUMENTS` of `layers.common`, from which
+`describe_arguments` completes the docstrings.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from passkit.frontends.tinyflow.argument_checks import require_int, require_ints
+from passkit.frontends.tinyflow.argument_checks import require_int, require_single_int
+from passkit.frontends.tinyflow.docstrings import describe_arguments
 from passkit.frontends.tinyflow.layers.common import (
+    LAYER_ARGUMENTS,
     ZEROS,
     VariableSpec,
     activate,
@@ -25,7 +31,8 @@ SEQUENCE_LAYOUTS = {"NHWC": "NWC", "NCHW": "NCW"}
 """The layout of sequences for each layout of images."""
 
 
-def conv2d(
+@describe_arguments(LAYER_ARGUMENTS)
+def conv2d(  # noqa: D417 – describe_arguments adds the others
     inputs: Any,
     filters: int,
     kernel_size: Any,
@@ -51,28 +58,23 @@ def conv2d(
     Args:
         inputs: Images of shape (batch, height, width, channels), or (batch, channels, height,
             width).
-        filters: The number of output channels.
+        filters: The number of output channels, an int.
         kernel_size: The size of the window, one int or (height, width).
-        strides: The step of the window, one int or (height, width).
-        padding: "valid" or "same".
-        data_format: "channels_last" or "channels_first".
-        dilation_rate: The distance of the window's elements, one int or (height, width).
-        activation: Applied to the result; None for none.
-        use_bias: Whether there is a bias.
-        kernel_initializer: The initial kernel, of shape (height, width, channels, filters).
-        bias_initializer: The initial bias, of shape (filters).
-        kernel_regularizer: Returns a loss for the kernel.
-        bias_regularizer: Returns a loss for the bias.
-        activity_regularizer: Returns a loss for the output.
-        kernel_constraint: Applied to the kernel after each update.
-        bias_constraint: Applied to the bias after each update.
-        trainable: Whether optimizers change kernel and bias.
-        name: The variable scope; "conv2d" by default.
-        reuse: Whether to reuse the variables of an earlier call.
+        dilation_rate: The distance of the window's elements, one int or (height, width); 1 by
+            default.
+        kernel_initializer: Creates the initial kernel, of shape (height, width, channels, filters);
+            by default that of the variable scope.
+        others: See `LAYER_ARGUMENTS`.
+
+    Returns:
+        Images with ``filters`` channels, in the layout of ``inputs``.
 
     Raises:
-        ShapeError: If the number of channels is unknown.
-        SettingError: For another padding or data_format.
+        ShapeError: If ``inputs`` has another rank, its number of channels is unknown, the window
+            does not fit, or a reused variable has another shape.
+        SettingError: For another padding or data_format, or numbers that are no ints.
+        GraphError: If the variables exist and ``reuse`` is not set, or they are to be reused and do
+            not exist.
     """
     x, layout = convert_to_tensor(inputs), parse_layout("conv2d", data_format)
     channels, filters = (
@@ -91,7 +93,8 @@ def conv2d(
         return activate(output, activation, activity_regularizer)
 
 
-def conv1d(
+@describe_arguments(LAYER_ARGUMENTS)
+def conv1d(  # noqa: D417 – describe_arguments adds the others
     inputs: Any,
     filters: int,
     kernel_size: Any,
@@ -116,28 +119,23 @@ def conv1d(
 
     Args:
         inputs: Sequences of shape (batch, steps, channels), or (batch, channels, steps).
-        filters: The number of output channels.
-        kernel_size: The length of the window.
-        strides: The step of the window.
-        padding: "valid" or "same".
-        data_format: "channels_last" or "channels_first".
-        dilation_rate: The distance of the window's elements.
-        activation: Applied to the result; None for none.
-        use_bias: Whether there is a bias.
-        kernel_initializer: The initial kernel, of shape (length, channels, filters).
-        bias_initializer: The initial bias, of shape (filters).
-        kernel_regularizer: Returns a loss for the kernel.
-        bias_regularizer: Returns a loss for the bias.
-        activity_regularizer: Returns a loss for the output.
-        kernel_constraint: Applied to the kernel after each update.
-        bias_constraint: Applied to the bias after each update.
-        trainable: Whether optimizers change kernel and bias.
-        name: The variable scope; "conv1d" by default.
-        reuse: Whether to reuse the variables of an earlier call.
+        filters: The number of output channels, an int.
+        kernel_size: The length of the window, an int.
+        strides: The step of the window, an int; 1 by default.
+        dilation_rate: The distance of the window's elements, an int; 1 by default.
+        kernel_initializer: Creates the initial kernel, of shape (length, channels, filters); by
+            default that of the variable scope.
+        others: See `LAYER_ARGUMENTS`.
+
+    Returns:
+        Sequences with ``filters`` channels, in the layout of ``inputs``.
 
     Raises:
-        ShapeError: If the number of channels is unknown.
-        SettingError: For another padding or data_format.
+        ShapeError: If ``inputs`` has another rank, its number of channels is unknown, the window
+            does not fit, or a reused variable has another shape.
+        SettingError: For another padding or data_format, or numbers that are no ints.
+        GraphError: If the variables exist and ``reuse`` is not set, or they are to be reused and do
+            not exist.
     """
     x, layout = convert_to_tensor(inputs), parse_layout("conv1d", data_format)
     sequence_channel_axis = 1 if layout == "NCHW" else 2
@@ -145,7 +143,7 @@ def conv1d(
         require_length("conv1d", x, sequence_channel_axis),
         require_int("conv1d", "filters", filters),
     )
-    (window,) = require_ints("conv1d", "kernel_size", kernel_size)
+    window = require_single_int("conv1d", "kernel_size", kernel_size)
     weights = VariableSpec(kernel_initializer, kernel_regularizer, kernel_constraint, trainable)
     biases = VariableSpec(bias_initializer, bias_regularizer, bias_constraint, trainable)
     with variable_scope(name, "conv1d", reuse=reuse):
@@ -162,7 +160,8 @@ def conv1d(
         return activate(output, activation, activity_regularizer)
 
 
-def conv2d_transpose(
+@describe_arguments(LAYER_ARGUMENTS)
+def conv2d_transpose(  # noqa: D417 – describe_arguments adds the others
     inputs: Any,
     filters: int,
     kernel_size: Any,
@@ -187,27 +186,23 @@ def conv2d_transpose(
     Args:
         inputs: Images of shape (batch, height, width, channels), or (batch, channels, height,
             width).
-        filters: The number of output channels.
+        filters: The number of output channels, an int.
         kernel_size: The size of the window, one int or (height, width).
-        strides: The step of the window, one int or (height, width).
-        padding: "valid" or "same".
-        data_format: "channels_last" or "channels_first".
-        activation: Applied to the result; None for none.
-        use_bias: Whether there is a bias.
-        kernel_initializer: The initial kernel, of shape (height, width, filters, channels).
-        bias_initializer: The initial bias, of shape (filters).
-        kernel_regularizer: Returns a loss for the kernel.
-        bias_regularizer: Returns a loss for the bias.
-        activity_regularizer: Returns a loss for the output.
-        kernel_constraint: Applied to the kernel after each update.
-        bias_constraint: Applied to the bias after each update.
-        trainable: Whether optimizers change kernel and bias.
-        name: The variable scope; "conv2d_transpose" by default.
-        reuse: Whether to reuse the variables of an earlier call.
+        padding: "valid" (default) for n * stride + max(window - stride, 0) results along an axis of
+            length n, or "same" for n * stride.
+        kernel_initializer: Creates the initial kernel, of shape (height, width, filters, channels);
+            by default that of the variable scope.
+        others: See `LAYER_ARGUMENTS`.
+
+    Returns:
+        Images with ``filters`` channels, in the layout of ``inputs``.
 
     Raises:
-        ShapeError: If the number of channels is unknown.
-        SettingError: For another padding or data_format.
+        ShapeError: If ``inputs`` has another rank, its number of channels is unknown, the window
+            does not fit, or a reused variable has another shape.
+        SettingError: For another padding or data_format, or numbers that are no ints.
+        GraphError: If the variables exist and ``reuse`` is not set, or they are to be reused and do
+            not exist.
     """
     function = "conv2d_transpose"
     x, layout = convert_to_tensor(inputs), parse_layout(function, data_format)
@@ -239,9 +234,9 @@ def _transposed_size(n: Extent, stride: int, window: int, padding: str) -> Exten
     """Return the length of a transposed convolution's result, as TensorFlow's layers choose it.
 
     Args:
-        n: Length of the input along one axis.
-        stride: Stride of the convolution.
-        window: Extent of the filter.
-        padding: SAME or VALID.
+        n: Length of the input along one axis, a number or a size.
+        stride: Stride of the convolution along it.
+        window: Extent of the filter along it.
+        padding: "SAME", "VALID" or pairs of numbers.
     """
     return n * stride + (max(window - stride, 0) if padding == "VALID" else 0)

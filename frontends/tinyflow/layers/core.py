@@ -7,8 +7,10 @@ from typing import Any
 
 from passkit.frontends.tinyflow import arrays, linear_algebra
 from passkit.frontends.tinyflow.argument_checks import axis_length, require_int
+from passkit.frontends.tinyflow.docstrings import describe_arguments
 from passkit.frontends.tinyflow.graphs import get_default_graph
 from passkit.frontends.tinyflow.layers.common import (
+    LAYER_ARGUMENTS,
     ZEROS,
     VariableSpec,
     activate,
@@ -30,7 +32,8 @@ from passkit.ops.helpers import make
 from passkit.values.size import numel
 
 
-def dense(
+@describe_arguments(LAYER_ARGUMENTS)
+def dense(  # noqa: D417 – describe_arguments adds the others
     inputs: Any,
     units: int,
     activation: Callable[[Tensor], Tensor] | None = None,
@@ -50,25 +53,20 @@ def dense(
 
     Args:
         inputs: A tensor of shape (…, features) of known last extent.
-        units: The number of outputs.
-        activation: Applied to the result; None for none.
-        use_bias: Whether there is a bias.
-        kernel_initializer: The initial kernel, of shape (features, units).
-        bias_initializer: The initial bias, of shape (units).
-        kernel_regularizer: Returns a loss for the kernel.
-        bias_regularizer: Returns a loss for the bias.
-        activity_regularizer: Returns a loss for the output.
-        kernel_constraint: Applied to the kernel after each update.
-        bias_constraint: Applied to the bias after each update.
-        trainable: Whether optimizers change kernel and bias.
-        name: The variable scope; "dense" by default.
-        reuse: Whether to reuse the variables of an earlier call.
+        units: The number of outputs, an int.
+        kernel_initializer: Creates the initial kernel, of shape (features, units); by default that
+            of the variable scope.
+        others: See `LAYER_ARGUMENTS`.
 
     Returns:
         A tensor of shape (…, units).
 
     Raises:
-        ShapeError: If the last extent of ``inputs`` is unknown.
+        ShapeError: If the last extent of ``inputs`` is unknown, or a reused variable has another
+            shape.
+        SettingError: If ``units`` is no int.
+        GraphError: If the variables exist and ``reuse`` is not set, or they are to be reused and do
+            not exist.
 
     >>> from passkit.frontends import tinyflow as tf
     >>> with tf.Graph().as_default():
@@ -94,12 +92,16 @@ def flatten(inputs: Any, name: str | None = None, data_format: str = "channels_l
 
     Args:
         inputs: A tensor of shape (examples, …).
-        name: The name of the result.
-        data_format: "channels_last" or "channels_first"; with the latter, channels are put last
-            before.
+        name: The name of the result; "flatten" by default.
+        data_format: "channels_last" (default); with "channels_first", channels are moved to the end
+            first.
+
+    Returns:
+        A matrix of shape (examples, elements of an example).
 
     Raises:
         SettingError: For another data_format.
+        ShapeError: If ``inputs`` is a scalar, or its rank is unknown.
     """
     x, layout = convert_to_tensor(inputs), parse_layout("flatten", data_format)
     rank = len(require_shape(x.entry, "flatten"))
@@ -121,12 +123,22 @@ def dropout(
     """Apply `tf.nn.dropout` while ``training``; return the inputs otherwise.
 
     Args:
-        inputs: A tensor.
-        rate: The probability that an element is set to 0.
-        noise_shape: See `tf.nn.dropout`.
-        seed: Makes the draws the same in every process, as `tf.set_random_seed` does.
-        training: A bool, or a scalar tensor of bools.
-        name: The name of the result.
+        inputs: A tensor of any shape.
+        rate: The probability that an element is set to 0, a number or a scalar tensor; 0.5 by
+            default. Other elements are divided by 1 - rate.
+        noise_shape: For each axis its length for separate draws, 1 to share draws along it, or None
+            for its length; by default all draws are separate.
+        seed: An int makes the draws the same in every process, as `tf.set_random_seed` does; None
+            by default.
+        training: Whether to drop elements, a bool or a scalar tensor of bools; False by default.
+        name: The name of the result; "dropout" by default.
+
+    Returns:
+        A tensor of the shape and dtype of ``inputs``.
+
+    Raises:
+        SettingError: While ``training``, for a rate that is not from 0 to below 1.
+        ShapeError: If ``noise_shape`` has another length than the rank.
     """
     x = convert_to_tensor(inputs)
     if not isinstance(training, Tensor) and not training:

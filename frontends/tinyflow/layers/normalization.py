@@ -67,23 +67,26 @@ def batch_normalization(
 
     Args:
         inputs: A tensor of known length along ``axis``.
-        axis: The axis of the channels.
-        momentum: The weight of the running statistics when they are moved.
-        epsilon: Added to the variance.
-        center: Whether there is a variable beta.
-        scale: Whether there is a variable gamma.
-        beta_initializer: The initial beta.
-        gamma_initializer: The initial gamma.
-        moving_mean_initializer: The initial running mean.
-        moving_variance_initializer: The initial running variance.
-        beta_regularizer: Returns a loss for beta.
-        gamma_regularizer: Returns a loss for gamma.
-        beta_constraint: Applied to beta after each update.
-        gamma_constraint: Applied to gamma after each update.
-        training: A bool, or a scalar tensor of bools.
-        trainable: Whether optimizers change beta and gamma.
+        axis: The axis of the channels; the last by default.
+        momentum: The weight of the running statistics when they are moved; 0.99 by default.
+        epsilon: A number that is added to the variance; 0.001 by default.
+        center: Whether there is a variable beta, of shape (channels); True by default.
+        scale: Whether there is a variable gamma, of shape (channels); True by default.
+        beta_initializer: Creates the initial beta; zeros by default.
+        gamma_initializer: Creates the initial gamma; ones by default.
+        moving_mean_initializer: Creates the initial running mean; zeros by default.
+        moving_variance_initializer: Creates the initial running variance; ones by default.
+        beta_regularizer: A function that returns a loss for beta; None (default) for none.
+        gamma_regularizer: A function that returns a loss for gamma; None (default) for none.
+        beta_constraint: A function that is applied to beta after each update by an optimizer; None
+            (default) for none.
+        gamma_constraint: The same for gamma.
+        training: Whether to use and record the statistics of the batch, a bool or a scalar tensor
+            of bools; False by default.
+        trainable: Whether optimizers change beta and gamma; True by default.
         name: The variable scope; "batch_normalization" by default.
-        reuse: Whether to reuse the variables of an earlier call.
+        reuse: True to use the variables of an earlier call, tf.AUTO_REUSE to create missing ones;
+            by default as the variable scope.
         renorm: Unsupported; only the default is accepted.
         renorm_clipping: Unsupported; only the default is accepted.
         renorm_momentum: Unsupported; only the default is accepted.
@@ -95,7 +98,10 @@ def batch_normalization(
         A tensor of the shape of ``inputs``.
 
     Raises:
-        ShapeError: If the length along ``axis`` is unknown.
+        ShapeError: If the axis does not exist, or the length along it is unknown.
+        SettingError: If ``epsilon`` is no number, or an unsupported argument is set.
+        GraphError: If the variables exist and ``reuse`` is not set, or they are to be reused and do
+            not exist.
     """
     x = convert_to_tensor(inputs)
     channels = require_length("batch_normalization", x, axis)
@@ -138,14 +144,18 @@ def _select_statistics(
     momentum: float,
     training: Any,
 ) -> Sequence[Any]:
-    """Return the mean and variance to normalize with, and update the running ones in training.
+    """Return the mean and variance to normalize with, and record those of the batch in training.
 
     Args:
         x: Input of the layer.
-        reduced_axes: Axes over which statistics are taken.
+        reduced_axes: All axes but that of the channels.
         running: Variables of the running mean and variance.
         momentum: Weight of the old running statistics.
         training: Whether the batch's statistics are used: a bool, or a bool tensor.
+
+    Returns:
+        Mean and variance: the variables ``running`` themselves if ``training`` is false, else
+        tensors.
     """
     if not isinstance(training, Tensor) and not training:
         return running

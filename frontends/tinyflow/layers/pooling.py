@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from passkit.frontends.tinyflow import arrays
-from passkit.frontends.tinyflow.argument_checks import require_ints
+from passkit.frontends.tinyflow.argument_checks import require_single_int
 from passkit.frontends.tinyflow.layers.common import parse_layout
 from passkit.frontends.tinyflow.nn import convolutions
 from passkit.frontends.tinyflow.tensors import Tensor
@@ -17,17 +17,28 @@ _ARGS = """
         inputs: {inputs}
         pool_size: The size of the window, {numbers}.
         strides: The step of the window, {numbers}.
-        padding: "valid", or "same" for results of the inputs' size over the strides, rounded up.
-        data_format: "channels_last" or "channels_first".
-        name: The name of the result.
+        padding: "valid" (default), or "same" for results of the inputs' size over the strides,
+            rounded up.
+        data_format: "channels_last" (default) or "channels_first".
+        name: The name of the result; "{name}" by default.
+
+    Returns:
+        A tensor with a result for each position of the window, channels as in ``inputs``.
 
     Raises:
-        SettingError: For another padding or data_format.
+        SettingError: For another padding or data_format, or a size that is not made of ints.
+        ShapeError: If ``inputs`` has another rank, or the window does not fit.
     """
 
 
 def _pooling1d_layer(pool: Callable[..., Tensor], name: str, summary: str) -> Callable[..., Tensor]:
-    """Create a pooling layer of sequences from a pooling function of images."""
+    """Create a pooling layer of sequences from a pooling function of images.
+
+    Args:
+        pool: `tf.nn.max_pool` or `tf.nn.avg_pool`.
+        name: The name of the function.
+        summary: The first line of its docstring.
+    """
 
     def function(
         inputs: Any,
@@ -38,8 +49,8 @@ def _pooling1d_layer(pool: Callable[..., Tensor], name: str, summary: str) -> Ca
         name: str | None = None,
     ) -> Tensor:
         layout = parse_layout(layer_name, data_format)
-        (size,) = require_ints(layer_name, "pool_size", pool_size)
-        (step,) = require_ints(layer_name, "strides", strides)
+        size = require_single_int(layer_name, "pool_size", pool_size)
+        step = require_single_int(layer_name, "strides", strides)
         axis = 2 if layout == "NCHW" else 1
         images = arrays.expand_dims(inputs, axis)
         pooled = pool(images, [1, size], [1, step], padding, layout)
@@ -47,13 +58,19 @@ def _pooling1d_layer(pool: Callable[..., Tensor], name: str, summary: str) -> Ca
 
     layer_name = name
     inputs = "Sequences of shape (batch, steps, channels), or (batch, channels, steps)."
-    function.__doc__ = summary + _ARGS.format(inputs=inputs, numbers="one int")
+    function.__doc__ = summary + _ARGS.format(inputs=inputs, numbers="one int", name=layer_name)
     function.__name__ = function.__qualname__ = layer_name
     return function
 
 
 def _pooling2d_layer(pool: Callable[..., Tensor], name: str, summary: str) -> Callable[..., Tensor]:
-    """Create a pooling layer of images."""
+    """Create a pooling layer of images from a pooling function of images.
+
+    Args:
+        pool: `tf.nn.max_pool` or `tf.nn.avg_pool`.
+        name: The name of the function.
+        summary: The first line of its docstring.
+    """
 
     def function(
         inputs: Any,
@@ -70,7 +87,9 @@ def _pooling2d_layer(pool: Callable[..., Tensor], name: str, summary: str) -> Ca
     inputs = (
         "Images of shape (batch, height, width, channels), or (batch, channels, height, width)."
     )
-    function.__doc__ = summary + _ARGS.format(inputs=inputs, numbers="one int or (height, width)")
+    function.__doc__ = summary + _ARGS.format(
+        inputs=inputs, numbers="one int or (height, width)", name=layer_name
+    )
     function.__name__ = function.__qualname__ = layer_name
     return function
 

@@ -24,7 +24,11 @@ tanh = elementwise.FUNCTIONS["tanh"]
 
 
 class RNNCell(ABC):
-    """Base class of recurrent cells."""
+    """Base class of recurrent cells.
+
+    A cell is called with the input and the state of one step, and returns the output and the next
+    state. `zero_state` creates the first state.
+    """
 
     @property
     @abstractmethod
@@ -43,29 +47,35 @@ class RNNCell(ABC):
         Args:
             inputs: A tensor of shape (examples, length).
             state: Tensors of shape (examples, size), in the structure of ``state_size``.
-            scope: The variable scope of the first call.
+            scope: The variable scope of the first call; by default that of the cell.
 
         Returns:
-            The output, of shape (examples, output_size), and the next state.
+            The output, of shape (examples, output_size), and the next state, in the structure of
+            ``state``.
         """
 
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
         """Return a state of zeros.
 
         Args:
-            batch_size: The number of examples, which may be a size that a run determines.
+            batch_size: The number of examples, an int or a size that a run determines.
             dtype: The dtype of the state.
+
+        Returns:
+            Tensors of shape (batch_size, size), in the structure of ``state_size``.
         """
         return map_tuples(lambda n: creation.zeros([batch_size, n], dtype), self.state_size)
 
 
 class LayerCell(RNNCell):
-    """A cell with variables, which the first call creates and later calls reuse.
+    """Base class of cells with variables, which the first call creates and later calls reuse.
+
+    A new cell overrides `step`, `state_size` and `output_size`.
 
     Args:
-        reuse: Whether the first call reuses variables, too.
-        name: The variable scope; by default ``default``.
-        dtype: The dtype of the variables; by default that of the inputs.
+        reuse: Whether the first call reuses variables, too; by default as the variable scope.
+        name: The variable scope; None for the class attribute ``default``.
+        dtype: The dtype of the variables; None for that of the inputs.
     """
 
     default = "rnn_cell"
@@ -81,10 +91,10 @@ class LayerCell(RNNCell):
         Args:
             inputs: A tensor of shape (examples, length).
             state: Tensors of shape (examples, size), in the structure of ``state_size``.
-            scope: The variable scope of the first call.
+            scope: The variable scope of the first call; by default that of the cell.
 
         Returns:
-            The output, and the next state.
+            The output, and the next state in the structure of ``state``.
 
         Raises:
             ShapeError: If the length of the inputs is unknown, or the state has other parts.
@@ -97,8 +107,8 @@ class LayerCell(RNNCell):
             )
         if not _matches_sizes(state, self.state_size):
             raise ShapeError(
-                f"{self.name} needs a state of the parts {self.state_size!r}, got {state!r}; "
-                f"cell.zero_state(batch_size, dtype) makes the first"
+                f"{self.name} needs a state of the structure {self.state_size!r}, got {state!r}; "
+                f"cell.zero_state(batch_size, dtype) creates the first"
             )
         is_reused = self._scope is not None
         scope_or_name = self._scope if is_reused else (scope or self.name)
@@ -111,8 +121,8 @@ class LayerCell(RNNCell):
         """Compute one step inside the variable scope of the cell.
 
         Args:
-            x: Input (batch, inputs).
-            state: State as in ``state_size``: a tensor (batch, units), or a tuple of them.
+            x: Input of shape (examples, length).
+            state: State in the structure of ``state_size``: tensors of shape (examples, size).
 
         Returns:
             The output and the next state.
@@ -125,9 +135,12 @@ class LayerCell(RNNCell):
 
         Args:
             name: Name in the cell's scope.
-            shape: Shape.
-            dtype: Dtype if the cell has none of its own.
-            initializer: Initializer; None for that of the scope.
+            shape: Shape of the variable.
+            dtype: Dtype of the variable if the cell has none.
+            initializer: Creates the initial value; None for the initializer of the scope.
+
+        Returns:
+            The variable.
         """
         return get_variable(name, shape, self.dtype or dtype, initializer)
 
@@ -146,11 +159,14 @@ class BasicRNNCell(LayerCell):
     Source: Elman, Finding Structure in Time.
 
     Args:
-        num_units: The length of the output.
-        activation: The nonlinearity; tanh by default.
-        reuse: Whether the first call reuses variables, too.
-        name: The variable scope.
+        num_units: The length of the output and of the state, an int.
+        activation: The nonlinearity, a function of a tensor; tanh by default.
+        reuse: Whether the first call reuses variables, too; by default as the variable scope.
+        name: The variable scope; "basic_rnn_cell" by default.
         dtype: The dtype of the variables; by default that of the inputs.
+
+    Raises:
+        SettingError: If ``num_units`` is no int.
     """
 
     default = "basic_rnn_cell"
@@ -175,7 +191,7 @@ class BasicRNNCell(LayerCell):
     output_size = state_size
 
     def step(self, x: Tensor, state: Any) -> tuple[Tensor, Any]:
-        """Return the next h as output and state."""
+        """Return the next h, of shape (examples, num_units), as output and as state."""
         width = int(x.shape[1]) + self.units
         kernel = self.weights("kernel", [width, self.units], x.dtype)
         bias = self.weights("bias", [self.units], x.dtype, zeros_initializer())
@@ -191,13 +207,17 @@ class BasicLSTMCell(LayerCell):
     others, Recurrent Neural Network Regularization.
 
     Args:
-        num_units: The length of the output.
-        forget_bias: Added to the forget gate.
-        state_is_tuple: Whether the state is an `LSTMStateTuple`, not one tensor of c and h.
-        activation: The nonlinearity; tanh by default.
-        reuse: Whether the first call reuses variables, too.
-        name: The variable scope.
+        num_units: The length of the output and of the state, an int.
+        forget_bias: A number that is added to the forget gate; 1 by default.
+        state_is_tuple: Whether the state is an `LSTMStateTuple` (default), not one tensor of c and
+            h side by side.
+        activation: The nonlinearity, a function of a tensor; tanh by default.
+        reuse: Whether the first call reuses variables, too; by default as the variable scope.
+        name: The variable scope; "basic_lstm_cell" by default.
         dtype: The dtype of the variables; by default that of the inputs.
+
+    Raises:
+        SettingError: If a number is none.
     """
 
     default = "basic_lstm_cell"
@@ -228,7 +248,7 @@ class BasicLSTMCell(LayerCell):
         return self.units
 
     def step(self, x: Tensor, state: Any) -> tuple[Tensor, Any]:
-        """Return h', and c' and h' as the state."""
+        """Return h' as output, and c' and h' as the state: a tuple, or one tensor side by side."""
         c, h = state if self.tuples else arrays.split(state, 2, 1)
         width = int(x.shape[1]) + self.units
         kernel = self.weights("kernel", [width, 4 * self.units], x.dtype)
@@ -250,20 +270,24 @@ class LSTMCell(LayerCell):
     Scale Acoustic Modeling.
 
     Args:
-        num_units: The length of the output.
-        use_peepholes: Whether the gates read c, times weights.
-        cell_clip: The largest absolute value of c; None for no limit.
-        initializer: The initial weights; by default that of the variable scope.
-        num_proj: The length to which the output is projected; None for no projection.
-        proj_clip: The largest absolute value of the projected output; None for no limit.
+        num_units: The length of c, and of the output without a projection; an int.
+        use_peepholes: Whether the gates also read c, times weights; False by default.
+        cell_clip: The largest absolute value of c; None (default) for no limit.
+        initializer: Creates the initial weights; by default that of the variable scope.
+        num_proj: The length to which the output is projected; None (default) for no projection.
+        proj_clip: The largest absolute value of the projected output; None (default) for no limit.
         num_unit_shards: Unsupported; only the default is accepted.
         num_proj_shards: Unsupported; only the default is accepted.
-        forget_bias: Added to the forget gate.
-        state_is_tuple: Whether the state is an `LSTMStateTuple`, not one tensor of c and h.
-        activation: The nonlinearity; tanh by default.
-        reuse: Whether the first call reuses variables, too.
-        name: The variable scope.
+        forget_bias: A number that is added to the forget gate; 1 by default.
+        state_is_tuple: Whether the state is an `LSTMStateTuple` (default), not one tensor of c and
+            h side by side.
+        activation: The nonlinearity, a function of a tensor; tanh by default.
+        reuse: Whether the first call reuses variables, too; by default as the variable scope.
+        name: The variable scope; "lstm_cell" by default.
         dtype: The dtype of the variables; by default that of the inputs.
+
+    Raises:
+        SettingError: If a number is none, or an unsupported argument is set.
     """
 
     default = "lstm_cell"
@@ -306,7 +330,7 @@ class LSTMCell(LayerCell):
         return self.projected or self.units
 
     def step(self, x: Tensor, state: Any) -> tuple[Tensor, Any]:
-        """Return h', and c' and h' as the state."""
+        """Return h' as output, and c' and h' as the state: a tuple, or one tensor side by side."""
         n = self.units
         c, h = state if self.tuples else arrays.split(state, [n, self.output_size], 1)
         width = int(x.shape[1]) + self.output_size
@@ -336,7 +360,7 @@ class LSTMCell(LayerCell):
 
 
 def _clip(x: Tensor, limit: float | None) -> Tensor:
-    """Limit ``x`` to -limit … limit; None for no limit."""
+    """Limit ``x`` to the range from -limit to limit; return it unchanged if ``limit`` is None."""
     return x if limit is None else clipping.clip_by_value(x, -limit, limit)
 
 
@@ -347,13 +371,16 @@ class GRUCell(LayerCell):
     Representations using RNN Encoder-Decoder.
 
     Args:
-        num_units: The length of the output.
-        activation: The nonlinearity; tanh by default.
-        reuse: Whether the first call reuses variables, too.
-        kernel_initializer: The initial kernels; by default that of the variable scope.
-        bias_initializer: The initial biases; by default ones for the gates, else zeros.
-        name: The variable scope.
+        num_units: The length of the output and of the state, an int.
+        activation: The nonlinearity, a function of a tensor; tanh by default.
+        reuse: Whether the first call reuses variables, too; by default as the variable scope.
+        kernel_initializer: Creates the initial kernels; by default that of the variable scope.
+        bias_initializer: Creates the initial biases; by default ones for the gates, else zeros.
+        name: The variable scope; "gru_cell" by default.
         dtype: The dtype of the variables; by default that of the inputs.
+
+    Raises:
+        SettingError: If ``num_units`` is no int.
     """
 
     default = "gru_cell"
@@ -381,7 +408,7 @@ class GRUCell(LayerCell):
     output_size = state_size
 
     def step(self, x: Tensor, state: Any) -> tuple[Tensor, Any]:
-        """Return the next h as output and state."""
+        """Return the next h, of shape (examples, num_units), as output and as state."""
         n, width = self.units, int(x.shape[1]) + self.units
         ones = self.biases or constant_initializer(1.0)
         kernel = self.weights("gates/kernel", [width, 2 * n], x.dtype, self.kernels)
@@ -404,11 +431,11 @@ class MultiRNNCell(LayerCell):
     """A stack of cells: the output of each is the input of the next.
 
     Args:
-        cells: The cells, first to last.
-        state_is_tuple: Must be True.
+        cells: The cells, first to last; one or more.
+        state_is_tuple: Must be True, the default.
 
     Raises:
-        SettingError: Without cells.
+        SettingError: Without cells, or with ``state_is_tuple=False``.
     """
 
     default = "multi_rnn_cell"
@@ -433,7 +460,7 @@ class MultiRNNCell(LayerCell):
         return self.cells[-1].output_size
 
     def step(self, x: Tensor, state: Any) -> tuple[Tensor, Any]:
-        """Return the output of the last cell, and the states of all."""
+        """Return the output of the last cell, and a tuple with the next state of each cell."""
         states = []
         for k, (cell, cell_state) in enumerate(zip(self.cells, state, strict=True)):
             with variable_scope(f"cell_{k}"):
@@ -446,11 +473,13 @@ class DropoutWrapper(RNNCell):
     """A cell with dropout on its inputs, outputs and state.
 
     Args:
-        cell: The cell.
-        input_keep_prob: The probability of keeping an element of the input, a number or a tensor.
+        cell: The cell to wrap.
+        input_keep_prob: The probability of keeping an element of the input, a number or a tensor; 1
+            by default.
         output_keep_prob: The same for the output.
-        state_keep_prob: The same for the state.
-        seed: Makes the draws the same in every process, as `tf.set_random_seed` does.
+        state_keep_prob: The same for each part of the next state.
+        seed: An int makes the draws the same in every process, as `tf.set_random_seed` does; None
+            by default.
     """
 
     def __init__(
@@ -475,7 +504,16 @@ class DropoutWrapper(RNNCell):
         return self.cell.output_size
 
     def __call__(self, inputs: Any, state: Any, scope: Any = None) -> tuple[Tensor, Any]:
-        """Compute one step of the wrapped cell; see `RNNCell`."""
+        """Compute one step of the wrapped cell, with dropout; see `RNNCell`.
+
+        Args:
+            inputs: A tensor of shape (examples, length).
+            state: Tensors of shape (examples, size), in the structure of ``state_size``.
+            scope: The variable scope of the first call; by default that of the cell.
+
+        Returns:
+            The output, and the next state in the structure of ``state``.
+        """
         input_keep, output_keep, state_keep = self.keep
         output, new_state = self.cell(dropout(inputs, input_keep, seed=self.seed), state, scope)
         if not isinstance(state_keep, float) or state_keep != 1.0:

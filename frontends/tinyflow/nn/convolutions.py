@@ -12,6 +12,7 @@ from passkit.frontends.tinyflow.argument_checks import (
     require_int,
     require_int_rows,
     require_ints,
+    require_single_int,
 )
 from passkit.frontends.tinyflow.deferred_calls import (
     defer_call,
@@ -41,8 +42,12 @@ def parse_spatial(function: str, argument: str, value: Any, data_format: str) ->
             1) is TinyFlow's order for all layouts.
         data_format: "NHWC" or "NCHW".
 
+    Returns:
+        The numbers of height and width.
+
     Raises:
-        SettingError: For other counts, or if the numbers of batch and channels are not 1.
+        SettingError: For anything but ints, for other counts, or if the numbers of batch and
+            channels are not 1.
     """
     numbers = require_ints(function, argument, value)
     if len(numbers) == 1:
@@ -68,6 +73,9 @@ def parse_padding(function: str, padding: Any, data_format: str = "NHWC") -> Any
         function: The function's name, for messages.
         padding: "SAME" or "VALID" in any case, or four pairs in the order of ``data_format``.
         data_format: "NHWC" or "NCHW".
+
+    Returns:
+        "SAME" or "VALID"; or a tuple of two pairs, that of height first.
 
     Raises:
         SettingError: For any other value.
@@ -99,26 +107,32 @@ def conv1d(
     """Convolve sequences.
 
     Args:
-        value: Sequences of shape (batch, steps, channels), or as ``data_format`` says.
+        value: Sequences of shape (batch, steps, channels), or (batch, channels, steps).
         filters: The filter, of shape (length, channels, output channels).
-        stride: The step of the window; 1 by default.
-        padding: "SAME", "VALID", or (before, after) for each axis.
+        stride: The step of the window, an int; 1 by default.
+        padding: "SAME" or "VALID"; required.
         use_cudnn_on_gpu: Unsupported; only the default is accepted.
-        data_format: "NWC" (default) or "NCW".
-        name: The name of the result.
+        data_format: "NWC" (default) for channels last, or "NCW".
+        name: The name of the result; "conv1d" by default.
         input: The newer name of ``value``.
-        dilations: The distance of the window's elements; 1 by default.
+        dilations: The distance of the window's elements, an int; 1 by default.
+
+    Returns:
+        Sequences in the layout of ``value``.
 
     Raises:
-        SettingError: For another padding or data_format.
+        SettingError: For another padding or data_format, a stride or dilation of several numbers,
+            if both ``value`` and ``input`` are passed, or an unsupported argument.
+        ShapeError: If a tensor has another rank, the channels of images and filter differ, or the
+            window does not fit.
     """
     layout = data_format or "NWC"
     if layout not in ("NWC", "NHWC", "NCW", "NCHW"):
         raise SettingError(f"conv1d needs 'NWC' or 'NCW' as data_format, got {data_format!r}")
     channels_first = layout in ("NCW", "NCHW")
     axis = 2 if channels_first else 1
-    (step,) = require_ints("conv1d", "stride", 1 if stride is None else stride)
-    (dilation,) = require_ints("conv1d", "dilations", 1 if dilations is None else dilations)
+    step = require_single_int("conv1d", "stride", 1 if stride is None else stride)
+    dilation = require_single_int("conv1d", "dilations", 1 if dilations is None else dilations)
     x = make(
         "expand_dims",
         as_entry(renamed_argument("conv1d", "value", value, "input", input)),
@@ -156,22 +170,31 @@ def conv2d(
     its filter, and channels come first by default.
 
     Args:
-        input: Images of shape (batch, height, width, channels), or as ``data_format`` says.
+        input: Images of shape (batch, height, width, channels), or (batch, channels, height,
+            width).
         filter: The filter, of shape (height, width, channels, output channels).
         strides: The step of the window: one int, (height, width), or four ints in the order of
-            data_format.
-        padding: "SAME", "VALID", or (before, after) for each axis.
+            ``data_format``; 1 by default.
+        padding: "SAME", "VALID", or four pairs (before, after) in the order of ``data_format``;
+            required. With ``num_filter`` "VALID" by default.
         use_cudnn_on_gpu: Unsupported; only the default is accepted.
         data_format: "NHWC" (default) or "NCHW".
         dilations: The distance of the window's elements, as ``strides``; 1 by default.
-        name: The name of the result.
+        name: The name of the result; "Conv2D" by default.
         filters: The newer name of ``filter``.
-        num_filter: TinyFlow's number of output channels.
-        ksize: TinyFlow's size of the window.
-        no_bias: Whether TinyFlow's layer has no bias.
+        num_filter: TinyFlow's number of output channels; None (default) for TensorFlow's call.
+        ksize: TinyFlow's size of the window, as ``strides``.
+        no_bias: Whether TinyFlow's layer has no bias; True by default.
+
+    Returns:
+        Images in the layout of ``input``.
 
     Raises:
-        SettingError: For another padding or data_format.
+        SettingError: For another padding, a stride or dilation of another number of ints, if both
+            names of an argument are passed, or an unsupported argument is set.
+        GraphError: For another data_format.
+        ShapeError: If a tensor has another rank, the channels of images and filter differ, or the
+            window does not fit.
     """
     if num_filter is not None:
         from passkit.frontends.tinyflow.nn.tinyflow_layers import convolution_layer  # it calls this
@@ -229,21 +252,30 @@ def conv2d_transpose(
     """Compute the transpose of `conv2d`, such as the gradient with respect to its input.
 
     Args:
-        value: Images of shape (batch, height, width, channels), or as ``data_format`` says.
+        value: Images of shape (batch, height, width, channels), or (batch, channels, height,
+            width).
         filter: The filter, of shape (height, width, output channels, channels).
-        output_shape: The shape of the result, or its height and width; chosen by the strides if
-            None.
+        output_shape: The shape of the result, or its height and width; by default they follow from
+            strides and padding.
         strides: The step of the window: one int, (height, width), or four ints in the order of
-            data_format.
-        padding: "SAME", "VALID", or (before, after) for each axis.
+            ``data_format``; 1 by default.
+        padding: "SAME" (default), "VALID", or four pairs (before, after) in the order of
+            ``data_format``.
         data_format: "NHWC" (default) or "NCHW".
-        name: The name of the result.
+        name: The name of the result; "conv2d_transpose" by default.
         input: The newer name of ``value``.
         filters: The newer name of ``filter``.
         dilations: The distance of the window's elements, as ``strides``; 1 by default.
 
+    Returns:
+        Images in the layout of ``value``.
+
     Raises:
-        SettingError: For another padding or data_format.
+        SettingError: For another padding, a stride or dilation of another number of ints, or if
+            both names of an argument are passed.
+        GraphError: For another data_format.
+        ShapeError: If a tensor has another rank, the channels of images and filter differ, or
+            ``output_shape`` does not fit.
     """
     function = "conv2d_transpose"
     x = renamed_argument(function, "value", value, "input", input)
@@ -262,7 +294,12 @@ def conv2d_transpose(
 
 
 def _spatial_part(shape: Any, data_format: str) -> Any:
-    """Return the height and width of a shape of two or four extents."""
+    """Return the height and width of a shape.
+
+    Args:
+        shape: Two or four extents; None for None.
+        data_format: "NHWC" or "NCHW", the order of four extents.
+    """
     if shape is None or len(shape) == 2:
         return shape
     return shape[2:] if data_format == "NCHW" else shape[1:3]
@@ -278,21 +315,29 @@ def depthwise_conv2d(
     data_format: str | None = None,
     dilations: Any = None,
 ) -> Tensor:
-    """Convolve each channel of images with filters of its own.
+    """Convolve each channel of images with its own filters.
 
     Args:
-        input: Images of shape (batch, height, width, channels), or as ``data_format`` says.
+        input: Images of shape (batch, height, width, channels), or (batch, channels, height,
+            width).
         filter: The filters, of shape (height, width, channels, filters per channel).
         strides: The step of the window: one int, (height, width), or four ints in the order of
-            data_format.
-        padding: "SAME", "VALID", or (before, after) for each axis.
+            ``data_format``.
+        padding: "SAME", "VALID", or four pairs (before, after) in the order of ``data_format``.
         rate: The older name of ``dilations``.
-        name: The name of the result.
+        name: The name of the result; "depthwise" by default.
         data_format: "NHWC" (default) or "NCHW".
         dilations: The distance of the window's elements, as ``strides``; 1 by default.
 
+    Returns:
+        Images with channels * filters per channel, in the layout of ``input``.
+
     Raises:
-        SettingError: For another padding or data_format.
+        SettingError: For another padding, a stride or dilation of another number of ints, or if
+            both names of an argument are passed.
+        GraphError: For another data_format.
+        ShapeError: If a tensor has another rank, the channels of images and filter differ, or the
+            window does not fit.
     """
     function, layout = "depthwise_conv2d", data_format or "NHWC"
     dilation = renamed_argument(function, "rate", rate, "dilations", dilations)
@@ -314,18 +359,24 @@ _POOL_ARGUMENTS = """
         padding: "SAME", "VALID", or (before, after) for each axis. Without it the call is
             TinyFlow's: no padding, and channels first.
         data_format: "NHWC" (default) or "NCHW".
-        name: The name of the result.
+        name: The name of the result; "{default}" by default.
         input: The newer name of ``value``.
 
+    Returns:
+        Images with a result for each position of the window, in the layout of ``value``.
+
     Raises:
-        SettingError: For another padding or data_format.
+        SettingError: For another padding, or a window or stride of another number of ints.
+        GraphError: For another data_format.
+        ShapeError: If ``value`` has another rank than 4, or the window does not fit.
     """
 
 
-def _pool_function(op: str, default: str, summary: str) -> Any:
+def _pool_function(function_name: str, op: str, default: str, summary: str) -> Any:
     """Create a pooling function.
 
     Args:
+        function_name: TensorFlow's name of the function.
         op: The operator's name in passkit.
         default: The default name of the result.
         summary: The first line of the function's docstring.
@@ -343,23 +394,28 @@ def _pool_function(op: str, default: str, summary: str) -> Any:
         if padding is None:  # TinyFlow's call
             padding, data_format = "VALID", data_format or "NCHW"
         data_format = data_format or "NHWC"
-        x = renamed_argument(default, "value", value, "input", input)
+        x = renamed_argument(function_name, "value", value, "input", input)
         params = {
-            "window": parse_spatial(default, "ksize", ksize, data_format),
-            "strides": parse_spatial(default, "strides", strides, data_format),
-            "padding": parse_padding(default, padding, data_format),
+            "window": parse_spatial(function_name, "ksize", ksize, data_format),
+            "strides": parse_spatial(function_name, "strides", strides, data_format),
+            "padding": parse_padding(function_name, padding, data_format),
             "data_format": data_format,
         }
         return call_operator(op, default, name, as_entry(x), **params)
 
-    function.__doc__ = summary + _POOL_ARGUMENTS
+    function.__doc__ = summary + _POOL_ARGUMENTS.format(default=default)
+    function.__name__ = function.__qualname__ = function_name
     return function
 
 
 max_pool = _pool_function(
-    "max_pool2d", "MaxPool", "Return the largest element under each window of images."
+    "max_pool",
+    "max_pool2d",
+    "MaxPool",
+    "Return the largest element under each window of images.",
 )
 avg_pool = _pool_function(
+    "avg_pool",
     "avg_pool2d",
     "AvgPool",
     "Return the mean of the elements under each window of images; padding does not count.",
@@ -375,11 +431,15 @@ def bias_add(
     Args:
         value: A tensor of shape (batch, …, channels), or (batch, channels, …) with "NCHW".
         bias: A vector with a number for each channel.
-        data_format: "NHWC" (default) or "NCHW".
-        name: The name of the result.
+        data_format: "NHWC" (default) or "NCHW"; also "N...C" and "NC...".
+        name: The name of the result; "BiasAdd" by default.
+
+    Returns:
+        A tensor of the shape of ``value``.
 
     Raises:
         SettingError: For another data_format.
+        ShapeError: If the length of ``bias`` is not the number of channels.
     """
     x, b = as_entry(value), as_entry(bias)
     if data_format not in (None, "NHWC", "NCHW", "N...C", "NC..."):
@@ -396,8 +456,15 @@ def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Ten
     Args:
         x: A matrix of shape (examples, inputs).
         weights: A matrix of shape (inputs, outputs).
-        biases: A vector of length outputs.
-        name: The name of the result.
+        biases: A vector of length ``outputs``.
+        name: The name of the result; "xw_plus_b" by default.
+
+    Returns:
+        A matrix of shape (examples, outputs).
+
+    Raises:
+        ShapeError: If the lengths differ, or ``x`` or ``weights`` is no matrix.
+        DTypeError: If the dtypes differ.
     """
     return call_operator(
         "add", "xw_plus_b", name, get_op("matmul")(as_entry(x), as_entry(weights)), as_entry(biases)
@@ -418,12 +485,18 @@ def local_response_normalization(
     Classification with Deep Convolutional Neural Networks, section 3.3.
 
     Args:
-        input: Images of shape (batch, height, width, channels).
-        depth_radius: The number of neighbouring channels on each side.
-        bias: Added to the sum.
-        alpha: The factor of the sum.
-        beta: The exponent.
-        name: The name of the result.
+        input: A tensor of shape (…, channels), such as images (batch, height, width, channels).
+        depth_radius: The number of neighbouring channels on each side; 5 by default.
+        bias: A number that is added to the sum; 1 by default.
+        alpha: The factor of the sum; 1 by default.
+        beta: The exponent; 0.5 by default.
+        name: The name of the result; "LRN" by default.
+
+    Returns:
+        A tensor of the shape and dtype of ``input``.
+
+    Raises:
+        SettingError: If a parameter is no number.
     """
     function = "local_response_normalization"
     params = {

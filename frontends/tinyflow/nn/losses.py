@@ -19,37 +19,59 @@ from passkit.frontends.tinyflow.tensors import (
 from passkit.graph.op import get_op
 
 
-def _softmax_function(op: str, default: str) -> Any:
+def _softmax_function(op: str, default: str, summary: str) -> Any:
     """Create ``tf.nn.softmax`` or ``tf.nn.log_softmax``.
 
     Args:
-        op: Name of the operator.
-        default: Default name of the result.
+        op: The name of the operator and of the function.
+        default: The default name of the result.
+        summary: The first line of the function's docstring.
     """
 
     def function(logits: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
-        chosen_axis = renamed_argument(default, "axis", axis, "dim", dim)
+        chosen_axis = renamed_argument(op, "axis", axis, "dim", dim)
         parsed_axis = -1 if chosen_axis is None else parse_axes(chosen_axis)
         return call_operator(op, default, name, as_entry(logits), axis=parsed_axis)
 
-    doc = get_op(op).doc
-    function.__doc__ = f"""{doc[:1].upper()}{doc[1:]}.
+    function.__name__ = function.__qualname__ = op
+    function.__doc__ = f"""{summary}
 
     Args:
-        logits: A tensor.
-        axis: The axis; the last by default.
-        name: The name of the result.
+        logits: A tensor of floats.
+        axis: The axis or axes along which the probabilities add up to 1; the last by default.
+        name: The name of the result; "{default}" by default.
         dim: The older name of ``axis``.
+
+    Returns:
+        A tensor of the shape and dtype of ``logits``.
+
+    Raises:
+        ShapeError: If the axis does not exist.
+        DTypeError: If ``logits`` holds no floats.
+        SettingError: If both ``axis`` and ``dim`` are passed.
     """
     return function
 
 
-softmax = _softmax_function("softmax", "Softmax")
-log_softmax = _softmax_function("log_softmax", "LogSoftmax")
+softmax = _softmax_function(
+    "softmax", "Softmax", "Return exp(logits) divided by its sum along an axis."
+)
+log_softmax = _softmax_function(
+    "log_softmax", "LogSoftmax", "Return the logarithm of `softmax`, computed accurately."
+)
 
 
 def _labels_and_logits(function: str, labels: Any, logits: Any) -> list[Any]:
-    """Convert labels and logits to operands. Raises: SettingError if one is missing."""
+    """Convert labels and logits to two operands, labels first.
+
+    Args:
+        function: The function's name, for messages.
+        labels: A tensor or numbers.
+        logits: A tensor or numbers.
+
+    Raises:
+        SettingError: If one is None.
+    """
     for argument, value in (("labels", labels), ("logits", logits)):
         if value is None:
             raise SettingError(f"{function} needs labels= and logits= by name, got no {argument}")
@@ -65,16 +87,18 @@ def softmax_cross_entropy_with_logits_v2(
 
     Args:
         labels: Distributions over the classes, of the shape of ``logits``.
-        logits: A tensor.
+        logits: A tensor of floats, of any shape with at least one axis.
         axis: The axis of the classes; the last by default.
-        name: The name of the result.
+        name: The name of the result; "softmax_cross_entropy_with_logits" by default.
         dim: The older name of ``axis``.
 
     Returns:
         A tensor of the shape of ``logits`` without the axis.
 
     Raises:
-        SettingError: If labels or logits are missing.
+        SettingError: If labels or logits are missing, or an argument is passed under both of its
+            names.
+        ShapeError: If the shapes differ.
     """
     function = "softmax_cross_entropy_with_logits"
     chosen_axis = renamed_argument(function, "axis", axis, "dim", dim)
@@ -99,16 +123,18 @@ def softmax_cross_entropy_with_logits(
 
     Args:
         labels: Distributions over the classes, of the shape of ``logits``.
-        logits: A tensor.
+        logits: A tensor of floats, of any shape with at least one axis.
         dim: The older name of ``axis``.
-        name: The name of the result.
+        name: The name of the result; "softmax_cross_entropy_with_logits" by default.
         axis: The axis of the classes; the last by default.
 
     Returns:
         A tensor of the shape of ``logits`` without the axis.
 
     Raises:
-        SettingError: If labels or logits are missing.
+        SettingError: If labels or logits are missing, or an argument is passed under both of its
+            names.
+        ShapeError: If the shapes differ.
     """
     function = "softmax_cross_entropy_with_logits"
     y, x = _labels_and_logits(function, labels, logits)
@@ -126,15 +152,17 @@ def sparse_softmax_cross_entropy_with_logits(
     """Return the cross entropy of class numbers and softmax(logits).
 
     Args:
-        labels: Integers of shape (…).
-        logits: A tensor of shape (…, classes).
-        name: The name of the result.
+        labels: Class numbers, integers of shape (…).
+        logits: A tensor of floats of shape (…, classes).
+        name: The name of the result; the name of the function by default.
 
     Returns:
         A tensor of shape (…).
 
     Raises:
         SettingError: If labels or logits are missing.
+        ShapeError: If the shapes do not fit.
+        DTypeError: If the labels are no integers.
     """
     function = "sparse_softmax_cross_entropy_with_logits"
     for argument, value in (("labels", labels), ("logits", logits)):
@@ -149,12 +177,16 @@ def sigmoid_cross_entropy_with_logits(
     """Return the cross entropy of labels and sigmoid(logits) for each element.
 
     Args:
-        labels: From 0 to 1, of the shape of ``logits``.
-        logits: A tensor.
-        name: The name of the result.
+        labels: Numbers from 0 to 1, of the shape of ``logits``.
+        logits: A tensor of floats of any shape.
+        name: The name of the result; "logistic_loss" by default.
+
+    Returns:
+        A tensor of the shape of ``logits``.
 
     Raises:
         SettingError: If labels or logits are missing.
+        ShapeError: If the shapes differ.
     """
     function = "sigmoid_cross_entropy_with_logits"
     return call_operator(
@@ -166,8 +198,14 @@ def l2_loss(t: Any, name: str | None = None) -> Tensor:
     """Return half the sum of squares.
 
     Args:
-        t: A tensor.
-        name: The name of the result.
+        t: A tensor of floats of any shape.
+        name: The name of the result; "L2Loss" by default.
+
+    Returns:
+        A scalar tensor.
+
+    Raises:
+        DTypeError: If ``t`` holds no floats.
     """
     entry = as_entry(t)
     return call_operator("mul", "L2Loss", name, get_op("reduce_sum")(get_op("square")(entry)), 0.5)
@@ -179,11 +217,19 @@ def l2_normalize(
     """Divide vectors by their L2 norm.
 
     Args:
-        x: A tensor.
+        x: A tensor of floats.
         axis: The axis of the vectors, or several axes; by default the tensor is one vector.
-        epsilon: The least square of a norm.
-        name: The name of the result.
+        epsilon: The least square of a norm that is divided by; 1e-12 by default.
+        name: The name of the result; "l2_normalize" by default.
         dim: The older name of ``axis``.
+
+    Returns:
+        A tensor of the shape and dtype of ``x``.
+
+    Raises:
+        ShapeError: If an axis does not exist.
+        DTypeError: If ``x`` holds no floats.
+        SettingError: If ``epsilon`` is no number, or both ``axis`` and ``dim`` are passed.
     """
     chosen_axis = renamed_argument("l2_normalize", "axis", axis, "dim", dim)
     entry = as_entry(x)
@@ -201,9 +247,16 @@ def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) ->
 
     Args:
         predictions: Scores of shape (examples, classes).
-        targets: The class of each example.
-        k: An int. Classes of equal scores are all among the largest.
-        name: The name of the result.
+        targets: The class of each example, integers of shape (examples).
+        k: The number of largest scores, an int. Classes of equal scores are all among the largest.
+        name: The name of the result; "in_top_k" by default.
+
+    Returns:
+        A bool for each example.
+
+    Raises:
+        ShapeError: If the shapes do not fit.
+        SettingError: If ``k`` is no int.
     """
     full_name, scores = unique_name(name, "in_top_k"), as_entry(predictions)
     target_indices = get_op("expand_dims")(as_entry(targets), axis=-1)
@@ -219,17 +272,24 @@ def top_k(
     """Return the largest elements along the last axis, and their indices, largest first.
 
     Args:
-        input: A tensor.
-        k: The number of elements.
-        sorted: Must be True.
-        index_type: The dtype of the indices.
-        name: The name of the result.
+        input: A tensor of rank 1 or more.
+        k: The number of elements, at most the length of the last axis; 1 by default.
+        sorted: Must be True, the default.
+        index_type: The dtype of the indices; int32 by default.
+        name: The name of the results; "TopKV2" by default.
+
+    Returns:
+        The elements and their indices, two tensors of the shape of ``input`` whose last axis has
+        length ``k``.
 
     Raises:
-        SettingError: For ``sorted=False``.
+        SettingError: For ``sorted=False``, or if ``k`` is no int.
+        ShapeError: If there are fewer than ``k`` elements, or ``input`` is a scalar.
     """
     if sorted is not True:
-        raise SettingError(f"top_k gives the largest first, got sorted={sorted!r}; leave it out")
+        raise SettingError(
+            f"top_k returns the largest elements first, got sorted={sorted!r}; leave it out"
+        )
     full_name = unique_name(name, "TopKV2")
     values, indices = get_op("top_k")(as_entry(input), k=require_int("top_k", "k", k))
     index_dtype = as_dtype(index_type)
@@ -252,13 +312,21 @@ def batch_normalization(
     Called with ``x`` only, it is TinyFlow's layer, which creates scale and offset.
 
     Args:
-        x: A tensor.
+        x: A tensor of floats.
         mean: The mean, of a shape that broadcasts with that of ``x``.
         variance: The variance, of such a shape.
-        offset: Added to the result; None for none.
-        scale: The factor; None for none.
-        variance_epsilon: Added to the variance.
-        name: The name of the result.
+        offset: A number or tensor that is added to the result; None (default) for none.
+        scale: A number or tensor, the factor; None (default) for none.
+        variance_epsilon: A number that is added to the variance; required unless the call is
+            TinyFlow's.
+        name: The name of the result; "batchnorm" by default.
+
+    Returns:
+        A tensor of the shape of ``x``.
+
+    Raises:
+        SettingError: If ``variance_epsilon`` is no number.
+        ShapeError: If the shapes do not broadcast.
     """
     if mean is None and variance is None:
         from passkit.frontends.tinyflow.nn.tinyflow_layers import (
@@ -281,12 +349,19 @@ def batch_normalization(
 
 
 def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Tensor:
-    """Return x where x is positive, else alpha * x.
+    """Return features where they are positive, else alpha * features.
 
     Args:
-        features: A tensor.
-        alpha: The slope of negative numbers.
-        name: The name of the result.
+        features: A tensor of floats of any shape.
+        alpha: The slope of negative numbers; 0.2 by default.
+        name: The name of the result; "LeakyRelu" by default.
+
+    Returns:
+        A tensor of the shape and dtype of ``features``.
+
+    Raises:
+        SettingError: If ``alpha`` is no number.
+        DTypeError: If ``features`` holds no floats.
     """
     slope = require_float("leaky_relu", "alpha", alpha)
     return call_operator("leaky_relu", "LeakyRelu", name, as_entry(features), alpha=slope)

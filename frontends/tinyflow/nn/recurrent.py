@@ -33,19 +33,20 @@ def static_rnn(
 
     Args:
         cell: The cell.
-        inputs: For each step a tensor of shape (examples, length).
-        initial_state: The first state; zeros by default.
-        dtype: The dtype of a state of zeros.
+        inputs: A list with a tensor of shape (examples, length) for each step.
+        initial_state: The first state, in the structure of ``cell.state_size``; zeros by default.
+        dtype: The dtype of a state of zeros; required without ``initial_state``.
         sequence_length: The length of each example's sequence, a vector of ints; by default all
-            steps.
-        scope: The variable scope.
+            steps. Past the end, outputs are 0 and the state stays.
+        scope: The variable scope; "rnn" by default.
 
     Returns:
-        The outputs, one for each step, and the last state.
+        A list of the outputs, one of shape (examples, output_size) for each step; and the last
+        state.
 
     Raises:
-        ShapeError: If there are no steps.
-        SettingError: Without an initial_state and its dtype.
+        ShapeError: If there are no steps, or an input does not fit the cell.
+        SettingError: Without both ``initial_state`` and ``dtype``.
     """
     with variable_scope(scope or "rnn"):
         return _run_steps(
@@ -56,10 +57,17 @@ def static_rnn(
 def _run_steps(
     cell: RNNCell, inputs: Sequence[Tensor], state: Any, dtype: Any, lengths: Any
 ) -> tuple[list[Tensor], Any]:
-    """Apply a cell to each step; arguments as in `static_rnn`.
+    """Apply a cell to each step of a list.
+
+    Args:
+        cell: The cell.
+        inputs: A tensor for each step.
+        state: The first state; None for zeros.
+        dtype: The dtype of a state of zeros.
+        lengths: The length of each example's sequence; None for all steps.
 
     Returns:
-        The outputs of all steps, 0 behind the end of a sequence, and the final state.
+        A list of the outputs of all steps, 0 behind the end of a sequence; and the last state.
 
     Raises:
         ShapeError: If there are no steps.
@@ -91,7 +99,7 @@ def _select_active(is_past_end: Entry, new_value: Tensor, old_value: Tensor | No
     """Return ``new_value`` for examples that go on, else ``old_value`` or 0.
 
     Args:
-        is_past_end: Bool for each example, true behind the end of its sequence.
+        is_past_end: Bool of shape (examples, 1), true behind the end of an example's sequence.
         new_value: Value that this step computed.
         old_value: Value of the step before; None for 0.
     """
@@ -100,7 +108,7 @@ def _select_active(is_past_end: Entry, new_value: Tensor, old_value: Tensor | No
 
 
 def _select_active_states(is_past_end: Entry, new_state: Any, old_state: Any) -> Any:
-    """Apply `_select_active` to the parts of a state."""
+    """Apply `_select_active` to each part of two states, tensors or equally nested tuples."""
     if isinstance(new_state, tuple):
         parts = [
             _select_active_states(is_past_end, n, o)
@@ -125,20 +133,21 @@ def static_bidirectional_rnn(
     Args:
         cell_fw: The cell of the forward direction.
         cell_bw: The cell of the backward direction.
-        inputs: For each step a tensor of shape (examples, length).
+        inputs: A list with a tensor of shape (examples, length) for each step.
         initial_state_fw: The first state of the forward direction; zeros by default.
         initial_state_bw: The first state of the backward direction; zeros by default.
-        dtype: The dtype of a state of zeros.
+        dtype: The dtype of states of zeros; required without initial states.
         sequence_length: The length of each example's sequence, a vector of ints; by default all
             steps.
-        scope: The variable scope.
+        scope: The variable scope; "bidirectional_rnn" by default.
 
     Returns:
-        The outputs of both cells, concatenated, one for each step; and the last state of each cell.
+        Three members: a list of the outputs of both cells, concatenated along the last axis, one
+        for each step; the last state of the forward cell; that of the backward cell.
 
     Raises:
-        ShapeError: If there are no steps.
-        SettingError: Without initial states and their dtype.
+        ShapeError: If there are no steps, or an input does not fit a cell.
+        SettingError: Without both an initial state and ``dtype``.
     """
     with variable_scope(scope or "bidirectional_rnn"):
         steps = [convert_to_tensor(x) for x in inputs]
@@ -157,7 +166,13 @@ def static_bidirectional_rnn(
 
 
 def _reverse_steps(steps: Sequence[Tensor], lengths: Any) -> list[Tensor]:
-    """Reverse a list of steps; each example only up to the length of its sequence."""
+    """Reverse the order of steps.
+
+    Args:
+        steps: A tensor for each step.
+        lengths: The length of each example's sequence, within which it is reversed; None for all
+            steps.
+    """
     if lengths is None:
         return list(reversed(steps))
     stacked = make("stack", *(s.entry for s in steps), axis=1)
@@ -181,21 +196,25 @@ def dynamic_rnn(
 
     Args:
         cell: The cell.
-        inputs: A tensor of shape (examples, steps, length), of a known number of steps.
+        inputs: A tensor of shape (examples, steps, length), of a known number of steps; see
+            ``time_major``.
         sequence_length: The length of each example's sequence, a vector of ints; by default all
-            steps.
-        initial_state: The first state; zeros by default.
+            steps. Past the end, outputs are 0 and the state stays.
+        initial_state: The first state, in the structure of ``cell.state_size``; zeros by default.
         dtype: The dtype of a state of zeros; by default that of ``inputs``.
         parallel_iterations: Unsupported; only the default is accepted.
         swap_memory: Unsupported; only the default is accepted.
-        time_major: Whether inputs and outputs have the shape (steps, examples, length).
-        scope: The variable scope.
+        time_major: Whether inputs and outputs have the shape (steps, examples, length); False by
+            default.
+        scope: The variable scope; "rnn" by default.
 
     Returns:
-        The outputs, of shape (examples, steps, output length), and the last state.
+        The outputs, of shape (examples, steps, output_size) unless ``time_major``; and the last
+        state.
 
     Raises:
-        ShapeError: If the number of steps is unknown.
+        ShapeError: If the number of steps is unknown or 0, or an input does not fit the cell.
+        SettingError: If an unsupported argument is set.
     """
     x = convert_to_tensor(inputs)
     axis = 0 if time_major else 1
@@ -229,7 +248,8 @@ def bidirectional_dynamic_rnn(
     Args:
         cell_fw: The cell of the forward direction.
         cell_bw: The cell of the backward direction.
-        inputs: A tensor of shape (examples, steps, length), of a known number of steps.
+        inputs: A tensor of shape (examples, steps, length), of a known number of steps; see
+            ``time_major``.
         sequence_length: The length of each example's sequence, a vector of ints; by default all
             steps.
         initial_state_fw: The first state of the forward direction; zeros by default.
@@ -237,14 +257,17 @@ def bidirectional_dynamic_rnn(
         dtype: The dtype of states of zeros; by default that of ``inputs``.
         parallel_iterations: Unsupported; only the default is accepted.
         swap_memory: Unsupported; only the default is accepted.
-        time_major: Whether inputs and outputs have the shape (steps, examples, length).
-        scope: The variable scope.
+        time_major: Whether inputs and outputs have the shape (steps, examples, length); False by
+            default.
+        scope: The variable scope; "bidirectional_rnn" by default.
 
     Returns:
-        The outputs of each cell, as in `dynamic_rnn`, and the last state of each cell.
+        Two pairs, forward first: the outputs of each cell, as in `dynamic_rnn`, and the last state
+        of each cell.
 
     Raises:
-        ShapeError: If the number of steps is unknown.
+        ShapeError: If the number of steps is unknown or 0, or an input does not fit a cell.
+        SettingError: If an unsupported argument is set.
     """
     x, axis = convert_to_tensor(inputs), 0 if time_major else 1
     with variable_scope(scope or "bidirectional_rnn"):
@@ -275,7 +298,14 @@ def bidirectional_dynamic_rnn(
 
 
 def _reverse_time(x: Tensor, lengths: Any, axis: int) -> Tensor:
-    """Reverse a tensor along ``axis``; each example only up to the length of its sequence."""
+    """Reverse a tensor along the axis of steps.
+
+    Args:
+        x: A tensor whose first two axes are examples and steps.
+        lengths: The length of each example's sequence, within which it is reversed; None for all
+            steps.
+        axis: The axis of the steps, 0 or 1.
+    """
     if lengths is None:
         return arrays.reverse(x, [axis])
     reversed_steps = make(

@@ -43,17 +43,23 @@ def dropout(
     """Set elements to 0 at random, and scale the others up by 1 / keep_prob.
 
     Args:
-        x: A tensor.
-        keep_prob: The probability of keeping an element, a number or a tensor, such as a
-            placeholder.
-        noise_shape: For each axis its length for separate draws, 1 to share draws along it, or
-            None.
-        seed: Makes the draws the same in every process, as `tf.set_random_seed` does.
-        name: The name of the result.
+        x: A tensor of floats.
+        keep_prob: The probability of keeping an element, above 0 and up to 1; a number or a scalar
+            tensor, such as a placeholder.
+        noise_shape: For each axis its length for separate draws, 1 to share draws along it, or None
+            for its length; by default all draws are separate.
+        seed: An int makes the draws the same in every process, as `tf.set_random_seed` does; None
+            by default.
+        name: The name of the result; "dropout" by default.
         rate: 1 - keep_prob; one of the two is required.
 
+    Returns:
+        A tensor of the shape and dtype of ``x``; the draws differ from run to run.
+
     Raises:
-        SettingError: If both or none are given, or the probability of keeping is 0 or out of range.
+        SettingError: If both or none of ``keep_prob`` and ``rate`` are given, or a number is out of
+            range.
+        ShapeError: If ``noise_shape`` has another length than the rank.
     """
     if (keep_prob is None) == (rate is None):
         problem = "neither" if rate is None else f"both: {keep_prob} and {rate}"
@@ -81,7 +87,15 @@ def dropout(
 def _apply_dropout(
     x: Tensor, keep_prob: Tensor, key_tensor: Tensor, noise_shape: Any, name: str | None = None
 ) -> Tensor:
-    """Apply dropout; ``keep_prob`` is a scalar tensor, ``key_tensor`` the key of the draw."""
+    """Apply dropout; see `dropout`.
+
+    Args:
+        x: The tensor.
+        keep_prob: The probability of keeping an element, a scalar tensor.
+        key_tensor: The key of the draw, a scalar int64 tensor.
+        noise_shape: As in `dropout`.
+        name: The requested name of the result.
+    """
     entry, full_name = x.entry, unique_name(name, "dropout")
     sizes = require_shape(entry)
     if noise_shape is not None:
@@ -108,15 +122,20 @@ def embedding_lookup(
     """Return rows of a table.
 
     Args:
-        params: The table, a tensor; or a list with one tensor.
-        ids: The indices of rows. Those outside of the table are clipped to it.
+        params: The table, a tensor of shape (rows, …); or a list with one tensor.
+        ids: The indices of rows, integers of any shape. Those outside of the table are clipped to
+            it.
         partition_strategy: Unsupported; only the default is accepted.
-        name: The name of the result.
+        name: The name of the result; "embedding_lookup" by default.
         validate_indices: Unsupported; only the default is accepted.
-        max_norm: The largest L2 norm of a row of the result; None for no limit.
+        max_norm: The largest L2 norm of a row of the result, a number; None (default) for no limit.
+
+    Returns:
+        A tensor of the shape of ``ids``, then that of a row.
 
     Raises:
-        SettingError: For several tables.
+        SettingError: For several tables, or an unsupported argument.
+        DTypeError: If ``ids`` are no integers.
     """
     if isinstance(params, (list, tuple)):
         if len(params) != 1:
@@ -135,7 +154,7 @@ def embedding_lookup(
 
 
 def _class_probability(classes: Entry, range_max: int) -> Entry:
-    """Return the probability of each class in the log-uniform distribution."""
+    """Return the log-uniform probability of each class of ``range_max``, in float32."""
     c = make("cast", classes, dtype="float32")
     return make("log", (c + 2.0) / (c + 1.0)) * (1 / log(range_max + 1))
 
@@ -146,8 +165,11 @@ def _expected_count(classes: Entry, range_max: int, tries: Entry, unique: bool) 
     Args:
         classes: Class numbers.
         range_max: Number of classes.
-        tries: Number of draws.
+        tries: Number of draws, a float32 scalar.
         unique: Whether the sample is without repetition, so that each class counts at most once.
+
+    Returns:
+        A float32 entry of the shape of ``classes``.
     """
     p = _class_probability(classes, range_max)
     if not unique:
@@ -158,11 +180,9 @@ def _expected_count(classes: Entry, range_max: int, tries: Entry, unique: bool) 
 def _number_of_tries(range_max: int, count_needed: int) -> int:
     """Return a number of draws that contains enough distinct classes.
 
-    Class k of ``range_max`` is drawn with the log-uniform probability
-    ``log((k + 2) / (k + 1)) / log(range_max + 1)``. Fewer than ``count_needed`` distinct classes
-    occur
-    about once in 10**9 samples at most: the number is six standard deviations above what the mean
-    needs.
+    Class k of ``range_max`` is drawn with the log-uniform probability ``log((k + 2) / (k + 1)) /
+    log(range_max + 1)``. Fewer than ``count_needed`` distinct classes occur about once in 10**9
+    samples at most: the number is six standard deviations above what the mean needs.
 
     Args:
         range_max: Number of classes.
@@ -187,10 +207,15 @@ def _number_of_tries(range_max: int, count_needed: int) -> int:
 
 
 def _draw_log_uniform(count: int, range_max: int, seed: int | None) -> Entry:
-    """Draw ``count`` classes: exp(u * log(range_max + 1)) - 1, rounded down, for uniform u.
+    """Draw classes: exp(u * log(range_max + 1)) - 1, rounded down, for uniform u.
+
+    Args:
+        count: The number of draws.
+        range_max: The number of classes.
+        seed: See `draw_key`.
 
     Returns:
-        int64 numbers from 0 to ``range_max`` - 1.
+        int64 numbers of shape (count), from 0 to ``range_max`` - 1.
     """
     u = make("random_uniform", draw_key(seed), shape=(count,))
     classes = make("cast", make("exp", u * log(range_max + 1)) - 1.0, dtype="int64")
@@ -198,7 +223,17 @@ def _draw_log_uniform(count: int, range_max: int, seed: int | None) -> Entry:
 
 
 def _take_distinct(draws: Entry, count: int, sample_size: int) -> tuple[Entry, Entry]:
-    """Return the first ``sample_size`` distinct draws, and the number of draws they took."""
+    """Take the first distinct draws.
+
+    Args:
+        draws: The draws, integers of shape (count).
+        count: Their number.
+        sample_size: The number of distinct draws to take.
+
+    Returns:
+        The distinct draws, of shape (sample_size); and how many draws it took to find them, a
+        scalar.
+    """
     is_equal = make("equal", make("expand_dims", draws, axis=1), make("expand_dims", draws, axis=0))
     earlier = constant(np.tril(np.ones((count, count), bool), -1))
     is_repeated = make("reduce_any", make("logical_and", is_equal, earlier), axis=1)
@@ -233,20 +268,23 @@ def log_uniform_candidate_sampler(
     the expected count of a class is 1 - (1 - p)^tries.
 
     Args:
-        true_classes: Integers of shape (examples, num_true).
+        true_classes: The true classes, integers of shape (examples, num_true).
         num_true: The number of true classes of each example.
         num_sampled: The number of classes to draw.
         unique: Whether drawn classes are distinct.
         range_max: The number of classes.
-        seed: Makes the draws the same in every process, as `tf.set_random_seed` does.
-        name: The name of the result.
+        seed: An int makes the draws the same in every process, as `tf.set_random_seed` does; None
+            by default.
+        name: The name of the results; "LogUniformCandidateSampler" by default.
 
     Returns:
-        The drawn classes, of shape (num_sampled); and the expected counts of true and drawn
-        classes.
+        Three tensors: the drawn classes, int64 of shape (num_sampled); the expected count of each
+        true class, of the shape of ``true_classes``; and that of each drawn class, of shape
+        (num_sampled).
 
     Raises:
-        SettingError: If the counts do not fit, or distinct draws would take too many tries.
+        SettingError: If the counts do not fit or are below 1, or distinct draws would take too many
+            tries.
     """
     true, full_name = as_entry(true_classes), unique_name(name, "LogUniformCandidateSampler")
     function = "log_uniform_candidate_sampler"
@@ -302,19 +340,25 @@ def nce_loss(
 
     Args:
         weights: The table of class weights, of shape (num_classes, length).
-        biases: A vector with a number for each class.
+        biases: A vector of length num_classes.
         labels: The true classes, integers of shape (examples, num_true).
         inputs: A tensor of shape (examples, length).
         num_sampled: The number of classes to draw.
         num_classes: The number of classes.
-        num_true: The number of true classes of each example.
-        sampled_values: The result of `log_uniform_candidate_sampler`; drawn anew by default.
-        remove_accidental_hits: Whether drawn classes that are true ones of an example do not count.
+        num_true: The number of true classes of each example; 1 by default.
+        sampled_values: The result of `log_uniform_candidate_sampler`; by default distinct classes
+            are drawn anew in each run.
+        remove_accidental_hits: Whether drawn classes that are true ones of an example do not count;
+            False by default.
         partition_strategy: Unsupported; only the default is accepted.
-        name: The name of the result.
+        name: The name of the result; "nce_loss" by default.
 
     Returns:
         A vector with the loss of each example.
+
+    Raises:
+        ShapeError: If the shapes do not fit.
+        SettingError: If the counts do not fit, or an unsupported argument is set.
     """
     full_name, table, bias, x = (
         unique_name(name, "nce_loss"),

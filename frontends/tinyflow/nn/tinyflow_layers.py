@@ -13,7 +13,7 @@ from typing import Any
 
 from passkit.errors import ShapeError
 from passkit.frontends.tinyflow import arrays, random_ops
-from passkit.frontends.tinyflow.argument_checks import require_int
+from passkit.frontends.tinyflow.argument_checks import axis_length, require_int
 from passkit.frontends.tinyflow.deferred_calls import defer_call, defer_if_unranked, is_unranked
 from passkit.frontends.tinyflow.deferred_variables import DeferredVariable
 from passkit.frontends.tinyflow.graphs import GraphKeys, get_default_graph
@@ -50,9 +50,15 @@ def normal(shape: Any, stdev: float = 1.0, name: str | None = None) -> Tensor:
     """Draw normal numbers around 0.
 
     Args:
-        shape: The shape of the result.
-        stdev: The standard deviation.
-        name: The name of the result.
+        shape: The shape of the result: ints, or sizes computed from `tf.shape`.
+        stdev: The standard deviation, a number or a tensor; 1 by default.
+        name: The name of the result; "random_normal" by default.
+
+    Returns:
+        A float32 tensor, drawn anew in each run.
+
+    Raises:
+        ShapeError: If an extent is unknown, negative, or a tensor that only a run computes.
     """
     return random_ops.random_normal(shape, 0.0, stdev, name=name)
 
@@ -65,8 +71,12 @@ def _create_weight(
     Args:
         name: The full name.
         x: The input of the layer.
-        shape_of: Returns the weight's shape for the input's shape.
-        initializer: Creates the initial value, if the rank of the input is known.
+        shape_of: Returns the weight's extents for the input's shape.
+        initializer: Called with a shape and ``dtype=`` for the initial value, if the rank of the
+            input is known.
+
+    Returns:
+        A variable; if the rank of the input is unknown, one whose shape follows from a feed.
 
     Raises:
         ShapeError: If the shape has a size that only a run determines.
@@ -86,10 +96,16 @@ def linear(
 
     Args:
         data: A tensor of shape (examples, inputs).
-        num_hidden: The number of outputs.
-        no_bias: Whether there is no bias.
-        name: The name of the result.
+        num_hidden: The number of outputs, an int.
+        no_bias: Whether there is no bias; True by default.
+        name: The name of the result; "linear" by default.
         weight: The weight, of shape (num_hidden, inputs); created by default.
+
+    Returns:
+        A tensor of shape (examples, num_hidden).
+
+    Raises:
+        ShapeError: If ``data`` is no matrix, or its number of inputs is known only in a run.
     """
     x, full_name = convert_to_tensor(data), unique_name(name, "linear")
     count = require_int("linear", "num_hidden", num_hidden)
@@ -118,14 +134,21 @@ def convolution_layer(
     """Convolve images with a filter that the layer creates, and add a bias.
 
     Args:
-        data: Images of shape (batch, height, width, channels), or as ``data_format`` says.
-        num_filter: The number of output channels.
-        ksize: The size of the window.
-        strides: The step of the window.
-        padding: "VALID" or "SAME".
-        data_format: "NHWC" or "NCHW".
-        no_bias: Whether there is no bias.
-        name: The name of the result.
+        data: Images of shape (batch, height, width, channels), or (batch, channels, height, width).
+        num_filter: The number of output channels, an int.
+        ksize: The size of the window: one int, (height, width), or (1, height, width, 1).
+        strides: The step of the window, as ``ksize``; 1 by default.
+        padding: "VALID" (default) or "SAME".
+        data_format: "NHWC" (default) or "NCHW".
+        no_bias: Whether there is no bias; True by default.
+        name: The name of the result; "conv2d" by default.
+
+    Returns:
+        Images in the layout of ``data``.
+
+    Raises:
+        ShapeError: If ``data`` has another rank, or its number of channels is known only in a run.
+        SettingError: For another padding, or numbers that are no ints.
     """
     x, full_name = convert_to_tensor(data), unique_name(name, "conv2d")
     window = convolutions.parse_spatial("conv2d", "ksize", ksize, "NHWC")
@@ -158,9 +181,15 @@ def batch_normalization_layer(
     uses the statistics of the batch.
 
     Args:
-        data: Images.
-        data_format: "NCHW" or "NHWC".
-        name: The name of the result.
+        data: Images, or another tensor with a channel axis.
+        data_format: "NCHW" (default) for channels on axis 1, or "NHWC" for the last axis.
+        name: The name of the result; "batch_normalization" by default.
+
+    Returns:
+        A tensor of the shape of ``data``.
+
+    Raises:
+        ShapeError: If the number of channels is known only in a run.
     """
     x, full_name = convert_to_tensor(data), unique_name(name, "batch_normalization")
     channel_axis = 1 if data_format == "NCHW" else -1
@@ -180,7 +209,15 @@ def batch_normalization_layer(
 
 
 def _normalize_batch(x: Tensor, gamma: Tensor, beta: Tensor, data_format: str, name: str) -> Tensor:
-    """Normalize ``x`` by the mean and variance of each channel in the batch."""
+    """Normalize a tensor by the mean and variance of each channel in the batch.
+
+    Args:
+        x: The tensor.
+        gamma: The factor of each channel, a vector.
+        beta: The offset of each channel, a vector.
+        data_format: "NCHW" for channels on axis 1, or "NHWC" for the last axis.
+        name: The name of the result.
+    """
     rank = len(require_shape(x.entry))
     channel_axis = 1 if data_format == "NCHW" else rank - 1
     reduced_axes = [k for k in range(rank) if k != channel_axis]
@@ -196,11 +233,18 @@ def flatten_layer(data: Any, name: str | None = None) -> Tensor:
 
     Args:
         data: A tensor of shape (examples, …).
-        name: The name of the result.
+        name: The name of the result; "flatten" by default.
+
+    Returns:
+        A matrix.
+
+    Raises:
+        ShapeError: If ``data`` is a scalar.
     """
     entry = as_entry(data)
     sizes = require_shape(entry, "flatten_layer")
-    return call_operator("reshape", "flatten", name, entry, shape=(sizes[0], numel(sizes[1:])))
+    rows = axis_length("flatten_layer", sizes, 0)
+    return call_operator("reshape", "flatten", name, entry, shape=(rows, numel(sizes[1:])))
 
 
 def mean_sparse_softmax_cross_entropy_with_logits(
@@ -210,8 +254,14 @@ def mean_sparse_softmax_cross_entropy_with_logits(
 
     Args:
         logits: A tensor of shape (examples, classes).
-        labels: Class numbers of shape (examples), of any dtype.
-        name: The name of the result.
+        labels: Class numbers of shape (examples); floats are converted to int32.
+        name: The name of the result; "Mean" by default.
+
+    Returns:
+        A scalar tensor.
+
+    Raises:
+        ShapeError: If the shapes do not fit.
     """
     classes = convert_to_tensor(labels)
     if classes.dtype.is_float:
@@ -223,19 +273,21 @@ def mean_sparse_softmax_cross_entropy_with_logits(
 def infer_variable_shapes(
     net: Tensor, feed_dict: Mapping[Tensor, Any]
 ) -> Iterator[tuple[Variable, str, list[int]]]:
-    """Yield the variables that a tensor needs, with their shapes.
+    """Yield the variables that a tensor needs, each with its name and shape.
 
     Weights of layers whose inputs have unknown rank get their shapes here, and keep them.
 
     Args:
         net: The tensor.
-        feed_dict: A shape for each placeholder.
+        feed_dict: A shape for each placeholder that the tensor needs.
 
     Returns:
-        Triples of a variable, its name and its shape.
+        An iterator of triples: a variable, its name without output number, and its shape as a list
+        of ints. In the order in which they were created.
 
     Raises:
         ShapeError: If a shape does not fit its placeholder, or a weight that has a shape already.
+        FeedError: If a placeholder without a shape is missing.
     """
     replacements: dict[Entry, Entry] = {}
     for tensor, shape in feed_dict.items():

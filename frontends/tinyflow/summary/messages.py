@@ -23,7 +23,7 @@ _MESSAGES = {
 
 
 def _event_file_descriptor() -> Any:
-    """Return the description of the messages."""
+    """Return the FileDescriptorProto of the messages."""
     file = descriptor_pb2.FileDescriptorProto(
         name="passkit_events.proto", package="passkit.events", syntax="proto3"
     )
@@ -50,7 +50,7 @@ _POOL.AddSerializedFile(_event_file_descriptor().SerializeToString())
 
 
 def _message_class(name: str) -> Any:
-    """Return the class of a message."""
+    """Return the Python class of the message ``name`` of `_MESSAGES`."""
     return message_factory.GetMessageClass(_POOL.FindMessageTypeByName(f"passkit.events.{name}"))
 
 

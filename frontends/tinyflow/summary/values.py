@@ -34,10 +34,13 @@ def scalar(
     """Create a summary of a number, which TensorBoard plots over steps.
 
     Args:
-        name: The tag of the summary.
-        tensor: A scalar.
-        collections: The collections to add it to; GraphKeys.SUMMARIES by default.
-        family: The prefix of the tag.
+        name: The tag of the summary, numbered if it is taken.
+        tensor: A scalar, a tensor or a number.
+        collections: The names of the collections to add it to; [GraphKeys.SUMMARIES] by default.
+        family: The prefix of the tag; none by default.
+
+    Returns:
+        A tensor whose value in a run is the bytes of a message for `FileWriter.add_summary`.
 
     Raises:
         GraphError: For a tensor that is no scalar.
@@ -60,10 +63,13 @@ def histogram(
     """Create a summary of the distribution of a tensor's elements.
 
     Args:
-        name: The tag of the summary.
+        name: The tag of the summary, numbered if it is taken.
         values: A tensor of any shape.
-        collections: The collections to add it to; GraphKeys.SUMMARIES by default.
-        family: The prefix of the tag.
+        collections: The names of the collections to add it to; [GraphKeys.SUMMARIES] by default.
+        family: The prefix of the tag; none by default.
+
+    Returns:
+        A tensor whose value in a run is the bytes of a message for `FileWriter.add_summary`.
 
     Raises:
         GraphError: In a run, if an element is not finite.
@@ -78,7 +84,15 @@ def histogram(
 
 
 def _encode_histogram(tag: str, array: Any) -> dict[str, Any]:
-    """Return the fields of a histogram. Raises: GraphError for elements that are not finite."""
+    """Return the fields of a Histogram message for the elements of an array, by name.
+
+    Args:
+        tag: The tag of the summary, for the message of an error.
+        array: The numbers.
+
+    Raises:
+        GraphError: If an element is not finite.
+    """
     flat = np.asarray(array, np.float64).ravel()
     if not np.isfinite(flat).all():
         raise GraphError(
@@ -109,9 +123,12 @@ def _create_summary(
     Args:
         name: The tag.
         value: The tensor to fetch.
-        collections: The collections to add the summary to.
+        collections: The names of the collections to add the summary to; None for SUMMARIES.
         family: The prefix of the tag.
         encode: Takes the tag and the value of the tensor, and returns the message's bytes.
+
+    Returns:
+        The summary.
     """
     clean = name.replace(":", "_").replace(" ", "_")
     tag = unique_name(f"{family}/{clean}" if family else clean, "summary")
@@ -129,8 +146,11 @@ def merge(
 
     Args:
         inputs: The summaries.
-        collections: The collections to add the result to.
-        name: The name of the result.
+        collections: The names of the collections to add the result to; none by default.
+        name: The name of the result; "Merge" by default.
+
+    Returns:
+        A tensor whose value in a run is the bytes of one message with the values of all.
     """
     graph, full_name = get_default_graph(), unique_name(name, "Merge")
     # Messages written one after the other are one message with the values of all.
@@ -143,12 +163,15 @@ def merge(
 def merge_all(
     key: str = GraphKeys.SUMMARIES, scope: str | None = None, name: str | None = None
 ) -> Tensor | None:
-    """Combine the summaries of a collection; None if there are none.
+    """Combine the summaries of a collection into one.
 
     Args:
-        key: The collection.
-        scope: If given, only summaries whose names begin with it are combined.
-        name: The name of the result.
+        key: The collection; GraphKeys.SUMMARIES by default.
+        scope: If given, only summaries whose names begin with it are combined; all by default.
+        name: The name of the result; "Merge" by default.
+
+    Returns:
+        A tensor, as of `merge`; None if there are no summaries.
     """
     summaries = get_default_graph().get_collection(key, scope)
     return merge(summaries, name=name) if summaries else None

@@ -36,16 +36,20 @@ def encode_record(data: bytes) -> bytes:
 
 
 class FileWriter:
-    """Writes summaries to a new event file, for ``tensorboard --logdir``.
+    """A writer of summaries to a new event file, for ``tensorboard --logdir``.
 
     Args:
         logdir: The folder of the file, created if it is missing.
-        graph: A graph to write, as in `add_graph`.
-        max_queue: The number of events that are buffered before they are flushed.
-        flush_secs: The seconds after which buffered events are flushed by the next one.
+        graph: A graph to write, as in `add_graph`; none by default.
+        max_queue: The number of events that are buffered before they are flushed; 10 by default.
+        flush_secs: The seconds after which buffered events are flushed by the next one; 120 by
+            default.
         graph_def: Unsupported; only the default is accepted.
-        filename_suffix: The end of the file's name.
+        filename_suffix: The end of the file's name; none by default.
         session: Unsupported; only the default is accepted.
+
+    Raises:
+        SettingError: If an unsupported argument is set.
     """
 
     @reject_arguments("graph= writes the graph, and files are written here", "graph_def", "session")
@@ -76,7 +80,7 @@ class FileWriter:
 
         Args:
             summary: The bytes that `Session.run` returned.
-            global_step: The number of the step.
+            global_step: The number of the step; 0 by default.
 
         Raises:
             FeedError: For anything but bytes, and after `close`.
@@ -95,19 +99,25 @@ class FileWriter:
 
         Args:
             graph: The graph.
-            global_step: The number of the step.
+            global_step: The number of the step; 0 by default.
             graph_def: Unsupported; only the default is accepted.
 
         Raises:
             FeedError: After `close`.
+            SettingError: If an unsupported argument is set.
         """
         self._put(
             Event(wall_time=time.time(), step=int(global_step or 0), graph_def=encode_graph(graph))
         )
 
     def _put(self, event: Any) -> None:
+        """Write an event to the file's buffer, and flush it if it is full or old.
+
+        Raises:
+            FeedError: After `close`.
+        """
         if self._file is None:
-            raise FeedError(f"the writer of {self.path} is closed; make another FileWriter")
+            raise FeedError(f"the writer of {self.path} is closed; create another FileWriter")
         self._file.write(encode_record(event.SerializeToString()))
         self._waiting += 1
         late = time.monotonic() - self._flushed >= self.flush_secs
@@ -115,7 +125,7 @@ class FileWriter:
             self.flush()
 
     def flush(self) -> None:
-        """Write buffered events to the file."""
+        """Write buffered events to the file; do nothing after `close`."""
         if self._file is not None:
             self._file.flush()
         self._waiting, self._flushed = 0, time.monotonic()
@@ -134,7 +144,7 @@ class FileWriter:
 
 
 def encode_graph(graph: Graph) -> bytes:
-    """Encode a graph as a GraphDef of names, operators and edges."""
+    """Encode the operators that a graph's writes and collections need as a serialized GraphDef."""
     from passkit.frontends.tf_graphdef.proto import GraphDef, NodeDef  # its package is a large one
 
     collected = [

@@ -5,26 +5,33 @@ from __future__ import annotations
 from typing import Any
 
 from passkit.frontends.tinyflow import creation, elementwise
+from passkit.frontends.tinyflow.argument_checks import require_float
 from passkit.frontends.tinyflow.graphs import Graph, GraphKeys, get_default_graph
 from passkit.frontends.tinyflow.tensors import Tensor, convert_to_tensor
 from passkit.frontends.tinyflow.variables import Variable
 
 
 def get_global_step(graph: Graph | None = None) -> Variable | None:
-    """Return the variable that counts training steps; None if there is none.
+    """Return the variable that counts training steps.
 
     Args:
         graph: The graph; by default the default graph.
+
+    Returns:
+        The variable that `get_or_create_global_step` created; None if there is none.
     """
     steps = (graph or get_default_graph()).get_collection(GraphKeys.GLOBAL_STEP)
     return steps[0] if steps else None
 
 
 def get_or_create_global_step(graph: Graph | None = None) -> Variable:
-    """Return the variable that counts training steps, created if it is new.
+    """Return the variable that counts training steps; create it if it is new.
 
     Args:
         graph: The graph; by default the default graph.
+
+    Returns:
+        A scalar int64 variable, which starts at 0 and is not trainable.
     """
     target_graph = graph or get_default_graph()
     existing = get_global_step(target_graph)
@@ -49,15 +56,25 @@ def exponential_decay(
     Args:
         learning_rate: The rate at step 0, a number or a tensor.
         global_step: The number of the step, a number or a tensor.
-        decay_steps: The number of steps for one factor of ``decay_rate``.
-        decay_rate: The factor.
-        staircase: Whether the exponent is rounded down.
-        name: The name of the result.
+        decay_steps: The number of steps for one factor of ``decay_rate``, a number.
+        decay_rate: The factor, a number.
+        staircase: Whether the exponent is rounded down; False by default.
+        name: The name of the result; "ExponentialDecay" by default.
+
+    Returns:
+        A tensor of the dtype of ``learning_rate``.
+
+    Raises:
+        SettingError: If ``decay_steps`` or ``decay_rate`` is no number.
     """
     rate = convert_to_tensor(learning_rate)
-    steps = elementwise.cast(convert_to_tensor(global_step), rate.dtype) / float(decay_steps)
+    steps = elementwise.cast(convert_to_tensor(global_step), rate.dtype) / require_float(
+        "exponential_decay", "decay_steps", decay_steps
+    )
     power = elementwise.FUNCTIONS["floor"](steps) if staircase else steps
-    base = convert_to_tensor(float(decay_rate), rate.dtype)
+    base = convert_to_tensor(
+        require_float("exponential_decay", "decay_rate", decay_rate), rate.dtype
+    )
     return elementwise.FUNCTIONS["multiply"](
         rate, elementwise.FUNCTIONS["pow"](base, power), name or "ExponentialDecay"
     )

@@ -1,4 +1,8 @@
-"""The base class of optimizers: gradients, slots, and the operation of a training step."""
+"""The base class of optimizers: gradients, slots, and the operation of a training step.
+
+A *slot* is a variable of an optimizer that belongs to a trained variable and has its shape, such as
+the accumulated gradient of momentum.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +32,9 @@ GradientsAndVariables = Sequence[tuple[Tensor | None, Variable]]
 class Optimizer(ABC):
     """Base class of optimizers.
 
-    A new optimizer overrides `update`, and may override `begin`, `prepare` and `finish`.
+    A new optimizer overrides `update`, which computes the new value of one variable. It may
+    override `begin` to create slots, `prepare` for a value that all updates share, and `finish` for
+    writes after all updates.
 
     Args:
         name: The name scope of its operations, and the prefix of slot names.
@@ -52,20 +58,24 @@ class Optimizer(ABC):
         name: str | None = None,
         grad_loss: Any = None,
     ) -> Operation:
-        """Return the operation of one training step: `compute_gradients`, then `apply_gradients`.
+        """Create the operation of one training step: `compute_gradients`, then `apply_gradients`.
 
         Args:
-            loss: The tensor to minimize.
-            global_step: A variable that the step increments.
-            var_list: The variables to train; by default the trainable ones.
+            loss: The tensor of floats whose sum is minimized.
+            global_step: A variable that the step increments; None (default) for none.
+            var_list: The variables to train; by default the trainable ones of the graph.
             gate_gradients: Unsupported; only the default is accepted.
             aggregation_method: Unsupported; only the default is accepted.
             colocate_gradients_with_ops: Unsupported; only the default is accepted.
-            name: The name of the operation.
-            grad_loss: The gradient with respect to the loss; ones by default.
+            name: The name of the operation; by default that of the optimizer.
+            grad_loss: The gradient with respect to the loss, of its shape; ones by default.
+
+        Returns:
+            An operation; a session that runs it updates the variables.
 
         Raises:
             GraphError: If there are no variables, or no variable has a gradient.
+            SettingError: If an unsupported argument is set.
         """
         pairs = self.compute_gradients(loss, var_list, grad_loss=grad_loss)
         return self.apply_gradients(pairs, global_step, name)
@@ -82,25 +92,29 @@ class Optimizer(ABC):
         colocate_gradients_with_ops: bool = False,
         grad_loss: Any = None,
     ) -> list[tuple[Tensor | None, Variable]]:
-        """Return (gradient, variable) for each variable to train.
+        """Compute the gradient of a loss with respect to each variable to train.
 
         Args:
-            loss: The tensor to minimize.
-            var_list: The variables; by default the trainable ones.
+            loss: The tensor of floats whose sum is minimized.
+            var_list: The variables; by default the trainable ones of the graph.
             gate_gradients: Unsupported; only the default is accepted.
             aggregation_method: Unsupported; only the default is accepted.
             colocate_gradients_with_ops: Unsupported; only the default is accepted.
-            grad_loss: The gradient with respect to the loss; ones by default.
+            grad_loss: The gradient with respect to the loss, of its shape; ones by default.
 
         Returns:
-            Pairs; the gradient is None if the loss does not depend on the variable.
+            A list of pairs (gradient, variable). A gradient is a tensor of the variable's shape;
+            None if the loss does not depend on the variable.
 
         Raises:
             GraphError: If there are no variables.
+            SettingError: If an unsupported argument is set.
         """
         variables = list(trainable_variables() if var_list is None else var_list)
         if not variables:
-            raise GraphError(f"{self.name} needs variables to train, got none; tf.Variable")
+            raise GraphError(
+                f"{self.name} needs variables to train, got none; tf.Variable creates one"
+            )
         weights = None if grad_loss is None else [grad_loss]
         return list(zip(gradients([loss], variables, weights), variables, strict=True))
 
@@ -112,17 +126,20 @@ class Optimizer(ABC):
         name: str | None = None,
         skip_gradients_aggregation: bool = False,
     ) -> Operation:
-        """Return the operation that updates variables by their gradients.
+        """Create the operation that updates variables by their gradients.
 
         Args:
-            grads_and_vars: Pairs of a gradient and a variable. Those whose gradient is None are
-                left out.
-            global_step: A variable that the operation increments.
-            name: The name of the operation.
+            grads_and_vars: Pairs (gradient, variable). Those whose gradient is None are left out.
+            global_step: A variable that the operation increments; None (default) for none.
+            name: The name of the operation; by default that of the optimizer.
             skip_gradients_aggregation: Unsupported; only the default is accepted.
+
+        Returns:
+            An operation. It reads all variables before it writes one.
 
         Raises:
             GraphError: If no variable has a gradient.
+            SettingError: If an unsupported argument is set.
         """
         pairs = [(g, v) for g, v in grads_and_vars if g is not None]
         if not pairs:
@@ -148,40 +165,59 @@ class Optimizer(ABC):
             return group(*operations)
 
     def begin(self, variable: Variable) -> tuple[Variable, ...]:
-        """Create the slots of a variable: variables that the rule reads and writes."""
+        """Create the slots of a variable, once for each call of `apply_gradients`.
+
+        Args:
+            variable: A variable to train.
+
+        Returns:
+            The slots, which `update` gets in this order; none by default.
+        """
         return ()
 
     def prepare(self) -> Any:
-        """Return a value that `update` needs for all variables, such as a learning rate."""
+        """Compute a value that the updates of all variables share, such as a learning rate.
+
+        Returns:
+            Any value, which each call of `update` gets as ``shared``; None by default.
+        """
         return None
 
     @abstractmethod
     def update(
         self, gradient: Tensor, variable: Variable, slots: tuple[Variable, ...], shared: Any
     ) -> tuple[Tensor, list[Tensor]]:
-        """Compute the update of a variable.
+        """Compute the update of one variable.
 
         Args:
-            gradient: The gradient, of the variable's shape.
-            variable: The variable.
-            slots: The result of `begin`.
-            shared: The result of `prepare`.
+            gradient: The gradient, of the variable's shape and dtype.
+            variable: The variable; as a tensor it is the value before the update.
+            slots: The slots of this variable, as `begin` returned them.
+            shared: The value that `prepare` returned for this training step.
 
         Returns:
-            The new value of the variable, and the writes to its slots.
+            The new value of the variable, before its constraint is applied; and a list of the
+            writes to its slots, made by `tf.assign`. The caller assigns the new value.
         """
 
     def finish(self) -> list[Any]:
-        """Return writes that happen once in a step, after all updates."""
+        """Create writes that happen once in a training step, after all updates.
+
+        Returns:
+            A list of operations or tensors to run; none by default.
+        """
         return []
 
     def slot(self, variable: Variable, name: str, value: float = 0.0) -> Variable:
-        """Return the slot of a variable, created if it is new.
+        """Return the slot of a variable; create it if it is new.
 
         Args:
-            variable: The variable.
-            name: The name of the slot.
-            value: Its initial value, for all elements.
+            variable: The variable to train.
+            name: The name of the slot among those of the variable.
+            value: The initial value of all elements; 0 by default.
+
+        Returns:
+            A variable of the shape and dtype of ``variable``, which is not trainable.
         """
         key = (variable, name)
         if key not in self._slots:
@@ -189,7 +225,13 @@ class Optimizer(ABC):
         return self._slots[key]
 
     def _slot(self, variable: Variable, name: str, value: float) -> Variable:
-        """Create a variable of the shape of another one, filled with a number."""
+        """Create a slot: a variable of the shape and dtype of another one, filled with a number.
+
+        Args:
+            variable: The other variable. If its shape is not known yet, the slot's follows later.
+            name: The name of the slot, outside of the current name scope.
+            value: The initial value of all elements.
+        """
         if isinstance(variable, DeferredVariable):
             with get_default_graph().with_name_prefix(""):
                 return DeferredVariable.slot_of(
@@ -200,20 +242,23 @@ class Optimizer(ABC):
             return Variable(first, trainable=False, name=name)
 
     def get_slot(self, var: Variable, name: str) -> Variable | None:
-        """Return the slot of a variable; None if there is none.
+        """Return a slot of a variable by its name.
 
         Args:
-            var: The variable.
+            var: The trained variable.
             name: The name of the slot, with or without the optimizer's name.
+
+        Returns:
+            The slot; None if there is none.
         """
         return self._slots.get((var, f"{self.name}_{name}")) or self._slots.get((var, name))
 
     def get_slot_names(self) -> list[str]:
-        """Return the names of all slots, sorted."""
+        """Return the names of the slots of all variables, sorted, each once."""
         return sorted({name for _, name in self._slots})
 
     def variables(self) -> list[Variable]:
-        """Return the variables that the optimizer created."""
+        """Return the variables that the optimizer created: all slots."""
         return list(self._slots.values())
 
 
@@ -223,6 +268,10 @@ def hyperparameter(value: Any, like: Tensor) -> Any:
     Args:
         value: A number, a tensor, or a function that returns one of these.
         like: The variable or tensor that it is used with.
+
+    Returns:
+        A Python float for a number, else a tensor, which a run checks to be a scalar if its rank is
+        unknown.
     """
     if isinstance(value, Tensor) or callable(value):
         tensor = convert_to_tensor(value() if callable(value) else value)
@@ -238,6 +287,9 @@ def one_minus(value: Any, like: Tensor) -> Any:
     Args:
         value: A number, a tensor, or a function that returns one of these.
         like: The variable or tensor that it is used with.
+
+    Returns:
+        A Python float for a number, else a tensor.
     """
     number = hyperparameter(value, like)
     return 1 - number if isinstance(number, Tensor) else float(1 - like.dtype.numpy.type(number))

@@ -1,6 +1,8 @@
 """Update rules of optimizers: gradient descent, momentum, Adagrad, Adadelta, FTRL, RMSProp, Adam.
 
-Rules are formulas of tensors. All updates of a training step are one program, and fuse.
+Rules are formulas of tensors. All updates of a training step are one program, and fuse. In the
+formulas w is a variable, g its gradient. See `Optimizer.update` for the arguments and results of
+the methods ``update``.
 """
 
 from __future__ import annotations
@@ -26,13 +28,13 @@ IN_ORDER = "a session writes variables in the order of its program"
 
 
 def row_additions(gradient: Entry) -> list[Node] | None:
-    """Return the additions of rows to zeros whose sum is a gradient, that of an embedding table.
+    """Find the ``index_add`` nodes whose sum is a gradient, such as that of an embedding table.
 
     Args:
         gradient: The gradient.
 
     Returns:
-        The ``index_add`` nodes; None if the gradient is no such sum.
+        The nodes, which add rows to zeros; None if the gradient is anything but their sum.
     """
     additions: list[Node] = []
     waiting = [gradient.node]
@@ -49,7 +51,7 @@ def row_additions(gradient: Entry) -> list[Node] | None:
 
 
 def _is_zeros(node: Node) -> bool:
-    """Return whether a node computes zeros."""
+    """Return whether a node is a ``zeros_like``."""
     return node.op is not None and node.op.name == "zeros_like"
 
 
@@ -57,9 +59,12 @@ def add_rows(table: Entry, rows: list[Node], factor: Any) -> Entry:
     """Add rows times a factor to a table; rows of equal indices add up.
 
     Args:
-        table: The table.
-        rows: The result of `row_additions`.
+        table: The table to add to, of shape (rows, …).
+        rows: The nodes that `row_additions` returned.
         factor: A number or a scalar entry.
+
+    Returns:
+        The sum, an entry of the shape of ``table``.
     """
     for node in rows:
         _, index, value = node.inputs
@@ -73,7 +78,11 @@ class GradientDescentOptimizer(Optimizer):
     Args:
         learning_rate: A number, a tensor, or a function that returns one of these.
         use_locking: Unsupported; only the default is accepted.
-        name: The name scope of the operations, and the prefix of slot names.
+        name: The name scope of the operations, and the prefix of slot names; "GradientDescent" by
+            default.
+
+    Raises:
+        SettingError: If an unsupported argument is set.
     """
 
     @reject_arguments(IN_ORDER, "use_locking")
@@ -86,7 +95,11 @@ class GradientDescentOptimizer(Optimizer):
     def update(
         self, gradient: Tensor, variable: Variable, slots: tuple[Variable, ...], shared: Any
     ) -> tuple[Tensor, list[Tensor]]:
-        """Step against the gradient. An embedding table changes only in the rows that were read."""
+        """Step against the gradient.
+
+        An embedding table changes only in the rows that were read. There are no slots to write. See
+        `Optimizer.update` for arguments and results.
+        """
         rate = hyperparameter(self.rate, variable)
         rows = row_additions(gradient.entry)
         if rows is None:
@@ -102,10 +115,14 @@ class MomentumOptimizer(Optimizer):
 
     Args:
         learning_rate: A number, a tensor, or a function that returns one of these.
-        momentum: The factor of the accumulated gradient.
+        momentum: The factor of the accumulated gradient, as ``learning_rate``.
         use_locking: Unsupported; only the default is accepted.
-        name: The name scope of the operations, and the prefix of slot names.
-        use_nesterov: Whether to use w -= learning_rate * (g + momentum * a) instead.
+        name: The name scope of the operations, and the prefix of slot names; "Momentum" by default.
+        use_nesterov: Whether to use w -= learning_rate * (g + momentum * a) instead; False by
+            default.
+
+    Raises:
+        SettingError: If an unsupported argument is set.
     """
 
     @reject_arguments(IN_ORDER, "use_locking")
@@ -121,13 +138,13 @@ class MomentumOptimizer(Optimizer):
         self.rate, self.momentum, self.nesterov = learning_rate, momentum, use_nesterov
 
     def begin(self, variable: Variable) -> tuple[Variable, ...]:
-        """Create the slot of the accumulated gradient."""
+        """Create the slot of the accumulated gradient, and return it as a tuple of one."""
         return (self.slot(variable, self.name),)
 
     def update(
         self, gradient: Tensor, variable: Variable, slots: tuple[Variable, ...], shared: Any
     ) -> tuple[Tensor, list[Tensor]]:
-        """Step along the accumulated gradient."""
+        """Step along the accumulated gradient, the only slot; see `Optimizer.update`."""
         rate, momentum = (
             hyperparameter(self.rate, variable),
             hyperparameter(self.momentum, variable),
@@ -145,12 +162,13 @@ class AdagradOptimizer(Optimizer):
 
     Args:
         learning_rate: A number, a tensor, or a function that returns one of these.
-        initial_accumulator_value: The first a, a number above 0.
+        initial_accumulator_value: The first a, a number above 0; 0.1 by default.
         use_locking: Unsupported; only the default is accepted.
-        name: The name scope of the operations, and the prefix of slot names.
+        name: The name scope of the operations, and the prefix of slot names; "Adagrad" by default.
 
     Raises:
-        GraphError: For an initial_accumulator_value that is not above 0.
+        GraphError: If ``initial_accumulator_value`` is not above 0.
+        SettingError: If an unsupported argument is set.
     """
 
     @reject_arguments(IN_ORDER, "use_locking")
@@ -170,13 +188,13 @@ class AdagradOptimizer(Optimizer):
         self.rate, self.first = learning_rate, initial_accumulator_value
 
     def begin(self, variable: Variable) -> tuple[Variable, ...]:
-        """Create the slot of the sum of squared gradients."""
+        """Create the slot of the sum of squared gradients, and return it as a tuple of one."""
         return (self.slot(variable, self.name, self.first),)
 
     def update(
         self, gradient: Tensor, variable: Variable, slots: tuple[Variable, ...], shared: Any
     ) -> tuple[Tensor, list[Tensor]]:
-        """Step by the gradient over the root of the sum of squares."""
+        """Divide the step by the root of the sum of squares; see `Optimizer.update`."""
         total = assign(slots[0], slots[0] + square(gradient))
         return variable - gradient * hyperparameter(self.rate, variable) * rsqrt(total), [total]
 
@@ -188,11 +206,15 @@ class AdadeltaOptimizer(Optimizer):
     learning_rate * d. Source: Zeiler, ADADELTA: An Adaptive Learning Rate Method.
 
     Args:
-        learning_rate: A number, a tensor, or a function that returns one of these.
-        rho: The weight of the running means when they are updated.
-        epsilon: Added to the running means.
+        learning_rate: A number, a tensor, or a function that returns one of these. 0.001 by
+            default.
+        rho: The weight of the old running mean when it is updated; 0.95 by default.
+        epsilon: A number that is added to the running means; 1e-8 by default.
         use_locking: Unsupported; only the default is accepted.
-        name: The name scope of the operations, and the prefix of slot names.
+        name: The name scope of the operations, and the prefix of slot names; "Adadelta" by default.
+
+    Raises:
+        SettingError: If an unsupported argument is set.
     """
 
     @reject_arguments(IN_ORDER, "use_locking")
@@ -214,7 +236,7 @@ class AdadeltaOptimizer(Optimizer):
     def update(
         self, gradient: Tensor, variable: Variable, slots: tuple[Variable, ...], shared: Any
     ) -> tuple[Tensor, list[Tensor]]:
-        """Step by the ratio of the running means."""
+        """Step by the ratio of the running means, the two slots; see `Optimizer.update`."""
         numbers = (self.rate, self.rho, self.epsilon)
         rate, rho, epsilon = (hyperparameter(v, variable) for v in numbers)
         one_minus_rho = one_minus(self.rho, variable)
@@ -232,20 +254,22 @@ class FtrlOptimizer(Optimizer):
 
     Args:
         learning_rate: A number, a tensor, or a function that returns one of these.
-        learning_rate_power: The exponent of the learning rate's decay, 0 or less.
-        initial_accumulator_value: The first sum of squares, 0 or more.
-        l1_regularization_strength: 0 or more.
-        l2_regularization_strength: 0 or more.
+        learning_rate_power: The exponent of the learning rate's decay, 0 or less; -0.5 by default.
+        initial_accumulator_value: The first sum of squares, 0 or more; 0.1 by default.
+        l1_regularization_strength: The factor of the L1 norm in the objective, 0 or more; 0 by
+            default.
+        l2_regularization_strength: The factor of the squared L2 norm, 0 or more; 0 by default.
         use_locking: Unsupported; only the default is accepted.
-        name: The name scope of the operations, and the prefix of slot names.
-        accum_name: The name of the slot of squares.
-        linear_name: The name of the slot of the linear part.
+        name: The name scope of the operations, and the prefix of slot names; "Ftrl" by default.
+        accum_name: The name of the slot of squares; ``name`` by default.
+        linear_name: The name of the slot of the linear part; ``name`` and "_1" by default.
         l2_shrinkage_regularization_strength: The strength of an L2 loss that only changes
-            gradients.
-        beta: Added to the power of the sum of squares; 0 by default.
+            gradients; 0 by default.
+        beta: A number that is added to the power of the sum of squares; 0 by default.
 
     Raises:
-        GraphError: For a number out of range.
+        GraphError: If a number is out of range.
+        SettingError: If an unsupported argument is set.
     """
 
     @reject_arguments(IN_ORDER, "use_locking")
@@ -301,7 +325,7 @@ class FtrlOptimizer(Optimizer):
     def update(
         self, gradient: Tensor, variable: Variable, slots: tuple[Variable, ...], shared: Any
     ) -> tuple[Tensor, list[Tensor]]:
-        """Minimize the linear part plus the regularization."""
+        """Minimize the linear part plus the regularization; see `Optimizer.update`."""
         rate = hyperparameter(self.rate, variable)
         squares = slots[0] + square(gradient)
         before, after = slots[0] ** -self.power, squares**-self.power
@@ -321,12 +345,15 @@ class RMSPropOptimizer(Optimizer):
 
     Args:
         learning_rate: A number, a tensor, or a function that returns one of these.
-        decay: The weight of the running mean when it is updated.
-        momentum: The factor of the last step.
-        epsilon: Added to the mean of squares.
+        decay: The weight of the old running mean when it is updated; 0.9 by default.
+        momentum: The factor of the last step; 0 by default.
+        epsilon: A number that is added to the mean of squares; 1e-10 by default.
         use_locking: Unsupported; only the default is accepted.
-        centered: Whether to subtract the square of the mean gradient from ms.
-        name: The name scope of the operations, and the prefix of slot names.
+        centered: Whether to subtract the square of the mean gradient from ms; False by default.
+        name: The name scope of the operations, and the prefix of slot names; "RMSProp" by default.
+
+    Raises:
+        SettingError: If an unsupported argument is set.
     """
 
     @reject_arguments(IN_ORDER, "use_locking")
@@ -345,14 +372,14 @@ class RMSPropOptimizer(Optimizer):
         self.epsilon, self.centered = epsilon, centered
 
     def begin(self, variable: Variable) -> tuple[Variable, ...]:
-        """Create the slots of the mean of squares, the momentum and the mean if centered."""
+        """Create the slots of the mean of squares, the last step, and the mean if centered."""
         slots = self.slot(variable, self.name, 1.0), self.slot(variable, f"{self.name}_1")
         return (*slots, self.slot(variable, f"{self.name}_2")) if self.centered else slots
 
     def update(
         self, gradient: Tensor, variable: Variable, slots: tuple[Variable, ...], shared: Any
     ) -> tuple[Tensor, list[Tensor]]:
-        """Step by the gradient over the root of the mean of squares."""
+        """Divide the step by the root of the mean of squares; see `Optimizer.update`."""
         numbers = (self.rate, self.momentum, self.epsilon)
         rate, momentum, epsilon = (hyperparameter(v, variable) for v in numbers)
         one_minus_decay = one_minus(self.decay, variable)
@@ -373,13 +400,17 @@ class AdamOptimizer(Optimizer):
     2.1.
 
     Args:
-        learning_rate: A number, a tensor, or a function that returns one of these.
-        beta1: The weight of m when it is updated.
-        beta2: The weight of v when it is updated.
-        epsilon: Added to the root of v.
+        learning_rate: A number, a tensor, or a function that returns one of these. 0.001 by
+            default.
+        beta1: The weight of the old m when it is updated; 0.9 by default.
+        beta2: The weight of the old v when it is updated; 0.999 by default.
+        epsilon: A number that is added to the root of v; 1e-8 by default.
         use_locking: Unsupported; only the default is accepted.
-        name: The name scope of the operations, and the prefix of slot names.
+        name: The name scope of the operations, and the prefix of slot names; "Adam" by default.
         use_own_namescope_for_non_slot_vars: Unsupported; only the default is accepted.
+
+    Raises:
+        SettingError: If an unsupported argument is set.
     """
 
     @reject_arguments(IN_ORDER, "use_locking")
@@ -401,7 +432,11 @@ class AdamOptimizer(Optimizer):
         self.powers: tuple[Variable, Variable] | None = None
 
     def begin(self, variable: Variable) -> tuple[Variable, ...]:
-        """Create the slots of the running means, and once the variables of the betas' powers."""
+        """Create and return the slots of the running means of gradients and of their squares.
+
+        The first call also creates the variables of the betas' powers, of the dtype of
+        ``variable``.
+        """
         if self.powers is None:
             with get_default_graph().with_name_prefix(""):
                 self.powers = (
@@ -415,7 +450,7 @@ class AdamOptimizer(Optimizer):
         return self.slot(variable, self.name), self.slot(variable, f"{self.name}_1")
 
     def prepare(self) -> Tensor:
-        """Return the learning rate of this step."""
+        """Return the learning rate of this step, lr_t, a scalar tensor."""
         assert self.powers is not None
         beta1_power, beta2_power = self.powers
         rate: Tensor = (
@@ -426,7 +461,7 @@ class AdamOptimizer(Optimizer):
     def update(
         self, gradient: Tensor, variable: Variable, slots: tuple[Variable, ...], shared: Any
     ) -> tuple[Tensor, list[Tensor]]:
-        """Step by the ratio of the running means."""
+        """Step by the ratio of the running means, the two slots; see `Optimizer.update`."""
         numbers = (self.beta1, self.beta2, self.epsilon)
         beta1, beta2, epsilon = (hyperparameter(v, variable) for v in numbers)
         rate = hyperparameter(shared, variable)
@@ -439,7 +474,7 @@ class AdamOptimizer(Optimizer):
         return variable - rate * m / (sqrt(v) + epsilon), [m, v]
 
     def finish(self) -> list[Any]:
-        """Return the writes of the betas' powers for the next step."""
+        """Return the writes that multiply the betas' powers by the betas for the next step."""
         assert self.powers is not None
         beta1_power, beta2_power = self.powers
         next_powers = (
@@ -449,5 +484,5 @@ class AdamOptimizer(Optimizer):
         return [assign(beta1_power, next_powers[0]), assign(beta2_power, next_powers[1])]
 
     def variables(self) -> list[Variable]:
-        """Return the slots and the powers of the betas."""
+        """Return the slots, and the variables of the betas' powers once they exist."""
         return [*super().variables(), *(self.powers or ())]

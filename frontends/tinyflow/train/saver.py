@@ -24,24 +24,28 @@ class Saver:
     """Saves and restores the values of variables.
 
     Args:
-        var_list: The variables, or a dict of variables by their names in the file; all by default.
-        reshape: Whether to accept values of another shape with as many elements.
+        var_list: The variables, or a dict of variables by their names in the file; all variables by
+            default.
+        reshape: Whether to restore values of another shape with as many elements; False by default.
         sharded: Unsupported; only the default is accepted.
-        max_to_keep: The number of newest checkpoints that are kept; 0 for all.
-        keep_checkpoint_every_n_hours: The interval of checkpoints that are kept in any case.
+        max_to_keep: The number of newest checkpoints that are kept when another is saved; 5 by
+            default, 0 for all.
+        keep_checkpoint_every_n_hours: The interval, in hours, of checkpoints that are kept in any
+            case; 10000 by default.
         name: Unsupported; only the default is accepted.
         restore_sequentially: Unsupported; only the default is accepted.
         saver_def: Unsupported; only the default is accepted.
         builder: Unsupported; only the default is accepted.
         defer_build: Unsupported; only the default is accepted.
-        allow_empty: Whether there may be no variables.
+        allow_empty: Whether there may be no variables; False by default.
         write_version: Unsupported; only the default is accepted.
-        pad_step_number: Whether step numbers in file names have eight digits.
+        pad_step_number: Whether step numbers in file names have eight digits; False by default.
         save_relative_paths: Unsupported; only the default is accepted.
         filename: Unsupported; only the default is accepted.
 
     Raises:
         GraphError: If there are no variables.
+        SettingError: If an unsupported argument is set.
 
     >>> import tempfile
     >>> from passkit.frontends import tinyflow as tf
@@ -83,7 +87,9 @@ class Saver:
             variables if isinstance(variables, Mapping) else {v._name: v for v in variables}
         )
         if not self.variables and not allow_empty:
-            raise GraphError("Saver needs variables to save, got none; make them before the Saver")
+            raise GraphError(
+                "Saver needs variables to save, got none; create them before the Saver"
+            )
         self.reshape, self.keep, self.pads = reshape, max_to_keep, pad_step_number
         self.hours, self._kept_at = keep_checkpoint_every_n_hours, time.time()
         self.last_checkpoints: list[str] = []
@@ -102,18 +108,18 @@ class Saver:
         strip_default_attrs: bool = False,
         save_debug_info: bool = False,
     ) -> str:
-        """Write a checkpoint.
+        """Write a checkpoint, and delete the oldest one if there are too many.
 
         Args:
-            sess: The session.
-            save_path: The path without ".npz".
+            sess: The session that holds the values.
+            save_path: The path without ".npz". Missing folders are created.
             global_step: The number of the step, which is appended to the path; a number or a
-                tensor.
+                tensor; none by default.
             latest_filename: The file in the same folder that lists checkpoints; "checkpoint" by
                 default.
             meta_graph_suffix: Unsupported; only the default is accepted.
             write_meta_graph: Unsupported; only the default is accepted.
-            write_state: Whether to write that file.
+            write_state: Whether to write that file; True by default.
             strip_default_attrs: Unsupported; only the default is accepted.
             save_debug_info: Unsupported; only the default is accepted.
 
@@ -122,6 +128,7 @@ class Saver:
 
         Raises:
             FeedError: If a variable has no value yet.
+            SettingError: If an unsupported argument is set.
         """
         path = os.fspath(save_path)
         if global_step is not None:
@@ -145,7 +152,7 @@ class Saver:
         return path
 
     def _remember(self, path: str) -> None:
-        """Record a checkpoint, and delete the oldest ones beyond those to keep."""
+        """Record a checkpoint as the newest, and delete the oldest ones beyond those to keep."""
         self.last_checkpoints = [p for p in self.last_checkpoints if p != path] + [path]
         while self.keep and len(self.last_checkpoints) > self.keep:
             oldest = self.last_checkpoints.pop(0)
@@ -158,7 +165,7 @@ class Saver:
         """Set variables to the values of a checkpoint; all of them or, on an error, none.
 
         Args:
-            sess: The session.
+            sess: The session whose variables are set.
             save_path: The path that `save` returned.
 
         Raises:
@@ -168,7 +175,9 @@ class Saver:
         path = os.fspath(save_path)
         file = path if path.endswith(".npz") else f"{path}.npz"
         if not os.path.exists(file):
-            raise FeedError(f"there is no checkpoint {file!r}; Saver.save returns the path to give")
+            raise FeedError(
+                f"there is no checkpoint {file!r}; Saver.save returns the path to restore"
+            )
         values = {}
         with np.load(file, allow_pickle=False) as archive:
             for name, variable in self.variables.items():
@@ -189,6 +198,9 @@ class Saver:
             value: Array of the checkpoint.
             variable: The variable.
 
+        Returns:
+            An array of the shape and dtype of the variable.
+
         Raises:
             FeedError: If its shape or dtype does not fit.
         """
@@ -207,7 +219,12 @@ class Saver:
 
 
 def _write_archive(path: Path, arrays: Mapping[str, Any]) -> None:
-    """Write an ``.npz`` file atomically, with any names of arrays."""
+    """Write an ``.npz`` file so that a reader sees the old file or the complete new one.
+
+    Args:
+        path: The file. Missing folders are created.
+        arrays: The arrays by name; any text may be a name.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -221,18 +238,26 @@ def _write_archive(path: Path, arrays: Mapping[str, Any]) -> None:
 
 
 def _write_checkpoint_list(file: Path, paths: Sequence[str]) -> None:
-    """Write the file that lists the checkpoints, the newest first."""
+    """Write the file that lists the checkpoints of a folder.
+
+    Args:
+        file: The file, which is replaced.
+        paths: The paths of the checkpoints, the newest last.
+    """
     lines = [f'model_checkpoint_path: "{paths[-1]}"']
     lines += [f'all_model_checkpoint_paths: "{p}"' for p in paths]
     file.write_text("\n".join(lines) + "\n")
 
 
 def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -> str | None:
-    """Return the path of the newest checkpoint in a folder; None if there is none.
+    """Return the path of the newest checkpoint in a folder.
 
     Args:
         checkpoint_dir: The folder.
-        latest_filename: The file that lists checkpoints; "checkpoint" by default.
+        latest_filename: The file in it that lists checkpoints; "checkpoint" by default.
+
+    Returns:
+        The path for `Saver.restore`; None if the folder has no such file.
     """
     file = Path(checkpoint_dir) / (latest_filename or "checkpoint")
     if not file.exists():

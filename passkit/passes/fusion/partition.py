@@ -93,7 +93,9 @@ def why_opaque(graph: Graph, node: Node, target: Target) -> Opaque | None:
     if FContract.get(op.name) is not None or TLibraryCall.get(op.name) is not None:
         dtype = graph.dtype(node.entries[0])
         if dtype.is_float:
-            return Opaque(f"a library computes {op.name}")
+            return Opaque(
+                f"a library call computes {op.name}, and the call takes in no other operator"
+            )
         return Opaque(
             f"no library computes {op.name} of {dtype}",
             "cast it to float32, or choose fusion='stitch', which expands it",
@@ -126,7 +128,9 @@ def _marked_opaque(op: Op) -> Opaque:
     if FHostCall.get(op.name) is not None:
         return Opaque(f"{reason}: it runs programs of the graphs that it holds")
     if FContract.get(op.name) is not None or TLibraryCall.get(op.name) is not None:
-        return Opaque(f"{reason}: a library computes it")
+        return Opaque(
+            f"{reason}: a library call computes it, and the call takes in no other operator"
+        )
     if any(t.get(op.name) for t in CODE):
         return Opaque(reason, f"set another TOpPattern on {op.name}, if kernels may compute it")
     return _without_code(op)

@@ -55,7 +55,7 @@ class AccessOrigin:
     after_reduction: bool = False
 
     def selected(self, mask: Array) -> AccessOrigin:
-        """Return the origin of the accesses where a mask holds."""
+        """Return the origin of those accesses for which ``mask`` is true."""
         return evolve(self, row=self.row[mask], thread=self.thread[mask], step=self.step[mask])
 
     def repeated(self, count: int) -> AccessOrigin:
@@ -90,7 +90,7 @@ class AccessHistory:
         self.tile[:] = UNTOUCHED
 
     def unordered(self, at: Array, origin: AccessOrigin) -> Array:
-        """Return for each access whether it races with the last one.
+        """Return a mask of the accesses that are not ordered with the last one of this kind.
 
         Args:
             at: the elements accessed.
@@ -105,19 +105,20 @@ class AccessHistory:
         return races
 
     def before_reduction(self, at: Array, origin: AccessOrigin) -> Array:
-        """Return where the last access precedes the reduction whose result is now stored.
+        """Return a mask of the elements ``at`` whose last access precedes the present store.
 
-        It was made in the same stage by threads of the same row.
+        That is so if ``origin`` stores the result of a reduction, and the access was made in the
+        same stage by threads of the same row.
         """
         same: Array = (self.stage[at] == origin.stage) & (self.row[at] == origin.row)
         return same & origin.after_reduction
 
     def by_other_threads(self, at: Array, origin: AccessOrigin) -> Array:
-        """Return for each of the elements ``at`` whether another thread made the last access."""
+        """Return a mask of the elements ``at`` whose last access another thread made."""
         return self.thread[at] != origin.thread
 
     def in_later_iteration(self, at: Array, origin: AccessOrigin) -> Array:
-        """Return where the last access was in this stage, in a later iteration of serial loops.
+        """Return a mask of the elements last accessed in a later iteration of this stage.
 
         Args:
             at: the elements accessed.
@@ -128,7 +129,7 @@ class AccessHistory:
     def replace(self, at: Array, origin: AccessOrigin) -> Array:
         """Record accesses by ``origin`` to the elements ``at`` in place of earlier ones.
 
-        Returns: For each access whether another of them hits the same element.
+        Returns: A mask of the accesses to elements that another thread of ``origin`` accesses, too.
         """
         self._record(at, origin)
         self.tile[at] = origin.tile
@@ -137,7 +138,11 @@ class AccessHistory:
         return (self.row[at] != origin.row) | (self.thread[at] != origin.thread)
 
     def merge(self, at: Array, origin: AccessOrigin) -> None:
-        """Record accesses beside earlier ones of the same epoch, with which they are unordered."""
+        """Record accesses by ``origin`` to the elements ``at`` beside earlier ones of their epoch.
+
+        Where several tiles, rows or threads have accessed an element in an epoch, their number
+        becomes `SEVERAL`.
+        """
         tile = self.tile[at]
         is_same_tile = (tile == UNTOUCHED) | (tile == origin.tile)
         self.tile[at] = np.where(is_same_tile, origin.tile, SEVERAL)

@@ -46,8 +46,8 @@ class BlocksEntry:
             for buffer, array in zip(kernel.ast.params[len(inputs) :], outputs, strict=True):
                 if array.size:
                     raise BlocksError(
-                        f"kernel {kernel.name} has no tile, and leaves {buffer.name} as it was, "
-                        f"which has {array.size} elements; {WORKAROUND}"
+                        f"kernel {kernel.name} has no tile, and does not store the {array.size} "
+                        f"elements of its output {buffer.name}; {WORKAROUND}"
                     )
             return
         number = known_or_zero if kernel.phases else evaluate

@@ -59,7 +59,10 @@ def run_blocks(
         SettingError: ``barriers`` is none of `BARRIERS`.
     """
     if barriers not in BARRIERS:
-        raise SettingError(f"there are no barriers {barriers!r}; {nearest(barriers, BARRIERS)}")
+        raise SettingError(
+            f"barriers must be one of {', '.join(BARRIERS)}, got {barriers!r}; "
+            f"{nearest(barriers, BARRIERS)}"
+        )
     with np.errstate(all="ignore"):
         _KernelRun(ast, arrays, sizes, name, barriers == "loops", seed).run()
 
@@ -67,8 +70,19 @@ def run_blocks(
 class _KernelRun:
     """One run of a kernel: its memory, and the barriers so far.
 
-    With barriers "waits", a team of threads goes on from tile to tile and from row to row, in the
-    same scratch memory.
+    With barriers "waits", the threads go on from tile to tile and from row to row without a
+    barrier, in the same scratch memory.
+
+    Args:
+        ast: the kernel.
+        arrays: a flat array for each parameter.
+        sizes: the size arguments by name.
+        name: the kernel's name, for messages.
+        stages_are_loops: whether barriers are "loops", else "waits".
+        seed: the seed of the order of tiles and rows.
+
+    Raises:
+        BlocksError: An array has another size than its parameter.
 
     Attributes:
         tile_epoch: the number of barriers of tiles so far.
@@ -101,11 +115,14 @@ class _KernelRun:
 
     @property
     def buffers(self) -> dict[str, CheckedBuffer]:
-        """Return all buffers of the kernel by name, parameters and scratch."""
+        """All buffers of the kernel by name, parameters and scratch."""
         return {**{b.buffer.name: b for b in self.params}, **self.scratch.buffers_by_name}
 
     def run(self) -> None:
-        """Run all phases and check that every element of the results was stored."""
+        """Run all phases and check that every element of the results was stored.
+
+        Raises: BlocksError for a wrong access, or an element that was not stored.
+        """
         for phase in self.ast.phases:
             for buffer in self.params:
                 buffer.region.end_phase()
@@ -126,7 +143,7 @@ class _KernelRun:
         self.row_epoch += MOMENTS
 
     def _run_tile(self, phase: Phase, tile: int) -> None:
-        """Run those parts of a phase that have a tile, in program order."""
+        """Run those parts of a phase whose span contains the tile number, in program order."""
         self.scratch.begin_tile()
         for part in phase.parts:
             part_tile = tile
@@ -143,7 +160,8 @@ class _KernelRun:
     def _run_part(self, part: Part, values: VariableArrays, tile: int) -> None:
         """Run a part of a tile: its row variables, then its stages, for blocks of rows.
 
-        ``values`` has the variables; ``tile`` is the tile's number within the part.
+        ``values`` has the variables, to which those of the part are added; ``tile`` is the number
+        of the tile in the phase.
         """
         for let in part.lets:
             values[let.var.name] = evaluate(let.value, values)
@@ -161,7 +179,11 @@ class _KernelRun:
             self._run_stages(part, row_values, rows, tile)
 
     def _concurrent_rows(self, count: int) -> Iterator[Array]:
-        """Yield the rows that run at the same time: all, or one by one in the same scratch."""
+        """Yield arrays of the rows, of 0 to ``count`` - 1, that run at the same time.
+
+        With barriers "loops" these are all rows at once; with "waits" each row by itself, in random
+        order, in the same scratch memory.
+        """
         rows = np.arange(count)
         if self.stages_are_loops:
             yield from [rows] if count else []
@@ -169,7 +191,11 @@ class _KernelRun:
             yield from (rows[k : k + 1] for k in self.rng.permutation(count))
 
     def _run_stages(self, part: Part, values: VariableArrays, rows: Array, tile: int) -> None:
-        """Run the stages of a part for the rows ``rows``, with the barriers between them."""
+        """Run the stages of a part for the rows ``rows``, with the barriers between them.
+
+        The variables that stages compute are added to ``values``; ``tile`` is the number of the
+        tile in the phase.
+        """
         for stage in part.stages:
             if stage.waits or self.stages_are_loops:
                 if part.rows is None:
@@ -182,6 +208,8 @@ class _KernelRun:
         self, stage: Stage | Dot, values: VariableArrays, rows: Array, tile: int
     ) -> VariableArrays:
         """Run a stage, or a matrix product, of a tile for the rows ``rows``.
+
+        ``values`` has the variables around it.
 
         Returns: The variables that later stages of the row can read.
         """

@@ -50,7 +50,10 @@ class DotRun:
         self.values: VariableArrays = {k: with_loop_axes(v, self.rank) for k, v in outer.items()}
 
     def run(self) -> None:
-        """Compute each element by fma in order of k; in float32 if operands have 16 bits."""
+        """Compute and store each element by fma in order of k, in float32 for 16-bit operands.
+
+        Raises: BlocksError for a wrong access.
+        """
         dot, threads = self.dot, self.threads
         for loop in dot.loops:
             threads.add(loop, self.values)
@@ -81,7 +84,7 @@ class DotRun:
             x: the matrix.
             down: the name of its number of rows, of "m", "n" and "k".
             along: the name of its number of columns.
-            operand: which operand it is.
+            operand: `OPERAND_A`, `OPERAND_B` or `RESULT`.
         """
         m, n = (max(0, int(self.sizes[e].max(initial=0))) for e in (down, along))
         i, j = np.arange(m).reshape(-1, 1), np.arange(n)
@@ -107,7 +110,7 @@ class DotRun:
             x: the operand's matrix.
             down: the axis of the product, "m", "n" or "k", that its rows are.
             along: the axis that its columns are.
-            operand: which operand it is.
+            operand: `OPERAND_A` or `OPERAND_B`.
         """
         buffer = self.buffers[x.buffer]
         index, group = self._elements(x, down, along, operand)

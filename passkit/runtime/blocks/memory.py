@@ -18,7 +18,10 @@ WORKAROUND = "target='interpret' avoids the kernel until passkit is corrected"
 
 
 class StageLog:
-    """The names of the stages that a run has begun, for messages."""
+    """The names of the stages that a run of a kernel has begun, for messages.
+
+    ``kernel`` is the kernel's name.
+    """
 
     def __init__(self, kernel: str) -> None:
         self.kernel = kernel
@@ -105,18 +108,18 @@ class CheckedBuffer:
             missing = np.flatnonzero(self.region.stores.stage == UNTOUCHED)
             if missing.size:
                 raise BlocksError(
-                    f"kernel {self.log.kernel} leaves {self.buffer.name}[{missing[0]}] as it was, "
-                    f"one of {missing.size} of its {self.extent} elements; {WORKAROUND}"
+                    f"kernel {self.log.kernel} does not store {self.buffer.name}[{missing[0]}]: "
+                    f"{missing.size} of {self.extent} elements are missing; {WORKAROUND}"
                 )
 
     # In the following methods the index and the arrays of the origin are flat and of one size.
 
     def load(self, index: Array, origin: AccessOrigin) -> Array:
-        """Return the elements at an index.
+        """Return the elements at ``index``, and record the accesses by ``origin``.
 
         Raises:
-            BlocksError: An index is out of bounds, nothing is stored there, or a store to it by
-                another thread is not ordered with the load.
+            BlocksError: An index is out of bounds, nothing or another buffer's value is stored
+                there, or a store to it by another thread is not ordered with the load.
         """
         row = self._checked_rows("loads", index, origin)
         units, unit_origin = self._units(row, index, origin)
@@ -136,7 +139,7 @@ class CheckedBuffer:
         return self.data[row, index]
 
     def store(self, index: Array, value: Array, origin: AccessOrigin) -> None:
-        """Set the elements at an index.
+        """Set the elements at ``index`` to ``value``, and record the accesses by ``origin``.
 
         Raises:
             BlocksError: The buffer is declared read-only, an index is out of bounds, an access by
@@ -145,7 +148,7 @@ class CheckedBuffer:
         if not self.buffer.written and not self.is_private:
             raise BlocksError(
                 f"{self.log.location(origin)} stores to {self.buffer.name}, which the kernel "
-                f"declares that it only reads; {WORKAROUND}"
+                f"declares as read-only; {WORKAROUND}"
             )
         row = self._checked_rows("stores", index, origin)
         units, unit_origin = self._units(row, index, origin)
@@ -160,10 +163,12 @@ class CheckedBuffer:
         self.data[row, index] = value
 
     def _checked_rows(self, verb: str, index: Array, origin: AccessOrigin) -> Array:
-        """Check bounds and return the index into the first axis of ``data``, the rows.
+        """Check bounds; return the index of each access into the rows, the first axis of ``data``.
+
+        It is 0 for a buffer that all rows share.
 
         Args:
-            verb: "reads" or "writes", for the message.
+            verb: "loads" or "stores", for the message.
             index: the elements.
             origin: the threads that access them.
 
@@ -173,7 +178,7 @@ class CheckedBuffer:
         if outside.any():
             element = self._element(index, outside)
             raise BlocksError(
-                f"{self.log.location(origin)} {verb} {element}, outside of its {self.extent} "
+                f"{self.log.location(origin)} {verb} {element}, and the buffer has {self.extent} "
                 f"elements; {WORKAROUND}"
             )
         return origin.row // ROW_STRIDE if len(self.data) > 1 else 0
@@ -181,7 +186,8 @@ class CheckedBuffer:
     def _units(self, row: Array, index: Array, origin: AccessOrigin) -> tuple[Array, AccessOrigin]:
         """Return the units of the region that elements cover, and the origin of each unit's access.
 
-        An element of more bytes than a unit covers several.
+        An element of more bytes than a unit covers several. The elements are given by their row of
+        ``data`` and their index in it.
         """
         first = self.base + row * self.row_units + index * self.element_units
         if self.element_units == 1:
@@ -204,7 +210,7 @@ class CheckedBuffer:
         """Raise a BlocksError where an access races with an earlier one.
 
         Args:
-            verb: "reads" or "writes", for the message.
+            verb: "loads" or "stores", for the message.
             index: the elements.
             units: the units of the region that they cover.
             origin: the threads that access them.
@@ -239,10 +245,10 @@ class CheckedBuffer:
         """Raise the BlocksError for a race between ``action`` and the last access in a history.
 
         Args:
-            action: the access, as a phrase.
-            earlier_verb: the verb of the earlier access.
-            history: the history that has it.
-            at: its unit.
+            action: the later access, as in "loads x[3]".
+            earlier_verb: the verb of the earlier access, "loads" or "stores".
+            history: the history that has the earlier access.
+            at: the unit of the region that both access.
             origin: the thread of the later access.
         """
         other = self.log.stages[history.stage[at]]
@@ -264,10 +270,10 @@ class CheckedBuffer:
 def parameter_buffers(
     buffers: Sequence[Buffer], arrays: Sequence[Array], log: StageLog
 ) -> list[CheckedBuffer]:
-    """Return the buffers of a kernel's parameters.
+    """Return the checked buffers of a kernel's parameters, in their order.
 
-    Parameters at the same address share a region, in which a value is stored if any of them is an
-    input.
+    ``arrays`` has a flat array for each parameter, ``log`` the stages for messages. Parameters at
+    the same address share a region, in which a value is stored if any of them is an input.
     """
     regions: dict[tuple[int, int, int], TrackedRegion] = {}
     written = {_address(a) for b, a in zip(buffers, arrays, strict=True) if b.written}

@@ -44,7 +44,7 @@ class TileScratch:
         self._erase(False)
 
     def begin_rows(self, rows: int) -> None:
-        """Provide memory for some rows and erase the values of the previous ones."""
+        """Provide memory for ``rows`` rows, and erase the values of the previous rows."""
         if rows > self.rows:
             self.rows = rows
             self._allocate(True, rows)
@@ -69,6 +69,8 @@ class TileScratch:
 
     def _region(self, buffers: Sequence[Buffer], rows: int) -> tuple[Array, TrackedRegion]:
         """Allocate a region that holds some buffers at their offsets, for ``rows`` rows.
+
+        The checked buffers are added to ``buffers_by_name``.
 
         Returns: Its bytes, an array of shape (rows, bytes), and the histories of accesses.
         """

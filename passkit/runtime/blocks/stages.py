@@ -22,7 +22,13 @@ VariableArrays = dict[str, Array]
 
 
 class CheckedEvaluator(ExpressionEvaluator):
-    """Evaluates expressions for a group of threads; their loads are checked."""
+    """Evaluates expressions for a group of threads; their loads are checked.
+
+    Args:
+        values: the arrays of variables, by name.
+        buffers: the buffers that can be loaded from, by name.
+        group: the threads.
+    """
 
     def __init__(
         self,
@@ -34,9 +40,10 @@ class CheckedEvaluator(ExpressionEvaluator):
         self.checked_buffers, self.group = buffers, group
 
     def load(self, buffer: str, active: Array) -> Callable[[Array], Array]:
-        """Return a function that loads elements of a buffer for the active threads; others get 0.
+        """Return a function that loads the elements of a buffer at an array of indices.
 
-        The function raises a BlocksError for an access out of bounds or a race.
+        Elements where the mask ``active`` is false are 0; None is for all. The function raises a
+        BlocksError for an access out of bounds, a race, or an element that nothing stored.
         """
         checked_buffer = self.checked_buffers[buffer]
 
@@ -85,7 +92,10 @@ class StageRun:
         self.results: VariableArrays = {}
 
     def run(self) -> VariableArrays:
-        """Run the stage and return the variables that later stages of the row can read."""
+        """Run the stage; return the variables that later stages of the row can read, by name.
+
+        Raises: BlocksError for a wrong access.
+        """
         stage, threads = self.stage, self.threads
         warp_loops = [x for x in stage.loops if x.level is Level.WARP]
         inner_loops = [x for x in stage.loops if x.level is not Level.WARP]
@@ -123,7 +133,8 @@ class StageRun:
         """Run the statements before the thread loop, which read no loop variable of the inside.
 
         Args:
-            outside_values: the variables that have a value there.
+            outside_values: the variables that have a value there; those of the statements are
+                added.
             inner_axes: the axes of the loops inside.
         """
         if not self.stage.before:
@@ -147,7 +158,7 @@ class StageRun:
         return CheckedEvaluator(self.values, self.buffers, group).run(x, group.active)
 
     def _store(self, store: Store, group: ThreadGroup) -> None:
-        """Run a store for a group of threads."""
+        """Run a store for a group of threads. Raises: BlocksError for a wrong access."""
         index, value = self._evaluate(store.index, group), self._evaluate(store.value, group)
         self._put(store.buffer, index, value, group)
 
@@ -167,9 +178,9 @@ class StageRun:
     # Values that are carried from one iteration to the next.
 
     def _carried(self, statement: Fold | Running, group: ThreadGroup) -> Array:
-        """Return the values that a reduction or scan combines.
+        """Return the values that a reduction or scan combines, in the shape of the group.
 
-        Where the group has no active thread, that is the identity element.
+        Where a thread is not active, that is the identity element.
         """
         value = np.broadcast_to(self._evaluate(statement.value, group), group.shape)
         if group.active is None:
@@ -177,7 +188,11 @@ class StageRun:
         return np.where(group.active, value, statement.identity.value)
 
     def _reduce(self, f: Fold, group: ThreadGroup) -> None:
-        """Run a reduction over the serial loops to a buffer, or also over threads to a variable."""
+        """Run the reduction ``f`` for a group of threads.
+
+        With a buffer, it combines the serial iterations of each thread and stores the totals;
+        else it combines the threads of a row, too, into a variable of ``results``.
+        """
         value = self._carried(f, group)
         if f.buffer is not None:
             assert f.index is not None
@@ -189,7 +204,11 @@ class StageRun:
         self.results[f.var.name] = reduce_array(f.combine, f.identity, value, axes, True)
 
     def _scan(self, s: Running, group: ThreadGroup) -> None:
-        """Scan the iterations to a variable; with a buffer, also store each thread's total."""
+        """Run the scan ``s`` for a group of threads; its running results become a variable.
+
+        Without a buffer it scans the serial iterations and threads of a row; with one it scans the
+        iterations of each thread, and stores the thread's total in the buffer.
+        """
         value = self._carried(s, group)
         thread_axes = () if s.buffer else self.threads.axes_of(Level.CTA)
         axes = tuple(sorted((*self.serial_axes, *thread_axes)))
@@ -207,6 +226,6 @@ class StageRun:
 
 
 def with_loop_axes(value: Array, rank: int) -> Array:
-    """Return a row variable with an axis of length 1 for each of ``rank`` loops."""
+    """Return a row variable with ``rank`` more axes of length 1; a scalar as it is."""
     value = np.asarray(value)
     return value.reshape(*value.shape, *[1] * rank) if value.ndim else value

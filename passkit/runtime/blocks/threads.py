@@ -93,7 +93,7 @@ class StageThreads:
 
     @property
     def values(self) -> dict[str, Array]:
-        """Return the arrays of the loop variables by name."""
+        """The arrays of the loop variables by name."""
         return {a.loop.var.name: a.var for a in self.axes}
 
     @property
@@ -105,7 +105,7 @@ class StageThreads:
         return tuple(shape)
 
     def axes_of(self, level: Level) -> tuple[int, ...]:
-        """Return the axes of the loops of a level."""
+        """Return the axes, from 1, of the loops of a level that have been added."""
         return tuple(k + 1 for k, a in enumerate(self.axes) if a.loop.level is level)
 
     def active(self, reduced: Sequence[int] = ()) -> Array | None:
@@ -245,9 +245,9 @@ class ThreadGroup:
 
 
 def bounds(loop: Loop, values: Mapping[str, Array]) -> tuple[Array, Array]:
-    """Return the first value of a loop variable and one past the last.
+    """Return the first value of a loop variable and one past the last, as arrays.
 
-    ``values`` are those of the variables that the bounds depend on.
+    ``values`` has the arrays of the variables that the bounds depend on.
     """
 
     def number(x: Expr) -> Array:

@@ -1,7 +1,7 @@
 """Arrays on the CUDA device: outputs that stay there, and arrays of PyTorch, JAX, CuPy and Numba.
 
 Source: Numba's documentation, CUDA Array Interface (version 3); else DLPack, by which the array's
-library makes our stream wait for it.
+library makes the device's stream wait for it.
 """
 
 from __future__ import annotations
@@ -26,6 +26,12 @@ class DeviceArray:
     """A C-contiguous array on the CUDA device: an output of a call with ``out="device"``.
 
     Its content is complete when the call returns: readers in any stream need not wait.
+
+    Attributes:
+        dtype: The type of an element.
+        shape: The extents in elements.
+        buffer: Its memory, which is reused when no array refers to it.
+        device: The device that it is on.
     """
 
     dtype: np.dtype[Any]
@@ -40,13 +46,16 @@ class DeviceArray:
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """Address, dtype and shape for Numba, CuPy and PyTorch.
+        """The address, dtype and shape of this array, for Numba, CuPy and PyTorch.
 
         Raises:
             AttributeError: for bfloat16, which the interface lacks.
         """
         if self.dtype.kind == "V":
-            raise AttributeError(f"the CUDA array interface has no {self.dtype}; use __dlpack__")
+            raise AttributeError(
+                f"the CUDA array interface has no dtype {self.dtype}, which {self} has; use "
+                "__dlpack__"
+            )
         return {
             "shape": self.shape,
             "typestr": self.dtype.str,
@@ -71,7 +80,7 @@ class DeviceArray:
         """Return a DLPack capsule. Source: Python array API standard.
 
         Args:
-            stream: The consumer's stream, not 0.
+            stream: The handle of the consumer's stream; ignored except that 0 is refused.
             max_version: Ignored: the capsule is an unversioned DLManagedTensor.
             dl_device: None or this device.
             copy: None or False.
@@ -82,17 +91,20 @@ class DeviceArray:
         """
         if stream == 0:
             raise FeedError(
-                f"__dlpack__ of {self} got stream=0, which may be the legacy or the per-thread "
-                "default stream; pass 1 or 2"
+                f"__dlpack__ of {self} needs the handle of a stream, got stream=0, which may be "
+                "the legacy or the per-thread default stream; pass 1 or 2 for these"
             )
         if dl_device not in (None, self.__dlpack_device__()) or copy:
-            raise BufferError(f"{self} is handed over where it is; numpy() copies it")
+            raise BufferError(
+                f"__dlpack__ of {self} passes its memory without a copy, got dl_device="
+                f"{dl_device} and copy={copy}; numpy() copies it to the host"
+            )
         return dlpack.export_capsule(
             self.buffer.address, self.dtype, self.shape, self.__dlpack_device__(), self.buffer
         )
 
     def numpy(self) -> np.ndarray[Any, Any]:
-        """Return a copy in host memory. Raises: DeviceError."""
+        """Return a copy in host memory. Raises: DeviceError where the download fails."""
         array = np.empty(self.shape, self.dtype)
         if array.size:
             with self.device.active("reading an array"):
@@ -101,7 +113,11 @@ class DeviceArray:
         return array
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        """Return a copy in host memory, for NumPy's functions."""
+        """Return a copy in host memory, converted to ``dtype`` if that is not None.
+
+        NumPy's functions call this. ``copy`` is ignored: the result is always a copy. Raises:
+        DeviceError.
+        """
         array = self.numpy()
         return array if dtype is None else array.astype(dtype)
 
@@ -110,7 +126,10 @@ class DeviceArray:
 
 
 def new_array(dtype: np.dtype[Any], shape: tuple[int, ...]) -> DeviceArray:
-    """Allocate an uninitialized array on the device. Raises: DeviceError."""
+    """Allocate an uninitialized array of a dtype and shape on the device.
+
+    Raises: DeviceError where there is no device, or not enough memory.
+    """
     opened = device()
     nbytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
     with opened.active("making an array"):
@@ -119,6 +138,8 @@ def new_array(dtype: np.dtype[Any], shape: tuple[int, ...]) -> DeviceArray:
 
 def find_array(value: Any) -> ExternalArray | None:
     """Return where a value is on the device; None for values that are not there.
+
+    A value is there if it has ``__cuda_array_interface__``, or ``__dlpack__`` for a CUDA device.
 
     Raises:
         DeviceError: where the device cannot be opened to import an array.
@@ -144,7 +165,11 @@ def find_array(value: Any) -> ExternalArray | None:
 
 
 def _import_dlpack(value: Any) -> ExternalArray | None:
-    """Return where a value is that only DLPack describes; None for values on no CUDA device."""
+    """Import a value by ``__dlpack__``; return None for values that are on no CUDA device.
+
+    The value's library makes the device's stream wait for what it has enqueued. Raises: DeviceError
+    where the device cannot be opened.
+    """
     dlpack_device = getattr(value, "__dlpack_device__", None)
     if dlpack_device is None or dlpack_device()[0] not in (dlpack.CUDA, dlpack.CUDA_MANAGED):
         return None
@@ -166,13 +191,16 @@ def _import_dlpack(value: Any) -> ExternalArray | None:
 
 
 def _is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> bool:
-    """Return whether strides in bytes are C-contiguous; those of axes of extent 1 do not count."""
+    """Return whether an array of a shape and strides, in bytes, is C-contiguous.
+
+    Strides of axes of extent 1 do not matter; ``itemsize`` is the bytes of an element.
+    """
     axes = zip(shape, strides, _contiguous_strides(shape, itemsize), strict=True)
     return 0 in shape or all(n == 1 or actual == packed for n, actual, packed in axes)
 
 
 def _contiguous_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
-    """Return the strides of a C-contiguous array in bytes."""
+    """Return the strides in bytes of a C-contiguous array of elements of ``itemsize`` bytes."""
     strides: list[int] = []
     stride = itemsize
     for extent in reversed(shape):

@@ -68,7 +68,7 @@ class CompiledImage(NamedTuple):
 
     @classmethod
     def from_bytes(cls, data: bytes) -> CompiledImage:
-        """Return the image of a file that `to_bytes` wrote."""
+        """Return the image whose bytes `to_bytes` returned."""
         end = len(data) - 4 - int.from_bytes(data[-4:], "little")
         return cls(data[:end], data[end:-4].decode())
 
@@ -91,14 +91,18 @@ class Nvrtc:
             self.architectures = tuple(map(int, self.call("nvrtcGetSupportedArchs")))
         except (ImportError, RuntimeError) as error:  # no bindings; bindings without the library
             raise MissingDependencyError(
-                f"target 'cuda' compiles by NVRTC, and loading it says: {error}; {INSTALL}"
+                f"target 'cuda' needs NVRTC, which cannot be loaded: {error}; {INSTALL}"
             ) from None
 
     def __str__(self) -> str:
         return "NVRTC {}.{}".format(*self.version)
 
     def call(self, name: str, *arguments: Any) -> Any:
-        """Call a function of NVRTC and return its outputs. Raises: NvrtcError."""
+        """Call a function of NVRTC by name.
+
+        Returns its output, or a tuple of all outputs unless there is exactly one. Raises:
+        NvrtcError, with NVRTC's text, for a status other than success.
+        """
         code, *outputs = getattr(self.rtc, name)(*arguments)
         if int(code):
             _, message = self.rtc.nvrtcGetErrorString(code)
@@ -136,14 +140,23 @@ class Nvrtc:
 
 @cache
 def nvrtc() -> Nvrtc:
-    """Return the compiler. Raises: MissingDependencyError with the command that installs it."""
+    """Return the compiler, loaded once per process.
+
+    Raises: MissingDependencyError, with the command that installs it, where it is missing.
+    """
     return Nvrtc()
 
 
 def architecture_for(capability: tuple[int, int], compiler: Nvrtc, device_name: str) -> str:
     """Return the architecture to compile for, such as sm_90.
 
-    It is the device's own, or an older one of the same major version, whose code the device runs.
+    It is the device's own, or the newest older one of the same major version, whose code the
+    device runs.
+
+    Args:
+        capability: The device's compute capability (major, minor).
+        compiler: The compiler.
+        device_name: The device, for the error message.
 
     Raises:
         DeviceError: where the compiler supports none.
@@ -154,10 +167,12 @@ def architecture_for(capability: tuple[int, int], compiler: Nvrtc, device_name: 
         supported = ", ".join(f"sm_{a}" for a in compiler.architectures)
         is_newer = 10 * major + minor > max(compiler.architectures)
         package = (
-            "a newer nvidia-cuda-nvrtc" if is_newer else "an older one, as nvidia-cuda-nvrtc-cu12"
+            "a newer nvidia-cuda-nvrtc"
+            if is_newer
+            else "an older one, such as nvidia-cuda-nvrtc-cu12"
         )
         raise DeviceError(
-            f"{device_name} needs code for sm_{major}{minor}, and {compiler} makes it for "
+            f"{device_name} needs code for sm_{major}{minor}, and {compiler} compiles for "
             f"{supported}; install {package}"
         )
     return f"sm_{max(compatible)}"
@@ -171,7 +186,7 @@ class CudaKernel:
         kernel: The kernel.
         device: The device.
         function: The driver's function.
-        attributes: What the function needs.
+        attributes: The registers, memory and threads that the function needs or allows.
         threads: The threads of a block.
         registers: Registers of a thread.
         spills: Bytes that a thread spills; all of its local memory where the compiler's log is
@@ -193,7 +208,8 @@ def build(kernels: Iterable[Kernel], device: CudaDevice, target: Target) -> dict
     Args:
         kernels: The kernels.
         device: The device.
-        target: Says how many threads a block has.
+        target: Its ``block`` is the number of threads that a block should have; blocks are smaller
+            where the registers of a kernel require it.
 
     Returns:
         Each kernel by its key.
@@ -226,7 +242,7 @@ def compiler_options(device: CudaDevice) -> tuple[str, ...]:
 
 
 def compile_text(name: str, source: str, device: CudaDevice) -> CompiledImage:
-    """Compile a kernel's text for a device, without the caches.
+    """Compile ``source``, the text of the kernel ``name``, for a device, without the caches.
 
     Raises:
         DeviceError: where NVRTC does not support the device.
@@ -236,25 +252,36 @@ def compile_text(name: str, source: str, device: CudaDevice) -> CompiledImage:
 
 
 def kernel_digest(kernel: Kernel, compiler: str, flags: Sequence[str]) -> str:
-    """Return the digest of all that a kernel's machine code depends on: its name in the cache."""
+    """Return the digest of all that a kernel's machine code depends on: its name in the cache.
+
+    ``compiler`` is the compiler with its version, ``flags`` are its options.
+    """
     parts = [str(FORMAT), compiler, *flags, program_text(kernel)]
     return sha256("\0".join(parts).encode()).hexdigest()
 
 
 def program_text(kernel: Kernel) -> str:
-    """Return the text that is compiled for a kernel."""
+    """Return the text that is compiled for a kernel: the preamble, then its source."""
     return unit_text(kernel.name, kernel.source)
 
 
 def unit_text(name: str, source: str) -> str:
-    """Return a kernel's text after the preamble; lines are counted from the kernel's first."""
+    """Return the preamble followed by ``source``, the text of the kernel ``name``.
+
+    In the compiler's messages, lines are counted from the first one of ``source``.
+    """
     return f'#line 1 "preamble"\n{CUDA.preamble}\n#line 1 "{name}.cu"\n{source}'
 
 
 class CudaKernelBuilder(KernelBuilder):
     """Builds kernels by NVRTC, each by itself, several at a time.
 
-    The entry of a kernel is its function, the function's attributes and the image.
+    The entry of a kernel is a tuple of its function, the function's attributes and the image.
+
+    Args:
+        device: The device.
+        compiler: The compiler.
+        flags: The compiler's options.
     """
 
     def __init__(self, device: CudaDevice, compiler: Nvrtc, flags: tuple[str, ...]) -> None:
@@ -270,9 +297,10 @@ class CudaKernelBuilder(KernelBuilder):
         return ImageCache("\n".join([str(self.compiler), *self.flags]), ".cubin")
 
     def load(self, kernel: Kernel, image: bytes) -> Any:
-        """Load a cached image of a kernel; return None where the device does not accept it.
+        """Load a cached image of a kernel; return its entry.
 
-        Raises: DriverError for any other failure.
+        Returns None where the device does not accept the image. Raises: DriverError for any other
+        failure.
         """
         try:
             return self._loaded(kernel, CompiledImage.from_bytes(image))
@@ -282,7 +310,11 @@ class CudaKernelBuilder(KernelBuilder):
             return None
 
     def compile(self, kernels: dict[str, Kernel]) -> None:
-        """Compile and load kernels; those that compile stay even if another one is refused."""
+        """Compile, load and `add` kernels, given by digest, and store their images.
+
+        Those that compile stay even if another one is refused. Raises: KernelRefusedError for the
+        first kernel that is refused.
+        """
         errors: list[Exception] = []
         with ThreadPoolExecutor(min(len(kernels), os.cpu_count() or 1) or 1) as pool:
             images = pool.map(self._compiled, kernels.values())
@@ -295,7 +327,7 @@ class CudaKernelBuilder(KernelBuilder):
             raise errors[0]
 
     def _compiled(self, kernel: Kernel) -> CompiledImage | Exception:
-        """Return a kernel's image, or the error for one that NVRTC refuses."""
+        """Compile a kernel; return its image, or the KernelRefusedError if NVRTC refuses it."""
         try:
             return self.compiler.compile(program_text(kernel), self.flags)
         except NvrtcError as error:
@@ -303,7 +335,7 @@ class CudaKernelBuilder(KernelBuilder):
             return refusal(compiler, kernel, str(error), kernel.source)
 
     def _add_new(self, digest: str, kernel: Kernel, image: CompiledImage) -> None:
-        """Load a new image and store it in the cache under ``digest``.
+        """Load and `add` the new image of a kernel, and store it in the cache under ``digest``.
 
         Raises: KernelRefusedError where the device does not accept it.
         """
@@ -312,12 +344,15 @@ class CudaKernelBuilder(KernelBuilder):
         except DriverError as error:
             if error.failure is not DriverFailure.INVALID_IMAGE:
                 raise
-            loader = f"{self.device}, which loads code for itself,"
+            loader = f"{self.device}, when it loaded the compiled code,"
             raise refusal(loader, kernel, str(error), kernel.source) from error
         self.keep(image.to_bytes(), {digest: kernel})
 
     def _loaded(self, kernel: Kernel, image: CompiledImage) -> Any:
-        """Load a kernel's image; return the function, its attributes and the image."""
+        """Load a kernel's image; return its function, the function's attributes and the image.
+
+        Raises: DriverError where the driver does not load it.
+        """
         driver = self.device.driver
         function = driver.load(image.code, kernel.name)
         return function, driver.attributes(function), image

@@ -37,6 +37,13 @@ class CudnnStep(LibraryStep):
         bound: The program.
         kind: `CudnnConvolution` or `CudnnFilterGradient`.
 
+    Attributes:
+        geometry: The convolution with the numbers of this program.
+        nbytes: The bytes of the result.
+        is_empty: Whether an extent is 0, so that the result is empty or zero.
+        convolution: cuDNN's descriptors; None where it is empty.
+        pad: The kernel that pads the images first; None where cuDNN pads them.
+
     Raises:
         UnsupportedError: where cuDNN is not installed, or has no algorithm.
     """
@@ -74,12 +81,12 @@ class CudnnStep(LibraryStep):
             self.device.driver.fill(result, 0, self.nbytes, stream)
 
     def _numbers(self, x: Extent | tuple[Extent, ...]) -> Any:
-        """Return an extent or a tuple of them with the numbers of this call."""
+        """Return the number of an extent, or a tuple of those of a tuple, in this program."""
         return self.bound.shape(x) if isinstance(x, tuple) else self.bound.number(x)
 
     @property
     def filters_shape(self) -> tuple[int, int]:
-        """Rows and columns of the filters as a matrix: elements of a filter, and filters."""
+        """The filters as a matrix: (elements of a filter, number of filters)."""
         geometry = self.geometry
         return prod(geometry.window) * (geometry.channels // geometry.groups), geometry.filters
 
@@ -90,10 +97,10 @@ class CudnnStep(LibraryStep):
         workspaces: WorkspaceAllocator,
         stream: Any,
     ) -> Any:
-        """Return memory with an operand in the layout that a kernel makes, or the operand's own.
+        """Enqueue a layout change of an operand; return the memory of the result, with its address.
 
         Args:
-            kernel: the kernel; None leaves the operand as it is.
+            kernel: the kernel; with None, the operand's own memory is returned.
             source: the operand's device address.
             workspaces: allocates the memory.
             stream: the stream to enqueue the kernel in.
@@ -121,13 +128,16 @@ class CudnnStep(LibraryStep):
 
 
 class ConvolutionStep(CudnnStep):
-    """A convolution. Constant filters are laid out once, others on the device in each call."""
+    """A convolution. Constant filters are laid out once, others on the device in each call.
+
+    The arguments and errors are those of `CudnnStep`.
+    """
 
     def __init__(
         self, step: LibraryCall, convolution: Convolution, bound: CudaBoundProgram
     ) -> None:
         super().__init__(step, convolution, bound, CudnnConvolution)
-        is_constant = step.reads[1].place in bound.data.constants
+        is_constant = step.reads[1].key in bound.data.constants
         self.has_constant_filters = is_constant and not self.is_empty
         if self.has_constant_filters:
             self.reads = step.reads[:1]  # the step has a copy of the filters
@@ -137,7 +147,10 @@ class ConvolutionStep(CudnnStep):
             self.transpose = transpose_kernel(bound.device, *self.filters_shape, self.dtype.nbytes)
 
     def address(self, ref: ArrayRef, memory: CallMemory) -> int:
-        """Return the device address of an operand; upload constant filters at the first call."""
+        """Return the device address of an operand, uploaded where needed.
+
+        Constant filters are laid out for cuDNN and uploaded at the first call.
+        """
         if ref is not self.step.reads[1] or not self.has_constant_filters:
             return super().address(ref, memory)
         if self.constant_filters is None:
@@ -150,7 +163,15 @@ class ConvolutionStep(CudnnStep):
     def enqueue(
         self, operands: OperandAddresses, workspaces: WorkspaceAllocator, stream: Any
     ) -> None:
-        """Enqueue layout changes and the convolution."""
+        """Enqueue layout changes and the convolution, or zeros where all sums are empty.
+
+        Args:
+            operands: the addresses of images and filters, and that of the result.
+            workspaces: allocates the operands' copies and cuDNN's workspace.
+            stream: the stream.
+
+        Raises: DriverError.
+        """
         addresses, result = operands
         if self.is_empty:
             self.clear(result, stream)
@@ -163,7 +184,10 @@ class ConvolutionStep(CudnnStep):
 
 
 class FilterGradientStep(CudnnStep):
-    """The gradient of a convolution's filters, transposed on the device to our layout."""
+    """The gradient of a convolution's filters, transposed on the device to passkit's layout.
+
+    The arguments and errors are those of `CudnnStep`.
+    """
 
     def __init__(
         self, step: LibraryCall, convolution: Convolution, bound: CudaBoundProgram
@@ -177,7 +201,16 @@ class FilterGradientStep(CudnnStep):
     def enqueue(
         self, operands: OperandAddresses, workspaces: WorkspaceAllocator, stream: Any
     ) -> None:
-        """Enqueue the gradient and the layout change."""
+        """Enqueue the gradient and its layout change, or zeros where all sums are empty.
+
+        Args:
+            operands: the addresses of the images and of the result's gradient, and that of the
+                filters' gradient.
+            workspaces: allocates cuDNN's result and its workspace.
+            stream: the stream.
+
+        Raises: DriverError.
+        """
         addresses, result = operands
         if self.transpose is None:
             self.clear(result, stream)

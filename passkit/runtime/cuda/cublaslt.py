@@ -146,7 +146,8 @@ class CublasLt:
     """The library on a device, whose context must be current in all methods.
 
     Args:
-        major: The device's major compute capability, which decides about the workspace.
+        major: The device's major compute capability: from 9 on, products may use 32 MiB of
+            workspace, before that 4 MiB.
 
     Raises:
         UnsupportedError: where the library is not installed.
@@ -160,7 +161,7 @@ class CublasLt:
         self("cublasLtCreate", byref(self.handle))
 
     def __call__(self, name: str, *arguments: Any) -> None:
-        """Call the function ``name`` of the library. Raises: DriverError."""
+        """Call the function ``name`` of the library. Raises: DriverError where it fails."""
         call_library(self.dll, name, *arguments)
 
     def matmul(self, shape: MatmulShape, alignment: int) -> LtMatmul:
@@ -171,7 +172,7 @@ class CublasLt:
             alignment: Bytes that divide all addresses.
 
         Raises:
-            UnsupportedError: where the library has no algorithm.
+            UnsupportedError: where the library has no algorithm for the shape.
         """
         matmul = LtMatmul(self, shape)
         preference = c_void_p()
@@ -213,8 +214,8 @@ def set_attribute(
 
     Args:
         library: the library.
-        function: its function that sets attributes of such objects.
-        target: the object.
+        function: the name of its function that sets attributes of such objects.
+        target: the descriptor, layout or preference.
         key: the attribute.
         value: its value, of the C type that the library documents.
 
@@ -226,8 +227,15 @@ def set_attribute(
 class LtMatmul:
     """The descriptors of products of one shape, destroyed when nothing refers to it.
 
-    ``layouts`` are those of the library's first operand, which is our right one, of its second one
-    and of the result.
+    Args:
+        library: The library.
+        shape: The shape.
+
+    Attributes:
+        heuristic: The algorithm and its workspace, which `CublasLt.matmul` fills in.
+        description: The library's descriptor of the product.
+        layouts: Those of the library's first operand, which is our right one, of its second one
+            and of the result.
     """
 
     def __init__(self, library: CublasLt, shape: MatmulShape) -> None:
@@ -260,13 +268,17 @@ class LtMatmul:
         return int(self.heuristic.workspace)
 
     def set(self, key: MatmulAttribute, value: Any) -> None:
-        """Set an attribute of the product. Raises: DriverError."""
+        """Set an attribute of the product to a value of the documented C type.
+
+        Raises: DriverError.
+        """
         set_attribute(self.library, "cublasLtMatmulDescSetAttribute", self.description, key, value)
 
     def _add_layout(self, data_type: CudaDataType, rows: int, columns: int, stride: int) -> None:
         """Add the layout of a batch of matrices of ``rows`` x ``columns``, stored column by column.
 
-        ``stride`` is the distance between matrices in elements; 0 repeats one.
+        ``data_type`` is that of an element, ``stride`` the distance between matrices in elements;
+        0 repeats one matrix.
         """
         library, layout = self.library, c_void_p()
         library(
@@ -283,15 +295,15 @@ class LtMatmul:
         set_attribute(library, setter, layout, LayoutAttribute.BATCH_STRIDE, c_int64(stride))
 
     def enqueue(self, a: int, b: int, c: int, workspace: int, stream: int, bias: int = 0) -> None:
-        """Enqueue c = a x b for matrices at addresses.
+        """Enqueue c = a x b, or c += a x b where the shape accumulates.
 
         Args:
             a: The address of the left operand.
             b: The address of the right operand.
             c: The address of the result.
-            workspace: The address of the workspace.
+            workspace: The address of the workspace, 0 where none is needed.
             stream: The handle of the stream.
-            bias: The address of the bias, with `LtEpilogue.BIAS`.
+            bias: The address of the bias, with `LtEpilogue.BIAS`; 0 otherwise.
 
         Raises:
             DriverError: where the library fails.
@@ -321,7 +333,7 @@ class LtMatmul:
 
 
 def _destroy(dll: Any, description: c_void_p, layouts: Sequence[c_void_p]) -> None:
-    """Destroy the descriptors of a product."""
+    """Destroy the layouts and the descriptor of a product; failures are ignored."""
     for layout in layouts:
         dll.cublasLtMatrixLayoutDestroy(layout)
     dll.cublasLtMatmulDescDestroy(description)
@@ -329,5 +341,8 @@ def _destroy(dll: Any, description: c_void_p, layouts: Sequence[c_void_p]) -> No
 
 @cache
 def cublaslt(device: CudaDevice) -> CublasLt | UnsupportedError:
-    """Return the library on a device, or why it is not available."""
+    """Return the library on a device, or the error that says why it is not available.
+
+    The device's context must be current.
+    """
     return library_or_error(lambda: CublasLt(device.properties.capability[0]))

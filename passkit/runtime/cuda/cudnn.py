@@ -49,7 +49,7 @@ TENSOR_OP_MATH = 1
 FMA_MATH = 3
 """cudnnMathType_t: tensor cores multiply 16-bit floats exactly, and are used for them alone."""
 MAX_ALGORITHMS = 8
-"""How many algorithms cuDNN is asked for."""
+"""How many algorithms cuDNN may report."""
 DESCRIPTOR_KINDS = ("Tensor", "Filter", "Convolution")
 
 
@@ -81,7 +81,7 @@ class Cudnn:
         self("cudnnCreate", byref(self.handle))
 
     def __call__(self, name: str, *arguments: Any) -> None:
-        """Call the function ``name`` of the library. Raises: DriverError."""
+        """Call the function ``name`` of the library. Raises: DriverError where it fails."""
         call_library(self.dll, name, *arguments)
 
     def convolution(
@@ -90,19 +90,22 @@ class Cudnn:
         """Return a convolution with the first algorithm that fits.
 
         Args:
-            geometry: Its shapes; both ends of an axis have the same padding.
+            geometry: Its shapes; both ends of an axis must have the same padding.
             dtype: The type of an element.
-            kind: `CudnnConvolution` or `CudnnFilterGradient`.
+            kind: `CudnnConvolution`, the default, or `CudnnFilterGradient`.
 
         Raises:
-            UnsupportedError: where the library has no algorithm.
+            UnsupportedError: where the library has no such dtype, padding or algorithm.
         """
         if dtype.name not in DATA_TYPES:
-            raise UnsupportedError(f"cuDNN is asked for {', '.join(DATA_TYPES)}, not for {dtype}")
+            raise UnsupportedError(
+                f"cuDNN convolves {', '.join(DATA_TYPES)}, and this convolution is of {dtype}"
+            )
         needed, padded = tuple(geometry.result), padded_result(geometry)
         if needed != padded:
             raise UnsupportedError(
-                f"cuDNN pads both ends equally: results of {padded} in place of {needed}"
+                f"cuDNN pads both ends of an axis equally, which gives results of shape {padded}, "
+                f"and this convolution needs {needed}"
             )
         performances = (AlgorithmPerformance * MAX_ALGORITHMS)()
         count = c_int(0)
@@ -121,7 +124,7 @@ class Cudnn:
         usable = [p for p in performances[: count.value] if _is_usable(p, dtype)]
         if not usable:
             raise UnsupportedError(
-                f"cuDNN has no convolution for {geometry} with reproducible bits"
+                f"cuDNN has no algorithm with reproducible results for {geometry}"
             )
         convolution.algorithm = usable[0].algorithm
         convolution.workspace = int(usable[0].memory)
@@ -131,7 +134,7 @@ class Cudnn:
 def _is_usable(performance: AlgorithmPerformance, dtype: DType) -> bool:
     """Return whether an algorithm works, deterministically and in the precision of ``dtype``.
 
-    ``performance`` is what cuDNN reports of it.
+    ``performance`` is cuDNN's report of the algorithm.
     """
     return (
         performance.status == 0
@@ -141,7 +144,7 @@ def _is_usable(performance: AlgorithmPerformance, dtype: DType) -> bool:
 
 
 def _math(dtype: DType) -> int:
-    """Return the cudnnMathType_t for a dtype."""
+    """Return the cudnnMathType_t for a dtype: tensor cores for 16-bit floats only."""
     return TENSOR_OP_MATH if is_narrow(dtype) else FMA_MATH
 
 
@@ -159,14 +162,17 @@ def padded_result(geometry: Geometry) -> tuple[int, ...]:
 
 
 def unpadded_geometry(geometry: Geometry) -> Geometry:
-    """Return the same convolution for images that are padded already."""
+    """Return the same convolution for images that are padded already.
+
+    Its ``size`` is that of the padded images, and its ``before`` is 0.
+    """
     axes = zip(geometry.result, geometry.stride, geometry.window, geometry.dilation, strict=True)
     size = tuple((r - 1) * s + (w - 1) * d + 1 for r, s, w, d in axes)
     return geometry._replace(size=size, before=(0,) * len(size))
 
 
 def filters_of(array: np.ndarray, geometry: Geometry) -> np.ndarray:
-    """Return filters in cuDNN's layout.
+    """Return the filters ``array`` of a convolution in cuDNN's layout, as a C-contiguous array.
 
     Shapes: (*window, channels / groups, filters) -> (filters, *window, channels / groups)
     """
@@ -176,7 +182,10 @@ def filters_of(array: np.ndarray, geometry: Geometry) -> np.ndarray:
 
 
 def axes_of(geometry: Geometry) -> list[int]:
-    """Return the spatial axes that cuDNN needs: the last two where the first one is trivial."""
+    """Return the indices, of 0 to 2, of the spatial axes that cuDNN needs.
+
+    The first axis is left out where its extents are 1 and it is not padded.
+    """
     extents = (geometry.size[0], geometry.window[0], geometry.result[0])
     is_trivial = extents == (1, 1, 1) and not geometry.before[0]
     return [1, 2] if is_trivial else [0, 1, 2]
@@ -185,7 +194,17 @@ def axes_of(geometry: Geometry) -> list[int]:
 class CudnnConvolution:
     """The descriptors of convolutions of one shape, destroyed when nothing refers to it.
 
-    ``workspace`` is how many bytes of workspace a call needs.
+    Args:
+        library: The library.
+        geometry: The shapes.
+        dtype: The type of an element.
+
+    Attributes:
+        algorithm: The number of cuDNN's algorithm, which `Cudnn.convolution` sets.
+        workspace: How many bytes of workspace a call needs; set there, too.
+        descriptors: Those of both operands, the convolution and the output, in the order of the
+            function's parameters.
+        created: All descriptors by kind, for their destruction.
     """
 
     algorithm_getter = "cudnnGetConvolutionForwardAlgorithm_v7"
@@ -211,9 +230,9 @@ class CudnnConvolution:
     def arguments(
         self, source: Any, filters: Any, convolution: Any, result: Any
     ) -> tuple[Any, ...]:
-        """Return the descriptors as the forward function takes them.
+        """Return the descriptors in the order in which the forward function takes them.
 
-        They are both operands, the convolution and the output.
+        They are both operands, which are images and filters, the convolution, and the output.
         """
         return source, filters, convolution, result
 
@@ -232,7 +251,7 @@ class CudnnConvolution:
         size: Sequence[int],
         axes: Sequence[int],
     ) -> c_void_p:
-        """Describe an array with channels last; cuDNN lists the channels second.
+        """Return the descriptor of an array with channels last; cuDNN lists the channels second.
 
         Args:
             data_type: its cudnnDataType_t.
@@ -255,7 +274,10 @@ class CudnnConvolution:
         return descriptor
 
     def _filters(self, data_type: c_int, geometry: Geometry, axes: Sequence[int]) -> c_void_p:
-        """Return the descriptor of the filters, with their spatial axes in the order ``axes``."""
+        """Return the descriptor of the filters, with their spatial axes in the order ``axes``.
+
+        ``data_type`` is their cudnnDataType_t.
+        """
         descriptor = self._new("Filter")
         window = [geometry.window[k] for k in axes]
         extents = _ints([geometry.filters, geometry.channels // geometry.groups, *window])
@@ -272,7 +294,14 @@ class CudnnConvolution:
     def _convolution(
         self, data_type: c_int, dtype: DType, geometry: Geometry, axes: Sequence[int]
     ) -> c_void_p:
-        """Return the descriptor of padding, strides, dilation, groups and precision."""
+        """Return the descriptor of padding, strides, dilation, groups and precision.
+
+        Args:
+            data_type: the cudnnDataType_t of ``dtype``.
+            dtype: the type of an element; 16-bit floats are summed in float32.
+            geometry: the convolution.
+            axes: the spatial axes, in the order in which cuDNN gets them.
+        """
         descriptor = self._new("Convolution")
         compute_type = data_type if dtype.nbytes > 2 else c_int(DATA_TYPES["float32"])
         self.library(
@@ -324,7 +353,7 @@ class CudnnConvolution:
 
 
 class CudnnFilterGradient(CudnnConvolution):
-    """Gradients of filters, from images and gradients of results."""
+    """The gradient of filters, from images and the gradient of the result."""
 
     algorithm_getter = "cudnnGetConvolutionBackwardFilterAlgorithm_v7"
     function = "cudnnConvolutionBackwardFilter"
@@ -332,9 +361,10 @@ class CudnnFilterGradient(CudnnConvolution):
     def arguments(
         self, source: Any, filters: Any, convolution: Any, result: Any
     ) -> tuple[Any, ...]:
-        """Return the descriptors as the backward-filter function takes them.
+        """Return the descriptors in the order in which the backward-filter function takes them.
 
-        The filters are the output, the result's gradient is an operand.
+        They are both operands, which are images and the result's gradient, the convolution, and
+        the output, which is the filters' gradient.
         """
         return source, result, convolution, filters
 
@@ -345,7 +375,7 @@ def _ints(values: Sequence[int]) -> Any:
 
 
 def _destroy(dll: Any, created: dict[str, list[c_void_p]]) -> None:
-    """Destroy the descriptors ``created``, which are listed by kind."""
+    """Destroy the descriptors ``created``, which are listed by kind; failures are ignored."""
     for kind, descriptors in created.items():
         for descriptor in descriptors:
             getattr(dll, f"cudnnDestroy{kind}Descriptor")(descriptor)
@@ -353,5 +383,8 @@ def _destroy(dll: Any, created: dict[str, list[c_void_p]]) -> None:
 
 @cache
 def cudnn(device: CudaDevice) -> Cudnn | UnsupportedError:
-    """Return the library on a device, or why it is not available."""
+    """Return the library on a device, or the error that says why it is not available.
+
+    The device's context must be current.
+    """
     return library_or_error(Cudnn)

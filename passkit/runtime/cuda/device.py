@@ -41,7 +41,11 @@ DRIVER_MODULES = {
 
 @frozen
 class CudaEvent:
-    """The work in a stream up to now; a measuring queue has driver events around the last one."""
+    """The work in a queue up to and including one operation.
+
+    ``first`` and ``last`` are the driver's events before and after that operation, in a queue that
+    measures; None in others.
+    """
 
     queue: CudaQueue
     first: Any = None
@@ -60,7 +64,8 @@ class CudaQueue:
         driver: The driver.
         stream: The driver's stream.
         measures: Whether each operation is timed.
-        keep_busy: Enqueues a kernel that runs while the host prepares what is timed.
+        keep_busy: Enqueues, in a stream, a kernel that runs while the host prepares the operation
+            that is timed; None for no such kernel.
     """
 
     driver: Driver
@@ -77,11 +82,11 @@ class CudaQueue:
         return self.enqueue(self.driver.download, array, buffer.address)
 
     def copy(self, target: Any, source: Any, nbytes: int) -> CudaEvent:
-        """Enqueue a copy of ``nbytes`` from one buffer to another; return its event."""
+        """Enqueue a copy of bytes from buffer ``source`` to ``target``; return its event."""
         return self.enqueue(self.driver.copy, target.address, source.address, nbytes)
 
     def enqueue(self, function: Callable[..., None], *arguments: Any) -> CudaEvent:
-        """Call ``function(*arguments, stream)``, which enqueues an operation, and time it."""
+        """Call ``function(*arguments, stream)``, which enqueues an operation; return its event."""
         if self.keep_busy is not None:
             self.keep_busy(self.stream)
         first = self.driver.event(self.stream) if self.measures else None
@@ -94,7 +99,7 @@ class CudaQueue:
         self.driver.finish(self.stream)
 
     def seconds(self, event: CudaEvent) -> float:
-        """Return how long one operation took, on a queue that measures."""
+        """Return the seconds that one operation took on the device, in a queue that measures."""
         return self.driver.seconds(event.first, event.last)
 
 
@@ -102,7 +107,11 @@ class CudaQueue:
 class CudaDevice:
     """A device with an in-order queue.
 
-    ``lock`` is held while work is enqueued: what one call reads comes after what it wrote.
+    Attributes:
+        driver: The driver, opened for this device.
+        queue: The queue that all calls use.
+        process: The id of the process that opened the device.
+        lock: Held while work is enqueued, so that the reads and writes of a call stay in order.
     """
 
     driver: Driver = field(repr=False)
@@ -129,7 +138,7 @@ class CudaDevice:
         """Make the context current inside the `with` block, and convert the driver's errors.
 
         Args:
-            doing: What the block does, for error messages: "a call".
+            doing: The activity of the block, for error messages: "a call".
 
         Raises:
             DeviceError: for a driver call that fails inside.
@@ -144,8 +153,8 @@ class CudaDevice:
         """Return the message for a driver call that failed; ``doing`` names the activity."""
         if error.failure is DriverFailure.DEVICE_LOST:
             return (
-                f"{self} is lost to this process: {doing} met {error}; nothing more runs on it "
-                "here, so start a new process (compute-sanitizer finds a kernel that does this)"
+                f"{self} is lost to this process: {doing} failed with {error}; no kernel runs on "
+                "it any more, so start a new process (compute-sanitizer finds the kernel at fault)"
             )
         return f"{self} failed at {doing}: {error}"
 
@@ -187,7 +196,7 @@ def pool_of(device: CudaDevice) -> DevicePool:
 
 
 def describe_device() -> str:
-    """Return the device, its driver and its features as a line. Raises: as `device`."""
+    """Return the device, its driver and its features as one line of text. Raises: as `device`."""
     opened = device()
     limits = opened.limits
     parts = [
@@ -228,7 +237,7 @@ def open_driver() -> Driver:
         except RuntimeError as error:  # cuda-bindings looks for the driver at its first call
             raise_no_driver(name, error)
     raise MissingDependencyError(
-        f"target 'cuda' needs PyCUDA or cuda-bindings, and importing them says: "
+        f"target 'cuda' needs PyCUDA or cuda-bindings, and neither can be imported: "
         f"{'; '.join(missing)}; {INSTALL}"
     )
 
@@ -254,7 +263,7 @@ def open_driver_by(name: str) -> Driver:
 
 
 def import_driver_module(name: str) -> None:
-    """Import the driver module of a library, "pycuda" or "cuda-bindings", without its warnings.
+    """Import the driver module of a library, "PyCUDA" or "cuda-bindings", without its warnings.
 
     Raises: ImportError where it is not installed.
     """
@@ -264,25 +273,29 @@ def import_driver_module(name: str) -> None:
 
 
 def raise_no_driver(name: str, error: Exception) -> NoReturn:
-    """Raise DeviceError: NVIDIA's driver is not installed, or too old for a library."""
+    """Raise DeviceError: NVIDIA's driver is not installed, or too old for the library ``name``."""
     raise DeviceError(
-        f"target 'cuda' needs NVIDIA's driver (libcuda.so.1), and {name} found none that serves: "
+        f"target 'cuda' needs NVIDIA's driver (libcuda.so.1), and {name} found no usable one: "
         f"{error}; install it, or compile for target 'cpu' or 'opencl'"
     ) from error
 
 
 def raise_no_device(name: str, error: DriverError) -> NoReturn:
-    """Raise DeviceError: the driver offers no device."""
+    """Raise DeviceError: the driver, opened by the library ``name``, offers no device."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     where = "" if visible is None else f" under CUDA_VISIBLE_DEVICES={visible!r}"
     raise DeviceError(
-        f"no CUDA device{where}: {name} was told by {error}; nvidia-smi shows what there is, and "
-        "targets 'cpu' and 'opencl' need none"
+        f"target 'cuda' needs a CUDA device, and there is none{where}: {name} reports {error}; "
+        "nvidia-smi lists the devices, and targets 'cpu' and 'opencl' need none"
     ) from error
 
 
 def adapt_target(target: Target) -> Target:
-    """Return the registered target with the device's numbers; a caller's own target as it is."""
+    """Return the registered target with the speeds and limits of the opened device.
+
+    A target that a caller created or changed is returned as it is. Raises: as `device`;
+    CacheError where other users may write to the cache folder.
+    """
     if target is not target_of(target.name):
         return target
     properties = device().properties
@@ -290,7 +303,7 @@ def adapt_target(target: Target) -> Target:
 
 
 def profiled_target(target: Target, properties: CudaProperties) -> Target:
-    """Return a target with a device's speeds: shipped ones, replaced by those measured on it.
+    """Return a copy of a target with a device's speeds: shipped ones, or those measured on it.
 
     Raises:
         CacheError: where other users may write to the cache folder.
@@ -303,7 +316,7 @@ def profiled_target(target: Target, properties: CudaProperties) -> Target:
 
 
 def shipped_profile(properties: CudaProperties) -> Gpu:
-    """Return the profile that is shipped for a device, or for those of its kind."""
+    """Return the profile that is shipped for a device's name, or else for devices of its kind."""
     return gpu_of(properties.name, properties.capability, properties.limits.units)
 
 
@@ -314,6 +327,6 @@ def calibration_name(properties: CudaProperties) -> str:
 
 
 def fit_target(target: Target, limits: CudaLimits) -> Target:
-    """Return ``target`` with blocks and scratch memory no larger than a device can hold."""
+    """Return a copy of a target with blocks and scratch memory no larger than a device can hold."""
     scratch = min(target.scratch, limits.shared_nbytes // KIB * KIB)
     return evolve(target, block=min(target.block, limits.threads), scratch=scratch)

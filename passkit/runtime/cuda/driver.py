@@ -66,7 +66,11 @@ def failure_of(message: str) -> DriverFailure:
 
 
 def driver_error(call: str, message: str) -> DriverError:
-    """Return the exception for a failed call, by the driver's text."""
+    """Return the exception for a failed call, to be raised by the caller.
+
+    It is an OutOfDeviceMemoryError where the driver's text ``message`` says so. ``call`` is the
+    name of the function.
+    """
     if failure_of(message) is DriverFailure.OUT_OF_MEMORY:
         return OutOfDeviceMemoryError(call, message)
     return DriverError(call, message)
@@ -100,7 +104,14 @@ class CudaLimits:
 
 @frozen
 class CudaProperties:
-    """A device: name, compute capability (major, minor), CUDA version of its driver, limits."""
+    """A device's properties.
+
+    Attributes:
+        name: Its name.
+        capability: Its compute capability (major, minor).
+        version: The CUDA version (major, minor) that its driver supports.
+        limits: Its limits.
+    """
 
     name: str
     capability: tuple[int, int]
@@ -154,9 +165,9 @@ class LaunchParams:
 class Driver(ABC):
     """One device with its primary context, which PyTorch, JAX and CuPy use as well.
 
-    Methods other than `current` need the context: call them inside it. Addresses are integers;
-    streams, events and functions are objects of the library. Each raises `DriverError` with the
-    driver's text.
+    Methods other than `current` need the context: call them inside its `with` block. Addresses are
+    integers; streams, events and functions are objects of the library. Each method raises
+    `DriverError` with the driver's text, `OutOfDeviceMemoryError` where memory is exhausted.
     """
 
     name: str
@@ -206,7 +217,7 @@ class Driver(ABC):
 
     @abstractmethod
     def handle(self, stream: Any) -> int:
-        """Return a stream's CUstream handle, by which other libraries know it."""
+        """Return a stream's CUstream handle, which other libraries take."""
 
     @abstractmethod
     def finish(self, stream: Any) -> None:
@@ -214,11 +225,11 @@ class Driver(ABC):
 
     @abstractmethod
     def upload(self, address: int, array: Any, stream: Any) -> None:
-        """Enqueue a copy of a contiguous array to the device."""
+        """Enqueue a copy of a contiguous array to an address on the device, in a stream."""
 
     @abstractmethod
     def download(self, array: Any, address: int, stream: Any) -> None:
-        """Enqueue a copy from the device that fills a contiguous array."""
+        """Enqueue a copy from an address on the device that fills a contiguous array."""
 
     @abstractmethod
     def copy(self, target: int, source: int, nbytes: int, stream: Any) -> None:
@@ -241,11 +252,11 @@ class Driver(ABC):
 
     @abstractmethod
     def seconds(self, first: Any, last: Any) -> float:
-        """Return the seconds between two events, both of which must have been reached."""
+        """Return the seconds from ``first`` to ``last``, events that must have been reached."""
 
     @abstractmethod
     def launch(self, params: LaunchParams, stream: Any) -> None:
-        """Enqueue a kernel. Raises: DriverError."""
+        """Enqueue a kernel launch in a stream. Raises: DriverError."""
 
     @abstractmethod
     def graph(self, launches: Sequence[LaunchParams]) -> Any:
@@ -253,9 +264,10 @@ class Driver(ABC):
 
     @abstractmethod
     def capture(self, enqueue: Callable[[], None], stream: Any) -> Any:
-        """Return an executable graph of what a function enqueues in a stream, which does not run.
+        """Return an executable graph of the work that ``enqueue()`` enqueues in ``stream``.
 
-        If the function or the capture fails, the stream is usable as before.
+        The work itself does not run. If ``enqueue`` or the capture fails, the error is raised and
+        the stream is usable as before.
         """
 
     @abstractmethod
@@ -264,8 +276,8 @@ class Driver(ABC):
 
     @abstractmethod
     def replay(self, graph: Any, stream: Any) -> None:
-        """Enqueue a graph in a stream."""
+        """Enqueue a graph in a stream, as one launch."""
 
     @abstractmethod
     def drop(self, graph: Any) -> None:
-        """Destroy a graph."""
+        """Destroy a graph that `graph` or `capture` returned."""

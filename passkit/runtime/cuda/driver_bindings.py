@@ -56,7 +56,11 @@ class BindingsDriver(Driver):
         self.properties = self._properties()
 
     def call(self, name: str, *arguments: Any) -> Any:
-        """Call a function of the driver API and return its outputs. Raises: DriverError."""
+        """Call a function of the driver API by name.
+
+        Returns its output, or a tuple of all outputs unless there is exactly one. Raises:
+        DriverError, with the driver's text, for a status other than success.
+        """
         code, *outputs = getattr(self.cu, name)(*arguments)
         if int(code):
             _, message = self.cu.cuGetErrorString(code)
@@ -148,11 +152,11 @@ class BindingsDriver(Driver):
         self.call("cuStreamSynchronize", stream)
 
     def upload(self, address: int, array: Any, stream: Any) -> None:
-        """Enqueue a copy of a contiguous array to the device."""
+        """Enqueue a copy of a contiguous array to an address on the device, in a stream."""
         self.call("cuMemcpyHtoDAsync", address, array.ctypes.data, array.nbytes, stream)
 
     def download(self, array: Any, address: int, stream: Any) -> None:
-        """Enqueue a copy from the device that fills a contiguous array."""
+        """Enqueue a copy from an address on the device that fills a contiguous array."""
         self.call("cuMemcpyDtoHAsync", array.ctypes.data, address, array.nbytes, stream)
 
     def copy(self, target: int, source: int, nbytes: int, stream: Any) -> None:
@@ -178,11 +182,14 @@ class BindingsDriver(Driver):
             self.call("cuEventDestroy", event)  # the driver keeps it until it is reached
 
     def seconds(self, first: Any, last: Any) -> float:
-        """Return the seconds between two events, both of which must have been reached."""
+        """Return the seconds from ``first`` to ``last``, events that must have been reached."""
         return float(self.call("cuEventElapsedTime", first, last)) / 1e3
 
     def launch(self, params: LaunchParams, stream: Any) -> None:
-        """Enqueue a kernel, cooperatively where ``params`` ask for it. Raises: DriverError."""
+        """Enqueue a kernel launch in a stream, cooperatively if ``params`` say so.
+
+        Raises: DriverError.
+        """
         arguments = KernelArguments(params.arguments)
         dims = (params.grid, 1, 1, *params.block, 1)
         call = (params.function, *dims, params.shared, stream, arguments.address)

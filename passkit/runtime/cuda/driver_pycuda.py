@@ -65,7 +65,7 @@ class PyCudaDriver(Driver):
         self.properties = self._properties()
 
     def call(self, function: Callable[[], CallResult]) -> CallResult:
-        """Return ``function()``, which calls PyCUDA. Raises: DriverError."""
+        """Return ``function()``, and convert PyCUDA's errors. Raises: DriverError."""
         try:
             return function()
         except self.cu.Error as error:  # "cuMemAlloc failed: out of memory"
@@ -128,7 +128,8 @@ class PyCudaDriver(Driver):
     def blocks_at_once(self, function: PyCudaFunction, threads: int, shared: int) -> int:
         """Return how many blocks of a function a multiprocessor holds at a time.
 
-        ``threads`` are those of a block, ``shared`` its bytes of dynamic shared memory.
+        ``threads`` are those of a block, ``shared`` its bytes of dynamic shared memory. Raises:
+        DriverError without cuda-bindings.
         """
         return self._bindings().blocks_at_once(self._bindings_function(function), threads, shared)
 
@@ -155,11 +156,11 @@ class PyCudaDriver(Driver):
         self.call(stream.synchronize)
 
     def upload(self, address: int, array: Any, stream: Any) -> None:
-        """Enqueue a copy of a contiguous array to the device."""
+        """Enqueue a copy of a contiguous array to an address on the device, in a stream."""
         self.call(lambda: self.cu.memcpy_htod_async(address, array, stream))
 
     def download(self, array: Any, address: int, stream: Any) -> None:
-        """Enqueue a copy from the device that fills a contiguous array."""
+        """Enqueue a copy from an address on the device that fills a contiguous array."""
         self.call(lambda: self.cu.memcpy_dtoh_async(array, address, stream))
 
     def copy(self, target: int, source: int, nbytes: int, stream: Any) -> None:
@@ -187,11 +188,14 @@ class PyCudaDriver(Driver):
             self.bindings.wait_for(self.handle(stream), other)
 
     def seconds(self, first: Any, last: Any) -> float:
-        """Return the seconds between two events, both of which must have been reached."""
+        """Return the seconds from ``first`` to ``last``, events that must have been reached."""
         return float(self.call(lambda: first.time_till(last))) / 1e3
 
     def launch(self, params: LaunchParams, stream: Any) -> None:
-        """Enqueue a kernel; a cooperative launch goes to cuda-bindings. Raises: DriverError."""
+        """Enqueue a kernel launch in a stream; cooperative launches go to cuda-bindings.
+
+        Raises: DriverError.
+        """
         if params.cooperative:
             self._bindings().launch(self._bindings_params(params), self.handle(stream))
             return
@@ -206,11 +210,17 @@ class PyCudaDriver(Driver):
         )
 
     def graph(self, launches: Sequence[LaunchParams]) -> Any:
-        """Return an executable graph of launches in order."""
+        """Return an executable graph of launches, each of which depends on the one before.
+
+        Raises: DriverError without cuda-bindings.
+        """
         return self._bindings().graph([self._bindings_params(p) for p in launches])
 
     def capture(self, enqueue: Callable[[], None], stream: Any) -> Any:
-        """Return an executable graph of what ``enqueue`` enqueues in a stream."""
+        """Return an executable graph of what ``enqueue`` enqueues in a stream.
+
+        Raises: Whatever ``enqueue`` raises; DriverError, also without cuda-bindings.
+        """
         return self._bindings().capture(enqueue, self.handle(stream))
 
     def change(self, graph: Any, number: int, params: LaunchParams) -> None:
@@ -229,12 +239,16 @@ class PyCudaDriver(Driver):
         """Return the driver of cuda-bindings. Raises: DriverError without it."""
         if self.bindings is None:
             raise DriverError(
-                "a cooperative launch or graph", f"{self.name} has none; pip install cuda-bindings"
+                "a cooperative launch or graph",
+                f"{self.name} has neither; pip install cuda-bindings",
             )
         return self.bindings
 
     def _bindings_function(self, function: PyCudaFunction) -> Any:
-        """Load the same code by cuda-bindings, with the same limit of shared memory."""
+        """Return cuda-bindings' object for the same function, loaded at the first call.
+
+        It has the same limit of shared memory. Raises: DriverError.
+        """
         if function.bindings_function is None:
             function.bindings_function = self._bindings().load(function.image, function.name)
             if function.allowed:
@@ -242,5 +256,5 @@ class PyCudaDriver(Driver):
         return function.bindings_function
 
     def _bindings_params(self, params: LaunchParams) -> LaunchParams:
-        """Return a launch of the function that cuda-bindings loaded."""
+        """Return a copy of a launch with cuda-bindings' object for the same function."""
         return evolve(params, function=self._bindings_function(params.function))

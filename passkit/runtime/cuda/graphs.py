@@ -44,13 +44,16 @@ CallAddresses = tuple[int, ...]
 
 
 def with_graphs(bound: CudaBoundProgram) -> list[StepAction]:
-    """Return what a call runs: consecutive device steps as segments, the others by themselves."""
+    """Return the actions that a call runs: runs of device steps as segments, others unchanged.
+
+    Two or more consecutive steps form a segment, if the driver supports graphs.
+    """
     runs = list(_runs(bound))
     users: dict[ArrayKey, set[int]] = {}
     for number, run in enumerate(runs):
         for refs in run.values():
             for ref in refs:
-                users.setdefault(ref.place, set()).add(number)
+                users.setdefault(ref.key, set()).add(number)
     actions: list[StepAction] = []
     for run in runs:
         steps = [action for action in run if isinstance(action, EnqueuedStep)]
@@ -77,7 +80,7 @@ def _runs(bound: CudaBoundProgram) -> Iterator[dict[StepAction, Collection[Array
             refs = (*action.reads, *action.writes)
             if not isinstance(action, DeviceCopyStep) or action.is_on_device(device_keys):
                 run[action] = refs
-                device_keys.update(ref.place for ref in refs)
+                device_keys.update(ref.key for ref in refs)
                 continue
         if run:
             yield run
@@ -88,16 +91,20 @@ def _runs(bound: CudaBoundProgram) -> Iterator[dict[StepAction, Collection[Array
 
 
 class SegmentFootprint:
-    """The memory that a segment uses, in the order in which its steps use it. Units: bytes.
+    """The memory that a segment uses, in the order in which its steps use it.
 
-    Values that are written in the segment and used nowhere else lie in one block of ``nbytes``:
-    ``inner`` maps them to offsets in it. ``outer`` maps all other values to whether they are read
-    before they are written, ``written`` those of them that are written to their sizes.
+    Values that are written in the segment and used nowhere else, the inner ones, lie in one block.
 
     Args:
         steps: The steps of the segment.
         bound: The program.
-        is_private: Whether no step outside the segment uses a value.
+        is_private: Returns whether no step outside the segment uses a value.
+
+    Attributes:
+        inner: The offset of each inner value in the block, in bytes.
+        outer: All other values; True for those that are read before they are written.
+        written: The bytes of those outer values that are written.
+        nbytes: The size of the block in bytes.
     """
 
     def __init__(
@@ -112,10 +119,10 @@ class SegmentFootprint:
         self.nbytes = 0
         for step in steps:
             for ref in step.reads:
-                if ref.place not in self.inner:
-                    self.outer.setdefault(ref.place, True)
+                if ref.key not in self.inner:
+                    self.outer.setdefault(ref.key, True)
             for ref in step.writes:
-                key = ref.place
+                key = ref.key
                 if key not in self.outer and key[0] == "arena" and is_private(key):
                     if key not in self.inner:
                         self.inner[key] = self.nbytes
@@ -125,9 +132,10 @@ class SegmentFootprint:
                     self.written[key] = bound.nbytes(ref)
 
     def addresses(self, memory: CallMemory) -> CallAddresses:
-        """Allocate and upload what a call needs; return the addresses of block and outer values.
+        """Allocate and upload a call's arrays; return the addresses of block and outer values.
 
-        They are equal for two calls if and only if each step meets equal addresses.
+        Two calls with equal results use equal addresses in every step. The block is kept alive by
+        ``memory``.
         """
         addresses: list[int] = []
         if self.nbytes:
@@ -144,12 +152,15 @@ class SegmentFootprint:
         return tuple(addresses)
 
     def set_inner_buffers(self, memory: CallMemory, addresses: CallAddresses) -> None:
-        """Point the cells of inner values into the block, for steps that look them up."""
+        """Set the buffers of inner values' cells to their addresses in the block.
+
+        ``addresses`` is what `addresses` returned for this call.
+        """
         for key, offset in self.inner.items():
             memory.cell(key).buffer = DeviceAddress(addresses[0] + offset)
 
     def mark_written(self, memory: CallMemory) -> None:
-        """Mark what the segment has written: the host's copies are stale."""
+        """Mark the outer values that the segment writes as valid on the device only."""
         for key, nbytes in self.written.items():
             cell = memory.cells[key]
             cell.nbytes, cell.on_host, cell.on_device = nbytes, False, True
@@ -158,13 +169,16 @@ class SegmentFootprint:
 class SegmentWorkspace:
     """One block of workspace that the steps of a segment use one after the other.
 
-    What does not fit into the block, or has none, is taken from the pool. ``needed`` is the most
-    bytes that a step has requested.
+    Memory that does not fit into the block is taken from the pool.
 
     Args:
         pool: The device's pool.
         address: The address of the block, 0 without one.
-        nbytes: Its size.
+        nbytes: The size of the block in bytes.
+
+    Attributes:
+        used: The bytes that the current step has requested.
+        needed: The most bytes that a step has requested.
     """
 
     def __init__(self, pool: DevicePool, address: int = 0, nbytes: int = 0) -> None:
@@ -189,7 +203,10 @@ class SegmentWorkspace:
 
 
 class ExecutableGraph:
-    """A graph of the driver, destroyed when nothing refers to it. ``workspace`` is an address."""
+    """A graph of the driver of ``device``, destroyed when nothing refers to it.
+
+    ``workspace`` is the address of the workspace that it uses, 0 without one.
+    """
 
     def __init__(self, device: CudaDevice, graph: Any, workspace: int = 0) -> None:
         self.graph = graph
@@ -228,7 +245,11 @@ class GraphSegment(ABC):
         self.footprint = SegmentFootprint(steps, bound, private_keys.__contains__)
 
     def __call__(self, memory: CallMemory) -> None:
-        """Enqueue the steps for the memory of a call, as one graph launch or one by one."""
+        """Enqueue the steps for the memory of a call, as one graph launch or one by one.
+
+        Operands are uploaded where needed; values that the steps write are marked as written.
+        Raises: DeviceError, DriverError.
+        """
         addresses = self.footprint.addresses(memory)
         with self.device.lock:
             self.run(addresses, memory)
@@ -238,8 +259,8 @@ class GraphSegment(ABC):
     def run(self, addresses: CallAddresses, memory: CallMemory) -> None:
         """Enqueue the steps at a call's addresses, as a graph or one by one.
 
-        ``addresses`` are those of all arrays that the steps use. The caller holds the device's
-        lock.
+        ``addresses`` is what `SegmentFootprint.addresses` returned for this call. The caller holds
+        the device's lock.
         """
 
     def replay(self, graph: ExecutableGraph, memory: CallMemory) -> None:
@@ -265,19 +286,28 @@ class GraphSegment(ABC):
         return ExecutableGraph(self.device, graph, workspace)
 
     def warn_without_graph(self, subject: str, error: Exception) -> None:
-        """Warn that the steps run one by one because the driver makes no graph of them.
+        """Warn that the steps run one by one because the driver cannot build a graph of them.
 
         ``subject`` begins the message; ``error`` is the driver's reason.
         """
         warnings.warn(
-            f"{subject} one by one, because it makes no graph of them: {error}", stacklevel=3
+            f"{subject} one by one, which is slower, because the driver cannot build a graph of "
+            f"them: {error}",
+            stacklevel=3,
         )
 
 
 class KernelGraphSegment(GraphSegment):
     """A segment of kernels: the second call builds a graph of them, which later calls launch.
 
-    For a call at other addresses the nodes of the graph are updated.
+    For a call at other addresses the nodes of the graph are updated. The arguments are those of
+    `GraphSegment`.
+
+    Attributes:
+        launches: the launches that the nodes of the graph have.
+        addresses: the addresses that these launches are for; empty if an update has failed.
+        graph: the graph, None until it is built.
+        was_called: whether the kernels have been launched one by one before.
     """
 
     def __init__(
@@ -295,9 +325,8 @@ class KernelGraphSegment(GraphSegment):
     def run(self, addresses: CallAddresses, memory: CallMemory) -> None:
         """Launch the graph, or the kernels one by one.
 
-        The second call builds the graph; where addresses changed, its nodes are updated. After a
-        failure
-        no graph is tried again.
+        The second call builds the graph; where addresses changed, its nodes are updated. After the
+        driver failed to build one, no graph is tried again.
         """
         driver = self.device.driver
         if self.graph is None or addresses != self.addresses:
@@ -327,7 +356,11 @@ class KernelGraphSegment(GraphSegment):
                 self.launches[k] = new
 
     def _build(self, launches: Sequence[LaunchParams]) -> ExecutableGraph | None:
-        """Build a graph; None, with a warning, where the driver cannot."""
+        """Return a graph of launches; None, with a warning, where the driver cannot build it.
+
+        Then the driver is marked as one without graphs. Raises: DriverError where the device is
+        lost.
+        """
         driver = self.device.driver
         try:
             return self.new_graph(driver.graph(launches))
@@ -344,7 +377,12 @@ class CapturedSegment(GraphSegment):
 
     The first call at some addresses enqueues the steps one by one, so that libraries initialize
     themselves. The second call at the same addresses captures a graph, which later ones launch.
-    ``workspace_nbytes`` is the most workspace that a step needs.
+    The arguments are those of `GraphSegment`.
+
+    Attributes:
+        graphs: for the addresses of each of the last calls, the graph; None before its capture.
+        can_capture: whether no capture has failed.
+        workspace_nbytes: the most bytes of workspace that a step needs.
     """
 
     def __init__(
@@ -380,7 +418,7 @@ class CapturedSegment(GraphSegment):
             del self.graphs[next(iter(self.graphs))]
 
     def _enqueue_one_by_one(self, addresses: CallAddresses, memory: CallMemory) -> None:
-        """Enqueue the steps, and learn how much workspace they need."""
+        """Enqueue the steps, and record in ``workspace_nbytes`` how much workspace they need."""
         workspace = SegmentWorkspace(memory.pool)
         self.footprint.set_inner_buffers(memory, addresses)
         self._enqueue(memory, workspace, memory.queue.stream)
@@ -398,11 +436,11 @@ class CapturedSegment(GraphSegment):
         """Capture a graph of the steps at a call's addresses.
 
         Args:
-            addresses: the addresses.
+            addresses: what `SegmentFootprint.addresses` returned for the call.
             memory: the memory of the call.
             workspace_address: the address of the workspace.
 
-        Returns: None, with a warning, where the driver cannot.
+        Returns: None, with a warning, where the driver cannot; then no other capture is tried.
 
         Raises: DriverError where the device is lost.
         """
@@ -433,7 +471,10 @@ def capture_stream(device: CudaDevice) -> Any:
 
 @contextmanager
 def _no_garbage_collection() -> Iterator[None]:
-    """Disable garbage collection inside: destroying driver objects would break a capture."""
+    """Disable garbage collection inside the `with` block.
+
+    Destroying driver objects would break a capture.
+    """
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -92,7 +92,7 @@ def build_text(device: CudaDevice, name: str, source: str) -> CudaKernel:
 
 @cache
 def _layout_kernel(device: CudaDevice, text: str, name: str, itemsize: int) -> CudaKernel:
-    """Build the layout kernel ``name`` of ``text`` for elements of ``itemsize`` bytes."""
+    """Build the layout kernel ``name`` of ``text`` for elements of ``itemsize`` (2, 4, 8) bytes."""
     name = f"{name}_{8 * itemsize}"
     return build_text(device, name, text.format(name=name, word=WORD_TYPES[itemsize]))
 
@@ -106,7 +106,10 @@ class LayoutKernel:
         name: The kernel's name, without the bits of an element.
         itemsize: The bytes of an element.
         count: The elements that it writes.
-        sizes: The other arguments.
+        sizes: The size arguments of the text after ``n``.
+
+    Raises:
+        KernelRefusedError: where the device or the compiler refuses the kernel.
     """
 
     def __init__(
@@ -126,7 +129,10 @@ class LayoutKernel:
         self.sizes = (count, *sizes)
 
     def enqueue(self, source: int, result: int, stream: Any) -> None:
-        """Enqueue the kernel for the device addresses of source and result. Raises: DriverError."""
+        """Enqueue the kernel in a stream, for the device addresses of source and result.
+
+        Raises: DriverError.
+        """
         params = LaunchParams(
             function=self.kernel.function,
             grid=self.grid,
@@ -143,7 +149,9 @@ def transpose_kernel(device: CudaDevice, rows: int, columns: int, itemsize: int)
     The matrix has ``rows`` x ``columns`` elements of ``itemsize`` bytes. Raises:
     KernelRefusedError.
     """
-    return LayoutKernel(device, TRANSPOSE_TEXT, "turned", itemsize, rows * columns, (rows, columns))
+    return LayoutKernel(
+        device, TRANSPOSE_TEXT, "transposed", itemsize, rows * columns, (rows, columns)
+    )
 
 
 def pad_kernel(
@@ -153,13 +161,16 @@ def pad_kernel(
 
     Args:
         device: The device.
-        geometry: The convolution, whose ``before`` says how many zeros come in front.
+        geometry: The convolution; its ``before`` is the number of zeros in front of each axis.
         size: The spatial extents of the padded images.
         itemsize: The bytes of an element.
+
+    Raises:
+        KernelRefusedError: where the device or the compiler refuses the kernel.
     """
     count = geometry.batch * geometry.channels * prod(size)
     sizes = (geometry.channels, *geometry.size, *size, *geometry.before)
-    return LayoutKernel(device, PAD_TEXT, "bordered", itemsize, count, sizes)
+    return LayoutKernel(device, PAD_TEXT, "padded", itemsize, count, sizes)
 
 
 @cache

@@ -49,7 +49,7 @@ class WorkspaceAllocator(Protocol):
     """Where a step gets workspace from. It may be reused once later steps are enqueued."""
 
     def take(self, nbytes: int) -> Any:
-        """Return memory of at least ``nbytes`` bytes, with its address."""
+        """Return memory of at least ``nbytes`` bytes: an object with an ``address``."""
         ...
 
 
@@ -57,7 +57,7 @@ class EnqueuedStep(ABC):
     """A step that enqueues work in a stream, in two parts.
 
     `operands` resolves the addresses of a call, `enqueue` uses them: a graph capture repeats only
-    the second part. ``reads`` and ``writes`` are the values that it uses.
+    the second part. ``reads`` and ``writes`` are the values that it uses, ``bound`` is the program.
     """
 
     reads: Sequence[ArrayRef]
@@ -68,13 +68,16 @@ class EnqueuedStep(ABC):
         self.device = bound.device
 
     def __call__(self, memory: CallMemory) -> None:
-        """Upload operands where necessary, and enqueue the step."""
+        """Upload operands where needed, enqueue the step in the call's queue, record its event."""
         operands = self.operands(memory)
         memory.kernel_events.append(memory.queue.enqueue(self.enqueue, operands, memory.pool))
 
     @abstractmethod
     def operands(self, memory: CallMemory) -> Any:
-        """Return what `enqueue` needs of a call: addresses, at which its operands now are."""
+        """Return the addresses of a call's operands and results, as `enqueue` takes them.
+
+        Operands are uploaded where needed, and results allocated and marked as written.
+        """
 
     @abstractmethod
     def enqueue(self, operands: Any, workspaces: WorkspaceAllocator, stream: Any) -> None:
@@ -91,6 +94,12 @@ class EnqueuedStep(ABC):
 
 class KernelStep(EnqueuedStep):
     """The launch of a kernel, with its launch configuration.
+
+    Its occupancy is recorded in the program's statistics.
+
+    Args:
+        bound: The program.
+        step: The step of the program.
 
     Raises:
         DeviceError: where a block needs more shared memory than the device has, or where blocks
@@ -122,7 +131,10 @@ class KernelStep(EnqueuedStep):
         return len(self.kernel.ast.phases) > 1
 
     def _config(self) -> LaunchConfig:
-        """Choose the launch configuration, and allow the function its shared memory."""
+        """Return the launch configuration, and allow the function its shared memory.
+
+        Raises: DeviceError where the device lacks shared memory or cooperative launches.
+        """
         device, entry = self.device, self.entry
         limits = device.limits
         rows = max(1, entry.threads // WARP)
@@ -160,8 +172,8 @@ class KernelStep(EnqueuedStep):
             lacking = device if not device.limits.cooperative else driver.name
             raise DeviceError(
                 f"kernel {kernel_label(self.kernel)} has phases, whose blocks wait for each other, "
-                f"and {lacking} has no cooperative launches; pip install cuda-bindings, or take "
-                "its operators out of keep_together"
+                f"and {lacking} has no cooperative launches; pip install cuda-bindings, or remove "
+                "its operators from keep_together"
             )
         per_unit = driver.blocks_at_once(self.entry.function, config.threads, config.shared)
         if not per_unit:
@@ -174,7 +186,7 @@ class KernelStep(EnqueuedStep):
         return per_unit * device.limits.units
 
     def operands(self, memory: CallMemory) -> LaunchParams:
-        """Return the launch with the addresses of a call."""
+        """Return the launch with the addresses of a call's arrays, uploaded where needed."""
         addresses = (buffer.address for buffer in self.bound.buffers(self.step, memory))
         return LaunchParams(
             function=self.entry.function,
@@ -186,7 +198,9 @@ class KernelStep(EnqueuedStep):
         )
 
     def enqueue(self, operands: LaunchParams, workspaces: WorkspaceAllocator, stream: Any) -> None:
-        """Enqueue the kernel. Where memory is exhausted, free idle memory and retry.
+        """Enqueue the launch that `operands` returned, in a stream; ``workspaces`` is not used.
+
+        Where memory is exhausted, idle memory is freed and the launch retried.
 
         Raises:
             DeviceError: with the launch configuration and the driver's message.
@@ -203,14 +217,20 @@ class KernelStep(EnqueuedStep):
                 raise
             width, height = operands.block
             raise DeviceError(
-                f"{device} does not start kernel {kernel_label(self.kernel)} of {operands.grid} "
+                f"{device} did not launch kernel {kernel_label(self.kernel)} of {operands.grid} "
                 f"blocks of {width} x {height} threads with {bytes_text(operands.shared)} of "
-                f"shared memory: {error}; {pool.usage()}"
+                f"shared memory: {error}; {pool.usage()}; call with smaller arrays, or compile for "
+                "a Target with a smaller block"
             ) from error
 
 
 class DeviceCopyStep(EnqueuedStep):
-    """A copy of a value. Called alone, it copies between host and device where that is needed."""
+    """A copy of a value: on the device in a graph; called by itself, on host, device or between.
+
+    Args:
+        bound: The program.
+        step: The step of the program.
+    """
 
     def __init__(self, bound: CudaBoundProgram, step: CopyStep) -> None:
         super().__init__(bound)
@@ -224,23 +244,27 @@ class DeviceCopyStep(EnqueuedStep):
         memory.move(self.step.source, self.step.target)
 
     def is_on_device(self, device_keys: Container[ArrayKey]) -> bool:
-        """Return whether both sides are on the device, where ``device_keys`` are known to be.
+        """Return whether source and target stay on the device: a graph can contain such a copy.
 
-        Outputs are not: the host may need them, and a value on the host is copied there.
+        The source must be among ``device_keys``, the target in the arena or a variable: outputs may
+        be on the host.
         """
-        target = self.step.target.place
+        target = self.step.target.key
         stays = target[0] == "arena" or target in self.bound.data.variable_cells
-        return self.step.source.place in device_keys and stays
+        return self.step.source.key in device_keys and stays
 
     def operands(self, memory: CallMemory) -> tuple[int, int]:
-        """Return the addresses of target and source."""
+        """Return the addresses of target and source; upload the source, mark the target written."""
         source = int(memory.read(self.step.source).address)
         return int(memory.written(self.step.target).address), source
 
     def enqueue(
         self, operands: tuple[int, int], workspaces: WorkspaceAllocator, stream: Any
     ) -> None:
-        """Enqueue the copy; ``operands`` are target and source address. Raises: DriverError."""
+        """Enqueue the copy in a stream, between the addresses that `operands` returned.
+
+        ``workspaces`` is not used. Raises: DriverError.
+        """
         target, source = operands
         if self.nbytes and target != source:
             self.device.driver.copy(target, source, self.nbytes, stream)

@@ -55,10 +55,10 @@ def launch_config(
 
     Args:
         kernel: The kernel.
-        sizes: The value of each size of the graph.
-        blocks: The most blocks.
+        sizes: The value of each symbolic size of the graph.
+        blocks: The most blocks of a grid.
         threads: The threads of a block, for kernels without rows.
-        rows: The warps of a block, for kernels with rows.
+        rows: The most warps of a block, for kernels with rows.
         shared_limit: Bytes of shared memory beyond which the number of rows is reduced.
     """
     values = values_of(kernel, sizes)
@@ -76,7 +76,10 @@ def launch_config(
 
 
 def size_arguments(kernel: Kernel, sizes: Mapping[str, int]) -> list[int]:
-    """Return the values of a kernel's size arguments; 0 where a phase without work lacks one."""
+    """Return the values of a kernel's size arguments, in their order.
+
+    In a kernel with phases, one that divides by zero is 0: the phase that uses it has no work.
+    """
     value = known_or_zero if kernel.phases else evaluate
     return [value(n, sizes) for n in kernel.sizes]
 
@@ -87,7 +90,10 @@ def values_of(kernel: Kernel, sizes: Mapping[str, int]) -> dict[str, int]:
 
 
 def shared_nbytes(kernel: Kernel, values: Mapping[str, int], rows: int) -> int:
-    """Return the dynamic shared memory of a block: a tile's arrays, then those of each row."""
+    """Return the bytes of dynamic shared memory of a block: a tile's arrays, then each row's.
+
+    ``values`` are those of the size arguments, ``rows`` the rows that a block computes at a time.
+    """
     ends = {False: 0, True: 0}
     for buffer in kernel.ast.scratch:
         if buffer.place is not Place.SHARED:

@@ -28,7 +28,10 @@ class UnsupportedError(Exception):
 
 
 class SharedLibrary(NamedTuple):
-    """A library: its name, its file names as they are linked, and the wheels that have it."""
+    """A library: its name, its file names for the loader, and the wheels that contain it.
+
+    Earlier file names and wheels are preferred.
+    """
 
     name: str
     files: tuple[str, ...]
@@ -48,18 +51,20 @@ CUDNN = SharedLibrary(
 
 
 def load_library(library: SharedLibrary) -> Any:
-    """Load a library from a wheel or from the system.
+    """Load a library from a wheel or from the system; return it as a `ctypes.CDLL`.
 
     Raises:
         UnsupportedError: with the command that installs it.
     """
-    reason = "no file"
+    reason = "no file is known"
     for path in (*_paths_in_wheels(library), *library.files):
         try:
             return ctypes.CDLL(str(path))
         except OSError as error:
             reason = str(error)
-    raise UnsupportedError(f"no {library.name}, pip install {library.wheels[0]} ({reason})")
+    raise UnsupportedError(
+        f"{library.name} cannot be loaded ({reason}); pip install {library.wheels[0]}"
+    )
 
 
 def _paths_in_wheels(library: SharedLibrary) -> Iterator[Path]:
@@ -84,17 +89,20 @@ def call_library(dll: Any, name: str, *arguments: Any) -> None:
 def library_or_error(
     create: Callable[[], LoadedLibrary],
 ) -> LoadedLibrary | UnsupportedError:
-    """Return ``create()``, or the reason why a library is not available."""
+    """Return ``create()``, which loads a library, or the error that says why it is not available.
+
+    A DriverError becomes an UnsupportedError.
+    """
     try:
         return create()
     except UnsupportedError as error:
         return error
     except DriverError as error:
-        return UnsupportedError(f"a library of the device does not start: {error}")
+        return UnsupportedError(f"a library of the device cannot be initialized: {error}")
 
 
 OperandAddresses = tuple[list[int], int]
-"""The addresses of the operands, and of the result."""
+"""The addresses of the operands on the device, and of the result."""
 
 
 class LibraryStep(EnqueuedStep):
@@ -122,7 +130,7 @@ class LibraryStep(EnqueuedStep):
         return addresses, memory.written(self.step.writes[0]).address
 
     def address(self, ref: ArrayRef, memory: CallMemory) -> int:
-        """Return the address of an operand on the device."""
+        """Return the address of an operand on the device, uploaded where needed."""
         return int(memory.read(ref).address)
 
     @abstractmethod

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 
 class MatmulStep(LibraryStep):
-    """Matrix products, whose sum is taken where there are several.
+    """A matrix product, or the sum of several.
 
     Args:
         step: The step.
-        products: The products; each has two operands, one after the other.
+        products: The products; each uses the next two operands of the step.
         bound: The program.
-        bias: A vector that is added to each row of a single product.
+        bias: A vector that is added to each row of a single product; None for none.
 
     Raises:
         UnsupportedError: where cuBLASLt is not installed, or does not support a product.
@@ -60,7 +60,16 @@ class MatmulStep(LibraryStep):
     def enqueue(
         self, operands: OperandAddresses, workspaces: WorkspaceAllocator, stream: Any
     ) -> None:
-        """Enqueue the products, or clear the result where all sums are empty."""
+        """Enqueue the products, or zeros where all sums are empty.
+
+        Args:
+            operands: the addresses of the operands, of the bias if there is one, and of the result.
+            workspaces: allocates cuBLASLt's workspace.
+            stream: the stream.
+
+        Raises: DriverError where the library fails; UnsupportedError where it has no product for
+        addresses with less alignment.
+        """
         addresses, result = operands
         driver = self.device.driver
         if not self.products and self.nbytes:
@@ -140,7 +149,10 @@ class BatchedMatmul:
             yield a + offset_a, b + offset_b, c + offset_c
 
     def matmul(self, aligned: bool) -> LtMatmul:
-        """Return the library's product for addresses that are multiples of `ALIGNMENT`, or any."""
+        """Return the library's product, created at the first use.
+
+        With ``aligned``, all addresses must be multiples of `ALIGNMENT`. Raises: UnsupportedError.
+        """
         if aligned not in self.matmuls:
             alignment = ALIGNMENT if aligned else self.shape.dtype.nbytes
             self.matmuls[aligned] = self.library.matmul(self.shape, alignment)

@@ -55,7 +55,18 @@ EXACT_BIAS_DTYPES = ("float32", "float64")
 class CudaBoundProgram(BoundProgram):
     """A program with a number for each size, on a CUDA device.
 
-    ``steps_on_host`` are the positions of library steps that no library of the device supports.
+    Args:
+        program: The program.
+        data: Its data on the device.
+        sizes: The value of each symbolic size.
+
+    Attributes:
+        num_host_steps: How many steps run on the host.
+        num_library_steps: How many steps run by a library of the device.
+        steps_on_host: The positions of library steps that no library of the device supports.
+
+    Raises:
+        DeviceError: where a kernel does not fit on the device.
     """
 
     def __init__(
@@ -76,9 +87,9 @@ class CudaBoundProgram(BoundProgram):
         }
 
     def memory(self, inputs: Sequence[Any], outputs: Sequence[Any], queue: Any) -> CallMemory:
-        """Return the memory of a call, for its input and output arrays.
+        """Return the memory of a call, as `BoundProgram.memory` does.
 
-        ``queue`` first waits for the streams in which others write external arrays.
+        Before that, ``queue`` waits for the streams in which others write external arrays.
         """
         external = (a for a in (*inputs, *outputs) if isinstance(a, ExternalArray))
         streams = dict.fromkeys(a.stream for a in external if a.stream is not None)
@@ -88,7 +99,10 @@ class CudaBoundProgram(BoundProgram):
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Make device and variables usable inside; a failure waits for what is enqueued."""
+        """Make device and variables usable inside the `with` block.
+
+        After a failure inside, wait for all enqueued work. Raises: DeviceError.
+        """
         with super().running():
             try:
                 yield
@@ -98,12 +112,15 @@ class CudaBoundProgram(BoundProgram):
                 raise
 
     def measuring_queue(self) -> CudaQueue:
-        """Return a queue that measures, with a delay that hides the host's time."""
+        """Return a queue whose events can be timed, with a delay that hides the host's time."""
         with self.device.active("preparing to measure"):
             return evolve(self.device.measuring_queue(), keep_busy=delay(self.device))
 
     def library(self, step: LibraryCall) -> StepAction:
-        """Return what runs a step by a library of the device, or else of the host."""
+        """Return the function that runs a step by a library of the device, or else of the host.
+
+        Steps on the host are recorded in ``steps_on_host``, with the reason in the statistics.
+        """
         try:
             action = device_library_step(step, self)
         except UnsupportedError as reason:
@@ -118,7 +135,7 @@ class CudaBoundProgram(BoundProgram):
         return action
 
     def launch(self, step: LaunchStep) -> KernelStep | None:
-        """Return what enqueues a kernel, None where its grid is empty."""
+        """Return the step that enqueues a kernel, None where its grid is empty."""
         return KernelStep(self, step) if self.number(step.kernel.grid) else None
 
     def copy(self, step: CopyStep) -> DeviceCopyStep:
@@ -144,6 +161,8 @@ def device_library_step(step: LibraryCall, bound: CudaBoundProgram) -> StepActio
 
 def join_biases(bound: CudaBoundProgram) -> int:
     """Replace products followed by kernels that add a bias by products with an epilogue.
+
+    Changes ``bound.actions``: the product's action becomes None, the kernel's the joined product.
 
     Returns:
         The number of kernels that were joined.
@@ -179,12 +198,12 @@ def _biased_products(
         if not isinstance(second, LaunchStep) or second.kernel.ops != ("add",):
             continue
         (result,) = first.writes
-        others = [ref for ref in second.reads if ref.place != result.place]
+        others = [ref for ref in second.reads if ref.key != result.key]
         if len(second.reads) != 2 or len(others) != 1 or len(second.writes) != 1:
             continue
         (bias,), (target,) = others, second.writes
         is_vector = bias.shape == (first.operation.n,) and target.shape == result.shape
-        is_separate = target.place not in {ref.place for ref in (*first.reads, bias)}
+        is_separate = target.key not in {ref.key for ref in (*first.reads, bias)}
         is_exact = result.dtype.name in EXACT_BIAS_DTYPES
         if is_vector and is_separate and is_exact and not _is_read_later(program, k, result):
             yield k, (first, second, bias)
@@ -195,9 +214,9 @@ def _is_read_later(program: RuntimeProgram, k: int, product: ArrayRef) -> bool:
     if product.kind != "arena":
         return True
     for step in program.steps[k + 2 :]:
-        if any(ref.place == product.place for ref in step.reads):
+        if any(ref.key == product.key for ref in step.reads):
             return True
-        if any(ref.place == product.place for ref in step.writes):
+        if any(ref.key == product.key for ref in step.writes):
             return False
     return False
 
@@ -205,9 +224,9 @@ def _is_read_later(program: RuntimeProgram, k: int, product: ArrayRef) -> bool:
 def bind_program(
     program: RuntimeProgram, sizes: Mapping[str, int], state: State
 ) -> CudaBoundProgram:
-    """Return a program bound to ``sizes``, the numbers of its symbolic sizes, on the CUDA device.
+    """Return a program bound to ``sizes``, the values of its symbolic sizes, on the CUDA device.
 
-    Raises: DeviceError where there is no device.
+    ``state`` has the program's variables. Raises: DeviceError where there is no device.
     """
     data = program_data(program, state, device, pool_of)
     for name in (CAPTURES, REPLAYS):
@@ -224,7 +243,7 @@ def build_kernels(kernels: Iterable[Kernel], target: Target) -> Mapping[str, Cud
 
 
 def kernel_stats(kernels: Sequence[Kernel]) -> dict[str, Any]:
-    """Return what `Executable.stats` reports of kernels: no operation is less accurate here."""
+    """Return entries of `Executable.stats`: the device's name, and no less accurate operations."""
     return {"device": str(device()), "relaxed": ()}
 
 

@@ -40,8 +40,19 @@ StepAction = Callable[[CallMemory], None]
 class ProgramData:
     """A program's data on a device: constants, uploaded once, and variables, which stay there.
 
-    ``counts`` are the statistics of its runs by name. It does not refer to the program, which is
-    the weak key by which it is looked up.
+    It does not refer to the program, which is the weak key by which it is looked up.
+
+    Args:
+        program: The program.
+        device: The device: a `CudaDevice` or an `OpenClDevice`.
+        pool: The device's memory pool.
+        state: The state that has the program's variables; its `DeviceVariables` get their cells.
+
+    Attributes:
+        counts: The statistics of the program's runs by name, as `Executable.stats` reports them.
+        variable_names: The variable's name for each constant key that is a variable.
+        constants: The cells of the other constants.
+        variable_cells: The cells of the variables, which all programs on the device share.
     """
 
     def __init__(
@@ -70,7 +81,12 @@ def program_data(
     open_device: Callable[[], Any],
     pool_of: Callable[[Any], DevicePool],
 ) -> ProgramData:
-    """Return a program's data, created on the device that is open at the first call."""
+    """Return a program's data, the same object while the program lives.
+
+    The first call creates it on the device that ``open_device`` returns, with the pool that
+    ``pool_of`` returns for this device and with the variables of ``state``; later calls use none
+    of the three.
+    """
     data = _data.get(program)
     if data is None:
         device = open_device()
@@ -81,9 +97,16 @@ def program_data(
 class BoundProgram(ABC):
     """A program with a number for each symbolic size.
 
-    ``slots`` are the bytes of each storage slot, ``results`` the NumPy dtype and shape of each
-    output. ``actions`` has an entry for each step, None for steps with nothing to do; ``plan`` is
-    what a call runs.
+    Args:
+        program: The program.
+        data: The program's data on the device.
+        sizes: The value of each symbolic size.
+
+    Attributes:
+        slots: The bytes of each storage slot.
+        results: The NumPy dtype and shape of each output.
+        actions: A function for each step; None for steps with nothing to do.
+        plan: The functions that a call runs, in order.
     """
 
     def __init__(
@@ -99,7 +122,7 @@ class BoundProgram(ABC):
         self.plan: Sequence[StepAction] = [a for a in self.actions if a is not None]
 
     def number(self, size: Extent) -> int:
-        """Return the value of an extent."""
+        """Return the value of an extent. Raises: ShapeError where one of its sizes is unknown."""
         return size if isinstance(size, int) else evaluate(size, self.sizes)
 
     def shape(self, shape: Shape) -> tuple[int, ...]:
@@ -114,7 +137,7 @@ class BoundProgram(ABC):
             outputs: An array to fill for each output.
 
         Returns:
-            The bytes uploaded and downloaded.
+            The bytes uploaded, and the bytes downloaded.
 
         Raises:
             DeviceError: where a step fails.
@@ -128,7 +151,10 @@ class BoundProgram(ABC):
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Make the device and the program's variables usable inside. Raises: DeviceError."""
+        """Make the device and the program's variables usable inside the `with` block.
+
+        Other calls that use the same state wait. Raises: DeviceError where a driver call fails.
+        """
         data = self.data
         names = data.variable_names.values()
         with data.device.active("a call"), data.variables.used(data.state, names):
@@ -137,7 +163,13 @@ class BoundProgram(ABC):
     def memory(
         self, inputs: Sequence[Any], outputs: Sequence[Any], queue: DeviceQueue
     ) -> CallMemory:
-        """Return the memory of a call: its arrays, the constants and the variables."""
+        """Return the memory of a call: its arrays, the constants and the variables.
+
+        Args:
+            inputs: A contiguous NumPy array or an `ExternalArray` for each input.
+            outputs: One for each output, to be filled.
+            queue: The queue of the device that the call's transfers are enqueued in.
+        """
         data = self.data
         cells: dict[ArrayKey, MemoryCell] = dict(data.constants)
         cells.update({("input", k): cell_of(array) for k, array in enumerate(inputs)})
@@ -156,18 +188,21 @@ class BoundProgram(ABC):
         )
 
     def measuring_queue(self) -> Any:
-        """Return a queue of the device that measures what it does."""
+        """Return a queue of the device whose events can be timed by its method ``seconds``."""
         return self.data.device.measuring_queue()
 
     def nbytes(self, ref: ArrayRef) -> int:
-        """Return the bytes of a value, memoized by the ref, which lives as long as the program."""
+        """Return the bytes of a value.
+
+        They are memoized by the identity of ``ref``, which must live as long as the program.
+        """
         nbytes = self._nbytes.get(id(ref))
         if nbytes is None:
             nbytes = self._nbytes[id(ref)] = self.number(ref.nbytes)
         return nbytes
 
     def action(self, step: ProgramStep) -> StepAction | None:
-        """Return what runs a step, None where it has nothing to do."""
+        """Return the function that runs a step; None for an alias or an empty grid."""
         match step:
             case AliasStep():
                 return None
@@ -181,13 +216,17 @@ class BoundProgram(ABC):
                 return self.copy(step)
 
     def copy(self, step: CopyStep) -> StepAction:
-        """Return what copies a value, wherever it is."""
+        """Return the function that copies a value; source and target are on host or device."""
         return lambda memory: memory.move(step.source, step.target)
 
     def on_host(
         self, function: Callable[..., None], reads: Sequence[ArrayRef], writes: Sequence[ArrayRef]
     ) -> StepAction:
-        """Return what calls ``function(sizes, inputs, outputs)`` on arrays of the host."""
+        """Return what calls ``function(sizes, inputs, outputs)`` on arrays of the host.
+
+        It downloads the values of ``reads`` first; those of ``writes`` are then valid on the host
+        alone.
+        """
 
         def call(memory: CallMemory) -> None:
             inputs = [memory.array(ref) for ref in reads]
@@ -196,9 +235,9 @@ class BoundProgram(ABC):
         return call
 
     def library(self, step: LibraryCall) -> StepAction:
-        """Return what calls the host's library."""
-        if step.row[0] == "python":
-            return self.on_host(step.row[1], step.reads, step.writes)
+        """Return the function that runs a library call on the host, with the host's library."""
+        if step.table_entry[0] == "python":
+            return self.on_host(step.table_entry[1], step.reads, step.writes)
         constants = set(self.data.constants)
         run, reads = host_routine(step, self.program, constants, self.sizes)
 
@@ -210,20 +249,21 @@ class BoundProgram(ABC):
 
     @abstractmethod
     def launch(self, step: LaunchStep) -> StepAction | None:
-        """Return what enqueues a kernel, None where its grid is empty."""
+        """Return the function that enqueues a kernel, None where its grid is empty."""
 
     @staticmethod
     def buffers(step: LaunchStep, memory: CallMemory) -> list[Any]:
-        """Return a kernel's buffers in the order of its parameters.
+        """Return a kernel's device buffers in the order of its parameters.
 
-        Inputs are uploaded before an output takes the memory of one of them.
+        Inputs are uploaded where needed, and before an output takes the memory of one of them;
+        outputs are marked as written. Raises: DeviceError where the device has no memory left.
         """
         params = step.kernel.ast.params
         written = [param.written for param in params]
         refs = list(zip(step.refs, written, strict=True))
-        buffers = {r.place: memory.read(r) for r, is_written in refs if not is_written}
-        buffers |= {r.place: memory.written(r) for r, is_written in refs if is_written}
-        return [buffers[r.place] for r in step.refs]
+        buffers = {r.key: memory.read(r) for r, is_written in refs if not is_written}
+        buffers |= {r.key: memory.written(r) for r, is_written in refs if is_written}
+        return [buffers[r.key] for r in step.refs]
 
 
 def check_block_memory(
@@ -233,8 +273,8 @@ def check_block_memory(
 
     Args:
         kernel: The kernel.
-        nbytes: What a block needs.
-        available: What the device has for a block.
+        nbytes: The bytes that a block needs.
+        available: The bytes that the device has for a block.
         device: The device, for the message.
         memory: What the platform calls this memory: "shared memory" or "local memory".
         block: What the platform calls a block: "block" or "work-group".

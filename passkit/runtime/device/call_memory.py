@@ -23,9 +23,15 @@ index."""
 class MemoryCell:
     """The bytes of one array of a program, in host memory, device memory or both.
 
-    ``on_host`` and ``on_device`` say where they are up to date. ``array`` is flat and of bytes; it
-    and ``buffer`` have ``capacity`` bytes, of which ``nbytes`` are in use. ``transfer`` is the last
-    transfer from or to ``array``. A ``persistent`` cell is used on the device by later calls.
+    Attributes:
+        capacity: The bytes of ``array`` and of ``buffer``.
+        nbytes: How many of them are in use.
+        array: The host memory, a flat array of bytes; None until it is needed.
+        buffer: The device memory, a buffer or an `ExternalArray`; None until it is needed.
+        on_host: Whether ``array`` is up to date.
+        on_device: Whether ``buffer`` is up to date.
+        transfer: The event of the last transfer from or to ``array`` that is not known to be done.
+        persistent: Whether later calls use the device's copy, as for variables.
     """
 
     capacity: int
@@ -43,8 +49,8 @@ def cell_of(array: Any, filled: bool = True, persistent: bool = False) -> Memory
 
     Args:
         array: A NumPy array or an `ExternalArray`.
-        filled: Whether its content counts, as that of an output does not.
-        persistent: Whether later calls use the device's copy.
+        filled: Whether its content is valid: True for inputs, False for outputs.
+        persistent: Whether later calls use the device's copy; ignored for an `ExternalArray`.
     """
     if isinstance(array, ExternalArray):
         return MemoryCell(array.nbytes, array.nbytes, buffer=array, on_device=filled)
@@ -55,9 +61,6 @@ def cell_of(array: Any, filled: bool = True, persistent: bool = False) -> Memory
 class CallMemory:
     """The cells of one call. Transfers are enqueued, and done when the queue is finished.
 
-    ``kernel_events`` are the events of kernels and of copies on the device, ``transfer_events``
-    those of transfers. What is in ``keep_alive`` lasts as long as the call.
-
     Args:
         pool: Where buffers come from.
         queue: The device's queue.
@@ -66,6 +69,13 @@ class CallMemory:
         slots: The bytes of each storage slot of the arena.
         number: Evaluates a symbolic extent.
         nbytes: Returns the bytes of a value.
+
+    Attributes:
+        uploaded: The bytes that were copied to the device so far.
+        downloaded: The bytes that were copied from the device so far.
+        kernel_events: The events of kernels and of copies on the device.
+        transfer_events: The events of transfers between host and device.
+        keep_alive: Objects that must live as long as the call.
     """
 
     def __init__(
@@ -92,21 +102,21 @@ class CallMemory:
         self.keep_alive: list[Any] = []
 
     def upload(self, buffer: Any, array: Any) -> DeviceEvent:
-        """Enqueue a copy of a flat array to the device, and count its bytes."""
+        """Enqueue a copy of a flat host array to a buffer, count its bytes, return its event."""
         event: DeviceEvent = self.queue.upload(buffer, array)
         self.transfer_events.append(event)
         self.uploaded += array.nbytes
         return event
 
     def download(self, array: Any, buffer: Any) -> DeviceEvent:
-        """Enqueue a copy of a flat array from the device, and count its bytes."""
+        """Enqueue a copy of a buffer to a flat host array, count its bytes, return its event."""
         event: DeviceEvent = self.queue.download(array, buffer)
         self.transfer_events.append(event)
         self.downloaded += array.nbytes
         return event
 
     def finish(self) -> None:
-        """Bring the results to where the caller needs them, and wait for everything."""
+        """Copy each result to where the caller needs it, host or device, and wait for the queue."""
         for cell in (self.cells[key] for key in self.results):
             if isinstance(cell.buffer, ExternalArray):
                 self.to_device(cell)
@@ -115,17 +125,20 @@ class CallMemory:
         self.queue.finish()
 
     def cell(self, key: ArrayKey) -> MemoryCell:
-        """Return a cell; a slot of the arena gets one when it is first used."""
+        """Return the cell of an array; a slot of the arena gets one when it is first used."""
         if key not in self.cells:
             self.cells[key] = MemoryCell(self.slots[key[1]], 0)
         return self.cells[key]
 
     def read(self, ref: ArrayRef) -> Any:
-        """Return a buffer with a value, uploaded if need be."""
-        return self.to_device(self.cell(ref.place))
+        """Return the device buffer that holds a value; enqueue its upload if only the host has it.
+
+        Raises: DeviceError where the device has no memory left.
+        """
+        return self.to_device(self.cell(ref.key))
 
     def to_device(self, cell: MemoryCell) -> Any:
-        """Return a cell's buffer, up to date."""
+        """Return a cell's buffer; enqueue an upload if its content is not up to date."""
         if not cell.on_device:
             self.ensure_buffer(cell)
             if cell.nbytes:
@@ -134,21 +147,30 @@ class CallMemory:
         return cell.buffer
 
     def written(self, ref: ArrayRef) -> Any:
-        """Return the buffer that a kernel writes a value to: the host's copy becomes stale."""
-        cell = self.cell(ref.place)
+        """Return the buffer that a kernel writes a value to, allocated if the cell has none.
+
+        The cell is marked as valid on the device only.
+        """
+        cell = self.cell(ref.key)
         cell.nbytes = self.nbytes(ref)
         self.ensure_buffer(cell)
         cell.on_host, cell.on_device = False, True
         return cell.buffer
 
     def ensure_buffer(self, cell: MemoryCell) -> None:
-        """Allocate a cell's buffer unless it has one."""
+        """Allocate a cell's buffer unless it has one. Raises: DeviceError without memory."""
         if cell.buffer is None:
             cell.buffer = self.pool.take(cell.capacity)
 
     def array(self, ref: ArrayRef, write: bool = False) -> Any:
-        """Return a value as an array of the host, ready to be read, or with ``write`` written."""
-        cell = self.cell(ref.place)
+        """Return a value as an array of the host, of its dtype and shape.
+
+        Without ``write``, its content is downloaded where only the device has it, and the call
+        blocks until it is there; a variable that the device changed is copied to new memory. With
+        ``write``, the content is undefined, to be filled by the caller, and the cell is marked as
+        valid on the host only.
+        """
+        cell = self.cell(ref.key)
         if write:
             cell.nbytes = self.nbytes(ref)
             cell.on_host, cell.on_device = True, False
@@ -161,12 +183,12 @@ class CallMemory:
         return self._shaped(ref, cell.array)
 
     def _shaped(self, ref: ArrayRef, array: Any) -> Any:
-        """Return the first bytes of a flat array as the value of a reference."""
+        """Return the first bytes of a flat array of bytes, viewed with the reference's type."""
         flat = array[: self.nbytes(ref)].view(ref.dtype.numpy)
         return flat.reshape(tuple(map(self.number, ref.shape)))
 
     def _copy_on_host(self, cell: MemoryCell) -> Any:
-        """Return a variable's bytes from the device in an array of their own.
+        """Download a variable's bytes into a new flat array, and wait for them.
 
         The host's memory of a variable keeps its value until the call has succeeded.
         """
@@ -175,7 +197,10 @@ class CallMemory:
         return copy
 
     def to_host(self, cell: MemoryCell) -> None:
-        """Enqueue a download of what only the device has."""
+        """Enqueue a download of a cell that only the device has, and mark it valid on the host.
+
+        The content is there when ``cell.transfer`` is done.
+        """
         if cell.array is None:
             cell.array = np.empty(cell.capacity, np.uint8)
         if not cell.on_host and cell.nbytes:
@@ -183,8 +208,13 @@ class CallMemory:
         cell.on_host = True
 
     def move(self, source: ArrayRef, target: ArrayRef) -> None:
-        """Copy a value from one cell to another, wherever they are."""
-        source_cell, target_cell = self.cell(source.place), self.cell(target.place)
+        """Copy a value from one cell to another.
+
+        The copy is enqueued on the device where the target has no host memory or is a variable
+        whose source is on the device; otherwise the target becomes valid on the host only, by a
+        copy there or a download.
+        """
+        source_cell, target_cell = self.cell(source.key), self.cell(target.key)
         stays_on_device = target_cell.persistent and source_cell.on_device
         if source_cell.nbytes == 0 or source_cell is target_cell:
             target_cell.on_host = True

@@ -17,7 +17,7 @@ from passkit.values.dtype import dtype_of
 CPU = 1
 CUDA = 2
 CUDA_MANAGED = 13
-"""DLDeviceType."""
+"""Values of DLDeviceType."""
 TYPE_CODES = {
     "i": 0,
     "u": 1,
@@ -27,6 +27,7 @@ TYPE_CODES = {
 }
 """DLDataTypeCode by NumPy's kinds."""
 BFLOAT = 4
+"""DLDataTypeCode of bfloat16."""
 FRESH_NAME = b"dltensor"
 CONSUMED_NAME = b"used_dltensor"
 
@@ -118,7 +119,7 @@ exported: dict[int, tuple[Any, ...]] = {}
 
 
 def import_capsule(capsule: Any) -> DLPackArray:
-    """Return the array of a capsule, and consume the capsule.
+    """Return the array that a capsule describes, and rename the capsule as consumed.
 
     Raises:
         ValueError: for a capsule that was consumed before, and for types that NumPy lacks.
@@ -144,12 +145,12 @@ def import_capsule(capsule: Any) -> DLPackArray:
 def export_capsule(
     address: int, dtype: np.dtype[Any], shape: Sequence[int], device: tuple[int, int], owner: Any
 ) -> Any:
-    """Return a capsule of a C-contiguous array.
+    """Return a new DLPack capsule, called "dltensor", of a C-contiguous array.
 
     Args:
-        address: Where its elements are.
+        address: The address of its first element.
         dtype: The type of an element; custom types of kind "V" are bfloat16.
-        shape: The extents.
+        shape: The extents in elements.
         device: (DLDeviceType, index).
         owner: An object that is kept alive until the consumer releases the array.
     """
@@ -170,23 +171,32 @@ def export_capsule(
 
 
 def numpy_dtype(element_type: DLDataType) -> np.dtype[Any]:
-    """Return NumPy's dtype of a DLPack type. Raises: ValueError where NumPy has none."""
+    """Return NumPy's dtype of a DLPack type, for bfloat16 the one of ml_dtypes.
+
+    Raises: ValueError for vector types, types of incomplete bytes, and codes that NumPy lacks.
+    """
     code, bits, lanes = element_type.code, element_type.bits, element_type.lanes
     if code == BFLOAT and bits == 16 and lanes == 1:
         return dtype_of("bfloat16").numpy
     kinds = {number: kind for kind, number in TYPE_CODES.items()}
     if code not in kinds or lanes != 1 or bits % 8:
-        raise ValueError(f"NumPy has no dtype for DLPack's type {code} of {bits} bits x {lanes}")
+        raise ValueError(
+            f"NumPy has no dtype for elements with DLPack's type code {code}, {bits} bits and "
+            f"{lanes} vector lanes; convert the array before it is passed"
+        )
     return np.dtype(f"{kinds[code]}{bits // 8}")
 
 
 def _on_delete(address: int) -> None:
-    """Release an exported array: its consumer calls this as the deleter."""
+    """Release the exported array whose DLManagedTensor is at ``address``.
+
+    Its consumer calls this as the deleter.
+    """
     exported.pop(address, None)
 
 
 def _on_destroy(capsule: int) -> None:
-    """Release the array of a capsule that was never consumed."""
+    """Release the exported array of a capsule, given by address, that was never consumed."""
     if _borrowed_is_valid(capsule, FRESH_NAME):
         exported.pop(_borrowed_get_pointer(capsule, FRESH_NAME), None)
 

@@ -17,9 +17,17 @@ from passkit.runtime.native.feeds import FeedChecker, InputSpec
 class ExternalArray:
     """An array on the device that belongs to ``owner``, usually another library's array.
 
-    ``contiguous`` is whether it is C-contiguous. ``stream`` is the stream in which it was last
-    written, None where nothing has to wait for it. ``keep_alive`` keeps the memory valid where the
-    owner alone does not.
+    Attributes:
+        owner: The object that a caller passed; it is returned as the output.
+        address: The address of its first element on the device.
+        dtype: The type of an element.
+        shape: The extents in elements.
+        contiguous: Whether it is C-contiguous.
+        writeable: Whether it may be an output.
+        stream: The handle of the stream in which it was last written; None where nothing has to
+            wait for it.
+        keep_alive: An object that keeps the memory valid where the owner alone does not.
+        nbytes: The size of its elements in bytes.
     """
 
     owner: Any = field(repr=False)
@@ -34,6 +42,7 @@ class ExternalArray:
 
     @nbytes.default
     def _nbytes(self) -> int:
+        """Return the size of the elements in bytes."""
         return prod(self.shape) * self.dtype.itemsize
 
     def overlaps(self, other: ExternalArray) -> bool:
@@ -57,7 +66,7 @@ ArrayAllocator = Callable[[np.dtype[Any], tuple[int, ...]], Any]
 
 
 def no_external_array(value: Any) -> None:
-    """Return None for any value: the `ArrayFinder` of devices that share no arrays."""
+    """Return None: this is the `ArrayFinder` of devices that share no arrays."""
 
 
 class DeviceFeeds(FeedChecker):
@@ -66,7 +75,10 @@ class DeviceFeeds(FeedChecker):
     find_array: ArrayFinder
 
     def array(self, spec: InputSpec, value: Any) -> Any:
-        """Return an input's value as an array; one that is on the device stays there.
+        """Return an input's value as an array that fits the input's dtype and rank.
+
+        A value on the device stays there, as an `ExternalArray`; any other one becomes a NumPy
+        array as in `FeedChecker.array`.
 
         Raises:
             FeedError: where dtype, rank or layout do not fit.
@@ -78,8 +90,8 @@ class DeviceFeeds(FeedChecker):
         if external.dtype == spec.dtype and same_rank and external.contiguous:
             return external
         raise FeedError(
-            f"input {spec.name!r} needs {spec}, got {external}; pass one whose elements follow "
-            "each other, of that type and rank"
+            f"input {spec.name!r} needs {spec}, got {external}; pass a C-contiguous array of "
+            "that type and rank"
         )
 
 
@@ -100,7 +112,8 @@ def check_out(
         others: The inputs and the outputs before it, which it must not overlap.
 
     Raises:
-        FeedError: where it does not fit.
+        FeedError: where dtype or shape differ, or the array is strided, read-only or overlaps one
+            of ``others``.
     """
     fits = out.dtype == dtype and out.shape == shape and out.contiguous and out.writeable
     if not fits or any(isinstance(x, ExternalArray) and out.overlaps(x) for x in others):

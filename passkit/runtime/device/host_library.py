@@ -22,28 +22,32 @@ def host_routine(
     constants: Collection[ArrayKey],
     sizes: Mapping[str, int],
 ) -> tuple[HostRoutine, list[ArrayRef]]:
-    """Return a function that runs a library step, and the operands that it takes.
+    """Return a function that runs a library step on the host, and the operands that it takes.
 
-    The function is a native program of this one step.
+    The function is a native program of this one step. It takes a host array for each operand, in
+    that order, and the host array to fill with the result.
 
     Args:
         step: The step.
         program: The program that it belongs to.
         constants: The keys of constants: the library packs them once, and they are no operands.
         sizes: The value of each symbolic size.
+
+    Returns:
+        The function, and the references of its operands, each listed once.
     """
     keys: dict[ArrayKey, TableEntry] = {}
     reads: list[ArrayRef] = []
     for ref in step.reads:
-        if ref.place not in keys and ref.place not in constants:
-            keys[ref.place] = ("input", len(reads))
+        if ref.key not in keys and ref.key not in constants:
+            keys[ref.key] = ("input", len(reads))
             reads.append(ref)
     (result,) = step.writes
-    keys[result.place] = ("output", 0)
+    keys[result.key] = ("output", 0)
     table = ProgramTable(
         [(f"x{k}", ref.dtype, ref.shape) for k, ref in enumerate(reads)],
         [(result.dtype, result.shape)],
-        [_with_keys(step.row, keys)],
+        [_with_keys(step.table_entry, keys)],
         (),
         (),
         (-1,),
@@ -62,6 +66,9 @@ def host_routine(
 
 
 def _with_keys(row: TableEntry, keys: Mapping[ArrayKey, TableEntry]) -> TableEntry:
-    """Return a step's table entry with other keys in its list of operands."""
+    """Return a copy of a step's table entry whose operands have the keys that ``keys`` maps to.
+
+    Operands that are not in ``keys`` stay as they are.
+    """
     refs = next(k for k, x in enumerate(row) if isinstance(x, list))
     return (*row[:refs], [keys.get(key, key) for key in row[refs]], *row[refs + 1 :])

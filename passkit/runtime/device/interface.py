@@ -28,15 +28,15 @@ class DeviceQueue(Protocol):
     """
 
     def upload(self, buffer: Any, array: Any) -> DeviceEvent:
-        """Enqueue a copy of an array's bytes to the device."""
+        """Enqueue a copy of an array's bytes to a buffer; return its event."""
         ...
 
     def download(self, array: Any, buffer: Any) -> DeviceEvent:
-        """Enqueue a copy from the device that fills an array."""
+        """Enqueue a copy from a buffer that fills an array; return its event."""
         ...
 
     def copy(self, target: Any, source: Any, nbytes: int) -> DeviceEvent:
-        """Enqueue a copy of ``nbytes`` bytes from one buffer to another."""
+        """Enqueue a copy of bytes from buffer ``source`` to ``target``; return its event."""
         ...
 
     def finish(self) -> None:
@@ -50,6 +50,8 @@ class DeviceQueue(Protocol):
 
 def check_process(device: Any) -> None:
     """Check that this process opened the device: drivers do not work in forked children.
+
+    ``device`` has the id of the process that opened it as ``process``.
 
     Raises:
         DeviceError: in a fork of the process that opened it.

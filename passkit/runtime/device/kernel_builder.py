@@ -41,7 +41,7 @@ class ImageCache:
         self.fingerprint = sha256(producer.encode()).hexdigest()[:16]
 
     def find(self, digest: str) -> bytes | None:
-        """Return the image with a digest; None where there is no complete one."""
+        """Return the machine code stored under a digest; None if it is missing or unreadable."""
         entry = self.cache.find(digest, self.fingerprint)
         try:
             return None if entry is None else entry.library.read_bytes()
@@ -73,7 +73,12 @@ class ImageCache:
 
 
 class KernelBuilder(ABC):
-    """Builds kernels for one device with one set of compiler options."""
+    """Builds kernels for one device with one set of compiler options.
+
+    Args:
+        device: The device: a `CudaDevice` or an `OpenClDevice`.
+        flags: The compiler's options.
+    """
 
     def __init__(self, device: Any, flags: tuple[str, ...]) -> None:
         self.device = device
@@ -81,7 +86,7 @@ class KernelBuilder(ABC):
 
     @abstractmethod
     def digest(self, kernel: Kernel) -> str:
-        """Return the digest of all that a kernel's machine code depends on."""
+        """Return the digest of text, compiler, device and options: the kernel's cache key."""
 
     @abstractmethod
     def open_images(self) -> ImageCache | None:
@@ -89,18 +94,23 @@ class KernelBuilder(ABC):
 
     @abstractmethod
     def load(self, kernel: Kernel, image: bytes) -> Any:
-        """Load a cached image; return None where the device does not accept it any more."""
+        """Load a kernel's cached machine code on the device.
+
+        Returns:
+            The entry to launch it, of a type that the subclass defines; None where the device does
+            not accept the image any more.
+        """
 
     @abstractmethod
     def compile(self, kernels: dict[str, Kernel]) -> None:
-        """Compile kernels, given by digest, load them and `add` them.
+        """Compile kernels, given by digest, load them, `add` them and `keep` their images.
 
         Raises:
             KernelRefusedError: with the compiler's message; the other kernels are added.
         """
 
     def check(self, kernel: Kernel) -> None:  # noqa: B027
-        """Check that the device supports what a kernel needs, before anything is built.
+        """Check that the device supports the operations of a kernel, before anything is built.
 
         Raises:
             DeviceError: where it does not.
@@ -108,7 +118,7 @@ class KernelBuilder(ABC):
 
     @cached_property
     def images(self) -> ImageCache | None:
-        """The image cache, opened when it is first used."""
+        """The image cache, opened when it is first used; None where there is none."""
         return self.open_images()
 
     def build(self, kernels: Mapping[str, Kernel]) -> dict[str, Any]:
@@ -118,11 +128,11 @@ class KernelBuilder(ABC):
             kernels: Kernels by their keys.
 
         Returns:
-            What `load` or `add` got for each key.
+            The loaded entry of each key, as `load` returns it. Equal kernels share one.
 
         Raises:
             KernelRefusedError: with the compiler's message.
-            DeviceError: where the device lacks what a kernel needs.
+            DeviceError: where the device does not support an operation of a kernel.
         """
         digests = {key: self.digest(kernel) for key, kernel in kernels.items()}
         with _lock:
@@ -138,6 +148,7 @@ class KernelBuilder(ABC):
             return {key: loaded_kernels[self.device, name] for key, name in digests.items()}
 
     def _build_missing(self, missing: dict[str, Kernel]) -> None:
+        """Load kernels, given by digest, from the disk cache, and compile those it lacks."""
         for kernel in missing.values():
             self.check(kernel)
         uncached = {
@@ -148,7 +159,7 @@ class KernelBuilder(ABC):
         self.compile(uncached)
 
     def _load_cached(self, digest: str, kernel: Kernel) -> bool:
-        """Load a kernel from the disk cache; return whether that succeeded."""
+        """Load a kernel from the disk cache and `add` it; return whether that succeeded."""
         image = None if self.images is None else self.images.find(digest)
         entry = None if image is None else self.load(kernel, image)
         if entry is None:
@@ -158,11 +169,14 @@ class KernelBuilder(ABC):
         return True
 
     def add(self, digest: str, entry: Any) -> None:
-        """Make a loaded kernel available to this process."""
+        """Record a loaded kernel's entry for this process, under the device and its digest."""
         loaded_kernels[self.device, digest] = entry
 
     def keep(self, image: bytes, kernels: Mapping[str, Kernel]) -> None:
-        """Store a new image of some kernels, given by digest, and count one compiler run."""
+        """Store an image that contains ``kernels``, given by digest, in the disk cache.
+
+        Adds the kernels and one compiler run to the build statistics.
+        """
         if self.images is not None:
             self.images.keep(image, {digest: kernel.name for digest, kernel in kernels.items()})
         stats.compiled += len(kernels)
@@ -180,7 +194,7 @@ def kernel_label(kernel: Kernel) -> str:
 
 
 def refusal(compiler: str, kernel: Kernel, message: str, text: str) -> KernelRefusedError:
-    """Return the error for a kernel that a compiler refuses.
+    """Return the error, to be raised by the caller, for a kernel that a compiler refuses.
 
     Args:
         compiler: The compiler, as the subject of the sentence.
@@ -189,7 +203,7 @@ def refusal(compiler: str, kernel: Kernel, message: str, text: str) -> KernelRef
         text: The source, of which the lines that the message names are shown with their numbers.
     """
     return KernelRefusedError(
-        f"{compiler} refused {kernel.name}, of {', '.join(kernel.ops)}:\n{message.strip()}\n\n"
+        f"{compiler} refused kernel {kernel_label(kernel)}:\n{message.strip()}\n\n"
         f"{excerpt(text, message)}\n",
         kernel.key,
     )

@@ -23,7 +23,7 @@ BLOCK_NBYTES = 512
 
 
 class BufferAllocator(Protocol):
-    """Where a pool gets buffers from. A buffer goes back when nothing refers to it."""
+    """Where a pool gets buffers from. A buffer's memory is reused when nothing refers to it."""
 
     def allocate(self, nbytes: int) -> Any:
         """Return a buffer of at least ``nbytes`` bytes."""
@@ -77,8 +77,8 @@ class DevicePool:
         limit = self.device.limits.largest_nbytes
         if nbytes > limit:
             raise DeviceError(
-                f"a buffer of {bytes_text(nbytes)} is more than {self.device} gives at once, "
-                f"{bytes_text(limit)}; split the array, or choose another device by "
+                f"a call needs a buffer of {bytes_text(nbytes)}, and {self.device} has buffers of "
+                f"at most {bytes_text(limit)}; split the array, or choose another device by "
                 f"{self.device_setting}"
             )
         try:
@@ -87,14 +87,17 @@ class DevicePool:
             )
         except self.refusals as error:
             raise DeviceError(
-                f"{self.device} has no memory left for {bytes_text(nbytes)} more: {self.usage()}; "
-                "call with smaller arrays, or drop other executables"
+                f"a call needs {bytes_text(nbytes)} more, and {self.device} has no memory left: "
+                f"{self.usage()}; call with smaller arrays, or delete other executables"
             ) from error
 
     def retry(
         self, call: Callable[[], CallResult], refusals: tuple[type[Exception], ...]
     ) -> CallResult:
-        """Return ``call()``; after one of ``refusals`` free idle memory and call it once more."""
+        """Return ``call()``; after one of ``refusals`` free idle memory and call it once more.
+
+        Raises: what the second call, or the first one other than ``refusals``, raises.
+        """
         try:
             return call()
         except refusals:
@@ -102,25 +105,29 @@ class DevicePool:
             return call()
 
     def usage(self) -> str:
-        """Say how much of the device's memory is in use here, for error messages."""
+        """Return how much of the device's memory is in use, as a clause for error messages."""
         total = self.device.limits.global_nbytes
-        return f"{bytes_text(self.active_nbytes)} of its {bytes_text(total)} are in use here"
+        used = bytes_text(self.active_nbytes)
+        return f"{used} of its {bytes_text(total)} are in use by this process"
 
 
 class MemoryDriver(Protocol):
     """A driver that allocates memory by address."""
 
     def allocate(self, nbytes: int) -> int:
-        """Return the address of new memory."""
+        """Return the address of ``nbytes`` bytes of new memory."""
         ...
 
     def free(self, address: int) -> None:
-        """Free memory."""
+        """Free the memory at an address that `allocate` returned."""
         ...
 
 
 class DeviceBuffer:
-    """Device memory at an address. It returns to its allocator when nothing refers to it."""
+    """Device memory of ``size`` bytes at an address.
+
+    It returns to its allocator when nothing refers to it.
+    """
 
     __slots__ = ("__weakref__", "address", "size")
 
@@ -134,6 +141,13 @@ class FreeListAllocator:
 
     Of the free blocks the one at the lowest address is taken first: calls that request the same
     sizes get the same addresses, so that a captured graph of their launches can be replayed as is.
+
+    Args:
+        driver: The driver that memory comes from.
+
+    Attributes:
+        idle: The addresses of free blocks by size, as heaps.
+        active: The size of each block in use by its address.
     """
 
     def __init__(self, driver: MemoryDriver) -> None:
@@ -143,7 +157,10 @@ class FreeListAllocator:
         self.lock = RLock()
 
     def allocate(self, nbytes: int) -> DeviceBuffer:
-        """Return a buffer of at least ``nbytes`` bytes. The device's context must be current."""
+        """Return a buffer of at least ``nbytes`` bytes. The device's context must be current.
+
+        Raises: what the driver raises where memory is exhausted.
+        """
         size = size_class(nbytes)
         with self.lock:
             idle = self.idle.get(size)
@@ -154,7 +171,7 @@ class FreeListAllocator:
         return buffer
 
     def release(self, address: int) -> None:
-        """Put a block into its free list, from whichever thread dropped the buffer."""
+        """Put the block at ``address`` into the free list of its size class, in any thread."""
         with self.lock:
             heappush(self.idle.setdefault(self.active.pop(address), []), address)
 

@@ -28,12 +28,16 @@ def profile_on_device(
 
     Args:
         bound: The program.
-        arrays: Its inputs.
+        arrays: An array for each input.
         runs: The number of measured runs.
-        copying: The seconds in which this machine copies a number of bytes.
+        copying: Returns the seconds that this machine needs to copy a number of bytes.
 
     Returns:
-        A row for each step, then one for all transfers. Seconds are medians over the runs.
+        A `StepTime` for each step, then one for all transfers, with medians of the seconds over
+        the runs; and the time spans of each step in each run.
+
+    Raises:
+        DeviceError: where a step fails.
     """
     program = bound.program
     queue = bound.measuring_queue()
@@ -60,7 +64,11 @@ def profile_on_device(
 
 
 def _timed(action: StepAction | None, memory: CallMemory) -> TimeSpan:
-    """Run a step to its end; return its start and duration in ns, by the device if it ran there."""
+    """Run one step alone, and wait for it; None is a step with nothing to do.
+
+    Returns its start by the host's clock and its duration, in nanoseconds. The duration is that
+    of its kernels by the device's clock, or the host's time where it enqueued none.
+    """
     memory.queue.finish()
     num_events_before = len(memory.kernel_events)
     start = perf_counter_ns()

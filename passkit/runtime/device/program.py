@@ -31,12 +31,20 @@ class DeviceProgram:
     """Runs an executable on a device; called like the native launcher's programs.
 
     Args:
-        inputs: What each input needs.
-        bind: Returns the program bound to shapes that fit the inputs.
-        kernel_stats: Returns what `Executable.stats` reports of kernels.
+        inputs: The name, dtype and shape that each input needs.
+        bind: Returns the program bound to the shapes of a call's inputs, which fit.
+        kernel_stats: Returns the entries of `Executable.stats` about kernels.
         find_array: Finds arrays that are on the device.
-        allocate_array: Creates an array there for ``out="device"``; None where the device has none.
+        allocate_array: Creates an array there for ``out="device"``; None where results cannot stay
+            on the device.
         unread: The names of inputs that no step reads.
+
+    Attributes:
+        bound_programs: The bound program of each shape, the most recently used one last.
+        native_calls: Calls by the native fast path: always 0.
+        copies: The number of inputs that were copied because of their layout, in all calls.
+        transferred: The bytes uploaded and downloaded by the last call.
+        counts: The statistics of the program's data after the last call.
     """
 
     def __init__(
@@ -66,11 +74,12 @@ class DeviceProgram:
 
         Args:
             feeds: Arrays by input name or in order.
-            out: None, "device", or for each output an array to fill or None.
+            out: None for new arrays on the host, "device" for new arrays on the device, or a list
+                with an array to fill, or None, for each output.
             **named: Arrays by input name.
 
         Returns:
-            The outputs.
+            The outputs: NumPy arrays, arrays of the device, or those passed as ``out``.
 
         Raises:
             FeedError: for feeds or outputs that do not fit.
@@ -79,7 +88,11 @@ class DeviceProgram:
         return self._run(self.feeds.repair(feeds, named), out)
 
     def run_positional(self, *arrays: Any) -> Any:
-        """Run on arrays in order; NotImplemented where one's type or rank is not its input's."""
+        """Run on an array for each input, in order, and return the outputs as NumPy arrays.
+
+        Returns NotImplemented, and runs nothing, where their number, or the dtype or rank of one,
+        differs from the inputs'. Raises: FeedError for shapes that do not fit; DeviceError.
+        """
         specs = self.feeds.inputs
         fitting = len(arrays) == len(specs) and all(
             type(a) is np.ndarray and a.dtype == s.dtype and a.ndim == len(s.shape)
@@ -98,6 +111,10 @@ class DeviceProgram:
         }
 
     def _run(self, feeds: Sequence[Any], out: Any) -> list[Any]:
+        """Run on an array for each input; return the outputs, and record the call's statistics.
+
+        ``out`` is as in `__call__`.
+        """
         arrays = [self._contiguous(a, s) for a, s in zip(feeds, self.feeds.inputs, strict=True)]
         bound = self._bound(tuple(a.shape for a in arrays))
         outputs = self._outputs(bound.results, arrays, out)
@@ -106,7 +123,10 @@ class DeviceProgram:
         return [a.owner if isinstance(a, ExternalArray) else a for a in outputs]
 
     def _contiguous(self, array: Any, spec: InputSpec) -> Any:
-        """Return the array itself where a device can take it as it is, else a copy."""
+        """Return an input's array, copied if it is not C-contiguous, aligned and of its dtype.
+
+        Counts the copies. An `ExternalArray` is returned as it is.
+        """
         if isinstance(array, ExternalArray):
             return array
         contiguous = np.require(array, spec.dtype, ["C", "A"])
@@ -114,7 +134,11 @@ class DeviceProgram:
         return contiguous
 
     def _bound(self, shapes: InputShapes) -> BoundProgram:
-        """Return the program bound to shapes, from the most recently used ones or a new one."""
+        """Return the program bound to the inputs' shapes, from the memo or newly bound.
+
+        The memo keeps the `MAX_BOUND_PROGRAMS` most recently used ones. Raises: FeedError for
+        shapes that do not fit the inputs; DeviceError.
+        """
         with self.guard:
             bound = self.bound_programs.pop(shapes, None)
         if bound is None:
@@ -127,7 +151,16 @@ class DeviceProgram:
         return bound
 
     def _outputs(self, results: Any, arrays: list[Any], out: Any) -> list[Any]:
-        """Return an array for each output: new ones, or those of ``out`` that are not None."""
+        """Return an array for each output: new ones, or those of ``out`` that are not None.
+
+        Args:
+            results: The NumPy dtype and shape of each output.
+            arrays: The inputs' arrays, which the outputs must not overlap.
+            out: As in `__call__`.
+
+        Raises:
+            FeedError: where ``out`` has another length or an array that does not fit.
+        """
         if out is None:
             return [np.empty(shape, dtype) for dtype, shape in results]
         if isinstance(out, str) and out == ON_DEVICE and self.allocate_array is not None:

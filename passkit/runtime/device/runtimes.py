@@ -19,9 +19,11 @@ class DeviceRuntime(NamedTuple):
 
     Attributes:
         adapt_target: Returns a target within the limits of this machine's device.
-        build_kernels: Returns what launches each kernel, by the kernel's key.
-        bind_program: Returns a program bound to sizes.
-        kernel_stats: Returns what `Executable.stats` reports of kernels.
+        build_kernels: Builds kernels for a target; returns, by the kernel's key, the entry that a
+            `LaunchStep` of this device launches.
+        bind_program: Returns a program bound to the values of its symbolic sizes, with the state
+            that has its variables.
+        kernel_stats: Returns the entries of `Executable.stats` about kernels.
         find_array: Finds arrays of other libraries that are on the device.
         allocate_array: Creates an array there; None where results cannot stay on the device.
     """

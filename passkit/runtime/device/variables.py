@@ -11,7 +11,10 @@ from passkit.runtime.state import State
 
 
 class DeviceVariables:
-    """The variables of a state that programs on one device use, as cells that their calls share."""
+    """The variables of a state that programs on one device use, as cells that their calls share.
+
+    ``cells`` maps each variable's name to its memory on the host and on ``device``.
+    """
 
     def __init__(self, device: Any) -> None:
         self.device = device
@@ -19,7 +22,10 @@ class DeviceVariables:
 
     @classmethod
     def of(cls, state: State, device: Any) -> DeviceVariables:
-        """Return a state's variables on a device, the same object for all programs."""
+        """Return a state's variables on a device, the same object for all programs.
+
+        The first call creates it and records it in ``state.elsewhere``.
+        """
         with state.lock:
             variables = state.elsewhere.get(device)
             if not isinstance(variables, cls):
@@ -27,13 +33,16 @@ class DeviceVariables:
         return variables
 
     def add(self, name: str, array: Any) -> MemoryCell:
-        """Return a variable's cell; ``array`` is the host's memory of it."""
+        """Return a variable's cell, new at its first use; ``array`` is the host's memory of it."""
         if name not in self.cells:
             self.cells[name] = cell_of(array, persistent=True)
         return self.cells[name]
 
     def fetch(self, name: str) -> None:
-        """Download a variable, if only the device has its value."""
+        """Download a variable to the host's array, and wait, if only the device has its value.
+
+        Nothing happens for a name that no program on the device uses. Raises: DeviceError.
+        """
         cell = self.cells.get(name)
         if cell is None or cell.on_host:
             return
@@ -42,7 +51,7 @@ class DeviceVariables:
         cell.on_host = True
 
     def forget(self, name: str) -> None:
-        """Discard the device's value of a variable: the host's is valid."""
+        """Mark a variable as valid on the host only: the device's value is discarded."""
         cell = self.cells.get(name)
         if cell is not None:
             cell.on_host, cell.on_device = True, False
@@ -57,6 +66,9 @@ class DeviceVariables:
         Args:
             state: The state that has the variables.
             names: The variables of the program.
+
+        Raises:
+            DeviceError: where a download from a device fails.
         """
         if not names:
             yield

@@ -41,7 +41,10 @@ NO_BLAS = Blas("the launcher's own loops", 0, 0, 0)
 
 @cache
 def blas() -> Blas:
-    """Load OpenBLAS of scipy-openblas32, set to one thread; else NumPy's own; else `NO_BLAS`."""
+    """Load OpenBLAS of scipy-openblas32, set to one thread; else NumPy's own; else `NO_BLAS`.
+
+    The result is the same object at each call.
+    """
     for path, ilp64 in _candidates():
         try:
             library = load_openblas(path, ilp64)
@@ -73,7 +76,7 @@ def load_openblas(path: Path, ilp64: int) -> Blas:
 
 
 def _candidates() -> Iterator[tuple[Path, int]]:
-    """Yield the paths of libraries with their ``ilp64``, best first; nothing is imported."""
+    """Yield the path and the ``ilp64`` of each installed library, best first, without imports."""
     spec = find_spec("scipy_openblas32")
     for folder in (spec.submodule_search_locations or ()) if spec else ():
         for path in sorted(Path(folder, "lib").glob("libscipy_openblas*.so*")):

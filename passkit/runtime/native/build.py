@@ -54,10 +54,10 @@ class BuildStats:
     """Counts since the process began.
 
     Attributes:
-        compiled: kernels that were compiled.
-        loaded: kernels that were loaded from the cache.
-        reused: kernels that were loaded already.
-        processes: compiler processes.
+        compiled: the number of kernels that were compiled.
+        loaded: the number of kernels that were loaded from the cache.
+        reused: the number of requested kernels that were loaded already.
+        processes: the number of compiler processes.
         seconds: the time spent in `build`.
     """
 
@@ -85,7 +85,7 @@ def build(
     """Load kernels, from the cache or by compiling them.
 
     Args:
-        kernels: the fields of a `KernelText` for each kernel.
+        kernels: for each kernel the fields of a `KernelText`: key, symbol, source and sections.
         flags: compiler flags in addition to `kernel_flags`.
         cache: the cache, by default that of the user.
 
@@ -116,14 +116,17 @@ def build(
 
 
 def forget() -> None:
-    """Forget loaded kernels, so that they are looked up in the cache again as in a new process."""
+    """Forget loaded kernels, so that `build` looks them up in the cache as in a new process.
+
+    Programs that use them still run.
+    """
     with _lock:
         _loaded.clear()
 
 
 @contextmanager
 def reading_from(saved: KernelCache | None) -> Iterator[None]:
-    """Inside the block, search for kernels in another cache after the user's own.
+    """Inside the `with` block, search for kernels in another cache after the user's own.
 
     Their machine code is mapped into this process only and not copied to the user's cache.
 
@@ -138,12 +141,22 @@ def reading_from(saved: KernelCache | None) -> Iterator[None]:
 
 
 def library_of(digest: str) -> str | None:
-    """Return the path of the library that a kernel was loaded from, None if it is not loaded."""
+    """Return the path of the shared object that a kernel, given by its digest, was loaded from.
+
+    Returns None if it is not loaded.
+    """
     return _loaded.path_of(digest)
 
 
 def recall(names: Iterable[str]) -> dict[str, Address] | None:
-    """Load kernels by their `kernel_digest` without compiling; None if one is in no cache."""
+    """Load kernels by their `kernel_digest` without compiling.
+
+    Returns:
+        The address of each by its digest; None if one of them is in no cache.
+
+    Raises:
+        CacheError: Others can write to the cache folder.
+    """
     cache, compiler = open_cache(), find_compiler()
     fingerprint = compiler.fingerprint if compiler else None
     addresses = {}
@@ -160,7 +173,8 @@ def recall(names: Iterable[str]) -> dict[str, Address] | None:
 def kernel_digest(kernel: KernelText, flags: tuple[str, ...] = ()) -> str:
     """Return the key of a kernel in the cache.
 
-    It depends on everything that determines the machine code, except for the compiler.
+    It depends on everything that determines the machine code, except for the compiler. ``flags``
+    are compiler flags in addition to `kernel_flags`.
     """
     parts = [str(FORMAT), kernel.symbol, kernel.source, instruction_set()]
     parts += [*kernel_flags(), *flags, *(_text_digest(text) for text in kernel.sections)]
@@ -181,7 +195,7 @@ def _load_cached(
     Args:
         missing: the digests of kernels that are not loaded.
         cache: the cache.
-        compiler: the compiler whose kernels are wanted; None accepts any.
+        compiler: the compiler that must have compiled them; None accepts any.
     """
     fingerprint = compiler.fingerprint if compiler else None
     addresses = {digest: _load(digest, cache, fingerprint) for digest in missing}
@@ -217,7 +231,9 @@ def _load(digest: str, cache: KernelCache, fingerprint: str | None) -> Address |
 
 
 def _open_copy(cache: KernelCache, entry: CachedKernel) -> SharedObject:
-    """Load a library of a saved program from a private copy, which no one can replace meanwhile.
+    """Load the library of an entry of a saved program's cache, from a private copy.
+
+    No one can replace the copy while it is loaded.
 
     Raises:
         OSError: It does not have the digest of its name, or cannot be loaded.
@@ -226,7 +242,7 @@ def _open_copy(cache: KernelCache, entry: CachedKernel) -> SharedObject:
 
     data = cache.machine_code(entry)
     if data is None:
-        raise OSError(f"{entry.path} changed while it was read")
+        raise OSError(f"{entry.path} changed after it was verified")
     with work_folder(open_cache().name) as folder:
         path = os.path.join(folder, os.path.basename(entry.path))
         with open(path, "wb") as file:
@@ -246,7 +262,7 @@ def _compile(
         missing: the kernels by digest.
         cache: the cache that keeps the results.
         compiler: the compiler, None if the machine has none.
-        flags: its flags.
+        flags: its flags in addition to `kernel_flags`.
 
     Returns: The addresses by digest.
 
@@ -256,8 +272,8 @@ def _compile(
     if compiler is None:
         first = next(iter(missing.values()))
         raise CompilerError(
-            f"kernel {first.symbol} is not in the cache {cache.folder}, and no C++ compiler was "
-            f"found; {INSTALL_HINT}"
+            f"kernel {first.symbol} is not in the cache {cache.folder}, and there is no C++ "
+            f"compiler to compile it; {INSTALL_HINT}"
         )
     from pathlib import Path
 
@@ -279,10 +295,10 @@ def _compile(
                 source.write_text(unit_text(unit))
                 arguments = [*kernel_flags(), *compiler.parameters, *flags, str(source)]
                 arguments += compiler.libraries
-                what = ", ".join(kernel.symbol for kernel in unit)
+                subject = ", ".join(kernel.symbol for kernel in unit)
                 output = source.with_suffix(".so")
                 running.append(
-                    start_compilation(compiler, arguments, output, what, _kernel_text(unit))
+                    start_compilation(compiler, arguments, output, subject, _kernel_text(unit))
                 )
                 stats.processes += 1
             libraries = []
@@ -293,7 +309,7 @@ def _compile(
         except OSError as error:
             raise CompilerError(
                 f"cannot write the compiler's files to {name} ({error}); set TMPDIR to a folder "
-                "with room, or raise the limit of file sizes (ulimit -f)"
+                "with free space, or raise the limit of file sizes (ulimit -f)"
             ) from None
         finally:
             for compilation in running:
@@ -341,7 +357,7 @@ def unit_text(kernels: Sequence[KernelText]) -> str:
 
 
 def _kernel_text(kernels: Sequence[KernelText]) -> str:
-    """Return the texts of several kernels as one."""
+    """Return the sources of several kernels as one text, without their sections."""
     return "\n".join(kernel.source.rstrip("\n") + "\n" for kernel in kernels)
 
 
@@ -350,7 +366,7 @@ def _keep(
 ) -> dict[str, Address]:
     """Add a compiled library to the cache, load it, and return its kernels' addresses by digest.
 
-    ``symbols`` has the name of each kernel's function by digest.
+    ``symbols`` has the name of each kernel's function by digest; ``compiler`` compiled the library.
     """
     shared_object = SharedObject(str(cache.keep(library, symbols, compiler.fingerprint)))
     stats.compiled += len(symbols)

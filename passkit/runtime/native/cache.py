@@ -38,7 +38,14 @@ _allowance: dict[str, int] = {}
 
 
 class CacheInfo(NamedTuple):
-    """The contents of a cache folder: numbers of kernels and libraries, and the size in bytes."""
+    """The contents of a cache folder.
+
+    Attributes:
+        folder: the folder.
+        kernels: the number of kernels.
+        libraries: the number of shared objects.
+        nbytes: the size of all its files in bytes, plans included.
+    """
 
     folder: Path
     kernels: int
@@ -59,7 +66,10 @@ class CachedKernel(NamedTuple):
 
 
 def cache_folder(environ: Mapping[str, str] = os.environ) -> Path:
-    """Return PASSKIT_CACHE_DIR, else this user's cache folder, without creating it."""
+    """Return PASSKIT_CACHE_DIR, else this user's cache folder, without creating it.
+
+    ``environ`` are the environment variables.
+    """
     return _path(cache_folder_name(environ))
 
 
@@ -96,7 +106,7 @@ def trusted_folder(folder: AnyFolder) -> AnyFolder:
             _path(str(folder)).mkdir(mode=0o700, parents=True, exist_ok=True)
     except FileExistsError:
         raise CacheError(
-            f"cache folder {folder} is a file; remove it, or set PASSKIT_CACHE_DIR"
+            f"cache folder {folder} is a file; remove it, or set PASSKIT_CACHE_DIR to a folder"
         ) from None
     _check_folder(folder, os.stat(folder))
     for name in _SUBFOLDERS:
@@ -111,7 +121,7 @@ def trusted_folder(folder: AnyFolder) -> AnyFolder:
 
 
 def _check_folder(folder: str | Path, facts: os.stat_result) -> None:
-    """Check that only this user and root can write to a folder.
+    """Check that only this user and root can write to a folder, whose status is ``facts``.
 
     Raises:
         CacheError: Others can, or it is a symbolic link.
@@ -119,7 +129,7 @@ def _check_folder(folder: str | Path, facts: os.stat_result) -> None:
     if stat.S_ISLNK(facts.st_mode):
         raise CacheError(
             f"cache folder {folder} is a symbolic link, and kernels in it would be run; remove it, "
-            "or set PASSKIT_CACHE_DIR"
+            "or set PASSKIT_CACHE_DIR to a folder of your own"
         )
     if facts.st_uid not in (os.geteuid(), 0):
         raise CacheError(
@@ -135,7 +145,7 @@ def _check_folder(folder: str | Path, facts: os.stat_result) -> None:
 
 
 def read_private(path: str | Path, limit: int = -1) -> bytes:
-    """Read a file that only this user or root can have written.
+    """Return the contents of a file that only this user or root can have written.
 
     Args:
         path: the file; opening it does not block, even if it is a FIFO.
@@ -158,7 +168,9 @@ def read_private(path: str | Path, limit: int = -1) -> bytes:
 
 
 def open_cache() -> KernelCache:
-    """Return the cache of this user; if its folder cannot be created, nothing is found in it.
+    """Return the kernel cache of this user; create its folder if it is missing.
+
+    If it cannot be created, a warning is logged and the cache is empty.
 
     Raises:
         CacheError: The folder exists, and others can write to it.
@@ -192,7 +204,7 @@ class KernelCache:
 
     Args:
         folder: the folder.
-        limit: its size in bytes, beyond which the least recently used kernels are evicted.
+        limit: the size in bytes beyond which the least recently used kernels are evicted.
     """
 
     def __init__(self, folder: str | Path, limit: int = DEFAULT_LIMIT) -> None:
@@ -215,11 +227,14 @@ class KernelCache:
         return self.folder / "libraries"
 
     def find(self, key: str, fingerprint: str | None) -> CachedKernel | None:
-        """Return the entry of a kernel, None if there is none that is intact.
+        """Return the entry of a kernel, and mark it as used now.
 
         Args:
             key: the digest of the kernel.
             fingerprint: that of the compiler that compiled it; None for any.
+
+        Returns:
+            None if there is no entry, or if it is damaged or made for another machine.
         """
         path = os.path.join(self.name, "kernels", f"{key}.json")
         try:
@@ -273,11 +288,11 @@ class KernelCache:
             pass  # the folder is read-only
 
     def store(self, library: Path, symbols: Mapping[str, str], fingerprint: str) -> Path:
-        """Add a compiled library.
+        """Add a compiled library, and evict kernels where the cache exceeds its limit.
 
         Args:
             library: its path; the file is copied.
-            symbols: the symbols of its kernels by key.
+            symbols: the name of each kernel's function, by the kernel's digest.
             fingerprint: that of the compiler.
 
         Returns:
@@ -358,7 +373,7 @@ class KernelCache:
         return copied
 
     def info(self) -> CacheInfo:
-        """Return the numbers of kernels, libraries and bytes."""
+        """Return the number of kernels and libraries in the folder, and its size in bytes."""
         files = list(self._files())
         libraries = sum(path.suffix == ".so" for path, _ in files)
         kernels = sum(path.suffix == ".json" for path, _ in files)
@@ -374,7 +389,11 @@ class KernelCache:
         return freed
 
     def _enforce_limit(self, written: int) -> None:
-        """Evict if needed; a folder of thousands of kernels is not scanned after each write."""
+        """Evict kernels if the folder exceeds its limit after ``written`` more bytes.
+
+        The folder, which may have thousands of kernels, is not scanned after each write, but when
+        this process has used up its allowance.
+        """
         _allowance[self.name] = _allowance.get(self.name, 0) - written
         if _allowance[self.name] < 0:
             _allowance[self.name] = (self.limit - self.shrink()) // _ALLOWANCE_DIVISOR
@@ -402,7 +421,7 @@ class KernelCache:
         return total
 
     def _files(self) -> Iterator[tuple[Path, os.stat_result]]:
-        """Yield the files of the cache with their properties."""
+        """Yield the path and status of each file of kernels, libraries and plans."""
         for folder in ("kernels", "libraries", "plans"):
             try:
                 items = list(os.scandir(os.path.join(self.name, folder)))
@@ -419,7 +438,7 @@ class KernelCache:
 
 
 def _library_of(entry: Path) -> str:
-    """Return the digest of an entry's library, "" if the entry is damaged."""
+    """Return the digest of the library that an entry's file names, "" if it is damaged."""
     try:
         return str(json.loads(read_private(entry))["library"])
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
@@ -436,7 +455,7 @@ def _remove(path: Path) -> bool:
 
 
 def put_file(path: str | Path, data: bytes) -> None:
-    """Write a file atomically: readers see the old or the new contents, never a part.
+    """Write ``data`` to a file atomically: readers see the old or the new contents, never a part.
 
     Raises:
         OSError: The file cannot be written.

@@ -26,14 +26,14 @@ class Compilation(NamedTuple):  # attrs would delay the launcher by its import
 
     Attributes:
         compiler: the compiler.
-        what: what it compiles, for messages.
+        subject: the name of the program or kernels that it compiles, for messages.
         source: the source text, of which errors show an excerpt.
         output: the path of the shared object.
         process: the process.
     """
 
     compiler: Compiler
-    what: str
+    subject: str
     source: str
     output: Path
     process: subprocess.Popen[bytes]
@@ -62,19 +62,20 @@ class Compilation(NamedTuple):  # attrs would delay the launcher by its import
             alarm.cancel()
         if timed_out.is_set():
             raise CompilerError(
-                f"{self.compiler.path} took more than {timeout:g} seconds for {self.what}; set "
-                "PASSKIT_CXX to another compiler"
+                f"{self.compiler.path} took more than {timeout:g} seconds to compile "
+                f"{self.subject}; set PASSKIT_CXX to another compiler"
             )
         if status:
             log = self._log()
             raise CompilerError(
-                f"{self.compiler.path} failed on {self.what} with status {status}; PASSKIT_CXX may "
-                f"name another compiler. Its output:\n{log}\n\n{excerpt(self.source, log)}"
+                f"{self.compiler.path} failed to compile {self.subject}, with status {status}; "
+                "PASSKIT_CXX may name another compiler. Its output:\n"
+                f"{log}\n\n{excerpt(self.source, log)}"
             )
         return self.output
 
     def stop(self) -> None:
-        """Kill the process if it is running."""
+        """Kill the process if it is running, and wait for its end."""
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()
@@ -85,15 +86,15 @@ class Compilation(NamedTuple):  # attrs would delay the launcher by its import
 
 
 def start_compilation(
-    compiler: Compiler, arguments: Sequence[str], output: Path, what: str, source: str = ""
+    compiler: Compiler, arguments: Sequence[str], output: Path, subject: str, source: str = ""
 ) -> Compilation:
-    """Start a compiler.
+    """Start a compiler process, without waiting for it.
 
     Args:
         compiler: the compiler.
         arguments: its arguments, with source files and without the output.
         output: the path of the shared object; the compiler's messages go to a ``.log`` beside it.
-        what: what it compiles, for messages.
+        subject: the name of the program or kernels that it compiles, for messages.
         source: the source text, of which errors show an excerpt.
 
     Raises:
@@ -108,14 +109,17 @@ def start_compilation(
             )
         except OSError as error:
             raise CompilerError(
-                f"{compiler.path} cannot be run for {what}: {error}; set PASSKIT_CXX to another "
-                "compiler"
+                f"{compiler.path} cannot be run to compile {subject}: {error}; set PASSKIT_CXX to "
+                "another compiler"
             ) from None
-    return Compilation(compiler, what, source, output, process)
+    return Compilation(compiler, subject, source, output, process)
 
 
 def excerpt(source: str, log: str) -> str:
-    r"""Return the numbered lines of a source; of a long one those around the lines a log names.
+    r"""Return the lines of a source with their numbers; of a long one, those near named lines.
+
+    Of more than `MAX_LINES` lines, it shows those around the lines that the compiler's ``log``
+    names, or the first ones if it names none.
 
     >>> print(excerpt("a\nb\n", "kernel.cpp:2:1: error"))
        1 a

@@ -68,7 +68,7 @@ class Compiler(NamedTuple):
 
 
 def kernel_flags() -> tuple[str, ...]:
-    """Return the flags for kernels on this machine, for any compiler."""
+    """Return the flags for kernels on this machine, which all supported compilers take."""
     if platform.machine() in ("x86_64", "AMD64"):
         return (*KERNEL_FLAGS, "-mprefer-vector-width=512")
     return KERNEL_FLAGS
@@ -77,8 +77,8 @@ def kernel_flags() -> tuple[str, ...]:
 def find_compiler(environ: Mapping[str, str] = os.environ) -> Compiler | None:
     """Return the first of PASSKIT_CXX, g++, clang++ and ziglang; None if there is none.
 
-    If PASSKIT_CXX is set and not the name of a program, there is none: no other is tried. No
-    process is started.
+    If PASSKIT_CXX is set and not the name of a program, the result is None: no other is tried. No
+    process is started. ``environ`` are the environment variables.
     """
     return _find(environ.get("PASSKIT_CXX"), environ.get("PATH", os.defpath))
 
@@ -142,7 +142,7 @@ def _compiler(command: tuple[str, ...], program: str) -> Compiler:
 
 @cache
 def instruction_set() -> str:
-    """Return a digest of the CPU features and the C library of this machine."""
+    """Return a digest of this machine's architecture, CPU features and C library version."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
             text = file.read(1 << 14)
@@ -154,7 +154,10 @@ def instruction_set() -> str:
 
 
 def cpu_facts(cpuinfo: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    r"""Return the model and the sorted features of the first processor of /proc/cpuinfo.
+    r"""Return the model and the sorted features of the first processor.
+
+    ``cpuinfo`` is the text of /proc/cpuinfo. Of x86 features, those that determine -march=native
+    are returned. The model has the values of the fields that are present: vendor, family, model.
 
     >>> cpu_facts("vendor_id : X\nmodel : 7\nflags : fpu avx2 tsc fma\n\nmodel : 9\n")
     (('X', '7'), ('avx2', 'fma'))

@@ -101,7 +101,8 @@ def convolution_launches(c: Geometry, itemsize: int, stream: int = 0) -> Convolu
     Args:
         c: the shape.
         itemsize: 4 for float32, 8 for float64.
-        stream: a result of at least this many bytes is stored past the caches; 0 for never.
+        stream: a result of at least this many bytes is written past the caches (non-temporal
+            stores), where the kernel supports it; 0 for never.
 
     Returns:
         The launches; None where the result has no elements.
@@ -149,7 +150,7 @@ def convolution_launches(c: Geometry, itemsize: int, stream: int = 0) -> Convolu
 
 
 def prefers_onednn(c: Geometry) -> bool:
-    """Return whether oneDNN is faster than the direct kernel.
+    """Return whether oneDNN is faster than the direct kernel for a float32 convolution.
 
     It is where channels are so few that windows would have to be copied, and by a twentieth for
     large images with windows, which it divides into the largest number of parts. It is slower, by
@@ -168,7 +169,7 @@ def _depthwise(c: Geometry, itemsize: int, stream: int) -> ConvolutionLaunches:
     Args:
         c: the convolution.
         itemsize: the bytes of an element.
-        stream: the bytes from which on results are written past the caches; 0 for never.
+        stream: results of at least this many bytes are written past the caches; 0 for never.
     """
     rows = c.result[0] * c.result[1] * c.batch
     streamed = 0 < stream <= rows * c.result[2] * c.filters * itemsize
@@ -184,18 +185,22 @@ def _sizes(
     """Return the size arguments of a launch, with no epilogue; shape.h describes them.
 
     Args:
-        task: what the launch does.
+        task: the task of the launch.
         itemsize: the bytes of an element.
-        height: the results of a tile.
+        height: the number of results of a tile.
         c: the convolution.
-        tiling: the panels of a tile and the depth of a block of direct convolutions.
+        tiling: the panels of a tile and the terms of a block, for direct convolutions.
     """
     return (int(task), itemsize, blas().ilp64, height, *geometry_numbers(c), *tiling, 0)
 
 
 @cache
 def panel_width() -> int:
-    """Return the filters of a panel of the direct kernel; 0 where the CPU has too few registers."""
+    """Return the number of filters of a panel of the direct kernel, by asking the compiled unit.
+
+    It is 0 where the CPU has too few vector registers. Raises: CompilerError where the unit cannot
+    be compiled.
+    """
     sizes = (int(UnitTask.QUERY_PANEL_WIDTH),)
     return int(run_unit(entry(), sizes, (0, 0, 0, 0, 0), np.zeros(1, np.int64))[0])
 
@@ -207,7 +212,10 @@ def geometry_numbers(c: Geometry) -> tuple[int, ...]:
 
 
 def unit_axes_first(c: Geometry) -> Geometry:
-    """Move axes of length 1 to the front, so that the taps of a window are contiguous in memory."""
+    """Return the same convolution with axes of length 1 first.
+
+    The taps of a window are then contiguous in memory.
+    """
     axes = zip(c.size, c.window, c.result, c.before, strict=True)
     is_unit = [(n, w, m, b) == (1, 1, 1, 0) for n, w, m, b in axes]
     order = sorted(range(3), key=lambda k: not is_unit[k])
@@ -227,14 +235,14 @@ def _im2col_tiles(c: Geometry, window_nbytes: int) -> tuple[int, int, int]:
 
 
 def is_signal_filter(c: Geometry) -> bool:
-    """Return whether a convolution filters a signal, at a cost that allows float64 sums."""
+    """Return whether a convolution is a signal filter that is cheap enough for float64 sums."""
     taps = prod(c.window)
     is_long = c.channels == 1 and taps == max(c.window) >= MIN_SIGNAL_TAPS
     return is_long and c.filters * taps <= MAX_SIGNAL_PRODUCTS * prod(c.stride)
 
 
 def _signal_filters(c: Geometry) -> ConvolutionLaunches:
-    """Return the launches for signal filters: im2col in float64."""
+    """Return the launches for signal filters: widen the filter, then im2col in float64."""
     taps = prod(c.window)
     nbytes = 8 * taps * c.filters
     height, tiles, patch_nbytes = _im2col_tiles(c, 8 * taps)
@@ -279,10 +287,11 @@ def _direct(c: Geometry, panel: int) -> ConvolutionLaunches:
 
 
 def small_images_cost(c: Geometry, itemsize: int) -> tuple[int, float] | None:
-    """Return scratch bytes and seconds of the kernel for small images; None where it is slower.
+    """Return the cost of the kernel for small images; None where another one is faster.
 
-    The kernel vectorizes over filters, and its tile is an image. For small images the overhead of a
-    library call exceeds the time to compute.
+    The cost is the scratch bytes of a thread, and the estimated seconds on one thread. The kernel
+    vectorizes over filters, and its tile is an image. For small images the overhead of a library
+    call exceeds the time to compute.
     """
     vectors = -(-c.filters // (64 // itemsize))
     length = prod(c.window) * c.channels

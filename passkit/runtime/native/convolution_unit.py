@@ -92,7 +92,7 @@ def digest() -> str:
 
 
 def entry() -> int:
-    """Return the address of the unit's kernel.
+    """Return the address of the unit's kernel, compiled and loaded at the first call.
 
     Raises:
         CompilerError: The unit is not in the cache and cannot be compiled.
@@ -107,9 +107,9 @@ def run_unit(
 
     Args:
         entry: the address of the kernel.
-        sizes: the size arguments.
+        sizes: the size arguments, of which the first is a `UnitTask`.
         pointers: the addresses of all operands except the last one.
-        result: the last operand, an array.
+        result: the last operand, an array, which is filled.
         tiles: the number of tiles.
 
     Returns:

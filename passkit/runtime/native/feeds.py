@@ -11,7 +11,7 @@ from passkit.errors import FeedError, nearest
 from passkit.runtime.native.launcher import launcher
 from passkit.values import arguments
 
-Array = np.ndarray[Any, np.dtype[Any]]
+HostArray = np.ndarray[Any, np.dtype[Any]]
 SpecDims = tuple[int | str | None, ...]
 _KINDS = "biufc"
 _PYTHON = (bool, int, float, complex, list, tuple)
@@ -45,12 +45,13 @@ def make_program(
     lock: Any = None,
     unread: tuple[str, ...] = (),
 ) -> Any:
-    """Create a `Program` of the launcher.
+    """Create a `Program` of the launcher: a callable of feeds that returns a list of arrays.
 
     Args:
-        inputs: what each input needs; `FeedChecker` converts or rejects other feeds.
+        inputs: the name, dtype and shape that each input needs; `FeedChecker` converts or rejects
+            other feeds.
         num_outputs: the number of results.
-        bind: returns a `Bound` for shapes that match the inputs.
+        bind: returns a `Bound` of the launcher for shapes that match the inputs.
         lock: held during a run; None for no lock.
         unread: names that a call may feed as well; their values are ignored.
     """
@@ -68,18 +69,18 @@ class FeedChecker(NamedTuple):
     """Converts feeds to the arrays that the inputs of a program need.
 
     Attributes:
-        inputs: what each input needs.
+        inputs: the name, dtype and shape that each input needs.
         unread: names that a call may feed as well; their values are ignored.
     """
 
     inputs: tuple[InputSpec, ...]
     unread: tuple[str, ...] = ()
 
-    def repair(self, feeds: Any, named: Mapping[str, Any]) -> tuple[Array, ...]:
-        """Return arrays in the order of the inputs.
+    def repair(self, feeds: Any, named: Mapping[str, Any]) -> tuple[HostArray, ...]:
+        """Return the feeds of a call as arrays of the inputs' dtypes and ranks, in their order.
 
         Args:
-            feeds: a dict of values by name, or a list or tuple of all of them.
+            feeds: a dict of values by name, a list or tuple of all of them, or None.
             named: values by name.
 
         Raises:
@@ -97,7 +98,7 @@ class FeedChecker(NamedTuple):
                 raise FeedError(f"input {spec.name!r} is missing; it needs {spec}{hint}")
         return tuple(self.array(spec, values[spec.name]) for spec in self.inputs)
 
-    def array(self, spec: InputSpec, value: Any) -> Array:
+    def array(self, spec: InputSpec, value: Any) -> HostArray:
         """Return ``value`` as an array that the input ``spec`` takes; see `spec_array`.
 
         Raises: FeedError, naming the input, where it does not match.
@@ -105,10 +106,10 @@ class FeedChecker(NamedTuple):
         return spec_array(spec, value)
 
     def check_shapes(self, shapes: tuple[tuple[int, ...], ...]) -> None:
-        """Check the sizes of arrays of the right rank.
+        """Check that the shapes of arrays, which have the right ranks, match the inputs.
 
         Raises:
-            FeedError: A size is not the one that its input needs.
+            FeedError: A size differs from its input's number, or from a size of the same name.
         """
         sizes: dict[str, tuple[int, str]] = {}
         for spec, shape in zip(self.inputs, shapes, strict=True):
@@ -116,7 +117,7 @@ class FeedChecker(NamedTuple):
                 if isinstance(need, int) and need != size:
                     raise FeedError(
                         f"input {spec.name!r} needs {spec}, got {type_text(spec.dtype, shape)}; "
-                        f"axis {axis} must be {need}"
+                        f"axis {axis} must be {need} long"
                     )
                 if isinstance(need, str):
                     first, where = sizes.setdefault(need, (size, spec.name))
@@ -142,25 +143,27 @@ def by_name(names: Sequence[str], feeds: Any, named: Mapping[str, Any]) -> dict[
     values = dict(named)
     if isinstance(feeds, Mapping):
         if twice := values.keys() & feeds.keys():
-            raise FeedError(f"input {min(twice)!r} is given twice; name it once")
+            raise FeedError(
+                f"input {min(twice)!r} is passed twice, in the dict and by name; pass it once"
+            )
         values.update(feeds)
     elif isinstance(feeds, (tuple, list)):
         if values or len(feeds) != len(names):
             raise FeedError(
                 f"the program needs {len(names)} feeds ({', '.join(names)}), got {len(feeds)} "
-                f"in a {type(feeds).__name__} and {len(values)} by name"
+                f"in a {type(feeds).__name__} and {len(values)} by name; pass all in one of them"
             )
         values = dict(zip(names, feeds, strict=True))
     elif feeds is not None:
         raise FeedError(
-            f"feeds must be a dict of arrays, got {_description(feeds)}; name it, as in "
-            f"{names[0] if names else 'x'}=…"
+            f"feeds must be a dict, list or tuple of arrays, got {_description(feeds)}; pass it "
+            f"by name, as in {names[0] if names else 'x'}=…"
         )
     return values
 
 
-def spec_array(spec: InputSpec, value: Any) -> Array:
-    """Return a value as an array of the input's dtype and rank.
+def spec_array(spec: InputSpec, value: Any) -> HostArray:
+    """Return a value as an array of the input's dtype, in any byte order, and rank.
 
     Python numbers and lists are converted. Arrays of other libraries are shared, not copied.
 
@@ -189,8 +192,8 @@ def _needs_dlpack(value: Any) -> bool:
     return not (hasattr(value, "__array__") or hasattr(value, "__array_interface__"))
 
 
-def _from_dlpack(spec: InputSpec, value: Any) -> Array:
-    """Return an array of another library without copying it.
+def _from_dlpack(spec: InputSpec, value: Any) -> HostArray:
+    """Return ``value``, an array of another library, as a NumPy array without copying it.
 
     Raises:
         FeedError: It is not in host memory, or NumPy cannot represent it.
@@ -198,17 +201,19 @@ def _from_dlpack(spec: InputSpec, value: Any) -> Array:
     try:
         kind, number = value.__dlpack_device__()
         if kind not in HOST_DEVICES:
-            raise BufferError(f"it lies on DLPack's device ({kind}, {number})")
+            raise BufferError(f"it is on DLPack's device ({kind}, {number})")
         return np.from_dlpack(value)
     except (BufferError, RuntimeError, ValueError, TypeError, AttributeError) as error:
         raise FeedError(
-            f"input {spec.name!r} needs {spec}, got {_description(value)} that NumPy cannot take "
+            f"input {spec.name!r} needs {spec}, got {_description(value)} that NumPy cannot read "
             f"by DLPack: {error}; copy it to the host"
         ) from error
 
 
-def _from_python(spec: InputSpec, value: Any) -> Array:
-    """Return Python numbers as an array; as in NumPy, integers become floats, not the reverse.
+def _from_python(spec: InputSpec, value: Any) -> HostArray:
+    """Return Python numbers as an array of the dtype of the input ``spec``.
+
+    As in NumPy, integers become floats, not the reverse.
 
     Raises:
         FeedError: The conversion would lose information, or the rank differs.
@@ -231,15 +236,18 @@ def _from_python(spec: InputSpec, value: Any) -> Array:
 
 
 def _rank(dtype: np.dtype[Any]) -> int:
-    """Return the order of a dtype: booleans, integers, floats, complex numbers, others."""
+    """Return a number for a dtype's kind: 0 bool, 1 integer, 2 float, 3 complex, 4 others.
+
+    Values convert to kinds of a greater number without loss.
+    """
     kind = "f" if dtype.kind == "V" else dtype.kind  # ml_dtypes' bfloat16 has kind V
     return {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}.get(kind, 4)
 
 
-def refuse(spec: InputSpec, value: Any, array: Array) -> NoReturn:
-    """Raise a FeedError: ``value``, as ``array``, does not match the input ``spec``.
+def refuse(spec: InputSpec, value: Any, array: HostArray) -> NoReturn:
+    """Raise a FeedError: ``value`` does not match the input ``spec``.
 
-    The message says how to convert it.
+    ``array`` is the value as an array; the message says how to convert it.
     """
     where = f"input {spec.name!r} needs {spec}, got {_description(value)}"
     name = spec.name if spec.name.isidentifier() else "array"
@@ -251,7 +259,7 @@ def refuse(spec: InputSpec, value: Any, array: Array) -> NoReturn:
 
 
 def takes(
-    array: Any, dtype: np.dtype[Any], shape: tuple[int, ...], others: Iterable[Array]
+    array: Any, dtype: np.dtype[Any], shape: tuple[int, ...], others: Iterable[HostArray]
 ) -> bool:
     """Return whether a result of a dtype and shape can be written to an array.
 
@@ -269,13 +277,17 @@ def takes(
 
 
 def refuse_out(
-    out: Any, index: int, outputs: list[tuple[np.dtype[Any], tuple[int, ...]]], inputs: list[Array]
+    out: Any,
+    index: int,
+    outputs: list[tuple[np.dtype[Any], tuple[int, ...]]],
+    inputs: list[HostArray],
 ) -> NoReturn:
     """Raise FeedError for an array that cannot take a result.
 
     Args:
-        out: the arrays for the results.
-        index: the one that does not fit; -1 if ``out`` itself is not a list of the right length.
+        out: the arrays that the caller passed for the results.
+        index: the position of the one that does not fit; -1 if ``out`` itself is not a list of the
+            right length.
         outputs: dtype and shape of each result.
         inputs: the input arrays.
     """
@@ -289,18 +301,18 @@ def refuse_out(
     matches = isinstance(array, np.ndarray) and array.dtype == dtype and array.shape == shape
     if matches and any(np.shares_memory(array, other) for other in (*inputs, *out[:index])):
         raise FeedError(
-            f"out[{index}] shares memory with an input or with another result; pass np.empty"
-            f"({shape}, {str(dtype)!r})"
+            f"out[{index}] needs memory of its own and shares some with an input or another "
+            f"result; pass np.empty({shape}, {str(dtype)!r})"
         )
     flaws = "" if not matches else " that is strided, read-only or unaligned"
     raise FeedError(
-        f"out[{index}] needs a plain {need}, got {_description(array)}{flaws}; pass np.empty"
-        f"({shape}, {str(dtype)!r})"
+        f"out[{index}] needs a contiguous {need}, got {_description(array)}{flaws}; pass "
+        f"np.empty({shape}, {str(dtype)!r})"
     )
 
 
 def _description(value: Any) -> str:
-    """Return dtype and shape of a value, or its type, for messages."""
+    """Return a value's dtype and shape where it is an array or numbers, else its type, as text."""
     if isinstance(value, (np.ndarray, np.generic)):
         return type_text(value.dtype, value.shape)
     if isinstance(value, _PYTHON):

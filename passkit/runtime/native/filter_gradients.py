@@ -80,7 +80,7 @@ class FilterGradientLaunches(NamedTuple):
 
 
 def filter_gradient_launches(c: Geometry) -> FilterGradientLaunches:
-    """Return the launches for the gradient of the filters of a float32 convolution."""
+    """Return the launches for the gradient of the filters of a float32 convolution of one group."""
     library, parts = blas(), parts_of(c)
     table, scratch = _table(c)
     length, count = prod(c.window) * c.channels, prod(c.window) * c.channels * c.filters
@@ -108,7 +108,10 @@ def filter_gradient_launches(c: Geometry) -> FilterGradientLaunches:
 
 
 def parts_of(c: Geometry) -> list[GradientPart]:
-    """Divide the work by the shape only: by images, or by lines of each where images are few."""
+    """Divide the work into at most `MAX_PARTS` parts, by the shape only.
+
+    Parts are ranges of images, or ranges of lines of single images where images are few.
+    """
     length = c.result[split_axis(c)]
     image_flop = 2.0 * prod(c.window) * c.channels * c.filters * prod(c.result)
     most = _power_of_two(min(MAX_PARTS, image_flop * c.batch / MIN_PART_FLOP))
@@ -124,7 +127,7 @@ def parts_of(c: Geometry) -> list[GradientPart]:
 
 
 def _power_of_two(most: float) -> int:
-    """Return the greatest power of two up to ``most``, at least 1: threads share it evenly."""
+    """Return the greatest power of two up to ``most``, at least 1, so that threads share evenly."""
     power = 1
     while power * 2 <= most:
         power *= 2
@@ -133,9 +136,10 @@ def _power_of_two(most: float) -> int:
 
 @lru_cache(maxsize=512)
 def _table(c: Geometry) -> tuple[Any, int]:
-    """Return the table that ``convolution/filter_gradient.h`` reads, and scratch bytes of oneDNN.
+    """Return the table that ``convolution/filter_gradient.h`` reads, and oneDNN's scratch bytes.
 
-    The table has functions and parts, with primitives where oneDNN has fast ones, else zeros.
+    The table is an int64 array of functions and parts, with primitives where oneDNN has fast ones,
+    else zeros. The scratch bytes are those of a thread, a filter in oneDNN's layout included.
     """
     parts = parts_of(c)
     without_library = [[0] * 9] * len(parts), [0] * 8 + [len(parts)], 0
@@ -159,10 +163,10 @@ def _table(c: Geometry) -> tuple[Any, int]:
 def _library_records(
     c: Geometry, parts: Sequence[GradientPart]
 ) -> tuple[list[list[int]], list[int], int] | None:
-    """Return the records of the parts, the head of the table, and the bytes of a filter.
+    """Return a record of each part, the head of the table, and the bytes of a filter.
 
-    None where oneDNN is not installed or has nothing fast for the shape, or a part reads padding
-    only. The bytes are those of a filter in the library's layout.
+    The bytes are those of a filter in the library's layout. Returns None where oneDNN is not
+    installed or has no fast primitive for the shape, or a part reads padding only.
     """
     library = load_library()
     if library is None or min(c.batch, *c.result, c.channels, c.filters, *c.window) < 1:
@@ -180,7 +184,11 @@ def _library_records(
 
 
 def _table_head(library: OneDnn, plain_filter: c_void_p, parts: int) -> list[int]:
-    """Return the first numbers of the table for C: functions, engine, stream, layout, parts."""
+    """Return the first nine numbers of the table that C reads.
+
+    They are five functions of the library, its engine and stream, the memory descriptor
+    ``plain_filter`` of a filter in passkit's layout, and the number of parts.
+    """
     functions = (
         "dnnl_memory_create",
         "dnnl_memory_destroy",
@@ -202,10 +210,13 @@ class FilterGradientBuilder(PrimitiveBuilder):
     filter_nbytes = 0
 
     def record(self, part: GradientPart) -> list[int]:
-        """Return the record of a part: handles, offsets in elements, and scratch bytes.
+        """Return the nine numbers of a part's record, and create its primitives.
+
+        They are six handles (primitive, memory descriptors of images, results, filter and scratch,
+        and the conversion of the filter), two offsets in elements, and the scratch bytes.
 
         Raises:
-            OneDnnError: The library has nothing fast for the shape.
+            OneDnnError: The library has no fast primitive for the shape.
         """
         c, library = self.c, self.library
         start, stop = self.source_range(part.first, part.last)

@@ -60,7 +60,9 @@ _pending: tuple[WorkFolder, Compilation] | None = None
 
 
 def launcher() -> ModuleType:
-    """Return the extension module, loaded at the first call with `requested_threads` threads.
+    """Return the extension module, loaded at the first call, from the cache or by compiling it.
+
+    It then has `requested_threads` threads.
 
     Raises:
         CompilerError: It is not in the cache and cannot be compiled.
@@ -81,7 +83,8 @@ def launcher() -> ModuleType:
 def prefetch(compiler: Compiler | None = None) -> None:
     """Start to compile the launcher if it is not in the cache; do not wait for it.
 
-    Errors are ignored here; `launcher` raises them.
+    The compiler is ``compiler``, or else the one that `find_compiler` finds. Compiler errors are
+    ignored here; `launcher` raises them.
     """
     global _pending
     with _lock:
@@ -94,6 +97,8 @@ def prefetch(compiler: Compiler | None = None) -> None:
 
 def requested_threads(environ: Mapping[str, str] = os.environ) -> int:
     """Return the number of threads: PASSKIT_THREADS, else the CPUs of this process, at most 64.
+
+    ``environ`` are the environment variables.
 
     Raises:
         SettingError: PASSKIT_THREADS is not a number from 1 to 64.
@@ -117,7 +122,9 @@ def pool_limit() -> int:
 
 
 def open_library(path: str) -> object:
-    """Load a shared object with local symbols; return a handle whose deallocation unloads it.
+    """Load the shared object at ``path`` with local symbols; return a handle to it.
+
+    Its deallocation unloads the shared object.
 
     Raises:
         OSError: It cannot be loaded.
@@ -127,7 +134,9 @@ def open_library(path: str) -> object:
 
 
 def find_symbol(handle: object, name: str) -> int:
-    """Return the address of a function of a shared object; it is valid while the handle exists.
+    """Return the address of the function ``name`` of a shared object, by its handle.
+
+    The address is valid while the handle exists.
 
     Raises:
         LookupError: There is no such function.
@@ -149,7 +158,11 @@ def builtin(name: str) -> int:
 
 
 def set_num_threads(number: int) -> None:
-    """Set the number of threads of programs, 1 to 64, from the next run on."""
+    """Set the number of threads of this process's programs, from the next run on.
+
+    Raises:
+        ValueError: The number is not from 1 to 64.
+    """
     launcher().set_num_threads(number)
 
 
@@ -160,12 +173,16 @@ def num_threads() -> int:
 
 
 def set_pool_limit(nbytes: int) -> None:
-    """Set the most idle bytes that the pool of results keeps."""
+    """Set the most idle bytes that the pool of result arrays keeps."""
     launcher().set_pool_limit(nbytes)
 
 
 def pool_stats() -> dict[str, int]:
-    """Return bytes and slabs of the pool, idle and live, and slabs mapped and reused so far."""
+    """Return the statistics of the pool of result arrays by name.
+
+    They are the limit of idle bytes, the bytes and slabs that are idle and in use, and the slabs
+    mapped and reused so far.
+    """
     stats: dict[str, int] = launcher().pool_stats()
     return stats
 
@@ -187,7 +204,10 @@ def _text(name: str) -> str:
 
 
 def _load(cache: KernelCache) -> ModuleType:
-    """Import the extension from the cache, or compile it."""
+    """Import the extension from the cache, or compile it, keep it in the cache and import it.
+
+    Raises: CompilerError where it cannot be compiled.
+    """
     global _pending
     key = cache_key()
     entry = cache.find(key, None)
@@ -204,7 +224,7 @@ def _load(cache: KernelCache) -> ModuleType:
 
 
 def _start(compiler: Compiler | None, cache: KernelCache) -> tuple[WorkFolder, Compilation]:
-    """Start to compile the launcher; return the compiler and its folder.
+    """Start to compile the launcher; return the folder of its files and the running compiler.
 
     Raises:
         CompilerError: There is no compiler, Python's headers are missing, or the folder cannot be
@@ -212,8 +232,8 @@ def _start(compiler: Compiler | None, cache: KernelCache) -> tuple[WorkFolder, C
     """
     if compiler is None:
         raise CompilerError(
-            f"the launcher is not in the cache {cache.folder}, and no C++ compiler was found; "
-            f"{INSTALL_HINT}"
+            f"the launcher is not in the cache {cache.folder}, and there is no C++ compiler to "
+            f"compile it; {INSTALL_HINT}"
         )
     include = sysconfig.get_path("include")
     if not os.path.exists(os.path.join(include, "Python.h")):
@@ -238,12 +258,15 @@ def _start(compiler: Compiler | None, cache: KernelCache) -> tuple[WorkFolder, C
     except OSError as error:
         raise CompilerError(
             f"cannot write the launcher's files to {folder.name} ({error}); set TMPDIR to a folder "
-            "with room, or raise the limit of file sizes (ulimit -f)"
+            "with free space, or raise the limit of file sizes (ulimit -f)"
         ) from error
 
 
 def _import(library: str | Path) -> ModuleType:
-    """Import the compiled launcher from a path, and register it in ``sys.modules``."""
+    """Import the compiled launcher from a path, and register it in ``sys.modules``.
+
+    Raises: ImportError where the file is not an extension for this Python.
+    """
     loader = ExtensionFileLoader(NAME, str(library))
     spec = ModuleSpec(NAME, loader, origin=str(library))
     module = module_from_spec(spec)

@@ -50,9 +50,10 @@ TILE_COLUMNS = 128
 
 @cache
 def _onednn_table() -> Any:
-    """Return the table of functions that the kernel "gemm_f32" reads, None without oneDNN.
+    """Return the int64 array of functions that the kernel "gemm_f32" reads, None without oneDNN.
 
-    It has oneDNN's sgemm, BLAS's in case that fails, and a flag for having reported a failure.
+    It has oneDNN's sgemm, BLAS's sgemm for the case that the former fails, and a flag that the
+    kernel sets when it has reported a failure.
     """
     library, fallback = load_library(), blas()
     if library is None:
@@ -65,7 +66,7 @@ def _onednn_table() -> Any:
 def prefers_onednn(m: int, n: int, k: int, trans_a: bool, trans_b: bool) -> bool:
     """Return whether oneDNN multiplies float32 matrices (m, k) x (k, n) faster than OpenBLAS.
 
-    ``trans_a`` and ``trans_b`` tell which operands are stored transposed.
+    ``trans_a`` and ``trans_b`` are whether the left and the right operand are stored transposed.
     """
     if trans_a and trans_b:
         return False
@@ -77,18 +78,19 @@ def prefers_onednn(m: int, n: int, k: int, trans_a: bool, trans_b: bool) -> bool
 def gemm_function(
     name: str, m: int, n: int, k: int, trans_a: bool, trans_b: bool
 ) -> tuple[Any, int]:
-    """Select the function that multiplies tiles.
+    """Select the library function that multiplies tiles of a matrix product.
 
     Args:
         name: "gemm_f32" or "gemm_f64".
         m: rows of a tile.
         n: columns of a tile.
         k: terms of each sum.
-        trans_a: whether the left operand is transposed.
-        trans_b: whether the right operand is transposed.
+        trans_a: whether the left operand is stored transposed.
+        trans_b: whether the right operand is stored transposed.
 
     Returns:
-        The launcher's reference for buf[0] of ``gemm.h``, and the kind that it expects.
+        The launcher's reference to the function, or to a table of functions, for buf[0] of
+        ``gemm.h``; and the number of the kind of function, as ``gemm.h`` lists them.
     """
     if name == "gemm_f32" and prefers_onednn(m, n, k, trans_a, trans_b):
         table = _onednn_table()
@@ -104,8 +106,9 @@ def gemm_function(
 def library_name(m: Any, n: Any, k: Any, trans_a: bool, trans_b: bool, single: bool) -> str:
     """Return the name of the library that multiplies (m, k) x (k, n), for reports.
 
-    ``single`` says that the dtype is float32, ``trans_a`` and ``trans_b`` which operands are stored
-    transposed. For symbolic sizes it is the BLAS library.
+    ``single`` is whether the dtype is float32, ``trans_a`` and ``trans_b`` whether the operands are
+    stored transposed. With symbolic sizes, for which the library is selected at run time, it is the
+    BLAS library.
     """
     is_known = isinstance(m, int) and isinstance(n, int) and isinstance(k, int)
     if single and is_known and m * n * k > 0:
@@ -123,8 +126,9 @@ def _gemm(library: Blas, name: str) -> int:
 def gemm_tiles(m: int, n: int, k: int, batch: int, trans_b: bool) -> tuple[int, int]:
     """Return rows and columns of the tiles of each product (m, k) x (k, n) of a batch.
 
-    Of the ways to divide the result into about as many tiles as the work is worth, the one that
-    packs least is taken: each tile packs its own part of both operands.
+    The number of tiles is proportional to the work, at most `MAX_TILES` for the batch. Of the grids
+    with this number, the one that packs least is chosen: each tile packs its own part of both
+    operands. ``trans_b`` is whether the right operand is stored transposed.
     """
     if n < MIN_COLUMNS:
         return _part_length(m, min(m * n * k // TILE_PRODUCTS, MAX_TILES), 8), n

@@ -96,17 +96,26 @@ class OneDnnError(Exception):
 
 
 def require_optimized(implementation: bytes) -> None:
-    """Raise OneDnnError for a reference implementation, which is correct and slow."""
+    """Raise OneDnnError for a reference implementation, which is correct and slow.
+
+    ``implementation`` is the name that the library reports.
+    """
     if implementation.startswith(b"ref"):
-        raise OneDnnError(f"only {implementation.decode()}, a reference implementation, is there")
+        raise OneDnnError(
+            f"oneDNN has only {implementation.decode()}, a slow reference implementation"
+        )
 
 
 class OneDnn:
     """A loaded libdnnl, version 3, with an engine and a stream.
 
+    Args:
+        path: the shared object.
+
     Raises:
         OSError: The file is no shared object.
         AttributeError: The shared object is not oneDNN.
+        OneDnnError: Its engine or stream cannot be created.
     """
 
     def __init__(self, path: Path) -> None:
@@ -117,16 +126,19 @@ class OneDnn:
         self("dnnl_stream_create", byref(self.stream), self.engine, c_int(IN_ORDER))
 
     def __call__(self, name: str, *arguments: Any) -> None:
-        """Call a function by name.
+        """Call a function of the library, which returns a status, by name.
 
         Raises:
             OneDnnError: The function returns a status other than success.
         """
         if getattr(self.dll, name)(*arguments):
-            raise OneDnnError(f"{name} returned an error")
+            raise OneDnnError(f"oneDNN's function {name} returned an error")
 
     def address(self, name: str) -> int:
-        """Return the address of a function of the library, or of OpenMP, which it links."""
+        """Return the address of a function of the library, or of OpenMP, which it links.
+
+        Raises: AttributeError where there is no such function.
+        """
         return ctypes.cast(getattr(self.dll, name), c_void_p).value or 0
 
     def memory_descriptor(
@@ -150,7 +162,7 @@ class OneDnn:
     def queried_memory(self, primitive_descriptor: c_void_p, query: int) -> c_void_p:
         """Return a memory descriptor that a primitive descriptor owns.
 
-        ``query`` is a dnnl_query_t, such as that of the source or the weights.
+        ``query`` is a dnnl_query_t, such as `WEIGHTS_QUERY` or `SCRATCHPAD_QUERY`.
         """
         function = self.dll.dnnl_primitive_desc_query_md
         function.restype = c_void_p
@@ -177,7 +189,7 @@ class OneDnn:
 
 @lru_cache(maxsize=1)
 def load_library() -> OneDnn | None:
-    """Load the library of the wheel; None where it is not installed or does not load."""
+    """Return the library of the wheel, loaded once; None if it is missing or cannot be loaded."""
     path = find_library()
     try:
         return None if path is None else OneDnn(path)
@@ -201,7 +213,11 @@ def find_library() -> Path | None:
 
 @lru_cache(maxsize=512)
 def convolution_primitives(c: Geometry) -> ConvolutionPrimitives | None:
-    """Create the primitives for a shape; None where the library has nothing fast for it."""
+    """Create the primitives for the convolutions of a shape, in float32.
+
+    Returns None where the library is not installed, the result is empty, or the library has no fast
+    primitive for the shape.
+    """
     library = load_library()
     if library is None or min(c.batch, *c.result, c.channels, c.filters, *c.window) < 1:
         return None
@@ -213,17 +229,20 @@ def convolution_primitives(c: Geometry) -> ConvolutionPrimitives | None:
 
 
 class PrimitiveBuilder:
-    """Creates primitives for a convolution, which is divided along one axis of the image."""
+    """Creates primitives for a convolution ``c``, which is divided along one axis of the image."""
 
     def __init__(self, library: OneDnn, c: Geometry) -> None:
         self.library, self.c = library, c
         self.axis = split_axis(c)
 
     def build(self) -> ConvolutionPrimitives | None:
-        """Return the primitives of the convolution; None where a part reads padding only.
+        """Create the primitives of all parts of the convolution.
+
+        Returns:
+            None where a part reads padding only, or parts need filters in different layouts.
 
         Raises:
-            OneDnnError: The library has nothing fast for the shape.
+            OneDnnError: The library has no fast primitive for the shape.
         """
         library, parts = self.library, parts_of(self.c)
         records: list[int] = []
@@ -259,9 +278,10 @@ class PrimitiveBuilder:
         )
 
     def source_range(self, first: int, last: int) -> tuple[int, int]:
-        """Return the range of the source that results ``first`` to ``last`` (exclusive) read.
+        """Return the range (start, stop) of the source that results ``first`` to ``last`` read.
 
-        Both ranges are along the split axis.
+        Both ranges are along the split axis, without their ends. Where only padding is read, stop
+        is not after start.
         """
         c, k = self.c, self.axis
         reach = (c.window[k] - 1) * c.dilation[k] + 1
@@ -274,7 +294,8 @@ class PrimitiveBuilder:
     ) -> tuple[list[int], c_void_p, int]:
         """Create the primitive of results ``first`` to ``last``, which read ``start`` to ``stop``.
 
-        Returns: The numbers of its entry in the table, the filter's layout, and its scratch bytes.
+        Returns: The numbers of its entry in the table, the memory descriptor of the filter's
+            layout, and its scratch bytes.
         """
         c, library, k = self.c, self.library, self.axis
         part = self.part_descriptors(first, last, start, stop, 1)
@@ -310,10 +331,10 @@ class PrimitiveBuilder:
         return attributes
 
     def primitive(self, description: c_void_p) -> c_void_p:
-        """Create the primitive of a descriptor.
+        """Create the primitive that a primitive descriptor describes.
 
         Raises:
-            OneDnnError: It is a reference implementation.
+            OneDnnError: It is a slow reference implementation, or cannot be created.
         """
         name, primitive = c_char_p(), c_void_p()
         query = "dnnl_primitive_desc_query"
@@ -325,9 +346,10 @@ class PrimitiveBuilder:
     def part_descriptors(
         self, first: int, last: int, start: int, stop: int, images: int
     ) -> PartDescriptors:
-        """Describe results ``first`` to ``last`` of ``images`` images.
+        """Return the descriptors for results ``first`` to ``last`` of ``images`` images.
 
-        They read the source from ``start`` to ``stop``; all are positions along the split axis.
+        They read the source from ``start`` to ``stop``; all are positions along the split axis, the
+        ends excluded.
         """
         c, library, k = self.c, self.library, self.axis
         size, result = list(c.size[k:]), list(c.result[k:])
@@ -368,7 +390,10 @@ class PrimitiveBuilder:
         return c.groups, c.filters // c.groups, c.channels // c.groups, *window
 
     def plain_filter(self) -> c_void_p:
-        """Describe a filter in passkit's layout (*window, channels / groups, filters)."""
+        """Return the memory descriptor of a filter in passkit's layout.
+
+        Shape: (*window, channels / groups, filters)
+        """
         c = self.c
         group_channels, group_filters = c.channels // c.groups, c.filters // c.groups
         window_strides = [group_channels * c.filters]
@@ -380,7 +405,10 @@ class PrimitiveBuilder:
         return self.library.memory_descriptor(self.filter_dims(), strides)
 
     def _filter_reorder(self, layout: c_void_p) -> list[int]:
-        """Return the primitive that converts a plain filter to a layout, and both descriptors."""
+        """Create the primitive that converts a filter from passkit's layout to ``layout``.
+
+        Returns its handle and those of both memory descriptors.
+        """
         plain = self.plain_filter()
         return [int(p.value or 0) for p in (self.reorder(plain, layout), plain, layout)]
 

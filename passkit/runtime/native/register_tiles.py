@@ -86,14 +86,14 @@ def register_tiling(c: Geometry, panel: int) -> RegisterTiling:
 
 
 def _balanced_panels(panels: int, parts: int, ranges: int) -> int:
-    """Return the panels per work tile for about ``parts`` tiles of each range.
+    """Return the number of panels per work tile, for about ``parts`` tiles of each range.
 
-    Chosen so that 2, 4 and 8 threads get nearly equal numbers of tiles.
+    It is chosen so that 2, 4 and 8 threads get nearly equal numbers of tiles.
 
     Args:
-        panels: the panels to divide.
-        parts: the number of tiles to aim at.
-        ranges: how many times they are divided, such as for each image.
+        panels: the number of panels to divide.
+        parts: the number of tiles of a range to aim at.
+        ranges: the number of ranges of results, over all images; each is divided like that.
     """
     if parts == 1:
         return panels
@@ -107,10 +107,16 @@ def _balanced_panels(panels: int, parts: int, ranges: int) -> int:
 
 
 def _scratch_nbytes(group_channels: int, taps: int, results: int, window_terms: int) -> int:
-    """Return the scratch size of a thread, as ``direct`` in direct.h lays it out.
+    """Return the bytes of scratch memory of a thread, as ``direct`` in direct.h lays it out.
 
-    It holds a pixel of zeros, offsets of taps, window starts, tile runs, and copied windows of
-    ``window_terms`` elements each; every array begins at a cache line.
+    It holds a pixel of zeros, offsets of taps, window starts, tile runs, and copied windows; every
+    array begins at a cache line.
+
+    Args:
+        group_channels: the channels of a group.
+        taps: the taps of a window.
+        results: the results of a work tile.
+        window_terms: the elements of a copied window; 0 where windows are not copied.
     """
     arrays = (
         4 * group_channels,

@@ -39,7 +39,7 @@ class SharedObject:
         self._handle = launcher.open_library(path)
 
     def address(self, symbol: str) -> Address:
-        """Return the address of a function.
+        """Return the address of the function ``symbol``, which keeps the shared object loaded.
 
         Raises:
             LookupError: There is no function of that name.
@@ -59,10 +59,15 @@ class Address(int):
         return address
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Address:
+        """Return this address itself."""
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        raise TypeError("the address of a function means nothing in another process")
+        """Raise TypeError: the address of a function is not valid in another process."""
+        raise TypeError(
+            f"the address {int(self):#x} of a function in {self.shared_object.path} is not valid "
+            "in another process; pickle the executable instead"
+        )
 
 
 class LoadedKernels:
@@ -90,7 +95,10 @@ class LoadedKernels:
             self._survivors = len(self._by_path)
 
     def find(self, digest: str) -> Address | None:
-        """Return the address of a kernel, None if it is not loaded."""
+        """Return the address of a kernel, given by its digest, and mark it as used last.
+
+        Returns None if it is not loaded.
+        """
         shared_object = self._by_digest.get(digest)
         if shared_object is None:
             return None
@@ -105,7 +113,7 @@ class LoadedKernels:
         """Register a kernel and return its address.
 
         Args:
-            digest: the kernel's key.
+            digest: the kernel's digest.
             symbol: the name of its function.
             shared_object: the loaded library.
 

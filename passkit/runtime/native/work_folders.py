@@ -33,9 +33,11 @@ class WorkFolder:
         self._cleanup = weakref.finalize(self, _remove, name, lock, os.getpid())
 
     def __enter__(self) -> str:
+        """Return the folder's path."""
         return self.name
 
     def __exit__(self, *unused: object) -> None:
+        """Remove the folder."""
         self.cleanup()
 
     def cleanup(self) -> None:
@@ -57,10 +59,11 @@ def _remove(name: str, lock: int, process: int) -> None:
 
 
 def work_folder(spare: str | None = None) -> WorkFolder:
-    """Create a folder for a compilation.
+    """Create a folder for a compilation, in TMPDIR.
 
     Args:
-        spare: a folder that is used where TMPDIR has not enough space.
+        spare: a folder that is used where TMPDIR cannot be written or has too little space; None
+            for none.
 
     Raises:
         CompilerError: Neither folder can be written.
@@ -72,9 +75,9 @@ def work_folder(spare: str | None = None) -> WorkFolder:
         except OSError as error:
             failures.append(str(error))
     raise CompilerError(
-        f"there is no room for the compiler's files ({'; '.join(failures)}): it needs at least "
-        f"{MIN_FREE_NBYTES} bytes; set TMPDIR to a folder with room, or raise the limit of file "
-        "sizes (ulimit -f)"
+        f"the compiler's files need a folder with at least {MIN_FREE_NBYTES} free bytes, and none "
+        f"can be used: {'; '.join(failures)}; set TMPDIR to a folder with free space, or raise the "
+        "limit of file sizes (ulimit -f)"
     )
 
 
@@ -93,7 +96,9 @@ def _folder_in(base: str) -> WorkFolder:
         os.mkdir(base, 0o700)
     facts = os.lstat(base)
     if not stat.S_ISDIR(facts.st_mode) or facts.st_uid != os.geteuid() or facts.st_mode & 0o022:
-        raise PermissionError(f"{base} is not a folder of this user alone")
+        raise PermissionError(
+            f"{base} is not a folder that belongs to this user and only this user can write to"
+        )
     guard = os.open(base, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(

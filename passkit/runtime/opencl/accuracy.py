@@ -35,6 +35,10 @@ error on other targets.
 def relaxed_operations(kernels: Iterable[Kernel], limits: OpenClLimits) -> tuple[str, ...]:
     """Return the operations of kernels that may miss the accuracy of other targets.
 
+    Args:
+        kernels: The kernels.
+        limits: The limits and features of the device that runs them.
+
     Returns:
         The name of each with its error bound, such as "tanh (5 ulp)", sorted.
     """
@@ -53,7 +57,10 @@ def relaxed_operations(kernels: Iterable[Kernel], limits: OpenClLimits) -> tuple
 
 
 def _expressions(x: Any) -> Iterator[Expr]:
-    """Yield all expressions in a part of a kernel's AST."""
+    """Yield all expressions in a part of a kernel's AST: an expression, statement or tuple.
+
+    Other values, such as numbers, have none.
+    """
     if isinstance(x, Expr):
         yield from walk(x)
     elif isinstance(x, tuple):

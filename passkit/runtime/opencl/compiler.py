@@ -45,7 +45,14 @@ NO_OPTIMIZATION = "-cl-opt-disable"
 
 @frozen(eq=False)
 class OpenClKernel:
-    """A kernel on a device: a function for each of its phases, and the work-items of a group."""
+    """A kernel built for a device.
+
+    Attributes:
+        kernel: The kernel.
+        device: The device.
+        functions: pyopencl's kernels, one for each phase; one alone for a kernel without phases.
+        block: The work-items of a work-group.
+    """
 
     kernel: Kernel
     device: OpenClDevice = field(repr=False)
@@ -61,7 +68,8 @@ def build(
     Args:
         kernels: The kernels.
         device: The device.
-        target: Says how many work-items a group has.
+        target: Its ``block`` is the number of work-items that a group should have; groups are
+            smaller where the registers of a kernel require it.
 
     Returns:
         Each kernel by its key.
@@ -95,20 +103,29 @@ def compiler_options(device: OpenClDevice, block: int) -> tuple[str, ...]:
 
 
 def _language(device: OpenClDevice) -> str:
-    """Return the version of OpenCL C: 2.0 is the first one with sub-groups."""
+    """Return OpenCL C's version for a device, such as "CL1.2".
+
+    Devices with sub-group shuffles get the version of their sub-groups, 2.0 or 3.0.
+    """
     if not device.limits.shuffles or device.limits.is_cpu:
         return "CL1.2"
     return "CL3.0" if device.version.startswith("OpenCL 3") else "CL2.0"
 
 
 def kernel_digest(kernel: Kernel, device: OpenClDevice, flags: Sequence[str]) -> str:
-    """Return the digest of all that a kernel's machine code depends on: its name in the cache."""
+    """Return the digest of all that a kernel's machine code depends on: its name in the cache.
+
+    That is its text, the device and its driver, and ``flags``, the compiler's options.
+    """
     parts = [str(FORMAT), device.fingerprint, *flags, program_text([kernel])]
     return sha256("\0".join(parts).encode()).hexdigest()
 
 
 def program_text(kernels: Sequence[Kernel]) -> str:
-    """Return the text of a program: the functions of the preamble that kernels call, then they."""
+    """Return the OpenCL C text of a program.
+
+    It has pragmas, the functions of the preamble that the kernels call, and the kernels.
+    """
     body = "\n".join(kernel.source for kernel in kernels)
     extensions = sorted(SHUFFLE_EXTENSIONS) if "sub_group_" in body else []
     pragmas = map(EXTENSION_PRAGMA.format, extensions)
@@ -123,7 +140,11 @@ def function_names(kernel: Kernel) -> list[str]:
 
 
 def group_size(functions: Sequence[Any], requested: int, device: OpenClDevice) -> int:
-    """Return the work-items of a group: as requested, or the power of two that registers allow."""
+    """Return the work-items of a work-group: a power of two up to ``requested``.
+
+    It is smaller where one of a kernel's functions needs so many registers that the device runs
+    fewer work-items.
+    """
     info = pyopencl().kernel_work_group_info.WORK_GROUP_SIZE
     largest: int = min(f.get_work_group_info(info, device.handle) for f in functions)
     return power_of_two(min(requested, largest))
@@ -142,7 +163,7 @@ class OpenClKernelBuilder(KernelBuilder):
     """
 
     def digest(self, kernel: Kernel) -> str:
-        """Return the digest of text, device and options."""
+        """Return the digest of a kernel's text, the device and the options: its cache key."""
         return kernel_digest(kernel, self.device, self.flags)
 
     def open_images(self) -> ImageCache | None:
@@ -152,15 +173,19 @@ class OpenClKernelBuilder(KernelBuilder):
         return ImageCache(self.device.fingerprint, ".clbin")
 
     def check(self, kernel: Kernel) -> None:
-        """Check that the device computes in float64 if a kernel does. Raises: DeviceError."""
+        """Raise DeviceError if a kernel computes in float64 and the device does not."""
         if not self.device.limits.double and "double" in program_text([kernel]):
             raise DeviceError(
-                f"kernel {kernel_label(kernel)} computes in float64, and {self.device} has no "
-                "cl_khr_fp64; cast to float32, or choose another device by PYOPENCL_CTX"
+                f"kernel {kernel_label(kernel)} computes in float64, which needs the extension "
+                f"cl_khr_fp64, and {self.device} has none; cast to float32, or choose another "
+                "device by PYOPENCL_CTX"
             )
 
     def load(self, kernel: Kernel, image: bytes) -> Any:
-        """Load a cached binary; return None where the driver does not accept it any more."""
+        """Load a cached binary; return the functions of the kernel's phases as a tuple.
+
+        Returns None where the driver does not accept the binary any more.
+        """
         cl = pyopencl()
         try:
             program = cl.Program(self.device.context, [self.device.handle], [image])
@@ -169,13 +194,21 @@ class OpenClKernelBuilder(KernelBuilder):
             return None
 
     def compile(self, kernels: dict[str, Kernel]) -> None:
-        """Build kernels, several in one program. Raises: KernelRefusedError."""
+        """Build and `add` kernels, given by digest, up to `MAX_KERNELS` in one program.
+
+        Raises: KernelRefusedError for the first kernel that the compiler refuses; those built
+        before it stay.
+        """
         digests = list(kernels)
         for start in range(0, len(digests), MAX_KERNELS):
             self._build_unit({d: kernels[d] for d in digests[start : start + MAX_KERNELS]})
 
     def _build_unit(self, unit: dict[str, Kernel]) -> None:
-        """Build a program of some kernels; if it is refused, each kernel by itself."""
+        """Build one program of some kernels, given by digest, and store its binary.
+
+        If the compiler refuses it, each kernel is built by itself, so that the error names the one
+        at fault. Raises: KernelRefusedError with the compiler's message.
+        """
         cl, kernels = pyopencl(), list(unit.values())
         text = program_text(kernels)
         try:
@@ -195,7 +228,7 @@ class OpenClKernelBuilder(KernelBuilder):
         self.keep(binary, unit)
 
     def _program(self, text: str) -> Any:
-        """Build a program of a text. Raises: pyopencl's Error with the compiler's message."""
+        """Build a pyopencl program of a text. Raises: pyopencl.Error with the compiler's log."""
         cl = pyopencl()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", cl.CompilerWarning)  # a log without errors
@@ -203,5 +236,5 @@ class OpenClKernelBuilder(KernelBuilder):
             return program.build(list(self.flags), cache_dir=False)
 
     def _functions(self, kernel: Kernel, program: Any) -> tuple[Any, ...]:
-        """Return the functions of a kernel's phases."""
+        """Return pyopencl's kernels for the phases of a kernel, from a built program."""
         return tuple(pyopencl().Kernel(program, name) for name in function_names(kernel))

@@ -34,12 +34,15 @@ REDUCTION_NBYTES = 8
 
 
 def pyopencl() -> ModuleType:
-    """Import pyopencl. Raises: MissingDependencyError with the command that installs it."""
+    """Import and return pyopencl.
+
+    Raises: MissingDependencyError, with the command that installs it, where it is not installed.
+    """
     try:
         return import_module("pyopencl")
     except ImportError as error:
         raise MissingDependencyError(
-            f"target 'opencl' needs pyopencl, and importing it says: {error}; {INSTALL}"
+            f"target 'opencl' needs pyopencl, which cannot be imported: {error}; {INSTALL}"
         ) from None
 
 
@@ -88,15 +91,15 @@ class OpenClQueue:
     handle: Any
 
     def upload(self, buffer: Any, array: Any) -> Any:
-        """Enqueue a copy of an array's bytes to the device."""
+        """Enqueue a copy of an array's bytes to a buffer; return its event."""
         return pyopencl().enqueue_copy(self.handle, buffer, array, is_blocking=False)
 
     def download(self, array: Any, buffer: Any) -> Any:
-        """Enqueue a copy from the device that fills an array."""
+        """Enqueue a copy from a buffer that fills an array; return its event."""
         return pyopencl().enqueue_copy(self.handle, array, buffer, is_blocking=False)
 
     def copy(self, target: Any, source: Any, nbytes: int) -> Any:
-        """Enqueue a copy of bytes from one buffer to another."""
+        """Enqueue a copy of bytes from buffer ``source`` to ``target``; return its event."""
         return pyopencl().enqueue_copy(self.handle, target, source, byte_count=nbytes)
 
     def finish(self) -> None:
@@ -112,8 +115,17 @@ class OpenClQueue:
 class OpenClDevice:
     """A device with its context and an in-order queue.
 
-    ``lock`` is held while a kernel's arguments are set and it is enqueued, as they belong to the
-    kernel.
+    Attributes:
+        name: The device's name.
+        platform: The name of its platform.
+        version: The version of OpenCL that the device reports, such as "OpenCL 3.0".
+        driver: The driver's version.
+        limits: Its limits and features.
+        context: pyopencl's context.
+        queue: The queue that all calls use.
+        process: The id of the process that opened the device.
+        lock: Held while a kernel's arguments are set and it is enqueued, as they belong to the
+            kernel.
     """
 
     name: str
@@ -132,12 +144,15 @@ class OpenClDevice:
         return self.context.devices[0]
 
     def measuring_queue(self) -> OpenClQueue:
-        """Return another queue, which measures what it does."""
+        """Return a new queue whose events can be timed by `OpenClQueue.seconds`."""
         properties = pyopencl().command_queue_properties.PROFILING_ENABLE
         return OpenClQueue(pyopencl().CommandQueue(self.context, properties=properties))
 
     def active(self, doing: str) -> AbstractContextManager[None]:
-        """Do nothing: OpenCL has no current context."""
+        """Return a `with` block that does nothing: OpenCL has no current context.
+
+        ``doing`` is not used.
+        """
         return nullcontext()
 
     @property
@@ -154,7 +169,8 @@ def device() -> OpenClDevice:
 
     Raises:
         MissingDependencyError: without pyopencl.
-        DeviceError: where there is no such device, or in a fork of the process that opened it.
+        DeviceError: where there is no such device, with those there are; or in a fork of the
+            process that opened it.
     """
     opened = open_device(os.environ.get("PYOPENCL_CTX", ""))
     check_process(opened)
@@ -163,7 +179,10 @@ def device() -> OpenClDevice:
 
 @cache
 def open_device(setting: str) -> OpenClDevice:
-    """Open the device for a value of PYOPENCL_CTX."""
+    """Open the device that PYOPENCL_CTX selects, once for each value of it.
+
+    ``setting`` is that value, "" where it is not set. Raises: DeviceError where it names no device.
+    """
     cl = pyopencl()
     try:
         (handle, *_) = cl.choose_devices(interactive=False)
@@ -171,10 +190,13 @@ def open_device(setting: str) -> OpenClDevice:
         queue = OpenClQueue(cl.CommandQueue(context))
     except (cl.Error, RuntimeError) as error:
         available = ", ".join(device_names(cl)) or f"none; {INSTALL} brings one for every machine"
-        problem = "no OpenCL device"
+        problem = "there is no OpenCL device"
         if setting:
             problem = f"PYOPENCL_CTX={setting!r} names no OpenCL device"
-        raise DeviceError(f"{problem}: {str(error).strip()}; there are: {available}") from None
+        raise DeviceError(
+            f"target 'opencl' needs a device, and {problem}: {str(error).strip()}; available "
+            f"devices: {available}"
+        ) from None
     return OpenClDevice(
         handle.name.strip(),
         handle.platform.name.strip(),
@@ -187,14 +209,17 @@ def open_device(setting: str) -> OpenClDevice:
 
 
 class PyOpenClAllocator:
-    """Buffers of pyopencl's memory pool, a `passkit.runtime.device.pool.BufferAllocator`."""
+    """Buffers of pyopencl's memory pool, as a `passkit.runtime.device.pool.BufferAllocator`."""
 
     def __init__(self, device: OpenClDevice) -> None:
         tools = import_module("pyopencl.tools")
         self.pool = tools.MemoryPool(tools.ImmediateAllocator(device.queue.handle))
 
     def allocate(self, nbytes: int) -> Any:
-        """Return a buffer of at least ``nbytes`` bytes."""
+        """Return a buffer of at least ``nbytes`` bytes.
+
+        Raises: pyopencl's MemoryError or LogicError where the device has no memory left.
+        """
         return self.pool.allocate(nbytes)
 
     def free_idle(self) -> None:
@@ -221,7 +246,10 @@ def pool_of(device: OpenClDevice) -> DevicePool:
 
 
 def device_names(cl: ModuleType) -> Iterator[str]:
-    """Yield the devices of all platforms, each with the value of PYOPENCL_CTX that names it."""
+    """Yield the names of all platforms' devices, such as "GPU (PYOPENCL_CTX=0:0)".
+
+    ``cl`` is the module pyopencl.
+    """
     yield from (name for name, _ in _handles(cl))
 
 
@@ -249,7 +277,10 @@ def describe_devices() -> Iterator[str]:
 
 
 def _handles(cl: ModuleType) -> Iterator[tuple[str, Any]]:
-    """Yield the devices of all platforms with their names."""
+    """Yield the name of each device, with its value of PYOPENCL_CTX, and pyopencl's device.
+
+    Yields nothing where no driver is installed.
+    """
     try:
         platforms = cl.get_platforms()
     except cl.Error:  # the loader finds no driver
@@ -260,7 +291,10 @@ def _handles(cl: ModuleType) -> Iterator[tuple[str, Any]]:
 
 
 def limits_of(cl: ModuleType, handle: Any) -> OpenClLimits:
-    """Return the limits and features that a device reports."""
+    """Return the limits and features that a device reports.
+
+    ``cl`` is the module pyopencl, ``handle`` its device.
+    """
     extensions = set(handle.extensions.split())
     config = handle.single_fp_config
     return OpenClLimits(
@@ -291,12 +325,15 @@ def _vector_width(handle: Any) -> int:
 
 
 def adapt_target(target: Target) -> Target:
-    """Return the registered target within the device's limits; a caller's own target as it is."""
+    """Return the registered target within the limits of the opened device.
+
+    A target that a caller created or changed is returned as it is. Raises: as `device`.
+    """
     return fit_target(target, device().limits) if target is target_of(target.name) else target
 
 
 def fit_target(target: Target, limits: OpenClLimits) -> Target:
-    """Return a target whose work-groups and scratch memory a device can hold.
+    """Return a copy of a target whose work-groups and scratch memory a device can hold.
 
     A CPU runs the work-items of a group one after the other, so that one is enough; it computes
     with vectors of the width that it prefers.
@@ -312,7 +349,7 @@ def fit_target(target: Target, limits: OpenClLimits) -> Target:
 
 
 def power_of_two(limit: int) -> int:
-    """Return the largest power of two up to a limit, as reductions in a work-group need it.
+    """Return the largest power of two up to ``limit``, at least 1, as reductions in groups need it.
 
     >>> power_of_two(255), power_of_two(256)
     (128, 256)

@@ -44,7 +44,11 @@ class OpenClBoundProgram(BoundProgram):
     """A program with a number for each size, on an OpenCL device."""
 
     def launch(self, step: LaunchStep) -> StepAction | None:
-        """Return what enqueues a kernel, or each of its phases that has tiles."""
+        """Return the function that enqueues a kernel, or each of its phases that has tiles.
+
+        Returns None where it has none. Raises: DeviceError where a work-group needs more local
+        memory than the device has.
+        """
         kernel, entry = step.kernel, step.entry
         tile_counts = [self.number(n) for n, _ in kernel.phases or ((kernel.grid, 0.0),)]
         if not any(tile_counts):
@@ -84,10 +88,19 @@ class OpenClBoundProgram(BoundProgram):
     def _start(
         self, kernel: Kernel, queue: OpenClQueue, function: Any, items: int, block: int
     ) -> Any:
-        """Enqueue a function. Where memory is exhausted, free idle memory and retry.
+        """Enqueue a function whose arguments are set; return its event.
+
+        Where memory is exhausted, idle memory is freed and the launch retried.
+
+        Args:
+            kernel: The kernel, for the error message.
+            queue: The queue.
+            function: pyopencl's kernel, one phase of ``kernel``.
+            items: The number of work-items, a multiple of ``block``.
+            block: The work-items of a work-group.
 
         Raises:
-            DeviceError: with the driver's message.
+            DeviceError: with the driver's message, where the driver refuses the launch.
         """
         cl, pool = pyopencl(), self.data.pool
 
@@ -98,25 +111,29 @@ class OpenClBoundProgram(BoundProgram):
             return pool.retry(enqueue, (cl.MemoryError,))
         except cl.Error as error:
             raise DeviceError(
-                f"{self.data.device} does not start kernel {kernel_label(kernel)} of {items} "
-                f"work-items in groups of {block}: {error}; {pool.usage()}"
+                f"{self.data.device} did not launch kernel {kernel_label(kernel)} of {items} "
+                f"work-items in groups of {block}: {error}; {pool.usage()}; call with smaller "
+                "arrays, or choose another device by PYOPENCL_CTX"
             ) from error
 
 
 def bind_program(
     program: RuntimeProgram, sizes: Mapping[str, int], state: State
 ) -> OpenClBoundProgram:
-    """Return a program bound to sizes. Raises: DeviceError."""
+    """Return a program bound to ``sizes``, the values of its symbolic sizes, on the device.
+
+    ``state`` has the program's variables. Raises: DeviceError where there is no device.
+    """
     return OpenClBoundProgram(program, program_data(program, state, device, pool_of), sizes)
 
 
 def build_kernels(kernels: Iterable[Kernel], target: Target) -> Mapping[str, OpenClKernel]:
-    """Return kernels built for this machine's device. Raises: as `build`."""
+    """Return kernels built for this machine's device, by their keys. Raises: as `build`."""
     return build(kernels, device(), adapt_target(target))
 
 
 def kernel_stats(kernels: Sequence[Kernel]) -> dict[str, Any]:
-    """Return what `Executable.stats` reports of kernels."""
+    """Return entries of `Executable.stats`: the device's name, and the less accurate operations."""
     opened = device()
     return {"device": str(opened), "relaxed": relaxed_operations(kernels, opened.limits)}
 

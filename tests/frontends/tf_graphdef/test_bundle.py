@@ -92,16 +92,19 @@ GOOD = table([header(), (b"w", entry(WEIGHTS))])
 @pytest.mark.parametrize(
     ("index", "message"),
     [
-        (b"", "'v.index' is no index of a checkpoint but empty: it has 0 bytes; .*fetch"),
-        (b"abc", "'v.index' of 3 bytes is no index of a checkpoint: it ends in 0x636261"),
-        (GOOD[:-8] + bytes(8), f"of {len(GOOD)} bytes is no index .* it ends in 0x0"),
+        (b"", r"'v\.index': expected the index of a checkpoint, found an empty file of 0"),
+        (b"abc", r"'v\.index'.*in 0xdb4775248b80fb57, found 3 bytes that end in 0x636261"),
+        (GOOD[:-8] + bytes(8), f"found {len(GOOD)} bytes that end in 0x0"),
         (GOOD[:5] + b"?" + GOOD[6:], r"bytes 0 to \d+ of 'v.index' were changed .* 0x"),
-        (table([header()], kind=2), r"block at 0 that is compressed in the way 2, .*Snappy \(1\)"),
-        (table([header()], kind=1), "the block at 0 of 'v.index' is no Snappy block: at 1 it has "),
-        (table([(b"w", b"")]), "'v.index' has 1 entries and no header"),
-        (table([header(num_shards=0)]), "says that it has 0 shards"),
-        (table([header(num_shards=1 << 30)]), "says that it has 1073741824 shards"),
-        (GOOD[:-48] + b"\xff" * 40 + GOOD[-8:], "has a block at 0 of 0 bytes"),
+        (table([header()], kind=2), r"block at offset 0 of compression type 2; .* 1 \(Snappy\)"),
+        (
+            table([header()], kind=1),
+            "the block at 0 of 'v.index': .* Snappy block .* offset 1, after 0",
+        ),
+        (table([(b"w", b"")]), r"'v\.index' needs a header, and none of its 1"),
+        (table([header(num_shards=0)]), "and its header says 0"),
+        (table([header(num_shards=1 << 30)]), "and its header says 1073741824"),
+        (GOOD[:-48] + b"\xff" * 40 + GOOD[-8:], "needs a block of 0 bytes at offset 0"),
     ],
 )
 def test_damaged_indices_are_refused(put: Any, index: bytes, message: str) -> None:
@@ -122,24 +125,24 @@ def test_keys_longer_than_their_block_are_refused(put: Any) -> None:
     """A key or value longer than the rest of its block is refused despite a valid checksum."""
     content = varint(0) + varint(1) + varint(99) + b"w" + bytes(4) + (1).to_bytes(4, "little")
 
-    with pytest.raises(ModelError, match="has a key of 0 . 1 bytes and a value of 99 at 3"):
+    with pytest.raises(ModelError, match=r"key of 0 \+ 1.*value of 99 bytes at offset 3"):
         put(table_of_block(checked(content + b"\0")))
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"shard_id": 3}, "'w' in 'v.index' is in shard 3 of 1"),
-        ({"shard_id": -1}, "is in shard -1 of 1"),
-        ({"offset": 1}, "lies at 1 and takes 24 bytes, and shard 0 has 24"),
-        ({"offset": -8}, "lies at -8 and takes"),
-        ({"offset": 1 << 60}, "lies at 1,152,921,504,606,846,976"),
-        ({"size": 20}, r"of float32\(2, 3\) cannot have 20 bytes"),
-        ({"shape": {"dim": [{"size": 1 << 40}] * 2}}, r"cannot have 24 bytes"),
-        ({"shape": {"unknown_rank": True}}, r"of float32\(\?\) cannot have 24 bytes"),
-        ({"crc32c": 5}, "the bytes of 'w' in 'v.index' were changed .* 0x00000005 is stored"),
+        ({"shard_id": 3}, r"'w' in 'v\.index' is in shard 3, and the checkpoint has 1"),
+        ({"shard_id": -1}, r"'v\.index' is in shard -1, and the checkpoint has 1"),
+        ({"offset": 1}, r"'w' in 'v\.index' needs 24 bytes at offset 1, and shard 0 has 24"),
+        ({"offset": -8}, "24 bytes at offset -8"),
+        ({"offset": 1 << 60}, "24 bytes at offset 1,152,921,504,606,846,976"),
+        ({"size": 20}, r"'w' in 'v\.index' is float32\(2, 3\), which cannot take 20"),
+        ({"shape": {"dim": [{"size": 1 << 40}] * 2}}, r"1099511627776\), which cannot take 24"),
+        ({"shape": {"unknown_rank": True}}, r"'v\.index' is float32\(\?\), which cannot take 24"),
+        ({"crc32c": 5}, "the bytes of 'w' in 'v.index' were changed .* checksum 0x00000005"),
         ({"slices": [{}, {}]}, "'w' in 'v.index' is stored in 2 slices"),
-        ({"dtype": 7}, "'w' in 'v.index' has element type DT_STRING"),
+        ({"dtype": 7}, "'w' in 'v.index' has the element type DT_STRING"),
     ],
 )
 def test_damaged_entries_are_refused(put: Any, changes: dict[str, Any], message: str) -> None:
@@ -163,19 +166,19 @@ def test_missing_tensors_shards_and_indices_are_named(put: Any) -> None:
     bundle = put(GOOD)
     with pytest.raises(ModelError, match="'v.index' has no tensor 'b'"):
         bundle.array("b")
-    with pytest.raises(ModelError, match="'v.data-00000-of-00001' cannot be read: No such file"):
+    with pytest.raises(ModelError, match="'v.data-00000-of-00001', .*: No such file"):
         bundle.array("w")
-    with pytest.raises(ModelError, match="'x.index' cannot be read: No such file"):
+    with pytest.raises(ModelError, match="'x.index', .* cannot be read: No such file"):
         open_checkpoint("x", 0)
 
 
 def test_damaged_strings_are_refused(put: Any) -> None:
     """A string of another length, kind or checksum is refused."""
     text = {"dtype": 7, "shape": {}}
-    with pytest.raises(ModelError, match="'s' in 'v.index' is DT_FLOAT, and one string"):
+    with pytest.raises(ModelError, match="'s' in 'v.index' needs to be one string, got DT_FLOAT"):
         put(table([header(), (b"s", entry(WEIGHTS))]), DATA).string("s")
     short = np.frombuffer(b"\x09abcdxyz", np.uint8)
-    with pytest.raises(ModelError, match="says 9 bytes of string, and has 3"):
+    with pytest.raises(ModelError, match="needs 9 bytes of string, and has 3"):
         put(table([header(), (b"s", entry(short, **text))]), short.tobytes()).string("s")
     whole = np.frombuffer(b"\x03abcdxyz", np.uint8)
     with pytest.raises(ModelError, match="the string 's' in 'v.index' were changed"):
@@ -186,5 +189,5 @@ def test_an_index_that_is_no_regular_file_is_refused(tmp_path: Path) -> None:
     """A link to an endless device is refused before it is read."""
     (tmp_path / "x.index").symlink_to("/dev/zero")
 
-    with pytest.raises(ModelError, match="must be a regular file, got one of mode 20"):
+    with pytest.raises(ModelError, match="needs to be a regular file, got one of mode 20"):
         open_checkpoint(tmp_path / "x", 1000)

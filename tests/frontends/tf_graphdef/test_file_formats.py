@@ -67,28 +67,28 @@ ONNX = (
 )
 SAFE = json.dumps({"w": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}).encode()
 FOREIGN: dict[str, tuple[bytes, str]] = {
-    "empty": (b"", "but empty: it has 0 bytes; .*fetch the file again"),
-    "pointer": (POINTER, "a pointer of Git LFS to a file of 102,400 bytes.*`git lfs pull`"),
+    "empty": (b"", "an empty file of 0 bytes; .*fetch the file again"),
+    "pointer": (POINTER, "a Git LFS pointer to a file of 102,400 bytes; run `git lfs pull`"),
     "hdf5": (b"\x89HDF\r\n\x1a\n" + bytes(90), r"an HDF5 file.*\.h5; load it in Keras"),
     "keras": (
         archive("metadata.json", "config.json", "model.weights.h5"),
-        r"a model of Keras \(\.keras\); load it in Keras.*model\.export\(folder\)",
+        r"a Keras model \(\.keras\); load it in Keras.*model\.export\(folder\)",
     ),
-    "torch": (archive("m/data.pkl", "m/data/0"), "a file of PyTorch, from torch.save or TorchScr"),
+    "torch": (archive("m/data.pkl", "m/data/0"), "a PyTorch file, from torch.save or TorchScript"),
     "old torch": (
         b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.\x80\x02M",
-        "a file of PyTorch, from torch.save; export the model",
+        "a PyTorch file, from torch.save; export the model",
     ),
-    "npz": (archive("a.npy", "b.npy"), r"arrays of NumPy \(\.npz\); numpy.load reads them"),
-    "npy": (npy(), r"an array of NumPy \(\.npy\)"),
+    "npz": (archive("a.npy", "b.npy"), r"NumPy arrays \(\.npz\); numpy.load reads them"),
+    "npy": (npy(), r"a NumPy array \(\.npy\)"),
     "zipped": (archive("m/saved_model.pb"), "a zip archive of a SavedModel; unzip it"),
     "zip": (archive("read.me", "b"), r"a zip archive of 2 files \('read.me', 'b'\); unpack it"),
     "empty zip": (archive(), r"a zip archive of 0 files \(none\)"),
     "cut zip": (archive("a", "b")[:40], "a damaged zip archive; fetch the file again"),
-    "gzip": (gzip.compress(b"x"), "compressed by gzip; unpack it first: gunzip"),
-    "bzip2": (bz2.compress(b"x"), "compressed by bzip2; unpack it first"),
-    "xz": (lzma.compress(b"x"), "compressed by xz; unpack it first"),
-    "zstd": (b"\x28\xb5\x2f\xfd\0", "compressed by Zstandard"),
+    "gzip": (gzip.compress(b"x"), "a gzip file; unpack it first: gunzip"),
+    "bzip2": (bz2.compress(b"x"), "a bzip2 file; unpack it first"),
+    "xz": (lzma.compress(b"x"), "an xz file; unpack it first"),
+    "zstd": (b"\x28\xb5\x2f\xfd\0", "a Zstandard file; unpack it"),
     "tar": (tarred(), "a tar archive; unpack it first: tar -xf"),
     "tflite": (
         b"\x1c\0\0\0TFL3\0\0\x12\0",
@@ -96,26 +96,35 @@ FOREIGN: dict[str, tuple[bytes, str]] = {
     ),
     "page": (
         b"\n<!DOCTYPE html><html><head>\n<title> Sign in </title>",
-        "a web page, titled 'Sign in'; a download has ended .* fetch the file again",
+        "a web page, titled 'Sign in'; the download ended .* fetch the file again",
     ),
-    "xml": (b"<?xml version='1.0'?><Error><Code>NoSuchKey</Code></Error>", "a web page; a downl"),
+    "xml": (
+        b"<?xml version='1.0'?><Error><Code>NoSuchKey</Code></Error>",
+        "a web page; the download ended",
+    ),
     "pickle": (pickle.dumps({"w": 1}), "a Python pickle; load runs no code of files"),
     "safetensors": (
         len(SAFE).to_bytes(8, "little") + SAFE + bytes(4),
         r"a file of weights \(\.safetensors\)",
     ),
     "gguf": (b"GGUF\3\0\0\0", "a GGUF file of language-model weights"),
-    "tfjs": (b'{"format": "layers-model", "modelTopology": {}}', "a model of TensorFlow.js"),
-    "config": (b'{"class_name": "Sequential"}', "a text of JSON; it may describe layers"),
-    "passkit": (pk.to_json(pk.parse("x: f32[2]; return exp(x)")).encode(), r"pk\.from_json\(text"),
+    "tfjs": (
+        b'{"format": "layers-model", "modelTopology": {}}',
+        "a TensorFlow.js model; give load the model",
+    ),
+    "config": (b'{"class_name": "Sequential"}', "a JSON text; it may describe layers"),
+    "passkit": (
+        pk.to_json(pk.parse("x: f32[2]; return exp(x)")).encode(),
+        r"a passkit graph .*; pk\.from_json\(text",
+    ),
     "index": (
         (SAVED / "dense/variables/variables.index").read_bytes(),
-        "the index of a checkpoint; it holds weights",
+        "the index of a checkpoint; it holds no graph",
     ),
-    "onnx": (ONNX, "no TensorFlow model but one of ONNX; give load the model"),
+    "onnx": (ONNX, "an ONNX model; give load the model"),
     "renamed": (
         (SAVED / "dense/saved_model.pb").read_bytes(),
-        r"the saved_model\.pb of a SavedModel, under another name.*give load the folder",
+        r"the saved_model\.pb of a SavedModel under another name.*give load the folder",
     ),
     "text": (b"# a graph\nnode {\n name: 'x' }", "a GraphDef in text form.*ends in .pbtxt"),
 }
@@ -127,9 +136,9 @@ def test_other_formats_are_named(name: str, tmp_path: Path) -> None:
     data, message_text = FOREIGN[name]
     (tmp_path / "model.pb").write_bytes(data)
 
-    with pytest.raises(ModelError, match=rf"model\.pb' is .*{message_text}"):
+    with pytest.raises(ModelError, match=rf"model\.pb': expected a .*, found {message_text}"):
         tf_graphdef.load(tmp_path / "model.pb")
-    with pytest.raises(ModelError, match=f"the GraphDef is .*{message_text}"):
+    with pytest.raises(ModelError, match=f"the GraphDef: expected a .*, found {message_text}"):
         tf_graphdef.load(data)
 
 
@@ -139,11 +148,17 @@ def test_git_lfs_pointers_in_a_saved_model_are_named(
     """Git LFS pointers are recognized at each position in a SavedModel folder."""
     monkeypatch.chdir(tmp_path)
     for name, message_text in (
-        ("saved_model.pb", "'m/saved_model.pb' is no TensorFlow model but a pointer of Git LFS"),
-        ("variables/variables.index", "index' is no index of a checkpoint but a pointer of Git"),
+        (
+            "saved_model.pb",
+            "'m/saved_model.pb': expected a TensorFlow model, found a Git LFS pointer",
+        ),
+        (
+            "variables/variables.index",
+            "index': expected the index of a checkpoint, found a Git LFS pointer",
+        ),
         (
             "variables/variables.data-00000-of-00001",
-            "shard 0, which holds .* is no part of a checkpoint but a pointer of Git LFS",
+            "shard 0, which holds .*: expected part of a checkpoint, found a Git LFS pointer",
         ),
     ):
         shutil.copytree(SAVED / "dense", "m", dirs_exist_ok=True)
@@ -155,7 +170,9 @@ def test_git_lfs_pointers_in_a_saved_model_are_named(
 def test_a_frozen_graph_called_saved_model_pb_is_refused(tmp_path: Path) -> None:
     """A frozen graph called saved_model.pb is refused with advice to rename it."""
     shutil.copy(DIGITS, tmp_path / "saved_model.pb")
-    with pytest.raises(ModelError, match=r"is no SavedModel but a GraphDef.*frozen\.pb"):
+    with pytest.raises(
+        ModelError, match=r"expected a SavedModel, found a GraphDef; .* to frozen\.pb"
+    ):
         tf_graphdef.load(tmp_path)
 
 

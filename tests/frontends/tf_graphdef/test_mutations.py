@@ -71,11 +71,11 @@ def test_exponential_calls_and_nested_loops_end() -> None:
         loops.append(function(f"n{k}", "i n v", {"i": "i", "n": "n", "v": "y:output:2"}, again))
     tree.append(function("f40", "a", {"r": "a"}))
     load_within_two_seconds(
-        with_functions([X, call("y", "f0", "x")], *tree), "y", "more than 30,002 nodes of it"
+        with_functions([X, call("y", "f0", "x")], *tree), "y", "exceeds the limit of 30,002"
     )
     nodes = [const("n", 3), loop("until", "n39")]
     load_within_two_seconds(
-        model_with_loop(*nodes, bodies=loops), "y:2", "more than 30,004 nodes of it"
+        model_with_loop(*nodes, bodies=loops), "y:2", "exceeds the limit of 30,004 nodes"
     )
 
 

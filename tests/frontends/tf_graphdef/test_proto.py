@@ -87,7 +87,7 @@ def test_truncated_files_are_refused_with_their_length() -> None:
     """A truncated file is refused as no GraphDef."""
     data = DIGITS.read_bytes()[:-100]
 
-    message_text = f"'a.pb' is no GraphDef, or was .* its {len(data):,} bytes.* export"
+    message_text = f"'a.pb': expected a GraphDef, found {len(data):,} bytes .* export"
     with pytest.raises(ModelError, match=message_text):
         proto.parse(data, "'a.pb'", budget(len(data)))
 
@@ -95,7 +95,7 @@ def test_truncated_files_are_refused_with_their_length() -> None:
 @pytest.mark.parametrize("text", [b"node { op: 5 }", b"node {", b"\xff\xfe", b"hello world"])
 def test_text_errors_include_the_line(text: bytes) -> None:
     """The text parser's message and line are part of the error."""
-    with pytest.raises(ModelError, match=r"'a.pbtxt' is not a GraphDef in text format: .+"):
+    with pytest.raises(ModelError, match="'a.pbtxt': expected a GraphDef in text format, .*: .+"):
         proto.parse_text(text, "'a.pbtxt'", budget())
 
 
@@ -103,7 +103,7 @@ def test_deeply_nested_text_is_refused() -> None:
     """Very deeply nested messages are refused."""
     deep = b"node { attr { value { list { func { attr { value { " * 3000
 
-    with pytest.raises(ModelError, match="'deep.pbtxt' (nests|is not)"):
+    with pytest.raises(ModelError, match="'deep.pbtxt': expected a GraphDef in text format"):
         proto.parse_text(deep, "'deep.pbtxt'", budget(max_nbytes=1 << 30))
 
 
@@ -116,7 +116,7 @@ def test_recursion_errors_of_the_text_parser_are_model_errors(
         raise RecursionError
 
     monkeypatch.setattr(text_format, "ParseLines", run_out)
-    with pytest.raises(ModelError, match=r"'deep\.pbtxt' nests messages"):
+    with pytest.raises(ModelError, match="'deep.pbtxt': .* found messages that are nested too"):
         proto.parse_text(b"node {}", "'deep.pbtxt'", budget())
 
 

@@ -30,7 +30,7 @@ REFUSED: dict[str, tuple[dict[str, Any], list[Any], str]] = {
     "offset beyond the rank": (
         X,
         [const("a", 3), const("s", [2, 2]), node("ConcatOffset", "y", "a", "s", "s")],
-        r"needs an axis of 's' = \[2, 2\], got 3",
+        r"axis of the shape 's' = \[2, 2\], got 3",
     ),
     "shapes that may not broadcast": (
         X,
@@ -40,7 +40,7 @@ REFUSED: dict[str, tuple[dict[str, Any], list[Any], str]] = {
     "three diagonals": (
         X,
         [const("k", [0, 1, 2]), const("p", 0.0), node("MatrixDiagPartV3", "y", "x", "k", "p")],
-        r"a lowest and highest k, got 'k' = \[0, 1, 2\]",
+        r"a lowest and a highest k, got 'k' = \[0, 1, 2\]",
     ),
     "align": (
         X,
@@ -55,12 +55,12 @@ REFUSED: dict[str, tuple[dict[str, Any], list[Any], str]] = {
     "diagonals outside": (
         X,
         [const("k", [2, 9]), const("p", 0.0), node("MatrixDiagPartV3", "y", "x", "k", "p")],
-        "needs diagonals from -2 to 4, got 2 to 9",
+        "diagonals in the range -2 to 4 of matrices of 3 rows and 5 columns, got 2 to 9",
     ),
     "axes that do not come twice": (
         X,
         [node("DiagPart", "y", "x")],
-        r"needs every axis twice, got \(x\.0, 3, 5\)",
+        r"a shape of two equal halves, got \(x\.0, 3, 5\)",
     ),
     "diagonals of unknown length": (
         WIDE,
@@ -75,7 +75,7 @@ REFUSED: dict[str, tuple[dict[str, Any], list[Any], str]] = {
     "a band of another width": (
         X,
         [const("k", [0, 1]), node("MatrixSetDiagV3", "y", "x", "x", "k")],
-        r"2 diagonals in the last axis but one, got \(x\.0, 3, 5\)",
+        r"MatrixSetDiagV3 'y' needs 2 diagonals along axis -2, got \(x\.0, 3, 5\)",
     ),
     "a sum of bools": (
         X,
@@ -85,7 +85,7 @@ REFUSED: dict[str, tuple[dict[str, Any], list[Any], str]] = {
             const("s", [4]),
             node("ScatterNd", "y", "i", "u", "s"),
         ],
-        "needs numbers to add up, got bool",
+        "needs updates that are numbers, got bool",
     ),
     "two open sizes": (
         X,
@@ -100,12 +100,12 @@ REFUSED: dict[str, tuple[dict[str, Any], list[Any], str]] = {
     "floats that are cut": (
         X,
         [node("Cast", "y", "x", DstT=np.dtype("float16"), Truncate=True)],
-        "needs Truncate=False, .* got True for float32 as float16",
+        "Truncate=False, .* got True for a cast of float32 to float16",
     ),
     "bits of another width": (
         X,
         [node("Bitcast", "y", "x", type=np.dtype("int64"))],
-        "needs a type of 4 bytes, as float32 has, got int64",
+        "other than bool, got float32 and int64",
     ),
     "paddings of a vector": (
         X,
@@ -115,7 +115,7 @@ REFUSED: dict[str, tuple[dict[str, Any], list[Any], str]] = {
     "negative paddings": (
         X,
         [const("p", [[0, 0], [0, -1], [0, 0]]), node("Pad", "y", "x", "p")],
-        r"paddings >= 0 for each of 3 axes, got 'p' = \[0, 0, 0, -1, 0, 0\]",
+        r"paddings of at least 0 for each of 3 axes, got 'p' = \[0, 0, 0, -1, 0, 0\]",
     ),
     "a mode": (
         X,
@@ -130,32 +130,32 @@ REFUSED: dict[str, tuple[dict[str, Any], list[Any], str]] = {
     "a mean of unknown many": (
         {"x": ("int32", None, 3)},
         [const("k", 0), node("Mean", "y", "x", "k")],
-        r"a known number of int32 to take the mean of, got x\.0",
+        r"known, positive number of int32 elements for a mean, got x\.0",
     ),
     "coordinates of data": (
         X,
         [node("Where", "y", "x")],
-        "needs to know them .* got 'x', which depends",
+        "known when the model is loaded, .* got 'x', which depends",
     ),
     "a negative number of segments": (
         X,
         [const("i", [0]), const("n", -4), node("UnsortedSegmentSum", "y", "x", "i", "n")],
-        r"segments from 0 to 2\*\*31, got -4",
+        r"number of segments from 0 to 2\*\*31 - 1, got -4",
     ),
     "segments by data": (
         {"x": ("int32", None)},
         [node("SegmentSum", "y", "x", "x")],
-        "the last one says how many rows there are, got 'x', which depends",
+        "the last one gives the number of rows, got 'x', which depends",
     ),
     "segments that fall": (
         X,
         [const("i", [1, 0]), node("SegmentSum", "y", "x", "i")],
-        r"ids that rise from 0 on, got 'i' = \[1, 0\]",
+        r"ids of at least 0 in ascending order, got 'i' = \[1, 0\]",
     ),
     "a mean of integers": (
         {"x": ("int32", 2)},
         [const("i", [0, 1]), node("SegmentMean", "y", "x", "i")],
-        "floats to take the mean of, got int32",
+        "needs floats for a mean, got int32",
     ),
     "counts of rank 3": (
         {"x": ("int32", 2, 2, 2)},
@@ -164,7 +164,7 @@ REFUSED: dict[str, tuple[dict[str, Any], list[Any], str]] = {
             const("w", np.zeros(0, np.float32)),
             node("DenseBincount", "y", "x", "n", "w"),
         ],
-        "a vector, or rows of them, got rank 3",
+        "integers of rank at most 2, got rank 3",
     ),
     "another rank": (
         X,
@@ -174,7 +174,7 @@ REFUSED: dict[str, tuple[dict[str, Any], list[Any], str]] = {
     "another algorithm": (
         {"k": ("uint64", 1), "c": ("uint64", 2)},
         [const("s", [3]), const("a", 2), node("StatelessRandomUniformV2", "y", "s", "k", "c", "a")],
-        r"needs the algorithm Philox, 1, got 'a' = \[2\]",
+        r"'y' needs the algorithm 1 \(Philox\) or 3 \(automatic\), got 'a' = \[2\]",
     ),
     "a shape that is another": (
         X,
@@ -184,7 +184,7 @@ REFUSED: dict[str, tuple[dict[str, Any], list[Any], str]] = {
     "a range with an unknown start": (
         X,
         [node("Size", "n", "x"), const("l", 9), const("d", 1), node("Range", "y", "n", "l", "d")],
-        r"a known start, and delta 1 up to the unknown size 9, got start 15\*x\.0 and delta 1",
+        r"start, and delta 1.*size, got start 15\*x\.0, limit 9 and delta 1",
     ),
     "a range up to data": (
         {"x": ()},
@@ -204,7 +204,7 @@ REFUSED: dict[str, tuple[dict[str, Any], list[Any], str]] = {
     "a way to fill that there is none of": (
         IMAGES,
         projected(fill_mode="MIRROR"),
-        "needs the fill_mode CONSTANT, NEAREST, REFLECT, WRAP, got 'MIRROR'",
+        "needs the fill_mode to be one of CONSTANT, NEAREST, REFLECT, WRAP, got 'MIRROR'",
     ),
     "a map of another size": (
         IMAGES,
@@ -214,7 +214,7 @@ REFUSED: dict[str, tuple[dict[str, Any], list[Any], str]] = {
     "images of no size": (
         IMAGES,
         projected(size=[0, 4]),
-        r"needs an output_shape of 2 ints > 0, got \[0, 4\]",
+        r"needs an output_shape of 2 positive ints, got \[0, 4\]",
     ),
     "images without a map": (
         IMAGES,
@@ -238,7 +238,7 @@ REFUSED: dict[str, tuple[dict[str, Any], list[Any], str]] = {
                 padding="SAME",
             )
         ],
-        "'y', which counts 3,298,534,883,328 positions, needs 13,194,139,533,312 bytes",
+        "'y', which builds 3,298,534,883,328 positions, needs 13,194,139,533,312 bytes",
     ),
     "images of a giant size": (
         {"x": (None, 2**20, 2**20, 1)},
@@ -252,7 +252,7 @@ REFUSED: dict[str, tuple[dict[str, Any], list[Any], str]] = {
                 padding="SAME",
             )
         ],
-        "'y', which counts 1,099,511,627,776 positions",
+        "MaxPoolWithArgmax 'y', which builds 1,099,511,627,776",
     ),
     "crops of a giant size": (
         IMAGES,
@@ -262,12 +262,12 @@ REFUSED: dict[str, tuple[dict[str, Any], list[Any], str]] = {
             const("s", [2**30, 2]),
             node("CropAndResize", "y", "x", "b", "i", "s"),
         ],
-        "'y', which counts 1,073,741,824 positions",
+        "'y', which builds 1,073,741,824 positions",
     ),
     "projections of a giant size": (
         IMAGES,
         projected(size=[4, 2**30]),
-        "'y', which counts 1,073,741,824 positions",
+        "'y', which builds 1,073,741,824 positions",
     ),
     "no numbers on a line": (
         X,

@@ -220,11 +220,11 @@ def test_a_graph_is_cut_where_a_signature_feeds_it() -> None:
     """Nodes in front of a fed node, such as string parsing, are not needed and are no inputs."""
     graph = tf_graphdef.load(SAVED / "served", shapes={"x": ("n", 1)})
     assert [(n.name, str(n.entries[0].shape)) for n in graph.inputs] == [("x", "(n, 1)")]
-    with pytest.raises(ModelError, match=r"'x' has the shape \(\?, 1\), got \(2, 3\) in shapes="):
+    with pytest.raises(ModelError, match=r"Identity 'x' needs the shape \(\?, 1\), got \(2, 3\)"):
         tf_graphdef.load(SAVED / "served", shapes={"x": (2, 3)})
-    with pytest.raises(ModelError, match="ParseExampleV2'.* reads 'inputs', which is .* strings"):
+    with pytest.raises(ModelError, match="ParseExampleV2'.* got 'inputs', an input of strings"):
         tf_graphdef.load(SAVED / "served", signature="serialized")
-    with pytest.raises(ModelError, match="'add_2' needs an array.* another result is an input"):
+    with pytest.raises(ModelError, match="'add_2' needs an array, got .* because another result"):
         tf_graphdef.load(SAVED / "served", signature="one_of_two")
 
 
@@ -245,7 +245,7 @@ def test_inputs_as_signatures_describe_them(tmp_path: Path) -> None:
     rewritten(folder, unknown_shape)
     assert tf_graphdef.load(folder).inputs[0].entries[0].shape is None
     rewritten(folder, far_result)
-    with pytest.raises(ModelError, match="has the result 99999 of Identity 'x' as its input"):
+    with pytest.raises(ModelError, match="has result 99999 of Identity 'x' as its input 'x'"):
         tf_graphdef.load(folder)
 
 
@@ -334,11 +334,11 @@ def dangling(saved: Any) -> None:
     ("change", "message"),
     [
         (renamed, "'m' has no value for its variable 'elsewhere'"),
-        (reshaped, r"'m': the checkpoint has float32\(\d+.*\) as '.*VARIABLE_VALUE', and .*77"),
-        (twice, "'m' has 2 graphs with the tags serve, and one is needed; .*: serve; serve"),
-        (unsigned, "'m' has 0 signatures and 0 methods, and none to take"),
-        (sparse, "'m': the output 'output_0' of the signature is sparse .*DT_FLOAT"),
-        (dangling, "'m' has no node 'nowhere:0', which is its input 'keras"),
+        (reshaped, r"'m': .* needs .*77.* checkpoint has float32\(\d+.* as '.*VARIABLE_VALUE'"),
+        (twice, "'m' needs one graph with the tags serve, and has 2; .*: serve; serve"),
+        (unsigned, "'m' has 0 signatures and 0 methods, and needs"),
+        (sparse, "needs a dense tensor as the output 'output_0' .*DT_FLOAT"),
+        (dangling, "'m' needs the node 'nowhere:0' for its input 'keras"),
     ],
 )
 def test_inconsistent_models_are_refused(copied: Path, change: Any, message: str) -> None:
@@ -351,9 +351,9 @@ def test_inconsistent_models_are_refused(copied: Path, change: Any, message: str
 
 def test_unknown_signatures_and_tags_list_the_available_ones() -> None:
     """An unknown name is refused with the available ones."""
-    with pytest.raises(ModelError, match="none called 'serving_defalt' to .*'serving_default'"):
+    with pytest.raises(ModelError, match="needs one called 'serving_defalt'; .*'serving_default'"):
         tf_graphdef.load(SAVED / "dense", signature="serving_defalt")
-    with pytest.raises(ModelError, match="has 0 graphs with the tags gpu, .* among: serve"):
+    with pytest.raises(ModelError, match="one graph with the tags gpu, and has 0; .* among: serve"):
         tf_graphdef.load(SAVED / "dense", tags=["gpu"])
 
 
@@ -371,13 +371,17 @@ def test_unreadable_files_are_refused(copied: Path, monkeypatch: pytest.MonkeyPa
 def test_incomplete_folders_are_refused(copied: Path) -> None:
     """A folder without graph or weights is refused."""
     shutil.rmtree(copied / "variables")
-    with pytest.raises(ModelError, match=r"'m/variables/variables.index' cannot be read: No such"):
+    with pytest.raises(ModelError, match="'m/variables/variables.index', .*: No such file"):
         tf_graphdef.load("m")
     (copied / "saved_model.pb").write_bytes(b"\x0a\x7f")
-    with pytest.raises(ModelError, match=r"'m/saved_model.pb' is no SavedModel, or was damaged"):
+    with pytest.raises(
+        ModelError, match=r"'m/saved_model.pb': expected a SavedModel, found 2 bytes"
+    ):
         tf_graphdef.load("m")
     (copied / "saved_model.pb").unlink()
-    with pytest.raises(ModelError, match="'m' is a folder without saved_model.pb"):
+    with pytest.raises(
+        ModelError, match="'m': expected a SavedModel, found a folder without saved_model.pb"
+    ):
         tf_graphdef.load("m")
 
 
@@ -394,7 +398,7 @@ def test_methods_bind_only_variables(copied: Path) -> None:
         objects.concrete_functions[function].bound_inputs.append(1)
 
     rewritten(copied, add)
-    with pytest.raises(ModelError, match="is object 1, which is function, and only variables"):
+    with pytest.raises(ModelError, match="captured variable, got object 1 of kind function"):
         tf_graphdef.load("m", signature="go")
 
     def more(saved: Any) -> None:
@@ -403,5 +407,5 @@ def test_methods_bind_only_variables(copied: Path) -> None:
             declared.bound_inputs.extend([1] * 50)
 
     rewritten(copied, more)
-    with pytest.raises(ModelError, match="takes . arguments, and 51 values are bound to it"):
+    with pytest.raises(ModelError, match="takes . arguments, and is bound to 51 captured"):
         tf_graphdef.load("m", signature="go")

@@ -175,7 +175,7 @@ def test_symbolic_sizes_are_folded_through_shape_operators(spelling: str) -> Non
 )
 def test_shapes_without_closed_form_are_computed_at_run_time(nodes: list[Any]) -> None:
     """The maximum of two symbolic sizes, and long ranges, are left to operators."""
-    with pytest.raises(ModelError, match="'(n|s)' (is computed from|known when the model)"):
+    with pytest.raises(ModelError, match="'(n|s)' (consists of|depends on)"):
         reshaped(*nodes)
 
 
@@ -218,23 +218,23 @@ def test_large_arrays_are_data() -> None:
     [
         (
             [vector("k", 1, 2), node("Add", "s", "shape", "k")],
-            r"Add 's' cannot work on the shapes 'shape' = \[x\.0, 3, 5\], 'k' = \[1, 2\]: operands",
+            r"Add 's'.*got 'shape' = \[x\.0, 3, 5\], 'k' = \[1, 2\].*shapes \(3,\) \(2,\)",
         ),
         (
             [const("k", 0), node("FloorDiv", "s", "k", "k")],
-            r"FloorDiv 's' cannot work on the shapes 'k' = \[0\], 'k' = \[0\]: .*zero",
+            r"FloorDiv 's' needs shapes .*, got 'k' = \[0\], 'k' = \[0\]: .*zero",
         ),
         (
             [vector("i", 3), const("k", 0), node("GatherV2", "s", "shape", "i", "k")],
-            r"cannot take \[3\] of the shape \(3,\)",
+            r"needs indices within the shape \(3,\), got \[3\]",
         ),
         (
             [vector("b", 2), vector("n", 2), node("Slice", "s", "shape", "b", "n")],
-            r"cannot take \(2,\) from \(2,\) of the shape \(3,\)",
+            r"within the shape \(3,\), got begin \(2,\) and size \(2,\)",
         ),
         (
             [const("a", 0), const("n", 10**9), const("d", 1), node("Range", "s", "a", "n", "d")],
-            "Reshape 'y' needs its shape 's' known when the model is loaded",
+            "Reshape 'y' needs a shape that is known .*, and 's' depends",
         ),
         (
             [vector("b", 0), vector("e", 1, 2), node("StridedSlice", "s", "shape", "b", "e", "b")],
@@ -242,7 +242,7 @@ def test_large_arrays_are_data() -> None:
         ),
         (
             [vector("b", 1, 1), node("StridedSlice", "s", "shape", "b", "b", "b", ellipsis_mask=3)],
-            "more than one ellipsis, ellipsis_mask=3",
+            "at most one ellipsis, got ellipsis_mask=3",
         ),
         (
             [
@@ -250,7 +250,7 @@ def test_large_arrays_are_data() -> None:
                 vector("e", 8),
                 node("StridedSlice", "s", "shape", "b", "e", "e", shrink_axis_mask=1),
             ],
-            "StridedSlice 's' cannot work on the shapes .* index 7 is out of bounds",
+            "StridedSlice 's' needs shapes .* index 7 is out of bounds",
         ),
     ],
 )
@@ -279,7 +279,9 @@ def test_symbolic_sizes_can_be_data() -> None:
     assert results.tolist() == [1, 9, 25] and results.dtype == np.uint8
     many = [node("ConcatV2", "m", *["shape"] * 6, "axis"), const("axis", 0), node("Neg", "y", "m")]
     many.append(node("Cast", "g", "y", DstT=np.dtype("float32")))
-    with pytest.raises(ModelError, match=r"'y' is computed from 18 sizes, -x.0 and others"):
+    with pytest.raises(
+        ModelError, match=r"'y' consists of 18 sizes, -x.0 and others, .* at most 16"
+    ):
         tf_graphdef.load(model(X, SHAPE, *many), outputs="g")
 
 
@@ -295,7 +297,7 @@ def test_sizes_of_many_terms_are_refused() -> None:
         node("Reshape", "y", "x", "k"),
     ]
 
-    with pytest.raises(ModelError, match="'k' is a size of 128 terms; shapes need at most 64"):
+    with pytest.raises(ModelError, match="'k' is a symbolic size of 128 terms, .* at most 64"):
         tf_graphdef.load(model(*nodes), "y")
 
 

@@ -157,7 +157,7 @@ def test_too_many_elements_are_an_error() -> None:
 )
 def test_elements_out_of_range_are_an_error(name: str, field: str, value: int) -> None:
     """Elements that do not fit a narrow dtype are refused."""
-    with pytest.raises(ModelError, match=rf"has {value} in {field}, which is no {name}"):
+    with pytest.raises(ModelError, match=rf"needs values of {name} in {field}, got {value}"):
         decode(TensorProto(dtype=NUMBERS[name], **{field: [value]}))
 
 
@@ -165,7 +165,9 @@ def test_elements_out_of_range_are_an_error(name: str, field: str, value: int) -
 def test_dtypes_without_arithmetic_are_an_error(number: int, name: str) -> None:
     """Strings and resources are refused."""
     cast = node("Cast", "c", "x", DstT={"type": number})
-    with pytest.raises(ModelError, match=rf"'c' has element type (DataType )?{name}, .* float32"):
+    with pytest.raises(
+        ModelError, match=rf"'c' has the element type (DataType )?{name}, .* float32"
+    ):
         tf_graphdef.load(model(placeholder("x", 2), cast))
 
 
@@ -204,7 +206,9 @@ def test_sizes_are_checked_before_memory_is_taken() -> None:
     """A few bytes that declare a gigabyte are refused before allocation."""
     with pytest.raises(ModelError, match=r"\(1073741824,\) needs 4,294,967,296 bytes"):
         decode(TensorProto(dtype=1, float_val=[0.0], tensor_shape=shape(1 << 30)))
-    with pytest.raises(ModelError, match=r"the shape \(1099511627776, 1099511627776, 0\)"):
+    with pytest.raises(
+        ModelError, match=r"2\*\*59 elements, got \(1099511627776, 1099511627776, 0\)"
+    ):
         decode(TensorProto(dtype=1, tensor_shape=shape(1 << 40, 1 << 40, 0)))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -60,6 +61,72 @@ def test_parameters_have_tensorflow_order(name: str) -> None:
     expected = list(parameters(name))
 
     assert parameter_names[: len(expected)] == expected
+
+
+MODULES = (
+    "",
+    "contrib.layers.",
+    "contrib.rnn.",
+    "image.",
+    "layers.",
+    "losses.",
+    "math.",
+    "metrics.",
+    "nn.",
+    "nn.rnn_cell.",
+    "summary.",
+    "train.",
+)
+"""The prefixes of the public names."""
+
+
+def exported_functions() -> dict[str, Any]:
+    """Return the functions and classes of tinyflow's modules by public name."""
+    functions = {}
+    for prefix in MODULES:
+        module = resolve_name(prefix[:-1]) if prefix else tf
+        names = getattr(module, "__all__", None) or vars(module)
+        functions.update({f"{prefix}{name}": getattr(module, name) for name in names})
+    return {name: value for name, value in functions.items() if callable(value)}
+
+
+def test_exported_functions_have_the_names_that_they_are_exported_by() -> None:
+    """``tf.nn.relu.__name__`` is "relu", also where passkit's operator has another name."""
+    functions = exported_functions()
+    own_names = {name: (value.__name__, value.__qualname__) for name, value in functions.items()}
+
+    assert len(functions) > 300
+    assert own_names == {name: (name.split(".")[-1],) * 2 for name in functions}
+
+
+def test_exported_functions_describe_each_parameter_and_the_result() -> None:
+    """The docstring of each exported function has an entry for each parameter, and its result."""
+    incomplete = {}
+    for name, function in exported_functions().items():
+        if name.endswith(WITHOUT_PARAMETERS):
+            continue
+        doc = inspect.cleandoc(function.__doc__)
+        parameter_names = [p for p in inspect.signature(function).parameters if p != "self"]
+        missing = [p for p in parameter_names if not re.search(rf"^    \**{p}: .", doc, re.M)]
+        if inspect.isfunction(function) and name not in WITHOUT_RESULT:
+            missing += [] if re.search(r"^Return|Returns:\n", doc, re.M) else ["Returns"]
+        if missing:
+            incomplete[name] = missing
+
+    assert incomplete == {}
+
+
+WITHOUT_RESULT = {"add_to_collection", "losses.add_loss", "reset_default_graph", "set_random_seed"}
+"""Functions that return None."""
+WITHOUT_PARAMETERS = (
+    "GraphKeys",
+    "LSTMStateTuple",
+    "NumericsError",
+    "Reduction",
+    "ResizeMethod",
+    "TensorShape",
+)
+"""Classes that programs do not call with arguments of their own."""
 
 
 def without(name: str, row: CallCase, more: Mapping[str, Any]) -> Any:

@@ -69,7 +69,9 @@ def test_weight_shapes_are_inferred_for_placeholders_without_shape():
     accuracy = tf.reduce_mean(tf.equal(tf.argmax(net, 1), label))
     weight = tf.global_variables()[0]
     assert repr(weight) == "<tf.Variable 'conv_weight:0' shape=<unknown> dtype=float32>"
-    with pytest.raises(ShapeError, match="variable 'conv_weight/Adam' has no shape to be init"):
+    with pytest.raises(
+        ShapeError, match="variable 'conv_weight/Adam' needs a shape before it is init"
+    ):
         tf.initialize_all_variables()
     with pytest.raises(ShapeError, match="variable 'conv_weight' has no initial value"):
         weight.initialized_value()

@@ -151,7 +151,7 @@ def test_packed_parts_count_their_own_tiles() -> None:
 
 def test_unknown_barriers_raise() -> None:
     """An unknown name of barriers raises with the most similar one."""
-    with pytest.raises(SettingError, match="no barriers 'loop'; did you mean 'loops'"):
+    with pytest.raises(SettingError, match="got 'loop'; did you mean 'loops'"):
         run(kernel(part(WRITE)), "loop")
 
 
@@ -326,7 +326,7 @@ def test_matrix_products_are_checked() -> None:
         run(free, "waits")
     with fault(r"stage dot of tile 0 loads s0\[2\], where nothing is"):
         run(kernel(part(evolve(fill, loops=(loop(LANE, 2),)), product), scratch=(shared(4),)))
-    with fault(r"stage dot of tile 0 stores y0\[6\], outside of its 6"):
+    with fault(r"stage dot of tile 0 stores y0\[6\], and the buffer has 6"):
         run(kernel(part(fill, product), y=6, scratch=(shared(4),)))
 
 

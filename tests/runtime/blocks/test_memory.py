@@ -39,8 +39,8 @@ COPY = stage("copy", LANES, store("y0", LANE, load("x0", LANE)))
 @pytest.mark.parametrize(
     "index, text",
     [
-        (LANE + 1, r"stage copy of tile 0 loads x0\[8\], outside of its 8 elements"),
-        (LANE - 1, r"stage copy of tile 0 loads x0\[-1\], outside of its 8 elements"),
+        (LANE + 1, r"stage copy of tile 0 loads x0\[8\], and the buffer has 8 elements"),
+        (LANE - 1, r"stage copy of tile 0 loads x0\[-1\], and the buffer has 8 elements"),
     ],
 )
 def test_a_load_out_of_bounds_raises(index: object, text: str) -> None:
@@ -52,7 +52,7 @@ def test_a_load_out_of_bounds_raises(index: object, text: str) -> None:
 def test_a_store_out_of_bounds_raises() -> None:
     """A loop with one iteration too many raises."""
     built = kernel(part(stage("copy", loop(LANE, 9), store("y0", LANE, 0.0))))
-    with fault(r"stage copy of tile 0 stores y0\[8\], outside of its 8"):
+    with fault(r"stage copy of tile 0 stores y0\[8\], and the buffer has 8"):
         run(built)
 
 
@@ -87,7 +87,7 @@ def test_loading_scratch_that_is_not_stored_raises() -> None:
 
 def test_a_result_that_is_not_stored_raises() -> None:
     """A loop that ends too early raises."""
-    with fault(r"by_hand leaves y0\[7\] as it was, one of 1 of its 8 el"):
+    with fault(r"by_hand does not store y0\[7\]: 1 of 8 elements are missing"):
         run(kernel(part(stage("copy", loop(LANE, 7), store("y0", LANE, 0.0)))))
 
 

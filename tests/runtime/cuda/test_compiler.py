@@ -85,7 +85,8 @@ def test_a_refused_kernel_raises_with_its_source() -> None:
         fake_cuda(compiler=compiler),
         pytest.raises(
             KernelRefusedError,
-            match=r"(?s)NVRTC 13.5 for Fake .* refused sub_\w+, of exp, sub:\nsub_\w+.cu\((\d+)\).*"
+            match=r"(?s)NVRTC 13.5 for Fake .* refused kernel sub_\w+ \(exp, sub\):\n"
+            r"sub_\w+.cu\((\d+)\).*"
             r"\n +\1 .*expf\(x0",
         ) as error,
     ):
@@ -110,7 +111,7 @@ def test_a_refused_group_runs_unfused() -> None:
         with pytest.warns(
             UserWarning,
             match=r"group .*\(exp, sub\) runs unfused, because NVRTC.*"
-            "refused sub_",
+            "refused kernel sub_",
         ) as message:
             exe = on_cuda(graph)
         assert (
@@ -126,8 +127,8 @@ def test_an_image_that_the_device_refuses() -> None:
         driver.fail("load", "device kernel image is invalid")
         with pytest.raises(
             KernelRefusedError,
-            match=r"(?s)Fake .*, which loads code for itself, "
-            r"refused exp2_\w+, of exp2:\nload: device kernel image is invalid",
+            match=r"(?s)Fake .*, when it loaded the compiled code, "
+            r"refused kernel exp2_\w+ \(exp2\):\nload: device kernel image is invalid",
         ):
             pk.compile(graph, target="cuda")
         assert on_cuda(graph).kernels
@@ -240,7 +241,7 @@ def test_missing_nvrtc_raises(monkeypatch: pytest.MonkeyPatch) -> None:
             return Fake(nvrtcVersion=version)
 
         monkeypatch.setattr(compilers, "import_module", find)
-        with pytest.raises(MissingDependencyError, match=f"loading it says: {error}; pip install"):
+        with pytest.raises(MissingDependencyError, match=f"cannot be loaded: {error}; pip install"):
             Nvrtc()
 
 

@@ -53,17 +53,19 @@ def test_exhausted_memory_raises_with_the_sizes() -> None:
     """The second refusal raises with the sizes, and so does a buffer that no device can give."""
     with fake_cuda(FakeDriver(global_nbytes=20_000)) as driver:
         exe = on_cuda(graph())
-        expected = r"no memory left for 11.7 KiB more: 12 KiB of its 19.5 KiB are in use here; call"
+        expected = (
+            r"needs 11.7 KiB more, .* left: 12 KiB of its 19.5 KiB are in use by this process; call"
+        )
         with pytest.raises(DeviceError, match=expected):
             exe(feeds(3000))
         agrees(graph(), feeds(), exe(feeds()))
-        with pytest.raises(DeviceError, match=r"buffer of 39.1 KiB is more than .* CUDA_VISIBLE"):
+        with pytest.raises(DeviceError, match=r"a buffer of 39.1 KiB, and .* CUDA_VISIBLE"):
             exe(feeds(10_000))
         assert pool_of(devices.device()).active_nbytes == 0
         driver.fail("launch", ROOM, times=2)
         with pytest.raises(
             DeviceError,
-            match=r"start kernel log1p_\w+ \(log1p\) of 1 blocks of 256"
+            match=r"launch kernel log1p_\w+ \(log1p\) of 1 blocks of 256"
             r" x 1 threads with 0 B of shared memory: launch: out of memory; "
             r"4 KiB of its",
         ):
@@ -75,7 +77,7 @@ def test_a_kernel_that_does_not_start_raises() -> None:
     with fake_cuda() as driver:
         exe = on_cuda(graph())
         driver.fail("launch", "too many resources requested for launch")
-        with pytest.raises(DeviceError, match=r"Fake .*does not start kernel log1p_\w+ .*too many"):
+        with pytest.raises(DeviceError, match=r"Fake .*did not launch kernel log1p_\w+ .*too many"):
             exe(feeds())
         agrees(graph(), feeds(), exe(feeds()))
 
@@ -86,7 +88,9 @@ def test_a_lost_device_raises_in_every_call(call: str) -> None:
     with fake_cuda() as driver:
         exe = on_cuda(graph())
         driver.fail(call, "an illegal memory access was encountered", times=100)
-        expected = rf"is lost to this process: a call met {call}: an illegal .*start a new process"
+        expected = (
+            rf"is lost to this process: a call failed with {call}: an illegal .*start a new process"
+        )
         for _ in range(2):
             with pytest.raises(DeviceError, match=expected):
                 exe(feeds())
@@ -117,7 +121,7 @@ def test_a_driver_that_builds_no_graphs() -> None:
                 continue
             with pytest.warns(
                 UserWarning,
-                match="one by one, because it makes no graph of them: "
+                match="one by one, .*, because the driver cannot build a graph of them: "
                 "graph: operation not supported",
             ):
                 agrees(two, feeds(), exe(feeds()), rtol=1e-5)
@@ -186,13 +190,15 @@ def test_missing_libraries_drivers_and_devices_raise(monkeypatch: pytest.MonkeyP
     importing(none)
     with pytest.raises(
         MissingDependencyError,
-        match=r"says: PyCUDA: No module named 'pycuda'; "
+        match=r"imported: PyCUDA: No module named 'pycuda'; "
         r"cuda-bindings: .*; pip install 'passkit\[cuda\]'",
     ):
         devices.open_driver()
     lacking = ImportError("libcuda.so.1: cannot open shared object file")
     importing({"pycuda": lacking})
-    with pytest.raises(DeviceError, match=r"NVIDIA's driver .*PyCUDA found none .*cannot open"):
+    with pytest.raises(
+        DeviceError, match=r"NVIDIA's driver .*PyCUDA found no usable one: .*cannot open"
+    ):
         devices.open_driver()
 
     def bindings(error: Exception) -> None:
@@ -203,14 +209,14 @@ def test_missing_libraries_drivers_and_devices_raise(monkeypatch: pytest.MonkeyP
 
     importing({"pycuda": none["pycuda"]})
     bindings(RuntimeError('"cuda" is an NVIDIA driver library'))
-    with pytest.raises(DeviceError, match=r"cuda-bindings found none that serves: \"cuda\" is an"):
+    with pytest.raises(DeviceError, match=r"cuda-bindings found no usable one: \"cuda\" is an"):
         devices.open_driver()
     bindings(DriverError("cuInit", "no CUDA-capable device is detected"))
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "7")
     with pytest.raises(
         DeviceError,
-        match=r"no CUDA device under CUDA_VISIBLE_DEVICES='7': cuda-bi"
-        r"ndings was told by cuInit: no CUDA-capable",
+        match=r"needs a CUDA device, and there is none under CUDA_VISIBLE_DEVICES='7': cuda-bi"
+        r"ndings reports cuInit: no CUDA-capable",
     ):
         devices.open_driver()
 
@@ -244,5 +250,5 @@ def test_pycuda_alone_has_no_graphs() -> None:
     driver = object.__new__(PyCudaDriver)
     driver.bindings, driver.name = None, "PyCUDA 2026.1"
 
-    with pytest.raises(DriverError, match="graph: PyCUDA 2026.1 has none; pip install cuda-b"):
+    with pytest.raises(DriverError, match="graph: PyCUDA 2026.1 has neither; pip install cuda-b"):
         driver.graph([])

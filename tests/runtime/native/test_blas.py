@@ -15,6 +15,7 @@ from passkit.runtime.native import matrix_products
 from passkit.runtime.native.blas import NO_BLAS, Blas, blas
 from passkit.runtime.native.feeds import InputSpec
 from passkit.runtime.native.launcher import builtin
+from passkit.runtime.table_binder import batch_axes
 from tests.runtime.native.sample import program
 from tests.teams import team_of
 
@@ -146,6 +147,14 @@ def test_tiles_are_equal_and_pack_little() -> None:
         assert (
             matrix_products.library_name(m, n, k, False, False, True) == matrix_products.blas().name
         )
+
+
+def test_axes_of_a_batch_merge_where_strides_allow() -> None:
+    """Each axis has an extent and the strides of a, b and c; the last axis is one launch."""
+    assert batch_axes((2, 3), (2, 3), 4, 5, 6) == [(6, 4, 5, 6)]
+    assert batch_axes((2, 1), (1, 3), 4, 5, 6) == [(2, 4, 0, 18), (3, 0, 5, 6)]
+    assert batch_axes((2, 3), (1, 1), 4, 5, 6) == [(6, 4, 0, 6)]
+    assert batch_axes((1,), (1,), 4, 5, 6) == [(1, 0, 0, 0)]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

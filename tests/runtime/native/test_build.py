@@ -147,7 +147,7 @@ def test_a_compiler_error_shows_the_source(fresh: Path) -> None:
     kernel = text("broken", "    int64_t a = 1;\n    undeclared += a;")
     with pytest.raises(
         CompilerError,
-        match=r"(?s)failed on broken with status 1; .*kernels\.cpp:3.*'undeclared'.*"
+        match=r"(?s)failed to compile broken, with status 1; .*kernels\.cpp:3.*'undeclared'.*"
         r"\n   3     undeclared \+= a;",
     ):
         build([kernel])
@@ -247,7 +247,9 @@ def test_a_missing_compiler_or_header_is_named(
 ) -> None:
     """A missing compiler or Python header is named in the error."""
     cache = open_cache()
-    with pytest.raises(CompilerError, match=rf"launcher is not in the cache {fresh_cache}, and no"):
+    with pytest.raises(
+        CompilerError, match=rf"launcher is not in the cache {fresh_cache}, and there is no"
+    ):
         launcher._start(None, cache)
     monkeypatch.setattr(sysconfig, "get_path", lambda name: str(tmp_path))
     with pytest.raises(CompilerError, match=rf"{tmp_path} has no Python\.h; install them"):
@@ -295,16 +297,16 @@ def test_compilers_that_hang_or_do_not_start_raise(tmp_path: Path) -> None:
     """A compiler is killed after a time, and one that cannot be started is named."""
     sleeping = script(tmp_path, "sleep 60")
     slow = compilation.start_compilation(sleeping, [], tmp_path / "a.so", "f, g")
-    with pytest.raises(CompilerError, match=r"took more than 0\.1 seconds for f, g; set"):
+    with pytest.raises(CompilerError, match=r"took more than 0\.1 seconds to compile f, g; set"):
         slow.finish(0.1)
     assert slow.process.returncode is not None
     absent = Compiler((str(tmp_path / "absent"),), "gcc", "x")
-    with pytest.raises(CompilerError, match=r"absent cannot be run for f: .*No such file"):
+    with pytest.raises(CompilerError, match=r"absent cannot be run to compile f: .*No such file"):
         compilation.start_compilation(absent, [], tmp_path / "b.so", "f")
     failing = compilation.start_compilation(
         script(tmp_path, "echo no; exit 3"), [], tmp_path / "c.so", "h", "a\nb"
     )
-    with pytest.raises(CompilerError, match=r"(?s)failed on h .*3;.*no\n\n   1 a\n   2 b"):
+    with pytest.raises(CompilerError, match=r"(?s)failed to compile h, .*3;.*no\n\n   1 a\n   2 b"):
         failing.finish()
 
 
@@ -341,7 +343,9 @@ def test_the_spare_folder_is_used_where_tmpdir_is_full(
     monkeypatch.setenv("TMPDIR", "/sys/kernel")
     with work_folder(str(tmp_path)) as name:
         assert Path(name).is_relative_to(tmp_path)
-    with pytest.raises(CompilerError, match="no room for .*/sys/kernel.*set TMPDIR"):
+    with pytest.raises(
+        CompilerError, match="free bytes, and none can be used: .*/sys/kernel.*set TMPDIR"
+    ):
         work_folder()
 
 
@@ -351,7 +355,7 @@ def test_a_limit_of_file_sizes_raises(tmp_path: Path, monkeypatch: pytest.Monkey
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 12, before[1]))
     try:
-        with pytest.raises(CompilerError, match="no room for .*File too large.*ulimit -f"):
+        with pytest.raises(CompilerError, match="free bytes, .*File too large.*ulimit -f"):
             work_folder()
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
@@ -366,5 +370,5 @@ def test_a_folder_that_others_can_write_is_not_used(
     base = tmp_path / f"passkit-{os.geteuid()}"
     base.mkdir()
     base.chmod(0o777)
-    with pytest.raises(CompilerError, match=f"{base} is not a folder of this user alone"):
+    with pytest.raises(CompilerError, match=f"{base} is not a folder that belongs to this user"):
         work_folder()

@@ -556,18 +556,22 @@ def test_out_must_be_like_the_result() -> None:
         p(x=x, y=y, out=np.empty(4, "f4"))
     with pytest.raises(FeedError, match=r"a list of 1 arrays or None, got a list .* of 2"):
         p(x=x, y=y, out=[None, None])
-    with pytest.raises(FeedError, match=r"out\[0\] needs a plain float32\[4\], got float64\[4\];"):
+    with pytest.raises(
+        FeedError, match=r"out\[0\] needs a contiguous float32\[4\], got float64\[4\];"
+    ):
         p(x=x, y=y, out=[np.empty(4)])
     with pytest.raises(FeedError, match=r"got float32\[5\]; pass np\.empty\(\(4,\), 'float32'\)"):
         p(x=x, y=y, out=[np.empty(5, "f4")])
     with pytest.raises(FeedError, match=r"got float32\[4\] that is strided"):
         p(x=x, y=y, out=[np.empty(8, "f4")[::2]])
-    with pytest.raises(FeedError, match=r"out\[0\] shares memory with an input"):
+    with pytest.raises(
+        FeedError, match=r"out\[0\] needs memory of its own and shares some with an input"
+    ):
         p(x=x, y=y, out=[x])
     with pytest.raises(FeedError, match="got a str"):
         p(x=x, y=y, out=["z"])
     q = program([], [(F32.num, (4,))] * 2)
-    with pytest.raises(FeedError, match=r"out\[1\] shares memory"):
+    with pytest.raises(FeedError, match=r"out\[1\] needs memory of its own"):
         q(out=[y, y])
 
 
@@ -589,5 +593,7 @@ def test_addresses_are_of_one_process() -> None:
     address = SharedObject("libc.so.6").address("abs")
 
     assert copy.deepcopy([address])[0] is address
-    with pytest.raises(TypeError, match="address of a function means nothing in another process"):
+    with pytest.raises(
+        TypeError, match=r"address 0x\w+ of a function in .* is not valid in another process"
+    ):
         pickle.dumps(address)

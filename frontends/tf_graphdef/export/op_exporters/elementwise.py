@@ -19,7 +19,7 @@ from passkit.values.dtype import bool_, dtype_of
 _OLD = ("Add", "Inv", "Mod", "Round")
 """TensorFlow names that newer ones replace."""
 
-_SPELLED = (
+_EXPANDED = (
     "maximum",
     "minimum",
     "pow",
@@ -40,10 +40,10 @@ register_renamed(
     {
         ours: theirs
         for theirs, ours in {**ONE_INPUT, **TWO_INPUTS}.items()
-        if theirs not in _OLD and ours not in _SPELLED
+        if theirs not in _OLD and ours not in _EXPANDED
     }
 )
-# The rows below win over these.
+# The exporters below replace these.
 register_renamed({"stop_gradient": "StopGradient", "identity": "Identity"})
 
 
@@ -103,7 +103,7 @@ def _bitcast(call: ExportCall, x: NodeOutput) -> ExportResult:
 
 @op_exporter("population_count")
 def _count(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write a population count, which is uint8 in TensorFlow."""
+    """Write `population_count` as PopulationCount, whose uint8 is cast to the result's dtype."""
     byte = dtype_of("uint8")
     count = call.op("PopulationCount", x, out=byte)
     return call.scope.cast(count, call.dtype, is_result=True)
@@ -132,9 +132,10 @@ _OF_FLOATS = {
 
 @op_exporter(*_OF_FLOATS)
 def _of_floats(call: ExportCall, *x: NodeOutput) -> ExportResult:
-    """Write operators that equal TensorFlow's for floats; None for others.
+    """Write operators that equal TensorFlow's for floats; None for other dtypes.
 
-    Slopes are float32 attributes in TensorFlow; None for those that are not exact then.
+    Also None for a slope ``alpha`` that float32, TensorFlow's attribute type, does not represent
+    exactly, and for `elu` with a slope other than 1.
     """
     name, slope = call.name, call.params.get("alpha", 1.0)
     loses_precision = x[0].dtype.nbytes == 8 and float(np.float32(slope)) != slope

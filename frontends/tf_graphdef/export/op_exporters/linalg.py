@@ -16,10 +16,7 @@ from passkit.ops.linalg import sum_of_matmuls
 
 @op_exporter("matmul")
 def _matmul(call: ExportCall, a: NodeOutput, b: NodeOutput) -> ExportResult:
-    """Write a matrix product.
-
-    16-bit floats are multiplied in float32, and vectors become matrices.
-    """
+    """Write `matmul` as MatMul, or as BatchMatMulV2 for stacks of matrices; see `_with_vectors`."""
     left, right = call.shape(0), call.shape(1)
     if len(left) < 2 or len(right) < 2:
         return _with_vectors(call, a, b)
@@ -95,7 +92,7 @@ def _decompose(
         op: TensorFlow operator; types without a kernel are computed in a wider one.
         x: Matrices.
         count: Number of results.
-        flags: Attributes of the operator.
+        flags: Bool attributes of the operator.
     """
     work_dtype = kernel_dtype(op, x.dtype) or x.dtype
     operand = call.scope.cast(x, work_dtype)
@@ -119,7 +116,7 @@ def _singular_values(call: ExportCall, x: NodeOutput) -> ExportResult:
 
 @op_exporter("svd")
 def _svd(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write an SVD; TensorFlow returns V, passkit its transpose.
+    """Write `svd` as Svd; return U, s and the transpose of TensorFlow's V.
 
     Vectors are unique up to their sign.
     """
@@ -132,13 +129,13 @@ def _svd(call: ExportCall, x: NodeOutput) -> ExportResult:
 
 @op_exporter("eigh")
 def _eigh(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write an eigendecomposition; vectors are unique up to their sign."""
+    """Write `eigh` as SelfAdjointEigV2; return eigenvalues and vectors, unique up to their sign."""
     return _decompose(call, "SelfAdjointEigV2", x, 2, compute_v=True)
 
 
 @op_exporter("qr")
 def _qr(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write a QR decomposition as Qr; None for modes other than reduced and complete.
+    """Write `qr` as Qr; return Q and R. None for modes other than reduced and complete.
 
     Columns of Q and rows of R are unique up to their sign.
     """
@@ -153,7 +150,8 @@ def _relative_tolerance(call: ExportCall, x: Any) -> float:
     It is the parameter ``rtol``, by default the longer side of the matrix times the dtype's
     epsilon.
     """
-    longest = max(n for n in call.shape()[-2:] if isinstance(n, int))  # the decomposition saw to it
+    # Sides are integers, since decompositions need them.
+    longest = max(n for n in call.shape()[-2:] if isinstance(n, int))
     rtol = call.params["rtol"]
     return float(longest * np.finfo(x.dtype.numpy).eps if rtol is None else rtol)
 

@@ -35,7 +35,7 @@ def _transpose(call: ExportCall, x: NodeOutput) -> ExportResult:
 
 @op_exporter("broadcast_to", "full", "zeros", "ones")
 def _broadcast_to(call: ExportCall, *x: NodeOutput) -> ExportResult:
-    """Write a scalar or array broadcast to a shape."""
+    """Write `broadcast_to` as BroadcastTo, and a scalar, `full`, `zeros` and `ones` as Fill."""
     fill = {"zeros": 0, "ones": 1}.get(call.name, call.params.get("fill_value"))
     value = x[0] if x else call.const(fill, call.dtype)
     if x and call.shape() != ():
@@ -84,7 +84,7 @@ def _strided(
         x: The array.
         begin: First position along each axis.
         size: Number of elements along each axis.
-        step: Distance of elements along each axis, which may be negative.
+        step: Distance of elements along each axis, which may be negative, but not 0.
     """
     end: list[Extent] = []
     mask = 0
@@ -130,7 +130,7 @@ def _flip(call: ExportCall, x: NodeOutput) -> ExportResult:
 
 
 def _pads(widths: Any, rank: int) -> tuple[tuple[int, int], ...] | None:
-    """Return the padding (before, after) of each axis; None if it crops or is symbolic.
+    """Return the padding (before, after) of each axis; None if it is negative or symbolic.
 
     Args:
         widths: A width for all sides, one pair for all axes, or a pair for each.
@@ -147,7 +147,7 @@ def _pads(widths: Any, rank: int) -> tuple[tuple[int, int], ...] | None:
 
 @op_exporter("pad_with")
 def _pad_with(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write `pad_with` as PadV2; None for padding that crops or is symbolic."""
+    """Write `pad_with` as PadV2; None for negative or symbolic padding, and for scalars."""
     pads = _pads(call.params["pad_width"], len(call.out))
     if pads is None or not pads:
         return None
@@ -192,7 +192,7 @@ def _one_hot(call: ExportCall, indices: NodeOutput) -> ExportResult:
 
 @op_exporter("gather")
 def _gather(call: ExportCall, x: NodeOutput, indices: NodeOutput) -> ExportResult:
-    """Write a gather with clamped indices, since TensorFlow fails outside of the array.
+    """Write `gather` as GatherV2 of clamped indices, since TensorFlow fails outside of the array.
 
     None for modes other than clip, unsigned indices, and axes of unknown or zero length.
     """
@@ -222,7 +222,7 @@ def _gather(call: ExportCall, x: NodeOutput, indices: NodeOutput) -> ExportResul
 
 
 def _counted(call: ExportCall, indices: NodeOutput, extent: int) -> NodeOutput:
-    """Write indices of an axis of length ``extent``, of which negative ones count from the end."""
+    """Write int64 indices of an axis with ``extent`` added to negative ones."""
     from_end = call.op("AddV2", indices, call.const(extent, INT64))
     negative = call.op("Less", indices, call.const(0, INT64))
     return call.op("SelectV2", negative, from_end, indices, T=INT64, out=INT64)

@@ -33,7 +33,10 @@ def _padded(call: ExportCall, x: NodeOutput) -> NodeOutput:
 
 @op_exporter("convolution")
 def _convolution(call: ExportCall, x: NodeOutput, filters: NodeOutput) -> ExportResult:
-    """Write a convolution; one spatial axis becomes two, explicit padding a separate operator."""
+    """Write `convolution` as Conv2D or Conv3D; one spatial axis becomes two.
+
+    Explicit padding is written as PadV2 before it. None for Conv3D with groups or dilations.
+    """
     size = call.shape()[1:-1]
     window = filter_window(call.node, call.shape(1), len(size))
     windows = window_geometry(call.node, size, window)
@@ -74,6 +77,9 @@ def _convolve_2d(
         windows: Strides and dilations.
         padding: SAME or VALID.
         is_result: Whether the node gets the operator's name.
+
+    Returns:
+        The images (batch, height, width, filters).
     """
     strides = (1,) * (2 - len(windows.stride)) + windows.stride
     dilations = (1,) * (2 - len(windows.dilation)) + windows.dilation
@@ -165,7 +171,7 @@ def _avg_pool(call: ExportCall, x: NodeOutput) -> ExportResult:
 
 
 def _is_plain(node: Node) -> bool:
-    """Return whether float32 NHWC images are normalized by vectors of their channels."""
+    """Return whether the inputs are float32 NHWC images, followed by vectors of their channels."""
     shapes = [e.shape for e in node.inputs]
     first = shapes[0]
     if first is None or len(first) != 4 or node.inputs[0].dtype is not FLOAT32:
@@ -175,14 +181,17 @@ def _is_plain(node: Node) -> bool:
 
 @op_exporter("batch_norm")
 def _batch_norm(call: ExportCall, x: NodeOutput, *rest: NodeOutput) -> ExportResult:
-    """Write a batch norm of images as one operator; others are expanded."""
+    """Write `batch_norm` of float32 NHWC images as FusedBatchNormV3; None for others."""
     if not _is_plain(call.node) or call.params["axis"] not in (-1, 3):
         return None
     return _fused(call, x, *rest)[0]
 
 
 def _fused(call: ExportCall, *inputs: NodeOutput) -> tuple[NodeOutput, ...]:
-    """Write FusedBatchNormV3, of whose six results the last three are for gradients."""
+    """Write FusedBatchNormV3 for inference and return its first three results.
+
+    These are the normalized images, the mean and the variance.
+    """
     attrs = {"T": FLOAT32, "U": FLOAT32, "epsilon": float(call.params["epsilon"])}
     return call.scope.nodes(
         "FusedBatchNormV3",
@@ -198,7 +207,10 @@ def _fused(call: ExportCall, *inputs: NodeOutput) -> tuple[NodeOutput, ...]:
 
 @op_exporter("fused_batch_norm")
 def _fused_batch_norm(call: ExportCall, x: NodeOutput, *rest: NodeOutput) -> ExportResult:
-    """Write a batch norm with given statistics; None in training or for other than NHWC images."""
+    """Write `fused_batch_norm` as FusedBatchNormV3.
+
+    None in training, and for other than float32 NHWC images.
+    """
     if not _is_plain(call.node) or call.params["is_training"]:
         return None
     if call.params["data_format"] != "NHWC":
@@ -208,7 +220,11 @@ def _fused_batch_norm(call: ExportCall, x: NodeOutput, *rest: NodeOutput) -> Exp
 
 @op_exporter("resize_nearest", "resize_bilinear")
 def _resize(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write a resize; TensorFlow interpolates in float32, so other float types are expanded."""
+    """Write a resize of NHWC images as ResizeNearestNeighbor or ResizeBilinear.
+
+    None for other axes, and for dtypes other than float32 if bilinear, since TensorFlow
+    interpolates in float32.
+    """
     axes = tuple(a % len(call.out) for a in call.params["axes"])
     bilinear = call.name == "resize_bilinear"
     if len(call.out) != 4 or axes != (1, 2) or (bilinear and x.dtype is not FLOAT32):

@@ -27,7 +27,10 @@ def _reduction(call: ExportCall, x: NodeOutput) -> ExportResult:
 
 @op_exporter("argmax", "argmin")
 def _position(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write argmax or argmin of integers; floats are expanded, since TensorFlow ignores NaN."""
+    """Write `argmax` or `argmin` of integers along one axis; None for ``keepdims`` and other cases.
+
+    Also None for floats, of which TensorFlow ignores NaN.
+    """
     axis = call.params["axis"]
     if not isinstance(axis, int) or call.params["keepdims"] or x.dtype.is_float:
         return None
@@ -38,7 +41,10 @@ def _position(call: ExportCall, x: NodeOutput) -> ExportResult:
 
 @op_exporter(*SCANS.values())
 def _scan(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write a scan along one axis, or over all elements in order."""
+    """Write a scan along one axis, or for ``axis=None`` over all elements in row-major order.
+
+    16-bit floats are scanned in float32.
+    """
     op = {ours: theirs for theirs, ours in SCANS.items()}[call.name]
     axis = call.params["axis"]
     operand = x if axis is not None else call.reshaped(x, call.out)
@@ -52,7 +58,7 @@ def _scan(call: ExportCall, x: NodeOutput) -> ExportResult:
 
 @op_exporter("softmax", "log_softmax")
 def _softmax(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write a softmax along the last axis."""
+    """Write `softmax` or `log_softmax` along the last axis; None for scalars and other axes."""
     rank = len(call.out)
     if not rank or call.params["axis"] not in (-1, rank - 1):
         return None

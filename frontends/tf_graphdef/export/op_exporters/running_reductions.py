@@ -14,9 +14,10 @@ from passkit.ops.helpers import make, normalize_axes, normalize_axis
 
 @op_exporter("reduce_bitwise_and", "reduce_bitwise_or", "reduce_bitwise_xor")
 def _bitwise(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write a bitwise reduction, by a new axis of bits.
+    """Write a bitwise reduction of integers by a new axis of bits.
 
-    Whether all, any, or an odd number are set.
+    A result bit is 1 if all, any, or an odd number of the bits at its position are 1. Bools are
+    reduced directly.
     """
     shape = call.shape()
     axes = call.const(list(normalize_axes(call.node, len(shape), call.params["axis"])))
@@ -66,7 +67,7 @@ def _running(call: ExportCall, x: NodeOutput) -> ExportResult:
     identity_element = _identity_element(x, call.name == "cummax")
 
     def shifted(e: Any, by: int) -> Any:
-        """Return ``e`` shifted along the axis, filled with the identity element."""
+        """Return ``e`` shifted ``by`` elements along the axis, filled with the identity element."""
         pads = tuple((by, 0) if k == position else (0, 0) for k in range(len(shape)))
         begin = (0,) * len(shape)
         shifted_part = make(

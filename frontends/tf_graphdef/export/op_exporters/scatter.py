@@ -20,7 +20,9 @@ _KINDS = {
 def _scatter_rows(
     call: ExportCall, x: NodeOutput, rows: NodeOutput, updates: NodeOutput
 ) -> ExportResult:
-    """Write an update of matrix rows, preceded by a row that receives the dropped updates.
+    """Write `scatter_rows` as an update of matrix rows.
+
+    Row 0 of the matrix receives the updates that are dropped, and is cut off afterwards.
 
     Args:
         call: The node; other kinds than update, add, sub, min and max give None.
@@ -67,7 +69,7 @@ def _scatter_rows(
 
 
 def _as_matrix(call: ExportCall, x: NodeOutput, shape: Shape) -> NodeOutput:
-    """Write (a, b, n, c) as a matrix with a row of b * c elements for each of the a * n rows."""
+    """Write ``x`` of shape (a, b, n, c) as a matrix of the given ``shape``, (a * n, b * c)."""
     if call.shape()[1] != 1:
         x = call.op("Transpose", x, call.const([0, 2, 1, 3]), Tperm=INT32)
     return call.reshaped(x, shape)

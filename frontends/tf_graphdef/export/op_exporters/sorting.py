@@ -21,7 +21,10 @@ from passkit.values.size import Extent, Shape, numel
 
 
 def _key(scope: NameScope, x: NodeOutput) -> NodeOutput:
-    """Write integers in the order of ``x``; for floats, their bits, flipped where negative."""
+    """Write integers that are ordered as the elements of ``x``.
+
+    For floats these are their bits, flipped where negative; NaN becomes the largest integer.
+    """
     if not x.dtype.is_float:
         return scope.cast(x, dtype_of("uint8")) if x.dtype.kind == "b" else x
     value = scope.cast(x, FLOAT32) if x.dtype.nbytes == 2 else x
@@ -35,7 +38,10 @@ def _key(scope: NameScope, x: NodeOutput) -> NodeOutput:
 
 
 def _swap(call: ExportCall, x: NodeOutput, axis: int, is_result: bool = False) -> NodeOutput:
-    """Write ``x`` with an axis and the last one exchanged."""
+    """Write ``x`` with ``axis`` and the last axis exchanged; ``x`` itself if they are the same.
+
+    With ``is_result``, the node gets the operator's name.
+    """
     rank = len(call.shape())
     order = list(range(rank))
     order[axis], order[-1] = order[-1], order[axis]
@@ -109,9 +115,10 @@ def _top_k(call: ExportCall, x: NodeOutput) -> ExportResult:
 
 @op_exporter("searchsorted")
 def _search(call: ExportCall, sequence: NodeOutput, values: NodeOutput) -> ExportResult:
-    """Write a search in one sorted sequence, or in one for each row; NaN is ordered by its bits.
+    """Write `searchsorted` as LowerBound or UpperBound of int64 positions.
 
-    None for a symbolic number of rows, and for empty arrays.
+    ``sequence`` is sorted, or each of its rows is. NaN counts as largest. None for a symbolic
+    number of rows, and for empty arrays.
     """
     op = "LowerBound" if call.params["side"] == "left" else "UpperBound"
     shape, values_shape = call.shape(0), call.shape(1)
@@ -129,7 +136,7 @@ def _search(call: ExportCall, sequence: NodeOutput, values: NodeOutput) -> Expor
 
 @op_exporter("isin")
 def _isin(call: ExportCall, x: NodeOutput, among: NodeOutput) -> ExportResult:
-    """Write `isin` as a comparison of each element with each value."""
+    """Write `isin` by comparing each element of x with each of ``among``; ``invert`` negates it."""
     invert, total = call.params["invert"], call.shape(1)
 
     def each(x: Any, among: Any) -> Any:
@@ -146,7 +153,7 @@ def _isin(call: ExportCall, x: NodeOutput, among: NodeOutput) -> ExportResult:
 def _bincount(call: ExportCall, x: NodeOutput) -> ExportResult:
     """Write `bincount` of a vector as segment sums of ones; None for other ranks.
 
-    Negative numbers and those from ``length`` on are dropped.
+    Negative numbers and those of at least ``length`` are dropped.
     """
     length = call.params["length"]
     if len(call.shape()) != 1:

@@ -53,7 +53,7 @@ def in_passkit(folder: Path) -> dict[str, list[float]]:
 
     fetches, feeds = program(tf)
     data = tf_graphdef.save(fetches, folder / "model.pb")
-    session, again = tf.Session(), tf_graphdef.Session(data)
+    session, again = tf.Session(), tf_graphdef.ModelSession(data)
     session.run(fetches["init"])
     again.run("init")
     values = dict(session.state.arrays)
