@@ -11,8 +11,8 @@ Rows:
 - ``gelu_reference``, ``gelu_mixed``, ``gelu_custom``: the three forms of GELU of Burn's article, on
   2 x 512 x 2048 elements
 
-Every competitor that is installed runs in the same process, in turn with the others; a figure is the
-median of the rounds. The report is written to `results/streams.json`.
+Every competitor that is installed runs in the same process, in turn with the others; a figure is
+the median of the rounds. The report is written to `results/streams.json`.
 """
 
 from __future__ import annotations
