@@ -34,6 +34,10 @@ class ShapeError(PasskitError, ValueError):
     """Shapes do not fit together, or are not known where they must be."""
 
 
+class AxisError(ShapeError, IndexError):
+    """An axis is out of range for the number of axes of an array."""
+
+
 class SubscriptError(PasskitError, IndexError):
     """An index in ``x[…]`` is out of range, or of a kind or number that the array does not take."""
 

@@ -152,7 +152,8 @@ class ArrayMethods:
     ) -> Any:
         """Return a capsule of DLPack 1 that shares the memory, which consumers must not write.
 
-        A consumer that asks for less than version 1 gets a copy.
+        A consumer that asks for less than version 1 gets a copy, unless ``copy`` is False: then it
+        shares the memory, and nothing keeps it from writing.
 
         Args:
             stream: ignored on the CPU.

@@ -286,7 +286,7 @@ def linspace(
     return _created("linspace", shape, element_type, *numbers)
 
 
-def meshgrid(*arrays: Array, indexing: str = "xy") -> tuple[Array, ...]:
+def meshgrid(*arrays: Array, indexing: str = "xy") -> list[Array]:
     """Return the coordinates of a grid from the coordinates along its axes.
 
     Args:
@@ -322,7 +322,7 @@ def meshgrid(*arrays: Array, indexing: str = "xy") -> tuple[Array, ...]:
     for a, axis in zip(arrays, axes, strict=True):
         aligned = reshape(a, tuple(a.size if k == axis else 1 for k in range(rank)))
         grids.append(broadcast_to(aligned, tuple(extents)))
-    return tuple(grids)
+    return grids
 
 
 def _triangle(name: str, x: Array, k: int) -> Array:

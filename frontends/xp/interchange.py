@@ -30,12 +30,14 @@ def dlpack(
     array = x._numpy()
     if max_version is None or max_version[0] < 1:
         # Only capsules of version 1 can say that the consumer must not write.
-        if copy is False:
+        if copy is not False:
+            return array.copy().__dlpack__()
+        x._value.is_owned = False
+        if not array.flags.writeable:
             raise BufferError(
-                "DLPack before version 1 cannot export memory that must not be written; "
-                "max_version=(1, 0), or leave copy to be None"
+                "DLPack before version 1 cannot export read-only memory; pass max_version=(1, 0)"
             )
-        return array.copy().__dlpack__()
+        return array.__dlpack__()
     if copy:
         return array.copy().__dlpack__(max_version=max_version)
     return shared_view(x).__dlpack__(max_version=max_version)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from passkit.errors import ArgumentError, DTypeError, ShapeError
+from passkit.errors import ArgumentError, AxisError, DTypeError, ShapeError
 from passkit.frontends.xp.array import Array, call, wrap
 from passkit.frontends.xp.conversion import asarray, duplicate
 from passkit.frontends.xp.extents import (
@@ -28,14 +28,14 @@ def normalized_axis(where: str, axis: Any, rank: int) -> int:
 
     Raises:
         ArgumentError: It is no int.
-        ShapeError: It is out of range.
+        AxisError: It is out of range.
     """
     try:
         index = operator.index(axis)
     except TypeError:
         refuse(f"{where}: axis", axis, "an int")
     if not -rank <= index < rank:
-        raise ShapeError(f"{where}: axis {index} is out of range for an array of {rank} axes")
+        raise AxisError(f"{where}: axis {index} is out of range for an array of {rank} axes")
     return index % rank
 
 
@@ -72,13 +72,13 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
         raise ShapeError(f"the shapes {listed} do not broadcast together") from None
 
 
-def broadcast_arrays(*arrays: Array) -> tuple[Array, ...]:
+def broadcast_arrays(*arrays: Array) -> list[Array]:
     """Return arrays broadcast to their common shape.
 
     Raises: ShapeError if their shapes do not fit together.
     """
     shape = broadcast_shapes(*[a.shape for a in arrays])
-    return tuple(broadcast_to(a, shape) for a in arrays)
+    return [broadcast_to(a, shape) for a in arrays]
 
 
 def broadcast_to(x: Array, /, shape: tuple[int, ...]) -> Array:

@@ -43,8 +43,11 @@ def test_capsules_of_dlpack() -> None:
     copied = np.from_dlpack(x, copy=True)
     copied[0] = 9
     assert float(x[0]) == 0
-    with pytest.raises(BufferError, match=r"before version 1 cannot export memory"):
-        x.__dlpack__(copy=False)
+    assert "dltensor_versioned" not in repr(x.__dlpack__(copy=False))
+    frozen = np.arange(3.0)
+    frozen.flags.writeable = False
+    with pytest.raises(BufferError, match=r"before version 1 cannot export read-only memory; pass"):
+        xp.asarray(frozen, copy=False).__dlpack__(copy=False)
     with pytest.raises(BufferError, match=r"cannot be exported to the device \(2, 0\)"):
         x.__dlpack__(dl_device=(2, 0))
 
