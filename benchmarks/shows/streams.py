@@ -1,0 +1,110 @@
+"""Demands on operation streams and `passkit.xp`: behaviours by tests, costs by `streams.py`."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from functools import cache
+
+import shows
+from shows import ROOT, Demand, Figure, tests
+
+STREAMS = "tests/streams"
+XP = "tests/frontends/xp"
+
+
+def passing(*paths: str, only: str = "") -> Callable[[], Figure]:
+    """Return a measurement that runs tests; it is met when all of them pass."""
+    return lambda: tests(*paths, only=only)
+
+
+@cache
+def report() -> dict[str, dict[str, float]]:
+    """Run `streams.py` in the Python with the competitors; return seconds by row and competitor.
+
+    Raises: RuntimeError if it fails.
+    """
+    command = [shows.peers_python, str(ROOT / "benchmarks" / "streams.py")]
+    process = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+    if process.returncode:
+        raise RuntimeError((process.stderr.strip().splitlines() or ["it failed"])[-1])
+    path = ROOT / "benchmarks" / "results" / "streams.json"
+    return json.loads(path.read_text())["rows"]  # type: ignore[no-any-return]
+
+
+def recording() -> Figure:
+    """Return the cost of queueing one operation."""
+    each = report()["record"]["passkit, 100 operations"] / 100
+    return Figure(f"{each * 1e6:.2f} us an operation", each <= 1.5e-6, each)
+
+
+def flushing() -> Figure:
+    """Return the cost of executing 46 queued operations on small arrays, by a known plan."""
+    row = report()["flush46"]
+    seconds = row["recorded and executed"] - row["recorded"]
+    return Figure(f"{seconds * 1e6:.1f} us", seconds <= 60e-6, seconds)
+
+
+def small_arrays() -> Figure:
+    """Return the cost of one operation on small arrays, over NumPy's."""
+    row = report()["small"]
+    ratio = row["passkit"] / row["numpy"]
+    return Figure(f"{ratio:.1f} times NumPy's", ratio <= 5, ratio)
+
+
+def chain() -> Figure:
+    """Compare a chain of 20 operations on 1,000 elements with every competitor."""
+    row = report()["chain20"]
+    ratios = {who: seconds / row["passkit"] for who, seconds in row.items() if who != "passkit"}
+    text = ", ".join(f"{who} {ratio:.2f}" for who, ratio in ratios.items())
+    return Figure(f"competitor / passkit: {text}", min(ratios.values()) >= 1, row)
+
+
+def custom_gelu() -> Figure:
+    """Compare GELU with an erf of the user's own with NumPy, and with the reference form."""
+    row = report()["gelu_custom"]
+    gain = row["numpy"] / row["passkit"]
+    over = row["passkit"] / row["passkit, reference form"]
+    text = f"NumPy / passkit {gain:.1f}, custom / reference form {over:.2f}"
+    return Figure(text, gain >= 10 and over <= 1.3, row)
+
+
+DEMANDS = [
+    Demand(
+        "1. Burn's traces; the trie decides as lists of plans do, on 10,000 programs",
+        passing(f"{STREAMS}/test_trie.py"),
+    ),
+    Demand(
+        "2, 10, 12, 14. bytes of Burn's example, results in place, liveness, nothing is left",
+        passing(f"{STREAMS}/test_liveness.py"),
+    ),
+    Demand(
+        "3, 20. GELU's three forms are one kernel each; reductions fuse",
+        passing(f"{STREAMS}/test_fusion.py"),
+    ),
+    Demand(
+        "4-8. plans serve other sizes and numbers; loops explore once",
+        passing(f"{STREAMS}/test_reuse.py"),
+    ),
+    Demand("11. no result over an array that is needed", passing(f"{STREAMS}/test_aliasing.py")),
+    Demand(
+        "13, 19. random programs equal NumPy in both modes",
+        passing(f"{STREAMS}/test_random_programs.py"),
+    ),
+    Demand(
+        "15. what executes, and why: evaluation, settings, inspection",
+        passing(f"{XP}/test_control.py"),
+    ),
+    Demand("16, 17. threads, forks, interruptions, failures", passing(f"{STREAMS}/test_threads.py")),
+    Demand("18. plans on disk", passing(f"{STREAMS}/test_plan_file.py")),
+    Demand("23, 24. the array API: tests of every family", passing(XP)),
+    Demand("25. recording <= 1.5 us an operation", recording, slow=True),
+    Demand("25. a warm flush of 46 operations <= 60 us", flushing, slow=True),
+    Demand("25. small arrays <= 5 times NumPy", small_arrays, slow=True),
+    Demand("a chain of 20 operations on 1,000 elements: fastest of all", chain, slow=True),
+    Demand(
+        "3. custom erf >= 10 times NumPy and <= 1.3 of the reference form", custom_gelu, slow=True
+    ),
+]
+"""Demands by the numbers of the behaviours that streams must show."""
