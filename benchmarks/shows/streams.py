@@ -96,7 +96,9 @@ DEMANDS = [
         "15. what executes, and why: evaluation, settings, inspection",
         passing(f"{XP}/test_control.py"),
     ),
-    Demand("16, 17. threads, forks, interruptions, failures", passing(f"{STREAMS}/test_threads.py")),
+    Demand(
+        "16, 17. threads, forks, interruptions, failures", passing(f"{STREAMS}/test_threads.py")
+    ),
     Demand("18. plans on disk", passing(f"{STREAMS}/test_plan_file.py")),
     Demand("23, 24. the array API: tests of every family", passing(XP)),
     Demand("25. recording <= 1.5 us an operation", recording, slow=True),

@@ -76,9 +76,7 @@ def test_reductions_fuse_with_what_they_read() -> None:
 
     assert len(runs[0].kernels) == 1
     assert runs[0].bytes_written == 64 * 4
-    np.testing.assert_allclose(
-        total, ((np.asarray(x) - np.asarray(y)) ** 2).sum(1), rtol=1e-5
-    )
+    np.testing.assert_allclose(total, ((np.asarray(x) - np.asarray(y)) ** 2).sum(1), rtol=1e-5)
 
 
 @pytest.mark.parametrize("axis", [0, 1, -1])
