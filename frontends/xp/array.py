@@ -11,7 +11,14 @@ import numpy as np
 from passkit.errors import ArgumentError, DTypeError
 from passkit.frontends.xp import elementwise_operations
 from passkit.frontends.xp.array_methods import ArrayMethods
-from passkit.frontends.xp.runtime import apply, apply_binary, computed, from_numpy, operation, scalar
+from passkit.frontends.xp.runtime import (
+    apply,
+    apply_binary,
+    computed,
+    from_numpy,
+    operation,
+    scalar,
+)
 from passkit.streams.operation import Value
 from passkit.values.arguments import shown
 from passkit.values.dtype import dtype_of, weak_scalar
