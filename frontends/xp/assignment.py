@@ -17,6 +17,7 @@ from passkit.frontends.xp.conversion import asarray
 from passkit.frontends.xp.indexing import (
     broadcast_index_shape,
     check_mask,
+    is_plain,
     moved,
     slice_of,
     split_parts,
@@ -42,6 +43,8 @@ def write(x: Array, key: Any, operand: Any) -> None:
         ShapeError: The operand does not fit the selected part.
         DTypeError: The operand is complex, and the array is not.
     """
+    if _write_few(x, key, operand):
+        return
     parts = subscript_parts(key, x.shape)
     value = _converted(x, operand)
     if not any(isinstance(p, Array) for p in parts):
@@ -119,10 +122,44 @@ def _write_in_place(x: Array, key: Any, value: Array, index: BasicIndex) -> bool
         return False
     _fitted(value, index.shape)
     del target
+    _separate(x)
+    x._value.buffer[key] = value._value.buffer
+    return True
+
+
+def _separate(x: Array) -> None:
+    """Give a computed array a buffer that nothing else refers to, a copy if it is shared."""
     is_shared = not x._value.is_owned or _references(x) != UNSHARED
     if is_shared or x._value.buffer.base is not None:
         _rebind(x, wrap(from_numpy(np.array(x._value.buffer, order="C"), is_owned=True)))
-    x._value.buffer[key] = value._value.buffer
+
+
+def _write_few(x: Array, key: Any, operand: Any) -> bool:
+    """Write a number, or a computed array of the same dtype, into few elements by a plain key.
+
+    This is a short path of `write`. It returns False where the general one is needed, which also
+    has the better messages.
+    """
+    if x._value.operation is not None or not is_plain(key):
+        return False
+    dtype = x._value.type.dtype
+    if type(operand) is Array:
+        source = operand._value.buffer
+        if operand._value.operation is not None or source.dtype != dtype:
+            return False
+    elif (type(operand) is float and dtype.kind == "f") or (
+        type(operand) is int and dtype.kind in "iuf"
+    ):
+        source = operand
+    else:
+        return False
+    try:
+        if x._value.buffer[key].size > settings.small:
+            return False
+        _separate(x)
+        x._value.buffer[key] = source
+    except (IndexError, TypeError, ValueError, OverflowError):
+        return False
     return True
 
 

@@ -27,7 +27,14 @@ from passkit.frontends.xp.subscripts import ALL, BasicIndex, basic_index, subscr
 from passkit.streams.operation import array_type
 from passkit.streams.settings import settings
 
-_QUICK_KEYS = (int, slice)
+_PLAIN_KEYS = (int, slice)
+
+
+def is_plain(key: Any) -> bool:
+    """Return whether a key consists of ints and slices, which NumPy reads without a copy."""
+    if type(key) is tuple:
+        return all([type(k) in _PLAIN_KEYS for k in key])
+    return type(key) in _PLAIN_KEYS
 
 
 def read(x: Array, key: Any) -> Array:
@@ -40,18 +47,14 @@ def read(x: Array, key: Any) -> Array:
     Raises: SubscriptError if the key does not fit the array.
     """
     value = x._value
-    if value.operation is None:
-        is_quick = type(key) in _QUICK_KEYS or (
-            type(key) is tuple and all([type(k) in _QUICK_KEYS for k in key])
-        )
-        if is_quick:
-            try:
-                part = value.buffer[key]
-            except (IndexError, TypeError, ValueError):
-                basic_index(subscript_parts(key, x.shape), x.shape)  # it has a better message
-                raise
-            if part.size <= settings.small:
-                return wrap(from_numpy(np.array(part, order="C"), is_owned=True))
+    if value.operation is None and is_plain(key):
+        try:
+            part = value.buffer[key]
+        except (IndexError, TypeError, ValueError):
+            basic_index(subscript_parts(key, x.shape), x.shape)  # it has a better message
+            raise
+        if part.size <= settings.small:
+            return wrap(from_numpy(np.array(part, order="C"), is_owned=True))
     parts = subscript_parts(key, x.shape)
     if any(isinstance(p, Array) for p in parts):
         return _read_advanced(x, parts)
