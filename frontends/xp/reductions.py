@@ -7,6 +7,7 @@ type of their sign. NumPy's functions compute small arrays and complex numbers.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from math import prod
 from operator import index
 from typing import Any
 
@@ -233,9 +234,35 @@ def _standard_deviation(x: Entry, axis: Any, keepdims: bool, correction: float) 
     return ops.sqrt(_variance(x, axis, keepdims, correction))
 
 
-_define_moment("mean", np.mean, _mean)
-_define_moment("var", np.var, _variance)
-_define_moment("std", np.std, _standard_deviation)
+def _count(x: Any, axis: Any) -> int:
+    """Return the number of elements of an array along axes."""
+    return prod(x.shape if axis is None else [x.shape[k] for k in axis])
+
+
+def _mean_of_array(x: Any, axis: Any, keepdims: bool) -> Any:
+    """Compute the mean in NumPy; of nothing it is NaN, without a warning."""
+    if _count(x, axis):
+        return np.mean(x, axis=axis, keepdims=keepdims)
+    return np.sum(x, axis=axis, keepdims=keepdims) * np.nan
+
+
+def _variance_of_array(x: Any, axis: Any, keepdims: bool, correction: float) -> Any:
+    """Compute the variance in NumPy; of too few elements it is infinite or NaN, unwarned."""
+    if _count(x, axis) > correction:
+        return np.var(x, axis=axis, keepdims=keepdims, correction=correction)
+    distances = np.abs(x - _mean_of_array(x, axis, True))
+    zero = distances.dtype.type(0)
+    return np.sum(np.square(distances), axis=axis, keepdims=keepdims) / zero
+
+
+def _deviation_of_array(x: Any, axis: Any, keepdims: bool, correction: float) -> Any:
+    """Compute the standard deviation in NumPy."""
+    return np.sqrt(_variance_of_array(x, axis, keepdims, correction))
+
+
+_define_moment("mean", _mean_of_array, _mean)
+_define_moment("var", _variance_of_array, _variance)
+_define_moment("std", _deviation_of_array, _standard_deviation)
 
 
 # Applied to values.
