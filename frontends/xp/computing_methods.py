@@ -120,14 +120,17 @@ class ComputingMethods:
         scale = 10.0 ** abs(decimals)
         if not decimals or (decimals > 0 and self._value.type.dtype.kind in "biu"):
             return self._wrapped(apply(operation("round"), self._value))
-        x = self._wrapped(self._value)
-        return (x * scale).round() / scale if decimals > 0 else (x / scale).round() * scale
+        x: Any = self
+        rounded: Array = (
+            (x * scale).round() / scale if decimals > 0 else (x / scale).round() * scale
+        )
+        return rounded
 
     def clip(self, min: Any = None, max: Any = None) -> Array:
         """Return the elements limited to an interval, see `xp.clip`."""
         from passkit.frontends.xp.elementwise import clip  # that imports the class of arrays
 
-        return clip(self, min, max)  # type: ignore[no-any-return]
+        return clip(self, min, max)
 
     def conj(self) -> Array:
         """Return the complex conjugates, see `xp.conj`."""

@@ -27,7 +27,7 @@ _OPERANDS = {
     "number": "of numbers",
     "quotient": "of numbers; integers are divided as float64",
 }
-"""What the documentation says about operands, by the domain of a function."""
+"""The words for operands in docstrings, by the domain of a function."""
 
 
 def _documentation(name: str) -> str:

@@ -18,7 +18,7 @@ from passkit.values.dtype import DType, bool_, float16, float32, float64, int8, 
 
 
 @frozen
-class ElementwiseFunction:
+class ArrayFunction:
     """An elementwise function of the standard.
 
     Attributes:
@@ -81,7 +81,7 @@ def cast(entry: Entry, dtype: DType) -> Entry:
     return ops.not_equal(entry, 0) if dtype is bool_ else ops.cast(entry, dtype=dtype)
 
 
-def _build(function: ElementwiseFunction, *operands: Entry) -> Entry:
+def _build(function: ArrayFunction, *operands: Entry) -> Entry:
     """Build a function's operator on operands that are converted to its domain."""
     entries = converted(operands, function.domain)
     if function.on_bools is not None and entries[0].dtype is bool_:
@@ -134,33 +134,27 @@ def _round_array(x: Any) -> Any:
 
 
 FUNCTIONS = (
-    ElementwiseFunction(
+    ArrayFunction(
         "abs",
         ops.abs,
         np.abs,
         "the absolute value",
         on_bools=ops.identity,
     ),
-    ElementwiseFunction("acos", ops.acos, np.arccos, "the arc cosine, in radians", domain="float"),
-    ElementwiseFunction(
-        "acosh", ops.acosh, np.arccosh, "the inverse hyperbolic cosine", domain="float"
-    ),
-    ElementwiseFunction("add", ops.add, np.add, "the sum x1 + x2", 2, on_bools=ops.logical_or),
-    ElementwiseFunction("asin", ops.asin, np.arcsin, "the arc sine, in radians", domain="float"),
-    ElementwiseFunction(
-        "asinh", ops.asinh, np.arcsinh, "the inverse hyperbolic sine", domain="float"
-    ),
-    ElementwiseFunction("atan", ops.atan, np.arctan, "the arc tangent, in radians", domain="float"),
-    ElementwiseFunction(
+    ArrayFunction("acos", ops.acos, np.arccos, "the arc cosine, in radians", domain="float"),
+    ArrayFunction("acosh", ops.acosh, np.arccosh, "the inverse hyperbolic cosine", domain="float"),
+    ArrayFunction("add", ops.add, np.add, "the sum x1 + x2", 2, on_bools=ops.logical_or),
+    ArrayFunction("asin", ops.asin, np.arcsin, "the arc sine, in radians", domain="float"),
+    ArrayFunction("asinh", ops.asinh, np.arcsinh, "the inverse hyperbolic sine", domain="float"),
+    ArrayFunction("atan", ops.atan, np.arctan, "the arc tangent, in radians", domain="float"),
+    ArrayFunction(
         "atan2", ops.atan2, np.arctan2, "the angle of the point (x2, x1), in radians", 2, "float"
     ),
-    ElementwiseFunction(
-        "atanh", ops.atanh, np.arctanh, "the inverse hyperbolic tangent", domain="float"
-    ),
-    ElementwiseFunction(
+    ArrayFunction("atanh", ops.atanh, np.arctanh, "the inverse hyperbolic tangent", domain="float"),
+    ArrayFunction(
         "bitwise_and", ops.bitwise_and, np.bitwise_and, "the bits that are set in both", 2
     ),
-    ElementwiseFunction(
+    ArrayFunction(
         "bitwise_left_shift",
         ops.left_shift,
         np.left_shift,
@@ -168,13 +162,11 @@ FUNCTIONS = (
         2,
         "number",
     ),
-    ElementwiseFunction(
-        "bitwise_invert", ops.bitwise_invert, np.bitwise_invert, "all bits inverted"
-    ),
-    ElementwiseFunction(
+    ArrayFunction("bitwise_invert", ops.bitwise_invert, np.bitwise_invert, "all bits inverted"),
+    ArrayFunction(
         "bitwise_or", ops.bitwise_or, np.bitwise_or, "the bits that are set in either", 2
     ),
-    ElementwiseFunction(
+    ArrayFunction(
         "bitwise_right_shift",
         ops.right_shift,
         np.right_shift,
@@ -182,23 +174,17 @@ FUNCTIONS = (
         2,
         "number",
     ),
-    ElementwiseFunction("bitwise_xor", ops.bitwise_xor, np.bitwise_xor, "the bits that differ", 2),
-    ElementwiseFunction("ceil", _unchanged_integers(ops.ceil), np.ceil, "x rounded up"),
-    ElementwiseFunction(
-        "copysign", ops.copysign, np.copysign, "x1 with the sign of x2", 2, "float"
-    ),
-    ElementwiseFunction(
-        "cos", ops.cos, np.cos, "the cosine of an angle in radians", domain="float"
-    ),
-    ElementwiseFunction("cosh", ops.cosh, np.cosh, "the hyperbolic cosine", domain="float"),
-    ElementwiseFunction("divide", ops.divide, np.divide, "the quotient x1 / x2", 2, "quotient"),
-    ElementwiseFunction("equal", ops.equal, np.equal, "whether x1 == x2", 2),
-    ElementwiseFunction("exp", ops.exp, np.exp, "the exponential function", domain="float"),
-    ElementwiseFunction(
-        "expm1", ops.expm1, np.expm1, "exp(x) - 1, accurate near 0", domain="float"
-    ),
-    ElementwiseFunction("floor", _unchanged_integers(ops.floor), np.floor, "x rounded down"),
-    ElementwiseFunction(
+    ArrayFunction("bitwise_xor", ops.bitwise_xor, np.bitwise_xor, "the bits that differ", 2),
+    ArrayFunction("ceil", _unchanged_integers(ops.ceil), np.ceil, "x rounded up"),
+    ArrayFunction("copysign", ops.copysign, np.copysign, "x1 with the sign of x2", 2, "float"),
+    ArrayFunction("cos", ops.cos, np.cos, "the cosine of an angle in radians", domain="float"),
+    ArrayFunction("cosh", ops.cosh, np.cosh, "the hyperbolic cosine", domain="float"),
+    ArrayFunction("divide", ops.divide, np.divide, "the quotient x1 / x2", 2, "quotient"),
+    ArrayFunction("equal", ops.equal, np.equal, "whether x1 == x2", 2),
+    ArrayFunction("exp", ops.exp, np.exp, "the exponential function", domain="float"),
+    ArrayFunction("expm1", ops.expm1, np.expm1, "exp(x) - 1, accurate near 0", domain="float"),
+    ArrayFunction("floor", _unchanged_integers(ops.floor), np.floor, "x rounded down"),
+    ArrayFunction(
         "floor_divide",
         ops.floor_divide,
         np.floor_divide,
@@ -206,33 +192,27 @@ FUNCTIONS = (
         2,
         "number",
     ),
-    ElementwiseFunction("greater", ops.greater, np.greater, "whether x1 > x2", 2),
-    ElementwiseFunction(
-        "greater_equal", ops.greater_equal, np.greater_equal, "whether x1 >= x2", 2
-    ),
-    ElementwiseFunction(
+    ArrayFunction("greater", ops.greater, np.greater, "whether x1 > x2", 2),
+    ArrayFunction("greater_equal", ops.greater_equal, np.greater_equal, "whether x1 >= x2", 2),
+    ArrayFunction(
         "hypot", ops.hypot, np.hypot, "sqrt(x1**2 + x2**2), without overflow", 2, "float"
     ),
-    ElementwiseFunction(
+    ArrayFunction(
         "isfinite",
         ops.isfinite,
         np.isfinite,
         "whether x is neither infinite nor NaN",
         on_bools=ops.ones_like,
     ),
-    ElementwiseFunction(
-        "isinf", ops.isinf, np.isinf, "whether x is infinite", on_bools=ops.zeros_like
-    ),
-    ElementwiseFunction("isnan", ops.isnan, np.isnan, "whether x is NaN", on_bools=ops.zeros_like),
-    ElementwiseFunction("less", ops.less, np.less, "whether x1 < x2", 2),
-    ElementwiseFunction("less_equal", ops.less_equal, np.less_equal, "whether x1 <= x2", 2),
-    ElementwiseFunction("log", ops.log, np.log, "the natural logarithm", domain="float"),
-    ElementwiseFunction(
-        "log1p", ops.log1p, np.log1p, "log(1 + x), accurate near 0", domain="float"
-    ),
-    ElementwiseFunction("log2", ops.log2, np.log2, "the logarithm to base 2", domain="float"),
-    ElementwiseFunction("log10", ops.log10, np.log10, "the logarithm to base 10", domain="float"),
-    ElementwiseFunction(
+    ArrayFunction("isinf", ops.isinf, np.isinf, "whether x is infinite", on_bools=ops.zeros_like),
+    ArrayFunction("isnan", ops.isnan, np.isnan, "whether x is NaN", on_bools=ops.zeros_like),
+    ArrayFunction("less", ops.less, np.less, "whether x1 < x2", 2),
+    ArrayFunction("less_equal", ops.less_equal, np.less_equal, "whether x1 <= x2", 2),
+    ArrayFunction("log", ops.log, np.log, "the natural logarithm", domain="float"),
+    ArrayFunction("log1p", ops.log1p, np.log1p, "log(1 + x), accurate near 0", domain="float"),
+    ArrayFunction("log2", ops.log2, np.log2, "the logarithm to base 2", domain="float"),
+    ArrayFunction("log10", ops.log10, np.log10, "the logarithm to base 10", domain="float"),
+    ArrayFunction(
         "logaddexp",
         ops.logaddexp,
         np.logaddexp,
@@ -240,19 +220,15 @@ FUNCTIONS = (
         2,
         "float",
     ),
-    ElementwiseFunction(
+    ArrayFunction(
         "logical_and", ops.logical_and, np.logical_and, "whether both are true", 2, "bool"
     ),
-    ElementwiseFunction(
-        "logical_not", ops.logical_not, np.logical_not, "whether x is false", 1, "bool"
-    ),
-    ElementwiseFunction(
-        "logical_or", ops.logical_or, np.logical_or, "whether either is true", 2, "bool"
-    ),
-    ElementwiseFunction(
+    ArrayFunction("logical_not", ops.logical_not, np.logical_not, "whether x is false", 1, "bool"),
+    ArrayFunction("logical_or", ops.logical_or, np.logical_or, "whether either is true", 2, "bool"),
+    ArrayFunction(
         "logical_xor", ops.logical_xor, np.logical_xor, "whether exactly one is true", 2, "bool"
     ),
-    ElementwiseFunction(
+    ArrayFunction(
         "maximum",
         ops.maximum,
         np.maximum,
@@ -260,7 +236,7 @@ FUNCTIONS = (
         2,
         on_bools=ops.logical_or,
     ),
-    ElementwiseFunction(
+    ArrayFunction(
         "minimum",
         ops.minimum,
         np.minimum,
@@ -268,18 +244,18 @@ FUNCTIONS = (
         2,
         on_bools=ops.logical_and,
     ),
-    ElementwiseFunction(
+    ArrayFunction(
         "multiply", ops.multiply, np.multiply, "the product x1 * x2", 2, on_bools=ops.logical_and
     ),
-    ElementwiseFunction("negative", ops.negative, np.negative, "x with the other sign"),
-    ElementwiseFunction(
+    ArrayFunction("negative", ops.negative, np.negative, "x with the other sign"),
+    ArrayFunction(
         "nextafter", ops.nextafter, np.nextafter, "the next number after x1 towards x2", 2, "float"
     ),
-    ElementwiseFunction("not_equal", ops.not_equal, np.not_equal, "whether x1 != x2", 2),
-    ElementwiseFunction("positive", _positive, np.positive, "x itself"),
-    ElementwiseFunction("pow", ops.pow, _power_of_arrays, "x1 to the power of x2", 2, "number"),
-    ElementwiseFunction("reciprocal", _reciprocal, _reciprocal_of_array, "1 / x", domain="number"),
-    ElementwiseFunction(
+    ArrayFunction("not_equal", ops.not_equal, np.not_equal, "whether x1 != x2", 2),
+    ArrayFunction("positive", _positive, np.positive, "x itself"),
+    ArrayFunction("pow", ops.pow, _power_of_arrays, "x1 to the power of x2", 2, "number"),
+    ArrayFunction("reciprocal", _reciprocal, _reciprocal_of_array, "1 / x", domain="number"),
+    ArrayFunction(
         "remainder",
         ops.mod,
         np.remainder,
@@ -287,30 +263,28 @@ FUNCTIONS = (
         2,
         "number",
     ),
-    ElementwiseFunction(
+    ArrayFunction(
         "round",
         _unchanged_integers(ops.rint),
         _round_array,
         "x rounded to the nearest integer, halves to the even one",
     ),
-    ElementwiseFunction("sign", ops.sign, np.sign, "-1, 0 or 1 by the sign of x; NaN of NaN"),
-    ElementwiseFunction(
+    ArrayFunction("sign", ops.sign, np.sign, "-1, 0 or 1 by the sign of x; NaN of NaN"),
+    ArrayFunction(
         "signbit",
         ops.signbit,
         np.signbit,
         "whether the sign bit of x is set, as of -0.0",
         on_bools=ops.zeros_like,
     ),
-    ElementwiseFunction("sin", ops.sin, np.sin, "the sine of an angle in radians", domain="float"),
-    ElementwiseFunction("sinh", ops.sinh, np.sinh, "the hyperbolic sine", domain="float"),
-    ElementwiseFunction("sqrt", ops.sqrt, np.sqrt, "the square root", domain="float"),
-    ElementwiseFunction("square", ops.square, np.square, "x * x", domain="number"),
-    ElementwiseFunction("subtract", ops.subtract, np.subtract, "the difference x1 - x2", 2),
-    ElementwiseFunction(
-        "tan", ops.tan, np.tan, "the tangent of an angle in radians", domain="float"
-    ),
-    ElementwiseFunction("tanh", ops.tanh, np.tanh, "the hyperbolic tangent", domain="float"),
-    ElementwiseFunction("trunc", _unchanged_integers(ops.trunc), np.trunc, "x rounded towards 0"),
+    ArrayFunction("sin", ops.sin, np.sin, "the sine of an angle in radians", domain="float"),
+    ArrayFunction("sinh", ops.sinh, np.sinh, "the hyperbolic sine", domain="float"),
+    ArrayFunction("sqrt", ops.sqrt, np.sqrt, "the square root", domain="float"),
+    ArrayFunction("square", ops.square, np.square, "x * x", domain="number"),
+    ArrayFunction("subtract", ops.subtract, np.subtract, "the difference x1 - x2", 2),
+    ArrayFunction("tan", ops.tan, np.tan, "the tangent of an angle in radians", domain="float"),
+    ArrayFunction("tanh", ops.tanh, np.tanh, "the hyperbolic tangent", domain="float"),
+    ArrayFunction("trunc", _unchanged_integers(ops.trunc), np.trunc, "x rounded towards 0"),
 )
 """Functions with one operand or two. conj, imag, real, clip and constant powers are separate."""
 

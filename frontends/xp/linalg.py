@@ -135,7 +135,7 @@ def vector_norm(
 
 
 class EighResult(NamedTuple):
-    """What `eigh` returns.
+    """The result of `eigh`.
 
     Attributes:
         eigenvalues: rising, an array (…, n).
@@ -147,21 +147,21 @@ class EighResult(NamedTuple):
 
 
 class QRResult(NamedTuple):
-    """What `qr` returns: ``Q`` with orthonormal columns, and an upper triangle ``R``."""
+    """The result of `qr`: ``Q`` with orthonormal columns, and an upper triangle ``R``."""
 
     Q: Array
     R: Array
 
 
 class SlogdetResult(NamedTuple):
-    """What `slogdet` returns: the signs of determinants, and logarithms of their magnitudes."""
+    """The result of `slogdet`: the signs of determinants, and logarithms of their magnitudes."""
 
     sign: Array
     logabsdet: Array
 
 
 class SVDResult(NamedTuple):
-    """What `svd` returns: ``U``, the singular values ``S``, falling, and ``Vh``."""
+    """The result of `svd`: ``U``, the singular values ``S``, falling, and ``Vh``."""
 
     U: Array
     S: Array

@@ -224,7 +224,7 @@ def argsort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool
 
 
 class UniqueAllResult(NamedTuple):
-    """What `unique_all` returns.
+    """The result of `unique_all`.
 
     Attributes:
         values: the different elements, in order.
@@ -240,14 +240,14 @@ class UniqueAllResult(NamedTuple):
 
 
 class UniqueCountsResult(NamedTuple):
-    """What `unique_counts` returns: the different elements, and how often each occurs."""
+    """The result of `unique_counts`: the different elements, and how often each occurs."""
 
     values: Array
     counts: Array
 
 
 class UniqueInverseResult(NamedTuple):
-    """What `unique_inverse` returns: the different elements, and their positions."""
+    """The result of `unique_inverse`: the different elements, and their positions."""
 
     values: Array
     inverse_indices: Array
@@ -256,7 +256,7 @@ class UniqueInverseResult(NamedTuple):
 def unique_all(x: Any, /) -> UniqueAllResult:
     """Return the different elements in order, where they are, and how often each occurs.
 
-    Every NaN is different. What is pending is executed.
+    Every NaN is different. Pending operands are executed.
 
     Args:
         x: an array.
@@ -269,7 +269,7 @@ def unique_all(x: Any, /) -> UniqueAllResult:
 def unique_counts(x: Any, /) -> UniqueCountsResult:
     """Return the different elements in order, and how often each occurs.
 
-    Every NaN is different. What is pending is executed.
+    Every NaN is different. Pending operands are executed.
 
     Args:
         x: an array.
@@ -283,7 +283,7 @@ def unique_counts(x: Any, /) -> UniqueCountsResult:
 def unique_inverse(x: Any, /) -> UniqueInverseResult:
     """Return the different elements in order, and the position among them of each element.
 
-    Every NaN is different. What is pending is executed.
+    Every NaN is different. Pending operands are executed.
 
     Args:
         x: an array.
@@ -295,7 +295,9 @@ def unique_inverse(x: Any, /) -> UniqueInverseResult:
 
 
 def unique_values(x: Any, /) -> Array:
-    """Return the different elements in order. Every NaN is different; what is pending is executed.
+    """Return the different elements in order, where every NaN is different.
+
+    A pending operand is executed.
 
     Args:
         x: an array.
