@@ -21,6 +21,7 @@ from passkit.frontends.xp.reductions import Axes, one_axis, reduced
 from passkit.frontends.xp.runtime import OPERATIONS, apply, operation
 from passkit.graph.node import Entry
 from passkit.values.arguments import shown
+from passkit.values.dtype import float64
 
 
 @frozen
@@ -43,14 +44,15 @@ class SpecialFunction:
 def _log_ndtr(x: Entry) -> Entry:
     """Build log(ndtr(x)), accurate in both tails."""
     root_half = 0.5**0.5
-    # erfc underflows below -5, where the first terms of its asymptotic series are exact enough.
-    z = ops.minimum(x, -5.0)
+    # Below the limit erfc comes near to its least number; there, an asymptotic series is exact.
+    limit = -30.0 if x.dtype is float64 else -12.0
+    z = ops.minimum(x, limit)
     w = ops.reciprocal(ops.square(z))
     series = 1.0 - w * (1.0 - 3.0 * w * (1.0 - 5.0 * w * (1.0 - 7.0 * w * (1.0 - 9.0 * w))))
     tail = -0.5 * ops.square(z) - ops.log(-z) - 0.9189385332046727 + ops.log(series)
-    middle = ops.log(0.5 * ops.erfc(-root_half * ops.maximum(x, -5.0)))
+    middle = ops.log(0.5 * ops.erfc(-root_half * ops.maximum(x, limit)))
     upper = ops.log1p(-0.5 * ops.erfc(root_half * ops.maximum(x, 0.0)))
-    return ops.where(ops.less(x, -5.0), tail, ops.where(ops.greater(x, 0.0), upper, middle))
+    return ops.where(ops.less(x, limit), tail, ops.where(ops.greater(x, 0.0), upper, middle))
 
 
 def _entr(x: Entry) -> Entry:
