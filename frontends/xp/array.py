@@ -9,8 +9,10 @@ from weakref import ref
 import numpy as np
 
 from passkit.errors import ArgumentError, DTypeError
-from passkit.frontends.xp import elementwise_operations
 from passkit.frontends.xp.array_methods import ArrayMethods
+from passkit.frontends.xp.computing_methods import ComputingMethods
+from passkit.frontends.xp.elementwise_operations import constant_power
+from passkit.frontends.xp.linalg_operations import MATMUL
 from passkit.frontends.xp.runtime import (
     apply,
     apply_binary,
@@ -22,8 +24,6 @@ from passkit.frontends.xp.runtime import (
 from passkit.streams.operation import Value
 from passkit.values.arguments import shown
 from passkit.values.dtype import dtype_of, weak_scalar
-
-assert elementwise_operations.FUNCTIONS  # they define the operations below
 
 _new = object.__new__
 
@@ -146,7 +146,40 @@ def _pending_names(value: Value, most: int = 8) -> str:
     return ", ".join(names[:most]) + (f" and {rest} more" if rest > 0 else "")
 
 
-class Array(ArrayMethods):
+def array_of(x: Any) -> Array:
+    """Return an operand as an array.
+
+    Args:
+        x: an `Array`, NumPy array or scalar, or a Python number, which gets its default dtype.
+
+    Raises: ArgumentError if it is nothing of these.
+    """
+    if isinstance(x, Array):
+        return x
+    if isinstance(x, (int, float, complex)) and not isinstance(x, np.generic):
+        return wrap(from_numpy(np.asarray(x), is_owned=True))
+    return wrap(operand_value(x, np.dtype(np.float64)))
+
+
+_general_power, _general_power_in_place = _binary("pow"), _in_place("pow")
+
+
+def _power(self: Array, exponent: Any) -> Any:
+    """Return a power; some constant exponents need no logarithm."""
+    op = constant_power(self._value, exponent)
+    return _general_power(self, exponent) if op is None else wrap(apply(op, self._value))
+
+
+def _power_in_place(self: Array, exponent: Any) -> Any:
+    """Give the array the value of a power, of its type."""
+    op = constant_power(self._value, exponent)
+    if op is None:
+        return _general_power_in_place(self, exponent)
+    self._assign(apply(op, self._value), "pow")
+    return self
+
+
+class Array(ArrayMethods, ComputingMethods):
     """An array of the array API standard, with operations that run when a result is needed.
 
     Operators and functions of `passkit.xp` queue an operation and return at once. Converting to
@@ -160,6 +193,7 @@ class Array(ArrayMethods):
     __slots__ = ("__weakref__", "_value")
 
     _value: Value
+    _wrapped = staticmethod(wrap)
 
     def __init__(self) -> None:
         raise ArgumentError("an Array cannot be created directly; use xp.asarray")
@@ -300,7 +334,9 @@ class Array(ArrayMethods):
     __ifloordiv__ = _in_place("floor_divide")
     __mod__, __rmod__ = _binary("remainder"), _binary("remainder", swap=True)
     __imod__ = _in_place("remainder")
-    __pow__, __rpow__, __ipow__ = _binary("pow"), _binary("pow", swap=True), _in_place("pow")
+    __pow__, __rpow__, __ipow__ = _power, _binary("pow", swap=True), _power_in_place
+    __matmul__, __rmatmul__ = _binary(MATMUL), _binary(MATMUL, swap=True)
+    __imatmul__ = _in_place(MATMUL)
     __and__, __rand__ = _binary("bitwise_and"), _binary("bitwise_and", swap=True)
     __iand__ = _in_place("bitwise_and")
     __or__, __ror__ = _binary("bitwise_or"), _binary("bitwise_or", swap=True)

@@ -123,7 +123,7 @@ def _queued(ufunc: Any, inputs: tuple[Any, ...]) -> Array | None:
     if ufunc is np.matmul and all(isinstance(i, Array) for i in inputs):
         return getattr(xp, "matmul", np.matmul)(*inputs)  # type: ignore[no-any-return]
     if ufunc is np.conjugate and hasattr(xp, "conj"):
-        return xp.conj(*inputs)  # type: ignore[no-any-return]
+        return xp.conj(*inputs)
     return None
 
 

@@ -1,0 +1,250 @@
+"""The elementwise functions of the array API.
+
+Operands are arrays that broadcast, and Python numbers, which take the dtype of the array beside
+them. The functions queue an operation and return at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from passkit.errors import ArgumentError
+from passkit.frontends.xp.array import Array, array_of, operand_value, wrap
+from passkit.frontends.xp.elementwise_operations import FUNCTIONS
+from passkit.frontends.xp.runtime import apply, operation
+from passkit.streams.operation import Value
+from passkit.values.arguments import shown
+
+_BY_NAME = {function.name: function for function in FUNCTIONS}
+
+_OPERANDS = {
+    "": "of numbers or booleans",
+    "bool": "; numbers are true unless they are 0",
+    "float": "of floats or complex numbers; integers are computed as floats",
+    "number": "of numbers",
+    "quotient": "of numbers; integers are divided as float64",
+}
+"""The words for operands in docstrings, by the domain of a function."""
+
+
+def _documentation(name: str) -> str:
+    """Return the docstring of a function."""
+    function = _BY_NAME[name]
+    dtype = _OPERANDS[function.domain]
+    space = "" if dtype.startswith(";") else " "
+    names = ("x",) if function.arity == 1 else ("x1", "x2")
+    lines = [f"    {names[0]}: an array{space}{dtype}."]
+    if function.arity == 2:
+        lines = [
+            f"    x1: an array or a Python number{space}{dtype}.",
+            "    x2: the same; it broadcasts with x1.",
+        ]
+    arguments = "\n".join(lines)
+    return (
+        f"Return {function.summary}, for each element.\n\n"
+        f"Args:\n{arguments}\n\n"
+        "Raises:\n"
+        "    ArgumentError: an operand is neither an array nor a number.\n"
+        "    DTypeError: the function is not defined for the dtype.\n"
+        + ("    ShapeError: the shapes do not broadcast.\n" if function.arity == 2 else "")
+    )
+
+
+def _unary(name: str) -> Callable[[Any], Array]:
+    """Return the public function of a unary operation."""
+    op = operation(name)
+
+    def function(x: Any, /) -> Array:
+        return wrap(apply(op, (x if type(x) is Array else array_of(x))._value))
+
+    _name(function, name)
+    return function
+
+
+def _binary(name: str) -> Callable[[Any, Any], Array]:
+    """Return the public function of a binary operation."""
+    op = operation(name)
+
+    def function(x1: Any, x2: Any, /) -> Array:
+        if type(x1) is Array and type(x2) is Array:
+            return wrap(apply(op, x1._value, x2._value))
+        return wrap(apply(op, *operand_values(x1, x2)))
+
+    _name(function, name)
+    return function
+
+
+def _name(function: Any, name: str) -> None:
+    """Give a function a name and its documentation."""
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = _documentation(name)
+
+
+def operand_values(x1: Any, x2: Any) -> tuple[Value, Value]:
+    """Return the values of two operands; a Python number takes the dtype of the other.
+
+    Raises: ArgumentError if one is neither an array nor a number.
+    """
+    if isinstance(x1, (bool, int, float, complex)) and not isinstance(x1, np.generic):
+        right = array_of(x2)._value
+        return operand_value(x1, right.type.dtype), right
+    left = array_of(x1)._value
+    return left, operand_value(x2, left.type.dtype)
+
+
+abs = _unary("abs")
+acos = _unary("acos")
+acosh = _unary("acosh")
+add = _binary("add")
+asin = _unary("asin")
+asinh = _unary("asinh")
+atan = _unary("atan")
+atan2 = _binary("atan2")
+atanh = _unary("atanh")
+bitwise_and = _binary("bitwise_and")
+bitwise_invert = _unary("bitwise_invert")
+bitwise_left_shift = _binary("bitwise_left_shift")
+bitwise_or = _binary("bitwise_or")
+bitwise_right_shift = _binary("bitwise_right_shift")
+bitwise_xor = _binary("bitwise_xor")
+ceil = _unary("ceil")
+copysign = _binary("copysign")
+cos = _unary("cos")
+cosh = _unary("cosh")
+divide = _binary("divide")
+equal = _binary("equal")
+exp = _unary("exp")
+expm1 = _unary("expm1")
+floor = _unary("floor")
+floor_divide = _binary("floor_divide")
+greater = _binary("greater")
+greater_equal = _binary("greater_equal")
+hypot = _binary("hypot")
+isfinite = _unary("isfinite")
+isinf = _unary("isinf")
+isnan = _unary("isnan")
+less = _binary("less")
+less_equal = _binary("less_equal")
+log = _unary("log")
+log10 = _unary("log10")
+log1p = _unary("log1p")
+log2 = _unary("log2")
+logaddexp = _binary("logaddexp")
+logical_and = _binary("logical_and")
+logical_not = _unary("logical_not")
+logical_or = _binary("logical_or")
+logical_xor = _binary("logical_xor")
+maximum = _binary("maximum")
+minimum = _binary("minimum")
+multiply = _binary("multiply")
+negative = _unary("negative")
+nextafter = _binary("nextafter")
+not_equal = _binary("not_equal")
+positive = _unary("positive")
+reciprocal = _unary("reciprocal")
+remainder = _binary("remainder")
+round = _unary("round")
+sign = _unary("sign")
+signbit = _unary("signbit")
+sin = _unary("sin")
+sinh = _unary("sinh")
+sqrt = _unary("sqrt")
+square = _unary("square")
+subtract = _binary("subtract")
+tan = _unary("tan")
+tanh = _unary("tanh")
+trunc = _unary("trunc")
+
+
+def pow(x1: Any, x2: Any, /) -> Array:
+    """Return x1 to the power of x2, for each element.
+
+    Python numbers such as 2, -1 and 0.5 as exponent need no logarithm: the square is a product.
+    Integers wrap; those to an array of negative integers are cut to integers.
+
+    Args:
+        x1: an array or a Python number.
+        x2: the same; it broadcasts with x1.
+
+    Raises:
+        ArgumentError: an operand is neither an array nor a number.
+        DTypeError: integers to the power of a negative Python integer.
+        ShapeError: the shapes do not broadcast.
+    """
+    if isinstance(x1, Array):
+        power = x1.__pow__(x2)
+        if power is not NotImplemented:
+            return power  # type: ignore[no-any-return]
+    return wrap(apply(operation("pow"), *operand_values(x1, x2)))
+
+
+def clip(x: Any, /, min: Any = None, max: Any = None) -> Array:
+    """Return the elements limited to an interval: max where min > max, and NaN of NaN.
+
+    Args:
+        x: an array of real numbers.
+        min: the least value, an array that broadcasts with x or a number; None for no limit.
+        max: the greatest value, in the same form. Python integers that the dtype of x cannot hold
+            are no limit.
+
+    Raises:
+        ArgumentError: a limit is neither None nor an array nor a number.
+        ShapeError: the shapes do not broadcast.
+
+    >>> from passkit import xp
+    >>> xp.clip(xp.asarray([1, 5, 9]), 2, 6).numpy()
+    array([2, 5, 6])
+    """
+    operand = value = array_of(x)._value
+    for name, limit in (("maximum", min), ("minimum", max)):
+        if limit is not None and not _is_beyond(limit, value, name):
+            value = apply(operation(name), value, operand_value(limit, value.type.dtype))
+    return wrap(apply(operation("real"), value) if value is operand else value)
+
+
+def _is_beyond(limit: Any, value: Value, name: str) -> bool:
+    """Return whether no number of a value's dtype is beyond an integer limit.
+
+    Raises: ArgumentError if all are.
+    """
+    dtype = value.type.dtype
+    if type(limit) is not int or dtype.kind not in "iu":
+        return False
+    lowest, highest = np.iinfo(dtype).min, np.iinfo(dtype).max
+    if lowest <= limit <= highest:
+        return False
+    if (limit < lowest) == (name == "maximum"):
+        return True
+    raise ArgumentError(
+        f"clip: {dtype} cannot hold the limit {shown(limit)}; convert the array with xp.astype"
+    )
+
+
+def conj(x: Any, /) -> Array:
+    """Return the complex conjugate of each element, or real numbers as they are.
+
+    Args:
+        x: an array of numbers.
+    """
+    return array_of(x).conj()
+
+
+def imag(x: Any, /) -> Array:
+    """Return the imaginary part of each element: zeros for real numbers.
+
+    Args:
+        x: an array of numbers.
+    """
+    return array_of(x).imag
+
+
+def real(x: Any, /) -> Array:
+    """Return the real part of each element.
+
+    Args:
+        x: an array of numbers.
+    """
+    return array_of(x).real

@@ -1,0 +1,386 @@
+"""Fourier transforms: the fft extension of the array API.
+
+NumPy computes the transforms, and what is pending is executed for them. Those of float32 and
+float16 are complex64, those of float64 and integers complex128.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+import passkit.ops as ops
+from passkit.errors import ArgumentError, ShapeError
+from passkit.frontends.xp.array import Array, array_of, call, wrap
+from passkit.frontends.xp.reductions import one_axis
+from passkit.frontends.xp.runtime import OPERATIONS, from_numpy
+from passkit.graph.node import Entry
+from passkit.values.arguments import shown
+from passkit.values.dtype import dtype_of
+
+Norm = Literal["backward", "ortho", "forward"]
+"""Which transform is scaled: the inverse, both by the root of the size, or the forward one."""
+
+_ALONG_ONE_AXIS = ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")
+_ALONG_SEVERAL_AXES = ("fftn", "ifftn", "rfftn", "irfftn")
+
+
+def _transform(name: str) -> Callable[..., Any]:
+    """Return NumPy's transform, which computes 16-bit floats in float32."""
+    function = getattr(np.fft, name)
+
+    def compute(x: Any, **params: Any) -> Any:
+        return function(
+            x.astype(np.float32) if x.dtype.itemsize == 2 and x.dtype.kind in "fV" else x, **params
+        )
+
+    return compute
+
+
+def _shifts(x: Entry, axes: tuple[int, ...], is_inverse: bool) -> tuple[int, ...]:
+    """Return by how much to move the elements along axes. Raises: ShapeError for unknown sizes."""
+    extents = [(x.shape or ())[k] for k in axes]
+    numbers = [n for n in extents if isinstance(n, int)]
+    if len(numbers) < len(extents):
+        raise ShapeError("fftshift needs known extents")
+    return tuple(-(n // 2) if is_inverse else n // 2 for n in numbers)
+
+
+def _fftshift(x: Entry, axes: tuple[int, ...]) -> Entry:
+    """Build the shift that puts frequency 0 in the middle."""
+    return ops.roll(x, shift=_shifts(x, axes, False), axis=axes) if axes else ops.identity(x)
+
+
+def _ifftshift(x: Entry, axes: tuple[int, ...]) -> Entry:
+    """Build the shift that puts frequency 0 in front."""
+    return ops.roll(x, shift=_shifts(x, axes, True), axis=axes) if axes else ops.identity(x)
+
+
+for _name in (*_ALONG_ONE_AXIS, *_ALONG_SEVERAL_AXES):
+    OPERATIONS.define(_name, None, _transform(_name))
+OPERATIONS.define("fftshift", _fftshift, np.fft.fftshift)
+OPERATIONS.define("ifftshift", _ifftshift, np.fft.ifftshift)
+
+
+def _along_axis(name: str, x: Any, n: int | None, axis: int, norm: str) -> Array:
+    """Apply a transform along one axis.
+
+    Raises:
+        ArgumentError: the norm or the number of points is invalid.
+        ShapeError: there is no such axis, or no element.
+    """
+    array = array_of(x)
+    axis = one_axis(f"fft.{name}", axis, array.ndim)
+    extent = array.shape[axis]
+    _check(name, norm, [_default_points(name, extent) if n is None else n])
+    return call(name, array, n=n, axis=axis, norm=norm)
+
+
+def _along_axes(
+    name: str, x: Any, s: Sequence[int] | None, axes: Sequence[int] | None, norm: str
+) -> Array:
+    """Apply a transform along several axes.
+
+    Raises:
+        ArgumentError: the norm or a number of points is invalid, or there is not one for each axis.
+        ShapeError: there is no such axis, or no element.
+    """
+    array, where = array_of(x), f"fft.{name}"
+    if axes is None:
+        count = array.ndim if s is None else len(s)
+        axes = range(array.ndim - count, array.ndim)
+    counted_axes = tuple(one_axis(where, k, array.ndim) for k in axes)
+    sizes = [array.shape[k] for k in counted_axes] if s is None else list(s)
+    if s is None and sizes:
+        sizes[-1] = _default_points(name, sizes[-1])
+    if len(sizes) != len(counted_axes):
+        raise ArgumentError(f"{where}: {len(sizes)} sizes do not fit {len(counted_axes)} axes")
+    _check(name, norm, sizes)
+    return call(name, array, s=None if s is None else tuple(s), axes=counted_axes, norm=norm)
+
+
+def _default_points(name: str, extent: int) -> int:
+    """Return the number of points of a transform along an axis, where none is given."""
+    return 2 * (extent - 1) if name in ("hfft", "irfft", "irfftn") else extent
+
+
+def _check(name: str, norm: str, sizes: Sequence[Any]) -> None:
+    """Raise an ArgumentError if a norm or a number of points is invalid."""
+    if norm not in ("backward", "ortho", "forward"):
+        raise ArgumentError(
+            f"fft.{name}: norm must be 'backward', 'ortho' or 'forward', got {shown(norm)}"
+        )
+    for size in sizes:
+        if not isinstance(size, int) or size < 1:
+            raise ArgumentError(f"fft.{name}: a transform needs 1 point or more, got {shown(size)}")
+
+
+def fft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
+    """Return the discrete Fourier transform along an axis.
+
+    Args:
+        x: an array of numbers.
+        n: the number of points: x is cut, or continued with zeros; None for all.
+        axis: the axis.
+        norm: "backward" leaves the sums as they are, "ortho" divides them by sqrt(n), and
+            "forward" by n.
+
+    Raises:
+        ArgumentError: the norm or n is invalid.
+        ShapeError: there is no such axis.
+    """
+    return _along_axis("fft", x, n, axis, norm)
+
+
+def ifft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
+    """Return the inverse of `fft` along an axis.
+
+    Args:
+        x: an array of numbers.
+        n: the number of points: x is cut, or continued with zeros; None for all.
+        axis: the axis.
+        norm: "backward" divides the sums by n, "ortho" by sqrt(n), "forward" leaves them.
+
+    Raises:
+        ArgumentError: the norm or n is invalid.
+        ShapeError: there is no such axis.
+    """
+    return _along_axis("ifft", x, n, axis, norm)
+
+
+def rfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
+    """Return the Fourier transform of real numbers, without the negative frequencies.
+
+    Args:
+        x: an array of real numbers.
+        n: the number of points: x is cut, or continued with zeros; None for all.
+        axis: the axis; its extent becomes n // 2 + 1.
+        norm: as for `fft`.
+
+    Raises:
+        ArgumentError: the norm or n is invalid.
+        ShapeError: there is no such axis.
+    """
+    return _along_axis("rfft", x, n, axis, norm)
+
+
+def irfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
+    """Return the inverse of `rfft`, real numbers.
+
+    Args:
+        x: an array of numbers.
+        n: the number of points of the result; None for 2 * (extent - 1).
+        axis: the axis.
+        norm: as for `ifft`.
+
+    Raises:
+        ArgumentError: the norm or n is invalid.
+        ShapeError: there is no such axis.
+    """
+    return _along_axis("irfft", x, n, axis, norm)
+
+
+def hfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
+    """Return the Fourier transform of a signal with Hermitian symmetry, real numbers.
+
+    Args:
+        x: an array of numbers, half of the signal.
+        n: the number of points of the result; None for 2 * (extent - 1).
+        axis: the axis.
+        norm: as for `fft`.
+
+    Raises:
+        ArgumentError: the norm or n is invalid.
+        ShapeError: there is no such axis.
+    """
+    return _along_axis("hfft", x, n, axis, norm)
+
+
+def ihfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
+    """Return the inverse of `hfft`.
+
+    Args:
+        x: an array of real numbers.
+        n: the number of points: x is cut, or continued with zeros; None for all.
+        axis: the axis; its extent becomes n // 2 + 1.
+        norm: as for `ifft`.
+
+    Raises:
+        ArgumentError: the norm or n is invalid.
+        ShapeError: there is no such axis.
+    """
+    return _along_axis("ihfft", x, n, axis, norm)
+
+
+def fftn(
+    x: Any,
+    /,
+    *,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] | None = None,
+    norm: Norm = "backward",
+) -> Array:
+    """Return the discrete Fourier transform along several axes.
+
+    Args:
+        x: an array of numbers.
+        s: the number of points for each axis; None for all.
+        axes: the axes; None for all, or the last ones where s is given.
+        norm: as for `fft`.
+
+    Raises:
+        ArgumentError: the norm or a size is invalid.
+        ShapeError: there is no such axis.
+    """
+    return _along_axes("fftn", x, s, axes, norm)
+
+
+def ifftn(
+    x: Any,
+    /,
+    *,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] | None = None,
+    norm: Norm = "backward",
+) -> Array:
+    """Return the inverse of `fftn` along several axes.
+
+    Args:
+        x: an array of numbers.
+        s: the number of points for each axis; None for all.
+        axes: the axes; None for all, or the last ones where s is given.
+        norm: as for `ifft`.
+
+    Raises:
+        ArgumentError: the norm or a size is invalid.
+        ShapeError: there is no such axis.
+    """
+    return _along_axes("ifftn", x, s, axes, norm)
+
+
+def rfftn(
+    x: Any,
+    /,
+    *,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] | None = None,
+    norm: Norm = "backward",
+) -> Array:
+    """Return the Fourier transform of real numbers, without negative frequencies of the last axis.
+
+    Args:
+        x: an array of real numbers.
+        s: the number of points for each axis; None for all.
+        axes: the axes; None for all, or the last ones where s is given.
+        norm: as for `fft`.
+
+    Raises:
+        ArgumentError: the norm or a size is invalid.
+        ShapeError: there is no such axis.
+    """
+    return _along_axes("rfftn", x, s, axes, norm)
+
+
+def irfftn(
+    x: Any,
+    /,
+    *,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] | None = None,
+    norm: Norm = "backward",
+) -> Array:
+    """Return the inverse of `rfftn`, real numbers.
+
+    Args:
+        x: an array of numbers.
+        s: the number of points of the result for each axis; None for all, and for
+            2 * (extent - 1) along the last one.
+        axes: the axes; None for all, or the last ones where s is given.
+        norm: as for `ifft`.
+
+    Raises:
+        ArgumentError: the norm or a size is invalid.
+        ShapeError: there is no such axis.
+    """
+    return _along_axes("irfftn", x, s, axes, norm)
+
+
+def _frequencies(name: str, n: int, d: float, dtype: Any, device: Any) -> Array:
+    """Return an array of frequencies.
+
+    Raises: ArgumentError if n is no positive integer, or the device is unknown.
+    """
+    if not isinstance(n, int) or n < 1:
+        raise ArgumentError(f"fft.{name}: n must be a positive integer, got {shown(n)}")
+    if device not in (None, "cpu"):
+        raise ArgumentError(f"fft.{name}: there is no device {shown(device)}; use 'cpu'")
+    frequencies = getattr(np.fft, name)(n, d)
+    target = np.dtype(np.float64) if dtype is None else dtype_of(dtype).numpy
+    return wrap(from_numpy(frequencies.astype(target), is_owned=True))
+
+
+def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Array:
+    """Return the frequencies of the results of `fft`.
+
+    Args:
+        n: the number of points.
+        d: the distance of two samples.
+        dtype: a float dtype; None for float64.
+        device: "cpu" or None.
+
+    Raises: ArgumentError if n is no positive integer, or the device is unknown.
+
+    >>> from passkit import xp
+    >>> xp.fft.fftfreq(4).numpy().tolist()
+    [0.0, 0.25, -0.5, -0.25]
+    """
+    return _frequencies("fftfreq", n, d, dtype, device)
+
+
+def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Array:
+    """Return the frequencies of the results of `rfft`.
+
+    Args:
+        n: the number of points.
+        d: the distance of two samples.
+        dtype: a float dtype; None for float64.
+        device: "cpu" or None.
+
+    Raises: ArgumentError if n is no positive integer, or the device is unknown.
+    """
+    return _frequencies("rfftfreq", n, d, dtype, device)
+
+
+def _shifted(name: str, x: Any, axes: int | Sequence[int] | None) -> Array:
+    """Apply a shift along axes. Raises: ShapeError if there is no such axis."""
+    array = array_of(x)
+    if axes is None:
+        axes = range(array.ndim)
+    items = (axes,) if isinstance(axes, int) else axes
+    return call(name, array, axes=tuple(one_axis(f"fft.{name}", k, array.ndim) for k in items))
+
+
+def fftshift(x: Any, /, *, axes: int | Sequence[int] | None = None) -> Array:
+    """Return an array with frequency 0 in the middle of axes.
+
+    Args:
+        x: an array of results of a transform, or of frequencies.
+        axes: the axes; None for all.
+
+    Raises: ShapeError if there is no such axis.
+    """
+    return _shifted("fftshift", x, axes)
+
+
+def ifftshift(x: Any, /, *, axes: int | Sequence[int] | None = None) -> Array:
+    """Return the inverse of `fftshift`: an array with frequency 0 in front.
+
+    Args:
+        x: an array with frequency 0 in the middle.
+        axes: the axes; None for all.
+
+    Raises: ShapeError if there is no such axis.
+    """
+    return _shifted("ifftshift", x, axes)

@@ -1,0 +1,365 @@
+"""Linear algebra: the functions of the array API and its linalg extension.
+
+Matrices lie in the last two axes; axes before them are batches. Products are kernels that fuse;
+factors, inverses and determinants are steps of NumPy in a plan, in float64 for integers and in
+float32 for floats of 16 bits.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+from passkit.errors import ArgumentError, ShapeError
+from passkit.frontends.xp import reductions
+from passkit.frontends.xp.array import Array, array_of, call, wrap
+from passkit.frontends.xp.manipulation import matrix_transpose
+from passkit.frontends.xp.products import (
+    cross,
+    matmul,
+    matrices,
+    outer,
+    tensordot,
+    vecdot,
+)
+from passkit.frontends.xp.runtime import apply, apply_several, operation
+from passkit.values.arguments import shown
+
+__all__ = [
+    "cholesky",
+    "cross",
+    "det",
+    "diagonal",
+    "eigh",
+    "eigvalsh",
+    "inv",
+    "matmul",
+    "matrix_norm",
+    "matrix_power",
+    "matrix_rank",
+    "matrix_transpose",
+    "outer",
+    "pinv",
+    "qr",
+    "slogdet",
+    "solve",
+    "svd",
+    "svdvals",
+    "tensordot",
+    "trace",
+    "vecdot",
+    "vector_norm",
+]
+
+# Elements moved.
+
+
+def diagonal(x: Any, /, *, offset: int = 0) -> Array:
+    """Return the diagonals of matrices.
+
+    Args:
+        x: an array (…, m, n).
+        offset: the number of the diagonal: above the main one if positive, else below.
+
+    Raises: ShapeError if it has fewer than two axes.
+    """
+    return call("diagonal", matrices("diagonal", x), offset=int(offset))
+
+
+def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Array:
+    """Return the sums of the diagonals of matrices.
+
+    Args:
+        x: an array (…, m, n).
+        offset: the number of the diagonal: above the main one if positive, else below.
+        dtype: the dtype to convert to before summing, as for `xp.sum`.
+
+    Raises: ShapeError if it has fewer than two axes.
+    """
+    value, dtype_name = reductions.converted_to("trace", matrices("trace", x)._value, dtype)
+    return wrap(apply(operation("trace", offset=int(offset), dtype=dtype_name), value))
+
+
+# Norms.
+
+
+def matrix_norm(
+    x: Any,
+    /,
+    *,
+    keepdims: bool = False,
+    ord: float | Literal["fro", "nuc"] | None = "fro",
+) -> Array:
+    """Return the norms of matrices.
+
+    Args:
+        x: an array (…, m, n).
+        keepdims: keep the axes of the matrices with extent 1.
+        ord: "fro" for the root of the sum of squares, also None; "nuc" for the sum of singular
+            values; 1 or inf for the largest sum of magnitudes of a column or row, 2 for the
+            largest singular value; negative ones for the smallest.
+
+    Raises:
+        ArgumentError: there is no such order.
+        ShapeError: the array has fewer than two axes.
+    """
+    ord = "fro" if ord is None else ord
+    if ord not in ("fro", "nuc", 1, -1, 2, -2, float("inf"), float("-inf")):
+        raise ArgumentError(
+            f"matrix_norm: ord must be 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, got {shown(ord)}"
+        )
+    return call("matrix_norm", matrices("matrix_norm", x), ord=ord, keepdims=bool(keepdims))
+
+
+def vector_norm(
+    x: Any, /, *, axis: reductions.Axes = None, keepdims: bool = False, ord: float = 2
+) -> Array:
+    """Return the length of vectors.
+
+    Args:
+        x: an array of numbers.
+        axis: the axis or axes of the vectors; None for all.
+        keepdims: keep the reduced axes with extent 1.
+        ord: the order: 2 for the Euclidean length, 1 for the sum of magnitudes, inf and -inf for
+            the largest and smallest one, 0 for the number of elements that are not 0, or another.
+
+    Raises:
+        ArgumentError: the order is no number.
+        ShapeError: there is no such axis.
+    """
+    if not isinstance(ord, (int, float)) or ord != ord:
+        raise ArgumentError(f"vector_norm: ord must be a number, got {shown(ord)}")
+    return wrap(reductions.reduced("vector_norm", array_of(x)._value, axis, keepdims, ord=ord))
+
+
+# Factors.
+
+
+class EighResult(NamedTuple):
+    """The result of `eigh`.
+
+    Attributes:
+        eigenvalues: rising, an array (…, n).
+        eigenvectors: as columns, an array (…, n, n).
+    """
+
+    eigenvalues: Array
+    eigenvectors: Array
+
+
+class QRResult(NamedTuple):
+    """The result of `qr`: ``Q`` with orthonormal columns, and an upper triangle ``R``."""
+
+    Q: Array
+    R: Array
+
+
+class SlogdetResult(NamedTuple):
+    """The result of `slogdet`: the signs of determinants, and logarithms of their magnitudes."""
+
+    sign: Array
+    logabsdet: Array
+
+
+class SVDResult(NamedTuple):
+    """The result of `svd`: ``U``, the singular values ``S``, falling, and ``Vh``."""
+
+    U: Array
+    S: Array
+    Vh: Array
+
+
+def cholesky(x: Any, /, *, upper: bool = False) -> Array:
+    """Return the triangles L of positive definite matrices, with L @ L.T = x.
+
+    Args:
+        x: an array (…, n, n) of symmetric or Hermitian matrices.
+        upper: return the conjugate transpose of L.
+
+    Raises:
+        ShapeError: the matrices are not square.
+        FeedError: when the result is computed, a matrix is not positive definite.
+    """
+    return call("cholesky", _squares("cholesky", x), upper=bool(upper))
+
+
+def eigh(x: Any, /) -> EighResult:
+    """Return the eigenvalues and eigenvectors of symmetric or Hermitian matrices.
+
+    Args:
+        x: an array (…, n, n).
+
+    Returns: The arrays ``eigenvalues`` (…, n), rising, and ``eigenvectors`` (…, n, n), as columns.
+
+    Raises: ShapeError if the matrices are not square.
+    """
+    return EighResult(*_several("eigh", _squares("eigh", x)))
+
+
+def eigvalsh(x: Any, /) -> Array:
+    """Return the eigenvalues of symmetric or Hermitian matrices, rising.
+
+    Args:
+        x: an array (…, n, n).
+
+    Raises: ShapeError if the matrices are not square.
+    """
+    return call("eigvalsh", _squares("eigvalsh", x))
+
+
+def qr(x: Any, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRResult:
+    """Return factors of matrices: Q with orthonormal columns and an upper triangle R.
+
+    Args:
+        x: an array (…, m, n).
+        mode: "reduced" for Q of shape (…, m, k) with k = min(m, n); "complete" for (…, m, m).
+
+    Returns: The arrays ``Q`` and ``R``, with Q @ R = x.
+
+    Raises:
+        ArgumentError: there is no such mode.
+        ShapeError: the array has fewer than two axes.
+    """
+    if mode not in ("reduced", "complete"):
+        raise ArgumentError(f"qr: mode must be 'reduced' or 'complete', got {shown(mode)}")
+    return QRResult(*_several("qr", matrices("qr", x), mode=mode))
+
+
+def svd(x: Any, /, *, full_matrices: bool = True) -> SVDResult:
+    """Return the singular value decomposition of matrices.
+
+    Args:
+        x: an array (…, m, n).
+        full_matrices: return U (…, m, m) and Vh (…, n, n); else of k = min(m, n) columns and rows.
+
+    Returns: The arrays ``U``, ``S`` (…, k), falling, and ``Vh``, with U @ diag(S) @ Vh = x.
+
+    Raises: ShapeError if the array has fewer than two axes.
+    """
+    return SVDResult(*_several("svd", matrices("svd", x), full_matrices=bool(full_matrices)))
+
+
+def svdvals(x: Any, /) -> Array:
+    """Return the singular values of matrices, falling.
+
+    Args:
+        x: an array (…, m, n).
+
+    Raises: ShapeError if it has fewer than two axes.
+    """
+    return call("svdvals", matrices("svdvals", x))
+
+
+# Inverses, equations, determinants.
+
+
+def det(x: Any, /) -> Array:
+    """Return the determinants of matrices.
+
+    Args:
+        x: an array (…, n, n).
+
+    Raises: ShapeError if the matrices are not square.
+    """
+    return call("det", _squares("det", x))
+
+
+def slogdet(x: Any, /) -> SlogdetResult:
+    """Return the signs of determinants and the logarithms of their magnitudes.
+
+    Args:
+        x: an array (…, n, n).
+
+    Returns: The arrays ``sign`` and ``logabsdet``.
+
+    Raises: ShapeError if the matrices are not square.
+    """
+    return SlogdetResult(*_several("slogdet", _squares("slogdet", x)))
+
+
+def inv(x: Any, /) -> Array:
+    """Return the inverses of matrices.
+
+    Args:
+        x: an array (…, n, n).
+
+    Raises:
+        ShapeError: the matrices are not square.
+        FeedError: when the result is computed, a matrix is singular.
+    """
+    return call("inv", _squares("inv", x))
+
+
+def pinv(x: Any, /, *, rtol: Any = None) -> Array:
+    """Return the pseudo-inverses of matrices.
+
+    Args:
+        x: an array (…, m, n).
+        rtol: singular values below rtol times the largest count as 0: a number, or an array that
+            broadcasts with the batch; None for max(m, n) times the precision of the dtype.
+
+    Raises: ShapeError if the array has fewer than two axes.
+    """
+    return _above("pinv", matrices("pinv", x), rtol)
+
+
+def matrix_rank(x: Any, /, *, rtol: Any = None) -> Array:
+    """Return the ranks of matrices, as int64.
+
+    Args:
+        x: an array (…, m, n).
+        rtol: singular values below rtol times the largest count as 0: a number, or an array that
+            broadcasts with the batch; None for max(m, n) times the precision of the dtype.
+
+    Raises: ShapeError if the array has fewer than two axes.
+    """
+    return _above("matrix_rank", matrices("matrix_rank", x), rtol)
+
+
+def matrix_power(x: Any, n: int, /) -> Array:
+    """Return the products of n equal matrices; of inverses where n is negative.
+
+    Args:
+        x: an array (…, k, k).
+        n: how many.
+
+    Raises:
+        ArgumentError: n is no integer.
+        ShapeError: the matrices are not square.
+    """
+    if not isinstance(n, int):
+        raise ArgumentError(f"matrix_power: n must be an integer, got {shown(n)}")
+    return call("matrix_power", _squares("matrix_power", x), n=int(n))
+
+
+def solve(x1: Any, x2: Any, /) -> Array:
+    """Return the solutions x of x1 @ x = x2.
+
+    Args:
+        x1: an array (…, n, n) of matrices.
+        x2: a vector (n,), or an array (…, n, k) of matrices; batches broadcast.
+
+    Raises:
+        ShapeError: the matrices are not square, or x2 does not fit.
+        FeedError: when the result is computed, a matrix is singular.
+    """
+    return call("solve", _squares("solve", x1), array_of(x2))
+
+
+def _squares(where: str, x: Any) -> Array:
+    """Return an array of square matrices. Raises: ShapeError if it is none."""
+    array = matrices(where, x)
+    if array.shape[-1] != array.shape[-2]:
+        raise ShapeError(f"{where}: matrices must be square, got shape {array.shape}")
+    return array
+
+
+def _several(name: str, x: Array, **params: Any) -> tuple[Array, ...]:
+    """Apply an operation with several results."""
+    return tuple(map(wrap, apply_several(operation(name, **params), x._value)))
+
+
+def _above(name: str, x: Array, rtol: Any) -> Array:
+    """Apply an operation that cuts small singular values off, by a number or by an array."""
+    if rtol is None or isinstance(rtol, (int, float)):
+        return call(name, x, rtol=None if rtol is None else float(rtol))
+    return call(f"{name}_above", x, array_of(rtol))

@@ -1,0 +1,112 @@
+"""Products of matrices and vectors: sums of products, which are kernels that fuse."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from passkit.errors import ArgumentError, ShapeError
+from passkit.frontends.xp.array import Array, array_of, call
+from passkit.frontends.xp.linalg_operations import MATMUL
+from passkit.frontends.xp.reductions import one_axis
+from passkit.values.arguments import shown
+
+
+def matmul(x1: Any, x2: Any, /) -> Array:
+    """Return the product of matrices, as the operator ``@``.
+
+    Args:
+        x1: an array of matrices (…, m, k), or a vector (k,).
+        x2: an array of matrices (…, k, n), or a vector (k,); batches broadcast.
+
+    Returns: An array (…, m, n), without the axes of vectors.
+
+    Raises: ShapeError if the shapes do not fit.
+    """
+    left, right = array_of(x1), array_of(x2)
+    if not left.ndim or not right.ndim:
+        raise ShapeError(
+            f"matmul: operands need an axis, got shapes {left.shape} and {right.shape}; use *"
+        )
+    return call(MATMUL, left, right)
+
+
+def tensordot(x1: Any, x2: Any, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Array:
+    """Return sums of products over axes of two arrays.
+
+    Args:
+        x1: an array.
+        x2: an array.
+        axes: how many of the last axes of x1 and of the first of x2 are summed; or the axes of x1
+            and those of x2.
+
+    Raises:
+        ArgumentError: ``axes`` is neither.
+        ShapeError: the extents of such axes differ.
+    """
+    if isinstance(axes, int):
+        return call("tensordot", array_of(x1), array_of(x2), axes=int(axes))
+    try:
+        left, right = (tuple(int(k) for k in side) for side in axes)
+    except (TypeError, ValueError):
+        raise ArgumentError(
+            f"tensordot: axes must be a number or two sequences of numbers, got {shown(axes)}"
+        ) from None
+    return call("tensordot", array_of(x1), array_of(x2), axes=(left, right))
+
+
+def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
+    """Return the sum of products along an axis, of the conjugate of x1 where it is complex.
+
+    Args:
+        x1: an array.
+        x2: an array; it broadcasts with x1.
+        axis: the axis, counted from the end: -1 is the last one.
+
+    Raises: ShapeError if the extents of the axis differ or there is no such axis.
+    """
+    return call("vecdot", array_of(x1), array_of(x2), axis=axis)
+
+
+def outer(x1: Any, x2: Any, /) -> Array:
+    """Return the products of every element of a vector and every one of another.
+
+    Args:
+        x1: a vector (m,).
+        x2: a vector (n,).
+
+    Returns: A matrix (m, n).
+
+    Raises: ShapeError if an operand is no vector.
+    """
+    left, right = array_of(x1), array_of(x2)
+    if left.ndim != 1 or right.ndim != 1:
+        raise ShapeError(
+            f"outer: operands must be vectors, got shapes {left.shape} and {right.shape}"
+        )
+    return call("outer", left, right)
+
+
+def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
+    """Return the vector products of vectors of three elements.
+
+    Args:
+        x1: an array with extent 3 along the axis.
+        x2: the same; it broadcasts with x1.
+        axis: the axis of the vectors.
+
+    Raises: ShapeError if the extent is not 3 or the shapes do not broadcast.
+    """
+    left, right = array_of(x1), array_of(x2)
+    for x in (left, right):
+        if x.shape[one_axis("cross", axis, x.ndim)] != 3:
+            raise ShapeError(f"cross: axis {axis} must have extent 3, got shape {x.shape}")
+    return call("cross", left, right, axis=axis)
+
+
+def matrices(where: str, x: Any) -> Array:
+    """Return an array of matrices. Raises: ShapeError if it has fewer than two axes."""
+    array = array_of(x)
+    if array.ndim < 2:
+        raise ShapeError(f"{where}: matrices need two axes, got shape {array.shape}")
+    return array

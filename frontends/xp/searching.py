@@ -1,0 +1,305 @@
+"""The searching and sorting functions of the array API, and its sets."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+import passkit.ops as ops
+from passkit.errors import ArgumentError, ShapeError
+from passkit.frontends.xp import reductions
+from passkit.frontends.xp.array import Array, array_of, operand_value, wrap
+from passkit.frontends.xp.elementwise import operand_values
+from passkit.frontends.xp.elementwise_operations import cast, common_dtype, converted
+from passkit.frontends.xp.reductions import Axes, one_axis
+from passkit.frontends.xp.runtime import OPERATIONS, apply, apply_several, operation
+from passkit.graph.node import Entry
+from passkit.values.arguments import shown
+from passkit.values.dtype import bool_
+
+# Operations.
+
+
+def _where(condition: Entry, x1: Entry, x2: Entry) -> Entry:
+    """Build a choice between operands of their common dtype."""
+    return ops.where(cast(condition, bool_), *converted([x1, x2]))
+
+
+def _searchsorted(x1: Entry, x2: Entry, *sorter: Entry, side: Literal["left", "right"]) -> Entry:
+    """Build a search in sorted numbers, or in numbers that ``sorter`` puts in order."""
+    dtype = common_dtype([e.dtype for e in (x1, x2) if e.dtype is not None], "number")
+    numbers = ops.take(x1, sorter[0], axis=0) if sorter else x1
+    return ops.searchsorted(cast(numbers, dtype), cast(x2, dtype), side=side)
+
+
+def _searchsorted_of_arrays(x1: Any, x2: Any, *sorter: Any, side: Any) -> Any:
+    """Compute a search in sorted numbers by NumPy."""
+    return np.searchsorted(x1, x2, side, sorter[0] if sorter else None)
+
+
+def _sort_array(x: Any, axis: int, descending: bool) -> Any:
+    """Compute the elements in order by NumPy; descending, NaN is first."""
+    result = np.sort(x, axis=axis, kind="stable")
+    return np.flip(result, axis).copy() if descending else result
+
+
+def _argsort_array(x: Any, axis: int, descending: bool) -> Any:
+    """Compute the positions of elements in their order by NumPy; equal ones stay in theirs."""
+    if not descending:
+        return np.argsort(x, axis=axis, kind="stable")
+    positions = np.argsort(np.flip(x, axis), axis=axis, kind="stable")
+    return x.shape[axis] - 1 - np.flip(positions, axis)
+
+
+def _nonzero(x: Any) -> tuple[Any, ...]:
+    """Compute the coordinates of the elements that are not 0 by NumPy."""
+    return tuple(np.ascontiguousarray(k) for k in np.nonzero(x))
+
+
+def _unique(x: Any) -> tuple[Any, ...]:
+    """Compute what `unique_all` returns by NumPy."""
+    return tuple(
+        np.unique(x, return_index=True, return_inverse=True, return_counts=True, equal_nan=False)
+    )
+
+
+OPERATIONS.define("where", _where, np.where)
+OPERATIONS.define("searchsorted", _searchsorted, _searchsorted_of_arrays)
+OPERATIONS.define("sort", ops.sort, _sort_array)
+OPERATIONS.define("argsort", ops.argsort, _argsort_array)
+OPERATIONS.define("nonzero", None, _nonzero)
+OPERATIONS.define("unique", None, _unique)
+OPERATIONS.define("unique_values", None, lambda x: np.unique(x, equal_nan=False))
+
+
+# Searching.
+
+
+def argmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Array:
+    """Return where the largest element is, as int64: the first of equal ones, or the first NaN.
+
+    Args:
+        x: an array of real numbers.
+        axis: the axis; None for the position among all elements in row-major order.
+        keepdims: keep the reduced axes with extent 1.
+
+    Raises: ShapeError if there is no such axis, or no element.
+    """
+    return array_of(x).argmax(axis, keepdims)
+
+
+def argmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Array:
+    """Return where the smallest element is, as int64: the first of equal ones, or the first NaN.
+
+    Args:
+        x: an array of real numbers.
+        axis: the axis; None for the position among all elements in row-major order.
+        keepdims: keep the reduced axes with extent 1.
+
+    Raises: ShapeError if there is no such axis, or no element.
+    """
+    return array_of(x).argmin(axis, keepdims)
+
+
+def count_nonzero(x: Any, /, axis: Axes = None, *, keepdims: bool = False) -> Array:
+    """Return the number of elements that are not 0 along axes, as int64.
+
+    Args:
+        x: an array.
+        axis: the axis or axes; None for all.
+        keepdims: keep the reduced axes with extent 1.
+
+    Raises: ShapeError if there is no such axis.
+    """
+    return wrap(reductions.reduced("count_nonzero", array_of(x)._value, axis, keepdims))
+
+
+def nonzero(x: Any, /) -> tuple[Array, ...]:
+    """Return the coordinates of the elements that are not 0, one array for each axis.
+
+    The number of elements depends on the values, so what is pending is executed.
+
+    Args:
+        x: an array of one axis or more.
+
+    Raises: ShapeError if the array has no axes.
+    """
+    array = array_of(x)
+    if not array.ndim:
+        raise ShapeError("nonzero: a 0-dimensional array has no coordinates; use xp.reshape first")
+    return tuple(map(wrap, apply_several(operation("nonzero"), array._value)))
+
+
+def searchsorted(
+    x1: Any,
+    x2: Any,
+    /,
+    *,
+    side: Literal["left", "right"] = "left",
+    sorter: Any = None,
+) -> Array:
+    """Return where numbers would be put into sorted ones, as int64.
+
+    Args:
+        x1: a vector of rising numbers.
+        x2: an array of numbers to find a place for, or a Python number.
+        side: before equal numbers, "left", or behind them, "right".
+        sorter: integers that put x1 in order, as `argsort` returns; None if it is.
+
+    Raises:
+        ArgumentError: the side is neither.
+        ShapeError: x1 has not one axis.
+
+    >>> from passkit import xp
+    >>> xp.searchsorted(xp.asarray([1, 3, 5]), xp.asarray([3, 4]), side="right").numpy()
+    array([2, 2])
+    """
+    if side not in ("left", "right"):
+        raise ArgumentError(f"searchsorted: side must be 'left' or 'right', got {shown(side)}")
+    numbers = array_of(x1)
+    if numbers.ndim != 1:
+        raise ShapeError(f"searchsorted: x1 must have one axis, got shape {numbers.shape}")
+    operands = [numbers._value, operand_value(x2, numbers.dtype)]
+    if sorter is not None:
+        operands.append(array_of(sorter)._value)
+    return wrap(apply(operation("searchsorted", side=side), *operands))
+
+
+def where(condition: Any, x1: Any, x2: Any, /) -> Array:
+    """Return the elements of x1 where a condition holds, else those of x2.
+
+    Args:
+        condition: an array of booleans; numbers are true unless they are 0.
+        x1: an array or a Python number; it broadcasts with the others.
+        x2: the same.
+
+    Raises:
+        ArgumentError: an operand is neither an array nor a number.
+        ShapeError: the shapes do not broadcast.
+    """
+    left, right = operand_values(x1, x2)
+    return wrap(apply(operation("where"), array_of(condition)._value, left, right))
+
+
+# Sorting.
+
+
+def _sorted(name: str, x: Any, axis: int, descending: bool) -> Array:
+    """Apply an operation that sorts."""
+    array = array_of(x)
+    axis = one_axis(name, axis, array.ndim)
+    return wrap(apply(operation(name, axis=axis, descending=bool(descending)), array._value))
+
+
+def sort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Array:
+    """Return the elements along an axis in order. NaN counts as the largest.
+
+    Args:
+        x: an array of real numbers or booleans.
+        axis: the axis.
+        descending: the largest first.
+        stable: keep equal elements in their order; it always is so.
+
+    Raises: ShapeError if there is no such axis.
+    """
+    return _sorted("sort", x, axis, descending)
+
+
+def argsort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Array:
+    """Return the positions of the elements along an axis in their order, as int64.
+
+    Args:
+        x: an array of real numbers or booleans.
+        axis: the axis.
+        descending: that of the largest first.
+        stable: keep equal elements in their order; it always is so.
+
+    Raises: ShapeError if there is no such axis.
+    """
+    return _sorted("argsort", x, axis, descending)
+
+
+# Sets.
+
+
+class UniqueAllResult(NamedTuple):
+    """The result of `unique_all`.
+
+    Attributes:
+        values: the different elements, in order.
+        indices: where each occurs first, in row-major order.
+        inverse_indices: for each element of the array its position in ``values``.
+        counts: how often each occurs.
+    """
+
+    values: Array
+    indices: Array
+    inverse_indices: Array
+    counts: Array
+
+
+class UniqueCountsResult(NamedTuple):
+    """The result of `unique_counts`: the different elements, and how often each occurs."""
+
+    values: Array
+    counts: Array
+
+
+class UniqueInverseResult(NamedTuple):
+    """The result of `unique_inverse`: the different elements, and their positions."""
+
+    values: Array
+    inverse_indices: Array
+
+
+def unique_all(x: Any, /) -> UniqueAllResult:
+    """Return the different elements in order, where they are, and how often each occurs.
+
+    Every NaN is different. Pending operands are executed.
+
+    Args:
+        x: an array.
+
+    Returns: The arrays ``values``, ``indices``, ``inverse_indices`` and ``counts``.
+    """
+    return UniqueAllResult(*map(wrap, apply_several(operation("unique"), array_of(x)._value)))
+
+
+def unique_counts(x: Any, /) -> UniqueCountsResult:
+    """Return the different elements in order, and how often each occurs.
+
+    Every NaN is different. Pending operands are executed.
+
+    Args:
+        x: an array.
+
+    Returns: The arrays ``values`` and ``counts``.
+    """
+    result = unique_all(x)
+    return UniqueCountsResult(result.values, result.counts)
+
+
+def unique_inverse(x: Any, /) -> UniqueInverseResult:
+    """Return the different elements in order, and the position among them of each element.
+
+    Every NaN is different. Pending operands are executed.
+
+    Args:
+        x: an array.
+
+    Returns: The arrays ``values`` and ``inverse_indices``, which has the shape of x.
+    """
+    result = unique_all(x)
+    return UniqueInverseResult(result.values, result.inverse_indices)
+
+
+def unique_values(x: Any, /) -> Array:
+    """Return the different elements in order, where every NaN is different.
+
+    A pending operand is executed.
+
+    Args:
+        x: an array.
+    """
+    return wrap(apply(operation("unique_values"), array_of(x)._value))

@@ -1,0 +1,165 @@
+"""The statistical functions of the array API: reductions and cumulative sums along axes.
+
+``axis`` is an integer, a tuple of integers or None for all axes; negative integers count from the
+end. With ``keepdims``, reduced axes stay with extent 1. Integers are summed in the widest integer
+type of their sign; means and variances of integers are float64.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from passkit.errors import ShapeError
+from passkit.frontends.xp import reductions
+from passkit.frontends.xp.array import Array, array_of, wrap
+from passkit.frontends.xp.reductions import Axes
+
+
+def sum(x: Any, /, axis: Axes = None, *, dtype: Any = None, keepdims: bool = False) -> Array:
+    """Return the sum along axes; 0 of nothing.
+
+    Args:
+        x: an array of numbers or booleans.
+        axis: the axis or axes; None for all.
+        dtype: the dtype to convert to before summing; None for that of floats, and for the
+            widest integer type of the sign of integers.
+        keepdims: keep the reduced axes with extent 1.
+
+    Raises:
+        ShapeError: there is no such axis.
+        DTypeError: complex numbers cannot be converted to ``dtype``.
+    """
+    return array_of(x).sum(axis, dtype, keepdims)
+
+
+def prod(x: Any, /, axis: Axes = None, *, dtype: Any = None, keepdims: bool = False) -> Array:
+    """Return the product along axes; 1 of nothing.
+
+    Args:
+        x: an array of numbers or booleans.
+        axis: the axis or axes; None for all.
+        dtype: the dtype to convert to before multiplying, as for `sum`.
+        keepdims: keep the reduced axes with extent 1.
+
+    Raises:
+        ShapeError: there is no such axis.
+        DTypeError: complex numbers cannot be converted to ``dtype``.
+    """
+    return array_of(x).prod(axis, dtype, keepdims)
+
+
+def mean(x: Any, /, axis: Axes = None, *, dtype: Any = None, keepdims: bool = False) -> Array:
+    """Return the mean along axes; NaN of nothing.
+
+    Args:
+        x: an array of numbers; the mean of integers is float64.
+        axis: the axis or axes; None for all.
+        dtype: the dtype to convert to before summing; None to keep floats.
+        keepdims: keep the reduced axes with extent 1.
+
+    Raises: ShapeError if there is no such axis.
+    """
+    return array_of(x).mean(axis, dtype, keepdims)
+
+
+def max(x: Any, /, axis: Axes = None, *, keepdims: bool = False) -> Array:
+    """Return the largest element along axes; NaN if one is NaN.
+
+    Args:
+        x: an array of real numbers or booleans.
+        axis: the axis or axes; None for all.
+        keepdims: keep the reduced axes with extent 1.
+
+    Raises: ShapeError if there is no such axis, or no element.
+    """
+    return array_of(x).max(axis, keepdims)
+
+
+def min(x: Any, /, axis: Axes = None, *, keepdims: bool = False) -> Array:
+    """Return the smallest element along axes; NaN if one is NaN.
+
+    Args:
+        x: an array of real numbers or booleans.
+        axis: the axis or axes; None for all.
+        keepdims: keep the reduced axes with extent 1.
+
+    Raises: ShapeError if there is no such axis, or no element.
+    """
+    return array_of(x).min(axis, keepdims)
+
+
+def var(x: Any, /, axis: Axes = None, *, correction: float = 0.0, keepdims: bool = False) -> Array:
+    """Return the variance along axes: the sum of squared distances to the mean over the count.
+
+    Args:
+        x: an array of numbers; the variance of integers is float64.
+        axis: the axis or axes; None for all.
+        correction: what is subtracted from the count; 1 estimates the variance of a population
+            from a sample.
+        keepdims: keep the reduced axes with extent 1.
+
+    Raises:
+        ArgumentError: the correction is no finite number.
+        ShapeError: there is no such axis.
+    """
+    return array_of(x).var(axis, correction=correction, keepdims=keepdims)
+
+
+def std(x: Any, /, axis: Axes = None, *, correction: float = 0.0, keepdims: bool = False) -> Array:
+    """Return the standard deviation along axes, the square root of `var`.
+
+    Args:
+        x: an array of numbers; the deviation of integers is float64.
+        axis: the axis or axes; None for all.
+        correction: what is subtracted from the count, as for `var`.
+        keepdims: keep the reduced axes with extent 1.
+
+    Raises:
+        ArgumentError: the correction is no finite number.
+        ShapeError: there is no such axis.
+    """
+    return array_of(x).std(axis, correction=correction, keepdims=keepdims)
+
+
+def cumulative_sum(
+    x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+) -> Array:
+    """Return the sums so far along an axis.
+
+    Args:
+        x: an array of numbers.
+        axis: the axis; it may be left out for vectors only.
+        dtype: the dtype to convert to before summing, as for `sum`.
+        include_initial: begin with 0, so that the axis is longer by one.
+
+    Raises: ShapeError if there is no such axis.
+
+    >>> from passkit import xp
+    >>> xp.cumulative_sum(xp.asarray([1, 2, 3]), include_initial=True).numpy()
+    array([0, 1, 3, 6])
+    """
+    return _scan("cumulative_sum", x, axis, dtype, include_initial)
+
+
+def cumulative_prod(
+    x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+) -> Array:
+    """Return the products so far along an axis.
+
+    Args:
+        x: an array of numbers.
+        axis: the axis; it may be left out for vectors only.
+        dtype: the dtype to convert to before multiplying, as for `sum`.
+        include_initial: begin with 1, so that the axis is longer by one.
+
+    Raises: ShapeError if there is no such axis.
+    """
+    return _scan("cumulative_prod", x, axis, dtype, include_initial)
+
+
+def _scan(name: str, x: Any, axis: int | None, dtype: Any, include_initial: bool) -> Array:
+    """Return a scan. Raises: ShapeError if the axis is missing or wrong."""
+    array = array_of(x)
+    if axis is None and array.ndim > 1:
+        raise ShapeError(f"{name}: an array of {array.ndim} axes needs an axis")
+    return wrap(reductions.scanned(name, array._value, axis, dtype, include_initial))

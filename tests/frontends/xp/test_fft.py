@@ -1,0 +1,95 @@
+"""Fourier transforms: the values of NumPy, in the precision of the operand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from passkit import xp
+from passkit.errors import ArgumentError, ShapeError
+from tests.frontends.xp.differences import assert_all_same
+
+
+def signal(dtype: str, *shape: int) -> Any:
+    """Return random numbers."""
+    rng = np.random.default_rng(7)
+    values = rng.normal(size=shape)
+    if np.dtype(dtype).kind == "c":
+        values = values + 1j * rng.normal(size=shape)
+    return values.astype(dtype)
+
+
+def test_transforms_equal_numpy_in_the_precision_of_the_operand() -> None:
+    """float32 gives complex64 and float64 gives complex128; sizes, axes and norms are NumPy's."""
+    pairs = []
+    for dtype in ("float32", "float64", "complex64", "complex128"):
+        x = signal(dtype, 4, 6)
+        a = xp.asarray(x)
+        along_one = ["fft", "ifft", "irfft", "hfft"]
+        along_several = ["fftn", "ifftn", "irfftn"]
+        if np.dtype(dtype).kind == "f":
+            along_one += ["rfft", "ihfft"]
+            along_several += ["rfftn"]
+        for name in along_one:
+            for params in ({}, {"n": 5, "axis": 0, "norm": "ortho"}):
+                result = getattr(xp.fft, name)(a, **params)
+                pairs.append((f"{name} {dtype}", result, getattr(np.fft, name)(x, **params)))
+        for name in along_several:
+            for several in ({}, {"s": (3, 4), "axes": (1, 0), "norm": "forward"}):
+                result = getattr(xp.fft, name)(a, **several)
+                pairs.append((f"{name} {dtype}", result, getattr(np.fft, name)(x, **several)))
+    for where, result, reference in pairs:
+        bound = 1e-5 if reference.dtype in (np.complex64, np.float32) else 1e-12
+        assert result.dtype == reference.dtype, where
+        np.testing.assert_allclose(np.asarray(result), reference, bound, bound, err_msg=where)
+
+
+@pytest.mark.parametrize("small", [0, 256])
+def test_shifts_equal_numpy(small: int) -> None:
+    """fftshift and ifftshift move all axes or some."""
+    with xp.config(small=small, compile_at=0):
+        x = np.arange(15.0).reshape(3, 5)
+        a = xp.asarray(x)
+        assert_all_same(
+            [
+                ("all", xp.fft.fftshift(a), np.fft.fftshift(x)),
+                ("inverse", xp.fft.ifftshift(a), np.fft.ifftshift(x)),
+                ("one", xp.fft.fftshift(a, axes=1), np.fft.fftshift(x, 1)),
+                ("some", xp.fft.ifftshift(a, axes=(0, -1)), np.fft.ifftshift(x, (0, -1))),
+            ]
+        )
+
+
+def test_frequencies_equal_numpy() -> None:
+    """fftfreq and rfftfreq take a distance and a dtype."""
+    assert_all_same(
+        [
+            ("fftfreq", xp.fft.fftfreq(5, d=0.5), np.fft.fftfreq(5, 0.5)),
+            (
+                "rfftfreq",
+                xp.fft.rfftfreq(6, dtype=xp.float32),
+                np.fft.rfftfreq(6).astype(np.float32),
+            ),
+        ]
+    )
+
+
+def test_wrong_arguments_are_refused() -> None:
+    """Messages name the function and what was given."""
+    x = xp.asarray(np.ones((2, 3)))
+    with pytest.raises(ArgumentError, match=r"fft\.fft: norm must be .*, got 'unitary'"):
+        xp.fft.fft(x, norm="unitary")  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match=r"fft\.rfft: a transform needs 1 point or more, got 0"):
+        xp.fft.rfft(x, n=0)
+    with pytest.raises(ArgumentError, match=r"fft\.irfft: a transform needs 1 point or more"):
+        xp.fft.irfft(xp.asarray([1.0]))
+    with pytest.raises(ShapeError, match=r"fft\.fft: there is no axis 2"):
+        xp.fft.fft(x, axis=2)
+    with pytest.raises(ArgumentError, match=r"fft\.fftn: 1 sizes do not fit 2 axes"):
+        xp.fft.fftn(x, s=(2,), axes=(0, 1))
+    with pytest.raises(ArgumentError, match=r"fftfreq: n must be a positive integer, got 0"):
+        xp.fft.fftfreq(0)
+    with pytest.raises(ArgumentError, match=r"rfftfreq: there is no device 'moon'"):
+        xp.fft.rfftfreq(4, device="moon")

@@ -1,0 +1,94 @@
+"""Special functions: identities between them and known values."""
+
+from __future__ import annotations
+
+from math import erf, erfc, gamma, lgamma, log
+
+import numpy as np
+import pytest
+
+from passkit import xp
+from passkit.errors import ArgumentError, ShapeError
+
+X = [0.1, 0.5, 0.9, 2.5, 7.0]
+
+
+@pytest.mark.parametrize("small", [0, 256])
+def test_functions_equal_those_of_python(small: int) -> None:
+    """Functions that Python's math module has, and definitions by them, have its values."""
+    with xp.config(small=small):
+        x = xp.asarray(X)
+        half = 0.5**0.5
+        pairs = [
+            (xp.special.erf(x), [erf(v) for v in X]),
+            (xp.special.erfc(x), [erfc(v) for v in X]),
+            (xp.special.gamma(x), [gamma(v) for v in X]),
+            (xp.special.gammaln(x), [lgamma(v) for v in X]),
+            (xp.special.beta(x, 2), [gamma(v) * gamma(2) / gamma(v + 2) for v in X]),
+            (xp.special.ndtr(-x), [0.5 * erfc(v * half) for v in X]),
+            (xp.special.log_ndtr(-x), [log(0.5 * erfc(v * half)) for v in X]),
+            (xp.special.xlogy(x, 3.0), [v * log(3) for v in X]),
+            (xp.special.entr(x), [-v * log(v) for v in X]),
+            (xp.special.rel_entr(x, 2.0), [v * log(v / 2) for v in X]),
+        ]
+        xp.eval(*[result for result, _ in pairs])
+        for result, reference in pairs:
+            np.testing.assert_allclose(np.asarray(result), reference, 1e-9)
+
+
+@pytest.mark.parametrize("small", [0, 256])
+def test_inverse_functions_return_to_the_operand(small: int) -> None:
+    """erfinv, erfcinv, ndtri and logit undo their functions."""
+    with xp.config(small=small):
+        x = xp.asarray(X[:3])
+        special = xp.special
+        for inverse in (
+            special.erfinv(special.erf(x)),
+            special.erfcinv(special.erfc(x)),
+            special.ndtri(special.ndtr(x)),
+            special.logit(special.expit(x)),
+        ):
+            np.testing.assert_allclose(np.asarray(inverse), X[:3], 1e-9)
+
+
+@pytest.mark.parametrize("small", [0, 256])
+def test_softmax_and_its_relatives(small: int) -> None:
+    """softmax sums to 1 along an axis or over all elements; logsumexp is its logarithm's sum."""
+    with xp.config(small=small):
+        x = np.arange(12.0).reshape(3, 4)
+        a = xp.asarray(x)
+        total = np.log(np.exp(x).sum())
+        rows = np.log(np.exp(x).sum(1, keepdims=True))
+        pairs = [
+            (xp.special.logsumexp(a), total),
+            (xp.special.logsumexp(a, axis=1, keepdims=True), rows),
+            (xp.special.softmax(a), np.exp(x - total)),
+            (xp.special.softmax(a, axis=1), np.exp(x - rows)),
+            (xp.special.log_softmax(a), x - total),
+            (xp.special.log_softmax(a, axis=-1), x - rows),
+        ]
+        for result, reference in pairs:
+            np.testing.assert_allclose(np.asarray(result), reference, 1e-9)
+
+
+def test_integers_are_computed_in_float64() -> None:
+    """Integers give float64, float32 stays, and NaN of a zero weight does not count."""
+    assert xp.special.gammaln(xp.asarray([1, 2])).dtype == xp.float64
+    assert xp.special.erf(xp.asarray([1.0], dtype=xp.float32)).dtype == xp.float32
+    assert np.asarray(xp.special.xlogy(xp.asarray([0.0]), 0.0)).tolist() == [0.0]
+    assert np.asarray(xp.special.entr(xp.asarray([0.0, -1.0]))).tolist() == [0.0, -np.inf]
+    tail = np.asarray(xp.special.log_ndtr(xp.asarray([-40.0, -31.0, -29.0])))
+    np.testing.assert_allclose(
+        tail, [-804.6084420137539, -484.8539636271794, -424.78741990973026], 1e-12
+    )
+
+
+def test_wrong_arguments_are_refused() -> None:
+    """Messages name the function and what was given."""
+    x = xp.asarray(X)
+    with pytest.raises(ArgumentError, match=r"polygamma: n must be a natural number, got -1"):
+        xp.special.polygamma(-1, x)
+    with pytest.raises(ShapeError, match=r"softmax: there is no axis 1 in an array of 1 axes"):
+        xp.special.softmax(x, axis=1)
+    with pytest.raises(ArgumentError, match=r"got \[1\.0\]"):
+        xp.special.erf([1.0])
