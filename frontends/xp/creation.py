@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from passkit.frontends.xp.extents import apply_typed, extents_input
 from passkit.frontends.xp.manipulation import broadcast_to, reshape
 from passkit.frontends.xp.runtime import from_numpy, operation, scalar
 from passkit.streams.operation import Value, array_type
+from passkit.streams.settings import settings
 from passkit.values.arguments import refuse, shown
 from passkit.values.dtype import DType, dtype_of
 
@@ -32,7 +32,7 @@ def checked_shape(where: str, shape: Any) -> tuple[int, ...]:
         ArgumentError: It is something else.
         ShapeError: An extent is negative.
     """
-    listed = shape if isinstance(shape, Sequence) else (shape,)
+    listed = shape if isinstance(shape, (tuple, list)) else (shape,)
     try:
         extents = tuple([operator.index(n) for n in listed])
     except TypeError:
@@ -55,7 +55,10 @@ def _constant(where: str, number: int, shape: Any, dtype: Any, device: Any) -> A
     """Return an array of zeros or ones, of float64 if ``dtype`` is None."""
     check_device(where, device)
     element_type = dtype_of("float64" if dtype is None else checked_dtype(f"{where}: dtype", dtype))
-    return _created("constant", checked_shape(where, shape), element_type, number=number)
+    extents = checked_shape(where, shape)
+    if math.prod(extents) <= settings.small:
+        return wrap(from_numpy(np.full(extents, number, element_type.numpy), is_owned=True))
+    return _created("constant", extents, element_type, number=number)
 
 
 def zeros(shape: int | tuple[int, ...], *, dtype: Any = None, device: Any = None) -> Array:
