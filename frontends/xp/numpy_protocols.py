@@ -22,7 +22,11 @@ if TYPE_CHECKING:
 else:
     xp = Lazy("passkit.frontends.xp")
 
-OPERATION_NAMES = {f.on_arrays: f.name for f in FUNCTIONS if isinstance(f.on_arrays, np.ufunc)}
+OPERATION_NAMES = {
+    **{f.on_arrays: f.name for f in FUNCTIONS if isinstance(f.on_arrays, np.ufunc)},
+    np.power: "pow",
+    np.reciprocal: "reciprocal",
+}
 """The operations of ufuncs."""
 
 EQUIVALENTS = {

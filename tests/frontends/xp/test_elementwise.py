@@ -311,3 +311,13 @@ def test_functions_are_documented() -> None:
         function = getattr(xp, name)
         assert function.__name__ == name
         assert function.__doc__ is not None and "Args:" in function.__doc__
+
+
+def test_numpy_functions_of_powers_are_queued() -> None:
+    """np.power and np.reciprocal of an array queue the operations of xp."""
+    with xp.config(small=0):
+        x = xp.asarray([1.0, 2.0, 4.0])
+        xp.eval()
+        with xp.inspect() as runs:
+            xp.eval(np.reciprocal(np.power(x, x)))
+        assert [run.operations for run in runs] == [("pow", "reciprocal")]
