@@ -80,23 +80,25 @@ from passkit.frontends.xp.indexing import (
     take,
     take_along_axis,
 )
+from passkit.frontends.xp.joining import (
+    concat,
+    repeat,
+    stack,
+    tile,
+    unstack,
+)
 from passkit.frontends.xp.manipulation import (
     broadcast_arrays,
     broadcast_shapes,
     broadcast_to,
-    concat,
     expand_dims,
     flip,
     matrix_transpose,
     moveaxis,
     permute_dims,
-    repeat,
     reshape,
     roll,
     squeeze,
-    stack,
-    tile,
-    unstack,
 )
 from passkit.frontends.xp.namespace_info import (
     __array_namespace_info__,
