@@ -31,7 +31,11 @@ def write(folder: Path) -> None:
 
     A page that would not change is left alone, so that Sphinx need not read it again.
     """
-    pages = {"api.md": api_page(), "operators/index.md": operator_index()}
+    pages = {
+        "api.md": api_page(),
+        "xp.md": array_api_page(),
+        "operators/index.md": operator_index(),
+    }
     for module, operators in operators_by_module().items():
         pages[f"operators/{module}.md"] = operator_page(module, operators)
     for name, text in pages.items():
@@ -58,6 +62,38 @@ def api_page() -> str:
         parts.append(f"## {title}")
         parts += [_autodoc(name) for name in names if name in public]
     return "\n\n".join(parts) + "\n"
+
+
+def array_api_page() -> str:
+    """Return the page of `passkit.xp`: its functions by the modules that define them."""
+    parts = [
+        "# The array API\n\n`from passkit import xp` has the functions of the "
+        "[Python array API standard](https://data-apis.org/array-api/2024.12/), and those that say "
+        "when operations run. [NumPy code that fuses itself](../guides/numpy-code-that-fuses-itself.md) "
+        "is the guide."
+    ]
+    for prefix, namespace in _array_namespaces().items():
+        by_module: dict[str, list[str]] = {}
+        for name in sorted(vars(namespace)):
+            value = getattr(namespace, name)
+            module = getattr(value, "__module__", None) or ""
+            if not name.startswith("_") and module.startswith("passkit.frontends.xp"):
+                by_module.setdefault(module, []).append(name)
+        for module in sorted(by_module):
+            title = (import_module(module).__doc__ or "").strip().partition("\n")[0]
+            parts.append(f"## {title.rstrip('.')}")
+            for name in by_module[module]:
+                kind = "autoclass" if isinstance(getattr(namespace, name), type) else "autofunction"
+                members = "\n   :members:" if kind == "autoclass" else ""
+                parts.append(f"```{{eval-rst}}\n.. {kind}:: {prefix}.{name}{members}\n```")
+    return "\n\n".join(parts) + "\n"
+
+
+def _array_namespaces() -> dict[str, Any]:
+    """Return the namespaces of `passkit.xp` by their names."""
+    extensions = ("fft", "linalg", "special")
+    names = {f"passkit.xp.{name}": getattr(pk.xp, name) for name in extensions}
+    return {"passkit.xp": pk.xp, **names}
 
 
 def _is_error(value: Any) -> bool:

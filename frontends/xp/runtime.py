@@ -15,6 +15,7 @@ from passkit.streams.operation import (
     OperationTable,
     Value,
     array_type,
+    owns_memory,
 )
 from passkit.streams.settings import settings
 from passkit.streams.stream import PlanStore, Stream
@@ -105,7 +106,8 @@ def _evaluated(operation: Operation, operands: Sequence[Value], type: ArrayType)
     if array.dtype is not type.dtype and array.dtype != type.dtype:
         array = array.astype(type.dtype)
     value = _new_value(Value)  # without the call of its constructor
-    value.type, value.buffer, value.is_owned = type, array, True
+    value.type, value.buffer = type, array
+    value.is_owned = owns_memory(array, operands)
     return value
 
 
@@ -114,7 +116,7 @@ def on_host(operation: Operation, operands: Sequence[Value]) -> tuple[Value, ...
     STORE.counts["host_operations"] += 1
     current_stream().sync(operands)
     arrays = operation.evaluate([computed(v) for v in operands])
-    return tuple(from_numpy(a, is_owned=True) for a in arrays)
+    return tuple(from_numpy(a, owns_memory(a, operands)) for a in arrays)
 
 
 def apply_several(operation: Operation, *operands: Value) -> tuple[Value, ...]:

@@ -238,6 +238,11 @@ def _item(results: Any, index: int) -> Any:
     return results[index]
 
 
+def owns_memory(array: Any, operands: Sequence[Value]) -> bool:
+    """Return whether an array that NumPy computed from values shares no memory with them."""
+    return array.base is None and not any(array is v.buffer for v in operands)
+
+
 class OperationTable:
     """The operations that a frontend records, by name. Plans on disk refer to these names."""
 

@@ -272,6 +272,10 @@ class Stream:
             self._numbers[value] = self._count
         self._count += 1
         self._inputs.append(value)
+        if value.stream is None:
+            value.stream = self
+        elif value.stream is not self:
+            value.is_owned = False  # another stream may still read it after this one ran
         shape = value.type.shape
         if not shape:
             return value.type.dtype, ()
@@ -481,7 +485,10 @@ class Stream:
                 counts["bytes_allocated"] += value.type.nbytes
         for position in computed:
             if position in written:
-                self._settle(self.queue[position])
+                value = self.queue[position]
+                is_owned = owns_memory(value.buffer, value.operands)
+                self._settle(value)
+                value.is_owned = is_owned
             else:
                 self.queue[position].buffer = None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -68,3 +69,26 @@ def test_assignments_in_place_change_no_other_array() -> None:
     assert same_object is x
     np.testing.assert_array_equal(np.asarray(y), np.arange(1600).reshape(40, 40))
     np.testing.assert_array_equal(np.asarray(x), np.arange(1600).reshape(40, 40) + 1)
+
+
+def test_a_result_that_is_its_operand_gives_no_memory_up() -> None:
+    """Where NumPy returns a view of an operand, neither is stored over."""
+    with xp.config(max_explorations=0):
+        x = ramp(40, 40)
+        y = xp.reshape(x, (1600,))
+        xp.eval(y)
+    y = y + 1
+    y.numpy()
+
+    np.testing.assert_array_equal(np.asarray(x), np.arange(1600).reshape(40, 40))
+
+
+def test_an_array_that_another_thread_reads_is_not_overwritten() -> None:
+    """An operand of a pending array of another thread keeps its bits after its name is gone."""
+    with ThreadPoolExecutor(1) as pool:
+        shared = [ramp(40, 40)]
+        theirs = pool.submit(lambda: shared[0] * 2).result()
+        x = shared.pop() + 1
+        np.testing.assert_array_equal(np.asarray(x), np.arange(1600).reshape(40, 40) + 1)
+
+        np.testing.assert_array_equal(np.asarray(theirs), np.arange(1600).reshape(40, 40) * 2)
