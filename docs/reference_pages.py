@@ -26,6 +26,15 @@ API = {
 and names that are not listed come under "More"."""
 
 
+ARRAY_API = """# The array API
+
+`from passkit import xp` has the functions of the
+[Python array API standard](https://data-apis.org/array-api/2024.12/), and those that say when
+operations run. The guide is
+[NumPy code that fuses itself](../guides/numpy-code-that-fuses-itself.md)."""
+"""The beginning of the page of `passkit.xp`."""
+
+
 def write(folder: Path) -> None:
     """Write all reference pages into a folder, which is created.
 
@@ -66,12 +75,7 @@ def api_page() -> str:
 
 def array_api_page() -> str:
     """Return the page of `passkit.xp`: its functions by the modules that define them."""
-    parts = [
-        "# The array API\n\n`from passkit import xp` has the functions of the "
-        "[Python array API standard](https://data-apis.org/array-api/2024.12/), and those that say "
-        "when operations run. [NumPy code that fuses itself](../guides/numpy-code-that-fuses-itself.md) "
-        "is the guide."
-    ]
+    parts = [ARRAY_API]
     for prefix, namespace in _array_namespaces().items():
         by_module: dict[str, list[str]] = {}
         for name in sorted(vars(namespace)):

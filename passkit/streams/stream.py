@@ -13,7 +13,13 @@ from attrs import frozen
 
 from passkit.errors import PasskitError
 from passkit.program.executable import Executable
-from passkit.streams.operation import ArrayType, Operation, OperationTable, Value
+from passkit.streams.operation import (
+    ArrayType,
+    Operation,
+    OperationTable,
+    Value,
+    owns_memory,
+)
 from passkit.streams.plan import SHORT_AXIS, Plan, Variant, interpret, literal
 from passkit.streams.plan_file import PlanFile, StoredVariant
 from passkit.streams.settings import settings

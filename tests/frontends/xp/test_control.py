@@ -82,7 +82,7 @@ def test_eager_blocks_execute_each_operation() -> None:
 
 
 def test_a_stream_of_its_own_is_executed_apart() -> None:
-    """What is pending outside stays pending when a result of the block is needed."""
+    """Arrays that are pending outside stay pending when a result of the block is needed."""
     x = ones(64, 64)
     outside = x + 1
     with xp.stream():
