@@ -78,17 +78,21 @@ def array_api_page() -> str:
     parts = [ARRAY_API]
     for prefix, namespace in _array_namespaces().items():
         by_module: dict[str, list[str]] = {}
-        for name in sorted(vars(namespace)):
+        for name in getattr(namespace, "__all__", sorted(vars(namespace))):
             value = getattr(namespace, name)
             module = getattr(value, "__module__", None) or ""
-            if not name.startswith("_") and module.startswith("passkit.frontends.xp"):
+            is_own = namespace is pk.xp or module == namespace.__name__
+            if is_own and module.startswith("passkit.") and not name.startswith("_"):
                 by_module.setdefault(module, []).append(name)
         for module in sorted(by_module):
             title = (import_module(module).__doc__ or "").strip().partition("\n")[0]
             parts.append(f"## {title.rstrip('.')}")
             for name in by_module[module]:
-                kind = "autoclass" if isinstance(getattr(namespace, name), type) else "autofunction"
-                members = "\n   :members:" if kind == "autoclass" else ""
+                value = getattr(namespace, name)
+                kind = "autoclass" if isinstance(value, type) else "autofunction"
+                # A tuple's docstring describes its fields.
+                has_members = kind == "autoclass" and not issubclass(value, tuple)
+                members = "\n   :members:" if has_members else ""
                 parts.append(f"```{{eval-rst}}\n.. {kind}:: {prefix}.{name}{members}\n```")
     return "\n\n".join(parts) + "\n"
 
