@@ -207,7 +207,9 @@ def _infer_elementwise_shape(node: Node, labels: Shape, logits: Shape) -> Shape:
 
 
 def _infer_example_shape(node: Node, labels: Shape, logits: Shape) -> Shape:
-    """Infer the shape of labels and logits without ``axis``: one loss for each example.
+    """Infer the shape of the losses: that of labels and logits, with the classes' axis removed.
+
+    The parameter ``axis`` of the node is the classes' axis.
 
     Raises: ShapeError if their shapes differ.
     """

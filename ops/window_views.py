@@ -205,7 +205,11 @@ def _windows_back_element(node: Node, index: Index, read: Reader) -> Expr:
 
 
 def _windows_back_gradient(node: Node, dy: Entry) -> list[Entry]:
-    """Return the elements of dy where windows were: each was read at most once."""
+    """Return the gradient of windows: the elements of dy at the positions that they cover.
+
+    The result of `windows_back` keeps the axes of the window, so it holds each element of a window
+    at most once, and nothing is summed.
+    """
     return [make("windows_taken", dy, **_window_params(node))]
 
 

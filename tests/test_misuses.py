@@ -153,6 +153,14 @@ def test_arrays_that_cannot_be_addressed(make: Callable[[int], Any], elements: i
         make(2**62)
 
 
+def test_arrays_of_too_many_axes() -> None:
+    """A shape of more axes than NumPy's arrays can have is refused with their number."""
+    with pytest.raises(pk.ShapeError, match="a shape of 65 axes was given; .* at most 64"):
+        pk.var("v", ("n",) * 65)
+    with pytest.raises(pk.ShapeError, match="a shape of 70 axes was given"):
+        pk.ops.reshape(misuses.X, shape=(1,) * 68 + (3, 2))
+
+
 def test_arrays_that_memory_does_not_hold(quick_kernels: None) -> None:
     """A run that needs too much memory ends in a PasskitError that is a MemoryError."""
     graph = pk.Graph([pk.ops.zeros(shape=(2**56,)) + 1])

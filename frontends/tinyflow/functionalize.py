@@ -120,7 +120,10 @@ class Functionalizer:
         return writes[entry.node][1] if entry.node in writes else entry
 
     def write(self, node: Node, write: VariableWrite, writes: WritesByVariable) -> None:
-        """Record the write that ``node`` performs.
+        """Record the write that ``node`` performs, in this object.
+
+        Afterwards ``latest`` and ``value`` have the variable's new value, and ``writes_after`` has
+        ``writes`` with it for this node. The argument ``writes`` is not changed.
 
         Args:
             node: The node.

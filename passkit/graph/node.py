@@ -287,12 +287,22 @@ def _infer(node: Node) -> tuple[Sequence[Shape | None], Sequence[DType | None]]:
     return result_shapes, infer_dtypes(node, dtypes)
 
 
+MOST_AXES = 64
+"""The most axes of an array, as in NumPy 2."""
 MOST_ELEMENTS = 1 << 59
 """The most elements of an array: its size in bytes, up to 16 an element, must fit in 63 bits."""
 
 
 def _check_elements(node: Node, shape: Shape | None) -> None:
-    """Raise a ShapeError if the known extents of ``shape`` multiply to more than MOST_ELEMENTS."""
+    """Check a shape against what arrays can have.
+
+    Raises: ShapeError if it has more than MOST_AXES axes, or if its known extents multiply to more
+        than MOST_ELEMENTS.
+    """
+    if shape is not None and len(shape) > MOST_AXES:
+        raise ShapeError(
+            f"{node.where}: a shape of {len(shape)} axes was given; arrays have at most {MOST_AXES}"
+        )
     count = 1
     for n in shape or ():
         if isinstance(n, int):

@@ -17,7 +17,9 @@ from passkit.values.size import Size
 def node_key(node: Node) -> Hashable | None:
     """Return the key of a node: its operator, inputs, control dependencies and parameters.
 
-    None for a variable and for an operator with state, which equal no other node.
+    The key of a constant is its value alone. None for a variable, and for an operator that writes
+    state (`TStateful`), such as an assignment; they equal no other node. Random operators are
+    functions of their keys, so they have keys here, too.
     """
     if node.op is None or TStateful.get(node.op.name):
         return None

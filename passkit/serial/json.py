@@ -194,13 +194,15 @@ class _GraphReader(ValueReader):
     def in_order(self, graph: Graph, nodes: list[Node], data: Any, where: str) -> Graph:
         """Return the graph with its inputs in the order of "arg_nodes".
 
+        The graph is unchanged if "arg_nodes" does not name all its inputs.
+
         Args:
             graph: the graph.
             nodes: all nodes of the document, in its order.
             data: the JSON of the graph; without "arg_nodes" the order stays.
             where: its path in the document.
 
-        Raises: ParseError.
+        Raises: ParseError if "arg_nodes" is no list of numbers of nodes.
         """
         given = get(data, "arg_nodes", list, where, [])
         at = path(where, "arg_nodes")

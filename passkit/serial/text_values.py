@@ -238,7 +238,7 @@ class ValueParser(Cursor, ABC):
             elements.append(self.value())
             comma = self.accept(",")
             if not comma and self.next.text != ")":
-                raise self.fail(f"expected ',' or ')', got {self.shown()}")
+                raise self.fail(f"expected ',' or ')' in a tuple, got {self.shown()}")
         return elements[0] if len(elements) == 1 and not comma else tuple(elements)
 
     def dict(self) -> Any:

@@ -242,7 +242,8 @@ def numbers(where: str, value: Any, dtype: Any = None) -> Any:
 
     Raises:
         ArgumentError: The value is a ragged list, an object, a text, a date or a masked array, or
-            does not fit ``dtype``.
+            holds a Python integer beyond the limits of ``dtype``. Floats are truncated to integer
+            dtypes, and arrays are cast, as `numpy.array` does.
     """
     unmasked(where, value)
     need = "an array or (nested lists of) numbers"

@@ -174,7 +174,7 @@ def is_negative(scope: NameScope, x: NodeOutput) -> NodeOutput:
 
 @function("copysign")
 def _copysign(scope: NameScope, x: NodeOutput, y: NodeOutput, is_result: bool) -> NodeOutput:
-    """Write the magnitude of x with the sign bit of y."""
+    """Write the magnitude of x with the sign of y; that of -0.0 counts, that of NaN is positive."""
     size = scope.op("Abs", x)
     return select(scope, is_negative(scope, y), scope.op("Neg", size), size, is_result)
 

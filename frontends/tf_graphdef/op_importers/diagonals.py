@@ -154,7 +154,12 @@ def _matrix_diag_part(call: ImportCall, x: ImportedValue) -> ImportResult:
 
 @op_importer("MatrixSetDiag")
 def _matrix_set_diag(call: ImportCall, x: ImportedValue, diagonal: ImportedValue) -> ImportResult:
-    """Import MatrixSetDiag: ``x`` with the main diagonals of its matrices replaced."""
+    """Import MatrixSetDiag: ``x`` with the main diagonals of its matrices replaced.
+
+    Raises:
+        ModelError: If the size of the matrices is unknown, or ``diagonal`` has another length than
+            theirs.
+    """
     return _replace_band(call, x, diagonal, Band(0, 0, True, True))
 
 
@@ -257,12 +262,21 @@ def _replace_band(call: ImportCall, x: ImportedValue, diagonal: ImportedValue, b
         x: Matrices, in the last two axes.
         diagonal: New elements, of shape (…, longest), or (…, diagonals, longest).
         band: The diagonals to replace.
+
+    Raises:
+        ModelError: If the size of the matrices is unknown, or the number or length of the diagonals
+            is not the band's.
     """
     rows, columns = _matrix_size(call, call.shape(x), band)
+    flat = _flatten_band(call, diagonal, band)
+    shape, longest = call.shape(diagonal), band.longest(rows, columns)
+    if not shape or (isinstance(shape[-1], int) and shape[-1] != longest):
+        raise ModelError(
+            f"{call.where} needs diagonals of {longest} elements along axis -1, got "
+            f"{show_shape(shape)}"
+        )
     positions, is_inside = band.positions(rows, columns)
-    gathered = ops.gather(
-        _flatten_band(call, diagonal, band), as_entry(positions.astype(np.int64)), axis=-1
-    )
+    gathered = ops.gather(flat, as_entry(positions.astype(np.int64)), axis=-1)
     return ops.where(as_entry(is_inside), gathered, x.entry, name=call.name)  # type: ignore[no-any-return]
 
 

@@ -153,10 +153,15 @@ def _reverse_marked(call: ImportCall, x: ImportedValue, marks: ImportedValue) ->
         marks: A bool for each axis, known during import.
 
     Raises:
-        ModelError: If marks are not known or not bools.
+        ModelError: If marks are not known or not bools, or not one for each axis.
     """
     if marks.array is None or marks.dtype.kind != "b":
         raise ModelError(f"{call.where} needs known bools as its axes, got {call.shown(marks)}")
+    rank = len(call.shape(x))
+    if marks.array.size != rank:
+        raise ModelError(
+            f"{call.where} needs a bool for each of {rank} axes, got {marks.array.size}"
+        )
     axes = tuple(k for k, mark in enumerate(marks.array.ravel().tolist()) if mark)
     return ops.flip(x.entry, axis=axes, name=call.name)
 

@@ -95,6 +95,10 @@ def _cross_entropy(call: ImportCall, logits: ImportedValue, labels: ImportedValu
 
     Returns:
         The loss of each row, (batch,), and its gradient for the logits.
+
+    Raises:
+        ModelError: If an input has not two axes.
+        ShapeError: If the shapes do not broadcast.
     """
     call.rank(logits, 2)
     call.rank(labels, 2)

@@ -312,7 +312,10 @@ def _length(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 
 @list_importer("TensorListElementShape", num_inputs=1)
 def _element_shape(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import TensorListElementShape: the declared shape of items as a known vector, else -1."""
+    """Import TensorListElementShape: the declared shape of the items as a vector.
+
+    It is the scalar -1 if the rank or one of the extents is unknown.
+    """
     items = as_list(ctx, inputs[0])
     dtype = ctx.call.index_type("shape_type")
     return (ctx.call.known_value(dtype, -1 if items.shape is None else list(items.shape)),)

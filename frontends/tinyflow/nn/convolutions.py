@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from passkit.errors import SettingError
+from passkit.errors import SettingError, ShapeError
 from passkit.frontends.tinyflow.argument_checks import (
     reject_arguments,
     renamed_argument,
@@ -20,7 +20,7 @@ from passkit.frontends.tinyflow.deferred_calls import (
     is_unranked,
     runtime_size,
 )
-from passkit.frontends.tinyflow.shapes import parse_shape, require_shape
+from passkit.frontends.tinyflow.shapes import format_shape, parse_shape, require_shape
 from passkit.frontends.tinyflow.tensors import (
     Tensor,
     as_entry,
@@ -30,6 +30,7 @@ from passkit.frontends.tinyflow.tensors import (
 )
 from passkit.graph.op import get_op
 from passkit.ops.helpers import make
+from passkit.values.size import Extent
 
 
 def parse_spatial(function: str, argument: str, value: Any, data_format: str) -> tuple[int, int]:
@@ -444,10 +445,23 @@ def bias_add(
     x, b = as_entry(value), as_entry(bias)
     if data_format not in (None, "NHWC", "NCHW", "N...C", "NC..."):
         raise SettingError(f"bias_add needs 'NHWC' or 'NCHW' as data_format, got {data_format!r}")
+    if x.shape is not None and b.shape is not None:
+        channels_axis = 1 if data_format in ("NCHW", "NC...") else len(x.shape) - 1
+        channels = x.shape[channels_axis] if len(x.shape) > 1 else None
+        if channels is None or len(b.shape) != 1 or _differ(b.shape[0], channels):
+            raise ShapeError(
+                f"bias_add needs a vector with a number for each channel of a tensor of shape "
+                f"{format_shape(x.shape)}, got a bias of shape {format_shape(b.shape)}"
+            )
     if data_format in ("NCHW", "NC..."):
         after = len(require_shape(x, "bias_add")) - 2
         b = get_op("reshape")(b, shape=(require_shape(b)[0], *(1,) * after))
     return call_operator("add", "BiasAdd", name, x, b)
+
+
+def _differ(a: Extent, b: Extent) -> bool:
+    """Return whether two extents are numbers that differ."""
+    return isinstance(a, int) and isinstance(b, int) and a != b
 
 
 def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:

@@ -37,6 +37,16 @@ REFUSED: dict[str, tuple[dict[str, Any], list[Any], str]] = {
         [const("s", [4, 3, 5]), node("Shape", "n", "x"), node("BroadcastArgs", "y", "s", "n")],
         r"sizes known to be equal, got 's' = \[4, 3, 5\] and 'n' = \[x\.0, 3, 5\]",
     ),
+    "marks of other axes": (
+        X,
+        [const("k", FLAGS), node("Reverse", "y", "x", "k")],
+        "Reverse 'y' needs a bool for each of 3 axes, got 2",
+    ),
+    "a diagonal of another length": (
+        X,
+        [const("d", np.zeros((1, 4), np.float32)), node("MatrixSetDiag", "y", "x", "d")],
+        r"MatrixSetDiag 'y' needs diagonals of 3 elements along axis -1, got \(1, 4\)",
+    ),
     "three diagonals": (
         X,
         [const("k", [0, 1, 2]), const("p", 0.0), node("MatrixDiagPartV3", "y", "x", "k", "p")],

@@ -105,6 +105,7 @@ NETWORKS = [
     (lambda: tf.nn.conv2d(IMAGE, X, 1, "FULL"), "'SAME' or 'VALID' as padding, got 'FULL'"),
     (lambda: tf.nn.conv2d(IMAGE, X, 1, [[1, 1]]), r"four pairs as padding, got \[\[1, 1\]\]"),
     (lambda: tf.nn.bias_add(X, X[0], "NWHC"), "as data_format, got 'NWHC'"),
+    (lambda: tf.nn.bias_add(X, [1.0]), r"a number for each channel .*got a bias of shape \(1,\)"),
     (lambda: tf.nn.softmax_cross_entropy_with_logits(X, X, dim=0, axis=1), "got both: 1 and 0"),
     (lambda: tf.nn.softmax_cross_entropy_with_logits(logits=X), "by name, got no labels"),
     (lambda: tf.nn.sparse_softmax_cross_entropy_with_logits([1]), "by name, got no logits"),
