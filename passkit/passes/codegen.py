@@ -107,7 +107,8 @@ def _default_schedule(group: Group, target: Target) -> Schedule:
 def _aliased_positions(node: Node, storage: StoragePlan) -> frozenset[int]:
     """Return the positions of a kernel's inputs and outputs that share storage with each other.
 
-    Two inputs in one storage do not count. Positions count all inputs of ``node`` and then its outputs. ``storage`` is the memory plan.
+    Two inputs in one storage do not count. Positions count all inputs of ``node`` and then its
+    outputs. ``storage`` is the memory plan.
     """
     entries = (*node.inputs, *node.entries)
     shared = {storage[e] for e in node.inputs} & {storage[e] for e in node.entries}
