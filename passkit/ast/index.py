@@ -68,7 +68,7 @@ def _recombine(terms: dict[Expr, Extent]) -> tuple[dict[Expr, Extent], Extent]:
             quotient = Binary("//", atom.a, atom.b, dt.int64)
             if quotient in terms and terms[quotient] == c * _extent(atom.b):
                 del terms[quotient], terms[atom]
-                inner = normal(atom.a, {})
+                inner = normal(atom.a, Known(()))  # it remembers: quotients are nested
                 for a, k in inner.terms:
                     terms[a] = terms.get(a, 0) + k * c
                 rest, more = _recombine({a: k for a, k in terms.items() if k != 0})

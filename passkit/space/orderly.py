@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from passkit.ast import Read, Var
-from passkit.ast.index import ravel
+from passkit.ast.index import Known, ravel
 from passkit.ast.walk import walk
 from passkit.graph.node import Node, known_shape
 from passkit.space.reads import reads_of
@@ -26,7 +26,7 @@ def _is_orderly(node: Node) -> bool:
         return True
     shape = known_shape(node.entries[0])
     index = tuple(Var(f"i{k}", dt.int64) for k in range(len(shape)))
-    extents = {v.name: n for v, n in zip(index, shape, strict=True)}
+    extents = Known((v.name, n) for v, n in zip(index, shape, strict=True))
     for k, at in reads_of(node, index, extents).at:
         place = ravel(at, known_shape(node.inputs[k]), extents)
         if any(isinstance(x, Read) for atom, _ in place.terms for x in walk(atom)):
