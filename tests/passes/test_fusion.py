@@ -396,7 +396,7 @@ def test_heights_are_longest_paths_of_units() -> None:
 
 
 def test_planning_time_is_polynomial_in_the_rank() -> None:
-    """A row reduction over 24 axes of one unknown size is planned in seconds, not in 2**24 steps."""
+    """A reduction of rows over 24 axes of one unknown size is planned in seconds."""
     x = pk.var("x", ("n",) * 24 + (3,))
     begin = time.process_time()
 
