@@ -7,13 +7,14 @@ that may be symbols: a slot is as large as the largest value that it holds at an
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections.abc import Mapping
 from itertools import pairwise
 
 from attrs import define
 
 from passkit.errors import PassError
 from passkit.graph.graph import Annotation, Graph
-from passkit.graph.node import CONSTANT, Entry
+from passkit.graph.node import CONSTANT, Entry, Node
 from passkit.graph.op import TLibraryCall
 from passkit.passes.base import register_pass
 from passkit.passes.functionalize import writes_state
@@ -22,6 +23,8 @@ from passkit.values.size import Extent, Size, evaluate, numel
 
 MATCH = 16
 """A free slot serves a value if their sizes differ by at most this factor (NNVM)."""
+MOST_PAIRS = 4096
+"""The most pairs of operands and outputs of a node that are examined for donations."""
 TYPICAL = 1024
 """The value of unknown sizes when slots are compared; any choice is correct."""
 
@@ -157,23 +160,59 @@ class MemoryPlanner:
     def find_donors(self) -> None:
         """Find an input for each output over whose bytes it may be stored.
 
-        Nobody reads the input after the output is computed, and the node that computes it reads
-        each element before it writes the one in its place.
+        Nobody reads the input after the output is computed. If the node that computes the output
+        reads it, too, it reads each element before it writes the one in its place.
         """
         if self.share_outputs:
             return
-        inputs = [self.values[n.entries[0]] for n in self.graph.inputs]
+        inputs = {self.values[n.entries[0]]: k for k, n in enumerate(self.graph.inputs)}
+        unread_by_size: dict[Extent, list[_Value]] = {}
+        for old in sorted(inputs, key=lambda value: -value.last):  # those read first come last
+            unread_by_size.setdefault(old.nbytes, []).append(old)
+        overwritten: set[_Value] = set()
+        donors_by_node: dict[Node, dict[Entry, _Value]] = {}
         for k, entry in enumerate(self.graph.outputs):
-            value, donor = self.values[entry], -1
+            value, donor = self.values[entry], None
             if value.storage == Storage(Home.OUTPUT, k):
-                for number, old in enumerate(inputs):
-                    is_free = old.last < value.start or (
-                        old.last == value.start and self.may_overwrite(old, value.first)
-                    )
-                    if is_free and old.nbytes == value.nbytes and number not in self.donors:
-                        donor = number
-                        break
-            self.donors.append(donor)
+                node = value.first.node
+                if node not in donors_by_node:
+                    donors_by_node[node] = self.operand_donors(node, inputs)
+                donor = donors_by_node[node].get(value.first)
+                unread = unread_by_size.get(value.nbytes, [])
+                while donor in overwritten or (
+                    donor is None and unread and unread[-1].last < value.start
+                ):
+                    donor = unread.pop() if unread and unread[-1].last < value.start else None
+            if donor is not None:
+                overwritten.add(donor)
+            self.donors.append(-1 if donor is None else inputs[donor])
+
+    def operand_donors(self, node: Node, inputs: Mapping[_Value, int]) -> dict[Entry, _Value]:
+        """Return, for outputs of a node, different inputs that it reads last and may overwrite.
+
+        None for a node, such as a packed kernel, with more than MOST_PAIRS pairs of operands and
+        outputs: to look at all pairs would take longer than to plan the rest.
+        """
+        donors: dict[Entry, _Value] = {}
+        if node.op is None or len(node.inputs) * len(node.entries) > MOST_PAIRS:
+            return donors
+        position = self.values[node.entries[0]].start
+        pairs = set(sharing(self.graph, node))
+        reads: dict[_Value, list[int]] = {}
+        for k, operand in enumerate(node.inputs):
+            reads.setdefault(self.values[operand], []).append(k)
+        free = {old for old in reads if old in inputs and old.last == position}
+        for k, output in sorted(pairs):
+            entry, old = node.entries[output], self.values[node.inputs[k]]
+            if entry in donors or old not in free or old.nbytes != self.nbytes(entry):
+                continue
+            if all(
+                (j, output) in pairs and self.have_equal_layout(node.inputs[j], entry)
+                for j in reads[old]
+            ):
+                donors[entry] = old
+                free.remove(old)
+        return donors
 
     def assign_updates(self) -> list[tuple[Entry, Storage]]:
         """Assign the storage of old state to its new values where that is safe.
