@@ -96,6 +96,18 @@ def test_many_processes_write_one_file(tmp_path: Path) -> None:
     assert run(tmp_path)[0]["explorations"] == 0
 
 
+def test_clearing_the_cache_removes_the_plans_of_streams(tmp_path: Path) -> None:
+    """`passkit cache clear` removes them, and the next process makes them again."""
+    run(tmp_path)
+    root = Path(__file__).resolve().parents[2]
+    environ = {**os.environ, "PASSKIT_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(root)}
+    command = [sys.executable, "-m", "passkit", "cache", "clear"]
+    subprocess.run(command, env=environ, check=True, capture_output=True)
+
+    assert list((tmp_path / "streams").iterdir()) == []
+    assert run(tmp_path)[0]["disk_hits"] == 0
+
+
 def test_plans_are_found_again_in_one_process() -> None:
     """After `forget_plans`, the plans on disk serve."""
     x = xp.asarray(np.ones((40, 40), np.float32))

@@ -31,7 +31,7 @@ _ALLOWANCE_DIVISOR = 8
 """A process writes this fraction of the free bytes before it scans again: others write, too."""
 _TOUCH_SECONDS = 3600.0
 AnyFolder = TypeVar("AnyFolder", str, "Path")
-_SUBFOLDERS = ("kernels", "libraries", "plans", "tuned")
+_SUBFOLDERS = ("kernels", "libraries", "plans", "streams", "tuned")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _allowance: dict[str, int] = {}
 """For each folder the bytes that this process may write before it scans the folder again."""
@@ -422,7 +422,7 @@ class KernelCache:
 
     def _files(self) -> Iterator[tuple[Path, os.stat_result]]:
         """Yield the path and status of each file of kernels, libraries and plans."""
-        for folder in ("kernels", "libraries", "plans"):
+        for folder in ("kernels", "libraries", "plans", "streams"):
             try:
                 items = list(os.scandir(os.path.join(self.name, folder)))
             except OSError:
