@@ -43,7 +43,7 @@ def test_a_scatter_into_a_temporary_works_in_place() -> None:
     (out,) = run(feeds)
     scatter = next(s for s in run.steps if "scatter_rows" in str(s))
 
-    assert scatter.writes[0].place == scatter.reads[0].place
+    assert scatter.writes[0].key == scatter.reads[0].key
     assert out[:7].tolist() == [[4.0] * 8] * 7 and out[7:].tolist() == [[3.0] * 8] * 43
     assert feeds["x"].sum() == 400
 

@@ -46,5 +46,5 @@ def test_results_over_their_donors_are_right() -> None:
 
     assert any(array is not None for array in out)
     for result, array, value in zip(results, out, expected, strict=True):
-        assert result is array
+        assert array is None or result is array
         np.testing.assert_array_equal(result, value)
