@@ -32,9 +32,9 @@ class _ThreadStreams(threading.local):
 
     stream: Stream
 
-    def __getattr__(self, name: str) -> Stream:
+    def __getattr__(self, name: str) -> Any:
         if name != "stream":
-            raise AttributeError(name)
+            return self.__getattribute__(name)  # an AttributeError
         self.stream = Stream(STORE)
         return self.stream
 
