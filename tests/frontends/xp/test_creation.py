@@ -200,7 +200,7 @@ def test_wrong_arguments_of_asarray_are_refused() -> None:
         xp.asarray([300], dtype=xp.int8)
     with pytest.raises(DTypeError, match=r"\[1j\] cannot become float64"):
         xp.asarray([1j], dtype=xp.float64)
-    with pytest.raises(DTypeError, match=r"fits no integer dtype; give xp.float64"):
+    with pytest.raises(DTypeError, match=r"1180591620717411303424 fits no integer dtype"):
         xp.asarray(2**70)
     with pytest.raises(DTypeError, match=r"asarray: .*is not an element type of passkit"):
         xp.asarray(np.array(["a"]))

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+import passkit as pk
 from passkit import xp
 from passkit.errors import ArgumentError, ShapeError
+from passkit.frontends.xp.runtime import OPERATIONS
 from tests.frontends.xp.differences import assert_all_same
 
 
@@ -93,3 +95,11 @@ def test_wrong_arguments_are_refused() -> None:
         xp.fft.fftfreq(0)
     with pytest.raises(ArgumentError, match=r"rfftfreq: there is no device 'moon'"):
         xp.fft.rfftfreq(4, device="moon")
+
+
+def test_shifts_by_half_an_unknown_extent_are_refused() -> None:
+    """A plan of a shift serves one extent, since the shift is half of it."""
+    shift = OPERATIONS.get("fftshift", axes=(0,))
+
+    with pytest.raises(ShapeError, match="fftshift needs known extents"):
+        shift.entries([pk.var("x", ("n",))])
