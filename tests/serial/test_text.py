@@ -246,7 +246,7 @@ BAD = [
     ("x: f32[]; y = softmax(x, axis=1 + 2.5); return y", "only sizes are added and multiplied, go"),
     ("x: f32[]; y = softmax(x, axis=n//0); return y", "n is divided by zero"),
     ("x: f32[]; y = softmax(x, axis=]); return y", "expected a value, got ']'"),
-    ("x: f32[]; y = softmax(x, axis=(1 2)); return y", "expected ',' or '[)]', got '2'"),
+    ("x: f32[]; y = softmax(x, axis=(1 2)); return y", "expected ',' or '[)]' in a tuple, got '2'"),
     ("x: f32[]; y = softmax(x, axis={(): 1, {}: 2}); return y", "{} cannot be the key of a dict"),
     ("x: f32[]; y = softmax(x, axis=dtype(f33)); return y", "'f33' is not an element type"),
     ("x: f32[]; y = softmax(x, axis=" + "(" * 200 + "); return y", "nested more than 128 deep"),

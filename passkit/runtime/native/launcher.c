@@ -36,7 +36,7 @@ COLD static PyObject *run_repaired(Program *p, PyObject *feeds, PyObject *named,
     if (!PyTuple_Check(tuple) || PyTuple_GET_SIZE(tuple) != p->num_inputs)
         results = Py_NewRef(Py_NotImplemented);
     else
-        results = run_values(p, PySequence_Fast_ITEMS(tuple), out);
+        results = run_values(p, PySequence_Fast_ITEMS(tuple), out, false);
     if (results == Py_NotImplemented) {
         Py_CLEAR(results);
         PyErr_Format(PyExc_TypeError, "repair must return %d arrays that fit the inputs, got %R",
@@ -111,7 +111,7 @@ static PyObject *call_pairs(Program *p, PyObject *feeds, PyObject *const *args, 
     if (!values) return NULL;
     PyObject *results = NULL;
     if (pair_up(p, feeds, args, kwnames, values, out))
-        results = run_values(p, values, *out);
+        results = run_values(p, values, *out, false);
     else if (!PyErr_Occurred())
         results = Py_NewRef(Py_NotImplemented);
     if (values != stack_values) PyMem_Free(values);
@@ -125,7 +125,7 @@ static PyObject *call_sequence(Program *p, PyObject *feeds, PyObject *const *arg
                    !PyUnicode_Compare(PyTuple_GET_ITEM(kwnames, 0), out_name);
     if (!PyTuple_Check(feeds) || PyTuple_GET_SIZE(feeds) != p->num_inputs || (kwnames && !has_out))
         Py_RETURN_NOTIMPLEMENTED;
-    return run_values(p, PySequence_Fast_ITEMS(feeds), has_out ? args[0] : NULL);
+    return run_values(p, PySequence_Fast_ITEMS(feeds), has_out ? args[0] : NULL, false);
 }
 
 // program(x=..., y=..., out=None), program({"x": ...}, out=None) and program((x, y), out=None)
@@ -162,13 +162,13 @@ static PyObject *program_run_positional(PyObject *self, PyObject *const *args,
                                         Py_ssize_t num_args) {
     Program *p = (Program *)self;
     if (num_args != p->num_inputs) Py_RETURN_NOTIMPLEMENTED;
-    return run_values(p, args, NULL);
+    return run_values(p, args, NULL, false);
 }
 
 static PyObject *program_run_into(PyObject *self, PyObject *const *args, Py_ssize_t num_args) {
     Program *p = (Program *)self;
     if (num_args != p->num_inputs + 1) Py_RETURN_NOTIMPLEMENTED;
-    return run_values(p, args + 1, args[0]);
+    return run_values(p, args + 1, args[0], true);
 }
 
 COLD static PyObject *program_forget(PyObject *self, PyObject *unused) {

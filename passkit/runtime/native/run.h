@@ -123,6 +123,7 @@ typedef struct {
     void **ptrs;
     unsigned char *scratch;
     PyObject *arena_owner;
+    bool donates;                        // results may be stored over the inputs that donate to them
 } Run;
 
 // Run the native steps of a segment, parallel ones on the team if it is free.
@@ -269,7 +270,7 @@ static bool overlap(const char *a, int64_t a_nbytes, const char *b, int64_t b_nb
 }
 
 // Return whether a caller's array can take result k: it has the same type and shape, and shares no
-// memory with inputs and earlier results. It may be the input that donates its memory to the result.
+// memory with inputs and earlier results; `run_into` also takes the input that donates to the result.
 static bool takes_result(const Run *run, int k, PyObject *object) {
     const Output *out = &run->bound->outputs[k];
     PyArrayObject *array = (PyArrayObject *)object;
@@ -279,7 +280,7 @@ static bool takes_result(const Run *run, int k, PyObject *object) {
     for (int d = 0; d < out->ndim; d++)
         if (PyArray_DIM(array, d) != out->dims[d]) return false;
     for (int i = 0; i < run->bound->num_inputs; i++)
-        if (!(i == out->donor && PyArray_BYTES(array) == PyArray_BYTES(run->arrays[i])) &&
+        if (!(run->donates && i == out->donor && PyArray_BYTES(array) == PyArray_BYTES(run->arrays[i])) &&
             overlap(PyArray_BYTES(array), out->nbytes, PyArray_BYTES(run->arrays[i]),
                     PyArray_NBYTES(run->arrays[i])))
             return false;
@@ -340,13 +341,14 @@ static bool make_results(Run *run, PyObject *out) {
     return true;
 }
 
-static PyObject *run_bound(Program *p, Bound *b, PyArrayObject *const *arrays, PyObject *out) {
+static PyObject *run_bound(Program *p, Bound *b, PyArrayObject *const *arrays, PyObject *out,
+                           bool donates) {
     char *stack_slots[STACK_ITEMS + 2];
     void *stack_ptrs[2 * STACK_ITEMS];
     int num_slots = p->num_inputs + p->num_outputs + 2;
     char **slots = num_slots <= STACK_ITEMS + 2 ? stack_slots : ZEROED(char *, num_slots);
     void **ptrs = b->num_refs <= 2 * STACK_ITEMS ? stack_ptrs : ZEROED(void *, b->num_refs);
-    Run run = {p, b, arrays, PyList_New(b->num_outputs), slots, ptrs, NULL, NULL};
+    Run run = {p, b, arrays, PyList_New(b->num_outputs), slots, ptrs, NULL, NULL, donates};
     bool ok = run.results && slots && ptrs;
     if (ok) {
         for (int i = 0; i < p->num_inputs; i++) slots[i] = PyArray_BYTES(arrays[i]);
@@ -361,7 +363,7 @@ static PyObject *run_bound(Program *p, Bound *b, PyArrayObject *const *arrays, P
 
 // Run on arrays of the right type and rank. Those that are not plain are replaced by copies in
 // `arrays`, whose references the caller owns.
-static PyObject *run_arrays(Program *p, PyArrayObject **arrays, PyObject *out) {
+static PyObject *run_arrays(Program *p, PyArrayObject **arrays, PyObject *out, bool donates) {
     for (int i = 0; i < p->num_inputs; i++) {
         if (is_plain(arrays[i])) continue;
         PyArrayObject *copy = plain_copy(p, p->inputs[i].typenum, arrays[i]);
@@ -372,13 +374,13 @@ static PyObject *run_arrays(Program *p, PyArrayObject **arrays, PyObject *out) {
     Bound *b = find_bound(p, arrays);
     if (!b && !(b = make_bound(p, arrays))) return NULL;
     if (!p->lock) {
-        PyObject *results = run_bound(p, b, arrays, out);
+        PyObject *results = run_bound(p, b, arrays, out, donates);
         Py_DECREF(b);
         return results;
     }
     PyObject *results = NULL, *taken = PyObject_CallMethodNoArgs(p->lock, acquire_name);
     if (taken) {
-        results = run_bound(p, b, arrays, out);
+        results = run_bound(p, b, arrays, out, donates);
         PyObject *type, *value, *trace;
         PyErr_Fetch(&type, &value, &trace);
         PyObject *released = PyObject_CallMethodNoArgs(p->lock, release_name);
@@ -392,7 +394,7 @@ static PyObject *run_arrays(Program *p, PyArrayObject **arrays, PyObject *out) {
 }
 
 // Run on values in the order of the inputs; Py_NotImplemented if one does not match its input.
-static PyObject *run_values(Program *p, PyObject *const *values, PyObject *out) {
+static PyObject *run_values(Program *p, PyObject *const *values, PyObject *out, bool donates) {
     for (int i = 0; i < p->num_inputs; i++)
         if (!fits(&p->inputs[i], values[i])) Py_RETURN_NOTIMPLEMENTED;
     PyArrayObject *stack_arrays[STACK_ITEMS];
@@ -402,7 +404,7 @@ static PyObject *run_values(Program *p, PyObject *const *values, PyObject *out) 
         arrays[i] = (PyArrayObject *)values[i];
         Py_INCREF(arrays[i]);
     }
-    PyObject *results = run_arrays(p, arrays, out);
+    PyObject *results = run_arrays(p, arrays, out, donates);
     for (int i = 0; i < p->num_inputs; i++) Py_DECREF(arrays[i]);
     if (arrays != stack_arrays) PyMem_Free(arrays);
     return results;

@@ -473,7 +473,7 @@ def test_malformed_bounds_and_programs_raise() -> None:
     bound, built = launcher().Bound, launcher().Program
     with pytest.raises(TypeError, match="a shape must be a tuple .* got 3"):
         bound((3,), [], 0, 0, [])
-    with pytest.raises(TypeError, match=r"\(type number, shape\), got 11"):
+    with pytest.raises(TypeError, match=r"\(type number, shape\) and, .* overwrite, got 11"):
         bound((), [11], 0, 0, [])
     with pytest.raises(ValueError, match="one of NumPy's, got 17"):
         bound((), [(np.dtype(object).num, ())], 0, 0, [])
