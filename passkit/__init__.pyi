@@ -127,6 +127,7 @@ from passkit import ast as ast
 from passkit import frontends as frontends
 from passkit import ops as ops
 from passkit import viz as viz
+from passkit import xp as xp
 
 __version__: str
 __all__ = [
@@ -201,4 +202,5 @@ __all__ = [
     "tune",
     "var",
     "viz",
+    "xp",
 ]
