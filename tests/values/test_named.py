@@ -44,8 +44,8 @@ def test_an_unknown_name_is_an_error_with_the_nearest_name(
     """The error has the kind, the unknown name, and the registered name that is most like it."""
     with pytest.raises(pk.PasskitError, match=f"{kind} .*'{misspelt}'.*; did you mean '{name}'"):
         LOOK_UPS[kind](misspelt)
-    with pytest.raises(pk.PasskitError, match=f"{kind} .*'test_nameless'.*; known: "):
-        LOOK_UPS[kind]("test_nameless")
+    with pytest.raises(pk.PasskitError, match=f"{kind} .*'zqxjvkw'.*; known: "):
+        LOOK_UPS[kind]("zqxjvkw")
 
 
 def test_a_name_is_registered_at_one_source_position() -> None:
