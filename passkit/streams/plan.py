@@ -12,7 +12,7 @@ themselves, since they decide about broadcasting, and so do short last axes, whi
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from time import perf_counter
 from typing import Any
 
@@ -51,10 +51,20 @@ class Variant:
         donors: for each result, the position in ``inputs`` of the argument over which it may be
             stored, or -1.
         launches: the number of kernels and library calls of one run.
+        is_native: whether it is compiled; an executable interprets where there is no compiler.
         seconds: the time that planning and compiling took.
     """
 
-    __slots__ = ("computed", "donors", "executable", "inputs", "launches", "outputs", "seconds")
+    __slots__ = (
+        "computed",
+        "donors",
+        "executable",
+        "inputs",
+        "is_native",
+        "launches",
+        "outputs",
+        "seconds",
+    )
 
     def __init__(
         self,
@@ -68,10 +78,11 @@ class Variant:
         self.computed, self.seconds = computed, seconds
         self.donors = executable.donors
         self.launches = executable.num_steps
+        self.is_native = hasattr(executable, "run_positional")
 
 
 class Plan:
-    """What is known about a sequence of operations: its variants and how often it ran.
+    """A sequence of operations in relative form, with its compiled variants.
 
     Attributes:
         keys: the operations in relative form.
@@ -82,7 +93,6 @@ class Plan:
         eager_writes: positions whose results are written although nobody waits for them, because
             such results were needed by later operations before.
         has_failed: whether compiling it failed; it is not tried again.
-        runs: the number of executions.
     """
 
     __slots__ = (
@@ -91,7 +101,6 @@ class Plan:
         "has_failed",
         "keys",
         "needs_extents",
-        "runs",
         "stored",
         "variants",
     )
@@ -103,7 +112,6 @@ class Plan:
         self.needs_extents = False
         self.eager_writes: set[int] = set()
         self.has_failed = False
-        self.runs = 0
         self._slices: dict[tuple[int, ...], tuple[int, ...]] = {}
 
     def computed(self, outputs: tuple[int, ...]) -> tuple[int, ...]:
@@ -198,15 +206,12 @@ class Plan:
         key = self.variant_key(outputs, dims)
         return key in self.variants or key in self.stored
 
-    def variant(
-        self, outputs: tuple[int, ...], dims: Sequence[int], options: Mapping[str, Any]
-    ) -> tuple[Variant, bool]:
+    def variant(self, outputs: tuple[int, ...], dims: Sequence[int]) -> tuple[Variant, bool]:
         """Return the variant that writes these results, and whether it is new.
 
         Args:
             outputs: positions of the operations whose results are written, sorted.
             dims: the extents by symbol.
-            options: compilation options.
 
         Raises: PasskitError if the operations cannot be compiled.
         """
@@ -218,13 +223,13 @@ class Plan:
         fixed = dims if self.needs_extents else None
         try:
             graph, inputs = self.graph(outputs, fixed)
-            executable = Executable(graph, options, reads_plans=True)
+            executable = Executable(graph, {}, reads_plans=True)
         except PasskitError:
             if self.needs_extents:
                 raise
             # Symbols may leave open what numbers decide, such as whether a reshape is possible.
             self.needs_extents = True
-            return self.variant(outputs, dims, options)
+            return self.variant(outputs, dims)
         variant = Variant(
             executable, outputs, inputs, self.computed(outputs), perf_counter() - start
         )

@@ -87,6 +87,7 @@ class PlanStore:
         sightings: how often a sequence that has no plan was run unfused.
         counts: counters by name, which `passkit.xp.stats` explains.
         inspectors: lists to which every execution is appended.
+        has_compiler: whether plans can be compiled, as far as that was tried.
     """
 
     def __init__(self, operations: OperationTable, device: str) -> None:
@@ -95,6 +96,7 @@ class PlanStore:
         self.sightings: Counter[Hashable] = Counter()
         self.counts: Counter[str] = Counter()
         self.inspectors: list[list[StreamRun]] = []
+        self.has_compiler = True
         self._device = device
         self._file: PlanFile | None = None
         self._lock = RLock()
@@ -122,6 +124,7 @@ class PlanStore:
     def forget(self) -> None:
         """Drop all plans of this process; those on disk are read again."""
         with self._lock:
+            self.has_compiler = True
             self.trie.children.clear()
             self.sightings.clear()
             self._file = None
@@ -319,10 +322,11 @@ class Stream:
         counts["recorded"] += sum(not v.age for v in queue)
         inspected = self._snapshot() if self.store.inspectors else None
         self._path, self._executable = "nothing", None
+        kept = self._kept(alive, outputs)
         if outputs:
-            self._run(plan, outputs)
-        plan.runs += 1
-        kept = self._kept([k for k in alive if queue[k].operation is not None], plan)
+            self._run(plan, outputs, kept)
+        for position in alive:
+            queue[position].origin = plan, position
         if inspected is not None:
             self._report(inspected, plan, outputs, kept)
         self._clear()
@@ -423,8 +427,8 @@ class Stream:
         """Return whether the queue begins with values that an earlier run left pending."""
         return bool(queue) and queue[0].age > 0
 
-    def _run(self, plan: Plan, outputs: tuple[int, ...]) -> None:
-        """Compute results by a variant of the plan, or unfused."""
+    def _run(self, plan: Plan, outputs: tuple[int, ...], kept: list[Value]) -> None:
+        """Compute results by a variant of the plan, or unfused; ``kept`` stay pending."""
         queue = self.queue
         computed = plan.computed(outputs)
         for position in computed:
@@ -437,7 +441,7 @@ class Stream:
             self._run_unfused(computed, outputs)
             return
         arguments = [self._inputs[k].buffer for k in variant.inputs]
-        out = self._donated(variant, computed) if settings.inplace else None
+        out = self._donated(variant, kept) if settings.inplace else None
         if out is None:
             results = variant.executable.run_positional(*arguments)
         else:
@@ -452,7 +456,7 @@ class Stream:
         counts = self.store.counts
         dims = list(self._symbols)
         try:
-            variant, is_new = plan.variant(outputs, dims, {})
+            variant, is_new = plan.variant(outputs, dims)
         except PasskitError as error:
             if not plan.has_failed:
                 warn_user(
@@ -461,6 +465,9 @@ class Stream:
                 )
             plan.has_failed = True
             counts["failed_plans"] += 1
+            return None
+        if not variant.is_native:  # the executable has warned that there is no compiler
+            self.store.has_compiler = False
             return None
         self._path, self._executable = "cached", variant.executable
         if not is_new:
@@ -498,39 +505,27 @@ class Stream:
             else:
                 self.queue[position].buffer = None
 
-    def _donated(self, variant: Variant, computed: tuple[int, ...]) -> list[Any] | None:
+    def _donated(self, variant: Variant, kept: list[Value]) -> list[Any] | None:
         """Return the arrays over which results may be stored, None for those to allocate.
 
-        An input gives its memory up if only the operations that run now refer to it.
+        An input gives its memory up if nothing refers to it, and no operation that stays pending
+        reads it; that also goes for operations that run now and whose results are not written.
 
         Returns: None if no input does.
         """
         if not any(k >= 0 for k in variant.donors):
             return None
         out: list[Any] = []
-        others: set[int] | None = None
+        read_later = {id(operand) for value in kept for operand in value.operands}
         for position, donor in zip(variant.outputs, variant.donors, strict=True):
             value = self._inputs[variant.inputs[donor]] if donor >= 0 else None
             if value is None or not value.is_owned or value.is_alive:
                 out.append(None)
                 continue
-            if not _holds(value.buffer, self.queue[position].type):
-                out.append(None)
-                continue
-            if others is None:
-                others = self._read_later(computed)
-            out.append(None if id(value) in others else value.buffer)
+            is_free = id(value) not in read_later
+            fits = _holds(value.buffer, self.queue[position].type)
+            out.append(value.buffer if is_free and fits else None)
         return out if any(array is not None for array in out) else None
-
-    def _read_later(self, computed: tuple[int, ...]) -> set[int]:
-        """Return the ids of the inputs that operations read which may stay pending."""
-        runs_now = set(computed)
-        return {
-            id(operand)
-            for k, value in enumerate(self.queue)
-            if k not in runs_now
-            for operand in value.operands
-        }
 
     def _count_run(
         self, variant: Variant, arguments: list[Any], results: list[Any], out: list[Any] | None
@@ -551,7 +546,7 @@ class Stream:
 
     def _is_worth_a_plan(self, plan: Plan, outputs: tuple[int, ...]) -> bool:
         """Return whether to compile a variant, if there is none yet."""
-        if plan.has_failed:
+        if plan.has_failed or not self.store.has_compiler:
             return False
         if plan.is_ready(outputs, list(self._symbols)):
             return True
@@ -570,18 +565,19 @@ class Stream:
         """Turn a pending value whose buffer is set into a computed one."""
         value.operation, value.operands, value.stream, value.is_owned = None, (), None, True
 
-    def _kept(self, roots: list[int], plan: Plan) -> list[Value]:
-        """Return pending values that are alive, with what they are computed from, in order."""
-        if not roots:
-            return []
+    def _kept(self, alive: list[int], outputs: tuple[int, ...]) -> list[Value]:
+        """Return the values that stay pending when ``outputs`` are written, in order.
+
+        These are the values that are alive and not written, with the values that they are computed
+        from, up to written ones.
+        """
         queue = self.queue
-        for position in roots:
-            queue[position].origin = plan, position
+        written = {id(queue[k]) for k in outputs}
         needed: set[int] = set()
-        pending = [queue[k] for k in roots]
+        pending = [queue[k] for k in alive]
         while pending:
             value = pending.pop()
-            if id(value) not in needed and value.operation is not None:
+            if value.operation is not None and id(value) not in needed | written:
                 needed.add(id(value))
                 pending += value.operands
         return [v for v in queue if id(v) in needed]

@@ -71,6 +71,21 @@ def test_assignments_in_place_change_no_other_array() -> None:
     np.testing.assert_array_equal(np.asarray(x), np.arange(1600).reshape(40, 40) + 1)
 
 
+def test_operands_of_a_result_that_stays_pending_are_kept() -> None:
+    """A named intermediate result is computed again later, so its operand stays as it was.
+
+    It is computed on the way to the result that is needed, but not written.
+    """
+    x = ramp(40, 40)
+    t = x + 1
+    o = t * 2
+    del x
+    expected = np.arange(1600, dtype=np.float32).reshape(40, 40) + 1
+
+    np.testing.assert_array_equal(o.numpy(), expected * 2)
+    np.testing.assert_array_equal(t.numpy(), expected)
+
+
 def test_a_result_that_is_its_operand_gives_no_memory_up() -> None:
     """Where NumPy returns a view of an operand, neither is stored over."""
     with xp.config(max_explorations=0):

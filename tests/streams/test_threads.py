@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -103,6 +106,26 @@ def test_an_interrupted_run_can_be_repeated(monkeypatch: pytest.MonkeyPatch) -> 
 def _interrupted(*args: Any, **options: Any) -> Any:
     """Stand for a compilation during which the user presses Ctrl-C."""
     raise KeyboardInterrupt
+
+
+def test_without_a_compiler_programs_run_unfused(tmp_path: Path) -> None:
+    """Where there is no C++ compiler, results are right, and one warning says what to install."""
+    program = (
+        "import numpy as np; from passkit import xp; x = xp.asarray(np.ones((600, 600), 'f'))\n"
+        "for k in range(3): print(float(xp.sum(x * k + 1)), xp.stats()['unfused_runs'])"
+    )
+    environ = {
+        **os.environ,
+        "PASSKIT_CXX": "/nonexistent",
+        "PASSKIT_CACHE_DIR": str(tmp_path),
+        "PYTHONPATH": str(Path(__file__).resolve().parents[2]),
+    }
+    process = subprocess.run(
+        [sys.executable, "-c", program], env=environ, capture_output=True, text=True, check=True
+    )
+
+    assert process.stdout.split() == ["360000.0", "1", "720000.0", "2", "1080000.0", "3"]
+    assert process.stderr.count("no C++ compiler was found") == 1
 
 
 def test_a_program_that_cannot_be_compiled_runs_unfused(monkeypatch: pytest.MonkeyPatch) -> None:
