@@ -72,7 +72,7 @@ def test_arrays_that_fuse(tmp_path: Path) -> None:
     """An expression of 13 operations and its mean read two arrays and write a number."""
     out = run_example(ROOT / "examples/06_arrays_that_fuse.py", tmp_path)
 
-    assert "kernels), read 32,000,000 and wrote 4 bytes" in out
+    assert "), read 32,000,000 and wrote 4 bytes" in out
     assert "times as fast" in out
 
 

@@ -13,7 +13,6 @@ themselves, since they decide about broadcasting, and so do short last axes, whi
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from time import perf_counter
 from typing import Any
 
 from passkit.errors import PasskitError
@@ -47,23 +46,19 @@ class Variant:
         executable: computes the results.
         outputs: positions of the operations whose results it returns.
         inputs: positions of its arguments among the plan's inputs.
-        computed: positions of the operations that it runs, sorted.
         donors: for each result, the position in ``inputs`` of the argument over which it may be
             stored, or -1.
         launches: the number of kernels and library calls of one run.
         is_native: whether it is compiled; an executable interprets where there is no compiler.
-        seconds: the time that planning and compiling took.
     """
 
     __slots__ = (
-        "computed",
         "donors",
         "executable",
         "inputs",
         "is_native",
         "launches",
         "outputs",
-        "seconds",
     )
 
     def __init__(
@@ -71,11 +66,8 @@ class Variant:
         executable: Executable,
         outputs: tuple[int, ...],
         inputs: tuple[int, ...],
-        computed: tuple[int, ...],
-        seconds: float,
     ) -> None:
         self.executable, self.outputs, self.inputs = executable, outputs, inputs
-        self.computed, self.seconds = computed, seconds
         self.donors = executable.donors
         self.launches = executable.num_steps
         self.is_native = hasattr(executable, "run_positional")
@@ -219,7 +211,6 @@ class Plan:
         variant = self.variants.get(key)
         if variant is not None:
             return variant, False
-        start = perf_counter()
         fixed = dims if self.needs_extents else None
         try:
             graph, inputs = self.graph(outputs, fixed)
@@ -230,9 +221,7 @@ class Plan:
             # Symbols may leave open what numbers decide, such as whether a reshape is possible.
             self.needs_extents = True
             return self.variant(outputs, dims)
-        variant = Variant(
-            executable, outputs, inputs, self.computed(outputs), perf_counter() - start
-        )
+        variant = Variant(executable, outputs, inputs)
         self.variants[key] = variant
         return variant, True
 

@@ -66,7 +66,8 @@ class StreamRun:
         ran = ", ".join(self.operations[k] for k in self.computed) or "nothing"
         text = f"{self.reason}: ran {ran} ({self.path}"
         if self.executable is not None:
-            text += f", {len(self.kernels)} kernels"
+            count = len(self.kernels)
+            text += f", {count} kernel" if count == 1 else f", {count} kernels"
         text += f"), read {self.bytes_read:,} and wrote {self.bytes_written:,} bytes"
         if self.aliases:
             text += f", {self.aliases} in place"

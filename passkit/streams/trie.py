@@ -99,11 +99,6 @@ class Processor:
             if position is not None and position.fire is not None and self._hit is None:
                 self._hit = position.fire
 
-    @property
-    def is_deferring(self) -> bool:
-        """Return whether a stored plan may still match, and none is to be executed."""
-        return self._hit is None and self._position is not None
-
     def reset(self, keys: Iterable[Hashable]) -> None:
         """Replace the queue, and move to the position of its operations."""
         self.keys, self._position, self._hit = [], self.trie, None

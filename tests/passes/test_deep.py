@@ -92,7 +92,7 @@ def test_fuel_targets_and_hints_limit_groups() -> None:
 
 
 def test_units_that_depend_on_each_other_are_not_joined() -> None:
-    """Of two joins that would make a cycle together, the second is refused."""
+    """If two joins together would create a cycle, the second one is refused."""
     units = Units([(), (0,), (), (2,)])  # a1 -> b1, b2 -> a2
     a, b = (0, 3), (1, 2)
 

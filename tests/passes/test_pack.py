@@ -214,7 +214,7 @@ def test_stitched_kernels_are_not_packed() -> None:
 
 
 def test_packs_make_no_cycle() -> None:
-    """Of two packs that would depend on each other, only the first is formed."""
+    """If two packs would depend on each other, only the first one is formed."""
     text = (
         "x: f32[4, 4]; y: f32[5, 5]; a = exp(x); b = exp(y); c = neg(matmul(a, a)); "
         "d = neg(matmul(b, b)); return c, d"

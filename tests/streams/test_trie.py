@@ -68,7 +68,7 @@ def test_a_plan_found_while_a_caller_waits_is_found_again() -> None:
 
 
 def test_the_plan_of_the_operations_that_came_is_executed() -> None:
-    """Of three plans with a common beginning of five operations, each stream gets its own."""
+    """Three plans share their first five operations; each stream executes the plan it recorded."""
     beginning = (1, 2, 3, 4, 5)
     run = TrieRun([(*beginning, 6), (*beginning, 7), (*beginning, 8)])
 

@@ -111,7 +111,7 @@ def test_inspection_tells_what_ran_and_why() -> None:
 
     text = str(runs[0])
     assert text.startswith("numpy: ran add, multiply (")
-    assert "1 kernels), read 16,384 and wrote 16,384 bytes" in text
+    assert "1 kernel), read 16,384 and wrote 16,384 bytes" in text
     assert text.endswith("add stay pending")
 
 
