@@ -210,9 +210,17 @@ from passkit.frontends.xp.utility import (
     any,
     diff,
 )
+from passkit.frontends.xp.views import (
+    View,
+    as_diagonal,
+    as_lower,
+    as_upper,
+    view_of,
+)
 
 __all__ = [
     "Array",
+    "View",
     "__array_api_version__",
     "__array_namespace_info__",
     "abs",
@@ -225,6 +233,9 @@ __all__ = [
     "argmax",
     "argmin",
     "argsort",
+    "as_diagonal",
+    "as_lower",
+    "as_upper",
     "asarray",
     "asin",
     "asinh",
@@ -378,6 +389,7 @@ __all__ = [
     "unstack",
     "var",
     "vecdot",
+    "view_of",
     "where",
     "zeros",
     "zeros_like",

@@ -116,6 +116,8 @@ def _write_in_place(x: Array, key: Any, value: Array, index: BasicIndex) -> bool
     target = x._value
     if target.operation is not None or value._value.operation is not None:
         return False
+    if target.type.band is not None or value._value.type.band is not None:
+        return False  # the view of the result is to be determined
     if target.type.dtype.kind != "c" and (
         np.prod(index.shape, dtype=object) > settings.small or not settings.small
     ):
@@ -140,12 +142,14 @@ def _write_few(x: Array, key: Any, operand: Any) -> bool:
     This is a short path of `write`. It returns False where the general one is needed, which also
     has the better messages.
     """
-    if x._value.operation is not None or not is_plain(key):
+    if x._value.operation is not None or x._value.type.band is not None or not is_plain(key):
         return False
     dtype = x._value.type.dtype
     if type(operand) is Array:
         source = operand._value.buffer
         if operand._value.operation is not None or source.dtype != dtype:
+            return False
+        if operand._value.type.band is not None:
             return False
     elif (type(operand) is float and dtype.kind == "f") or (
         type(operand) is int and dtype.kind in "iuf"

@@ -53,7 +53,7 @@ def duplicate(x: Array) -> Array:
     if value.operation is not None:
         return wrap(apply(operation("copy"), value))
     value.is_owned = False
-    return wrap(from_numpy(value.buffer))
+    return wrap(Value(value.type, value.buffer))
 
 
 def asarray(

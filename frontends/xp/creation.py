@@ -10,13 +10,14 @@ import numpy as np
 
 from passkit.errors import ArgumentError, DTypeError, ShapeError
 from passkit.frontends.xp import creation_operations
-from passkit.frontends.xp.array import Array, call, wrap
+from passkit.frontends.xp.array import Array, wrap
 from passkit.frontends.xp.conversion import asarray, astype
 from passkit.frontends.xp.devices import check_device
 from passkit.frontends.xp.dtypes import checked_dtype
 from passkit.frontends.xp.extents import apply_typed, extents_input
 from passkit.frontends.xp.manipulation import broadcast_to, reshape
 from passkit.frontends.xp.runtime import from_numpy, operation, scalar
+from passkit.frontends.xp.views import declare, triangle
 from passkit.streams.operation import Value, array_type
 from passkit.streams.settings import settings
 from passkit.values.arguments import refuse, shown
@@ -176,7 +177,8 @@ def eye(
     check_device("eye", device)
     shape = checked_shape("eye", (n_rows, n_rows if n_cols is None else n_cols))
     element_type = dtype_of("float64" if dtype is None else checked_dtype("eye: dtype", dtype))
-    return _created("eye", shape, element_type, scalar(operator.index(k), np.dtype("int64")))
+    k = operator.index(k)
+    return declare(_created("eye", shape, element_type, scalar(k, np.dtype("int64"))), k, k)
 
 
 def arange(
@@ -328,15 +330,8 @@ def meshgrid(*arrays: Array, indexing: str = "xy") -> list[Array]:
     return grids
 
 
-def _triangle(name: str, x: Array, k: int) -> Array:
-    """Return the operation ``name`` of matrices. Raises: ShapeError if there are no two axes."""
-    if x.ndim < 2:
-        raise ShapeError(f"{name} needs matrices in the last two axes, got shape {x.shape}")
-    return call(name, x, k=operator.index(k))
-
-
 def tril(x: Array, /, *, k: int = 0) -> Array:
-    """Return matrices with zeros above a diagonal.
+    """Return matrices with zeros above a diagonal, which know that; see `view_of`.
 
     Args:
         x: matrices in the last two axes.
@@ -344,11 +339,11 @@ def tril(x: Array, /, *, k: int = 0) -> Array:
 
     Raises: ShapeError if ``x`` has less than two axes.
     """
-    return _triangle("tril", x, k)
+    return triangle("tril", "tril", x, operator.index(k))
 
 
 def triu(x: Array, /, *, k: int = 0) -> Array:
-    """Return matrices with zeros below a diagonal.
+    """Return matrices with zeros below a diagonal, which know that; see `view_of`.
 
     Args:
         x: matrices in the last two axes.
@@ -356,4 +351,4 @@ def triu(x: Array, /, *, k: int = 0) -> Array:
 
     Raises: ShapeError if ``x`` has less than two axes.
     """
-    return _triangle("triu", x, k)
+    return triangle("triu", "triu", x, operator.index(k))

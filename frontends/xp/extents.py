@@ -9,16 +9,22 @@ extents share a symbol, and 0 and 1 stand for themselves.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import passkit.ops as ops
 from passkit.frontends.xp.runtime import current_stream, from_numpy, on_host
 from passkit.graph.node import Entry
-from passkit.streams.operation import MAX_MEMO, ArrayType, Operation, Value
+from passkit.streams.operation import MAX_MEMO, ArrayType, Operation, Value, banded_type
 from passkit.streams.settings import settings
+from passkit.values.lazy import Lazy
 from passkit.values.size import Extent
+
+if TYPE_CHECKING:
+    from passkit.frontends.xp import views
+else:
+    views = Lazy("passkit.frontends.xp.views")
 
 OFFSET = 1 << 40
 """Position p of the k-th position input has the extent p + (k + 1) * OFFSET."""
@@ -71,9 +77,13 @@ def apply_typed(operation: Operation, type: ArrayType, *operands: Value) -> Valu
     although operands are large: the operation must read few elements for it, and have a function
     of NumPy arrays.
     """
+    if operands[0].type.band is not None:
+        type = views.with_band(operation, operands, type)
     if type.dtype.kind == "c":
         return on_host(operation, operands)[0]
     if type.size <= settings.small and all(v.operation is None for v in operands):
         (array,) = operation.evaluate([v.buffer for v in operands])
-        return from_numpy(array, is_owned=True)
+        value = from_numpy(array, is_owned=True)
+        value.type = banded_type(value.type, type.band)
+        return value
     return current_stream().record(operation, operands, type)

@@ -53,7 +53,7 @@ def read(x: Array, key: Any) -> Array:
         except (IndexError, TypeError, ValueError):
             basic_index(subscript_parts(key, x.shape), x.shape)  # it has a better message
             raise
-        if part.size <= settings.small:
+        if part.size <= settings.small and (part.ndim < 2 or value.type.band is None):
             return wrap(from_numpy(np.array(part, order="C"), is_owned=True))
     parts = subscript_parts(key, x.shape)
     if any(isinstance(p, Array) for p in parts):

@@ -7,11 +7,14 @@ float32 for floats of 16 bits.
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any, Literal, NamedTuple
 
 from passkit.errors import ArgumentError, ShapeError
 from passkit.frontends.xp import reductions
 from passkit.frontends.xp.array import Array, array_of, call, wrap
+from passkit.frontends.xp.conversion import astype
+from passkit.frontends.xp.elementwise import abs, log, sign
 from passkit.frontends.xp.manipulation import matrix_transpose
 from passkit.frontends.xp.products import (
     cross,
@@ -22,6 +25,8 @@ from passkit.frontends.xp.products import (
     vecdot,
 )
 from passkit.frontends.xp.runtime import apply, apply_several, operation
+from passkit.frontends.xp.statistical import prod, sum
+from passkit.frontends.xp.views import declare, is_triangular
 from passkit.values.arguments import shown
 
 __all__ = [
@@ -179,7 +184,8 @@ def cholesky(x: Any, /, *, upper: bool = False) -> Array:
         ShapeError: the matrices are not square.
         FeedError: when the result is computed, a matrix is not positive definite.
     """
-    return call("cholesky", _squares("cholesky", x), upper=bool(upper))
+    factor = call("cholesky", _squares("cholesky", x), upper=bool(upper))
+    return declare(factor, 0, inf) if upper else declare(factor, -inf, 0)
 
 
 def eigh(x: Any, /) -> EighResult:
@@ -221,7 +227,8 @@ def qr(x: Any, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRResu
     """
     if mode not in ("reduced", "complete"):
         raise ArgumentError(f"qr: mode must be 'reduced' or 'complete', got {shown(mode)}")
-    return QRResult(*_several("qr", matrices("qr", x), mode=mode))
+    q, r = _several("qr", matrices("qr", x), mode=mode)
+    return QRResult(q, declare(r, 0, inf))
 
 
 def svd(x: Any, /, *, full_matrices: bool = True) -> SVDResult:
@@ -253,14 +260,17 @@ def svdvals(x: Any, /) -> Array:
 
 
 def det(x: Any, /) -> Array:
-    """Return the determinants of matrices.
+    """Return the determinants of matrices; of triangles, the products of their diagonals.
 
     Args:
         x: an array (…, n, n).
 
     Raises: ShapeError if the matrices are not square.
     """
-    return call("det", _squares("det", x))
+    array = _squares("det", x)
+    if is_triangular(array):
+        return prod(_floats(diagonal(array)), axis=-1)
+    return call("det", array)
 
 
 def slogdet(x: Any, /) -> SlogdetResult:
@@ -273,7 +283,17 @@ def slogdet(x: Any, /) -> SlogdetResult:
 
     Raises: ShapeError if the matrices are not square.
     """
-    return SlogdetResult(*_several("slogdet", _squares("slogdet", x)))
+    array = _squares("slogdet", x)
+    if is_triangular(array) and array.dtype.kind != "c":
+        elements = _floats(diagonal(array))
+        signs, logarithms = sign(elements), log(abs(elements))
+        return SlogdetResult(prod(signs, axis=-1), sum(logarithms, axis=-1))
+    return SlogdetResult(*_several("slogdet", array))
+
+
+def _floats(x: Array) -> Array:
+    """Return an array of numbers, integers and booleans as float64."""
+    return astype(x, "float64") if x.dtype.kind in "biu" else x
 
 
 def inv(x: Any, /) -> Array:

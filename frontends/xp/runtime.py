@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,12 @@ from passkit.streams.operation import (
 )
 from passkit.streams.settings import settings
 from passkit.streams.stream import PlanStore, Stream
+from passkit.values.lazy import Lazy
+
+if TYPE_CHECKING:
+    from passkit.frontends.xp import views
+else:
+    views = Lazy("passkit.frontends.xp.views")
 
 OPERATIONS = OperationTable()
 """All operations of `passkit.xp`."""
@@ -69,13 +75,13 @@ def apply(operation: Operation, *operands: Value) -> Value:
     types = tuple([v.type for v in operands])
     result_type: Any = operation.result_types.get(types) or operation.infer(types)
     if result_type is HOST:
-        return on_host(operation, operands)[0]
+        return apply_unqueued(operation, operands)[0]
     if result_type.size <= settings.small:
         for v in operands:
             if v.operation is not None or v.type.size > settings.small:
                 break
         else:
-            return _evaluated(operation, operands, result_type)
+            return evaluated(operation, operands, result_type)
     return _streams.stream.record(operation, operands, result_type)
 
 
@@ -96,11 +102,11 @@ def apply_binary(operation: Operation, a: Value, b: Value) -> Value:
         and types[0].size <= small
         and types[1].size <= small
     ):
-        return _evaluated(operation, (a, b), result_type)
+        return evaluated(operation, (a, b), result_type)
     return _streams.stream.record(operation, (a, b), result_type)
 
 
-def _evaluated(operation: Operation, operands: Sequence[Value], type: ArrayType) -> Value:
+def evaluated(operation: Operation, operands: Sequence[Value], type: ArrayType) -> Value:
     """Return the value of an operation on small arrays, computed in NumPy."""
     array = operation.evaluate_one([v.buffer for v in operands])
     if array.dtype is not type.dtype and array.dtype != type.dtype:
@@ -109,6 +115,13 @@ def _evaluated(operation: Operation, operands: Sequence[Value], type: ArrayType)
     value.type, value.buffer = type, array
     value.is_owned = owns_memory(array, operands)
     return value
+
+
+def apply_unqueued(operation: Operation, operands: tuple[Value, ...]) -> tuple[Value, ...]:
+    """Apply an operation whose result type is `HOST`: with views, or at once in NumPy."""
+    if any([v.type.band is not None for v in operands]):
+        return views.apply_viewed(operation, operands)
+    return on_host(operation, operands)
 
 
 def on_host(operation: Operation, operands: Sequence[Value]) -> tuple[Value, ...]:
@@ -127,7 +140,7 @@ def apply_several(operation: Operation, *operands: Value) -> tuple[Value, ...]:
     types = tuple([v.type for v in operands])
     result_types: Any = operation.result_types.get(types) or operation.infer(types)
     if result_types is HOST:
-        return on_host(operation, operands)
+        return apply_unqueued(operation, operands)
     stream = _streams.stream
     value = stream.record(operation, operands, result_types)
     return tuple(stream.project(value, k) for k in range(len(result_types)))

@@ -52,7 +52,8 @@ class _Host:
 
 
 HOST = _Host()
-"""Stands for the result type of an operation that has no kernel: it runs at once in NumPy."""
+"""Stands for the result type of an operation that is not queued as it is: those without a kernel
+run at once in NumPy."""
 
 
 class ArrayType:
@@ -63,12 +64,16 @@ class ArrayType:
         shape: the extents.
         size: the number of elements.
         nbytes: the size in bytes.
+        band: the diagonals of its matrices that may differ from 0, an object of the frontend; None
+            if nothing is known of them.
     """
 
-    __slots__ = ("dtype", "nbytes", "shape", "size")
+    __slots__ = ("band", "dtype", "nbytes", "shape", "size")
 
-    def __init__(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:
-        self.dtype, self.shape = dtype, shape
+    def __init__(
+        self, dtype: np.dtype[Any], shape: tuple[int, ...], band: Hashable = None
+    ) -> None:
+        self.dtype, self.shape, self.band = dtype, shape, band
         size = 1
         for extent in shape:
             size *= extent
@@ -79,7 +84,7 @@ class ArrayType:
         return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
 
 
-_types: dict[tuple[np.dtype[Any], tuple[int, ...]], ArrayType] = {}
+_types: dict[Hashable, ArrayType] = {}
 
 
 def array_type(dtype: np.dtype[Any], shape: tuple[int, ...]) -> ArrayType:
@@ -91,6 +96,15 @@ def array_type(dtype: np.dtype[Any], shape: tuple[int, ...]) -> ArrayType:
         if len(_types) >= MAX_MEMO:
             _types.clear()
         return _types.setdefault(key, ArrayType(dtype, shape))
+
+
+def banded_type(type: ArrayType, band: Hashable) -> ArrayType:
+    """Return an array type with another band, or with none; one object for equal ones."""
+    if band is None:
+        return type if type.band is None else array_type(type.dtype, type.shape)
+    key = type.dtype, type.shape, band
+    banded = _types.get(key)
+    return _types.setdefault(key, ArrayType(*key)) if banded is None else banded
 
 
 class Operation:
@@ -150,11 +164,12 @@ class Operation:
     def infer(self, types: tuple[ArrayType, ...]) -> ArrayType | tuple[ArrayType, ...] | _Host:
         """Return the type of the result, or of each result, for operands of these types.
 
-        Operations without a kernel, and all on complex numbers, have the result type `HOST`.
+        Operations without a kernel, and all on complex numbers or on types with a band, have the
+        result type `HOST`: the frontend applies them in another way.
 
         Raises: PasskitError if the operands do not fit.
         """
-        if self.build is None or any(t.dtype.kind == "c" for t in types):
+        if self.build is None or any(t.dtype.kind == "c" or t.band is not None for t in types):
             return HOST
         operands = [var(f"x{k}", t.shape, dtype_of(t.dtype)) for k, t in enumerate(types)]
         result = self.build(*operands, **self.params)
